@@ -1,0 +1,92 @@
+/**
+ * One table of everything that can go wrong between the parts of JEcho.
+ *
+ * Numbers from 4000 to 4499 say "try again", numbers from 4500 to 4999 say "do not, it will not get better".
+ * A number doubles as the WebSocket close code where the error ends the connection. Programs match on `code`
+ * or `number`, never on the message.
+ */
+export const ERRORS = {
+  GATEWAY_STOPPING: [4000, "The gateway is going down in an orderly way; connect again."],
+  HEARTBEAT_MISSED: [4001, "The other side was silent for longer than the heartbeat allows."],
+  SLOW_CONSUMER: [
+    4002,
+    "The consumer did not read fast enough and was cut off to bound the gateway's memory.",
+  ],
+  CONNECTION_LOST: [4003, "The connection broke before the answer came."],
+  TIMED_OUT: [4004, "No answer came within the time allowed."],
+  PRODUCER_GONE: [4005, "A producer left before it could answer."],
+  MODULATOR_HOST_FAILED: [4006, "The modulator host ended unexpectedly; it is being replaced."],
+  OVERLOADED: [4007, "A limit of this gateway is reached; try again later."],
+  QUEUE_FULL: [4008, "The queue of outgoing events is full; the event was not taken."],
+  FRAME_MALFORMED: [4500, "A frame does not follow the wire format."],
+  FRAME_TOO_LARGE: [4501, "A frame is larger than the gateway accepts."],
+  FRAME_UNEXPECTED: [4502, "A frame is well-formed but not allowed from this side or at this moment."],
+  PROTOCOL_UNSUPPORTED: [4503, "The two sides do not speak a common version of the protocol."],
+  CHANNEL_NAME_INVALID: [4510, "A channel name does not have the form jecho://HOST:PORT/NAME."],
+  CHANNEL_ELSEWHERE: [4511, "The channel's name server is another one than the connected gateway."],
+  ENDPOINT_UNKNOWN: [4512, "The endpoint that a frame speaks of does not exist on this connection."],
+  TYPE_INVALID: [4520, "A type's schema cannot be used."],
+  TYPE_MISMATCH: [4521, "The types of the two sides cannot be matched."],
+  TYPE_UNKNOWN: [4522, "No type is registered under this token."],
+  EVENT_INVALID: [4523, "An event does not fit the type of its channel."],
+  MODULATOR_INVALID: [
+    4530,
+    "The modulator's source is not a module with a default class, or does not compile.",
+  ],
+  MODULATOR_FAILED: [4531, "The modulator threw an error."],
+  MODULATOR_TIMED_OUT: [4532, "The modulator used more time than a call may take."],
+  MODULATOR_OUT_OF_MEMORY: [4533, "The modulator used more memory than it may."],
+  MODULATOR_OUTPUT_EXCEEDED: [4534, "The modulator made more output than it may."],
+  MODULATOR_TOO_LARGE: [4535, "The modulator's source or parameters are larger than the limit."],
+  MODULATOR_QUOTA_EXCEEDED: [4536, "One connection has more modulators installed than it may."],
+  MODULATORS_NOT_SERVED: [4537, "A producer of this channel runs no modulators."],
+  SERVICE_MISSING: [4538, "A service that the modulator needs is not offered or not granted."],
+  PARAMETERS_INVALID: [4539, "The modulator refused its parameters or the state of a shared object."],
+  OBJECT_INVALID: [4540, "A shared object's state is not plain data within the size limit."],
+  DEMODULATOR_FAILED: [4541, "The demodulator threw an error."],
+  CLOSED: [4550, "The session or endpoint is closed."],
+  ARGUMENT_INVALID: [4551, "An argument is not of the form that the call takes."],
+  INTERNAL: [4599, "Something failed that should not; the message says what."],
+} as const satisfies Record<string, readonly [number, string]>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+const CODES = new Map<number, ErrorCode>(
+  Object.entries(ERRORS).map(([code, [number]]) => [number, code as ErrorCode]),
+);
+
+/** The code behind a number; numbers that this version does not know read as `INTERNAL`. */
+export function errorCode(number: number): ErrorCode {
+  return CODES.get(number) ?? "INTERNAL";
+}
+
+/** May the caller try the same thing again, by the range that the number lies in? */
+export function mayRetry(number: number): boolean {
+  return number < 4500;
+}
+
+/** Every error that JEcho raises or hands on. The message names the cause; `code` is what programs look at. */
+export class JechoError extends Error {
+  override readonly name = "JechoError";
+  readonly code: ErrorCode;
+  readonly number: number;
+  readonly retry: boolean;
+
+  /** @param detail what happened in this case; by default the table's sentence. At most 2,000 characters are kept. */
+  constructor(code: ErrorCode, detail?: string, options?: ErrorOptions) {
+    super((detail ?? ERRORS[code][1]).slice(0, 2000), options);
+    this.code = code;
+    this.number = ERRORS[code][0];
+    this.retry = mayRetry(this.number);
+  }
+
+  /** Whatever was thrown, as an error with a code; never runs code of the thrown value. */
+  static from(thrown: unknown, code: ErrorCode = "INTERNAL"): JechoError {
+    if (thrown instanceof JechoError) return thrown;
+    if (thrown instanceof Error) return new JechoError(code, String(thrown.message), { cause: thrown });
+    return new JechoError(
+      code,
+      typeof thrown === "string" ? thrown : `a value of type ${typeof thrown} was thrown`,
+    );
+  }
+}

@@ -1,0 +1,228 @@
+import { JechoError } from "../errors.ts";
+import { HEADER } from "../generated/frame-schema.ts";
+import { alignUp } from "../types/encode.ts";
+
+/*
+ * The hot frame: a run of events. It is a FlatBuffer like any other, but always of the layout below, so it is written
+ * by copying a template and patching it, and stamped by writing at fixed places.
+ *
+ *   0 size | 4 root | 8 vtable | 28 table: vtable, ends, payload | 40 header | 88 - | 92 payload length | 96 payload ... | ends
+ */
+
+const VTABLE = 8;
+const TABLE = 28;
+const ENDS = TABLE + 4;
+const PAYLOAD = TABLE + 8;
+const RUN_HEADER = TABLE + 12;
+const PAYLOAD_LENGTH = 92;
+const PAYLOAD_START = 96;
+
+/** Flag of a run whose events are to be acknowledged, one by one. */
+export const FLAG_SYNC = 1;
+
+/** What the events of a run have in common, and what the gateway stamps. */
+export interface RunHeader {
+  readonly channel: number;
+  readonly producer: number;
+  /** The producer's own count of the first event. */
+  readonly raised: number;
+  readonly token: bigint;
+  readonly parameters: number;
+  readonly flags: number;
+}
+
+/** Bytes of an event where they lie. */
+export interface EventBytes {
+  readonly bytes: Uint8Array;
+  readonly start: number;
+  readonly end: number;
+}
+
+const TEMPLATE = makeTemplate();
+
+function makeTemplate(): Uint8Array {
+  const bytes = new Uint8Array(PAYLOAD_START);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(4, TABLE - 4, true);
+  view.setUint16(VTABLE, 12, true);
+  view.setUint16(VTABLE + 2, 12 + HEADER.bytes, true);
+  view.setUint16(VTABLE + 4, RUN_HEADER - TABLE, true);
+  view.setUint16(VTABLE + 6, ENDS - TABLE, true);
+  view.setUint16(VTABLE + 8, PAYLOAD - TABLE, true);
+  view.setInt32(TABLE, TABLE - VTABLE, true);
+  view.setUint32(PAYLOAD, PAYLOAD_LENGTH - PAYLOAD, true);
+  return bytes;
+}
+
+/** Bytes that a run of these events takes as a frame, a multiple of 8. */
+export function measureRun(events: readonly EventBytes[]): number {
+  let payload = 0;
+  for (const { start, end } of events) payload = alignUp(payload, 8) + end - start;
+  return alignUp(PAYLOAD_START + alignUp(payload, 4) + 4 + 4 * events.length, 8);
+}
+
+/** Writes the run at `at`, a multiple of 8, and returns where the next frame may begin. The room must be there. */
+export function writeRun(
+  target: Uint8Array,
+  view: DataView,
+  at: number,
+  header: RunHeader,
+  events: readonly EventBytes[],
+): number {
+  target.set(TEMPLATE, at);
+  const h = at + RUN_HEADER;
+  view.setUint32(h + HEADER.channel, header.channel, true);
+  setUint53(view, h + HEADER.raised, header.raised);
+  view.setBigUint64(h + HEADER.token, header.token, true);
+  view.setUint32(h + HEADER.producer, header.producer, true);
+  view.setUint32(h + HEADER.parameters, header.parameters, true);
+  view.setUint32(h + HEADER.count, events.length, true);
+  view.setUint32(h + HEADER.flags, header.flags, true);
+  const payload = at + PAYLOAD_START;
+  let end = payload;
+  for (const { bytes, start, end: stop } of events) {
+    const next = alignUp(end, 8);
+    while (end < next) target[end++] = 0;
+    target.set(start === 0 && stop === bytes.byteLength ? bytes : bytes.subarray(start, stop), end);
+    end += stop - start;
+  }
+  view.setUint32(at + PAYLOAD_LENGTH, end - payload, true);
+  const endsAt = alignUp(end, 4);
+  while (end < endsAt) target[end++] = 0;
+  view.setUint32(at + ENDS, endsAt - (at + ENDS), true);
+  view.setUint32(endsAt, events.length, true);
+  let eventEnd = 0;
+  for (let i = 0; i < events.length; i++) {
+    const { start, end: stop } = events[i] as EventBytes;
+    eventEnd = alignUp(eventEnd, 8) + stop - start;
+    view.setUint32(endsAt + 4 + 4 * i, eventEnd, true);
+  }
+  end = endsAt + 4 + 4 * events.length;
+  const next = alignUp(end, 8);
+  while (end < next) target[end++] = 0;
+  view.setUint32(at, next - at - 4, true);
+  return next;
+}
+
+/** The run as a message of its own. */
+export function encodeRun(header: RunHeader, events: readonly EventBytes[]): Uint8Array {
+  const bytes = new Uint8Array(measureRun(events));
+  writeRun(bytes, new DataView(bytes.buffer), 0, header, events);
+  return bytes;
+}
+
+/** A run of events as it lies in a received message. Everything but the stamps is immutable. */
+export class EventsFrame {
+  readonly kind = "Events";
+  readonly view: DataView;
+  readonly bytes: Uint8Array;
+  /** The frame is [start, end) of `bytes`. */
+  readonly start: number;
+  readonly end: number;
+  readonly count: number;
+  readonly #header: number;
+  readonly #payload: number;
+  readonly #ends: number;
+
+  /** Positions are those that `parseFrame` has checked. */
+  constructor(
+    view: DataView,
+    bytes: Uint8Array,
+    bounds: { start: number; end: number; header: number; payload: number; ends: number },
+  ) {
+    this.view = view;
+    this.bytes = bytes;
+    this.start = bounds.start;
+    this.end = bounds.end;
+    this.#header = bounds.header;
+    this.#payload = bounds.payload;
+    this.#ends = bounds.ends;
+    this.count = view.getUint32(bounds.header + HEADER.count, true);
+  }
+
+  get channel(): number {
+    return this.view.getUint32(this.#header + HEADER.channel, true);
+  }
+  get producer(): number {
+    return this.view.getUint32(this.#header + HEADER.producer, true);
+  }
+  get raised(): number {
+    return getUint53(this.view, this.#header + HEADER.raised);
+  }
+  get token(): bigint {
+    return this.view.getBigUint64(this.#header + HEADER.token, true);
+  }
+  get parameters(): number {
+    return this.view.getUint32(this.#header + HEADER.parameters, true);
+  }
+  get flags(): number {
+    return this.view.getUint32(this.#header + HEADER.flags, true);
+  }
+  get epoch(): number {
+    return this.view.getUint32(this.#header + HEADER.epoch, true);
+  }
+  get seq(): number {
+    return getUint53(this.view, this.#header + HEADER.seq);
+  }
+
+  /** Writes the gateway's stamp into the frame where it lies. */
+  stamp(epoch: number, seq: number): void {
+    this.view.setUint32(this.#header + HEADER.epoch, epoch, true);
+    setUint53(this.view, this.#header + HEADER.seq, seq);
+  }
+
+  /** Where event `i` begins in `bytes`: a multiple of 8. */
+  eventStart(i: number): number {
+    return this.#payload + (i === 0 ? 0 : alignUp(this.view.getUint32(this.#ends + 4 * (i - 1), true), 8));
+  }
+
+  /** Where event `i` ends in `bytes`. */
+  eventEnd(i: number): number {
+    return this.#payload + this.view.getUint32(this.#ends + 4 * i, true);
+  }
+
+  /** The frame's own bytes. */
+  raw(): Uint8Array {
+    return this.bytes.subarray(this.start, this.end);
+  }
+}
+
+/** Checks that `ends` are as many as the header says, ascend, and stay within the payload. */
+export function checkRun(
+  view: DataView,
+  header: number,
+  payload: number,
+  payloadBytes: number,
+  ends: number,
+  endsCount: number,
+): void {
+  const count = view.getUint32(header + HEADER.count, true);
+  if (count === 0 || count !== endsCount) throw malformed(`a run says ${count} events and has ${endsCount}`);
+  if (
+    view.getUint32(header + HEADER.seq + 4, true) > 0x1fffff ||
+    view.getUint32(header + HEADER.raised + 4, true) > 0x1fffff
+  ) {
+    throw malformed("a count is beyond 2^53");
+  }
+  if (payload % 8 !== 0) throw malformed("the payload is not aligned");
+  let last = 0;
+  for (let i = 0; i < count; i++) {
+    const end = view.getUint32(ends + 4 * i, true);
+    const start = i === 0 ? 0 : alignUp(last, 8);
+    if (end < start || end > payloadBytes) throw malformed(`event ${i} of a run lies outside its payload`);
+    last = end;
+  }
+}
+
+export function malformed(why: string): JechoError {
+  return new JechoError("FRAME_MALFORMED", why);
+}
+
+function getUint53(view: DataView, at: number): number {
+  return view.getUint32(at + 4, true) * 0x1_0000_0000 + view.getUint32(at, true);
+}
+
+function setUint53(view: DataView, at: number, value: number): void {
+  view.setUint32(at, value % 0x1_0000_0000, true);
+  view.setUint32(at + 4, Math.floor(value / 0x1_0000_0000), true);
+}

@@ -1,0 +1,132 @@
+import { JechoError } from "../errors.ts";
+import { type Control, FRAME_SCHEMA, HEADER } from "../generated/frame-schema.ts";
+import { createReader, unpack } from "../types/accessor.ts";
+import { readBfbs } from "../types/bfbs.ts";
+import { alignUp, encodeInto, measure } from "../types/encode.ts";
+import type { ObjectType } from "../types/schema.ts";
+import { verify } from "../types/verify.ts";
+import { checkRun, EventsFrame, malformed } from "./events.ts";
+
+/** The WebSocket subprotocol, and the number that `Hello` carries. */
+export const SUBPROTOCOL = "jecho.1";
+export const PROTOCOL = 1;
+
+/** A frame, parsed: a run of events left where it lies, or a control message as a plain object. */
+export type Frame = EventsFrame | Control;
+
+const FRAME: ObjectType = readBfbs(Uint8Array.from(atob(FRAME_SCHEMA), char => char.charCodeAt(0)));
+const readFrame = createReader(FRAME);
+
+// The vtable's entries, in the order of Frame's slots; the union's tag comes before its value.
+const SLOT_HEADER = 0;
+const SLOT_ENDS = 1;
+const SLOT_PAYLOAD = 2;
+
+/** One control message as a frame of its own, a multiple of 8 bytes. */
+export function encodeControl(control: Control): Uint8Array {
+  const frame = { control };
+  const bytes = new Uint8Array(alignUp(16 + measure(FRAME, frame), 8));
+  const view = new DataView(bytes.buffer);
+  // Behind the 4 bytes of the size, a FlatBuffer that begins at a multiple of 8 keeps its alignment in the message.
+  view.setUint32(4, 4, true);
+  const end = alignUp(encodeInto(FRAME, frame, bytes, view, 8), 8);
+  view.setUint32(4, 4 + view.getUint32(8, true), true);
+  view.setUint32(0, end - 4, true);
+  return bytes.subarray(0, end);
+}
+
+/**
+ * Takes a message apart: one or more frames back to back, each behind its size and of a multiple of 8 bytes.
+ *
+ * @param bytes begins at a multiple of 8 of its buffer, for typed arrays to be views on it
+ * @throws JechoError `FRAME_MALFORMED`; frames before the broken one have been visited by then
+ */
+export function parseMessage(bytes: Uint8Array, visit: (frame: Frame) => void): void {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let at = 0;
+  while (at < bytes.byteLength) {
+    const end = frameEnd(view, at);
+    visit(parseFrame(view, bytes, at, end));
+    at = end;
+  }
+}
+
+/** Where the frame at `at` ends. @throws JechoError `FRAME_MALFORMED` where it does not end within the message */
+export function frameEnd(view: DataView, at: number): number {
+  if (at + 24 > view.byteLength) throw malformed("a frame is cut off");
+  const end = at + 4 + view.getUint32(at, true);
+  if (end > view.byteLength || end % 8 !== 0 || end < at + 24) throw malformed("a frame's size is wrong");
+  return end;
+}
+
+/** The frame that lies in [start, end). @throws JechoError `FRAME_MALFORMED` */
+export function parseFrame(view: DataView, bytes: Uint8Array, start: number, end: number): Frame {
+  const table = start + 4 + view.getUint32(start + 4, true);
+  if (table % 4 !== 0 || table + 4 > end) throw malformed("the root lies outside the frame");
+  const vtable = table - view.getInt32(table, true);
+  if (vtable < start + 8 || vtable + 4 > end || vtable % 2 !== 0)
+    throw malformed("the vtable lies outside the frame");
+  const vtableBytes = view.getUint16(vtable, true);
+  const tableBytes = view.getUint16(vtable + 2, true);
+  if (vtable + vtableBytes > end || table + tableBytes > end)
+    throw malformed("the table lies outside the frame");
+  const inlineOf = (slot: number, bytes: number): number => {
+    if (6 + 2 * slot > vtableBytes) return 0;
+    const inline = view.getUint16(vtable + 4 + 2 * slot, true);
+    if (inline !== 0 && (inline < 4 || inline + bytes > tableBytes))
+      throw malformed("a field lies outside its table");
+    return inline === 0 ? 0 : table + inline;
+  };
+  const header = inlineOf(SLOT_HEADER, HEADER.bytes);
+  if (header === 0) return parseControl(view, bytes, start, end);
+  const ends = vectorAt(view, inlineOf(SLOT_ENDS, 4), 4, end);
+  const payload = vectorAt(view, inlineOf(SLOT_PAYLOAD, 4), 1, end);
+  checkRun(view, header, payload.start, payload.length, ends.start, ends.length);
+  return new EventsFrame(view, bytes, { start, end, header, payload: payload.start, ends: ends.start });
+}
+
+function parseControl(view: DataView, bytes: Uint8Array, start: number, end: number): Control {
+  try {
+    // The schema's walk counts alignment from where it starts, so it starts at the frame.
+    const root = start + 4;
+    if (root + view.getUint32(root, true) >= end) throw malformed("the root lies outside the frame");
+    verify(FRAME, new DataView(view.buffer, view.byteOffset + start), 4, end - start);
+    const { control } = unpack(readFrame(view, bytes, root)) as { control: Control | undefined };
+    if (control !== undefined) return control;
+  } catch (error) {
+    throw malformed((error as Error).message);
+  }
+  throw malformed("a frame carries neither events nor a control message");
+}
+
+function vectorAt(
+  view: DataView,
+  at: number,
+  elementBytes: number,
+  end: number,
+): { start: number; length: number } {
+  if (at === 0 || at % 4 !== 0) throw malformed("a run of events lacks a part");
+  const position = at + view.getUint32(at, true);
+  if (position % 4 !== 0 || position + 4 > end) throw malformed("a vector lies outside the frame");
+  const length = view.getUint32(position, true);
+  if (position + 4 + length * elementBytes > end) throw malformed("a vector is longer than its frame");
+  return { start: position + 4, length };
+}
+
+/** Some frames as one message. */
+export function joinFrames(frames: readonly Uint8Array[]): Uint8Array {
+  if (frames.length === 1) return frames[0] as Uint8Array;
+  const message = new Uint8Array(frames.reduce((sum, frame) => sum + frame.byteLength, 0));
+  let at = 0;
+  for (const frame of frames) {
+    message.set(frame, at);
+    at += frame.byteLength;
+  }
+  return message;
+}
+
+/** The control message that tells of an error in answer to a request. */
+export function refusal(request: number, error: unknown): Control {
+  const { number, message } = JechoError.from(error);
+  return { kind: "Refused", request, code: number, message };
+}

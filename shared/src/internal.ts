@@ -1,0 +1,25 @@
+/** What our own packages need besides `mod.ts`: frames and the workings of types. */
+export {
+  type EventBytes,
+  EventsFrame,
+  encodeRun,
+  FLAG_SYNC,
+  measureRun,
+  type RunHeader,
+  writeRun,
+} from "./frames/events.ts";
+export {
+  encodeControl,
+  type Frame,
+  frameEnd,
+  joinFrames,
+  PROTOCOL,
+  parseFrame,
+  parseMessage,
+  refusal,
+  SUBPROTOCOL,
+} from "./frames/frame.ts";
+export type * from "./generated/frame-schema.ts";
+export { accessorBytes, createReader, type ReadEvent } from "./types/accessor.ts";
+export { encodeInto, measure } from "./types/encode.ts";
+export type { ObjectType } from "./types/schema.ts";

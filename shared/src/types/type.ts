@@ -1,0 +1,83 @@
+import { sha256 } from "@noble/hashes/sha2.js";
+import { createReader, type ReadEvent } from "./accessor.ts";
+import { readBfbs, writeBfbs } from "./bfbs.ts";
+import { type Description, describeObject, type ValueOf } from "./describe.ts";
+import { encode, encodeInto, measure } from "./encode.ts";
+import type { ObjectType } from "./schema.ts";
+import { verify } from "./verify.ts";
+
+/**
+ * The type of a channel's events: a FlatBuffers schema whose root table is the event.
+ *
+ * `T` is the TypeScript face of an event; it has no counterpart at run time.
+ */
+export class Type<T = unknown> {
+  readonly name: string;
+  readonly root: ObjectType;
+  /** The schema in canonical binary form. */
+  readonly schema: Uint8Array;
+  /** Names this schema everywhere: the first 8 bytes of the SHA-256 of `schema`. */
+  readonly token: bigint;
+  /** Never set: carries `T` for the compiler. */
+  declare readonly event: T;
+  readonly #readers = new Map<ObjectType, ReadEvent>();
+
+  constructor(root: ObjectType) {
+    this.name = root.name;
+    this.root = root;
+    this.schema = writeBfbs(root);
+    this.token = new DataView(sha256(this.schema).buffer).getBigUint64(0);
+  }
+
+  /** @throws JechoError `TYPE_INVALID` */
+  static fromSchema<T = unknown>(bfbs: Uint8Array): Type<T> {
+    return new Type<T>(readBfbs(bfbs));
+  }
+
+  /** An upper bound of an event's encoded bytes. @throws JechoError `EVENT_INVALID` */
+  measure(event: T): number {
+    return measure(this.root, event);
+  }
+
+  /** Encodes at `offset` (8-aligned) and returns the offset behind it. The room of `measure` must be there. */
+  encodeInto(event: T, bytes: Uint8Array, view: DataView, offset: number): number {
+    return encodeInto(this.root, event, bytes, view, offset);
+  }
+
+  /** The event as bytes of its own. @throws JechoError `EVENT_INVALID` */
+  encode(event: T): Uint8Array {
+    return encode(this.root, event);
+  }
+
+  /** @throws JechoError `EVENT_INVALID` where the bytes [start, end) are not an event of this type */
+  verify(view: DataView, start: number, end: number): void {
+    verify(this.root, view, start, end);
+  }
+
+  /** Reads events that were written with type `writer` in place. @throws JechoError `TYPE_MISMATCH` */
+  readerOf(writer: Type): ReadEvent {
+    let reader = this.#readers.get(writer.root);
+    if (reader === undefined) {
+      reader = createReader(writer.root, this.root);
+      this.#readers.set(writer.root, reader);
+    }
+    return reader;
+  }
+
+  /** One event out of bytes that hold nothing else; typed arrays are views on them. @throws JechoError `EVENT_INVALID` */
+  decode(bytes: Uint8Array): T {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.verify(view, 0, bytes.byteLength);
+    return this.readerOf(this)(view, bytes, 0) as T;
+  }
+}
+
+/**
+ * A type from a description, for example
+ * `type("Reading", { sensor: "uint32", place: "string", values: "float32[]" })`.
+ *
+ * @throws JechoError `TYPE_INVALID` naming the field
+ */
+export function type<const D extends Description>(name: string, description: D): Type<ValueOf<D>> {
+  return new Type<ValueOf<D>>(describeObject(name, description));
+}

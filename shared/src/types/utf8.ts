@@ -1,0 +1,76 @@
+// The sandboxes have no TextEncoder; below this length plain code is also faster than crossing into the native one.
+const SHORT = 48;
+const native =
+  typeof TextEncoder === "function" && typeof TextDecoder === "function"
+    ? { encoder: new TextEncoder(), decoder: new TextDecoder() }
+    : undefined;
+
+/** Bytes that `text` can take at the most. */
+export function utf8Bound(text: string): number {
+  return text.length * 3;
+}
+
+/** Writes `text` at `at` and returns the bytes written. Lone surrogates become U+FFFD. The room must be there. */
+export function writeUtf8(target: Uint8Array, at: number, text: string): number {
+  if (native !== undefined && text.length > SHORT) {
+    return native.encoder.encodeInto(text, target.subarray(at)).written;
+  }
+  let p = at;
+  for (let i = 0; i < text.length; i++) {
+    let code = text.charCodeAt(i);
+    if (code < 0x80) {
+      target[p++] = code;
+      continue;
+    }
+    if (code < 0x800) {
+      target[p++] = 0xc0 | (code >> 6);
+      target[p++] = 0x80 | (code & 63);
+      continue;
+    }
+    if (code >= 0xd800 && code < 0xe000) {
+      const low = i + 1 < text.length ? text.charCodeAt(i + 1) : 0;
+      if (code < 0xdc00 && low >= 0xdc00 && low < 0xe000) {
+        code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+        i++;
+        target[p++] = 0xf0 | (code >> 18);
+        target[p++] = 0x80 | ((code >> 12) & 63);
+        target[p++] = 0x80 | ((code >> 6) & 63);
+        target[p++] = 0x80 | (code & 63);
+        continue;
+      }
+      code = 0xfffd;
+    }
+    target[p++] = 0xe0 | (code >> 12);
+    target[p++] = 0x80 | ((code >> 6) & 63);
+    target[p++] = 0x80 | (code & 63);
+  }
+  return p - at;
+}
+
+/** Reads `length` bytes at `at` as text. Broken sequences become U+FFFD. */
+export function readUtf8(source: Uint8Array, at: number, length: number): string {
+  if (native !== undefined && length > SHORT) {
+    return native.decoder.decode(source.subarray(at, at + length));
+  }
+  let text = "";
+  const end = at + length;
+  for (let p = at; p < end; ) {
+    const lead = source[p++] as number;
+    if (lead < 0x80) {
+      text += String.fromCharCode(lead);
+      continue;
+    }
+    const more =
+      lead >= 0xf0 && lead < 0xf5 ? 3 : lead >= 0xe0 && lead < 0xf0 ? 2 : lead >= 0xc2 && lead < 0xe0 ? 1 : 0;
+    let code = more === 0 ? 0xfffd : lead & (0x3f >> more);
+    let taken = 0;
+    while (taken < more && p < end && ((source[p] as number) & 0xc0) === 0x80) {
+      code = (code << 6) | ((source[p++] as number) & 63);
+      taken++;
+    }
+    const least = more === 3 ? 0x10000 : more === 2 ? 0x800 : 0;
+    const broken = taken < more || code < least || code > 0x10ffff || (code >= 0xd800 && code < 0xe000);
+    text += String.fromCodePoint(broken ? 0xfffd : code);
+  }
+  return text;
+}
