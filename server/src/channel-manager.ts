@@ -1,0 +1,175 @@
+import { JechoError, type Type } from "@jecho/shared";
+import type { Modulator } from "@jecho/shared/internal";
+import type { Channel } from "./channel.ts";
+import type { Connection } from "./connection.ts";
+import { DerivedChannel, equalityKey } from "./derived-channel.ts";
+import type { Consumer, Producer } from "./endpoints.ts";
+import type { NameServer } from "./name-server.ts";
+import type { SharedObjects } from "./shared-objects.ts";
+
+/** Keeps one channel's books: its types, its endpoints by concentrator, its derived channels. */
+export class ChannelManager {
+  readonly name: string;
+  readonly channel: Channel;
+  readonly #names: NameServer;
+  readonly #objects: SharedObjects;
+  readonly #producers = new Map<number, Producer>();
+  readonly #consumers = new Map<number, Consumer>();
+  readonly #derived = new Map<string, DerivedChannel>();
+  /** The types that its producers write, by token. */
+  readonly #types = new Map<bigint, Type>();
+
+  constructor(name: string, channel: Channel, names: NameServer, objects: SharedObjects) {
+    this.name = name;
+    this.channel = channel;
+    this.#names = names;
+    this.#objects = objects;
+  }
+
+  /** Connections that have producers here, each once. */
+  producingConnections(): Set<Connection> {
+    return new Set([...this.#producers.values()].map(({ connection }) => connection));
+  }
+
+  /** The type that producers of this channel write; what a modulator's host needs to read their events. */
+  get writtenType(): Type | undefined {
+    return this.#types.values().next().value;
+  }
+
+  /**
+   * Enters a producer into the books. It counts once it has all modulators: `admit` says when.
+   *
+   * @throws JechoError `TYPE_MISMATCH`, `MODULATORS_NOT_SERVED`
+   */
+  addProducer(producer: Producer, type: Type | undefined): void {
+    if (this.#producers.size > 0 && (type === undefined) !== (this.#types.size === 0)) {
+      throw new JechoError(
+        "TYPE_MISMATCH",
+        `${this.name} is ${type === undefined ? "a typed" : "an untyped"} channel`,
+      );
+    }
+    if (!producer.modulates && this.#derived.size > 0) {
+      throw new JechoError(
+        "MODULATORS_NOT_SERVED",
+        `${this.name} has modulators and this producer runs none`,
+      );
+    }
+    if (type !== undefined && !this.#types.has(type.token)) {
+      this.#types.set(type.token, type);
+      for (const consumer of this.#consumers.values()) {
+        if (consumer.derived === undefined)
+          consumer.connection.send({ kind: "TypeKnown", schema: type.schema });
+      }
+    }
+    this.#producers.set(producer.number, producer);
+  }
+
+  /** Gives a new producer's concentrator what is installed here; when that is done, its events count. */
+  async admit(producer: Producer): Promise<void> {
+    const { connection } = producer;
+    const first = [...this.#producers.values()].every(p => p.connection !== connection || p === producer);
+    if (first) await Promise.all([...this.#derived.values()].map(derived => derived.installAt(connection)));
+    connection.send({ kind: "Demand", channel: this.channel.number, consumers: this.channel.consumers });
+    for (const { channel } of this.#derived.values()) {
+      connection.send({ kind: "Demand", channel: channel.number, consumers: channel.consumers });
+    }
+  }
+
+  removeProducer(producer: Producer): void {
+    this.#producers.delete(producer.number);
+    const { connection } = producer;
+    if (!this.producingConnections().has(connection)) {
+      for (const derived of this.#derived.values()) derived.removeAt(connection);
+    }
+    this.#forgetIfUnused();
+  }
+
+  /** The derived channel that this modulator makes of this one: the one there is, or a new one. */
+  derive(modulator: Modulator): DerivedChannel {
+    const key = equalityKey(modulator);
+    let derived = this.#derived.get(key);
+    if (derived === undefined) {
+      if ([...this.#producers.values()].some(({ modulates }) => !modulates)) {
+        throw new JechoError("MODULATORS_NOT_SERVED", `a producer of ${this.name} runs no modulators`);
+      }
+      derived = new DerivedChannel(this, this.#names.newChannel(), key, modulator, this.#objects);
+      this.#derived.set(key, derived);
+      this.#names.registerDerived(derived);
+    }
+    return derived;
+  }
+
+  /**
+   * A consumer that declares a type must be able to read what the present producers write.
+   *
+   * @throws JechoError `TYPE_MISMATCH`
+   */
+  checkReader(type: Type | undefined): void {
+    if (type === undefined) return;
+    for (const written of this.#types.values()) type.readerOf(written);
+    if (this.#types.size === 0 && this.#producers.size > 0) {
+      throw new JechoError(
+        "TYPE_MISMATCH",
+        `${this.name} is an untyped channel and the consumer expects ${type.name}`,
+      );
+    }
+  }
+
+  addConsumer(consumer: Consumer): void {
+    this.#consumers.set(consumer.number, consumer);
+    const types = consumer.derived === undefined ? this.#types.values() : consumer.derived.types.values();
+    for (const type of types) consumer.connection.send({ kind: "TypeKnown", schema: type.schema });
+    consumer.connection.enter(consumer.channel.topic);
+    consumer.channel.consumers++;
+    this.#tellDemand(consumer.channel);
+  }
+
+  removeConsumer(consumer: Consumer): void {
+    if (!this.#consumers.delete(consumer.number)) return;
+    consumer.connection.leave(consumer.channel.topic);
+    consumer.channel.consumers--;
+    this.#tellDemand(consumer.channel);
+    if (consumer.derived !== undefined) this.dropIfUnused(consumer.derived);
+    this.#forgetIfUnused();
+  }
+
+  /** A derived channel goes when its last consumer goes. */
+  dropIfUnused(derived: DerivedChannel): void {
+    if (derived.channel.consumers > 0 || derived.joining > 0) return;
+    if (this.#derived.get(derived.key) !== derived) return;
+    this.#derived.delete(derived.key);
+    this.#names.forgetDerived(derived);
+    derived.remove();
+    this.#forgetIfUnused();
+  }
+
+  /** The MOE of a producer removed the modulator: it is removed everywhere, and its consumers are told why. */
+  modulatorRemoved(derived: DerivedChannel, error: JechoError): void {
+    for (const consumer of [...this.#consumers.values()]) {
+      if (consumer.derived !== derived) continue;
+      consumer.connection.consumers.delete(consumer.number);
+      consumer.connection.modulators--;
+      const { number, message } = error;
+      consumer.connection.send({ kind: "ConsumerLost", consumer: consumer.number, code: number, message });
+      this.removeConsumer(consumer);
+    }
+  }
+
+  /** Consumers of a derived channel, told of a type that its events are written with from now on. */
+  announceDerivedType(derived: DerivedChannel, type: Type): void {
+    for (const consumer of this.#consumers.values()) {
+      if (consumer.derived === derived) consumer.connection.send({ kind: "TypeKnown", schema: type.schema });
+    }
+  }
+
+  #tellDemand({ number, consumers }: Channel): void {
+    for (const connection of this.producingConnections())
+      connection.send({ kind: "Demand", channel: number, consumers });
+  }
+
+  #forgetIfUnused(): void {
+    if (this.#producers.size === 0) this.#types.clear();
+    if (this.#producers.size === 0 && this.#consumers.size === 0 && this.#derived.size === 0)
+      this.#names.forget(this);
+  }
+}

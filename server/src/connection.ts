@@ -1,0 +1,112 @@
+import { ERRORS, type ErrorCode, JechoError } from "@jecho/shared";
+import { type Control, encodeControl } from "@jecho/shared/internal";
+import type { Consumer, Producer } from "./endpoints.ts";
+
+/** What a connection needs of the socket below it. */
+export interface Link {
+  send(bytes: Uint8Array): void;
+  /** Sends to every subscriber of the topic but this link itself. */
+  publish(topic: string, bytes: Uint8Array): void;
+  subscribe(topic: string): void;
+  unsubscribe(topic: string): void;
+  end(code: number, reason: string): void;
+}
+
+interface PendingRequest {
+  resolve(answer: Control): void;
+  reject(error: JechoError): void;
+  readonly timer: NodeJS.Timeout;
+}
+
+/** One concentrator's connection: its endpoints, and what the gateway has asked of it. */
+export class Connection {
+  readonly id: number;
+  /** By the numbers that the gateway gave them. */
+  readonly producers = new Map<number, Producer>();
+  readonly consumers = new Map<number, Consumer>();
+  greeted = false;
+  /** Modulators that this connection's consumers have installed. */
+  modulators = 0;
+  readonly #link: Link;
+  readonly #requestTimeoutMs: number;
+  readonly #pending = new Map<number, PendingRequest>();
+  /** How many of this connection's consumers stand behind each topic: the bytes cross once. */
+  readonly #topics = new Map<string, number>();
+  #nextRequest = 1;
+  #open = true;
+
+  constructor(id: number, link: Link, requestTimeoutMs: number) {
+    this.id = id;
+    this.#link = link;
+    this.#requestTimeoutMs = requestTimeoutMs;
+  }
+
+  get isOpen(): boolean {
+    return this.#open;
+  }
+
+  send(control: Control): void {
+    if (this.#open) this.#link.send(encodeControl(control));
+  }
+
+  publish(topic: string, bytes: Uint8Array): void {
+    if (this.#open) this.#link.publish(topic, bytes);
+  }
+
+  enter(topic: string): void {
+    const count = this.#topics.get(topic) ?? 0;
+    this.#topics.set(topic, count + 1);
+    if (count === 0 && this.#open) this.#link.subscribe(topic);
+  }
+
+  leave(topic: string): void {
+    const count = this.#topics.get(topic) ?? 0;
+    if (count > 1) {
+      this.#topics.set(topic, count - 1);
+    } else if (count === 1) {
+      this.#topics.delete(topic);
+      if (this.#open) this.#link.unsubscribe(topic);
+    }
+  }
+
+  /** Asks this concentrator for something; rejects with `TIMED_OUT` or `PRODUCER_GONE`. */
+  request(make: (request: number) => Control): Promise<Control> {
+    const request = this.#nextRequest++;
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#pending.delete(request);
+        reject(new JechoError("TIMED_OUT", "a producer did not answer in time"));
+      }, this.#requestTimeoutMs);
+      this.#pending.set(request, { resolve, reject, timer });
+      this.send(make(request));
+    });
+  }
+
+  /** Hands an answer to who asked. False where nobody did. */
+  answer(request: number, answer: Control): boolean {
+    const pending = this.#pending.get(request);
+    if (pending === undefined) return false;
+    this.#pending.delete(request);
+    clearTimeout(pending.timer);
+    pending.resolve(answer);
+    return true;
+  }
+
+  /** Ends the connection, telling the other side why. */
+  end(code: ErrorCode, detail?: string): void {
+    if (!this.#open) return;
+    // A close reason has at most 123 bytes.
+    const reason = `${code}: ${detail ?? ERRORS[code][1]}`.replace(/[^\x20-\x7e]/g, "?").slice(0, 123);
+    this.#link.end(ERRORS[code][0], reason);
+  }
+
+  /** The socket is gone: nothing may be sent any more, and nobody will answer. */
+  lost(): void {
+    this.#open = false;
+    for (const { reject, timer } of this.#pending.values()) {
+      clearTimeout(timer);
+      reject(new JechoError("PRODUCER_GONE"));
+    }
+    this.#pending.clear();
+  }
+}

@@ -1,0 +1,260 @@
+import { errorCode, JechoError, Type } from "@jecho/shared";
+import {
+  type CloseEndpoint,
+  type EventsFrame,
+  type Frame,
+  type OpenConsumer,
+  type OpenProducer,
+  PROTOCOL,
+  refusal,
+} from "@jecho/shared/internal";
+import type { Connection } from "./connection.ts";
+import type { Consumer } from "./endpoints.ts";
+import type { NameServer } from "./name-server.ts";
+import type { SharedObjects } from "./shared-objects.ts";
+
+export interface DispatchOptions {
+  readonly heartbeatMs: number;
+  readonly limitBytes: number;
+  readonly modulatorsPerConnection: number;
+  readonly endpointsPerConnection: number;
+}
+
+const MAX_SOURCE_LENGTH = 256 * 1024;
+
+/** Acts on what connections send. One arm for each kind of frame; what a connection may not send ends it. */
+export class Dispatcher {
+  readonly #names: NameServer;
+  readonly #objects: SharedObjects;
+  readonly #options: DispatchOptions;
+  #nextEndpoint = 1;
+
+  constructor(names: NameServer, objects: SharedObjects, options: DispatchOptions) {
+    this.#names = names;
+    this.#objects = objects;
+    this.#options = options;
+  }
+
+  /** @throws JechoError that ends the connection */
+  frame(connection: Connection, frame: Frame): void {
+    if (!connection.greeted && frame.kind !== "Hello") {
+      throw new JechoError("FRAME_UNEXPECTED", `the first frame is Hello, not ${frame.kind}`);
+    }
+    switch (frame.kind) {
+      case "Events":
+        return this.#events(connection, frame);
+      case "Hello":
+        return this.#hello(connection, frame.protocol);
+      case "Ping":
+        return connection.send({ kind: "Pong", time: frame.time });
+      case "OpenProducer":
+        return this.#openProducer(connection, frame);
+      case "OpenConsumer":
+        return this.#openConsumer(connection, frame);
+      case "CloseEndpoint":
+        return this.#closeEndpoint(connection, frame);
+      case "ObjectUpdate":
+        return this.#attempt(connection, 0, () => this.#objects.update(connection, frame));
+      case "Installed":
+        return this.#answer(connection, frame.request, frame);
+      case "Refused":
+        return this.#answer(connection, frame.request, frame);
+      case "Removed": {
+        const derived = this.#names.derived(frame.derived);
+        derived?.manager.modulatorRemoved(derived, new JechoError(errorCode(frame.code), frame.message));
+        return;
+      }
+      case "Welcome":
+      case "Pong":
+      case "Fault":
+      case "ProducerOpened":
+      case "ConsumerOpened":
+      case "ConsumerLost":
+      case "TypeKnown":
+      case "Demand":
+      case "Install":
+      case "Remove":
+      case "Flow":
+      case "Done":
+        throw new JechoError("FRAME_UNEXPECTED", `${frame.kind} is not for a gateway`);
+    }
+  }
+
+  /** Takes everything of a lost connection out of the books. */
+  lost(connection: Connection): void {
+    connection.lost();
+    for (const consumer of connection.consumers.values()) consumer.manager.removeConsumer(consumer);
+    for (const producer of connection.producers.values()) producer.manager.removeProducer(producer);
+    this.#objects.forgetConnection(connection);
+  }
+
+  #hello(connection: Connection, protocol: number): void {
+    if (connection.greeted) throw new JechoError("FRAME_UNEXPECTED", "a second Hello");
+    if (protocol !== PROTOCOL) {
+      throw new JechoError(
+        "PROTOCOL_UNSUPPORTED",
+        `this gateway speaks version ${PROTOCOL}, not ${protocol}`,
+      );
+    }
+    connection.greeted = true;
+    const { heartbeatMs, limitBytes } = this.#options;
+    connection.send({ kind: "Welcome", session: String(connection.id), heartbeatMs, limitBytes });
+  }
+
+  #events(connection: Connection, frame: EventsFrame): void {
+    const producer = connection.producers.get(frame.producer);
+    // Events of an endpoint that was just closed may still be under way.
+    if (producer === undefined) return;
+    const { manager } = producer;
+    if (frame.channel === manager.channel.number) {
+      if (frame.token !== producer.token)
+        throw new JechoError("TYPE_MISMATCH", "a run of another type than its producer's");
+      return manager.channel.fanOut(frame, connection);
+    }
+    const derived = this.#names.derived(frame.channel);
+    if (derived === undefined) return;
+    if (derived.manager !== manager || !derived.allows(connection, frame.token)) {
+      throw new JechoError(
+        "FRAME_UNEXPECTED",
+        "a run of a derived channel that this producer does not serve",
+      );
+    }
+    derived.channel.fanOut(frame, connection);
+  }
+
+  #openProducer(connection: Connection, frame: OpenProducer): void {
+    this.#attempt(connection, frame.request, () => {
+      this.#checkEndpoints(connection);
+      const type = typeOf(frame.schema);
+      const manager = this.#names.manager(frame.channel);
+      const number = this.#nextEndpoint++;
+      const producer = { number, connection, manager, token: type?.token ?? 0n, modulates: frame.modulates };
+      manager.addProducer(producer, type);
+      connection.producers.set(number, producer);
+      const { channel } = manager;
+      connection.send({
+        kind: "ProducerOpened",
+        request: frame.request,
+        channel: channel.number,
+        producer: number,
+        epoch: channel.epoch,
+      });
+      void manager.admit(producer);
+    });
+  }
+
+  #openConsumer(connection: Connection, frame: OpenConsumer): void {
+    this.#attempt(connection, frame.request, async () => {
+      this.#checkEndpoints(connection);
+      const manager = this.#names.manager(frame.channel);
+      const { modulator } = frame;
+      if (modulator === undefined) {
+        manager.checkReader(typeOf(frame.schema));
+        this.#enterConsumer(connection, frame.request, {
+          manager,
+          channel: manager.channel,
+          derived: undefined,
+        });
+        return;
+      }
+      if (modulator.source.length > MAX_SOURCE_LENGTH) {
+        throw new JechoError(
+          "MODULATOR_TOO_LARGE",
+          `a modulator's source has at most ${MAX_SOURCE_LENGTH} characters`,
+        );
+      }
+      if (connection.modulators >= this.#options.modulatorsPerConnection) {
+        throw new JechoError(
+          "MODULATOR_QUOTA_EXCEEDED",
+          `a connection has at most ${this.#options.modulatorsPerConnection} modulators`,
+        );
+      }
+      this.#objects.bring(connection, modulator.objects);
+      const derived = manager.derive(modulator);
+      derived.joining++;
+      connection.modulators++;
+      try {
+        await derived.installed();
+        if (connection.isOpen)
+          this.#enterConsumer(connection, frame.request, { manager, channel: derived.channel, derived });
+      } catch (error) {
+        connection.modulators--;
+        throw error;
+      } finally {
+        derived.joining--;
+        manager.dropIfUnused(derived);
+      }
+    });
+  }
+
+  #enterConsumer(
+    connection: Connection,
+    request: number,
+    place: Pick<Consumer, "manager" | "channel" | "derived">,
+  ): void {
+    const number = this.#nextEndpoint++;
+    const consumer = { number, connection, ...place };
+    const { channel, manager } = place;
+    connection.consumers.set(number, consumer);
+    connection.send({
+      kind: "ConsumerOpened",
+      request,
+      channel: channel.number,
+      consumer: number,
+      epoch: channel.epoch,
+      seq: BigInt(channel.nextSeq),
+    });
+    manager.addConsumer(consumer);
+  }
+
+  #closeEndpoint(connection: Connection, { endpoint }: CloseEndpoint): void {
+    const consumer = connection.consumers.get(endpoint);
+    if (consumer !== undefined) {
+      connection.consumers.delete(endpoint);
+      if (consumer.derived !== undefined) connection.modulators--;
+      consumer.manager.removeConsumer(consumer);
+      return;
+    }
+    const producer = connection.producers.get(endpoint);
+    if (producer === undefined) return;
+    connection.producers.delete(endpoint);
+    producer.manager.removeProducer(producer);
+  }
+
+  #answer(
+    connection: Connection,
+    request: number,
+    answer: Extract<Frame, { kind: "Installed" | "Refused" }>,
+  ): void {
+    // An answer that comes after its time ran out is nobody's any more.
+    connection.answer(request, answer);
+  }
+
+  #checkEndpoints(connection: Connection): void {
+    if (connection.consumers.size + connection.producers.size >= this.#options.endpointsPerConnection) {
+      throw new JechoError(
+        "OVERLOADED",
+        `a connection has at most ${this.#options.endpointsPerConnection} endpoints`,
+      );
+    }
+  }
+
+  /** What fails inside is the asker's to know, by a coded answer; the connection goes on. */
+  #attempt(connection: Connection, request: number, act: () => void | Promise<void>): void {
+    const refuse = (error: unknown): void => {
+      const refused = refusal(request, error);
+      if (request !== 0 || refused.kind !== "Refused") connection.send(refused);
+      else connection.send({ kind: "Fault", code: refused.code, message: refused.message });
+    };
+    try {
+      const acting = act();
+      if (acting !== undefined) acting.catch(refuse);
+    } catch (error) {
+      refuse(error);
+    }
+  }
+}
+
+function typeOf(schema: Uint8Array): Type | undefined {
+  return schema.byteLength === 0 ? undefined : Type.fromSchema(schema);
+}

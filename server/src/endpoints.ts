@@ -1,0 +1,24 @@
+import type { Channel } from "./channel.ts";
+import type { ChannelManager } from "./channel-manager.ts";
+import type { Connection } from "./connection.ts";
+import type { DerivedChannel } from "./derived-channel.ts";
+
+/** A producer, as its channel's manager knows it. */
+export interface Producer {
+  readonly number: number;
+  readonly connection: Connection;
+  readonly manager: ChannelManager;
+  /** The type that it writes; 0 on an untyped channel. */
+  readonly token: bigint;
+  /** Can its process run modulators? */
+  readonly modulates: boolean;
+}
+
+/** A consumer of a channel, or of a derived one. */
+export interface Consumer {
+  readonly number: number;
+  readonly connection: Connection;
+  readonly manager: ChannelManager;
+  readonly channel: Channel;
+  readonly derived: DerivedChannel | undefined;
+}

@@ -1,0 +1,202 @@
+import type { us_listen_socket, WebSocket } from "uWebSockets.js";
+import { JechoError } from "@jecho/shared";
+import { parseMessage, SUBPROTOCOL } from "@jecho/shared/internal";
+import { Connection, type Link } from "./connection.ts";
+import { Dispatcher } from "./dispatch.ts";
+import { NameServer } from "./name-server.ts";
+import { SharedObjects } from "./shared-objects.ts";
+import { StaticFiles } from "./static-files.ts";
+import { loadUws } from "./uws.ts";
+
+export interface GatewayOptions {
+  /** Address to listen at; "127.0.0.1" by default: this machine only. */
+  readonly host?: string;
+  /** Port to listen at; 0, the default, takes a free one. */
+  readonly port?: number;
+  /** A folder whose files are served over HTTP. */
+  readonly staticFolder?: string;
+  /** Origins that pages may connect from besides the gateway's own, such as `https://viewer.example`. */
+  readonly origins?: readonly string[];
+  /** The largest message taken, in bytes; 16 MiB by default. */
+  readonly limitBytes?: number;
+  /** Bytes that may wait for one consumer before it is cut off; 32 MiB by default. */
+  readonly consumerQueueBytes?: number;
+  /** Silence after which a connection is tested, in milliseconds; 10,000 by default. */
+  readonly heartbeatMs?: number;
+  /** How long a producer may take to install a modulator, in milliseconds; 5,000 by default. */
+  readonly requestTimeoutMs?: number;
+  /** Modulators that one connection may have installed; 64 by default. */
+  readonly modulatorsPerConnection?: number;
+  /** Producers and consumers that one connection may have; 100,000 by default. */
+  readonly endpointsPerConnection?: number;
+  /** Where the gateway writes what an operator should know; nowhere by default. */
+  readonly log?: (line: string) => void;
+}
+
+export interface Gateway {
+  readonly host: string;
+  readonly port: number;
+  /** `HOST:PORT`, as it stands in channel names. */
+  readonly address: string;
+  /** Lets go of every connection with `GATEWAY_STOPPING` and stops listening. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+interface SocketData {
+  connection: Connection | undefined;
+}
+
+type ListenExclusively = (
+  host: string,
+  port: number,
+  options: number,
+  listening: (socket: us_listen_socket | false) => void,
+) => void;
+
+const LISTEN_EXCLUSIVE_PORT = 1;
+const CLOSE_GRACE_MS = 2000;
+
+/**
+ * Starts a gateway: the concentrator for browsers and programs, with name server and channel managers inside.
+ *
+ * @throws Error where the platform has no binary, the folder cannot be read or the port cannot be had
+ */
+export async function createGateway(options: GatewayOptions = {}): Promise<Gateway> {
+  const {
+    host = "127.0.0.1",
+    port = 0,
+    heartbeatMs = 10_000,
+    limitBytes = 16 << 20,
+    log = () => {},
+  } = options;
+  const uws = await loadUws();
+  const files = options.staticFolder === undefined ? undefined : await StaticFiles.load(options.staticFolder);
+  const objects = new SharedObjects();
+  const names = new NameServer(objects);
+  const dispatcher = new Dispatcher(names, objects, {
+    heartbeatMs,
+    limitBytes,
+    modulatorsPerConnection: options.modulatorsPerConnection ?? 64,
+    endpointsPerConnection: options.endpointsPerConnection ?? 100_000,
+  });
+  const connections = new Map<number, Connection>();
+  const startedAt = performance.now();
+  let nextConnection = 1;
+  let whenEmpty: (() => void) | undefined;
+
+  const app = uws.App();
+  app.ws<SocketData>("/*", {
+    maxPayloadLength: limitBytes,
+    maxBackpressure: options.consumerQueueBytes ?? 32 << 20,
+    closeOnBackpressureLimit: true,
+    // In seconds; uWebSockets.js takes 8 to 960.
+    idleTimeout: Math.min(960, Math.max(8, Math.ceil((3 * heartbeatMs) / 1000))),
+    sendPingsAutomatically: true,
+    upgrade: (response, request, context) => {
+      const origin = request.getHeader("origin");
+      const allowed =
+        origin === "" || sameHost(origin, request.getHeader("host")) || options.origins?.includes(origin);
+      const protocols = request.getHeader("sec-websocket-protocol").split(",");
+      if (!allowed || !protocols.some(protocol => protocol.trim() === SUBPROTOCOL)) {
+        const why = allowed
+          ? `This endpoint speaks the subprotocol ${SUBPROTOCOL}.`
+          : "This origin may not connect.";
+        response.writeStatus(allowed ? "400 Bad Request" : "403 Forbidden").end(`${why}\n`);
+        return;
+      }
+      const key = request.getHeader("sec-websocket-key");
+      const extensions = request.getHeader("sec-websocket-extensions");
+      response.upgrade<SocketData>({ connection: undefined }, key, SUBPROTOCOL, extensions, context);
+    },
+    open: socket => {
+      const connection = new Connection(nextConnection++, linkOf(socket), options.requestTimeoutMs ?? 5000);
+      socket.getUserData().connection = connection;
+      connections.set(connection.id, connection);
+    },
+    message: (socket, message, isBinary) => {
+      const { connection } = socket.getUserData();
+      if (connection === undefined) return;
+      try {
+        if (!isBinary) throw new JechoError("FRAME_MALFORMED", "messages are binary");
+        parseMessage(new Uint8Array(message), frame => dispatcher.frame(connection, frame));
+      } catch (error) {
+        if (!(error instanceof JechoError)) log(`a frame could not be handled: ${(error as Error).stack}`);
+        const { code, message } = JechoError.from(error);
+        connection.end(code, message);
+      }
+    },
+    close: socket => {
+      const { connection } = socket.getUserData();
+      if (connection === undefined) return;
+      connections.delete(connection.id);
+      dispatcher.lost(connection);
+      if (connections.size === 0) whenEmpty?.();
+    },
+  });
+  app.get("/healthz", response => {
+    const body = {
+      status: "ok",
+      uptimeSeconds: Math.round((performance.now() - startedAt) / 1000),
+      connections: connections.size,
+      ...names.stats,
+    };
+    response
+      .writeHeader("content-type", "application/json")
+      .writeHeader("cache-control", "no-store")
+      .end(`${JSON.stringify(body)}\n`);
+  });
+  if (files !== undefined) app.get("/*", (response, request) => files.serve(response, request));
+
+  const listening = await new Promise<us_listen_socket>((resolve, reject) => {
+    // The official typings lack the form with host and options; without the option two gateways could share a port.
+    const listen = app.listen.bind(app) as unknown as ListenExclusively;
+    listen(host, port, LISTEN_EXCLUSIVE_PORT, socket => {
+      if (socket) resolve(socket);
+      else reject(new Error(`the gateway cannot listen at ${host}:${port}; is the port taken?`));
+    });
+  });
+  const boundPort = uws.us_socket_local_port(listening);
+  const shownHost = host === "0.0.0.0" || host === "::" ? "localhost" : host;
+
+  let closing: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    uws.us_listen_socket_close(listening);
+    if (connections.size > 0) {
+      const empty = new Promise<void>(resolve => {
+        whenEmpty = resolve;
+      });
+      for (const connection of [...connections.values()]) connection.end("GATEWAY_STOPPING");
+      // A peer that does not answer the close must not keep the gateway up.
+      const grace = setTimeout(() => whenEmpty?.(), CLOSE_GRACE_MS);
+      await empty;
+      clearTimeout(grace);
+    }
+    app.close();
+  };
+  const closeOnce = (): Promise<void> => {
+    closing ??= close();
+    return closing;
+  };
+  return {
+    host,
+    port: boundPort,
+    address: `${shownHost}:${boundPort}`,
+    close: closeOnce,
+    [Symbol.asyncDispose]: closeOnce,
+  };
+}
+
+function linkOf(socket: WebSocket<SocketData>): Link {
+  return {
+    send: bytes => void socket.send(bytes, true),
+    publish: (topic, bytes) => void socket.publish(topic, bytes, true),
+    subscribe: topic => void socket.subscribe(topic),
+    unsubscribe: topic => void socket.unsubscribe(topic),
+    end: (code, reason) => socket.end(code, reason),
+  };
+}
+
+function sameHost(origin: string, host: string): boolean {
+  return URL.canParse(origin) && new URL(origin).host === host;
+}

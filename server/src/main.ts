@@ -1,0 +1,56 @@
+#!/usr/bin/env node
+import { parseArgs } from "node:util";
+import { createGateway } from "./gateway.ts";
+
+const USAGE = `jecho gateway [options]
+
+  --host ADDRESS    where to listen (127.0.0.1: this machine only)
+  --port NUMBER     port to listen at (8080; 0 takes a free one)
+  --static FOLDER   a folder whose files are served over HTTP
+  --origin ORIGIN   an origin that pages may connect from; may be repeated`;
+
+const LOOPBACK = new Set(["127.0.0.1", "::1", "localhost"]);
+
+try {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      host: { type: "string", default: "127.0.0.1" },
+      port: { type: "string", default: "8080" },
+      static: { type: "string" },
+      origin: { type: "string", multiple: true },
+      help: { type: "boolean", short: "h", default: false },
+    },
+  });
+  if (values.help || positionals.length !== 1 || positionals[0] !== "gateway") {
+    console.log(USAGE);
+    process.exit(values.help ? 0 : 2);
+  }
+  const port = Number(values.port);
+  if (!Number.isInteger(port) || port < 0 || port > 65535)
+    throw new Error(`--port takes a number from 0 to 65535, not "${values.port}"`);
+  const gateway = await createGateway({
+    host: values.host,
+    port,
+    log: line => console.error(line),
+    ...(values.static === undefined ? {} : { staticFolder: values.static }),
+    ...(values.origin === undefined ? {} : { origins: values.origin }),
+  });
+  console.log(`gateway listening at ${gateway.address}`);
+  // A parent that started this process with an IPC channel is told the same way.
+  process.send?.({ address: gateway.address });
+  if (!LOOPBACK.has(values.host)) {
+    console.error(
+      "warning: this gateway knows no users yet; whoever reaches this address may publish, subscribe and install modulators",
+    );
+  }
+  await new Promise<void>(resolve => {
+    process.once("SIGINT", resolve);
+    process.once("SIGTERM", resolve);
+    process.once("disconnect", resolve);
+  });
+  await gateway.close();
+} catch (error) {
+  console.error(`jecho: ${(error as Error).message}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,61 @@
+import { randomInt } from "node:crypto";
+import { checkUserName, formatChannelName } from "@jecho/shared";
+import { Channel } from "./channel.ts";
+import { ChannelManager } from "./channel-manager.ts";
+import type { DerivedChannel } from "./derived-channel.ts";
+import type { SharedObjects } from "./shared-objects.ts";
+
+/** Maps names to channel managers and numbers to channels. Names are the user's part: all of them live at this server. */
+export class NameServer {
+  readonly #objects: SharedObjects;
+  readonly #managers = new Map<string, ChannelManager>();
+  readonly #derived = new Map<number, DerivedChannel>();
+  #nextNumber = 1;
+  // Random, so that a gateway that was started again does not continue its predecessor's numbering by chance.
+  #nextEpoch = randomInt(1, 2 ** 31);
+
+  constructor(objects: SharedObjects) {
+    this.#objects = objects;
+  }
+
+  /** The manager of the channel with this name, which comes into being when first asked for. @throws JechoError `CHANNEL_NAME_INVALID` */
+  manager(name: string): ChannelManager {
+    let manager = this.#managers.get(name);
+    if (manager === undefined) {
+      checkUserName(name);
+      manager = new ChannelManager(name, this.newChannel(), this, this.#objects);
+      this.#managers.set(name, manager);
+    }
+    return manager;
+  }
+
+  newChannel(): Channel {
+    return new Channel(this.#nextNumber++, this.#nextEpoch++);
+  }
+
+  registerDerived(derived: DerivedChannel): void {
+    this.#derived.set(derived.channel.number, derived);
+  }
+
+  forgetDerived(derived: DerivedChannel): void {
+    this.#derived.delete(derived.channel.number);
+  }
+
+  derived(number: number): DerivedChannel | undefined {
+    return this.#derived.get(number);
+  }
+
+  /** Drops the books of a channel that nobody uses any more. */
+  forget(manager: ChannelManager): void {
+    this.#managers.delete(manager.name);
+  }
+
+  get stats(): { channels: number; derivedChannels: number } {
+    return { channels: this.#managers.size, derivedChannels: this.#derived.size };
+  }
+
+  /** Names of the channels that are in use, in full. */
+  names(server: string): string[] {
+    return [...this.#managers.keys()].map(name => formatChannelName(server, name));
+  }
+}
