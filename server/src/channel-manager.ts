@@ -69,10 +69,8 @@ export class ChannelManager {
     const { connection } = producer;
     const first = [...this.#producers.values()].every(p => p.connection !== connection || p === producer);
     if (first) await Promise.all([...this.#derived.values()].map(derived => derived.installAt(connection)));
-    connection.send({ kind: "Demand", channel: this.channel.number, consumers: this.channel.consumers });
-    for (const { channel } of this.#derived.values()) {
-      connection.send({ kind: "Demand", channel: channel.number, consumers: channel.consumers });
-    }
+    this.channel.tellDemand(connection);
+    for (const { channel } of this.#derived.values()) channel.tellDemand(connection);
   }
 
   removeProducer(producer: Producer): void {
@@ -162,9 +160,8 @@ export class ChannelManager {
     }
   }
 
-  #tellDemand({ number, consumers }: Channel): void {
-    for (const connection of this.producingConnections())
-      connection.send({ kind: "Demand", channel: number, consumers });
+  #tellDemand(channel: Channel): void {
+    for (const connection of this.producingConnections()) channel.tellDemand(connection);
   }
 
   #forgetIfUnused(): void {

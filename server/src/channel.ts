@@ -17,6 +17,12 @@ export class Channel {
     this.epoch = epoch;
   }
 
+  /** Tells a producer's concentrator how many consumers there are in other processes; it knows its own. */
+  tellDemand(connection: Connection): void {
+    const consumers = this.consumers - connection.countOf(this.topic);
+    connection.send({ kind: "Demand", channel: this.number, consumers });
+  }
+
   /** Stamps the run where it lies and sends the very same bytes to everyone who listens, but not back to its sender. */
   fanOut(frame: EventsFrame, from: Connection): void {
     frame.stamp(this.epoch, this.nextSeq);

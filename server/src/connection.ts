@@ -59,6 +59,11 @@ export class Connection {
     if (count === 0 && this.#open) this.#link.subscribe(topic);
   }
 
+  /** How many of this connection's own consumers stand behind a topic. */
+  countOf(topic: string): number {
+    return this.#topics.get(topic) ?? 0;
+  }
+
   leave(topic: string): void {
     const count = this.#topics.get(topic) ?? 0;
     if (count > 1) {

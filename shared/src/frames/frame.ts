@@ -87,7 +87,7 @@ export function parseFrame(view: DataView, bytes: Uint8Array, start: number, end
 
 function parseControl(view: DataView, bytes: Uint8Array, start: number, end: number): Control {
   try {
-    // The schema's walk counts alignment from where it starts, so it starts at the frame.
+    // Alignment is counted from the start of the view, so that is the frame.
     const root = start + 4;
     if (root + view.getUint32(root, true) >= end) throw malformed("the root lies outside the frame");
     verify(FRAME, new DataView(view.buffer, view.byteOffset + start), 4, end - start);

@@ -27,7 +27,7 @@ interface Walk {
 /**
  * Checks that the bytes [start, end) are a FlatBuffer of this type that every reader can read without harm.
  *
- * @param start 8-aligned within the view's buffer, where typed arrays are to be read without a copy
+ * @param start a multiple of 8 of the view, from whose start alignment is counted
  * @throws JechoError `EVENT_INVALID`, naming the field and what is wrong
  */
 export function verify(type: ObjectType, view: DataView, start: number, end: number): void {
@@ -40,7 +40,7 @@ function verifyTable(walk: Walk, type: ObjectType, position: number, path: strin
   const { view, start, end } = walk;
   if (depth > MAX_DEPTH) throw broken(path, `is nested deeper than ${MAX_DEPTH}`);
   if (--walk.budget < 0) throw broken(path, "has more parts than its size allows");
-  aligned(walk, position, 4, path);
+  aligned(position, 4, path);
   inside(walk, position, 4, path);
   const vtable = position - view.getInt32(position, true);
   if (vtable < start || vtable + 4 > end || (vtable & 1) !== 0)
@@ -81,7 +81,7 @@ function verifyTable(walk: Walk, type: ObjectType, position: number, path: strin
 function verifyAt(walk: Walk, kind: Kind, at: number, path: string, depth: number): void {
   switch (kind.is) {
     case "scalar":
-      aligned(walk, at, SCALAR_BYTES[kind.scalar], path);
+      aligned(at, SCALAR_BYTES[kind.scalar], path);
       break;
     case "string": {
       const position = target(walk, at, path);
@@ -93,7 +93,7 @@ function verifyAt(walk: Walk, kind: Kind, at: number, path: string, depth: numbe
       verifyVector(walk, kind.of, target(walk, at, path), path, depth);
       break;
     case "object":
-      if (kind.object.isStruct) aligned(walk, at, kind.object.align, path);
+      if (kind.object.isStruct) aligned(at, kind.object.align, path);
       else verifyTable(walk, kind.object, target(walk, at, path), path, depth + 1);
       break;
     case "union":
@@ -104,7 +104,7 @@ function verifyAt(walk: Walk, kind: Kind, at: number, path: string, depth: numbe
 function verifyVector(walk: Walk, of: ElementKind, position: number, path: string, depth: number): void {
   const size = elementBytes(of);
   const length = vectorLength(walk, position, size, path);
-  aligned(walk, position + 4, length === 0 ? 4 : elementAlign(of), path);
+  aligned(position + 4, length === 0 ? 4 : elementAlign(of), path);
   if (of.is === "string" || (of.is === "object" && !of.object.isStruct)) {
     for (let i = 0; i < length; i++) {
       if (--walk.budget < 0) throw broken(path, "has more parts than its size allows");
@@ -114,7 +114,7 @@ function verifyVector(walk: Walk, of: ElementKind, position: number, path: strin
 }
 
 function vectorLength(walk: Walk, position: number, size: number, path: string): number {
-  aligned(walk, position, 4, path);
+  aligned(position, 4, path);
   inside(walk, position, 4, path);
   const length = walk.view.getUint32(position, true);
   inside(walk, position + 4, length * size, path);
@@ -123,7 +123,7 @@ function vectorLength(walk: Walk, position: number, size: number, path: string):
 
 /** Where the offset at `at` leads: always forwards, never out of bounds. */
 function target(walk: Walk, at: number, path: string): number {
-  aligned(walk, at, 4, path);
+  aligned(at, 4, path);
   const position = at + walk.view.getUint32(at, true);
   if (position <= at) throw broken(path, "points at itself");
   inside(walk, position, 4, path);
@@ -134,8 +134,8 @@ function inside(walk: Walk, position: number, bytes: number, path: string): void
   if (position < walk.start || position + bytes > walk.end) throw broken(path, "reaches out of bounds");
 }
 
-function aligned(walk: Walk, position: number, align: number, path: string): void {
-  if ((position - walk.start) % align !== 0) throw broken(path, "is not aligned");
+function aligned(position: number, align: number, path: string): void {
+  if (position % align !== 0) throw broken(path, "is not aligned");
 }
 
 function broken(path: string, what: string): JechoError {

@@ -1,0 +1,38 @@
+/** The simulation's process: `node simulate.ts --gateway HOST:PORT [--resolution DEGREES] [--speed STEPS/S] [--month M] [--seed N]`. */
+import { parseArgs } from "node:util";
+import { connect } from "@jecho/client";
+import { Model } from "./model/mod.ts";
+import { readWinds } from "./model/winds-file.ts";
+import { Simulation } from "./simulation.ts";
+
+const { values } = parseArgs({
+  options: {
+    gateway: { type: "string", default: "localhost:8080" },
+    resolution: { type: "string", default: "2.5" },
+    speed: { type: "string", default: "2" },
+    month: { type: "string", default: "0" },
+    seed: { type: "string", default: "1" },
+  },
+});
+
+const model = new Model({
+  winds: await readWinds(),
+  resolution: Number(values.resolution),
+  month: Number(values.month),
+  seed: Number(values.seed),
+});
+const session = connect(values.gateway, { name: "atmosphere simulation", backoff: { mostMs: 2000 } });
+session.onStatus(({ state, error }) => {
+  if (error !== undefined) console.error(`simulation: ${state}: ${error.message}`);
+});
+const simulation = new Simulation({ model, session, speed: Number(values.speed) });
+const stop = (): void => {
+  simulation.close();
+  void session.close();
+  process.disconnect?.();
+};
+process.once("SIGINT", stop);
+process.once("SIGTERM", stop);
+process.once("disconnect", stop);
+await simulation.start();
+process.send?.("running");

@@ -1,0 +1,176 @@
+import type { Producer, Session } from "@jecho/client";
+import { type Model, monthLabel } from "./model/mod.ts";
+import { CHANNELS, GridData, Status, Steering } from "./types.ts";
+
+export interface SimulationOptions {
+  readonly model: Model;
+  readonly session: Session;
+  /** Model seconds that a step advances; 7,200 by default. */
+  readonly secondsPerStep?: number;
+  /** Steps per second; 2 by default. */
+  readonly speed?: number;
+}
+
+export const SPEED_RANGE = [0.1, 20] as const;
+
+const PAUSED_STATUS_MS = 1000;
+/** While steps are this far apart or more, a changed view is served from the present step. */
+const SLOW_STEP_MS = 1000;
+const REPUBLISH_MS = 150;
+
+/** Runs a model and shares it: publishes its fields and its status, and does what the steering channel asks. */
+export class Simulation {
+  readonly #model: Model;
+  readonly #session: Session;
+  readonly #secondsPerStep: number;
+  readonly #bytesPerStep: number;
+  #field: Producer<GridData> | undefined;
+  #status: Producer<Status> | undefined;
+  #speed: number;
+  #paused = false;
+  #step = 0;
+  #notice = "";
+  #stepping = false;
+  #closed = false;
+  #next: ReturnType<typeof setTimeout> | undefined;
+  #republish: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(options: SimulationOptions) {
+    this.#model = options.model;
+    this.#session = options.session;
+    this.#secondsPerStep = options.secondsPerStep ?? 7200;
+    this.#speed = options.speed ?? 2;
+    // Every layer's event has the same size, whatever its values.
+    this.#bytesPerStep = this.#model.layers.length * GridData.encode(this.#event(0)).byteLength;
+  }
+
+  /** Opens the channels and begins. */
+  async start(): Promise<void> {
+    this.#field = await this.#session.channel(CHANNELS.ozone, GridData).produce();
+    this.#status = await this.#session.channel(CHANNELS.status, Status).produce();
+    await this.#session.channel(CHANNELS.steering, Steering).subscribe(command => this.#steer(command));
+    this.#field.onDemand(() => this.#publishSoon());
+    this.#schedule(0);
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#next);
+    clearTimeout(this.#republish);
+  }
+
+  #schedule(delayMs: number): void {
+    clearTimeout(this.#next);
+    if (!this.#closed) this.#next = setTimeout(() => void this.#tick(), delayMs);
+  }
+
+  async #tick(): Promise<void> {
+    if (this.#paused) {
+      this.#publishStatus();
+      this.#schedule(PAUSED_STATUS_MS);
+      return;
+    }
+    const begin = performance.now();
+    this.#stepping = true;
+    for (const _ of this.#model.stepInSlices(this.#secondsPerStep)) {
+      // The connection is served between slices.
+      await new Promise(resolve => setImmediate(resolve));
+    }
+    this.#stepping = false;
+    this.#step++;
+    this.#publishField();
+    this.#publishStatus();
+    this.#schedule(Math.max(0, 1000 / this.#speed - (performance.now() - begin)));
+  }
+
+  /** Nothing is encoded that nobody would see. */
+  #publishField(): void {
+    const field = this.#field;
+    if (field === undefined || field.demand.total === 0) return;
+    for (let layer = 0; layer < this.#model.layers.length; layer++) field.publish(this.#event(layer));
+  }
+
+  #publishStatus(): void {
+    if (this.#status === undefined || this.#status.demand.total === 0) return;
+    const { grid, layers, month, time, sources } = this.#model;
+    this.#status.publish({
+      step: this.#step,
+      time,
+      month,
+      speed: this.#speed,
+      paused: this.#paused,
+      layers: layers.length,
+      rows: grid.rows,
+      columns: grid.columns,
+      bytesPerStep: this.#bytesPerStep,
+      viewers: this.#field?.demand.total ?? 0,
+      sources: sources.length,
+      notice: this.#notice,
+    });
+  }
+
+  /** Who changes a view does not wait for a step that is long in coming. */
+  #publishSoon(): void {
+    const slow = this.#paused || 1000 / this.#speed >= SLOW_STEP_MS;
+    if (!slow || this.#republish !== undefined) return;
+    this.#republish = setTimeout(() => {
+      this.#republish = undefined;
+      if (!this.#stepping) this.#publishField();
+    }, REPUBLISH_MS);
+  }
+
+  #event(layer: number): GridData {
+    const { grid, time } = this.#model;
+    return {
+      step: this.#step,
+      layer,
+      time,
+      latFirst: 90,
+      latStep: -grid.latStep,
+      rows: grid.rows,
+      lonFirst: 0,
+      lonStep: grid.lonStep,
+      columns: grid.columns,
+      values: this.#model.layer(layer),
+    };
+  }
+
+  #steer(command: Steering): void {
+    try {
+      this.#notice = this.#obey(command);
+    } catch (error) {
+      this.#notice = `refused: ${(error as Error).message}`;
+    }
+    this.#publishStatus();
+    if (!this.#stepping) this.#schedule(0);
+  }
+
+  /** Does what is asked and says so. @throws RangeError naming what is wrong */
+  #obey({ command, value, latitude, longitude, layer, amount }: Steering): string {
+    switch (command) {
+      case "pause":
+        this.#paused = true;
+        return "paused";
+      case "resume":
+        this.#paused = false;
+        return "resumed";
+      case "speed": {
+        const [least, most] = SPEED_RANGE;
+        if (!(value >= least && value <= most))
+          throw new RangeError(`speed is ${least} to ${most} steps per second, not ${value}`);
+        this.#speed = value;
+        return `speed is ${value} steps per second`;
+      }
+      case "month":
+        this.#model.setMonth(value);
+        return `it is ${monthLabel(value)}`;
+      case "source": {
+        const source = this.#model.addSource({ latitude, longitude, layer, amount });
+        const north = `${Math.abs(latitude).toFixed(1)}° ${latitude < 0 ? "S" : "N"}`;
+        return `source ${source.id} of ${amount} ppmv/day at ${north}, ${longitude.toFixed(1)}° E in layer ${layer}`;
+      }
+      default:
+        throw new RangeError(`"${command.slice(0, 40)}" is no steering command`);
+    }
+  }
+}

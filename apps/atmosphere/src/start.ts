@@ -1,0 +1,104 @@
+/** `npm start`: the gateway in one process, the simulation in another, and the address of the page. */
+import { type ChildProcess, fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { buildViewer, VIEWER_FOLDER } from "./build-viewer.ts";
+
+const USAGE = `npm start -- [options]
+
+  --port NUMBER          port of the page and the gateway (8080, or a free one where that is taken)
+  --host ADDRESS         where to listen (127.0.0.1: this machine only)
+  --resolution DEGREES   of the model's grid (2.5)
+  --speed STEPS          per second (2)
+  --month MONTH          0 is mid January (0)`;
+
+const { values } = parseArgs({
+  options: {
+    port: { type: "string" },
+    host: { type: "string", default: "127.0.0.1" },
+    resolution: { type: "string", default: "2.5" },
+    speed: { type: "string", default: "2" },
+    month: { type: "string", default: "0" },
+    help: { type: "boolean", short: "h", default: false },
+  },
+});
+if (values.help) {
+  console.log(USAGE);
+  process.exit(0);
+}
+
+const RESTART_MS = 1000;
+const children = new Set<ChildProcess>();
+let stopping = false;
+
+await buildViewer(line => console.log(line));
+const gateway = fileURLToPath(import.meta.resolve("@jecho/server/command"));
+const address = await startGateway();
+const local = address.replace(/^127\.0\.0\.1:/, "localhost:");
+await startSimulation();
+console.log(`\n  The atmosphere is at  http://${local}/\n\n  Ctrl-C ends it.`);
+
+process.once("SIGINT", stop);
+process.once("SIGTERM", stop);
+
+async function startGateway(): Promise<string> {
+  const wanted = values.port ?? "8080";
+  try {
+    return await keepGateway(wanted);
+  } catch (error) {
+    if (values.port !== undefined) throw error;
+    console.log(`port ${wanted} is taken; taking a free one`);
+    return keepGateway("0");
+  }
+}
+
+/** Starts the gateway, and starts it again at the same port should it ever die. */
+async function keepGateway(port: string): Promise<string> {
+  const child = fork(gateway, ["gateway", "--host", values.host, "--port", port, "--static", VIEWER_FOLDER], {
+    stdio: ["ignore", "ignore", "pipe", "ipc"],
+  });
+  const said: string[] = [];
+  child.stderr?.on("data", chunk => {
+    said.push(String(chunk));
+    if (!said.join("").includes("cannot listen")) process.stderr.write(chunk);
+  });
+  const address = await firstMessage<{ address: string }>(child).then(message => message.address);
+  supervise(child, "gateway", () => keepGateway(address.slice(address.lastIndexOf(":") + 1)));
+  return address;
+}
+
+async function startSimulation(): Promise<void> {
+  const { resolution, speed, month } = values;
+  const options = ["--gateway", address, "--resolution", resolution, "--speed", speed, "--month", month];
+  const child = fork(fileURLToPath(new URL("simulate.ts", import.meta.url)), options, {
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
+  await firstMessage(child);
+  supervise(child, "simulation", startSimulation);
+}
+
+function firstMessage<T>(child: ChildProcess): Promise<T> {
+  children.add(child);
+  return new Promise((resolve, reject) => {
+    child.once("message", message => resolve(message as T));
+    child.once("exit", code => {
+      children.delete(child);
+      reject(new Error(`a part of the system ended with code ${code} before it ran`));
+    });
+  });
+}
+
+function supervise(child: ChildProcess, name: string, again: () => Promise<unknown>): void {
+  child.once("exit", (code, signal) => {
+    if (stopping) return;
+    console.error(`the ${name} ended (${signal ?? `code ${code}`}); starting it again`);
+    setTimeout(() => {
+      if (!stopping) again().catch((error: unknown) => console.error((error as Error).message));
+    }, RESTART_MS);
+  });
+}
+
+function stop(): void {
+  stopping = true;
+  for (const child of children) child.kill("SIGTERM");
+}

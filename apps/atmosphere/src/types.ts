@@ -1,0 +1,66 @@
+import { type Type, type } from "@jecho/client";
+
+/** One layer of ozone, or a window of it. Rows run from north to south, columns eastwards. */
+export const GridData = type("GridData", {
+  /** Steps since the start of the simulation. */
+  step: "uint32",
+  /** 0 is the lowest. */
+  layer: "int32",
+  /** Model seconds since the start. */
+  time: "float64",
+  /** Degrees north of the first row's centre, and from row to row (negative). */
+  latFirst: "float32",
+  latStep: "float32",
+  rows: "uint16",
+  /** Degrees east of the first column's centre, and from column to column. */
+  lonFirst: "float32",
+  lonStep: "float32",
+  columns: "uint16",
+  /** Volume mixing ratio of ozone in ppmv, row by row. */
+  values: "float32[]",
+});
+export type GridData = typeof GridData extends Type<infer T> ? T : never;
+
+/** How the simulation is doing; published after every step, and once a second while it is paused. */
+export const Status = type("Status", {
+  step: "uint32",
+  time: "float64",
+  /** Time of the year from 0 to 12; 0 is mid January. */
+  month: "float32",
+  /** Steps per second that are asked for. */
+  speed: "float32",
+  paused: "bool",
+  layers: "uint16",
+  rows: "uint16",
+  columns: "uint16",
+  /** Encoded bytes of the whole field of one step. */
+  bytesPerStep: "float64",
+  /** Consumers of the field, through modulators or not. */
+  viewers: "uint32",
+  /** Sources that are active. */
+  sources: "uint32",
+  /** What the newest steering command did, or why it was refused. */
+  notice: "string",
+});
+export type Status = typeof Status extends Type<infer T> ? T : never;
+
+/**
+ * What viewers ask of the simulation. Commands: `pause`, `resume`, `speed` (value: steps per second), `month` (value: 0 to
+ * 12), `source` (latitude, longitude in degrees, layer, amount in ppmv per day).
+ */
+export const Steering = type("Steering", {
+  command: "string",
+  value: "float64",
+  latitude: "float32",
+  longitude: "float32",
+  layer: "int32",
+  amount: "float32",
+});
+export type Steering = typeof Steering extends Type<infer T> ? T : never;
+
+/** The user's names of the application's channels. */
+export const CHANNELS = {
+  ozone: "atmosphere/ozone",
+  status: "atmosphere/status",
+  steering: "atmosphere/steering",
+} as const;

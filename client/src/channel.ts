@@ -1,0 +1,48 @@
+import type { Type } from "@jecho/shared";
+import type { Consumer, ConsumerOptions, Handler } from "./consumer.ts";
+import type { Producer } from "./producer.ts";
+import type { EagerHandler, Session } from "./session.ts";
+
+export interface ProduceOptions {
+  readonly signal?: AbortSignal;
+}
+
+export interface SubscribeOptions extends EagerHandler, ConsumerOptions {
+  readonly signal?: AbortSignal;
+}
+
+/** A named stream of events: any number of producers and consumers, who do not know each other. */
+export class EventChannel<T = Uint8Array> {
+  /** In full: `jecho://HOST:PORT/NAME`. */
+  readonly name: string;
+  readonly type: Type<T> | undefined;
+  readonly #session: Session;
+
+  /** Made by `session.channel`. */
+  constructor(session: Session, name: string, type: Type<T> | undefined) {
+    this.#session = session;
+    this.name = name;
+    this.type = type;
+  }
+
+  /**
+   * Opens a producer: resolves when it has every modulator that is installed on this channel, so that its first event counts.
+   *
+   * @throws JechoError `TYPE_MISMATCH`, `MODULATORS_NOT_SERVED`, what ended the connection, or the signal's reason
+   */
+  produce(options: ProduceOptions = {}): Promise<Producer<T>> {
+    return this.#session.openProducer(this, options);
+  }
+
+  /**
+   * Opens a consumer. With a modulator, resolves when that is installed in every present producer of the channel.
+   *
+   * An event's typed arrays are views on received bytes: read-only by contract, and valid as long as they are held.
+   *
+   * @throws JechoError the reason why the modulator could not be installed, `TYPE_MISMATCH`, what ended the connection, or
+   * the signal's reason
+   */
+  subscribe(handler: Handler<T>, options: SubscribeOptions = {}): Promise<Consumer<T>> {
+    return this.#session.openConsumer(this, handler, options);
+  }
+}

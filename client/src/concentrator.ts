@@ -1,0 +1,347 @@
+import { errorCode, JechoError } from "@jecho/shared";
+import type { Control, EventsFrame, Frame } from "@jecho/shared/internal";
+import { createHost, onNetworkChange } from "#platform";
+import { type ConsumerEntry, type EndpointEntry, type ProducerEntry, wantedOf } from "./entries.ts";
+import { Link, type LinkOptions } from "./link.ts";
+import { Modulation } from "./modulation.ts";
+import { outgoingRuns } from "./outgoing.ts";
+import type { PortNotice, PortRequest, PortServer } from "./port.ts";
+import type { Ring } from "./ring.ts";
+
+export type ConcentratorOptions = LinkOptions;
+
+/**
+ * The hub of a process: all its endpoints share one connection. It gives each event that is raised to the consumers in
+ * this process, to the modulators, and, where somebody elsewhere listens, to the gateway.
+ */
+export class Concentrator implements PortServer {
+  readonly #notify: (notice: PortNotice) => void;
+  readonly #ring: () => Ring | undefined;
+  readonly #link: Link;
+  readonly #modulation: Modulation;
+  readonly #endpoints = new Map<number, EndpointEntry>();
+  /** Consumers by the number of the channel that they are open on. */
+  readonly #consumers = new Map<number, Set<ConsumerEntry>>();
+  /** Producers by the number of their channel. */
+  readonly #producers = new Map<number, Set<ProducerEntry>>();
+  /** What waits for an answer of the gateway, by request. */
+  readonly #pending = new Map<number, { endpoint: EndpointEntry; reset: number }>();
+  readonly #stopWatching: () => void;
+  #nextRequest = 1;
+  #wakes = false;
+
+  constructor(
+    options: ConcentratorOptions,
+    ring: () => Ring | undefined,
+    notify: (notice: PortNotice) => void,
+  ) {
+    this.#notify = notify;
+    this.#ring = ring;
+    this.#link = new Link(options, {
+      onStatus: status => {
+        if (status.state === "live") this.#reopenAll();
+        else this.#interruptAll();
+        notify({ is: "status", status });
+      },
+      onFrame: frame => this.#receive(frame),
+      onReady: ready => this.#modulation.flow(ready),
+    });
+    this.#modulation = new Modulation(createHost, {
+      onEvents: (frame, message) => {
+        this.#deliver(frame);
+        if (this.#modulation.isWantedElsewhere(frame.channel)) this.#link.sendMessage(message);
+      },
+      onAnswer: answer => this.#link.send(answer),
+      onDemand: channel => this.#tellDemand(channel),
+    });
+    this.#stopWatching = onNetworkChange(() => this.#link.probe());
+    this.#link.connect();
+  }
+
+  handle(request: PortRequest): void {
+    // Events that were raised before this request go before it.
+    this.drain();
+    switch (request.is) {
+      case "openProducer":
+        return this.#add({
+          ...request,
+          is: "producer",
+          channelNumber: 0,
+          number: 0,
+          raised: 1,
+          elsewhere: 0,
+        });
+      case "openConsumer":
+        return this.#add({ ...request, is: "consumer", channelNumber: 0, number: 0 });
+      case "resetConsumer":
+        return this.#reset(request);
+      case "closeEndpoint":
+        return this.#closeEndpoint(request.endpoint);
+      case "updateObject":
+        return this.#link.send(request.update);
+      case "close":
+        return this.#close();
+    }
+  }
+
+  wake(): void {
+    if (this.#wakes) return;
+    this.#wakes = true;
+    queueMicrotask(() => {
+      this.#wakes = false;
+      this.drain();
+    });
+  }
+
+  #add(entry: EndpointEntry): void {
+    this.#endpoints.set(entry.endpoint, entry);
+    if (this.#link.isLive) this.#open(entry, 0);
+  }
+
+  #open(entry: EndpointEntry, reset: number): void {
+    const request = this.#nextRequest++;
+    this.#pending.set(request, { endpoint: entry, reset });
+    const { channel, schema } = entry;
+    if (entry.is === "producer") {
+      this.#link.send({
+        kind: "OpenProducer",
+        request,
+        channel,
+        schema,
+        modulates: this.#modulation.isServed,
+      });
+    } else {
+      const { modulator } = entry;
+      this.#link.send({ kind: "OpenConsumer", request, channel, schema, modulator });
+    }
+  }
+
+  #reset({ endpoint, reset, modulator }: Extract<PortRequest, { is: "resetConsumer" }>): void {
+    const entry = this.#endpoints.get(endpoint);
+    if (entry?.is !== "consumer") return;
+    entry.before = { modulator: entry.modulator };
+    entry.modulator = modulator;
+    entry.reset = reset;
+    // While there is no connection, the new modulator is simply the one that will be asked for.
+    if (this.#link.isLive) this.#open(entry, reset);
+  }
+
+  #closeEndpoint(endpoint: number): void {
+    const entry = this.#endpoints.get(endpoint);
+    if (entry === undefined) return;
+    this.#endpoints.delete(endpoint);
+    this.#leaveChannel(entry);
+    if (entry.number !== 0) this.#link.send({ kind: "CloseEndpoint", endpoint: entry.number });
+  }
+
+  #close(): void {
+    this.#stopWatching();
+    this.#link.close();
+    void this.#modulation.close();
+  }
+
+  /** Sends everything that was raised since the last time. */
+  drain(): void {
+    const ring = this.#ring();
+    ring?.drain(records => {
+      for (const message of outgoingRuns(ring, records, endpoint => this.#producerEntry(endpoint))) {
+        for (const { producer, frame } of message.runs) this.#raise(producer, frame);
+        if (message.wanted && !this.#link.sendMessage(message.bytes))
+          for (const run of message.runs) this.#dropped(run.producer, run.frame.count);
+      }
+    });
+  }
+
+  #producerEntry(endpoint: number): ProducerEntry | undefined {
+    const entry = this.#endpoints.get(endpoint);
+    return entry?.is === "producer" ? entry : undefined;
+  }
+
+  /** One run within this process: its consumers here, and the modulators. */
+  #raise(producer: ProducerEntry, frame: EventsFrame): void {
+    if (producer.channelNumber === 0) {
+      this.#dropped(producer, frame.count);
+      return;
+    }
+    this.#deliver(frame);
+    this.#modulation.enqueue(frame);
+  }
+
+  #dropped(producer: ProducerEntry, events: number): void {
+    this.#notify({ is: "dropped", endpoint: producer.endpoint, events });
+  }
+
+  #deliver(frame: EventsFrame): void {
+    const consumers = this.#consumers.get(frame.channel);
+    if (consumers === undefined || consumers.size === 0) return;
+    this.#notify({
+      is: "events",
+      endpoints: Array.from(consumers, ({ endpoint }) => endpoint),
+      frame: frame.raw(),
+    });
+  }
+
+  #receive(frame: Frame): void {
+    switch (frame.kind) {
+      case "Events":
+        return this.#deliver(frame);
+      case "ProducerOpened":
+        return this.#answered(frame.request, entry => {
+          if (entry.is !== "producer") return;
+          entry.channelNumber = frame.channel;
+          entry.number = frame.producer;
+          enter(this.#producers, frame.channel, entry);
+        });
+      case "ConsumerOpened":
+        return this.#answered(frame.request, (entry, reset) => this.#consumerOpened(entry, reset, frame));
+      case "Refused":
+        return this.#answered(frame.request, (entry, reset) =>
+          this.#refused(entry, reset, new JechoError(errorCode(frame.code), frame.message)),
+        );
+      case "ConsumerLost": {
+        const lost = [...this.#endpoints.values()].find(
+          entry => entry.is === "consumer" && entry.number === frame.consumer,
+        );
+        if (lost === undefined) return;
+        this.#leaveChannel(lost);
+        this.#endpoints.delete(lost.endpoint);
+        this.#notify({
+          is: "refused",
+          endpoint: lost.endpoint,
+          reset: 0,
+          error: new JechoError(errorCode(frame.code), frame.message),
+        });
+        return;
+      }
+      case "TypeKnown":
+        return this.#notify({ is: "type", schema: frame.schema });
+      case "Demand":
+        return this.#demand(frame.channel, frame.consumers);
+      case "Install": {
+        const [producer] = this.#producers.get(frame.channel) ?? [];
+        return this.#modulation.install(frame, producer?.schema);
+      }
+      case "Remove":
+        return this.#modulation.remove(frame.derived);
+      case "ObjectUpdate":
+        return this.#modulation.update(frame);
+      case "Fault":
+        return this.#notify({ is: "fault", error: new JechoError(errorCode(frame.code), frame.message) });
+      default:
+        throw new JechoError("FRAME_UNEXPECTED", `${frame.kind} is not for a client`);
+    }
+  }
+
+  #answered(request: number, act: (entry: EndpointEntry, reset: number) => void): void {
+    const pending = this.#pending.get(request);
+    if (pending === undefined) return;
+    this.#pending.delete(request);
+    act(pending.endpoint, pending.reset);
+  }
+
+  #consumerOpened(
+    entry: EndpointEntry,
+    reset: number,
+    opened: Extract<Control, { kind: "ConsumerOpened" }>,
+  ): void {
+    if (entry.is !== "consumer") return;
+    const stale = this.#endpoints.get(entry.endpoint) !== entry || (entry.reset ?? 0) !== reset;
+    if (stale) {
+      this.#link.send({ kind: "CloseEndpoint", endpoint: opened.consumer });
+      return;
+    }
+    // From here on no event of the old modulator reaches the consumer, and the first of the new one comes next.
+    const old = entry.number;
+    this.#leaveChannel(entry);
+    entry.channelNumber = opened.channel;
+    entry.number = opened.consumer;
+    delete entry.before;
+    enter(this.#consumers, opened.channel, entry);
+    this.#notify({ is: "opened", endpoint: entry.endpoint, reset });
+    if (old !== 0) this.#link.send({ kind: "CloseEndpoint", endpoint: old });
+  }
+
+  #refused(entry: EndpointEntry, reset: number, error: JechoError): void {
+    if (this.#endpoints.get(entry.endpoint) !== entry) return;
+    if (entry.is === "consumer" && reset !== 0 && entry.number !== 0 && entry.before !== undefined) {
+      // The old pair goes on.
+      if (entry.reset === reset) entry.modulator = entry.before.modulator;
+      delete entry.before;
+    } else {
+      this.#endpoints.delete(entry.endpoint);
+    }
+    this.#notify({ is: "refused", endpoint: entry.endpoint, reset, error });
+  }
+
+  #demand(channel: number, consumers: number): void {
+    const producers = this.#producers.get(channel);
+    if (producers === undefined) {
+      this.#modulation.demand(channel, consumers);
+      return;
+    }
+    for (const producer of producers) {
+      producer.elsewhere = consumers;
+      // The first word on demand says that all modulators are installed: the producer's events count.
+      if (producer.open !== true) {
+        producer.open = true;
+        this.#notify({ is: "opened", endpoint: producer.endpoint, reset: 0 });
+      }
+    }
+    this.#tellDemand(channel);
+  }
+
+  #tellDemand(channel: number): void {
+    const here = this.#consumers.get(channel)?.size ?? 0;
+    const derived = this.#modulation.derivedOf(channel, number => this.#consumers.get(number)?.size ?? 0);
+    for (const producer of this.#producers.get(channel) ?? []) {
+      this.#notify({
+        is: "demand",
+        endpoint: producer.endpoint,
+        demand: wantedOf(producer.elsewhere + here, derived),
+      });
+    }
+  }
+
+  #leaveChannel(entry: EndpointEntry): void {
+    if (entry.is === "producer") leave(this.#producers, entry.channelNumber, entry);
+    else leave(this.#consumers, entry.channelNumber, entry);
+    if (entry.is === "consumer") this.#tellDemand(entry.channelNumber);
+  }
+
+  #reopenAll(): void {
+    const entries = [...this.#endpoints.values()];
+    // Producers first, so that consumers of this process find the types that it writes.
+    for (const entry of entries) if (entry.is === "producer") this.#open(entry, 0);
+    for (const entry of entries) if (entry.is === "consumer") this.#open(entry, entry.reset ?? 0);
+  }
+
+  #interruptAll(): void {
+    this.#pending.clear();
+    this.#consumers.clear();
+    this.#producers.clear();
+    this.#modulation.removeAll();
+    for (const entry of this.#endpoints.values()) {
+      const wasOpen = entry.number !== 0;
+      entry.channelNumber = 0;
+      entry.number = 0;
+      if (entry.is === "producer") {
+        entry.open = false;
+        entry.elsewhere = 0;
+        this.#notify({ is: "demand", endpoint: entry.endpoint, demand: wantedOf(0, []) });
+      }
+      if (wasOpen) this.#notify({ is: "interrupted", endpoint: entry.endpoint });
+    }
+  }
+}
+
+function enter<E>(sets: Map<number, Set<E>>, channel: number, entry: E): void {
+  const set = sets.get(channel);
+  if (set === undefined) sets.set(channel, new Set([entry]));
+  else set.add(entry);
+}
+
+function leave<E>(sets: Map<number, Set<E>>, channel: number, entry: E): void {
+  const set = sets.get(channel);
+  set?.delete(entry);
+  if (set?.size === 0) sets.delete(channel);
+}

@@ -1,0 +1,213 @@
+import type { Demodulator } from "@jecho/modulators";
+import { JechoError, type Type } from "@jecho/shared";
+import { EventsFrame, parseFrame } from "@jecho/shared/internal";
+import type { PortNotice } from "./port.ts";
+import type { EagerHandler, Session } from "./session.ts";
+import { Listeners, raise, type Status, statusNow } from "./status.ts";
+
+/** What is known of an event besides its content. */
+export interface EventInfo {
+  /** Its number on its channel (a derived channel has its own numbers); 0 where it never left this process. */
+  readonly seq: number;
+  /** Which numbering `seq` belongs to. */
+  readonly epoch: number;
+  /** The number of its producer at the gateway. */
+  readonly producer: number;
+  /** Version of the newest shared object that its modulator used; 0 without one. */
+  readonly parameters: number;
+}
+
+export type Handler<T> = (event: T, info: EventInfo) => void;
+
+export interface ConsumerOptions {
+  /** Gets what goes wrong with single events; by default it is thrown as an uncaught error. */
+  readonly onError?: (error: JechoError) => void;
+}
+
+/** Receives the events of a channel, or of the channel that its modulator derives. Made by `channel.subscribe`. */
+export class Consumer<T> {
+  readonly channel: string;
+  readonly #session: Session;
+  readonly #endpoint: number;
+  readonly #type: Type<T> | undefined;
+  readonly #handler: Handler<T>;
+  readonly #onError: (error: JechoError) => void;
+  readonly #statusListeners = new Listeners<Status>();
+  readonly #resets = new Map<
+    number,
+    { pair: EagerHandler; resolve: () => void; reject: (error: JechoError) => void }
+  >();
+  #modulated: boolean;
+  #demodulator: Demodulator | undefined;
+  #status: Status = statusNow("connecting");
+  #events = 0;
+  #bytes = 0;
+  #nextReset = 1;
+
+  constructor(
+    session: Session,
+    endpoint: number,
+    channel: string,
+    type: Type<T> | undefined,
+    handler: Handler<T>,
+    pair: EagerHandler,
+    options: ConsumerOptions,
+  ) {
+    this.#session = session;
+    this.#endpoint = endpoint;
+    this.channel = channel;
+    this.#type = type;
+    this.#handler = handler;
+    this.#modulated = pair.modulator !== undefined;
+    this.#demodulator = pair.demodulator;
+    this.#onError = options.onError ?? raise;
+  }
+
+  get status(): Status {
+    return this.#status;
+  }
+
+  /** Calls back when the status changes; returns what stops that. */
+  onStatus(listener: (status: Status) => void): () => void {
+    return this.#statusListeners.add(listener);
+  }
+
+  /** Events that came in, before any demodulator, and the bytes of their frames on the wire. */
+  get stats(): { readonly events: number; readonly bytes: number } {
+    return { events: this.#events, bytes: this.#bytes };
+  }
+
+  /**
+   * Changes the pair of modulator and demodulator. From the moment that the new modulator is installed in every
+   * producer, no event of the old pair comes any more.
+   *
+   * @throws JechoError the reason why the installation failed; the old pair goes on then
+   */
+  reset(pair: EagerHandler): Promise<void> {
+    if (this.#status.state === "closed" || this.#status.state === "refused") {
+      return Promise.reject(
+        new JechoError("CLOSED", `the consumer of ${this.channel} is ${this.#status.state}`),
+      );
+    }
+    const reset = this.#nextReset++;
+    return new Promise((resolve, reject) => {
+      this.#resets.set(reset, { pair, resolve, reject });
+      this.#session.resetConsumer(this.#endpoint, reset, pair);
+    });
+  }
+
+  /** Leaves the channel; the handler is not called again. */
+  close(): Promise<void> {
+    if (this.#status.state !== "closed") {
+      this.#session.closeEndpoint(this.#endpoint);
+      this.#end(statusNow("closed"));
+    }
+    return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** For the session: what the concentrator tells of this endpoint. */
+  notice(notice: PortNotice): void {
+    if (this.#status.state === "closed") return;
+    switch (notice.is) {
+      case "opened":
+        this.#opened(notice.reset);
+        break;
+      case "refused":
+        this.#refused(notice.reset, notice.error);
+        break;
+      case "interrupted":
+        this.#setStatus(statusNow("reconnecting"));
+        break;
+      case "events":
+        this.#receive(notice.frame);
+        break;
+      default:
+    }
+  }
+
+  #opened(reset: number): void {
+    for (const [number, { pair, resolve }] of this.#resets) {
+      if (number > reset) continue;
+      // A newer reset that is in force answers the older ones too.
+      this.#resets.delete(number);
+      if (number === reset) {
+        this.#modulated = pair.modulator !== undefined;
+        this.#demodulator = pair.demodulator;
+      }
+      resolve();
+    }
+    this.#setStatus(statusNow("live"));
+  }
+
+  #refused(reset: number, error: JechoError): void {
+    const asked = this.#resets.get(reset);
+    this.#resets.delete(reset);
+    asked?.reject(error);
+    if (asked === undefined || this.#status.state !== "live") this.#end(statusNow("refused", error));
+  }
+
+  #end(status: Status): void {
+    const error = status.error ?? new JechoError("CLOSED", `the consumer of ${this.channel} was closed`);
+    for (const { reject } of this.#resets.values()) reject(error);
+    this.#resets.clear();
+    this.#setStatus(status);
+  }
+
+  #setStatus(status: Status): void {
+    this.#status = status;
+    this.#statusListeners.tell(status);
+  }
+
+  #receive(bytes: Uint8Array): void {
+    const frame = parseFrame(
+      new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+      bytes,
+      0,
+      bytes.byteLength,
+    );
+    if (!(frame instanceof EventsFrame)) return;
+    this.#events += frame.count;
+    this.#bytes += bytes.byteLength;
+    const { seq, epoch, producer, parameters, token } = frame;
+    const writer = token === 0n ? undefined : this.#session.writtenType(token);
+    for (let i = 0; i < frame.count && this.#status.state !== "closed"; i++) {
+      const info = { seq: seq === 0 ? 0 : seq + i, epoch, producer, parameters };
+      try {
+        const event = this.#read(frame, i, token, writer);
+        this.#hand(event, info);
+      } catch (error) {
+        this.#onError(JechoError.from(error));
+      }
+    }
+  }
+
+  #read(frame: EventsFrame, i: number, token: bigint, writer: Type | undefined): unknown {
+    const start = frame.eventStart(i);
+    const end = frame.eventEnd(i);
+    if (token === 0n) return frame.bytes.subarray(start, end);
+    if (writer === undefined)
+      throw new JechoError("TYPE_UNKNOWN", `an event of the unknown type ${token.toString(16)}`);
+    writer.verify(frame.view, start, end);
+    // What a modulator makes may be of another type than the channel; its names are its own then.
+    const reader = this.#modulated || this.#type === undefined ? writer : (this.#type as Type);
+    return reader.readerOf(writer)(frame.view, frame.bytes, start);
+  }
+
+  #hand(event: unknown, info: EventInfo): void {
+    if (this.#demodulator === undefined) {
+      this.#handler(event as T, info);
+      return;
+    }
+    const results: T[] = [];
+    try {
+      this.#demodulator.push(event, result => results.push(result as T));
+    } catch (error) {
+      throw JechoError.from(error, "DEMODULATOR_FAILED");
+    }
+    for (const result of results) this.#handler(result, info);
+  }
+}

@@ -1,0 +1,41 @@
+import type { Modulator } from "@jecho/shared/internal";
+import type { Demand, DerivedDemand } from "./demand.ts";
+
+/** A producer of this process, as its concentrator knows it. */
+export interface ProducerEntry {
+  readonly is: "producer";
+  readonly endpoint: number;
+  readonly channel: string;
+  readonly schema: Uint8Array;
+  /** The type that it writes; 0n on an untyped channel. */
+  readonly token: bigint;
+  /** At the present connection; 0 while there is none. */
+  channelNumber: number;
+  number: number;
+  /** Count that its next event gets; goes on over reconnects. The first is 1. */
+  raised: number;
+  /** Consumers of the channel in other processes. */
+  elsewhere: number;
+  open?: boolean;
+}
+
+/** A consumer of this process, as its concentrator knows it. */
+export interface ConsumerEntry {
+  readonly is: "consumer";
+  readonly endpoint: number;
+  readonly channel: string;
+  readonly schema: Uint8Array;
+  modulator: Modulator | undefined;
+  channelNumber: number;
+  number: number;
+  /** The newest reset that was asked for. */
+  reset?: number;
+  /** What holds until that reset is answered. */
+  before?: { readonly modulator: Modulator | undefined };
+}
+
+export type EndpointEntry = ProducerEntry | ConsumerEntry;
+
+export function wantedOf(consumers: number, derived: readonly DerivedDemand[]): Demand {
+  return { consumers, derived, total: derived.reduce((sum, { consumers }) => sum + consumers, consumers) };
+}

@@ -1,0 +1,28 @@
+/** Produce and consume typed event channels, in browsers and in Node. */
+export {
+  type Demodulator,
+  diff,
+  fifo,
+  type Json,
+  type Modulator,
+  type View,
+  viewFilter,
+} from "@jecho/modulators";
+export {
+  type Description,
+  ERRORS,
+  type ErrorCode,
+  JechoError,
+  Type,
+  type,
+  unpack,
+  type ValueOf,
+} from "@jecho/shared";
+export type { BackoffOptions } from "./backoff.ts";
+export { EventChannel, type ProduceOptions, type SubscribeOptions } from "./channel.ts";
+export { Consumer, type ConsumerOptions, type EventInfo, type Handler } from "./consumer.ts";
+export type { Demand, DerivedDemand } from "./demand.ts";
+export { Producer } from "./producer.ts";
+export { type ConnectOptions, connect, type EagerHandler, Session } from "./session.ts";
+export { SharedObject } from "./shared-object.ts";
+export type { Status } from "./status.ts";

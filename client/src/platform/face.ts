@@ -1,0 +1,38 @@
+import type { JechoError } from "@jecho/shared";
+import type { Modulator, ObjectUpdate } from "@jecho/shared/internal";
+
+/** What a connection needs of a WebSocket, the browser's or another one. */
+export interface Socket {
+  binaryType: string;
+  readonly bufferedAmount: number;
+  onopen: ((event: never) => unknown) | null;
+  onmessage: ((event: never) => unknown) | null;
+  onclose: ((event: never) => unknown) | null;
+  onerror: ((event: never) => unknown) | null;
+  send(data: Uint8Array<ArrayBuffer>): void;
+  close(code?: number, reason?: string): void;
+}
+
+/** What the concentrator needs of a modulator host: see the MOE's own description of each. */
+export interface Host {
+  install(installation: {
+    derived: number;
+    channel: number;
+    schema: Uint8Array | undefined;
+    modulator: Modulator;
+  }): Promise<{
+    schema: Uint8Array | undefined;
+  }>;
+  remove(derived: number): void;
+  update(update: ObjectUpdate): void;
+  enqueue(frame: Uint8Array): void;
+  flow(derived: number, ready: boolean): void;
+  close(): Promise<void>;
+}
+
+export interface HostEvents {
+  onEvents(frame: Uint8Array, derived: number): void;
+  onRemoved(derived: number, error: JechoError): void;
+}
+
+export type HostFactory = (events: HostEvents) => Host;

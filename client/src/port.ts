@@ -1,0 +1,61 @@
+import type { JechoError } from "@jecho/shared";
+import type { Modulator, ObjectUpdate } from "@jecho/shared/internal";
+import type { Demand } from "./demand.ts";
+import type { Status } from "./status.ts";
+
+/*
+ * The narrow way between endpoints and their concentrator: messages for control, a ring for events that are raised.
+ * Nothing else passes, and all of it could pass between threads, so the concentrator can run wherever the port leads.
+ */
+
+/** What endpoints ask of the concentrator. Endpoints are known by the numbers that the session gave them. */
+export type PortRequest =
+  | {
+      readonly is: "openProducer";
+      readonly endpoint: number;
+      readonly channel: string;
+      readonly schema: Uint8Array;
+      readonly token: bigint;
+    }
+  | {
+      readonly is: "openConsumer";
+      readonly endpoint: number;
+      readonly channel: string;
+      readonly schema: Uint8Array;
+      readonly modulator: Modulator | undefined;
+    }
+  /** Changes a consumer's modulator; answered by `opened` or `refused` with this `reset`. */
+  | {
+      readonly is: "resetConsumer";
+      readonly endpoint: number;
+      readonly reset: number;
+      readonly modulator: Modulator | undefined;
+    }
+  | { readonly is: "closeEndpoint"; readonly endpoint: number }
+  | { readonly is: "updateObject"; readonly update: ObjectUpdate }
+  | { readonly is: "close" };
+
+/** What the concentrator tells. */
+export type PortNotice =
+  | { readonly is: "status"; readonly status: Status }
+  /** The endpoint is open, for the first time, again after a reconnect, or with its new modulator (`reset` not 0). */
+  | { readonly is: "opened"; readonly endpoint: number; readonly reset: number }
+  | { readonly is: "refused"; readonly endpoint: number; readonly reset: number; readonly error: JechoError }
+  /** The endpoint's connection broke; it is opened again by itself. */
+  | { readonly is: "interrupted"; readonly endpoint: number }
+  | { readonly is: "demand"; readonly endpoint: number; readonly demand: Demand }
+  | { readonly is: "dropped"; readonly endpoint: number; readonly events: number }
+  | { readonly is: "type"; readonly schema: Uint8Array }
+  /** A run of events, as a frame, for these consumers. */
+  | { readonly is: "events"; readonly endpoints: readonly number[]; readonly frame: Uint8Array }
+  /** Something went wrong that no endpoint can be named for. */
+  | { readonly is: "fault"; readonly error: JechoError };
+
+/** The concentrator's face to a port. */
+export interface PortServer {
+  handle(request: PortRequest): void;
+  /** Sends everything that is in the ring, now. */
+  drain(): void;
+  /** There are events in the ring. */
+  wake(): void;
+}

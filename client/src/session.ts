@@ -1,0 +1,333 @@
+import type { Demodulator, Modulator } from "@jecho/modulators";
+import { modulatorTable } from "@jecho/modulators/internal";
+import { checkUserName, formatChannelName, JechoError, parseChannelName, Type } from "@jecho/shared";
+import type { BackoffOptions } from "./backoff.ts";
+import { EventChannel, type ProduceOptions, type SubscribeOptions } from "./channel.ts";
+import { Concentrator } from "./concentrator.ts";
+import { Consumer, type Handler } from "./consumer.ts";
+import type { PortNotice, PortRequest, PortServer } from "./port.ts";
+import { Producer } from "./producer.ts";
+import { Ring } from "./ring.ts";
+import { SharedObject } from "./shared-object.ts";
+import { Listeners, raise, type Status, statusNow } from "./status.ts";
+
+/** A consumer's handler, split: the modulator runs in every producer, the demodulator stays here. */
+export interface EagerHandler {
+  readonly modulator?: Modulator | undefined;
+  readonly demodulator?: Demodulator | undefined;
+}
+
+export interface ConnectOptions {
+  /** What the gateway's operator may see of this process. */
+  readonly name?: string;
+  /** When to connect again after the connection broke: full jitter from 500 ms to 20 s by default. */
+  readonly backoff?: BackoffOptions;
+  /** How long one try to connect may take, in milliseconds; 10,000 by default. */
+  readonly connectTimeoutMs?: number;
+  /** Bytes of events that may wait between `publish` and the connection: a power of two, 8 MiB by default. */
+  readonly queueBytes?: number;
+  /** Gets what goes wrong without an endpoint to blame, such as a refused update; by default thrown as an uncaught error. */
+  readonly onError?: (error: JechoError) => void;
+}
+
+interface Opening {
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * Connects to a gateway: `HOST:PORT`, or the same with `ws://`, `wss://`, `http://`, `https://` or `jecho://`.
+ * Returns at once; the connection is made, and made again, in the background.
+ *
+ * @throws JechoError `ARGUMENT_INVALID` where the address is none
+ */
+export function connect(address: string, options: ConnectOptions = {}): Session {
+  return new Session(address, options);
+}
+
+/** A process' way to a gateway: all its channels share one connection. Made by `connect`. */
+export class Session {
+  /** `HOST:PORT` of the gateway, as it stands in channel names. */
+  readonly address: string;
+  readonly #options: ConnectOptions;
+  readonly #server: PortServer;
+  readonly #statusListeners = new Listeners<Status>();
+  readonly #endpoints = new Map<number, { notice(notice: PortNotice): void }>();
+  readonly #openings = new Map<number, Opening>();
+  readonly #types = new Map<bigint, Type>();
+  /** Shared objects whose newest state is still to be sent. */
+  readonly #unpublished = new Set<SharedObject<object>>();
+  #ring: Ring | undefined;
+  #status: Status = statusNow("connecting");
+  #nextEndpoint = 1;
+
+  constructor(address: string, options: ConnectOptions) {
+    const { host, secure } = parseAddress(address);
+    this.address = host;
+    this.#options = options;
+    this.#server = new Concentrator(
+      {
+        url: `${secure ? "wss" : "ws"}://${host}/`,
+        name: options.name ?? "",
+        backoff: options.backoff ?? {},
+        connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
+      },
+      () => this.#ring,
+      notice => this.#notice(notice),
+    );
+  }
+
+  get status(): Status {
+    return this.#status;
+  }
+
+  /** Calls back when the status changes; returns what stops that. */
+  onStatus(listener: (status: Status) => void): () => void {
+    return this.#statusListeners.add(listener);
+  }
+
+  /** Resolves when the session is live. @throws JechoError what refused it, `CLOSED`, or the signal's reason */
+  ready(signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const check = (status: Status): boolean => {
+        if (status.state === "live") resolve();
+        else if (status.state === "refused") reject(status.error);
+        else if (status.state === "closed") reject(new JechoError("CLOSED"));
+        else return false;
+        return true;
+      };
+      if (signal?.aborted) return reject(signal.reason);
+      if (check(this.#status)) return;
+      const stop = this.onStatus(status => {
+        if (check(status)) stop();
+      });
+      signal?.addEventListener("abort", () => {
+        stop();
+        reject(signal.reason);
+      });
+    });
+  }
+
+  /**
+   * A channel by its name: in full (`jecho://HOST:PORT/atmosphere/ozone`) or the user's part of it. Without a type its
+   * events are bytes.
+   *
+   * @throws JechoError `CHANNEL_NAME_INVALID`, `CHANNEL_ELSEWHERE` where another gateway than this session's is named
+   */
+  channel(name: string): EventChannel<Uint8Array>;
+  channel<T>(name: string, type: Type<T>): EventChannel<T>;
+  channel<T>(name: string, type?: Type<T>): EventChannel<T> {
+    return new EventChannel<T>(this, formatChannelName(this.address, this.#userName(name)), type);
+  }
+
+  /** Makes an object to share with modulators. @throws JechoError `OBJECT_INVALID` where the state is not plain data */
+  share<S extends object>(state: S): SharedObject<S> {
+    const id = Array.from(crypto.getRandomValues(new Uint8Array(12)), byte =>
+      byte.toString(16).padStart(2, "0"),
+    ).join("");
+    return new SharedObject<S>(id, state, object =>
+      this.#publishLater(object as unknown as SharedObject<object>),
+    );
+  }
+
+  /** Ends every endpoint and the connection. What was raised before is handed to the connection first. */
+  close(): Promise<void> {
+    if (this.#status.state !== "closed") {
+      this.#post({ is: "close" });
+      const error = new JechoError("CLOSED", "the session was closed");
+      for (const { reject } of this.#openings.values()) reject(error);
+      this.#openings.clear();
+      for (const endpoint of [...this.#endpoints.values()]) {
+        if (endpoint instanceof Consumer || endpoint instanceof Producer) void endpoint.close();
+      }
+      this.#endpoints.clear();
+    }
+    return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** For channels. */
+  async openProducer<T>(channel: EventChannel<T>, { signal }: ProduceOptions): Promise<Producer<T>> {
+    const endpoint = this.#nextEndpoint++;
+    const producer = new Producer<T>(this, endpoint, channel.name, channel.type);
+    this.#ring ??= Ring.ofBytes(this.#options.queueBytes ?? 8 << 20);
+    const name = this.#userName(channel.name);
+    const { schema = new Uint8Array(0), token = 0n } = channel.type ?? {};
+    await this.#open(endpoint, producer, signal, {
+      is: "openProducer",
+      endpoint,
+      channel: name,
+      schema,
+      token,
+    });
+    return producer;
+  }
+
+  /** For channels. */
+  async openConsumer<T>(
+    channel: EventChannel<T>,
+    handler: Handler<T>,
+    options: SubscribeOptions,
+  ): Promise<Consumer<T>> {
+    const endpoint = this.#nextEndpoint++;
+    const consumer = new Consumer<T>(this, endpoint, channel.name, channel.type, handler, options, options);
+    const modulator = options.modulator && modulatorTable(options.modulator);
+    const name = this.#userName(channel.name);
+    const schema = channel.type?.schema ?? new Uint8Array(0);
+    await this.#open(endpoint, consumer, options.signal, {
+      is: "openConsumer",
+      endpoint,
+      channel: name,
+      schema,
+      modulator,
+    });
+    return consumer;
+  }
+
+  /** For consumers. */
+  resetConsumer(endpoint: number, reset: number, pair: EagerHandler): void {
+    this.#post({
+      is: "resetConsumer",
+      endpoint,
+      reset,
+      modulator: pair.modulator && modulatorTable(pair.modulator),
+    });
+  }
+
+  /** For endpoints. */
+  closeEndpoint(endpoint: number): void {
+    this.#post({ is: "closeEndpoint", endpoint });
+    this.#endpoints.delete(endpoint);
+  }
+
+  /** For consumers: the type that events with this token were written with. */
+  writtenType(token: bigint): Type | undefined {
+    return this.#types.get(token);
+  }
+
+  /** For producers: encodes an event straight into the ring. */
+  raise<T>(endpoint: number, type: Type<T> | undefined, event: T): number {
+    const ring = this.#ring as Ring;
+    if (type === undefined && !(event instanceof Uint8Array))
+      throw new JechoError("EVENT_INVALID", "events of an untyped channel are Uint8Arrays");
+    const bytes = type === undefined ? (event as Uint8Array).byteLength : type.measure(event);
+    if (bytes > ring.limitBytes)
+      throw new JechoError(
+        "EVENT_INVALID",
+        `an event of up to ${bytes} bytes; the limit is ${ring.limitBytes}`,
+      );
+    let at = ring.reserve(bytes);
+    if (at < 0) {
+      // The concentrator is in this thread: it can empty the ring at once.
+      this.#server.drain();
+      at = ring.reserve(bytes);
+      if (at < 0) throw new JechoError("QUEUE_FULL");
+    }
+    let end = at + bytes;
+    if (type === undefined) ring.bytes.set(event as Uint8Array, at);
+    else end = type.encodeInto(event, ring.bytes, ring.view, at);
+    ring.commit(endpoint, end);
+    this.#server.wake();
+    return end - at;
+  }
+
+  async #open(
+    endpoint: number,
+    face: { notice(notice: PortNotice): void; close(): Promise<void> },
+    signal: AbortSignal | undefined,
+    request: PortRequest,
+  ): Promise<void> {
+    if (this.#status.state === "closed") throw new JechoError("CLOSED", "the session is closed");
+    if (this.#status.state === "refused") throw this.#status.error;
+    signal?.throwIfAborted();
+    this.#endpoints.set(endpoint, face);
+    const abort = (): void => this.#openings.get(endpoint)?.reject(signal?.reason);
+    try {
+      await new Promise<void>((resolve, reject) => {
+        this.#openings.set(endpoint, { resolve, reject });
+        signal?.addEventListener("abort", abort);
+        this.#post(request);
+      });
+    } catch (error) {
+      void face.close();
+      throw error;
+    } finally {
+      signal?.removeEventListener("abort", abort);
+      this.#openings.delete(endpoint);
+    }
+    signal?.addEventListener("abort", () => void face.close(), { once: true });
+  }
+
+  #post(request: PortRequest): void {
+    this.#publishNow();
+    this.#server.handle(request);
+  }
+
+  #notice(notice: PortNotice): void {
+    switch (notice.is) {
+      case "status":
+        this.#setStatus(notice.status);
+        return;
+      case "type": {
+        const type = Type.fromSchema(notice.schema);
+        if (!this.#types.has(type.token)) this.#types.set(type.token, type);
+        return;
+      }
+      case "fault":
+        (this.#options.onError ?? raise)(notice.error);
+        return;
+      case "events":
+        for (const endpoint of notice.endpoints) this.#endpoints.get(endpoint)?.notice(notice);
+        return;
+      case "opened":
+        this.#endpoints.get(notice.endpoint)?.notice(notice);
+        this.#openings.get(notice.endpoint)?.resolve();
+        return;
+      case "refused":
+        this.#endpoints.get(notice.endpoint)?.notice(notice);
+        this.#openings.get(notice.endpoint)?.reject(notice.error);
+        return;
+      default:
+        this.#endpoints.get(notice.endpoint)?.notice(notice);
+    }
+  }
+
+  #setStatus(status: Status): void {
+    this.#status = status;
+    if (status.state === "refused") for (const { reject } of this.#openings.values()) reject(status.error);
+    this.#statusListeners.tell(status);
+  }
+
+  #publishLater(object: SharedObject<object>): void {
+    if (this.#unpublished.size === 0) queueMicrotask(() => this.#publishNow());
+    this.#unpublished.add(object);
+  }
+
+  #publishNow(): void {
+    const objects = [...this.#unpublished];
+    this.#unpublished.clear();
+    for (const { id, version, state } of objects) {
+      const update = { kind: "ObjectUpdate", object: id, version, state: JSON.stringify(state) } as const;
+      this.#server.handle({ is: "updateObject", update });
+    }
+  }
+
+  #userName(name: string): string {
+    if (!name.startsWith("jecho://")) return checkUserName(name);
+    const parsed = parseChannelName(name);
+    if (parsed.server !== this.address) {
+      throw new JechoError("CHANNEL_ELSEWHERE", `${name} is not at this session's gateway, ${this.address}`);
+    }
+    return parsed.name;
+  }
+}
+
+function parseAddress(address: string): { host: string; secure: boolean } {
+  const match = /^(?:(wss?|https?|jecho):\/\/)?([^/\s?#]+)\/?$/.exec(address);
+  if (match === null)
+    throw new JechoError("ARGUMENT_INVALID", `"${address.slice(0, 200)}" is not the address of a gateway`);
+  return { host: match[2] as string, secure: match[1] === "wss" || match[1] === "https" };
+}

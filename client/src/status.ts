@@ -1,0 +1,49 @@
+import type { JechoError } from "@jecho/shared";
+
+/**
+ * How a session or a consumer is doing.
+ *
+ * - `connecting`: not yet connected or open
+ * - `live`: connected and open
+ * - `reconnecting`: the connection broke and is being made again
+ * - `refused`: it will not come to be, and `error` says why
+ * - `closed`: ended by the application
+ */
+export interface Status {
+  readonly state: "connecting" | "live" | "reconnecting" | "refused" | "closed";
+  /** Since when, as `Date.now()` gives it. */
+  readonly since: number;
+  readonly error?: JechoError;
+}
+
+export function statusNow(state: Status["state"], error?: JechoError): Status {
+  return error === undefined ? { state, since: Date.now() } : { state, since: Date.now(), error };
+}
+
+/** Listeners of one kind of news; each gets each, whatever another one does. */
+export class Listeners<T> {
+  readonly #listeners = new Set<(news: T) => void>();
+
+  /** Adds a listener and returns what removes it. */
+  add(listener: (news: T) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  tell(news: T): void {
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(news);
+      } catch (error) {
+        raise(error);
+      }
+    }
+  }
+}
+
+/** An application's error is the application's to see, outside of our own calls. */
+export function raise(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
+}

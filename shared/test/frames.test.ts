@@ -1,0 +1,126 @@
+import { expect, test } from "vitest";
+import {
+  type EventsFrame,
+  encodeControl,
+  encodeRun,
+  type Frame,
+  joinFrames,
+  parseMessage,
+  type RunHeader,
+} from "../src/internal.ts";
+import { JechoError } from "../src/mod.ts";
+
+const HEADER: RunHeader = {
+  channel: 7,
+  producer: 3,
+  raised: 2 ** 40 + 1,
+  token: 0xfedcba9876543210n,
+  parameters: 9,
+  flags: 1,
+};
+
+const bytesOf = (...bytes: number[]) => ({ bytes: Uint8Array.from(bytes), start: 0, end: bytes.length });
+
+function parse(message: Uint8Array): Frame[] {
+  const frames: Frame[] = [];
+  parseMessage(message, frame => frames.push(frame));
+  return frames;
+}
+
+const INSTALL = {
+  kind: "Install",
+  request: 1,
+  channel: 2,
+  derived: 3,
+  modulator: {
+    source: "export default class {}",
+    parameters: "{}",
+    key: "k",
+    objects: [{ name: "view", object: "o", version: 4, state: '{"a":1}' }],
+  },
+} as const;
+
+test("WIRE-2, WIRE-3: frames of both kinds go back to back in one message", () => {
+  const message = joinFrames([
+    encodeControl(INSTALL),
+    encodeRun(HEADER, [bytesOf(1, 2, 3), bytesOf(), bytesOf(4)]),
+    encodeControl({ kind: "Ping", time: 0.5 }),
+  ]);
+  const [install, run, ping] = parse(message) as [Frame, EventsFrame, Frame];
+  expect(install).toEqual(INSTALL);
+  expect(ping).toEqual({ kind: "Ping", time: 0.5 });
+  expect(run).toMatchObject({
+    count: 3,
+    channel: 7,
+    producer: 3,
+    raised: 2 ** 40 + 1,
+    token: HEADER.token,
+    parameters: 9,
+    flags: 1,
+  });
+});
+
+test("WIRE-4: every event lies at a multiple of 8 and ends where it says", () => {
+  const events = [bytesOf(1, 2, 3), bytesOf(), bytesOf(4, 5, 6, 7, 8, 9, 10, 11, 12)];
+  const [run] = parse(encodeRun(HEADER, events)) as [EventsFrame];
+  const read = events.map((_, i) => {
+    expect(run.eventStart(i) % 8).toBe(0);
+    return [...run.bytes.subarray(run.eventStart(i), run.eventEnd(i))];
+  });
+  expect(read).toEqual(events.map(({ bytes }) => [...bytes]));
+});
+
+test("CHAN-3: a stamp changes the frame where it lies and nothing else", () => {
+  const frame = encodeRun(HEADER, [bytesOf(1, 2, 3)]);
+  const before = frame.slice();
+  (parse(frame)[0] as EventsFrame).stamp(5, 2 ** 50 + 3);
+  expect(parse(frame)[0]).toMatchObject({ epoch: 5, seq: 2 ** 50 + 3, channel: 7, raised: HEADER.raised });
+  const changed = [...frame.keys()].filter(i => frame[i] !== before[i]);
+  expect(Math.max(...changed) - Math.min(...changed)).toBeLessThan(12);
+});
+
+test.each([
+  ["nothing but zeros", new Uint8Array(64)],
+  ["a cut frame", encodeControl(INSTALL).slice(0, 40)],
+  ["a length of 2^31", withWord(encodeRun(HEADER, [bytesOf(1)]), 0, 0x8000_0000)],
+  ["a payload of 2^31", withWord(encodeRun(HEADER, [bytesOf(1)]), 92, 0x8000_0000)],
+  ["a count that is not the number of ends", withWord(encodeRun(HEADER, [bytesOf(1)]), 40 + 48 - 8, 2)],
+  ["a root that points outside", withWord(encodeRun(HEADER, [bytesOf(1)]), 4, 0x7fff_fff0)],
+  ["an unaligned length", encodeRun(HEADER, [bytesOf(1)]).subarray(0, -1)],
+])("WIRE-5: %s is refused as FRAME_MALFORMED", (_, bytes) => {
+  expect(() => parse(bytes)).toThrowError(expect.objectContaining({ code: "FRAME_MALFORMED" }));
+});
+
+test("WIRE-5: damaged frames are refused or read within their bounds, fast (seeded)", () => {
+  const good = [encodeControl(INSTALL), encodeRun(HEADER, [bytesOf(1, 2, 3), bytesOf(4)])];
+  let seed = 7;
+  const random = (below: number): number => {
+    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+    return seed % below;
+  };
+  let refused = 0;
+  const begin = performance.now();
+  for (let round = 0; round < 20_000; round++) {
+    const bytes = (good[round % 2] as Uint8Array).slice();
+    for (let n = random(4); n >= 0; n--) bytes[random(bytes.length)] = random(256);
+    try {
+      for (const frame of parse(bytes)) {
+        if (frame.kind !== "Events") continue;
+        for (let i = 0; i < frame.count; i++) {
+          expect(frame.eventEnd(i), `round ${round}`).toBeLessThanOrEqual(frame.end);
+          expect(frame.eventStart(i), `round ${round}`).toBeLessThanOrEqual(frame.eventEnd(i));
+        }
+      }
+    } catch (error) {
+      expect(error, `round ${round}`).toBeInstanceOf(JechoError);
+      refused++;
+    }
+  }
+  expect(refused).toBeGreaterThan(1000);
+  expect((performance.now() - begin) / 20_000, "milliseconds per frame").toBeLessThan(1);
+});
+
+function withWord(bytes: Uint8Array, at: number, value: number): Uint8Array {
+  new DataView(bytes.buffer).setUint32(at, value, true);
+  return bytes;
+}

@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import {
+  checkUserName,
+  ERRORS,
+  errorCode,
+  formatChannelName,
+  JechoError,
+  mayRetry,
+  parseChannelName,
+} from "../src/mod.ts";
+
+test("CHAN-1: a full name is taken apart and put together", () => {
+  const name = "jecho://localhost:8080/atmosphere/ozone";
+  const { server, name: user } = parseChannelName(name);
+  expect([server, user]).toEqual(["localhost:8080", "atmosphere/ozone"]);
+  expect(formatChannelName(server, user)).toBe(name);
+});
+
+test.each([
+  "",
+  "a//b",
+  "/a",
+  "a/",
+  "../a",
+  "a b",
+  "a/.b",
+  "x".repeat(65),
+  "a/b/c/d/e/f/g/h/i",
+  "ä",
+  "a\u0000",
+])("CHAN-1: %j is no name", name => {
+  expect(() => checkUserName(name)).toThrowError(expect.objectContaining({ code: "CHANNEL_NAME_INVALID" }));
+  expect(() => parseChannelName(`jecho://h:1/${name}`)).toThrowError(JechoError);
+});
+
+test("WIRE-6: every code has its own number, and its range says whether to try again", () => {
+  const numbers = Object.values(ERRORS).map(([number]) => number);
+  expect(new Set(numbers).size).toBe(numbers.length);
+  for (const [code, [number]] of Object.entries(ERRORS)) {
+    expect(number).toBeGreaterThanOrEqual(4000);
+    expect(number).toBeLessThan(5000);
+    expect(errorCode(number)).toBe(code);
+    expect(new JechoError(code as keyof typeof ERRORS).retry).toBe(mayRetry(number));
+  }
+});
+
+test("what is thrown becomes an error with a code without running its code", () => {
+  const hostile = {
+    toString() {
+      throw new Error("ran");
+    },
+  };
+  expect(JechoError.from(hostile)).toMatchObject({ code: "INTERNAL" });
+  expect(JechoError.from(null)).toMatchObject({ code: "INTERNAL" });
+  expect(JechoError.from(new Error("x".repeat(5000))).message).toHaveLength(2000);
+});

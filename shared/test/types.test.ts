@@ -1,0 +1,168 @@
+import { Builder, ByteBuffer } from "flatbuffers";
+import { expect, test } from "vitest";
+import { JechoError, Type, type, unpack } from "../src/mod.ts";
+
+const Reading = type("Reading", {
+  id: "uint32",
+  at: "float64",
+  big: "int64",
+  ok: "bool",
+  name: "string",
+  values: "float32[]",
+  tags: "string[]",
+  inner: { x: "int16", text: "string" },
+  parts: [{ weight: "float32" }],
+});
+
+const VALUE = {
+  id: 7,
+  at: 1.5,
+  big: -(2n ** 40n),
+  ok: true,
+  name: "Ozon über 10 hPa ✓ 𝄞",
+  values: Float32Array.of(1, 2.5, -3),
+  tags: ["a", "", "ccc"],
+  inner: { x: -2, text: "deep" },
+  parts: [{ weight: 0.5 }, { weight: 2 }],
+};
+
+test("an event reads back as it was written", () => {
+  expect(unpack(Reading.decode(Reading.encode(VALUE)))).toEqual(VALUE);
+});
+
+test("typed arrays are views on the event's own bytes", () => {
+  const bytes = Reading.encode(VALUE);
+  expect(Reading.decode(bytes).values.buffer).toBe(bytes.buffer);
+});
+
+test("TYPE-1: the binary schema gives the same type and token again", () => {
+  const again = Type.fromSchema<typeof VALUE>(Reading.schema);
+  expect(again.token).toBe(Reading.token);
+  expect(unpack(again.decode(Reading.encode(VALUE)))).toEqual(VALUE);
+});
+
+test("TYPE-1: types that differ have different tokens", () => {
+  const tokens = [
+    type("A", { x: "int32" }),
+    type("A", { x: "uint32" }),
+    type("A", { y: "int32" }),
+    type("B", { x: "int32" }),
+    type("A", { x: "int32", y: "int32" }),
+  ].map(({ token }) => token);
+  expect(new Set(tokens).size).toBe(tokens.length);
+});
+
+test("the official library reads what we write", () => {
+  const Small = type("Small", { a: "int32", s: "string", v: "float64[]" });
+  const buffer = new ByteBuffer(Small.encode({ a: -5, s: "hello", v: Float64Array.of(1, 2) }));
+  const table = buffer.readInt32(0);
+  const field = (slot: number): number => table + buffer.__offset(table, 4 + 2 * slot);
+  expect(buffer.readInt32(field(0))).toBe(-5);
+  expect(buffer.__string(field(1))).toBe("hello");
+  const vector = buffer.__vector(field(2));
+  expect([buffer.readFloat64(vector), buffer.readFloat64(vector + 8)]).toEqual([1, 2]);
+});
+
+test("we read what the official library writes", () => {
+  const Small = type("Small", { a: "int32", s: "string", v: "float64[]" });
+  const builder = new Builder(16);
+  const s = builder.createString("hello");
+  builder.startVector(8, 2, 8);
+  builder.addFloat64(2);
+  builder.addFloat64(1);
+  const v = builder.endVector();
+  builder.startObject(3);
+  builder.addFieldInt32(0, -5, 0);
+  builder.addFieldOffset(1, s, 0);
+  builder.addFieldOffset(2, v, 0);
+  builder.finish(builder.endObject());
+  // asUint8Array is a tail of the builder's buffer; a copy begins at a multiple of 8.
+  expect(unpack(Small.decode(builder.asUint8Array().slice()))).toEqual({
+    a: -5,
+    s: "hello",
+    v: Float64Array.of(1, 2),
+  });
+});
+
+test("absent fields read as their defaults", () => {
+  const bytes = Reading.encode({} as typeof VALUE);
+  const event = unpack(Reading.decode(bytes));
+  expect(event).toMatchObject({
+    id: 0,
+    at: 0,
+    big: 0n,
+    ok: false,
+    name: "",
+    tags: [],
+    inner: undefined,
+    parts: [],
+  });
+  expect(Reading.decode(bytes).values).toHaveLength(0);
+});
+
+test("TYPE-3: a reader finds its fields by name in a superset, whatever their order, and widens numbers", () => {
+  const Writer = type("Grid", { extra: "string", values: "float32[]", layer: "int16", time: "float32" });
+  const Reader = type("Grid", { layer: "int32", time: "float64", values: "float32[]", missing: "uint8" });
+  const bytes = Writer.encode({ extra: "new", values: Float32Array.of(1, 2), layer: -3, time: 0.5 });
+  const event = Reader.readerOf(Writer as Type)(new DataView(bytes.buffer, 0, bytes.length), bytes, 0);
+  expect(unpack(event)).toEqual({ layer: -3, time: 0.5, values: Float32Array.of(1, 2), missing: 0 });
+});
+
+test("TYPE-3: types that cannot be matched are refused, naming the field and both sides", () => {
+  const Writer = type("Old", { layer: "string" });
+  const Reader = type("New", { layer: "int32" });
+  expect(() => Reader.readerOf(Writer as Type)).toThrowError(
+    expect.objectContaining({
+      code: "TYPE_MISMATCH",
+      message: expect.stringMatching(/layer.*Old.*New.*string.*int32/),
+    }),
+  );
+});
+
+test.each([
+  [{ id: -1 }, "Reading.id"],
+  [{ id: 1.5 }, "Reading.id"],
+  [{ id: Number.NaN }, "Reading.id"],
+  [{ id: "1" }, "Reading.id"],
+  [{ big: 5 }, "Reading.big"],
+  [{ name: 5 }, "Reading.name"],
+  [{ values: 5 }, "Reading.values"],
+  [{ inner: "x" }, "Reading.inner"],
+  [{ tags: [1] }, "Reading.tags"],
+])("what does not fit the type is refused by field: %o", (patch, path) => {
+  const bad = { ...VALUE, ...patch } as typeof VALUE;
+  expect(() => Reading.encode(bad)).toThrowError(
+    expect.objectContaining({ code: "EVENT_INVALID", message: expect.stringContaining(path) }),
+  );
+});
+
+test("bad descriptions and schemas are refused", () => {
+  expect(() => type("T", { x: "float" as "float32" })).toThrowError(
+    expect.objectContaining({ code: "TYPE_INVALID" }),
+  );
+  expect(() => type("T", {})).toThrowError(expect.objectContaining({ code: "TYPE_INVALID" }));
+  expect(() => Type.fromSchema(new Uint8Array(40))).toThrowError(
+    expect.objectContaining({ code: "TYPE_INVALID" }),
+  );
+});
+
+test("TYPE-4: no damaged event is read out of bounds (seeded)", () => {
+  const good = Reading.encode(VALUE);
+  let seed = 1;
+  const random = (below: number): number => {
+    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+    return seed % below;
+  };
+  let refused = 0;
+  for (let round = 0; round < 20_000; round++) {
+    const bytes = good.slice(0, random(8) === 0 ? random(good.length) : good.length);
+    for (let n = random(4); n >= 0 && bytes.length > 0; n--) bytes[random(bytes.length)] = random(256);
+    try {
+      unpack(Reading.decode(bytes));
+    } catch (error) {
+      expect(error, `round ${round}`).toBeInstanceOf(JechoError);
+      refused++;
+    }
+  }
+  expect(refused).toBeGreaterThan(1000);
+});
