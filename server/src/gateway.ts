@@ -55,6 +55,7 @@ type ListenExclusively = (
 ) => void;
 
 const LISTEN_EXCLUSIVE_PORT = 1;
+const EVERYONE = "everyone";
 const CLOSE_GRACE_MS = 2000;
 
 /**
@@ -110,6 +111,8 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       response.upgrade<SocketData>({ connection: undefined }, key, SUBPROTOCOL, extensions, context);
     },
     open: socket => {
+      // A socket without any subscription may not publish.
+      socket.subscribe(EVERYONE);
       const connection = new Connection(nextConnection++, linkOf(socket), options.requestTimeoutMs ?? 5000);
       socket.getUserData().connection = connection;
       connections.set(connection.id, connection);

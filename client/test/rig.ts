@@ -1,0 +1,63 @@
+import { type ConnectOptions, connect, type Session, type } from "@jecho/client";
+import { createGateway, type Gateway, type GatewayOptions } from "@jecho/server";
+
+/** A real gateway on a free port, with sessions that end with it. */
+export interface Rig {
+  readonly gateway: Gateway;
+  session(options?: ConnectOptions): Session;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export async function startRig(options: GatewayOptions = {}): Promise<Rig> {
+  const gateway = await createGateway(options);
+  const sessions: Session[] = [];
+  return {
+    gateway,
+    session: options => {
+      const session = connect(gateway.address, { backoff: { firstMs: 20, mostMs: 100 }, ...options });
+      sessions.push(session);
+      return session;
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(sessions.map(session => session.close()));
+      await gateway.close();
+    },
+  };
+}
+
+/** A list that can be waited for: `take(n)` resolves with the first n things once they are there. */
+export class Inbox<T> {
+  readonly all: T[] = [];
+  readonly #waiting: { count: number; resolve: (things: T[]) => void }[] = [];
+
+  readonly put = (thing: T): void => {
+    this.all.push(thing);
+    for (const waiting of [...this.#waiting]) {
+      if (this.all.length < waiting.count) continue;
+      this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+      waiting.resolve(this.all.slice(0, waiting.count));
+    }
+  };
+
+  take(count: number): Promise<T[]> {
+    if (this.all.length >= count) return Promise.resolve(this.all.slice(0, count));
+    return new Promise(resolve => this.#waiting.push({ count, resolve }));
+  }
+}
+
+/** Resolves when the session or consumer is in that state. */
+export function whenState(
+  watched: Pick<Session, "status" | "onStatus">,
+  state: Session["status"]["state"],
+): Promise<void> {
+  if (watched.status.state === state) return Promise.resolve();
+  return new Promise(resolve => {
+    const stop = watched.onStatus(status => {
+      if (status.state !== state) return;
+      stop();
+      resolve();
+    });
+  });
+}
+
+export const Tick = type("Tick", { n: "uint32", note: "string" });
