@@ -31,9 +31,9 @@ export class ChannelManager {
     return new Set([...this.#producers.values()].map(({ connection }) => connection));
   }
 
-  /** The type that producers of this channel write; what a modulator's host needs to read their events. */
-  get writtenType(): Type | undefined {
-    return this.#types.values().next().value;
+  /** Does a producer of this channel write this type? */
+  isWritten(token: bigint): boolean {
+    return this.#types.has(token);
   }
 
   /**
@@ -56,9 +56,8 @@ export class ChannelManager {
     }
     if (type !== undefined && !this.#types.has(type.token)) {
       this.#types.set(type.token, type);
-      for (const consumer of this.#consumers.values()) {
-        if (consumer.derived === undefined)
-          consumer.connection.send({ kind: "TypeKnown", schema: type.schema });
+      for (const { connection } of this.#consumers.values()) {
+        connection.send({ kind: "TypeKnown", schema: type.schema });
       }
     }
     this.#producers.set(producer.number, producer);
@@ -115,8 +114,8 @@ export class ChannelManager {
 
   addConsumer(consumer: Consumer): void {
     this.#consumers.set(consumer.number, consumer);
-    const types = consumer.derived === undefined ? this.#types.values() : consumer.derived.types.values();
-    for (const type of types) consumer.connection.send({ kind: "TypeKnown", schema: type.schema });
+    const types = [...this.#types.values(), ...(consumer.derived?.types.values() ?? [])];
+    for (const { schema } of types) consumer.connection.send({ kind: "TypeKnown", schema });
     consumer.connection.enter(consumer.channel.topic);
     consumer.channel.consumers++;
     this.#tellDemand(consumer.channel);

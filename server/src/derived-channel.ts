@@ -21,7 +21,7 @@ export class DerivedChannel {
   readonly channel: Channel;
   readonly key: string;
   readonly modulator: Modulator;
-  /** The types that its events are written with, by token: what the modulators said at their installation. */
+  /** The types that its modulators declared at their installation, by token. Without one it has its parent's types. */
   readonly types = new Map<bigint, Type>();
   /** Consumers that wait for the installation. */
   joining = 0;
@@ -60,7 +60,7 @@ export class DerivedChannel {
 
   /** Is this run one that the connection's modulator may have made? */
   allows(connection: Connection, token: bigint): boolean {
-    return this.#installations.has(connection) && (token === 0n || this.types.has(token));
+    return this.#installations.has(connection) && (token === 0n || this.types.has(token) || this.manager.isWritten(token));
   }
 
   /** Where the modulator is installed. */

@@ -171,6 +171,11 @@ export class EventsFrame {
     setUint53(this.view, this.#header + HEADER.seq, seq);
   }
 
+  /** Writes the producer's own count of the first event, where another than the writer of the run does the counting. */
+  recount(raised: number): void {
+    setUint53(this.view, this.#header + HEADER.raised, raised);
+  }
+
   /** Where event `i` begins in `bytes`: a multiple of 8. */
   eventStart(i: number): number {
     return this.#payload + (i === 0 ? 0 : alignUp(this.view.getUint32(this.#ends + 4 * (i - 1), true), 8));
