@@ -1,5 +1,5 @@
 import { errorCode, JechoError } from "@jecho/shared";
-import type { Control, EventsFrame, Frame } from "@jecho/shared/internal";
+import type { Control, EventsFrame, Frame, ObjectUpdate } from "@jecho/shared/internal";
 import { createHost, onNetworkChange } from "#platform";
 import { type ConsumerEntry, type EndpointEntry, type ProducerEntry, wantedOf } from "./entries.ts";
 import { Link, type LinkOptions } from "./link.ts";
@@ -78,7 +78,7 @@ export class Concentrator implements PortServer {
       case "closeEndpoint":
         return this.#closeEndpoint(request.endpoint);
       case "updateObject":
-        return this.#link.send(request.update);
+        return this.#updateObject(request.update);
       case "close":
         return this.#close();
     }
@@ -124,6 +124,19 @@ export class Concentrator implements PortServer {
     entry.reset = reset;
     // While there is no connection, the new modulator is simply the one that will be asked for.
     if (this.#link.isLive) this.#open(entry, reset);
+  }
+
+  #updateObject(update: ObjectUpdate): void {
+    const { object, version, state } = update;
+    for (const entry of this.#endpoints.values()) {
+      if (entry.is !== "consumer" || entry.modulator === undefined) continue;
+      // Should the modulator be installed again, then with the newest state.
+      const objects = entry.modulator.objects.map(old =>
+        old.object === object ? { ...old, version, state } : old,
+      );
+      entry.modulator = { ...entry.modulator, objects };
+    }
+    this.#link.send(update);
   }
 
   #closeEndpoint(endpoint: number): void {

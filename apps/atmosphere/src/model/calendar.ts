@@ -17,8 +17,8 @@ const NAMES = [
 ] as const;
 
 /**
- * The calendar month's name for a month of the model (0 = mid January, 0.5 = end of January, 11.9 = mid December);
- * values outside 0..12 are taken around the year. Throws RangeError where it is not finite.
+ * The calendar month's name for a month of the model (0 = mid January, 0.5 = end of January, 11.9 = mid
+ * December); values outside 0..12 are taken around the year. Throws RangeError where it is not finite.
  */
 export function monthLabel(month: number): string {
   if (!Number.isFinite(month)) throw new RangeError(`month must be a finite number, not ${month}`);

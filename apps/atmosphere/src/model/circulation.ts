@@ -92,20 +92,22 @@ const tropicalEasterlies = pressureProfile([
 /**
  * The wind of every layer, as a stream function, from the observed monthly mean wind at 200 hPa.
  *
- * An idealisation: one observed level stands for all. Its zonal mean, its planetary waves and its shorter waves are scaled
- * over the pressures by the profiles above, whose shapes follow the textbook picture (Holton and Hakim 2013, An Introduction to
- * Dynamic Meteorology, chapters 10 to 12; Randel 1992, NCAR/TN-366): jets strongest near 200 hPa and weak at the ground;
- * stationary waves that lean west with height; only the longest of them above, and only in winter, as
- * Charney and Drazin (1961, Journal of Geophysical Research 66, 83-109) explain. Analytic zonal winds are added where 200 hPa
- * knows nothing: the polar night jet (70 m/s at 60 degrees and 1 hPa), the summer easterlies (-45 m/s), the trades
- * and the easterlies of the tropical stratosphere, in round numbers after the charts of CIRA-86 (Fleming et al. 1990,
- * Advances in Space Research 10, 11-59).
+ * An idealisation: one observed level stands for all. Its zonal mean, its planetary waves and its shorter
+ * waves are scaled over the pressures by the profiles above, whose shapes follow the textbook picture (Holton
+ * and Hakim 2013, An Introduction to Dynamic Meteorology, chapters 10 to 12; Randel 1992, NCAR/TN-366): jets
+ * strongest near 200 hPa and weak at the ground; stationary waves that lean west with height; only the
+ * longest of them above, and only in winter, as Charney and Drazin (1961, Journal of Geophysical Research 66,
+ * 83-109) explain. Analytic zonal winds are added where 200 hPa knows nothing: the polar night jet (70 m/s at
+ * 60 degrees and 1 hPa), the summer easterlies (-43 m/s), the trades and the easterlies of the tropical
+ * stratosphere, in round numbers after the charts of CIRA-86 (Fleming et al. 1990, Advances in Space Research
+ * 10, 11-59).
  *
- * A monthly mean knows no weather. So travelling waves, solutions of no equation but of plausible size, length and speed,
- * are added as well (see `waves.ts`): without them air would only go round and round on standing paths.
+ * A monthly mean knows no weather. So travelling waves, solutions of no equation but of plausible size,
+ * length and speed, are added as well (see `waves.ts`): without them air would only go round and round on
+ * standing paths.
  *
- * The wind is blended linearly between the middles of the months. Since every part is a stream function, so is the
- * whole: no layer gains or loses air anywhere. Vertical motion is left out.
+ * The wind is blended linearly between the middles of the months. Since every part is a stream function, so
+ * is the whole: no layer gains or loses air anywhere. Vertical motion is left out.
  */
 export class Circulation {
   readonly #grid: Grid;

@@ -4,11 +4,12 @@ export const EARTH_RADIUS = 6.371e6;
 const RADIANS = Math.PI / 180;
 
 /**
- * A latitude-longitude grid of points that are the centres of finite volumes. Row 0 is the north pole, the last row the south
- * pole, column 0 the Greenwich meridian. Each pole is one cell, a cap of half a row's height; all columns of its row
- * stand for it and hold the same value.
+ * A latitude-longitude grid of points that are the centres of finite volumes. Row 0 is the north pole, the
+ * last row the south pole, column 0 the Greenwich meridian. Each pole is one cell, a cap of half a row's
+ * height; all columns of its row stand for it and hold the same value.
  *
- * Throws RangeError unless rows >= 9 and columns is even and >= 16 (a meridian continues beyond the pole on a column).
+ * Throws RangeError unless rows >= 9 and columns is even and >= 16 (a meridian continues beyond the pole on a
+ * column).
  */
 export class Grid {
   readonly rows: number;

@@ -1,6 +1,6 @@
 /**
- * Pressure of the 37 layers in hPa, from the lowest (index 0) to the highest: the pressure levels on which the ECMWF
- * reanalyses (ERA-Interim, ERA5) are published.
+ * Pressure of the 37 layers in hPa, from the lowest (index 0) to the highest: the pressure levels on which
+ * the ECMWF reanalyses (ERA-Interim, ERA5) are published.
  */
 export const LAYER_PRESSURES_HPA: readonly number[] = [
   1000, 975, 950, 925, 900, 875, 850, 825, 800, 775, 750, 700, 650, 600, 550, 500, 450, 400, 350, 300, 250,
@@ -13,8 +13,8 @@ const GRAVITY = 9.80665;
 const OZONE_TO_AIR = 47.998 / 28.965;
 
 /**
- * The log-pressure height in km: 7 km times ln(1013.25 hPa / pressure), good to about 1 km up to the stratopause.
- * Throws RangeError where the pressure (hPa) is not positive.
+ * The log-pressure height in km: 7 km times ln(1013.25 hPa / pressure), good to about 1 km up to the
+ * stratopause. Throws RangeError where the pressure (hPa) is not positive.
  */
 export function approximateHeightKm(pressureHpa: number): number {
   if (!(pressureHpa > 0)) throw new RangeError(`pressure must be positive (hPa), not ${pressureHpa}`);
@@ -22,8 +22,8 @@ export function approximateHeightKm(pressureHpa: number): number {
 }
 
 /**
- * Kilograms of ozone that 1 ppmv amounts to over one square metre of each layer. A layer reaches half way to its
- * neighbours in pressure, the lowest one as far down as up, the highest one to the top of the atmosphere.
+ * Kilograms of ozone that 1 ppmv amounts to over one square metre of each layer. A layer reaches half way to
+ * its neighbours in pressure, the lowest one as far down as up, the highest one to the top of the atmosphere.
  */
 export function ozonePerPpmv(pressuresHpa: readonly number[]): Float64Array {
   return Float64Array.from(pressuresHpa, (pressure, k) => {

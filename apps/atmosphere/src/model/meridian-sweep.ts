@@ -17,9 +17,9 @@ interface FaceFlux {
 }
 
 /**
- * The sweep along the meridians, from pole to pole. A meridian's slopes go on beyond a pole on the opposite meridian;
- * the pole itself is one cell without a shape, which all columns feed and draw on. No face may move more air in one
- * sweep than the cell upstream of it holds.
+ * The sweep along the meridians, from pole to pole. A meridian's slopes go on beyond a pole on the opposite
+ * meridian; the pole itself is one cell without a shape, which all columns feed and draw on. No face may move
+ * more air in one sweep than the cell upstream of it holds.
  */
 export class MeridianSweep {
   readonly #grid: Grid;
@@ -36,8 +36,8 @@ export class MeridianSweep {
   }
 
   /**
-   * Moves tracer (mixing ratio) and air (m2) by the northward fluxes (m2/s) through each cell's south face. The poles'
-   * air is left as it is: what a flow without divergence brings there, it takes away.
+   * Moves tracer (mixing ratio) and air (m2) by the northward fluxes (m2/s) through each cell's south face.
+   * The poles' air is left as it is: what a flow without divergence brings there, it takes away.
    */
   run(tracer: Float64Array, air: Float64Array, northward: Float64Array, seconds: number): void {
     const { rows } = this.#grid;

@@ -31,12 +31,14 @@ export interface ModelOptions {
 }
 
 /**
- * Ozone in 37 layers of the atmosphere: carried by the wind, made and destroyed by sunlight, set free by sources.
+ * Ozone in 37 layers of the atmosphere: carried by the wind, made and destroyed by sunlight, set free by
+ * sources.
  *
- * Each layer is a field of volume mixing ratios in ppmv on a latitude-longitude grid. Air and ozone stay in their layer:
- * there is no vertical motion; what the slow overturning does to ozone is contained in its equilibrium. A step is
- * transport (`Transport`, with the winds of `Circulation`), then chemistry (`equilibriumOzone`, exact over the step),
- * then sources. The same options and calls give the same numbers, bit for bit, on the same engine.
+ * Each layer is a field of volume mixing ratios in ppmv on a latitude-longitude grid. Air and ozone stay in
+ * their layer: there is no vertical motion; what the slow overturning does to ozone is contained in its
+ * equilibrium. A step is transport (`Transport`, with the winds of `Circulation`), then chemistry
+ * (`equilibriumOzone`, exact over the step), then sources. The same options and calls give the same numbers,
+ * bit for bit, on the same engine.
  *
  *     const model = new Model({ winds: await readWinds() });
  *     model.step(7200);
@@ -100,8 +102,8 @@ export class Model {
   }
 
   /**
-   * A live, row-major view of a layer's mixing ratios in ppmv, rows from north to south. It is of one time only between steps. Throws
-   * RangeError where there is no such layer.
+   * A live, row-major view of a layer's mixing ratios in ppmv, rows from north to south. It is of one time
+   * only between steps. Throws RangeError where there is no such layer.
    */
   layer(k: number): Float32Array {
     const field = this.#fields[k];
@@ -148,12 +150,12 @@ export class Model {
   }
 
   /**
-   * Advances all layers, and yields (how many are done) after every few of them, so that the caller can see to other
-   * things between. Month and sources may be changed meanwhile; they count from the next step on. A caller that stops
-   * early gets the rest of the step at once: the layers are never left at different times.
+   * Advances all layers, and yields (how many are done) after every few of them, so that the caller can see
+   * to other things between. Month and sources may be changed meanwhile; they count from the next step on. A
+   * caller that stops early gets the rest of the step at once: the layers are never left at different times.
    *
-   * Throws RangeError for `seconds` as `step` does, or where `layersPerSlice` is not a positive integer, and Error
-   * while another step is under way.
+   * Throws RangeError for `seconds` as `step` does, or where `layersPerSlice` is not a positive integer, and
+   * Error while another step is under way.
    */
   *stepInSlices(seconds: number, layersPerSlice = 4): Generator<number, void, void> {
     if (!(seconds > 0 && seconds <= SECONDS_PER_MONTH)) {
@@ -228,8 +230,8 @@ function checkMonth(month: number): void {
 }
 
 /**
- * The equilibrium, each column of it displaced north and south by planetary waves that lean west with height, so that
- * the first picture shows weather already and little spin-up is needed.
+ * The equilibrium, each column of it displaced north and south by planetary waves that lean west with height,
+ * so that the first picture shows weather already and little spin-up is needed.
  */
 function firstFields(
   grid: Grid,

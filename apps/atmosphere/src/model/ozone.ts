@@ -16,22 +16,25 @@ const days = pressureProfile([
 ]);
 
 /**
- * How fast ozone returns to its equilibrium at a pressure (hPa), in seconds: two days at 1 hPa, twenty at 10 hPa, four months
- * at 100 hPa, three weeks at the ground. Round numbers after the photochemical lifetimes in Brasseur and Solomon
- * (2005), Aeronomy of the Middle Atmosphere, chapter 5; in the troposphere they stand for surface loss and mixing.
+ * How fast ozone returns to its equilibrium at a pressure (hPa), in seconds: two days at 1 hPa, twenty at 10
+ * hPa, four months at 100 hPa, three weeks at the ground. Round numbers after the photochemical lifetimes in
+ * Brasseur and Solomon (2005), Aeronomy of the Middle Atmosphere, chapter 5; in the troposphere they stand
+ * for surface loss and mixing.
  */
 export function relaxationTime(pressureHpa: number): number {
   return 86400 * days(pressureHpa);
 }
 
 /**
- * The ozone mixing ratio (ppmv) towards which chemistry and the slow overturning drive the air, zonally symmetric.
+ * The ozone mixing ratio (ppmv) towards which chemistry and the slow overturning drive the air, zonally
+ * symmetric.
  *
- * An idealised climatology in round numbers, with the features of observed ones (Fortuin and Kelder 1998, Journal of
- * Geophysical Research 103, 31709-31734; McPeters and Labow 2012, ibid. 117, D10303), not fitted to them: nearly 10 ppmv at 10 hPa
- * over the summer side of the equator, 6 ppmv somewhat higher over the poles; a tropopause that steps down around 33
- * degrees, so that the lower stratosphere holds more ozone outside the tropics, most in spring; a hole over
- * Antarctica from September to November; 0.03 to 0.06 ppmv in the troposphere.
+ * An idealised climatology in round numbers, with the features of observed ones (Fortuin and Kelder 1998,
+ * Journal of Geophysical Research 103, 31709-31734; McPeters and Labow 2012, ibid. 117, D10303), not fitted
+ * to them: nearly 10 ppmv at 10 hPa over the summer side of the equator, 6 ppmv somewhat higher over the
+ * poles; a tropopause that steps down around 33 degrees, so that the lower stratosphere holds more ozone
+ * outside the tropics, most in spring; a hole over Antarctica from September to November; 0.03 to 0.06 ppmv
+ * in the troposphere.
  *
  * Latitude in degrees north, pressure in hPa, month in 0..12 (0 = mid January).
  */

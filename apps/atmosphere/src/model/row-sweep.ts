@@ -3,13 +3,12 @@ import type { Grid } from "./grid.ts";
 import { edgeValue, halfSlope, limitedEnd, meanNextTo } from "./parabola.ts";
 
 /**
- * The sweep along the rows (Lin and Rood 1996): a face's flux is as many whole cells upstream as its air amounts to,
- * and a part of the next. Any Courant number will do, as long as every cell keeps some air.
+ * The sweep along the rows (Lin and Rood 1996): a face's flux is as many whole cells upstream as its air
+ * amounts to, and a part of the next. Any Courant number will do, as long as every cell keeps some air.
  */
 export class RowSweep {
   readonly #grid: Grid;
   readonly #value: Float64Array;
-  readonly #slope: Float64Array;
   readonly #west: Float64Array;
   readonly #east: Float64Array;
   readonly #mass: Float64Array;
@@ -20,7 +19,6 @@ export class RowSweep {
     const { columns } = grid;
     this.#grid = grid;
     this.#value = new Float64Array(columns + 4);
-    this.#slope = new Float64Array(columns + 2);
     this.#west = new Float64Array(columns);
     this.#east = new Float64Array(columns);
     this.#mass = new Float64Array(columns);
@@ -44,24 +42,29 @@ export class RowSweep {
     }
   }
 
-  // #value[i + 2] is cell i and #slope[i + 1] its half slope: two cells, or one, are repeated beyond either end.
+  // #value[i + 2] is cell i: two cells are repeated beyond either end.
   #shape(): void {
     const { columns } = this.#grid;
     const value = this.#value;
-    const slope = this.#slope;
     const west = this.#west;
     const east = this.#east;
     value[0] = value[columns]!;
     value[1] = value[columns + 1]!;
     value[columns + 2] = value[2]!;
     value[columns + 3] = value[3]!;
-    for (let i = 0; i < columns + 2; i++) slope[i] = halfSlope(value[i]!, value[i + 1]!, value[i + 2]!);
-    let edge = edgeValue(value[1]!, value[2]!, slope[0]!, slope[1]!);
+    let here = value[2]!;
+    let after = value[3]!;
+    let slope = halfSlope(value[1]!, here, after);
+    let edge = edgeValue(value[1]!, here, halfSlope(value[0]!, value[1]!, here), slope);
     for (let i = 0; i < columns; i++) {
-      const here = value[i + 2]!;
-      const nextEdge = edgeValue(here, value[i + 3]!, slope[i + 1]!, slope[i + 2]!);
+      const next = value[i + 4]!;
+      const nextSlope = halfSlope(here, after, next);
+      const nextEdge = edgeValue(here, after, slope, nextSlope);
       west[i] = limitedEnd(edge - here, nextEdge - here);
       east[i] = limitedEnd(nextEdge - here, edge - here);
+      here = after;
+      after = next;
+      slope = nextSlope;
       edge = nextEdge;
     }
   }

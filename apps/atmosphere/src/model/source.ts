@@ -32,8 +32,8 @@ export interface Footprint {
 }
 
 /**
- * A Gaussian around a place. It is normalised so that its area integral is that of a Gaussian on the plane, pi times radius squared: a
- * source gives the same mass on every grid, however coarse.
+ * A Gaussian around a place. It is normalised so that its area integral is that of a Gaussian on the plane,
+ * pi times radius squared: a source gives the same mass on every grid, however coarse.
  */
 export function footprintOf(grid: Grid, latitude: number, longitude: number, radiusKm: number): Footprint {
   const points: number[] = [];

@@ -17,13 +17,13 @@ export interface StreamFunction {
 }
 
 /**
- * The stream function whose wind comes nearest to the given one (m/s, row-major on the points of the grid): the
- * non-divergent part of its discrete Helmholtz decomposition.
+ * The stream function whose wind comes nearest to the given one (m/s, row-major on the points of the grid):
+ * the non-divergent part of its discrete Helmholtz decomposition.
  *
- * A monthly mean wind at one pressure has a small divergent part (its air rises or sinks elsewhere), which has no
- * place in a layer of constant air mass. What is kept minimises the kinetic energy of what is dropped, on the C-grid that the
- * transport uses: wind to fluxes through the faces, then a direct solution of the normal equations, by a Fourier
- * transform along the rows and a tridiagonal system across them.
+ * A monthly mean wind at one pressure has a small divergent part (its air rises or sinks elsewhere), which
+ * has no place in a layer of constant air mass. What is kept minimises the kinetic energy of what is dropped,
+ * on the C-grid that the transport uses: wind to fluxes through the faces, then a direct solution of the
+ * normal equations, by a Fourier transform along the rows and a tridiagonal system across them.
  */
 export function streamFunctionOf(
   grid: Grid,
@@ -76,8 +76,9 @@ export function streamFunctionOf(
 }
 
 /**
- * The normal equations of the fit at each corner. rowWeight[j] belongs to the east faces of row j, edgeWeight[c] to
- * the faces between rows c and c + 1: the inverse of what makes a squared flux (m2/s) an energy.
+ * The normal equations of the fit at each corner. rowWeight[j] belongs to the east faces of row j,
+ * edgeWeight[c] to the faces between rows c and c + 1: the inverse of what makes a squared flux (m2/s) an
+ * energy.
  */
 function normalEquations(grid: Grid, eastward: Float32Array, northward: Float32Array) {
   const { rows, columns, latitudes, latStep, lonStep } = grid;
@@ -135,8 +136,9 @@ function solveTridiagonal(
 }
 
 /**
- * Brings a stream function to the corners of another grid, bicubically (Catmull and Rom), so that the wind is smooth and
- * still without divergence: interpolating the wind itself would keep neither. Beyond a pole a meridian goes on opposite.
+ * Brings a stream function to the corners of another grid, bicubically (Catmull and Rom), so that the wind is
+ * smooth and still without divergence: interpolating the wind itself would keep neither. Beyond a pole a
+ * meridian goes on opposite.
  */
 export function interpolateStream(stream: StreamFunction, from: Grid, to: Grid): StreamFunction {
   if (from.rows === to.rows && from.columns === to.columns) return stream;

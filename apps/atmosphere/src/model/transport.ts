@@ -10,16 +10,17 @@ const LARGEST_PART = 0.95;
  * Conservative transport of a tracer over the sphere by a flow given as a stream function.
  *
  * The scheme is a dimensionally split finite-volume one in flux form. Each sweep, along the rows or along the
- * meridians, moves air *and* tracer with the same fluxes and divides one by the other, so a constant mixing ratio
- * stays constant although each single sweep piles air up somewhere; what the first piles up, the second takes away,
- * since a stream function's flux has no divergence on this grid (the way of Russell and Lerner 1981, Journal of
- * Applied Meteorology 20, 1483-1498, and of Easter 1993, Monthly Weather Review 121, 297-304).
- * Inside a cell the tracer is a monotone parabola of the air's mass (PPM: Colella and Woodward 1984, Journal of
- * Computational Physics 54, 174-201; the successor of van Leer 1977, ibid. 23, 276-299).
- * Along the rows a flux comes from any number of cells, whole ones and a part (Lin and Rood 1996, Monthly Weather
- * Review 124, 2046-2070), which lifts the limit on the time step where the meridians meet. Each sweep thus averages
- * bounded parabolas between ordered bounds, so no new extremum can arise, in two dimensions as in one.
- * The order of the sweeps alternates, which makes the splitting second-order over a pair of sub-steps.
+ * meridians, moves air *and* tracer with the same fluxes and divides one by the other, so a constant mixing
+ * ratio stays constant although each single sweep piles air up somewhere; what the first piles up, the second
+ * takes away, since a stream function's flux has no divergence on this grid (the way of Russell and Lerner
+ * 1981, Journal of Applied Meteorology 20, 1483-1498, and of Easter 1993, Monthly Weather Review 121,
+ * 297-304). Inside a cell the tracer is a monotone parabola of the air's mass (PPM: Colella and Woodward
+ * 1984, Journal of Computational Physics 54, 174-201; the successor of van Leer 1977, ibid. 23, 276-299).
+ * Along the rows a flux comes from any number of cells, whole ones and a part (Lin and Rood 1996, Monthly
+ * Weather Review 124, 2046-2070), which lifts the limit on the time step where the meridians meet. Each sweep
+ * thus averages bounded parabolas between ordered bounds, so no new extremum can arise, in two dimensions as
+ * in one. The order of the sweeps alternates, which makes the splitting second-order over a pair of
+ * sub-steps.
  *
  * Across the rows the step is limited; `advect` divides it as needed, so every time step is stable.
  */
@@ -46,9 +47,10 @@ export class Transport {
   /**
    * Moves `field` (row-major mixing ratios, none negative, changed in place) over `seconds`.
    *
-   * `stream` is the stream function in m2/s at the corners of the cells, [rows - 1][columns]: entry (c, i) lies
-   * between rows c and c + 1, and between columns i and i + 1. The wind is u = -d(stream)/dy, v = d(stream)/dx.
-   * `rowsFirst` tells which sweep begins: alternate it from call to call. Returns how many sub-steps it took.
+   * `stream` is the stream function in m2/s at the corners of the cells, [rows - 1][columns]: entry (c, i)
+   * lies between rows c and c + 1, and between columns i and i + 1. The wind is u = -d(stream)/dy, v =
+   * d(stream)/dx. `rowsFirst` tells which sweep begins: alternate it from call to call. Returns how many
+   * sub-steps it took.
    */
   advect(field: Float32Array, stream: Float64Array, seconds: number, rowsFirst: boolean): number {
     const { rows, columns, pointArea } = this.#grid;

@@ -1,6 +1,7 @@
 /**
- * Twelve monthly mean winds on a latitude-longitude grid, in m/s: row 0 at 90 north, the last row at 90 south, column 0 at
- * Greenwich, equal steps. `eastward` and `northward` are [12][rows][columns], month 0 is January.
+ * Twelve monthly mean winds on a latitude-longitude grid, in m/s: row 0 at 90 north, the last row at 90
+ * south, column 0 at Greenwich, equal steps. `eastward` and `northward` are [12][rows][columns], month 0 is
+ * January.
  */
 export interface MonthlyWinds {
   readonly rows: number;

@@ -1,0 +1,301 @@
+import {
+  diff,
+  type EventInfo,
+  fifo,
+  type JechoError,
+  type Modulator,
+  type,
+  type View,
+  viewFilter,
+} from "@jecho/client";
+import { expect, test } from "vitest";
+import { Inbox, startRig, Tick, whenState } from "./rig.ts";
+
+const Grid = type("GridData", {
+  step: "uint32",
+  layer: "int32",
+  time: "float64",
+  latFirst: "float32",
+  latStep: "float32",
+  rows: "uint16",
+  lonFirst: "float32",
+  lonStep: "float32",
+  columns: "uint16",
+  values: "float32[]",
+});
+type Grid = typeof Grid.event;
+
+const WORLD: View = { firstLayer: 0, lastLayer: 99, south: -90, north: 90, west: 0, east: 360, stride: 1 };
+
+/** A field of 4 rows and 8 columns whose values tell step, layer, row and column. */
+function grid(step: number, layer: number): Grid {
+  const values = Float32Array.from({ length: 32 }, (_, i) => step * 1000 + layer * 100 + i);
+  return {
+    step,
+    layer,
+    time: step,
+    latFirst: 67.5,
+    latStep: -45,
+    rows: 4,
+    lonFirst: 0,
+    lonStep: 45,
+    columns: 8,
+    values,
+  };
+}
+
+/** A modulator that passes on only even `n`, and can be told apart by `key`. */
+function evens(key = ""): Modulator {
+  return {
+    source: `import { FifoModulator } from "jecho:moe";
+export default class Evens extends FifoModulator {
+  enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); }
+}`,
+    parameters: { key },
+  };
+}
+
+function throwing(where: string): Modulator {
+  const source = `import { FifoModulator } from "jecho:moe";
+export default class Broken extends FifoModulator {
+  enqueue(event) {
+    if (event.n === 3) { ${where} }
+    super.enqueue(event);
+  }
+}`;
+  return { source };
+}
+
+test("the modulator filters in the producer: what it discards does not cross the wire", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  const inbox = new Inbox<number>();
+  const consumer = await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }) => inbox.put(n), { modulator: evens() });
+  for (let n = 0; n < 100; n++) producer.publish({ n, note: "x" });
+  expect(await inbox.take(50)).toEqual(Array.from({ length: 50 }, (_, i) => 2 * i));
+  expect(consumer.stats.events).toBe(50);
+});
+
+test("MOE-2: fifty viewers with five different views cost five modulators in each producer", async () => {
+  await using rig = await startRig();
+  const producing = [rig.session(), rig.session()];
+  const producers = await Promise.all(producing.map(session => session.channel("a", Tick).produce()));
+  const inboxes = Array.from({ length: 50 }, () => new Inbox<number>());
+  const opened = inboxes.map((inbox, i) =>
+    rig
+      .session()
+      .channel("a", Tick)
+      .subscribe(({ n }) => inbox.put(n), { modulator: evens(`view ${i % 5}`) }),
+  );
+  await Promise.all(opened);
+  for (const producer of producers) {
+    await expect.poll(() => producer.demand.total).toBe(50);
+    expect(producer.demand.derived).toHaveLength(5);
+    expect(producer.demand.derived.map(({ consumers }) => consumers)).toEqual([10, 10, 10, 10, 10]);
+    expect(producer.demand.consumers).toBe(0);
+  }
+  const health = await fetch(`http://${rig.gateway.address}/healthz`).then(response => response.json());
+  expect(health).toMatchObject({ channels: 1, derivedChannels: 5 });
+  producers[0]?.publish({ n: 2, note: "" });
+  expect(await Promise.all(inboxes.map(inbox => inbox.take(1)))).toEqual(inboxes.map(() => [2]));
+});
+
+test("MOE-4: a producer that opens later has every modulator before its first event counts", async () => {
+  await using rig = await startRig();
+  const inbox = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }) => inbox.put(n), { modulator: evens() });
+  const producer = await rig.session().channel("a", Tick).produce();
+  expect(producer.demand.derived).toHaveLength(1);
+  for (const n of [0, 1, 2]) producer.publish({ n, note: "" });
+  expect(await inbox.take(2)).toEqual([0, 2]);
+});
+
+test("MOE-6: a derived channel goes with its last consumer", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  const open = () =>
+    rig
+      .session()
+      .channel("a", Tick)
+      .subscribe(() => {}, { modulator: evens() });
+  const [first, second] = [await open(), await open()];
+  await expect.poll(() => producer.demand.derived.map(({ consumers }) => consumers)).toEqual([2]);
+  await first.close();
+  await expect.poll(() => producer.demand.derived.map(({ consumers }) => consumers)).toEqual([1]);
+  await second.close();
+  await expect.poll(() => producer.demand.derived).toEqual([]);
+});
+
+test.each([
+  ["is no JavaScript", "export default class {", "MODULATOR_INVALID"],
+  ["has no default class", "export const x = 1", "MODULATOR_INVALID"],
+  [
+    "throws in its constructor",
+    `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator { constructor(parameters, moe) { super(parameters, moe); throw new Error("not today"); } }`,
+    "MODULATOR_FAILED",
+  ],
+  ["loops at the top level", "for (;;) {}", "MODULATOR_TIMED_OUT"],
+])("MOE-3: a modulator that %s is refused at the one who sent it", async (_, source, code) => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  const inbox = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }) => inbox.put(n), { modulator: evens() });
+  const refused = rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(() => {}, { modulator: { source } });
+  await expect(refused).rejects.toMatchObject({ name: "JechoError", code });
+  await expect.poll(() => producer.demand.derived).toHaveLength(1);
+  producer.publish({ n: 2, note: "" });
+  expect(await inbox.take(1)).toEqual([2]);
+});
+
+test.each([
+  ["throws", "throw new Error('threes are bad')", "MODULATOR_FAILED", /threes are bad/],
+  ["loops", "for (;;) {}", "MODULATOR_TIMED_OUT", /./],
+  ["eats memory", "let a = [1]; for (;;) a = a.concat(a);", "MODULATOR_OUT_OF_MEMORY", /./],
+])(
+  "MOE-5: a modulator that %s is removed, its consumer told why, and nobody else notices",
+  async (_, code, expected, message) => {
+    await using rig = await startRig();
+    const producer = await rig.session().channel("a", Tick).produce();
+    const good = new Inbox<number>();
+    await rig
+      .session()
+      .channel("a", Tick)
+      .subscribe(({ n }) => good.put(n), { modulator: evens() });
+    const bad = await rig
+      .session()
+      .channel("a", Tick)
+      .subscribe(() => {}, { modulator: throwing(code) });
+    for (let n = 0; n < 10; n++) producer.publish({ n, note: "" });
+    await whenState(bad, "refused");
+    expect(bad.status.error).toMatchObject({ code: expected, message: expect.stringMatching(message) });
+    producer.publish({ n: 10, note: "" });
+    expect(await good.take(6)).toEqual([0, 2, 4, 6, 8, 10]);
+    await expect.poll(() => producer.demand.derived).toHaveLength(1);
+  },
+);
+
+test("OBJ-3: an update of the view takes effect on the events raised after it, which say its version", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("g", Grid).produce();
+  const session = rig.session();
+  const view = session.share<View>({ ...WORLD, firstLayer: 1, lastLayer: 1 });
+  const inbox = new Inbox<{ layer: number; step: number; parameters: number }>();
+  const seen = (event: Grid, { parameters }: EventInfo): void =>
+    inbox.put({ layer: event.layer, step: event.step, parameters });
+  await session.channel("g", Grid).subscribe(seen, viewFilter(view));
+  for (const layer of [0, 1, 2]) producer.publish(grid(1, layer));
+  expect(await inbox.take(1)).toEqual([{ layer: 1, step: 1, parameters: 1 }]);
+  view.update({ firstLayer: 2, lastLayer: 2 });
+  await expect.poll(() => producer.demand.derived[0]?.objects.view).toMatchObject({ firstLayer: 2 });
+  for (const layer of [0, 1, 2]) producer.publish(grid(2, layer));
+  expect(await inbox.take(2)).toEqual([
+    { layer: 1, step: 1, parameters: 1 },
+    { layer: 2, step: 2, parameters: 2 },
+  ]);
+});
+
+test("OBJ-2: many updates in one turn are sent as the newest only", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("g", Grid).produce();
+  const session = rig.session();
+  const view = session.share<View>(WORLD);
+  await session.channel("g", Grid).subscribe(() => {}, viewFilter(view));
+  const versions: number[] = [];
+  producer.onDemand(({ derived }) =>
+    versions.push((derived[0]?.objects.view as unknown as View)?.firstLayer),
+  );
+  for (let layer = 1; layer <= 1000; layer++) view.update({ firstLayer: layer });
+  await expect.poll(() => versions.at(-1)).toBe(1000);
+  expect(versions.length).toBeLessThan(10);
+});
+
+test("MOE-8: a reset changes the pair at once, and the new one's events follow the old one's", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("g", Grid).produce();
+  const inbox = new Inbox<{ step: number; values: number[] }>();
+  const handler = ({ step, values }: Grid): void => inbox.put({ step, values: [...values] });
+  const consumer = await rig.session().channel("g", Grid).subscribe(handler, fifo());
+  producer.publish(grid(1, 0));
+  await inbox.take(1);
+  await consumer.reset(diff(WORLD, 0.5));
+  producer.publish(grid(2, 0));
+  const changed = grid(2, 0);
+  changed.values[5] = -1;
+  producer.publish({ ...changed, step: 3 });
+  const seen = await inbox.take(3);
+  // The demodulator rebuilds whole fields, though only one cell of the third event crossed the wire.
+  expect(seen).toEqual([
+    { step: 1, values: [...grid(1, 0).values] },
+    { step: 2, values: [...grid(2, 0).values] },
+    { step: 3, values: [...changed.values] },
+  ]);
+  await expect.poll(() => producer.demand.derived).toHaveLength(1);
+});
+
+test("MOE-8: where the new modulator cannot be installed, the old pair goes on", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  const inbox = new Inbox<number>();
+  const consumer = await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }) => inbox.put(n), { modulator: evens() });
+  await expect(consumer.reset({ modulator: { source: "nonsense(" } })).rejects.toMatchObject({
+    code: "MODULATOR_INVALID",
+  });
+  producer.publish({ n: 4, note: "" });
+  expect(await inbox.take(1)).toEqual([4]);
+  expect(consumer.status.state).toBe("live");
+});
+
+test("a demodulator that throws is told to its owner", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  const errors = new Inbox<JechoError>();
+  const demodulator = {
+    push(): void {
+      throw new Error("cannot");
+    },
+  };
+  const options = { modulator: evens(), demodulator, onError: errors.put };
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(() => {}, options);
+  producer.publish({ n: 2, note: "" });
+  expect(await errors.take(1)).toMatchObject([{ code: "DEMODULATOR_FAILED", message: "cannot" }]);
+});
+
+test("CON-4: after a restart of the gateway modulators are installed again, with the newest view", async () => {
+  await using rig = await startRig();
+  const { port } = rig.gateway;
+  const producer = await rig.session().channel("g", Grid).produce();
+  const session = rig.session();
+  const view = session.share<View>({ ...WORLD, firstLayer: 1, lastLayer: 1 });
+  const inbox = new Inbox<number>();
+  const consumer = await session
+    .channel("g", Grid)
+    .subscribe(({ layer }) => inbox.put(layer), viewFilter(view));
+  const interrupted = whenState(consumer, "reconnecting");
+  await rig.gateway.close();
+  await interrupted;
+  view.update({ firstLayer: 2, lastLayer: 2 });
+  await using _again = await startRig({ port });
+  await whenState(consumer, "live");
+  await expect.poll(() => producer.demand.derived[0]?.consumers).toBe(1);
+  for (const layer of [0, 1, 2, 3]) producer.publish(grid(1, layer));
+  expect(await inbox.take(1)).toEqual([2]);
+});

@@ -1,0 +1,18 @@
+import { defineConfig } from "@playwright/test";
+import { findChromium, launchOptions } from "./src/browser.ts";
+
+export default defineConfig({
+  testDir: "test",
+  outputDir: "test-results",
+  workers: 1,
+  retries: 0,
+  timeout: 60_000,
+  forbidOnly: !!process.env["CI"],
+  use: {
+    browserName: "chromium",
+    headless: true,
+    launchOptions: launchOptions(findChromium()),
+    screenshot: "only-on-failure",
+    trace: "retain-on-failure",
+  },
+});

@@ -1,0 +1,99 @@
+// `npm run check`: all that is checked without running the code. One line per check, then what those that failed said.
+import { spawn } from "node:child_process";
+import { globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { violations } from "./layering.ts";
+
+interface Result {
+  ok: boolean;
+  output: string;
+}
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+process.chdir(root);
+const colors = process.stdout.isTTY && !process.env["NO_COLOR"];
+
+const skipped = ["node_modules", "dist", "generated", ".git", ".cache", "test-results"];
+
+function files(pattern: string, except: readonly string[]): string[] {
+  return globSync(pattern, { exclude: path => except.includes(path.split(sep).at(-1)!) }).map(path =>
+    path.split(sep).join("/"),
+  );
+}
+
+async function command(name: string, args: string[]): Promise<Result> {
+  const [file, first] = name === "npm" && process.platform === "win32" ? ["npm.cmd", args] : [name, args];
+  const child = spawn(file, first, {
+    stdio: ["ignore", "pipe", "pipe"],
+    shell: process.platform === "win32",
+    env: { ...process.env, ...(colors ? { FORCE_COLOR: "1" } : { NO_COLOR: "1" }) },
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", chunk => (output += chunk));
+  const ok = await new Promise<boolean>(resolve => {
+    child.once("error", error => {
+      output += `${name} could not be started: ${error.message}`;
+      resolve(false);
+    });
+    child.once("close", code => resolve(code === 0));
+  });
+  return { ok, output };
+}
+
+async function layering(): Promise<Result> {
+  const bad = violations(root, files("**/*.{ts,tsx,mts,mjs}", skipped));
+  return { ok: bad.length === 0, output: bad.join("\n") };
+}
+
+/** Generates everything anew and compares; the files that were there are put back, so that a check changes nothing. */
+async function generated(): Promise<Result> {
+  const snapshot = () =>
+    new Map(
+      files("**/generated/**/*.*", ["node_modules", "dist", ".git"]).map(
+        path => [path, readFileSync(path)] as const,
+      ),
+    );
+  const before = snapshot();
+  const run = await command("npm", ["run", "generate", "--silent"]);
+  const after = snapshot();
+  const stale = new Set<string>();
+  for (const [path, bytes] of before) {
+    if (after.get(path)?.equals(bytes)) continue;
+    stale.add(path);
+    writeFileSync(path, bytes);
+  }
+  for (const path of after.keys()) {
+    if (before.has(path)) continue;
+    stale.add(path);
+    rmSync(path);
+  }
+  if (!run.ok || stale.size === 0) return run;
+  return { ok: false, output: `Not what \`npm run generate\` makes:\n  ${[...stale].sort().join("\n  ")}` };
+}
+
+const failures: string[] = [];
+
+async function check(name: string, run: () => Promise<Result>): Promise<void> {
+  const startedAt = performance.now();
+  const { ok, output } = await run();
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  console.log(`${ok ? "ok  " : "FAIL"}  ${name.padEnd(28)} ${seconds.padStart(5)} s`);
+  if (!ok) failures.push(`--- ${name}\n${output.trim()}`);
+}
+
+// First and alone: the others read the files that this one writes.
+await check("generated files in sync", generated);
+await Promise.all([
+  check("format and lint (Biome)", () =>
+    command("biome", ["ci", "--error-on-warnings", `--colors=${colors ? "force" : "off"}`, "."]),
+  ),
+  check("layering", layering),
+  check("types (tsc)", () => command("tsc", ["-p", ".", "--pretty", String(!!colors)])),
+  check("unused code (knip)", () => command("knip", ["--no-progress", "--no-config-hints"])),
+]);
+
+if (failures.length > 0) {
+  console.log(`\n${failures.join("\n\n")}\n\n${failures.length} of 5 checks failed.`);
+  process.exitCode = 1;
+}

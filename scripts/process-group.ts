@@ -1,0 +1,103 @@
+// Children in groups of their own, so that a suite's whole offspring can be stopped with it.
+import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { constants } from "node:os";
+
+const marker = "JECHO_TEST_RUN";
+const graceMs = 5_000;
+const orphanCheckMs = 500;
+
+export interface Outcome {
+  /** Exit code; 128 + the signal's number where a signal ended it. */
+  code: number;
+}
+
+/**
+ * Runs commands one after another, with this process's output and no input, and leaves none of their processes behind:
+ * neither when a command ends by itself, nor when this process is told to stop.
+ */
+export class ProcessGroup {
+  readonly #mark = `${marker}=${randomUUID()}`;
+  #leader: number | undefined;
+  #stopped: NodeJS.Signals | undefined;
+
+  constructor() {
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+      process.on(signal, () => this.#stop(signal));
+    }
+    process.on("exit", () => this.#kill("SIGKILL"));
+    // A signal to npm alone ends npm and the shell between, which passes nothing on: then this process is an orphan.
+    const parent = process.ppid;
+    if (process.env["npm_lifecycle_event"]) {
+      setInterval(() => process.ppid === parent || this.#stop("SIGTERM"), orphanCheckMs).unref();
+    }
+  }
+
+  /** The signal that told this process to stop, if one did. No command runs any more then. */
+  get stopped(): NodeJS.Signals | undefined {
+    return this.#stopped;
+  }
+
+  async run(command: string, args: string[], env: Record<string, string> = {}): Promise<Outcome> {
+    if (this.#stopped) return { code: 128 + constants.signals[this.#stopped] };
+    const child = spawn(command, args, {
+      stdio: ["ignore", "inherit", "inherit"],
+      detached: process.platform !== "win32",
+      env: { ...process.env, ...env, [marker]: this.#mark.slice(marker.length + 1) },
+    });
+    this.#leader = child.pid;
+    const code = await new Promise<number>(resolve => {
+      child.once("error", error => {
+        console.error(`${command} could not be started: ${error.message}`);
+        resolve(1);
+      });
+      child.once("exit", (code, signal) => resolve(code ?? 128 + constants.signals[signal ?? "SIGTERM"]));
+    });
+    this.#kill("SIGKILL");
+    this.#leader = undefined;
+    return { code };
+  }
+
+  #stop(signal: NodeJS.Signals): void {
+    if (this.#stopped) return this.#kill("SIGKILL");
+    this.#stopped = signal;
+    this.#kill("SIGTERM");
+    setTimeout(() => this.#kill("SIGKILL"), graceMs).unref();
+  }
+
+  #kill(signal: NodeJS.Signals): void {
+    if (this.#leader === undefined) return;
+    try {
+      process.kill(process.platform === "win32" ? this.#leader : -this.#leader, signal);
+    } catch {
+      // The group is gone already.
+    }
+    // A browser or a model may sit in a group of its own: there the mark in its environment finds it. SIGTERM is left
+    // to its parent, which knows how to close it.
+    if (signal === "SIGKILL") for (const pid of marked(this.#mark)) killQuietly(pid);
+  }
+}
+
+function marked(mark: string): number[] {
+  if (process.platform !== "linux") return [];
+  return readdirSync("/proc")
+    .map(Number)
+    .filter(pid => pid > 0 && pid !== process.pid && environmentOf(pid).includes(mark));
+}
+
+function environmentOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, "latin1");
+  } catch {
+    return "";
+  }
+}
+
+function killQuietly(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It ended between being seen and being stopped.
+  }
+}

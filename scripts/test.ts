@@ -1,0 +1,63 @@
+// `npm test` runs everything, `npm test -- FILTER...` only Vitest on these, `npm test -- e2e ARGS...` only Playwright.
+// Its last line is the sum of both: `N passed, N failed`, with `, N skipped` where some were.
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { ProcessGroup } from "./process-group.ts";
+import { add, format, type Tally, tallyPlaywright, tallyVitest, withExitCode } from "./tally.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+process.chdir(root);
+const group = new ProcessGroup();
+const folder = mkdtempSync(join(tmpdir(), "jecho-test-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+
+async function vitest(args: string[]): Promise<Tally> {
+  const report = join(folder, "vitest.json");
+  const { code } = await group.run(process.execPath, [
+    join(root, "node_modules/vitest/vitest.mjs"),
+    "run",
+    "--passWithNoTests",
+    "--reporter=default",
+    "--reporter=json",
+    `--outputFile.json=${report}`,
+    ...args,
+  ]);
+  return withExitCode(tallyOf(report, tallyVitest), code);
+}
+
+async function playwright(args: string[]): Promise<Tally> {
+  const report = join(folder, "playwright.json");
+  const { code } = await group.run(
+    process.execPath,
+    [
+      join(root, "node_modules/@playwright/test/cli.js"),
+      "test",
+      "--config=e2e/playwright.config.ts",
+      "--pass-with-no-tests",
+      "--reporter=list,json",
+      ...args,
+    ],
+    { PLAYWRIGHT_JSON_OUTPUT_FILE: report },
+  );
+  return withExitCode(tallyOf(report, tallyPlaywright), code);
+}
+
+/** A runner that was stopped, or never came to its tests, wrote no report. */
+function tallyOf<Report>(file: string, read: (report: Report) => Tally): Tally {
+  if (!existsSync(file)) return { passed: 0, failed: 0, skipped: 0 };
+  return read(JSON.parse(readFileSync(file, "utf8")) as Report);
+}
+
+const args = process.argv.slice(2);
+let sum: Tally = { passed: 0, failed: 0, skipped: 0 };
+if (args[0] !== "e2e") sum = add(sum, await vitest(args));
+if (args[0] === "e2e") sum = add(sum, await playwright(args.slice(1)));
+else if (args.length === 0) sum = add(sum, await playwright([]));
+
+const ran = sum.passed + sum.failed > 0;
+if (group.stopped) console.error(`Stopped by ${group.stopped}.`);
+if (!ran) console.error("No test ran.");
+console.log(`\n${format(sum)}`);
+process.exitCode = ran && sum.failed === 0 && !group.stopped ? 0 : 1;
