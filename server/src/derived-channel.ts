@@ -60,7 +60,10 @@ export class DerivedChannel {
 
   /** Is this run one that the connection's modulator may have made? */
   allows(connection: Connection, token: bigint): boolean {
-    return this.#installations.has(connection) && (token === 0n || this.types.has(token) || this.manager.isWritten(token));
+    return (
+      this.#installations.has(connection) &&
+      (token === 0n || this.types.has(token) || this.manager.isWritten(token))
+    );
   }
 
   /** Where the modulator is installed. */

@@ -1,0 +1,320 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createGateway, type Gateway, type GatewayOptions } from "@jecho/server";
+import {
+  encodeControl,
+  encodeRun,
+  type Frame,
+  joinFrames,
+  PROTOCOL,
+  parseMessage,
+  SUBPROTOCOL,
+} from "@jecho/shared/internal";
+import { expect, test } from "vitest";
+
+/** A bare WebSocket that speaks frames, for saying what no well-behaved client would. */
+class RawClient {
+  readonly frames: Frame[] = [];
+  readonly closed: Promise<{ code: number; reason: string }>;
+  readonly #socket: WebSocket;
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket;
+    socket.binaryType = "arraybuffer";
+    socket.onmessage = ({ data }) => parseMessage(new Uint8Array(data), frame => this.frames.push(frame));
+    this.closed = new Promise(resolve => {
+      socket.onclose = ({ code, reason }) => resolve({ code, reason });
+    });
+  }
+
+  static async connect(gateway: Gateway, greet = true): Promise<RawClient> {
+    const socket = new WebSocket(`ws://${gateway.address}/`, SUBPROTOCOL);
+    const client = new RawClient(socket);
+    await new Promise((resolve, reject) => {
+      socket.onopen = resolve;
+      socket.onerror = reject;
+    });
+    if (greet) {
+      client.send(encodeControl({ kind: "Hello", protocol: PROTOCOL, name: "raw" }));
+      await client.next("Welcome");
+    }
+    return client;
+  }
+
+  send(message: Uint8Array | string): void {
+    this.#socket.send(message as Uint8Array<ArrayBuffer>);
+  }
+
+  async next<K extends Frame["kind"]>(kind: K): Promise<Extract<Frame, { kind: K }>> {
+    await expect.poll(() => this.frames.some(frame => frame.kind === kind)).toBe(true);
+    const at = this.frames.findIndex(frame => frame.kind === kind);
+    return this.frames.splice(at, 1)[0] as Extract<Frame, { kind: K }>;
+  }
+
+  async isAlive(): Promise<void> {
+    this.send(encodeControl({ kind: "Ping", time: 1 }));
+    await this.next("Pong");
+  }
+
+  [Symbol.dispose](): void {
+    this.#socket.close();
+  }
+}
+
+const start = (options: GatewayOptions = {}): Promise<Gateway> => createGateway(options);
+
+const NOTHING = new Uint8Array(0);
+
+test("WIRE-1: an upgrade without the subprotocol is answered 400, one from a foreign origin 403", async () => {
+  await using gateway = await start({ origins: ["https://friend.example"] });
+  const upgrade = (headers: Record<string, string>): Promise<number> =>
+    new Promise((resolve, reject) => {
+      import("node:http").then(({ request }) => {
+        const key = { "sec-websocket-version": "13", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" };
+        const asked = request(`http://${gateway.address}/`, {
+          headers: { connection: "Upgrade", upgrade: "websocket", ...key, ...headers },
+        });
+        asked.on("response", ({ statusCode }) => resolve(statusCode ?? 0));
+        asked.on("upgrade", (_, socket) => {
+          socket.destroy();
+          resolve(101);
+        });
+        asked.on("error", reject);
+        asked.end();
+      }, reject);
+    });
+  const protocol = { "sec-websocket-protocol": SUBPROTOCOL };
+  expect(await upgrade({})).toBe(400);
+  expect(await upgrade({ "sec-websocket-protocol": "other" })).toBe(400);
+  expect(await upgrade({ ...protocol, origin: "https://evil.example" })).toBe(403);
+  expect(await upgrade({ ...protocol, origin: "null" })).toBe(403);
+  expect(await upgrade(protocol)).toBe(101);
+  expect(await upgrade({ ...protocol, origin: `http://${gateway.address}` })).toBe(101);
+  expect(await upgrade({ ...protocol, origin: "https://friend.example" })).toBe(101);
+});
+
+test("CON-1: Hello comes first, once, and with a version that the gateway speaks", async () => {
+  await using gateway = await start();
+  using early = await RawClient.connect(gateway, false);
+  early.send(encodeControl({ kind: "Ping", time: 0 }));
+  expect(await early.closed).toMatchObject({
+    code: 4502,
+    reason: expect.stringContaining("FRAME_UNEXPECTED"),
+  });
+  using future = await RawClient.connect(gateway, false);
+  future.send(encodeControl({ kind: "Hello", protocol: 99, name: "" }));
+  expect(await future.closed).toMatchObject({ code: 4503 });
+  using twice = await RawClient.connect(gateway);
+  twice.send(encodeControl({ kind: "Hello", protocol: PROTOCOL, name: "" }));
+  expect(await twice.closed).toMatchObject({ code: 4502 });
+});
+
+test.each<[string, Uint8Array | string, number]>([
+  ["random bytes", Uint8Array.from({ length: 64 }, (_, i) => i * 37), 4500],
+  ["text", "hello", 4500],
+  ["a cut frame", encodeControl({ kind: "Ping", time: 0 }).slice(0, 16), 4500],
+  ["a frame for clients", encodeControl({ kind: "Demand", channel: 1, consumers: 1 }), 4502],
+])("WIRE-5, CON-5: %s ends that connection with a code, and nobody else's", async (_, message, code) => {
+  await using gateway = await start();
+  using bystander = await RawClient.connect(gateway);
+  using offender = await RawClient.connect(gateway);
+  offender.send(message);
+  expect(await offender.closed).toMatchObject({ code });
+  await bystander.isAlive();
+});
+
+test("a message beyond the limit ends the connection", async () => {
+  await using gateway = await start({ limitBytes: 1024 });
+  using offender = await RawClient.connect(gateway);
+  offender.send(new Uint8Array(4096));
+  await offender.closed;
+});
+
+test("CHAN-3: the gateway stamps epoch and sequence number, and forwards the producer's very bytes", async () => {
+  await using gateway = await start();
+  using producer = await RawClient.connect(gateway);
+  using consumer = await RawClient.connect(gateway);
+  producer.send(
+    encodeControl({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING, modulates: false }),
+  );
+  const opened = await producer.next("ProducerOpened");
+  consumer.send(
+    encodeControl({ kind: "OpenConsumer", request: 2, channel: "a", schema: NOTHING, modulator: undefined }),
+  );
+  const { channel, epoch, seq } = await consumer.next("ConsumerOpened");
+  expect([channel, seq]).toEqual([opened.channel, 1n]);
+  const run = (raised: number, ...events: number[][]): Uint8Array =>
+    encodeRun(
+      { channel, producer: opened.producer, raised, token: 0n, parameters: 0, flags: 0 },
+      events.map(bytes => ({ bytes: Uint8Array.from(bytes), start: 0, end: bytes.length })),
+    );
+  producer.send(joinFrames([run(1, [1], [2, 3]), run(3, [4])]));
+  const [first, second] = [await consumer.next("Events"), await consumer.next("Events")];
+  expect([first.epoch, first.seq, first.count, second.seq]).toEqual([epoch, 1, 2, 3]);
+  const expected = run(1, [1], [2, 3]);
+  first.stamp(0, 0);
+  expect(first.raw()).toEqual(expected);
+});
+
+test("events of an endpoint that was closed, or of another's number, reach nobody", async () => {
+  await using gateway = await start();
+  using producer = await RawClient.connect(gateway);
+  using thief = await RawClient.connect(gateway);
+  using consumer = await RawClient.connect(gateway);
+  producer.send(
+    encodeControl({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING, modulates: false }),
+  );
+  const opened = await producer.next("ProducerOpened");
+  consumer.send(
+    encodeControl({ kind: "OpenConsumer", request: 2, channel: "a", schema: NOTHING, modulator: undefined }),
+  );
+  await consumer.next("ConsumerOpened");
+  const header = {
+    channel: opened.channel,
+    producer: opened.producer,
+    raised: 1,
+    token: 0n,
+    parameters: 0,
+    flags: 0,
+  };
+  const event = [{ bytes: Uint8Array.of(1), start: 0, end: 1 }];
+  thief.send(encodeRun(header, event));
+  await thief.isAlive();
+  producer.send(encodeControl({ kind: "CloseEndpoint", endpoint: opened.producer }));
+  producer.send(encodeRun(header, event));
+  await producer.isAlive();
+  await consumer.isAlive();
+  expect(consumer.frames.filter(({ kind }) => kind === "Events")).toEqual([]);
+});
+
+test("a run of another type than its producer's ends the producer's connection", async () => {
+  await using gateway = await start();
+  using producer = await RawClient.connect(gateway);
+  producer.send(
+    encodeControl({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING, modulates: false }),
+  );
+  const { channel, producer: number } = await producer.next("ProducerOpened");
+  const header = { channel, producer: number, raised: 1, token: 5n, parameters: 0, flags: 0 };
+  producer.send(encodeRun(header, [{ bytes: Uint8Array.of(1), start: 0, end: 1 }]));
+  expect(await producer.closed).toMatchObject({ code: 4521 });
+});
+
+test.each([
+  ["a bad channel name", { channel: "../etc", schema: NOTHING }, 4510],
+  ["a schema that is none", { channel: "a", schema: Uint8Array.from({ length: 100 }, (_, i) => i) }, 4520],
+])("WIRE-6: %s is refused with a code, and the connection goes on", async (_, request, code) => {
+  await using gateway = await start();
+  using client = await RawClient.connect(gateway);
+  client.send(encodeControl({ kind: "OpenProducer", request: 7, modulates: false, ...request }));
+  expect(await client.next("Refused")).toMatchObject({ request: 7, code });
+  await client.isAlive();
+});
+
+test("MOE-9, and quotas: what cannot be served is refused with a code", async () => {
+  await using gateway = await start({ modulatorsPerConnection: 1, endpointsPerConnection: 2 });
+  using producer = await RawClient.connect(gateway);
+  using consumer = await RawClient.connect(gateway);
+  producer.send(
+    encodeControl({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING, modulates: false }),
+  );
+  await producer.next("ProducerOpened");
+  const modulator = { source: "export default class {}", parameters: "null", key: "", objects: [] };
+  const open = (request: number, channel: string, key: string): void =>
+    consumer.send(
+      encodeControl({
+        kind: "OpenConsumer",
+        request,
+        channel,
+        schema: NOTHING,
+        modulator: { ...modulator, key },
+      }),
+    );
+  open(1, "a", "x");
+  expect(await consumer.next("Refused")).toMatchObject({ request: 1, code: 4537 });
+  open(2, "b", "x");
+  await consumer.next("ConsumerOpened");
+  open(3, "b", "y");
+  expect(await consumer.next("Refused")).toMatchObject({ request: 3, code: 4536 });
+  consumer.send(
+    encodeControl({ kind: "OpenConsumer", request: 4, channel: "b", schema: NOTHING, modulator: undefined }),
+  );
+  await consumer.next("ConsumerOpened");
+  consumer.send(
+    encodeControl({ kind: "OpenConsumer", request: 5, channel: "c", schema: NOTHING, modulator: undefined }),
+  );
+  expect(await consumer.next("Refused")).toMatchObject({ request: 5, code: 4007 });
+});
+
+test("OBJ-4: only the connection with the master copy may update a shared object", async () => {
+  await using gateway = await start();
+  using owner = await RawClient.connect(gateway);
+  using other = await RawClient.connect(gateway);
+  const objects = [{ name: "view", object: "o1", version: 1, state: "{}" }];
+  const modulator = { source: "export default class {}", parameters: "null", key: "", objects };
+  owner.send(encodeControl({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING, modulator }));
+  await owner.next("ConsumerOpened");
+  other.send(encodeControl({ kind: "ObjectUpdate", object: "o1", version: 9, state: "{}" }));
+  expect(await other.next("Fault")).toMatchObject({ code: 4540 });
+  owner.send(
+    encodeControl({ kind: "ObjectUpdate", object: "o1", version: 2, state: `"${"x".repeat(65_536)}"` }),
+  );
+  expect(await owner.next("Fault")).toMatchObject({ code: 4540 });
+});
+
+test("CHAN-2: nothing is left of channels that nobody uses", async () => {
+  await using gateway = await start();
+  const stats = async (): Promise<unknown> => (await fetch(`http://${gateway.address}/healthz`)).json();
+  {
+    using client = await RawClient.connect(gateway);
+    for (let i = 0; i < 100; i++) {
+      client.send(
+        encodeControl({
+          kind: "OpenConsumer",
+          request: i,
+          channel: `c/${i}`,
+          schema: NOTHING,
+          modulator: undefined,
+        }),
+      );
+    }
+    await client.isAlive();
+    expect(await stats()).toMatchObject({ connections: 1, channels: 100 });
+  }
+  await expect.poll(stats).toMatchObject({ connections: 0, channels: 0, derivedChannels: 0 });
+});
+
+test("files of the folder are served, with their types, and nothing else", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "jecho-static-"));
+  try {
+    await mkdir(join(folder, "assets"));
+    await writeFile(join(folder, "index.html"), "<p>hello</p>");
+    await writeFile(join(folder, "assets", "a.js"), "1");
+    await using gateway = await start({ staticFolder: folder });
+    const get = (path: string, headers = {}): Promise<Response> =>
+      fetch(`http://${gateway.address}${path}`, { headers });
+    const page = await get("/");
+    expect(await page.text()).toBe("<p>hello</p>");
+    expect(page.headers.get("content-type")).toContain("text/html");
+    expect(page.headers.get("content-security-policy")).toContain("default-src 'self'");
+    expect((await get("/", { "if-none-match": page.headers.get("etag") ?? "" })).status).toBe(304);
+    expect((await get("/assets/a.js")).headers.get("cache-control")).toContain("immutable");
+    for (const path of ["/nothing", "/assets/../../etc/passwd", "/%2e%2e/etc/passwd"])
+      expect((await get(path)).status).toBe(404);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("a taken port is refused in words", async () => {
+  await using gateway = await start();
+  await expect(start({ port: gateway.port })).rejects.toThrow(/port/);
+});
+
+test("GATEWAY_STOPPING: a gateway that closes tells its clients to come back", async () => {
+  const gateway = await start();
+  using client = await RawClient.connect(gateway);
+  const closed = gateway.close();
+  expect(await client.closed).toMatchObject({ code: 4000 });
+  await closed;
+});
