@@ -28,6 +28,7 @@ if (values.help) {
 }
 
 const RESTART_MS = 1000;
+const PARENT_CHECK_MS = 500;
 const children = new Set<ChildProcess>();
 let stopping = false;
 
@@ -40,6 +41,11 @@ console.log(`\n  The atmosphere is at  http://${local}/\n\n  Ctrl-C ends it.`);
 
 process.once("SIGINT", stop);
 process.once("SIGTERM", stop);
+// npm hands signals to a shell that hands them to nobody: without its parent this process has no reason to run.
+const parent = process.ppid;
+setInterval(() => {
+  if (process.ppid !== parent) stop();
+}, PARENT_CHECK_MS).unref();
 
 async function startGateway(): Promise<string> {
   const wanted = values.port ?? "8080";

@@ -1,0 +1,159 @@
+import { CHANNELS, GridData, Model, readWinds, Simulation, Status, Steering } from "@jecho/atmosphere";
+import { connect, type Session, type View, viewFilter } from "@jecho/client";
+import { createGateway } from "@jecho/server";
+import { expect, test } from "vitest";
+
+const SPEED = 5;
+const WORLD: View = { firstLayer: 0, lastLayer: 99, south: -90, north: 90, west: 0, east: 360, stride: 1 };
+
+interface Rig {
+  session(): Session;
+  simulation: Session;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+async function startRig(): Promise<Rig> {
+  const gateway = await createGateway();
+  const sessions: Session[] = [];
+  const session = (): Session => {
+    const made = connect(gateway.address);
+    sessions.push(made);
+    return made;
+  };
+  const producing = session();
+  const simulation = new Simulation({
+    model: new Model({ winds: await readWinds() }),
+    session: producing,
+    speed: SPEED,
+  });
+  await simulation.start();
+  return {
+    session,
+    simulation: producing,
+    async [Symbol.asyncDispose]() {
+      simulation.close();
+      await Promise.all(sessions.map(each => each.close()));
+      await gateway.close();
+    },
+  };
+}
+
+/** The values of a view, cell by cell, as a consumer would pick them out of a whole layer. */
+function pick(whole: GridData, view: View): number[] {
+  const values: number[] = [];
+  const width = (((view.east - view.west) % 360) + 360) % 360;
+  for (let row = 0; row < whole.rows; row++) {
+    const latitude = whole.latFirst + row * whole.latStep;
+    if (latitude - 1.25 > view.north || latitude + 1.25 < view.south) continue;
+    const columns: { east: number; value: number }[] = [];
+    for (let column = 0; column < whole.columns; column++) {
+      const east = (((whole.lonFirst + column * whole.lonStep - view.west) % 360) + 360) % 360;
+      const fromWest = east > 180 + width / 2 ? east - 360 : east;
+      if (fromWest < -1.25 || fromWest > width + 1.25) continue;
+      columns.push({ east: fromWest, value: whole.values[row * whole.columns + column] as number });
+    }
+    values.push(...columns.sort((a, b) => a.east - b.east).map(({ value }) => value));
+  }
+  return values;
+}
+
+test("a view of one layer over a quarter of the globe costs at most 1 % of the whole field's bytes, and has the same numbers", async () => {
+  await using rig = await startRig();
+  const session = rig.session();
+  const view: View = { ...WORLD, firstLayer: 20, lastLayer: 20, south: 1, north: 89, west: -80, east: 98 };
+  const whole = new Map<number, GridData>();
+  const seen = new Map<number, GridData>();
+  let bytesPerStep = 0;
+  await session.channel(CHANNELS.status, Status).subscribe(status => {
+    bytesPerStep = status.bytesPerStep;
+  });
+  const all = await rig
+    .session()
+    .channel(CHANNELS.ozone, GridData)
+    .subscribe(event => {
+      if (event.layer === 20) whole.set(event.step, event);
+    });
+  const consumer = await session
+    .channel(CHANNELS.ozone, GridData)
+    .subscribe(event => seen.set(event.step, event), viewFilter(view));
+  await expect
+    .poll(() => [...seen.keys()].filter(step => whole.has(step)).length, { timeout: 10_000 })
+    .toBeGreaterThanOrEqual(4);
+  for (const [step, event] of seen) {
+    const reference = whole.get(step);
+    if (reference === undefined) continue;
+    expect([...event.values]).toEqual(pick(reference, view));
+    expect(event.rows * event.columns).toBe(event.values.length);
+  }
+  expect(seen.values().next().value?.values.length).toBeGreaterThan(2500);
+  expect(bytesPerStep).toBeGreaterThan(1_500_000);
+  const share = consumer.stats.bytes / consumer.stats.events / bytesPerStep;
+  expect(share, "share of the whole field").toBeLessThanOrEqual(0.01);
+  expect(all.stats.bytes / consumer.stats.bytes).toBeGreaterThan(50);
+});
+
+test("a changed view takes effect within one step", async () => {
+  await using rig = await startRig();
+  const session = rig.session();
+  const view = session.share<View>({ ...WORLD, firstLayer: 5, lastLayer: 5 });
+  let step = 0;
+  let changedAt = Number.POSITIVE_INFINITY;
+  await session.channel(CHANNELS.status, Status).subscribe(status => {
+    step = status.step;
+  });
+  const layers = new Map<number, number[]>();
+  await session.channel(CHANNELS.ozone, GridData).subscribe(event => {
+    layers.set(event.step, [...(layers.get(event.step) ?? []), event.layer]);
+  }, viewFilter(view));
+  await expect.poll(() => layers.size).toBeGreaterThan(1);
+  view.update({ firstLayer: 30, lastLayer: 31 });
+  changedAt = step;
+  await expect.poll(() => layers.get(changedAt + 3)).toBeDefined();
+  // The step that was under way may still have been cut by the old view; no later one may.
+  for (const [at, of] of layers)
+    if (at > changedAt + 1) expect(of, `step ${at} after ${changedAt}`).toEqual([30, 31]);
+});
+
+test("nothing is published that nobody looks at", async () => {
+  await using rig = await startRig();
+  const session = rig.session();
+  const steps: number[] = [];
+  let bytes = 0;
+  const status = await session.channel(CHANNELS.status, Status).subscribe(({ step, viewers }) => {
+    steps.push(step);
+    expect(viewers).toBe(0);
+  });
+  await expect.poll(() => steps.length).toBeGreaterThan(2);
+  bytes = status.stats.bytes;
+  // Whatever reaches this process came with the status alone.
+  expect(bytes).toBeLessThan(steps.length * 400);
+});
+
+test("what one viewer steers all see, and a bad command is refused in words", async () => {
+  await using rig = await startRig();
+  const statuses: Status[] = [];
+  await rig
+    .session()
+    .channel(CHANNELS.status, Status)
+    .subscribe(status => void statuses.push(status));
+  const steering = await rig.session().channel(CHANNELS.steering, Steering).produce();
+  const steer = (command: Partial<Steering>): void => {
+    steering.publish({ command: "", value: 0, latitude: 0, longitude: 0, layer: 0, amount: 0, ...command });
+  };
+  steer({ command: "month", value: 6 });
+  await expect.poll(() => statuses.at(-1)?.notice).toBe("it is July");
+  expect(statuses.at(-1)?.month).toBeCloseTo(6, 0);
+  steer({ command: "source", latitude: 50, longitude: 10, layer: 25, amount: 20 });
+  await expect.poll(() => statuses.at(-1)?.sources).toBe(1);
+  steer({ command: "pause" });
+  await expect.poll(() => statuses.at(-1)?.paused).toBe(true);
+  for (const [command, why] of [
+    [{ command: "speed", value: 1e9 }, /refused: speed/],
+    [{ command: "month", value: Number.NaN }, /refused: month/],
+    [{ command: "source", latitude: 95, layer: 1, amount: 1 }, /refused: .*latitude/],
+    [{ command: "explode" }, /refused: "explode"/],
+  ] as const) {
+    steer(command);
+    await expect.poll(() => statuses.at(-1)?.notice).toMatch(why);
+  }
+});
