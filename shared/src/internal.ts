@@ -21,5 +21,6 @@ export {
 } from "./frames/frame.ts";
 export type * from "./generated/frame-schema.ts";
 export { accessorBytes, createReader, type ReadEvent } from "./types/accessor.ts";
+export { readBfbs } from "./types/bfbs.ts";
 export { encodeInto, measure } from "./types/encode.ts";
 export type { ObjectType } from "./types/schema.ts";

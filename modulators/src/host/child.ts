@@ -1,0 +1,137 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import type { Duplex, Readable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import type { Limits } from "../sandbox/sandbox.ts";
+
+// The sandbox library asks for the first, and compiles code that is called often only with the second. The rest is a second
+// wall: what got out of a sandbox could still neither write files nor start programs.
+const FLAGS = [
+  "--no-node-snapshot",
+  "--no-concurrent-recompilation",
+  "--no-warnings",
+  "--permission",
+  "--allow-addons",
+  "--allow-worker",
+  "--allow-fs-read=*",
+];
+const TROUBLE_CHARACTERS = 4000;
+
+// Memory that one call frees the next one takes: without this the C library gives it back to the system each time, and
+// filling new pages costs more than copying the events.
+const MEMORY = {
+  MALLOC_MMAP_THRESHOLD_: "67108864",
+  MALLOC_TRIM_THRESHOLD_: "268435456",
+  MALLOC_ARENA_MAX: "2",
+};
+
+/** How the host's process ended. */
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  /** The end of what it wrote to its error output. */
+  readonly trouble: string;
+}
+
+export interface ChildListener {
+  /** One whole frame, in memory of its own. */
+  frame(bytes: Uint8Array): void;
+  exit(exit: Exit): void;
+}
+
+/** The process of the modulator host: starts it, and carries frames to and fro. */
+export class Child {
+  readonly pid: number | undefined;
+  readonly #process: ChildProcess;
+  readonly #in: Duplex;
+  readonly #out: Duplex;
+  readonly #limitBytes: number;
+  readonly #listener: ChildListener;
+  #buffer = new Uint8Array(64 << 10);
+  #filled = 0;
+  #trouble = "";
+  #ended = false;
+
+  /** @param limitBytes a frame that is larger, or none at all, ends the process */
+  constructor(limits: Limits, limitBytes: number, listener: ChildListener) {
+    this.#limitBytes = limitBytes;
+    this.#listener = listener;
+    const main = fileURLToPath(new URL("../generated/main.mjs", import.meta.url));
+    // Nothing of the producer's environment: what a modulator might reach by a flaw should not be worth the way.
+    const env = {
+      TZ: "UTC",
+      ...MEMORY,
+      ...(process.platform === "win32" && { SystemRoot: process.env.SystemRoot }),
+    };
+    this.#process = spawn(process.execPath, [...FLAGS, main, JSON.stringify(limits), String(process.pid)], {
+      env,
+      stdio: ["ignore", "ignore", "pipe", "pipe", "pipe"],
+      windowsHide: true,
+    });
+    this.pid = this.#process.pid;
+    this.#in = this.#process.stdio[3] as Duplex;
+    this.#out = this.#process.stdio[4] as Duplex;
+    const ignore = (): void => {};
+    this.#in.on("error", ignore);
+    this.#out.on("error", ignore).on("data", (bytes: Uint8Array) => this.#take(bytes));
+    const stderr = this.#process.stderr as Readable;
+    stderr.on("data", (text: Buffer) => {
+      this.#trouble = (this.#trouble + text.toString()).slice(-TROUBLE_CHARACTERS);
+    });
+    this.#process.on("error", error => this.#end(null, null, error.message));
+    // All that it wrote has been read by then.
+    this.#process.on("close", (code, signal) => this.#end(code, signal, this.#trouble));
+  }
+
+  /** The bytes must stay as they are until they are out. */
+  send(frame: Uint8Array): void {
+    if (this.#in.writable) this.#in.write(frame);
+  }
+
+  /** It ends after what was sent. */
+  finish(): void {
+    this.#in.end();
+  }
+
+  kill(): void {
+    this.#process.kill("SIGKILL");
+  }
+
+  /** Does it keep the producer's process alive? */
+  hold(held: boolean): void {
+    const handles = [this.#process, this.#process.stderr, this.#in, this.#out] as unknown as {
+      ref(): void;
+      unref(): void;
+    }[];
+    for (const handle of handles) held ? handle.ref() : handle.unref();
+  }
+
+  #end(code: number | null, signal: NodeJS.Signals | null, trouble: string): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#listener.exit({ code, signal, trouble });
+  }
+
+  #take(bytes: Uint8Array): void {
+    if (this.#filled + bytes.byteLength > this.#buffer.byteLength) {
+      const larger = new Uint8Array(2 * (this.#filled + bytes.byteLength));
+      larger.set(this.#buffer.subarray(0, this.#filled));
+      this.#buffer = larger;
+    }
+    this.#buffer.set(bytes, this.#filled);
+    this.#filled += bytes.byteLength;
+    const view = new DataView(this.#buffer.buffer);
+    let at = 0;
+    while (this.#filled - at >= 4) {
+      const size = 4 + view.getUint32(at, true);
+      if (size > this.#limitBytes || size < 24 || size % 8 !== 0) {
+        this.kill();
+        break;
+      }
+      if (at + size > this.#filled) break;
+      this.#listener.frame(this.#buffer.slice(at, at + size));
+      at += size;
+    }
+    this.#buffer.copyWithin(0, at, this.#filled);
+    this.#filled -= at;
+  }
+}

@@ -1,0 +1,268 @@
+import { JechoError, Type } from "@jecho/shared";
+import {
+  type EventBytes,
+  type EventsFrame,
+  type Install,
+  measureRun,
+  type ObjectUpdate,
+  writeRun,
+} from "@jecho/shared/internal";
+import {
+  CHUNK_BYTES,
+  CHUNK_EVENTS,
+  type Chunk,
+  type Engine,
+  type Limits,
+  type ObjectState,
+  type Program,
+  type Sandbox,
+  type Watch,
+} from "../sandbox/sandbox.ts";
+
+const FREE_MS_PER_EVENT = 1;
+const STARVED_RETRIES = 3;
+
+/** Takes a frame that lies in memory to be written again. */
+export type WriteFrame = (frame: Uint8Array) => void;
+
+/** A modulator in the host: its sandbox, its limits, and the frames of its derived channel. */
+export class HostedModulator {
+  readonly derived: number;
+  readonly channel: number;
+  /** What it makes, if it declares another type than it takes. */
+  schema: Uint8Array | undefined;
+  ready = true;
+  readonly #engine: Engine;
+  readonly #limits: Limits;
+  readonly #watch: Watch;
+  readonly #write: WriteFrame;
+  readonly #program: Program;
+  readonly #ids: ReadonlyMap<string, readonly string[]>;
+  readonly #updates = new Map<string, ObjectState>();
+  readonly #budget: TimeBudget;
+  #sandbox: Sandbox;
+  #type: Type | undefined;
+  #raised = 0;
+  #frame = new Uint8Array(0);
+  #view = new DataView(this.#frame.buffer);
+  #batchBytes = 0;
+  #batchEvents = 0;
+
+  /** @throws JechoError why it cannot be installed */
+  constructor(install: Install, schema: Uint8Array | undefined, context: HostContext) {
+    const { modulator } = install;
+    if (modulator === undefined) throw new JechoError("FRAME_UNEXPECTED", "an Install without its modulator");
+    const { limits } = context;
+    checkSizes(modulator, limits);
+    this.derived = install.derived;
+    this.channel = install.channel;
+    this.#engine = context.engine;
+    this.#limits = limits;
+    this.#watch = context.watch;
+    this.#write = context.write;
+    this.#budget = new TimeBudget(limits);
+    this.#program = { ...modulator, schema };
+    const ids = new Map<string, string[]>();
+    for (const { name, object } of modulator.objects) ids.set(object, [...(ids.get(object) ?? []), name]);
+    this.#ids = ids;
+    this.#sandbox = this.#installed();
+  }
+
+  get cpuMs(): number {
+    return this.#sandbox.cpuMs;
+  }
+
+  /** A new state of a shared object; it counts from the next call on. */
+  update({ object, version, state }: ObjectUpdate): void {
+    for (const name of this.#ids.get(object) ?? []) {
+      if (state.length > this.#limits.parametersBytes) throw objectTooLarge();
+      this.#updates.set(name, { name, version, state });
+    }
+  }
+
+  /**
+   * Takes a run of events, cut into chunks, and writes frames of what comes out. Without events: of what waits.
+   *
+   * @param producer the number of who raised them
+   * @returns events dropped by the modulator's queue
+   * @throws JechoError why it has to be removed
+   */
+  run(chunks: readonly Chunk[], producer: number): number {
+    this.#batchBytes = 0;
+    this.#batchEvents = 0;
+    let dropped = 0;
+    for (const chunk of chunks) dropped += this.#turn(chunk, producer);
+    return dropped;
+  }
+
+  dispose(): void {
+    this.#sandbox.dispose();
+  }
+
+  #turn(chunk: Chunk, producer: number): number {
+    for (let starved = 0; ; starved++) {
+      const before = this.#sandbox.cpuMs;
+      let written = false;
+      try {
+        for (const update of this.#updates.values()) this.#sandbox.update(update);
+        this.#updates.clear();
+        const dropped = this.#sandbox.run(chunk, this.ready, (made, version) => {
+          written = true;
+          this.#writeRun(made, version, producer);
+        });
+        this.#budget.spend(this.#sandbox.cpuMs - before - (FREE_MS_PER_EVENT * chunk.bounds.length) / 2);
+        return dropped;
+      } catch (error) {
+        if (!isStarved(error) || written || starved === STARVED_RETRIES) throw error;
+        // Ended on a machine too busy to run it: that is not its fault, so it starts anew.
+        this.#sandbox.dispose();
+        this.#sandbox = this.#installed();
+      }
+    }
+  }
+
+  #installed(): Sandbox {
+    for (let starved = 0; ; starved++) {
+      const sandbox = this.#engine.create(this.#limits, this.#watch);
+      try {
+        const states = this.#program.objects.map(object => this.#updates.get(object.name) ?? object);
+        this.schema = sandbox.install({ ...this.#program, objects: states });
+        const schema = this.schema ?? this.#program.schema;
+        this.#type = schema === undefined ? undefined : Type.fromSchema(schema);
+        return sandbox;
+      } catch (error) {
+        sandbox.dispose();
+        if (!isStarved(error) || starved === STARVED_RETRIES) throw error;
+      }
+    }
+  }
+
+  #writeRun(events: readonly EventBytes[], version: number, producer: number): void {
+    const bytes = measureRun(events);
+    this.#batchBytes += bytes;
+    this.#batchEvents += events.length;
+    if (this.#batchBytes > this.#limits.outputBytes || this.#batchEvents > this.#limits.outputEvents) {
+      throw new JechoError(
+        "MODULATOR_OUTPUT_EXCEEDED",
+        `one batch made more than ${this.#limits.outputBytes} bytes or ${this.#limits.outputEvents} events`,
+      );
+    }
+    if (bytes > this.#frame.byteLength) {
+      this.#frame = new Uint8Array(bytes);
+      this.#view = new DataView(this.#frame.buffer);
+    }
+    const header = {
+      channel: this.derived,
+      producer,
+      raised: this.#raised,
+      token: this.#type?.token ?? 0n,
+      parameters: version,
+      flags: 0,
+    };
+    writeRun(this.#frame, this.#view, 0, header, events);
+    this.#checkEvents(events);
+    this.#raised += events.length;
+    this.#write(this.#frame.subarray(0, bytes));
+  }
+
+  /** Copied first, checked then: what the modulator's memory says now counts no more. */
+  #checkEvents(events: readonly EventBytes[]): void {
+    if (this.#type === undefined) return;
+    let at = RUN_PAYLOAD;
+    for (const { start, end } of events) {
+      at = 8 * Math.ceil(at / 8);
+      try {
+        this.#type.verify(this.#view, at, at + end - start);
+      } catch (error) {
+        throw new JechoError("MODULATOR_FAILED", `it made a broken event: ${(error as Error).message}`);
+      }
+      at += end - start;
+    }
+  }
+}
+
+/** Where the events of a run begin in a frame that `writeRun` wrote. */
+const RUN_PAYLOAD = 96;
+
+/** Nothing that comes in: for what waits. */
+export const NO_EVENTS: readonly Chunk[] = [{ bytes: new Uint8Array(0), bounds: [] }];
+
+/** A run in pieces that a sandbox takes at once. */
+export function chunksOf(run: EventsFrame): Chunk[] {
+  const chunks: Chunk[] = [];
+  let bounds: number[] = [];
+  for (let i = 0; i < run.count; i++) {
+    const start = run.eventStart(i);
+    const end = run.eventEnd(i);
+    const isFull = bounds.length === 2 * CHUNK_EVENTS || end - (bounds[0] ?? start) > CHUNK_BYTES;
+    if (isFull && bounds.length > 0) {
+      chunks.push({ bytes: run.bytes, bounds });
+      bounds = [];
+    }
+    bounds.push(start, end);
+  }
+  chunks.push({ bytes: run.bytes, bounds });
+  return chunks;
+}
+
+/** What all modulators of a host share. */
+export interface HostContext {
+  readonly engine: Engine;
+  readonly limits: Limits;
+  readonly watch: Watch;
+  readonly write: WriteFrame;
+}
+
+/** @throws JechoError `MODULATOR_TOO_LARGE`, `OBJECT_INVALID` */
+export function checkSizes(
+  {
+    source,
+    parameters,
+    objects,
+  }: { source: string; parameters: string; objects: readonly { state: string }[] },
+  { sourceBytes, parametersBytes }: Limits,
+): void {
+  if (source.length > sourceBytes) throw tooLarge("the source");
+  if (parameters.length > parametersBytes) throw tooLarge("the parameters");
+  if (objects.some(({ state }) => state.length > parametersBytes)) throw objectTooLarge();
+}
+
+function objectTooLarge(): JechoError {
+  return new JechoError("OBJECT_INVALID", "the state of a shared object is larger than the limit");
+}
+
+function tooLarge(what: string): JechoError {
+  return new JechoError("MODULATOR_TOO_LARGE", `${what} is larger than the limit`);
+}
+
+function isStarved(error: unknown): boolean {
+  return ((error as JechoError).cause as { starved?: boolean } | undefined)?.starved === true;
+}
+
+/** Processor time that refills with the time on the wall. */
+class TimeBudget {
+  readonly #capacityMs: number;
+  readonly #share: number;
+  #leftMs: number;
+  #then = performance.now();
+
+  constructor({ timeShare, shareWindowMs }: Limits) {
+    this.#share = timeShare;
+    this.#capacityMs = timeShare * shareWindowMs;
+    this.#leftMs = this.#capacityMs;
+  }
+
+  /** @throws JechoError `MODULATOR_TIMED_OUT` */
+  spend(ms: number): void {
+    const now = performance.now();
+    this.#leftMs = Math.min(this.#capacityMs, this.#leftMs + this.#share * (now - this.#then));
+    this.#then = now;
+    if (ms > 0) this.#leftMs -= ms;
+    if (this.#leftMs < 0) {
+      throw new JechoError(
+        "MODULATOR_TIMED_OUT",
+        `it used more than ${100 * this.#share} % of a processor for too long`,
+      );
+    }
+  }
+}

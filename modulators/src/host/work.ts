@@ -1,0 +1,85 @@
+/** What the host process has been sent and has not finished, in the order sent. */
+export type Work =
+  | { readonly kind: "install"; readonly derived: number }
+  | { readonly kind: "flow"; readonly derived: number }
+  | { readonly kind: "remove"; readonly derived: number }
+  | Batch;
+
+/** A run of events of a base channel, and the modulators that have not seen it to its end. */
+export interface Batch {
+  readonly kind: "batch";
+  readonly channel: number;
+  readonly frame: Uint8Array;
+  readonly events: number;
+  number: number;
+  readonly waiting: Set<number>;
+}
+
+/** The work under way. The host does one thing after the other, so that the first is what it is at. */
+export class Outstanding {
+  readonly #list: Work[] = [];
+  #bytes = 0;
+
+  /** Bytes of the batches. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get size(): number {
+    return this.#list.length;
+  }
+
+  push(work: Work): void {
+    this.#list.push(work);
+    if (work.kind === "batch") this.#bytes += work.frame.byteLength;
+  }
+
+  /** The modulator that the host is running now. */
+  current(): number | undefined {
+    const [first] = this.#list;
+    if (first === undefined || first.kind === "remove") return undefined;
+    return first.kind === "batch" ? first.waiting.values().next().value : first.derived;
+  }
+
+  /** @returns false where no such work was to be finished now */
+  finish(kind: "install" | "flow" | "remove", derived: number): boolean {
+    const index = this.#list.findIndex(work => work.kind === kind && work.derived === derived);
+    if (index < 0) return false;
+    this.#list.splice(index, 1);
+    return true;
+  }
+
+  finishBatch(number: number, derived: number): Batch | undefined {
+    for (const [index, work] of this.#list.entries()) {
+      if (work.kind !== "batch" || work.number !== number) continue;
+      if (!work.waiting.delete(derived)) return undefined;
+      if (work.waiting.size === 0) this.#drop(index);
+      return work;
+    }
+    return undefined;
+  }
+
+  /** The modulator is gone: nobody waits for it. What is already on the way to remove it stays. */
+  forget(derived: number): void {
+    for (let index = this.#list.length - 1; index >= 0; index--) {
+      const work = this.#list[index] as Work;
+      if (work.kind === "batch") {
+        work.waiting.delete(derived);
+        if (work.waiting.size === 0) this.#drop(index);
+      } else if (work.kind !== "remove" && work.derived === derived) {
+        this.#list.splice(index, 1);
+      }
+    }
+  }
+
+  /** Everything, for a host that died: it begins anew. */
+  clear(): Work[] {
+    this.#bytes = 0;
+    return this.#list.splice(0);
+  }
+
+  #drop(index: number): void {
+    const [work] = this.#list.splice(index, 1);
+    if (work?.kind === "batch") this.#bytes -= work.frame.byteLength;
+  }
+}

@@ -1,0 +1,2 @@
+/** What our own packages need besides `mod.ts`. */
+export { type ModulatorTable, modulatorTable } from "./modulator.ts";

@@ -1,0 +1,19 @@
+/** Eager handlers, for users: how a modulator is described, and the standard ones. Runs in browsers, too. */
+export {
+  canonicalJson,
+  type Demodulator,
+  type EagerHandler,
+  type Json,
+  type Modulator,
+  modulatorKey,
+  type SharedReference,
+} from "./modulator.ts";
+export {
+  diff,
+  fifo,
+  type GridChange,
+  type GridData,
+  type View,
+  type ViewReference,
+  viewFilter,
+} from "./standard.ts";

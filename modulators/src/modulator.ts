@@ -1,0 +1,80 @@
+import { sha256 } from "@noble/hashes/sha2.js";
+
+/** Plain data, as JSON carries it. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
+
+/** A shared object, as far as modulators need it: the client's `SharedObject` is one. */
+export interface SharedReference {
+  readonly id: string;
+  readonly version: number;
+  /** Plain data. */
+  readonly state: object;
+}
+
+/** A consumer's code that runs inside each producer of a channel, and makes a derived channel of it. */
+export interface Modulator {
+  /** Text of one ES module whose default export is a class that extends `Modulator` of "jecho:moe". At most 256 KiB. */
+  readonly source: string;
+  /** Handed to the constructor, frozen. Default: null. */
+  readonly parameters?: Json;
+  /** What makes it equal to another of the same source and shared objects. Default: the parameters. */
+  readonly key?: string;
+  /** The shared objects that it reads, as `this.objects.NAME`. */
+  readonly objects?: Readonly<Record<string, SharedReference>>;
+}
+
+/** The part of an eager handler that stays with the consumer: makes what the handler sees of what came in. */
+export interface Demodulator<In = unknown, Out = unknown> {
+  /** Takes one event of the derived channel; calls `emit` for each event that the handler is to see. */
+  push(event: In, emit: (event: Out) => void): void;
+}
+
+/** A handler split in two; spread it into the options of `subscribe`. */
+export interface EagerHandler<In = unknown, Out = unknown> {
+  readonly modulator: Modulator;
+  readonly demodulator?: Demodulator<In, Out>;
+}
+
+/** What the frames carry of a modulator; the same fields as the table of that name. */
+export interface ModulatorTable {
+  readonly source: string;
+  readonly parameters: string;
+  readonly key: string;
+  readonly objects: readonly { name: string; object: string; version: number; state: string }[];
+}
+
+/** JSON with the names of each object in order, so that equal data give equal text. */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(value ?? null, (_, inner: unknown) => {
+    if (typeof inner !== "object" || inner === null || Array.isArray(inner)) return inner;
+    const names = Object.keys(inner).sort();
+    return Object.fromEntries(names.map(name => [name, (inner as Record<string, unknown>)[name]]));
+  });
+}
+
+/** The modulator as it travels, with the present states of its shared objects. */
+export function modulatorTable(modulator: Modulator): ModulatorTable {
+  const { source, parameters = null, objects = {} } = modulator;
+  return {
+    source,
+    parameters: canonicalJson(parameters),
+    key: modulatorKey(modulator),
+    objects: Object.entries(objects)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, { id, version, state }]) => ({ name, object: id, version, state: canonicalJson(state) })),
+  };
+}
+
+/**
+ * Names a modulator: two with equal keys are one, and share a derived channel. SHA-256 in hex over its source, its `key` and
+ * the ids of its shared objects; their states do not count.
+ */
+export function modulatorKey({ source, parameters = null, key, objects = {} }: Modulator): string {
+  const ids = Object.entries(objects)
+    .map(([name, { id }]) => [name, id])
+    .sort(([a = ""], [b = ""]) => (a < b ? -1 : 1));
+  const text = JSON.stringify([source, key ?? canonicalJson(parameters), ids]);
+  return Array.from(sha256(new TextEncoder().encode(text)), byte => byte.toString(16).padStart(2, "0")).join(
+    "",
+  );
+}

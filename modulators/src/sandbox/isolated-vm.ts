@@ -1,0 +1,270 @@
+import { ERRORS, type ErrorCode, JechoError } from "@jecho/shared";
+import type { EventBytes } from "@jecho/shared/internal";
+import type ivm from "isolated-vm";
+import { WORLD_SOURCE } from "../generated/world.ts";
+import {
+  CHUNK_BYTES,
+  CHUNK_EVENTS,
+  type Chunk,
+  type Emit,
+  type Engine,
+  type Limits,
+  type ObjectState,
+  OUTBOX,
+  OUTBOX_HEAD,
+  PROCEED,
+  type Program,
+  type Sandbox,
+  type Watch,
+} from "./sandbox.ts";
+
+const USER_MODULE = "modulator.js";
+const FACE = 'export { FifoModulator, Modulator, type } from "jecho:world";';
+const FUNCTIONS = ["attach", "load", "open", "update", "start", "run", "proceed"] as const;
+
+type Functions = Record<(typeof FUNCTIONS)[number], ivm.Reference>;
+
+/**
+ * The engine on V8's isolates, one for each modulator.
+ *
+ * The process that loads it needs the flags `--no-node-snapshot` and `--no-concurrent-recompilation`, and must be one
+ * that may die: neither its memory limit nor its timeout reaches everything.
+ *
+ * @throws JechoError `MODULATORS_NOT_SERVED` where the native part does not load
+ */
+export async function isolatedVmEngine(): Promise<Engine> {
+  let library: typeof ivm;
+  try {
+    library = (await import("isolated-vm")).default;
+  } catch (error) {
+    throw new JechoError("MODULATORS_NOT_SERVED", `isolated-vm does not load: ${(error as Error).message}`);
+  }
+  return {
+    name: "isolated-vm",
+    create: (limits, watch) => new IsolatedVmSandbox(library, limits, watch),
+  };
+}
+
+class IsolatedVmSandbox implements Sandbox {
+  readonly #ivm: typeof ivm;
+  readonly #limits: Limits;
+  readonly #watch: Watch;
+  readonly #isolate: ivm.Isolate;
+  #functions: Functions | undefined;
+  #inbox: Uint8Array = new Uint8Array(0);
+  #outbox: Uint8Array = new Uint8Array(0);
+  #outWords: Uint32Array = new Uint32Array(0);
+
+  constructor(library: typeof ivm, limits: Limits, watch: Watch) {
+    this.#ivm = library;
+    this.#limits = limits;
+    this.#watch = watch;
+    this.#isolate = new library.Isolate({ memoryLimit: limits.memoryMiB });
+  }
+
+  get cpuMs(): number {
+    return this.#isolate.isDisposed ? 0 : Number(this.#isolate.cpuTime) / 1e6;
+  }
+
+  install({ source, parameters, objects, schema }: Program): Uint8Array | undefined {
+    const { installMs, queueEvents } = this.#limits;
+    const context = this.#isolate.createContextSync();
+    const world = this.#isolate.compileModuleSync(WORLD_SOURCE, { filename: "world.js" });
+    const face = this.#isolate.compileModuleSync(FACE, { filename: "moe.js" });
+    const link = (specifier: string): ivm.Module => {
+      if (specifier === "jecho:world") return world;
+      throw new Error(`unexpected import of ${specifier}`);
+    };
+    for (const module of [world, face]) {
+      module.instantiateSync(context, link);
+      module.evaluateSync();
+    }
+    const { namespace } = world;
+    this.#functions = Object.fromEntries(
+      FUNCTIONS.map(name => [name, namespace.getSync(name, { reference: true })]),
+    ) as Functions;
+    this.#attach(CHUNK_BYTES + 16 * CHUNK_EVENTS, OUTBOX_HEAD + CHUNK_BYTES);
+
+    const user = this.#guarded(installMs, "MODULATOR_INVALID", () => {
+      const module = this.#isolate.compileModuleSync(source, { filename: USER_MODULE });
+      module.instantiateSync(context, specifier => {
+        if (specifier === "jecho:moe") return face;
+        throw new JechoError(
+          "MODULATOR_INVALID",
+          `it imports "${specifier.slice(0, 100)}"; only "jecho:moe" is there to import`,
+        );
+      });
+      return module;
+    });
+    this.#guarded(installMs, "MODULATOR_FAILED", () => user.evaluateSync({ timeout: installMs }));
+    const schemaBytes = schema?.byteLength ?? 0;
+    if (schemaBytes > this.#inbox.byteLength) this.#attach(schemaBytes, this.#outbox.byteLength);
+    if (schema !== undefined) this.#inbox.set(schema);
+    const declaredBytes = this.#call("load", [user.namespace.derefInto(), schemaBytes], installMs);
+    const declared = declaredBytes === 0 ? undefined : this.#outbox.slice(0, declaredBytes);
+    this.#call("open", [parameters, queueEvents], installMs);
+    for (const { name, version, state } of objects)
+      this.#call("update", [name, version, state, false], installMs);
+    this.#call("start", [], installMs);
+    return declared;
+  }
+
+  update({ name, version, state }: ObjectState): void {
+    this.#call("update", [name, version, state, true], this.#limits.callMs);
+  }
+
+  run(chunk: Chunk, ready: boolean, emit: Emit): number {
+    const bytes = this.#fill(chunk);
+    let dropped = 0;
+    let status = this.#call("run", [bytes, chunk.bounds.length / 2, ready], this.#limits.callMs);
+    for (;;) {
+      dropped += this.#outWords[OUTBOX.dropped] as number;
+      const count = this.#collect(emit);
+      if (status === PROCEED.done) return dropped;
+      if (count === 0) this.#widen(this.#outWords[OUTBOX.wanted] as number);
+      status = this.#call("proceed", [ready], this.#limits.callMs);
+    }
+  }
+
+  dispose(): void {
+    if (!this.#isolate.isDisposed) this.#isolate.dispose();
+  }
+
+  /** Writes the events into the inbox, behind a table of where each begins and ends. */
+  #fill({ bytes, bounds }: Chunk): number {
+    const count = bounds.length / 2;
+    if (count === 0) return 0;
+    const first = bounds[0] as number;
+    const last = bounds[bounds.length - 1] as number;
+    const shift = 8 * count - first;
+    const end = last + shift;
+    if (end > this.#inbox.byteLength) this.#attach(end, this.#outbox.byteLength);
+    const table = new Uint32Array(this.#inbox.buffer, 0, bounds.length);
+    for (let i = 0; i < bounds.length; i++) table[i] = (bounds[i] as number) + shift;
+    this.#inbox.set(bytes.subarray(first, last), 8 * count);
+    return end;
+  }
+
+  /** Hands on what lies in the outbox. Every number in it is read once, and then checked. */
+  #collect(emit: Emit): number {
+    const count = this.#outWords[OUTBOX.count] as number;
+    if (count > OUTBOX.maxRecords) throw unsound();
+    let events: EventBytes[] = [];
+    let version = 0;
+    let last = OUTBOX_HEAD;
+    for (let i = 0; i < count; i++) {
+      const record = OUTBOX.records + OUTBOX.recordWords * i;
+      const made = this.#outWords[record] as number;
+      const start = this.#outWords[record + 1] as number;
+      const end = this.#outWords[record + 2] as number;
+      if (start % 8 !== 0 || start < last || end < start || end > this.#outbox.byteLength) throw unsound();
+      last = end;
+      if (made !== version && events.length > 0) {
+        emit(events, version);
+        events = [];
+      }
+      version = made;
+      events.push({ bytes: this.#outbox, start, end });
+    }
+    if (events.length > 0) emit(events, version);
+    return count;
+  }
+
+  /** An event is larger than the outbox. */
+  #widen(wanted: number): void {
+    if (wanted > this.#limits.outputBytes) {
+      throw new JechoError(
+        "MODULATOR_OUTPUT_EXCEEDED",
+        `an event of ${wanted} bytes; a batch may make ${this.#limits.outputBytes}`,
+      );
+    }
+    const bytes = OUTBOX_HEAD + alignUp8(wanted);
+    if (bytes <= this.#outbox.byteLength) throw unsound();
+    this.#attach(this.#inbox.byteLength, bytes);
+  }
+
+  #attach(inBytes: number, outBytes: number): void {
+    const blocks = [inBytes, outBytes].map(bytes => new SharedArrayBuffer(alignUp8(bytes))) as [
+      SharedArrayBuffer,
+      SharedArrayBuffer,
+    ];
+    this.#inbox = new Uint8Array(blocks[0]);
+    this.#outbox = new Uint8Array(blocks[1]);
+    this.#outWords = new Uint32Array(blocks[1], 0, OUTBOX_HEAD / 4);
+    const copies = blocks.map(block => new this.#ivm.ExternalCopy(block).copyInto({ release: true }));
+    this.#call("attach", copies, this.#limits.installMs);
+  }
+
+  #call(name: (typeof FUNCTIONS)[number], parameters: unknown[], limitMs: number): number {
+    const { [name]: inside } = this.#functions as Functions;
+    const result: unknown = this.#guarded(limitMs, "MODULATOR_FAILED", () =>
+      inside.applySync(undefined, parameters, { timeout: limitMs }),
+    );
+    if (typeof result === "string") throw fromInside(result);
+    if (typeof result !== "number") throw unsound();
+    return result;
+  }
+
+  #guarded<T>(limitMs: number, code: ErrorCode, act: () => T): T {
+    const cpuBefore = this.cpuMs;
+    this.#watch.enter(limitMs);
+    try {
+      return act();
+    } catch (thrown) {
+      throw this.#translate(thrown, code, limitMs, this.cpuMs - cpuBefore);
+    } finally {
+      this.#watch.leave();
+    }
+  }
+
+  #translate(thrown: unknown, code: ErrorCode, limitMs: number, cpuMs: number): JechoError {
+    if (thrown instanceof JechoError) return thrown;
+    const message = textOf(thrown, "message");
+    if (this.#isolate.isDisposed || MEMORY.test(message)) {
+      return new JechoError("MODULATOR_OUT_OF_MEMORY", `it used more than ${this.#limits.memoryMiB} MiB`);
+    }
+    if (message.includes("Script execution timed out")) return timedOut(limitMs, cpuMs);
+    return new JechoError(code, located(message, textOf(thrown, "stack")));
+  }
+}
+
+const MEMORY = /memory limit|array buffer allocation failed|out of memory/i;
+
+/**
+ * A timeout counts the time on the wall. What had the processor for only half of it was not given the chance: the cause
+ * says so, and the caller may try again.
+ */
+function timedOut(limitMs: number, cpuMs: number): JechoError {
+  const message = `a call took longer than ${limitMs} ms`;
+  return new JechoError("MODULATOR_TIMED_OUT", message, { cause: { starved: cpuMs < limitMs / 2 } });
+}
+
+/** An error as the world's functions tell of it. */
+function fromInside(text: string): JechoError {
+  const [code = "", message = "", stack = ""] = text.slice(0, 10_000).split("\0");
+  if (MEMORY.test(message)) return new JechoError("MODULATOR_OUT_OF_MEMORY", message);
+  const known = Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : "MODULATOR_FAILED";
+  return new JechoError(known, located(message, stack));
+}
+
+/** The message with the place in the modulator's source that the stack, or the message itself, names first. */
+function located(message: string, stack: string): string {
+  const place = /modulator\.js:(\d{1,9}):(\d{1,9})/.exec(`${stack}\n${message}`);
+  const text = message.replace(/ ?\[modulator\.js:\d+:\d+\]/, "").slice(0, 1900);
+  return place === null ? text : `${text} (line ${place[1]}, column ${place[2]} of its source)`;
+}
+
+function textOf(thrown: unknown, name: "message" | "stack"): string {
+  if (typeof thrown === "string") return name === "message" ? thrown.slice(0, 2000) : "";
+  if (!(thrown instanceof Error))
+    return name === "message" ? `a value of type ${typeof thrown} was thrown` : "";
+  return String(thrown[name]).slice(0, 4000);
+}
+
+function unsound(): JechoError {
+  return new JechoError("MODULATOR_FAILED", "what it left in its outbox is not sound");
+}
+
+function alignUp8(value: number): number {
+  return 8 * Math.ceil(value / 8);
+}

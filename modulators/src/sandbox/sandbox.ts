@@ -1,0 +1,130 @@
+import type { EventBytes } from "@jecho/shared/internal";
+
+/** What one modulator may use. One that uses more is removed, and its consumers are told why. */
+export interface Limits {
+  /** Memory of the modulator's heap and buffers, in MiB. */
+  readonly memoryMiB: number;
+  /** Time of one call: of the intercepts for up to `CHUNK_EVENTS` events. */
+  readonly callMs: number;
+  /** Time for evaluating the module and constructing the modulator. */
+  readonly installMs: number;
+  /** Share of one processor over `shareWindowMs`. Time up to 1 ms per event is not counted. */
+  readonly timeShare: number;
+  readonly shareWindowMs: number;
+  /** Bytes of all the events that one batch makes. */
+  readonly outputBytes: number;
+  /** Events that one batch makes. */
+  readonly outputEvents: number;
+  /** Events that wait in the modulator's own queue; the oldest are dropped and counted. */
+  readonly queueEvents: number;
+  readonly sourceBytes: number;
+  /** Bytes of the parameters and of each shared object's state, as JSON. */
+  readonly parametersBytes: number;
+}
+
+export const DEFAULT_LIMITS: Limits = {
+  memoryMiB: 32,
+  callMs: 50,
+  installMs: 200,
+  timeShare: 0.5,
+  shareWindowMs: 1000,
+  outputBytes: 16 << 20,
+  outputEvents: 65_536,
+  queueEvents: 1024,
+  sourceBytes: 256 << 10,
+  parametersBytes: 64 << 10,
+};
+
+/** A call gets at most so much at once: what is copied stays in the processor's cache, and a deadline means something. */
+export const CHUNK_BYTES = 256 << 10;
+export const CHUNK_EVENTS = 256;
+
+/** Some events of one run, where they lie: each begins at a multiple of 8, and the next one follows. */
+export interface Chunk {
+  readonly bytes: Uint8Array;
+  /** Start and end of each event. */
+  readonly bounds: readonly number[];
+}
+
+/** A shared object's state, by the name that the modulator knows it under. */
+export interface ObjectState {
+  readonly name: string;
+  readonly version: number;
+  /** JSON. */
+  readonly state: string;
+}
+
+/** What a sandbox is to run. */
+export interface Program {
+  /** Text of one ES module with a default class. */
+  readonly source: string;
+  /** JSON. */
+  readonly parameters: string;
+  readonly objects: readonly ObjectState[];
+  /** The schema (.bfbs) of the events that come in; undefined where they are opaque bytes. */
+  readonly schema: Uint8Array | undefined;
+}
+
+/**
+ * Takes events made with version `version` of the shared objects. The bytes lie in memory that the sandbox will write
+ * again: copy them first, and check the copy.
+ */
+export type Emit = (events: readonly EventBytes[], version: number) => void;
+
+/** One modulator behind its wall. Every method throws a JechoError, after which only `dispose` may be called. */
+export interface Sandbox {
+  /** CPU time used so far. */
+  readonly cpuMs: number;
+
+  /**
+   * Evaluates the module and constructs the modulator.
+   *
+   * @returns the schema of what it makes, if it declares another type than it takes; unchecked
+   */
+  install(program: Program): Uint8Array | undefined;
+
+  /** Swaps the state of a shared object, and has the modulator check it. */
+  update(object: ObjectState): void;
+
+  /**
+   * Hands the events to `enqueue`, and what `dequeue` returns to `emit` where the transport is ready.
+   *
+   * @param chunk at most `CHUNK_EVENTS`, and `CHUNK_BYTES` unless it is a single one; none at all, to take what waits
+   * @returns how many events fell out of the modulator's full queue
+   */
+  run(chunk: Chunk, ready: boolean, emit: Emit): number;
+
+  dispose(): void;
+}
+
+/** Told before and after each call, so that a guard can end one that the engine cannot. */
+export interface Watch {
+  enter(limitMs: number): void;
+  leave(): void;
+}
+
+/** Makes sandboxes. */
+export interface Engine {
+  readonly name: string;
+  create(limits: Limits, watch: Watch): Sandbox;
+}
+
+/** Where things lie in the memory that the two sides of a sandbox share; 32-bit words. */
+export const OUTBOX = {
+  /** Word 0: events in the outbox. */
+  count: 0,
+  /** Word 1: events that fell out of the queue since the last call. */
+  dropped: 1,
+  /** Word 2: bytes that an event needs which does not fit into the whole outbox, else 0. */
+  wanted: 2,
+  /** Then, for each event: version, start and end in bytes. */
+  records: 4,
+  recordWords: 3,
+  maxRecords: 4096,
+} as const;
+
+/** Bytes of the outbox before its events. */
+export const OUTBOX_HEAD = 8 * Math.ceil((4 * (OUTBOX.records + OUTBOX.recordWords * OUTBOX.maxRecords)) / 8);
+
+/** What `proceed` returns. */
+export const PROCEED = { done: 0, more: 1 } as const;

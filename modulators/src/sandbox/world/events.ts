@@ -1,0 +1,137 @@
+import { type Description, Type, type } from "@jecho/shared";
+import {
+  accessorBytes,
+  createReader,
+  encodeInto,
+  measure,
+  type ObjectType,
+  type ReadEvent,
+  readBfbs,
+} from "@jecho/shared/internal";
+import { Bytes, isBytes, recall, remember, View, Words } from "./primordials.ts";
+
+/*
+ * Events inside the sandbox. They are accessors over bytes that belong to the modulator alone, so that one that it
+ * holds stays as it is, and one that it writes to is its own loss.
+ */
+
+/** Bytes that hold events: where each lies, and of which type they are. */
+interface Source {
+  readonly bytes: Uint8Array;
+  /** Start and end of each event, ascending; the first `count` of them. */
+  readonly bounds: Uint32Array;
+  count: number;
+  readonly type: ObjectType | undefined;
+}
+
+/** Where an event's bytes lie. */
+export interface Located {
+  readonly bytes: Uint8Array;
+  readonly start: number;
+  readonly end: number;
+}
+
+const sources = new WeakMap<Uint8Array, Source>();
+let inType: ObjectType | undefined;
+let outType: ObjectType | undefined;
+let readIn: ReadEvent | undefined;
+let readOut: ReadEvent | undefined;
+
+/** @param output what the class declares: a name with a description, or a type */
+export function setTypes(schema: Uint8Array | undefined, output: unknown): Type | undefined {
+  // Not as a Type: its token would have to be computed, which takes a third of the time of an installation.
+  inType = schema === undefined ? undefined : readBfbs(schema);
+  const declared =
+    output === undefined ? undefined : output instanceof Type ? output : typeFrom(output as TypeDescription);
+  outType = declared?.root ?? inType;
+  readIn = inType === undefined ? undefined : createReader(inType);
+  readOut = outType === inType || outType === undefined ? readIn : createReader(outType);
+  return declared;
+}
+
+interface TypeDescription {
+  readonly name: string;
+  readonly description: Description;
+}
+
+function typeFrom({ name, description }: TypeDescription): Type {
+  if (typeof name !== "string" || typeof description !== "object" || description === null) {
+    throw new TypeError("static output is { name, description }");
+  }
+  return type(name, description);
+}
+
+/** A run of events as it came in, privately copied: `bounds` says where each lies. */
+export class Chunk {
+  readonly count: number;
+  readonly #source: Source;
+  readonly #view: DataView;
+
+  constructor(bytes: Uint8Array, count: number) {
+    this.count = count;
+    this.#source = { bytes, bounds: new Words(bytes.buffer, 0, 2 * count), count, type: inType };
+    this.#view = new View(bytes.buffer);
+    remember(sources, bytes, this.#source);
+  }
+
+  event(i: number): object {
+    const { bytes, bounds } = this.#source;
+    const start = bounds[2 * i] as number;
+    if (readIn !== undefined) return readIn(this.#view, bytes, start);
+    return new Bytes(bytes.buffer, start, (bounds[2 * i + 1] as number) - start);
+  }
+}
+
+/**
+ * An event of the output type: the very one that came in where it is of that type, else what `value` describes,
+ * encoded.
+ */
+export function toOutput(value: object): object {
+  if (outType === undefined) {
+    if (!isBytes(value)) throw new TypeError("an event of an untyped channel is a Uint8Array");
+    return value;
+  }
+  const found = accessorBytes(value);
+  if (found !== undefined && recall(sources, found.bytes)?.type === outType) return value;
+  return encodeOutput(outType, value);
+}
+
+// Encoded events lie together in blocks: an allocation for each costs more than the encoding.
+const BLOCK_BYTES = 64 << 10;
+const BLOCK_EVENTS = 512;
+let block: { readonly source: Source; readonly view: DataView; at: number } | undefined;
+
+function encodeOutput(type: ObjectType, value: object): object {
+  const room = measure(type, value);
+  if (block === undefined || block.at + room > block.view.byteLength || block.source.count === BLOCK_EVENTS) {
+    const bytes = new Bytes(room > BLOCK_BYTES ? room + 8 : BLOCK_BYTES);
+    const source = { bytes, bounds: new Words(2 * BLOCK_EVENTS), count: 0, type };
+    remember(sources, bytes, source);
+    block = { source, view: new View(bytes.buffer), at: 0 };
+  }
+  const { source, view, at } = block;
+  const end = encodeInto(type, value, source.bytes, view, at);
+  source.bounds[2 * source.count] = at;
+  source.bounds[2 * source.count + 1] = end;
+  source.count++;
+  block.at = (end + 7) & -8;
+  return (readOut as ReadEvent)(view, source.bytes, at);
+}
+
+/** Where the bytes of an event of the output type lie. */
+export function locate(event: object): Located {
+  if (outType === undefined) {
+    const bytes = event as Uint8Array;
+    return { bytes, start: 0, end: bytes.byteLength };
+  }
+  const found = accessorBytes(event) as { bytes: Uint8Array; position: number };
+  const { bytes, bounds, count } = recall(sources, found.bytes) as Source;
+  let low = 0;
+  let high = count - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if ((bounds[2 * middle] as number) <= found.position) low = middle;
+    else high = middle - 1;
+  }
+  return { bytes, start: bounds[2 * low] as number, end: bounds[2 * low + 1] as number };
+}

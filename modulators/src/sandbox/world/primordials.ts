@@ -1,0 +1,39 @@
+/*
+ * The language as it was before the modulator's code ran. Code that touches the memory shared with the host calls
+ * nothing else, so that a patched prototype sees only what is the modulator's own.
+ */
+const { apply, getPrototypeOf } = Reflect;
+const { freeze, keys, hasOwn } = Object;
+const { parse } = JSON;
+const isArray = Array.isArray;
+const Bytes = Uint8Array;
+const Words = Uint32Array;
+const View = DataView;
+const ErrorText = String.prototype.slice;
+const promisePrototype = Promise.prototype;
+const typedArrayPrototype = getPrototypeOf(Uint8Array.prototype) as object;
+const { set } = typedArrayPrototype as Uint8Array;
+const tag = Object.getOwnPropertyDescriptor(typedArrayPrototype, Symbol.toStringTag)?.get as () => unknown;
+const { get: weakGet, set: weakSet } = WeakMap.prototype;
+
+export { Bytes, freeze, getPrototypeOf, hasOwn, isArray, keys, parse, promisePrototype, View, Words };
+
+export function setBytes(target: Uint8Array, source: Uint8Array, at: number): void {
+  apply(set, target, [source, at]);
+}
+
+export function isBytes(value: unknown): value is Uint8Array {
+  return typeof value === "object" && value !== null && apply(tag, value, []) === "Uint8Array";
+}
+
+export function recall<K extends object, V>(map: WeakMap<K, V>, key: K): V | undefined {
+  return apply(weakGet, map, [key]) as V | undefined;
+}
+
+export function remember<K extends object, V>(map: WeakMap<K, V>, key: K, value: V): void {
+  apply(weakSet, map, [key, value]);
+}
+
+export function clip(text: string, characters: number): string {
+  return apply(ErrorText, text, [0, characters]) as string;
+}

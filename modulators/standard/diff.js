@@ -1,0 +1,95 @@
+import { FifoModulator } from "jecho:moe";
+import { checkView, crop, geometry, viewOf, WindowFinder } from "./window.js";
+
+/** A layer's events that are sent before one with all cells, for those who came late or missed one. */
+const REFRESH_EVENTS = 50;
+
+/**
+ * Of each layer in the view, the cells of its window that differ from what was last sent of them by more than a
+ * threshold. The first event of a layer, and the first after the window changed, has all cells; one without any is not sent.
+ */
+export default class Diff extends FifoModulator {
+  static output = {
+    name: "GridChange",
+    description: {
+      step: "uint32",
+      layer: "int32",
+      time: "float64",
+      latFirst: "float32",
+      latStep: "float32",
+      rows: "uint16",
+      lonFirst: "float32",
+      lonStep: "float32",
+      columns: "uint16",
+      cells: "uint32[]",
+      values: "float32[]",
+    },
+  };
+
+  #windows = new WindowFinder();
+  /** @type {import("./window.js").Window | undefined} */
+  #window;
+  /** @type {Map<number, { sent: Float32Array, events: number }>} */
+  #layers = new Map();
+
+  /**
+   * @param {any} parameters
+   * @param {any} objects
+   */
+  static check(parameters, objects) {
+    checkView(viewOf(parameters, objects));
+    const threshold = parameters?.threshold;
+    if (!Number.isFinite(threshold) || threshold < 0)
+      throw new RangeError("threshold: a number from 0 is wanted");
+  }
+
+  /** @param {any} event GridData */
+  enqueue(event) {
+    const view = viewOf(this.parameters, this.objects);
+    const { layer } = event;
+    if (layer < view.firstLayer || layer > view.lastLayer) return;
+    const window = this.#windows.find(view, event);
+    if (window !== this.#window) this.#layers.clear();
+    this.#window = window;
+    if (window === undefined) return;
+    const values = crop(window, event);
+    const change = this.#change(layer, values);
+    if (change === undefined) return;
+    const { step, time } = event;
+    super.enqueue({ step, layer, time, ...geometry(window, event), ...change });
+  }
+
+  /**
+   * @param {number} layer
+   * @param {Float32Array} values
+   */
+  #change(layer, values) {
+    const known = this.#layers.get(layer);
+    if (known === undefined) {
+      this.#layers.set(layer, { sent: values.slice(), events: 0 });
+      return { cells: Uint32Array.from(values, (_, cell) => cell), values };
+    }
+    const { sent } = known;
+    const { threshold } = /** @type {{ threshold: number }} */ (this.parameters);
+    const cells = new Uint32Array(values.length);
+    let count = 0;
+    for (let cell = 0; cell < values.length; cell++) {
+      const apart = Math.abs(values[cell] - sent[cell]);
+      // No difference to tell of where one of the two is no finite number, unless they are the same.
+      if (apart > threshold || (Number.isNaN(apart) && !Object.is(values[cell], sent[cell]))) {
+        cells[count++] = cell;
+      }
+    }
+    if (count === 0) return undefined;
+    if (++known.events >= REFRESH_EVENTS) {
+      this.#layers.set(layer, { sent: values.slice(), events: 0 });
+      return { cells: Uint32Array.from(values, (_, cell) => cell), values };
+    }
+    const changed = new Float32Array(count);
+    for (let i = 0; i < count; i++) {
+      changed[i] = values[cells[i]];
+      sent[cells[i]] = changed[i];
+    }
+    return { cells: cells.subarray(0, count), values: changed };
+  }
+}

@@ -1,0 +1,4 @@
+import { FifoModulator } from "jecho:moe";
+
+/** Every event, in order. */
+export default class Fifo extends FifoModulator {}

@@ -1,0 +1,37 @@
+/** What the sandbox offers to modulators; refer to this file from a modulator's source for the types. */
+declare module "jecho:moe" {
+  /** What the MOE hands to the constructor. */
+  export interface Moe {
+    /** The present state of each shared object, by name. */
+    readonly objects: any;
+    /** Events that the queue of a `FifoModulator` holds. */
+    readonly queueEvents: number;
+  }
+
+  /**
+   * A consumer's code inside the producer. Optional statics: `output = { name, description }` where it makes events of
+   * another type than it takes, and `check(parameters, objects)`, which throws where it cannot work with these.
+   */
+  export class Modulator {
+    constructor(parameters: unknown, moe: Moe);
+    /** Frozen. */
+    readonly parameters: any;
+    /** The present state of each shared object, by name: frozen, the same one during a call. */
+    readonly objects: any;
+    /** The producer raised an event: an accessor of the base type, or a Uint8Array on an untyped channel. It stays valid. */
+    enqueue(event: any): void;
+    /** The transport is ready: the next event, or undefined. */
+    dequeue(): any;
+  }
+
+  /** First in, first out. A full queue drops its oldest event, and counts it. */
+  export class FifoModulator extends Modulator {
+    /** @param event one that came in, to be passed on as it is, or a plain object, to be encoded as the output type */
+    override enqueue(event: any): void;
+    /** Events that wait. */
+    readonly length: number;
+  }
+
+  /** A type from a description, as in @jecho/shared. */
+  export function type(name: string, description: object): unknown;
+}

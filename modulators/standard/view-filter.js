@@ -1,0 +1,29 @@
+import { FifoModulator } from "jecho:moe";
+import { checkView, crop, geometry, viewOf, WindowFinder } from "./window.js";
+
+/** Of each layer in the view, the part that lies in its window. */
+export default class ViewFilter extends FifoModulator {
+  #windows = new WindowFinder();
+
+  /**
+   * @param {any} parameters
+   * @param {any} objects
+   */
+  static check(parameters, objects) {
+    checkView(viewOf(parameters, objects));
+  }
+
+  /** @param {any} event GridData */
+  enqueue(event) {
+    const view = viewOf(this.parameters, this.objects);
+    const { layer } = event;
+    if (layer < view.firstLayer || layer > view.lastLayer) return;
+    const window = this.#windows.find(view, event);
+    if (window === undefined) return;
+    if (window.whole) super.enqueue(event);
+    else {
+      const { step, time } = event;
+      super.enqueue({ step, layer, time, ...geometry(window, event), values: crop(window, event) });
+    }
+  }
+}

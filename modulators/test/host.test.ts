@@ -1,0 +1,200 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { fifo, modulatorKey, viewFilter } from "@jecho/modulators";
+import { expect, test, vi } from "vitest";
+import { modulator, Rig } from "./rig.ts";
+
+const VIEW = { firstLayer: 0, lastLayer: 0, south: -90, north: 90, west: -180, east: 180, stride: 1 };
+
+function isAlive(pid: number | undefined): boolean {
+  try {
+    process.kill(pid as number, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+test("F3: a host killed in the middle is back with all modulators, and no run is lost or seen twice", async () => {
+  await using rig = new Rig();
+  const all = await rig.install(fifo().modulator);
+  const one = await rig.install(viewFilter({ id: "v", version: 1, state: VIEW }).modulator);
+  let fastestMs = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < 3; round++) {
+    for (let i = 0; i < 20; i++) rig.step();
+    await vi.waitUntil(() => rig.received(all).length > 60 * round, { interval: 1 });
+    const then = performance.now();
+    process.kill(rig.host.stats.pid as number, "SIGKILL");
+    const { restarts } = rig;
+    await vi.waitUntil(() => rig.restarts > restarts, { interval: 1 });
+    await rig.settled();
+    fastestMs = Math.min(fastestMs, performance.now() - then);
+  }
+  expect(rig.removed.size).toBe(0);
+  expect(rig.received(all).map(({ event }) => event.step)).toEqual(
+    Array.from({ length: 180 }, (_, i) => 1 + Math.floor(i / 3)),
+  );
+  expect(rig.received(all).map(({ raised }) => raised)).toEqual(Array.from({ length: 180 }, (_, i) => i));
+  expect(rig.received(one).map(({ event }) => event.step)).toEqual(
+    Array.from({ length: 60 }, (_, i) => 1 + i),
+  );
+  expect(rig.host.stats).toMatchObject({ restarts: 3 });
+  expect(fastestMs).toBeLessThan(1000);
+});
+
+test("a new host knows the newest state of the shared objects", async () => {
+  await using rig = new Rig();
+  const derived = await rig.install(viewFilter({ id: "v", version: 1, state: VIEW }).modulator);
+  rig.host.update({
+    object: "v",
+    version: 4,
+    state: JSON.stringify({ ...VIEW, firstLayer: 1, lastLayer: 1 }),
+  });
+  rig.host.update({ object: "v", version: 3, state: JSON.stringify(VIEW) });
+  process.kill(rig.host.stats.pid as number, "SIGKILL");
+  rig.step();
+  await rig.settled();
+  expect(rig.received(derived)).toMatchObject([{ parameters: 4, event: { layer: 1 } }]);
+});
+
+test("a modulator that kills its host again and again is removed, the others stay", async () => {
+  await using rig = new Rig();
+  const good = await rig.install(fifo().modulator);
+  const bad = await rig.install(modulator("enqueue() { let x = 3n; for (;;) x *= x; }"));
+  const after = await rig.install(fifo().modulator);
+  for (let i = 0; i < 5; i++) rig.step();
+  await rig.settled();
+  expect(rig.removed.get(bad)).toMatchObject({ code: "MODULATOR_TIMED_OUT" });
+  for (const derived of [good, after]) expect(rig.received(derived).length).toBe(15);
+});
+
+test("close leaves no process behind, nor does idleness", async () => {
+  const rig = new Rig();
+  await rig.install(fifo().modulator);
+  const { pid } = rig.host.stats;
+  expect(isAlive(pid)).toBe(true);
+  await rig.host.close();
+  expect(isAlive(pid)).toBe(false);
+  await expect(rig.install(fifo().modulator)).rejects.toMatchObject({ code: "CLOSED" });
+});
+
+test("events wait in the modulator while the transport is not ready", async () => {
+  await using rig = new Rig({ queueEvents: 10 });
+  const derived = await rig.install(fifo().modulator);
+  rig.host.flow(derived, false);
+  for (let i = 0; i < 5; i++) rig.step();
+  await rig.settled();
+  expect(rig.received(derived)).toEqual([]);
+  rig.host.flow(derived, true);
+  await vi.waitUntil(() => rig.received(derived).length > 0, { interval: 2 });
+  expect(rig.received(derived).map(({ event }) => event.step)).toEqual([2, 3, 3, 3, 4, 4, 4, 5, 5, 5]);
+  expect(rig.host.stats.modulators.get(derived)).toMatchObject({ dropped: 5, eventsIn: 15, eventsOut: 10 });
+});
+
+test("an event that is held stays as it was", async () => {
+  await using rig = new Rig();
+  const derived = await rig.install(
+    modulator("enqueue(event) { super.enqueue(this.last ?? event); this.last = event; }"),
+  );
+  for (let i = 0; i < 3; i++) rig.step(1);
+  await rig.settled();
+  expect(rig.received(derived).map(({ event }) => [event.step, event.values[3]])).toEqual([
+    [1, 4],
+    [1, 4],
+    [2, 5],
+  ]);
+});
+
+test("parameters and states are frozen, and change between calls only", async () => {
+  await using rig = new Rig();
+  const watched = `
+    static output = { name: "Seen", description: { text: "string" } };
+    enqueue(event) {
+      super.enqueue({ text: [this.objects.o.n, this.parameters.list.length, Object.isFrozen(this.parameters.list), Object.isFrozen(this.objects.o)].join() });
+    }`;
+  const objects = { o: { id: "o", version: 1, state: { n: 1 } } };
+  const derived = await rig.install({ ...modulator(watched), parameters: { list: [1, 2] }, objects });
+  rig.step(1);
+  rig.host.update({ object: "o", version: 2, state: `{"n":2}` });
+  rig.step(1);
+  await rig.settled();
+  const seen = rig.received<{ text: string }>(derived);
+  expect(seen.map(({ event, parameters }) => [event.text, parameters])).toEqual([
+    ["1,2,true,true", 1],
+    ["2,2,true,true", 2],
+  ]);
+});
+
+test("errors name the place in the modulator's source", async () => {
+  await using rig = new Rig();
+  const source = `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator {
+  enqueue(event) {
+    event.nothing.more();
+  }
+}`;
+  const derived = await rig.install({ source });
+  rig.step();
+  await rig.settled();
+  expect(rig.removed.get(derived)?.message).toContain("(line 4, column 19 of its source)");
+  await expect(rig.install({ source: "export default class {" })).rejects.toMatchObject({
+    code: "MODULATOR_INVALID",
+    message: expect.stringContaining("line 1"),
+  });
+  await expect(rig.install({ source: "export default 5;" })).rejects.toMatchObject({
+    code: "MODULATOR_INVALID",
+  });
+  await expect(
+    rig.install(modulator("static output = { name: 'X', description: { a: 'number' } };")),
+  ).rejects.toMatchObject({
+    code: "MODULATOR_INVALID",
+    message: expect.stringContaining("X.a"),
+  });
+});
+
+test("too much for the host: the oldest runs are dropped and counted, and nobody waits", async () => {
+  await using rig = new Rig(undefined, 100_000);
+  const derived = await rig.install(
+    modulator("enqueue(event) { const t = Date.now(); while (Date.now() - t < 2); super.enqueue(event); }"),
+  );
+  for (let i = 0; i < 150; i++) rig.step(30);
+  expect(rig.host.stats.pendingBytes).toBeLessThanOrEqual(100_000);
+  rig.host.remove(derived);
+  await rig.settled();
+});
+
+test("the host ends with its producer, even while a call hangs", async () => {
+  const { spawn } = await import("node:child_process");
+  const script = new URL("./orphan.ts", import.meta.url).pathname;
+  const parent = spawn(process.execPath, ["--no-warnings", script], { stdio: ["ignore", "pipe", "inherit"] });
+  const pid = await new Promise<number>(resolve => parent.stdout.once("data", text => resolve(Number(text))));
+  expect(isAlive(pid)).toBe(true);
+  parent.kill("SIGKILL");
+  await vi.waitUntil(() => !isAlive(pid) || isZombie(pid), { interval: 10, timeout: 5000 });
+});
+
+function isZombie(pid: number): boolean {
+  try {
+    return / Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return !readdirSync("/proc").includes(String(pid));
+  }
+}
+
+test("equal modulators have equal keys", () => {
+  const object = { id: "a", version: 1, state: { n: 1 } };
+  const source = "export default class {}";
+  const key = modulatorKey({ source, parameters: { a: 1, b: [2] }, objects: { object } });
+  expect(key).toMatch(/^[0-9a-f]{64}$/);
+  const later = { ...object, version: 9, state: { n: 2 } };
+  expect(modulatorKey({ source, parameters: { b: [2], a: 1 }, objects: { object: later } })).toBe(key);
+  expect(modulatorKey({ source, parameters: { a: 1, b: [3] }, objects: { object } })).not.toBe(key);
+  expect(
+    modulatorKey({ source, parameters: { a: 1, b: [2] }, objects: { object: { ...object, id: "b" } } }),
+  ).not.toBe(key);
+  expect(modulatorKey({ source: `${source} `, parameters: { a: 1, b: [2] }, objects: { object } })).not.toBe(
+    key,
+  );
+  expect(modulatorKey({ source, parameters: 1, key: "k" })).toBe(
+    modulatorKey({ source, parameters: 2, key: "k" }),
+  );
+});

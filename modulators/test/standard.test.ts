@@ -1,0 +1,199 @@
+import { diff, fifo, type GridChange, type GridData, type View, viewFilter } from "@jecho/modulators";
+import { afterAll, expect, test } from "vitest";
+import { layerOf, Rig } from "./rig.ts";
+
+const rig = new Rig();
+afterAll(() => rig.host.close());
+
+const WORLD: View = { firstLayer: 0, lastLayer: 99, south: -90, north: 90, west: -180, east: 180, stride: 1 };
+
+/** Numbers from 0 to 1 that are the same on each run. */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 0x1_0000_0000;
+  };
+}
+
+/** Which cells of a global grid are in, cell by cell from the definition, west to east. */
+function filterAtConsumer(view: View, event: GridData): { rows: number[]; columns: number[] } | undefined {
+  if (event.layer < view.firstLayer || event.layer > view.lastLayer) return undefined;
+  const touches = (low: number, high: number, from: number, to: number) => high >= from && low <= to;
+  const halfRow = Math.abs(event.latStep) / 2;
+  const half = Math.abs(event.lonStep) / 2;
+  const rows = Array.from({ length: event.rows }, (_, row) => row).filter(row => {
+    const latitude = event.latFirst + row * event.latStep;
+    return touches(latitude - halfRow, latitude + halfRow, view.south, view.north);
+  });
+  const all = view.east - view.west >= 360;
+  const span = (((view.east - view.west) % 360) + 360) % 360;
+  const isIn = (column: number) =>
+    all ||
+    [-3, -2, -1, 0, 1, 2, 3].some(turn => {
+      const longitude = event.lonFirst + column * event.lonStep + 360 * turn;
+      return touches(longitude - half, longitude + half, view.west, view.west + span);
+    });
+  const columns = Array.from({ length: event.columns }, (_, column) => column).filter(isIn);
+  // Over the grid's edge the run begins where the gap ends.
+  const gap = columns.findIndex((column, i) => i > 0 && column !== (columns[i - 1] as number) + 1);
+  const turned = gap < 0 ? columns : [...columns.slice(gap), ...columns.slice(0, gap)];
+  if (rows.length === 0 || turned.length === 0) return undefined;
+  const every = <T>(list: T[]) => list.filter((_, i) => i % view.stride === 0);
+  return { rows: every(rows), columns: every(turned) };
+}
+
+function expectWindow(view: View, sent: GridData, got: GridData | undefined): void {
+  const expected = filterAtConsumer(view, sent);
+  if (expected === undefined) return expect(got).toBeUndefined();
+  const { rows, columns } = expected;
+  const [row = 0] = rows;
+  const [column = 0] = columns;
+  expect(got).toMatchObject({
+    step: sent.step,
+    layer: sent.layer,
+    time: sent.time,
+    rows: rows.length,
+    columns: columns.length,
+    latFirst: Math.fround(sent.latFirst + row * sent.latStep),
+    latStep: Math.fround(sent.latStep * view.stride),
+    lonFirst: Math.fround(sent.lonFirst + column * sent.lonStep),
+    lonStep: Math.fround(sent.lonStep * view.stride),
+  });
+  const values = rows.flatMap(r => columns.map(c => sent.values[r * sent.columns + c] as number));
+  expect(Array.from(got?.values ?? [])).toEqual(values);
+}
+
+test("view-filter gives exactly what filtering at the consumer would, over 200 windows", async () => {
+  const random = seeded(20240711);
+  const view = { id: "window", version: 1, state: WORLD };
+  const derived = await rig.install(viewFilter(view).modulator);
+  const pick = (from: number, to: number) => from + random() * (to - from);
+  const sent: { view: View; event: GridData; version: number }[] = [];
+  for (let version = 2; version < 202; version++) {
+    const south = version % 10 === 0 ? -90 : pick(-90, 90);
+    const west = pick(-360, 360);
+    const state: View = {
+      firstLayer: Math.floor(pick(0, 3)),
+      lastLayer: 3 + Math.floor(pick(0, 3)),
+      south,
+      north: version % 7 === 0 ? 90 : pick(south, 90),
+      west,
+      east: west + pick(-360, 400),
+      stride: 1 + Math.floor(pick(0, 4)),
+    };
+    rig.host.update({ object: "window", version, state: JSON.stringify(state) });
+    const events = [1, 4].map(layer => layerOf(version, layer));
+    rig.publish(events);
+    for (const event of events) sent.push({ view: state, event, version });
+  }
+  await rig.settled();
+  expect(rig.removed.get(derived)).toBeUndefined();
+  const got = rig.received(derived);
+  for (const { view, event, version } of sent) {
+    const match = got.find(one => one.event.step === event.step && one.event.layer === event.layer);
+    expectWindow(view, event, match?.event);
+    if (match !== undefined) expect(match.parameters).toBe(version);
+  }
+});
+
+test("a window that is the whole grid passes the event's own bytes", async () => {
+  const derived = await rig.install(viewFilter(WORLD).modulator);
+  const sent = layerOf(1, 2);
+  rig.publish([sent]);
+  await rig.settled();
+  const [run] = rig.frames(derived);
+  const bytes = run?.bytes.slice(run.eventStart(0), run.eventEnd(0));
+  expect(rig.received(derived)[0]?.event.values).toEqual(sent.values);
+  expect(bytes?.byteLength).toBeLessThan(sent.values.byteLength + 200);
+});
+
+test.each([
+  ["no number", { south: null }, "view.south"],
+  ["south of north", { south: 10, north: -10 }, "is north of"],
+  ["stride 0", { stride: 0 }, "view.stride"],
+  ["a broken stride", { stride: 1.5 }, "view.stride"],
+  ["layers upside down", { firstLayer: 5, lastLayer: 2 }, "view.firstLayer"],
+])("a bad view is refused by name at installation and on update: %s", async (_, change, named) => {
+  const bad = { ...WORLD, ...change } as View;
+  await expect(rig.install(viewFilter(bad).modulator)).rejects.toMatchObject({
+    code: "PARAMETERS_INVALID",
+    message: expect.stringContaining(named),
+  });
+  const id = `view ${named}`;
+  const derived = await rig.install(viewFilter({ id, version: 1, state: WORLD }).modulator);
+  rig.host.update({ object: id, version: 2, state: JSON.stringify(bad) });
+  rig.step();
+  await rig.settled();
+  expect(rig.removed.get(derived)).toMatchObject({
+    code: "PARAMETERS_INVALID",
+    message: expect.stringContaining(named),
+  });
+});
+
+test("a missing view is refused", async () => {
+  const { source } = viewFilter(WORLD).modulator;
+  await expect(rig.install({ source })).rejects.toMatchObject({ code: "PARAMETERS_INVALID" });
+});
+
+test("diff sends only what changed, and its demodulator rebuilds the field within the threshold", async () => {
+  const random = seeded(7);
+  const threshold = 0.25;
+  const window: View = { ...WORLD, south: -40, north: 40, west: 300, east: 60 };
+  const view = { id: "alarm", version: 1, state: window };
+  const { modulator, demodulator } = diff(view, threshold);
+  const derived = await rig.install(modulator);
+  const whole = await rig.install(viewFilter(view).modulator);
+  const field = Float32Array.from({ length: 9 * 16 }, () => random() * 10);
+  const steps = 130;
+  for (let step = 1; step <= steps; step++) {
+    for (let cell = 0; cell < field.length; cell++) {
+      if (random() < 0.1) field[cell] = (field[cell] as number) + (random() - 0.5);
+    }
+    if (step === 60) {
+      rig.host.update({ object: "alarm", version: 2, state: JSON.stringify({ ...window, stride: 2 }) });
+    }
+    rig.publish([{ ...layerOf(step, 0), ...plainGrid(step), values: field.slice() }]);
+  }
+  await rig.settled();
+  const truth = new Map(rig.received(whole).map(({ event }) => [event.step, event]));
+  const changes = rig.received<GridChange>(derived);
+  const [first] = changes;
+  expect(first?.event.values.length).toBe((first?.event.rows ?? 0) * (first?.event.columns ?? 0));
+  const fewer = changes.filter(({ event }) => event.values.length < event.rows * event.columns);
+  expect(fewer.length).toBeGreaterThan(steps / 2);
+  for (const { event } of changes) {
+    demodulator?.push(event, rebuilt => {
+      const real = truth.get(rebuilt.step) as GridData;
+      expect(rebuilt).toMatchObject({ rows: real.rows, columns: real.columns, lonFirst: real.lonFirst });
+      for (const [cell, value] of real.values.entries()) {
+        expect(Math.abs(value - (rebuilt.values[cell] as number))).toBeLessThanOrEqual(threshold);
+      }
+    });
+  }
+  expect(changes.find(({ event }) => event.step >= 60)?.parameters).toBe(2);
+});
+
+function plainGrid(step: number) {
+  const { layer, time, latFirst, latStep, rows, lonFirst, lonStep, columns } = layerOf(step, 0);
+  return { step, layer, time, latFirst, latStep, rows, lonFirst, lonStep, columns };
+}
+
+test("diff sends nothing where nothing changed", async () => {
+  const derived = await rig.install(diff(WORLD, 0).modulator);
+  for (let i = 0; i < 5; i++)
+    rig.publish([{ ...layerOf(3, 1), ...plainGrid(3), values: new Float32Array(144) }]);
+  await rig.settled();
+  expect(rig.frames(derived).length).toBe(1);
+});
+
+test("fifo passes every event, also opaque bytes", async () => {
+  const other = new Rig();
+  await using _ = other;
+  const derived = await other.install(fifo().modulator, undefined as never);
+  other.step();
+  await other.settled();
+  expect(other.received(derived).map(({ event }) => event.layer)).toEqual([0, 1, 2]);
+});
