@@ -1,7 +1,15 @@
 import { errorCode, JechoError } from "@jecho/shared";
-import type { Control, EventsFrame, Frame, ObjectUpdate } from "@jecho/shared/internal";
+import {
+  type Control,
+  type EventsFrame,
+  FLAG_SYNC,
+  type Frame,
+  type ObjectUpdate,
+  type Processed,
+} from "@jecho/shared/internal";
 import { createHost, onNetworkChange } from "#platform";
 import { type ConsumerEntry, type EndpointEntry, type ProducerEntry, wantedOf } from "./entries.ts";
+import { NOBODY, type Outcome, Tally } from "./handling.ts";
 import { Link, type LinkOptions } from "./link.ts";
 import { Modulation } from "./modulation.ts";
 import { outgoingRuns } from "./outgoing.ts";
@@ -26,6 +34,12 @@ export class Concentrator implements PortServer {
   readonly #producers = new Map<number, Set<ProducerEntry>>();
   /** What waits for an answer of the gateway, by request. */
   readonly #pending = new Map<number, { endpoint: EndpointEntry; reset: number }>();
+  /** Synchronous events that consumers here are handling, by channel, producer and count. */
+  readonly #handling = new Tally();
+  /** Synchronous events that were raised here, by endpoint and count. */
+  readonly #awaiting = new Tally();
+  /** Which synchronous event an answer of the gateway belongs to, by channel, producer and count. */
+  readonly #elsewhere = new Map<string, string>();
   readonly #stopWatching: () => void;
   #nextRequest = 1;
   #wakes = false;
@@ -47,10 +61,8 @@ export class Concentrator implements PortServer {
       onReady: ready => this.#modulation.flow(ready),
     });
     this.#modulation = new Modulation(createHost, {
-      onEvents: (frame, message) => {
-        this.#deliver(frame);
-        if (this.#modulation.isWantedElsewhere(frame.channel)) this.#link.sendMessage(message);
-      },
+      onEvents: (frame, message, raising) => this.#derived(frame, message, raising),
+      onDone: raising => this.#awaiting.settle(raising, NOBODY),
       onAnswer: answer => this.#link.send(answer),
       onDemand: channel => this.#tellDemand(channel),
     });
@@ -75,6 +87,11 @@ export class Concentrator implements PortServer {
         return this.#add({ ...request, is: "consumer", channelNumber: 0, number: 0 });
       case "resetConsumer":
         return this.#reset(request);
+      case "handled":
+        return this.#handling.settle(
+          keyOf(request.channel, request.producer, request.raised),
+          request.outcome,
+        );
       case "closeEndpoint":
         return this.#closeEndpoint(request.endpoint);
       case "updateObject":
@@ -157,10 +174,11 @@ export class Concentrator implements PortServer {
   drain(): void {
     const ring = this.#ring();
     ring?.drain(records => {
-      for (const message of outgoingRuns(ring, records, endpoint => this.#producerEntry(endpoint))) {
-        for (const { producer, frame } of message.runs) this.#raise(producer, frame);
-        if (message.wanted && !this.#link.sendMessage(message.bytes))
-          for (const run of message.runs) this.#dropped(run.producer, run.frame.count);
+      for (const { bytes, runs, wanted } of outgoingRuns(ring, records, endpoint =>
+        this.#producerEntry(endpoint),
+      )) {
+        const sent = wanted && this.#link.sendMessage(bytes);
+        for (const { producer, frame } of runs) this.#raise(producer, frame, sent);
       }
     });
   }
@@ -171,21 +189,56 @@ export class Concentrator implements PortServer {
   }
 
   /** One run within this process: its consumers here, and the modulators. */
-  #raise(producer: ProducerEntry, frame: EventsFrame): void {
-    if (producer.channelNumber === 0) {
-      this.#dropped(producer, frame.count);
+  #raise(producer: ProducerEntry, frame: EventsFrame, sent: boolean): void {
+    const { endpoint, channelNumber, elsewhere } = producer;
+    if (channelNumber === 0 || (elsewhere > 0 && !sent)) {
+      this.#notify({ is: "dropped", endpoint, raised: frame.raised, events: frame.count });
       return;
     }
-    this.#deliver(frame);
-    this.#modulation.enqueue(frame);
+    if ((frame.flags & FLAG_SYNC) === 0) {
+      this.#deliver(frame);
+      this.#modulation.enqueue(frame);
+      return;
+    }
+    // A synchronous run is of one event. It is waited for here, elsewhere, and at each modulator.
+    const { raised } = frame;
+    const raising = `${endpoint} ${raised}`;
+    const modulators = this.#modulation.countOf(channelNumber);
+    this.#awaiting.begin(raising, 1 + (sent ? 1 : 0) + modulators, outcome =>
+      this.#notify({ is: "processed", endpoint, raised, outcome }),
+    );
+    if (sent) this.#elsewhere.set(keyOf(channelNumber, frame.producer, raised), raising);
+    this.#deliver(frame, outcome => this.#awaiting.settle(raising, outcome));
+    this.#modulation.enqueue(frame, raising);
   }
 
-  #dropped(producer: ProducerEntry, events: number): void {
-    this.#notify({ is: "dropped", endpoint: producer.endpoint, events });
+  /** What a modulator made: of which synchronous event, if of one. */
+  #derived(frame: EventsFrame, message: Uint8Array, raising: string | undefined): void {
+    const sent = this.#modulation.isWantedElsewhere(frame.channel) && this.#link.sendMessage(message);
+    if (raising === undefined || (frame.flags & FLAG_SYNC) === 0) {
+      this.#deliver(frame);
+      return;
+    }
+    for (let i = 0; i < frame.count; i++) {
+      this.#awaiting.add(raising);
+      if (!sent) continue;
+      this.#awaiting.add(raising);
+      this.#elsewhere.set(keyOf(frame.channel, frame.producer, frame.raised + i), raising);
+    }
+    this.#deliver(frame, outcome => this.#awaiting.settle(raising, outcome));
   }
 
-  #deliver(frame: EventsFrame): void {
+  /** @param handled called for each event of a synchronous run, when all consumers here have handled it */
+  #deliver(frame: EventsFrame, handled?: (outcome: Outcome, i: number) => void): void {
     const consumers = this.#consumers.get(frame.channel);
+    if (handled !== undefined) {
+      const { channel, producer, raised, count } = frame;
+      for (let i = 0; i < count; i++) {
+        this.#handling.begin(keyOf(channel, producer, raised + i), consumers?.size ?? 0, outcome =>
+          handled(outcome, i),
+        );
+      }
+    }
     if (consumers === undefined || consumers.size === 0) return;
     this.#notify({
       is: "events",
@@ -194,10 +247,31 @@ export class Concentrator implements PortServer {
     });
   }
 
+  /** A run from elsewhere. */
+  #arrived(frame: EventsFrame): void {
+    if ((frame.flags & FLAG_SYNC) === 0) {
+      this.#deliver(frame);
+      return;
+    }
+    const { channel, seq } = frame;
+    this.#deliver(frame, ({ consumers, failed, message }, i) =>
+      this.#link.send({ kind: "Ack", channel, seq: BigInt(seq + i), consumers, failed, message }),
+    );
+  }
+
+  #processed({ channel, producer, raised, consumers, failed, message }: Processed): void {
+    const key = keyOf(channel, producer, Number(raised));
+    const raising = this.#elsewhere.get(key);
+    this.#elsewhere.delete(key);
+    if (raising !== undefined) this.#awaiting.settle(raising, { consumers, failed, message });
+  }
+
   #receive(frame: Frame): void {
     switch (frame.kind) {
       case "Events":
-        return this.#deliver(frame);
+        return this.#arrived(frame);
+      case "Processed":
+        return this.#processed(frame);
       case "ProducerOpened":
         return this.#answered(frame.request, entry => {
           if (entry.is !== "producer") return;
@@ -330,6 +404,9 @@ export class Concentrator implements PortServer {
 
   #interruptAll(): void {
     this.#pending.clear();
+    this.#handling.clear();
+    this.#awaiting.clear();
+    this.#elsewhere.clear();
     this.#consumers.clear();
     this.#producers.clear();
     this.#modulation.removeAll();
@@ -345,6 +422,10 @@ export class Concentrator implements PortServer {
       if (wasOpen) this.#notify({ is: "interrupted", endpoint: entry.endpoint });
     }
   }
+}
+
+function keyOf(channel: number, producer: number, raised: number): string {
+  return `${channel} ${producer} ${raised}`;
 }
 
 function enter<E>(sets: Map<number, Set<E>>, channel: number, entry: E): void {

@@ -1,6 +1,6 @@
 import type { Demodulator } from "@jecho/modulators";
 import { JechoError, type Type } from "@jecho/shared";
-import { EventsFrame, parseFrame } from "@jecho/shared/internal";
+import { EventsFrame, FLAG_SYNC, parseFrame } from "@jecho/shared/internal";
 import type { PortNotice } from "./port.ts";
 import type { EagerHandler, Session } from "./session.ts";
 import { Listeners, raise, type Status, statusNow } from "./status.ts";
@@ -17,7 +17,8 @@ export interface EventInfo {
   readonly parameters: number;
 }
 
-export type Handler<T> = (event: T, info: EventInfo) => void;
+/** Gets each event. Where it returns a promise, a synchronous event counts as handled when that is fulfilled. */
+export type Handler<T> = (event: T, info: EventInfo) => void | Promise<void>;
 
 export interface ConsumerOptions {
   /** Gets what goes wrong with single events; by default it is thrown as an uncaught error. */
@@ -39,6 +40,8 @@ export class Consumer<T> {
   >();
   #modulated: boolean;
   #demodulator: Demodulator | undefined;
+  /** Synchronous events that the handler is at, by channel, producer and count. */
+  readonly #handling = new Set<string>();
   #status: Status = statusNow("connecting");
   #events = 0;
   #bytes = 0;
@@ -154,6 +157,13 @@ export class Consumer<T> {
     const error = status.error ?? new JechoError("CLOSED", `the consumer of ${this.channel} was closed`);
     for (const { reject } of this.#resets.values()) reject(error);
     this.#resets.clear();
+    // Nobody is to wait for a consumer that has gone.
+    for (const key of this.#handling) {
+      const [channel, producer, raised] = key.split(" ").map(Number) as [number, number, number];
+      const outcome = { consumers: 0, failed: 0, message: "" };
+      this.#session.handled({ endpoint: this.#endpoint, channel, producer, raised, outcome });
+    }
+    this.#handling.clear();
     this.#setStatus(status);
   }
 
@@ -172,17 +182,31 @@ export class Consumer<T> {
     if (!(frame instanceof EventsFrame)) return;
     this.#events += frame.count;
     this.#bytes += bytes.byteLength;
-    const { seq, epoch, producer, parameters, token } = frame;
+    const { seq, epoch, producer, raised, parameters, token } = frame;
     const writer = token === 0n ? undefined : this.#session.writtenType(token);
     for (let i = 0; i < frame.count && this.#status.state !== "closed"; i++) {
       const info = { seq: seq === 0 ? 0 : seq + i, epoch, producer, parameters };
+      const sync = (frame.flags & FLAG_SYNC) !== 0;
+      if (sync) this.#handling.add(`${frame.channel} ${producer} ${raised + i}`);
+      const end = (error?: unknown): void => {
+        const failed = error === undefined ? undefined : JechoError.from(error);
+        if (sync) this.#handled(frame.channel, producer, raised + i, failed);
+        if (failed !== undefined) this.#onError(failed);
+      };
       try {
-        const event = this.#read(frame, i, token, writer);
-        this.#hand(event, info);
+        const handling = this.#hand(this.#read(frame, i, token, writer), info);
+        if (handling === undefined) end();
+        else handling.then(() => end(), end);
       } catch (error) {
-        this.#onError(JechoError.from(error));
+        end(error ?? new JechoError("HANDLER_FAILED"));
       }
     }
+  }
+
+  #handled(channel: number, producer: number, raised: number, error?: JechoError): void {
+    if (!this.#handling.delete(`${channel} ${producer} ${raised}`)) return;
+    const outcome = { consumers: 1, failed: error === undefined ? 0 : 1, message: error?.message ?? "" };
+    this.#session.handled({ endpoint: this.#endpoint, channel, producer, raised, outcome });
   }
 
   #read(frame: EventsFrame, i: number, token: bigint, writer: Type | undefined): unknown {
@@ -197,17 +221,17 @@ export class Consumer<T> {
     return reader.readerOf(writer)(frame.view, frame.bytes, start);
   }
 
-  #hand(event: unknown, info: EventInfo): void {
-    if (this.#demodulator === undefined) {
-      this.#handler(event as T, info);
-      return;
-    }
+  #hand(event: unknown, info: EventInfo): Promise<unknown> | undefined {
+    if (this.#demodulator === undefined) return this.#handler(event as T, info) as Promise<void> | undefined;
     const results: T[] = [];
     try {
       this.#demodulator.push(event, result => results.push(result as T));
     } catch (error) {
       throw JechoError.from(error, "DEMODULATOR_FAILED");
     }
-    for (const result of results) this.#handler(result, info);
+    const handling = results
+      .map(result => this.#handler(result, info))
+      .filter(promise => promise !== undefined);
+    return handling.length === 0 ? undefined : Promise.all(handling);
   }
 }

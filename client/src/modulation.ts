@@ -20,8 +20,10 @@ interface Installation {
 }
 
 export interface ModulationEvents {
-  /** A run that a modulator made, as a frame and as the message that it is. */
-  onEvents(frame: EventsFrame, message: Uint8Array): void;
+  /** A run that a modulator made, as a frame and as the message that it is; of which synchronous event, if of one. */
+  onEvents(frame: EventsFrame, message: Uint8Array, raising: string | undefined): void;
+  /** A modulator has seen this synchronous event to its end. */
+  onDone(raising: string): void;
   onAnswer(answer: Control): void;
   /** What is wanted of this channel's producers may have changed. */
   onDemand(channel: number): void;
@@ -55,7 +57,8 @@ export class Modulation {
       return;
     }
     this.#host ??= this.#createHost({
-      onEvents: frame => this.#receive(frame),
+      onEvents: (frame, _derived, raising) => this.#receive(frame, raising),
+      onDone: (_derived, raising) => this.#events.onDone(raising),
       onRemoved: (derived, { number, message }) => {
         const { channel } = this.#installed.get(derived) ?? { channel: 0 };
         this.#installed.delete(derived);
@@ -114,15 +117,16 @@ export class Modulation {
     this.#events.onDemand(installation.channel);
   }
 
-  /** Gives a run to every modulator of its channel. */
-  enqueue(frame: EventsFrame): void {
-    const { channel } = frame;
-    for (const installation of this.#installed.values()) {
-      if (installation.channel === channel) {
-        this.#host?.enqueue(frame.raw());
-        return;
-      }
-    }
+  /** How many modulators a channel has here. */
+  countOf(channel: number): number {
+    let count = 0;
+    for (const installation of this.#installed.values()) if (installation.channel === channel) count++;
+    return count;
+  }
+
+  /** Gives a run to every modulator of its channel. @param raising names the synchronous event that the run is */
+  enqueue(frame: EventsFrame, raising?: string): void {
+    if (this.countOf(frame.channel) > 0) this.#host?.enqueue(frame.raw(), raising);
   }
 
   flow(ready: boolean): void {
@@ -151,9 +155,10 @@ export class Modulation {
     await this.#host?.close();
   }
 
-  #receive(message: Uint8Array): void {
+  #receive(message: Uint8Array, raising: string | undefined): void {
     const view = new DataView(message.buffer, message.byteOffset, message.byteLength);
     const frame = parseFrame(view, message, 0, message.byteLength);
-    if (frame.kind === "Events" && this.#installed.has(frame.channel)) this.#events.onEvents(frame, message);
+    if (frame.kind === "Events" && this.#installed.has(frame.channel))
+      this.#events.onEvents(frame, message, raising);
   }
 }

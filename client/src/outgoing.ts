@@ -1,4 +1,11 @@
-import { type EventBytes, type EventsFrame, measureRun, parseFrame, writeRun } from "@jecho/shared/internal";
+import {
+  type EventBytes,
+  type EventsFrame,
+  FLAG_SYNC,
+  measureRun,
+  parseFrame,
+  writeRun,
+} from "@jecho/shared/internal";
 import type { ProducerEntry } from "./entries.ts";
 import type { Ring, RingRecord } from "./ring.ts";
 
@@ -15,13 +22,14 @@ const MESSAGE_BYTES = 256 * 1024;
 
 interface Run {
   readonly producer: ProducerEntry;
+  readonly sync: boolean;
   readonly events: EventBytes[];
-  bytes: number;
 }
 
 /**
  * Gathers what was raised into runs, one for each producer as long as a message is open, and runs into messages.
- * Each producer's events keep their order. Runs that only this process wants travel in messages of their own.
+ * Each producer's events keep their order. A synchronous event is a run of its own. Runs that only this process wants
+ * are in messages of their own.
  */
 export function* outgoingRuns(
   ring: Ring,
@@ -29,47 +37,43 @@ export function* outgoingRuns(
   producerOf: (endpoint: number) => ProducerEntry | undefined,
 ): Generator<OutgoingMessage> {
   for (const wanted of [true, false]) {
-    let open = new Map<ProducerEntry, Run>();
+    let runs: Run[] = [];
+    let newest = new Map<ProducerEntry, Run>();
     let bytes = 0;
-    for (const { endpoint, start, end } of records) {
+    for (const { endpoint, sync, start, end } of records) {
       const producer = producerOf(endpoint);
       if (producer === undefined || producer.elsewhere > 0 !== wanted) continue;
-      let run = open.get(producer);
-      if (run === undefined) {
-        run = { producer, events: [], bytes: 0 };
-        open.set(producer, run);
+      let run = newest.get(producer);
+      if (run === undefined || run.sync || sync) {
+        run = { producer, sync, events: [] };
+        newest.set(producer, run);
+        runs.push(run);
       }
       run.events.push({ bytes: ring.bytes, start, end });
       bytes += end - start;
       if (bytes >= MESSAGE_BYTES) {
-        yield closeMessage([...open.values()], wanted);
-        open = new Map();
+        yield closeMessage(runs, wanted);
+        runs = [];
+        newest = new Map();
         bytes = 0;
       }
     }
-    if (open.size > 0) yield closeMessage([...open.values()], wanted);
+    if (runs.length > 0) yield closeMessage(runs, wanted);
   }
 }
 
 function closeMessage(runs: readonly Run[], wanted: boolean): OutgoingMessage {
   let size = 0;
-  for (const run of runs) {
-    run.bytes = measureRun(run.events);
-    size += run.bytes;
-  }
+  for (const { events } of runs) size += measureRun(events);
   const bytes = new Uint8Array(size);
   const view = new DataView(bytes.buffer);
   let at = 0;
-  const made = runs.map(({ producer, events }) => {
+  const made = runs.map(({ producer, sync, events }) => {
     const { channelNumber, number, raised, token } = producer;
     const start = at;
-    at = writeRun(
-      bytes,
-      view,
-      at,
-      { channel: channelNumber, producer: number, raised, token, parameters: 0, flags: 0 },
-      events,
-    );
+    const flags = sync ? FLAG_SYNC : 0;
+    const header = { channel: channelNumber, producer: number, raised, token, parameters: 0, flags };
+    at = writeRun(bytes, view, at, header, events);
     producer.raised += events.length;
     const frame = parseFrame(view, bytes, start, at);
     return { producer, frame: frame as EventsFrame };

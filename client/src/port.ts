@@ -1,6 +1,7 @@
 import type { JechoError } from "@jecho/shared";
 import type { Modulator, ObjectUpdate } from "@jecho/shared/internal";
 import type { Demand } from "./demand.ts";
+import type { Outcome } from "./handling.ts";
 import type { Status } from "./status.ts";
 
 /*
@@ -31,6 +32,15 @@ export type PortRequest =
       readonly reset: number;
       readonly modulator: Modulator | undefined;
     }
+  /** A consumer's handler has ended on a synchronous event. */
+  | {
+      readonly is: "handled";
+      readonly endpoint: number;
+      readonly channel: number;
+      readonly producer: number;
+      readonly raised: number;
+      readonly outcome: Outcome;
+    }
   | { readonly is: "closeEndpoint"; readonly endpoint: number }
   | { readonly is: "updateObject"; readonly update: ObjectUpdate }
   | { readonly is: "close" };
@@ -44,7 +54,15 @@ export type PortNotice =
   /** The endpoint's connection broke; it is opened again by itself. */
   | { readonly is: "interrupted"; readonly endpoint: number }
   | { readonly is: "demand"; readonly endpoint: number; readonly demand: Demand }
-  | { readonly is: "dropped"; readonly endpoint: number; readonly events: number }
+  /** Events that were raised from this count on and went nowhere, for there was no connection. */
+  | { readonly is: "dropped"; readonly endpoint: number; readonly raised: number; readonly events: number }
+  /** All consumers have handled the synchronous event that was raised with this count. */
+  | {
+      readonly is: "processed";
+      readonly endpoint: number;
+      readonly raised: number;
+      readonly outcome: Outcome;
+    }
   | { readonly is: "type"; readonly schema: Uint8Array }
   /** A run of events, as a frame, for these consumers. */
   | { readonly is: "events"; readonly endpoints: readonly number[]; readonly frame: Uint8Array }

@@ -4,6 +4,12 @@ import type { PortNotice } from "./port.ts";
 import type { Session } from "./session.ts";
 import { Listeners } from "./status.ts";
 
+export interface SyncOptions {
+  /** How long to wait for the consumers, in milliseconds; 10,000 by default. */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
 /** Raises events on a channel. Made by `channel.produce`. */
 export class Producer<T> {
   readonly channel: string;
@@ -13,7 +19,12 @@ export class Producer<T> {
   readonly #demandListeners = new Listeners<Demand>();
   #demand: Demand = NO_DEMAND;
   #isOpen = true;
-  #events = 0;
+  #raised = 0;
+  /** Synchronous events under way, by their count. */
+  readonly #processing = new Map<
+    number,
+    { resolve: (consumers: number) => void; reject: (error: unknown) => void }
+  >();
   #bytes = 0;
   #dropped = 0;
 
@@ -36,7 +47,7 @@ export class Producer<T> {
 
   /** Events and encoded bytes raised so far, and events dropped because there was no connection. */
   get stats(): { readonly events: number; readonly bytes: number; readonly dropped: number } {
-    return { events: this.#events, bytes: this.#bytes, dropped: this.#dropped };
+    return { events: this.#raised, bytes: this.#bytes, dropped: this.#dropped };
   }
 
   /**
@@ -47,10 +58,40 @@ export class Producer<T> {
    */
   publish(event: T): number {
     if (!this.#isOpen) throw new JechoError("CLOSED", `the producer of ${this.channel} is closed`);
-    const bytes = this.#session.raise(this.#endpoint, this.#type, event);
-    this.#events++;
-    this.#bytes += bytes;
-    return bytes;
+    return this.#raise(event, false);
+  }
+
+  /**
+   * Raises an event and waits until every consumer of the channel and of its derived channels has handled it - its handler
+   * has returned, or the promise that it returned is fulfilled - or its modulator has let nothing of it through.
+   * Synchronous and asynchronous events of a producer keep their order; any number may be under way.
+   *
+   * @returns how many consumers handled it; 0 at once where there are none
+   * @throws JechoError `HANDLER_FAILED` with the number of handlers that failed and the first reason, `TIMED_OUT`,
+   * `CONNECTION_LOST`, `EVENT_INVALID`, `QUEUE_FULL`, `CLOSED`, or the signal's reason
+   */
+  async publishSync(event: T, { timeoutMs = 10_000, signal }: SyncOptions = {}): Promise<number> {
+    if (!this.#isOpen) throw new JechoError("CLOSED", `the producer of ${this.channel} is closed`);
+    signal?.throwIfAborted();
+    this.#raise(event, true);
+    const raised = this.#raised;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const abort = (): void => this.#processing.get(raised)?.reject(signal?.reason);
+    try {
+      return await new Promise<number>((resolve, reject) => {
+        this.#processing.set(raised, { resolve, reject });
+        signal?.addEventListener("abort", abort);
+        timer = setTimeout(() => {
+          reject(
+            new JechoError("TIMED_OUT", `not every consumer has handled the event after ${timeoutMs} ms`),
+          );
+        }, timeoutMs);
+      });
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
+      this.#processing.delete(raised);
+    }
   }
 
   /** Leaves the channel. What was raised before still goes out. */
@@ -58,6 +99,7 @@ export class Producer<T> {
     if (this.#isOpen) {
       this.#isOpen = false;
       this.#session.closeEndpoint(this.#endpoint);
+      this.#fail(new JechoError("CLOSED", `the producer of ${this.channel} was closed`));
     }
     return Promise.resolve();
   }
@@ -73,6 +115,29 @@ export class Producer<T> {
       this.#demandListeners.tell(notice.demand);
     } else if (notice.is === "dropped") {
       this.#dropped += notice.events;
+      const error = new JechoError("CONNECTION_LOST", "there is no connection; the event went nowhere");
+      for (let i = 0; i < notice.events; i++) this.#processing.get(notice.raised + i)?.reject(error);
+    } else if (notice.is === "processed") {
+      const { consumers, failed, message } = notice.outcome;
+      const processing = this.#processing.get(notice.raised);
+      if (failed === 0) processing?.resolve(consumers);
+      else
+        processing?.reject(
+          new JechoError("HANDLER_FAILED", `${failed} of ${consumers} handlers failed: ${message}`),
+        );
+    } else if (notice.is === "interrupted") {
+      this.#fail(new JechoError("CONNECTION_LOST"));
     }
+  }
+
+  #raise(event: T, sync: boolean): number {
+    const bytes = this.#session.raise(this.#endpoint, this.#type, event, sync);
+    this.#raised++;
+    this.#bytes += bytes;
+    return bytes;
+  }
+
+  #fail(error: JechoError): void {
+    for (const { reject } of this.#processing.values()) reject(error);
   }
 }

@@ -4,17 +4,20 @@
  *
  *   control: Int32 [0] bytes written, [1] bytes read (both count up, modulo 2^32); data: records of
  *   [length u32][endpoint u32][length bytes, padded to 8]; length SKIP says that the next record is at the ring's start.
+ *   The endpoint's highest bit marks an event whose producer waits for its consumers.
  */
 
 const CONTROL_BYTES = 8;
 const RECORD_HEADER = 8;
 const SKIP = 0xffff_ffff;
+const SYNC = 0x8000_0000;
 const WRITTEN = 0;
 const READ = 1;
 
 /** Events in a ring, as they lie. */
 export interface RingRecord {
   readonly endpoint: number;
+  readonly sync: boolean;
   readonly start: number;
   readonly end: number;
 }
@@ -71,11 +74,11 @@ export class Ring {
   }
 
   /** Makes the bytes from the reserved place up to `end` the next record. */
-  commit(endpoint: number, end: number): void {
+  commit(endpoint: number, end: number, sync = false): void {
     const at = this.#reserved;
     const length = end - at - RECORD_HEADER;
     this.view.setUint32(at, length, true);
-    this.view.setUint32(at + 4, endpoint, true);
+    this.view.setUint32(at + 4, sync ? endpoint + SYNC : endpoint, true);
     Atomics.store(
       this.#control,
       WRITTEN,
@@ -97,7 +100,8 @@ export class Ring {
         continue;
       }
       const start = at + RECORD_HEADER;
-      records.push({ endpoint: this.view.getUint32(at + 4, true), start, end: start + length });
+      const tag = this.view.getUint32(at + 4, true);
+      records.push({ endpoint: tag % SYNC, sync: tag >= SYNC, start, end: start + length });
       read = (read + RECORD_HEADER + pad(length)) >>> 0;
     }
     visit(records);

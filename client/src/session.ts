@@ -208,8 +208,13 @@ export class Session {
     return this.#types.get(token);
   }
 
+  /** For consumers: a handler has ended on a synchronous event. */
+  handled(handled: Omit<Extract<PortRequest, { is: "handled" }>, "is">): void {
+    this.#server.handle({ is: "handled", ...handled });
+  }
+
   /** For producers: encodes an event straight into the ring. */
-  raise<T>(endpoint: number, type: Type<T> | undefined, event: T): number {
+  raise<T>(endpoint: number, type: Type<T> | undefined, event: T, sync: boolean): number {
     const ring = this.#ring as Ring;
     if (type === undefined && !(event instanceof Uint8Array))
       throw new JechoError("EVENT_INVALID", "events of an untyped channel are Uint8Arrays");
@@ -229,7 +234,7 @@ export class Session {
     let end = at + bytes;
     if (type === undefined) ring.bytes.set(event as Uint8Array, at);
     else end = type.encodeInto(event, ring.bytes, ring.view, at);
-    ring.commit(endpoint, end);
+    ring.commit(endpoint, end, sync);
     this.#server.wake();
     return end - at;
   }

@@ -163,7 +163,12 @@ export default class extends FifoModulator { constructor(parameters, moe) { supe
 test.each([
   ["throws", "throw new Error('threes are bad')", "MODULATOR_FAILED", /threes are bad/],
   ["loops", "for (;;) {}", "MODULATOR_TIMED_OUT", /./],
-  ["eats memory", "this.kept ??= []; for (let i = 0; i < 10; i++) this.kept.push(new Array(1e5).fill(i + 0.5));", "MODULATOR_OUT_OF_MEMORY", /./],
+  [
+    "eats memory",
+    "this.kept ??= []; for (let i = 0; i < 10; i++) this.kept.push(new Array(1e5).fill(i + 0.5));",
+    "MODULATOR_OUT_OF_MEMORY",
+    /./,
+  ],
 ])(
   "MOE-5: a modulator that %s is removed, its consumer told why, and nobody else notices",
   async (_, code, expected, message) => {

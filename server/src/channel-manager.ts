@@ -116,15 +116,13 @@ export class ChannelManager {
     this.#consumers.set(consumer.number, consumer);
     const types = [...this.#types.values(), ...(consumer.derived?.types.values() ?? [])];
     for (const { schema } of types) consumer.connection.send({ kind: "TypeKnown", schema });
-    consumer.connection.enter(consumer.channel.topic);
-    consumer.channel.consumers++;
+    consumer.channel.enter(consumer.connection);
     this.#tellDemand(consumer.channel);
   }
 
   removeConsumer(consumer: Consumer): void {
     if (!this.#consumers.delete(consumer.number)) return;
-    consumer.connection.leave(consumer.channel.topic);
-    consumer.channel.consumers--;
+    consumer.channel.leave(consumer.connection);
     this.#tellDemand(consumer.channel);
     if (consumer.derived !== undefined) this.dropIfUnused(consumer.derived);
     this.#forgetIfUnused();

@@ -30,8 +30,6 @@ export class Connection {
   readonly #link: Link;
   readonly #requestTimeoutMs: number;
   readonly #pending = new Map<number, PendingRequest>();
-  /** How many of this connection's consumers stand behind each topic: the bytes cross once. */
-  readonly #topics = new Map<string, number>();
   #nextRequest = 1;
   #open = true;
 
@@ -53,25 +51,12 @@ export class Connection {
     if (this.#open) this.#link.publish(topic, bytes);
   }
 
-  enter(topic: string): void {
-    const count = this.#topics.get(topic) ?? 0;
-    this.#topics.set(topic, count + 1);
-    if (count === 0 && this.#open) this.#link.subscribe(topic);
+  subscribe(topic: string): void {
+    if (this.#open) this.#link.subscribe(topic);
   }
 
-  /** How many of this connection's own consumers stand behind a topic. */
-  countOf(topic: string): number {
-    return this.#topics.get(topic) ?? 0;
-  }
-
-  leave(topic: string): void {
-    const count = this.#topics.get(topic) ?? 0;
-    if (count > 1) {
-      this.#topics.set(topic, count - 1);
-    } else if (count === 1) {
-      this.#topics.delete(topic);
-      if (this.#open) this.#link.unsubscribe(topic);
-    }
+  unsubscribe(topic: string): void {
+    if (this.#open) this.#link.unsubscribe(topic);
   }
 
   /** Asks this concentrator for something; rejects with `TIMED_OUT` or `PRODUCER_GONE`. */

@@ -8,6 +8,7 @@ import {
   PROTOCOL,
   refusal,
 } from "@jecho/shared/internal";
+import type { Acknowledgements } from "./acknowledgements.ts";
 import type { Connection } from "./connection.ts";
 import type { Consumer } from "./endpoints.ts";
 import type { NameServer } from "./name-server.ts";
@@ -26,12 +27,19 @@ const MAX_SOURCE_LENGTH = 256 * 1024;
 export class Dispatcher {
   readonly #names: NameServer;
   readonly #objects: SharedObjects;
+  readonly #acknowledgements: Acknowledgements;
   readonly #options: DispatchOptions;
   #nextEndpoint = 1;
 
-  constructor(names: NameServer, objects: SharedObjects, options: DispatchOptions) {
+  constructor(
+    names: NameServer,
+    objects: SharedObjects,
+    acknowledgements: Acknowledgements,
+    options: DispatchOptions,
+  ) {
     this.#names = names;
     this.#objects = objects;
+    this.#acknowledgements = acknowledgements;
     this.#options = options;
   }
 
@@ -55,6 +63,8 @@ export class Dispatcher {
         return this.#closeEndpoint(connection, frame);
       case "ObjectUpdate":
         return this.#attempt(connection, 0, () => this.#objects.update(connection, frame));
+      case "Ack":
+        return this.#attempt(connection, 0, () => this.#acknowledgements.receive(connection, frame));
       case "Installed":
         return this.#answer(connection, frame.request, frame);
       case "Refused":
@@ -71,6 +81,7 @@ export class Dispatcher {
       case "ConsumerOpened":
       case "ConsumerLost":
       case "TypeKnown":
+      case "Processed":
       case "Demand":
       case "Install":
       case "Remove":
@@ -83,6 +94,7 @@ export class Dispatcher {
   /** Takes everything of a lost connection out of the books. */
   lost(connection: Connection): void {
     connection.lost();
+    this.#acknowledgements.lost(connection);
     for (const consumer of connection.consumers.values()) consumer.manager.removeConsumer(consumer);
     for (const producer of connection.producers.values()) producer.manager.removeProducer(producer);
     this.#objects.forgetConnection(connection);

@@ -1,6 +1,7 @@
 import type { us_listen_socket, WebSocket } from "uWebSockets.js";
 import { JechoError } from "@jecho/shared";
 import { parseMessage, SUBPROTOCOL } from "@jecho/shared/internal";
+import { Acknowledgements } from "./acknowledgements.ts";
 import { Connection, type Link } from "./connection.ts";
 import { Dispatcher } from "./dispatch.ts";
 import { NameServer } from "./name-server.ts";
@@ -74,8 +75,9 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   const uws = await loadUws();
   const files = options.staticFolder === undefined ? undefined : await StaticFiles.load(options.staticFolder);
   const objects = new SharedObjects();
-  const names = new NameServer(objects);
-  const dispatcher = new Dispatcher(names, objects, {
+  const acknowledgements = new Acknowledgements();
+  const names = new NameServer(objects, acknowledgements);
+  const dispatcher = new Dispatcher(names, objects, acknowledgements, {
     heartbeatMs,
     limitBytes,
     modulatorsPerConnection: options.modulatorsPerConnection ?? 64,

@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import { checkUserName, formatChannelName } from "@jecho/shared";
+import type { Acknowledgements } from "./acknowledgements.ts";
 import { Channel } from "./channel.ts";
 import { ChannelManager } from "./channel-manager.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
@@ -8,14 +9,16 @@ import type { SharedObjects } from "./shared-objects.ts";
 /** Maps names to channel managers and numbers to channels. Names are the user's part: all of them live at this server. */
 export class NameServer {
   readonly #objects: SharedObjects;
+  readonly #acknowledgements: Acknowledgements;
   readonly #managers = new Map<string, ChannelManager>();
   readonly #derived = new Map<number, DerivedChannel>();
   #nextNumber = 1;
   // Random, so that a gateway that was started again does not continue its predecessor's numbering by chance.
   #nextEpoch = randomInt(1, 2 ** 31);
 
-  constructor(objects: SharedObjects) {
+  constructor(objects: SharedObjects, acknowledgements: Acknowledgements) {
     this.#objects = objects;
+    this.#acknowledgements = acknowledgements;
   }
 
   /** The manager of the channel with this name, which comes into being when first asked for. @throws JechoError `CHANNEL_NAME_INVALID` */
@@ -30,7 +33,7 @@ export class NameServer {
   }
 
   newChannel(): Channel {
-    return new Channel(this.#nextNumber++, this.#nextEpoch++);
+    return new Channel(this.#nextNumber++, this.#nextEpoch++, this.#acknowledgements);
   }
 
   registerDerived(derived: DerivedChannel): void {

@@ -48,7 +48,9 @@ export class Simulation {
   async start(): Promise<void> {
     this.#field = await this.#session.channel(CHANNELS.ozone, GridData).produce();
     this.#status = await this.#session.channel(CHANNELS.status, Status).produce();
-    await this.#session.channel(CHANNELS.steering, Steering).subscribe(command => this.#steer(command));
+    // A refused command fails at the viewer that sent it; here that is nothing out of the ordinary.
+    const steer = (command: Steering): void => this.#steer(command);
+    await this.#session.channel(CHANNELS.steering, Steering).subscribe(steer, { onError: () => {} });
     this.#field.onDemand(() => this.#publishSoon());
     this.#schedule(0);
   }
@@ -140,9 +142,11 @@ export class Simulation {
       this.#notice = this.#obey(command);
     } catch (error) {
       this.#notice = `refused: ${(error as Error).message}`;
+      throw error;
+    } finally {
+      this.#publishStatus();
+      if (!this.#stepping) this.#schedule(0);
     }
-    this.#publishStatus();
-    if (!this.#stepping) this.#schedule(0);
   }
 
   /** Does what is asked and says so. @throws RangeError naming what is wrong */

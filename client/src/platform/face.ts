@@ -25,13 +25,16 @@ export interface Host {
   }>;
   remove(derived: number): void;
   update(update: ObjectUpdate): void;
-  enqueue(frame: Uint8Array): void;
+  enqueue(frame: Uint8Array, tag?: string): void;
   flow(derived: number, ready: boolean): void;
   close(): Promise<void>;
 }
 
 export interface HostEvents {
-  onEvents(frame: Uint8Array, derived: number): void;
+  /** @param tag the one that the run had which it was made of */
+  onEvents(frame: Uint8Array, derived: number, tag: string | undefined): void;
+  /** A modulator has seen a run with a tag to its end, or is gone. */
+  onDone(derived: number, tag: string): void;
   onRemoved(derived: number, error: JechoError): void;
 }
 

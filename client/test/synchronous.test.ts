@@ -1,0 +1,176 @@
+import type { Modulator } from "@jecho/client";
+import { expect, test } from "vitest";
+import { Inbox, startRig, Tick } from "./rig.ts";
+
+/** A promise that the test fulfils when it wants. */
+function gate(): { readonly passed: Promise<void>; open(): void; fail(error: Error): void } {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  return { passed: promise, open: resolve, fail: reject };
+}
+
+const EVENS: Modulator = {
+  source: `import { FifoModulator } from "jecho:moe";
+export default class Evens extends FifoModulator {
+  enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); }
+}`,
+};
+
+test("SYNC-1: with nobody there it resolves at once with 0", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  expect(await producer.publishSync({ n: 1, note: "" })).toBe(0);
+});
+
+test("SYNC-1: it resolves when every consumer has handled the event, promises included, here and elsewhere", async () => {
+  await using rig = await startRig();
+  const here = rig.session();
+  const producer = await here.channel("a", Tick).produce();
+  const gates = [gate(), gate(), gate()];
+  const started = new Inbox<number>();
+  const sessions = [here, rig.session(), rig.session()];
+  for (const [i, session] of sessions.entries()) {
+    await session.channel("a", Tick).subscribe(() => {
+      started.put(i);
+      return gates[i]?.passed;
+    });
+  }
+  await expect.poll(() => producer.demand.total).toBe(3);
+  let result: number | undefined;
+  const published = producer.publishSync({ n: 1, note: "" }).then(count => {
+    result = count;
+  });
+  await started.take(3);
+  for (const { open } of gates) {
+    expect(result).toBeUndefined();
+    open();
+  }
+  await published;
+  expect(result).toBe(3);
+});
+
+test("SYNC-1: two consumers of one process are both waited for", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  const session = rig.session();
+  for (let i = 0; i < 2; i++) await session.channel("a", Tick).subscribe(() => {});
+  await expect.poll(() => producer.demand.total).toBe(2);
+  expect(await producer.publishSync({ n: 1, note: "" })).toBe(2);
+});
+
+test("SYNC-2: a handler that fails is told with the number of those that failed, and the others handle the event", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  const handled = new Inbox<number>();
+  const fail = (): never => {
+    throw new Error("no thanks");
+  };
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(fail, { onError: () => {} });
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(() => Promise.reject(new Error("no thanks")), { onError: () => {} });
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }) => handled.put(n));
+  await expect.poll(() => producer.demand.total).toBe(3);
+  await expect(producer.publishSync({ n: 7, note: "" })).rejects.toMatchObject({
+    code: "HANDLER_FAILED",
+    message: "2 of 3 handlers failed: no thanks",
+  });
+  expect(handled.all).toEqual([7]);
+});
+
+test("SYNC-3: a consumer that goes is not waited for any more", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  const started = new Inbox<number>();
+  const never = gate();
+  const leaving = rig.session();
+  const dying = rig.session();
+  const handler = ({ n }: typeof Tick.event): Promise<void> => {
+    started.put(n);
+    return never.passed;
+  };
+  const consumer = await leaving.channel("a", Tick).subscribe(handler);
+  await dying.channel("a", Tick).subscribe(handler);
+  await expect.poll(() => producer.demand.total).toBe(2);
+  const published = producer.publishSync({ n: 1, note: "" });
+  await started.take(2);
+  await consumer.close();
+  await dying.close();
+  expect(await published).toBe(0);
+});
+
+test("SYNC-4: it gives up after its time, on its signal, and when the connection breaks", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  const never = gate();
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(() => never.passed);
+  await expect.poll(() => producer.demand.total).toBe(1);
+  await expect(producer.publishSync({ n: 1, note: "" }, { timeoutMs: 50 })).rejects.toMatchObject({
+    code: "TIMED_OUT",
+  });
+  const controller = new AbortController();
+  const aborted = producer.publishSync({ n: 2, note: "" }, { signal: controller.signal });
+  controller.abort(new Error("enough"));
+  await expect(aborted).rejects.toThrow("enough");
+  const broken = producer.publishSync({ n: 3, note: "" });
+  const outcome = expect(broken).rejects.toMatchObject({ code: "CONNECTION_LOST" });
+  await rig.gateway.close();
+  await outcome;
+  await expect(producer.publishSync({ n: 4, note: "" })).rejects.toMatchObject({ code: "CONNECTION_LOST" });
+});
+
+test("CHAN-4: synchronous and asynchronous events of a producer keep their order, with any number under way", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  const seen = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }) => seen.put(n));
+  await expect.poll(() => producer.demand.total).toBe(1);
+  const waits: Promise<number>[] = [];
+  for (let n = 0; n < 1000; n++) {
+    if (n % 3 === 0) waits.push(producer.publishSync({ n, note: "" }));
+    else producer.publish({ n, note: "" });
+  }
+  expect(new Set(await Promise.all(waits))).toEqual(new Set([1]));
+  expect(await seen.take(1000)).toEqual(Array.from({ length: 1000 }, (_, n) => n));
+});
+
+test("SYNC-5: consumers of derived channels are waited for, and what a modulator discards is handled", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  const seen = new Inbox<number>();
+  const slow = gate();
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(
+      ({ n }) => {
+        seen.put(n);
+        return n === 4 ? slow.passed : undefined;
+      },
+      { modulator: EVENS },
+    );
+  expect(await producer.publishSync({ n: 2, note: "" })).toBe(1);
+  expect(await producer.publishSync({ n: 3, note: "" })).toBe(0);
+  let result: number | undefined;
+  const waiting = producer.publishSync({ n: 4, note: "" }).then(count => {
+    result = count;
+  });
+  await seen.take(2);
+  expect(result).toBeUndefined();
+  slow.open();
+  await waiting;
+  expect(result).toBe(1);
+  expect(seen.all).toEqual([2, 4]);
+});
