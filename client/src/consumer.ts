@@ -18,7 +18,7 @@ export interface EventInfo {
 }
 
 /** Gets each event. Where it returns a promise, a synchronous event counts as handled when that is fulfilled. */
-export type Handler<T> = (event: T, info: EventInfo) => void | Promise<void>;
+export type Handler<T> = (event: T, info: EventInfo) => unknown;
 
 export interface ConsumerOptions {
   /** Gets what goes wrong with single events; by default it is thrown as an uncaught error. */
@@ -222,7 +222,7 @@ export class Consumer<T> {
   }
 
   #hand(event: unknown, info: EventInfo): Promise<unknown> | undefined {
-    if (this.#demodulator === undefined) return this.#handler(event as T, info) as Promise<void> | undefined;
+    if (this.#demodulator === undefined) return promiseOf(this.#handler(event as T, info));
     const results: T[] = [];
     try {
       this.#demodulator.push(event, result => results.push(result as T));
@@ -234,4 +234,11 @@ export class Consumer<T> {
       .filter(promise => promise !== undefined);
     return handling.length === 0 ? undefined : Promise.all(handling);
   }
+}
+
+/** What a handler returned, where it is something to wait for. */
+function promiseOf(returned: unknown): Promise<unknown> | undefined {
+  if (returned instanceof Promise) return returned;
+  const isThenable = typeof (returned as PromiseLike<unknown> | undefined)?.then === "function";
+  return isThenable ? Promise.resolve(returned) : undefined;
 }
