@@ -7,7 +7,9 @@ export default defineConfig({
     // Processes, not threads: sandboxes and gateways load native code, and one that dies must not take others along.
     pool: "forks",
     maxWorkers: 2,
-    testTimeout: 10_000,
+    testTimeout: 20_000,
+    // A condition is waited for as long as a loaded machine may need; it costs nothing where it holds sooner.
+    expect: { poll: { timeout: 10_000, interval: 20 } },
     hookTimeout: 10_000,
     teardownTimeout: 10_000,
   },

@@ -230,7 +230,7 @@ export class Consumer<T> {
       throw JechoError.from(error, "DEMODULATOR_FAILED");
     }
     const handling = results
-      .map(result => this.#handler(result, info))
+      .map(result => promiseOf(this.#handler(result, info)))
       .filter(promise => promise !== undefined);
     return handling.length === 0 ? undefined : Promise.all(handling);
   }
