@@ -7,6 +7,7 @@ export default defineConfig({
   workers: 1,
   retries: 0,
   timeout: 60_000,
+  expect: { timeout: 20_000 },
   forbidOnly: !!process.env["CI"],
   use: {
     browserName: "chromium",

@@ -1,9 +1,11 @@
 /** What the sandbox offers to modulators; refer to this file from a modulator's source for the types. */
 declare module "jecho:moe" {
+  type Objects = Readonly<Record<string, unknown>>;
+
   /** What the MOE hands to the constructor. */
-  export interface Moe {
+  export interface Moe<O = Objects> {
     /** The present state of each shared object, by name. */
-    readonly objects: any;
+    readonly objects: O;
     /** Events that the queue of a `FifoModulator` holds. */
     readonly queueEvents: number;
   }
@@ -12,26 +14,30 @@ declare module "jecho:moe" {
    * A consumer's code inside the producer. Optional statics: `output = { name, description }` where it makes events of
    * another type than it takes, and `check(parameters, objects)`, which throws where it cannot work with these.
    */
-  export class Modulator {
-    constructor(parameters: unknown, moe: Moe);
+  export class Modulator<Event extends object = object, P = unknown, O = Objects> {
+    constructor(parameters: P, moe: Moe<O>);
     /** Frozen. */
-    readonly parameters: any;
+    readonly parameters: P;
     /** The present state of each shared object, by name: frozen, the same one during a call. */
-    readonly objects: any;
-    /** The producer raised an event: an accessor of the base type, or a Uint8Array on an untyped channel. It stays valid. */
-    enqueue(event: any): void;
+    readonly objects: O;
+    /** A producer raised an event: an accessor of the base type, or a Uint8Array on an untyped channel. It stays valid. */
+    enqueue(event: Event): void;
     /** The transport is ready: the next event, or undefined. */
-    dequeue(): any;
+    dequeue(): object | undefined;
   }
 
   /** First in, first out. A full queue drops its oldest event, and counts it. */
-  export class FifoModulator extends Modulator {
+  export class FifoModulator<Event extends object = object, P = unknown, O = Objects> extends Modulator<
+    Event,
+    P,
+    O
+  > {
     /** @param event one that came in, to be passed on as it is, or a plain object, to be encoded as the output type */
-    override enqueue(event: any): void;
+    override enqueue(event: Event | object): void;
     /** Events that wait. */
     readonly length: number;
   }
 
   /** A type from a description, as in @jecho/shared. */
-  export function type(name: string, description: object): unknown;
+  export function type(name: string, description: object): object;
 }

@@ -18,6 +18,7 @@ const ORPHAN_TICKS = 10;
 const { words, parent } = workerData;
 let calls = -1;
 let cpuMsBefore = 0;
+let wallMsBefore = 0;
 let tick = 0;
 setInterval(() => {
 	if (++tick % ORPHAN_TICKS === 0 && process.ppid !== parent) process.kill(process.pid, "SIGKILL");
@@ -25,8 +26,12 @@ setInterval(() => {
 	const limitMs = Atomics.load(words, GUARD.limitMs);
 	const { user, system } = process.cpuUsage();
 	const cpuMs = (user + system) / 1e3;
+	const wallMs = performance.now();
 	if (call !== calls || limitMs === 0) {
 		calls = call;
 		cpuMsBefore = cpuMs;
-	} else if (cpuMs - cpuMsBefore > limitMs + GUARD.graceMs) process.kill(process.pid, GUARD.signal);
+		wallMsBefore = wallMs;
+		return;
+	}
+	if (Math.min(cpuMs - cpuMsBefore, wallMs - wallMsBefore) > limitMs + GUARD.graceMs) process.kill(process.pid, GUARD.signal);
 }, INTERVAL_MS);

@@ -41,6 +41,8 @@ const ERRORS = {
 	PARAMETERS_INVALID: [4539, "The modulator refused its parameters or the state of a shared object."],
 	OBJECT_INVALID: [4540, "A shared object's state is not plain data within the size limit."],
 	DEMODULATOR_FAILED: [4541, "The demodulator threw an error."],
+	HANDLER_FAILED: [4542, "A consumer's handler failed on the event."],
+	ACK_UNEXPECTED: [4543, "An acknowledgement is of an event that was not sent, or was acknowledged before."],
 	CLOSED: [4550, "The session or endpoint is closed."],
 	ARGUMENT_INVALID: [4551, "An argument is not of the form that the call takes."],
 	INTERNAL: [4599, "Something failed that should not; the message says what."]

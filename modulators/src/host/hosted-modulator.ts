@@ -20,7 +20,8 @@ import {
 } from "../sandbox/sandbox.ts";
 
 const FREE_MS_PER_EVENT = 1;
-const STARVED_RETRIES = 3;
+/** How much longer a call may take on the wall at the first, second, ... attempt on a machine too busy to run it. */
+const PATIENCE = [1, 4, 8] as const;
 
 /** Takes a frame that lies in memory to be written again. */
 export type WriteFrame = (frame: Uint8Array) => void;
@@ -113,17 +114,20 @@ export class HostedModulator {
         this.#budget.spend(this.#sandbox.cpuMs - before - (FREE_MS_PER_EVENT * chunk.bounds.length) / 2);
         return dropped;
       } catch (error) {
-        if (!isStarved(error) || written || starved === STARVED_RETRIES) throw error;
+        if (!isStarved(error) || written || starved === PATIENCE.length - 1) throw error;
         // Ended on a machine too busy to run it: that is not its fault, so it starts anew.
         this.#sandbox.dispose();
-        this.#sandbox = this.#installed();
+        this.#sandbox = this.#installed(starved + 1);
       }
     }
   }
 
-  #installed(): Sandbox {
-    for (let starved = 0; ; starved++) {
-      const sandbox = this.#engine.create(this.#limits, this.#watch);
+  #installed(first = 0): Sandbox {
+    for (let starved = first; ; starved++) {
+      const patience = PATIENCE[starved] ?? 1;
+      const { callMs, installMs } = this.#limits;
+      const limits = { ...this.#limits, callMs: callMs * patience, installMs: installMs * patience };
+      const sandbox = this.#engine.create(limits, this.#watch);
       try {
         const states = this.#program.objects.map(object => this.#updates.get(object.name) ?? object);
         this.schema = sandbox.install({ ...this.#program, objects: states });
@@ -132,7 +136,7 @@ export class HostedModulator {
         return sandbox;
       } catch (error) {
         sandbox.dispose();
-        if (!isStarved(error) || starved === STARVED_RETRIES) throw error;
+        if (!isStarved(error) || starved >= PATIENCE.length - 1) throw error;
       }
     }
   }

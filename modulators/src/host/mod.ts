@@ -70,6 +70,7 @@ export class ModulatorHost {
   #restarts = 0;
   #futile = 0;
   #sign = false;
+  #verdict: JechoError | undefined;
   #silentMs = 0;
   #ticker: NodeJS.Timeout | undefined;
   #idle: NodeJS.Timeout | undefined;
@@ -220,10 +221,14 @@ export class ModulatorHost {
   #watch(elapsedMs: number): void {
     this.#silentMs = this.#outstanding.size === 0 ? 0 : this.#silentMs + elapsedMs;
     if (this.#silentMs > (this.#sign ? HUNG_MS : BEGIN_MS)) {
-      const current = this.#installations.get(this.#outstanding.current() ?? -1);
-      if (current !== undefined) current.strikes = STRIKES;
-      this.#child?.kill();
+      this.#condemn(new JechoError("MODULATOR_TIMED_OUT", `the host was silent for ${HUNG_MS} ms`));
     }
+  }
+
+  /** Ends the host, and says why the modulator at work is to blame. */
+  #condemn(verdict: JechoError): void {
+    this.#verdict ??= verdict;
+    this.#child?.kill();
   }
 
   #sendInstall({ request, ready, derived }: Installation): void {
@@ -298,12 +303,12 @@ export class ModulatorHost {
     this.#sign = true;
     this.#futile = 0;
     try {
-      if (!this.#act(this.#parse(bytes))) throw new JechoError("FRAME_UNEXPECTED");
-    } catch {
-      // It says what it should not: whoever is at work in it got out of the sandbox, or broke it.
-      const current = this.#installations.get(this.#outstanding.current() ?? -1);
-      if (current !== undefined) current.strikes = STRIKES;
-      this.#child?.kill();
+      const frame = this.#parse(bytes);
+      if (this.#act(frame)) return;
+      throw new JechoError("FRAME_UNEXPECTED", `the host sent ${frame.kind} where it may not`);
+    } catch (error) {
+      // Whoever is at work in it got out of the sandbox, or broke it.
+      this.#condemn(new JechoError("MODULATOR_FAILED", (error as Error).message));
     }
   }
 
@@ -392,15 +397,17 @@ export class ModulatorHost {
 
   #died(exit: Exit): void {
     this.#child = undefined;
+    const verdict = this.#verdict;
+    this.#verdict = undefined;
     if (this.#closing !== undefined) return this.#closing.done();
     const current = this.#installations.get(this.#outstanding.current() ?? -1);
     const work = this.#outstanding.clear();
     this.#leaving.clear();
     for (const installation of this.#installations.values()) installation.discard();
     if (current !== undefined) {
-      current.strikes += exit.signal === "SIGKILL" ? 1 : STRIKES;
+      current.strikes += verdict === undefined && exit.signal === "SIGKILL" ? 1 : STRIKES;
       // Without a single frame from it, the host itself is at fault.
-      if (current.strikes >= STRIKES && this.#sign) this.#remove(current.derived, causeOf(exit));
+      if (current.strikes >= STRIKES && this.#sign) this.#remove(current.derived, verdict ?? causeOf(exit));
     }
     if (!this.#sign && ++this.#futile === FUTILE_STARTS) {
       const error = new JechoError("MODULATOR_HOST_FAILED", `the host does not start: ${endOf(exit)}`);
@@ -461,7 +468,7 @@ function errorOf(number: number, message: string): JechoError {
 }
 
 function causeOf(exit: Exit): JechoError {
-  if (exit.signal === GUARD.signal || exit.signal === "SIGKILL") {
+  if (exit.signal === GUARD.signal) {
     return new JechoError("MODULATOR_TIMED_OUT", "a call did not end, and the host was ended with it");
   }
   const code: ErrorCode = /memory|heap/i.test(exit.trouble) ? "MODULATOR_OUT_OF_MEMORY" : "MODULATOR_FAILED";

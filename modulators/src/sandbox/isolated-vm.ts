@@ -231,12 +231,12 @@ class IsolatedVmSandbox implements Sandbox {
 const MEMORY = /memory limit|array buffer allocation failed|out of memory/i;
 
 /**
- * A timeout counts the time on the wall. What had the processor for only half of it was not given the chance: the cause
- * says so, and the caller may try again.
+ * A timeout counts the time on the wall. What had the processor for much less was not given the chance: the cause says
+ * so, and the caller may try again.
  */
 function timedOut(limitMs: number, cpuMs: number): JechoError {
-  const message = `a call took longer than ${limitMs} ms`;
-  return new JechoError("MODULATOR_TIMED_OUT", message, { cause: { starved: cpuMs < limitMs / 2 } });
+  const message = `a call took longer than ${limitMs} ms (${cpuMs.toFixed(0)} ms of a processor)`;
+  return new JechoError("MODULATOR_TIMED_OUT", message, { cause: { starved: cpuMs < 0.8 * limitMs } });
 }
 
 /** An error as the world's functions tell of it. */

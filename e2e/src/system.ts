@@ -1,0 +1,60 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { buildViewer, VIEWER_FOLDER } from "@jecho/atmosphere";
+
+const GATEWAY = fileURLToPath(import.meta.resolve("@jecho/server/command"));
+const SIMULATION = fileURLToPath(import.meta.resolve("@jecho/atmosphere/simulate"));
+
+/** The real thing: a gateway and a simulation, each in a process of its own, and the built viewer. */
+export class System {
+  readonly url: string;
+  readonly #port: string;
+  #gateway: ChildProcess;
+  readonly #simulation: ChildProcess;
+
+  private constructor(gateway: ChildProcess, simulation: ChildProcess, port: string) {
+    this.#gateway = gateway;
+    this.#simulation = simulation;
+    this.#port = port;
+    this.url = `http://localhost:${port}/`;
+  }
+
+  static async start(): Promise<System> {
+    await buildViewer(() => {});
+    const { child, address } = await startGateway("0");
+    const port = address.slice(address.lastIndexOf(":") + 1);
+    const simulation = fork(SIMULATION, ["--gateway", `localhost:${port}`, "--speed", "4"]);
+    await once(simulation, "message");
+    return new System(child, simulation, port);
+  }
+
+  /** Ends the gateway as a crash would: nothing is said to anybody. */
+  async killGateway(): Promise<void> {
+    await end(this.#gateway, "SIGKILL");
+  }
+
+  /** Starts a new gateway where the old one was. */
+  async restartGateway(): Promise<void> {
+    this.#gateway = (await startGateway(this.#port)).child;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([end(this.#simulation, "SIGTERM"), end(this.#gateway, "SIGTERM")]);
+  }
+}
+
+async function startGateway(port: string): Promise<{ child: ChildProcess; address: string }> {
+  const child = fork(GATEWAY, ["gateway", "--port", port, "--static", VIEWER_FOLDER], {
+    stdio: ["ignore", "ignore", "inherit", "ipc"],
+  });
+  const [{ address }] = (await once(child, "message")) as [{ address: string }];
+  return { child, address };
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, "exit");
+  child.kill(signal);
+  await exited;
+}

@@ -1,0 +1,46 @@
+import { test as base, expect, type Locator, type Page } from "@playwright/test";
+import { System } from "../src/system.ts";
+
+export { expect };
+
+/** Tests with the whole system, started once. */
+export const test = base.extend<{ open: () => Promise<Page> }, { system: System }>({
+  system: [
+    // biome-ignore lint/correctness/noEmptyPattern: Playwright asks for the pattern
+    async ({}, use) => {
+      const system = await System.start();
+      await use(system);
+      await system.stop();
+    },
+    { scope: "worker", timeout: 120_000 },
+  ],
+  /** Opens the page in a browser context of its own, with all its views live. */
+  open: async ({ browser, system }, use) => {
+    const pages: Page[] = [];
+    await use(async () => {
+      const page = await (await browser.newContext({ viewport: { width: 1400, height: 900 } })).newPage();
+      pages.push(page);
+      await page.goto(system.url);
+      for (const kind of ["map", "globe", "section"])
+        await expect(view(page, kind)).toHaveAttribute("data-state", "live");
+      return page;
+    });
+    for (const page of pages) await page.context().close();
+  },
+});
+
+/** One of the page's views. */
+export function view(page: Page, kind: string): Locator {
+  return page.locator(`[data-view="${kind}"]`);
+}
+
+/** What a view says of the data that it has drawn. */
+export async function drawn(page: Page, kind: string, what: string): Promise<string> {
+  return (await view(page, kind).getAttribute(`data-${what}`)) ?? "";
+}
+
+/** Resolves when the view has drawn a later step than it had. */
+export async function nextStep(page: Page, kind: string): Promise<void> {
+  const before = Number(await drawn(page, kind, "step"));
+  await expect.poll(async () => Number(await drawn(page, kind, "step"))).toBeGreaterThan(before);
+}
