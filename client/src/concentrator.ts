@@ -203,13 +203,12 @@ export class Concentrator implements PortServer {
     // A synchronous run is of one event. It is waited for here, elsewhere, and at each modulator.
     const { raised } = frame;
     const raising = `${endpoint} ${raised}`;
-    const modulators = this.#modulation.countOf(channelNumber);
-    this.#awaiting.begin(raising, 1 + (sent ? 1 : 0) + modulators, outcome =>
+    this.#awaiting.begin(raising, 2 + (sent ? 1 : 0), outcome =>
       this.#notify({ is: "processed", endpoint, raised, outcome }),
     );
     if (sent) this.#elsewhere.set(keyOf(channelNumber, frame.producer, raised), raising);
     this.#deliver(frame, outcome => this.#awaiting.settle(raising, outcome));
-    this.#modulation.enqueue(frame, raising);
+    if (!this.#modulation.enqueue(frame, raising)) this.#awaiting.settle(raising, NOBODY);
   }
 
   /** What a modulator made: of which synchronous event, if of one. */

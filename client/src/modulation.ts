@@ -22,7 +22,7 @@ interface Installation {
 export interface ModulationEvents {
   /** A run that a modulator made, as a frame and as the message that it is; of which synchronous event, if of one. */
   onEvents(frame: EventsFrame, message: Uint8Array, raising: string | undefined): void;
-  /** A modulator has seen this synchronous event to its end. */
+  /** Every modulator has seen this synchronous event to its end. */
   onDone(raising: string): void;
   onAnswer(answer: Control): void;
   /** What is wanted of this channel's producers may have changed. */
@@ -58,7 +58,7 @@ export class Modulation {
     }
     this.#host ??= this.#createHost({
       onEvents: (frame, _derived, raising) => this.#receive(frame, raising),
-      onDone: (_derived, raising) => this.#events.onDone(raising),
+      onDone: raising => this.#events.onDone(raising),
       onRemoved: (derived, { number, message }) => {
         const { channel } = this.#installed.get(derived) ?? { channel: 0 };
         this.#installed.delete(derived);
@@ -117,16 +117,14 @@ export class Modulation {
     this.#events.onDemand(installation.channel);
   }
 
-  /** How many modulators a channel has here. */
-  countOf(channel: number): number {
-    let count = 0;
-    for (const installation of this.#installed.values()) if (installation.channel === channel) count++;
-    return count;
-  }
-
-  /** Gives a run to every modulator of its channel. @param raising names the synchronous event that the run is */
-  enqueue(frame: EventsFrame, raising?: string): void {
-    if (this.countOf(frame.channel) > 0) this.#host?.enqueue(frame.raw(), raising);
+  /**
+   * Gives a run to every modulator of its channel.
+   *
+   * @param raising names the synchronous event that the run is
+   * @returns false where there is no modulator, so that `onDone` will not come
+   */
+  enqueue(frame: EventsFrame, raising?: string): boolean {
+    return this.#host?.enqueue(frame.raw(), raising) ?? false;
   }
 
   flow(ready: boolean): void {

@@ -25,7 +25,7 @@ export interface Host {
   }>;
   remove(derived: number): void;
   update(update: ObjectUpdate): void;
-  enqueue(frame: Uint8Array, tag?: string): void;
+  enqueue(frame: Uint8Array, tag?: string): boolean;
   flow(derived: number, ready: boolean): void;
   close(): Promise<void>;
 }
@@ -33,8 +33,8 @@ export interface Host {
 export interface HostEvents {
   /** @param tag the one that the run had which it was made of */
   onEvents(frame: Uint8Array, derived: number, tag: string | undefined): void;
-  /** A modulator has seen a run with a tag to its end, or is gone. */
-  onDone(derived: number, tag: string): void;
+  /** Every modulator has seen the run with this tag to its end, or is gone. */
+  onDone(tag: string): void;
   onRemoved(derived: number, error: JechoError): void;
 }
 

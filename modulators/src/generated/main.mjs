@@ -4612,20 +4612,21 @@ var HostedModulator = class {
 	* Takes a run of events, cut into chunks, and writes frames of what comes out. Without events: of what waits.
 	*
 	* @param producer the number of who raised them
+	* @param flags of the run, which hold for what is made of it, too
 	* @returns events dropped by the modulator's queue
 	* @throws JechoError why it has to be removed
 	*/
-	run(chunks, producer) {
+	run(chunks, producer, flags) {
 		this.#batchBytes = 0;
 		this.#batchEvents = 0;
 		let dropped = 0;
-		for (const chunk of chunks) dropped += this.#turn(chunk, producer);
+		for (const chunk of chunks) dropped += this.#turn(chunk, producer, flags);
 		return dropped;
 	}
 	dispose() {
 		this.#sandbox.dispose();
 	}
-	#turn(chunk, producer) {
+	#turn(chunk, producer, flags) {
 		for (let starved = 0;; starved++) {
 			const before = this.#sandbox.cpuMs;
 			let written = false;
@@ -4634,7 +4635,7 @@ var HostedModulator = class {
 				this.#updates.clear();
 				const dropped = this.#sandbox.run(chunk, this.ready, (made, version) => {
 					written = true;
-					this.#writeRun(made, version, producer);
+					this.#writeRun(made, version, producer, flags);
 				});
 				this.#budget.spend(this.#sandbox.cpuMs - before - FREE_MS_PER_EVENT * chunk.bounds.length / 2);
 				return dropped;
@@ -4670,7 +4671,7 @@ var HostedModulator = class {
 			}
 		}
 	}
-	#writeRun(events, version, producer) {
+	#writeRun(events, version, producer, flags) {
 		const bytes = measureRun(events);
 		this.#batchBytes += bytes;
 		this.#batchEvents += events.length;
@@ -4685,7 +4686,7 @@ var HostedModulator = class {
 			raised: this.#raised,
 			token: this.#type?.token ?? 0n,
 			parameters: version,
-			flags: 0
+			flags
 		};
 		writeRun(this.#frame, this.#view, 0, header, events);
 		this.#checkEvents(events);
@@ -4877,7 +4878,7 @@ function act(frame) {
 				dropped: 0,
 				cpuMs: 0
 			});
-			else turn(modulator, 0, () => modulator.run(NO_EVENTS, 0));
+			else turn(modulator, 0, () => modulator.run(NO_EVENTS, 0, 0));
 			return;
 		}
 		default: throw new JechoError("FRAME_UNEXPECTED", `a modulator host takes no ${frame.kind}`);
@@ -4886,8 +4887,8 @@ function act(frame) {
 function runBatch(frame) {
 	batch++;
 	const chunks = chunksOf(frame);
-	const { producer } = frame;
-	for (const modulator of modulators.values()) if (modulator.channel === frame.channel) turn(modulator, batch, () => modulator.run(chunks, producer));
+	const { producer, flags } = frame;
+	for (const modulator of modulators.values()) if (modulator.channel === frame.channel) turn(modulator, batch, () => modulator.run(chunks, producer, flags));
 }
 /** What a modulator does at once: its outcome is told before the next one's turn. */
 function turn(modulator, batch, act) {

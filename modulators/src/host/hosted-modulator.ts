@@ -85,14 +85,15 @@ export class HostedModulator {
    * Takes a run of events, cut into chunks, and writes frames of what comes out. Without events: of what waits.
    *
    * @param producer the number of who raised them
+   * @param flags of the run, which hold for what is made of it, too
    * @returns events dropped by the modulator's queue
    * @throws JechoError why it has to be removed
    */
-  run(chunks: readonly Chunk[], producer: number): number {
+  run(chunks: readonly Chunk[], producer: number, flags: number): number {
     this.#batchBytes = 0;
     this.#batchEvents = 0;
     let dropped = 0;
-    for (const chunk of chunks) dropped += this.#turn(chunk, producer);
+    for (const chunk of chunks) dropped += this.#turn(chunk, producer, flags);
     return dropped;
   }
 
@@ -100,7 +101,7 @@ export class HostedModulator {
     this.#sandbox.dispose();
   }
 
-  #turn(chunk: Chunk, producer: number): number {
+  #turn(chunk: Chunk, producer: number, flags: number): number {
     for (let starved = 0; ; starved++) {
       const before = this.#sandbox.cpuMs;
       let written = false;
@@ -109,7 +110,7 @@ export class HostedModulator {
         this.#updates.clear();
         const dropped = this.#sandbox.run(chunk, this.ready, (made, version) => {
           written = true;
-          this.#writeRun(made, version, producer);
+          this.#writeRun(made, version, producer, flags);
         });
         this.#budget.spend(this.#sandbox.cpuMs - before - (FREE_MS_PER_EVENT * chunk.bounds.length) / 2);
         return dropped;
@@ -141,7 +142,7 @@ export class HostedModulator {
     }
   }
 
-  #writeRun(events: readonly EventBytes[], version: number, producer: number): void {
+  #writeRun(events: readonly EventBytes[], version: number, producer: number, flags: number): void {
     const bytes = measureRun(events);
     this.#batchBytes += bytes;
     this.#batchEvents += events.length;
@@ -161,7 +162,7 @@ export class HostedModulator {
       raised: this.#raised,
       token: this.#type?.token ?? 0n,
       parameters: version,
-      flags: 0,
+      flags,
     };
     writeRun(this.#frame, this.#view, 0, header, events);
     this.#checkEvents(events);

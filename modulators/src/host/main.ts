@@ -79,7 +79,7 @@ function act(frame: Frame): void {
       if (!frame.ready) return;
       if (modulator === undefined)
         send({ kind: "Done", derived: frame.derived, batch: 0, dropped: 0, cpuMs: 0 });
-      else turn(modulator, 0, () => modulator.run(NO_EVENTS, 0));
+      else turn(modulator, 0, () => modulator.run(NO_EVENTS, 0, 0));
       return;
     }
     default:
@@ -90,9 +90,10 @@ function act(frame: Frame): void {
 function runBatch(frame: EventsFrame): void {
   batch++;
   const chunks = chunksOf(frame);
-  const { producer } = frame;
+  const { producer, flags } = frame;
   for (const modulator of modulators.values()) {
-    if (modulator.channel === frame.channel) turn(modulator, batch, () => modulator.run(chunks, producer));
+    if (modulator.channel === frame.channel)
+      turn(modulator, batch, () => modulator.run(chunks, producer, flags));
   }
 }
 

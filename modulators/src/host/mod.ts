@@ -12,8 +12,10 @@ import { type Batch, Outstanding, type Work } from "./work.ts";
 export { DEFAULT_LIMITS, type InstallRequest, type Limits, type ModulatorStats, type ModulatorTable };
 
 export interface ModulatorHostOptions {
-  /** A run of events of a derived channel, as one frame in memory of its own. */
-  onEvents(frame: Uint8Array, derived: number): void;
+  /** A run of events of a derived channel, as one frame in memory of its own, and the tag of the run that it was made of. */
+  onEvents(frame: Uint8Array, derived: number, tag: string | undefined): void;
+  /** Every modulator has seen the run with this tag to its end, or is gone; what they made of it has been handed out. */
+  onDone?(tag: string): void;
   /** A modulator broke a limit or failed, and is gone. */
   onRemoved(derived: number, error: JechoError): void;
   /** The host died and a new one has begun, with the modulators that remain; their state starts anew. */
@@ -136,20 +138,24 @@ export class ModulatorHost {
    *
    * @param frame a whole frame. With a buffer of its own it is taken over and must not change any more; as a part of a
    * larger buffer it is copied.
+   * @param tag comes back with what is made of the run, and with `onDone`
+   * @returns false where there is no modulator for it: nothing comes back
    */
-  enqueue(frame: Uint8Array): void {
+  enqueue(frame: Uint8Array, tag?: string): boolean {
     const run = this.#parse(frame);
     if (run.kind !== "Events")
       throw new JechoError("ARGUMENT_INVALID", `a run of events is wanted, not ${run.kind}`);
     const { channel, count } = run;
-    if (!this.#hasModulators(channel)) return;
+    if (!this.#hasModulators(channel)) return false;
     const own = frame.byteLength === frame.buffer.byteLength ? frame : frame.slice();
-    this.#waiting.push({ kind: "batch", channel, frame: own, events: count, number: 0, waiting: new Set() });
+    const batch = { channel, frame: own, events: count, tag, number: 0, waiting: new Set<number>() };
+    this.#waiting.push({ kind: "batch", ...batch });
     this.#waitingBytes += own.byteLength;
     const limit = this.#options.pendingBytes ?? 64 << 20;
     while (this.#waitingBytes + this.#outstanding.bytes > limit && this.#waiting.length > 1)
       this.#dropOldest();
     this.#sendWaiting();
+    return true;
   }
 
   /** Is the transport ready for more events of a derived channel? Until told, it is; else events wait in the modulator. */
@@ -267,7 +273,7 @@ export class ModulatorHost {
   }
 
   #sendBatch(batch: Batch): void {
-    if (batch.waiting.size === 0) return;
+    if (batch.waiting.size === 0) return this.#done(batch);
     batch.number = ++this.#batches;
     this.#sendUpdates();
     this.#outstanding.push(batch);
@@ -280,6 +286,11 @@ export class ModulatorHost {
     for (const { request, stats } of this.#installations.values()) {
       if (request.channel === batch.channel) stats.dropped += batch.events;
     }
+    this.#done(batch);
+  }
+
+  #done({ tag }: Batch): void {
+    if (tag !== undefined) tell(() => this.#options.onDone?.(tag));
   }
 
   #hasModulators(channel: number): boolean {
@@ -324,15 +335,16 @@ export class ModulatorHost {
       case "Done": {
         const { derived, batch, dropped, cpuMs } = frame;
         const installation = this.#installations.get(derived);
-        const done =
-          batch === 0
-            ? this.#outstanding.finish("flow", derived)
-            : this.#outstanding.finishBatch(batch, derived) !== undefined;
-        if (installation === undefined || !done) return this.#leaving.has(derived);
+        const finished = batch === 0 ? undefined : this.#outstanding.finishBatch(batch, derived);
+        const isExpected = batch === 0 ? this.#outstanding.finish("flow", derived) : finished !== undefined;
+        if (installation === undefined || !isExpected) return this.#leaving.has(derived);
         installation.stats.dropped += dropped;
         installation.stats.cpuMs += cpuMs;
         installation.strikes = 0;
-        for (const run of installation.deliver()) tell(() => this.#options.onEvents(run.raw(), derived));
+        for (const run of installation.deliver()) {
+          tell(() => this.#options.onEvents(run.raw(), derived, finished?.tag));
+        }
+        if (finished?.waiting.size === 0) this.#done(finished);
         this.#sendWaiting();
         return true;
       }
@@ -375,7 +387,7 @@ export class ModulatorHost {
 
   #forget({ derived }: Installation): void {
     this.#installations.delete(derived);
-    this.#outstanding.forget(derived);
+    for (const batch of this.#outstanding.forget(derived)) this.#done(batch);
   }
 
   /** A host without modulators is kept for a while, but nobody waits for it. */

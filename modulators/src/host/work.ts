@@ -11,6 +11,8 @@ export interface Batch {
   readonly channel: number;
   readonly frame: Uint8Array;
   readonly events: number;
+  /** Names it to who wants to know when it is done. */
+  readonly tag: string | undefined;
   number: number;
   readonly waiting: Set<number>;
 }
@@ -59,17 +61,25 @@ export class Outstanding {
     return undefined;
   }
 
-  /** The modulator is gone: nobody waits for it. What is already on the way to remove it stays. */
-  forget(derived: number): void {
+  /**
+   * The modulator is gone: nobody waits for it. What is already on the way to remove it stays.
+   *
+   * @returns the batches that are done with that
+   */
+  forget(derived: number): Batch[] {
+    const done: Batch[] = [];
     for (let index = this.#list.length - 1; index >= 0; index--) {
       const work = this.#list[index] as Work;
       if (work.kind === "batch") {
         work.waiting.delete(derived);
-        if (work.waiting.size === 0) this.#drop(index);
+        if (work.waiting.size > 0) continue;
+        this.#drop(index);
+        done.unshift(work);
       } else if (work.kind !== "remove" && work.derived === derived) {
         this.#list.splice(index, 1);
       }
     }
+    return done;
   }
 
   /** Everything, for a host that died: it begins anew. */
