@@ -165,7 +165,7 @@ test.each([
   ["loops", "for (;;) {}", "MODULATOR_TIMED_OUT", /./],
   [
     "eats memory",
-    "this.kept ??= []; for (let i = 0; i < 10; i++) this.kept.push(new Array(1e5).fill(i + 0.5));",
+    "this.kept ??= []; for (let i = 0; i < 10; i++) this.kept.push(new Float64Array(2e5).fill(i));",
     "MODULATOR_OUT_OF_MEMORY",
     /./,
   ],

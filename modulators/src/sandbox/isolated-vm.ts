@@ -223,10 +223,21 @@ class IsolatedVmSandbox implements Sandbox {
     if (this.#isolate.isDisposed || MEMORY.test(message)) {
       return new JechoError("MODULATOR_OUT_OF_MEMORY", `it used more than ${this.#limits.memoryMiB} MiB`);
     }
-    if (message.includes("Script execution timed out")) return timedOut(limitMs, cpuMs);
+    if (message.includes("Script execution timed out")) {
+      // Near its limit an isolate collects garbage more than it runs: the time went where the memory did.
+      const { used_heap_size: heap, externally_allocated_size: outside } =
+        this.#isolate.getHeapStatisticsSync();
+      const usedMiB = (heap + outside) / (1 << 20);
+      if (usedMiB < CROWDED * this.#limits.memoryMiB) return timedOut(limitMs, cpuMs);
+      const used = `it used ${usedMiB.toFixed(0)} of ${this.#limits.memoryMiB} MiB`;
+      return new JechoError("MODULATOR_OUT_OF_MEMORY", `${used} when a call had taken ${limitMs} ms`);
+    }
     return new JechoError(code, located(message, textOf(thrown, "stack")));
   }
 }
+
+/** From this share of its memory on, the memory is the cause of what a modulator fails at. */
+const CROWDED = 0.75;
 
 const MEMORY = /memory limit|array buffer allocation failed|out of memory/i;
 
