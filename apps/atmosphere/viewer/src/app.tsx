@@ -1,0 +1,106 @@
+import { type ReactNode, useCallback, useEffect, useEffectEvent, useState } from "react";
+import { LAYER_PRESSURES_HPA } from "../../src/model/layers.ts";
+import { colourMap } from "./drawing/colour-map.ts";
+import { ColourRange } from "./drawing/colour-range.ts";
+import { clamp, type Place } from "./drawing/projection.ts";
+import type { Look } from "./look.ts";
+import type { PageState } from "./page-state.ts";
+import { Banner, Header } from "./panels/header.tsx";
+import { LookPanel } from "./panels/look-panel.tsx";
+import { SteeringPanel } from "./panels/steering.tsx";
+import { TrafficPanel } from "./panels/traffic-panel.tsx";
+import { useSession, useStatusFeed, useSteering } from "./session.ts";
+import { Traffic } from "./traffic.ts";
+import { GlobeView } from "./views/globe.tsx";
+import { MapView } from "./views/map.tsx";
+import { SectionView } from "./views/section.tsx";
+
+const TOP_LAYER = LAYER_PRESSURES_HPA.length - 1;
+/** 10 hPa, where most of the ozone is. */
+const FIRST_LAYER = LAYER_PRESSURES_HPA.indexOf(10);
+const COLOURS_KEY = "atmosphere.colours";
+
+/** The whole page: what is chosen in common, and who gets to know of it. */
+export function App({ address }: { address: string }): ReactNode {
+  const { session, status, fault, retry } = useSession(address);
+  const { feed, latest } = useStatusFeed(session);
+  const steering = useSteering(session);
+  const [traffic] = useState(() => new Traffic());
+  const page: PageState = { session, status, feed, latest, traffic };
+  const [look, setLook] = useState<Look>(() => ({
+    layer: FIRST_LAYER,
+    longitude: 0,
+    colours: colourMap(localStorage.getItem(COLOURS_KEY) ?? ""),
+    smooth: true,
+    source: undefined,
+    isPicking: false,
+  }));
+  const [layerRange] = useState(() => new ColourRange());
+  const [sectionRange] = useState(() => new ColourRange());
+  const change = useCallback((patch: Partial<Look>) => setLook(before => ({ ...before, ...patch })), []);
+
+  useEffect(() => layerRange.show(String(look.layer)), [layerRange, look.layer]);
+  useEffect(() => sectionRange.show("all"), [sectionRange]);
+  useEffect(() => localStorage.setItem(COLOURS_KEY, look.colours.name), [look.colours]);
+
+  const chooseLayer = useCallback((layer: number) => change({ layer: clamp(layer, 0, TOP_LAYER) }), [change]);
+  const stepLayer = useCallback(
+    (by: number) => setLook(before => ({ ...before, layer: clamp(before.layer + by, 0, TOP_LAYER) })),
+    [],
+  );
+  const chooseLongitude = useCallback((longitude: number) => change({ longitude }), [change]);
+  const choosePlace = useCallback(
+    (place: Place) =>
+      setLook(before =>
+        before.isPicking
+          ? { ...before, source: place, isPicking: false }
+          : { ...before, longitude: place.longitude },
+      ),
+    [],
+  );
+  useEscape(() => change({ isPicking: false }));
+
+  const earth = { page, look, onPlace: choosePlace, onLayerStep: stepLayer, range: layerRange };
+  return (
+    <>
+      <Header page={page} />
+      <Banner page={page} fault={fault} onRetry={retry} />
+      <main className="desk">
+        <div className="views">
+          <MapView {...earth} />
+          <GlobeView {...earth} />
+          <SectionView
+            page={page}
+            look={look}
+            range={sectionRange}
+            onLayer={chooseLayer}
+            onLayerStep={stepLayer}
+            onLongitude={chooseLongitude}
+          />
+        </div>
+        <aside className="rail" aria-label="Controls">
+          <LookPanel look={look} topLayer={TOP_LAYER} onChange={change} />
+          <SteeringPanel
+            steering={steering}
+            latest={latest}
+            isLive={status.state === "live"}
+            look={look}
+            onChange={change}
+          />
+          <TrafficPanel page={page} />
+        </aside>
+      </main>
+    </>
+  );
+}
+
+function useEscape(leave: () => void): void {
+  const onEscape = useEffectEvent(leave);
+  useEffect(() => {
+    const listener = (event: KeyboardEvent): void => {
+      if (event.key === "Escape") onEscape();
+    };
+    addEventListener("keydown", listener);
+    return () => removeEventListener("keydown", listener);
+  }, []);
+}

@@ -1,0 +1,224 @@
+/** Paints rasters with WebGL 2: values go up as they came in, and the graphics processor does the rest. */
+
+import { FRAGMENT_SHADER, VERTEX_SHADER } from "./field-shader.ts";
+import { degreesPerPixel } from "./projection.ts";
+import { goesRound, type Raster } from "./raster.ts";
+import { type FieldPainter, QUIET_BRIGHTNESS, type Scene, type SectionCamera } from "./scene.ts";
+
+const KINDS = { map: 0, globe: 1, section: 2 } as const;
+const UNITS = { uValues: 0, uChangedAt: 1, uColours: 2, uLayers: 3 } as const;
+
+interface Held {
+  readonly values: WebGLTexture;
+  changedAt: WebGLTexture | undefined;
+  revision: number;
+}
+
+/** Undefined where there is no WebGL 2. */
+export function createFieldLayer(
+  canvas: HTMLCanvasElement,
+  onRestored: () => void,
+): FieldPainter | undefined {
+  const gl = canvas.getContext("webgl2", {
+    antialias: false,
+    depth: false,
+    premultipliedAlpha: true,
+    powerPreference: "low-power",
+  });
+  return gl === null ? undefined : new FieldLayer(canvas, gl, onRestored);
+}
+
+class FieldLayer implements FieldPainter {
+  readonly kind = "webgl2";
+  readonly #canvas: HTMLCanvasElement;
+  readonly #gl: WebGL2RenderingContext;
+  readonly #held = new Map<Raster, Held>();
+  readonly #uniforms = new Map<string, WebGLUniformLocation | null>();
+  readonly #events = new AbortController();
+  #program: WebGLProgram | undefined;
+  #colours: WebGLTexture | undefined;
+  #table: Uint8Array | undefined;
+  #layers: { texture: WebGLTexture; of: Float32Array } | undefined;
+
+  constructor(canvas: HTMLCanvasElement, gl: WebGL2RenderingContext, onRestored: () => void) {
+    this.#canvas = canvas;
+    this.#gl = gl;
+    this.#build();
+    const { signal } = this.#events;
+    canvas.addEventListener("webglcontextlost", event => event.preventDefault(), { signal });
+    canvas.addEventListener(
+      "webglcontextrestored",
+      () => {
+        this.#held.clear();
+        this.#uniforms.clear();
+        this.#layers = undefined;
+        this.#build();
+        onRestored();
+      },
+      { signal },
+    );
+  }
+
+  resize(width: number, height: number): void {
+    if (this.#canvas.width === width && this.#canvas.height === height) return;
+    this.#canvas.width = width;
+    this.#canvas.height = height;
+  }
+
+  setColours(table: Uint8Array): void {
+    this.#table = table;
+    const gl = this.#gl;
+    this.#colours ??= this.#texture();
+    gl.bindTexture(gl.TEXTURE_2D, this.#colours);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.LINEAR);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA8, table.length / 4, 1, 0, gl.RGBA, gl.UNSIGNED_BYTE, table);
+  }
+
+  paint(scene: Scene): void {
+    if (!this.#gl.isContextLost() && this.#program !== undefined) this.#paintWith(this.#program, scene);
+  }
+
+  #paintWith(program: WebGLProgram, scene: Scene): void {
+    const gl = this.#gl;
+    const { camera, rasters, range, smooth, nowSeconds, fadeSeconds } = scene;
+    const { width, height } = this.#canvas;
+    const scale = width / camera.width;
+    gl.viewport(0, 0, width, height);
+    gl.clearColor(0, 0, 0, 0);
+    gl.clear(gl.COLOR_BUFFER_BIT);
+    this.#forgetAllBut(rasters.map(({ raster }) => raster));
+    // biome-ignore lint/correctness/useHookAtTopLevel: WebGL's, not React's
+    gl.useProgram(program);
+    gl.enable(gl.BLEND);
+    gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+    gl.uniform1i(this.#at("uKind"), KINDS[camera.kind]);
+    gl.uniform2f(this.#at("uSize"), width, height);
+    gl.uniform2f(this.#at("uRange"), range.low, range.high);
+    gl.uniform1i(this.#at("uSmooth"), smooth ? 1 : 0);
+    if (camera.kind === "section") this.#bindLayers(camera);
+    else {
+      const size = camera.kind === "map" ? degreesPerPixel(camera) / scale : camera.radius * scale;
+      gl.uniform3f(this.#at("uCamera"), camera.longitude, camera.latitude, size);
+    }
+    this.#bind("uColours", this.#colours);
+    for (const { raster, dim } of rasters) {
+      const held = this.#hold(raster);
+      this.#bind("uValues", held.values);
+      this.#bind("uChangedAt", held.changedAt ?? held.values);
+      const { xFirst, xStep, yFirst, yStep, columns, rows, period } = raster;
+      gl.uniform2i(this.#at("uCells"), columns, rows);
+      gl.uniform4f(this.#at("uGrid"), xFirst, xStep, yFirst, yStep);
+      gl.uniform1f(this.#at("uPeriod"), period);
+      gl.uniform1i(this.#at("uRound"), goesRound(raster) ? 1 : 0);
+      gl.uniform1f(this.#at("uDim"), dim);
+      const fade = raster.changedAt === undefined ? 0 : fadeSeconds;
+      gl.uniform3f(this.#at("uChange"), nowSeconds, fade, QUIET_BRIGHTNESS);
+      gl.drawArrays(gl.TRIANGLES, 0, 3);
+    }
+  }
+
+  close(): void {
+    this.#events.abort();
+    this.#forgetAllBut([]);
+    const gl = this.#gl;
+    gl.deleteTexture(this.#colours ?? null);
+    gl.deleteTexture(this.#layers?.texture ?? null);
+    gl.deleteProgram(this.#program ?? null);
+  }
+
+  #build(): void {
+    const gl = this.#gl;
+    const program = gl.createProgram();
+    for (const [type, source] of [
+      [gl.VERTEX_SHADER, VERTEX_SHADER],
+      [gl.FRAGMENT_SHADER, FRAGMENT_SHADER],
+    ] as const) {
+      const shader = gl.createShader(type);
+      if (shader === null) throw new Error("WebGL 2 makes no shader");
+      gl.shaderSource(shader, source);
+      gl.compileShader(shader);
+      gl.attachShader(program, shader);
+      gl.deleteShader(shader);
+    }
+    gl.linkProgram(program);
+    if (!gl.getProgramParameter(program, gl.LINK_STATUS) && !gl.isContextLost())
+      throw new Error(`the field's shader does not link: ${gl.getProgramInfoLog(program)}`);
+    this.#program = program;
+    // biome-ignore lint/correctness/useHookAtTopLevel: WebGL's, not React's
+    gl.useProgram(program);
+    for (const [name, unit] of Object.entries(UNITS)) gl.uniform1i(this.#at(name), unit);
+    gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
+    this.#colours = undefined;
+    if (this.#table !== undefined) this.setColours(this.#table);
+  }
+
+  #at(name: string): WebGLUniformLocation | null {
+    let location = this.#uniforms.get(name);
+    if (location === undefined) {
+      location = this.#gl.getUniformLocation(this.#program as WebGLProgram, name);
+      this.#uniforms.set(name, location);
+    }
+    return location;
+  }
+
+  #bind(name: keyof typeof UNITS, texture: WebGLTexture | undefined): void {
+    this.#gl.activeTexture(this.#gl.TEXTURE0 + UNITS[name]);
+    this.#gl.bindTexture(this.#gl.TEXTURE_2D, texture ?? null);
+  }
+
+  #bindLayers({ layers }: SectionCamera): void {
+    if (this.#layers?.of !== layers) {
+      const texture = this.#layers?.texture ?? this.#texture();
+      this.#upload(texture, layers.length, 1, layers);
+      this.#layers = { texture, of: layers };
+    }
+    this.#bind("uLayers", this.#layers.texture);
+  }
+
+  /** The textures of a raster, with its newest values in them. */
+  #hold(raster: Raster): Held {
+    let held = this.#held.get(raster);
+    if (held === undefined) {
+      held = { values: this.#texture(), changedAt: undefined, revision: -1 };
+      this.#held.set(raster, held);
+    }
+    if (held.revision === raster.revision) return held;
+    const { columns, rows, values, changedAt } = raster;
+    this.#upload(held.values, columns, rows, values);
+    if (changedAt !== undefined) {
+      held.changedAt ??= this.#texture();
+      this.#upload(held.changedAt, columns, rows, changedAt);
+    }
+    held.revision = raster.revision;
+    return held;
+  }
+
+  #forgetAllBut(rasters: readonly Raster[]): void {
+    for (const [raster, { values, changedAt }] of this.#held) {
+      if (rasters.includes(raster)) continue;
+      this.#gl.deleteTexture(values);
+      this.#gl.deleteTexture(changedAt ?? null);
+      this.#held.delete(raster);
+    }
+  }
+
+  #texture(): WebGLTexture {
+    const gl = this.#gl;
+    const texture = gl.createTexture();
+    gl.activeTexture(gl.TEXTURE0 + 7);
+    gl.bindTexture(gl.TEXTURE_2D, texture);
+    // Float textures are fetched by the cell; filtering them is an extension that phones lack.
+    for (const filter of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER])
+      gl.texParameteri(gl.TEXTURE_2D, filter, gl.NEAREST);
+    for (const wrap of [gl.TEXTURE_WRAP_S, gl.TEXTURE_WRAP_T])
+      gl.texParameteri(gl.TEXTURE_2D, wrap, gl.CLAMP_TO_EDGE);
+    return texture;
+  }
+
+  #upload(texture: WebGLTexture, columns: number, rows: number, values: Float32Array): void {
+    const gl = this.#gl;
+    gl.activeTexture(gl.TEXTURE0 + 7);
+    gl.bindTexture(gl.TEXTURE_2D, texture);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.R32F, columns, rows, 0, gl.RED, gl.FLOAT, values);
+  }
+}

@@ -1,0 +1,43 @@
+/** What all views have in common: the choices of the person in front of the page. */
+import { approximateHeightKm, LAYER_PRESSURES_HPA } from "../../src/model/layers.ts";
+import type { ColourMap } from "./drawing/colour-map.ts";
+import type { Place } from "./drawing/projection.ts";
+
+export interface Look {
+  readonly layer: number;
+  /** Of the section, degrees east in [-180, 180). */
+  readonly longitude: number;
+  readonly colours: ColourMap;
+  /** Interpolated between the cells' centres, or the cells as they are. */
+  readonly smooth: boolean;
+  /** Where a source is about to be set. */
+  readonly source: Place | undefined;
+  /** The next click on a map or globe says where the source is to be. */
+  readonly isPicking: boolean;
+}
+
+export const UNIT = "ppmv";
+
+/** How thin a view's picture is: the suited one, or every n-th row and column. */
+export type Detail = "auto" | 1 | 2 | 4 | 8;
+
+export const DETAILS: readonly Detail[] = ["auto", 1, 2, 4, 8];
+
+export function pressureLabel(layer: number): string {
+  const pressure = LAYER_PRESSURES_HPA[layer];
+  return pressure === undefined ? "–" : `${pressure} hPa`;
+}
+
+export function heightLabel(layer: number): string {
+  const pressure = LAYER_PRESSURES_HPA[layer];
+  return pressure === undefined ? "–" : `${Math.abs(approximateHeightKm(pressure)).toFixed(1)} km`;
+}
+
+export function layerLabel(layer: number): string {
+  return `${pressureLabel(layer)} · ${heightLabel(layer)}`;
+}
+
+/** Three significant digits, as much as a colour can show, and one more to compare. */
+export function formatValue(value: number): string {
+  return `${value >= 1 ? value.toFixed(3) : value.toPrecision(3)} ${UNIT}`;
+}

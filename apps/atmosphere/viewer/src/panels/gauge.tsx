@@ -1,0 +1,81 @@
+import { type ReactNode, useEffect, useEffectEvent, useState } from "react";
+import type { StatusFeed } from "../status-feed.ts";
+import { addSample, formatBytes, formatShare, ratesOf, type Sample, seriesOf, windowMsFor } from "./rate.ts";
+
+const SAMPLE_MS = 1000;
+const WIDTH = 72;
+const HEIGHT = 18;
+
+interface GaugeProps {
+  readonly name: string;
+  /** Bytes received up to now. */
+  readonly received: () => number;
+  readonly feed: StatusFeed | undefined;
+  /** Time between steps. */
+  readonly intervalMs: number;
+}
+
+/** What is received beside what the simulation makes for the whole field. */
+export function Gauge({ name, received, feed, intervalMs }: GaugeProps): ReactNode {
+  const samples = useSamples(received, feed);
+  const { receivedPerSecond, producedPerSecond, share } = ratesOf(samples, windowMsFor(intervalMs));
+  const last = samples.at(-1);
+  const totals = `${formatBytes(last?.receivedBytes ?? 0)} of ${formatBytes(last?.producedBytes ?? 0)}`;
+  return (
+    <div
+      className="gauge"
+      data-testid={`gauge-${name}`}
+      data-received-per-second={Math.round(receivedPerSecond)}
+      data-produced-per-second={Math.round(producedPerSecond)}
+      data-share={share}
+      data-received={last?.receivedBytes ?? 0}
+      data-produced={last?.producedBytes ?? 0}
+      title={`Received ${totals} since this page began`}
+    >
+      <Sparkline values={seriesOf(samples)} />
+      <span className="gauge-numbers">
+        <b>{formatBytes(receivedPerSecond)}/s</b>
+        <span className="of"> of {formatBytes(producedPerSecond)}/s</span>
+      </span>
+      <span className="gauge-share">{formatShare(share)}</span>
+    </div>
+  );
+}
+
+/** A sample of the totals every second, for the last minute. */
+export function useSamples(received: () => number, feed: StatusFeed | undefined): readonly Sample[] {
+  const [samples, setSamples] = useState<readonly Sample[]>([]);
+  const sample = useEffectEvent(() => {
+    if (feed === undefined) return;
+    const { producedBytes } = feed.current;
+    setSamples(before =>
+      addSample(before, { at: performance.now(), receivedBytes: received(), producedBytes }),
+    );
+  });
+  useEffect(() => {
+    const timer = setInterval(() => sample(), SAMPLE_MS);
+    return () => clearInterval(timer);
+  }, []);
+  return samples;
+}
+
+/** Bytes per second over the last minute. */
+export function Sparkline({ values }: { values: readonly number[] }): ReactNode {
+  const most = Math.max(1, ...values);
+  const step = WIDTH / 59;
+  const points = values.map((value, i) => {
+    const x = WIDTH - (values.length - 1 - i) * step;
+    return `${x.toFixed(1)},${(HEIGHT - 1 - (value / most) * (HEIGHT - 2)).toFixed(1)}`;
+  });
+  return (
+    <svg
+      className="sparkline"
+      preserveAspectRatio="none"
+      viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+      aria-hidden="true"
+    >
+      <line x1="0" x2={WIDTH} y1={HEIGHT - 0.5} y2={HEIGHT - 0.5} />
+      {points.length > 1 && <polyline points={points.join(" ")} />}
+    </svg>
+  );
+}

@@ -1,0 +1,116 @@
+import type { JechoError } from "@jecho/client";
+import type { ReactNode } from "react";
+import type { PageState } from "../page-state.ts";
+import { StatePill, useNow } from "./state.tsx";
+import { clockTime, expectedIntervalMs, type Judged, judge } from "./view-state.ts";
+
+const DATE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", timeZone: "UTC" });
+const DAY_MS = 86_400_000;
+const YEAR_DAYS = 365.25;
+
+/** The date in any year that a month of the model stands for; 0 is mid January. */
+export function modelDate(month: number): string {
+  return DATE.format(Date.UTC(2001, 0, 1) + ((month + 0.5) / 12) * YEAR_DAYS * DAY_MS);
+}
+
+/** How the page as a whole is doing: that is, the connection and the simulation's own word. */
+function usePageState({ status, latest }: PageState): Judged {
+  const now = useNow(500);
+  const { simulation, intervalMs, receivedAt, channel } = latest;
+  return judge({
+    now,
+    session: status,
+    subscription: channel,
+    openedAt: channel.state === "live" ? channel.since : 0,
+    lastEventAt: receivedAt,
+    statusAt: receivedAt,
+    paused: simulation?.paused ?? false,
+    expectedMs: expectedIntervalMs(simulation?.speed ?? 1, intervalMs),
+    isAlarm: false,
+    waitingSince: 0,
+  });
+}
+
+export function Header({ page }: { page: PageState }): ReactNode {
+  const state = usePageState(page);
+  const { simulation, intervalMs } = page.latest;
+  const measured = intervalMs !== undefined && simulation?.paused === false ? 1000 / intervalMs : undefined;
+  return (
+    <header className="page-head" data-testid="page" data-state={state.state}>
+      <h1>Atmosphere</h1>
+      <p className="about">Ozone, volume mixing ratio</p>
+      <dl className="facts">
+        <Fact
+          label="Model date"
+          value={
+            simulation ? `${modelDate(simulation.month)}, day ${(simulation.time / 86_400).toFixed(1)}` : "–"
+          }
+          testId="model-date"
+        />
+        <Fact label="Step" value={simulation ? String(simulation.step) : "–"} testId="model-step" />
+        <Fact
+          label="Steps/s"
+          value={measured === undefined ? "–" : measured.toFixed(measured < 10 ? 1 : 0)}
+          testId="model-speed"
+        />
+        <Fact
+          label="Grid"
+          value={simulation ? `${simulation.columns} × ${simulation.rows} × ${simulation.layers}` : "–"}
+          testId="model-grid"
+        />
+        <Fact label="Subscriptions" value={simulation ? String(simulation.viewers) : "–"} testId="viewers" />
+        <Fact label="Sources" value={simulation ? String(simulation.sources) : "–"} testId="sources" />
+      </dl>
+      <StatePill state={state} testId="page-state" />
+    </header>
+  );
+}
+
+function Fact({ label, value, testId }: { label: string; value: string; testId: string }): ReactNode {
+  return (
+    <div>
+      <dt>{label}</dt>
+      <dd data-testid={testId}>{value}</dd>
+    </div>
+  );
+}
+
+interface BannerProps {
+  readonly page: PageState;
+  readonly fault: JechoError | undefined;
+  readonly onRetry: () => void;
+}
+
+/** One line where something is the matter with the whole page. */
+export function Banner({ page, fault, onRetry }: BannerProps): ReactNode {
+  const state = usePageState(page);
+  const said = sayTrouble(state, fault);
+  return (
+    <div className="banner" role="status" data-testid="banner" data-state={said ? state.state : undefined}>
+      {said}
+      {state.state === "refused" && (
+        <button type="button" onClick={onRetry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+function sayTrouble({ state, since, detail }: Judged, fault: JechoError | undefined): string {
+  const why = detail === "" ? "" : ` ${detail}.`;
+  switch (state) {
+    case "reconnecting":
+      return `The connection is lost since ${clockTime(since)} and is being made again. All pictures are old.${why}`;
+    case "refused":
+      return `The gateway refuses this page: ${detail}`;
+    case "closed":
+      return "The connection is closed.";
+    case "stale":
+      return `Nothing is heard of the simulation since ${clockTime(since)}. All pictures are old.`;
+    case "waiting":
+      return detail === "no simulation is heard" ? "Connected, but no simulation is heard yet." : "";
+    default:
+      return fault ? `${fault.code}: ${fault.message}` : "";
+  }
+}

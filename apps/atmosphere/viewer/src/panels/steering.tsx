@@ -1,0 +1,172 @@
+import type { JechoError } from "@jecho/client";
+import { type ReactNode, useEffect, useState } from "react";
+import { formatLatitude, formatLongitude } from "../drawing/projection.ts";
+import { type Look, layerLabel } from "../look.ts";
+import type { Command } from "../session.ts";
+import type { StatusSnapshot } from "../status-feed.ts";
+import { modelDate } from "./header.tsx";
+
+const SPEEDS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20];
+const MONTHS = Array.from({ length: 12 }, (_, month) =>
+  new Intl.DateTimeFormat("en-GB", { month: "long", timeZone: "UTC" }).format(Date.UTC(2001, month, 15)),
+);
+/** How long a choice waits for the simulation to confirm it before the control shows the truth again. */
+const ANSWER_MS = 4000;
+
+interface SteeringPanelProps {
+  readonly steering: { steer: ((command: Command) => void) | undefined; error: JechoError | undefined };
+  readonly latest: StatusSnapshot;
+  readonly isLive: boolean;
+  readonly look: Look;
+  readonly onChange: (patch: Partial<Look>) => void;
+}
+
+/** Asks the simulation for something; what is shown is what it says of itself, whoever asked. */
+export function SteeringPanel({ steering, latest, isLive, look, onChange }: SteeringPanelProps): ReactNode {
+  const { simulation } = latest;
+  const canSteer = steering.steer !== undefined && isLive && simulation !== undefined;
+  const steer = (command: Command): void => steering.steer?.(command);
+  const paused = simulation?.paused ?? false;
+  return (
+    <section className="panel" aria-label="Steering" data-testid="steering">
+      <h2>Simulation</h2>
+      <fieldset disabled={!canSteer}>
+        <legend className="visually-hidden">Steering of the simulation</legend>
+        <button
+          type="button"
+          className={paused ? "primary wide" : "wide"}
+          data-testid="pause"
+          data-paused={simulation?.paused}
+          onClick={() => steer({ command: paused ? "resume" : "pause" })}
+        >
+          {paused ? "Resume" : "Pause"}
+        </button>
+        <SpeedControl speed={simulation?.speed} onSpeed={value => steer({ command: "speed", value })} />
+        <label className="field stretch">
+          <span>Season</span>
+          <select
+            value=""
+            data-testid="month"
+            onChange={event => steer({ command: "month", value: Number(event.target.value) })}
+          >
+            <option value="" disabled>
+              {simulation ? `Now ${modelDate(simulation.month)}` : "Month"}
+            </option>
+            {MONTHS.map((name, month) => (
+              <option key={name} value={month}>
+                Set mid {name}
+              </option>
+            ))}
+          </select>
+        </label>
+        <SourceControl look={look} onChange={onChange} onAdd={steer} />
+      </fieldset>
+      <p className="said" role="status" data-testid="notice">
+        {steering.error
+          ? `Cannot steer. ${steering.error.code}: ${steering.error.message}`
+          : simulation?.notice}
+      </p>
+    </section>
+  );
+}
+
+/** Shows the speed in force; while one is being chosen, that one. */
+function SpeedControl({
+  speed,
+  onSpeed,
+}: {
+  speed: number | undefined;
+  onSpeed: (speed: number) => void;
+}): ReactNode {
+  const [chosen, setChosen] = useState<number>();
+  const isAnswered = chosen !== undefined && speed !== undefined && Math.abs(chosen - speed) < 1e-3;
+  useEffect(() => {
+    if (chosen === undefined) return;
+    if (isAnswered) setChosen(undefined);
+    const timer = setTimeout(() => setChosen(undefined), ANSWER_MS);
+    return () => clearTimeout(timer);
+  }, [chosen, isAnswered]);
+  const shown = chosen ?? speed ?? 1;
+  const nearest = SPEEDS.reduce((best, candidate, i) => {
+    const known = SPEEDS[best] as number;
+    return Math.abs(Math.log(candidate / shown)) < Math.abs(Math.log(known / shown)) ? i : best;
+  }, 0);
+  const label = `${Number(shown.toPrecision(2))} steps/s`;
+  return (
+    <label className="field stretch">
+      <span>Speed</span>
+      <input
+        type="range"
+        min={0}
+        max={SPEEDS.length - 1}
+        step={1}
+        value={nearest}
+        aria-valuetext={label}
+        data-testid="speed"
+        data-speed={speed === undefined ? undefined : Number(speed.toPrecision(3))}
+        onChange={event => {
+          const wanted = SPEEDS[Number(event.target.value)] as number;
+          setChosen(wanted);
+          onSpeed(wanted);
+        }}
+      />
+      <output className="number">{label}</output>
+    </label>
+  );
+}
+
+interface SourceControlProps {
+  readonly look: Look;
+  readonly onChange: (patch: Partial<Look>) => void;
+  readonly onAdd: (command: Command) => void;
+}
+
+function SourceControl({ look, onChange, onAdd }: SourceControlProps): ReactNode {
+  const { source, isPicking, layer } = look;
+  const [text, setText] = useState("5");
+  const amount = Number(text);
+  const isValid = text.trim() !== "" && amount > 0 && amount <= 1000;
+  return (
+    <div className="source" data-testid="source">
+      <h3>Ozone source</h3>
+      <div className="row">
+        <button
+          type="button"
+          aria-pressed={isPicking}
+          data-testid="pick"
+          onClick={() => onChange({ isPicking: !isPicking })}
+        >
+          {isPicking ? "Click the map or globe" : "Pick a place"}
+        </button>
+        <span className="number" data-testid="source-place">
+          {source ? `${formatLatitude(source.latitude)}, ${formatLongitude(source.longitude)}` : "none"}
+        </span>
+      </div>
+      <label className="field stretch">
+        <span>Amount</span>
+        <input
+          inputMode="decimal"
+          value={text}
+          aria-invalid={!isValid}
+          data-testid="amount"
+          onChange={event => setText(event.target.value)}
+        />
+        <span className="unit">ppmv/day</span>
+      </label>
+      <p className="hint">For a day of model time, in this layer: {layerLabel(layer)}</p>
+      <button
+        type="button"
+        className="wide"
+        disabled={source === undefined || !isValid}
+        data-testid="add-source"
+        onClick={() => {
+          if (source === undefined) return;
+          onAdd({ command: "source", ...source, layer, amount });
+          onChange({ source: undefined });
+        }}
+      >
+        Add source
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,109 @@
+/** What a view has to say of itself, so that no picture is taken for newer than it is. */
+import type { Status } from "@jecho/client";
+
+export type ViewState =
+  | "connecting"
+  | "waiting"
+  | "live"
+  | "paused"
+  | "stale"
+  | "reconnecting"
+  | "refused"
+  | "closed";
+
+/** What the state is made of; times are those of `Date.now()`, 0 where something never was. */
+export interface Signs {
+  readonly now: number;
+  readonly session: Status;
+  readonly subscription: Status;
+  /** When the subscription came into force. */
+  readonly openedAt: number;
+  readonly lastEventAt: number;
+  /** When the simulation last spoke on its status channel. */
+  readonly statusAt: number;
+  readonly paused: boolean;
+  readonly expectedMs: number;
+  /** Silence says nothing in alarm mode as long as the simulation itself is heard. */
+  readonly isAlarm: boolean;
+  /** When an unanswered change of the view began. */
+  readonly waitingSince: number;
+}
+
+export interface Judged {
+  readonly state: ViewState;
+  readonly since: number;
+  readonly detail: string;
+}
+
+/** Nobody calls a picture stale that is a blink old. */
+const LEAST_STALE_MS = 1500;
+/** The status channel's own beat while the simulation is paused, three times over. */
+const PAUSED_STALE_MS = 3500;
+/** A new window is not worth a word before that. */
+const PATIENCE_MS = 400;
+
+/** Milliseconds between steps that are to be expected: what is asked for, or what the machine can do. */
+export function expectedIntervalMs(speed: number, measuredMs: number | undefined): number {
+  return Math.max(speed > 0 ? 1000 / speed : 0, measuredMs ?? 0);
+}
+
+export function staleAfterMs(expectedMs: number): number {
+  return Math.max(LEAST_STALE_MS, 3 * expectedMs);
+}
+
+export function judge(signs: Signs): Judged {
+  return judgeConnection(signs) ?? judgePause(signs) ?? judgeSilence(signs);
+}
+
+function judgeConnection({ session, subscription, lastEventAt }: Signs): Judged | undefined {
+  const worst = [session, subscription].sort((a, b) => GRAVITY[b.state] - GRAVITY[a.state])[0] as Status;
+  const { state, since, error } = worst;
+  if (state === "live") return undefined;
+  const detail = error === undefined ? "" : `${error.code}: ${error.message}`;
+  // A picture is there already: what is being made now is not the first connection.
+  if (state === "connecting" && lastEventAt > 0) return { state: "reconnecting", since, detail };
+  return { state, since, detail };
+}
+
+const GRAVITY = { refused: 4, closed: 3, reconnecting: 2, connecting: 1, live: 0 } as const;
+
+function judgePause({ now, paused, statusAt, lastEventAt }: Signs): Judged | undefined {
+  if (!paused || lastEventAt === 0) return undefined;
+  if (now - statusAt > PAUSED_STALE_MS)
+    return { state: "stale", since: statusAt, detail: "the simulation is silent" };
+  return { state: "paused", since: lastEventAt, detail: "" };
+}
+
+function judgeSilence(signs: Signs): Judged {
+  const { now, lastEventAt, openedAt, statusAt, isAlarm } = signs;
+  const limit = staleAfterMs(signs.expectedMs);
+  if (lastEventAt === 0) {
+    const heard = statusAt > 0 && now - statusAt < limit;
+    const since = openedAt || signs.subscription.since;
+    return { state: "waiting", since, detail: heard ? "for the first event" : "no simulation is heard" };
+  }
+  const heardAt = isAlarm ? Math.max(statusAt, lastEventAt) : lastEventAt;
+  // After a reconnection the clock begins again.
+  if (now - Math.max(heardAt, openedAt) > limit) return { state: "stale", since: heardAt, detail: "" };
+  if (isAlarm && now - lastEventAt > limit) return { state: "live", since: lastEventAt, detail: "no change" };
+  const isWaiting = signs.waitingSince > 0 && now - signs.waitingSince > PATIENCE_MS && !isAlarm;
+  return { state: "live", since: lastEventAt, detail: isWaiting ? "new window is on its way" : "" };
+}
+
+export function clockTime(at: number): string {
+  return new Date(at).toLocaleTimeString("en-GB");
+}
+
+export function describe({ state, since, detail }: Judged): string {
+  switch (state) {
+    case "stale":
+    case "reconnecting":
+      return `${state} since ${clockTime(since)}`;
+    case "live":
+      return detail === "no change" ? `live, no change since ${clockTime(since)}` : "live";
+    case "waiting":
+      return detail === "" ? "waiting" : `waiting: ${detail}`;
+    default:
+      return state;
+  }
+}

@@ -1,0 +1,170 @@
+/** React's way to a session: everything that a component needs of @jecho/client. */
+import { connect, JechoError, type Producer, type Session, type Status, type View } from "@jecho/client";
+import { useCallback, useEffect, useEffectEvent, useState, useSyncExternalStore } from "react";
+import { CHANNELS, Steering } from "../../src/types.ts";
+import { type FieldEvent, type FieldSnapshot, FieldSubscription, type Mode } from "./field-subscription.ts";
+import { StatusFeed, type StatusSnapshot } from "./status-feed.ts";
+
+/** A page must be back soon after its gateway is. */
+const LONGEST_BACKOFF_MS = 5000;
+
+export interface SessionState {
+  readonly session: Session | undefined;
+  readonly status: Status;
+  /** The newest trouble that no view is to blame for. */
+  readonly fault: JechoError | undefined;
+  /** Begins again with a new session: for one that was refused. */
+  readonly retry: () => void;
+}
+
+const CONNECTING: Status = { state: "connecting", since: Date.now() };
+
+/** A session with the gateway at `address` for as long as the component lives. */
+export function useSession(address: string): SessionState {
+  const [attempt, setAttempt] = useState(0);
+  const [session, setSession] = useState<Session>();
+  const [status, setStatus] = useState<Status>(CONNECTING);
+  const [fault, setFault] = useState<JechoError>();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new attempt is a new session
+  useEffect(() => {
+    const opened = connect(address, {
+      name: "atmosphere viewer",
+      backoff: { mostMs: LONGEST_BACKOFF_MS },
+      onError: setFault,
+    });
+    setSession(opened);
+    setStatus(opened.status);
+    setFault(undefined);
+    const stop = opened.onStatus(setStatus);
+    return () => {
+      stop();
+      void opened.close();
+      setSession(undefined);
+    };
+  }, [address, attempt]);
+  const retry = useCallback(() => setAttempt(count => count + 1), []);
+  return { session, status, fault, retry };
+}
+
+const NO_STATUS: StatusSnapshot = {
+  channel: CONNECTING,
+  simulation: undefined,
+  receivedAt: 0,
+  intervalMs: undefined,
+  producedBytes: 0,
+};
+const never = (): (() => void) => () => {};
+
+/** The simulation's own word on itself. */
+export function useStatusFeed(session: Session | undefined): {
+  feed: StatusFeed | undefined;
+  latest: StatusSnapshot;
+} {
+  const [feed, setFeed] = useState<StatusFeed>();
+  useEffect(() => {
+    if (session === undefined) return;
+    const opened = new StatusFeed(session);
+    setFeed(opened);
+    return () => {
+      opened.close();
+      setFeed(undefined);
+    };
+  }, [session]);
+  const latest = useSyncExternalStore(feed?.subscribe ?? never, feed?.snapshot ?? (() => NO_STATUS));
+  return { feed, latest };
+}
+
+export interface Subscribed {
+  readonly subscription: FieldSubscription | undefined;
+  readonly snapshot: FieldSnapshot;
+  readonly mode: Mode;
+  readonly setMode: (mode: Mode) => void;
+  /** Opens a new subscription in place of one that was refused. */
+  readonly retry: () => void;
+}
+
+const NO_FIELD: FieldSnapshot = {
+  status: CONNECTING,
+  mode: { kind: "filter" },
+  isChanging: false,
+  fault: undefined,
+};
+
+/**
+ * A subscription of its own. `initial` is asked for the view when it opens, `receive` gets the events; neither needs to stay
+ * the same function.
+ */
+export function useSubscription(
+  session: Session | undefined,
+  initial: () => View,
+  receive: (event: FieldEvent) => void,
+): Subscribed {
+  const [attempt, setAttempt] = useState(0);
+  const [subscription, setSubscription] = useState<FieldSubscription>();
+  const [mode, setWantedMode] = useState<Mode>({ kind: "filter" });
+  const open = useEffectEvent(
+    (on: Session) => new FieldSubscription(on, initial(), mode, event => handle(event)),
+  );
+  const handle = useEffectEvent(receive);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new attempt is a new subscription
+  useEffect(() => {
+    if (session === undefined) return;
+    const opened = open(session);
+    setSubscription(opened);
+    return () => {
+      opened.close();
+      setSubscription(undefined);
+    };
+  }, [session, attempt]);
+  const setMode = useCallback(
+    (wanted: Mode) => {
+      setWantedMode(wanted);
+      void subscription?.setMode(wanted);
+    },
+    [subscription],
+  );
+  const retry = useCallback(() => setAttempt(count => count + 1), []);
+  const snapshot = useSyncExternalStore(
+    subscription?.subscribe ?? never,
+    subscription?.snapshot ?? (() => NO_FIELD),
+  );
+  return { subscription, snapshot, mode, setMode, retry };
+}
+
+export type Command = Partial<Steering> & { readonly command: string };
+
+/** What sends steering commands, and why it cannot where it cannot. */
+export function useSteering(session: Session | undefined): {
+  steer: ((command: Command) => void) | undefined;
+  error: JechoError | undefined;
+} {
+  const [producer, setProducer] = useState<Producer<Steering>>();
+  const [error, setError] = useState<JechoError>();
+  useEffect(() => {
+    if (session === undefined) return;
+    const abort = new AbortController();
+    setError(undefined);
+    session
+      .channel(CHANNELS.steering, Steering)
+      .produce({ signal: abort.signal })
+      .then(setProducer, reason => {
+        if (!abort.signal.aborted) setError(JechoError.from(reason));
+      });
+    return () => {
+      abort.abort();
+      setProducer(undefined);
+    };
+  }, [session]);
+  const steer = useCallback(
+    (command: Command) => {
+      try {
+        producer?.publish({ value: 0, latitude: 0, longitude: 0, layer: 0, amount: 0, ...command });
+        setError(undefined);
+      } catch (reason) {
+        setError(JechoError.from(reason));
+      }
+    },
+    [producer],
+  );
+  return { steer: producer && steer, error };
+}

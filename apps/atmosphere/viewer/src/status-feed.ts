@@ -1,0 +1,139 @@
+/** What the simulation says of itself, for all panels. */
+import { type Status as ChannelStatus, type Consumer, JechoError, type Session } from "@jecho/client";
+import { CHANNELS, Status } from "../../src/types.ts";
+
+export interface StatusSnapshot {
+  readonly channel: ChannelStatus;
+  readonly simulation: Status | undefined;
+  /** `Date.now()` of the newest event; 0 before any. */
+  readonly receivedAt: number;
+  /** Measured time between steps in milliseconds; undefined before it is known. */
+  readonly intervalMs: number | undefined;
+  /** Bytes of the whole field over all steps since the feed began. */
+  readonly producedBytes: number;
+}
+
+/** People read no faster. */
+const TELL_MS = 200;
+const SMOOTHING = 0.2;
+
+export class StatusFeed {
+  readonly #abort = new AbortController();
+  readonly #listeners = new Set<() => void>();
+  #now: StatusSnapshot = {
+    channel: { state: "connecting", since: Date.now() },
+    simulation: undefined,
+    receivedAt: 0,
+    intervalMs: undefined,
+    producedBytes: 0,
+  };
+  #told = this.#now;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #steppedAt = 0;
+
+  constructor(session: Session) {
+    void this.#open(session);
+  }
+
+  /** The newest, for those who read on their own time. */
+  get current(): StatusSnapshot {
+    return this.#now;
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  /** For rendering: changes at most five times a second. */
+  readonly snapshot = (): StatusSnapshot => this.#told;
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#abort.abort();
+  }
+
+  async #open(session: Session): Promise<void> {
+    const { signal } = this.#abort;
+    try {
+      const consumer: Consumer<Status> = await session
+        .channel(CHANNELS.status, Status)
+        .subscribe(status => this.#receive(status), { signal });
+      this.#set({ channel: consumer.status });
+      consumer.onStatus(channel => this.#set({ channel }));
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#set({ channel: { state: "refused", since: Date.now(), error: JechoError.from(error) } });
+    }
+  }
+
+  #receive(event: Status): void {
+    const {
+      step,
+      time,
+      month,
+      speed,
+      paused,
+      layers,
+      rows,
+      columns,
+      bytesPerStep,
+      viewers,
+      sources,
+      notice,
+    } = event;
+    const before = this.#now.simulation;
+    const now = performance.now();
+    // A simulation that was started anew counts from 0.
+    const steps = before === undefined ? 0 : step >= before.step ? step - before.step : step;
+    let { intervalMs } = this.#now;
+    if (steps > 0) {
+      if (this.#steppedAt > 0 && before?.paused === false) {
+        const measured = (now - this.#steppedAt) / steps;
+        intervalMs = intervalMs === undefined ? measured : intervalMs + SMOOTHING * (measured - intervalMs);
+      }
+      this.#steppedAt = now;
+    }
+    // At another speed the old measure says nothing.
+    if (before !== undefined && (before.speed !== speed || before.paused !== paused)) {
+      intervalMs = undefined;
+      this.#steppedAt = 0;
+    }
+    this.#set({
+      simulation: {
+        step,
+        time,
+        month,
+        speed,
+        paused,
+        layers,
+        rows,
+        columns,
+        bytesPerStep,
+        viewers,
+        sources,
+        notice,
+      },
+      receivedAt: Date.now(),
+      intervalMs,
+      producedBytes: this.#now.producedBytes + steps * bytesPerStep,
+    });
+  }
+
+  #set(change: Partial<StatusSnapshot>): void {
+    const isUrgent =
+      change.channel !== undefined ||
+      change.simulation?.paused !== this.#told.simulation?.paused ||
+      change.simulation?.notice !== this.#told.simulation?.notice;
+    this.#now = { ...this.#now, ...change };
+    if (isUrgent) this.#tell();
+    else this.#timer ??= setTimeout(() => this.#tell(), TELL_MS);
+  }
+
+  #tell(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#told = this.#now;
+    for (const listener of this.#listeners) listener();
+  }
+}

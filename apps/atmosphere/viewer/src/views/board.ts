@@ -1,0 +1,43 @@
+/** What every view's board draws in, and how changed cells fade. */
+
+export interface ViewElements {
+  /** Carries what is drawn as data-* attributes. */
+  readonly host: HTMLElement;
+  readonly field: HTMLCanvasElement;
+  readonly lines: HTMLCanvasElement;
+  readonly readout: HTMLElement;
+}
+
+/** How long a changed cell is seen to have changed. */
+export const FADE_SECONDS = 3;
+
+const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
+
+/**
+ * Do changed cells go on fading now? Who wants less motion sees those of the newest event until the next one. Else it ends a
+ * while after the newest change (seconds of the page's clock).
+ */
+export function isFading(changedAt: Float32Array | undefined, changedSeconds: number): boolean {
+  if (changedAt === undefined || reducedMotion.matches) return false;
+  return performance.now() / 1000 - changedSeconds < FADE_SECONDS;
+}
+
+/** The clock that changed cells are compared with. */
+export function fadeClock(changedSeconds: number): number {
+  return reducedMotion.matches ? changedSeconds : performance.now() / 1000;
+}
+
+/** What is chosen: the section's place, the layer, a source's place. */
+export const MARK_COLOUR = "#ffb454";
+
+/** Strokes something in the mark's colour, seen on any colour map. */
+export function strokeMark(context: CanvasRenderingContext2D, stroke: () => void): void {
+  for (const [style, width] of [
+    ["rgb(9 11 13 / 0.45)", 3],
+    [MARK_COLOUR, 1.5],
+  ] as const) {
+    context.strokeStyle = style;
+    context.lineWidth = width;
+    stroke();
+  }
+}

@@ -1,0 +1,233 @@
+/** What the map and the globe have in common: one layer over the earth, seen by a camera. */
+import type { View } from "@jecho/client";
+import { drawEarthLines } from "../drawing/coastlines.ts";
+import { colourTable } from "../drawing/colour-map.ts";
+import { type ColourRange, extentOf } from "../drawing/colour-range.ts";
+import { LayerPicture } from "../drawing/picture.ts";
+import {
+  alignWindow,
+  type Camera,
+  degreesPerPixel,
+  formatLatitude,
+  formatLongitude,
+  type GridSteps,
+  isWithin,
+  type Place,
+  suitedStride,
+  toEarth,
+  toScreen,
+  visibleWindow,
+} from "../drawing/projection.ts";
+import { valueAt } from "../drawing/raster.ts";
+import type { Scene } from "../drawing/scene.ts";
+import type { FieldEvent, FieldSubscription } from "../field-subscription.ts";
+import { type Detail, formatValue, type Look } from "../look.ts";
+import { FADE_SECONDS, fadeClock, isFading, strokeMark, type ViewElements } from "./board.ts";
+import { Stage, type StagePainting } from "./stage.ts";
+
+/** Cells beyond what is visible, so that a small move finds data there. */
+const MARGIN_CELLS = 2;
+const OLD_DIM = 0.5;
+const COLOURS = { coast: "rgb(240 244 247 / 0.72)", graticule: "rgb(236 241 245 / 0.14)" };
+
+export abstract class EarthBoard<C extends Camera> implements StagePainting {
+  abstract camera: C;
+  readonly #name: string;
+  readonly #range: ColourRange;
+  readonly picture = new LayerPicture();
+  #look: Look;
+  #steps: GridSteps = { latStep: 2.5, lonStep: 2.5 };
+  #detail: Detail = "auto";
+  #elements: ViewElements | undefined;
+  #stage: Stage | undefined;
+  #subscription: FieldSubscription | undefined;
+  #pointer: { x: number; y: number } | undefined;
+  #hasKeys = false;
+
+  constructor(name: string, look: Look, range: ColourRange) {
+    this.#name = name;
+    this.#look = look;
+    this.#range = range;
+  }
+
+  get look(): Look {
+    return this.#look;
+  }
+
+  get subscription(): FieldSubscription | undefined {
+    return this.#subscription;
+  }
+
+  /** Draws in these elements until the returned function is called. */
+  attach(elements: ViewElements): () => void {
+    this.#elements = elements;
+    const stage = new Stage(elements.field, elements.lines, this);
+    this.#stage = stage;
+    stage.setColours(colourTable(this.#look.colours));
+    const stop = this.#range.subscribe(() => stage.invalidateField());
+    return () => {
+      stop();
+      stage.close();
+      this.#stage = undefined;
+    };
+  }
+
+  follow(subscription: FieldSubscription | undefined): void {
+    this.#subscription = subscription;
+    this.request();
+  }
+
+  setLook(look: Look): void {
+    const before = this.#look;
+    this.#look = look;
+    if (look.colours !== before.colours) this.#stage?.setColours(colourTable(look.colours));
+    if (look.layer !== before.layer) this.request();
+    this.#stage?.invalidate();
+  }
+
+  setGrid(steps: GridSteps, detail: Detail): void {
+    this.#steps = steps;
+    this.#detail = detail;
+    this.request();
+  }
+
+  /** The pointer's place, or with keys the middle. */
+  setPointer(at: { x: number; y: number } | undefined): void {
+    this.#pointer = at;
+    this.#readOut();
+  }
+
+  setKeys(hasKeys: boolean): void {
+    this.#hasKeys = hasKeys;
+    this.#readOut();
+    this.#stage?.invalidateLines();
+  }
+
+  /** The view that the picture needs now. */
+  wanted(): View {
+    const { layer } = this.#look;
+    const stride =
+      this.#detail === "auto" ? suitedStride(degreesPerPixel(this.camera), this.#steps) : this.#detail;
+    const window = alignWindow(visibleWindow(this.camera), this.#steps, stride, MARGIN_CELLS);
+    return { firstLayer: layer, lastLayer: layer, ...window, stride };
+  }
+
+  request(): void {
+    this.#subscription?.update(this.wanted());
+  }
+
+  receive(event: FieldEvent): void {
+    // An event of the layer that was left a moment ago.
+    if (event.layer !== this.#look.layer) return;
+    this.picture.receive(event, performance.now() / 1000);
+    this.#range.offer(this.#name, String(event.layer), extentOf(event.values));
+    this.#stage?.invalidateField();
+  }
+
+  protected moveTo(camera: C): void {
+    this.camera = camera;
+    this.request();
+    this.#readOut();
+    this.#stage?.invalidate();
+  }
+
+  resized(width: number, height: number): void {
+    this.camera = this.fit({ ...this.camera, width, height });
+    this.request();
+  }
+
+  /** The camera in a canvas of its width and height. */
+  protected abstract fit(camera: C): C;
+
+  protected abstract marks(context: CanvasRenderingContext2D): void;
+
+  scene(): Scene {
+    const { top, under } = this.picture;
+    const isOld = this.picture.layer !== this.#look.layer;
+    const window = this.picture.window;
+    const covers = window !== undefined && isWithin(visibleWindow(this.camera), window);
+    const rasters = [
+      ...(under !== undefined && !covers ? [{ raster: under, dim: OLD_DIM }] : []),
+      ...(top !== undefined ? [{ raster: top, dim: isOld ? OLD_DIM : 1 }] : []),
+    ];
+    return {
+      camera: this.camera,
+      rasters,
+      range: this.#range.range ?? { low: 0, high: 1 },
+      smooth: this.#look.smooth,
+      nowSeconds: fadeClock(this.picture.changedSeconds),
+      fadeSeconds: FADE_SECONDS,
+    };
+  }
+
+  lines(context: CanvasRenderingContext2D): void {
+    drawEarthLines(context, this.camera, COLOURS, () => this.#stage?.invalidateLines());
+    this.marks(context);
+    const { source } = this.#look;
+    const at = source && toScreen(this.camera, source);
+    if (at) drawTarget(context, at.x, at.y);
+    if (this.#hasKeys) drawCross(context, this.camera.width / 2, this.camera.height / 2);
+  }
+
+  painted(): boolean {
+    const { picture } = this;
+    const { top, window } = picture;
+    if (top !== undefined && window !== undefined && this.#elements !== undefined) {
+      const { south, north, west, east } = window;
+      Object.assign(this.#elements.host.dataset, {
+        step: top.step,
+        layer: picture.layer,
+        bytes: this.#subscription?.bytes ?? 0,
+        window: [south, north, west, east].map(degrees => Number(degrees.toFixed(3))).join(","),
+        rows: top.rows,
+        columns: top.columns,
+      });
+    }
+    this.#readOut();
+    return isFading(top?.changedAt, picture.changedSeconds);
+  }
+
+  #readOut(): void {
+    const readout = this.#elements?.readout;
+    if (readout === undefined) return;
+    const middle = { x: this.camera.width / 2, y: this.camera.height / 2 };
+    const at = this.#pointer ?? (this.#hasKeys ? middle : undefined);
+    const here = at && toEarth(this.camera, at.x, at.y);
+    readout.textContent = here === undefined ? "" : this.#describe(here);
+  }
+
+  #describe(place: Place): string {
+    const { top, under } = this.picture;
+    const value = [top, under]
+      .map(raster => raster && valueAt(raster, place.longitude, place.latitude))
+      .find(found => found !== undefined);
+    const where = `${formatLatitude(place.latitude)}  ${formatLongitude(place.longitude)}`;
+    return `${where}  ${value === undefined ? "no data" : formatValue(value)}`;
+  }
+}
+
+function drawTarget(context: CanvasRenderingContext2D, x: number, y: number): void {
+  context.beginPath();
+  context.arc(x, y, 7, 0, 2 * Math.PI);
+  for (const [dx, dy] of [
+    [1, 0],
+    [-1, 0],
+    [0, 1],
+    [0, -1],
+  ] as const) {
+    context.moveTo(x + 4 * dx, y + 4 * dy);
+    context.lineTo(x + 11 * dx, y + 11 * dy);
+  }
+  strokeMark(context, () => context.stroke());
+}
+
+function drawCross(context: CanvasRenderingContext2D, x: number, y: number): void {
+  context.strokeStyle = "#fff";
+  context.lineWidth = 1;
+  context.beginPath();
+  context.moveTo(x - 6, y);
+  context.lineTo(x + 6, y);
+  context.moveTo(x, y - 6);
+  context.lineTo(x, y + 6);
+  context.stroke();
+}

@@ -1,0 +1,118 @@
+import { type ReactNode, useCallback } from "react";
+import { meridian, traceOnGlobe } from "../drawing/coastlines.ts";
+import { clamp, type GlobeCamera, normaliseLongitude, toEarth } from "../drawing/projection.ts";
+import { layerLabel } from "../look.ts";
+import type { ViewElements } from "./board.ts";
+import { strokeMark } from "./board.ts";
+import { EarthBoard } from "./earth-board.ts";
+import { watchGestures } from "./gestures.ts";
+import type { EarthViewProps } from "./map.tsx";
+import { useEarthView } from "./use-earth-view.ts";
+import { ViewFrame } from "./view-frame.tsx";
+
+const KEY_DEGREES = 15;
+const KEY_ZOOM = 1.3;
+const MOST_ZOOM = 14;
+const FILL = 0.47;
+
+class GlobeBoard extends EarthBoard<GlobeCamera> {
+  camera: GlobeCamera = { kind: "globe", latitude: 0, longitude: 0, radius: 1, width: 2, height: 2 };
+  #zoom = 1;
+
+  turn(east: number, north: number): void {
+    this.moveTo({
+      ...this.camera,
+      longitude: normaliseLongitude(this.camera.longitude + east),
+      latitude: clamp(this.camera.latitude + north, -90, 90),
+    });
+  }
+
+  drag(dx: number, dy: number): void {
+    const degrees = 180 / Math.PI / this.camera.radius;
+    this.turn(-dx * degrees, dy * degrees);
+  }
+
+  zoom(factor: number): void {
+    this.#zoom = clamp(this.#zoom * factor, 0.8, MOST_ZOOM);
+    this.moveTo(this.fit(this.camera));
+  }
+
+  reset(): void {
+    this.#zoom = 1;
+    this.moveTo(this.fit({ ...this.camera, latitude: 0, longitude: 0 }));
+  }
+
+  protected override fit(camera: GlobeCamera): GlobeCamera {
+    return { ...camera, radius: Math.min(camera.width, camera.height) * FILL * this.#zoom };
+  }
+
+  protected override marks(context: CanvasRenderingContext2D): void {
+    const { width, height, radius } = this.camera;
+    strokeMark(context, () => traceOnGlobe(context, this.camera, meridian(this.look.longitude)));
+    context.strokeStyle = "rgb(236 241 245 / 0.3)";
+    context.lineWidth = 1;
+    context.beginPath();
+    context.arc(width / 2, height / 2, radius, 0, 2 * Math.PI);
+    context.stroke();
+  }
+}
+
+export function GlobeView({ page, look, range, onPlace, onLayerStep }: EarthViewProps): ReactNode {
+  const { board, subscribed, detail, setDetail } = useEarthView<GlobeCamera, GlobeBoard>(
+    () => new GlobeBoard("globe", look, range),
+    page,
+    look,
+  );
+  const attach = useCallback(
+    (elements: ViewElements, surface: HTMLElement, signal: AbortSignal) => {
+      const click = (x: number, y: number): void => {
+        const place = toEarth(board.camera, x, y);
+        if (place) onPlace(place);
+      };
+      const keys: Record<string, () => void> = {
+        ArrowLeft: () => board.turn(-KEY_DEGREES, 0),
+        ArrowRight: () => board.turn(KEY_DEGREES, 0),
+        ArrowUp: () => board.turn(0, KEY_DEGREES),
+        ArrowDown: () => board.turn(0, -KEY_DEGREES),
+        "+": () => board.zoom(KEY_ZOOM),
+        "=": () => board.zoom(KEY_ZOOM),
+        "-": () => board.zoom(1 / KEY_ZOOM),
+        "0": () => board.reset(),
+        PageUp: () => onLayerStep(1),
+        PageDown: () => onLayerStep(-1),
+        Enter: () => click(board.camera.width / 2, board.camera.height / 2),
+      };
+      watchGestures(
+        surface,
+        {
+          drag: (dx, dy) => board.drag(dx, dy),
+          zoom: factor => board.zoom(factor),
+          hover: at => board.setPointer(at),
+          click,
+          key: key => {
+            keys[key]?.();
+            return key in keys;
+          },
+        },
+        signal,
+      );
+      return board.attach(elements);
+    },
+    [board, onPlace, onLayerStep],
+  );
+  return (
+    <ViewFrame
+      name="globe"
+      title="Globe"
+      subtitle={layerLabel(look.layer)}
+      page={page}
+      subscribed={subscribed}
+      detail={detail}
+      onDetail={setDetail}
+      attach={attach}
+      onKeys={hasKeys => board.setKeys(hasKeys)}
+      isPicking={look.isPicking}
+      keys="Arrow keys turn the globe, plus and minus zoom, 0 puts it back, Enter puts the section through the middle, Page Up and Page Down change the layer."
+    />
+  );
+}

@@ -1,0 +1,156 @@
+import { type ReactNode, useCallback } from "react";
+import type { ColourRange } from "../drawing/colour-range.ts";
+import { ColourScale } from "../drawing/colour-scale.tsx";
+import { clampMap, type MapCamera, type Place, toEarth, zoomMap } from "../drawing/projection.ts";
+import { type Look, layerLabel } from "../look.ts";
+import type { PageState } from "../page-state.ts";
+import type { ViewElements } from "./board.ts";
+import { strokeMark } from "./board.ts";
+import { EarthBoard } from "./earth-board.ts";
+import { watchGestures } from "./gestures.ts";
+import { useEarthView } from "./use-earth-view.ts";
+import { ViewFrame } from "./view-frame.tsx";
+
+const KEY_PX = 60;
+const KEY_ZOOM = 1.4;
+
+class MapBoard extends EarthBoard<MapCamera> {
+  camera: MapCamera = { kind: "map", latitude: 0, longitude: 0, degreesPerPixel: 360, width: 1, height: 1 };
+
+  drag(dx: number, dy: number): void {
+    const { longitude, latitude, degreesPerPixel } = this.camera;
+    const moved = {
+      ...this.camera,
+      longitude: longitude - dx * degreesPerPixel,
+      latitude: latitude + dy * degreesPerPixel,
+    };
+    this.moveTo(clampMap(moved));
+  }
+
+  zoom(factor: number, x = this.camera.width / 2, y = this.camera.height / 2): void {
+    this.moveTo(zoomMap(this.camera, factor, x, y));
+  }
+
+  showAll(): void {
+    this.moveTo(clampMap({ ...this.camera, latitude: 0, longitude: 0, degreesPerPixel: 360 }));
+  }
+
+  protected override fit(camera: MapCamera): MapCamera {
+    // The same part of the earth in a canvas of another width.
+    const degreesPerPixel = (this.camera.degreesPerPixel * this.camera.width) / camera.width;
+    return clampMap({ ...camera, degreesPerPixel });
+  }
+
+  protected override marks(context: CanvasRenderingContext2D): void {
+    const { width, height, longitude, degreesPerPixel } = this.camera;
+    for (const turn of [-360, 0, 360]) {
+      const x = width / 2 + (this.look.longitude + turn - longitude) / degreesPerPixel;
+      if (x < -1 || x > width + 1) continue;
+      strokeMark(context, () => {
+        context.beginPath();
+        context.moveTo(x, 0);
+        context.lineTo(x, height);
+        context.stroke();
+      });
+    }
+  }
+}
+
+export interface EarthViewProps {
+  readonly page: PageState;
+  readonly look: Look;
+  readonly range: ColourRange;
+  /** A place was chosen. */
+  readonly onPlace: (place: Place) => void;
+  /** Layers up (1) or down (-1). */
+  readonly onLayerStep: (by: number) => void;
+}
+
+export function MapView({ page, look, range, onPlace, onLayerStep }: EarthViewProps): ReactNode {
+  const { board, subscribed, detail, setDetail } = useEarthView<MapCamera, MapBoard>(
+    () => new MapBoard("map", look, range),
+    page,
+    look,
+  );
+  const attach = useCallback(
+    (elements: ViewElements, surface: HTMLElement, signal: AbortSignal) => {
+      const click = (x: number, y: number): void => {
+        const place = toEarth(board.camera, x, y);
+        if (place) onPlace(place);
+      };
+      const keys: Record<string, () => void> = {
+        ArrowLeft: () => board.drag(KEY_PX, 0),
+        ArrowRight: () => board.drag(-KEY_PX, 0),
+        ArrowUp: () => board.drag(0, KEY_PX),
+        ArrowDown: () => board.drag(0, -KEY_PX),
+        "+": () => board.zoom(KEY_ZOOM),
+        "=": () => board.zoom(KEY_ZOOM),
+        "-": () => board.zoom(1 / KEY_ZOOM),
+        "0": () => board.showAll(),
+        PageUp: () => onLayerStep(1),
+        PageDown: () => onLayerStep(-1),
+        Enter: () => click(board.camera.width / 2, board.camera.height / 2),
+      };
+      watchGestures(
+        surface,
+        {
+          drag: (dx, dy) => board.drag(dx, dy),
+          zoom: (factor, x, y) => board.zoom(factor, x, y),
+          hover: at => board.setPointer(at),
+          click,
+          key: key => {
+            keys[key]?.();
+            return key in keys;
+          },
+        },
+        signal,
+      );
+      return board.attach(elements);
+    },
+    [board, onPlace, onLayerStep],
+  );
+  return (
+    <ViewFrame
+      name="map"
+      title="Map"
+      subtitle={layerLabel(look.layer)}
+      page={page}
+      subscribed={subscribed}
+      detail={detail}
+      onDetail={setDetail}
+      attach={attach}
+      onKeys={hasKeys => board.setKeys(hasKeys)}
+      isPicking={look.isPicking}
+      keys="Arrow keys move the map, plus and minus zoom, 0 shows all, Enter puts the section through the middle, Page Up and Page Down change the layer."
+      scale={<ColourScale name="map" range={range} colours={look.colours} />}
+      tools={
+        <div className="segments">
+          <button
+            type="button"
+            aria-label="Zoom out"
+            data-testid="zoom-out"
+            onClick={() => board.zoom(1 / KEY_ZOOM)}
+          >
+            −
+          </button>
+          <button
+            type="button"
+            aria-label="Zoom in"
+            data-testid="zoom-in"
+            onClick={() => board.zoom(KEY_ZOOM)}
+          >
+            +
+          </button>
+          <button
+            type="button"
+            aria-label="Show the whole earth"
+            data-testid="show-all"
+            onClick={() => board.showAll()}
+          >
+            All
+          </button>
+        </div>
+      }
+    />
+  );
+}

@@ -1,0 +1,249 @@
+/** Draws all layers along a meridian: latitude across, height upwards. */
+import type { View } from "@jecho/client";
+import { approximateHeightKm, LAYER_PRESSURES_HPA } from "../../../src/model/layers.ts";
+import { colourTable } from "../drawing/colour-map.ts";
+import { type ColourRange, extentOf } from "../drawing/colour-range.ts";
+import {
+  fractionOfPressure,
+  heightAxis,
+  kilometreTicks,
+  layerOfFraction,
+  layerTable,
+  pressureOfFraction,
+  pressureTicks,
+} from "../drawing/height-axis.ts";
+import { SectionPicture } from "../drawing/picture.ts";
+import { formatLatitude, type GridSteps, normaliseLongitude, suitedStride } from "../drawing/projection.ts";
+import { valueAt } from "../drawing/raster.ts";
+import type { Scene } from "../drawing/scene.ts";
+import type { FieldEvent, FieldSubscription } from "../field-subscription.ts";
+import { type Detail, formatValue, type Look, pressureLabel } from "../look.ts";
+import { FADE_SECONDS, fadeClock, isFading, MARK_COLOUR, strokeMark, type ViewElements } from "./board.ts";
+import { Stage, type StagePainting } from "./stage.ts";
+
+/** Room for the axes around the field in CSS pixels; the style sheet places the field's canvas the same way. */
+const MARGIN = { left: 44, right: 38, top: 8, bottom: 22 } as const;
+const AXIS = heightAxis(LAYER_PRESSURES_HPA);
+const LAYER_COUNT = LAYER_PRESSURES_HPA.length;
+const LAYERS = layerTable(AXIS, 1024);
+const LABEL_PX = 17;
+const INK = "#93a0ab";
+
+export class SectionBoard implements StagePainting {
+  readonly picture = new SectionPicture(LAYER_COUNT);
+  readonly #range: ColourRange;
+  #look: Look;
+  #steps: GridSteps = { latStep: 2.5, lonStep: 2.5 };
+  #detail: Detail = "auto";
+  #width = 600;
+  #height = 300;
+  #elements: ViewElements | undefined;
+  #stage: Stage | undefined;
+  #subscription: FieldSubscription | undefined;
+  #pointer: { x: number; y: number } | undefined;
+
+  constructor(look: Look, range: ColourRange) {
+    this.#look = look;
+    this.#range = range;
+  }
+
+  get look(): Look {
+    return this.#look;
+  }
+
+  attach(elements: ViewElements): () => void {
+    this.#elements = elements;
+    const stage = new Stage(elements.field, elements.lines, this);
+    this.#stage = stage;
+    stage.setColours(colourTable(this.#look.colours));
+    const stop = this.#range.subscribe(() => stage.invalidateField());
+    return () => {
+      stop();
+      stage.close();
+      this.#stage = undefined;
+    };
+  }
+
+  follow(subscription: FieldSubscription | undefined): void {
+    this.#subscription = subscription;
+    this.request();
+  }
+
+  setLook(look: Look): void {
+    const before = this.#look;
+    this.#look = look;
+    if (look.colours !== before.colours) this.#stage?.setColours(colourTable(look.colours));
+    if (look.longitude !== before.longitude) this.request();
+    this.#stage?.invalidate();
+  }
+
+  setGrid(steps: GridSteps, detail: Detail): void {
+    this.#steps = steps;
+    this.#detail = detail;
+    this.request();
+  }
+
+  setPointer(at: { x: number; y: number } | undefined): void {
+    this.#pointer = at;
+    this.#readOut();
+  }
+
+  /** One column of the grid, the nearest to the chosen longitude, in all layers. */
+  wanted(): View {
+    const { lonStep } = this.#steps;
+    const longitude = normaliseLongitude(Math.round(this.#look.longitude / lonStep) * lonStep);
+    const stride = this.#detail === "auto" ? suitedStride(180 / this.#width, this.#steps) : this.#detail;
+    return {
+      firstLayer: 0,
+      lastLayer: LAYER_COUNT - 1,
+      south: -90,
+      north: 90,
+      west: longitude,
+      east: longitude,
+      stride,
+    };
+  }
+
+  request(): void {
+    this.#subscription?.update(this.wanted());
+  }
+
+  receive(event: FieldEvent): void {
+    this.picture.receive(event, performance.now() / 1000);
+    this.#stage?.invalidateField();
+  }
+
+  /** The layer under a pixel of the surface; undefined beside the field. */
+  layerAt(x: number, y: number): number | undefined {
+    const at = this.#plotAt(x, y);
+    return at && Math.round(layerOfFraction(AXIS, at.up));
+  }
+
+  resized(width: number, height: number): void {
+    this.#width = width;
+    this.#height = height;
+    this.request();
+  }
+
+  scene(width: number, height: number): Scene {
+    const { top, under } = this.picture;
+    // All layers of a step come together: one look at them is enough for the range.
+    if (top !== undefined) this.#range.offer("section", "all", extentOf(top.values));
+    return {
+      camera: { kind: "section", width, height, layers: LAYERS },
+      rasters: [
+        ...(under !== undefined ? [{ raster: under, dim: 0.5 }] : []),
+        ...(top !== undefined ? [{ raster: top, dim: 1 }] : []),
+      ],
+      range: this.#range.range ?? { low: 0, high: 1 },
+      smooth: this.#look.smooth,
+      nowSeconds: fadeClock(this.picture.changedSeconds),
+      fadeSeconds: FADE_SECONDS,
+    };
+  }
+
+  painted(): boolean {
+    const { top, longitude } = this.picture;
+    if (top !== undefined && this.#elements !== undefined) {
+      const half = this.#steps.lonStep / 2;
+      const [west, east] = [longitude - half, longitude + half];
+      Object.assign(this.#elements.host.dataset, {
+        step: top.step,
+        layer: `0-${LAYER_COUNT - 1}`,
+        bytes: this.#subscription?.bytes ?? 0,
+        window: [-90, 90, west, east].map(degrees => Number(degrees.toFixed(3))).join(","),
+        rows: top.columns,
+        columns: 1,
+      });
+    }
+    this.#readOut();
+    return isFading(top?.changedAt, this.picture.changedSeconds);
+  }
+
+  lines(context: CanvasRenderingContext2D, width: number, height: number): void {
+    const { left, right, top, bottom } = MARGIN;
+    const [plotWidth, plotHeight] = [width - left - right, height - top - bottom];
+    context.font = `11px ${getComputedStyle(document.body).fontFamily}`;
+    context.fillStyle = INK;
+    context.strokeStyle = "rgb(236 241 245 / 0.14)";
+    context.lineWidth = 0.75;
+    this.#drawLatitudes(context, plotWidth, plotHeight);
+    const apart = LABEL_PX / plotHeight;
+    context.textBaseline = "middle";
+    context.textAlign = "right";
+    for (const { label, fraction } of pressureTicks(AXIS, apart)) {
+      const y = top + (1 - fraction) * plotHeight;
+      context.fillText(label, left - 8, y);
+      line(context, left - 4, y, left + plotWidth, y);
+    }
+    context.textAlign = "left";
+    for (const { label, fraction } of kilometreTicks(AXIS, apart)) {
+      const y = top + (1 - fraction) * plotHeight;
+      context.fillText(label, left + plotWidth + 8, y);
+      line(context, left + plotWidth, y, left + plotWidth + 4, y);
+    }
+    context.textBaseline = "alphabetic";
+    context.fillText("km", left + plotWidth + 8, height - 6);
+    context.textAlign = "right";
+    context.fillText("hPa", left - 8, height - 6);
+    context.strokeStyle = "rgb(236 241 245 / 0.3)";
+    context.strokeRect(left, top, plotWidth, plotHeight);
+    this.#drawLayer(context, plotWidth, plotHeight);
+  }
+
+  #drawLatitudes(context: CanvasRenderingContext2D, plotWidth: number, plotHeight: number): void {
+    const { left, top } = MARGIN;
+    const spacing = plotWidth < 420 ? 60 : 30;
+    context.textAlign = "center";
+    context.textBaseline = "alphabetic";
+    for (let latitude = -60; latitude <= 60; latitude += spacing) {
+      const x = left + ((latitude + 90) / 180) * plotWidth;
+      context.fillText(latitude === 0 ? "Equator" : formatLatitude(latitude, 0), x, top + plotHeight + 16);
+      line(context, x, top, x, top + plotHeight);
+    }
+  }
+
+  #drawLayer(context: CanvasRenderingContext2D, plotWidth: number, plotHeight: number): void {
+    const pressure = LAYER_PRESSURES_HPA[this.#look.layer];
+    if (pressure === undefined) return;
+    const { left, top } = MARGIN;
+    const y = top + (1 - fractionOfPressure(AXIS, pressure)) * plotHeight;
+    strokeMark(context, () => line(context, left, y, left + plotWidth, y));
+    const label = pressureLabel(this.#look.layer);
+    const baseline = y < top + 20 ? y + 15 : y - 6;
+    context.textAlign = "left";
+    context.strokeStyle = "rgb(9 11 13 / 0.75)";
+    context.lineWidth = 3;
+    context.strokeText(label, left + 6, baseline);
+    context.fillStyle = MARK_COLOUR;
+    context.fillText(label, left + 6, baseline);
+  }
+
+  #plotAt(x: number, y: number): { latitude: number; up: number } | undefined {
+    const across = (x - MARGIN.left) / this.#width;
+    const up = 1 - (y - MARGIN.top) / this.#height;
+    return across < 0 || across > 1 || up < 0 || up > 1 ? undefined : { latitude: across * 180 - 90, up };
+  }
+
+  #readOut(): void {
+    const readout = this.#elements?.readout;
+    if (readout === undefined) return;
+    const at = this.#pointer && this.#plotAt(this.#pointer.x, this.#pointer.y);
+    readout.textContent = at === undefined ? "" : this.#describe(at.latitude, at.up);
+  }
+
+  #describe(latitude: number, up: number): string {
+    const { top } = this.picture;
+    const pressure = pressureOfFraction(AXIS, up);
+    const value = top && valueAt(top, latitude, Math.round(layerOfFraction(AXIS, up)));
+    const height = `${pressure.toPrecision(3)} hPa  ${Math.max(0, approximateHeightKm(pressure)).toFixed(1)} km`;
+    return `${formatLatitude(latitude)}  ${height}  ${value === undefined ? "no data" : formatValue(value)}`;
+  }
+}
+
+function line(context: CanvasRenderingContext2D, x1: number, y1: number, x2: number, y2: number): void {
+  context.beginPath();
+  context.moveTo(x1, y1);
+  context.lineTo(x2, y2);
+  context.stroke();
+}

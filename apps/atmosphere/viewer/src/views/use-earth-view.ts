@@ -1,0 +1,30 @@
+import { useCallback, useEffect, useState } from "react";
+import type { Camera } from "../drawing/projection.ts";
+import type { Detail, Look } from "../look.ts";
+import type { PageState } from "../page-state.ts";
+import { type Subscribed, useSubscription } from "../session.ts";
+import type { EarthBoard } from "./earth-board.ts";
+import { gridSteps } from "./grid-steps.ts";
+
+/** A board of the earth with its own subscription, kept up to date with the page. */
+export function useEarthView<C extends Camera, B extends EarthBoard<C>>(
+  make: () => B,
+  page: PageState,
+  look: Look,
+): { board: B; subscribed: Subscribed; detail: Detail; setDetail: (detail: Detail) => void } {
+  const [board] = useState(make);
+  const [detail, setDetail] = useState<Detail>("auto");
+  const subscribed = useSubscription(
+    page.session,
+    () => board.wanted(),
+    event => board.receive(event),
+  );
+  const { subscription } = subscribed;
+  const { rows = 0, columns = 0 } = page.latest.simulation ?? {};
+  useEffect(() => board.follow(subscription), [board, subscription]);
+  useEffect(() => board.setLook(look), [board, look]);
+  useEffect(() => {
+    if (rows > 1) board.setGrid(gridSteps(rows, columns), detail);
+  }, [board, rows, columns, detail]);
+  return { board, subscribed, detail, setDetail: useCallback((value: Detail) => setDetail(value), []) };
+}

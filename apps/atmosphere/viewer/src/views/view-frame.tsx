@@ -1,0 +1,237 @@
+import { type ReactNode, type RefObject, useEffect, useId, useRef, useState } from "react";
+import type { Mode } from "../field-subscription.ts";
+import { DETAILS, type Detail, UNIT } from "../look.ts";
+import type { PageState } from "../page-state.ts";
+import { Gauge } from "../panels/gauge.tsx";
+import { StatePill, useNow } from "../panels/state.tsx";
+import { expectedIntervalMs, type Judged, judge } from "../panels/view-state.ts";
+import type { Subscribed } from "../session.ts";
+import type { ViewElements } from "./board.ts";
+
+/** How this view is doing, looked at twice a second. */
+export function useViewState(page: PageState, { subscription, snapshot }: Subscribed): Judged {
+  const now = useNow(500);
+  const { latest } = page;
+  const { simulation, intervalMs, receivedAt } = latest;
+  return judge({
+    now,
+    session: page.status,
+    subscription: snapshot.status,
+    openedAt: subscription?.openedAt ?? 0,
+    lastEventAt: subscription?.lastEventAt ?? 0,
+    statusAt: receivedAt,
+    paused: simulation?.paused ?? false,
+    expectedMs: expectedIntervalMs(simulation?.speed ?? 1, intervalMs),
+    isAlarm: snapshot.mode.kind === "alarm",
+    waitingSince: subscription?.waitingSince ?? 0,
+  });
+}
+
+interface ViewFrameProps {
+  readonly name: "map" | "globe" | "section";
+  readonly title: string;
+  readonly subtitle: string;
+  readonly page: PageState;
+  readonly subscribed: Subscribed;
+  readonly detail: Detail;
+  readonly onDetail: (detail: Detail) => void;
+  /** What the keys do, for those who do not see it. */
+  readonly keys: string;
+  readonly attach: (elements: ViewElements, surface: HTMLElement, signal: AbortSignal) => () => void;
+  readonly onKeys: (hasKeys: boolean) => void;
+  readonly tools?: ReactNode;
+  readonly scale?: ReactNode;
+  readonly isPicking?: boolean;
+}
+
+export function ViewFrame(props: ViewFrameProps): ReactNode {
+  const { name, title, subtitle, page, subscribed, keys, scale, tools } = props;
+  const { snapshot, retry, subscription } = subscribed;
+  const state = useViewState(page, subscribed);
+  const refs = useBoard(props.attach);
+  const hint = useId();
+  const { traffic } = page;
+  useEffect(() => subscription && traffic.add(subscription), [traffic, subscription]);
+  const hasPicture = (subscription?.lastEventAt ?? 0) > 0;
+  const isOld = hasPicture && state.state !== "live" && state.state !== "paused";
+  return (
+    <section
+      ref={refs.host}
+      className="view"
+      data-view={name}
+      data-testid={`view-${name}`}
+      data-state={state.state}
+      data-mode={snapshot.mode.kind}
+      aria-label={title}
+    >
+      <header className="view-head">
+        <h2>{title}</h2>
+        <span className="view-subtitle">{subtitle}</span>
+        <StatePill state={state} testId={`state-${name}`} />
+        <div className="view-tools">
+          {tools}
+          <ModeControl subscribed={subscribed} name={name} />
+          <label className="field stride">
+            <span>Stride</span>
+            <select
+              value={props.detail}
+              data-testid={`detail-${name}`}
+              onChange={event => {
+                const { value } = event.target;
+                props.onDetail(value === "auto" ? "auto" : (Number(value) as Detail));
+              }}
+            >
+              {DETAILS.map(detail => (
+                <option key={detail} value={detail}>
+                  {detail}
+                </option>
+              ))}
+            </select>
+          </label>
+        </div>
+      </header>
+      <div
+        ref={refs.surface}
+        className={`surface surface-${name}${isOld ? " is-old" : ""}${props.isPicking ? " is-picking" : ""}`}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: the picture is moved with the keys
+        tabIndex={0}
+        role="application"
+        aria-label={`${title}: ${subtitle}`}
+        aria-describedby={hint}
+        data-testid={`surface-${name}`}
+        onFocus={event => props.onKeys(event.target.matches(":focus-visible"))}
+        onBlur={() => props.onKeys(false)}
+      >
+        <canvas ref={refs.field} className="field-canvas" />
+        <canvas ref={refs.lines} className="lines-canvas" />
+        <output ref={refs.readout} className="readout" data-testid={`readout-${name}`} aria-live="off" />
+        <span id={hint} className="visually-hidden">
+          {keys}
+        </span>
+        <Notice state={state} hasPicture={hasPicture} fault={snapshot.fault?.message} onRetry={retry} />
+      </div>
+      <footer className="view-foot">
+        {scale}
+        <Gauge
+          name={name}
+          received={() => subscription?.bytes ?? 0}
+          feed={page.feed}
+          intervalMs={expectedIntervalMs(page.latest.simulation?.speed ?? 1, page.latest.intervalMs)}
+        />
+      </footer>
+    </section>
+  );
+}
+
+/** Attaches the board to the elements as long as they are there. */
+function useBoard(attach: ViewFrameProps["attach"]): {
+  host: RefObject<HTMLElement | null>;
+  surface: RefObject<HTMLDivElement | null>;
+  field: RefObject<HTMLCanvasElement | null>;
+  lines: RefObject<HTMLCanvasElement | null>;
+  readout: RefObject<HTMLOutputElement | null>;
+} {
+  const host = useRef<HTMLElement>(null);
+  const surface = useRef<HTMLDivElement>(null);
+  const field = useRef<HTMLCanvasElement>(null);
+  const lines = useRef<HTMLCanvasElement>(null);
+  const readout = useRef<HTMLOutputElement>(null);
+  useEffect(() => {
+    const [h, s, f, l, r] = [host.current, surface.current, field.current, lines.current, readout.current];
+    if (h === null || s === null || f === null || l === null || r === null) return;
+    const abort = new AbortController();
+    const detach = attach({ host: h, field: f, lines: l, readout: r }, s, abort.signal);
+    return () => {
+      abort.abort();
+      detach();
+    };
+  }, [attach]);
+  return { host, surface, field, lines, readout };
+}
+
+/** Says over the picture what is the matter with it. */
+function Notice(props: {
+  state: Judged;
+  hasPicture: boolean;
+  fault: string | undefined;
+  onRetry: () => void;
+}): ReactNode {
+  const { state, hasPicture, fault, onRetry } = props;
+  if (state.state === "refused") {
+    return (
+      <div className="notice is-bad" role="alert">
+        <span>
+          <strong>Refused.</strong> {state.detail}
+        </span>
+        <button type="button" onClick={onRetry}>
+          Try again
+        </button>
+      </div>
+    );
+  }
+  if (fault !== undefined) return <div className="notice is-bad">{fault}</div>;
+  if (state.state === "connecting" || state.state === "waiting")
+    return (
+      <div className="notice">{state.state === "waiting" ? `Waiting: ${state.detail}` : "Connecting"}</div>
+    );
+  if (state.state === "stale" || state.state === "reconnecting" || state.state === "closed")
+    return <div className="notice is-warning">{hasPicture ? "This is an old picture" : "No picture"}</div>;
+  return state.detail === "new window is on its way" ? <div className="notice">{state.detail}</div> : null;
+}
+
+function ModeControl({ subscribed, name }: { subscribed: Subscribed; name: string }): ReactNode {
+  const { mode, setMode, snapshot } = subscribed;
+  const [text, setText] = useState("0.05");
+  const threshold = Number(text);
+  const isValid = text.trim() !== "" && Number.isFinite(threshold) && threshold >= 0;
+  const choose = (wanted: Mode): void => {
+    if (wanted.kind !== mode.kind || (wanted.kind === "alarm" && wanted !== mode)) setMode(wanted);
+  };
+  return (
+    <fieldset className="mode" aria-busy={snapshot.isChanging}>
+      <legend className="visually-hidden">What is sent to {name}</legend>
+      <div className="segments">
+        <button
+          type="button"
+          aria-pressed={mode.kind === "filter"}
+          data-testid={`filter-${name}`}
+          title="Every step, all values of the window"
+          onClick={() => choose({ kind: "filter" })}
+        >
+          Filter
+        </button>
+        <button
+          type="button"
+          aria-pressed={mode.kind === "alarm"}
+          data-testid={`alarm-${name}`}
+          title="Only the cells that changed by more than the threshold"
+          onClick={() => isValid && choose({ kind: "alarm", threshold })}
+        >
+          Alarm
+        </button>
+      </div>
+      {mode.kind === "alarm" && (
+        <label className="field">
+          <span aria-hidden="true">&gt;</span>
+          <input
+            className="threshold"
+            inputMode="decimal"
+            aria-label={`Alarm threshold in ${UNIT}`}
+            aria-invalid={!isValid}
+            data-testid={`threshold-${name}`}
+            value={text}
+            onChange={event => setText(event.target.value)}
+            onBlur={() => isValid && threshold !== mode.threshold && setMode({ kind: "alarm", threshold })}
+            onKeyDown={event =>
+              event.key === "Enter" &&
+              isValid &&
+              threshold !== mode.threshold &&
+              setMode({ kind: "alarm", threshold })
+            }
+          />
+          <span>{UNIT}</span>
+        </label>
+      )}
+    </fieldset>
+  );
+}
