@@ -50,6 +50,8 @@ try {
     process.once("disconnect", resolve);
   });
   await gateway.close();
+  // An open channel to the parent would keep the process up.
+  process.disconnect?.();
 } catch (error) {
   console.error(`jecho: ${(error as Error).message}`);
   process.exitCode = 1;

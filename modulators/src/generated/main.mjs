@@ -4557,6 +4557,9 @@ const PATIENCE = [
 	4,
 	8
 ];
+/** A modulator whose calls are ended more often than this within the window is removed; till then it starts anew. */
+const LATE_CALLS = 2;
+const LATE_WINDOW_MS = 1e4;
 /** A modulator in the host: its sandbox, its limits, and the frames of its derived channel. */
 var HostedModulator = class {
 	derived;
@@ -4579,6 +4582,8 @@ var HostedModulator = class {
 	#view = new DataView(this.#frame.buffer);
 	#batchBytes = 0;
 	#batchEvents = 0;
+	/** When calls took too long, of late. */
+	#late = [];
 	/** @throws JechoError why it cannot be installed */
 	constructor(install, schema, context) {
 		const { modulator } = install;
@@ -4647,11 +4652,23 @@ var HostedModulator = class {
 				this.#budget.spend(this.#sandbox.cpuMs - before - FREE_MS_PER_EVENT * chunk.bounds.length / 2);
 				return dropped;
 			} catch (error) {
-				if (!isStarved(error) || written || starved === PATIENCE.length - 1) throw error;
-				this.#sandbox.dispose();
-				this.#sandbox = this.#installed(starved + 1);
+				if (written) throw error;
+				if (isStarved(error) && starved < PATIENCE.length - 1) {
+					this.#sandbox.dispose();
+					this.#sandbox = this.#installed(starved + 1);
+				} else {
+					if (!this.#isForgiven(error)) throw error;
+					this.#sandbox.dispose();
+					this.#sandbox = this.#installed();
+				}
 			}
 		}
+	}
+	#isForgiven(error) {
+		if (error.code !== "MODULATOR_TIMED_OUT" || isOverBudget(error)) return false;
+		const now = performance.now();
+		this.#late = [...this.#late.filter((then) => now - then < LATE_WINDOW_MS), now];
+		return this.#late.length <= LATE_CALLS;
 	}
 	#installed(first = 0) {
 		for (let starved = first;; starved++) {
@@ -4756,6 +4773,9 @@ function objectTooLarge() {
 function tooLarge(what) {
 	return new JechoError("MODULATOR_TOO_LARGE", `${what} is larger than the limit`);
 }
+function isOverBudget(error) {
+	return error.cause?.overBudget === true;
+}
 function isStarved(error) {
 	return error.cause?.starved === true;
 }
@@ -4776,7 +4796,7 @@ var TimeBudget = class {
 		this.#leftMs = Math.min(this.#capacityMs, this.#leftMs + this.#share * (now - this.#then));
 		this.#then = now;
 		if (ms > 0) this.#leftMs -= ms;
-		if (this.#leftMs < 0) throw new JechoError("MODULATOR_TIMED_OUT", `it used more than ${100 * this.#share} % of a processor for too long`);
+		if (this.#leftMs < 0) throw new JechoError("MODULATOR_TIMED_OUT", `it used more than ${100 * this.#share} % of a processor for too long`, { cause: { overBudget: true } });
 	}
 };
 // src/host/watch.ts

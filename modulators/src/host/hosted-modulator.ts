@@ -22,6 +22,9 @@ import {
 const FREE_MS_PER_EVENT = 1;
 /** How much longer a call may take on the wall at the first, second, ... attempt on a machine too busy to run it. */
 const PATIENCE = [1, 4, 8] as const;
+/** A modulator whose calls are ended more often than this within the window is removed; till then it starts anew. */
+const LATE_CALLS = 2;
+const LATE_WINDOW_MS = 10_000;
 
 /** Takes a frame that lies in memory to be written again. */
 export type WriteFrame = (frame: Uint8Array) => void;
@@ -48,6 +51,8 @@ export class HostedModulator {
   #view = new DataView(this.#frame.buffer);
   #batchBytes = 0;
   #batchEvents = 0;
+  /** When calls took too long, of late. */
+  #late: number[] = [];
 
   /** @throws JechoError why it cannot be installed */
   constructor(install: Install, schema: Uint8Array | undefined, context: HostContext) {
@@ -115,12 +120,26 @@ export class HostedModulator {
         this.#budget.spend(this.#sandbox.cpuMs - before - (FREE_MS_PER_EVENT * chunk.bounds.length) / 2);
         return dropped;
       } catch (error) {
-        if (!isStarved(error) || written || starved === PATIENCE.length - 1) throw error;
-        // Ended on a machine too busy to run it: that is not its fault, so it starts anew.
-        this.#sandbox.dispose();
-        this.#sandbox = this.#installed(starved + 1);
+        if (written) throw error;
+        if (isStarved(error) && starved < PATIENCE.length - 1) {
+          // Ended on a machine too busy to run it: that is not its fault, so it starts anew.
+          this.#sandbox.dispose();
+          this.#sandbox = this.#installed(starved + 1);
+        } else {
+          // One slow call may be a hiccup, of the garbage collector or of the machine; a loop is late again at once.
+          if (!this.#isForgiven(error)) throw error;
+          this.#sandbox.dispose();
+          this.#sandbox = this.#installed();
+        }
       }
     }
+  }
+
+  #isForgiven(error: unknown): boolean {
+    if ((error as JechoError).code !== "MODULATOR_TIMED_OUT" || isOverBudget(error)) return false;
+    const now = performance.now();
+    this.#late = [...this.#late.filter(then => now - then < LATE_WINDOW_MS), now];
+    return this.#late.length <= LATE_CALLS;
   }
 
   #installed(first = 0): Sandbox {
@@ -240,6 +259,10 @@ function tooLarge(what: string): JechoError {
   return new JechoError("MODULATOR_TOO_LARGE", `${what} is larger than the limit`);
 }
 
+function isOverBudget(error: unknown): boolean {
+  return ((error as JechoError).cause as { overBudget?: boolean } | undefined)?.overBudget === true;
+}
+
 function isStarved(error: unknown): boolean {
   return ((error as JechoError).cause as { starved?: boolean } | undefined)?.starved === true;
 }
@@ -267,6 +290,7 @@ class TimeBudget {
       throw new JechoError(
         "MODULATOR_TIMED_OUT",
         `it used more than ${100 * this.#share} % of a processor for too long`,
+        { cause: { overBudget: true } },
       );
     }
   }
