@@ -16,6 +16,8 @@ import { outgoingRuns } from "./outgoing.ts";
 import type { PortNotice, PortRequest, PortServer } from "./port.ts";
 import type { Ring } from "./ring.ts";
 
+const REOPEN_MS = 1000;
+
 export type ConcentratorOptions = LinkOptions;
 
 /**
@@ -290,13 +292,9 @@ export class Concentrator implements PortServer {
         );
         if (lost === undefined) return;
         this.#leaveChannel(lost);
-        this.#endpoints.delete(lost.endpoint);
-        this.#notify({
-          is: "refused",
-          endpoint: lost.endpoint,
-          reset: 0,
-          error: new JechoError(errorCode(frame.code), frame.message),
-        });
+        lost.channelNumber = 0;
+        lost.number = 0;
+        this.#refused(lost, 0, new JechoError(errorCode(frame.code), frame.message));
         return;
       }
       case "TypeKnown":
@@ -342,6 +340,7 @@ export class Concentrator implements PortServer {
     entry.channelNumber = opened.channel;
     entry.number = opened.consumer;
     delete entry.before;
+    entry.wasOpen = true;
     enter(this.#consumers, opened.channel, entry);
     this.#notify({ is: "opened", endpoint: entry.endpoint, reset });
     if (old !== 0) this.#link.send({ kind: "CloseEndpoint", endpoint: old });
@@ -353,10 +352,20 @@ export class Concentrator implements PortServer {
       // The old pair goes on.
       if (entry.reset === reset) entry.modulator = entry.before.modulator;
       delete entry.before;
+    } else if (error.retry && entry.wasOpen) {
+      // It has been open, and what hinders it passes: it is asked for again, as after a lost connection.
+      this.#notify({ is: "interrupted", endpoint: entry.endpoint });
+      setTimeout(() => this.#openAgain(entry), REOPEN_MS);
+      return;
     } else {
       this.#endpoints.delete(entry.endpoint);
     }
     this.#notify({ is: "refused", endpoint: entry.endpoint, reset, error });
+  }
+
+  #openAgain(entry: EndpointEntry): void {
+    const isWaiting = this.#endpoints.get(entry.endpoint) === entry && entry.number === 0;
+    if (isWaiting && this.#link.isLive) this.#open(entry, entry.is === "consumer" ? (entry.reset ?? 0) : 0);
   }
 
   #demand(channel: number, consumers: number): void {
@@ -370,6 +379,7 @@ export class Concentrator implements PortServer {
       // The first word on demand says that all modulators are installed: the producer's events count.
       if (producer.open !== true) {
         producer.open = true;
+        producer.wasOpen = true;
         this.#notify({ is: "opened", endpoint: producer.endpoint, reset: 0 });
       }
     }

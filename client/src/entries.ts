@@ -17,6 +17,8 @@ export interface ProducerEntry {
   /** Consumers of the channel in other processes. */
   elsewhere: number;
   open?: boolean;
+  /** Has it ever been open? Then it is opened again whatever passing trouble comes. */
+  wasOpen?: boolean;
 }
 
 /** A consumer of this process, as its concentrator knows it. */
@@ -28,6 +30,7 @@ export interface ConsumerEntry {
   modulator: Modulator | undefined;
   channelNumber: number;
   number: number;
+  wasOpen?: boolean;
   /** The newest reset that was asked for. */
   reset?: number;
   /** What holds until that reset is answered. */

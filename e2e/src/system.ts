@@ -24,7 +24,7 @@ export class System {
     await buildViewer(() => {});
     const { child, address } = await startGateway("0");
     const port = address.slice(address.lastIndexOf(":") + 1);
-    const simulation = fork(SIMULATION, ["--gateway", `localhost:${port}`, "--speed", "4"]);
+    const simulation = fork(SIMULATION, ["--gateway", `localhost:${port}`, "--speed", "2"]);
     await once(simulation, "message");
     return new System(child, simulation, port);
   }

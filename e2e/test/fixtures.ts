@@ -18,7 +18,7 @@ export const test = base.extend<{ open: () => Promise<Page> }, { system: System 
   open: async ({ browser, system }, use) => {
     const pages: Page[] = [];
     await use(async () => {
-      const page = await (await browser.newContext({ viewport: { width: 1400, height: 900 } })).newPage();
+      const page = await (await browser.newContext({ viewport: { width: 1000, height: 720 } })).newPage();
       pages.push(page);
       await page.goto(system.url);
       for (const kind of ["map", "globe", "section"])

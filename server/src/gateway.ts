@@ -24,7 +24,7 @@ export interface GatewayOptions {
   readonly consumerQueueBytes?: number;
   /** Silence after which a connection is tested, in milliseconds; 10,000 by default. */
   readonly heartbeatMs?: number;
-  /** How long a producer may take to install a modulator, in milliseconds; 5,000 by default. */
+  /** How long a producer may take to install a modulator, in milliseconds; 10,000 by default. */
   readonly requestTimeoutMs?: number;
   /** Modulators that one connection may have installed; 64 by default. */
   readonly modulatorsPerConnection?: number;
@@ -115,7 +115,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     open: socket => {
       // A socket without any subscription may not publish.
       socket.subscribe(EVERYONE);
-      const connection = new Connection(nextConnection++, linkOf(socket), options.requestTimeoutMs ?? 5000);
+      const connection = new Connection(nextConnection++, linkOf(socket), options.requestTimeoutMs ?? 10_000);
       socket.getUserData().connection = connection;
       connections.set(connection.id, connection);
     },
