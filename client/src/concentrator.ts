@@ -5,16 +5,16 @@ import {
   FLAG_SYNC,
   type Frame,
   type ObjectUpdate,
-  type Processed,
 } from "@jecho/shared/internal";
 import { createHost, onNetworkChange } from "#platform";
 import { type ConsumerEntry, type EndpointEntry, type ProducerEntry, wantedOf } from "./entries.ts";
-import { NOBODY, type Outcome, Tally } from "./handling.ts";
 import { Link, type LinkOptions } from "./link.ts";
 import { Modulation } from "./modulation.ts";
 import { outgoingRuns } from "./outgoing.ts";
 import type { PortNotice, PortRequest, PortServer } from "./port.ts";
 import type { Ring } from "./ring.ts";
+import { SynchronousEvents } from "./synchronous.ts";
+import type { Outcome } from "./tally.ts";
 
 const REOPEN_MS = 1000;
 
@@ -36,12 +36,7 @@ export class Concentrator implements PortServer {
   readonly #producers = new Map<number, Set<ProducerEntry>>();
   /** What waits for an answer of the gateway, by request. */
   readonly #pending = new Map<number, { endpoint: EndpointEntry; reset: number }>();
-  /** Synchronous events that consumers here are handling, by channel, producer and count. */
-  readonly #handling = new Tally();
-  /** Synchronous events that were raised here, by endpoint and count. */
-  readonly #awaiting = new Tally();
-  /** Which synchronous event an answer of the gateway belongs to, by channel, producer and count. */
-  readonly #elsewhere = new Map<string, string>();
+  readonly #synchronous: SynchronousEvents;
   readonly #stopWatching: () => void;
   #nextRequest = 1;
   #wakes = false;
@@ -53,6 +48,9 @@ export class Concentrator implements PortServer {
   ) {
     this.#notify = notify;
     this.#ring = ring;
+    this.#synchronous = new SynchronousEvents((endpoint, raised, outcome) =>
+      notify({ is: "processed", endpoint, raised, outcome }),
+    );
     this.#link = new Link(options, {
       onStatus: status => {
         if (status.state === "live") this.#reopenAll();
@@ -64,7 +62,7 @@ export class Concentrator implements PortServer {
     });
     this.#modulation = new Modulation(createHost, {
       onEvents: (frame, message, raising) => this.#derived(frame, message, raising),
-      onDone: raising => this.#awaiting.settle(raising, NOBODY),
+      onDone: raising => this.#synchronous.settle(raising),
       onAnswer: answer => this.#link.send(answer),
       onDemand: channel => this.#tellDemand(channel),
     });
@@ -90,10 +88,7 @@ export class Concentrator implements PortServer {
       case "resetConsumer":
         return this.#reset(request);
       case "handled":
-        return this.#handling.settle(
-          keyOf(request.channel, request.producer, request.raised),
-          request.outcome,
-        );
+        return this.#synchronous.handled(request.channel, request.producer, request.raised, request.outcome);
       case "closeEndpoint":
         return this.#closeEndpoint(request.endpoint);
       case "updateObject":
@@ -202,15 +197,9 @@ export class Concentrator implements PortServer {
       this.#modulation.enqueue(frame);
       return;
     }
-    // A synchronous run is of one event. It is waited for here, elsewhere, and at each modulator.
-    const { raised } = frame;
-    const raising = `${endpoint} ${raised}`;
-    this.#awaiting.begin(raising, 2 + (sent ? 1 : 0), outcome =>
-      this.#notify({ is: "processed", endpoint, raised, outcome }),
-    );
-    if (sent) this.#elsewhere.set(keyOf(channelNumber, frame.producer, raised), raising);
-    this.#deliver(frame, outcome => this.#awaiting.settle(raising, outcome));
-    if (!this.#modulation.enqueue(frame, raising)) this.#awaiting.settle(raising, NOBODY);
+    const name = this.#synchronous.begin(endpoint, frame, sent);
+    this.#deliver(frame, outcome => this.#synchronous.settle(name, outcome));
+    if (!this.#modulation.enqueue(frame, name)) this.#synchronous.settle(name);
   }
 
   /** What a modulator made: of which synchronous event, if of one. */
@@ -220,32 +209,17 @@ export class Concentrator implements PortServer {
       this.#deliver(frame);
       return;
     }
-    for (let i = 0; i < frame.count; i++) {
-      this.#awaiting.add(raising);
-      if (!sent) continue;
-      this.#awaiting.add(raising);
-      this.#elsewhere.set(keyOf(frame.channel, frame.producer, frame.raised + i), raising);
-    }
-    this.#deliver(frame, outcome => this.#awaiting.settle(raising, outcome));
+    this.#synchronous.derive(raising, frame, sent);
+    this.#deliver(frame, outcome => this.#synchronous.settle(raising, outcome));
   }
 
   /** @param handled called for each event of a synchronous run, when all consumers here have handled it */
   #deliver(frame: EventsFrame, handled?: (outcome: Outcome, i: number) => void): void {
     const consumers = this.#consumers.get(frame.channel);
-    if (handled !== undefined) {
-      const { channel, producer, raised, count } = frame;
-      for (let i = 0; i < count; i++) {
-        this.#handling.begin(keyOf(channel, producer, raised + i), consumers?.size ?? 0, outcome =>
-          handled(outcome, i),
-        );
-      }
-    }
+    if (handled !== undefined) this.#synchronous.deliver(frame, consumers?.size ?? 0, handled);
     if (consumers === undefined || consumers.size === 0) return;
-    this.#notify({
-      is: "events",
-      endpoints: Array.from(consumers, ({ endpoint }) => endpoint),
-      frame: frame.raw(),
-    });
+    const endpoints = Array.from(consumers, ({ endpoint }) => endpoint);
+    this.#notify({ is: "events", endpoints, frame: frame.raw() });
   }
 
   /** A run from elsewhere. */
@@ -260,19 +234,12 @@ export class Concentrator implements PortServer {
     );
   }
 
-  #processed({ channel, producer, raised, consumers, failed, message }: Processed): void {
-    const key = keyOf(channel, producer, Number(raised));
-    const raising = this.#elsewhere.get(key);
-    this.#elsewhere.delete(key);
-    if (raising !== undefined) this.#awaiting.settle(raising, { consumers, failed, message });
-  }
-
   #receive(frame: Frame): void {
     switch (frame.kind) {
       case "Events":
         return this.#arrived(frame);
       case "Processed":
-        return this.#processed(frame);
+        return this.#synchronous.answered(frame);
       case "ProducerOpened":
         return this.#answered(frame.request, entry => {
           if (entry.is !== "producer") return;
@@ -413,9 +380,7 @@ export class Concentrator implements PortServer {
 
   #interruptAll(): void {
     this.#pending.clear();
-    this.#handling.clear();
-    this.#awaiting.clear();
-    this.#elsewhere.clear();
+    this.#synchronous.clear();
     this.#consumers.clear();
     this.#producers.clear();
     this.#modulation.removeAll();
@@ -431,10 +396,6 @@ export class Concentrator implements PortServer {
       if (wasOpen) this.#notify({ is: "interrupted", endpoint: entry.endpoint });
     }
   }
-}
-
-function keyOf(channel: number, producer: number, raised: number): string {
-  return `${channel} ${producer} ${raised}`;
 }
 
 function enter<E>(sets: Map<number, Set<E>>, channel: number, entry: E): void {

@@ -1,8 +1,8 @@
 import type { JechoError } from "@jecho/shared";
 import type { Modulator, ObjectUpdate } from "@jecho/shared/internal";
 import type { Demand } from "./demand.ts";
-import type { Outcome } from "./handling.ts";
 import type { Status } from "./status.ts";
+import type { Outcome } from "./tally.ts";
 
 /*
  * The narrow way between endpoints and their concentrator: messages for control, a ring for events that are raised.

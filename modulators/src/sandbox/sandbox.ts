@@ -25,7 +25,7 @@ export interface Limits {
 export const DEFAULT_LIMITS: Limits = {
   memoryMiB: 32,
   callMs: 50,
-  installMs: 200,
+  installMs: 1000,
   timeShare: 0.5,
   shareWindowMs: 1000,
   outputBytes: 16 << 20,
