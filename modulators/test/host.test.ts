@@ -21,11 +21,11 @@ test("F3: a host killed in the middle is back with all modulators, and no run is
   let fastestMs = Number.POSITIVE_INFINITY;
   for (let round = 0; round < 3; round++) {
     for (let i = 0; i < 20; i++) rig.step();
-    await vi.waitUntil(() => rig.received(all).length > 60 * round, { interval: 1 });
+    await vi.waitUntil(() => rig.received(all).length > 60 * round, { interval: 1, timeout: 9000 });
     const then = performance.now();
     process.kill(rig.host.stats.pid as number, "SIGKILL");
     const { restarts } = rig;
-    await vi.waitUntil(() => rig.restarts > restarts, { interval: 1 });
+    await vi.waitUntil(() => rig.restarts > restarts, { interval: 1, timeout: 9000 });
     await rig.settled();
     fastestMs = Math.min(fastestMs, performance.now() - then);
   }
@@ -85,7 +85,7 @@ test("events wait in the modulator while the transport is not ready", async () =
   await rig.settled();
   expect(rig.received(derived)).toEqual([]);
   rig.host.flow(derived, true);
-  await vi.waitUntil(() => rig.received(derived).length > 0, { interval: 2 });
+  await vi.waitUntil(() => rig.received(derived).length > 0, { interval: 2, timeout: 9000 });
   expect(rig.received(derived).map(({ event }) => event.step)).toEqual([2, 3, 3, 3, 4, 4, 4, 5, 5, 5]);
   expect(rig.host.stats.modulators.get(derived)).toMatchObject({ dropped: 5, eventsIn: 15, eventsOut: 10 });
 });
