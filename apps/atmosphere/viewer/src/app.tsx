@@ -2,10 +2,10 @@ import { type ReactNode, useCallback, useEffect, useEffectEvent, useState } from
 import { LAYER_PRESSURES_HPA } from "../../src/model/layers.ts";
 import { colourMap } from "./drawing/colour-map.ts";
 import { ColourRange } from "./drawing/colour-range.ts";
-import { clamp, type Place } from "./drawing/projection.ts";
+import { clamp, normaliseLongitude, type Place } from "./drawing/projection.ts";
 import type { Look } from "./look.ts";
 import type { PageState } from "./page-state.ts";
-import { Banner, Header } from "./panels/header.tsx";
+import { PageHead } from "./panels/header.tsx";
 import { LookPanel } from "./panels/look-panel.tsx";
 import { SteeringPanel } from "./panels/steering.tsx";
 import { TrafficPanel } from "./panels/traffic-panel.tsx";
@@ -48,23 +48,33 @@ export function App({ address }: { address: string }): ReactNode {
     (by: number) => setLook(before => ({ ...before, layer: clamp(before.layer + by, 0, TOP_LAYER) })),
     [],
   );
-  const chooseLongitude = useCallback((longitude: number) => change({ longitude }), [change]);
+  /** A section runs along one column of the grid: the nearest. */
+  const snap = useCallback(
+    (longitude: number) => {
+      const step = 360 / (feed?.current.simulation?.columns ?? 144);
+      return normaliseLongitude(Math.round(longitude / step) * step);
+    },
+    [feed],
+  );
+  const chooseLongitude = useCallback(
+    (longitude: number) => change({ longitude: snap(longitude) }),
+    [change, snap],
+  );
   const choosePlace = useCallback(
     (place: Place) =>
       setLook(before =>
         before.isPicking
           ? { ...before, source: place, isPicking: false }
-          : { ...before, longitude: place.longitude },
+          : { ...before, longitude: snap(place.longitude) },
       ),
-    [],
+    [snap],
   );
   useEscape(() => change({ isPicking: false }));
 
   const earth = { page, look, onPlace: choosePlace, onLayerStep: stepLayer, range: layerRange };
   return (
     <>
-      <Header page={page} />
-      <Banner page={page} fault={fault} onRetry={retry} />
+      <PageHead page={page} fault={fault} onRetry={retry} />
       <main className="desk">
         <div className="views">
           <MapView {...earth} />

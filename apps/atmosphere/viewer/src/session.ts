@@ -7,6 +7,8 @@ import { StatusFeed, type StatusSnapshot } from "./status-feed.ts";
 
 /** A page must be back soon after its gateway is. */
 const LONGEST_BACKOFF_MS = 5000;
+/** Before a subscription is asked for again, where the refusal says that this may help. */
+const RETRY_MS = 5000;
 
 export interface SessionState {
   readonly session: Session | undefined;
@@ -101,9 +103,9 @@ export function useSubscription(
 ): Subscribed {
   const [attempt, setAttempt] = useState(0);
   const [subscription, setSubscription] = useState<FieldSubscription>();
-  const [mode, setWantedMode] = useState<Mode>({ kind: "filter" });
+  const [wantedMode, setWantedMode] = useState<Mode>({ kind: "filter" });
   const open = useEffectEvent(
-    (on: Session) => new FieldSubscription(on, initial(), mode, event => handle(event)),
+    (on: Session) => new FieldSubscription(on, initial(), wantedMode, event => handle(event)),
   );
   const handle = useEffectEvent(receive);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new attempt is a new subscription
@@ -116,6 +118,17 @@ export function useSubscription(
       setSubscription(undefined);
     };
   }, [session, attempt]);
+  const snapshot = useSyncExternalStore(
+    subscription?.subscribe ?? never,
+    subscription?.snapshot ?? (() => NO_FIELD),
+  );
+  const { state, error } = snapshot.status;
+  const mayRetry = state === "refused" && error?.retry === true;
+  useEffect(() => {
+    if (!mayRetry) return;
+    const timer = setTimeout(() => setAttempt(count => count + 1), RETRY_MS);
+    return () => clearTimeout(timer);
+  }, [mayRetry]);
   const setMode = useCallback(
     (wanted: Mode) => {
       setWantedMode(wanted);
@@ -124,11 +137,9 @@ export function useSubscription(
     [subscription],
   );
   const retry = useCallback(() => setAttempt(count => count + 1), []);
-  const snapshot = useSyncExternalStore(
-    subscription?.subscribe ?? never,
-    subscription?.snapshot ?? (() => NO_FIELD),
-  );
-  return { subscription, snapshot, mode, setMode, retry };
+  // What was wanted and refused is not what is in force.
+  const isOpen = state === "live" && !snapshot.isChanging;
+  return { subscription, snapshot, mode: isOpen ? snapshot.mode : wantedMode, setMode, retry };
 }
 
 export type Command = Partial<Steering> & { readonly command: string };

@@ -47,7 +47,7 @@ export function niceRange({ low, high }: Range): Range {
 }
 
 /** The smallest of 1, 2, 5 times a power of ten that is not below. */
-export function niceStep(value: number): number {
+function niceStep(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
   const factor = [1, 2, 5, 10].find(candidate => candidate * power >= value * (1 - 1e-9)) ?? 10;
   return factor * power;
@@ -90,7 +90,12 @@ export class ColourRange {
 
   /** Undefined before any data. */
   get range(): Range | undefined {
-    return this.#locked ?? this.#states.get(this.#key)?.range;
+    return this.rangeOf(this.#key);
+  }
+
+  /** The range of another key than the one that is shown, for a picture that is left over. */
+  rangeOf(key: string): Range | undefined {
+    return this.#locked ?? this.#states.get(key)?.range;
   }
 
   get isLocked(): boolean {

@@ -34,7 +34,7 @@ export class FieldCanvas implements FieldPainter {
     this.#table = table.slice();
   }
 
-  paint(scene: Scene): void {
+  paint(scene: Scene): boolean {
     const { width, height } = this.#canvas;
     const image = this.#context.createImageData(width, height);
     const { camera } = scene;
@@ -56,6 +56,7 @@ export class FieldCanvas implements FieldPainter {
       }
     }
     this.#context.putImageData(image, 0, 0);
+    return true;
   }
 
   close(): void {

@@ -1,12 +1,15 @@
 /** Paints rasters with WebGL 2: values go up as they came in, and the graphics processor does the rest. */
 
-import { FRAGMENT_SHADER, VERTEX_SHADER } from "./field-shader.ts";
+import { fragmentShader, VERTEX_SHADER } from "./field-shader.ts";
 import { degreesPerPixel } from "./projection.ts";
 import { goesRound, type Raster } from "./raster.ts";
 import { type FieldPainter, QUIET_BRIGHTNESS, type Scene, type SectionCamera } from "./scene.ts";
 
-const KINDS = { map: 0, globe: 1, section: 2 } as const;
 const UNITS = { uValues: 0, uChangedAt: 1, uColours: 2, uLayers: 3 } as const;
+const COMPILE_POLL_MS = 20;
+const RADIANS = Math.PI / 180;
+/** What a graphics processor that is a program can paint without holding up the page. */
+const SOFTWARE_PIXELS = 90_000;
 
 interface Held {
   readonly values: WebGLTexture;
@@ -14,10 +17,11 @@ interface Held {
   revision: number;
 }
 
-/** Undefined where there is no WebGL 2. */
+/** Undefined where there is no WebGL 2. `onReady` is called when it can paint, and when everything is to be painted anew. */
 export function createFieldLayer(
   canvas: HTMLCanvasElement,
-  onRestored: () => void,
+  camera: Scene["camera"]["kind"],
+  onReady: () => void,
 ): FieldPainter | undefined {
   const gl = canvas.getContext("webgl2", {
     antialias: false,
@@ -25,24 +29,36 @@ export function createFieldLayer(
     premultipliedAlpha: true,
     powerPreference: "low-power",
   });
-  return gl === null ? undefined : new FieldLayer(canvas, gl, onRestored);
+  return gl === null ? undefined : new FieldLayer(canvas, gl, camera, onReady);
 }
 
 class FieldLayer implements FieldPainter {
   readonly kind = "webgl2";
   readonly #canvas: HTMLCanvasElement;
   readonly #gl: WebGL2RenderingContext;
+  readonly #camera: Scene["camera"]["kind"];
+  readonly #onReady: () => void;
+  readonly #mostPixels: number;
   readonly #held = new Map<Raster, Held>();
   readonly #uniforms = new Map<string, WebGLUniformLocation | null>();
   readonly #events = new AbortController();
   #program: WebGLProgram | undefined;
+  #compiling: ReturnType<typeof setTimeout> | undefined;
   #colours: WebGLTexture | undefined;
   #table: Uint8Array | undefined;
   #layers: { texture: WebGLTexture; of: Float32Array } | undefined;
 
-  constructor(canvas: HTMLCanvasElement, gl: WebGL2RenderingContext, onRestored: () => void) {
+  constructor(
+    canvas: HTMLCanvasElement,
+    gl: WebGL2RenderingContext,
+    camera: Scene["camera"]["kind"],
+    onReady: () => void,
+  ) {
     this.#canvas = canvas;
     this.#gl = gl;
+    this.#camera = camera;
+    this.#onReady = onReady;
+    this.#mostPixels = isSoftware(gl) ? SOFTWARE_PIXELS : Number.POSITIVE_INFINITY;
     this.#build();
     const { signal } = this.#events;
     canvas.addEventListener("webglcontextlost", event => event.preventDefault(), { signal });
@@ -52,21 +68,24 @@ class FieldLayer implements FieldPainter {
         this.#held.clear();
         this.#uniforms.clear();
         this.#layers = undefined;
+        this.#program = undefined;
         this.#build();
-        onRestored();
       },
       { signal },
     );
   }
 
   resize(width: number, height: number): void {
-    if (this.#canvas.width === width && this.#canvas.height === height) return;
-    this.#canvas.width = width;
-    this.#canvas.height = height;
+    const shrink = Math.min(1, Math.sqrt(this.#mostPixels / Math.max(1, width * height)));
+    const [columns, rows] = [Math.round(width * shrink), Math.round(height * shrink)];
+    if (this.#canvas.width === columns && this.#canvas.height === rows) return;
+    this.#canvas.width = columns;
+    this.#canvas.height = rows;
   }
 
   setColours(table: Uint8Array): void {
     this.#table = table;
+    if (this.#program === undefined) return;
     const gl = this.#gl;
     this.#colours ??= this.#texture();
     gl.bindTexture(gl.TEXTURE_2D, this.#colours);
@@ -74,8 +93,10 @@ class FieldLayer implements FieldPainter {
     gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA8, table.length / 4, 1, 0, gl.RGBA, gl.UNSIGNED_BYTE, table);
   }
 
-  paint(scene: Scene): void {
-    if (!this.#gl.isContextLost() && this.#program !== undefined) this.#paintWith(this.#program, scene);
+  paint(scene: Scene): boolean {
+    if (this.#gl.isContextLost() || this.#program === undefined) return false;
+    this.#paintWith(this.#program, scene);
+    return true;
   }
 
   #paintWith(program: WebGLProgram, scene: Scene): void {
@@ -91,7 +112,6 @@ class FieldLayer implements FieldPainter {
     gl.useProgram(program);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
-    gl.uniform1i(this.#at("uKind"), KINDS[camera.kind]);
     gl.uniform2f(this.#at("uSize"), width, height);
     gl.uniform2f(this.#at("uRange"), range.low, range.high);
     gl.uniform1i(this.#at("uSmooth"), smooth ? 1 : 0);
@@ -99,6 +119,8 @@ class FieldLayer implements FieldPainter {
     else {
       const size = camera.kind === "map" ? degreesPerPixel(camera) / scale : camera.radius * scale;
       gl.uniform3f(this.#at("uCamera"), camera.longitude, camera.latitude, size);
+      const tilt = camera.latitude * RADIANS;
+      gl.uniform2f(this.#at("uTilt"), Math.sin(tilt), Math.cos(tilt));
     }
     this.#bind("uColours", this.#colours);
     for (const { raster, dim } of rasters) {
@@ -119,6 +141,7 @@ class FieldLayer implements FieldPainter {
 
   close(): void {
     this.#events.abort();
+    clearTimeout(this.#compiling);
     this.#forgetAllBut([]);
     const gl = this.#gl;
     gl.deleteTexture(this.#colours ?? null);
@@ -126,12 +149,13 @@ class FieldLayer implements FieldPainter {
     gl.deleteProgram(this.#program ?? null);
   }
 
+  /** Compiling may take long and goes on beside; `onReady` is called when there is something to paint with. */
   #build(): void {
     const gl = this.#gl;
     const program = gl.createProgram();
     for (const [type, source] of [
       [gl.VERTEX_SHADER, VERTEX_SHADER],
-      [gl.FRAGMENT_SHADER, FRAGMENT_SHADER],
+      [gl.FRAGMENT_SHADER, fragmentShader(this.#camera)],
     ] as const) {
       const shader = gl.createShader(type);
       if (shader === null) throw new Error("WebGL 2 makes no shader");
@@ -141,7 +165,19 @@ class FieldLayer implements FieldPainter {
       gl.deleteShader(shader);
     }
     gl.linkProgram(program);
-    if (!gl.getProgramParameter(program, gl.LINK_STATUS) && !gl.isContextLost())
+    const parallel = gl.getExtension("KHR_parallel_shader_compile");
+    const look = (): void => {
+      if (this.#events.signal.aborted || gl.isContextLost()) return;
+      const isDone = parallel === null || gl.getProgramParameter(program, parallel.COMPLETION_STATUS_KHR);
+      if (isDone) this.#take(program);
+      else this.#compiling = setTimeout(look, COMPILE_POLL_MS);
+    };
+    look();
+  }
+
+  #take(program: WebGLProgram): void {
+    const gl = this.#gl;
+    if (!gl.getProgramParameter(program, gl.LINK_STATUS))
       throw new Error(`the field's shader does not link: ${gl.getProgramInfoLog(program)}`);
     this.#program = program;
     // biome-ignore lint/correctness/useHookAtTopLevel: WebGL's, not React's
@@ -150,6 +186,7 @@ class FieldLayer implements FieldPainter {
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
     this.#colours = undefined;
     if (this.#table !== undefined) this.setColours(this.#table);
+    this.#onReady();
   }
 
   #at(name: string): WebGLUniformLocation | null {
@@ -221,4 +258,10 @@ class FieldLayer implements FieldPainter {
     gl.bindTexture(gl.TEXTURE_2D, texture);
     gl.texImage2D(gl.TEXTURE_2D, 0, gl.R32F, columns, rows, 0, gl.RED, gl.FLOAT, values);
   }
+}
+
+function isSoftware(gl: WebGL2RenderingContext): boolean {
+  const names = gl.getExtension("WEBGL_debug_renderer_info");
+  const renderer = names === null ? "" : String(gl.getParameter(names.UNMASKED_RENDERER_WEBGL));
+  return /swiftshader|llvmpipe|software|basic render/i.test(renderer);
 }

@@ -1,4 +1,7 @@
 /** Finds for every pixel the place that it shows, the value there, and its colour. */
+import type { Scene } from "./scene.ts";
+
+const KINDS = { map: 0, globe: 1, section: 2 } as const;
 
 export const VERTEX_SHADER = `#version 300 es
 void main() {
@@ -7,13 +10,20 @@ void main() {
   gl_Position = vec4(corner, 0.0, 1.0);
 }`;
 
-export const FRAGMENT_SHADER = `#version 300 es
+/** One program per kind of camera: a graphics processor that is software compiles and runs the less, the better. */
+export function fragmentShader(kind: Scene["camera"]["kind"]): string {
+  return `#version 300 es
+#define KIND ${KINDS[kind]}
+${BODY}`;
+}
+
+const BODY = `
 precision highp float;
 precision highp int;
 
-uniform int uKind;          // 0 map, 1 globe, 2 section
 uniform vec2 uSize;         // of the canvas in device pixels
 uniform vec3 uCamera;       // longitude, latitude, degrees per pixel or radius in pixels
+uniform vec2 uTilt;         // sine and cosine of the latitude
 uniform sampler2D uValues;
 uniform sampler2D uChangedAt;
 uniform sampler2D uColours;
@@ -39,25 +49,23 @@ void main() {
   vec2 where;
   float shade = 1.0;
   float alpha = 1.0;
-  if (uKind == 0) {
-    where = vec2(uCamera.x + middle.x * uCamera.z, uCamera.y - middle.y * uCamera.z);
-    if (abs(where.y) > 90.0) discard;
-  } else if (uKind == 1) {
-    vec2 p = vec2(middle.x, -middle.y) / uCamera.z;
-    float far = dot(p, p);
-    alpha = clamp((1.0 - sqrt(far)) * uCamera.z + 0.5, 0.0, 1.0);
-    if (alpha <= 0.0) discard;
-    float up = sqrt(max(0.0, 1.0 - far));
-    float s = sin(uCamera.y * RADIANS);
-    float c = cos(uCamera.y * RADIANS);
-    where.y = asin(clamp(up * s + p.y * c, -1.0, 1.0)) / RADIANS;
-    where.x = uCamera.x + atan(p.x, up * c - p.y * s) / RADIANS;
-    shade = 0.62 + 0.38 * sqrt(up);
-  } else {
-    int entries = textureSize(uLayers, 0).x;
-    int entry = clamp(int((1.0 - pixel.y / uSize.y) * float(entries)), 0, entries - 1);
-    where = vec2(pixel.x / uSize.x * 180.0 - 90.0, texelFetch(uLayers, ivec2(entry, 0), 0).r);
-  }
+#if KIND == 0
+  where = vec2(uCamera.x + middle.x * uCamera.z, uCamera.y - middle.y * uCamera.z);
+  if (abs(where.y) > 90.0) discard;
+#elif KIND == 1
+  vec2 p = vec2(middle.x, -middle.y) / uCamera.z;
+  float far = dot(p, p);
+  alpha = clamp((1.0 - sqrt(far)) * uCamera.z + 0.5, 0.0, 1.0);
+  if (alpha <= 0.0) discard;
+  float up = sqrt(max(0.0, 1.0 - far));
+  where.y = asin(clamp(up * uTilt.x + p.y * uTilt.y, -1.0, 1.0)) / RADIANS;
+  where.x = uCamera.x + atan(p.x, up * uTilt.y - p.y * uTilt.x) / RADIANS;
+  shade = 0.62 + 0.38 * sqrt(up);
+#else
+  int entries = textureSize(uLayers, 0).x;
+  int entry = clamp(int((1.0 - pixel.y / uSize.y) * float(entries)), 0, entries - 1);
+  where = vec2(pixel.x / uSize.x * 180.0 - 90.0, texelFetch(uLayers, ivec2(entry, 0), 0).r);
+#endif
 
   float across = where.x - uGrid.x;
   float half_ = 0.5 * uGrid.y;

@@ -10,7 +10,7 @@ export interface HeightAxis {
 }
 
 const PRESSURE_TICKS = [1000, 700, 500, 300, 200, 100, 70, 50, 30, 20, 10, 7, 5, 3, 2, 1];
-const KILOMETRE_STEPS = [1, 2, 5, 10, 20];
+const KILOMETRE_STEPS = [5, 10, 20];
 
 /** Reaches half a layer beyond the lowest and the highest one. */
 export function heightAxis(pressures: readonly number[]): HeightAxis {

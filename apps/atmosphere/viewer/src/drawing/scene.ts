@@ -30,7 +30,8 @@ export interface FieldPainter {
   resize(width: number, height: number): void;
   /** 256 RGBA colours. */
   setColours(table: Uint8Array): void;
-  paint(scene: Scene): void;
+  /** False where it cannot paint yet. */
+  paint(scene: Scene): boolean;
   /** Forgets everything that it holds. */
   close(): void;
 }
@@ -55,7 +56,7 @@ export function place(
 }
 
 /** Just enough to look round: the colours must stay readable. `out` is 1 in the middle and 0 at the rim. */
-export function limbShade(out: number): number {
+function limbShade(out: number): number {
   return 0.62 + 0.38 * Math.sqrt(out);
 }
 

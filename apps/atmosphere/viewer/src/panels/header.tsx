@@ -31,14 +31,31 @@ function usePageState({ status, latest }: PageState): Judged {
   });
 }
 
-export function Header({ page }: { page: PageState }): ReactNode {
+interface PageHeadProps {
+  readonly page: PageState;
+  readonly fault: JechoError | undefined;
+  readonly onRetry: () => void;
+}
+
+/** What the simulation says of itself, how the page is doing, and a line where something is the matter. */
+export function PageHead({ page, fault, onRetry }: PageHeadProps): ReactNode {
   const state = usePageState(page);
+  return (
+    <>
+      <Header page={page} state={state} />
+      <Banner state={state} fault={fault} onRetry={onRetry} />
+    </>
+  );
+}
+
+function Header({ page, state }: { page: PageState; state: Judged }): ReactNode {
   const { simulation, intervalMs } = page.latest;
   const measured = intervalMs !== undefined && simulation?.paused === false ? 1000 / intervalMs : undefined;
   return (
     <header className="page-head" data-testid="page" data-state={state.state}>
       <h1>Atmosphere</h1>
       <p className="about">Ozone, volume mixing ratio</p>
+      <StatePill state={state} testId="page-state" />
       <dl className="facts">
         <Fact
           label="Model date"
@@ -61,7 +78,6 @@ export function Header({ page }: { page: PageState }): ReactNode {
         <Fact label="Subscriptions" value={simulation ? String(simulation.viewers) : "–"} testId="viewers" />
         <Fact label="Sources" value={simulation ? String(simulation.sources) : "–"} testId="sources" />
       </dl>
-      <StatePill state={state} testId="page-state" />
     </header>
   );
 }
@@ -75,15 +91,8 @@ function Fact({ label, value, testId }: { label: string; value: string; testId: 
   );
 }
 
-interface BannerProps {
-  readonly page: PageState;
-  readonly fault: JechoError | undefined;
-  readonly onRetry: () => void;
-}
-
-/** One line where something is the matter with the whole page. */
-export function Banner({ page, fault, onRetry }: BannerProps): ReactNode {
-  const state = usePageState(page);
+function Banner(props: { state: Judged; fault: JechoError | undefined; onRetry: () => void }): ReactNode {
+  const { state, fault, onRetry } = props;
   const said = sayTrouble(state, fault);
   return (
     <div className="banner" role="status" data-testid="banner" data-state={said ? state.state : undefined}>

@@ -60,6 +60,7 @@ export function LookPanel({ look, topLayer, onChange }: LookPanelProps): ReactNo
               data-testid={`colours-${map.name}`}
               onChange={() => onChange({ colours: map })}
             />
+            <span>{map.label}</span>
             <span
               className="swatch-bar"
               aria-hidden="true"
@@ -67,7 +68,6 @@ export function LookPanel({ look, topLayer, onChange }: LookPanelProps): ReactNo
                 background: `linear-gradient(to right, ${Array.from({ length: 13 }, (_, i) => cssColour(map, i / 12)).join(",")})`,
               }}
             />
-            {map.label}
           </label>
         ))}
       </div>

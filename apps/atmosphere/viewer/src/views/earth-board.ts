@@ -21,7 +21,7 @@ import {
 import { valueAt } from "../drawing/raster.ts";
 import type { Scene } from "../drawing/scene.ts";
 import type { FieldEvent, FieldSubscription } from "../field-subscription.ts";
-import { type Detail, formatValue, type Look } from "../look.ts";
+import { type Detail, formatValue, type Look, pressureLabel } from "../look.ts";
 import { FADE_SECONDS, fadeClock, isFading, strokeMark, type ViewElements } from "./board.ts";
 import { Stage, type StagePainting } from "./stage.ts";
 
@@ -153,7 +153,8 @@ export abstract class EarthBoard<C extends Camera> implements StagePainting {
     return {
       camera: this.camera,
       rasters,
-      range: this.#range.range ?? { low: 0, high: 1 },
+      // A layer that was left keeps its own colours until the new one is there.
+      range: this.#range.rangeOf(String(this.picture.layer)) ?? { low: 0, high: 1 },
       smooth: this.#look.smooth,
       nowSeconds: fadeClock(this.picture.changedSeconds),
       fadeSeconds: FADE_SECONDS,
@@ -185,6 +186,12 @@ export abstract class EarthBoard<C extends Camera> implements StagePainting {
     }
     this.#readOut();
     return isFading(top?.changedAt, picture.changedSeconds);
+  }
+
+  /** What is seen now, in words; empty before there is anything. */
+  pictured(): string {
+    const { top, layer } = this.picture;
+    return top === undefined ? "" : `${pressureLabel(layer)}, step ${top.step}`;
   }
 
   #readOut(): void {

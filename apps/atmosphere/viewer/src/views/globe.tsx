@@ -110,6 +110,7 @@ export function GlobeView({ page, look, range, onPlace, onLayerStep }: EarthView
       detail={detail}
       onDetail={setDetail}
       attach={attach}
+      pictured={() => board.pictured()}
       onKeys={hasKeys => board.setKeys(hasKeys)}
       isPicking={look.isPicking}
       keys="Arrow keys turn the globe, plus and minus zoom, 0 puts it back, Enter puts the section through the middle, Page Up and Page Down change the layer."

@@ -119,6 +119,7 @@ export function MapView({ page, look, range, onPlace, onLayerStep }: EarthViewPr
       detail={detail}
       onDetail={setDetail}
       attach={attach}
+      pictured={() => board.pictured()}
       onKeys={hasKeys => board.setKeys(hasKeys)}
       isPicking={look.isPicking}
       keys="Arrow keys move the map, plus and minus zoom, 0 shows all, Enter puts the section through the middle, Page Up and Page Down change the layer."

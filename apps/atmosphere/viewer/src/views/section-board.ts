@@ -13,7 +13,13 @@ import {
   pressureTicks,
 } from "../drawing/height-axis.ts";
 import { SectionPicture } from "../drawing/picture.ts";
-import { formatLatitude, type GridSteps, normaliseLongitude, suitedStride } from "../drawing/projection.ts";
+import {
+  formatLatitude,
+  formatLongitude,
+  type GridSteps,
+  normaliseLongitude,
+  suitedStride,
+} from "../drawing/projection.ts";
 import { valueAt } from "../drawing/raster.ts";
 import type { Scene } from "../drawing/scene.ts";
 import type { FieldEvent, FieldSubscription } from "../field-subscription.ts";
@@ -30,6 +36,7 @@ const LABEL_PX = 17;
 const INK = "#93a0ab";
 
 export class SectionBoard implements StagePainting {
+  readonly camera = { kind: "section" } as const;
   readonly picture = new SectionPicture(LAYER_COUNT);
   readonly #range: ColourRange;
   #look: Look;
@@ -146,7 +153,8 @@ export class SectionBoard implements StagePainting {
     const { top, longitude } = this.picture;
     if (top !== undefined && this.#elements !== undefined) {
       const half = this.#steps.lonStep / 2;
-      const [west, east] = [longitude - half, longitude + half];
+      const west = normaliseLongitude(longitude - half);
+      const east = west + 2 * half;
       Object.assign(this.#elements.host.dataset, {
         step: top.step,
         layer: `0-${LAYER_COUNT - 1}`,
@@ -163,7 +171,8 @@ export class SectionBoard implements StagePainting {
   lines(context: CanvasRenderingContext2D, width: number, height: number): void {
     const { left, right, top, bottom } = MARGIN;
     const [plotWidth, plotHeight] = [width - left - right, height - top - bottom];
-    context.font = `11px ${getComputedStyle(document.body).fontFamily}`;
+    const { fontFamily, fontSize } = getComputedStyle(document.body);
+    context.font = `${Math.round(Number.parseFloat(fontSize) * 0.85)}px ${fontFamily}`;
     context.fillStyle = INK;
     context.strokeStyle = "rgb(236 241 245 / 0.14)";
     context.lineWidth = 0.75;
@@ -223,6 +232,12 @@ export class SectionBoard implements StagePainting {
     const across = (x - MARGIN.left) / this.#width;
     const up = 1 - (y - MARGIN.top) / this.#height;
     return across < 0 || across > 1 || up < 0 || up > 1 ? undefined : { latitude: across * 180 - 90, up };
+  }
+
+  /** What is seen now, in words; empty before there is anything. */
+  pictured(): string {
+    const { top, longitude } = this.picture;
+    return top === undefined ? "" : `${formatLongitude(longitude)}, step ${top.step}`;
   }
 
   #readOut(): void {

@@ -81,6 +81,7 @@ export function SectionView({
       detail={detail}
       onDetail={setDetail}
       attach={attach}
+      pictured={() => board.pictured()}
       onKeys={() => undefined}
       keys="Arrow up and down change the layer, left and right the longitude."
       scale={<ColourScale name="section" range={range} colours={look.colours} />}

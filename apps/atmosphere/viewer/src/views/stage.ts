@@ -13,6 +13,7 @@ interface Size {
 }
 
 export interface StagePainting {
+  readonly camera: { readonly kind: Scene["camera"]["kind"] };
   /** What is to be painted of the field now, in CSS pixels of its canvas; undefined before there is any. */
   scene(width: number, height: number): Scene | undefined;
   /** Draws lines and marks; the context's unit is the CSS pixel, and it is clear. */
@@ -41,7 +42,8 @@ export class Stage {
     this.#field = field;
     this.#lines = lines;
     this.#context = lines.getContext("2d");
-    this.#painter = createFieldLayer(field, () => this.invalidate()) ?? new FieldCanvas(field);
+    this.#painter =
+      createFieldLayer(field, painting.camera.kind, () => this.invalidate()) ?? new FieldCanvas(field);
     field.dataset["painter"] = this.#painter.kind;
     this.#observer = new ResizeObserver(() => this.#resize());
     this.#observer.observe(field);
@@ -102,7 +104,7 @@ export class Stage {
     this.#fieldDirty = false;
     const scene = this.#painting.scene(this.#fieldSize.width, this.#fieldSize.height);
     if (scene === undefined) return;
-    this.#painter.paint(scene);
+    if (!this.#painter.paint(scene)) return;
     clearTimeout(this.#fading);
     if (this.#painting.painted()) this.#fading = setTimeout(() => this.invalidateField(), FADE_FRAME_MS);
   }

@@ -9,7 +9,7 @@ import type { Subscribed } from "../session.ts";
 import type { ViewElements } from "./board.ts";
 
 /** How this view is doing, looked at twice a second. */
-export function useViewState(page: PageState, { subscription, snapshot }: Subscribed): Judged {
+function useViewState(page: PageState, { subscription, snapshot }: Subscribed): Judged {
   const now = useNow(500);
   const { latest } = page;
   const { simulation, intervalMs, receivedAt } = latest;
@@ -39,6 +39,8 @@ interface ViewFrameProps {
   readonly keys: string;
   readonly attach: (elements: ViewElements, surface: HTMLElement, signal: AbortSignal) => () => void;
   readonly onKeys: (hasKeys: boolean) => void;
+  /** What the picture shows now; empty where there is none. */
+  readonly pictured: () => string;
   readonly tools?: ReactNode;
   readonly scale?: ReactNode;
   readonly isPicking?: boolean;
@@ -52,8 +54,8 @@ export function ViewFrame(props: ViewFrameProps): ReactNode {
   const hint = useId();
   const { traffic } = page;
   useEffect(() => subscription && traffic.add(subscription), [traffic, subscription]);
-  const hasPicture = (subscription?.lastEventAt ?? 0) > 0;
-  const isOld = hasPicture && state.state !== "live" && state.state !== "paused";
+  const pictured = props.pictured();
+  const isOld = pictured !== "" && state.state !== "live" && state.state !== "paused";
   return (
     <section
       ref={refs.host}
@@ -66,7 +68,7 @@ export function ViewFrame(props: ViewFrameProps): ReactNode {
     >
       <header className="view-head">
         <h2>{title}</h2>
-        <span className="view-subtitle">{subtitle}</span>
+        <span className={`view-subtitle${name === "globe" ? " is-said-elsewhere" : ""}`}>{subtitle}</span>
         <StatePill state={state} testId={`state-${name}`} />
         <div className="view-tools">
           {tools}
@@ -108,7 +110,7 @@ export function ViewFrame(props: ViewFrameProps): ReactNode {
         <span id={hint} className="visually-hidden">
           {keys}
         </span>
-        <Notice state={state} hasPicture={hasPicture} fault={snapshot.fault?.message} onRetry={retry} />
+        <Notice state={state} pictured={pictured} fault={snapshot.fault?.message} onRetry={retry} />
       </div>
       <footer className="view-foot">
         {scale}
@@ -152,16 +154,17 @@ function useBoard(attach: ViewFrameProps["attach"]): {
 /** Says over the picture what is the matter with it. */
 function Notice(props: {
   state: Judged;
-  hasPicture: boolean;
+  pictured: string;
   fault: string | undefined;
   onRetry: () => void;
 }): ReactNode {
-  const { state, hasPicture, fault, onRetry } = props;
+  const { state, pictured, fault, onRetry } = props;
+  const old = pictured === "" ? "" : ` The picture is old: ${pictured}.`;
   if (state.state === "refused") {
     return (
       <div className="notice is-bad" role="alert">
         <span>
-          <strong>Refused.</strong> {state.detail}
+          <strong>Refused.</strong> {state.detail}.{old}
         </span>
         <button type="button" onClick={onRetry}>
           Try again
@@ -172,10 +175,13 @@ function Notice(props: {
   if (fault !== undefined) return <div className="notice is-bad">{fault}</div>;
   if (state.state === "connecting" || state.state === "waiting")
     return (
-      <div className="notice">{state.state === "waiting" ? `Waiting: ${state.detail}` : "Connecting"}</div>
+      <div className="notice">
+        {state.state === "waiting" ? `Waiting: ${state.detail}.` : "Connecting."}
+        {old}
+      </div>
     );
   if (state.state === "stale" || state.state === "reconnecting" || state.state === "closed")
-    return <div className="notice is-warning">{hasPicture ? "This is an old picture" : "No picture"}</div>;
+    return <div className="notice is-warning">{old === "" ? "There is no picture." : old}</div>;
   return state.detail === "new window is on its way" ? <div className="notice">{state.detail}</div> : null;
 }
 

@@ -1,0 +1,91 @@
+import { JechoError } from "@jecho/client";
+import { expect, test } from "vitest";
+import {
+  expectedIntervalMs,
+  judge,
+  type Signs,
+  describe as say,
+  staleAfterMs,
+} from "../../viewer/src/panels/view-state.ts";
+
+const NOW = 1_000_000;
+const LIVE = { state: "live", since: NOW - 60_000 } as const;
+const SIGNS: Signs = {
+  now: NOW,
+  session: LIVE,
+  subscription: LIVE,
+  openedAt: NOW - 60_000,
+  lastEventAt: NOW - 300,
+  statusAt: NOW - 300,
+  paused: false,
+  expectedMs: 500,
+  isAlarm: false,
+  waitingSince: 0,
+};
+
+function stateOf(signs: Partial<Signs>): string {
+  return judge({ ...SIGNS, ...signs }).state;
+}
+
+test("a view with fresh events is live", () => {
+  expect(stateOf({})).toBe("live");
+});
+
+test("it is stale after three expected steps, and says since when", () => {
+  expect(stateOf({ lastEventAt: NOW - 1400 })).toBe("live");
+  const stale = judge({ ...SIGNS, lastEventAt: NOW - 1600 });
+  expect(stale).toMatchObject({ state: "stale", since: NOW - 1600 });
+  expect(say(stale)).toMatch(/^stale since \d\d:\d\d:\d\d$/);
+  expect(stateOf({ lastEventAt: NOW - 1600, expectedMs: 1000 })).toBe("live");
+});
+
+test("what is to be expected is what was asked for, or what the machine can do", () => {
+  expect(expectedIntervalMs(2, undefined)).toBe(500);
+  expect(expectedIntervalMs(20, 180)).toBe(180);
+  expect(staleAfterMs(50)).toBe(1500);
+  expect(staleAfterMs(10_000)).toBe(30_000);
+});
+
+test("a paused simulation makes no view stale, a silent one does", () => {
+  expect(stateOf({ paused: true, lastEventAt: NOW - 50_000 })).toBe("paused");
+  expect(stateOf({ paused: true, lastEventAt: NOW - 50_000, statusAt: NOW - 5000 })).toBe("stale");
+});
+
+test("before the first event it waits, and knows whether there is a simulation", () => {
+  expect(judge({ ...SIGNS, lastEventAt: 0 })).toMatchObject({
+    state: "waiting",
+    detail: "for the first event",
+  });
+  expect(judge({ ...SIGNS, lastEventAt: 0, statusAt: 0 })).toMatchObject({
+    detail: "no simulation is heard",
+  });
+});
+
+test("in alarm mode silence means that nothing changed, as long as the simulation is heard", () => {
+  const quiet = { ...SIGNS, isAlarm: true, lastEventAt: NOW - 20_000 };
+  expect(say(judge(quiet))).toMatch(/^live, no change since/);
+  expect(judge({ ...quiet, statusAt: NOW - 9000 }).state).toBe("stale");
+});
+
+test("the worst of session and subscription decides, with the reason", () => {
+  const error = new JechoError("MODULATOR_FAILED", "line 3: no");
+  expect(judge({ ...SIGNS, subscription: { state: "refused", since: 5, error } })).toEqual({
+    state: "refused",
+    since: 5,
+    detail: "MODULATOR_FAILED: line 3: no",
+  });
+  const broken = { state: "reconnecting", since: NOW - 2000 } as const;
+  expect(stateOf({ session: broken })).toBe("reconnecting");
+  expect(stateOf({ session: broken, subscription: { state: "connecting", since: 0 } })).toBe("reconnecting");
+  expect(stateOf({ session: { state: "connecting", since: 0 }, lastEventAt: 0 })).toBe("connecting");
+});
+
+test("after a reconnection there is time for the first event", () => {
+  expect(stateOf({ lastEventAt: NOW - 30_000, openedAt: NOW - 500 })).toBe("live");
+  expect(stateOf({ lastEventAt: NOW - 30_000, openedAt: NOW - 3000 })).toBe("stale");
+});
+
+test("a window that is long in coming is spoken of", () => {
+  expect(judge({ ...SIGNS, waitingSince: NOW - 200 }).detail).toBe("");
+  expect(judge({ ...SIGNS, waitingSince: NOW - 900 }).detail).toBe("new window is on its way");
+});
