@@ -168,12 +168,11 @@ export function useSteering(session: Session | undefined): {
   }, [session]);
   const steer = useCallback(
     (command: Command) => {
-      try {
-        producer?.publish({ value: 0, latitude: 0, longitude: 0, layer: 0, amount: 0, ...command });
-        setError(undefined);
-      } catch (reason) {
-        setError(JechoError.from(reason));
-      }
+      // The simulation's own answer: what it refuses is an error here, and nobody else's.
+      producer?.publishSync({ value: 0, latitude: 0, longitude: 0, layer: 0, amount: 0, ...command }).then(
+        () => setError(undefined),
+        reason => setError(JechoError.from(reason)),
+      );
     },
     [producer],
   );
