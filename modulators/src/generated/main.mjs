@@ -4347,6 +4347,7 @@ var IsolatedVmSandbox = class {
 	#ivm;
 	#limits;
 	#watch;
+	#cpuMs = 0;
 	#isolate;
 	#functions;
 	#inbox = /* @__PURE__ */ new Uint8Array(0);
@@ -4359,7 +4360,7 @@ var IsolatedVmSandbox = class {
 		this.#isolate = new library.Isolate({ memoryLimit: limits.memoryMiB });
 	}
 	get cpuMs() {
-		return this.#isolate.isDisposed ? 0 : Number(this.#isolate.cpuTime) / 1e6;
+		return this.#cpuMs;
 	}
 	install({ source, parameters, objects, schema }) {
 		const { installMs, queueEvents } = this.#limits;
@@ -4493,13 +4494,14 @@ var IsolatedVmSandbox = class {
 		return result;
 	}
 	#guarded(limitMs, code, act) {
-		const cpuBefore = this.cpuMs;
+		const cpuBefore = threadCpuMs();
 		this.#watch.enter(limitMs);
 		try {
 			return act();
 		} catch (thrown) {
-			throw this.#translate(thrown, code, limitMs, this.cpuMs - cpuBefore);
+			throw this.#translate(thrown, code, limitMs, threadCpuMs() - cpuBefore);
 		} finally {
+			this.#cpuMs += threadCpuMs() - cpuBefore;
 			this.#watch.leave();
 		}
 	}
@@ -4516,6 +4518,10 @@ var IsolatedVmSandbox = class {
 		return new JechoError(code, located(message, textOf(thrown, "stack")));
 	}
 };
+function threadCpuMs() {
+	const { user, system } = process.threadCpuUsage();
+	return (user + system) / 1e3;
+}
 /** From this share of its memory on, the memory is the cause of what a modulator fails at. */
 const CROWDED = .75;
 const MEMORY = /memory limit|array buffer allocation failed|out of memory/i;

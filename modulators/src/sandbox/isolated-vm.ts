@@ -49,6 +49,7 @@ class IsolatedVmSandbox implements Sandbox {
   readonly #ivm: typeof ivm;
   readonly #limits: Limits;
   readonly #watch: Watch;
+  #cpuMs = 0;
   readonly #isolate: ivm.Isolate;
   #functions: Functions | undefined;
   #inbox: Uint8Array = new Uint8Array(0);
@@ -63,7 +64,7 @@ class IsolatedVmSandbox implements Sandbox {
   }
 
   get cpuMs(): number {
-    return this.#isolate.isDisposed ? 0 : Number(this.#isolate.cpuTime) / 1e6;
+    return this.#cpuMs;
   }
 
   install({ source, parameters, objects, schema }: Program): Uint8Array | undefined {
@@ -206,13 +207,15 @@ class IsolatedVmSandbox implements Sandbox {
   }
 
   #guarded<T>(limitMs: number, code: ErrorCode, act: () => T): T {
-    const cpuBefore = this.cpuMs;
+    // Isolates run on the caller's thread. Their own cpuTime is measured on the wall, and grows while others have the processor.
+    const cpuBefore = threadCpuMs();
     this.#watch.enter(limitMs);
     try {
       return act();
     } catch (thrown) {
-      throw this.#translate(thrown, code, limitMs, this.cpuMs - cpuBefore);
+      throw this.#translate(thrown, code, limitMs, threadCpuMs() - cpuBefore);
     } finally {
+      this.#cpuMs += threadCpuMs() - cpuBefore;
       this.#watch.leave();
     }
   }
@@ -234,6 +237,11 @@ class IsolatedVmSandbox implements Sandbox {
     }
     return new JechoError(code, located(message, textOf(thrown, "stack")));
   }
+}
+
+function threadCpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
 }
 
 /** From this share of its memory on, the memory is the cause of what a modulator fails at. */
