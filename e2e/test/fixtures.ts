@@ -21,8 +21,11 @@ export const test = base.extend<{ open: () => Promise<Page> }, { system: System 
       const page = await (await browser.newContext({ viewport: { width: 1000, height: 720 } })).newPage();
       pages.push(page);
       await page.goto(system.url);
-      for (const kind of ["map", "globe", "section"])
+      for (const kind of ["map", "globe", "section"]) {
         await expect(view(page, kind)).toHaveAttribute("data-state", "live");
+        // Live says that events may come; a step says that one was drawn.
+        await expect(view(page, kind)).toHaveAttribute("data-step", /\d/);
+      }
       return page;
     });
     for (const page of pages) await page.context().close();
