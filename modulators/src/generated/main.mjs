@@ -4311,6 +4311,10 @@ const PROCEED = {
 	done: 0,
 	more: 1
 };
+/** Was a call ended on a machine too busy to run it? */
+function isStarved(error) {
+	return error.cause?.starved === true;
+}
 // src/sandbox/isolated-vm.ts
 const USER_MODULE = "modulator.js";
 const FACE = "export { FifoModulator, Modulator, type } from \"jecho:world\";";
@@ -4510,9 +4514,11 @@ var IsolatedVmSandbox = class {
 		const message = textOf(thrown, "message");
 		if (this.#isolate.isDisposed || MEMORY.test(message)) return new JechoError("MODULATOR_OUT_OF_MEMORY", `it used more than ${this.#limits.memoryMiB} MiB`);
 		if (message.includes("Script execution timed out")) {
+			const late = timedOut(limitMs, cpuMs);
+			if (isStarved(late)) return late;
 			const { used_heap_size: heap, externally_allocated_size: outside } = this.#isolate.getHeapStatisticsSync();
 			const usedMiB = (heap + outside) / (1 << 20);
-			if (usedMiB < CROWDED * this.#limits.memoryMiB) return timedOut(limitMs, cpuMs);
+			if (usedMiB < CROWDED * this.#limits.memoryMiB) return late;
 			return new JechoError("MODULATOR_OUT_OF_MEMORY", `${`it used ${usedMiB.toFixed(0)} of ${this.#limits.memoryMiB} MiB`} when a call had taken ${limitMs} ms`);
 		}
 		return new JechoError(code, located(message, textOf(thrown, "stack")));
@@ -4523,7 +4529,7 @@ function threadCpuMs() {
 	return (user + system) / 1e3;
 }
 /** From this share of its memory on, the memory is the cause of what a modulator fails at. */
-const CROWDED = .75;
+const CROWDED = .9;
 const MEMORY = /memory limit|array buffer allocation failed|out of memory/i;
 /**
 * A timeout counts the time on the wall. What had the processor for much less was not given the chance: the cause says
@@ -4781,9 +4787,6 @@ function tooLarge(what) {
 }
 function isOverBudget(error) {
 	return error.cause?.overBudget === true;
-}
-function isStarved(error) {
-	return error.cause?.starved === true;
 }
 /** Processor time that refills with the time on the wall. */
 var TimeBudget = class {

@@ -12,6 +12,7 @@ import {
   CHUNK_EVENTS,
   type Chunk,
   type Engine,
+  isStarved,
   type Limits,
   type ObjectState,
   type Program,
@@ -261,10 +262,6 @@ function tooLarge(what: string): JechoError {
 
 function isOverBudget(error: unknown): boolean {
   return ((error as JechoError).cause as { overBudget?: boolean } | undefined)?.overBudget === true;
-}
-
-function isStarved(error: unknown): boolean {
-  return ((error as JechoError).cause as { starved?: boolean } | undefined)?.starved === true;
 }
 
 /** Processor time that refills with the time on the wall. */

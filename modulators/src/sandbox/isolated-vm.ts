@@ -8,6 +8,7 @@ import {
   type Chunk,
   type Emit,
   type Engine,
+  isStarved,
   type Limits,
   type ObjectState,
   OUTBOX,
@@ -227,11 +228,13 @@ class IsolatedVmSandbox implements Sandbox {
       return new JechoError("MODULATOR_OUT_OF_MEMORY", `it used more than ${this.#limits.memoryMiB} MiB`);
     }
     if (message.includes("Script execution timed out")) {
+      const late = timedOut(limitMs, cpuMs);
+      if (isStarved(late)) return late;
       // Near its limit an isolate collects garbage more than it runs: the time went where the memory did.
       const { used_heap_size: heap, externally_allocated_size: outside } =
         this.#isolate.getHeapStatisticsSync();
       const usedMiB = (heap + outside) / (1 << 20);
-      if (usedMiB < CROWDED * this.#limits.memoryMiB) return timedOut(limitMs, cpuMs);
+      if (usedMiB < CROWDED * this.#limits.memoryMiB) return late;
       const used = `it used ${usedMiB.toFixed(0)} of ${this.#limits.memoryMiB} MiB`;
       return new JechoError("MODULATOR_OUT_OF_MEMORY", `${used} when a call had taken ${limitMs} ms`);
     }
@@ -245,7 +248,7 @@ function threadCpuMs(): number {
 }
 
 /** From this share of its memory on, the memory is the cause of what a modulator fails at. */
-const CROWDED = 0.75;
+const CROWDED = 0.9;
 
 const MEMORY = /memory limit|array buffer allocation failed|out of memory/i;
 

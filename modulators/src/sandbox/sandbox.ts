@@ -128,3 +128,8 @@ export const OUTBOX_HEAD = 8 * Math.ceil((4 * (OUTBOX.records + OUTBOX.recordWor
 
 /** What `proceed` returns. */
 export const PROCEED = { done: 0, more: 1 } as const;
+
+/** Was a call ended on a machine too busy to run it? */
+export function isStarved(error: unknown): boolean {
+  return ((error as Error).cause as { starved?: boolean } | undefined)?.starved === true;
+}
