@@ -1,0 +1,96 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Kind } from "./dialects.ts";
+import { type Process, Worker } from "./processes.ts";
+import type { Flow, OpenProducer } from "./workers/producer.ts";
+import type { OpenSubscribers } from "./workers/subscribers.ts";
+
+/** A server under load: its process, its subscribers in the load generator, and its producer. */
+export interface Server {
+  readonly name: string;
+  readonly kind: Kind;
+  readonly process: Process;
+  readonly port: number;
+}
+
+/** What one server did in one round. All of its events have been delivered to everyone by the end. */
+export interface Load {
+  readonly deliveries: number;
+  readonly seconds: number;
+  /** CPU of the server, of the load generator and of the producer. */
+  readonly serverMs: number;
+  readonly generatorMs: number;
+  readonly producerMs: number;
+  /** Bytes that one delivery took on the wire. */
+  readonly wireBytes: number;
+}
+
+/** Some subscribers of some servers in few processes, which count cheaply. */
+export class LoadGenerator {
+  readonly #halves: readonly Worker[];
+  readonly #producers = new Map<string, Worker>();
+
+  constructor(processes: number) {
+    this.#halves = Array.from({ length: processes }, () => new Worker("subscribers"));
+  }
+
+  async attach(
+    { name, kind, port }: Server,
+    { subscribers, eventBytes }: { subscribers: number; eventBytes: number },
+    execArgv: readonly string[] = [],
+  ): Promise<void> {
+    const producer = new Worker("producer", [], execArgv);
+    this.#producers.set(name, producer);
+    const progressPort = await producer.call<number>("open", { kind, port } satisfies OpenProducer);
+    const each = subscribers / this.#halves.length;
+    await Promise.all(
+      this.#halves.map(half =>
+        half.call("open", {
+          crowd: name,
+          kind,
+          port,
+          subscribers: each,
+          eventBytes,
+          progressPort,
+        } satisfies OpenSubscribers),
+      ),
+    );
+  }
+
+  /** Lets a server's producer produce for a while, and waits until everything has arrived. */
+  async load(server: Server, flow: Flow, ms: number): Promise<Load> {
+    const producer = this.#producers.get(server.name) as Worker;
+    const before = await this.#look(server, producer);
+    await producer.call("start", flow);
+    await delay(ms);
+    await producer.call("stop");
+    const after = await this.#look(server, producer);
+    const deliveries = after.deliveries - before.deliveries;
+    if (deliveries === 0) throw new Error(`${server.name} delivered nothing in ${ms} ms`);
+    return {
+      deliveries,
+      seconds: (after.time - before.time) / 1000,
+      serverMs: after.serverMs - before.serverMs,
+      generatorMs: after.generatorMs - before.generatorMs,
+      producerMs: after.producerMs - before.producerMs,
+      wireBytes: (after.bytes - before.bytes) / deliveries,
+    };
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#halves, ...this.#producers.values()].map(process => process.stop()));
+  }
+
+  async #look(server: Server, producer: Worker) {
+    const counts = await Promise.all(
+      this.#halves.map(half => half.call<{ events: number; bytes: number }>("count", server.name)),
+    );
+    return {
+      time: performance.now(),
+      deliveries: counts.reduce((sum, { events }) => sum + events, 0),
+      bytes: counts.reduce((sum, { bytes }) => sum + bytes, 0),
+      serverMs: server.process.cpuMs(),
+      generatorMs: this.#halves.reduce((sum, half) => sum + half.cpuMs(), 0),
+      producerMs: producer.cpuMs(),
+    };
+  }
+}

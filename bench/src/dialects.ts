@@ -1,0 +1,117 @@
+import { encodeControl, joinFrames, PROTOCOL, SUBPROTOCOL } from "@jecho/shared/internal";
+import type { Counting } from "./delivery-counter.ts";
+import { clientFrame, OPCODE } from "./raw-websocket.ts";
+
+/** What a subscriber and a producer say to one kind of server, in its own protocol. */
+export interface Dialect {
+  readonly path: string;
+  readonly protocol?: string;
+  /** What a subscriber sends behind the handshake. */
+  readonly greeting?: Uint8Array;
+  /** Is the subscription in force, seeing all messages so far? */
+  isReady(messages: readonly Buffer[]): boolean;
+  counting(eventBytes: number): Counting;
+  /** How the producer's connection differs, and one event as it goes over it. */
+  readonly producerPath?: string;
+  readonly producerGreeting?: Uint8Array;
+  event(payload: Uint8Array): Uint8Array;
+}
+
+export type Kind = "jecho" | "uws" | "ws" | "socketio" | "nats" | "mosquitto";
+
+/** The channel that all of them use. */
+export const CHANNEL = "bench";
+
+const text = (words: string): Buffer => Buffer.from(words, "latin1");
+
+const hello = encodeControl({ kind: "Hello", protocol: PROTOCOL, name: "bench" });
+const open = encodeControl({
+  kind: "OpenConsumer",
+  request: 1,
+  channel: CHANNEL,
+  schema: new Uint8Array(0),
+  modulator: undefined,
+});
+
+/** MQTT 3.1.1: clean session, no keep-alive; then one subscription at most once. */
+function mqttConnect(): Buffer {
+  return Buffer.concat([text("\x10\x0c\x00\x04MQTT\x04\x02\x00\x00\x00\x00")]);
+}
+function mqttSubscribe(): Buffer {
+  return Buffer.concat([
+    Buffer.from([0x82, 5 + CHANNEL.length, 0, 1, 0, CHANNEL.length]),
+    text(CHANNEL),
+    Buffer.from([0]),
+  ]);
+}
+function mqttPublish(payload: Uint8Array): Buffer {
+  const rest = 2 + CHANNEL.length + payload.byteLength;
+  const length = rest < 128 ? [rest] : rest < 16384 ? [128 | (rest & 127), rest >> 7] : [];
+  if (length.length === 0) throw new RangeError("an event too large for this little of MQTT");
+  return Buffer.concat([Buffer.from([0x30, ...length, 0, CHANNEL.length]), text(CHANNEL), payload]);
+}
+
+export const DIALECTS: Readonly<Record<Kind, Dialect>> = {
+  jecho: {
+    path: "/",
+    protocol: SUBPROTOCOL,
+    greeting: clientFrame(OPCODE.binary, joinFrames([hello, open])),
+    // Welcome and ConsumerOpened.
+    isReady: messages => messages.length >= 2,
+    counting: () => "runs",
+    event: () => {
+      throw new Error("producers of JEcho use its client");
+    },
+  },
+  uws: {
+    path: "/subscribe",
+    isReady: () => true,
+    counting: () => "messages",
+    producerPath: "/publish",
+    event: payload => clientFrame(OPCODE.binary, payload),
+  },
+  ws: {
+    path: "/subscribe",
+    isReady: () => true,
+    counting: () => "messages",
+    producerPath: "/publish",
+    event: payload => clientFrame(OPCODE.binary, payload),
+  },
+  socketio: {
+    path: "/socket.io/?EIO=4&transport=websocket",
+    greeting: clientFrame(OPCODE.text, text("40")),
+    isReady: messages => messages.some(message => message.toString("latin1").startsWith("40")),
+    counting: () => "messages",
+    producerGreeting: clientFrame(OPCODE.text, text("40")),
+    // Text: bytes would cost it a second message for each event.
+    event: payload =>
+      clientFrame(OPCODE.text, text(`42["event","${"e".repeat(Math.max(0, payload.byteLength))}"]`)),
+  },
+  nats: {
+    path: "/",
+    greeting: clientFrame(
+      OPCODE.binary,
+      text(`CONNECT {"verbose":false,"pedantic":false,"lang":"bench"}\r\nSUB ${CHANNEL} 1\r\nPING\r\n`),
+    ),
+    isReady: messages => Buffer.concat(messages).includes("PONG\r\n"),
+    counting: bytes => ({ unitBytes: `MSG ${CHANNEL} 1 ${bytes}\r\n`.length + bytes + 2 }),
+    producerGreeting: clientFrame(
+      OPCODE.binary,
+      text('CONNECT {"verbose":false,"pedantic":false,"lang":"bench"}\r\n'),
+    ),
+    event: payload =>
+      clientFrame(
+        OPCODE.binary,
+        Buffer.concat([text(`PUB ${CHANNEL} ${payload.byteLength}\r\n`), payload, text("\r\n")]),
+      ),
+  },
+  mosquitto: {
+    path: "/mqtt",
+    protocol: "mqtt",
+    greeting: clientFrame(OPCODE.binary, Buffer.concat([mqttConnect(), mqttSubscribe()])),
+    isReady: messages => Buffer.concat(messages).includes(0x90),
+    counting: bytes => ({ unitBytes: mqttPublish(new Uint8Array(bytes)).byteLength }),
+    producerGreeting: clientFrame(OPCODE.binary, mqttConnect()),
+    event: payload => clientFrame(OPCODE.binary, mqttPublish(payload)),
+  },
+};

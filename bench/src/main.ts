@@ -1,0 +1,76 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { describeMachine } from "./machine.ts";
+import { type SuiteResult, updateReadme } from "./readme.ts";
+import { Report } from "./report.ts";
+import type { Suite } from "./suite.ts";
+import { delivery } from "./suites/delivery.ts";
+import { sinks } from "./suites/sinks.ts";
+import { table1 } from "./suites/table1.ts";
+import { types } from "./suites/types.ts";
+
+const SUITES: readonly Suite[] = [table1, sinks, delivery, types];
+const USAGE = `npm run bench [-- SUITE ...] [--quick] [--readme]
+
+  SUITE     ${SUITES.map(({ name, about }) => `${name}: ${about}`).join("\n            ")}
+  --quick   at most 60 s a suite
+  --readme  write the tables into bench/README.md; a full run does so by itself`;
+const PARENT_CHECK_MS = 500;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    quick: { type: "boolean", default: false },
+    readme: { type: "boolean", default: false },
+    help: { type: "boolean", short: "h", default: false },
+  },
+});
+const unknown = positionals.filter(name => !SUITES.some(suite => suite.name === name));
+if (values.help || unknown.length > 0) {
+  if (unknown.length > 0) console.error(`bench: there is no suite "${unknown[0]}"`);
+  console.log(USAGE);
+  process.exit(values.help ? 0 : 2);
+}
+
+// Children are killed when this process exits, whatever the reason.
+process.once("SIGINT", () => process.exit(130));
+process.once("SIGTERM", () => process.exit(143));
+// npm hands signals to a shell that hands them to nobody: without its parent this process has no reason to run.
+const parent = process.ppid;
+setInterval(() => {
+  if (process.ppid !== parent) process.exit(130);
+}, PARENT_CHECK_MS).unref();
+
+const machine = describeMachine(new Date());
+const results: SuiteResult[] = [];
+const failures: string[] = [];
+for (const suite of SUITES) {
+  if (positionals.length > 0 && !positionals.includes(suite.name)) continue;
+  console.log(`\n${suite.name}: ${suite.about}`);
+  const report = new Report(line => console.log(line));
+  const start = performance.now();
+  try {
+    await suite.run({ report, quick: values.quick });
+  } catch (error) {
+    failures.push(suite.name);
+    console.error(`bench: ${suite.name} failed: ${(error as Error).stack}`);
+  }
+  console.log(`${suite.name}: ${Math.round((performance.now() - start) / 1000)} s`);
+  const { rows, missingRows: missing, notes } = report;
+  results.push({ suite: suite.name, rows, missing, notes });
+}
+
+const folder = fileURLToPath(new URL("../results/", import.meta.url));
+await mkdir(folder, { recursive: true });
+const run = { ...machine, quick: values.quick, failures, results };
+await writeFile(`${folder}latest.json`, `${JSON.stringify(run, null, 2)}\n`);
+if (values.readme || (!values.quick && positionals.length === 0))
+  await updateReadme(fileURLToPath(new URL("../README.md", import.meta.url)), results, machine);
+
+const judged = results.flatMap(({ rows }) => rows).filter(({ reached }) => reached !== undefined);
+const missed = judged.filter(({ reached }) => reached === false);
+console.log(`\n${judged.length} goals: ${judged.length - missed.length} reached, ${missed.length} missed`);
+for (const { metric } of missed) console.log(`  missed: ${metric}`);
+// A row that is missed is a result; only a suite that could not run is a failure.
+process.exit(failures.length === 0 ? 0 : 1);

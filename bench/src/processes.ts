@@ -1,0 +1,155 @@
+import { type ChildProcess, execFileSync, fork, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { fileURLToPath } from "node:url";
+import type { Answer, Call } from "./worker.ts";
+
+const START_TIMEOUT_MS = 20_000;
+const CALL_TIMEOUT_MS = 60_000;
+const STOP_GRACE_MS = 1500;
+/** /proc counts in hundredths of a second on every Linux that Node runs on. */
+const TICK_MS = 10;
+
+const children = new Set<ChildProcess>();
+// Whatever ends this process, nothing of it stays behind.
+process.on("exit", () => {
+  for (const child of children) child.kill("SIGKILL");
+});
+
+/** A child process and the CPU time that it has used. */
+export class Process {
+  readonly child: ChildProcess;
+
+  constructor(child: ChildProcess) {
+    this.child = child;
+    children.add(child);
+    child.once("exit", () => children.delete(child));
+  }
+
+  /** CPU time of all its threads, user and system, in milliseconds. */
+  cpuMs(): number {
+    return cpuMsOf(this.child.pid as number);
+  }
+
+  async stop(): Promise<void> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    const gone = new Promise<void>(resolve => this.child.once("exit", () => resolve()));
+    const force = setTimeout(() => this.child.kill("SIGKILL"), STOP_GRACE_MS);
+    this.child.kill("SIGTERM");
+    await gone;
+    clearTimeout(force);
+  }
+}
+
+/** One of the files in workers/, called over its IPC channel. */
+export class Worker extends Process {
+  readonly #pending = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
+  readonly #name: string;
+  #next = 1;
+
+  /** @param name of the file in workers/; `args` are its command line */
+  constructor(name: string, args: readonly string[] = [], execArgv: readonly string[] = []) {
+    const file = fileURLToPath(new URL(`workers/${name}.ts`, import.meta.url));
+    super(
+      fork(file, args, {
+        execArgv: ["--no-warnings", ...execArgv],
+        stdio: ["ignore", "inherit", "inherit", "ipc"],
+        serialization: "advanced",
+      }),
+    );
+    this.#name = [name, ...args].join(" ");
+    this.child.on("message", (answer: Answer) => {
+      const pending = this.#pending.get(answer.id);
+      if (answer.error === undefined) pending?.resolve(answer.result);
+      else pending?.reject(new Error(`${this.#name}: ${answer.error}`));
+    });
+    this.child.once("exit", (code, signal) => {
+      for (const { reject } of this.#pending.values())
+        reject(new Error(`${this.#name} ended with ${signal ?? code}`));
+    });
+  }
+
+  /** Calls one of the worker's functions. */
+  async call<R = void>(method: string, argument?: unknown): Promise<R> {
+    const id = this.#next++;
+    const call: Call = { id, method, argument };
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      return await new Promise<R>((resolve, reject) => {
+        this.#pending.set(id, { resolve: value => resolve(value as R), reject });
+        timer = setTimeout(
+          () => reject(new Error(`${this.#name} did not answer "${method}" in ${CALL_TIMEOUT_MS} ms`)),
+          CALL_TIMEOUT_MS,
+        );
+        this.child.send(call, error => {
+          if (error !== null) reject(error);
+        });
+      });
+    } finally {
+      clearTimeout(timer);
+      this.#pending.delete(id);
+    }
+  }
+}
+
+/** A gateway as a user starts it: the command in a process of its own. */
+export class GatewayProcess extends Process {
+  readonly address: string;
+  readonly port: number;
+
+  private constructor(child: ChildProcess, address: string) {
+    super(child);
+    this.address = address;
+    this.port = Number(address.slice(address.lastIndexOf(":") + 1));
+  }
+
+  static async start(execArgv: readonly string[] = []): Promise<GatewayProcess> {
+    const command = fileURLToPath(import.meta.resolve("@jecho/server/command"));
+    const child = fork(command, ["gateway", "--port", "0"], {
+      execArgv: ["--no-warnings", ...execArgv],
+      stdio: ["ignore", "ignore", "inherit", "ipc"],
+    });
+    // Among the children before it has answered, so that it is stopped in any case.
+    children.add(child);
+    const address = await new Promise<string>((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error("the gateway did not start")), START_TIMEOUT_MS);
+      child.once("exit", code => reject(new Error(`the gateway ended with ${code}`)));
+      child.once("message", (message: { address: string }) => {
+        clearTimeout(timer);
+        resolve(message.address);
+      });
+    });
+    return new GatewayProcess(child, address);
+  }
+}
+
+/** A server that is no Node program; ready when its port answers. */
+export function startCommand(command: string, args: readonly string[]): Process {
+  return new Process(spawn(command, args, { stdio: "ignore" }));
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>(resolve => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise(resolve => server.close(resolve));
+  return port;
+}
+
+function cpuMsOf(pid: number): number {
+  try {
+    // The name, the second field, may contain blanks and brackets.
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+  } catch {
+    const [seconds = 0, minutes = 0, hours = 0] = execFileSync("ps", ["-o", "time=", "-p", String(pid)], {
+      encoding: "utf8",
+    })
+      .trim()
+      .split(":")
+      .map(Number)
+      .reverse();
+    return ((hours * 60 + minutes) * 60 + seconds) * 1000;
+  }
+}

@@ -1,0 +1,43 @@
+import { readFile, writeFile } from "node:fs/promises";
+import type { Machine } from "./machine.ts";
+import { formatTable, type MissingRow, type Row } from "./report.ts";
+
+/** Of one suite, as the README shows it. */
+export interface SuiteResult {
+  readonly suite: string;
+  readonly rows: readonly Row[];
+  readonly missing: readonly MissingRow[];
+  readonly notes: readonly string[];
+}
+
+/** Puts a suite's table between `<!-- results NAME -->` and `<!-- end NAME -->`. A text without them stays as it is. */
+export function withResults(
+  readme: string,
+  { suite, rows, missing, notes }: SuiteResult,
+  machine: Machine,
+): string {
+  const begin = `<!-- results ${suite} -->`;
+  const end = `<!-- end ${suite} -->`;
+  const from = readme.indexOf(begin);
+  const to = readme.indexOf(end);
+  if (from < 0 || to < from) return readme;
+  const { date, processors, memoryGb, system, versions } = machine;
+  const parts = [
+    begin,
+    `Run of ${date.slice(0, 10)} on ${processors}, ${memoryGb} GB, ${system}, Node ${versions["node"]}.`,
+    formatTable(rows, missing),
+    ...(notes.length === 0 ? [] : [notes.map(note => `- ${note}`).join("\n")]),
+    end,
+  ];
+  return readme.slice(0, from) + parts.join("\n\n") + readme.slice(to + end.length);
+}
+
+export async function updateReadme(
+  file: string,
+  results: readonly SuiteResult[],
+  machine: Machine,
+): Promise<void> {
+  let text = await readFile(file, "utf8");
+  for (const result of results) text = withResults(text, result, machine);
+  await writeFile(file, text);
+}

@@ -1,0 +1,101 @@
+import { type Summary, summarise } from "./statistics.ts";
+
+/** What a row has to reach. */
+export interface Goal {
+  readonly sense: "at most" | "at least";
+  readonly value: number;
+}
+
+export interface Row {
+  /** `SUITE.NAME` */
+  readonly metric: string;
+  readonly unit: string;
+  readonly summary: Summary;
+  readonly goal?: Goal;
+  readonly reached?: boolean;
+}
+
+/** A row with a goal that could not be measured on this machine. */
+export interface MissingRow {
+  readonly metric: string;
+  readonly goal: Goal;
+  readonly why: string;
+}
+
+export const atMost = (value: number): Goal => ({ sense: "at most", value });
+export const atLeast = (value: number): Goal => ({ sense: "at least", value });
+
+export function isReached(value: number, { sense, value: goal }: Goal): boolean {
+  return sense === "at most" ? value <= goal : value >= goal;
+}
+
+const NAME = /^[a-z0-9]+\.[a-z0-9_]+$/;
+
+/** All rows of one run; each is printed as soon as it is known. Rows that are missed are rows like any others. */
+export class Report {
+  readonly rows: Row[] = [];
+  readonly missingRows: MissingRow[] = [];
+  /** What a reader of the numbers should know. */
+  readonly notes: string[] = [];
+  readonly #print: (line: string) => void;
+
+  constructor(print: (line: string) => void) {
+    this.#print = print;
+  }
+
+  /** @param values one for each round; the median counts */
+  metric(metric: string, values: number | readonly number[], unit: string, goal?: Goal): void {
+    if (!NAME.test(metric)) throw new RangeError(`"${metric}" is not the name of a metric`);
+    if (this.rows.some(row => row.metric === metric)) throw new RangeError(`${metric} stands there twice`);
+    const summary = summarise(typeof values === "number" ? [values] : values);
+    const judged = goal === undefined ? {} : { goal, reached: isReached(summary.median, goal) };
+    const row: Row = { metric, unit, summary, ...judged };
+    this.rows.push(row);
+    this.#print(formatRow(row));
+  }
+
+  /** Says that a row could not be measured: none is left out in silence. */
+  missing(metric: string, goal: Goal, why: string): void {
+    this.missingRows.push({ metric, goal, why });
+    this.#print(`unmeasured ${metric} (${goal.sense} ${formatNumber(goal.value)}): ${why}`);
+  }
+
+  note(text: string): void {
+    if (this.notes.includes(text)) return;
+    this.notes.push(text);
+    this.#print(`  ${text}`);
+  }
+}
+
+/** `metric SUITE.NAME VALUE UNIT`, then the spread and, for a row with a goal, the verdict. */
+export function formatRow({ metric, unit, summary, goal, reached }: Row): string {
+  const { median, low, high, rounds } = summary;
+  const parts = [`metric ${metric} ${formatNumber(median)} ${unit}`];
+  if (rounds > 1) parts.push(`(${formatNumber(low)}..${formatNumber(high)}, ${rounds} rounds)`);
+  if (goal !== undefined)
+    parts.push(`${reached ? "reached" : "missed"} (${goal.sense} ${formatNumber(goal.value)})`);
+  return parts.join(" ");
+}
+
+/** Three digits that matter, without an exponent. */
+export function formatNumber(value: number): string {
+  if (!Number.isFinite(value)) return String(value);
+  const digits = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(value)));
+  return digits >= 2 ? String(Math.round(value)) : String(Number(value.toFixed(Math.min(12, 2 - digits))));
+}
+
+/** Rows as a Markdown table. */
+export function formatTable(rows: readonly Row[], missing: readonly MissingRow[] = []): string {
+  const lines = ["| metric | median | spread | goal | |", "| --- | ---: | --- | --- | --- |"];
+  for (const { metric, unit, summary, goal, reached } of rows) {
+    const spread = summary.rounds > 1 ? `${formatNumber(summary.low)} to ${formatNumber(summary.high)}` : "";
+    const wanted = goal === undefined ? "" : `${goal.sense} ${formatNumber(goal.value)}`;
+    const verdict = reached === undefined ? "" : reached ? "reached" : "**missed**";
+    lines.push(
+      `| \`${metric}\` | ${formatNumber(summary.median)} ${unit} | ${spread} | ${wanted} | ${verdict} |`,
+    );
+  }
+  for (const { metric, goal, why } of missing)
+    lines.push(`| \`${metric}\` | | | ${goal.sense} ${formatNumber(goal.value)} | unmeasured: ${why} |`);
+  return lines.join("\n");
+}

@@ -1,0 +1,53 @@
+import { GatewayProcess, type Process, Worker } from "../processes.ts";
+import { atLeast, atMost } from "../report.ts";
+import { ratios } from "../statistics.ts";
+import type { Context, Suite } from "../suite.ts";
+
+const CONSUMERS = 10;
+
+/** What publishing costs the application, and how acknowledgements overlap. */
+export const delivery: Suite = {
+  name: "delivery",
+  about: "what publish costs the application's thread; ten acknowledgements at once against one by one",
+  async run({ report, quick }: Context) {
+    const rounds = quick ? 5 : 9;
+    const ms = quick ? 400 : 1000;
+    const processes: Process[] = [];
+    try {
+      const gateway = await GatewayProcess.start();
+      const [consumers, producer] = [new Worker("acknowledgers"), new Worker("deliverer")];
+      processes.push(gateway, consumers, producer);
+      const ends = { port: gateway.port, consumers: CONSUMERS };
+      await consumers.call("open", ends);
+      await producer.call("open", ends);
+
+      const [cpu, call, copy] = [[], [], []] as [number[], number[], number[]];
+      for (let round = -1; round < rounds; round++) {
+        const published = await producer.call<{ cpu: number; call: number }>("publishing", ms);
+        const copied = await producer.call<number>("copying", ms / 4);
+        if (round < 0) continue;
+        cpu.push(published.cpu);
+        call.push(published.call);
+        copy.push(copied);
+      }
+      report.metric("delivery.publish_cpu", cpu, "us/event");
+      report.metric("delivery.publish_call", call, "us/event");
+      report.metric("delivery.copy", copy, "us/event");
+      report.metric("delivery.publish_vs_copy", ratios(cpu, copy), "x", atMost(3));
+      report.metric("delivery.publish_call_vs_copy", ratios(call, copy), "x");
+
+      const [overlapping, inTurn] = [[], []] as [number[], number[]];
+      for (let round = -1; round < rounds; round++) {
+        const times = await producer.call<{ overlapping: number; inTurn: number }>("acknowledging", 10);
+        if (round < 0) continue;
+        overlapping.push(times.overlapping);
+        inTurn.push(times.inTurn);
+      }
+      report.metric("delivery.sync_overlapping", overlapping, "ms");
+      report.metric("delivery.sync_in_turn", inTurn, "ms");
+      report.metric("delivery.sync_inflight_speedup", ratios(inTurn, overlapping), "x", atLeast(5));
+    } finally {
+      await Promise.all(processes.map(process => process.stop()));
+    }
+  },
+};

@@ -1,0 +1,100 @@
+import { GatewayProcess, Worker } from "../processes.ts";
+import { atMost } from "../report.ts";
+import type { Context } from "../suite.ts";
+import type { Publish, Published } from "../workers/publisher.ts";
+
+const QUICK = [1, 2, 4, 8];
+const FULL = [1, 2, 4, 8, 16, 32, 64];
+/** What the paper calls null. */
+const EVENT_BYTES = 0;
+const START_AT_ONCE = 4;
+
+const channelOf = (consumers: number): string => `sinks/${consumers}`;
+
+/** Of one number of consumers, a value for each round. */
+interface Times {
+  readonly sync: number[];
+  readonly async: number[];
+  /** CPU of producer and gateway for each asynchronous event. */
+  readonly asyncCpu: number[];
+}
+
+/**
+ * Part of `sinks`: average time per event for 1 to 64 consumers, each in a process of its own. There is a channel for each number
+ * of consumers, so that all numbers can be measured in turn.
+ */
+export async function extraSinks({ report, quick }: Context): Promise<void> {
+  const counts = quick ? QUICK : FULL;
+  const most = counts.at(-1) as number;
+  const rounds = quick ? 3 : 7;
+  const times = new Map<number, Times>(
+    counts.map(count => [count, { sync: [], async: [], asyncCpu: [] } satisfies Times]),
+  );
+  const gateway = await GatewayProcess.start();
+  const producer = new Worker("publisher");
+  const consumers: Worker[] = [];
+  try {
+    const { port } = gateway;
+    await producer.call("open", { port, channels: counts.map(channelOf) });
+    while (consumers.length < most) {
+      const first = consumers.length;
+      const some = Array.from(
+        { length: Math.min(START_AT_ONCE, most - first) },
+        () => new Worker("consumer"),
+      );
+      consumers.push(...some);
+      await Promise.all(
+        some.map((consumer, i) => {
+          const channels = counts.filter(count => count > first + i).map(channelOf);
+          return consumer.call("open", { port, channels });
+        }),
+      );
+    }
+    for (const count of counts)
+      await producer.call("demand", { channel: channelOf(count), consumers: count });
+    for (let round = -1; round < rounds; round++) {
+      for (const [count, { sync, async, asyncCpu }] of times) {
+        const options: Publish = {
+          channel: channelOf(count),
+          eventBytes: EVENT_BYTES,
+          ms: quick ? 250 : 500,
+        };
+        const one = await producer.call<Published>("sync", options);
+        const cpuBefore = gateway.cpuMs() + producer.cpuMs();
+        const many = await producer.call<Published>("async", options);
+        const cpuMs = gateway.cpuMs() + producer.cpuMs() - cpuBefore;
+        // The first round is for warming up.
+        if (round < 0) continue;
+        sync.push(one.usPerEvent);
+        async.push(many.usPerEvent);
+        asyncCpu.push((1000 * cpuMs) / many.events);
+      }
+    }
+  } finally {
+    await Promise.all([...consumers, producer, gateway].map(process => process.stop()));
+  }
+  for (const [count, { sync, async }] of times) {
+    report.metric(`sinks.sync_${count}`, sync, "us/event");
+    report.metric(`sinks.async_${count}`, async, "us/event");
+  }
+  const shares = (of: (times: Times) => number[]): number[] => {
+    const [first, last] = [1, most].map(count => of(times.get(count) as Times)) as [number[], number[]];
+    return first.map((one, round) => ((last[round] as number) - one) / (most - 1) / one);
+  };
+  report.metric(
+    "sinks.async_extra_sink",
+    shares(({ async }) => async),
+    "x",
+    atMost(0.17),
+  );
+  report.metric(
+    "sinks.async_extra_sink_cpu",
+    shares(({ asyncCpu }) => asyncCpu),
+    "x",
+  );
+  report.metric(
+    "sinks.sync_extra_sink",
+    shares(({ sync }) => sync),
+    "x",
+  );
+}

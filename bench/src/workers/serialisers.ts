@@ -1,0 +1,162 @@
+// Encoding and decoding, in a process that does nothing else.
+import { deserialize, serialize } from "node:v8";
+import { Type, type } from "@jecho/client";
+import { Packr } from "msgpackr";
+import protobuf from "protobufjs";
+import {
+  MESSAGES,
+  type ObjectName,
+  objectOf,
+  PROTO,
+  plainObjectOf,
+  protoObjectOf,
+  TYPES,
+} from "../objects.ts";
+import { interleave } from "../timing.ts";
+import { serve } from "../worker.ts";
+
+interface Options {
+  readonly rounds: number;
+  readonly ms: number;
+}
+
+const LARGE_BYTES = 100 * 1024;
+const FLOATS = LARGE_BYTES / 4;
+
+let sum = 0;
+
+/** Reads everything that is in an event: an accessor that nobody asks costs nothing. */
+function touch(value: unknown): void {
+  if (typeof value === "number") sum += value;
+  else if (typeof value === "string") sum += value.length;
+  else if (ArrayBuffer.isView(value) || Array.isArray(value)) {
+    const list = value as ArrayLike<unknown>;
+    if (typeof list[0] === "object") for (let i = 0; i < list.length; i++) touch(list[i]);
+    else sum += list.length + ((list[0] as number | undefined) ?? 0);
+  }
+}
+
+/** Each field by its name, as a handler would. */
+function touchFields(value: unknown, object: ObjectName): void {
+  const event = value as Record<string, unknown>;
+  if (object === "int100") touch(event["values"]);
+  else if (object === "byte400") touch(event["bytes"]);
+  else if (object === "vector20")
+    for (const { value } of event["elements"] as { value: number }[]) sum += value;
+  else if (object === "composite") {
+    touch(event["name"]);
+    touch(event["counts"]);
+    touch(event["levels"]);
+    for (const { key, value } of event["table"] as { key: string; value: string }[])
+      sum += key.length + value.length;
+  }
+}
+
+const Field = type("Field", {
+  step: "uint32",
+  time: "float64",
+  layer: "int32",
+  values: "float32[]",
+});
+/** What a producer sends that has grown: other slots, wider numbers, more fields. */
+const GrownField = type("Field", {
+  model: "string",
+  time: "float64",
+  values: "float32[]",
+  quality: "uint8[]",
+  step: "uint32",
+  run: "uint32",
+  layer: "int16",
+});
+
+interface FieldEvent {
+  readonly step: number;
+  readonly time: number;
+  readonly layer: number;
+  readonly values: Float32Array;
+}
+
+function large(options: Options): Record<string, number[]> {
+  const values = Float32Array.from({ length: FLOATS }, Math.random);
+  const event = { step: 1, time: 2, layer: 3, values };
+  const grown = { ...event, model: "ozone", run: 4, quality: new Uint8Array(0) };
+  const room = new Uint8Array(2 * LARGE_BYTES);
+  const view = new DataView(room.buffer);
+  const source = new Uint8Array(values.buffer);
+  const target = new Uint8Array(2 * LARGE_BYTES);
+  const readerOf = (written: { schema: Uint8Array }, bytes: Uint8Array, elements: boolean) => {
+    // As at a consumer: the writer's type came over the wire.
+    const from = Type.fromSchema(written.schema);
+    const read = Field.readerOf(from);
+    const bytesView = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    return () => {
+      from.verify(bytesView, 0, bytes.byteLength);
+      const { step, time, layer, values } = read(bytesView, bytes, 0) as FieldEvent;
+      let total = step + time + layer + values.length;
+      if (elements) for (let i = 0; i < values.length; i++) total += values[i] as number;
+      return total;
+    };
+  };
+  const same = Field.encode(event);
+  const superset = GrownField.encode(grown);
+  return interleave(
+    {
+      memcpy: () => target.set(source, 8),
+      encode: () => {
+        // Both of what `publish` does: how much room it takes, and the event written there.
+        Field.measure(event);
+        return Field.encodeInto(event, room, view, 0);
+      },
+      read_same: readerOf(Field, same, true),
+      read_superset: readerOf(GrownField, superset, true),
+      read_fields_same: readerOf(Field, same, false),
+      read_fields_superset: readerOf(GrownField, superset, false),
+    },
+    options,
+  );
+}
+
+const { root } = protobuf.parse(PROTO);
+/** msgpackr's own fastest: it learns structures, which both ends then share; typed arrays come back as such. */
+const recordPackr = new Packr({ structures: [], moreTypes: true });
+
+function object({ object, rounds, ms }: Options & { object: ObjectName }): Record<string, number[]> {
+  const own = TYPES[object];
+  const event = objectOf(object);
+  const plain = plainObjectOf(object);
+  const message = root.lookupType(`bench.${MESSAGES[object]}`);
+  const proto = message.create(protoObjectOf(object));
+  const room = new Uint8Array(16 * 1024);
+  const view = new DataView(room.buffer);
+  const written = {
+    jecho: own.encode(event),
+    json: JSON.stringify(plain),
+    msgpack: recordPackr.pack(event),
+    protobuf: message.encode(proto).finish(),
+    structured_clone: serialize(event),
+  };
+  const see = (value: unknown): number => {
+    touchFields(value, object);
+    return sum;
+  };
+  return interleave(
+    {
+      encode_jecho: () => {
+        own.measure(event);
+        return own.encodeInto(event, room, view, 0);
+      },
+      encode_json: () => JSON.stringify(plain),
+      encode_msgpack: () => recordPackr.pack(event),
+      encode_protobuf: () => message.encode(proto).finish(),
+      encode_structured_clone: () => serialize(event),
+      decode_jecho: () => see(own.decode(written.jecho)),
+      decode_json: () => see(JSON.parse(written.json)),
+      decode_msgpack: () => see(recordPackr.unpack(written.msgpack)),
+      decode_protobuf: () => see(message.decode(written.protobuf)),
+      decode_structured_clone: () => see(deserialize(written.structured_clone)),
+    },
+    { rounds, ms },
+  );
+}
+
+serve({ large, object });

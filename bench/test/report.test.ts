@@ -1,0 +1,132 @@
+import { describe, expect, it } from "vitest";
+import { DeliveryCounter } from "../src/delivery-counter.ts";
+import { withResults } from "../src/readme.ts";
+import { atLeast, atMost, formatNumber, formatRow, Report } from "../src/report.ts";
+import { ratios, summarise } from "../src/statistics.ts";
+
+function reported(fill: (report: Report) => void): { lines: string[]; report: Report } {
+  const lines: string[] = [];
+  const report = new Report(line => lines.push(line));
+  fill(report);
+  return { lines, report };
+}
+
+describe("rows", () => {
+  it("are printed as metric, value, unit, with spread and verdict", () => {
+    const { lines } = reported(report => {
+      report.metric("sinks.jecho", 12_638_462.4, "deliveries/s");
+      report.metric("sinks.single_1000_vs_uws_bare", [1.2, 1, 1.1], "x", atMost(1.15));
+      report.metric("sinks.async_1000_vs_ws", [9, 9.5, 12], "x", atLeast(10));
+    });
+    expect(lines).toEqual([
+      "metric sinks.jecho 12638462 deliveries/s",
+      "metric sinks.single_1000_vs_uws_bare 1.1 x (1.05..1.15, 3 rounds) reached (at most 1.15)",
+      "metric sinks.async_1000_vs_ws 9.5 x (9.25..10.8, 3 rounds) missed (at least 10)",
+    ]);
+  });
+
+  it("stay where they are missed or could not be measured", () => {
+    const { report } = reported(its => {
+      its.metric("table1.a", 2, "x", atMost(1));
+      its.missing("table1.b", atLeast(20), "mosquitto is not there");
+    });
+    expect(report.rows).toMatchObject([{ metric: "table1.a", reached: false }]);
+    expect(report.missingRows).toMatchObject([{ metric: "table1.b", why: "mosquitto is not there" }]);
+  });
+
+  it("have a name once, and only a proper one", () => {
+    const { report } = reported(its => its.metric("types.a", 1, "us"));
+    expect(() => report.metric("types.a", 1, "us")).toThrow("twice");
+    expect(() => report.metric("Types", 1, "us")).toThrow("not the name");
+    expect(() => report.metric("types.none", [], "us")).toThrow("no measurements");
+  });
+
+  it("show three digits that matter", () => {
+    expect([0, 0.00813, 1.234, 12.34, 123.4, 123_456].map(formatNumber)).toEqual([
+      "0",
+      "0.00813",
+      "1.23",
+      "12.3",
+      "123",
+      "123456",
+    ]);
+  });
+});
+
+it("ratios are made round by round", () => {
+  expect(ratios([2, 9], [1, 3])).toEqual([2, 3]);
+  expect(() => ratios([1], [])).toThrow("as many rounds");
+  expect(summarise([4, 1, 3, 2])).toEqual({ median: 2.5, low: 1.75, high: 3.25, rounds: 4 });
+});
+
+it("a suite's table replaces what stood between its markers, and nothing else", () => {
+  const { report } = reported(its => its.metric("types.a", [1, 2, 3], "us", atMost(1)));
+  const machine = {
+    date: "2026-11-21T00:00:00Z",
+    system: "Linux",
+    processors: "2 x X",
+    memoryGb: 24,
+    versions: {},
+  };
+  const result = { suite: "types", rows: report.rows, missing: [], notes: [] };
+  const text = withResults("a <!-- results types -->old<!-- end types --> b", result, machine);
+  expect(text).toMatch(/^a <!-- results types -->.*\*\*missed\*\*.*<!-- end types --> b$/s);
+  expect(text).not.toContain("old");
+  expect(withResults("no markers", result, machine)).toBe("no markers");
+  expect(formatRow(report.rows[0]!)).toContain("missed");
+});
+
+describe("deliveries", () => {
+  /** A server's message; `fill` is what every byte of it is. */
+  function message(payload: Uint8Array, opcode = 2): Uint8Array {
+    const head =
+      payload.length < 126
+        ? [0x80 | opcode, payload.length]
+        : [0x80 | opcode, 126, payload.length >> 8, payload.length & 255];
+    return Uint8Array.from([...head, ...payload]);
+  }
+
+  /** The beginning of a run as `@jecho/shared` lays it out. */
+  function run(count: number, bytes: number): Uint8Array {
+    const frame = new Uint8Array(bytes);
+    frame.set([24, 0, 0, 0, 12, 0], 4);
+    frame[80] = count & 255;
+    frame[81] = count >> 8;
+    return frame;
+  }
+
+  const stream = Uint8Array.from([
+    ...message(run(300, 160)),
+    ...message(new Uint8Array(40)),
+    ...message(new Uint8Array(0), 9),
+    ...message(run(5, 104)),
+  ]);
+
+  it.each([1, 2, 3, 50, 83, 1000])("are counted the same however the bytes are cut, here by %i", cut => {
+    let replies = 0;
+    const counter = new DeliveryCounter("runs", () => replies++);
+    let events = 0;
+    for (let at = 0; at < stream.length; at += cut)
+      events += counter.take(stream, at, Math.min(stream.length, at + cut));
+    expect({ events, replies, bytes: counter.bytes }).toEqual({
+      events: 305,
+      replies: 1,
+      bytes: stream.length,
+    });
+  });
+
+  it("count messages, or units of a stream, where the server is another", () => {
+    const counting = {
+      messages: new DeliveryCounter("messages", () => {}),
+      units: new DeliveryCounter({ unitBytes: 50 }, () => {}),
+    };
+    const bytes = Uint8Array.from([...message(new Uint8Array(120)), ...message(new Uint8Array(30))]);
+    expect(counting.messages.take(bytes, 0, bytes.length)).toBe(2);
+    expect(counting.units.take(bytes, 0, bytes.length)).toBe(3);
+  });
+
+  it("end with the connection", () => {
+    const counter = new DeliveryCounter("messages", () => {});
+    expect(() => counter.take(message(new Uint8Array(2), 8), 0, 4)).toThrow("cut off");
+  });
+});
