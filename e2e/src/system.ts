@@ -48,7 +48,11 @@ async function startGateway(port: string): Promise<{ child: ChildProcess; addres
   const child = fork(GATEWAY, ["gateway", "--port", port, "--static", VIEWER_FOLDER], {
     stdio: ["ignore", "ignore", "inherit", "ipc"],
   });
-  const [{ address }] = (await once(child, "message")) as [{ address: string }];
+  const ended = once(child, "exit").then(() => {
+    throw new Error("the gateway ended before it listened");
+  });
+  ended.catch(() => {});
+  const [{ address }] = (await Promise.race([once(child, "message"), ended])) as [{ address: string }];
   return { child, address };
 }
 

@@ -1,4 +1,6 @@
 import type { us_listen_socket, WebSocket } from "uWebSockets.js";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { JechoError } from "@jecho/shared";
 import { parseMessage, SUBPROTOCOL } from "@jecho/shared/internal";
 import { Acknowledgements } from "./acknowledgements.ts";
@@ -153,12 +155,14 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   });
   if (files !== undefined) app.get("/*", (response, request) => files.serve(response, request));
 
+  // A port that uWebSockets.js chose itself could not be taken again for a minute after a crash.
+  const wantedPort = port === 0 ? await freePort(host) : port;
   const listening = await new Promise<us_listen_socket>((resolve, reject) => {
     // The official typings lack the form with host and options; without the option two gateways could share a port.
     const listen = app.listen.bind(app) as unknown as ListenExclusively;
-    listen(host, port, LISTEN_EXCLUSIVE_PORT, socket => {
+    listen(host, wantedPort, LISTEN_EXCLUSIVE_PORT, socket => {
       if (socket) resolve(socket);
-      else reject(new Error(`the gateway cannot listen at ${host}:${port}; is the port taken?`));
+      else reject(new Error(`the gateway cannot listen at ${host}:${wantedPort}; is the port taken?`));
     });
   });
   const boundPort = uws.us_socket_local_port(listening);
@@ -190,6 +194,15 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     close: closeOnce,
     [Symbol.asyncDispose]: closeOnce,
   };
+}
+
+async function freePort(host: string): Promise<number> {
+  const server = createServer().listen(0, host);
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
 }
 
 function linkOf(socket: WebSocket<SocketData>): Link {

@@ -51,7 +51,7 @@ try {
   });
   await gateway.close();
   // An open channel to the parent would keep the process up.
-  process.disconnect?.();
+  if (process.connected) process.disconnect();
 } catch (error) {
   console.error(`jecho: ${(error as Error).message}`);
   process.exitCode = 1;

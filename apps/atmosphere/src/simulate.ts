@@ -29,7 +29,7 @@ const simulation = new Simulation({ model, session, speed: Number(values.speed) 
 const stop = (): void => {
   simulation.close();
   void session.close();
-  process.disconnect?.();
+  if (process.connected) process.disconnect();
 };
 process.once("SIGINT", stop);
 process.once("SIGTERM", stop);

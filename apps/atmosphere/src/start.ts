@@ -98,9 +98,14 @@ function supervise(child: ChildProcess, name: string, again: () => Promise<unkno
   child.once("exit", (code, signal) => {
     if (stopping) return;
     console.error(`the ${name} ended (${signal ?? `code ${code}`}); starting it again`);
-    setTimeout(() => {
-      if (!stopping) again().catch((error: unknown) => console.error((error as Error).message));
-    }, RESTART_MS);
+    const retry = (): void => {
+      if (stopping) return;
+      again().catch((error: unknown) => {
+        console.error((error as Error).message);
+        setTimeout(retry, RESTART_MS);
+      });
+    };
+    setTimeout(retry, RESTART_MS);
   });
 }
 
