@@ -142,6 +142,18 @@ export default class extends FifoModulator { constructor(parameters, moe) { supe
     "MODULATOR_FAILED",
   ],
   ["loops at the top level", "for (;;) {}", "MODULATOR_TIMED_OUT"],
+  [
+    "needs a service that nobody offers",
+    `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator { static needs = ["thermostat"]; }`,
+    "SERVICE_MISSING",
+  ],
+  [
+    "refuses its parameters",
+    `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator { static check() { throw new RangeError("a limit is wanted"); } }`,
+    "PARAMETERS_INVALID",
+  ],
 ])("MOE-3: a modulator that %s is refused at the one who sent it", async (_, source, code) => {
   await using rig = await startRig();
   const producer = await rig.session().channel("a", Tick).produce();
@@ -191,6 +203,32 @@ test.each([
     await expect.poll(() => producer.demand.derived).toHaveLength(1);
   },
 );
+
+test("a bad view is refused at the one who sent it, at the installation and later", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("g", Grid).produce();
+  const session = rig.session();
+  const upside = session
+    .channel("g", Grid)
+    .subscribe(() => {}, viewFilter({ ...WORLD, south: 50, north: -50 }));
+  await expect(upside).rejects.toMatchObject({
+    code: "PARAMETERS_INVALID",
+    message: expect.stringMatching(/south|north/),
+  });
+  const view = session.share<View>(WORLD);
+  const consumer = await session.channel("g", Grid).subscribe(() => {}, viewFilter(view));
+  view.update({ stride: 0 });
+  await expect.poll(() => producer.demand.derived[0]?.objects.view).toMatchObject({ stride: 0 });
+  producer.publish(grid(1, 0));
+  await whenState(consumer, "refused");
+  expect(consumer.status.error).toMatchObject({
+    code: "PARAMETERS_INVALID",
+    message: expect.stringMatching(/stride/),
+  });
+  expect(() => view.update({ stride: Number.NaN })).toThrowError(
+    expect.objectContaining({ code: "OBJECT_INVALID" }),
+  );
+});
 
 test("OBJ-3: an update of the view takes effect on the events raised after it, which say its version", async () => {
   await using rig = await startRig();

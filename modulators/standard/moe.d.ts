@@ -12,7 +12,8 @@ declare module "jecho:moe" {
 
   /**
    * A consumer's code inside the producer. Optional statics: `output = { name, description }` where it makes events of
-   * another type than it takes, and `check(parameters, objects)`, which throws where it cannot work with these.
+   * another type than it takes, and `check(parameters, objects)`, which throws where it cannot work with these, and
+   * `needs`, the names of services that it cannot do without: where one is not offered, it is not installed.
    */
   export class Modulator<Event extends object = object, P = unknown, O = Objects> {
     constructor(parameters: P, moe: Moe<O>);

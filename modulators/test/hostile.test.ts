@@ -68,7 +68,9 @@ test.each([
 
 test("2 endless microtasks: killed", async () => {
   const hostile = inEnqueue("const again = () => Promise.resolve().then(again); again();");
-  expect(await fateOf(hostile)).toMatchObject({ code: "MODULATOR_TIMED_OUT" });
+  // Each round leaves a promise behind: whichever comes first, the end of its time or of its memory.
+  const either = expect.stringMatching(/^MODULATOR_(TIMED_OUT|OUT_OF_MEMORY)$/);
+  expect(await fateOf(hostile)).toMatchObject({ code: either });
 });
 
 test("3 a promise that never settles: refused, for intercepts are synchronous", async () => {

@@ -4161,6 +4161,8 @@ function load(namespace, schemaBytes) {
 		const found = namespace.default;
 		if (typeof found !== "function" || !(found.prototype instanceof Modulator)) throw new TypeError("the module's default export is not a class that extends Modulator of jecho:moe");
 		Class = found;
+		const service = missingService(Class.needs);
+		if (service !== void 0) return describe("SERVICE_MISSING", /* @__PURE__ */ new TypeError(\`it needs the service "\${service}", which is not offered here\`));
 		const declared = setTypes(schemaBytes === 0 ? void 0 : new Bytes(new Bytes(inbox, 0, schemaBytes)), Class.output);
 		if (declared === void 0) return 0;
 		setBytes(outBytes, declared.schema, 0);
@@ -4168,6 +4170,13 @@ function load(namespace, schemaBytes) {
 	} catch (thrown) {
 		return describe("MODULATOR_INVALID", thrown);
 	}
+}
+/** The first of the services that a modulator lists which it cannot have. Nobody offers any as yet. */
+function missingService(needs) {
+	if (needs === void 0) return void 0;
+	const list = needs;
+	if (typeof list !== "object" || typeof list.length !== "number") throw new TypeError("the class's needs are a list of names of services");
+	return list.length === 0 ? void 0 : clip(\`\${list[0]}\`, 64);
 }
 function open(parameters, queueEvents) {
 	try {

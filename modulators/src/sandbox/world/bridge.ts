@@ -16,6 +16,7 @@ export { FifoModulator, Modulator, type };
 interface ModulatorClass {
   new (parameters: unknown, moe: unknown): Modulator;
   readonly output?: unknown;
+  readonly needs?: unknown;
   check?(parameters: unknown, objects: unknown): void;
 }
 
@@ -51,6 +52,13 @@ export function load(namespace: { default?: unknown }, schemaBytes: number): num
       throw new TypeError("the module's default export is not a class that extends Modulator of jecho:moe");
     }
     Class = found as ModulatorClass;
+    const service = missingService(Class.needs);
+    if (service !== undefined) {
+      return describe(
+        "SERVICE_MISSING",
+        new TypeError(`it needs the service "${service}", which is not offered here`),
+      );
+    }
     const schema = schemaBytes === 0 ? undefined : new Bytes(new Bytes(inbox, 0, schemaBytes));
     const declared = setTypes(schema, Class.output);
     if (declared === undefined) return 0;
@@ -59,6 +67,16 @@ export function load(namespace: { default?: unknown }, schemaBytes: number): num
   } catch (thrown) {
     return describe("MODULATOR_INVALID", thrown);
   }
+}
+
+/** The first of the services that a modulator lists which it cannot have. Nobody offers any as yet. */
+function missingService(needs: unknown): string | undefined {
+  if (needs === undefined) return undefined;
+  const list = needs as { readonly [i: number]: unknown; readonly length?: unknown };
+  if (typeof list !== "object" || typeof list.length !== "number") {
+    throw new TypeError("the class's needs are a list of names of services");
+  }
+  return list.length === 0 ? undefined : clip(`${list[0]}`, 64);
 }
 
 export function open(parameters: string, queueEvents: number): number | string {
