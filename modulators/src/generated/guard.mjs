@@ -7,8 +7,10 @@ const GUARD = {
 	calls: 0,
 	/** Word 1: deadline of the present call in ms; 0 between calls. */
 	limitMs: 1,
-	/** Processor time that a call may go on after its deadline, until the engine has ended it. */
+	/** Processor time that a call may go on after its deadline, until the engine has ended it: at least this, */
 	graceMs: 150,
+	/** and this share of the deadline, for a timer is late on a loaded machine. */
+	graceShare: .5,
 	/** Ends the process whatever it does, and tells its parent why. */
 	signal: "SIGVTALRM"
 };
@@ -33,5 +35,5 @@ setInterval(() => {
 		wallMsBefore = wallMs;
 		return;
 	}
-	if (Math.min(cpuMs - cpuMsBefore, wallMs - wallMsBefore) > limitMs + GUARD.graceMs) process.kill(process.pid, GUARD.signal);
+	if (Math.min(cpuMs - cpuMsBefore, wallMs - wallMsBefore) > limitMs + Math.max(GUARD.graceMs, GUARD.graceShare * limitMs)) process.kill(process.pid, GUARD.signal);
 }, INTERVAL_MS);

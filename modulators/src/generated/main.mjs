@@ -4578,6 +4578,8 @@ const PATIENCE = [
 	4,
 	8
 ];
+/** An installation keeps the other modulators waiting, so patience with it has an end. */
+const LONGEST_INSTALL_MS = 2e3;
 /** A modulator whose calls are ended more often than this within the window is removed; till then it starts anew. */
 const LATE_CALLS = 2;
 const LATE_WINDOW_MS = 1e4;
@@ -4692,13 +4694,13 @@ var HostedModulator = class {
 		return this.#late.length <= LATE_CALLS;
 	}
 	#installed(first = 0) {
-		for (let starved = first;; starved++) {
-			const patience = PATIENCE[starved] ?? 1;
+		for (let starved = 0;; starved++) {
+			const patience = PATIENCE[first + starved] ?? 1;
 			const { callMs, installMs } = this.#limits;
 			const limits = {
 				...this.#limits,
 				callMs: callMs * patience,
-				installMs: installMs * patience
+				installMs: Math.min(installMs * patience, Math.max(installMs, LONGEST_INSTALL_MS))
 			};
 			const sandbox = this.#engine.create(limits, this.#watch);
 			try {
@@ -4712,7 +4714,7 @@ var HostedModulator = class {
 				return sandbox;
 			} catch (error) {
 				sandbox.dispose();
-				if (!isStarved(error) || starved >= PATIENCE.length - 1) throw error;
+				if (!isStarved(error) || starved > 0) throw error;
 			}
 		}
 	}
@@ -4824,8 +4826,10 @@ const GUARD = {
 	calls: 0,
 	/** Word 1: deadline of the present call in ms; 0 between calls. */
 	limitMs: 1,
-	/** Processor time that a call may go on after its deadline, until the engine has ended it. */
+	/** Processor time that a call may go on after its deadline, until the engine has ended it: at least this, */
 	graceMs: 150,
+	/** and this share of the deadline, for a timer is late on a loaded machine. */
+	graceShare: .5,
 	/** Ends the process whatever it does, and tells its parent why. */
 	signal: "SIGVTALRM"
 };

@@ -31,5 +31,6 @@ setInterval(() => {
   // On a loaded machine a call may have to wait for its turn, so the time on the wall alone says nothing; nor does the
   // processor's, which other threads of the process use as well.
   const usedMs = Math.min(cpuMs - cpuMsBefore, wallMs - wallMsBefore);
-  if (usedMs > limitMs + GUARD.graceMs) process.kill(process.pid, GUARD.signal);
+  const graceMs = Math.max(GUARD.graceMs, GUARD.graceShare * limitMs);
+  if (usedMs > limitMs + graceMs) process.kill(process.pid, GUARD.signal);
 }, INTERVAL_MS);

@@ -23,6 +23,8 @@ import {
 const FREE_MS_PER_EVENT = 1;
 /** How much longer a call may take on the wall at the first, second, ... attempt on a machine too busy to run it. */
 const PATIENCE = [1, 4, 8] as const;
+/** An installation keeps the other modulators waiting, so patience with it has an end. */
+const LONGEST_INSTALL_MS = 2000;
 /** A modulator whose calls are ended more often than this within the window is removed; till then it starts anew. */
 const LATE_CALLS = 2;
 const LATE_WINDOW_MS = 10_000;
@@ -144,10 +146,14 @@ export class HostedModulator {
   }
 
   #installed(first = 0): Sandbox {
-    for (let starved = first; ; starved++) {
-      const patience = PATIENCE[starved] ?? 1;
+    for (let starved = 0; ; starved++) {
+      const patience = PATIENCE[first + starved] ?? 1;
       const { callMs, installMs } = this.#limits;
-      const limits = { ...this.#limits, callMs: callMs * patience, installMs: installMs * patience };
+      const limits = {
+        ...this.#limits,
+        callMs: callMs * patience,
+        installMs: Math.min(installMs * patience, Math.max(installMs, LONGEST_INSTALL_MS)),
+      };
       const sandbox = this.#engine.create(limits, this.#watch);
       try {
         const states = this.#program.objects.map(object => this.#updates.get(object.name) ?? object);
@@ -157,7 +163,7 @@ export class HostedModulator {
         return sandbox;
       } catch (error) {
         sandbox.dispose();
-        if (!isStarved(error) || starved >= PATIENCE.length - 1) throw error;
+        if (!isStarved(error) || starved > 0) throw error;
       }
     }
   }

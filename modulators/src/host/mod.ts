@@ -43,7 +43,7 @@ export interface HostStats {
 const WINDOW_BYTES = 4 << 20;
 const TICK_MS = 50;
 /** Without any sign from the host for so long, it counts as hung. Its own guard is faster. */
-const HUNG_MS = 2000;
+const HUNG_MS = 5000;
 const BEGIN_MS = 15_000;
 /** A host that dies so often in a row without having done anything is not replaced any more. */
 const FUTILE_STARTS = 3;
