@@ -122,7 +122,9 @@ test("10 source text of 20 MB, and source nested 100,000 deep: refused", async (
 test("11 much of the deadline again and again: removed by its share of time", async () => {
   const spin = "const then = Date.now(); while (event.layer === 0 && Date.now() - then < 20);";
   const derived = await rig.install(inEnqueue(spin));
-  for (let i = 0; i < 200 && !rig.removed.has(derived); i++) {
+  // On a loaded machine it takes a while until it had more of a processor than it may.
+  const begin = performance.now();
+  while (performance.now() - begin < 15_000 && !rig.removed.has(derived)) {
     rig.step();
     await rig.settled();
   }
