@@ -17,7 +17,7 @@ export function describeMachine(date: Date): Machine {
   const [processor] = cpus();
   return {
     date: date.toISOString(),
-    system: `${type()} ${release()} ${arch()}`,
+    system: `${type()} ${release().split(".", 2).join(".")} ${arch()}`,
     processors: `${cpus().length} x ${processor?.model ?? "unknown"}`,
     memoryGb: Math.round(totalmem() / 2 ** 30),
     versions: {
