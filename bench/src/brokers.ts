@@ -1,50 +1,59 @@
-import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir, userInfo } from "node:os";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
-import { freePort, type Process, startCommand } from "./processes.ts";
+import { findMosquitto, findNats, MissingPeer, type Program } from "./installed.ts";
+import { CommandProcess, freePort, type Process } from "./processes.ts";
+import type { Report } from "./report.ts";
 
-const NATS_PACKAGE = "github.com/nats-io/nats-server/v2@v2.12.1";
-const CACHE = fileURLToPath(new URL("../.cache", import.meta.url));
-const INSTALL_TIMEOUT_MS = 300_000;
 const START_TIMEOUT_MS = 5000;
 
-/** A broker that is no npm package, running, with its WebSocket port. */
+/** A broker that is no npm package, running. */
 export interface Broker {
+  readonly name: "nats" | "mosquitto";
   readonly process: Process;
+  /** Of its WebSocket, and of its own protocol over TCP. */
   readonly port: number;
+  readonly tcpPort: number;
 }
 
-/** What stands in the way is told, and the run goes on without it. */
-export class MissingBroker extends Error {}
+/** Those that can be had on this machine; about the others there is a note. */
+export async function startBrokers(report: Report, processes: Process[]): Promise<Broker[]> {
+  const brokers: Broker[] = [];
+  for (const start of [startNats, startMosquitto]) {
+    try {
+      const broker = await start();
+      processes.push(broker.process);
+      brokers.push(broker);
+    } catch (error) {
+      if (!(error instanceof MissingPeer)) throw error;
+      report.note(`without a peer: ${error.message}`);
+    }
+  }
+  return brokers;
+}
 
-/** nats-server out of PATH, or else built from the Go module proxy into bench/.cache. @throws MissingBroker */
-export async function startNats(): Promise<Broker> {
-  const command = findCommand("nats-server", [join(CACHE, "bin")]) ?? (await installNats());
-  const [port, webPort] = [await freePort(), await freePort()];
+async function startNats(): Promise<Broker> {
+  const program = await findNats();
+  const [tcpPort, port] = [await freePort(), await freePort()];
   const config = [
-    `listen: "127.0.0.1:${port}"`,
-    `websocket { listen: "127.0.0.1:${webPort}", no_tls: true }`,
+    `listen: "127.0.0.1:${tcpPort}"`,
+    `websocket { listen: "127.0.0.1:${port}", no_tls: true }`,
     "max_payload: 16MB",
     "max_pending: 256MB",
     'ping_interval: "30m"',
   ];
-  return startBroker("nats-server", command, webPort, config, file => ["-c", file]);
+  return startBroker("nats", program, port, tcpPort, config);
 }
 
-/** mosquitto, where the machine has it. @throws MissingBroker */
-export async function startMosquitto(): Promise<Broker> {
-  const command = findCommand("mosquitto", ["/usr/sbin", "/usr/local/sbin", "/opt/homebrew/sbin"]);
-  if (command === undefined) throw new MissingBroker("mosquitto is not installed (Debian package mosquitto)");
-  const port = await freePort();
+async function startMosquitto(): Promise<Broker> {
+  const program = await findMosquitto();
+  const [tcpPort, port] = [await freePort(), await freePort()];
   const config = [
     // Started as root, it would want an account of its own.
     `user ${userInfo().username}`,
+    `listener ${tcpPort} 127.0.0.1`,
     `listener ${port} 127.0.0.1`,
     "protocol websockets",
     "allow_anonymous true",
@@ -52,60 +61,33 @@ export async function startMosquitto(): Promise<Broker> {
     "set_tcp_nodelay true",
     "log_type error",
   ];
-  return startBroker("mosquitto", command, port, config, file => ["-c", file]);
+  return startBroker("mosquitto", program, port, tcpPort, config);
 }
 
 async function startBroker(
-  name: string,
-  command: string,
+  name: Broker["name"],
+  program: Program,
   port: number,
+  tcpPort: number,
   config: readonly string[],
-  args: (file: string) => readonly string[],
 ): Promise<Broker> {
   const folder = await mkdtemp(join(tmpdir(), "jecho-bench-"));
   try {
     const file = join(folder, `${name}.conf`);
     await writeFile(file, `${config.join("\n")}\n`);
-    const process = startCommand(command, args(file));
-    let failure = "";
-    process.child.once("error", error => {
-      failure = error.message;
-    });
+    const process = await CommandProcess.start({ ...program, args: ["-c", file] });
     const until = performance.now() + START_TIMEOUT_MS;
-    while (!(await answers(port))) {
-      if (failure !== "" || process.child.exitCode !== null || performance.now() > until) {
+    while (!((await answers(port)) && (await answers(tcpPort)))) {
+      if (process.ended || performance.now() > until) {
         await process.stop();
-        throw new MissingBroker(`${name} did not start${failure === "" ? "" : `: ${failure}`}`);
+        throw new MissingPeer(`${name} did not start`);
       }
       await delay(50);
     }
-    return { process, port };
+    return { name, process, port, tcpPort };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-async function installNats(): Promise<string> {
-  const go = findCommand("go", ["/usr/local/go/bin"]);
-  if (go === undefined) throw new MissingBroker("nats-server is not installed, nor Go to build it with");
-  await mkdir(CACHE, { recursive: true });
-  const env = { ...process.env, GOBIN: join(CACHE, "bin"), GOFLAGS: "-mod=mod" };
-  try {
-    await promisify(execFile)(go, ["install", NATS_PACKAGE], {
-      cwd: CACHE,
-      env,
-      timeout: INSTALL_TIMEOUT_MS,
-    });
-  } catch (error) {
-    throw new MissingBroker(`nats-server could not be built: ${(error as Error).message.split("\n")[0]}`);
-  }
-  return join(CACHE, "bin", "nats-server");
-}
-
-function findCommand(name: string, folders: readonly string[]): string | undefined {
-  return [...(process.env["PATH"] ?? "").split(delimiter), ...folders]
-    .map(folder => join(folder, name))
-    .find(path => existsSync(path));
 }
 
 function answers(port: number): Promise<boolean> {

@@ -1,4 +1,5 @@
 import { encodeControl, joinFrames, PROTOCOL, SUBPROTOCOL } from "@jecho/shared/internal";
+import { mqttConnect, mqttPublish, mqttSubscribe } from "./broker-clients.ts";
 import type { Counting } from "./delivery-counter.ts";
 import { clientFrame, OPCODE } from "./raw-websocket.ts";
 
@@ -32,24 +33,6 @@ const open = encodeControl({
   schema: new Uint8Array(0),
   modulator: undefined,
 });
-
-/** MQTT 3.1.1: clean session, no keep-alive; then one subscription at most once. */
-function mqttConnect(): Buffer {
-  return Buffer.concat([text("\x10\x0c\x00\x04MQTT\x04\x02\x00\x00\x00\x00")]);
-}
-function mqttSubscribe(): Buffer {
-  return Buffer.concat([
-    Buffer.from([0x82, 5 + CHANNEL.length, 0, 1, 0, CHANNEL.length]),
-    text(CHANNEL),
-    Buffer.from([0]),
-  ]);
-}
-function mqttPublish(payload: Uint8Array): Buffer {
-  const rest = 2 + CHANNEL.length + payload.byteLength;
-  const length = rest < 128 ? [rest] : rest < 16384 ? [128 | (rest & 127), rest >> 7] : [];
-  if (length.length === 0) throw new RangeError("an event too large for this little of MQTT");
-  return Buffer.concat([Buffer.from([0x30, ...length, 0, CHANNEL.length]), text(CHANNEL), payload]);
-}
 
 export const DIALECTS: Readonly<Record<Kind, Dialect>> = {
   jecho: {
@@ -108,10 +91,10 @@ export const DIALECTS: Readonly<Record<Kind, Dialect>> = {
   mosquitto: {
     path: "/mqtt",
     protocol: "mqtt",
-    greeting: clientFrame(OPCODE.binary, Buffer.concat([mqttConnect(), mqttSubscribe()])),
+    greeting: clientFrame(OPCODE.binary, Buffer.concat([mqttConnect(), mqttSubscribe(CHANNEL)])),
     isReady: messages => Buffer.concat(messages).includes(0x90),
-    counting: bytes => ({ unitBytes: mqttPublish(new Uint8Array(bytes)).byteLength }),
+    counting: bytes => ({ unitBytes: mqttPublish(CHANNEL, new Uint8Array(bytes)).byteLength }),
     producerGreeting: clientFrame(OPCODE.binary, mqttConnect()),
-    event: payload => clientFrame(OPCODE.binary, mqttPublish(payload)),
+    event: payload => clientFrame(OPCODE.binary, mqttPublish(CHANNEL, payload)),
   },
 };

@@ -2,21 +2,26 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { describeMachine } from "./machine.ts";
+import { killAll } from "./processes.ts";
 import { type SuiteResult, updateReadme } from "./readme.ts";
-import { Report } from "./report.ts";
+import { formatGoals, Report } from "./report.ts";
 import type { Suite } from "./suite.ts";
+import { channels } from "./suites/channels.ts";
 import { delivery } from "./suites/delivery.ts";
+import { pipeline } from "./suites/pipeline.ts";
 import { sinks } from "./suites/sinks.ts";
 import { table1 } from "./suites/table1.ts";
 import { types } from "./suites/types.ts";
 
-const SUITES: readonly Suite[] = [table1, sinks, delivery, types];
+const SUITES: readonly Suite[] = [table1, sinks, pipeline, channels, delivery, types];
 const USAGE = `npm run bench [-- SUITE ...] [--quick] [--readme]
 
   SUITE     ${SUITES.map(({ name, about }) => `${name}: ${about}`).join("\n            ")}
   --quick   at most 60 s a suite
   --readme  write the tables into bench/README.md; a full run does so by itself`;
 const PARENT_CHECK_MS = 500;
+/** A suite that is still at it has gone wrong. */
+const LIMIT_MS = { quick: 180_000, full: 900_000 } as const;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -51,26 +56,40 @@ for (const suite of SUITES) {
   const report = new Report(line => console.log(line));
   const start = performance.now();
   try {
-    await suite.run({ report, quick: values.quick });
+    await bounded(suite.run({ report, quick: values.quick }));
   } catch (error) {
     failures.push(suite.name);
     console.error(`bench: ${suite.name} failed: ${(error as Error).stack}`);
   }
   console.log(`${suite.name}: ${Math.round((performance.now() - start) / 1000)} s`);
-  const { rows, missingRows: missing, notes } = report;
-  results.push({ suite: suite.name, rows, missing, notes });
+  const { rows, missingRows: missing, notes, plots } = report;
+  results.push({ suite: suite.name, rows, missing, notes, plots });
 }
 
-const folder = fileURLToPath(new URL("../results/", import.meta.url));
-await mkdir(folder, { recursive: true });
-const run = { ...machine, quick: values.quick, failures, results };
-await writeFile(`${folder}latest.json`, `${JSON.stringify(run, null, 2)}\n`);
+const folder = fileURLToPath(new URL("../", import.meta.url));
+await mkdir(`${folder}results`, { recursive: true });
+// A plot only draws what the rows say.
+const told = results.map(({ plots: _, ...result }) => result);
+const run = { ...machine, quick: values.quick, failures, results: told };
+await writeFile(`${folder}results/latest.json`, `${JSON.stringify(run, null, 2)}\n`);
 if (values.readme || (!values.quick && positionals.length === 0))
-  await updateReadme(fileURLToPath(new URL("../README.md", import.meta.url)), results, machine);
+  await updateReadme(folder, results, machine);
 
-const judged = results.flatMap(({ rows }) => rows).filter(({ reached }) => reached !== undefined);
-const missed = judged.filter(({ reached }) => reached === false);
-console.log(`\n${judged.length} goals: ${judged.length - missed.length} reached, ${missed.length} missed`);
-for (const { metric } of missed) console.log(`  missed: ${metric}`);
+console.log(`\n${formatGoals(results)}`);
 // A row that is missed is a result; only a suite that could not run is a failure.
 process.exit(failures.length === 0 ? 0 : 1);
+
+async function bounded(suite: Promise<void>): Promise<void> {
+  const limitMs = values.quick ? LIMIT_MS.quick : LIMIT_MS.full;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`it took more than ${limitMs / 1000} s`)), limitMs);
+  });
+  try {
+    await Promise.race([suite, late]);
+  } finally {
+    clearTimeout(timer);
+    // After a failure, too, the next suite has the machine for itself.
+    killAll();
+  }
+}

@@ -80,7 +80,7 @@ export const MESSAGES: Readonly<Record<ObjectName, string>> = {
   composite: "Composite",
 };
 
-/** For protobufjs: plain arrays, but bytes as bytes. */
+/** For protobufjs and MessagePack: plain arrays, but bytes as bytes. */
 export function protoObjectOf(name: ObjectName): object {
   return (name === "byte400" ? { bytes: Buffer.from(OBJECTS.byte400.bytes) } : plainObjectOf(name)) as object;
 }

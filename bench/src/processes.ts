@@ -1,8 +1,9 @@
-import { type ChildProcess, execFileSync, fork, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, fork } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 import type { Answer, Call } from "./worker.ts";
+import type { Keep } from "./workers/keeper.ts";
 
 const START_TIMEOUT_MS = 20_000;
 const CALL_TIMEOUT_MS = 60_000;
@@ -10,29 +11,47 @@ const STOP_GRACE_MS = 1500;
 /** /proc counts in hundredths of a second on every Linux that Node runs on. */
 const TICK_MS = 10;
 
-const children = new Set<ChildProcess>();
+/** All that run, and the signal that ends them for certain. */
+const children = new Map<ChildProcess, NodeJS.Signals>();
+
+/** Ends all of them at once. */
+export function killAll(): void {
+  for (const [child, signal] of children) child.kill(signal);
+}
 // Whatever ends this process, nothing of it stays behind.
-process.on("exit", () => {
-  for (const child of children) child.kill("SIGKILL");
-});
+process.on("exit", killAll);
 
 /** A child process and the CPU time that it has used. */
 export class Process {
   readonly child: ChildProcess;
 
-  constructor(child: ChildProcess) {
+  constructor(child: ChildProcess, signal: NodeJS.Signals = "SIGKILL") {
     this.child = child;
-    children.add(child);
+    children.set(child, signal);
     child.once("exit", () => children.delete(child));
+  }
+
+  /** The process that is measured. */
+  get pid(): number {
+    return this.child.pid as number;
+  }
+
+  get ended(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
   }
 
   /** CPU time of all its threads, user and system, in milliseconds. */
   cpuMs(): number {
-    return cpuMsOf(this.child.pid as number);
+    return cpuMsOf(this.pid);
+  }
+
+  /** Memory that it has in use, in bytes: resident, without what it shares with others. */
+  memoryBytes(): number {
+    return memoryBytesOf(this.pid);
   }
 
   async stop(): Promise<void> {
-    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    if (this.ended) return;
     const gone = new Promise<void>(resolve => this.child.once("exit", () => resolve()));
     const force = setTimeout(() => this.child.kill("SIGKILL"), STOP_GRACE_MS);
     this.child.kill("SIGTERM");
@@ -48,7 +67,12 @@ export class Worker extends Process {
   #next = 1;
 
   /** @param name of the file in workers/; `args` are its command line */
-  constructor(name: string, args: readonly string[] = [], execArgv: readonly string[] = []) {
+  constructor(
+    name: string,
+    args: readonly string[] = [],
+    execArgv: readonly string[] = [],
+    signal?: NodeJS.Signals,
+  ) {
     const file = fileURLToPath(new URL(`workers/${name}.ts`, import.meta.url));
     super(
       fork(file, args, {
@@ -56,6 +80,7 @@ export class Worker extends Process {
         stdio: ["ignore", "inherit", "inherit", "ipc"],
         serialization: "advanced",
       }),
+      signal,
     );
     this.#name = [name, ...args].join(" ");
     this.child.on("message", (answer: Answer) => {
@@ -110,7 +135,7 @@ export class GatewayProcess extends Process {
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     });
     // Among the children before it has answered, so that it is stopped in any case.
-    children.add(child);
+    children.set(child, "SIGKILL");
     const address = await new Promise<string>((resolve, reject) => {
       const timer = setTimeout(() => reject(new Error("the gateway did not start")), START_TIMEOUT_MS);
       child.once("exit", code => reject(new Error(`the gateway ended with ${code}`)));
@@ -123,9 +148,31 @@ export class GatewayProcess extends Process {
   }
 }
 
-/** A server that is no Node program; ready when its port answers. */
-export function startCommand(command: string, args: readonly string[]): Process {
-  return new Process(spawn(command, args, { stdio: "ignore" }));
+/** A program that is no Node program. A worker keeps it, so that it ends with this process in any case. */
+export class CommandProcess extends Worker {
+  #pid = 0;
+
+  static async start(program: Keep): Promise<CommandProcess> {
+    // One that is killed would leave the program behind.
+    const process = new CommandProcess("keeper", [], [], "SIGTERM");
+    try {
+      process.#pid = await process.call<number>("keep", program);
+    } catch (error) {
+      await process.stop();
+      throw error;
+    }
+    return process;
+  }
+
+  override get pid(): number {
+    return this.#pid;
+  }
+
+  override async stop(): Promise<void> {
+    // The keeper waits for its program: nothing is left that nobody waits for.
+    if (!this.ended) await this.call("end").catch(() => {});
+    await super.stop();
+  }
 }
 
 export async function freePort(): Promise<number> {
@@ -134,6 +181,15 @@ export async function freePort(): Promise<number> {
   const { port } = server.address() as { port: number };
   await new Promise(resolve => server.close(resolve));
   return port;
+}
+
+function memoryBytesOf(pid: number): number {
+  try {
+    const [, kilobytes] = /^RssAnon:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "latin1")) ?? [];
+    return Number(kilobytes) * 1024;
+  } catch {
+    return Number(execFileSync("ps", ["-o", "rss=", "-p", String(pid)], { encoding: "utf8" })) * 1024;
+  }
 }
 
 function cpuMsOf(pid: number): number {

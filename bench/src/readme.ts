@@ -1,5 +1,7 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { Machine } from "./machine.ts";
+import { type Plot, svgOf } from "./plot.ts";
 import { formatTable, type MissingRow, type Row } from "./report.ts";
 
 /** Of one suite, as the README shows it. */
@@ -8,12 +10,13 @@ export interface SuiteResult {
   readonly rows: readonly Row[];
   readonly missing: readonly MissingRow[];
   readonly notes: readonly string[];
+  readonly plots: readonly Plot[];
 }
 
 /** Puts a suite's table between `<!-- results NAME -->` and `<!-- end NAME -->`. A text without them stays as it is. */
 export function withResults(
   readme: string,
-  { suite, rows, missing, notes }: SuiteResult,
+  { suite, rows, missing, notes, plots }: SuiteResult,
   machine: Machine,
 ): string {
   const begin = `<!-- results ${suite} -->`;
@@ -25,6 +28,7 @@ export function withResults(
   const parts = [
     begin,
     `Run of ${date.slice(0, 10)} on ${processors}, ${memoryGb} GB, ${system}, Node ${versions["node"]}.`,
+    ...plots.map(({ name, title }) => `![${title}](plots/${name}.svg)`),
     formatTable(rows, missing),
     ...(notes.length === 0 ? [] : [notes.map(note => `- ${note}`).join("\n")]),
     end,
@@ -32,12 +36,17 @@ export function withResults(
   return readme.slice(0, from) + parts.join("\n\n") + readme.slice(to + end.length);
 }
 
+/** Writes tables and plots of these suites; those of others stay. @param folder where README.md and plots/ lie */
 export async function updateReadme(
-  file: string,
+  folder: string,
   results: readonly SuiteResult[],
   machine: Machine,
 ): Promise<void> {
+  const file = join(folder, "README.md");
   let text = await readFile(file, "utf8");
   for (const result of results) text = withResults(text, result, machine);
   await writeFile(file, text);
+  await mkdir(join(folder, "plots"), { recursive: true });
+  for (const plot of results.flatMap(({ plots }) => plots))
+    await writeFile(join(folder, "plots", `${plot.name}.svg`), svgOf(plot));
 }

@@ -1,3 +1,4 @@
+import type { Plot } from "./plot.ts";
 import { type Summary, summarise } from "./statistics.ts";
 
 /** What a row has to reach. */
@@ -29,6 +30,10 @@ export function isReached(value: number, { sense, value: goal }: Goal): boolean 
   return sense === "at most" ? value <= goal : value >= goal;
 }
 
+function wanted({ sense, value }: Goal): string {
+  return `${sense} ${formatNumber(value)}`;
+}
+
 const NAME = /^[a-z0-9]+\.[a-z0-9_]+$/;
 
 /** All rows of one run; each is printed as soon as it is known. Rows that are missed are rows like any others. */
@@ -37,6 +42,7 @@ export class Report {
   readonly missingRows: MissingRow[] = [];
   /** What a reader of the numbers should know. */
   readonly notes: string[] = [];
+  readonly plots: Plot[] = [];
   readonly #print: (line: string) => void;
 
   constructor(print: (line: string) => void) {
@@ -57,7 +63,15 @@ export class Report {
   /** Says that a row could not be measured: none is left out in silence. */
   missing(metric: string, goal: Goal, why: string): void {
     this.missingRows.push({ metric, goal, why });
-    this.#print(`unmeasured ${metric} (${goal.sense} ${formatNumber(goal.value)}): ${why}`);
+    this.#print(`unmeasured ${metric} (${wanted(goal)}): ${why}`);
+  }
+
+  /** Draws what rows say. Series and points that could not be measured are left out. */
+  plot(plot: Plot): void {
+    const series = plot.series
+      .map(({ name, points }) => ({ name, points: points.filter(([, rounds]) => rounds.length > 0) }))
+      .filter(({ points }) => points.length > 0);
+    if (series.length > 0) this.plots.push({ ...plot, series });
   }
 
   note(text: string): void {
@@ -72,8 +86,7 @@ export function formatRow({ metric, unit, summary, goal, reached }: Row): string
   const { median, low, high, rounds } = summary;
   const parts = [`metric ${metric} ${formatNumber(median)} ${unit}`];
   if (rounds > 1) parts.push(`(${formatNumber(low)}..${formatNumber(high)}, ${rounds} rounds)`);
-  if (goal !== undefined)
-    parts.push(`${reached ? "reached" : "missed"} (${goal.sense} ${formatNumber(goal.value)})`);
+  if (goal !== undefined) parts.push(`${reached ? "reached" : "missed"} (${wanted(goal)})`);
   return parts.join(" ");
 }
 
@@ -89,13 +102,32 @@ export function formatTable(rows: readonly Row[], missing: readonly MissingRow[]
   const lines = ["| metric | median | spread | goal | |", "| --- | ---: | --- | --- | --- |"];
   for (const { metric, unit, summary, goal, reached } of rows) {
     const spread = summary.rounds > 1 ? `${formatNumber(summary.low)} to ${formatNumber(summary.high)}` : "";
-    const wanted = goal === undefined ? "" : `${goal.sense} ${formatNumber(goal.value)}`;
     const verdict = reached === undefined ? "" : reached ? "reached" : "**missed**";
     lines.push(
-      `| \`${metric}\` | ${formatNumber(summary.median)} ${unit} | ${spread} | ${wanted} | ${verdict} |`,
+      `| \`${metric}\` | ${formatNumber(summary.median)} ${unit} | ${spread} | ${goal === undefined ? "" : wanted(goal)} | ${verdict} |`,
     );
   }
   for (const { metric, goal, why } of missing)
-    lines.push(`| \`${metric}\` | | | ${goal.sense} ${formatNumber(goal.value)} | unmeasured: ${why} |`);
+    lines.push(`| \`${metric}\` | | | ${wanted(goal)} | unmeasured: ${why} |`);
   return lines.join("\n");
+}
+
+/** Every row with a goal, in columns, and their sum. */
+export function formatGoals(
+  results: readonly { readonly rows: readonly Row[]; readonly missing: readonly MissingRow[] }[],
+): string {
+  const lines = results.flatMap(({ rows, missing }) => [
+    ...rows.flatMap(({ metric, unit, summary, goal, reached }) =>
+      goal === undefined
+        ? []
+        : [[reached ? "reached" : "missed", metric, `${formatNumber(summary.median)} ${unit}`, wanted(goal)]],
+    ),
+    ...missing.map(({ metric, goal }) => ["unmeasured", metric, "", wanted(goal)]),
+  ]);
+  const widths = [0, 1, 2].map(column => Math.max(0, ...lines.map(line => (line[column] ?? "").length)));
+  const count = (verdict: string): number => lines.filter(([first]) => first === verdict).length;
+  return [
+    ...lines.map(line => line.map((part, i) => part.padEnd(widths[i] ?? 0)).join("  ")),
+    `${lines.length} goals: ${count("reached")} reached, ${count("missed")} missed, ${count("unmeasured")} unmeasured`,
+  ].join("\n");
 }

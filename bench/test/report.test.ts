@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { DeliveryCounter } from "../src/delivery-counter.ts";
 import { withResults } from "../src/readme.ts";
-import { atLeast, atMost, formatNumber, formatRow, Report } from "../src/report.ts";
+import { atLeast, atMost, formatGoals, formatNumber, formatRow, Report } from "../src/report.ts";
 import { ratios, summarise } from "../src/statistics.ts";
 
 function reported(fill: (report: Report) => void): { lines: string[]; report: Report } {
@@ -32,6 +32,21 @@ describe("rows", () => {
     });
     expect(report.rows).toMatchObject([{ metric: "table1.a", reached: false }]);
     expect(report.missingRows).toMatchObject([{ metric: "table1.b", why: "mosquitto is not there" }]);
+  });
+
+  it("with a goal are told together at the end", () => {
+    const { report } = reported(its => {
+      its.metric("sinks.a", 2, "x", atMost(1));
+      its.metric("sinks.longer", 2, "x", atLeast(1));
+      its.metric("sinks.free", 2, "x");
+      its.missing("sinks.b", atLeast(20), "mosquitto is not there");
+    });
+    expect(formatGoals([{ rows: report.rows, missing: report.missingRows }]).split("\n")).toEqual([
+      "missed      sinks.a       2 x  at most 1",
+      "reached     sinks.longer  2 x  at least 1",
+      "unmeasured  sinks.b            at least 20",
+      "3 goals: 1 reached, 1 missed, 1 unmeasured",
+    ]);
   });
 
   it("have a name once, and only a proper one", () => {
@@ -68,10 +83,12 @@ it("a suite's table replaces what stood between its markers, and nothing else", 
     memoryGb: 24,
     versions: {},
   };
-  const result = { suite: "types", rows: report.rows, missing: [], notes: [] };
+  const plots = [{ name: "types", title: "All", x: { label: "n" }, y: { label: "us" }, series: [] }];
+  const result = { suite: "types", rows: report.rows, missing: [], notes: [], plots };
   const text = withResults("a <!-- results types -->old<!-- end types --> b", result, machine);
   expect(text).toMatch(/^a <!-- results types -->.*\*\*missed\*\*.*<!-- end types --> b$/s);
   expect(text).not.toContain("old");
+  expect(text).toContain("![All](plots/types.svg)");
   expect(withResults("no markers", result, machine)).toBe("no markers");
   expect(formatRow(report.rows[0]!)).toContain("missed");
 });

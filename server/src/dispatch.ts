@@ -87,7 +87,6 @@ export class Dispatcher {
       case "Remove":
       case "Flow":
       case "Done":
-      case "Period":
         throw new JechoError("FRAME_UNEXPECTED", `${frame.kind} is not for a gateway`);
     }
   }

@@ -4,7 +4,6 @@ export {
   EventsFrame,
   encodeRun,
   FLAG_SYNC,
-  FLAG_URGENT,
   measureRun,
   type RunHeader,
   writeRun,

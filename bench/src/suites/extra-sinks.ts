@@ -1,7 +1,8 @@
 import { GatewayProcess, Worker } from "../processes.ts";
 import { atMost } from "../report.ts";
 import type { Context } from "../suite.ts";
-import type { Publish, Published } from "../workers/publisher.ts";
+import type { Published } from "../window.ts";
+import type { Publish } from "../workers/publisher.ts";
 
 const QUICK = [1, 2, 4, 8];
 const FULL = [1, 2, 4, 8, 16, 32, 64];

@@ -1,6 +1,5 @@
-import { type Broker, MissingBroker, startMosquitto, startNats } from "../brokers.ts";
+import { startBrokers } from "../brokers.ts";
 import { type Load, LoadGenerator, type Server } from "../crowd.ts";
-import type { Kind } from "../dialects.ts";
 import { GatewayProcess, type Process, Worker } from "../processes.ts";
 import { atLeast, atMost, type Goal, type Report } from "../report.ts";
 import { ratios, summarise } from "../statistics.ts";
@@ -85,20 +84,8 @@ async function startServers(report: Report, processes: Process[]): Promise<Serve
     processes.push(process);
     servers.push({ name, kind, process, port: await process.call<number>("listen") });
   }
-  const brokers: readonly [Kind, () => Promise<Broker>][] = [
-    ["nats", startNats],
-    ["mosquitto", startMosquitto],
-  ];
-  for (const [kind, start] of brokers) {
-    try {
-      const { process, port } = await start();
-      processes.push(process);
-      servers.push({ name: kind, kind, process, port });
-    } catch (error) {
-      if (!(error instanceof MissingBroker)) throw error;
-      report.note(`sinks: without ${kind}: ${error.message}`);
-    }
-  }
+  for (const { name, process, port } of await startBrokers(report, processes))
+    servers.push({ name, kind: name, process, port });
   return servers;
 }
 

@@ -1,5 +1,7 @@
 // A producer with JEcho's client, timed on its own clock.
 import { connect, type Producer } from "@jecho/client";
+import { inBatches } from "../batches.ts";
+import { publishFlatOut, publishInTurn } from "../window.ts";
 import { serve } from "../worker.ts";
 
 export interface Publish {
@@ -8,26 +10,20 @@ export interface Publish {
   readonly ms: number;
 }
 
-export interface Published {
-  readonly events: number;
-  readonly usPerEvent: number;
+export interface RoundRobin {
+  /** The first so many of the channels that were opened. */
+  readonly channels: number;
+  readonly eventBytes: number;
+  readonly ms: number;
 }
-
-/** Asynchronous events between two synchronous ones, which keep the producer from running ahead. */
-const BURST = 1023;
-/** Bursts that may be under way. */
-const BURSTS = 3;
 
 const producers = new Map<string, Producer<Uint8Array>>();
-
-function published(events: number, start: number): Published {
-  return { events, usPerEvent: (1000 * (performance.now() - start)) / events };
-}
 
 serve({
   async open({ port, channels }: { port: number; channels: readonly string[] }) {
     const session = connect(`127.0.0.1:${port}`);
-    for (const channel of channels) producers.set(channel, await session.channel(channel).produce());
+    const opened = await inBatches(channels, channel => session.channel(channel).produce());
+    for (const [i, channel] of channels.entries()) producers.set(channel, opened[i] as Producer<Uint8Array>);
   },
   /** Answers when the gateway has told of so many consumers of a channel. */
   async demand({ channel, consumers }: { channel: string; consumers: number }) {
@@ -41,31 +37,23 @@ serve({
       });
   },
   /** One event after the other, each handled by every consumer. */
-  async sync({ channel, eventBytes, ms }: Publish): Promise<Published> {
-    const producer = producers.get(channel) as Producer<Uint8Array>;
-    const event = new Uint8Array(eventBytes);
-    const start = performance.now();
-    let events = 0;
-    while (performance.now() - start < ms) {
-      await producer.publishSync(event);
-      events++;
-    }
-    return published(events, start);
-  },
+  sync: ({ channel, eventBytes, ms }: Publish) =>
+    publishInTurn(producers.get(channel) as Producer<Uint8Array>, new Uint8Array(eventBytes), ms),
   /** As fast as they go, until the last is handled by every consumer. */
-  async async({ channel, eventBytes, ms }: Publish): Promise<Published> {
+  async({ channel, eventBytes, ms }: Publish) {
     const producer = producers.get(channel) as Producer<Uint8Array>;
     const event = new Uint8Array(eventBytes);
-    const start = performance.now();
-    let events = 0;
-    const under: Promise<unknown>[] = [];
-    while (performance.now() - start < ms) {
-      for (let i = 0; i < BURST; i++) producer.publish(event);
-      under.push(producer.publishSync(event));
-      events += BURST + 1;
-      if (under.length >= BURSTS) await under.shift();
-    }
-    await Promise.all(under);
-    return published(events, start);
+    return publishFlatOut(() => producer, event, event, ms);
+  },
+  /** The same, each event to the next of some channels. */
+  roundRobin({ channels, eventBytes, ms }: RoundRobin) {
+    const some = [...producers.values()].slice(0, channels);
+    const event = new Uint8Array(eventBytes);
+    let at = 0;
+    const next = (): Producer<Uint8Array> => {
+      at = at + 1 < some.length ? at + 1 : 0;
+      return some[at] as Producer<Uint8Array>;
+    };
+    return publishFlatOut(next, event, event, ms);
   },
 });

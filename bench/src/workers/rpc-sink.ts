@@ -3,8 +3,10 @@ import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, connect as connectTcp, createServer as createTcpServer } from "node:net";
 import * as grpc from "@grpc/grpc-js";
 import { connect } from "@jecho/client";
+import { unpack } from "msgpackr";
 import { Server as SocketIoServer } from "socket.io";
 import { WebSocket, WebSocketServer } from "ws";
+import { openMqtt, openNats, TOPICS } from "../broker-clients.ts";
 import { loadSinkService } from "../grpc.ts";
 import { lengthPrefixed, onMessages } from "../length-prefixed.ts";
 import { OBJECT_NAMES, TYPES } from "../objects.ts";
@@ -15,6 +17,9 @@ export interface Hops {
   readonly gateway: number;
   readonly relayTcp: number;
   readonly relayWs: number;
+  /** Brokers' own protocols over TCP, where they run. */
+  readonly nats?: number | undefined;
+  readonly mosquitto?: number | undefined;
 }
 
 /** What the source connects to directly. */
@@ -86,9 +91,23 @@ async function joinRelays({ relayTcp, relayWs }: Hops): Promise<void> {
   ]);
 }
 
+async function joinBrokers({ nats, mosquitto }: Hops): Promise<void> {
+  for (const [port, open] of [
+    [nats, openNats],
+    [mosquitto, openMqtt],
+  ] as const) {
+    if (port === undefined) continue;
+    const client = await open(port, TOPICS.question, payload => {
+      touch(unpack(payload));
+      client.publish(TOPICS.answer, NULL_BYTES);
+    });
+  }
+}
+
 serve({
   async open(hops: Hops): Promise<SinkPorts> {
     await joinRelays(hops);
+    await joinBrokers(hops);
     const session = connect(`127.0.0.1:${hops.gateway}`);
     for (const name of OBJECT_NAMES)
       await session.channel(`table1/${name}`, TYPES[name] as never).subscribe(touch);

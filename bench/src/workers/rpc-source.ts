@@ -2,8 +2,10 @@
 import { connect as connectTcp } from "node:net";
 import * as grpc from "@grpc/grpc-js";
 import { connect, type Producer } from "@jecho/client";
+import { pack } from "msgpackr";
 import { io } from "socket.io-client";
 import { WebSocket } from "ws";
+import { openMqtt, openNats, TOPICS } from "../broker-clients.ts";
 import { loadSinkService } from "../grpc.ts";
 import { lengthPrefixed, onMessages } from "../length-prefixed.ts";
 import { OBJECT_NAMES, type ObjectName, objectOf, plainObjectOf, protoObjectOf, TYPES } from "../objects.ts";
@@ -17,6 +19,8 @@ export type Way =
   | "ws_relayed"
   | "grpc"
   | "socketio"
+  | "nats"
+  | "mosquitto"
   | "jecho_sync"
   | "jecho_async";
 
@@ -71,6 +75,20 @@ async function openSocketIo(port: number): Promise<RoundTrip> {
   return object => {
     const value = object === "byte400" ? Buffer.from(objectOf("byte400")["bytes"]) : plainObjectOf(object);
     return () => new Promise(resolve => socket.emit("object", value, resolve));
+  };
+}
+
+/** A question and its answer, each on a topic; MessagePack is what such programs send. */
+async function openBroker(port: number, open: typeof openNats): Promise<RoundTrip> {
+  let answered: (value?: unknown) => void = () => {};
+  const client = await open(port, TOPICS.answer, () => answered());
+  return object => {
+    const value = protoObjectOf(object);
+    return () =>
+      new Promise(resolve => {
+        answered = resolve;
+        client.publish(TOPICS.question, pack(value));
+      });
   };
 }
 
@@ -129,6 +147,8 @@ serve({
     trips.set("ws_relayed", await openWs(hops.relayWs));
     trips.set("grpc", openGrpc(ports.grpc));
     trips.set("socketio", await openSocketIo(ports.socketio));
+    if (hops.nats !== undefined) trips.set("nats", await openBroker(hops.nats, openNats));
+    if (hops.mosquitto !== undefined) trips.set("mosquitto", await openBroker(hops.mosquitto, openMqtt));
     const session = connect(`127.0.0.1:${hops.gateway}`);
     for (const name of OBJECT_NAMES)
       producers.set(name, await session.channel<never>(`table1/${name}`, TYPES[name] as never).produce());

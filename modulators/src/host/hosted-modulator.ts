@@ -2,7 +2,6 @@ import { JechoError, Type } from "@jecho/shared";
 import {
   type EventBytes,
   type EventsFrame,
-  FLAG_URGENT,
   type Install,
   measureRun,
   type ObjectUpdate,
@@ -12,7 +11,6 @@ import {
   CHUNK_BYTES,
   CHUNK_EVENTS,
   type Chunk,
-  type Emit,
   type Engine,
   isStarved,
   type Limits,
@@ -52,8 +50,6 @@ export class HostedModulator {
   #sandbox: Sandbox;
   #type: Type | undefined;
   #raised = 0;
-  /** Who raised the newest events that it has seen. */
-  #producer = 0;
   #frame = new Uint8Array(0);
   #view = new DataView(this.#frame.buffer);
   #batchBytes = 0;
@@ -85,11 +81,6 @@ export class HostedModulator {
     return this.#sandbox.cpuMs;
   }
 
-  /** How often it wants its period called; 0 for not at all. */
-  get periodMs(): number {
-    return this.#sandbox.periodMs;
-  }
-
   /** A new state of a shared object; it counts from the next call on. */
   update({ object, version, state }: ObjectUpdate): void {
     for (const name of this.#ids.get(object) ?? []) {
@@ -99,7 +90,7 @@ export class HostedModulator {
   }
 
   /**
-   * Takes a run of events, cut into chunks, and writes frames of what comes out.
+   * Takes a run of events, cut into chunks, and writes frames of what comes out. Without events: of what waits.
    *
    * @param producer the number of who raised them
    * @param flags of the run, which hold for what is made of it, too
@@ -109,52 +100,27 @@ export class HostedModulator {
   run(chunks: readonly Chunk[], producer: number, flags: number): number {
     this.#batchBytes = 0;
     this.#batchEvents = 0;
-    this.#producer = producer;
     let dropped = 0;
-    for (const chunk of chunks) {
-      dropped += this.#turn(flags, chunk.bounds.length / 2, emit =>
-        this.#sandbox.run(chunk, this.ready, emit),
-      );
-    }
+    for (const chunk of chunks) dropped += this.#turn(chunk, producer, flags);
     return dropped;
-  }
-
-  /** Writes frames of what waits. @returns and throws as `run` */
-  flush(): number {
-    return this.run([NO_EVENTS], this.#producer, 0);
-  }
-
-  /** Its period is over. @returns and throws as `run` */
-  period(): number {
-    this.#batchBytes = 0;
-    this.#batchEvents = 0;
-    return this.#turn(0, 0, emit => this.#sandbox.period(this.ready, emit));
-  }
-
-  /** Tells the modulator that it is removed, and ends it. What it fails at now is nobody's trouble. */
-  remove(): void {
-    try {
-      this.#sandbox.remove();
-    } catch {}
-    this.dispose();
   }
 
   dispose(): void {
     this.#sandbox.dispose();
   }
 
-  #turn(flags: number, events: number, act: (emit: Emit) => number): number {
+  #turn(chunk: Chunk, producer: number, flags: number): number {
     for (let starved = 0; ; starved++) {
       const before = this.#sandbox.cpuMs;
       let written = false;
       try {
         for (const update of this.#updates.values()) this.#sandbox.update(update);
         this.#updates.clear();
-        const dropped = act((made, version, urgent) => {
+        const dropped = this.#sandbox.run(chunk, this.ready, (made, version) => {
           written = true;
-          this.#writeRun(made, version, urgent ? flags | FLAG_URGENT : flags);
+          this.#writeRun(made, version, producer, flags);
         });
-        this.#budget.spend(this.#sandbox.cpuMs - before - FREE_MS_PER_EVENT * events);
+        this.#budget.spend(this.#sandbox.cpuMs - before - (FREE_MS_PER_EVENT * chunk.bounds.length) / 2);
         return dropped;
       } catch (error) {
         if (written) throw error;
@@ -202,7 +168,7 @@ export class HostedModulator {
     }
   }
 
-  #writeRun(events: readonly EventBytes[], version: number, flags: number): void {
+  #writeRun(events: readonly EventBytes[], version: number, producer: number, flags: number): void {
     const bytes = measureRun(events);
     this.#batchBytes += bytes;
     this.#batchEvents += events.length;
@@ -218,7 +184,7 @@ export class HostedModulator {
     }
     const header = {
       channel: this.derived,
-      producer: this.#producer,
+      producer,
       raised: this.#raised,
       token: this.#type?.token ?? 0n,
       parameters: version,
@@ -250,7 +216,7 @@ export class HostedModulator {
 const RUN_PAYLOAD = 96;
 
 /** Nothing that comes in: for what waits. */
-const NO_EVENTS: Chunk = { bytes: new Uint8Array(0), bounds: [] };
+export const NO_EVENTS: readonly Chunk[] = [{ bytes: new Uint8Array(0), bounds: [] }];
 
 /** A run in pieces that a sandbox takes at once. */
 export function chunksOf(run: EventsFrame): Chunk[] {
