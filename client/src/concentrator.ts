@@ -61,7 +61,7 @@ export class Concentrator implements PortServer {
       onReady: ready => this.#modulation.flow(ready),
     });
     this.#modulation = new Modulation(createHost, {
-      onEvents: (frame, message, raising) => this.#derived(frame, message, raising),
+      onEvents: (frame, base, message, raising) => this.#derived(frame, base, message, raising),
       onDone: raising => this.#synchronous.settle(raising),
       onAnswer: answer => this.#link.send(answer),
       onDemand: channel => this.#tellDemand(channel),
@@ -203,7 +203,12 @@ export class Concentrator implements PortServer {
   }
 
   /** What a modulator made: of which synchronous event, if of one. */
-  #derived(frame: EventsFrame, message: Uint8Array, raising: string | undefined): void {
+  #derived(frame: EventsFrame, base: number, message: Uint8Array, raising: string | undefined): void {
+    // What was held may come after its producer has gone, and what a period makes is nobody's.
+    const producers = [...(this.#producers.get(base) ?? [])];
+    const [first] = producers;
+    if (first === undefined) return;
+    if (!producers.some(({ number }) => number === frame.producer)) frame.attribute(first.number);
     const sent = this.#modulation.isWantedElsewhere(frame.channel) && this.#link.sendMessage(message);
     if (raising === undefined || (frame.flags & FLAG_SYNC) === 0) {
       this.#deliver(frame);

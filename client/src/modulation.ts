@@ -20,8 +20,8 @@ interface Installation {
 }
 
 export interface ModulationEvents {
-  /** A run that a modulator made, as a frame and as the message that it is; of which synchronous event, if of one. */
-  onEvents(frame: EventsFrame, message: Uint8Array, raising: string | undefined): void;
+  /** A run that a modulator made of the base channel's, as a frame and as the message that it is; of which synchronous event, if of one. */
+  onEvents(frame: EventsFrame, base: number, message: Uint8Array, raising: string | undefined): void;
   /** Every modulator has seen this synchronous event to its end. */
   onDone(raising: string): void;
   onAnswer(answer: Control): void;
@@ -156,7 +156,8 @@ export class Modulation {
   #receive(message: Uint8Array, raising: string | undefined): void {
     const view = new DataView(message.buffer, message.byteOffset, message.byteLength);
     const frame = parseFrame(view, message, 0, message.byteLength);
-    if (frame.kind === "Events" && this.#installed.has(frame.channel))
-      this.#events.onEvents(frame, message, raising);
+    if (frame.kind !== "Events") return;
+    const installation = this.#installed.get(frame.channel);
+    if (installation !== undefined) this.#events.onEvents(frame, installation.channel, message, raising);
   }
 }

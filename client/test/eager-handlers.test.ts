@@ -342,3 +342,33 @@ test("CON-4: after a restart of the gateway modulators are installed again, with
   for (const layer of [0, 1, 2, 3]) producer.publish(grid(1, layer));
   expect(await inbox.take(1)).toEqual([2]);
 });
+
+test("MOE-12: what a period makes reaches consumers before any event, and after its first producer has gone", async () => {
+  await using rig = await startRig();
+  const name = "test/heartbeat";
+  const here = rig.session().channel(name, Tick);
+  const first = await here.produce();
+  const second = await here.produce();
+  const got = new Inbox<string>();
+  await rig
+    .session()
+    .channel(name, Tick)
+    .subscribe(event => got.put(event.note), {
+      modulator: {
+        source: `import { FifoModulator } from "jecho:moe";
+export default class Heartbeat extends FifoModulator {
+  static periodMs = 10;
+  seen = 0;
+  enqueue() { this.seen++; }
+  period() { super.enqueue({ n: this.seen, note: \`seen \${this.seen}\` }); }
+}`,
+      },
+    });
+  await got.take(2);
+  expect(got.all[0]).toBe("seen 0");
+  first.publish({ n: 1, note: "" });
+  await expect.poll(() => got.all.at(-1)).toBe("seen 1");
+  await first.close();
+  second.publish({ n: 2, note: "" });
+  await expect.poll(() => got.all.at(-1)).toBe("seen 2");
+});

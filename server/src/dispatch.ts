@@ -87,6 +87,7 @@ export class Dispatcher {
       case "Remove":
       case "Flow":
       case "Done":
+      case "Period":
         throw new JechoError("FRAME_UNEXPECTED", `${frame.kind} is not for a gateway`);
     }
   }

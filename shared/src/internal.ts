@@ -4,6 +4,7 @@ export {
   EventsFrame,
   encodeRun,
   FLAG_SYNC,
+  FLAG_URGENT,
   measureRun,
   type RunHeader,
   writeRun,

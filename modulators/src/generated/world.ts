@@ -1837,9 +1837,11 @@ const OUTBOX = {
 	dropped: 1,
 	/** Word 2: bytes that an event needs which does not fit into the whole outbox, else 0. */
 	wanted: 2,
-	/** Then, for each event: version, start and end in bytes. */
+	/** Word 3: milliseconds between the calls of \`period\`, 0 for none. */
+	periodMs: 3,
+	/** Then, for each event: version, start and end in bytes, and 1 where it is urgent. */
 	records: 4,
-	recordWords: 3,
+	recordWords: 4,
 	maxRecords: 4096
 };
 /** Bytes of the outbox before its events. */
@@ -2030,7 +2032,9 @@ const world = {
 	version: 0,
 	/** The version that the event was made with which \`dequeue\` returns. */
 	dequeuedVersion: 0,
-	dropped: 0
+	dropped: 0,
+	/** Is there any urgent event? As long as there is none, nobody looks. */
+	hasUrgent: false
 };
 function openWorld(parameters, queueEvents) {
 	world.parameters = deepFreeze(parse(parameters));
@@ -2066,15 +2070,39 @@ function deepFreeze(value) {
 var Modulator = class {
 	parameters;
 	objects;
+	/** Milliseconds between calls of \`period\`, from 10; 0 for none. Read after each call, so it may change. */
+	periodMs;
 	constructor(parameters = world.parameters, moe = world.moe) {
 		this.parameters = parameters;
 		this.objects = moe.objects;
+		this.periodMs = new.target.periodMs ?? 0;
 	}
+	/** It is in place; comes once, before everything else. */
+	installed() {}
+	/** Its last consumer has gone; comes last. What it makes now goes nowhere. */
+	removed() {}
 	/** A producer raised an event. */
 	enqueue(_event) {}
 	/** The transport is ready for an event: the next one, or undefined where there is none. */
 	dequeue() {}
+	/** \`periodMs\` have passed since the last call. */
+	period() {}
 };
+const urgents = /* @__PURE__ */ new WeakMap();
+/**
+* Marks an event to be sent ahead of those that wait on their way.
+*
+* @returns the event as one of the output type, for \`dequeue\` to return
+*/
+function urgent(event) {
+	const made = toOutput(event);
+	remember(urgents, made, true);
+	world.hasUrgent = true;
+	return made;
+}
+function isUrgent(event) {
+	return world.hasUrgent && recall(urgents, event) === true;
+}
 /**
 * Events leave in the order they came. \`enqueue\` takes the event itself, whose bytes are passed on as they are, or a plain
 * object, which is encoded as the output type at once. A full queue drops its oldest.
@@ -2121,6 +2149,8 @@ function locateOutput(event) {
 }
 // src/sandbox/world/bridge.ts
 const ERROR_CHARACTERS = 2e3;
+/** What a timer takes. */
+const LONGEST_PERIOD_MS = 2147483647;
 let inbox;
 let outBytes;
 let outWords;
@@ -2130,6 +2160,7 @@ let chunk;
 let next = 0;
 let held;
 let heldVersion = 0;
+let heldUrgent = false;
 /** Gives the world its memory. Called again where an event needs more. */
 function attach(inMemory, outMemory) {
 	inbox = inMemory;
@@ -2190,6 +2221,8 @@ function start() {
 	}
 	try {
 		modulator = new Class(world.parameters, world.moe);
+		refusePromise(modulator.installed(), "installed");
+		outWords[OUTBOX.periodMs] = periodOf(modulator);
 		return 0;
 	} catch (thrown) {
 		return describe("MODULATOR_FAILED", thrown);
@@ -2205,6 +2238,28 @@ function run(bytes, count, ready) {
 	}
 	return proceed(ready);
 }
+/** Its period is over. */
+function period(ready) {
+	try {
+		refusePromise(modulator.period(), "period");
+	} catch (thrown) {
+		return describe("MODULATOR_FAILED", thrown);
+	}
+	return proceed(ready);
+}
+function remove() {
+	try {
+		modulator.removed();
+		return 0;
+	} catch (thrown) {
+		return describe("MODULATOR_FAILED", thrown);
+	}
+}
+function periodOf({ periodMs }) {
+	if (typeof periodMs !== "number" || !(periodMs >= 0)) throw new TypeError("periodMs is a number of milliseconds from 0");
+	if (periodMs === 0) return 0;
+	return periodMs > 10 ? periodMs < LONGEST_PERIOD_MS ? periodMs : LONGEST_PERIOD_MS : 10;
+}
 /** Goes on until all events are through, or the outbox is full. */
 function proceed(ready) {
 	try {
@@ -2215,6 +2270,7 @@ function proceed(ready) {
 		world.dropped = 0;
 		if (!done) return PROCEED.more;
 		chunk = void 0;
+		outWords[OUTBOX.periodMs] = periodOf(modulator);
 		return PROCEED.done;
 	} catch (thrown) {
 		return describe("MODULATOR_FAILED", thrown);
@@ -2240,6 +2296,7 @@ function drain() {
 			refusePromise(event, "dequeue");
 			held = locateOutput(event);
 			heldVersion = world.dequeuedVersion;
+			heldUrgent = isUrgent(event);
 		}
 		if (!writeOut(held)) return false;
 		held = void 0;
@@ -2248,7 +2305,7 @@ function drain() {
 function writeOut({ bytes, start, end }) {
 	const count = outWords[OUTBOX.count];
 	const record = OUTBOX.records + OUTBOX.recordWords * count;
-	const at = (count === 0 ? OUTBOX_HEAD : outWords[record - 1]) + 7 & -8;
+	const at = (count === 0 ? OUTBOX_HEAD : outWords[record - OUTBOX.recordWords + 2]) + 7 & -8;
 	const stop = at + end - start;
 	if (count === OUTBOX.maxRecords || stop > outBytes.length) {
 		if (count === 0) outWords[OUTBOX.wanted] = end - start;
@@ -2258,6 +2315,7 @@ function writeOut({ bytes, start, end }) {
 	outWords[record] = heldVersion;
 	outWords[record + 1] = at;
 	outWords[record + 2] = stop;
+	outWords[record + 3] = heldUrgent ? 1 : 0;
 	outWords[OUTBOX.count] = count + 1;
 	return true;
 }
@@ -2281,5 +2339,5 @@ function describe(code, thrown) {
 	return \`\${code}\\0\${message}\\0\${stack}\`;
 }
 lockdown();
-export { FifoModulator, Modulator, attach, load, open, proceed, run, start, type, update };
+export { FifoModulator, Modulator, attach, load, open, period, proceed, remove, run, start, type, update, urgent };
 `;

@@ -2,6 +2,7 @@ import { JechoError, Type } from "@jecho/shared";
 import {
   type EventBytes,
   type EventsFrame,
+  FLAG_URGENT,
   type Install,
   measureRun,
   type ObjectUpdate,
@@ -11,6 +12,7 @@ import {
   CHUNK_BYTES,
   CHUNK_EVENTS,
   type Chunk,
+  type Emit,
   type Engine,
   isStarved,
   type Limits,
@@ -50,6 +52,8 @@ export class HostedModulator {
   #sandbox: Sandbox;
   #type: Type | undefined;
   #raised = 0;
+  /** Who raised the newest events that it has seen. */
+  #producer = 0;
   #frame = new Uint8Array(0);
   #view = new DataView(this.#frame.buffer);
   #batchBytes = 0;
@@ -81,6 +85,11 @@ export class HostedModulator {
     return this.#sandbox.cpuMs;
   }
 
+  /** How often it wants its period called; 0 for not at all. */
+  get periodMs(): number {
+    return this.#sandbox.periodMs;
+  }
+
   /** A new state of a shared object; it counts from the next call on. */
   update({ object, version, state }: ObjectUpdate): void {
     for (const name of this.#ids.get(object) ?? []) {
@@ -90,7 +99,7 @@ export class HostedModulator {
   }
 
   /**
-   * Takes a run of events, cut into chunks, and writes frames of what comes out. Without events: of what waits.
+   * Takes a run of events, cut into chunks, and writes frames of what comes out.
    *
    * @param producer the number of who raised them
    * @param flags of the run, which hold for what is made of it, too
@@ -100,27 +109,52 @@ export class HostedModulator {
   run(chunks: readonly Chunk[], producer: number, flags: number): number {
     this.#batchBytes = 0;
     this.#batchEvents = 0;
+    this.#producer = producer;
     let dropped = 0;
-    for (const chunk of chunks) dropped += this.#turn(chunk, producer, flags);
+    for (const chunk of chunks) {
+      dropped += this.#turn(flags, chunk.bounds.length / 2, emit =>
+        this.#sandbox.run(chunk, this.ready, emit),
+      );
+    }
     return dropped;
+  }
+
+  /** Writes frames of what waits. @returns and throws as `run` */
+  flush(): number {
+    return this.run([NO_EVENTS], this.#producer, 0);
+  }
+
+  /** Its period is over. @returns and throws as `run` */
+  period(): number {
+    this.#batchBytes = 0;
+    this.#batchEvents = 0;
+    return this.#turn(0, 0, emit => this.#sandbox.period(this.ready, emit));
+  }
+
+  /** Tells the modulator that it is removed, and ends it. What it fails at now is nobody's trouble. */
+  remove(): void {
+    try {
+      this.#sandbox.remove();
+    } catch {}
+    this.dispose();
   }
 
   dispose(): void {
     this.#sandbox.dispose();
   }
 
-  #turn(chunk: Chunk, producer: number, flags: number): number {
+  #turn(flags: number, events: number, act: (emit: Emit) => number): number {
     for (let starved = 0; ; starved++) {
       const before = this.#sandbox.cpuMs;
       let written = false;
       try {
         for (const update of this.#updates.values()) this.#sandbox.update(update);
         this.#updates.clear();
-        const dropped = this.#sandbox.run(chunk, this.ready, (made, version) => {
+        const dropped = act((made, version, urgent) => {
           written = true;
-          this.#writeRun(made, version, producer, flags);
+          this.#writeRun(made, version, urgent ? flags | FLAG_URGENT : flags);
         });
-        this.#budget.spend(this.#sandbox.cpuMs - before - (FREE_MS_PER_EVENT * chunk.bounds.length) / 2);
+        this.#budget.spend(this.#sandbox.cpuMs - before - FREE_MS_PER_EVENT * events);
         return dropped;
       } catch (error) {
         if (written) throw error;
@@ -168,7 +202,7 @@ export class HostedModulator {
     }
   }
 
-  #writeRun(events: readonly EventBytes[], version: number, producer: number, flags: number): void {
+  #writeRun(events: readonly EventBytes[], version: number, flags: number): void {
     const bytes = measureRun(events);
     this.#batchBytes += bytes;
     this.#batchEvents += events.length;
@@ -184,7 +218,7 @@ export class HostedModulator {
     }
     const header = {
       channel: this.derived,
-      producer,
+      producer: this.#producer,
       raised: this.#raised,
       token: this.#type?.token ?? 0n,
       parameters: version,
@@ -216,7 +250,7 @@ export class HostedModulator {
 const RUN_PAYLOAD = 96;
 
 /** Nothing that comes in: for what waits. */
-export const NO_EVENTS: readonly Chunk[] = [{ bytes: new Uint8Array(0), bounds: [] }];
+const NO_EVENTS: Chunk = { bytes: new Uint8Array(0), bounds: [] };
 
 /** A run in pieces that a sandbox takes at once. */
 export function chunksOf(run: EventsFrame): Chunk[] {

@@ -17,7 +17,7 @@ import {
 } from "@jecho/shared/internal";
 import { isolatedVmEngine } from "../sandbox/isolated-vm.ts";
 import type { Limits } from "../sandbox/sandbox.ts";
-import { chunksOf, type HostContext, HostedModulator, NO_EVENTS } from "./hosted-modulator.ts";
+import { chunksOf, type HostContext, HostedModulator } from "./hosted-modulator.ts";
 import { startGuard } from "./watch.ts";
 
 const IN = 3;
@@ -67,7 +67,7 @@ function act(frame: Frame): void {
     case "Install":
       return install(frame);
     case "Remove":
-      modulators.get(frame.derived)?.dispose();
+      modulators.get(frame.derived)?.remove();
       modulators.delete(frame.derived);
       return send({ kind: "Removed", derived: frame.derived, code: 0, message: "" });
     case "ObjectUpdate":
@@ -76,12 +76,11 @@ function act(frame: Frame): void {
     case "Flow": {
       const modulator = modulators.get(frame.derived);
       if (modulator !== undefined) modulator.ready = frame.ready;
-      if (!frame.ready) return;
-      if (modulator === undefined)
-        send({ kind: "Done", derived: frame.derived, batch: 0, dropped: 0, cpuMs: 0 });
-      else turn(modulator, 0, () => modulator.run(NO_EVENTS, 0, 0));
+      if (frame.ready) turnOf(frame.derived, () => modulator?.flush());
       return;
     }
+    case "Period":
+      return turnOf(frame.derived, () => modulators.get(frame.derived)?.period());
     default:
       throw new JechoError("FRAME_UNEXPECTED", `a modulator host takes no ${frame.kind}`);
   }
@@ -97,11 +96,19 @@ function runBatch(frame: EventsFrame): void {
   }
 }
 
+/** A turn without events. Who asked for it is answered even if the modulator has gone. */
+function turnOf(derived: number, act: () => number | undefined): void {
+  const modulator = modulators.get(derived);
+  if (modulator === undefined) send({ kind: "Done", derived, batch: 0, dropped: 0, cpuMs: 0 });
+  else turn(modulator, 0, () => act() ?? 0);
+}
+
 /** What a modulator does at once: its outcome is told before the next one's turn. */
 function turn(modulator: HostedModulator, batch: number, act: () => number): void {
-  const { derived, cpuMs } = modulator;
+  const { derived, cpuMs, periodMs } = modulator;
   const dropped = attempt(modulator, act);
   if (dropped === undefined) return;
+  if (modulator.periodMs !== periodMs) send({ kind: "Period", derived, periodMs: modulator.periodMs });
   send({ kind: "Done", derived, batch, dropped, cpuMs: Math.max(0, modulator.cpuMs - cpuMs) });
 }
 
@@ -112,6 +119,8 @@ function install(frame: Install): void {
     const modulator = new HostedModulator(frame, schemas.get(channel), context);
     modulators.set(derived, modulator);
     send({ kind: "Installed", request, derived, schema: modulator.schema ?? new Uint8Array(0) });
+    const { periodMs } = modulator;
+    if (periodMs > 0) send({ kind: "Period", derived, periodMs });
   } catch (error) {
     send(refusal(request, error));
   }

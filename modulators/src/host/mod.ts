@@ -6,6 +6,7 @@ import { DEFAULT_LIMITS, type Limits } from "../sandbox/sandbox.ts";
 import { Child, type Exit } from "./child.ts";
 import { checkSizes } from "./hosted-modulator.ts";
 import { Installation, type InstallRequest, type ModulatorStats } from "./installation.ts";
+import { Periods } from "./periods.ts";
 import { GUARD } from "./watch.ts";
 import { type Batch, Outstanding, type Work } from "./work.ts";
 
@@ -65,6 +66,7 @@ export class ModulatorHost {
   readonly #outstanding = new Outstanding();
   readonly #leaving = new Map<number, number>();
   readonly #updates = new Map<string, ObjectUpdate>();
+  readonly #periods = new Periods(derived => this.#sendPeriod(derived));
   #waiting: Batch[] = [];
   #waitingBytes = 0;
   #child: Child | undefined;
@@ -188,6 +190,7 @@ export class ModulatorHost {
     this.#waitingBytes = 0;
     clearInterval(this.#ticker);
     clearTimeout(this.#idle);
+    this.#periods.clear();
     if (this.#child === undefined) resolve();
     else this.#child.kill();
     return promise;
@@ -251,8 +254,13 @@ export class ModulatorHost {
   }
 
   #sendFlow({ derived, ready }: Installation): void {
-    if (ready) this.#outstanding.push({ kind: "flow", derived });
+    if (ready) this.#outstanding.push({ kind: "turn", derived });
     this.#child?.send(encodeControl({ kind: "Flow", derived, ready }));
+  }
+
+  #sendPeriod(derived: number): void {
+    this.#outstanding.push({ kind: "turn", derived });
+    this.#child?.send(encodeControl({ kind: "Period", derived, periodMs: 0 }));
   }
 
   #sendWaiting(): void {
@@ -336,7 +344,7 @@ export class ModulatorHost {
         const { derived, batch, dropped, cpuMs } = frame;
         const installation = this.#installations.get(derived);
         const finished = batch === 0 ? undefined : this.#outstanding.finishBatch(batch, derived);
-        const isExpected = batch === 0 ? this.#outstanding.finish("flow", derived) : finished !== undefined;
+        const isExpected = batch === 0 ? this.#outstanding.finish("turn", derived) : finished !== undefined;
         if (installation === undefined || !isExpected) return this.#leaving.has(derived);
         installation.stats.dropped += dropped;
         installation.stats.cpuMs += cpuMs;
@@ -344,7 +352,8 @@ export class ModulatorHost {
         for (const run of installation.deliver()) {
           tell(() => this.#options.onEvents(run.raw(), derived, finished?.tag));
         }
-        if (finished?.waiting.size === 0) this.#done(finished);
+        if (finished === undefined) this.#periods.done(derived);
+        else if (finished.waiting.size === 0) this.#done(finished);
         this.#sendWaiting();
         return true;
       }
@@ -355,6 +364,11 @@ export class ModulatorHost {
         const output = schema.byteLength === 0 ? undefined : schema.slice();
         this.#installations.get(derived)?.installed.resolve({ schema: output });
         return true;
+      }
+      case "Period": {
+        const { derived, periodMs } = frame;
+        if (this.#installations.has(derived)) this.#periods.set(derived, periodMs);
+        return this.#installations.has(derived) || this.#leaving.has(derived);
       }
       case "Refused":
         if (this.#leaving.has(frame.request)) return true;
@@ -387,6 +401,7 @@ export class ModulatorHost {
 
   #forget({ derived }: Installation): void {
     this.#installations.delete(derived);
+    this.#periods.set(derived, 0);
     for (const batch of this.#outstanding.forget(derived)) this.#done(batch);
   }
 
@@ -415,6 +430,7 @@ export class ModulatorHost {
     const current = this.#installations.get(this.#outstanding.current() ?? -1);
     const work = this.#outstanding.clear();
     this.#leaving.clear();
+    this.#periods.clear();
     for (const installation of this.#installations.values()) installation.discard();
     if (current !== undefined) {
       current.strikes += verdict === undefined && exit.signal === "SIGKILL" ? 1 : STRIKES;

@@ -1,7 +1,8 @@
 /** What the host process has been sent and has not finished, in the order sent. */
 export type Work =
   | { readonly kind: "install"; readonly derived: number }
-  | { readonly kind: "flow"; readonly derived: number }
+  /** Without events: the transport is ready again, or a period is over. */
+  | { readonly kind: "turn"; readonly derived: number }
   | { readonly kind: "remove"; readonly derived: number }
   | Batch;
 
@@ -44,7 +45,7 @@ export class Outstanding {
   }
 
   /** @returns false where no such work was to be finished now */
-  finish(kind: "install" | "flow" | "remove", derived: number): boolean {
+  finish(kind: "install" | "turn" | "remove", derived: number): boolean {
     const index = this.#list.findIndex(work => work.kind === kind && work.derived === derived);
     if (index < 0) return false;
     this.#list.splice(index, 1);

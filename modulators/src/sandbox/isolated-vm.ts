@@ -20,8 +20,18 @@ import {
 } from "./sandbox.ts";
 
 const USER_MODULE = "modulator.js";
-const FACE = 'export { FifoModulator, Modulator, type } from "jecho:world";';
-const FUNCTIONS = ["attach", "load", "open", "update", "start", "run", "proceed"] as const;
+const FACE = 'export { FifoModulator, Modulator, type, urgent } from "jecho:world";';
+const FUNCTIONS = [
+  "attach",
+  "load",
+  "open",
+  "update",
+  "start",
+  "run",
+  "proceed",
+  "period",
+  "remove",
+] as const;
 
 type Functions = Record<(typeof FUNCTIONS)[number], ivm.Reference>;
 
@@ -115,10 +125,27 @@ class IsolatedVmSandbox implements Sandbox {
     this.#call("update", [name, version, state, true], this.#limits.callMs);
   }
 
+  get periodMs(): number {
+    return this.#outWords[OUTBOX.periodMs] as number;
+  }
+
   run(chunk: Chunk, ready: boolean, emit: Emit): number {
     const bytes = this.#fill(chunk);
+    const status = this.#call("run", [bytes, chunk.bounds.length / 2, ready], this.#limits.callMs);
+    return this.#finish(status, ready, emit);
+  }
+
+  period(ready: boolean, emit: Emit): number {
+    return this.#finish(this.#call("period", [ready], this.#limits.callMs), ready, emit);
+  }
+
+  remove(): void {
+    this.#call("remove", [], this.#limits.callMs);
+  }
+
+  #finish(first: number, ready: boolean, emit: Emit): number {
+    let status = first;
     let dropped = 0;
-    let status = this.#call("run", [bytes, chunk.bounds.length / 2, ready], this.#limits.callMs);
     for (;;) {
       dropped += this.#outWords[OUTBOX.dropped] as number;
       const count = this.#collect(emit);
@@ -161,14 +188,17 @@ class IsolatedVmSandbox implements Sandbox {
       const end = this.#outWords[record + 2] as number;
       if (start % 8 !== 0 || start < last || end < start || end > this.#outbox.byteLength) throw unsound();
       last = end;
-      if (made !== version && events.length > 0) {
-        emit(events, version);
+      const urgent = this.#outWords[record + 3] === 1;
+      if ((urgent || made !== version) && events.length > 0) {
+        emit(events, version, false);
         events = [];
       }
       version = made;
-      events.push({ bytes: this.#outbox, start, end });
+      const event = { bytes: this.#outbox, start, end };
+      if (urgent) emit([event], version, true);
+      else events.push(event);
     }
-    if (events.length > 0) emit(events, version);
+    if (events.length > 0) emit(events, version, false);
     return count;
   }
 

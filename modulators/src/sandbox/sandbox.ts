@@ -66,15 +66,18 @@ export interface Program {
 }
 
 /**
- * Takes events made with version `version` of the shared objects. The bytes lie in memory that the sandbox will write
+ * Takes events made with version `version` of the shared objects; an urgent one comes alone. The bytes lie in memory that the sandbox will write
  * again: copy them first, and check the copy.
  */
-export type Emit = (events: readonly EventBytes[], version: number) => void;
+export type Emit = (events: readonly EventBytes[], version: number, urgent: boolean) => void;
 
 /** One modulator behind its wall. Every method throws a JechoError, after which only `dispose` may be called. */
 export interface Sandbox {
   /** CPU time used so far. */
   readonly cpuMs: number;
+
+  /** How often it wants its `period` called, after the last call: milliseconds, from `LEAST_PERIOD_MS` on; 0 for not at all. */
+  readonly periodMs: number;
 
   /**
    * Evaluates the module and constructs the modulator.
@@ -93,6 +96,12 @@ export interface Sandbox {
    * @returns how many events fell out of the modulator's full queue
    */
   run(chunk: Chunk, ready: boolean, emit: Emit): number;
+
+  /** Calls `period`, and hands on what `dequeue` returns then. @returns as `run` */
+  period(ready: boolean, emit: Emit): number;
+
+  /** Tells the modulator that it is removed. */
+  remove(): void;
 
   dispose(): void;
 }
@@ -117,14 +126,19 @@ export const OUTBOX = {
   dropped: 1,
   /** Word 2: bytes that an event needs which does not fit into the whole outbox, else 0. */
   wanted: 2,
-  /** Then, for each event: version, start and end in bytes. */
+  /** Word 3: milliseconds between the calls of `period`, 0 for none. */
+  periodMs: 3,
+  /** Then, for each event: version, start and end in bytes, and 1 where it is urgent. */
   records: 4,
-  recordWords: 3,
+  recordWords: 4,
   maxRecords: 4096,
 } as const;
 
 /** Bytes of the outbox before its events. */
 export const OUTBOX_HEAD = 8 * Math.ceil((4 * (OUTBOX.records + OUTBOX.recordWords * OUTBOX.maxRecords)) / 8);
+
+/** No modulator is called more often for the time alone. */
+export const LEAST_PERIOD_MS = 10;
 
 /** What `proceed` returns. */
 export const PROCEED = { done: 0, more: 1 } as const;

@@ -19,6 +19,8 @@ const PAYLOAD_START = 96;
 
 /** Flag of a run whose events are to be acknowledged, one by one. */
 export const FLAG_SYNC = 1;
+/** Flag of a run of one event that may overtake those which wait. */
+export const FLAG_URGENT = 2;
 
 /** What the events of a run have in common, and what the gateway stamps. */
 export interface RunHeader {
@@ -174,6 +176,11 @@ export class EventsFrame {
   /** Writes the producer's own count of the first event, where another than the writer of the run does the counting. */
   recount(raised: number): void {
     setUint53(this.view, this.#header + HEADER.raised, raised);
+  }
+
+  /** Writes another producer's number, where the one that the run was made for has gone. */
+  attribute(producer: number): void {
+    this.view.setUint32(this.#header + HEADER.producer, producer, true);
   }
 
   /** Where event `i` begins in `bytes`: a multiple of 8. */

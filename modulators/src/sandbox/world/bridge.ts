@@ -1,8 +1,17 @@
 import { type } from "@jecho/shared";
-import { OUTBOX, OUTBOX_HEAD, PROCEED } from "../sandbox.ts";
+import { LEAST_PERIOD_MS, OUTBOX, OUTBOX_HEAD, PROCEED } from "../sandbox.ts";
 import { Chunk, type Located, setTypes } from "./events.ts";
 import { lockdown } from "./lockdown.ts";
-import { FifoModulator, locateOutput, Modulator, openWorld, setObject, world } from "./moe.ts";
+import {
+  FifoModulator,
+  isUrgent,
+  locateOutput,
+  Modulator,
+  openWorld,
+  setObject,
+  urgent,
+  world,
+} from "./moe.ts";
 import { Bytes, clip, getPrototypeOf, promisePrototype, setBytes, Words } from "./primordials.ts";
 
 /*
@@ -11,7 +20,7 @@ import { Bytes, clip, getPrototypeOf, promisePrototype, setBytes, Words } from "
  * error: code, message and stack, parted by NUL.
  */
 
-export { FifoModulator, Modulator, type };
+export { FifoModulator, Modulator, type, urgent };
 
 interface ModulatorClass {
   new (parameters: unknown, moe: unknown): Modulator;
@@ -21,6 +30,8 @@ interface ModulatorClass {
 }
 
 const ERROR_CHARACTERS = 2000;
+/** What a timer takes. */
+const LONGEST_PERIOD_MS = 0x7fff_ffff;
 
 let inbox: SharedArrayBuffer;
 let outBytes: Uint8Array;
@@ -31,6 +42,7 @@ let chunk: Chunk | undefined;
 let next = 0;
 let held: Located | undefined;
 let heldVersion = 0;
+let heldUrgent = false;
 
 /** Gives the world its memory. Called again where an event needs more. */
 export function attach(inMemory: SharedArrayBuffer, outMemory: SharedArrayBuffer): number {
@@ -107,6 +119,8 @@ export function start(): number | string {
   }
   try {
     modulator = new Class(world.parameters, world.moe);
+    refusePromise(modulator.installed(), "installed");
+    outWords[OUTBOX.periodMs] = periodOf(modulator);
     return 0;
   } catch (thrown) {
     return describe("MODULATOR_FAILED", thrown);
@@ -125,6 +139,37 @@ export function run(bytes: number, count: number, ready: boolean): number | stri
   return proceed(ready);
 }
 
+/** Its period is over. */
+export function period(ready: boolean): number | string {
+  try {
+    refusePromise(modulator.period(), "period");
+  } catch (thrown) {
+    return describe("MODULATOR_FAILED", thrown);
+  }
+  return proceed(ready);
+}
+
+export function remove(): number | string {
+  try {
+    modulator.removed();
+    return 0;
+  } catch (thrown) {
+    return describe("MODULATOR_FAILED", thrown);
+  }
+}
+
+function periodOf({ periodMs }: Modulator): number {
+  if (typeof periodMs !== "number" || !(periodMs >= 0)) {
+    throw new TypeError("periodMs is a number of milliseconds from 0");
+  }
+  if (periodMs === 0) return 0;
+  return periodMs > LEAST_PERIOD_MS
+    ? periodMs < LONGEST_PERIOD_MS
+      ? periodMs
+      : LONGEST_PERIOD_MS
+    : LEAST_PERIOD_MS;
+}
+
 /** Goes on until all events are through, or the outbox is full. */
 export function proceed(ready: boolean): number | string {
   try {
@@ -135,6 +180,7 @@ export function proceed(ready: boolean): number | string {
     world.dropped = 0;
     if (!done) return PROCEED.more;
     chunk = undefined;
+    outWords[OUTBOX.periodMs] = periodOf(modulator);
     return PROCEED.done;
   } catch (thrown) {
     return describe("MODULATOR_FAILED", thrown);
@@ -163,6 +209,7 @@ function drain(): boolean {
       refusePromise(event, "dequeue");
       held = locateOutput(event);
       heldVersion = world.dequeuedVersion;
+      heldUrgent = isUrgent(event);
     }
     if (!writeOut(held)) return false;
     held = undefined;
@@ -172,7 +219,7 @@ function drain(): boolean {
 function writeOut({ bytes, start, end }: Located): boolean {
   const count = outWords[OUTBOX.count] as number;
   const record = OUTBOX.records + OUTBOX.recordWords * count;
-  const last = count === 0 ? OUTBOX_HEAD : (outWords[record - 1] as number);
+  const last = count === 0 ? OUTBOX_HEAD : (outWords[record - OUTBOX.recordWords + 2] as number);
   const at = (last + 7) & -8;
   const stop = at + end - start;
   if (count === OUTBOX.maxRecords || stop > outBytes.length) {
@@ -183,6 +230,7 @@ function writeOut({ bytes, start, end }: Located): boolean {
   outWords[record] = heldVersion;
   outWords[record + 1] = at;
   outWords[record + 2] = stop;
+  outWords[record + 3] = heldUrgent ? 1 : 0;
   outWords[OUTBOX.count] = count + 1;
   return true;
 }

@@ -1,5 +1,5 @@
 import { locate, toOutput } from "./events.ts";
-import { freeze, hasOwn, isArray, keys, parse } from "./primordials.ts";
+import { freeze, hasOwn, isArray, keys, parse, recall, remember } from "./primordials.ts";
 
 /*
  * What modulators see of the MOE: the module "jecho:moe".
@@ -24,6 +24,8 @@ export const world = {
   /** The version that the event was made with which `dequeue` returns. */
   dequeuedVersion: 0,
   dropped: 0,
+  /** Is there any urgent event? As long as there is none, nobody looks. */
+  hasUrgent: false,
 };
 
 export function openWorld(parameters: string, queueEvents: number): void {
@@ -59,11 +61,20 @@ function deepFreeze(value: unknown): unknown {
 export class Modulator {
   readonly parameters: unknown;
   readonly objects: Readonly<Record<string, unknown>>;
+  /** Milliseconds between calls of `period`, from 10; 0 for none. Read after each call, so it may change. */
+  periodMs: number;
 
   constructor(parameters: unknown = world.parameters, moe: Moe = world.moe as Moe) {
     this.parameters = parameters;
     this.objects = moe.objects;
+    this.periodMs = (new.target as { periodMs?: number }).periodMs ?? 0;
   }
+
+  /** It is in place; comes once, before everything else. */
+  installed(): void {}
+
+  /** Its last consumer has gone; comes last. What it makes now goes nowhere. */
+  removed(): void {}
 
   /** A producer raised an event. */
   enqueue(_event: object): void {}
@@ -72,6 +83,27 @@ export class Modulator {
   dequeue(): object | undefined {
     return undefined;
   }
+
+  /** `periodMs` have passed since the last call. */
+  period(): void {}
+}
+
+const urgents = new WeakMap<object, true>();
+
+/**
+ * Marks an event to be sent ahead of those that wait on their way.
+ *
+ * @returns the event as one of the output type, for `dequeue` to return
+ */
+export function urgent(event: object): object {
+  const made = toOutput(event);
+  remember(urgents, made, true);
+  world.hasUrgent = true;
+  return made;
+}
+
+export function isUrgent(event: object): boolean {
+  return world.hasUrgent && recall(urgents, event) === true;
 }
 
 /**

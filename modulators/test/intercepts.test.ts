@@ -1,0 +1,224 @@
+import { fifo } from "@jecho/modulators";
+import { FLAG_URGENT } from "@jecho/shared/internal";
+import { expect, test, vi } from "vitest";
+import { modulator, Rig } from "./rig.ts";
+
+const TEXT = `static output = { name: "Said", description: { text: "string" } };`;
+const IMPORTS = `import { Modulator, urgent } from "jecho:moe";`;
+
+function texts(rig: Rig, derived: number): string[] {
+  return rig.received<{ text: string }>(derived).map(({ event }) => event.text);
+}
+
+test("MOE-12: a modulator discards, passes, transforms, splits and merges", async () => {
+  await using rig = new Rig();
+  const discards = await rig.install(
+    modulator("enqueue(event) { if (event.step % 2 === 0) super.enqueue(event); }"),
+  );
+  const transforms = await rig.install(
+    modulator(`${TEXT} enqueue({ step }) { super.enqueue({ text: "step " + step }); }`),
+  );
+  const splits = await rig.install(
+    modulator(
+      `${TEXT} enqueue({ values }) { for (const value of values.subarray(0, 2)) super.enqueue({ text: String(value) }); }`,
+    ),
+  );
+  const merges = await rig.install(
+    modulator(`${TEXT} waiting = [];
+      enqueue({ step }) {
+        this.waiting.push(step);
+        if (this.waiting.length === 2) super.enqueue({ text: this.waiting.splice(0).join("+") });
+      }`),
+  );
+  for (let i = 0; i < 4; i++) rig.step(1);
+  await rig.settled();
+  expect(rig.received(discards).map(({ event }) => event.step)).toEqual([2, 4]);
+  expect(texts(rig, transforms)).toEqual(["step 1", "step 2", "step 3", "step 4"]);
+  expect(texts(rig, splits)).toEqual(["1", "2", "2", "3", "3", "4", "4", "5"]);
+  expect(texts(rig, merges)).toEqual(["1+2", "3+4"]);
+});
+
+test("MOE-12: a modulator holds events and gives them in another order", async () => {
+  await using rig = new Rig();
+  const reverses = await rig.install({
+    source: `${IMPORTS}
+      export default class extends Modulator {
+        held = [];
+        ready = [];
+        enqueue(event) {
+          this.held.push(event);
+          if (this.held.length === 3) this.ready = this.held.splice(0);
+        }
+        dequeue() { return this.ready.pop(); }
+      }`,
+  });
+  for (let i = 0; i < 7; i++) rig.step(1);
+  await rig.settled();
+  expect(rig.received(reverses).map(({ event }) => event.step)).toEqual([3, 2, 1, 6, 5, 4]);
+});
+
+test("MOE-12: period is called at its interval, without any event", async () => {
+  await using rig = new Rig();
+  const then = performance.now();
+  const every = await rig.install(
+    modulator(`${TEXT} static periodMs = 30; n = 0; period() { super.enqueue({ text: String(++this.n) }); }`),
+  );
+  const never = await rig.install(modulator(`${TEXT} period() { super.enqueue({ text: "never" }); }`));
+  await vi.waitUntil(() => texts(rig, every).length >= 3, { interval: 5, timeout: 9000 });
+  expect(performance.now() - then).toBeGreaterThan(80);
+  expect(texts(rig, every).slice(0, 3)).toEqual(["1", "2", "3"]);
+  expect(texts(rig, never)).toEqual([]);
+});
+
+test("MOE-12: a period is changed by the modulator itself, is at least 10 ms, and 0 ends it", async () => {
+  await using rig = new Rig();
+  const derived = await rig.install(
+    modulator(`${TEXT} periodMs = 0; n = 0;
+      enqueue() { this.periodMs = 1; }
+      period() {
+        super.enqueue({ text: String(++this.n) });
+        if (this.n === 5) this.periodMs = 0;
+      }`),
+  );
+  const all = await rig.install(
+    modulator(`${TEXT} static periodMs = 20; period() { super.enqueue({ text: "tick" }); }`),
+  );
+  await vi.waitUntil(() => texts(rig, all).length >= 2, { interval: 5, timeout: 9000 });
+  expect(texts(rig, derived)).toEqual([]);
+  const then = performance.now();
+  rig.step(1);
+  await vi.waitUntil(() => texts(rig, derived).length === 5, { interval: 5, timeout: 9000 });
+  expect(performance.now() - then).toBeGreaterThan(45);
+  const ticks = texts(rig, all).length;
+  await vi.waitUntil(() => texts(rig, all).length >= ticks + 3, { interval: 5, timeout: 9000 });
+  expect(texts(rig, derived).length).toBe(5);
+});
+
+test("MOE-12: what a period makes waits while the transport is not ready", async () => {
+  await using rig = new Rig();
+  const derived = await rig.install(
+    modulator(`${TEXT} static periodMs = 10; n = 0; period() { super.enqueue({ text: String(++this.n) }); }`),
+  );
+  const beside = await rig.install(
+    modulator(`${TEXT} static periodMs = 20; period() { super.enqueue({ text: "" }); }`),
+  );
+  rig.host.flow(derived, false);
+  const before = texts(rig, derived).length;
+  const ticks = texts(rig, beside).length;
+  await vi.waitUntil(() => texts(rig, beside).length >= ticks + 3, { interval: 5, timeout: 9000 });
+  expect(texts(rig, derived).length).toBeLessThanOrEqual(before + 1);
+  rig.host.flow(derived, true);
+  await vi.waitUntil(() => texts(rig, derived).length >= before + 3, { interval: 5, timeout: 9000 });
+  const numbers = texts(rig, derived).map(Number);
+  expect(numbers).toEqual(numbers.map((_, i) => i + 1));
+});
+
+test("MOE-12: the periods go on in a new host", async () => {
+  await using rig = new Rig();
+  const derived = await rig.install(
+    modulator(`${TEXT} static periodMs = 15; period() { super.enqueue({ text: "tick" }); }`),
+  );
+  await vi.waitUntil(() => texts(rig, derived).length > 0, { interval: 5, timeout: 9000 });
+  process.kill(rig.host.stats.pid as number, "SIGKILL");
+  await vi.waitUntil(() => rig.restarts === 1, { interval: 5, timeout: 9000 });
+  const before = texts(rig, derived).length;
+  await vi.waitUntil(() => texts(rig, derived).length >= before + 2, { interval: 5, timeout: 9000 });
+});
+
+test.each([
+  ["no number", `periodMs = "soon";`],
+  ["a negative one", "periodMs = -1;"],
+  ["not a number", "static periodMs = NaN;"],
+])("MOE-12: a period that is none is refused: %s", async (_, body) => {
+  await using rig = new Rig();
+  await expect(rig.install(modulator(body))).rejects.toMatchObject({
+    code: "MODULATOR_FAILED",
+    message: expect.stringContaining("periodMs"),
+  });
+});
+
+test("MOE-12: installed comes before the first event, and what it throws fails the installation", async () => {
+  await using rig = new Rig();
+  const derived = await rig.install(
+    modulator(
+      `${TEXT} installed() { super.enqueue({ text: "installed" }); } enqueue({ step }) { super.enqueue({ text: String(step) }); }`,
+    ),
+  );
+  rig.step(1);
+  await rig.settled();
+  expect(texts(rig, derived)).toEqual(["installed", "1"]);
+  await expect(rig.install(modulator(`installed() { throw new Error("not here"); }`))).rejects.toMatchObject({
+    code: "MODULATOR_FAILED",
+    message: expect.stringMatching(/^not here \(line \d+, column \d+ of its source\)$/),
+  });
+});
+
+test("MOE-12, hostile 1: a loop in removed, or in period, is ended, and the others do not notice", async () => {
+  await using rig = new Rig();
+  const good = await rig.install(fifo().modulator);
+  const leaving = await rig.install(modulator("removed() { for (;;); }"));
+  const looping = await rig.install(modulator("static periodMs = 10; period() { for (;;); }"));
+  rig.host.remove(leaving);
+  await vi.waitUntil(() => rig.removed.has(looping), { interval: 5, timeout: 19_000 });
+  expect(rig.removed.get(looping)).toMatchObject({ code: "MODULATOR_TIMED_OUT" });
+  rig.step();
+  await rig.settled();
+  expect(rig.received(good).length).toBe(3);
+  expect(rig.removed.has(leaving)).toBe(false);
+}, 30_000);
+
+test("MOE-13: an urgent event is a run of its own, flagged, and keeps its place in the modulator", async () => {
+  await using rig = new Rig();
+  const derived = await rig.install({
+    source: `import { FifoModulator, urgent } from "jecho:moe";
+      export default class extends FifoModulator {
+        enqueue(event) { super.enqueue(event.step === 2 ? urgent(event) : event); }
+      }`,
+  });
+  rig.host.flow(derived, false);
+  for (let i = 0; i < 4; i++) rig.step(1);
+  await rig.settled();
+  rig.host.flow(derived, true);
+  await vi.waitUntil(() => rig.received(derived).length === 4, { interval: 2, timeout: 9000 });
+  const frames = rig.frames(derived).map(({ count, flags }) => [count, flags]);
+  expect(frames).toEqual([
+    [1, 0],
+    [1, FLAG_URGENT],
+    [2, 0],
+  ]);
+  expect(rig.received(derived).map(({ event }) => event.step)).toEqual([1, 2, 3, 4]);
+});
+
+test("MOE-13: an event that is made can be urgent as well", async () => {
+  await using rig = new Rig();
+  const derived = await rig.install({
+    source: `${IMPORTS}
+      export default class extends Modulator {
+        ${TEXT}
+        enqueue({ step }) { this.next = urgent({ text: "step " + step }); }
+        dequeue() { const next = this.next; this.next = undefined; return next; }
+      }`,
+  });
+  rig.step(1);
+  await rig.settled();
+  expect(texts(rig, derived)).toEqual(["step 1"]);
+  expect(rig.frames(derived)[0]?.flags).toBe(FLAG_URGENT);
+});
+
+test("an output type of its own, nested and with vectors, is read by it", async () => {
+  await using rig = new Rig();
+  const derived = await rig.install(
+    modulator(`static output = { name: "Summary", description: { step: "uint32", ranges: [{ low: "float32", high: "float32" }], names: "string[]" } };
+      enqueue({ step, values }) {
+        super.enqueue({ step, ranges: [{ low: Math.min(...values), high: Math.max(...values) }], names: ["a", "b"] });
+      }`),
+  );
+  rig.step(1);
+  await rig.settled();
+  const [got] = rig.received<{ step: number; ranges: { low: number; high: number }[]; names: string[] }>(
+    derived,
+  );
+  expect(got?.event.step).toBe(1);
+  expect([...(got?.event.ranges ?? [])].map(({ low, high }) => [low, high])).toEqual([[1, 144]]);
+  expect([...(got?.event.names ?? [])]).toEqual(["a", "b"]);
+});
