@@ -1,9 +1,15 @@
+import type { Delegate } from "@jecho/modulators";
 import type { Type } from "@jecho/shared";
 import type { Consumer, ConsumerOptions, Handler } from "./consumer.ts";
 import type { Producer } from "./producer.ts";
 import type { EagerHandler, Session } from "./session.ts";
 
 export interface ProduceOptions {
+  /**
+   * What this producer offers to modulators: views of its state, functions, controls. Of several producers of a channel in
+   * one session, the first with a delegate offers.
+   */
+  readonly delegate?: Delegate;
   readonly signal?: AbortSignal;
 }
 
@@ -28,7 +34,7 @@ export class EventChannel<T = Uint8Array> {
   /**
    * Opens a producer: resolves when it has every modulator that is installed on this channel, so that its first event counts.
    *
-   * @throws JechoError `TYPE_MISMATCH`, `MODULATORS_NOT_SERVED`, what ended the connection, or the signal's reason
+   * @throws JechoError `TYPE_MISMATCH`, `MODULATORS_NOT_SERVED`, `ARGUMENT_INVALID` for what cannot be offered, what ended the connection, or the signal's reason
    */
   produce(options: ProduceOptions = {}): Promise<Producer<T>> {
     return this.#session.openProducer(this, options);

@@ -65,6 +65,11 @@ export class Concentrator implements PortServer {
       onDone: raising => this.#synchronous.settle(raising),
       onAnswer: answer => this.#link.send(answer),
       onDemand: channel => this.#tellDemand(channel),
+      onNeeds: channel => this.#tellNeeds(channel),
+      onCall: (channel, name, values) => {
+        const endpoint = this.#offering(channel)?.endpoint;
+        if (endpoint !== undefined) notify({ is: "called", endpoint, name, values });
+      },
     });
     this.#stopWatching = onNetworkChange(() => this.#link.probe());
     this.#link.connect();
@@ -81,12 +86,15 @@ export class Concentrator implements PortServer {
           channelNumber: 0,
           number: 0,
           raised: 1,
+          context: new Map(request.context),
           elsewhere: 0,
         });
       case "openConsumer":
         return this.#add({ ...request, is: "consumer", channelNumber: 0, number: 0 });
       case "resetConsumer":
         return this.#reset(request);
+      case "context":
+        return this.#setContext(request);
       case "handled":
         return this.#synchronous.handled(request.channel, request.producer, request.raised, request.outcome);
       case "closeEndpoint":
@@ -274,8 +282,7 @@ export class Concentrator implements PortServer {
       case "Demand":
         return this.#demand(frame.channel, frame.consumers);
       case "Install": {
-        const [producer] = this.#producers.get(frame.channel) ?? [];
-        return this.#modulation.install(frame, producer?.schema);
+        return this.#modulation.install(frame, this.#offering(frame.channel));
       }
       case "Remove":
         return this.#modulation.remove(frame.derived);
@@ -368,6 +375,27 @@ export class Concentrator implements PortServer {
         demand: wantedOf(producer.elsewhere + here, derived),
       });
     }
+  }
+
+  /** The producer of a channel that modulators ask: the first with a delegate. */
+  #offering(channel: number): ProducerEntry | undefined {
+    const producers = [...(this.#producers.get(channel) ?? [])];
+    return producers.find(({ offers }) => offers !== undefined) ?? producers[0];
+  }
+
+  #tellNeeds(channel: number): void {
+    const producer = this.#offering(channel);
+    if (producer?.offers === undefined) return;
+    const names = this.#modulation.needsOf(channel);
+    this.#notify({ is: "needs", endpoint: producer.endpoint, names });
+  }
+
+  #setContext({ endpoint, name, value }: Extract<PortRequest, { is: "context" }>): void {
+    const producer = this.#producerEntry(endpoint);
+    if (producer === undefined) return;
+    producer.context.set(name, value);
+    if (this.#offering(producer.channelNumber) === producer)
+      this.#modulation.setContext(producer.channelNumber, name, value);
   }
 
   #leaveChannel(entry: EndpointEntry): void {

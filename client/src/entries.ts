@@ -1,3 +1,5 @@
+import type { Value } from "@jecho/modulators";
+import type { Offer } from "@jecho/modulators/internal";
 import type { Modulator } from "@jecho/shared/internal";
 import type { Demand, DerivedDemand } from "./demand.ts";
 
@@ -9,6 +11,10 @@ export interface ProducerEntry {
   readonly schema: Uint8Array;
   /** The type that it writes; 0n on an untyped channel. */
   readonly token: bigint;
+  /** What its delegate offers to modulators, if it has one. */
+  readonly offers: readonly Offer[] | undefined;
+  /** The newest views of its state, by name. */
+  readonly context: Map<string, Value>;
   /** At the present connection; 0 while there is none. */
   channelNumber: number;
   number: number;

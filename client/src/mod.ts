@@ -1,10 +1,12 @@
 /** Produce and consume typed event channels, in browsers and in Node. */
 export {
+  type Delegate,
   type Demodulator,
   diff,
   fifo,
   type Json,
   type Modulator,
+  type Value,
   type View,
   viewFilter,
 } from "@jecho/modulators";

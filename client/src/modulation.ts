@@ -1,4 +1,4 @@
-import type { Json } from "@jecho/modulators";
+import type { Json, Value } from "@jecho/modulators";
 import { JechoError } from "@jecho/shared";
 import {
   type Control,
@@ -9,11 +9,13 @@ import {
   refusal,
 } from "@jecho/shared/internal";
 import type { DerivedDemand } from "./demand.ts";
+import type { ProducerEntry } from "./entries.ts";
 import type { Host, HostFactory } from "./platform/face.ts";
 
 interface Installation {
   readonly channel: number;
   readonly parameters: Json;
+  readonly needs: readonly string[];
   readonly objects: Map<string, { readonly name: string; version: number; state: Json }>;
   /** Consumers in other processes. */
   elsewhere: number;
@@ -27,6 +29,10 @@ export interface ModulationEvents {
   onAnswer(answer: Control): void;
   /** What is wanted of this channel's producers may have changed. */
   onDemand(channel: number): void;
+  /** The views that modulators of this channel need may have changed. */
+  onNeeds(channel: number): void;
+  /** A modulator of this channel called a control, or logged a line. */
+  onCall(channel: number, name: string, values: readonly Value[]): void;
 }
 
 /** The modulators that are installed in this process, whichever producer's, and the host that they run in. */
@@ -49,27 +55,41 @@ export class Modulation {
     return (this.#installed.get(derived)?.elsewhere ?? 0) > 0;
   }
 
-  install({ request, channel, derived, modulator }: Install, schema: Uint8Array | undefined): void {
-    if (modulator === undefined || this.#createHost === undefined || schema === undefined) {
+  /** @param producer whose channel it is, and who offers what the modulator may need */
+  install({ request, channel, derived, modulator }: Install, producer: ProducerEntry | undefined): void {
+    if (modulator === undefined || this.#createHost === undefined || producer === undefined) {
       const why =
-        schema === undefined ? "there is no producer of this channel here" : "no modulators run here";
+        producer === undefined ? "there is no producer of this channel here" : "no modulators run here";
       this.#events.onAnswer(refusal(request, new JechoError("MODULATORS_NOT_SERVED", why)));
       return;
     }
     this.#host ??= this.#createHost({
       onEvents: (frame, _derived, raising) => this.#receive(frame, raising),
       onDone: raising => this.#events.onDone(raising),
+      onCall: (derived, name, values) => {
+        const installation = this.#installed.get(derived);
+        if (installation !== undefined) this.#events.onCall(installation.channel, name, values);
+      },
       onRemoved: (derived, { number, message }) => {
         const { channel } = this.#installed.get(derived) ?? { channel: 0 };
         this.#installed.delete(derived);
         this.#events.onAnswer({ kind: "Removed", derived, code: number, message });
         this.#events.onDemand(channel);
+        this.#events.onNeeds(channel);
       },
     });
+    const { schema, offers, context } = producer;
     this.#host
-      .install({ derived, channel, schema: schema.byteLength === 0 ? undefined : schema, modulator })
+      .install({
+        derived,
+        channel,
+        schema: schema.byteLength === 0 ? undefined : schema,
+        modulator,
+        ...(offers !== undefined && { offers }),
+        context,
+      })
       .then(
-        ({ schema: output }) => {
+        ({ schema: output, needs }) => {
           const objects = new Map(
             modulator.objects.map(({ name, object, version, state }) => [
               object,
@@ -77,8 +97,10 @@ export class Modulation {
             ]),
           );
           const parameters = JSON.parse(modulator.parameters || "null") as Json;
-          this.#installed.set(derived, { channel, parameters, objects, elsewhere: 0 });
-          this.#events.onAnswer({ kind: "Installed", request, derived, schema: output ?? new Uint8Array(0) });
+          this.#installed.set(derived, { channel, parameters, needs, objects, elsewhere: 0 });
+          this.#events.onNeeds(channel);
+          const made = output ?? new Uint8Array(0);
+          this.#events.onAnswer({ kind: "Installed", request, derived, schema: made, needs });
         },
         (error: unknown) => this.#events.onAnswer(refusal(request, error)),
       );
@@ -90,6 +112,7 @@ export class Modulation {
     this.#installed.delete(derived);
     this.#host?.remove(derived);
     this.#events.onDemand(installation.channel);
+    this.#events.onNeeds(installation.channel);
   }
 
   removeAll(): void {
@@ -97,6 +120,20 @@ export class Modulation {
       this.#installed.delete(derived);
       this.#host?.remove(derived);
     }
+  }
+
+  setContext(channel: number, name: string, value: Value): void {
+    this.#host?.setContext(channel, name, value);
+  }
+
+  /** The names of the views that modulators of a channel need. */
+  needsOf(channel: number): string[] {
+    const names = new Set<string>();
+    for (const installation of this.#installed.values()) {
+      if (installation.channel !== channel) continue;
+      for (const name of installation.needs) if (name.startsWith("context.")) names.add(name);
+    }
+    return [...names];
   }
 
   update(update: ObjectUpdate): void {

@@ -1,3 +1,5 @@
+import type { Value } from "@jecho/modulators";
+import type { Offer } from "@jecho/modulators/internal";
 import type { JechoError } from "@jecho/shared";
 import type { Modulator, ObjectUpdate } from "@jecho/shared/internal";
 import type { Demand } from "./demand.ts";
@@ -17,7 +19,13 @@ export type PortRequest =
       readonly channel: string;
       readonly schema: Uint8Array;
       readonly token: bigint;
+      /** What its delegate offers to modulators, if it has one. */
+      readonly offers: readonly Offer[] | undefined;
+      /** The present views of its state, by name. */
+      readonly context: ReadonlyMap<string, Value>;
     }
+  /** A view of a producer's state, as it is from now on. */
+  | { readonly is: "context"; readonly endpoint: number; readonly name: string; readonly value: Value }
   | {
       readonly is: "openConsumer";
       readonly endpoint: number;
@@ -62,6 +70,15 @@ export type PortNotice =
       readonly endpoint: number;
       readonly raised: number;
       readonly outcome: Outcome;
+    }
+  /** The names of the views that modulators need now. */
+  | { readonly is: "needs"; readonly endpoint: number; readonly names: readonly string[] }
+  /** A modulator called a control, or logged a line. */
+  | {
+      readonly is: "called";
+      readonly endpoint: number;
+      readonly name: string;
+      readonly values: readonly Value[];
     }
   | { readonly is: "type"; readonly schema: Uint8Array }
   /** A run of events, as a frame, for these consumers. */

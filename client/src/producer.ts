@@ -1,4 +1,5 @@
 import { JechoError, type Type } from "@jecho/shared";
+import type { Delegation } from "./delegation.ts";
 import { type Demand, NO_DEMAND } from "./demand.ts";
 import type { PortNotice } from "./port.ts";
 import type { Session } from "./session.ts";
@@ -17,6 +18,7 @@ export class Producer<T> {
   readonly #endpoint: number;
   readonly #type: Type<T> | undefined;
   readonly #demandListeners = new Listeners<Demand>();
+  readonly #delegation: Delegation | undefined;
   #demand: Demand = NO_DEMAND;
   #isOpen = true;
   #raised = 0;
@@ -28,11 +30,18 @@ export class Producer<T> {
   #bytes = 0;
   #dropped = 0;
 
-  constructor(session: Session, endpoint: number, channel: string, type: Type<T> | undefined) {
+  constructor(
+    session: Session,
+    endpoint: number,
+    channel: string,
+    type: Type<T> | undefined,
+    delegation: Delegation | undefined,
+  ) {
     this.#session = session;
     this.#endpoint = endpoint;
     this.channel = channel;
     this.#type = type;
+    this.#delegation = delegation;
   }
 
   /** What is wanted now: whether anybody would see an event, and through which modulators. */
@@ -125,12 +134,17 @@ export class Producer<T> {
         processing?.reject(
           new JechoError("HANDLER_FAILED", `${failed} of ${consumers} handlers failed: ${message}`),
         );
+    } else if (notice.is === "needs") {
+      this.#delegation?.want(notice.names);
+    } else if (notice.is === "called") {
+      this.#delegation?.call(notice.name, notice.values);
     } else if (notice.is === "interrupted") {
       this.#fail(new JechoError("CONNECTION_LOST"));
     }
   }
 
   #raise(event: T, sync: boolean): number {
+    this.#delegation?.look();
     const bytes = this.#session.raise(this.#endpoint, this.#type, event, sync);
     this.#raised++;
     this.#bytes += bytes;

@@ -5,6 +5,7 @@ import type { BackoffOptions } from "./backoff.ts";
 import { EventChannel, type ProduceOptions, type SubscribeOptions } from "./channel.ts";
 import { Concentrator } from "./concentrator.ts";
 import { Consumer, type Handler } from "./consumer.ts";
+import { Delegation } from "./delegation.ts";
 import type { PortNotice, PortRequest, PortServer } from "./port.ts";
 import { Producer } from "./producer.ts";
 import { Ring } from "./ring.ts";
@@ -15,6 +16,8 @@ import { Listeners, raise, type Status, statusNow } from "./status.ts";
 export interface EagerHandler {
   readonly modulator?: Modulator | undefined;
   readonly demodulator?: Demodulator | undefined;
+  /** Capabilities of this consumer that its modulator may use; which ones it takes is for producers to say. Default: none. */
+  readonly capabilities?: readonly string[] | undefined;
 }
 
 export interface ConnectOptions {
@@ -150,9 +153,19 @@ export class Session {
   }
 
   /** For channels. */
-  async openProducer<T>(channel: EventChannel<T>, { signal }: ProduceOptions): Promise<Producer<T>> {
+  async openProducer<T>(
+    channel: EventChannel<T>,
+    { signal, delegate }: ProduceOptions,
+  ): Promise<Producer<T>> {
     const endpoint = this.#nextEndpoint++;
-    const producer = new Producer<T>(this, endpoint, channel.name, channel.type);
+    const delegation =
+      delegate &&
+      new Delegation(
+        delegate,
+        (name, value) => this.#post({ is: "context", endpoint, name, value }),
+        error => (this.#options.onError ?? raise)(error),
+      );
+    const producer = new Producer<T>(this, endpoint, channel.name, channel.type, delegation);
     this.#ring ??= Ring.ofBytes(this.#options.queueBytes ?? 8 << 20);
     const name = this.#userName(channel.name);
     const { schema = new Uint8Array(0), token = 0n } = channel.type ?? {};
@@ -162,6 +175,8 @@ export class Session {
       channel: name,
       schema,
       token,
+      offers: delegation?.offers,
+      context: delegation?.present() ?? new Map(),
     });
     return producer;
   }
@@ -174,7 +189,7 @@ export class Session {
   ): Promise<Consumer<T>> {
     const endpoint = this.#nextEndpoint++;
     const consumer = new Consumer<T>(this, endpoint, channel.name, channel.type, handler, options, options);
-    const modulator = options.modulator && modulatorTable(options.modulator);
+    const modulator = options.modulator && modulatorTable(options.modulator, options.capabilities);
     const name = this.#userName(channel.name);
     const schema = channel.type?.schema ?? new Uint8Array(0);
     await this.#open(endpoint, consumer, options.signal, {
@@ -193,7 +208,7 @@ export class Session {
       is: "resetConsumer",
       endpoint,
       reset,
-      modulator: pair.modulator && modulatorTable(pair.modulator),
+      modulator: pair.modulator && modulatorTable(pair.modulator, pair.capabilities),
     });
   }
 

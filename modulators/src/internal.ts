@@ -1,2 +1,4 @@
 /** What our own packages need besides `mod.ts`. */
+export { type Offer, offersOf } from "./delegate.ts";
 export { type ModulatorTable, modulatorTable } from "./modulator.ts";
+export { copyValue, sameValue, sizeOf } from "./values.ts";

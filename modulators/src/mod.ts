@@ -1,4 +1,5 @@
 /** Eager handlers, for users: how a modulator is described, and the standard ones. Runs in browsers, too. */
+export type { Delegate } from "./delegate.ts";
 export {
   canonicalJson,
   type Demodulator,
@@ -17,3 +18,4 @@ export {
   type ViewReference,
   viewFilter,
 } from "./standard.ts";
+export type { Value } from "./values.ts";

@@ -41,6 +41,7 @@ export interface ModulatorTable {
   readonly parameters: string;
   readonly key: string;
   readonly objects: readonly { name: string; object: string; version: number; state: string }[];
+  readonly capabilities: readonly string[];
 }
 
 /** JSON with the names of each object in order, so that equal data give equal text. */
@@ -52,10 +53,15 @@ export function canonicalJson(value: unknown): string {
   });
 }
 
-/** The modulator as it travels, with the present states of its shared objects. */
-export function modulatorTable(modulator: Modulator): ModulatorTable {
+/**
+ * The modulator as it travels, with the present states of its shared objects.
+ *
+ * @param capabilities what its consumer may have it use
+ */
+export function modulatorTable(modulator: Modulator, capabilities: readonly string[] = []): ModulatorTable {
   const { source, parameters = null, objects = {} } = modulator;
   return {
+    capabilities: [...capabilities].sort(),
     source,
     parameters: canonicalJson(parameters),
     key: modulatorKey(modulator),

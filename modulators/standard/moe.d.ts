@@ -8,12 +8,37 @@ declare module "jecho:moe" {
     readonly objects: O;
     /** Events that the queue of a `FifoModulator` holds. */
     readonly queueEvents: number;
+    /**
+     * Views of the producer's state (`needs`: "context.NAME"), as they were when it raised the first event of a batch;
+     * undefined where it could not give one.
+     */
+    readonly context: Readonly<Record<string, Value | undefined>>;
+    /** Functions that the producer offers ("services.NAME"). They run here, and use nothing but their arguments. */
+    readonly services: Readonly<Record<string, (...values: never[]) => unknown>>;
+    /**
+     * What steers the producer ("controls.NAME"): goes out when the turn has ended well, at most 64 calls and 64 KiB of them a turn.
+     * Throws where an argument is no Value.
+     */
+    readonly controls: Readonly<Record<string, (...values: Value[]) => void>>;
+    /** Milliseconds since 1970 at the producer, the same during a call ("clock"). */
+    readonly clock: () => number;
+    /** 32 bytes that nobody can guess, the same for the life of this sandbox ("entropy"). */
+    readonly entropy: () => Uint8Array;
+    /** A line for the producer's log, of at most 1000 characters ("log"). */
+    readonly log: (line: string) => void;
+    /** A generator of numbers from 0 to below 1, the same ones for the same seed ("random"). Default: any seed. */
+    readonly random: (seed?: number) => () => number;
+    /** Events so far, in this sandbox ("statistics"). */
+    readonly statistics: () => { enqueued: number; dequeued: number; dropped: number };
   }
+
+  type Value = number | boolean | string | ArrayBufferView;
 
   /**
    * A consumer's code inside the producer. Optional statics: `periodMs`, `output = { name, description }` where it makes events of
    * another type than it takes, and `check(parameters, objects)`, which throws where it cannot work with these, and
-   * `needs`, the names of services that it cannot do without: where one is not offered, it is not installed.
+   * `needs`, the names of services that it cannot do without, each the path under `moe` where it finds it; where one is not
+   * offered or not granted, it is not installed.
    */
   export class Modulator<Event extends object = object, P = unknown, O = Objects> {
     constructor(parameters: P, moe: Moe<O>);
@@ -21,6 +46,8 @@ declare module "jecho:moe" {
     readonly parameters: P;
     /** The present state of each shared object, by name: frozen, the same one during a call. */
     readonly objects: O;
+    /** What it needs of the MOE and the producer. */
+    readonly moe: Moe<O>;
     /** Milliseconds between calls of `period`, at least 10; 0, the default, for none. Also as a static. May change. */
     periodMs: number;
     /** It is in place: comes once, before everything else. What it makes goes out with the first event. */

@@ -1,6 +1,6 @@
-import type { GridData, Modulator } from "@jecho/modulators";
-import { type Limits, ModulatorHost } from "@jecho/modulators/host";
-import { modulatorTable } from "@jecho/modulators/internal";
+import type { Delegate, GridData, Modulator, Value } from "@jecho/modulators";
+import { type HostClock, type Limits, ModulatorHost } from "@jecho/modulators/host";
+import { modulatorTable, offersOf } from "@jecho/modulators/internal";
 import { type JechoError, Type, type } from "@jecho/shared";
 import { type EventsFrame, encodeRun, parseFrame } from "@jecho/shared/internal";
 import { vi } from "vitest";
@@ -48,6 +48,14 @@ export interface Received<T> {
   readonly raised: number;
 }
 
+export interface InstallOptions {
+  readonly schema?: Uint8Array;
+  readonly delegate?: Delegate;
+  /** Views of the producer's state, by the names that modulators need them under. */
+  readonly context?: Readonly<Record<string, Value>>;
+  readonly capabilities?: readonly string[];
+}
+
 /** A real host process, and everything that came out of it. */
 export class Rig implements AsyncDisposable {
   readonly host: ModulatorHost;
@@ -58,7 +66,10 @@ export class Rig implements AsyncDisposable {
   #derived = 100;
   #step = 0;
 
-  constructor(limits?: Partial<Limits>, pendingBytes?: number) {
+  /** What modulators called, in order. */
+  readonly calls: { readonly name: string; readonly values: readonly Value[] }[] = [];
+
+  constructor(limits?: Partial<Limits>, pendingBytes?: number, clock?: HostClock) {
     this.host = new ModulatorHost({
       ...(limits !== undefined && { limits }),
       ...(pendingBytes !== undefined && { pendingBytes }),
@@ -68,18 +79,25 @@ export class Rig implements AsyncDisposable {
         this.#frames.set(derived, list);
         list.push(frame);
       },
+      ...(clock !== undefined && { clock }),
+      onCall: (_, name, values) => this.calls.push({ name, values }),
       onRemoved: (derived, error) => this.removed.set(derived, error),
       onRestart: () => this.restarts++,
     });
   }
 
-  async install(modulator: Modulator, schema: Uint8Array | undefined = grid.schema): Promise<number> {
+  async install(
+    modulator: Modulator,
+    { schema = grid.schema, delegate, context, capabilities }: InstallOptions = {},
+  ): Promise<number> {
     const derived = this.#derived++;
     const answer = await this.host.install({
       derived,
       channel: BASE,
       schema,
-      modulator: modulatorTable(modulator),
+      modulator: modulatorTable(modulator, capabilities),
+      ...(delegate !== undefined && { offers: offersOf(delegate) }),
+      ...(context !== undefined && { context: new Map(Object.entries(context)) }),
     });
     this.#types.set(derived, answer.schema === undefined ? grid : Type.fromSchema(answer.schema));
     return derived;

@@ -6,11 +6,12 @@ import type { ChannelManager } from "./channel-manager.ts";
 import type { Connection } from "./connection.ts";
 import type { SharedObjects } from "./shared-objects.ts";
 
-/** What makes two modulators equal: their source and their key. The key is the consumer's to choose. */
+/** What makes two modulators equal: their source, their key, and what they may use. The key is the consumer's to choose. */
 export function equalityKey(modulator: Modulator): string {
   return createHash("sha256")
     .update(`${modulator.source.length}:`)
     .update(modulator.source)
+    .update(JSON.stringify([...modulator.capabilities].sort()))
     .update(modulator.key)
     .digest("base64");
 }
@@ -107,6 +108,7 @@ export class DerivedChannel {
         channel: this.manager.channel.number,
         derived: channel.number,
         modulator,
+        offers: [],
       }))
       .catch((error: JechoError) => {
         // A producer that left in the meantime is not present any more, so nothing is missing.

@@ -88,6 +88,9 @@ export class Dispatcher {
       case "Flow":
       case "Done":
       case "Period":
+      case "Context":
+      case "Clock":
+      case "Calls":
         throw new JechoError("FRAME_UNEXPECTED", `${frame.kind} is not for a gateway`);
     }
   }

@@ -219,7 +219,13 @@ test("MOE-9, and quotas: what cannot be served is refused with a code", async ()
     encodeControl({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING, modulates: false }),
   );
   await producer.next("ProducerOpened");
-  const modulator = { source: "export default class {}", parameters: "null", key: "", objects: [] };
+  const modulator = {
+    source: "export default class {}",
+    parameters: "null",
+    key: "",
+    objects: [],
+    capabilities: [],
+  };
   const open = (request: number, channel: string, key: string): void =>
     consumer.send(
       encodeControl({
@@ -251,7 +257,13 @@ test("OBJ-4: only the connection with the master copy may update a shared object
   using owner = await RawClient.connect(gateway);
   using other = await RawClient.connect(gateway);
   const objects = [{ name: "view", object: "o1", version: 1, state: "{}" }];
-  const modulator = { source: "export default class {}", parameters: "null", key: "", objects };
+  const modulator = {
+    source: "export default class {}",
+    parameters: "null",
+    key: "",
+    objects,
+    capabilities: [],
+  };
   owner.send(encodeControl({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING, modulator }));
   await owner.next("ConsumerOpened");
   other.send(encodeControl({ kind: "ObjectUpdate", object: "o1", version: 9, state: "{}" }));

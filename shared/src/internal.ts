@@ -23,5 +23,7 @@ export {
 export type * from "./generated/frame-schema.ts";
 export { accessorBytes, createReader, type ReadEvent } from "./types/accessor.ts";
 export { readBfbs } from "./types/bfbs.ts";
-export { encodeInto, measure } from "./types/encode.ts";
+export { describeObject } from "./types/describe.ts";
+export { encode, encodeInto, measure } from "./types/encode.ts";
 export type { ObjectType } from "./types/schema.ts";
+export { verify } from "./types/verify.ts";

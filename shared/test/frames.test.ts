@@ -37,7 +37,9 @@ const INSTALL = {
     parameters: "{}",
     key: "k",
     objects: [{ name: "view", object: "o", version: 4, state: '{"a":1}' }],
+    capabilities: ["steer"],
   },
+  offers: [{ name: "services.celsius", granted: true, text: "k => k - 273.15" }],
 } as const;
 
 test("WIRE-2, WIRE-3: frames of both kinds go back to back in one message", () => {

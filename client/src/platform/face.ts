@@ -1,3 +1,5 @@
+import type { Value } from "@jecho/modulators";
+import type { Offer } from "@jecho/modulators/internal";
 import type { JechoError } from "@jecho/shared";
 import type { Modulator, ObjectUpdate } from "@jecho/shared/internal";
 
@@ -20,9 +22,13 @@ export interface Host {
     channel: number;
     schema: Uint8Array | undefined;
     modulator: Modulator;
+    offers?: readonly Offer[];
+    context?: ReadonlyMap<string, Value>;
   }): Promise<{
     schema: Uint8Array | undefined;
+    needs: readonly string[];
   }>;
+  setContext(channel: number, name: string, value: Value): void;
   remove(derived: number): void;
   update(update: ObjectUpdate): void;
   enqueue(frame: Uint8Array, tag?: string): boolean;
@@ -35,6 +41,7 @@ export interface HostEvents {
   onEvents(frame: Uint8Array, derived: number, tag: string | undefined): void;
   /** Every modulator has seen the run with this tag to its end, or is gone. */
   onDone(tag: string): void;
+  onCall(derived: number, name: string, values: readonly Value[]): void;
   onRemoved(derived: number, error: JechoError): void;
 }
 

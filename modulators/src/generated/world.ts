@@ -37,12 +37,14 @@ const ERRORS = {
 	MODULATOR_TOO_LARGE: [4535, "The modulator's source or parameters are larger than the limit."],
 	MODULATOR_QUOTA_EXCEEDED: [4536, "One connection has more modulators installed than it may."],
 	MODULATORS_NOT_SERVED: [4537, "A producer of this channel runs no modulators."],
-	SERVICE_MISSING: [4538, "A service that the modulator needs is not offered or not granted."],
+	SERVICE_MISSING: [4538, "A service that the modulator needs is not offered."],
 	PARAMETERS_INVALID: [4539, "The modulator refused its parameters or the state of a shared object."],
 	OBJECT_INVALID: [4540, "A shared object's state is not plain data within the size limit."],
 	DEMODULATOR_FAILED: [4541, "The demodulator threw an error."],
 	HANDLER_FAILED: [4542, "A consumer's handler failed on the event."],
 	ACK_UNEXPECTED: [4543, "An acknowledgement is of an event that was not sent, or was acknowledged before."],
+	SERVICE_NOT_GRANTED: [4544, "A service that the modulator needs takes a capability that its consumer has not."],
+	DELEGATE_FAILED: [4545, "A producer's delegate failed at what a modulator asked of it."],
 	CLOSED: [4550, "The session or endpoint is closed."],
 	ARGUMENT_INVALID: [4551, "An argument is not of the form that the call takes."],
 	INTERNAL: [4599, "Something failed that should not; the message says what."]
@@ -327,7 +329,7 @@ function vectorReader(from, to, made, mismatched) {
 		return list;
 	};
 }
-const ARRAYS = {
+const ARRAYS$1 = {
 	bool: Uint8Array,
 	int8: Int8Array,
 	uint8: Uint8Array,
@@ -342,7 +344,7 @@ const ARRAYS = {
 };
 /** A view on the received bytes; a copy only where they do not lie aligned in their buffer. */
 function typedArrayReader(scalar) {
-	const Constructor = ARRAYS[scalar];
+	const Constructor = ARRAYS$1[scalar];
 	const size = SCALAR_BYTES[scalar];
 	return (view, bytes, at) => {
 		const position = at + view.getUint32(at, true);
@@ -423,7 +425,7 @@ function absentValue(field) {
 	if (kind.is === "string") return () => "";
 	if (kind.is !== "vector") return () => void 0;
 	if (kind.of.is !== "scalar") return () => [];
-	const Constructor = ARRAYS[kind.of.scalar];
+	const Constructor = ARRAYS$1[kind.of.scalar];
 	return () => new Constructor(0);
 }
 function kindName(kind) {
@@ -1828,6 +1830,119 @@ var Type = class Type {
 function type(name, description) {
 	return new Type(describeObject(name, description));
 }
+// src/values.ts
+const ARRAYS = {
+	Int8Array,
+	Uint8Array,
+	Uint8ClampedArray,
+	Int16Array,
+	Uint16Array,
+	Int32Array,
+	Uint32Array,
+	BigInt64Array,
+	BigUint64Array,
+	Float32Array,
+	Float64Array
+};
+const { getPrototypeOf: getPrototypeOf$1 } = Object;
+const { apply: apply$1 } = Reflect;
+const tagOf = Object.getOwnPropertyDescriptor(getPrototypeOf$1(Uint8Array.prototype), Symbol.toStringTag)?.get;
+let list;
+/** Not when the module loads: most modulators never need it. */
+function listType() {
+	list ??= describeObject("List", { named: [{
+		name: "string",
+		values: [{
+			kind: "string",
+			number: "float64",
+			text: "string",
+			bytes: "uint8[]"
+		}]
+	}] });
+	return list;
+}
+/**
+* A copy that nobody else can change.
+*
+* @throws JechoError \`ARGUMENT_INVALID\` for anything else than a \`Value\`; nothing of it is run
+*/
+function copyValue(value) {
+	switch (typeof value) {
+		case "number":
+		case "boolean":
+		case "string": return value;
+		case "object": {
+			const name = value === null ? void 0 : apply$1(tagOf, value, []);
+			if (name !== void 0 && Object.hasOwn(ARRAYS, name)) return new ARRAYS[name](value);
+			return refuse(value === null ? "null" : "an object");
+		}
+		default: return refuse(typeof value);
+	}
+}
+function refuse(found) {
+	throw new JechoError("ARGUMENT_INVALID", \`a number, boolean, string or typed array is wanted, not \${found}\`);
+}
+/** Bytes that a value counts against a limit. */
+function sizeOf(value) {
+	if (typeof value === "string") return 2 * value.length;
+	return typeof value === "object" ? value.byteLength : 8;
+}
+function encodeValues(named) {
+	return encode(listType(), { named: named.map(({ name, values }) => ({
+		name,
+		values: values.map(fieldsOf)
+	})) });
+}
+function fieldsOf(value) {
+	const empty = {
+		number: 0,
+		text: "",
+		bytes: /* @__PURE__ */ new Uint8Array(0)
+	};
+	if (typeof value === "number") return {
+		...empty,
+		kind: "number",
+		number: value
+	};
+	if (typeof value === "boolean") return {
+		...empty,
+		kind: "boolean",
+		number: value ? 1 : 0
+	};
+	if (typeof value === "string") return {
+		...empty,
+		kind: "string",
+		text: value
+	};
+	return {
+		...empty,
+		kind: apply$1(tagOf, value, []),
+		bytes: bytesOf(value)
+	};
+}
+function bytesOf(array) {
+	return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+}
+/** @throws JechoError \`EVENT_INVALID\`, \`ARGUMENT_INVALID\` where the bytes are not such a list */
+function decodeValues(bytes) {
+	const own = bytes.slice();
+	const view = new DataView(own.buffer);
+	verify(listType(), view, 0, own.byteLength);
+	const { named } = createReader(listType())(view, own, 0);
+	return Array.from(named, ({ name, values }) => ({
+		name,
+		values: Array.from(values, readValue)
+	}));
+}
+function readValue({ kind, number, text, bytes }) {
+	if (kind === "number") return number;
+	if (kind === "boolean") return number === 1;
+	if (kind === "string") return text;
+	if (!Object.hasOwn(ARRAYS, kind)) return refuse("a value of another kind");
+	const Kind = ARRAYS[kind];
+	if (bytes.byteLength % Kind.BYTES_PER_ELEMENT !== 0) return refuse("a piece of a number");
+	return new Kind(bytes.slice().buffer);
+}
 // src/sandbox/sandbox.ts
 /** Where things lie in the memory that the two sides of a sandbox share; 32-bit words. */
 const OUTBOX = {
@@ -1839,8 +1954,10 @@ const OUTBOX = {
 	wanted: 2,
 	/** Word 3: milliseconds between the calls of \`period\`, 0 for none. */
 	periodMs: 3,
+	/** Word 4: calls that wait to be taken. */
+	calls: 4,
 	/** Then, for each event: version, start and end in bytes, and 1 where it is urgent. */
-	records: 4,
+	records: 8,
 	recordWords: 4,
 	maxRecords: 4096
 };
@@ -1860,6 +1977,7 @@ const Bytes = Uint8Array;
 const Words = Uint32Array;
 const View = DataView;
 const ErrorText = String.prototype.slice;
+const holds = String.prototype.includes;
 const promisePrototype = Promise.prototype;
 const typedArrayPrototype = getPrototypeOf(Uint8Array.prototype);
 const { set } = typedArrayPrototype;
@@ -1876,6 +1994,9 @@ function recall(map, key) {
 }
 function remember(map, key, value) {
 	apply(weakSet, map, [key, value]);
+}
+function includes(text, part) {
+	return apply(holds, text, [part]);
 }
 function clip(text, characters) {
 	return apply(ErrorText, text, [0, characters]);
@@ -2036,11 +2157,11 @@ const world = {
 	/** Is there any urgent event? As long as there is none, nobody looks. */
 	hasUrgent: false
 };
-function openWorld(parameters, queueEvents) {
+function openWorld(parameters, offered) {
 	world.parameters = deepFreeze(parse(parameters));
 	world.moe = freeze({
 		objects: { __proto__: null },
-		queueEvents
+		...offered
 	});
 }
 /** Sets the state of a shared object, a new one or one already there. */
@@ -2070,11 +2191,14 @@ function deepFreeze(value) {
 var Modulator = class {
 	parameters;
 	objects;
+	/** What it needs of the MOE and the producer. */
+	moe;
 	/** Milliseconds between calls of \`period\`, from 10; 0 for none. Read after each call, so it may change. */
 	periodMs;
 	constructor(parameters = world.parameters, moe = world.moe) {
 		this.parameters = parameters;
 		this.objects = moe.objects;
+		this.moe = moe;
 		this.periodMs = new.target.periodMs ?? 0;
 	}
 	/** It is in place; comes once, before everything else. */
@@ -2147,8 +2271,112 @@ var FifoModulator = class extends Modulator {
 function locateOutput(event) {
 	return locate(toOutput(event));
 }
+// src/sandbox/world/services.ts
+/** Of one turn. */
+const MAX_CALLS = 64;
+const MAX_CALL_BYTES = 65536;
+const LINE_CHARACTERS = 1e3;
+const counts = {
+	enqueued: 0,
+	dequeued: 0,
+	dropped: 0
+};
+const views = { __proto__: null };
+let timeMs = 0;
+let waiting = [];
+let waitingBytes = 0;
+/** The parts of \`moe\` that these needs stand for. */
+function offerServices(needs, services, entropy) {
+	const groups = {
+		context: emptyGroup(),
+		services: emptyGroup(),
+		controls: emptyGroup()
+	};
+	const offered = { ...groups };
+	for (let i = 0; i < needs.length; i++) {
+		const need = needs[i];
+		const [group = "", name = ""] = need.split(".");
+		if (group === "context") Object.defineProperty(groups.context, name, {
+			get: () => views[need],
+			enumerable: true
+		});
+		else if (group === "services") Object.defineProperty(groups.services, name, {
+			value: services?.[name],
+			enumerable: true
+		});
+		else if (group === "controls") {
+			const value = (...values) => call(need, values);
+			Object.defineProperty(groups.controls, name, {
+				value,
+				enumerable: true
+			});
+		} else offered[need] = ofMoe(need, entropy);
+	}
+	for (const group of Object.values(groups)) freeze(group);
+	return offered;
+}
+function emptyGroup() {
+	return { __proto__: null };
+}
+function ofMoe(name, entropy) {
+	switch (name) {
+		case "clock": return () => timeMs;
+		case "entropy": return () => entropy.slice();
+		case "log": return (line) => log(line);
+		case "random": return (seed = Math.random() * 4294967296) => generator(Number(seed) >>> 0);
+		case "statistics": return () => ({ ...counts });
+		default: throw new TypeError(\`there is no service "\${name}"\`);
+	}
+}
+function setTime(ms) {
+	timeMs = ms;
+}
+function setContext(name, list) {
+	views[name] = list[0]?.values[0];
+}
+/** How many calls wait to be taken. */
+function waitingCalls() {
+	return waiting.length;
+}
+function takeCalls() {
+	const taken = waiting;
+	waiting = [];
+	waitingBytes = 0;
+	return taken;
+}
+function call(name, parameters) {
+	const values = [];
+	let bytes = 2 * name.length;
+	for (let i = 0; i < parameters.length; i++) {
+		const value = copyValue(parameters[i]);
+		values[i] = value;
+		bytes += sizeOf(value);
+	}
+	if (waiting.length === MAX_CALLS || waitingBytes + bytes > MAX_CALL_BYTES) throw new RangeError(\`more than \${MAX_CALLS} calls or \${MAX_CALL_BYTES} bytes of them in one turn\`);
+	waiting[waiting.length] = {
+		name,
+		values
+	};
+	waitingBytes += bytes;
+}
+/** What does not go in is left out: a log must not be what a modulator fails at. */
+function log(line) {
+	const text = clip(String(line), LINE_CHARACTERS);
+	if (waiting.length < MAX_CALLS && waitingBytes + 2 * text.length < MAX_CALL_BYTES) call("log", [text]);
+}
+/** Numbers from 0 to below 1 that are the same for the same seed: mulberry32. */
+function generator(seed) {
+	let state = seed | 0;
+	return () => {
+		state = state + 1831565813 | 0;
+		let t = Math.imul(state ^ state >>> 15, 1 | state);
+		t = t + Math.imul(t ^ t >>> 7, 61 | t) ^ t;
+		return ((t ^ t >>> 14) >>> 0) / 4294967296;
+	};
+}
 // src/sandbox/world/bridge.ts
 const ERROR_CHARACTERS = 2e3;
+const MAX_NEEDS = 32;
 /** What a timer takes. */
 const LONGEST_PERIOD_MS = 2147483647;
 let inbox;
@@ -2161,6 +2389,8 @@ let next = 0;
 let held;
 let heldVersion = 0;
 let heldUrgent = false;
+let services;
+let needed = [];
 /** Gives the world its memory. Called again where an event needs more. */
 function attach(inMemory, outMemory) {
 	inbox = inMemory;
@@ -2168,18 +2398,28 @@ function attach(inMemory, outMemory) {
 	outWords = new Words(outMemory, 0, OUTBOX_HEAD / 4);
 	return 0;
 }
+/** The services that may be called, out of the namespace of the module that brings them. */
+function serve(namespace) {
+	services = namespace.default;
+	return 0;
+}
 /**
 * Takes the modulator's class out of its module's namespace. The schema of its input lies in the inbox.
 *
+* @param offered the names of what is offered, each behind + where it is granted and - where it is not, parted by commas
 * @returns bytes of the output's schema in the outbox, 0 where the class declares none
 */
-function load(namespace, schemaBytes) {
+function load(namespace, schemaBytes, offered) {
 	try {
 		const found = namespace.default;
 		if (typeof found !== "function" || !(found.prototype instanceof Modulator)) throw new TypeError("the module's default export is not a class that extends Modulator of jecho:moe");
 		Class = found;
-		const service = missingService(Class.needs);
-		if (service !== void 0) return describe("SERVICE_MISSING", /* @__PURE__ */ new TypeError(\`it needs the service "\${service}", which is not offered here\`));
+		needed = needsOf(Class.needs);
+		for (let i = 0; i < needed.length; i++) {
+			const name = needed[i];
+			if (includes(\`,\${offered},\`, \`,+\${name},\`)) continue;
+			return includes(\`,\${offered},\`, \`,-\${name},\`) ? describe("SERVICE_NOT_GRANTED", \`it needs "\${name}", for which its consumer lacks the capability\`) : describe("SERVICE_MISSING", \`it needs "\${name}", which is not offered here\`);
+		}
 		const declared = setTypes(schemaBytes === 0 ? void 0 : new Bytes(new Bytes(inbox, 0, schemaBytes)), Class.output);
 		if (declared === void 0) return 0;
 		setBytes(outBytes, declared.schema, 0);
@@ -2188,16 +2428,39 @@ function load(namespace, schemaBytes) {
 		return describe("MODULATOR_INVALID", thrown);
 	}
 }
-/** The first of the services that a modulator lists which it cannot have. Nobody offers any as yet. */
-function missingService(needs) {
-	if (needs === void 0) return void 0;
-	const list = needs;
-	if (typeof list !== "object" || typeof list.length !== "number") throw new TypeError("the class's needs are a list of names of services");
-	return list.length === 0 ? void 0 : clip(\`\${list[0]}\`, 64);
+function needsOf(needs) {
+	const names = [];
+	if (needs === void 0) return names;
+	if (!isArray(needs) || needs.length > MAX_NEEDS) throw new TypeError(\`the class's needs are a list of at most \${MAX_NEEDS} names of services\`);
+	for (let i = 0; i < needs.length; i++) {
+		const name = needs[i];
+		if (typeof name !== "string" || includes(name, ",")) throw new TypeError("a need is the name of a service");
+		names[i] = clip(name, 140);
+	}
+	return names;
 }
-function open(parameters, queueEvents) {
+/** What the modulator needs, as names in the outbox. */
+function needs() {
+	if (needed.length === 0) return 0;
 	try {
-		openWorld(parameters === "" ? "null" : parameters, queueEvents);
+		return writeValues(needed.map((name) => ({
+			name,
+			values: []
+		})));
+	} catch (thrown) {
+		return describe("MODULATOR_INVALID", thrown);
+	}
+}
+/** @param entropyBytes bytes in the inbox that nobody can guess */
+function open(parameters, queueEvents, timeMs, entropyBytes) {
+	try {
+		const entropy = new Bytes(new Bytes(inbox, 0, entropyBytes));
+		const offered = offerServices(needed, services, entropy);
+		setTime(timeMs);
+		openWorld(parameters === "" ? "null" : parameters, {
+			...offered,
+			queueEvents
+		});
 		return 0;
 	} catch (thrown) {
 		return describe("PARAMETERS_INVALID", thrown);
@@ -2213,6 +2476,29 @@ function update(name, version, state, check) {
 		return describe("PARAMETERS_INVALID", thrown);
 	}
 }
+/** A view of the producer's state, in the inbox. */
+function context(name, bytes) {
+	try {
+		setContext(name, decodeValues(new Bytes(new Bytes(inbox, 0, bytes))));
+		return 0;
+	} catch (thrown) {
+		return describe("DELEGATE_FAILED", thrown);
+	}
+}
+/** What was called, into the outbox. */
+function calls() {
+	try {
+		outWords[OUTBOX.calls] = 0;
+		return writeValues(takeCalls());
+	} catch (thrown) {
+		return describe("MODULATOR_FAILED", thrown);
+	}
+}
+function writeValues(named) {
+	const bytes = encodeValues(named);
+	setBytes(outBytes, bytes, 0);
+	return bytes.byteLength;
+}
 function start() {
 	try {
 		Class.check?.(world.parameters, world.moe?.objects);
@@ -2222,15 +2508,16 @@ function start() {
 	try {
 		modulator = new Class(world.parameters, world.moe);
 		refusePromise(modulator.installed(), "installed");
-		outWords[OUTBOX.periodMs] = periodOf(modulator);
+		finish();
 		return 0;
 	} catch (thrown) {
 		return describe("MODULATOR_FAILED", thrown);
 	}
 }
 /** Takes the inbox: for each event its start and end as words, then the events; 0 bytes for none. */
-function run(bytes, count, ready) {
+function run(bytes, count, ready, timeMs) {
 	try {
+		setTime(timeMs);
 		chunk = bytes === 0 ? void 0 : new Chunk(new Bytes(new Bytes(inbox, 0, bytes)), count);
 		next = 0;
 	} catch (thrown) {
@@ -2239,8 +2526,9 @@ function run(bytes, count, ready) {
 	return proceed(ready);
 }
 /** Its period is over. */
-function period(ready) {
+function period(ready, timeMs) {
 	try {
+		setTime(timeMs);
 		refusePromise(modulator.period(), "period");
 	} catch (thrown) {
 		return describe("MODULATOR_FAILED", thrown);
@@ -2267,19 +2555,25 @@ function proceed(ready) {
 		outWords[OUTBOX.wanted] = 0;
 		const done = advance(ready);
 		outWords[OUTBOX.dropped] = world.dropped;
+		counts.dropped += world.dropped;
 		world.dropped = 0;
 		if (!done) return PROCEED.more;
 		chunk = void 0;
-		outWords[OUTBOX.periodMs] = periodOf(modulator);
+		finish();
 		return PROCEED.done;
 	} catch (thrown) {
 		return describe("MODULATOR_FAILED", thrown);
 	}
 }
+function finish() {
+	outWords[OUTBOX.periodMs] = periodOf(modulator);
+	outWords[OUTBOX.calls] = waitingCalls();
+}
 function advance(ready) {
 	if (ready && !drain()) return false;
 	if (chunk === void 0) return true;
 	while (next < chunk.count) {
+		counts.enqueued++;
 		refusePromise(modulator.enqueue(chunk.event(next++)), "enqueue");
 		if (ready && !drain()) return false;
 	}
@@ -2295,6 +2589,7 @@ function drain() {
 			if (typeof event !== "object" || event === null) throw new TypeError("dequeue returns an event or undefined");
 			refusePromise(event, "dequeue");
 			held = locateOutput(event);
+			counts.dequeued++;
 			heldVersion = world.dequeuedVersion;
 			heldUrgent = isUrgent(event);
 		}
@@ -2339,5 +2634,5 @@ function describe(code, thrown) {
 	return \`\${code}\\0\${message}\\0\${stack}\`;
 }
 lockdown();
-export { FifoModulator, Modulator, attach, load, open, period, proceed, remove, run, start, type, update, urgent };
+export { FifoModulator, Modulator, attach, calls, context, load, needs, open, period, proceed, remove, run, serve, start, type, update, urgent };
 `;

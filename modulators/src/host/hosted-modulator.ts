@@ -2,6 +2,7 @@ import { JechoError, Type } from "@jecho/shared";
 import {
   type EventBytes,
   type EventsFrame,
+  encodeControl,
   FLAG_URGENT,
   type Install,
   measureRun,
@@ -12,6 +13,7 @@ import {
   CHUNK_BYTES,
   CHUNK_EVENTS,
   type Chunk,
+  type ContextValue,
   type Emit,
   type Engine,
   isStarved,
@@ -19,6 +21,7 @@ import {
   type ObjectState,
   type Program,
   type Sandbox,
+  type Turn,
   type Watch,
 } from "../sandbox/sandbox.ts";
 
@@ -45,7 +48,8 @@ export class HostedModulator {
   readonly #limits: Limits;
   readonly #watch: Watch;
   readonly #write: WriteFrame;
-  readonly #program: Program;
+  readonly #context: HostContext;
+  readonly #program: Omit<Program, "context" | "timeMs">;
   readonly #ids: ReadonlyMap<string, readonly string[]>;
   readonly #updates = new Map<string, ObjectState>();
   readonly #budget: TimeBudget;
@@ -54,6 +58,9 @@ export class HostedModulator {
   #raised = 0;
   /** Who raised the newest events that it has seen. */
   #producer = 0;
+  #needs: readonly string[] = [];
+  /** Views of the producer's state that the sandbox does not have yet, by name. */
+  readonly #views = new Map<string, ContextValue>();
   #frame = new Uint8Array(0);
   #view = new DataView(this.#frame.buffer);
   #batchBytes = 0;
@@ -74,11 +81,13 @@ export class HostedModulator {
     this.#watch = context.watch;
     this.#write = context.write;
     this.#budget = new TimeBudget(limits);
-    this.#program = { ...modulator, schema };
+    this.#context = context;
+    this.#program = { ...modulator, schema, offers: install.offers };
     const ids = new Map<string, string[]>();
     for (const { name, object } of modulator.objects) ids.set(object, [...(ids.get(object) ?? []), name]);
     this.#ids = ids;
     this.#sandbox = this.#installed();
+    this.#sendCalls();
   }
 
   get cpuMs(): number {
@@ -88,6 +97,15 @@ export class HostedModulator {
   /** How often it wants its period called; 0 for not at all. */
   get periodMs(): number {
     return this.#sandbox.periodMs;
+  }
+
+  get needs(): readonly string[] {
+    return this.#needs;
+  }
+
+  /** A view of the producer's state; it counts from the next call on. */
+  setContext(context: ContextValue): void {
+    if (this.#needs.includes(context.name)) this.#views.set(context.name, context);
   }
 
   /** A new state of a shared object; it counts from the next call on. */
@@ -112,9 +130,7 @@ export class HostedModulator {
     this.#producer = producer;
     let dropped = 0;
     for (const chunk of chunks) {
-      dropped += this.#turn(flags, chunk.bounds.length / 2, emit =>
-        this.#sandbox.run(chunk, this.ready, emit),
-      );
+      dropped += this.#turn(flags, chunk.bounds.length / 2, turn => this.#sandbox.run(chunk, turn));
     }
     return dropped;
   }
@@ -128,7 +144,7 @@ export class HostedModulator {
   period(): number {
     this.#batchBytes = 0;
     this.#batchEvents = 0;
-    return this.#turn(0, 0, emit => this.#sandbox.period(this.ready, emit));
+    return this.#turn(0, 0, turn => this.#sandbox.period(turn));
   }
 
   /** Tells the modulator that it is removed, and ends it. What it fails at now is nobody's trouble. */
@@ -143,17 +159,22 @@ export class HostedModulator {
     this.#sandbox.dispose();
   }
 
-  #turn(flags: number, events: number, act: (emit: Emit) => number): number {
+  #turn(flags: number, events: number, act: (turn: Turn) => number): number {
     for (let starved = 0; ; starved++) {
       const before = this.#sandbox.cpuMs;
       let written = false;
       try {
         for (const update of this.#updates.values()) this.#sandbox.update(update);
         this.#updates.clear();
-        const dropped = act((made, version, urgent) => {
+        for (const view of this.#views.values()) this.#sandbox.setContext(view);
+        this.#views.clear();
+        const { timeMs } = this.#context;
+        const emit: Emit = (made, version, urgent) => {
           written = true;
           this.#writeRun(made, version, urgent ? flags | FLAG_URGENT : flags);
-        });
+        };
+        const dropped = act({ ready: this.ready, timeMs, emit });
+        this.#sendCalls();
         this.#budget.spend(this.#sandbox.cpuMs - before - FREE_MS_PER_EVENT * events);
         return dropped;
       } catch (error) {
@@ -191,7 +212,12 @@ export class HostedModulator {
       const sandbox = this.#engine.create(limits, this.#watch);
       try {
         const states = this.#program.objects.map(object => this.#updates.get(object.name) ?? object);
-        this.schema = sandbox.install({ ...this.#program, objects: states });
+        const { timeMs, views } = this.#context;
+        const context = [...(views.get(this.channel)?.values() ?? [])];
+        const declared = sandbox.install({ ...this.#program, objects: states, context, timeMs });
+        this.schema = declared.schema;
+        this.#needs = declared.needs;
+        this.#views.clear();
         const schema = this.schema ?? this.#program.schema;
         this.#type = schema === undefined ? undefined : Type.fromSchema(schema);
         return sandbox;
@@ -200,6 +226,11 @@ export class HostedModulator {
         if (!isStarved(error) || starved > 0) throw error;
       }
     }
+  }
+
+  #sendCalls(): void {
+    const calls = this.#sandbox.takeCalls();
+    if (calls !== undefined) this.#write(encodeControl({ kind: "Calls", derived: this.derived, calls }));
   }
 
   #writeRun(events: readonly EventBytes[], version: number, flags: number): void {
@@ -276,6 +307,10 @@ export interface HostContext {
   readonly limits: Limits;
   readonly watch: Watch;
   readonly write: WriteFrame;
+  /** Views of producers' state, by base channel and name. */
+  readonly views: ReadonlyMap<number, ReadonlyMap<string, ContextValue>>;
+  /** Milliseconds since 1970, as the producer said last. */
+  timeMs: number;
 }
 
 /** @throws JechoError `MODULATOR_TOO_LARGE`, `OBJECT_INVALID` */

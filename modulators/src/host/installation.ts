@@ -1,5 +1,12 @@
-import type { EventsFrame } from "@jecho/shared/internal";
+import type { EventsFrame, Offer as Grant } from "@jecho/shared/internal";
+import { grantsOf, type Offer, offersOf } from "../delegate.ts";
 import type { ModulatorTable } from "../modulator.ts";
+import type { Declared } from "../sandbox/sandbox.ts";
+import type { NamedValues, Value } from "../values.ts";
+
+const MOE_OFFERS = offersOf({});
+/** Far more than a sandbox lets through in one turn, whatever the pieces that the turn comes in. */
+const MOST_CALLS = 65_536;
 
 /** What the host is asked to install. */
 export interface InstallRequest {
@@ -10,6 +17,10 @@ export interface InstallRequest {
   /** Schema (.bfbs) of the base channel's events; undefined where they are opaque bytes. */
   readonly schema: Uint8Array | undefined;
   readonly modulator: ModulatorTable;
+  /** What the producer offers. Default: what every MOE offers. */
+  readonly offers?: readonly Offer[];
+  /** The present values of the views that it offers, by the names that modulators need them under. */
+  readonly context?: ReadonlyMap<string, Value>;
 }
 
 /** Counts since the installation. */
@@ -28,7 +39,10 @@ export interface ModulatorStats {
 /** One modulator, as the producer's side knows it: enough to install it again. */
 export class Installation {
   readonly derived: number;
-  readonly installed = new Settlement<{ schema: Uint8Array | undefined }>();
+  readonly installed = new Settlement<Declared>();
+  /** What the modulator may need, granted or not. */
+  readonly grants: readonly Grant[];
+  needs: readonly string[] = [];
   readonly stats: ModulatorStats = {
     eventsIn: 0,
     eventsOut: 0,
@@ -41,12 +55,37 @@ export class Installation {
   strikes = 0;
   ready = true;
   #request: InstallRequest;
+  readonly #context: Map<string, Value>;
+  #calls: NamedValues[] = [];
   #runs: EventsFrame[] = [];
   #runBytes = 0;
 
   constructor(request: InstallRequest) {
     this.derived = request.derived;
     this.#request = request;
+    this.#context = new Map(request.context);
+    this.grants = grantsOf(request.offers ?? MOE_OFFERS, request.modulator.capabilities);
+  }
+
+  /** The newest views of the producer's state. */
+  get context(): ReadonlyMap<string, Value> {
+    return this.#context;
+  }
+
+  /** @returns may it read this view? */
+  setContext(name: string, value: Value): boolean {
+    this.#context.set(name, value);
+    return this.mayNeed(name);
+  }
+
+  /** Until it is installed nobody knows. */
+  mayNeed(name: string): boolean {
+    return !this.installed.isSettled || this.needs.includes(name);
+  }
+
+  /** Is this name one that was granted to it? Whatever its sandbox says, it gets nothing else. */
+  isGranted(name: string): boolean {
+    return this.grants.some(grant => grant.name === name && grant.granted);
   }
 
   /** With the newest states of its shared objects. */
@@ -74,6 +113,19 @@ export class Installation {
     return this.#runBytes <= limitBytes;
   }
 
+  /** Keeps what was called, as runs are kept. @returns false where it may not be called */
+  collectCalls(calls: readonly NamedValues[]): boolean {
+    this.#calls.push(...calls);
+    return this.#calls.length <= MOST_CALLS && calls.every(({ name }) => this.isGranted(name));
+  }
+
+  /** The calls of the turn. */
+  deliverCalls(): readonly NamedValues[] {
+    const calls = this.#calls;
+    this.#calls = [];
+    return calls;
+  }
+
   /** The runs of the turn, counted on over the deaths of hosts. */
   deliver(): EventsFrame[] {
     const runs = this.#runs;
@@ -82,13 +134,15 @@ export class Installation {
       this.stats.eventsOut += run.count;
     }
     this.stats.bytesOut += this.#runBytes;
-    this.discard();
+    this.#runs = [];
+    this.#runBytes = 0;
     return runs;
   }
 
   discard(): void {
     this.#runs = [];
     this.#runBytes = 0;
+    this.#calls = [];
   }
 }
 

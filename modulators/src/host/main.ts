@@ -16,7 +16,7 @@ import {
   refusal,
 } from "@jecho/shared/internal";
 import { isolatedVmEngine } from "../sandbox/isolated-vm.ts";
-import type { Limits } from "../sandbox/sandbox.ts";
+import type { ContextValue, Limits } from "../sandbox/sandbox.ts";
 import { chunksOf, type HostContext, HostedModulator } from "./hosted-modulator.ts";
 import { startGuard } from "./watch.ts";
 
@@ -28,9 +28,17 @@ const schemas = new Map<number, Uint8Array>();
 const limits = JSON.parse(process.argv[2] ?? "{}") as Limits;
 let batch = 0;
 
+const views = new Map<number, Map<string, ContextValue>>();
 let context: HostContext | JechoError;
 try {
-  context = { engine: await isolatedVmEngine(), limits, watch: startGuard(Number(process.argv[3])), write };
+  context = {
+    engine: await isolatedVmEngine(),
+    limits,
+    watch: startGuard(Number(process.argv[3])),
+    write,
+    views,
+    timeMs: Date.now(),
+  };
 } catch (error) {
   context = JechoError.from(error);
 }
@@ -63,6 +71,18 @@ function act(frame: Frame): void {
       return runBatch(frame);
     case "BaseType":
       schemas.set(frame.channel, frame.schema.slice());
+      return;
+    case "Context": {
+      const { channel, name, value } = frame;
+      const known = views.get(channel) ?? new Map<string, ContextValue>();
+      const view = { name, value: value.slice() };
+      views.set(channel, known.set(name, view));
+      for (const modulator of modulators.values())
+        if (modulator.channel === channel) modulator.setContext(view);
+      return;
+    }
+    case "Clock":
+      if (!(context instanceof JechoError)) context.timeMs = frame.timeMs;
       return;
     case "Install":
       return install(frame);
@@ -118,8 +138,8 @@ function install(frame: Install): void {
     if (context instanceof JechoError) throw context;
     const modulator = new HostedModulator(frame, schemas.get(channel), context);
     modulators.set(derived, modulator);
-    send({ kind: "Installed", request, derived, schema: modulator.schema ?? new Uint8Array(0) });
-    const { periodMs } = modulator;
+    const { periodMs, needs, schema = new Uint8Array(0) } = modulator;
+    send({ kind: "Installed", request, derived, schema, needs });
     if (periodMs > 0) send({ kind: "Period", derived, periodMs });
   } catch (error) {
     send(refusal(request, error));

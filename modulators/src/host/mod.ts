@@ -2,15 +2,23 @@
 import { type ErrorCode, errorCode, JechoError } from "@jecho/shared";
 import { encodeControl, type Frame, type ObjectUpdate, parseFrame } from "@jecho/shared/internal";
 import type { ModulatorTable } from "../modulator.ts";
-import { DEFAULT_LIMITS, type Limits } from "../sandbox/sandbox.ts";
+import { DEFAULT_LIMITS, type Declared, type Limits } from "../sandbox/sandbox.ts";
+import { decodeValues, encodeValues, type Value } from "../values.ts";
 import { Child, type Exit } from "./child.ts";
 import { checkSizes } from "./hosted-modulator.ts";
 import { Installation, type InstallRequest, type ModulatorStats } from "./installation.ts";
-import { Periods } from "./periods.ts";
+import { type HostClock, Periods, SYSTEM_CLOCK } from "./periods.ts";
 import { GUARD } from "./watch.ts";
 import { type Batch, Outstanding, type Work } from "./work.ts";
 
-export { DEFAULT_LIMITS, type InstallRequest, type Limits, type ModulatorStats, type ModulatorTable };
+export {
+  DEFAULT_LIMITS,
+  type HostClock,
+  type InstallRequest,
+  type Limits,
+  type ModulatorStats,
+  type ModulatorTable,
+};
 
 export interface ModulatorHostOptions {
   /** A run of events of a derived channel, as one frame in memory of its own, and the tag of the run that it was made of. */
@@ -19,12 +27,16 @@ export interface ModulatorHostOptions {
   onDone?(tag: string): void;
   /** A modulator broke a limit or failed, and is gone. */
   onRemoved(derived: number, error: JechoError): void;
+  /** A modulator called a control, or logged a line (`log`); it was granted that. */
+  onCall?(derived: number, name: string, values: readonly Value[]): void;
   /** The host died and a new one has begun, with the modulators that remain; their state starts anew. */
   onRestart?(): void;
   /** Default: `DEFAULT_LIMITS`. */
   readonly limits?: Partial<Limits>;
   /** Bytes of events that may wait for the host; beyond them the oldest runs are dropped. Default: 64 MiB. */
   readonly pendingBytes?: number;
+  /** Default: the machine's. */
+  readonly clock?: HostClock;
   /** How long a host without modulators is kept. Default: 5000. */
   readonly idleMs?: number;
 }
@@ -66,7 +78,9 @@ export class ModulatorHost {
   readonly #outstanding = new Outstanding();
   readonly #leaving = new Map<number, number>();
   readonly #updates = new Map<string, ObjectUpdate>();
-  readonly #periods = new Periods(derived => this.#sendPeriod(derived));
+  readonly #clock: HostClock;
+  readonly #periods: Periods;
+  #timeMs = 0;
   #waiting: Batch[] = [];
   #waitingBytes = 0;
   #child: Child | undefined;
@@ -84,16 +98,18 @@ export class ModulatorHost {
     this.#options = options;
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
     this.#pendingLimit = options.pendingBytes ?? 64 << 20;
+    this.#clock = options.clock ?? SYSTEM_CLOCK;
+    this.#periods = new Periods(this.#clock, derived => this.#sendPeriod(derived));
   }
 
   /**
    * Installs a modulator on a base channel.
    *
-   * @returns the schema of the derived channel's events, if the modulator declares one of its own
+   * @returns the schema of the derived channel's events, if the modulator declares one of its own, and what it needs
    * @throws JechoError `MODULATOR_INVALID`, `MODULATOR_TOO_LARGE`, `PARAMETERS_INVALID`, `MODULATOR_FAILED`, `MODULATOR_TIMED_OUT`,
-   * `MODULATOR_OUT_OF_MEMORY`, `MODULATORS_NOT_SERVED`, `CLOSED`
+   * `MODULATOR_OUT_OF_MEMORY`, `SERVICE_MISSING`, `SERVICE_NOT_GRANTED`, `MODULATORS_NOT_SERVED`, `CLOSED`
    */
-  async install(request: InstallRequest): Promise<{ schema: Uint8Array | undefined }> {
+  async install(request: InstallRequest): Promise<Declared> {
     if (this.#closing !== undefined) throw new JechoError("CLOSED", "the modulator host is closed");
     if (this.#installations.has(request.derived)) {
       throw new JechoError(
@@ -135,6 +151,20 @@ export class ModulatorHost {
     this.#updates.set(object, { kind: "ObjectUpdate", object, version, state });
   }
 
+  /** Sets a view of a producer's state, for the modulators of its channel that need it. */
+  setContext(channel: number, name: string, value: Value): void {
+    let isNeeded = false;
+    for (const installation of this.#installations.values()) {
+      if (installation.request.channel === channel && installation.setContext(name, value)) isNeeded = true;
+    }
+    if (!isNeeded) return;
+    const context = contextFrame(channel, name, value);
+    // What waits was raised before it.
+    const last = this.#waiting.at(-1);
+    if (last === undefined) this.#child?.send(context);
+    else last.after.push(context);
+  }
+
   /**
    * Hands one run of events of a base channel to its modulators, and returns at once.
    *
@@ -150,7 +180,15 @@ export class ModulatorHost {
     const { channel, count } = run;
     if (!this.#hasModulators(channel)) return false;
     const own = frame.byteLength === frame.buffer.byteLength ? frame : frame.slice();
-    const batch = { channel, frame: own, events: count, tag, number: 0, waiting: new Set<number>() };
+    const batch = {
+      channel,
+      frame: own,
+      events: count,
+      tag,
+      number: 0,
+      waiting: new Set<number>(),
+      after: [],
+    };
     this.#waiting.push({ kind: "batch", ...batch });
     this.#waitingBytes += own.byteLength;
     const limit = this.#options.pendingBytes ?? 64 << 20;
@@ -206,6 +244,7 @@ export class ModulatorHost {
     this.#sign = false;
     this.#silentMs = 0;
     this.#batches = 0;
+    this.#timeMs = 0;
     const limitBytes = this.#limits.outputBytes + FRAME_MARGIN;
     const child = new Child(this.#limits, limitBytes, {
       frame: bytes => {
@@ -240,11 +279,15 @@ export class ModulatorHost {
     this.#child?.kill();
   }
 
-  #sendInstall({ request, ready, derived }: Installation): void {
+  #sendInstall({ request, ready, derived, grants, context }: Installation): void {
     const { channel, schema, modulator } = request;
     if (schema !== undefined) this.#child?.send(encodeControl({ kind: "BaseType", channel, schema }));
+    for (const [name, value] of context) this.#child?.send(contextFrame(channel, name, value));
+    this.#sendTime();
     this.#outstanding.push({ kind: "install", derived });
-    this.#child?.send(encodeControl({ kind: "Install", request: derived, channel, derived, modulator }));
+    this.#child?.send(
+      encodeControl({ kind: "Install", request: derived, channel, derived, modulator, offers: grants }),
+    );
     if (!ready) this.#child?.send(encodeControl({ kind: "Flow", derived, ready }));
   }
 
@@ -258,7 +301,21 @@ export class ModulatorHost {
     this.#child?.send(encodeControl({ kind: "Flow", derived, ready }));
   }
 
+  /** Every modulator sees the producer's time, in steps of what it is given. */
+  #sendTime(): void {
+    const timeMs = this.#clock.now();
+    if (timeMs !== this.#timeMs) this.#child?.send(encodeControl({ kind: "Clock", timeMs }));
+    this.#timeMs = timeMs;
+  }
+
+  #sendTimeIfNeeded(): void {
+    for (const installation of this.#installations.values()) {
+      if (installation.mayNeed("clock")) return this.#sendTime();
+    }
+  }
+
   #sendPeriod(derived: number): void {
+    this.#sendTimeIfNeeded();
     this.#outstanding.push({ kind: "turn", derived });
     this.#child?.send(encodeControl({ kind: "Period", derived, periodMs: 0 }));
   }
@@ -281,11 +338,20 @@ export class ModulatorHost {
   }
 
   #sendBatch(batch: Batch): void {
-    if (batch.waiting.size === 0) return this.#done(batch);
+    if (batch.waiting.size === 0) {
+      this.#sendAfter(batch);
+      return this.#done(batch);
+    }
     batch.number = ++this.#batches;
     this.#sendUpdates();
+    this.#sendTimeIfNeeded();
     this.#outstanding.push(batch);
     this.#child?.send(batch.frame);
+    this.#sendAfter(batch);
+  }
+
+  #sendAfter({ after }: Batch): void {
+    for (const frame of after) this.#child?.send(frame);
   }
 
   #dropOldest(): void {
@@ -294,6 +360,7 @@ export class ModulatorHost {
     for (const { request, stats } of this.#installations.values()) {
       if (request.channel === batch.channel) stats.dropped += batch.events;
     }
+    this.#sendAfter(batch);
     this.#done(batch);
   }
 
@@ -340,6 +407,13 @@ export class ModulatorHost {
         if (installation === undefined || frame.channel !== this.#outstanding.current()) return false;
         return installation.collect(frame, this.#limits.outputBytes + FRAME_MARGIN);
       }
+      case "Calls": {
+        const { derived } = frame;
+        if (this.#leaving.has(derived)) return true;
+        const installation = this.#installations.get(derived);
+        if (installation === undefined || derived !== this.#outstanding.current()) return false;
+        return installation.collectCalls(decodeValues(frame.calls));
+      }
       case "Done": {
         const { derived, batch, dropped, cpuMs } = frame;
         const installation = this.#installations.get(derived);
@@ -352,18 +426,23 @@ export class ModulatorHost {
         for (const run of installation.deliver()) {
           tell(() => this.#options.onEvents(run.raw(), derived, finished?.tag));
         }
+        this.#deliverCalls(installation);
         if (finished === undefined) this.#periods.done(derived);
         else if (finished.waiting.size === 0) this.#done(finished);
         this.#sendWaiting();
         return true;
       }
       case "Installed": {
-        const { derived, schema } = frame;
+        const { derived, schema, needs } = frame;
         const done = this.#outstanding.finish("install", derived);
         if (!done) return this.#leaving.has(derived);
         const output = schema.byteLength === 0 ? undefined : schema.slice();
-        this.#installations.get(derived)?.installed.resolve({ schema: output });
-        return true;
+        const installation = this.#installations.get(derived);
+        if (installation === undefined) return true;
+        installation.needs = needs;
+        installation.installed.resolve({ schema: output, needs });
+        this.#deliverCalls(installation);
+        return needs.every(name => installation.isGranted(name));
       }
       case "Period": {
         const { derived, periodMs } = frame;
@@ -383,6 +462,12 @@ export class ModulatorHost {
       }
       default:
         return false;
+    }
+  }
+
+  #deliverCalls(installation: Installation): void {
+    for (const { name, values } of installation.deliverCalls()) {
+      tell(() => this.#options.onCall?.(installation.derived, name, values));
     }
   }
 
@@ -478,6 +563,10 @@ export class ModulatorHost {
     for (const installation of [...absent.values()]) install(installation);
     this.#sendWaiting();
   }
+}
+
+function contextFrame(channel: number, name: string, value: Value): Uint8Array {
+  return encodeControl({ kind: "Context", channel, name, value: encodeValues([{ name, values: [value] }]) });
 }
 
 /** An error of the listener's is its own: it must not stop what goes on here. */

@@ -1,34 +1,52 @@
-/** The timers of modulators that want their period called: the producer's, so that no sandbox has a clock of its own. */
+/** Time, for modulators: the producer's, so that no sandbox has a clock or a timer of its own. */
+export interface HostClock {
+  /** Milliseconds since 1970; never goes back. */
+  now(): number;
+  /** Calls back once, after so many milliseconds; returns what stops that. */
+  after(ms: number, callback: () => void): () => void;
+}
+
+export const SYSTEM_CLOCK: HostClock = {
+  now: () => Math.floor(performance.timeOrigin + performance.now()),
+  after: (ms, callback) => {
+    const timer = setTimeout(callback, ms).unref();
+    return () => clearTimeout(timer);
+  },
+};
+
+/** The timers of the modulators that want their period called. */
 export class Periods {
+  readonly #clock: HostClock;
   readonly #fire: (derived: number) => void;
-  readonly #timers = new Map<number, { readonly periodMs: number; timer: NodeJS.Timeout | undefined }>();
+  readonly #timers = new Map<number, { readonly periodMs: number; stop: (() => void) | undefined }>();
 
   /** @param fire asks for one call; the next period begins with `done` */
-  constructor(fire: (derived: number) => void) {
+  constructor(clock: HostClock, fire: (derived: number) => void) {
+    this.#clock = clock;
     this.#fire = fire;
   }
 
   /** @param periodMs 0 for no calls any more */
   set(derived: number, periodMs: number): void {
-    clearTimeout(this.#timers.get(derived)?.timer);
+    this.#timers.get(derived)?.stop?.();
     this.#timers.delete(derived);
     if (periodMs === 0) return;
-    this.#timers.set(derived, { periodMs, timer: undefined });
+    this.#timers.set(derived, { periodMs, stop: undefined });
     this.done(derived);
   }
 
   /** What was asked for has been done. Where nothing was, nothing changes. */
   done(derived: number): void {
     const entry = this.#timers.get(derived);
-    if (entry === undefined || entry.timer !== undefined) return;
-    entry.timer = setTimeout(() => {
-      entry.timer = undefined;
+    if (entry === undefined || entry.stop !== undefined) return;
+    entry.stop = this.#clock.after(entry.periodMs, () => {
+      entry.stop = undefined;
       this.#fire(derived);
-    }, entry.periodMs).unref();
+    });
   }
 
   clear(): void {
-    for (const { timer } of this.#timers.values()) clearTimeout(timer);
+    for (const { stop } of this.#timers.values()) stop?.();
     this.#timers.clear();
   }
 }

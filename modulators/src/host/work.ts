@@ -16,6 +16,8 @@ export interface Batch {
   readonly tag: string | undefined;
   number: number;
   readonly waiting: Set<number>;
+  /** Frames that changed the producer's state after this run was raised. */
+  readonly after: Uint8Array[];
 }
 
 /** The work under way. The host does one thing after the other, so that the first is what it is at. */

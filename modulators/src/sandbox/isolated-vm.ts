@@ -1,11 +1,15 @@
 import { ERRORS, type ErrorCode, JechoError } from "@jecho/shared";
 import type { EventBytes } from "@jecho/shared/internal";
 import type ivm from "isolated-vm";
+import { servicesModule } from "../delegate.ts";
 import { WORLD_SOURCE } from "../generated/world.ts";
+import { decodeValues } from "../values.ts";
 import {
   CHUNK_BYTES,
   CHUNK_EVENTS,
   type Chunk,
+  type ContextValue,
+  type Declared,
   type Emit,
   type Engine,
   isStarved,
@@ -16,6 +20,7 @@ import {
   PROCEED,
   type Program,
   type Sandbox,
+  type Turn,
   type Watch,
 } from "./sandbox.ts";
 
@@ -31,7 +36,13 @@ const FUNCTIONS = [
   "proceed",
   "period",
   "remove",
+  "serve",
+  "needs",
+  "calls",
+  "context",
 ] as const;
+
+const NO_ENTROPY = new Uint8Array(0);
 
 type Functions = Record<(typeof FUNCTIONS)[number], ivm.Reference>;
 
@@ -78,7 +89,7 @@ class IsolatedVmSandbox implements Sandbox {
     return this.#cpuMs;
   }
 
-  install({ source, parameters, objects, schema }: Program): Uint8Array | undefined {
+  install({ source, parameters, objects, schema, offers, context: views, timeMs }: Program): Declared {
     const { installMs, queueEvents } = this.#limits;
     const context = this.#isolate.createContextSync();
     const world = this.#isolate.compileModuleSync(WORLD_SOURCE, { filename: "world.js" });
@@ -97,6 +108,16 @@ class IsolatedVmSandbox implements Sandbox {
     ) as Functions;
     this.#attach(CHUNK_BYTES + 16 * CHUNK_EVENTS, OUTBOX_HEAD + CHUNK_BYTES);
 
+    const services = servicesModule(offers);
+    if (services !== undefined) {
+      const module = this.#guarded(installMs, "DELEGATE_FAILED", () => {
+        const compiled = this.#isolate.compileModuleSync(services, { filename: "services.js" });
+        compiled.instantiateSync(context, link);
+        compiled.evaluateSync({ timeout: installMs });
+        return compiled;
+      });
+      this.#call("serve", [module.namespace.derefInto()], installMs);
+    }
     const user = this.#guarded(installMs, "MODULATOR_INVALID", () => {
       const module = this.#isolate.compileModuleSync(source, { filename: USER_MODULE });
       module.instantiateSync(context, specifier => {
@@ -112,13 +133,32 @@ class IsolatedVmSandbox implements Sandbox {
     const schemaBytes = schema?.byteLength ?? 0;
     if (schemaBytes > this.#inbox.byteLength) this.#attach(schemaBytes, this.#outbox.byteLength);
     if (schema !== undefined) this.#inbox.set(schema);
-    const declaredBytes = this.#call("load", [user.namespace.derefInto(), schemaBytes], installMs);
+    const offered = offers.map(({ name, granted }) => `${granted ? "+" : "-"}${name}`).join();
+    const declaredBytes = this.#call("load", [user.namespace.derefInto(), schemaBytes, offered], installMs);
     const declared = declaredBytes === 0 ? undefined : this.#outbox.slice(0, declaredBytes);
-    this.#call("open", [parameters, queueEvents], installMs);
+    const needBytes = this.#call("needs", [], installMs);
+    const needs =
+      needBytes === 0 ? [] : decodeValues(this.#outbox.slice(0, needBytes)).map(({ name }) => name);
+    for (const view of views) if (needs.includes(view.name)) this.setContext(view);
+    const entropy = needs.includes("entropy") ? crypto.getRandomValues(new Uint8Array(32)) : NO_ENTROPY;
+    this.#inbox.set(entropy);
+    this.#call("open", [parameters, queueEvents, timeMs, entropy.byteLength], installMs);
     for (const { name, version, state } of objects)
       this.#call("update", [name, version, state, false], installMs);
     this.#call("start", [], installMs);
-    return declared;
+    return { schema: declared, needs };
+  }
+
+  setContext({ name, value }: ContextValue): void {
+    if (value.byteLength > this.#inbox.byteLength) this.#attach(value.byteLength, this.#outbox.byteLength);
+    this.#inbox.set(value);
+    this.#call("context", [name, value.byteLength], this.#limits.callMs);
+  }
+
+  takeCalls(): Uint8Array | undefined {
+    if (this.#outWords[OUTBOX.calls] === 0) return undefined;
+    const bytes = this.#call("calls", [], this.#limits.callMs);
+    return bytes > this.#outbox.byteLength ? unsoundly() : this.#outbox.slice(0, bytes);
   }
 
   update({ name, version, state }: ObjectState): void {
@@ -129,21 +169,22 @@ class IsolatedVmSandbox implements Sandbox {
     return this.#outWords[OUTBOX.periodMs] as number;
   }
 
-  run(chunk: Chunk, ready: boolean, emit: Emit): number {
+  run(chunk: Chunk, turn: Turn): number {
     const bytes = this.#fill(chunk);
-    const status = this.#call("run", [bytes, chunk.bounds.length / 2, ready], this.#limits.callMs);
-    return this.#finish(status, ready, emit);
+    const { ready, timeMs } = turn;
+    const status = this.#call("run", [bytes, chunk.bounds.length / 2, ready, timeMs], this.#limits.callMs);
+    return this.#finish(status, turn);
   }
 
-  period(ready: boolean, emit: Emit): number {
-    return this.#finish(this.#call("period", [ready], this.#limits.callMs), ready, emit);
+  period(turn: Turn): number {
+    return this.#finish(this.#call("period", [turn.ready, turn.timeMs], this.#limits.callMs), turn);
   }
 
   remove(): void {
     this.#call("remove", [], this.#limits.callMs);
   }
 
-  #finish(first: number, ready: boolean, emit: Emit): number {
+  #finish(first: number, { ready, emit }: Turn): number {
     let status = first;
     let dropped = 0;
     for (;;) {
@@ -311,6 +352,10 @@ function textOf(thrown: unknown, name: "message" | "stack"): string {
   if (!(thrown instanceof Error))
     return name === "message" ? `a value of type ${typeof thrown} was thrown` : "";
   return String(thrown[name]).slice(0, 4000);
+}
+
+function unsoundly(): never {
+  throw unsound();
 }
 
 function unsound(): JechoError {

@@ -1,4 +1,4 @@
-import type { EventBytes } from "@jecho/shared/internal";
+import type { EventBytes, Offer } from "@jecho/shared/internal";
 
 /** What one modulator may use. One that uses more is removed, and its consumers are told why. */
 export interface Limits {
@@ -54,6 +54,30 @@ export interface ObjectState {
   readonly state: string;
 }
 
+/** A view of the producer's state. */
+export interface ContextValue {
+  readonly name: string;
+  /** As encoded by values.ts. */
+  readonly value: Uint8Array;
+}
+
+/** What a turn is given besides its events. */
+export interface Turn {
+  /** Is the transport ready for what comes out? */
+  readonly ready: boolean;
+  /** Milliseconds since 1970, the same during the turn. */
+  readonly timeMs: number;
+  readonly emit: Emit;
+}
+
+/** What an installed modulator says of itself. */
+export interface Declared {
+  /** The schema (.bfbs) of what it makes, if that is of another type than what it takes; unchecked. */
+  readonly schema: Uint8Array | undefined;
+  /** The names of the services that it needs, all of which are granted. */
+  readonly needs: readonly string[];
+}
+
 /** What a sandbox is to run. */
 export interface Program {
   /** Text of one ES module with a default class. */
@@ -63,6 +87,10 @@ export interface Program {
   readonly objects: readonly ObjectState[];
   /** The schema (.bfbs) of the events that come in; undefined where they are opaque bytes. */
   readonly schema: Uint8Array | undefined;
+  /** What a modulator may need; what is not named here is not offered. */
+  readonly offers: readonly Offer[];
+  readonly context: readonly ContextValue[];
+  readonly timeMs: number;
 }
 
 /**
@@ -79,15 +107,17 @@ export interface Sandbox {
   /** How often it wants its `period` called, after the last call: milliseconds, from `LEAST_PERIOD_MS` on; 0 for not at all. */
   readonly periodMs: number;
 
-  /**
-   * Evaluates the module and constructs the modulator.
-   *
-   * @returns the schema of what it makes, if it declares another type than it takes; unchecked
-   */
-  install(program: Program): Uint8Array | undefined;
+  /** Evaluates the module and constructs the modulator. */
+  install(program: Program): Declared;
 
   /** Swaps the state of a shared object, and has the modulator check it. */
   update(object: ObjectState): void;
+
+  /** Swaps a view of the producer's state. */
+  setContext(context: ContextValue): void;
+
+  /** What was called since the last time, as encoded by values.ts; undefined for nothing. Unchecked. */
+  takeCalls(): Uint8Array | undefined;
 
   /**
    * Hands the events to `enqueue`, and what `dequeue` returns to `emit` where the transport is ready.
@@ -95,10 +125,10 @@ export interface Sandbox {
    * @param chunk at most `CHUNK_EVENTS`, and `CHUNK_BYTES` unless it is a single one; none at all, to take what waits
    * @returns how many events fell out of the modulator's full queue
    */
-  run(chunk: Chunk, ready: boolean, emit: Emit): number;
+  run(chunk: Chunk, turn: Turn): number;
 
   /** Calls `period`, and hands on what `dequeue` returns then. @returns as `run` */
-  period(ready: boolean, emit: Emit): number;
+  period(turn: Turn): number;
 
   /** Tells the modulator that it is removed. */
   remove(): void;
@@ -128,8 +158,10 @@ export const OUTBOX = {
   wanted: 2,
   /** Word 3: milliseconds between the calls of `period`, 0 for none. */
   periodMs: 3,
+  /** Word 4: calls that wait to be taken. */
+  calls: 4,
   /** Then, for each event: version, start and end in bytes, and 1 where it is urgent. */
-  records: 4,
+  records: 8,
   recordWords: 4,
   maxRecords: 4096,
 } as const;

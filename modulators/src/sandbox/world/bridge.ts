@@ -1,4 +1,5 @@
 import { type } from "@jecho/shared";
+import { decodeValues, encodeValues, type NamedValues } from "../../values.ts";
 import { LEAST_PERIOD_MS, OUTBOX, OUTBOX_HEAD, PROCEED } from "../sandbox.ts";
 import { Chunk, type Located, setTypes } from "./events.ts";
 import { lockdown } from "./lockdown.ts";
@@ -12,7 +13,17 @@ import {
   urgent,
   world,
 } from "./moe.ts";
-import { Bytes, clip, getPrototypeOf, promisePrototype, setBytes, Words } from "./primordials.ts";
+import {
+  Bytes,
+  clip,
+  getPrototypeOf,
+  includes,
+  isArray,
+  promisePrototype,
+  setBytes,
+  Words,
+} from "./primordials.ts";
+import { counts, offerServices, setContext, setTime, takeCalls, waitingCalls } from "./services.ts";
 
 /*
  * The inside of a sandbox, as the host sees it: a few functions that take and return numbers and text. Events travel
@@ -30,6 +41,7 @@ interface ModulatorClass {
 }
 
 const ERROR_CHARACTERS = 2000;
+const MAX_NEEDS = 32;
 /** What a timer takes. */
 const LONGEST_PERIOD_MS = 0x7fff_ffff;
 
@@ -43,6 +55,8 @@ let next = 0;
 let held: Located | undefined;
 let heldVersion = 0;
 let heldUrgent = false;
+let services: Record<string, unknown> | undefined;
+let needed: string[] = [];
 
 /** Gives the world its memory. Called again where an event needs more. */
 export function attach(inMemory: SharedArrayBuffer, outMemory: SharedArrayBuffer): number {
@@ -52,24 +66,37 @@ export function attach(inMemory: SharedArrayBuffer, outMemory: SharedArrayBuffer
   return 0;
 }
 
+/** The services that may be called, out of the namespace of the module that brings them. */
+export function serve(namespace: { default?: Record<string, unknown> }): number {
+  services = namespace.default as Record<string, unknown>;
+  return 0;
+}
+
 /**
  * Takes the modulator's class out of its module's namespace. The schema of its input lies in the inbox.
  *
+ * @param offered the names of what is offered, each behind + where it is granted and - where it is not, parted by commas
  * @returns bytes of the output's schema in the outbox, 0 where the class declares none
  */
-export function load(namespace: { default?: unknown }, schemaBytes: number): number | string {
+export function load(
+  namespace: { default?: unknown },
+  schemaBytes: number,
+  offered: string,
+): number | string {
   try {
     const found = namespace.default;
     if (typeof found !== "function" || !(found.prototype instanceof Modulator)) {
       throw new TypeError("the module's default export is not a class that extends Modulator of jecho:moe");
     }
     Class = found as ModulatorClass;
-    const service = missingService(Class.needs);
-    if (service !== undefined) {
-      return describe(
-        "SERVICE_MISSING",
-        new TypeError(`it needs the service "${service}", which is not offered here`),
-      );
+    needed = needsOf(Class.needs);
+    for (let i = 0; i < needed.length; i++) {
+      const name = needed[i] as string;
+      if (includes(`,${offered},`, `,+${name},`)) continue;
+      const refused = includes(`,${offered},`, `,-${name},`);
+      return refused
+        ? describe("SERVICE_NOT_GRANTED", `it needs "${name}", for which its consumer lacks the capability`)
+        : describe("SERVICE_MISSING", `it needs "${name}", which is not offered here`);
     }
     const schema = schemaBytes === 0 ? undefined : new Bytes(new Bytes(inbox, 0, schemaBytes));
     const declared = setTypes(schema, Class.output);
@@ -81,19 +108,43 @@ export function load(namespace: { default?: unknown }, schemaBytes: number): num
   }
 }
 
-/** The first of the services that a modulator lists which it cannot have. Nobody offers any as yet. */
-function missingService(needs: unknown): string | undefined {
-  if (needs === undefined) return undefined;
-  const list = needs as { readonly [i: number]: unknown; readonly length?: unknown };
-  if (typeof list !== "object" || typeof list.length !== "number") {
-    throw new TypeError("the class's needs are a list of names of services");
+function needsOf(needs: unknown): string[] {
+  const names: string[] = [];
+  if (needs === undefined) return names;
+  if (!isArray(needs) || needs.length > MAX_NEEDS) {
+    throw new TypeError(`the class's needs are a list of at most ${MAX_NEEDS} names of services`);
   }
-  return list.length === 0 ? undefined : clip(`${list[0]}`, 64);
+  for (let i = 0; i < needs.length; i++) {
+    const name: unknown = needs[i];
+    if (typeof name !== "string" || includes(name, ","))
+      throw new TypeError("a need is the name of a service");
+    names[i] = clip(name, 140);
+  }
+  return names;
 }
 
-export function open(parameters: string, queueEvents: number): number | string {
+/** What the modulator needs, as names in the outbox. */
+export function needs(): number | string {
+  if (needed.length === 0) return 0;
   try {
-    openWorld(parameters === "" ? "null" : parameters, queueEvents);
+    return writeValues(needed.map(name => ({ name, values: [] })));
+  } catch (thrown) {
+    return describe("MODULATOR_INVALID", thrown);
+  }
+}
+
+/** @param entropyBytes bytes in the inbox that nobody can guess */
+export function open(
+  parameters: string,
+  queueEvents: number,
+  timeMs: number,
+  entropyBytes: number,
+): number | string {
+  try {
+    const entropy = new Bytes(new Bytes(inbox, 0, entropyBytes));
+    const offered = offerServices(needed, services, entropy);
+    setTime(timeMs);
+    openWorld(parameters === "" ? "null" : parameters, { ...offered, queueEvents });
     return 0;
   } catch (thrown) {
     return describe("PARAMETERS_INVALID", thrown);
@@ -111,6 +162,32 @@ export function update(name: string, version: number, state: string, check: bool
   }
 }
 
+/** A view of the producer's state, in the inbox. */
+export function context(name: string, bytes: number): number | string {
+  try {
+    setContext(name, decodeValues(new Bytes(new Bytes(inbox, 0, bytes))));
+    return 0;
+  } catch (thrown) {
+    return describe("DELEGATE_FAILED", thrown);
+  }
+}
+
+/** What was called, into the outbox. */
+export function calls(): number | string {
+  try {
+    outWords[OUTBOX.calls] = 0;
+    return writeValues(takeCalls());
+  } catch (thrown) {
+    return describe("MODULATOR_FAILED", thrown);
+  }
+}
+
+function writeValues(named: readonly NamedValues[]): number {
+  const bytes = encodeValues(named);
+  setBytes(outBytes, bytes, 0);
+  return bytes.byteLength;
+}
+
 export function start(): number | string {
   try {
     Class.check?.(world.parameters, world.moe?.objects);
@@ -120,7 +197,7 @@ export function start(): number | string {
   try {
     modulator = new Class(world.parameters, world.moe);
     refusePromise(modulator.installed(), "installed");
-    outWords[OUTBOX.periodMs] = periodOf(modulator);
+    finish();
     return 0;
   } catch (thrown) {
     return describe("MODULATOR_FAILED", thrown);
@@ -128,8 +205,9 @@ export function start(): number | string {
 }
 
 /** Takes the inbox: for each event its start and end as words, then the events; 0 bytes for none. */
-export function run(bytes: number, count: number, ready: boolean): number | string {
+export function run(bytes: number, count: number, ready: boolean, timeMs: number): number | string {
   try {
+    setTime(timeMs);
     // A copy without zeroing first. What it is made of is out of reach for any patch.
     chunk = bytes === 0 ? undefined : new Chunk(new Bytes(new Bytes(inbox, 0, bytes)), count);
     next = 0;
@@ -140,8 +218,9 @@ export function run(bytes: number, count: number, ready: boolean): number | stri
 }
 
 /** Its period is over. */
-export function period(ready: boolean): number | string {
+export function period(ready: boolean, timeMs: number): number | string {
   try {
+    setTime(timeMs);
     refusePromise(modulator.period(), "period");
   } catch (thrown) {
     return describe("MODULATOR_FAILED", thrown);
@@ -177,20 +256,27 @@ export function proceed(ready: boolean): number | string {
     outWords[OUTBOX.wanted] = 0;
     const done = advance(ready);
     outWords[OUTBOX.dropped] = world.dropped;
+    counts.dropped += world.dropped;
     world.dropped = 0;
     if (!done) return PROCEED.more;
     chunk = undefined;
-    outWords[OUTBOX.periodMs] = periodOf(modulator);
+    finish();
     return PROCEED.done;
   } catch (thrown) {
     return describe("MODULATOR_FAILED", thrown);
   }
 }
 
+function finish(): void {
+  outWords[OUTBOX.periodMs] = periodOf(modulator);
+  outWords[OUTBOX.calls] = waitingCalls();
+}
+
 function advance(ready: boolean): boolean {
   if (ready && !drain()) return false;
   if (chunk === undefined) return true;
   while (next < chunk.count) {
+    counts.enqueued++;
     refusePromise(modulator.enqueue(chunk.event(next++)), "enqueue");
     if (ready && !drain()) return false;
   }
@@ -208,6 +294,7 @@ function drain(): boolean {
         throw new TypeError("dequeue returns an event or undefined");
       refusePromise(event, "dequeue");
       held = locateOutput(event);
+      counts.dequeued++;
       heldVersion = world.dequeuedVersion;
       heldUrgent = isUrgent(event);
     }

@@ -11,6 +11,8 @@ export interface Moe {
   readonly objects: Readonly<Record<string, unknown>>;
   /** Events that the modulator's queue may hold. */
   readonly queueEvents: number;
+  /** And what the modulator needs, by its names. */
+  readonly [service: string]: unknown;
 }
 
 /** What the world keeps of its only modulator. */
@@ -28,9 +30,9 @@ export const world = {
   hasUrgent: false,
 };
 
-export function openWorld(parameters: string, queueEvents: number): void {
+export function openWorld(parameters: string, offered: { readonly queueEvents: number }): void {
   world.parameters = deepFreeze(parse(parameters));
-  world.moe = freeze({ objects: { __proto__: null } as unknown as Record<string, unknown>, queueEvents });
+  world.moe = freeze({ objects: { __proto__: null } as unknown as Record<string, unknown>, ...offered });
 }
 
 /** Sets the state of a shared object, a new one or one already there. */
@@ -61,12 +63,15 @@ function deepFreeze(value: unknown): unknown {
 export class Modulator {
   readonly parameters: unknown;
   readonly objects: Readonly<Record<string, unknown>>;
+  /** What it needs of the MOE and the producer. */
+  readonly moe: Moe;
   /** Milliseconds between calls of `period`, from 10; 0 for none. Read after each call, so it may change. */
   periodMs: number;
 
   constructor(parameters: unknown = world.parameters, moe: Moe = world.moe as Moe) {
     this.parameters = parameters;
     this.objects = moe.objects;
+    this.moe = moe;
     this.periodMs = (new.target as { periodMs?: number }).periodMs ?? 0;
   }
 

@@ -10,6 +10,7 @@ const Bytes = Uint8Array;
 const Words = Uint32Array;
 const View = DataView;
 const ErrorText = String.prototype.slice;
+const holds = String.prototype.includes;
 const promisePrototype = Promise.prototype;
 const typedArrayPrototype = getPrototypeOf(Uint8Array.prototype) as object;
 const { set } = typedArrayPrototype as Uint8Array;
@@ -32,6 +33,10 @@ export function recall<K extends object, V>(map: WeakMap<K, V>, key: K): V | und
 
 export function remember<K extends object, V>(map: WeakMap<K, V>, key: K, value: V): void {
   apply(weakSet, map, [key, value]);
+}
+
+export function includes(text: string, part: string): boolean {
+  return apply(holds, text, [part]) as boolean;
 }
 
 export function clip(text: string, characters: number): string {

@@ -1,0 +1,122 @@
+import { copyValue, type NamedValues, sizeOf, type Value } from "../../values.ts";
+import { clip, freeze } from "./primordials.ts";
+
+/*
+ * What a modulator may use besides the language: only what it needs, each at its name's path of `moe`. Nothing in here
+ * waits for the producer: views of its state are copies that came before the call, services are functions in this realm,
+ * and what is called of the producer goes out when the call has ended.
+ */
+
+/** Of one turn. */
+const MAX_CALLS = 64;
+const MAX_CALL_BYTES = 64 << 10;
+const LINE_CHARACTERS = 1000;
+
+export const counts = { enqueued: 0, dequeued: 0, dropped: 0 };
+const views = { __proto__: null } as unknown as Record<string, Value | undefined>;
+let timeMs = 0;
+let waiting: NamedValues[] = [];
+let waitingBytes = 0;
+
+/** The parts of `moe` that these needs stand for. */
+export function offerServices(
+  needs: readonly string[],
+  services: Record<string, unknown> | undefined,
+  entropy: Uint8Array,
+): Record<string, unknown> {
+  const groups: Record<"context" | "services" | "controls", object> = {
+    context: emptyGroup(),
+    services: emptyGroup(),
+    controls: emptyGroup(),
+  };
+  const offered: Record<string, unknown> = { ...groups };
+  for (let i = 0; i < needs.length; i++) {
+    const need = needs[i] as string;
+    const [group = "", name = ""] = need.split(".");
+    if (group === "context") {
+      Object.defineProperty(groups.context, name, { get: () => views[need], enumerable: true });
+    } else if (group === "services") {
+      Object.defineProperty(groups.services, name, { value: services?.[name], enumerable: true });
+    } else if (group === "controls") {
+      const value = (...values: unknown[]): void => call(need, values);
+      Object.defineProperty(groups.controls, name, { value, enumerable: true });
+    } else {
+      offered[need] = ofMoe(need, entropy);
+    }
+  }
+  for (const group of Object.values(groups)) freeze(group);
+  return offered;
+}
+
+function emptyGroup(): object {
+  return { __proto__: null };
+}
+
+function ofMoe(name: string, entropy: Uint8Array): unknown {
+  switch (name) {
+    case "clock":
+      return () => timeMs;
+    case "entropy":
+      return () => entropy.slice();
+    case "log":
+      return (line: unknown) => log(line);
+    case "random":
+      return (seed: unknown = Math.random() * 0x1_0000_0000) => generator(Number(seed) >>> 0);
+    case "statistics":
+      return () => ({ ...counts });
+    default:
+      throw new TypeError(`there is no service "${name}"`);
+  }
+}
+
+export function setTime(ms: number): void {
+  timeMs = ms;
+}
+
+export function setContext(name: string, list: readonly NamedValues[]): void {
+  views[name] = list[0]?.values[0];
+}
+
+/** How many calls wait to be taken. */
+export function waitingCalls(): number {
+  return waiting.length;
+}
+
+export function takeCalls(): readonly NamedValues[] {
+  const taken = waiting;
+  waiting = [];
+  waitingBytes = 0;
+  return taken;
+}
+
+function call(name: string, parameters: readonly unknown[]): void {
+  const values: Value[] = [];
+  let bytes = 2 * name.length;
+  for (let i = 0; i < parameters.length; i++) {
+    const value = copyValue(parameters[i]);
+    values[i] = value;
+    bytes += sizeOf(value);
+  }
+  if (waiting.length === MAX_CALLS || waitingBytes + bytes > MAX_CALL_BYTES) {
+    throw new RangeError(`more than ${MAX_CALLS} calls or ${MAX_CALL_BYTES} bytes of them in one turn`);
+  }
+  waiting[waiting.length] = { name, values };
+  waitingBytes += bytes;
+}
+
+/** What does not go in is left out: a log must not be what a modulator fails at. */
+function log(line: unknown): void {
+  const text = clip(String(line), LINE_CHARACTERS);
+  if (waiting.length < MAX_CALLS && waitingBytes + 2 * text.length < MAX_CALL_BYTES) call("log", [text]);
+}
+
+/** Numbers from 0 to below 1 that are the same for the same seed: mulberry32. */
+function generator(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 0x1_0000_0000;
+  };
+}
