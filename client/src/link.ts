@@ -1,8 +1,8 @@
 import { ERRORS, errorCode, JechoError, mayRetry } from "@jecho/shared";
 import {
-  type Control,
   encodeControl,
   type Frame,
+  type Outgoing,
   PROTOCOL,
   parseMessage,
   SUBPROTOCOL,
@@ -93,7 +93,7 @@ export class Link {
     };
   }
 
-  send(control: Control): void {
+  send(control: Outgoing): void {
     if (this.isLive) this.#sendNow(encodeControl(control));
   }
 

@@ -1,18 +1,21 @@
 import { JechoError } from "@jecho/shared";
-import type { Ack, EventsFrame } from "@jecho/shared/internal";
+import type { Ack, EventsFrame, GiveUp } from "@jecho/shared/internal";
 import type { Channel } from "./channel.ts";
 import type { Connection } from "./connection.ts";
 
 /** A synchronous event that was sent out and that not every process has acknowledged. */
 interface Pending {
   readonly from: Connection;
-  readonly channel: number;
+  readonly channel: Channel;
+  readonly seq: number;
   readonly producer: number;
   readonly raised: number;
   readonly missing: Set<Connection>;
   consumers: number;
   failed: number;
   message: string;
+  /** The producer waits no longer; acknowledgements that still come are nobody's mistake. */
+  givenUp: boolean;
 }
 
 /** Synchronous events of one connection's producers that may be under way at once. */
@@ -20,11 +23,11 @@ const MOST_PENDING = 16_384;
 
 /** Gathers the acknowledgements of synchronous events, and tells the producer's process when all are there. */
 export class Acknowledgements {
-  /** By channel and sequence number. */
-  readonly #pending = new Map<string, Pending>();
+  /** By channel number and sequence number. */
+  readonly #pending = new Map<number, Map<number, Pending>>();
   /** By the connection that owes an acknowledgement, or waits for some. */
-  readonly #owed = new Map<Connection, Set<string>>();
-  readonly #awaited = new Map<Connection, Set<string>>();
+  readonly #owed = new Map<Connection, Set<Pending>>();
+  readonly #awaited = new Map<Connection, Set<Pending>>();
 
   /** Call before the run is sent out. @throws JechoError `OVERLOADED` where too many are under way */
   expect(channel: Channel, frame: EventsFrame, from: Connection): void {
@@ -40,29 +43,34 @@ export class Acknowledgements {
     for (let i = 0; i < count; i++) {
       const pending: Pending = {
         from,
-        channel: channel.number,
+        channel,
+        seq: seq + i,
         producer,
         raised: raised + i,
         missing: new Set(receivers),
         consumers: 0,
         failed: 0,
         message: "",
+        givenUp: false,
       };
       if (receivers.length === 0) {
         tell(pending);
         continue;
       }
-      const key = keyOf(channel.number, seq + i);
-      this.#pending.set(key, pending);
-      awaited.add(key);
-      for (const receiver of receivers) setOf(this.#owed, receiver).add(key);
+      let ofChannel = this.#pending.get(channel.number);
+      if (ofChannel === undefined) {
+        ofChannel = new Map();
+        this.#pending.set(channel.number, ofChannel);
+      }
+      ofChannel.set(pending.seq, pending);
+      awaited.add(pending);
+      for (const receiver of receivers) setOf(this.#owed, receiver).add(pending);
     }
   }
 
   /** @throws JechoError `ACK_UNEXPECTED` where this connection does not owe it */
   receive(connection: Connection, { channel, seq, consumers, failed, message }: Ack): void {
-    const key = keyOf(channel, Number(seq));
-    const pending = this.#pending.get(key);
+    const pending = this.#pending.get(channel)?.get(Number(seq));
     if (pending === undefined || !pending.missing.has(connection)) {
       throw new JechoError(
         "ACK_UNEXPECTED",
@@ -72,54 +80,81 @@ export class Acknowledgements {
     pending.consumers += consumers;
     pending.failed += failed;
     if (failed > 0 && pending.message === "") pending.message = message.slice(0, 500);
-    this.#settle(connection, key, pending);
+    this.#settle(connection, pending);
+  }
+
+  /** A producer waits no longer: it is told how many consumers have not answered. */
+  giveUp(from: Connection, { channel, producer, raised }: GiveUp): void {
+    for (const pending of this.#awaited.get(from) ?? []) {
+      const isMeant =
+        pending.channel.number === channel &&
+        pending.producer === producer &&
+        pending.raised === Number(raised);
+      if (!isMeant) continue;
+      pending.givenUp = true;
+      let missing = 0;
+      for (const connection of pending.missing) missing += pending.channel.consumersAt(connection);
+      tell(pending, missing);
+      return;
+    }
+  }
+
+  /** Events that were dropped before they were sent to this connection are not owed by it. */
+  skip(connection: Connection, channel: number, seq: number, count: number): void {
+    for (let i = 0; i < count; i++) {
+      const pending = this.#pending.get(channel)?.get(seq + i);
+      if (pending?.missing.has(connection)) this.#settle(connection, pending);
+    }
   }
 
   /** Consumers that have left a channel do not answer for its events any more. */
   left(connection: Connection, channel: number): void {
-    for (const key of [...(this.#owed.get(connection) ?? [])]) {
-      const pending = this.#pending.get(key);
-      if (pending?.channel === channel) this.#settle(connection, key, pending);
+    for (const pending of [...(this.#owed.get(connection) ?? [])]) {
+      if (pending.channel.number === channel) this.#settle(connection, pending);
     }
   }
 
   lost(connection: Connection): void {
-    for (const key of [...(this.#owed.get(connection) ?? [])]) {
-      const pending = this.#pending.get(key);
-      if (pending !== undefined) this.#settle(connection, key, pending);
-    }
-    for (const key of this.#awaited.get(connection) ?? []) {
-      const pending = this.#pending.get(key);
-      this.#pending.delete(key);
-      for (const receiver of pending?.missing ?? []) this.#owed.get(receiver)?.delete(key);
+    for (const pending of [...(this.#owed.get(connection) ?? [])]) this.#settle(connection, pending);
+    for (const pending of this.#awaited.get(connection) ?? []) {
+      this.#forget(pending);
+      for (const receiver of pending.missing) this.#owed.get(receiver)?.delete(pending);
     }
     this.#owed.delete(connection);
     this.#awaited.delete(connection);
   }
 
-  get size(): number {
-    return this.#pending.size;
-  }
-
-  #settle(connection: Connection, key: string, pending: Pending): void {
+  #settle(connection: Connection, pending: Pending): void {
     pending.missing.delete(connection);
-    this.#owed.get(connection)?.delete(key);
+    this.#owed.get(connection)?.delete(pending);
     if (pending.missing.size > 0) return;
-    this.#pending.delete(key);
-    this.#awaited.get(pending.from)?.delete(key);
-    tell(pending);
+    this.#forget(pending);
+    this.#awaited.get(pending.from)?.delete(pending);
+    if (!pending.givenUp) tell(pending);
+  }
+
+  #forget({ channel, seq }: Pending): void {
+    const ofChannel = this.#pending.get(channel.number);
+    ofChannel?.delete(seq);
+    if (ofChannel?.size === 0) this.#pending.delete(channel.number);
   }
 }
 
-function tell({ from, channel, producer, raised, consumers, failed, message }: Pending): void {
-  from.send({ kind: "Processed", channel, producer, raised: BigInt(raised), consumers, failed, message });
+function tell(pending: Pending, missing = 0): void {
+  const { from, channel, producer, raised, consumers, failed, message } = pending;
+  from.send({
+    kind: "Processed",
+    channel: channel.number,
+    producer,
+    raised: BigInt(raised),
+    consumers,
+    failed,
+    message,
+    missing,
+  });
 }
 
-function keyOf(channel: number, seq: number): string {
-  return `${channel} ${seq}`;
-}
-
-function setOf(sets: Map<Connection, Set<string>>, connection: Connection): Set<string> {
+function setOf(sets: Map<Connection, Set<Pending>>, connection: Connection): Set<Pending> {
   let set = sets.get(connection);
   if (set === undefined) {
     set = new Set();

@@ -1,11 +1,18 @@
-import { JechoError, type Type } from "@jecho/shared";
-import type { Modulator } from "@jecho/shared/internal";
+import { ERRORS, JechoError, Type } from "@jecho/shared";
+import type { EventsFrame, Modulator } from "@jecho/shared/internal";
 import type { Channel } from "./channel.ts";
 import type { Connection } from "./connection.ts";
 import { DerivedChannel, equalityKey } from "./derived-channel.ts";
 import type { Consumer, Producer } from "./endpoints.ts";
+import type { Retention } from "./history/event-log.ts";
+import { History } from "./history/history.ts";
 import type { NameServer } from "./name-server.ts";
 import type { SharedObjects } from "./shared-objects.ts";
+
+/** What is kept at most for consumers that were cut off, where the channel has no history. */
+const TRANSIENT_BYTES = 8 << 20;
+/** How long a channel with history stays in memory when nobody uses it. */
+const IDLE_MS = 600_000;
 
 /** Keeps one channel's books: its types, its endpoints by concentrator, its derived channels. */
 export class ChannelManager {
@@ -15,15 +22,155 @@ export class ChannelManager {
   readonly #objects: SharedObjects;
   readonly #producers = new Map<number, Producer>();
   readonly #consumers = new Map<number, Consumer>();
+  /** Those that get what comes; the others are being sent the past. */
+  readonly #listening = new Set<Consumer>();
   readonly #derived = new Map<string, DerivedChannel>();
   /** The types that its producers write, by token. */
   readonly #types = new Map<bigint, Type>();
+  /** What is kept of its events, and of those of its derived channels. */
+  #retention: Retention | undefined;
+  /** Field that distinguishes events of which the newest matters. */
+  #key = "";
+  /** The types that kept events of an earlier gateway were written with. */
+  readonly #past = new Map<bigint, Type>();
+  #idle: NodeJS.Timeout | undefined;
 
   constructor(name: string, channel: Channel, names: NameServer, objects: SharedObjects) {
     this.name = name;
     this.channel = channel;
     this.#names = names;
     this.#objects = objects;
+    this.#prepare(channel);
+  }
+
+  /** What an earlier gateway kept. */
+  restore(): void {
+    const stored = this.#names.keeping.store?.load(this.name);
+    if (stored === undefined) return;
+    for (const schema of stored.schemas) {
+      const type = Type.fromSchema(schema);
+      this.#past.set(type.token, type);
+    }
+    this.retain({ ...stored.retention, bytes: this.#names.keeping.historyBytes }, "", false, true);
+  }
+
+  /**
+   * Keeps at least this much from now on.
+   *
+   * @param always whether anybody listens or not
+   * @param isNew the channel has just come into being
+   */
+  retain(wanted: Retention | undefined, key = "", always = false, isNew = false): void {
+    if (key !== "") this.#key = key;
+    if (wanted === undefined) return;
+    if (always) this.channel.isKept = true;
+    const old = this.#retention;
+    this.#retention = {
+      events: Math.max(wanted.events, old?.events ?? 0),
+      seconds: Math.max(wanted.seconds, old?.seconds ?? 0),
+      bytes: wanted.bytes,
+      latest: wanted.latest || (old?.latest ?? false),
+    };
+    this.#keep(this.channel, this.name, isNew);
+    for (const { channel, key } of this.#derived.values()) this.#keep(channel, this.#nameOf(key));
+  }
+
+  #nameOf(derivedKey: string): string {
+    return `${this.name} ${derivedKey}`;
+  }
+
+  /** Begins a channel's history, or keeps more from now on. */
+  #keep(channel: Channel, name: string, isNew = false): void {
+    if (this.#retention === undefined) return;
+    const { history } = channel;
+    if (history !== undefined && !history.isTransient) {
+      history.log.retention = this.#retention;
+      return;
+    }
+    const { store } = this.#names.keeping;
+    // Numbers that were given without being kept would be given twice.
+    if (!isNew) store?.forget(name);
+    const stored = isNew ? store?.load(name) : undefined;
+    const newest = stored?.runs.at(-1)?.frame;
+    if (newest !== undefined) channel.nextSeq = newest.seq + newest.count;
+    const present = { epoch: channel.epoch, firstSeq: channel.nextSeq };
+    channel.history = new History(this.#retention, channel.keyOf, name, present, store, stored);
+    for (const run of history?.log.all() ?? []) channel.history.log.append(run);
+    channel.lanes.restore(channel.history.sources().values());
+    for (const { token, schema } of this.#types.values()) channel.history.addType(token, schema);
+  }
+
+  /**
+   * A consumer's process was cut off: until the window is over the producers go on sending for it, and what comes is kept
+   * for its return.
+   */
+  awaitReturn({ channel, derived }: Consumer, windowMs = this.#names.keeping.resumeWindowMs): void {
+    if (windowMs <= 0) return;
+    if (channel.history === undefined) {
+      const retention = {
+        events: Number.POSITIVE_INFINITY,
+        seconds: Number.POSITIVE_INFINITY,
+        bytes: Math.min(this.#names.keeping.historyBytes, TRANSIENT_BYTES),
+        latest: false,
+      };
+      const present = { epoch: channel.epoch, firstSeq: channel.nextSeq };
+      channel.history = new History(retention, channel.keyOf, "", present, undefined, undefined);
+    }
+    channel.await(windowMs, () => {
+      if (!channel.isAwaiting && channel.history?.isTransient) channel.history = undefined;
+      this.#tellDemand(channel);
+      if (derived !== undefined) this.dropIfUnused(derived);
+      this.#forgetIfUnused();
+    });
+  }
+
+  #keyOf(run: EventsFrame, i: number): string {
+    const type = this.#key === "" ? undefined : this.#typeOf(run.token);
+    if (type === undefined) return "";
+    try {
+      const [start, end] = [run.eventStart(i), run.eventEnd(i)];
+      type.verify(run.view, start, end);
+      const event = type.readerOf(type)(run.view, run.bytes, start) as Record<string, unknown>;
+      return String(event[this.#key]);
+    } catch {
+      // Its consumers will refuse it; here it is an event like any other.
+      return "";
+    }
+  }
+
+  #typeOf(token: bigint): Type | undefined {
+    const own = this.#types.get(token) ?? this.#past.get(token);
+    if (own !== undefined) return own;
+    for (const { types } of this.#derived.values()) if (types.has(token)) return types.get(token);
+    return undefined;
+  }
+
+  #cutOff(channel: Channel, connection: Connection): void {
+    for (const consumer of [...this.#consumers.values()]) {
+      if (consumer.channel !== channel || consumer.connection !== connection) continue;
+      this.#lose(consumer, new JechoError("SLOW_CONSUMER"));
+    }
+  }
+
+  #lose(consumer: Consumer, { number, message }: JechoError): void {
+    const { connection } = consumer;
+    connection.consumers.delete(consumer.number);
+    if (consumer.derived !== undefined) connection.modulators--;
+    connection.send({ kind: "ConsumerLost", consumer: consumer.number, code: number, message });
+    if (number === ERRORS.SLOW_CONSUMER[0]) this.awaitReturn(consumer);
+    this.removeConsumer(consumer);
+  }
+
+  /** Gives a channel its manager's ways. */
+  #prepare(channel: Channel): void {
+    channel.keyOf = (run, i) => this.#keyOf(run, i);
+    channel.events = {
+      onOverrun: connection => this.#cutOff(channel, connection),
+      onBlock: ready => {
+        for (const connection of this.producingConnections())
+          connection.send({ kind: "Flow", derived: channel.number, ready });
+      },
+    };
   }
 
   /** Connections that have producers here, each once. */
@@ -56,6 +203,7 @@ export class ChannelManager {
     }
     if (type !== undefined && !this.#types.has(type.token)) {
       this.#types.set(type.token, type);
+      this.channel.history?.addType(type.token, type.schema);
       for (const { connection } of this.#consumers.values()) {
         connection.send({ kind: "TypeKnown", schema: type.schema });
       }
@@ -74,6 +222,7 @@ export class ChannelManager {
 
   removeProducer(producer: Producer): void {
     this.#producers.delete(producer.number);
+    for (const { lanes } of this.#channels()) lanes.leave(producer.number);
     const { connection } = producer;
     if (!this.producingConnections().has(connection)) {
       for (const derived of this.#derived.values()) derived.removeAt(connection);
@@ -91,6 +240,8 @@ export class ChannelManager {
       }
       derived = new DerivedChannel(this, this.#names.newChannel(), key, modulator, this.#objects);
       this.#derived.set(key, derived);
+      this.#prepare(derived.channel);
+      this.#keep(derived.channel, this.#nameOf(key), true);
       this.#names.registerDerived(derived);
     }
     return derived;
@@ -112,17 +263,30 @@ export class ChannelManager {
     }
   }
 
+  /** Enters a consumer into the books: producers are told. Its events begin with `listen`. */
   addConsumer(consumer: Consumer): void {
+    clearTimeout(this.#idle);
     this.#consumers.set(consumer.number, consumer);
-    const types = [...this.#types.values(), ...(consumer.derived?.types.values() ?? [])];
+    consumer.channel.coming++;
+    const types = new Set([...this.#past.values(), ...this.#types.values(), ...(consumer.derived?.types.values() ?? [])]);
     for (const { schema } of types) consumer.connection.send({ kind: "TypeKnown", schema });
-    consumer.channel.enter(consumer.connection);
+    this.#tellDemand(consumer.channel);
+  }
+
+  /** From here on the consumer gets what comes. */
+  listen(consumer: Consumer): void {
+    if (!this.#consumers.has(consumer.number)) return;
+    this.#listening.add(consumer);
+    consumer.channel.coming--;
+    consumer.channel.enter(consumer.connection, consumer.queue);
     this.#tellDemand(consumer.channel);
   }
 
   removeConsumer(consumer: Consumer): void {
     if (!this.#consumers.delete(consumer.number)) return;
-    consumer.channel.leave(consumer.connection);
+    consumer.replay?.end();
+    if (this.#listening.delete(consumer)) consumer.channel.leave(consumer.connection);
+    else consumer.channel.coming--;
     this.#tellDemand(consumer.channel);
     if (consumer.derived !== undefined) this.dropIfUnused(consumer.derived);
     this.#forgetIfUnused();
@@ -134,6 +298,7 @@ export class ChannelManager {
     if (this.#derived.get(derived.key) !== derived) return;
     this.#derived.delete(derived.key);
     this.#names.forgetDerived(derived);
+    derived.channel.history?.forget();
     derived.remove();
     this.#forgetIfUnused();
   }
@@ -141,13 +306,9 @@ export class ChannelManager {
   /** The MOE of a producer removed the modulator: it is removed everywhere, and its consumers are told why. */
   modulatorRemoved(derived: DerivedChannel, error: JechoError): void {
     for (const consumer of [...this.#consumers.values()]) {
-      if (consumer.derived !== derived) continue;
-      consumer.connection.consumers.delete(consumer.number);
-      consumer.connection.modulators--;
-      const { number, message } = error;
-      consumer.connection.send({ kind: "ConsumerLost", consumer: consumer.number, code: number, message });
-      this.removeConsumer(consumer);
+      if (consumer.derived === derived) this.#lose(consumer, error);
     }
+    derived.channel.stopAwaiting();
   }
 
   /** Consumers of a derived channel, told of a type that its events are written with from now on. */
@@ -161,9 +322,23 @@ export class ChannelManager {
     for (const connection of this.producingConnections()) channel.tellDemand(connection);
   }
 
+  #channels(): Channel[] {
+    return [this.channel, ...[...this.#derived.values()].map(({ channel }) => channel)];
+  }
+
   #forgetIfUnused(): void {
-    if (this.#producers.size === 0) this.#types.clear();
-    if (this.#producers.size === 0 && this.#consumers.size === 0 && this.#derived.size === 0)
+    if (this.#producers.size === 0) {
+      if (this.#retention !== undefined) for (const [token, type] of this.#types) this.#past.set(token, type);
+      this.#types.clear();
+    }
+    if (this.#producers.size > 0 || this.#consumers.size > 0 || this.#derived.size > 0 || this.channel.isAwaiting)
+      return;
+    if (this.channel.history === undefined || this.channel.history.log.bytes === 0) {
       this.#names.forget(this);
+      return;
+    }
+    // Somebody who comes later may want what is kept.
+    clearTimeout(this.#idle);
+    this.#idle = setTimeout(() => this.#names.forget(this), IDLE_MS).unref();
   }
 }

@@ -1,19 +1,46 @@
-import { type EventsFrame, FLAG_SYNC } from "@jecho/shared/internal";
+import type { EventsFrame, Position } from "@jecho/shared/internal";
 import type { Acknowledgements } from "./acknowledgements.ts";
 import type { Connection } from "./connection.ts";
+import type { History } from "./history/history.ts";
+import { Lanes } from "./lanes.ts";
+import { Listener, type QueuePolicy } from "./listener.ts";
+
+/** Bytes that a channel sends between two looks at who does not keep up. */
+const LOOK_EVERY_BYTES = 64 * 1024;
+
+export interface ChannelEvents {
+  /** A consumer's process has to be cut off, for its queue is full. */
+  onOverrun(connection: Connection): void;
+  /** Producers should wait, or go on. */
+  onBlock(ready: boolean): void;
+}
 
 /** What a channel and a derived channel have in common at the gateway: a number, listeners, and the count of events. */
 export class Channel {
   readonly number: number;
   /** Which numbering this is; a channel that is forgotten and comes back has another one. */
   readonly epoch: number;
-  /** Sequence number that the next event gets. The first event of an epoch is 1. */
+  /** Sequence number that the next event gets. The first event of a channel is 1. */
   nextSeq = 1;
+  history: History | undefined;
+  /** What distinguishes events of which the newest matters. */
+  keyOf: (run: EventsFrame, i: number) => string = () => "";
+  events: ChannelEvents = { onOverrun: () => {}, onBlock: () => {} };
+  readonly lanes = new Lanes();
+  /** Consumers that are being sent the past. */
+  coming = 0;
+  /** Its history is kept whether anybody listens or not. */
+  isKept = false;
   readonly #topic: string;
   readonly #acknowledgements: Acknowledgements;
-  /** How many consumers stand behind each connection: the bytes cross it once. */
-  readonly #listeners = new Map<Connection, number>();
+  /** By the connection: the bytes cross it once, however many consumers stand behind it. */
+  readonly #listeners = new Map<Connection, Listener>();
+  readonly #lagging = new Set<Listener>();
   #consumers = 0;
+  /** Consumers that are away and may come back: what ends the waiting for each. */
+  readonly #awaited: (() => void)[] = [];
+  #sinceLook = 0;
+  #blocking = 0;
 
   constructor(number: number, epoch: number, acknowledgements: Acknowledgements) {
     this.number = number;
@@ -22,39 +49,88 @@ export class Channel {
     this.#acknowledgements = acknowledgements;
   }
 
+  /** Consumers: those that are awaited, those that are still being sent the past, and a history that is to be whole, included. */
   get consumers(): number {
-    return this.#consumers;
+    return this.#consumers + this.coming + this.#awaited.length + (this.isKept ? 1 : 0);
   }
 
-  enter(connection: Connection): void {
-    const count = this.#listeners.get(connection) ?? 0;
-    this.#listeners.set(connection, count + 1);
+  /** A consumer's process listens, and is told where each producer is. */
+  enter(connection: Connection, policy: QueuePolicy): void {
+    let listener = this.#listeners.get(connection);
     this.#consumers++;
-    if (count === 0) connection.subscribe(this.#topic);
+    if (listener !== undefined) {
+      listener.join(policy);
+      for (const position of this.lanes.positions(this.number)) listener.tell(position);
+      return;
+    }
+    listener = new Listener(connection, this.number, policy);
+    listener.join(policy);
+    this.#listeners.set(connection, listener);
+    connection.subscribe(this.#topic);
+    for (const position of this.lanes.positions(this.number)) connection.send(position);
   }
 
   leave(connection: Connection): void {
-    const count = this.#listeners.get(connection);
-    if (count === undefined) return;
+    const listener = this.#listeners.get(connection);
+    if (listener === undefined) return;
     this.#consumers--;
-    if (count > 1) {
-      this.#listeners.set(connection, count - 1);
-    } else {
-      this.#listeners.delete(connection);
-      connection.unsubscribe(this.#topic);
-      this.#acknowledgements.left(connection, this.number);
-    }
+    if (--listener.consumers > 0) return;
+    this.#listeners.delete(connection);
+    connection.unsubscribe(this.#topic);
+    this.#forgive(listener);
+    this.#lagging.delete(listener);
+    connection.lagging.delete(this);
+    this.#acknowledgements.left(connection, this.number);
   }
 
-  /** The connections that an event of this one goes to. */
+  /** Is somebody who was cut off expected back? */
+  get isAwaiting(): boolean {
+    return this.#awaited.length > 0;
+  }
+
+  /** Somebody who was here may come back: until then producers go on sending. @param over called when nobody came in time */
+  await(windowMs: number, over: () => void): void {
+    const end = (): void => {
+      clearTimeout(timer);
+      const index = this.#awaited.indexOf(end);
+      if (index < 0) return;
+      this.#awaited.splice(index, 1);
+      over();
+    };
+    const timer = setTimeout(end, windowMs).unref();
+    this.#awaited.push(end);
+  }
+
+  /** One of those who were expected is back. */
+  returned(): void {
+    this.#awaited[0]?.();
+  }
+
+  stopAwaiting(): void {
+    for (const end of [...this.#awaited]) end();
+  }
+
+  /** The connections that an event of this one goes to, and how many consumers stand behind each. */
   receivers(from: Connection): Connection[] {
     return [...this.#listeners.keys()].filter(connection => connection !== from);
   }
 
+  consumersAt(connection: Connection): number {
+    return this.#listeners.get(connection)?.consumers ?? 0;
+  }
+
   /** Tells a producer's concentrator how many consumers there are in other processes; it knows its own. */
   tellDemand(connection: Connection): void {
-    const consumers = this.#consumers - (this.#listeners.get(connection) ?? 0);
+    const consumers = this.consumers - this.consumersAt(connection);
     connection.send({ kind: "Demand", channel: this.number, consumers });
+    if (this.consumers === 0) this.lanes.rest();
+    if (this.#blocking > 0) connection.send({ kind: "Flow", derived: this.number, ready: false });
+  }
+
+  /** A producer says where it is in the count of its events. */
+  position(from: Connection, position: Position): void {
+    const placed = { ...this.lanes.place(position), channel: this.number };
+    for (const listener of this.#listeners.values()) if (listener.connection !== from) listener.tell(placed);
   }
 
   /**
@@ -63,9 +139,80 @@ export class Channel {
    * @throws JechoError `OVERLOADED` where too many synchronous events are under way
    */
   fanOut(frame: EventsFrame, from: Connection): void {
+    const source = this.lanes.take(frame);
+    if (source === undefined) return;
     frame.stamp(this.epoch, this.nextSeq);
     this.nextSeq += frame.count;
-    if ((frame.flags & FLAG_SYNC) !== 0) this.#acknowledgements.expect(this, frame, from);
-    if (this.#consumers > 0) from.publish(this.#topic, frame.raw());
+    this.history?.append(frame, source, Date.now());
+    if (frame.isSync) this.#acknowledgements.expect(this, frame, from);
+    if (this.#lagging.size > 0) this.#enqueue(frame, from);
+    if (this.#listeners.size > this.#lagging.size) from.publish(this.#topic, frame.raw());
+    this.#sinceLook += frame.end - frame.start;
+    if (this.#sinceLook >= LOOK_EVERY_BYTES) this.#look();
+  }
+
+  /** A consumer's process can take no more for now, or can again. */
+  flow(connection: Connection, ready: boolean): void {
+    const listener = this.#listeners.get(connection);
+    if (listener === undefined) return;
+    listener.isPaused = !ready;
+    if (!ready) this.#lag(listener);
+    else this.drained(connection);
+  }
+
+  /** The connection's socket has room again. */
+  drained(connection: Connection): void {
+    const listener = this.#listeners.get(connection);
+    if (listener === undefined || !this.#lagging.has(listener)) return;
+    const isLevel = listener.flush();
+    if (listener.queue.bytes * 2 <= listener.queue.limitBytes) this.#forgive(listener);
+    if (!isLevel) return;
+    listener.isLagging = false;
+    this.#lagging.delete(listener);
+    connection.lagging.delete(this);
+    connection.subscribe(this.#topic);
+  }
+
+  /** Who does not keep up gets its events through a queue from now on. */
+  #look(): void {
+    this.#sinceLook = 0;
+    for (const listener of this.#listeners.values()) {
+      if (!listener.isLagging && listener.isBehind) this.#lag(listener);
+    }
+  }
+
+  #lag(listener: Listener): void {
+    if (listener.isLagging) return;
+    listener.isLagging = true;
+    this.#lagging.add(listener);
+    listener.connection.unsubscribe(this.#topic);
+    listener.connection.lagging.add(this);
+  }
+
+  #enqueue(frame: EventsFrame, from: Connection): void {
+    let copy: EventsFrame | undefined;
+    for (const listener of this.#lagging) {
+      if (listener.connection === from) continue;
+      copy ??= frame.copy();
+      for (const gone of listener.enqueue(copy, this.keyOf)) {
+        if (gone.isSync)
+          this.#acknowledgements.skip(listener.connection, this.number, gone.seq, gone.count);
+      }
+      if (!listener.queue.isFull) continue;
+      if (listener.queue.whenFull === "disconnect") this.events.onOverrun(listener.connection);
+      else if (listener.queue.whenFull === "block") this.#block(listener);
+    }
+  }
+
+  #block(listener: Listener): void {
+    if (listener.isBlocking) return;
+    listener.isBlocking = true;
+    if (this.#blocking++ === 0) this.events.onBlock(false);
+  }
+
+  #forgive(listener: Listener): void {
+    if (!listener.isBlocking) return;
+    listener.isBlocking = false;
+    if (--this.#blocking === 0) this.events.onBlock(true);
   }
 }

@@ -1,6 +1,8 @@
 import { ERRORS, type ErrorCode, JechoError } from "@jecho/shared";
-import { type Control, encodeControl } from "@jecho/shared/internal";
+import { type Control, encodeControl, type Outgoing } from "@jecho/shared/internal";
+import type { Channel } from "./channel.ts";
 import type { Consumer, Producer } from "./endpoints.ts";
+import type { Replay } from "./history/replay.ts";
 
 /** What a connection needs of the socket below it. */
 export interface Link {
@@ -10,6 +12,8 @@ export interface Link {
   subscribe(topic: string): void;
   unsubscribe(topic: string): void;
   end(code: number, reason: string): void;
+  /** Bytes that wait in the socket. */
+  bufferedBytes(): number;
 }
 
 interface PendingRequest {
@@ -24,7 +28,13 @@ export class Connection {
   /** By the numbers that the gateway gave them. */
   readonly producers = new Map<number, Producer>();
   readonly consumers = new Map<number, Consumer>();
+  /** Channels whose events wait in queues for this connection. */
+  readonly lagging = new Set<Channel>();
+  /** Consumers that are being sent their past. */
+  readonly replays = new Set<Replay>();
   greeted = false;
+  /** Messages with events that have come and are not confirmed yet. */
+  unconfirmed = 0;
   /** Modulators that this connection's consumers have installed. */
   modulators = 0;
   readonly #link: Link;
@@ -43,8 +53,30 @@ export class Connection {
     return this.#open;
   }
 
-  send(control: Control): void {
+  send(control: Outgoing): void {
     if (this.#open) this.#link.send(encodeControl(control));
+  }
+
+  /** Sends whole frames. */
+  sendBytes(bytes: Uint8Array): void {
+    if (this.#open) this.#link.send(bytes);
+  }
+
+  get bufferedBytes(): number {
+    return this.#open ? this.#link.bufferedBytes() : 0;
+  }
+
+  /** The socket has room again. */
+  drained(): void {
+    for (const channel of [...this.lagging]) channel.drained(this);
+    for (const replay of [...this.replays]) replay.pump();
+  }
+
+  /** Tells that the messages with events which came since the last time are taken. */
+  confirm(): void {
+    const messages = this.unconfirmed;
+    this.unconfirmed = 0;
+    if (messages > 0) this.send({ kind: "Taken", messages });
   }
 
   publish(topic: string, bytes: Uint8Array): void {
@@ -60,7 +92,7 @@ export class Connection {
   }
 
   /** Asks this concentrator for something; rejects with `TIMED_OUT` or `PRODUCER_GONE`. */
-  request(make: (request: number) => Control): Promise<Control> {
+  request(make: (request: number) => Outgoing): Promise<Control> {
     const request = this.#nextRequest++;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
@@ -93,6 +125,7 @@ export class Connection {
   /** The socket is gone: nothing may be sent any more, and nobody will answer. */
   lost(): void {
     this.#open = false;
+    for (const replay of [...this.replays]) replay.end();
     for (const { reject, timer } of this.#pending.values()) {
       clearTimeout(timer);
       reject(new JechoError("PRODUCER_GONE"));

@@ -2,16 +2,26 @@ import { errorCode, JechoError, Type } from "@jecho/shared";
 import {
   type CloseEndpoint,
   type EventsFrame,
+  FROM,
   type Frame,
+  type Hello,
   type OpenConsumer,
   type OpenProducer,
+  type Position,
   PROTOCOL,
   refusal,
+  WHEN_FULL,
 } from "@jecho/shared/internal";
 import type { Acknowledgements } from "./acknowledgements.ts";
 import type { Connection } from "./connection.ts";
 import type { Consumer } from "./endpoints.ts";
+import type { Handovers } from "./handovers.ts";
+import { retentionOf } from "./history/event-log.ts";
+import type { History } from "./history/history.ts";
+import { beginningOf, Replay } from "./history/replay.ts";
+import type { QueuePolicy } from "./listener.ts";
 import type { NameServer } from "./name-server.ts";
+import type { WhenFull } from "./run-queue.ts";
 import type { SharedObjects } from "./shared-objects.ts";
 
 export interface DispatchOptions {
@@ -19,6 +29,7 @@ export interface DispatchOptions {
   readonly limitBytes: number;
   readonly modulatorsPerConnection: number;
   readonly endpointsPerConnection: number;
+  readonly consumerQueueBytes: number;
 }
 
 const MAX_SOURCE_LENGTH = 256 * 1024;
@@ -28,6 +39,7 @@ export class Dispatcher {
   readonly #names: NameServer;
   readonly #objects: SharedObjects;
   readonly #acknowledgements: Acknowledgements;
+  readonly #handovers: Handovers;
   readonly #options: DispatchOptions;
   #nextEndpoint = 1;
 
@@ -35,11 +47,13 @@ export class Dispatcher {
     names: NameServer,
     objects: SharedObjects,
     acknowledgements: Acknowledgements,
+    handovers: Handovers,
     options: DispatchOptions,
   ) {
     this.#names = names;
     this.#objects = objects;
     this.#acknowledgements = acknowledgements;
+    this.#handovers = handovers;
     this.#options = options;
   }
 
@@ -52,7 +66,7 @@ export class Dispatcher {
       case "Events":
         return this.#events(connection, frame);
       case "Hello":
-        return this.#hello(connection, frame.protocol);
+        return this.#hello(connection, frame);
       case "Ping":
         return connection.send({ kind: "Pong", time: frame.time });
       case "OpenProducer":
@@ -65,6 +79,17 @@ export class Dispatcher {
         return this.#attempt(connection, 0, () => this.#objects.update(connection, frame));
       case "Ack":
         return this.#attempt(connection, 0, () => this.#acknowledgements.receive(connection, frame));
+      case "Position":
+        return this.#position(connection, frame);
+      case "GiveUp":
+        return this.#acknowledgements.giveUp(connection, frame);
+      case "Flow":
+        return this.#names.channel(frame.derived)?.flow(connection, frame.ready);
+      case "AskHandover":
+        return this.#attempt(connection, frame.request, () =>
+          connection.send({ kind: "HandoverToken", request: frame.request, ...this.#handovers.offer(connection) }),
+        );
+      case "Yielded":
       case "Installed":
         return this.#answer(connection, frame.request, frame);
       case "Refused":
@@ -85,7 +110,12 @@ export class Dispatcher {
       case "Demand":
       case "Install":
       case "Remove":
-      case "Flow":
+      case "Taken":
+      case "Replayed":
+      case "Dropped":
+      case "HandoverToken":
+      case "Yield":
+      case "Inheritance":
       case "Done":
       case "Period":
       case "Context":
@@ -96,15 +126,20 @@ export class Dispatcher {
   }
 
   /** Takes everything of a lost connection out of the books. */
-  lost(connection: Connection): void {
+  /** @param isCut the other side did not take leave: it may come back */
+  lost(connection: Connection, isCut: boolean): void {
     connection.lost();
     this.#acknowledgements.lost(connection);
-    for (const consumer of connection.consumers.values()) consumer.manager.removeConsumer(consumer);
+    this.#handovers.lost(connection);
+    for (const consumer of connection.consumers.values()) {
+      if (isCut) consumer.manager.awaitReturn(consumer);
+      consumer.manager.removeConsumer(consumer);
+    }
     for (const producer of connection.producers.values()) producer.manager.removeProducer(producer);
     this.#objects.forgetConnection(connection);
   }
 
-  #hello(connection: Connection, protocol: number): void {
+  #hello(connection: Connection, { protocol, handover }: Hello): void {
     if (connection.greeted) throw new JechoError("FRAME_UNEXPECTED", "a second Hello");
     if (protocol !== PROTOCOL) {
       throw new JechoError(
@@ -115,6 +150,26 @@ export class Dispatcher {
     connection.greeted = true;
     const { heartbeatMs, limitBytes } = this.#options;
     connection.send({ kind: "Welcome", session: String(connection.id), heartbeatMs, limitBytes });
+    if (handover === "") return;
+    this.#handovers.take(handover, connection).then(
+      inheritance => connection.send(inheritance),
+      (error: unknown) => {
+        const { code, message } = JechoError.from(error);
+        connection.end(code === "PRODUCER_GONE" ? "HANDOVER_INVALID" : code, message);
+      },
+    );
+  }
+
+  /** A producer says where it is in the count of its events on a channel, or on one that its modulator derives. */
+  #position(connection: Connection, position: Position): void {
+    const manager = connection.producers.get(position.producer)?.manager;
+    if (manager === undefined) return;
+    if (position.raised > Number.MAX_SAFE_INTEGER)
+      throw new JechoError("FRAME_MALFORMED", "a count is beyond 2^53");
+    const { channel } = manager;
+    if (position.channel === channel.number) return channel.position(connection, position);
+    const derived = this.#names.derived(position.channel);
+    if (derived?.manager === manager) derived.channel.position(connection, position);
   }
 
   #events(connection: Connection, frame: EventsFrame): void {
@@ -146,6 +201,11 @@ export class Dispatcher {
       const number = this.#nextEndpoint++;
       const producer = { number, connection, manager, token: type?.token ?? 0n, modulates: frame.modulates };
       manager.addProducer(producer, type);
+      manager.retain(
+        retentionOf(frame.history, this.#names.keeping.historyBytes),
+        frame.key,
+        frame.history?.onDemand === false,
+      );
       connection.producers.set(number, producer);
       const { channel } = manager;
       connection.send({
@@ -166,11 +226,7 @@ export class Dispatcher {
       const { modulator } = frame;
       if (modulator === undefined) {
         manager.checkReader(typeOf(frame.schema));
-        this.#enterConsumer(connection, frame.request, {
-          manager,
-          channel: manager.channel,
-          derived: undefined,
-        });
+        this.#enterConsumer(connection, frame, { manager, channel: manager.channel, derived: undefined });
         return;
       }
       if (modulator.source.length > MAX_SOURCE_LENGTH) {
@@ -192,7 +248,7 @@ export class Dispatcher {
       try {
         await derived.installed();
         if (connection.isOpen)
-          this.#enterConsumer(connection, frame.request, { manager, channel: derived.channel, derived });
+          this.#enterConsumer(connection, frame, { manager, channel: derived.channel, derived });
       } catch (error) {
         connection.modulators--;
         throw error;
@@ -205,12 +261,17 @@ export class Dispatcher {
 
   #enterConsumer(
     connection: Connection,
-    request: number,
+    { request, from, queue, label }: OpenConsumer,
     place: Pick<Consumer, "manager" | "channel" | "derived">,
   ): void {
     const number = this.#nextEndpoint++;
-    const consumer = { number, connection, ...place };
     const { channel, manager } = place;
+    const consumer: Consumer = { number, connection, ...place, queue: this.#queueOf(queue), label };
+    if (from?.from === FROM.resume) channel.returned();
+    const beginning = beginningOf(channel, from, Date.now());
+    const { seq, newest, recovered, missing } = beginning;
+    const replays = channel.history !== undefined && (seq < channel.nextSeq || newest.length > 0);
+    const replay = replays ? this.#names.newNumber() : 0;
     connection.consumers.set(number, consumer);
     connection.send({
       kind: "ConsumerOpened",
@@ -218,9 +279,27 @@ export class Dispatcher {
       channel: channel.number,
       consumer: number,
       epoch: channel.epoch,
-      seq: BigInt(channel.nextSeq),
+      seq: BigInt(seq),
+      replay,
+      recovered,
+      missing: BigInt(missing),
     });
     manager.addConsumer(consumer);
+    if (!replays) return manager.listen(consumer);
+    consumer.replay = new Replay(connection, channel, channel.history as History, replay, beginning, () => {
+      consumer.replay = undefined;
+      connection.send({ kind: "Replayed", consumer: number, replay });
+      manager.listen(consumer);
+    });
+    consumer.replay.start(newest);
+  }
+
+  #queueOf(queue: OpenConsumer["queue"]): QueuePolicy {
+    const { consumerQueueBytes } = this.#options;
+    const name = Object.entries(WHEN_FULL).find(([, number]) => number === (queue?.whenFull ?? 0))?.[0];
+    if (name === undefined) throw new JechoError("ARGUMENT_INVALID", `no policy ${queue?.whenFull} for a full queue`);
+    const limitBytes = queue?.limitBytes || consumerQueueBytes;
+    return { whenFull: name as WhenFull, limitBytes: Math.min(limitBytes, consumerQueueBytes) };
   }
 
   #closeEndpoint(connection: Connection, { endpoint }: CloseEndpoint): void {
@@ -240,7 +319,7 @@ export class Dispatcher {
   #answer(
     connection: Connection,
     request: number,
-    answer: Extract<Frame, { kind: "Installed" | "Refused" }>,
+    answer: Extract<Frame, { kind: "Installed" | "Refused" | "Yielded" }>,
   ): void {
     // An answer that comes after its time ran out is nobody's any more.
     connection.answer(request, answer);

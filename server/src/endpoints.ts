@@ -2,6 +2,8 @@ import type { Channel } from "./channel.ts";
 import type { ChannelManager } from "./channel-manager.ts";
 import type { Connection } from "./connection.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
+import type { Replay } from "./history/replay.ts";
+import type { QueuePolicy } from "./listener.ts";
 
 /** A producer, as its channel's manager knows it. */
 export interface Producer {
@@ -21,4 +23,10 @@ export interface Consumer {
   readonly manager: ChannelManager;
   readonly channel: Channel;
   readonly derived: DerivedChannel | undefined;
+  /** What is done for it when it does not keep up. */
+  readonly queue: QueuePolicy;
+  /** The application's own word for it. */
+  readonly label: string;
+  /** While it is being sent its past. */
+  replay?: Replay | undefined;
 }

@@ -4,8 +4,11 @@ import { type AddressInfo, createServer } from "node:net";
 import { JechoError } from "@jecho/shared";
 import { parseMessage, SUBPROTOCOL } from "@jecho/shared/internal";
 import { Acknowledgements } from "./acknowledgements.ts";
+import { Confirmations } from "./confirmations.ts";
 import { Connection, type Link } from "./connection.ts";
 import { Dispatcher } from "./dispatch.ts";
+import { Handovers } from "./handovers.ts";
+import { HistoryStore } from "./history/store.ts";
 import { NameServer } from "./name-server.ts";
 import { SharedObjects } from "./shared-objects.ts";
 import { StaticFiles } from "./static-files.ts";
@@ -22,8 +25,14 @@ export interface GatewayOptions {
   readonly origins?: readonly string[];
   /** The largest message taken, in bytes; 16 MiB by default. */
   readonly limitBytes?: number;
-  /** Bytes that may wait for one consumer before it is cut off; 32 MiB by default. */
+  /** Bytes that may wait for one process on one channel, whatever it asks for; 8 MiB by default. */
   readonly consumerQueueBytes?: number;
+  /** Bytes of events that are kept of one channel at most; 64 MiB by default. */
+  readonly historyBytes?: number;
+  /** A file that history is kept in, so that it survives a restart; none by default. */
+  readonly historyFile?: string;
+  /** How long producers go on sending for a consumer that was cut off, in milliseconds; 30,000 by default. */
+  readonly resumeWindowMs?: number;
   /** Silence after which a connection is tested, in milliseconds; 10,000 by default. */
   readonly heartbeatMs?: number;
   /** How long a producer may take to install a modulator, in milliseconds; 10,000 by default. */
@@ -58,6 +67,8 @@ type ListenExclusively = (
 ) => void;
 
 const LISTEN_EXCLUSIVE_PORT = 1;
+/** Close codes of those who leave for good: 1000 by a program, 1001 by a page. */
+const LEAVING = new Set([1000, 1001]);
 const EVERYONE = "everyone";
 const CLOSE_GRACE_MS = 2000;
 
@@ -78,8 +89,16 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   const files = options.staticFolder === undefined ? undefined : await StaticFiles.load(options.staticFolder);
   const objects = new SharedObjects();
   const acknowledgements = new Acknowledgements();
-  const names = new NameServer(objects, acknowledgements);
-  const dispatcher = new Dispatcher(names, objects, acknowledgements, {
+  const store =
+    options.historyFile === undefined ? undefined : await HistoryStore.open(options.historyFile, log);
+  const names = new NameServer(objects, acknowledgements, {
+    historyBytes: options.historyBytes ?? 64 << 20,
+    resumeWindowMs: options.resumeWindowMs ?? 30_000,
+    store,
+  });
+  const confirmations = new Confirmations(store);
+  const dispatcher = new Dispatcher(names, objects, acknowledgements, new Handovers(objects), {
+    consumerQueueBytes: options.consumerQueueBytes ?? 8 << 20,
     heartbeatMs,
     limitBytes,
     modulatorsPerConnection: options.modulatorsPerConnection ?? 64,
@@ -93,7 +112,8 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   const app = uws.App();
   app.ws<SocketData>("/*", {
     maxPayloadLength: limitBytes,
-    maxBackpressure: options.consumerQueueBytes ?? 32 << 20,
+    // The last wall: events wait in queues of ours long before.
+    maxBackpressure: 64 << 20,
     closeOnBackpressureLimit: true,
     // In seconds; uWebSockets.js takes 8 to 960.
     idleTimeout: Math.min(960, Math.max(8, Math.ceil((3 * heartbeatMs) / 1000))),
@@ -126,18 +146,25 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       if (connection === undefined) return;
       try {
         if (!isBinary) throw new JechoError("FRAME_MALFORMED", "messages are binary");
-        parseMessage(new Uint8Array(message), frame => dispatcher.frame(connection, frame));
+        let hasEvents = false;
+        parseMessage(new Uint8Array(message), frame => {
+          hasEvents ||= frame.kind === "Events";
+          dispatcher.frame(connection, frame);
+        });
+        if (hasEvents) confirmations.took(connection);
       } catch (error) {
         if (!(error instanceof JechoError)) log(`a frame could not be handled: ${(error as Error).stack}`);
         const { code, message } = JechoError.from(error);
         connection.end(code, message);
       }
     },
-    close: socket => {
+    drain: socket => socket.getUserData().connection?.drained(),
+    close: (socket, code) => {
       const { connection } = socket.getUserData();
       if (connection === undefined) return;
       connections.delete(connection.id);
-      dispatcher.lost(connection);
+      confirmations.lost(connection);
+      dispatcher.lost(connection, !LEAVING.has(code));
       if (connections.size === 0) whenEmpty?.();
     },
   });
@@ -182,6 +209,8 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       clearTimeout(grace);
     }
     app.close();
+    confirmations.close();
+    store?.close();
   };
   const closeOnce = (): Promise<void> => {
     closing ??= close();
@@ -212,6 +241,7 @@ function linkOf(socket: WebSocket<SocketData>): Link {
     subscribe: topic => void socket.subscribe(topic),
     unsubscribe: topic => void socket.unsubscribe(topic),
     end: (code, reason) => socket.end(code, reason),
+    bufferedBytes: () => socket.getBufferedAmount(),
   };
 }
 

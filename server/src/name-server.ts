@@ -4,10 +4,21 @@ import type { Acknowledgements } from "./acknowledgements.ts";
 import { Channel } from "./channel.ts";
 import { ChannelManager } from "./channel-manager.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
+import type { HistoryStore } from "./history/store.ts";
 import type { SharedObjects } from "./shared-objects.ts";
+
+/** How a gateway keeps the past. */
+export interface Keeping {
+  /** Bytes of events kept of one channel at most. */
+  readonly historyBytes: number;
+  /** How long producers go on sending for a consumer that was cut off, in milliseconds. */
+  readonly resumeWindowMs: number;
+  readonly store: HistoryStore | undefined;
+}
 
 /** Maps names to channel managers and numbers to channels. Names are the user's part: all of them live at this server. */
 export class NameServer {
+  readonly keeping: Keeping;
   readonly #objects: SharedObjects;
   readonly #acknowledgements: Acknowledgements;
   readonly #managers = new Map<string, ChannelManager>();
@@ -16,7 +27,8 @@ export class NameServer {
   // Random, so that a gateway that was started again does not continue its predecessor's numbering by chance.
   #nextEpoch = randomInt(1, 2 ** 31);
 
-  constructor(objects: SharedObjects, acknowledgements: Acknowledgements) {
+  constructor(objects: SharedObjects, acknowledgements: Acknowledgements, keeping: Keeping) {
+    this.keeping = keeping;
     this.#objects = objects;
     this.#acknowledgements = acknowledgements;
   }
@@ -27,6 +39,7 @@ export class NameServer {
     if (manager === undefined) {
       checkUserName(name);
       manager = new ChannelManager(name, this.newChannel(), this, this.#objects);
+      manager.restore();
       this.#managers.set(name, manager);
     }
     return manager;
@@ -36,12 +49,25 @@ export class NameServer {
     return new Channel(this.#nextNumber++, this.#nextEpoch++, this.#acknowledgements);
   }
 
+  /** A number for runs that are sent to one consumer alone. */
+  newNumber(): number {
+    return this.#nextNumber++;
+  }
+
   registerDerived(derived: DerivedChannel): void {
     this.#derived.set(derived.channel.number, derived);
   }
 
   forgetDerived(derived: DerivedChannel): void {
     this.#derived.delete(derived.channel.number);
+  }
+
+  /** The channel or derived channel with this number. */
+  channel(number: number): Channel | undefined {
+    const derived = this.#derived.get(number);
+    if (derived !== undefined) return derived.channel;
+    for (const { channel } of this.#managers.values()) if (channel.number === number) return channel;
+    return undefined;
   }
 
   derived(number: number): DerivedChannel | undefined {

@@ -58,6 +58,17 @@ export class SharedObjects {
     }
   }
 
+  /** The master copies move to another device. @returns their newest states */
+  transfer(from: Connection, to: Connection): SharedState[] {
+    const states: SharedState[] = [];
+    for (const [object, entry] of this.#entries) {
+      if (entry.owner !== from) continue;
+      entry.owner = to;
+      states.push({ name: "", object, version: entry.version, state: entry.state });
+    }
+    return states;
+  }
+
   /** The newest states of these objects. */
   current(states: readonly SharedState[]): SharedState[] {
     return states.map(state => ({ ...state, ...this.#newest(state.object) }));

@@ -14,12 +14,14 @@ export {
   type Frame,
   frameEnd,
   joinFrames,
+  type Outgoing,
   PROTOCOL,
   parseFrame,
   parseMessage,
   refusal,
   SUBPROTOCOL,
 } from "./frames/frame.ts";
+export { FROM, WHEN_FULL } from "./frames/delivery.ts";
 export type * from "./generated/frame-schema.ts";
 export { accessorBytes, createReader, type ReadEvent } from "./types/accessor.ts";
 export { readBfbs } from "./types/bfbs.ts";

@@ -45,6 +45,9 @@ const ERRORS = {
 	ACK_UNEXPECTED: [4543, "An acknowledgement is of an event that was not sent, or was acknowledged before."],
 	SERVICE_NOT_GRANTED: [4544, "A service that the modulator needs takes a capability that its consumer has not."],
 	DELEGATE_FAILED: [4545, "A producer's delegate failed at what a modulator asked of it."],
+	HISTORY_EXCEEDED: [4546, "The place asked for lies before what is kept, or after what has been sent."],
+	HANDOVER_INVALID: [4547, "The handover token is unknown, used or too old."],
+	HANDED_OVER: [4548, "The session was handed over to another device."],
 	CLOSED: [4550, "The session or endpoint is closed."],
 	ARGUMENT_INVALID: [4551, "An argument is not of the form that the call takes."],
 	INTERNAL: [4599, "Something failed that should not; the message says what."]

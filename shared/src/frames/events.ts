@@ -19,7 +19,7 @@ const PAYLOAD_START = 96;
 
 /** Flag of a run whose events are to be acknowledged, one by one. */
 export const FLAG_SYNC = 1;
-/** Flag of a run of one event that may overtake those which wait. */
+/** Flag of a run that overtakes others where it would have to wait. */
 export const FLAG_URGENT = 2;
 
 /** What the events of a run have in common, and what the gateway stamps. */
@@ -181,6 +181,64 @@ export class EventsFrame {
   /** Writes another producer's number, where the one that the run was made for has gone. */
   attribute(producer: number): void {
     this.view.setUint32(this.#header + HEADER.producer, producer, true);
+  }
+
+  /** Sends the run under other numbers: the same channel and producer have others at another connection. */
+  readdress(channel: number, producer: number): void {
+    this.view.setUint32(this.#header + HEADER.channel, channel, true);
+    this.view.setUint32(this.#header + HEADER.producer, producer, true);
+  }
+
+  /** Nobody waits for acknowledgements of this run any more. */
+  forgetSync(): void {
+    const at = this.#header + HEADER.flags;
+    this.view.setUint32(at, this.view.getUint32(at, true) & ~FLAG_SYNC, true);
+  }
+
+  /** The events from `first` on, up to but without `end`, as a run of its own in memory of its own. */
+  slice(first: number, end = this.count): EventsFrame {
+    const { channel, producer, raised, token, parameters, flags, epoch, seq, bytes } = this;
+    const events: EventBytes[] = [];
+    for (let i = first; i < end; i++)
+      events.push({ bytes, start: this.eventStart(i), end: this.eventEnd(i) });
+    const header = { channel, producer, raised: raised + first, token, parameters, flags };
+    const slice = EventsFrame.at(encodeRun(header, events));
+    slice.stamp(epoch, seq + first);
+    return slice;
+  }
+
+  get isSync(): boolean {
+    return (this.flags & FLAG_SYNC) !== 0;
+  }
+
+  get isUrgent(): boolean {
+    return (this.flags & FLAG_URGENT) !== 0;
+  }
+
+  /** The same run in memory of its own. */
+  copy(): EventsFrame {
+    const bytes = this.bytes.slice(this.start, this.end);
+    const move = -this.start;
+    return new EventsFrame(new DataView(bytes.buffer), bytes, {
+      start: 0,
+      end: bytes.byteLength,
+      header: this.#header + move,
+      payload: this.#payload + move,
+      ends: this.#ends + move,
+    });
+  }
+
+  /** A run that `writeRun` wrote, whose layout is known. */
+  static at(bytes: Uint8Array, start = 0): EventsFrame {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const ends = start + ENDS + view.getUint32(start + ENDS, true) + 4;
+    return new EventsFrame(view, bytes, {
+      start,
+      end: start + 4 + view.getUint32(start, true),
+      header: start + RUN_HEADER,
+      payload: start + PAYLOAD_START,
+      ends,
+    });
   }
 
   /** Where event `i` begins in `bytes`: a multiple of 8. */

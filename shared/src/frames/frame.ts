@@ -14,6 +14,11 @@ export const PROTOCOL = 1;
 /** A frame, parsed: a run of events left where it lies, or a control message as a plain object. */
 export type Frame = EventsFrame | Control;
 
+/** A control message to send: a field that is left out has its default. */
+export type Outgoing = {
+  [K in Control["kind"]]: { readonly kind: K } & Partial<Extract<Control, { kind: K }>>;
+}[Control["kind"]];
+
 const FRAME: ObjectType = readBfbs(Uint8Array.from(atob(FRAME_SCHEMA), char => char.charCodeAt(0)));
 const readFrame = createReader(FRAME);
 
@@ -23,7 +28,7 @@ const SLOT_ENDS = 1;
 const SLOT_PAYLOAD = 2;
 
 /** One control message as a frame of its own, a multiple of 8 bytes. */
-export function encodeControl(control: Control): Uint8Array {
+export function encodeControl(control: Outgoing): Uint8Array {
   const frame = { control };
   const bytes = new Uint8Array(alignUp(16 + measure(FRAME, frame), 8));
   const view = new DataView(bytes.buffer);

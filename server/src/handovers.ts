@@ -1,0 +1,91 @@
+import { randomBytes } from "node:crypto";
+import { JechoError } from "@jecho/shared";
+import type { Control, HeldPlace, Inherited } from "@jecho/shared/internal";
+import type { Connection } from "./connection.ts";
+import type { Consumer } from "./endpoints.ts";
+import type { SharedObjects } from "./shared-objects.ts";
+
+/** How long a token is good. */
+const VALID_MS = 120_000;
+/** Tokens of one session that may be good at the same time. */
+const MOST_PER_CONNECTION = 8;
+
+interface Offer {
+  readonly from: Connection;
+  readonly timer: NodeJS.Timeout;
+}
+
+/**
+ * Sessions on their way from one device to another. A token is random, good once and for a short time; the first device
+ * says where each of its subscriptions is, and the second goes on there.
+ */
+export class Handovers {
+  readonly #objects: SharedObjects;
+  readonly #offers = new Map<string, Offer>();
+
+  constructor(objects: SharedObjects) {
+    this.#objects = objects;
+  }
+
+  /** Makes a token for this session. @throws JechoError `OVERLOADED` */
+  offer(from: Connection): { token: string; validMs: number } {
+    const own = [...this.#offers.values()].filter(offer => offer.from === from).length;
+    if (own >= MOST_PER_CONNECTION)
+      throw new JechoError("OVERLOADED", `a session has at most ${MOST_PER_CONNECTION} handover tokens`);
+    const token = randomBytes(24).toString("base64url");
+    const timer = setTimeout(() => this.#offers.delete(token), VALID_MS).unref();
+    this.#offers.set(token, { from, timer });
+    // From now on nothing is to be lost that the first device has not handled when it is asked.
+    for (const consumer of from.consumers.values()) consumer.manager.awaitReturn(consumer, VALID_MS);
+    return { token, validMs: VALID_MS };
+  }
+
+  /**
+   * Moves the session behind the token: the first device stops and says where it is, and is told that it is over.
+   *
+   * @returns what the second device goes on with
+   * @throws JechoError `HANDOVER_INVALID`, or `TIMED_OUT` where the first device does not answer; the token is used up
+   */
+  async take(token: string, to: Connection): Promise<Control> {
+    const offer = this.#offers.get(token);
+    this.#offers.delete(token);
+    if (offer === undefined || !offer.from.isOpen) throw new JechoError("HANDOVER_INVALID");
+    clearTimeout(offer.timer);
+    const { from } = offer;
+    const answer = await from.request(request => ({ kind: "Yield", request }));
+    if (answer.kind !== "Yielded") throw new JechoError("HANDOVER_INVALID", "the first device did not yield");
+    const places = new Map(answer.places.map(place => [place.consumer, place]));
+    const subscriptions = [...from.consumers.values()].map(consumer =>
+      this.#inherited(consumer, places.get(consumer.number)),
+    );
+    const objects = this.#objects.transfer(from, to);
+    from.end("HANDED_OVER");
+    return { kind: "Inheritance", subscriptions, objects };
+  }
+
+  /** The session has ended: its tokens are worth nothing. */
+  lost(connection: Connection): void {
+    for (const [token, { from, timer }] of this.#offers) {
+      if (from !== connection) continue;
+      clearTimeout(timer);
+      this.#offers.delete(token);
+    }
+  }
+
+  #inherited(
+    { manager, channel, derived, label }: Consumer,
+    place: HeldPlace | undefined,
+  ): Inherited {
+    return {
+      channel: manager.name,
+      label,
+      modulator:
+        derived === undefined
+          ? undefined
+          : { ...derived.modulator, objects: this.#objects.current(derived.modulator.objects) },
+      epoch: place?.epoch || channel.epoch,
+      seq: place?.seq || BigInt(channel.nextSeq - 1),
+      sources: place?.sources ?? [],
+    };
+  }
+}

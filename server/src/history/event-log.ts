@@ -1,0 +1,137 @@
+import type { EventsFrame, History } from "@jecho/shared/internal";
+
+/** A run as it was stamped, in memory of its own. */
+export interface LoggedRun {
+  readonly frame: EventsFrame;
+  /** Who raised it, the same over connections; 0n where that is not known. */
+  readonly source: bigint;
+  /** `Date.now()` when it came in. */
+  readonly at: number;
+}
+
+/** Where a gateway's restart began a new numbering that goes on behind the old one. */
+export interface EpochStart {
+  readonly epoch: number;
+  readonly firstSeq: number;
+}
+
+/** What a channel keeps. All of these bounds hold together; the newest of each key is kept besides. */
+export interface Retention {
+  readonly events: number;
+  readonly seconds: number;
+  readonly bytes: number;
+  readonly latest: boolean;
+}
+
+export function retentionOf(history: History | undefined, limitBytes: number): Retention | undefined {
+  if (history === undefined) return undefined;
+  const { events, seconds, latest } = history;
+  if (events === 0 && seconds === 0 && !latest) return undefined;
+  return {
+    // With one bound given the other is open; with none only the newest of each key is kept.
+    events: events > 0 ? events : seconds > 0 ? Number.POSITIVE_INFINITY : 0,
+    seconds: seconds > 0 ? seconds : Number.POSITIVE_INFINITY,
+    bytes: limitBytes,
+    latest,
+  };
+}
+
+/** The past of a channel, as far as it is kept, in memory. */
+export class EventLog {
+  retention: Retention;
+  readonly #keyOf: (frame: EventsFrame, i: number) => string;
+  #runs: LoggedRun[] = [];
+  /** Runs before this index are gone; the list is cut now and then. */
+  #head = 0;
+  #events = 0;
+  #bytes = 0;
+  readonly #latest = new Map<string, LoggedRun>();
+
+  /** @param keyOf what distinguishes the events whose newest is to be kept */
+  constructor(retention: Retention, keyOf: (frame: EventsFrame, i: number) => string) {
+    this.retention = retention;
+    this.#keyOf = keyOf;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Sequence number of the oldest event that is kept without gaps up to the newest; undefined where none is. */
+  get firstSeq(): number | undefined {
+    return this.#runs[this.#head]?.frame.seq;
+  }
+
+  append(run: LoggedRun): void {
+    const { frame } = run;
+    this.#runs.push(run);
+    this.#events += frame.count;
+    this.#bytes += frame.end - frame.start;
+    if (this.retention.latest) {
+      for (let i = 0; i < frame.count; i++) {
+        const key = this.#keyOf(frame, i);
+        // Deleted first, so that the map's order is the order of the newest events.
+        this.#latest.delete(key);
+        this.#latest.set(key, frame.count === 1 ? run : { ...run, frame: frame.slice(i, i + 1) });
+      }
+    }
+    this.trim(run.at);
+  }
+
+  /** Lets go of what is beyond the bounds. */
+  trim(now: number): void {
+    const { events, seconds, bytes } = this.retention;
+    for (;;) {
+      const oldest = this.#runs[this.#head];
+      if (oldest === undefined) break;
+      const { frame, at } = oldest;
+      const fits =
+        this.#events - frame.count < events && this.#bytes <= bytes && now - at <= seconds * 1000;
+      if (fits) break;
+      this.#head++;
+      this.#events -= frame.count;
+      this.#bytes -= frame.end - frame.start;
+    }
+    if (this.#head > 1024 && this.#head * 2 > this.#runs.length) {
+      this.#runs = this.#runs.slice(this.#head);
+      this.#head = 0;
+    }
+  }
+
+  /** The run that holds this event, or the first one behind it. */
+  find(seq: number): LoggedRun | undefined {
+    let [low, high] = [this.#head, this.#runs.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const { frame } = this.#runs[middle] as LoggedRun;
+      if (frame.seq + frame.count <= seq) low = middle + 1;
+      else high = middle;
+    }
+    return this.#runs[low];
+  }
+
+  /** Sequence number of the first event that came in at or after this time; undefined where there is none. */
+  seqSince(time: number): number | undefined {
+    let [low, high] = [this.#head, this.#runs.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#runs[middle] as LoggedRun).at < time) low = middle + 1;
+      else high = middle;
+    }
+    return this.#runs[low]?.frame.seq;
+  }
+
+  /** The newest event of each key in the order of the channel, or the newest event where no keys are kept. */
+  newest(): LoggedRun[] {
+    if (this.retention.latest) return [...this.#latest.values()];
+    const last = this.#runs.at(-1);
+    if (last === undefined || this.#head === this.#runs.length) return [];
+    const { frame } = last;
+    return [frame.count === 1 ? last : { ...last, frame: frame.slice(frame.count - 1) }];
+  }
+
+  /** All runs, oldest first. */
+  all(): readonly LoggedRun[] {
+    return this.#runs.slice(this.#head);
+  }
+}

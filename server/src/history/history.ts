@@ -1,0 +1,78 @@
+import type { EventsFrame } from "@jecho/shared/internal";
+import { type EpochStart, EventLog, type LoggedRun, type Retention } from "./event-log.ts";
+import type { HistoryStore, Stored } from "./store.ts";
+
+/** How many runs a stored channel takes between two looks at what has become too old. */
+const TRIM_EVERY = 256;
+
+/**
+ * One channel's past: a log in memory while the channel is used, and, where there is a store, the same on disk.
+ * Says which of its events a place of an earlier gateway means.
+ */
+export class History {
+  readonly log: EventLog;
+  /** Kept only until those who were cut off are back. */
+  readonly isTransient: boolean;
+  readonly #store: HistoryStore | undefined;
+  readonly #name: string;
+  readonly #epochs: EpochStart[];
+  #untrimmed = 0;
+
+  constructor(
+    retention: Retention,
+    keyOf: (frame: EventsFrame, i: number) => string,
+    name: string,
+    present: EpochStart,
+    store: HistoryStore | undefined,
+    stored: Stored | undefined,
+  ) {
+    this.log = new EventLog(retention, keyOf);
+    this.#store = store;
+    this.#name = name;
+    for (const run of stored?.runs ?? []) this.log.append(run);
+    this.isTransient = name === "";
+    this.#epochs = [...(stored?.epochs ?? []), present];
+    if (store !== undefined) store.beginEpoch(name, present, retention);
+  }
+
+  /** Keeps a copy of a run that has been stamped. */
+  append(frame: EventsFrame, source: bigint, at: number): void {
+    const run: LoggedRun = { frame: frame.copy(), source, at };
+    this.log.append(run);
+    if (this.#store === undefined) return;
+    this.#store.append(this.#name, run);
+    if (++this.#untrimmed < TRIM_EVERY) return;
+    this.#untrimmed = 0;
+    this.#store.trim(this.#name, this.log.firstSeq ?? 0, this.log.retention);
+  }
+
+  addType(token: bigint, schema: Uint8Array): void {
+    this.#store?.addType(this.#name, token, schema);
+  }
+
+  /**
+   * The event behind a consumer's place, in the present numbering; undefined where that is of a numbering not known here.
+   * What an earlier gateway sent and did not keep has no place any more: its numbers were given again.
+   */
+  behind(epoch: number, seq: number): number | undefined {
+    const index = this.#epochs.findIndex(known => known.epoch === epoch);
+    if (index < 0) return undefined;
+    const next = this.#epochs[index + 1];
+    return next === undefined ? seq + 1 : Math.min(seq + 1, next.firstSeq);
+  }
+
+  /** The newest count of each source and lane: what has been taken already is not taken again. */
+  sources(): Map<string, { source: bigint; urgent: boolean; raised: number }> {
+    const sources = new Map<string, { source: bigint; urgent: boolean; raised: number }>();
+    for (const { frame, source } of this.log.all()) {
+      if (source === 0n) continue;
+      const urgent = frame.isUrgent;
+      sources.set(`${source} ${urgent}`, { source, urgent, raised: frame.raised + frame.count - 1 });
+    }
+    return sources;
+  }
+
+  forget(): void {
+    this.#store?.forget(this.#name);
+  }
+}

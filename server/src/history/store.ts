@@ -1,0 +1,165 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { JechoError } from "@jecho/shared";
+import { type EventsFrame, parseFrame } from "@jecho/shared/internal";
+import type { EpochStart, LoggedRun, Retention } from "./event-log.ts";
+
+/** What was kept of a channel when a gateway ended. */
+export interface Stored {
+  readonly epochs: readonly EpochStart[];
+  readonly runs: readonly LoggedRun[];
+  readonly schemas: readonly Uint8Array[];
+  /** What was to be kept of it. */
+  readonly retention: Omit<Retention, "bytes">;
+}
+
+const SCHEMA = `
+  PRAGMA journal_mode = WAL;
+  PRAGMA synchronous = NORMAL;
+  CREATE TABLE IF NOT EXISTS epochs (
+    channel TEXT NOT NULL, epoch INTEGER NOT NULL, first_seq INTEGER NOT NULL, events REAL, seconds REAL, latest INTEGER NOT NULL,
+    PRIMARY KEY (channel, first_seq, epoch)
+  ) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS runs (
+    channel TEXT NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL, source TEXT NOT NULL, frame BLOB NOT NULL,
+    PRIMARY KEY (channel, seq)
+  ) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS types (channel TEXT NOT NULL, token TEXT NOT NULL, schema BLOB NOT NULL, PRIMARY KEY (channel, token))
+    WITHOUT ROWID;
+`;
+
+/**
+ * Keeps history in a file of SQLite, so that it survives a restart of the gateway. What is written counts after `commit`.
+ * Where the disk fails, nothing is kept any more and live events go on.
+ */
+export class HistoryStore {
+  readonly #database: DatabaseSync;
+  readonly #statements: Record<"run" | "epoch" | "type" | "trimSeq" | "trimTime", StatementSync>;
+  readonly #log: (line: string) => void;
+  #begun = false;
+  #failed = false;
+
+  private constructor(database: DatabaseSync, log: (line: string) => void) {
+    this.#database = database;
+    this.#log = log;
+    database.exec(SCHEMA);
+    this.#statements = {
+      run: database.prepare("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)"),
+      epoch: database.prepare("INSERT OR REPLACE INTO epochs VALUES (?, ?, ?, ?, ?, ?)"),
+      type: database.prepare("INSERT OR IGNORE INTO types VALUES (?, ?, ?)"),
+      trimSeq: database.prepare("DELETE FROM runs WHERE channel = ? AND seq < ?"),
+      trimTime: database.prepare("DELETE FROM runs WHERE channel = ? AND at < ?"),
+    };
+  }
+
+  /** @throws JechoError `ARGUMENT_INVALID` where the file cannot be used */
+  static async open(file: string, log: (line: string) => void): Promise<HistoryStore> {
+    try {
+      const { DatabaseSync } = await import("node:sqlite");
+      return new HistoryStore(new DatabaseSync(file), log);
+    } catch (error) {
+      throw new JechoError("ARGUMENT_INVALID", `the history's file ${file}: ${(error as Error).message}`);
+    }
+  }
+
+  /** What is kept of this channel; undefined where nothing ever was. */
+  load(channel: string): Stored | undefined {
+    this.commit();
+    const rows = (table: string, order: string): Record<string, unknown>[] =>
+      this.#database.prepare(`SELECT * FROM ${table} WHERE channel = ? ORDER BY ${order}`).all(channel);
+    const epochs = rows("epochs", "first_seq");
+    const newest = epochs.at(-1);
+    if (newest === undefined) return undefined;
+    const { events, seconds, latest } = newest;
+    return {
+      epochs: epochs.map(({ epoch, first_seq }) => ({ epoch: Number(epoch), firstSeq: Number(first_seq) })),
+      runs: rows("runs", "seq").map(({ at, source, frame }) => ({
+        frame: storedFrame(frame as Uint8Array),
+        source: BigInt(source as string),
+        at: at as number,
+      })),
+      schemas: rows("types", "token").map(({ schema }) => new Uint8Array(schema as Uint8Array)),
+      retention: { events: boundOf(events), seconds: boundOf(seconds), latest: latest === 1 },
+    };
+  }
+
+  beginEpoch(channel: string, { epoch, firstSeq }: EpochStart, retention: Retention): void {
+    const { events, seconds, latest } = retention;
+    this.#write(() => {
+      this.#statements.epoch.run(channel, epoch, firstSeq, storedBound(events), storedBound(seconds), latest ? 1 : 0);
+    });
+  }
+
+  addType(channel: string, token: bigint, schema: Uint8Array): void {
+    this.#write(() => this.#statements.type.run(channel, String(token), schema));
+  }
+
+  append(channel: string, { frame, source, at }: LoggedRun): void {
+    this.#write(() => this.#statements.run.run(channel, frame.seq, at, String(source), frame.raw()));
+  }
+
+  /** Lets go of what is before this event, or beyond the retention's time. */
+  trim(channel: string, firstSeq: number, retention: Retention): void {
+    this.#write(() => {
+      this.#statements.trimSeq.run(channel, firstSeq);
+      if (Number.isFinite(retention.seconds))
+        this.#statements.trimTime.run(channel, Date.now() - retention.seconds * 1000);
+    });
+  }
+
+  /** Forgets all of a channel. */
+  forget(channel: string): void {
+    this.#write(() => {
+      for (const table of ["runs", "epochs", "types"])
+        this.#database.prepare(`DELETE FROM ${table} WHERE channel = ?`).run(channel);
+    });
+  }
+
+  /** Makes what was written since the last time survive. False where the disk has failed. */
+  commit(): boolean {
+    if (this.#begun) {
+      this.#begun = false;
+      this.#try(() => this.#database.exec("COMMIT"));
+    }
+    return !this.#failed;
+  }
+
+  close(): void {
+    this.commit();
+    this.#try(() => this.#database.close());
+  }
+
+  #write(write: () => void): void {
+    if (this.#failed) return;
+    this.#try(() => {
+      if (!this.#begun) this.#database.exec("BEGIN");
+      this.#begun = true;
+      write();
+    });
+  }
+
+  #try(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      if (this.#failed) return;
+      this.#failed = true;
+      this.#begun = false;
+      this.#log(`history is not kept any more: ${(error as Error).message}`);
+    }
+  }
+}
+
+/** A copy begins at a multiple of 8, as typed arrays want it. */
+function storedFrame(stored: Uint8Array): EventsFrame {
+  const bytes = new Uint8Array(stored);
+  return parseFrame(new DataView(bytes.buffer), bytes, 0, bytes.byteLength) as EventsFrame;
+}
+
+/** SQLite knows no infinity. */
+function storedBound(bound: number): number | null {
+  return Number.isFinite(bound) ? bound : null;
+}
+
+function boundOf(stored: unknown): number {
+  return typeof stored === "number" ? stored : Number.POSITIVE_INFINITY;
+}
