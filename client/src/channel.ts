@@ -11,10 +11,35 @@ export interface ProduceOptions {
    */
   readonly delegate?: Delegate;
   readonly signal?: AbortSignal;
+  /** What the gateway keeps of this channel; nothing by default. */
+  readonly history?: HistoryOptions;
+  /** A field that distinguishes events of which the newest matters, for `latest` history and queues. */
+  readonly key?: string;
 }
 
 export interface SubscribeOptions extends EagerHandler, ConsumerOptions {
   readonly signal?: AbortSignal;
+  /**
+   * Where to begin: `now`, the default; `last`: with the newest event, or the newest of each value of the channel's key;
+   * a sequence number; or a time. What is not kept any more is left out. Then it goes on live without a gap.
+   */
+  readonly from?: "now" | "last" | number | Date;
+  /** How many times as fast as they came in past events are sent; as fast as possible by default. */
+  readonly speed?: number;
+  /** The application's own word for this subscription, for the device that it may be handed to; at most 1,024 characters. */
+  readonly label?: string;
+}
+
+/** What the gateway keeps of a channel's events, and of what modulators make of them. What is asked for by several producers adds up. */
+export interface HistoryOptions {
+  /** The last so many events. */
+  readonly events?: number;
+  /** Those of the last so many seconds. */
+  readonly seconds?: number;
+  /** The newest event of each value of `key`, or the newest of all without one; false by default. */
+  readonly latest?: boolean;
+  /** Only what is sent because somebody listens: nothing is sent for the sake of history alone. False by default. */
+  readonly onDemand?: boolean;
 }
 
 /** A named stream of events: any number of producers and consumers, who do not know each other. */

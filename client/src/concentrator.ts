@@ -2,19 +2,24 @@ import { errorCode, JechoError } from "@jecho/shared";
 import {
   type Control,
   type EventsFrame,
-  FLAG_SYNC,
+  FROM,
   type Frame,
   type ObjectUpdate,
+  type Position,
 } from "@jecho/shared/internal";
 import { createHost, onNetworkChange } from "#platform";
 import { type ConsumerEntry, type EndpointEntry, type ProducerEntry, wantedOf } from "./entries.ts";
+import { Hold } from "./hold.ts";
+import { type Lane, Lanes } from "./lane.ts";
 import { Link, type LinkOptions } from "./link.ts";
-import { Modulation } from "./modulation.ts";
+import { type Installation, Modulation } from "./modulation.ts";
+import { Outbox } from "./outbox.ts";
 import { outgoingRuns } from "./outgoing.ts";
 import type { PortNotice, PortRequest, PortServer } from "./port.ts";
+import { Reception } from "./reception.ts";
 import type { Ring } from "./ring.ts";
 import { SynchronousEvents } from "./synchronous.ts";
-import type { Outcome } from "./tally.ts";
+import { Tracker } from "./tracking.ts";
 
 const REOPEN_MS = 1000;
 
@@ -28,18 +33,27 @@ export class Concentrator implements PortServer {
   readonly #notify: (notice: PortNotice) => void;
   readonly #ring: () => Ring | undefined;
   readonly #link: Link;
+  readonly #outbox: Outbox;
+  readonly #hold: Hold;
   readonly #modulation: Modulation;
+  readonly #reception: Reception;
+  readonly #synchronous: SynchronousEvents;
   readonly #endpoints = new Map<number, EndpointEntry>();
-  /** Consumers by the number of the channel that they are open on. */
-  readonly #consumers = new Map<number, Set<ConsumerEntry>>();
   /** Producers by the number of their channel. */
   readonly #producers = new Map<number, Set<ProducerEntry>>();
   /** What waits for an answer of the gateway, by request. */
   readonly #pending = new Map<number, { endpoint: EndpointEntry; reset: number }>();
-  readonly #synchronous: SynchronousEvents;
+  readonly #handovers = new Map<number, number>();
+  /** Channels whose consumers asked the producers to wait. */
+  readonly #blocked = new Set<number>();
+  /** Who waits for everything that was raised before to be taken. */
+  #flushes: number[] = [];
+  /** Producers to be closed once their events are out. */
+  readonly #closing = new Set<number>();
   readonly #stopWatching: () => void;
   #nextRequest = 1;
   #wakes = false;
+  #yielded = false;
 
   constructor(
     options: ConcentratorOptions,
@@ -51,6 +65,7 @@ export class Concentrator implements PortServer {
     this.#synchronous = new SynchronousEvents((endpoint, raised, outcome) =>
       notify({ is: "processed", endpoint, raised, outcome }),
     );
+    this.#reception = new Reception(notify, this.#synchronous);
     this.#link = new Link(options, {
       onStatus: status => {
         if (status.state === "live") this.#reopenAll();
@@ -58,16 +73,22 @@ export class Concentrator implements PortServer {
         notify({ is: "status", status });
       },
       onFrame: frame => this.#receive(frame),
-      onReady: ready => this.#modulation.flow(ready),
+      onReady: ready => {
+        this.#modulation.flow(ready);
+        if (ready) this.wake();
+      },
     });
+    this.#outbox = new Outbox(this.#link);
+    this.#hold = new Hold(() => this.#stopHolding());
     this.#modulation = new Modulation(createHost, {
-      onEvents: (frame, base, message, raising) => this.#derived(frame, base, message, raising),
+      onEvents: (installation, frame, message, raising) =>
+        this.#derived(installation, frame, message, raising),
       onDone: raising => this.#synchronous.settle(raising),
       onAnswer: answer => this.#link.send(answer),
-      onDemand: channel => this.#tellDemand(channel),
-      onNeeds: channel => this.#tellNeeds(channel),
-      onCall: (channel, name, values) => {
-        const endpoint = this.#offering(channel)?.endpoint;
+      onDemand: base => this.#tellDemand(base),
+      onNeeds: base => this.#tellNeeds(base),
+      onCall: (base, name, values) => {
+        const endpoint = this.#offering(base)?.endpoint;
         if (endpoint !== undefined) notify({ is: "called", endpoint, name, values });
       },
     });
@@ -85,18 +106,47 @@ export class Concentrator implements PortServer {
           is: "producer",
           channelNumber: 0,
           number: 0,
-          raised: 1,
+          lanes: new Lanes(),
           context: new Map(request.context),
           elsewhere: 0,
         });
-      case "openConsumer":
-        return this.#add({ ...request, is: "consumer", channelNumber: 0, number: 0 });
+      case "openConsumer": {
+        const { from } = request;
+        const entry: ConsumerEntry = {
+          ...request,
+          is: "consumer",
+          channelNumber: 0,
+          number: 0,
+          place: { epoch: 0, seq: 0 },
+          fromSeq: from?.from === FROM.seq ? Number(from.seq) : 0,
+          tracker: new Tracker(),
+          replay: 0,
+          waiting: [],
+          dropped: 0,
+          isPaused: false,
+        };
+        this.#reception.inherit(entry, request.sources);
+        return this.#add(entry);
+      }
       case "resetConsumer":
         return this.#reset(request);
       case "context":
         return this.#setContext(request);
       case "handled":
         return this.#synchronous.handled(request.channel, request.producer, request.raised, request.outcome);
+      case "giveUp":
+        return this.#giveUp(request.endpoint, request.raised);
+      case "flow":
+        return this.#flow(request.endpoint, request.ready);
+      case "flush":
+        this.#flushes.push(request.flush);
+        return this.#checkFlushes();
+      case "handover": {
+        const asked = this.#nextRequest++;
+        this.#handovers.set(asked, request.handover);
+        if (this.#link.isLive) return this.#link.send({ kind: "AskHandover", request: asked });
+        return this.#handoverRefused(asked, new JechoError("CONNECTION_LOST"));
+      }
       case "closeEndpoint":
         return this.#closeEndpoint(request.endpoint);
       case "updateObject":
@@ -125,16 +175,15 @@ export class Concentrator implements PortServer {
     this.#pending.set(request, { endpoint: entry, reset });
     const { channel, schema } = entry;
     if (entry.is === "producer") {
-      this.#link.send({
-        kind: "OpenProducer",
-        request,
-        channel,
-        schema,
-        modulates: this.#modulation.isServed,
-      });
+      const { history, key } = entry;
+      const modulates = this.#modulation.isServed;
+      this.#link.send({ kind: "OpenProducer", request, channel, schema, modulates, history, key });
     } else {
-      const { modulator } = entry;
-      this.#link.send({ kind: "OpenConsumer", request, channel, schema, modulator });
+      const { modulator, queue, label, place, wasOpen } = entry;
+      // What was open before goes on behind the newest event that it has had.
+      const resume = { from: FROM.resume, epoch: place.epoch, seq: BigInt(place.seq), agoMs: 0, speed: 0 };
+      const from = wasOpen && reset === (entry.opened ?? 0) ? resume : entry.from;
+      this.#link.send({ kind: "OpenConsumer", request, channel, schema, modulator, from, queue, label });
     }
   }
 
@@ -164,28 +213,41 @@ export class Concentrator implements PortServer {
   #closeEndpoint(endpoint: number): void {
     const entry = this.#endpoints.get(endpoint);
     if (entry === undefined) return;
+    if (entry.is === "producer" && this.#ring()?.isEmpty === false) {
+      this.#closing.add(endpoint);
+      return;
+    }
     this.#endpoints.delete(endpoint);
     this.#leaveChannel(entry);
     if (entry.number !== 0) this.#link.send({ kind: "CloseEndpoint", endpoint: entry.number });
   }
 
   #close(): void {
+    this.#hold.end();
+    this.drain();
     this.#stopWatching();
     this.#link.close();
     void this.#modulation.close();
   }
 
-  /** Sends everything that was raised since the last time. */
+  /** Sends everything that was raised since the last time, unless it has to wait where it is. */
   drain(): void {
     const ring = this.#ring();
-    ring?.drain(records => {
+    if (ring === undefined || this.#hold.isHolding) return;
+    if (this.#link.isLive && (!this.#link.isReady || this.#outbox.isFull || this.#blocked.size > 0)) return;
+    ring.drain(records => {
       for (const { bytes, runs, wanted } of outgoingRuns(ring, records, endpoint =>
         this.#producerEntry(endpoint),
       )) {
-        const sent = wanted && this.#link.sendMessage(bytes);
-        for (const { producer, frame } of runs) this.#raise(producer, frame, sent);
+        const sent = wanted && this.#outbox.send(bytes, runs);
+        for (const { producer, lane, frame } of runs) this.#raise(producer, lane, frame, sent);
       }
     });
+    for (const endpoint of this.#closing) {
+      this.#closing.delete(endpoint);
+      this.#closeEndpoint(endpoint);
+    }
+    this.#checkFlushes();
   }
 
   #producerEntry(endpoint: number): ProducerEntry | undefined {
@@ -194,82 +256,110 @@ export class Concentrator implements PortServer {
   }
 
   /** One run within this process: its consumers here, and the modulators. */
-  #raise(producer: ProducerEntry, frame: EventsFrame, sent: boolean): void {
-    const { endpoint, channelNumber, elsewhere } = producer;
+  #raise(producer: ProducerEntry, lane: Lane, frame: EventsFrame, sent: boolean): void {
+    const { endpoint, channel, channelNumber, elsewhere } = producer;
     if (channelNumber === 0 || (elsewhere > 0 && !sent)) {
       this.#notify({ is: "dropped", endpoint, raised: frame.raised, events: frame.count });
       return;
     }
-    if ((frame.flags & FLAG_SYNC) === 0) {
-      this.#deliver(frame);
-      this.#modulation.enqueue(frame);
+    if (!frame.isSync) {
+      this.#reception.raised(frame, lane);
+      this.#modulation.enqueue(channel, frame);
       return;
     }
     const name = this.#synchronous.begin(endpoint, frame, sent);
-    this.#deliver(frame, outcome => this.#synchronous.settle(name, outcome));
-    if (!this.#modulation.enqueue(frame, name)) this.#synchronous.settle(name);
+    this.#reception.raised(frame, lane, outcome => this.#synchronous.settle(name, outcome));
+    if (!this.#modulation.enqueue(channel, frame, name)) this.#synchronous.settle(name);
   }
 
   /** What a modulator made: of which synchronous event, if of one. */
-  #derived(frame: EventsFrame, base: number, message: Uint8Array, raising: string | undefined): void {
+  #derived(
+    installation: Installation,
+    frame: EventsFrame,
+    message: Uint8Array,
+    raising: string | undefined,
+  ): void {
     // What was held may come after its producer has gone, and what a period makes is nobody's.
-    const producers = [...(this.#producers.get(base) ?? [])];
-    const [first] = producers;
-    if (first === undefined) return;
-    if (!producers.some(({ number }) => number === frame.producer)) frame.attribute(first.number);
-    const sent = this.#modulation.isWantedElsewhere(frame.channel) && this.#link.sendMessage(message);
-    if (raising === undefined || (frame.flags & FLAG_SYNC) === 0) {
-      this.#deliver(frame);
+    const producers = [...this.#endpoints.values()].filter(
+      (entry): entry is ProducerEntry => entry.is === "producer" && entry.channel === installation.base,
+    );
+    const producer = producers.find(({ number }) => number === frame.producer) ?? producers[0];
+    if (producer === undefined) return;
+    const lane = laneOf(installation, producer, frame.isUrgent);
+    frame.recount(lane.raised + 1);
+    lane.raised += frame.count;
+    frame.readdress(installation.number, producer.number);
+    if (installation.number === 0 || this.#hold.isHeld(lane)) {
+      frame.forgetSync();
+      this.#outbox.hold(lane, frame);
+      return;
+    }
+    lane.channel = installation.number;
+    lane.producer = producer.number;
+    const sent = installation.elsewhere > 0 && this.#outbox.send(message, [{ lane, frame }]);
+    if (raising === undefined || !frame.isSync) {
+      this.#reception.raised(frame, lane);
       return;
     }
     this.#synchronous.derive(raising, frame, sent);
-    this.#deliver(frame, outcome => this.#synchronous.settle(raising, outcome));
-  }
-
-  /** @param handled called for each event of a synchronous run, when all consumers here have handled it */
-  #deliver(frame: EventsFrame, handled?: (outcome: Outcome, i: number) => void): void {
-    const consumers = this.#consumers.get(frame.channel);
-    if (handled !== undefined) this.#synchronous.deliver(frame, consumers?.size ?? 0, handled);
-    if (consumers === undefined || consumers.size === 0) return;
-    const endpoints = Array.from(consumers, ({ endpoint }) => endpoint);
-    this.#notify({ is: "events", endpoints, frame: frame.raw() });
-  }
-
-  /** A run from elsewhere. */
-  #arrived(frame: EventsFrame): void {
-    if ((frame.flags & FLAG_SYNC) === 0) {
-      this.#deliver(frame);
-      return;
-    }
-    const { channel, seq } = frame;
-    this.#deliver(frame, ({ consumers, failed, message }, i) =>
-      this.#link.send({ kind: "Ack", channel, seq: BigInt(seq + i), consumers, failed, message }),
-    );
+    this.#reception.raised(frame, lane, outcome => this.#synchronous.settle(raising, outcome));
   }
 
   #receive(frame: Frame): void {
     switch (frame.kind) {
       case "Events":
-        return this.#arrived(frame);
+        return this.#reception.arrived(frame, ({ consumers, failed, message }, i) => {
+          const seq = BigInt(frame.seq + i);
+          this.#link.send({ kind: "Ack", channel: frame.channel, seq, consumers, failed, message });
+        });
       case "Processed":
         return this.#synchronous.answered(frame);
+      case "Position":
+        return this.#reception.position(frame, this.#isOurs(frame));
+      case "Taken":
+        this.#outbox.taken(frame.messages);
+        this.#checkFlushes();
+        return this.#ring()?.isEmpty === false ? this.wake() : undefined;
+      case "Dropped":
+        return this.#reception.dropped(frame.channel, Number(frame.events));
+      case "Flow":
+        if (frame.ready) this.#blocked.delete(frame.derived);
+        else this.#blocked.add(frame.derived);
+        return frame.ready ? this.wake() : undefined;
+      case "Replayed": {
+        const entry = this.#consumerNumbered(frame.consumer);
+        if (entry === undefined || entry.replay !== frame.replay) return;
+        this.#reception.replayed(entry);
+        return this.#notify({ is: "replayed", endpoint: entry.endpoint });
+      }
+      case "HandoverToken": {
+        const handover = this.#handovers.get(frame.request);
+        this.#handovers.delete(frame.request);
+        if (handover === undefined) return;
+        return this.#notify({ is: "handover", handover, token: frame.token, validMs: frame.validMs });
+      }
+      case "Yield":
+        return this.#yield(frame.request);
+      case "Inheritance":
+        return this.#notify({ is: "inheritance", inheritance: frame });
       case "ProducerOpened":
         return this.#answered(frame.request, entry => {
           if (entry.is !== "producer") return;
           entry.channelNumber = frame.channel;
           entry.number = frame.producer;
+          entry.lanes.address(frame.channel, frame.producer);
           enter(this.#producers, frame.channel, entry);
         });
       case "ConsumerOpened":
         return this.#answered(frame.request, (entry, reset) => this.#consumerOpened(entry, reset, frame));
       case "Refused":
+        if (this.#handovers.has(frame.request))
+          return this.#handoverRefused(frame.request, new JechoError(errorCode(frame.code), frame.message));
         return this.#answered(frame.request, (entry, reset) =>
           this.#refused(entry, reset, new JechoError(errorCode(frame.code), frame.message)),
         );
       case "ConsumerLost": {
-        const lost = [...this.#endpoints.values()].find(
-          entry => entry.is === "consumer" && entry.number === frame.consumer,
-        );
+        const lost = this.#consumerNumbered(frame.consumer);
         if (lost === undefined) return;
         this.#leaveChannel(lost);
         lost.channelNumber = 0;
@@ -282,7 +372,8 @@ export class Concentrator implements PortServer {
       case "Demand":
         return this.#demand(frame.channel, frame.consumers);
       case "Install": {
-        return this.#modulation.install(frame, this.#offering(frame.channel));
+        const [producer] = this.#producers.get(frame.channel) ?? [];
+        return this.#modulation.install(frame, producer && this.#offering(producer.channel));
       }
       case "Remove":
         return this.#modulation.remove(frame.derived);
@@ -316,12 +407,26 @@ export class Concentrator implements PortServer {
     // From here on no event of the old modulator reaches the consumer, and the first of the new one comes next.
     const old = entry.number;
     this.#leaveChannel(entry);
+    const wasOpen = entry.wasOpen && (entry.opened ?? 0) === reset;
+    // What another modulator makes is counted anew.
+    if (!wasOpen && entry.wasOpen) entry.tracker.clear();
     entry.channelNumber = opened.channel;
     entry.number = opened.consumer;
+    entry.replay = opened.replay;
+    entry.place.epoch = opened.epoch;
+    entry.place.seq = Number(opened.seq) - 1;
     delete entry.before;
     entry.wasOpen = true;
-    enter(this.#consumers, opened.channel, entry);
-    this.#notify({ is: "opened", endpoint: entry.endpoint, reset });
+    entry.opened = reset;
+    this.#reception.enter(entry);
+    if (entry.isPaused) this.#tellFlow(entry.channelNumber);
+    const { endpoint } = entry;
+    const replays = opened.replay !== 0;
+    if (!wasOpen) this.#notify({ is: "opened", endpoint, reset, replays });
+    else {
+      const { recovered, missing } = opened;
+      this.#notify({ is: "opened", endpoint, reset, replays, recovered, missing: Number(missing) });
+    }
     if (old !== 0) this.#link.send({ kind: "CloseEndpoint", endpoint: old });
   }
 
@@ -350,10 +455,21 @@ export class Concentrator implements PortServer {
   #demand(channel: number, consumers: number): void {
     const producers = this.#producers.get(channel);
     if (producers === undefined) {
-      this.#modulation.demand(channel, consumers);
+      const installation = this.#modulation.ofNumber(channel);
+      if (installation === undefined) return;
+      const begins = installation.elsewhere === 0 || this.#hold.isHolding;
+      installation.elsewhere = consumers;
+      for (const [endpoint, lanes] of installation.lanes) {
+        const producer = this.#producerEntry(endpoint);
+        if (producer === undefined) continue;
+        if (begins) lanes.address(channel, producer.number);
+        this.#wanted(lanes, consumers, begins);
+      }
+      this.#tellDemand(installation.base);
       return;
     }
     for (const producer of producers) {
+      const begins = producer.elsewhere === 0 || this.#hold.isHolding;
       producer.elsewhere = consumers;
       // The first word on demand says that all modulators are installed: the producer's events count.
       if (producer.open !== true) {
@@ -361,32 +477,42 @@ export class Concentrator implements PortServer {
         producer.wasOpen = true;
         this.#notify({ is: "opened", endpoint: producer.endpoint, reset: 0 });
       }
+      this.#wanted(producer.lanes, consumers, begins);
+      this.#tellDemand(producer.channel);
     }
-    this.#tellDemand(channel);
   }
 
-  #tellDemand(channel: number): void {
-    const here = this.#consumers.get(channel)?.size ?? 0;
-    const derived = this.#modulation.derivedOf(channel, number => this.#consumers.get(number)?.size ?? 0);
-    for (const producer of this.#producers.get(channel) ?? []) {
-      this.#notify({
-        is: "demand",
-        endpoint: producer.endpoint,
-        demand: wantedOf(producer.elsewhere + here, derived),
-      });
+  /** So many consumers elsewhere want the events of these lanes. */
+  #wanted(lanes: Lanes, consumers: number, begins: boolean): void {
+    for (const lane of lanes) {
+      if (consumers === 0) lane.isPlaced = false;
+      else if (begins && (lane.raised > 0 || lane.unconfirmed.length > 0)) this.#outbox.resume(lane);
+      if (consumers > 0) this.#hold.back(lane);
+    }
+  }
+
+  #tellDemand(base: string): void {
+    const derived = this.#modulation.derivedOf(base, number => this.#reception.consumersOf(number));
+    for (const producer of this.#endpoints.values()) {
+      if (producer.is !== "producer" || producer.channel !== base) continue;
+      const { endpoint, channelNumber, elsewhere } = producer;
+      const here = channelNumber === 0 ? 0 : this.#reception.consumersOf(channelNumber);
+      this.#notify({ is: "demand", endpoint, demand: wantedOf(elsewhere + here, derived) });
     }
   }
 
   /** The producer of a channel that modulators ask: the first with a delegate. */
-  #offering(channel: number): ProducerEntry | undefined {
-    const producers = [...(this.#producers.get(channel) ?? [])];
+  #offering(base: string): ProducerEntry | undefined {
+    const producers = [...this.#endpoints.values()].filter(
+      (entry): entry is ProducerEntry => entry.is === "producer" && entry.channel === base,
+    );
     return producers.find(({ offers }) => offers !== undefined) ?? producers[0];
   }
 
-  #tellNeeds(channel: number): void {
-    const producer = this.#offering(channel);
+  #tellNeeds(base: string): void {
+    const producer = this.#offering(base);
     if (producer?.offers === undefined) return;
-    const names = this.#modulation.needsOf(channel);
+    const names = this.#modulation.needsOf(base);
     this.#notify({ is: "needs", endpoint: producer.endpoint, names });
   }
 
@@ -394,14 +520,84 @@ export class Concentrator implements PortServer {
     const producer = this.#producerEntry(endpoint);
     if (producer === undefined) return;
     producer.context.set(name, value);
-    if (this.#offering(producer.channelNumber) === producer)
-      this.#modulation.setContext(producer.channelNumber, name, value);
+    if (this.#offering(producer.channel) === producer)
+      this.#modulation.setContext(producer.channel, name, value);
   }
 
   #leaveChannel(entry: EndpointEntry): void {
-    if (entry.is === "producer") leave(this.#producers, entry.channelNumber, entry);
-    else leave(this.#consumers, entry.channelNumber, entry);
-    if (entry.is === "consumer") this.#tellDemand(entry.channelNumber);
+    if (entry.is === "producer") {
+      leave(this.#producers, entry.channelNumber, entry);
+      return;
+    }
+    this.#reception.leave(entry);
+    for (const producer of this.#producers.get(entry.channelNumber) ?? []) this.#tellDemand(producer.channel);
+    const base = this.#modulation.ofNumber(entry.channelNumber)?.base;
+    if (base !== undefined) this.#tellDemand(base);
+  }
+
+  #consumerNumbered(number: number): ConsumerEntry | undefined {
+    for (const entry of this.#endpoints.values()) {
+      if (entry.is === "consumer" && entry.number === number) return entry;
+    }
+    return undefined;
+  }
+
+  /** Is it the count of a producer of this process? */
+  #isOurs({ source }: Position): boolean {
+    for (const entry of this.#endpoints.values()) {
+      if (entry.is === "producer" && entry.lanes.usual.source === source) return true;
+    }
+    for (const { lanes } of this.#modulation) {
+      for (const { usual } of lanes.values()) if (usual.source === source) return true;
+    }
+    return false;
+  }
+
+  #giveUp(endpoint: number, raised: number): void {
+    const answered = this.#synchronous.giveUp(endpoint, raised);
+    for (const { channel, producer, raised } of answered)
+      this.#link.send({ kind: "GiveUp", channel, producer, raised: BigInt(raised) });
+  }
+
+  #flow(endpoint: number, ready: boolean): void {
+    const entry = this.#endpoints.get(endpoint);
+    if (entry?.is !== "consumer") return;
+    entry.isPaused = !ready;
+    if (entry.channelNumber !== 0) this.#tellFlow(entry.channelNumber);
+  }
+
+  /** A channel's events wait at the gateway as long as one of its consumers here can take no more. */
+  #tellFlow(channel: number): void {
+    const ready = ![...this.#endpoints.values()].some(
+      entry => entry.is === "consumer" && entry.channelNumber === channel && entry.isPaused,
+    );
+    this.#link.send({ kind: "Flow", derived: channel, ready });
+  }
+
+  #checkFlushes(): void {
+    if (this.#flushes.length === 0 || this.#ring()?.isEmpty === false) return;
+    if (this.#link.isLive && !this.#outbox.isEmpty) return;
+    const flushes = this.#flushes;
+    this.#flushes = [];
+    for (const flush of flushes) this.#notify({ is: "flushed", flush });
+  }
+
+  /** Another device takes over: nothing more is handed to the consumers here, and where they are is said. */
+  #yield(request: number): void {
+    this.#yielded = true;
+    const places = [];
+    for (const entry of this.#endpoints.values()) {
+      if (entry.is !== "consumer" || entry.number === 0) continue;
+      places.push(this.#reception.placeOf(entry));
+      this.#reception.leave(entry);
+    }
+    this.#link.send({ kind: "Yielded", request, places });
+  }
+
+  #handoverRefused(asked: number, error: JechoError): void {
+    const handover = this.#handovers.get(asked);
+    this.#handovers.delete(asked);
+    if (handover !== undefined) this.#notify({ is: "handoverRefused", handover, error });
   }
 
   #reopenAll(): void {
@@ -409,26 +605,61 @@ export class Concentrator implements PortServer {
     // Producers first, so that consumers of this process find the types that it writes.
     for (const entry of entries) if (entry.is === "producer") this.#open(entry, 0);
     for (const entry of entries) if (entry.is === "consumer") this.#open(entry, entry.reset ?? 0);
+    this.#hold.live();
   }
 
+  /** The connection broke: consumers elsewhere are expected back, and what they want waits for them. */
   #interruptAll(): void {
     this.#pending.clear();
+    for (const asked of [...this.#handovers.keys()])
+      this.#handoverRefused(asked, new JechoError("CONNECTION_LOST"));
     this.#synchronous.clear();
-    this.#consumers.clear();
+    this.#reception.interrupted();
+    this.#outbox.interrupted();
+    this.#blocked.clear();
+    this.#hold.begin(this.#lanesWanted());
     this.#producers.clear();
-    this.#modulation.removeAll();
+    this.#modulation.interrupted();
     for (const entry of this.#endpoints.values()) {
       const wasOpen = entry.number !== 0;
       entry.channelNumber = 0;
       entry.number = 0;
-      if (entry.is === "producer") {
-        entry.open = false;
-        entry.elsewhere = 0;
-        this.#notify({ is: "demand", endpoint: entry.endpoint, demand: wantedOf(0, []) });
-      }
+      if (entry.is === "producer") entry.open = false;
+      else entry.replay = 0;
       if (wasOpen) this.#notify({ is: "interrupted", endpoint: entry.endpoint });
     }
+    if (!this.#hold.isHolding) this.#stopHolding();
   }
+
+  *#lanesWanted(): Generator<Lane> {
+    for (const entry of this.#endpoints.values()) {
+      if (entry.is === "producer" && entry.elsewhere > 0) yield* entry.lanes;
+    }
+    for (const { elsewhere, lanes } of this.#modulation) {
+      if (elsewhere > 0) for (const pair of lanes.values()) yield* pair;
+    }
+  }
+
+  /** All who were expected are back, or will not come: what was held goes out, to whoever is there. */
+  #stopHolding(): void {
+    this.#modulation.removeUnwanted();
+    for (const entry of this.#endpoints.values()) {
+      if (entry.is !== "producer" || entry.open === true) continue;
+      entry.elsewhere = 0;
+      for (const lane of entry.lanes) lane.unconfirmed = [];
+      this.#tellDemand(entry.channel);
+    }
+    this.drain();
+  }
+}
+
+function laneOf(installation: Installation, producer: ProducerEntry, urgent: boolean): Lane {
+  let lanes = installation.lanes.get(producer.endpoint);
+  if (lanes === undefined) {
+    lanes = new Lanes();
+    installation.lanes.set(producer.endpoint, lanes);
+  }
+  return lanes.of(urgent);
 }
 
 function enter<E>(sets: Map<number, Set<E>>, channel: number, entry: E): void {

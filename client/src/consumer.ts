@@ -1,9 +1,11 @@
 import type { Demodulator } from "@jecho/modulators";
 import { JechoError, type Type } from "@jecho/shared";
-import { EventsFrame, FLAG_SYNC, parseFrame } from "@jecho/shared/internal";
+import { EventsFrame, parseFrame } from "@jecho/shared/internal";
+import { ByEvent } from "./by-event.ts";
 import type { PortNotice } from "./port.ts";
 import type { EagerHandler, Session } from "./session.ts";
 import { Listeners, raise, type Status, statusNow } from "./status.ts";
+import { NOBODY } from "./tally.ts";
 
 /** What is known of an event besides its content. */
 export interface EventInfo {
@@ -20,10 +22,39 @@ export interface EventInfo {
 /** Gets each event. Where it returns a promise, a synchronous event counts as handled when that is fulfilled. */
 export type Handler<T> = (event: T, info: EventInfo) => unknown;
 
+/** Events that will not come. */
+export interface Missed {
+  readonly events: number;
+  /** So many of them were dropped because this consumer's process did not keep up; the others were lost on the way. */
+  readonly dropped: number;
+}
+
+/** What the gateway does with events that a consumer's process has no room for. */
+export interface QueueOptions {
+  /**
+   * - `drop-oldest`, the default: the oldest go
+   * - `latest`: of each value of the channel's key only the newest waits, or of all where it has no key
+   * - `disconnect`: the consumer is cut off with `SLOW_CONSUMER`, and comes back as after a lost connection
+   * - `block`: the producers wait; for pipelines, where all agree to that
+   *
+   * Consumers of one channel in one process share a queue; the policy holds that keeps most.
+   */
+  readonly whenFull?: "drop-oldest" | "latest" | "disconnect" | "block";
+  /** Bytes that may wait; the gateway's own limit (8 MiB unless it says otherwise) by default and at most. */
+  readonly limitBytes?: number;
+}
+
 export interface ConsumerOptions {
   /** Gets what goes wrong with single events; by default it is thrown as an uncaught error. */
   readonly onError?: (error: JechoError) => void;
+  /** Is told of events that will not come, before the next one that does. */
+  readonly onMissed?: (missed: Missed) => void;
+  readonly queue?: QueueOptions;
+  /** Handlers' promises that may be under way before the gateway is asked to wait; 1,024 by default. */
+  readonly inboxEvents?: number;
 }
+
+const INBOX_EVENTS = 1024;
 
 /** Receives the events of a channel, or of the channel that its modulator derives. Made by `channel.subscribe`. */
 export class Consumer<T> {
@@ -33,6 +64,8 @@ export class Consumer<T> {
   readonly #type: Type<T> | undefined;
   readonly #handler: Handler<T>;
   readonly #onError: (error: JechoError) => void;
+  readonly #onMissed: (missed: Missed) => void;
+  readonly #inboxEvents: number;
   readonly #statusListeners = new Listeners<Status>();
   readonly #resets = new Map<
     number,
@@ -40,8 +73,13 @@ export class Consumer<T> {
   >();
   #modulated: boolean;
   #demodulator: Demodulator | undefined;
-  /** Synchronous events that the handler is at, by channel, producer and count. */
-  readonly #handling = new Set<string>();
+  /** Synchronous events that the handler is at. */
+  readonly #handling = new ByEvent<true>();
+  /** Handlers' promises under way. */
+  #underWay = 0;
+  #isPaused = false;
+  #missed = 0;
+  #dropped = 0;
   #status: Status = statusNow("connecting");
   #events = 0;
   #bytes = 0;
@@ -64,6 +102,8 @@ export class Consumer<T> {
     this.#modulated = pair.modulator !== undefined;
     this.#demodulator = pair.demodulator;
     this.#onError = options.onError ?? raise;
+    this.#onMissed = options.onMissed ?? (() => {});
+    this.#inboxEvents = Math.max(1, options.inboxEvents ?? INBOX_EVENTS);
   }
 
   get status(): Status {
@@ -75,9 +115,17 @@ export class Consumer<T> {
     return this.#statusListeners.add(listener);
   }
 
-  /** Events that came in, before any demodulator, and the bytes of their frames on the wire. */
-  get stats(): { readonly events: number; readonly bytes: number } {
-    return { events: this.#events, bytes: this.#bytes };
+  /**
+   * Events that came in, before any demodulator, and the bytes of their frames on the wire; events that will not come, and
+   * how many of those were dropped because this process did not keep up.
+   */
+  get stats(): {
+    readonly events: number;
+    readonly bytes: number;
+    readonly missed: number;
+    readonly dropped: number;
+  } {
+    return { events: this.#events, bytes: this.#bytes, missed: this.#missed, dropped: this.#dropped };
   }
 
   /**
@@ -117,7 +165,7 @@ export class Consumer<T> {
     if (this.#status.state === "closed") return;
     switch (notice.is) {
       case "opened":
-        this.#opened(notice.reset);
+        this.#opened(notice);
         break;
       case "refused":
         this.#refused(notice.reset, notice.error);
@@ -126,13 +174,21 @@ export class Consumer<T> {
         this.#setStatus(statusNow("reconnecting"));
         break;
       case "events":
-        this.#receive(notice.frame);
+        this.#receive(notice.frame, notice.first);
+        break;
+      case "replayed":
+        this.#setStatus(statusNow("live"));
+        break;
+      case "missing":
+        this.#missed += notice.events;
+        this.#dropped += notice.dropped;
+        this.#onMissed({ events: notice.events, dropped: notice.dropped });
         break;
       default:
     }
   }
 
-  #opened(reset: number): void {
+  #opened({ reset, replays, recovered, missing }: Extract<PortNotice, { is: "opened" }>): void {
     for (const [number, { pair, resolve }] of this.#resets) {
       if (number > reset) continue;
       // A newer reset that is in force answers the older ones too.
@@ -143,7 +199,12 @@ export class Consumer<T> {
       }
       resolve();
     }
-    this.#setStatus(statusNow("live"));
+    this.#setStatus({
+      ...statusNow("live"),
+      ...(replays && { replaying: true }),
+      ...(recovered !== undefined && { recovered }),
+      ...(missing !== undefined && { missing }),
+    });
   }
 
   #refused(reset: number, error: JechoError): void {
@@ -158,11 +219,8 @@ export class Consumer<T> {
     for (const { reject } of this.#resets.values()) reject(error);
     this.#resets.clear();
     // Nobody is to wait for a consumer that has gone.
-    for (const key of this.#handling) {
-      const [channel, producer, raised] = key.split(" ").map(Number) as [number, number, number];
-      const outcome = { consumers: 0, failed: 0, message: "" };
-      this.#session.handled({ endpoint: this.#endpoint, channel, producer, raised, outcome });
-    }
+    for (const [channel, producer, raised] of this.#handling.entries())
+      this.#session.handled({ endpoint: this.#endpoint, channel, producer, raised, outcome: NOBODY });
     this.#handling.clear();
     this.#setStatus(status);
   }
@@ -172,7 +230,7 @@ export class Consumer<T> {
     this.#statusListeners.tell(status);
   }
 
-  #receive(bytes: Uint8Array): void {
+  #receive(bytes: Uint8Array, first: number): void {
     const frame = parseFrame(
       new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength),
       bytes,
@@ -180,32 +238,46 @@ export class Consumer<T> {
       bytes.byteLength,
     );
     if (!(frame instanceof EventsFrame)) return;
-    this.#events += frame.count;
+    this.#events += frame.count - first;
     this.#bytes += bytes.byteLength;
-    const { seq, epoch, producer, raised, parameters, token } = frame;
+    const { channel, seq, epoch, producer, raised, parameters, token, isSync } = frame;
     const writer = token === 0n ? undefined : this.#session.writtenType(token);
-    for (let i = 0; i < frame.count && this.#status.state !== "closed"; i++) {
+    for (let i = first; i < frame.count && this.#status.state !== "closed"; i++) {
       const info = { seq: seq === 0 ? 0 : seq + i, epoch, producer, parameters };
-      const sync = (frame.flags & FLAG_SYNC) !== 0;
-      if (sync) this.#handling.add(`${frame.channel} ${producer} ${raised + i}`);
+      if (isSync) this.#handling.set(channel, producer, raised + i, true);
       const end = (error?: unknown): void => {
         const failed = error === undefined ? undefined : JechoError.from(error);
-        if (sync) this.#handled(frame.channel, producer, raised + i, failed);
+        if (isSync) this.#handled(channel, producer, raised + i, failed);
         if (failed !== undefined) this.#onError(failed);
       };
       try {
         const handling = this.#hand(this.#read(frame, i, token, writer), info);
         if (handling === undefined) end();
-        else handling.then(() => end(), end);
+        else this.#wait(handling.then(() => end(), end));
       } catch (error) {
         end(error ?? new JechoError("HANDLER_FAILED"));
       }
     }
   }
 
+  /** Where too many handlers are under way, more events wait at the gateway. */
+  #wait(handling: Promise<void>): void {
+    if (++this.#underWay >= this.#inboxEvents) this.#pause(true);
+    void handling.finally(() => {
+      if (--this.#underWay * 2 <= this.#inboxEvents) this.#pause(false);
+    });
+  }
+
+  #pause(isPaused: boolean): void {
+    if (this.#isPaused === isPaused || this.#status.state === "closed") return;
+    this.#isPaused = isPaused;
+    this.#session.flow(this.#endpoint, !isPaused);
+  }
+
   #handled(channel: number, producer: number, raised: number, error?: JechoError): void {
-    if (!this.#handling.delete(`${channel} ${producer} ${raised}`)) return;
-    const outcome = { consumers: 1, failed: error === undefined ? 0 : 1, message: error?.message ?? "" };
+    if (!this.#handling.delete(channel, producer, raised)) return;
+    const failed = error === undefined ? 0 : 1;
+    const outcome = { consumers: 1, failed, message: error?.message ?? "", missing: 0 };
     this.#session.handled({ endpoint: this.#endpoint, channel, producer, raised, outcome });
   }
 

@@ -1,7 +1,9 @@
 import type { Value } from "@jecho/modulators";
 import type { Offer } from "@jecho/modulators/internal";
-import type { Modulator } from "@jecho/shared/internal";
+import type { EventsFrame, History, Modulator, Place, Queue } from "@jecho/shared/internal";
 import type { Demand, DerivedDemand } from "./demand.ts";
+import type { Lanes } from "./lane.ts";
+import type { Source, Tracker } from "./tracking.ts";
 
 /** A producer of this process, as its concentrator knows it. */
 export interface ProducerEntry {
@@ -18,8 +20,11 @@ export interface ProducerEntry {
   /** At the present connection; 0 while there is none. */
   channelNumber: number;
   number: number;
-  /** Count that its next event gets; goes on over reconnects. The first is 1. */
-  raised: number;
+  /** What the gateway is to keep of its channel. */
+  readonly history: History;
+  readonly key: string;
+  /** The counts of its events; they go on over connections. */
+  readonly lanes: Lanes;
   /** Consumers of the channel in other processes. */
   elsewhere: number;
   open?: boolean;
@@ -33,12 +38,31 @@ export interface ConsumerEntry {
   readonly endpoint: number;
   readonly channel: string;
   readonly schema: Uint8Array;
+  /** What the gateway does where this process does not keep up. */
+  readonly queue: Queue;
+  readonly label: string;
+  /** Where it begins when it is opened first. */
+  readonly from: Place | undefined;
+  /** Events before this number are not for it. */
+  readonly fromSeq: number;
   modulator: Modulator | undefined;
+  /** The newest event that it has had over the wire: where it goes on at another connection. */
+  readonly place: { epoch: number; seq: number };
+  readonly tracker: Tracker;
+  /** Not 0: the number under which the past comes, until that is over. */
+  replay: number;
+  /** This process' own events that wait until then. */
+  waiting: { readonly frame: EventsFrame; readonly source: Source }[];
+  /** Events that the gateway dropped and that have not been told as missing yet. */
+  dropped: number;
+  /** The application can take no more for now. */
+  isPaused: boolean;
   channelNumber: number;
   number: number;
   wasOpen?: boolean;
-  /** The newest reset that was asked for. */
+  /** The newest reset that was asked for, and the one that is in force. */
   reset?: number;
+  opened?: number;
   /** What holds until that reset is answered. */
   before?: { readonly modulator: Modulator | undefined };
 }

@@ -20,6 +20,8 @@ export interface LinkOptions {
   readonly backoff: BackoffOptions;
   /** How long a connection may take to be greeted, in milliseconds. */
   readonly connectTimeoutMs: number;
+  /** The token of another device's session, or empty. It is good once. */
+  readonly handover: string;
 }
 
 export interface LinkEvents {
@@ -44,12 +46,14 @@ export class Link {
   #socket: Socket | undefined;
   #status: Status = statusNow("connecting");
   #ready = true;
+  #handover: string;
   #lastHeard = 0;
   #heartbeatMs = 10_000;
   #timers = new Set<ReturnType<typeof setTimeout>>();
 
   constructor(options: LinkOptions, events: LinkEvents) {
     this.#options = options;
+    this.#handover = options.handover;
     this.#events = events;
     this.#backoff = new Backoff(options.backoff);
   }
@@ -75,7 +79,14 @@ export class Link {
       this.#drop(socket, new JechoError("TIMED_OUT", "the gateway did not answer")),
     );
     socket.onopen = () =>
-      this.#sendNow(encodeControl({ kind: "Hello", protocol: PROTOCOL, name: this.#options.name }));
+      this.#sendNow(
+        encodeControl({
+          kind: "Hello",
+          protocol: PROTOCOL,
+          name: this.#options.name,
+          handover: this.#handover,
+        }),
+      );
     socket.onmessage = ({ data }: { data: unknown }) => {
       if (socket !== this.#socket) return;
       this.#lastHeard = performance.now();
@@ -146,6 +157,7 @@ export class Link {
     try {
       if (!(data instanceof ArrayBuffer)) throw new JechoError("FRAME_MALFORMED", "messages are binary");
       parseMessage(new Uint8Array(data), frame => {
+        if (frame.kind === "Inheritance") this.#handover = "";
         if (frame.kind === "Welcome") this.#welcomed(frame.heartbeatMs);
         else if (frame.kind !== "Pong") this.#events.onFrame(frame);
       });

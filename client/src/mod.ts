@@ -21,9 +21,17 @@ export {
   type ValueOf,
 } from "@jecho/shared";
 export type { BackoffOptions } from "./backoff.ts";
-export { EventChannel, type ProduceOptions, type SubscribeOptions } from "./channel.ts";
-export { Consumer, type ConsumerOptions, type EventInfo, type Handler } from "./consumer.ts";
+export { EventChannel, type HistoryOptions, type ProduceOptions, type SubscribeOptions } from "./channel.ts";
+export {
+  Consumer,
+  type ConsumerOptions,
+  type EventInfo,
+  type Handler,
+  type Missed,
+  type QueueOptions,
+} from "./consumer.ts";
 export type { Demand, DerivedDemand } from "./demand.ts";
+export { type Inheritance, InheritedSubscription, type TakeOverOptions } from "./inheritance.ts";
 export { Producer } from "./producer.ts";
 export { type ConnectOptions, connect, type EagerHandler, Session } from "./session.ts";
 export { SharedObject } from "./shared-object.ts";

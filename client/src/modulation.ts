@@ -1,45 +1,73 @@
 import type { Json, Value } from "@jecho/modulators";
 import { JechoError } from "@jecho/shared";
 import {
-  type Control,
   type EventsFrame,
   type Install,
+  type Modulator,
   type ObjectUpdate,
+  type Outgoing,
   parseFrame,
   refusal,
 } from "@jecho/shared/internal";
 import type { DerivedDemand } from "./demand.ts";
 import type { ProducerEntry } from "./entries.ts";
+import type { Lanes } from "./lane.ts";
 import type { Host, HostFactory } from "./platform/face.ts";
 
-interface Installation {
-  readonly channel: number;
+/** Gateways number their channels from 1; what is beyond is free for other names. */
+const OTHER_NUMBERS = 1 << 20;
+
+/** A modulator that runs here. It outlives a connection: its consumers come back and want what it goes on with. */
+export interface Installation {
+  /** Its number at the modulator host. */
+  readonly hosted: number;
+  /** The base channel's name. */
+  readonly base: string;
+  readonly modulator: Modulator;
   readonly parameters: Json;
   readonly needs: readonly string[];
+  readonly schema: Uint8Array;
   readonly objects: Map<string, { readonly name: string; version: number; state: Json }>;
+  /** The counts of what it makes of each producer's events, by the producer's endpoint. */
+  readonly lanes: Map<number, Lanes>;
+  /** The derived channel's number at the present connection; 0 while there is none. */
+  number: number;
   /** Consumers in other processes. */
   elsewhere: number;
 }
 
 export interface ModulationEvents {
-  /** A run that a modulator made of the base channel's, as a frame and as the message that it is; of which synchronous event, if of one. */
-  onEvents(frame: EventsFrame, base: number, message: Uint8Array, raising: string | undefined): void;
+  /** A run that a modulator made, as a frame and as the message that it is; of which synchronous event, if of one. */
+  onEvents(
+    installation: Installation,
+    frame: EventsFrame,
+    message: Uint8Array,
+    raising: string | undefined,
+  ): void;
   /** Every modulator has seen this synchronous event to its end. */
   onDone(raising: string): void;
-  onAnswer(answer: Control): void;
+  onAnswer(answer: Outgoing): void;
   /** What is wanted of this channel's producers may have changed. */
-  onDemand(channel: number): void;
+  onDemand(base: string): void;
   /** The views that modulators of this channel need may have changed. */
-  onNeeds(channel: number): void;
+  onNeeds(base: string): void;
   /** A modulator of this channel called a control, or logged a line. */
-  onCall(channel: number, name: string, values: readonly Value[]): void;
+  onCall(base: string, name: string, values: readonly Value[]): void;
 }
 
 /** The modulators that are installed in this process, whichever producer's, and the host that they run in. */
 export class Modulation {
   readonly #createHost: HostFactory | undefined;
   readonly #events: ModulationEvents;
+  /** By their numbers at the host. */
   readonly #installed = new Map<number, Installation>();
+  /** By the derived channels' numbers at the present connection. */
+  readonly #derived = new Map<number, Installation>();
+  /** The numbers that the host knows base channels by. */
+  readonly #bases = new Map<string, number>();
+  /** Installations under way: the host's number by the derived channel's. */
+  readonly #installing = new Map<number, number>();
+  #nextHosted = 1;
   #host: Host | undefined;
 
   constructor(createHost: HostFactory | undefined, events: ModulationEvents) {
@@ -51,8 +79,13 @@ export class Modulation {
     return this.#createHost !== undefined;
   }
 
-  isWantedElsewhere(derived: number): boolean {
-    return (this.#installed.get(derived)?.elsewhere ?? 0) > 0;
+  /** The installation that makes this derived channel. */
+  ofNumber(derived: number): Installation | undefined {
+    return this.#derived.get(derived);
+  }
+
+  [Symbol.iterator](): Iterator<Installation> {
+    return this.#installed.values();
   }
 
   /** @param producer whose channel it is, and who offers what the modulator may need */
@@ -63,33 +96,51 @@ export class Modulation {
       this.#events.onAnswer(refusal(request, new JechoError("MODULATORS_NOT_SERVED", why)));
       return;
     }
+    const known = this.#adopt(producer.channel, modulator);
+    if (known !== undefined) {
+      known.number = derived;
+      this.#derived.set(derived, known);
+      for (const { object, version, state } of modulator.objects)
+        this.update({ kind: "ObjectUpdate", object, version, state });
+      this.#events.onAnswer({
+        kind: "Installed",
+        request,
+        derived,
+        schema: known.schema,
+        needs: known.needs,
+      });
+      return;
+    }
     this.#host ??= this.#createHost({
       onEvents: (frame, _derived, raising) => this.#receive(frame, raising),
       onDone: raising => this.#events.onDone(raising),
-      onCall: (derived, name, values) => {
-        const installation = this.#installed.get(derived);
-        if (installation !== undefined) this.#events.onCall(installation.channel, name, values);
+      onCall: (hosted, name, values) => {
+        const installation = this.#installed.get(hosted);
+        if (installation !== undefined) this.#events.onCall(installation.base, name, values);
       },
-      onRemoved: (derived, { number, message }) => {
-        const { channel } = this.#installed.get(derived) ?? { channel: 0 };
-        this.#installed.delete(derived);
-        this.#events.onAnswer({ kind: "Removed", derived, code: number, message });
-        this.#events.onDemand(channel);
-        this.#events.onNeeds(channel);
+      onRemoved: (hosted, { number: code, message }) => {
+        const installation = this.#installed.get(hosted);
+        if (installation === undefined) return;
+        this.#forget(installation);
+        if (installation.number !== 0)
+          this.#events.onAnswer({ kind: "Removed", derived: installation.number, code, message });
       },
     });
+    const hosted = this.#nextHosted++;
+    this.#installing.set(derived, hosted);
+    const base = producer.channel;
     const { schema, offers, context } = producer;
     this.#host
       .install({
-        derived,
-        channel,
+        derived: hosted,
+        channel: this.#hostedBase(base, channel),
         schema: schema.byteLength === 0 ? undefined : schema,
         modulator,
         ...(offers !== undefined && { offers }),
         context,
       })
       .then(
-        ({ schema: output, needs }) => {
+        ({ schema: made = new Uint8Array(0), needs }) => {
           const objects = new Map(
             modulator.objects.map(({ name, object, version, state }) => [
               object,
@@ -97,40 +148,64 @@ export class Modulation {
             ]),
           );
           const parameters = JSON.parse(modulator.parameters || "null") as Json;
-          this.#installed.set(derived, { channel, parameters, needs, objects, elsewhere: 0 });
-          this.#events.onNeeds(channel);
-          const made = output ?? new Uint8Array(0);
+          const isWanted = this.#installing.get(derived) === hosted;
+          this.#installing.delete(derived);
+          const number = isWanted ? derived : 0;
+          const installation: Installation = {
+            hosted,
+            base,
+            modulator,
+            parameters,
+            needs,
+            schema: made,
+            objects,
+            lanes: new Map(),
+            number,
+            elsewhere: 0,
+          };
+          this.#installed.set(hosted, installation);
+          if (!isWanted) return this.#remove(installation);
+          this.#derived.set(derived, installation);
+          this.#events.onNeeds(base);
           this.#events.onAnswer({ kind: "Installed", request, derived, schema: made, needs });
         },
-        (error: unknown) => this.#events.onAnswer(refusal(request, error)),
+        (error: unknown) => {
+          if (this.#installing.get(derived) === hosted) this.#installing.delete(derived);
+          this.#events.onAnswer(refusal(request, error));
+        },
       );
   }
 
   remove(derived: number): void {
-    const installation = this.#installed.get(derived);
-    if (installation === undefined) return;
-    this.#installed.delete(derived);
-    this.#host?.remove(derived);
-    this.#events.onDemand(installation.channel);
-    this.#events.onNeeds(installation.channel);
+    this.#installing.delete(derived);
+    const installation = this.#derived.get(derived);
+    if (installation !== undefined) this.#remove(installation);
   }
 
-  removeAll(): void {
-    for (const derived of [...this.#installed.keys()]) {
-      this.#installed.delete(derived);
-      this.#host?.remove(derived);
+  /** The connection broke: modulators stay, for their consumers are expected back. */
+  interrupted(): void {
+    this.#derived.clear();
+    this.#installing.clear();
+    for (const installation of this.#installed.values()) installation.number = 0;
+  }
+
+  /** Nobody wants these back: what was not asked for at the present connection goes. */
+  removeUnwanted(): void {
+    for (const installation of [...this.#installed.values()]) {
+      if (installation.number === 0) this.#remove(installation);
     }
   }
 
-  setContext(channel: number, name: string, value: Value): void {
-    this.#host?.setContext(channel, name, value);
+  setContext(base: string, name: string, value: Value): void {
+    const hosted = this.#bases.get(base);
+    if (hosted !== undefined) this.#host?.setContext(hosted, name, value);
   }
 
   /** The names of the views that modulators of a channel need. */
-  needsOf(channel: number): string[] {
+  needsOf(base: string): string[] {
     const names = new Set<string>();
     for (const installation of this.#installed.values()) {
-      if (installation.channel !== channel) continue;
+      if (installation.base !== base) continue;
       for (const name of installation.needs) if (name.startsWith("context.")) names.add(name);
     }
     return [...names];
@@ -138,20 +213,13 @@ export class Modulation {
 
   update(update: ObjectUpdate): void {
     this.#host?.update(update);
-    for (const { channel, objects } of this.#installed.values()) {
+    for (const { base, objects } of this.#installed.values()) {
       const object = objects.get(update.object);
       if (object === undefined || object.version >= update.version) continue;
       object.version = update.version;
       object.state = JSON.parse(update.state) as Json;
-      this.#events.onDemand(channel);
+      this.#events.onDemand(base);
     }
-  }
-
-  demand(derived: number, consumers: number): void {
-    const installation = this.#installed.get(derived);
-    if (installation === undefined) return;
-    installation.elsewhere = consumers;
-    this.#events.onDemand(installation.channel);
   }
 
   /**
@@ -160,28 +228,30 @@ export class Modulation {
    * @param raising names the synchronous event that the run is
    * @returns false where there is no modulator, so that `onDone` will not come
    */
-  enqueue(frame: EventsFrame, raising?: string): boolean {
-    return this.#host?.enqueue(frame.raw(), raising) ?? false;
+  enqueue(base: string, frame: EventsFrame, raising?: string): boolean {
+    const hosted = this.#bases.get(base);
+    if (this.#host === undefined || hosted === undefined) return false;
+    if (frame.channel === hosted) return this.#host.enqueue(frame.raw(), raising);
+    // The host knows the channel by a number that is the same over connections; the frame itself is still to be sent.
+    const copy = frame.copy();
+    copy.readdress(hosted, frame.producer);
+    return this.#host.enqueue(copy.raw(), raising);
   }
 
   flow(ready: boolean): void {
-    for (const derived of this.#installed.keys()) this.#host?.flow(derived, ready);
+    for (const hosted of this.#installed.keys()) this.#host?.flow(hosted, ready);
   }
 
   /** What is wanted of a channel through modulators. */
-  derivedOf(channel: number, here: (derived: number) => number): DerivedDemand[] {
+  derivedOf(base: string, here: (derived: number) => number): DerivedDemand[] {
     const list: DerivedDemand[] = [];
-    for (const [id, installation] of this.#installed) {
-      if (installation.channel !== channel) continue;
+    for (const installation of this.#installed.values()) {
+      if (installation.base !== base) continue;
       const objects = Object.fromEntries(
         [...installation.objects.values()].map(({ name, state }) => [name, state]),
       );
-      list.push({
-        id,
-        parameters: installation.parameters,
-        objects,
-        consumers: installation.elsewhere + here(id),
-      });
+      const { hosted: id, parameters, number, elsewhere } = installation;
+      list.push({ id, parameters, objects, consumers: elsewhere + (number === 0 ? 0 : here(number)) });
     }
     return list;
   }
@@ -190,11 +260,50 @@ export class Modulation {
     await this.#host?.close();
   }
 
+  /** The installation that is apart from its derived channel and is the very modulator that is asked for. */
+  #adopt(base: string, modulator: Modulator): Installation | undefined {
+    for (const installation of this.#installed.values()) {
+      if (installation.number !== 0 || installation.base !== base) continue;
+      if (isSame(installation.modulator, modulator)) return installation;
+    }
+    return undefined;
+  }
+
+  #remove(installation: Installation): void {
+    this.#forget(installation);
+    this.#host?.remove(installation.hosted);
+  }
+
+  #forget(installation: Installation): void {
+    this.#installed.delete(installation.hosted);
+    this.#derived.delete(installation.number);
+    this.#events.onDemand(installation.base);
+    this.#events.onNeeds(installation.base);
+  }
+
+  /** The number that the host knows a base channel by: its first one at a gateway, unless that is taken. */
+  #hostedBase(base: string, channel: number): number {
+    let hosted = this.#bases.get(base);
+    if (hosted === undefined) {
+      const taken = new Set(this.#bases.values());
+      hosted = channel;
+      while (taken.has(hosted)) hosted += OTHER_NUMBERS;
+      this.#bases.set(base, hosted);
+    }
+    return hosted;
+  }
+
   #receive(message: Uint8Array, raising: string | undefined): void {
     const view = new DataView(message.buffer, message.byteOffset, message.byteLength);
     const frame = parseFrame(view, message, 0, message.byteLength);
     if (frame.kind !== "Events") return;
     const installation = this.#installed.get(frame.channel);
-    if (installation !== undefined) this.#events.onEvents(frame, installation.channel, message, raising);
+    if (installation !== undefined) this.#events.onEvents(installation, frame, message, raising);
   }
+}
+
+function isSame(a: Modulator, b: Modulator): boolean {
+  const objects = ({ objects }: Modulator): string =>
+    JSON.stringify(objects.map(({ name, object }) => [name, object]));
+  return a.source === b.source && a.key === b.key && objects(a) === objects(b);
 }

@@ -1,18 +1,16 @@
-import {
-  type EventBytes,
-  type EventsFrame,
-  FLAG_SYNC,
-  measureRun,
-  parseFrame,
-  writeRun,
-} from "@jecho/shared/internal";
+import { type EventBytes, EventsFrame, FLAG_SYNC, measureRun, writeRun } from "@jecho/shared/internal";
 import type { ProducerEntry } from "./entries.ts";
+import type { Lane } from "./lane.ts";
 import type { Ring, RingRecord } from "./ring.ts";
 
 /** Frames that go out together: one write for many events, of one channel or of many. */
 export interface OutgoingMessage {
   readonly bytes: Uint8Array;
-  readonly runs: readonly { readonly producer: ProducerEntry; readonly frame: EventsFrame }[];
+  readonly runs: readonly {
+    readonly producer: ProducerEntry;
+    readonly lane: Lane;
+    readonly frame: EventsFrame;
+  }[];
   /** Does somebody elsewhere listen to the channels themselves? */
   readonly wanted: boolean;
 }
@@ -69,14 +67,21 @@ function closeMessage(runs: readonly Run[], wanted: boolean): OutgoingMessage {
   const view = new DataView(bytes.buffer);
   let at = 0;
   const made = runs.map(({ producer, sync, events }) => {
-    const { channelNumber, number, raised, token } = producer;
+    const { channelNumber, number, token, lanes } = producer;
+    const lane = lanes.usual;
     const start = at;
     const flags = sync ? FLAG_SYNC : 0;
-    const header = { channel: channelNumber, producer: number, raised, token, parameters: 0, flags };
+    const header = {
+      channel: channelNumber,
+      producer: number,
+      raised: lane.raised + 1,
+      token,
+      parameters: 0,
+      flags,
+    };
     at = writeRun(bytes, view, at, header, events);
-    producer.raised += events.length;
-    const frame = parseFrame(view, bytes, start, at);
-    return { producer, frame: frame as EventsFrame };
+    lane.raised += events.length;
+    return { producer, lane, frame: EventsFrame.at(bytes, start) };
   });
   return { bytes, runs: made, wanted };
 }

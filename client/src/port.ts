@@ -1,7 +1,15 @@
 import type { Value } from "@jecho/modulators";
 import type { Offer } from "@jecho/modulators/internal";
 import type { JechoError } from "@jecho/shared";
-import type { Modulator, ObjectUpdate } from "@jecho/shared/internal";
+import type {
+  HeldPlace,
+  History,
+  Inheritance,
+  Modulator,
+  ObjectUpdate,
+  Place,
+  Queue,
+} from "@jecho/shared/internal";
 import type { Demand } from "./demand.ts";
 import type { Status } from "./status.ts";
 import type { Outcome } from "./tally.ts";
@@ -23,6 +31,8 @@ export type PortRequest =
       readonly offers: readonly Offer[] | undefined;
       /** The present views of its state, by name. */
       readonly context: ReadonlyMap<string, Value>;
+      readonly history: History;
+      readonly key: string;
     }
   /** A view of a producer's state, as it is from now on. */
   | { readonly is: "context"; readonly endpoint: number; readonly name: string; readonly value: Value }
@@ -32,7 +42,18 @@ export type PortRequest =
       readonly channel: string;
       readonly schema: Uint8Array;
       readonly modulator: Modulator | undefined;
+      readonly queue: Queue;
+      readonly label: string;
+      readonly from: Place | undefined;
+      /** What another device has had of it. */
+      readonly sources: HeldPlace["sources"];
     }
+  /** The application can take no more events of this consumer for now, or can again. */
+  | { readonly is: "flow"; readonly endpoint: number; readonly ready: boolean }
+  /** A producer does not wait for its synchronous event any longer. */
+  | { readonly is: "giveUp"; readonly endpoint: number; readonly raised: number }
+  | { readonly is: "flush"; readonly flush: number }
+  | { readonly is: "handover"; readonly handover: number }
   /** Changes a consumer's modulator; answered by `opened` or `refused` with this `reset`. */
   | {
       readonly is: "resetConsumer";
@@ -57,7 +78,24 @@ export type PortRequest =
 export type PortNotice =
   | { readonly is: "status"; readonly status: Status }
   /** The endpoint is open, for the first time, again after a reconnect, or with its new modulator (`reset` not 0). */
-  | { readonly is: "opened"; readonly endpoint: number; readonly reset: number }
+  | {
+      readonly is: "opened";
+      readonly endpoint: number;
+      readonly reset: number;
+      /** Of a consumer that is opened again: does it go on without a gap, as far as the gateway knows? */
+      readonly recovered?: boolean;
+      readonly missing?: number;
+      readonly replays?: boolean;
+    }
+  /** The past has been sent; what comes now is live. */
+  | { readonly is: "replayed"; readonly endpoint: number }
+  /** Events that will not come; so many of them because this process did not keep up. */
+  | { readonly is: "missing"; readonly endpoint: number; readonly events: number; readonly dropped: number }
+  /** Everything that was raised before was taken by the gateway, or is wanted by nobody. */
+  | { readonly is: "flushed"; readonly flush: number }
+  | { readonly is: "handover"; readonly handover: number; readonly token: string; readonly validMs: number }
+  | { readonly is: "handoverRefused"; readonly handover: number; readonly error: JechoError }
+  | { readonly is: "inheritance"; readonly inheritance: Inheritance }
   | { readonly is: "refused"; readonly endpoint: number; readonly reset: number; readonly error: JechoError }
   /** The endpoint's connection broke; it is opened again by itself. */
   | { readonly is: "interrupted"; readonly endpoint: number }
@@ -81,8 +119,13 @@ export type PortNotice =
       readonly values: readonly Value[];
     }
   | { readonly is: "type"; readonly schema: Uint8Array }
-  /** A run of events, as a frame, for these consumers. */
-  | { readonly is: "events"; readonly endpoints: readonly number[]; readonly frame: Uint8Array }
+  /** A run of events, as a frame, for these consumers, from its event `first` on. */
+  | {
+      readonly is: "events";
+      readonly endpoints: readonly number[];
+      readonly frame: Uint8Array;
+      readonly first: number;
+    }
   /** Something went wrong that no endpoint can be named for. */
   | { readonly is: "fault"; readonly error: JechoError };
 

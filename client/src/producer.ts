@@ -11,6 +11,9 @@ export interface SyncOptions {
   readonly signal?: AbortSignal;
 }
 
+/** How long the gateway may take to say how many consumers have not answered. */
+const SAY_WHO_MS = 1000;
+
 /** Raises events on a channel. Made by `channel.produce`. */
 export class Producer<T> {
   readonly channel: string;
@@ -25,7 +28,7 @@ export class Producer<T> {
   /** Synchronous events under way, by their count. */
   readonly #processing = new Map<
     number,
-    { resolve: (consumers: number) => void; reject: (error: unknown) => void }
+    { resolve: (consumers: number) => void; reject: (error: unknown) => void; timeoutMs: number }
   >();
   #bytes = 0;
   #dropped = 0;
@@ -76,7 +79,8 @@ export class Producer<T> {
    * Synchronous and asynchronous events of a producer keep their order; any number may be under way.
    *
    * @returns how many consumers handled it; 0 at once where there are none
-   * @throws JechoError `HANDLER_FAILED` with the number of handlers that failed and the first reason, `TIMED_OUT`,
+   * @throws JechoError `HANDLER_FAILED` with the number of handlers that failed and the first reason, `TIMED_OUT` with the
+   * number of consumers that did not answer,
    * `CONNECTION_LOST`, `EVENT_INVALID`, `QUEUE_FULL`, `CLOSED`, or the signal's reason
    */
   async publishSync(event: T, { timeoutMs = 10_000, signal }: SyncOptions = {}): Promise<number> {
@@ -88,12 +92,12 @@ export class Producer<T> {
     const abort = (): void => this.#processing.get(raised)?.reject(signal?.reason);
     try {
       return await new Promise<number>((resolve, reject) => {
-        this.#processing.set(raised, { resolve, reject });
+        this.#processing.set(raised, { resolve, reject, timeoutMs });
         signal?.addEventListener("abort", abort);
         timer = setTimeout(() => {
-          reject(
-            new JechoError("TIMED_OUT", `not every consumer has handled the event after ${timeoutMs} ms`),
-          );
+          // The gateway says how many have not answered; should it not answer either, that is all there is to say.
+          this.#session.giveUp(this.#endpoint, raised);
+          timer = setTimeout(() => reject(timedOut(timeoutMs)), SAY_WHO_MS);
         }, timeoutMs);
       });
     } finally {
@@ -127,9 +131,10 @@ export class Producer<T> {
       const error = new JechoError("CONNECTION_LOST", "there is no connection; the event went nowhere");
       for (let i = 0; i < notice.events; i++) this.#processing.get(notice.raised + i)?.reject(error);
     } else if (notice.is === "processed") {
-      const { consumers, failed, message } = notice.outcome;
+      const { consumers, failed, message, missing } = notice.outcome;
       const processing = this.#processing.get(notice.raised);
-      if (failed === 0) processing?.resolve(consumers);
+      if (missing > 0) processing?.reject(timedOut(processing.timeoutMs, missing, consumers));
+      else if (failed === 0) processing?.resolve(consumers);
       else
         processing?.reject(
           new JechoError("HANDLER_FAILED", `${failed} of ${consumers} handlers failed: ${message}`),
@@ -154,4 +159,12 @@ export class Producer<T> {
   #fail(error: JechoError): void {
     for (const { reject } of this.#processing.values()) reject(error);
   }
+}
+
+function timedOut(timeoutMs: number, missing?: number, answered = 0): JechoError {
+  const who =
+    missing === undefined
+      ? "not every consumer has"
+      : `${missing} of ${missing + answered} consumers have not`;
+  return new JechoError("TIMED_OUT", `${who} handled the event after ${timeoutMs} ms`);
 }

@@ -1,11 +1,21 @@
 import type { Demodulator, Modulator } from "@jecho/modulators";
 import { modulatorTable } from "@jecho/modulators/internal";
 import { checkUserName, formatChannelName, JechoError, parseChannelName, Type } from "@jecho/shared";
+import {
+  FROM,
+  type History,
+  type Inherited,
+  type Place,
+  type Queue,
+  type SharedState,
+  WHEN_FULL,
+} from "@jecho/shared/internal";
 import type { BackoffOptions } from "./backoff.ts";
-import { EventChannel, type ProduceOptions, type SubscribeOptions } from "./channel.ts";
+import { EventChannel, type HistoryOptions, type ProduceOptions, type SubscribeOptions } from "./channel.ts";
 import { Concentrator } from "./concentrator.ts";
-import { Consumer, type Handler } from "./consumer.ts";
+import { Consumer, type Handler, type QueueOptions } from "./consumer.ts";
 import { Delegation } from "./delegation.ts";
+import { type Inheritance, InheritedSubscription, type TakeOverOptions } from "./inheritance.ts";
 import type { PortNotice, PortRequest, PortServer } from "./port.ts";
 import { Producer } from "./producer.ts";
 import { Ring } from "./ring.ts";
@@ -29,6 +39,8 @@ export interface ConnectOptions {
   readonly connectTimeoutMs?: number;
   /** Bytes of events that may wait between `publish` and the connection: a power of two, 8 MiB by default. */
   readonly queueBytes?: number;
+  /** A token that another device's session made by `handover()`: this session takes over what that one had open. */
+  readonly handover?: string;
   /** Gets what goes wrong without an endpoint to blame, such as a refused update; by default thrown as an uncaught error. */
   readonly onError?: (error: JechoError) => void;
 }
@@ -63,17 +75,28 @@ export class Session {
   #ring: Ring | undefined;
   #status: Status = statusNow("connecting");
   #nextEndpoint = 1;
+  #nextRequest = 1;
+  readonly #flushes = new Map<number, { resolve(): void; reject(error: unknown): void }>();
+  readonly #handovers = new Map<
+    number,
+    { resolve(handover: { token: string; validMs: number }): void; reject(error: unknown): void }
+  >();
+  readonly #inheritance = Promise.withResolvers<Inheritance>();
 
   constructor(address: string, options: ConnectOptions) {
     const { host, secure } = parseAddress(address);
     this.address = host;
     this.#options = options;
+    // Whoever does not ask for it need not handle that it failed.
+    this.#inheritance.promise.catch(() => {});
+    if (options.handover === undefined) this.#inheritance.resolve({ subscriptions: [] });
     this.#server = new Concentrator(
       {
         url: `${secure ? "wss" : "ws"}://${host}/`,
         name: options.name ?? "",
         backoff: options.backoff ?? {},
         connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
+        handover: options.handover ?? "",
       },
       () => this.#ring,
       notice => this.#notice(notice),
@@ -140,6 +163,8 @@ export class Session {
       const error = new JechoError("CLOSED", "the session was closed");
       for (const { reject } of this.#openings.values()) reject(error);
       this.#openings.clear();
+      this.#inheritance.reject(error);
+      this.#failWaiting(error);
       for (const endpoint of [...this.#endpoints.values()]) {
         if (endpoint instanceof Consumer || endpoint instanceof Producer) void endpoint.close();
       }
@@ -155,7 +180,7 @@ export class Session {
   /** For channels. */
   async openProducer<T>(
     channel: EventChannel<T>,
-    { signal, delegate }: ProduceOptions,
+    { signal, delegate, history, key = "" }: ProduceOptions,
   ): Promise<Producer<T>> {
     const endpoint = this.#nextEndpoint++;
     const delegation =
@@ -177,6 +202,8 @@ export class Session {
       token,
       offers: delegation?.offers,
       context: delegation?.present() ?? new Map(),
+      history: historyOf(history),
+      key,
     });
     return producer;
   }
@@ -189,17 +216,89 @@ export class Session {
   ): Promise<Consumer<T>> {
     const endpoint = this.#nextEndpoint++;
     const consumer = new Consumer<T>(this, endpoint, channel.name, channel.type, handler, options, options);
-    const modulator = options.modulator && modulatorTable(options.modulator, options.capabilities);
-    const name = this.#userName(channel.name);
-    const schema = channel.type?.schema ?? new Uint8Array(0);
     await this.#open(endpoint, consumer, options.signal, {
       is: "openConsumer",
       endpoint,
-      channel: name,
-      schema,
-      modulator,
+      channel: this.#userName(channel.name),
+      schema: channel.type?.schema ?? new Uint8Array(0),
+      modulator: options.modulator && modulatorTable(options.modulator, options.capabilities),
+      queue: queueOf(options.queue),
+      label: labelOf(options.label),
+      from: placeOf(options),
+      sources: [],
     });
     return consumer;
+  }
+
+  /**
+   * Makes a token with which another device takes this session over: `connect(address, { handover: token })`. It is good once
+   * and for `validMs` milliseconds. When it is used, this session ends with `HANDED_OVER`.
+   *
+   * @throws JechoError `OVERLOADED` with too many tokens under way, `CONNECTION_LOST`, `CLOSED`
+   */
+  handover(): Promise<{ readonly token: string; readonly validMs: number }> {
+    if (this.#status.state === "closed") return Promise.reject(new JechoError("CLOSED"));
+    const handover = this.#nextRequest++;
+    return new Promise((resolve, reject) => {
+      this.#handovers.set(handover, { resolve, reject });
+      this.#post({ is: "handover", handover });
+    });
+  }
+
+  /**
+   * What another device had open, where this session was made with its token.
+   *
+   * @throws JechoError `HANDOVER_INVALID`, `TIMED_OUT` where the other device does not answer, or what else refused the session
+   */
+  inheritance(): Promise<Inheritance> {
+    return this.#inheritance.promise;
+  }
+
+  async #takeOver<T>(
+    { channel, label }: InheritedSubscription,
+    { modulator, epoch, seq, sources }: Inherited,
+    handler: Handler<T>,
+    options: TakeOverOptions<T>,
+  ): Promise<Consumer<T>> {
+    const endpoint = this.#nextEndpoint++;
+    const pair = { modulator: modulator && { source: modulator.source }, demodulator: options.demodulator };
+    const consumer = new Consumer<T>(this, endpoint, channel, options.type, handler, pair, options);
+    await this.#open(endpoint, consumer, options.signal, {
+      is: "openConsumer",
+      endpoint,
+      channel: this.#userName(channel),
+      schema: options.type?.schema ?? new Uint8Array(0),
+      modulator,
+      queue: queueOf(options.queue),
+      label,
+      from: { from: FROM.resume, epoch, seq, agoMs: 0, speed: 0 },
+      sources,
+    });
+    return consumer;
+  }
+
+  /**
+   * Resolves when everything that was raised before has been taken by the gateway, or turned out to be wanted by nobody.
+   *
+   * @throws JechoError `CLOSED`
+   */
+  flush(): Promise<void> {
+    if (this.#status.state === "closed") return Promise.reject(new JechoError("CLOSED"));
+    const flush = this.#nextRequest++;
+    return new Promise((resolve, reject) => {
+      this.#flushes.set(flush, { resolve, reject });
+      this.#post({ is: "flush", flush });
+    });
+  }
+
+  /** For consumers: the application can take no more for now, or can again. */
+  flow(endpoint: number, ready: boolean): void {
+    this.#server.handle({ is: "flow", endpoint, ready });
+  }
+
+  /** For producers: a synchronous event is not waited for any longer. */
+  giveUp(endpoint: number, raised: number): void {
+    this.#server.handle({ is: "giveUp", endpoint, raised });
   }
 
   /** For consumers. */
@@ -310,15 +409,61 @@ export class Session {
         this.#endpoints.get(notice.endpoint)?.notice(notice);
         this.#openings.get(notice.endpoint)?.reject(notice.error);
         return;
+      case "flushed":
+        this.#flushes.get(notice.flush)?.resolve();
+        this.#flushes.delete(notice.flush);
+        return;
+      case "handover":
+        this.#handovers.get(notice.handover)?.resolve({ token: notice.token, validMs: notice.validMs });
+        this.#handovers.delete(notice.handover);
+        return;
+      case "handoverRefused":
+        this.#handovers.get(notice.handover)?.reject(notice.error);
+        this.#handovers.delete(notice.handover);
+        return;
+      case "inheritance":
+        this.#inheritance.resolve(this.#inherit(notice.inheritance.subscriptions));
+        return;
       default:
         this.#endpoints.get(notice.endpoint)?.notice(notice);
     }
   }
 
+  #inherit(subscriptions: readonly Inherited[]): Inheritance {
+    // Two subscriptions may share an object: then they have the same one here, too.
+    const objects = new Map<string, SharedObject>();
+    const objectOf = ({ object, version, state }: SharedState): SharedObject => {
+      let shared = objects.get(object);
+      if (shared === undefined) {
+        shared = new SharedObject(object, JSON.parse(state) as object, it => this.#publishLater(it), version);
+        objects.set(object, shared);
+      }
+      return shared;
+    };
+    return {
+      subscriptions: subscriptions.map(inherited => {
+        const states = inherited.modulator?.objects ?? [];
+        const named = Object.fromEntries(states.map(state => [state.name, objectOf(state)]));
+        const channel = formatChannelName(this.address, inherited.channel);
+        return new InheritedSubscription(channel, inherited, named, (...of) => this.#takeOver(...of));
+      }),
+    };
+  }
+
   #setStatus(status: Status): void {
     this.#status = status;
-    if (status.state === "refused") for (const { reject } of this.#openings.values()) reject(status.error);
+    if (status.state === "refused") {
+      for (const { reject } of this.#openings.values()) reject(status.error);
+      this.#inheritance.reject(status.error as JechoError);
+      this.#failWaiting(status.error as JechoError);
+    }
     this.#statusListeners.tell(status);
+  }
+
+  #failWaiting(error: JechoError): void {
+    for (const { reject } of [...this.#flushes.values(), ...this.#handovers.values()]) reject(error);
+    this.#flushes.clear();
+    this.#handovers.clear();
   }
 
   #publishLater(object: SharedObject<object>): void {
@@ -350,4 +495,51 @@ function parseAddress(address: string): { host: string; secure: boolean } {
   if (match === null)
     throw new JechoError("ARGUMENT_INVALID", `"${address.slice(0, 200)}" is not the address of a gateway`);
   return { host: match[2] as string, secure: match[1] === "wss" || match[1] === "https" };
+}
+
+function historyOf({
+  events = 0,
+  seconds = 0,
+  latest = false,
+  onDemand = false,
+}: HistoryOptions = {}): History {
+  for (const [name, bound] of Object.entries({ events, seconds })) {
+    if (!Number.isFinite(bound) || bound < 0)
+      throw new JechoError("ARGUMENT_INVALID", `history.${name} is ${bound}, which is no number from 0 on`);
+  }
+  return { events: Math.floor(events), seconds, latest, onDemand };
+}
+
+function queueOf({ whenFull = "drop-oldest", limitBytes = 0 }: QueueOptions = {}): Queue {
+  const policy = WHEN_FULL[whenFull] as number | undefined;
+  if (policy === undefined)
+    throw new JechoError(
+      "ARGUMENT_INVALID",
+      `queue.whenFull is none of ${Object.keys(WHEN_FULL).join(", ")}`,
+    );
+  return { whenFull: policy, limitBytes };
+}
+
+function labelOf(label = ""): string {
+  if (label.length > 1024) throw new JechoError("ARGUMENT_INVALID", "a label has at most 1,024 characters");
+  return label;
+}
+
+function placeOf({ from = "now", speed = 0 }: SubscribeOptions): Place | undefined {
+  if (!(speed >= 0))
+    throw new JechoError("ARGUMENT_INVALID", `speed is ${speed}, which is no number from 0 on`);
+  const place = {
+    from: FROM.now as number,
+    epoch: 0,
+    seq: 0n,
+    agoMs: 0,
+    speed: Number.isFinite(speed) ? speed : 0,
+  };
+  if (from === "now") return undefined;
+  if (from === "last") return { ...place, from: FROM.last };
+  if (from instanceof Date)
+    return { ...place, from: FROM.time, agoMs: Math.max(0, Date.now() - from.getTime()) };
+  if (!Number.isSafeInteger(from) || from < 0)
+    throw new JechoError("ARGUMENT_INVALID", `from is ${from}, which is no sequence number`);
+  return { ...place, from: FROM.seq, seq: BigInt(from) };
 }

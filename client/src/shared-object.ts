@@ -10,12 +10,13 @@ export class SharedObject<S extends object = object> implements SharedReference 
   readonly id: string;
   readonly #publish: (object: SharedObject<S>) => void;
   #state: Readonly<S>;
-  #version = 1;
+  #version: number;
   #json: string;
 
   /** Made by `session.share`. */
-  constructor(id: string, state: S, publish: (object: SharedObject<S>) => void) {
+  constructor(id: string, state: S, publish: (object: SharedObject<S>) => void, version = 1) {
     this.id = id;
+    this.#version = version;
     this.#json = toJson(state);
     this.#state = Object.freeze({ ...state });
     this.#publish = publish;

@@ -14,6 +14,12 @@ export interface Status {
   /** Since when, as `Date.now()` gives it. */
   readonly since: number;
   readonly error?: JechoError;
+  /** A consumer is being sent the past; what comes is not live yet. */
+  readonly replaying?: boolean;
+  /** A consumer that was opened again: it goes on where it was, and the gateway has kept everything in between. */
+  readonly recovered?: boolean;
+  /** Where it is not: how many events the gateway knows to be missing; each producer's count may tell of more. */
+  readonly missing?: number;
 }
 
 export function statusNow(state: Status["state"], error?: JechoError): Status {

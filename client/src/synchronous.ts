@@ -1,15 +1,28 @@
 import type { EventsFrame, Processed } from "@jecho/shared/internal";
+import { ByEvent } from "./by-event.ts";
 import { NOBODY, type Outcome, Tally } from "./tally.ts";
+
+/** An event that was raised here, and who has not handled it yet. */
+interface Raising {
+  readonly endpoint: number;
+  readonly raised: number;
+  /** Names it to the modulators. */
+  readonly tag: string;
+  readonly tally: Tally;
+  /** What was sent of it, and the gateway has not answered. */
+  readonly elsewhere: Set<{ channel: number; producer: number; raised: number }>;
+}
 
 /** Keeps track of synchronous events: which were raised here and wait for whom, and which consumers here are at. */
 export class SynchronousEvents {
   readonly #processed: (endpoint: number, raised: number, outcome: Outcome) => void;
-  /** Events that consumers here are handling, by channel, producer and count. */
-  readonly #handling = new Tally();
-  /** Events that were raised here, by endpoint and count. */
-  readonly #raised = new Tally();
-  /** Which event that was raised here an answer of the gateway belongs to, by channel, producer and count. */
-  readonly #elsewhere = new Map<string, string>();
+  /** Events that consumers here are handling. */
+  readonly #handling = new ByEvent<Tally>();
+  /** Events that were raised here, by tag. */
+  readonly #raised = new Map<string, Raising>();
+  /** Which of them an answer of the gateway belongs to. */
+  readonly #elsewhere = new ByEvent<Raising>();
+  #nextTag = 1;
 
   /** @param processed called when everybody has handled an event that was raised here */
   constructor(processed: (endpoint: number, raised: number, outcome: Outcome) => void) {
@@ -19,51 +32,88 @@ export class SynchronousEvents {
   /**
    * An event was raised here, as a run of its own. It is waited for here, at the modulators, and elsewhere where it was sent.
    *
-   * @returns its name
+   * @returns its tag
    */
   begin(endpoint: number, frame: EventsFrame, sent: boolean): string {
-    const { channel, producer, raised } = frame;
-    const name = `${endpoint} ${raised}`;
-    this.#raised.begin(name, sent ? 3 : 2, outcome => this.#processed(endpoint, raised, outcome));
-    if (sent) this.#elsewhere.set(keyOf(channel, producer, raised), name);
-    return name;
+    const { raised } = frame;
+    const tag = String(this.#nextTag++);
+    const tally = new Tally(2, outcome => {
+      this.#raised.delete(tag);
+      this.#processed(endpoint, raised, outcome);
+    });
+    const raising: Raising = { endpoint, raised, tag, tally, elsewhere: new Set() };
+    this.#raised.set(tag, raising);
+    if (sent) this.#sent(raising, frame, 0);
+    return tag;
   }
 
-  /** One of those that are waited for is done with the event of that name. */
-  settle(name: string, outcome: Outcome = NOBODY): void {
-    this.#raised.settle(name, outcome);
+  /** One of those that are waited for is done with the event of that tag. */
+  settle(tag: string, outcome: Outcome = NOBODY): void {
+    this.#raised.get(tag)?.tally.settle(outcome);
   }
 
-  /** A modulator made a run of the event of that name: its consumers here, and elsewhere where it was sent, are waited for, too. */
-  derive(name: string, frame: EventsFrame, sent: boolean): void {
-    const { channel, producer, raised, count } = frame;
-    for (let i = 0; i < count; i++) {
-      this.#raised.add(name);
-      if (!sent) continue;
-      this.#raised.add(name);
-      this.#elsewhere.set(keyOf(channel, producer, raised + i), name);
+  /** A modulator made a run of the event of that tag: its consumers here, and elsewhere where it was sent, are waited for, too. */
+  derive(tag: string, frame: EventsFrame, sent: boolean): void {
+    const raising = this.#raised.get(tag);
+    if (raising === undefined) return;
+    for (let i = 0; i < frame.count; i++) {
+      raising.tally.add();
+      if (sent) this.#sent(raising, frame, i);
     }
   }
 
-  /** The gateway says that everybody elsewhere has handled an event of ours. */
-  answered({ channel, producer, raised, consumers, failed, message }: Processed): void {
-    const key = keyOf(channel, producer, Number(raised));
-    const name = this.#elsewhere.get(key);
-    this.#elsewhere.delete(key);
-    if (name !== undefined) this.settle(name, { consumers, failed, message });
+  #sent(raising: Raising, { channel, producer, raised }: EventsFrame, i: number): void {
+    raising.tally.add();
+    const event = { channel, producer, raised: raised + i };
+    raising.elsewhere.add(event);
+    this.#elsewhere.set(channel, producer, raised + i, raising);
+  }
+
+  /** The gateway says that everybody elsewhere has handled an event of ours, or how many have not when we gave up. */
+  answered({ channel, producer, raised: count, consumers, failed, message, missing }: Processed): void {
+    const raised = Number(count);
+    const raising = this.#elsewhere.get(channel, producer, raised);
+    if (raising === undefined) return;
+    this.#elsewhere.delete(channel, producer, raised);
+    for (const event of raising.elsewhere) {
+      if (event.channel === channel && event.producer === producer && event.raised === raised)
+        raising.elsewhere.delete(event);
+    }
+    raising.tally.settle({ consumers, failed, message, missing });
+  }
+
+  /**
+   * The producer waits no longer: what is missing here is counted, and who is missing elsewhere is the gateway's to say.
+   *
+   * @returns the events to ask it about
+   */
+  giveUp(endpoint: number, raised: number): { channel: number; producer: number; raised: number }[] {
+    const raising = [...this.#raised.values()].find(
+      event => event.endpoint === endpoint && event.raised === raised,
+    );
+    if (raising === undefined) return [];
+    const elsewhere = [...raising.elsewhere];
+    // Consumers here, and modulators, do not answer questions: each of these parts is one that has not answered.
+    for (let here = raising.tally.waiting - elsewhere.length; here > 0; here--)
+      raising.tally.settle({ ...NOBODY, missing: 1 });
+    return elsewhere;
   }
 
   /** So many consumers here get a run. @param handled called for each of its events when all of them have handled it */
   deliver(frame: EventsFrame, consumers: number, handled: (outcome: Outcome, i: number) => void): void {
     const { channel, producer, raised, count } = frame;
     for (let i = 0; i < count; i++) {
-      this.#handling.begin(keyOf(channel, producer, raised + i), consumers, outcome => handled(outcome, i));
+      const tally = new Tally(consumers, outcome => {
+        this.#handling.delete(channel, producer, raised + i);
+        handled(outcome, i);
+      });
+      if (consumers > 0) this.#handling.set(channel, producer, raised + i, tally);
     }
   }
 
   /** One consumer here is done with an event. */
   handled(channel: number, producer: number, raised: number, outcome: Outcome): void {
-    this.#handling.settle(keyOf(channel, producer, raised), outcome);
+    this.#handling.get(channel, producer, raised)?.settle(outcome);
   }
 
   /** The connection broke: who raised them was told, and nobody takes an acknowledgement any more. */
@@ -72,8 +122,4 @@ export class SynchronousEvents {
     this.#raised.clear();
     this.#elsewhere.clear();
   }
-}
-
-function keyOf(channel: number, producer: number, raised: number): string {
-  return `${channel} ${producer} ${raised}`;
 }

@@ -3,48 +3,48 @@ export interface Outcome {
   readonly consumers: number;
   readonly failed: number;
   readonly message: string;
+  /** Consumers that had not answered when the producer gave up waiting. */
+  readonly missing: number;
 }
 
-export const NOBODY: Outcome = { consumers: 0, failed: 0, message: "" };
+export const NOBODY: Outcome = { consumers: 0, failed: 0, message: "", missing: 0 };
 
-interface Open {
-  waiting: number;
-  consumers: number;
-  failed: number;
-  message: string;
-  readonly done: (outcome: Outcome) => void;
-}
-
-/** Waits for several parts of one thing by key, and adds up their outcomes. */
+/** Waits for the parts of one thing, and adds up what came of them. */
 export class Tally {
-  readonly #open = new Map<string, Open>();
+  readonly #done: (outcome: Outcome) => void;
+  #waiting: number;
+  #consumers = 0;
+  #failed = 0;
+  #missing = 0;
+  #message = "";
 
-  /** Begins with so many parts to wait for. With none it is done at once. */
-  begin(key: string, parts: number, done: (outcome: Outcome) => void): void {
+  /** With no parts to wait for it is done at once. */
+  constructor(parts: number, done: (outcome: Outcome) => void) {
+    this.#waiting = parts;
+    this.#done = done;
     if (parts === 0) done(NOBODY);
-    else this.#open.set(key, { waiting: parts, consumers: 0, failed: 0, message: "", done });
+  }
+
+  /** Parts that have not been settled. */
+  get waiting(): number {
+    return this.#waiting;
   }
 
   /** One more part has come up. */
-  add(key: string): void {
-    const open = this.#open.get(key);
-    if (open !== undefined) open.waiting++;
+  add(): void {
+    this.#waiting++;
   }
 
-  /** One part is over. */
-  settle(key: string, { consumers, failed, message }: Outcome): void {
-    const open = this.#open.get(key);
-    if (open === undefined) return;
-    open.consumers += consumers;
-    open.failed += failed;
-    if (open.message === "") open.message = message;
-    if (--open.waiting > 0) return;
-    this.#open.delete(key);
-    open.done({ consumers: open.consumers, failed: open.failed, message: open.message });
-  }
-
-  /** Nobody waits any more. */
-  clear(): void {
-    this.#open.clear();
+  /** One part is over. @returns true where that was the last one */
+  settle({ consumers, failed, message, missing }: Outcome = NOBODY): boolean {
+    if (this.#waiting === 0) return false;
+    this.#consumers += consumers;
+    this.#failed += failed;
+    this.#missing += missing;
+    if (this.#message === "") this.#message = message;
+    if (--this.#waiting > 0) return false;
+    const [total, lost, silent] = [this.#consumers, this.#failed, this.#missing];
+    this.#done({ consumers: total, failed: lost, message: this.#message, missing: silent });
+    return true;
   }
 }

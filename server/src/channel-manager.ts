@@ -268,7 +268,11 @@ export class ChannelManager {
     clearTimeout(this.#idle);
     this.#consumers.set(consumer.number, consumer);
     consumer.channel.coming++;
-    const types = new Set([...this.#past.values(), ...this.#types.values(), ...(consumer.derived?.types.values() ?? [])]);
+    const types = new Set([
+      ...this.#past.values(),
+      ...this.#types.values(),
+      ...(consumer.derived?.types.values() ?? []),
+    ]);
     for (const { schema } of types) consumer.connection.send({ kind: "TypeKnown", schema });
     this.#tellDemand(consumer.channel);
   }
@@ -331,7 +335,12 @@ export class ChannelManager {
       if (this.#retention !== undefined) for (const [token, type] of this.#types) this.#past.set(token, type);
       this.#types.clear();
     }
-    if (this.#producers.size > 0 || this.#consumers.size > 0 || this.#derived.size > 0 || this.channel.isAwaiting)
+    if (
+      this.#producers.size > 0 ||
+      this.#consumers.size > 0 ||
+      this.#derived.size > 0 ||
+      this.channel.isAwaiting
+    )
       return;
     if (this.channel.history === undefined || this.channel.history.log.bytes === 0) {
       this.#names.forget(this);

@@ -195,8 +195,7 @@ export class Channel {
       if (listener.connection === from) continue;
       copy ??= frame.copy();
       for (const gone of listener.enqueue(copy, this.keyOf)) {
-        if (gone.isSync)
-          this.#acknowledgements.skip(listener.connection, this.number, gone.seq, gone.count);
+        if (gone.isSync) this.#acknowledgements.skip(listener.connection, this.number, gone.seq, gone.count);
       }
       if (!listener.queue.isFull) continue;
       if (listener.queue.whenFull === "disconnect") this.events.onOverrun(listener.connection);

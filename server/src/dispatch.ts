@@ -87,7 +87,11 @@ export class Dispatcher {
         return this.#names.channel(frame.derived)?.flow(connection, frame.ready);
       case "AskHandover":
         return this.#attempt(connection, frame.request, () =>
-          connection.send({ kind: "HandoverToken", request: frame.request, ...this.#handovers.offer(connection) }),
+          connection.send({
+            kind: "HandoverToken",
+            request: frame.request,
+            ...this.#handovers.offer(connection),
+          }),
         );
       case "Yielded":
       case "Installed":
@@ -297,7 +301,8 @@ export class Dispatcher {
   #queueOf(queue: OpenConsumer["queue"]): QueuePolicy {
     const { consumerQueueBytes } = this.#options;
     const name = Object.entries(WHEN_FULL).find(([, number]) => number === (queue?.whenFull ?? 0))?.[0];
-    if (name === undefined) throw new JechoError("ARGUMENT_INVALID", `no policy ${queue?.whenFull} for a full queue`);
+    if (name === undefined)
+      throw new JechoError("ARGUMENT_INVALID", `no policy ${queue?.whenFull} for a full queue`);
     const limitBytes = queue?.limitBytes || consumerQueueBytes;
     return { whenFull: name as WhenFull, limitBytes: Math.min(limitBytes, consumerQueueBytes) };
   }

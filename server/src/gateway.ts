@@ -67,8 +67,8 @@ type ListenExclusively = (
 ) => void;
 
 const LISTEN_EXCLUSIVE_PORT = 1;
-/** Close codes of those who leave for good: 1000 by a program, 1001 by a page. */
-const LEAVING = new Set([1000, 1001]);
+/** Close codes of those who leave for good: 1000 or none by a program, 1001 by a page. */
+const LEAVING = new Set([1000, 1001, 1005]);
 const EVERYONE = "everyone";
 const CLOSE_GRACE_MS = 2000;
 

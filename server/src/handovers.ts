@@ -72,10 +72,7 @@ export class Handovers {
     }
   }
 
-  #inherited(
-    { manager, channel, derived, label }: Consumer,
-    place: HeldPlace | undefined,
-  ): Inherited {
+  #inherited({ manager, channel, derived, label }: Consumer, place: HeldPlace | undefined): Inherited {
     return {
       channel: manager.name,
       label,

@@ -1,4 +1,6 @@
 /** What our own packages need besides `mod.ts`: frames and the workings of types. */
+
+export { FROM, WHEN_FULL } from "./frames/delivery.ts";
 export {
   type EventBytes,
   EventsFrame,
@@ -21,7 +23,6 @@ export {
   refusal,
   SUBPROTOCOL,
 } from "./frames/frame.ts";
-export { FROM, WHEN_FULL } from "./frames/delivery.ts";
 export type * from "./generated/frame-schema.ts";
 export { accessorBytes, createReader, type ReadEvent } from "./types/accessor.ts";
 export { readBfbs } from "./types/bfbs.ts";

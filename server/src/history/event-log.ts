@@ -85,8 +85,7 @@ export class EventLog {
       const oldest = this.#runs[this.#head];
       if (oldest === undefined) break;
       const { frame, at } = oldest;
-      const fits =
-        this.#events - frame.count < events && this.#bytes <= bytes && now - at <= seconds * 1000;
+      const fits = this.#events - frame.count < events && this.#bytes <= bytes && now - at <= seconds * 1000;
       if (fits) break;
       this.#head++;
       this.#events -= frame.count;

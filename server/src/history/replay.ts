@@ -2,8 +2,8 @@ import { encodeControl, FROM, type Place } from "@jecho/shared/internal";
 import type { Channel } from "../channel.ts";
 import type { Connection } from "../connection.ts";
 import { SOCKET_HIGH_BYTES } from "../listener.ts";
-import type { History } from "./history.ts";
 import type { LoggedRun } from "./event-log.ts";
+import type { History } from "./history.ts";
 
 /** Where a consumer begins, and what that says about the past. */
 export interface Beginning {
@@ -38,7 +38,13 @@ export function beginningOf(channel: Channel, place: Place | undefined, now: num
   if (wanted === undefined) return live;
   const first = history?.log.firstSeq ?? nextSeq;
   const seq = Math.min(Math.max(wanted, first), nextSeq);
-  return { ...live, seq, recovered: seq === Math.min(wanted, nextSeq), missing: Math.max(0, seq - wanted), speed };
+  return {
+    ...live,
+    seq,
+    recovered: seq === Math.min(wanted, nextSeq),
+    missing: Math.max(0, seq - wanted),
+    speed,
+  };
 }
 
 /** Sends a consumer its past, as fast as its socket takes it or as was asked for, and then says that it is level. */

@@ -85,7 +85,14 @@ export class HistoryStore {
   beginEpoch(channel: string, { epoch, firstSeq }: EpochStart, retention: Retention): void {
     const { events, seconds, latest } = retention;
     this.#write(() => {
-      this.#statements.epoch.run(channel, epoch, firstSeq, storedBound(events), storedBound(seconds), latest ? 1 : 0);
+      this.#statements.epoch.run(
+        channel,
+        epoch,
+        firstSeq,
+        storedBound(events),
+        storedBound(seconds),
+        latest ? 1 : 0,
+      );
     });
   }
 

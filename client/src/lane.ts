@@ -1,0 +1,52 @@
+import type { EventsFrame } from "@jecho/shared/internal";
+
+/** One stream of counted events on its way out: a producer's, its urgent ones, or what a modulator made of either. */
+export class Lane {
+  /** The same over connections: consumers know by it what they have had. */
+  readonly source: bigint;
+  readonly urgent: boolean;
+  /** At the present connection; 0 while there is none. */
+  channel = 0;
+  producer = 0;
+  /** Has the gateway been told where the count is? */
+  isPlaced = false;
+  /** Count of the newest event that was sent, or went nowhere because nobody elsewhere wanted it. */
+  raised = 0;
+  /** Runs that a broken connection may have swallowed, or that wait for a connection. */
+  unconfirmed: EventsFrame[] = [];
+
+  constructor(source: bigint, urgent: boolean) {
+    this.source = source;
+    this.urgent = urgent;
+  }
+}
+
+/** A producer's two lanes: its events, and the urgent ones, which are counted apart because they overtake. */
+export class Lanes {
+  readonly usual: Lane;
+  readonly urgent: Lane;
+
+  constructor() {
+    const [source] = crypto.getRandomValues(new BigUint64Array(1));
+    this.usual = new Lane(source as bigint, false);
+    this.urgent = new Lane(source as bigint, true);
+  }
+
+  of(urgent: boolean): Lane {
+    return urgent ? this.urgent : this.usual;
+  }
+
+  *[Symbol.iterator](): Generator<Lane> {
+    yield this.usual;
+    yield this.urgent;
+  }
+
+  /** Where their events go at the present connection. */
+  address(channel: number, producer: number): void {
+    for (const lane of this) {
+      lane.channel = channel;
+      lane.producer = producer;
+      lane.isPlaced = false;
+    }
+  }
+}

@@ -1,0 +1,111 @@
+import { type EventsFrame, joinFrames } from "@jecho/shared/internal";
+import type { Lane } from "./lane.ts";
+import type { Link } from "./link.ts";
+
+interface Sent {
+  readonly bytes: number;
+  readonly runs: readonly { readonly lane: Lane; readonly frame: EventsFrame }[];
+}
+
+/** Bytes that may be sent and unconfirmed before more has to wait in the ring. */
+const WINDOW_BYTES = 16 << 20;
+/** Bytes that a lane without a connection may hold back. */
+const HELD_BYTES = 8 << 20;
+
+/**
+ * Keeps what was sent until the gateway has confirmed it, so that a connection that breaks swallows nothing: at the next
+ * one each lane's unconfirmed runs go first. Who has had one of them knows it by its source and count.
+ */
+export class Outbox {
+  readonly #link: Link;
+  #sent: Sent[] = [];
+  #head = 0;
+  #bytes = 0;
+
+  constructor(link: Link) {
+    this.#link = link;
+  }
+
+  /** Is there so much under way that more should wait? */
+  get isFull(): boolean {
+    return this.#bytes > WINDOW_BYTES;
+  }
+
+  /** Is nothing under way? */
+  get isEmpty(): boolean {
+    return this.#head === this.#sent.length;
+  }
+
+  /** Sends a message of whole runs. False where there is no connection. */
+  send(message: Uint8Array, runs: Sent["runs"]): boolean {
+    if (!this.#link.isLive) return false;
+    for (const { lane, frame } of runs) {
+      if (!lane.isPlaced) this.place(lane, frame.raised - 1);
+    }
+    this.#sent.push({ bytes: message.byteLength, runs });
+    this.#bytes += message.byteLength;
+    this.#link.sendMessage(message);
+    return true;
+  }
+
+  /** Tells where a lane's count is. */
+  place(lane: Lane, raised = lane.raised): void {
+    lane.isPlaced = true;
+    const { channel, producer, urgent, source } = lane;
+    this.#link.send({ kind: "Position", channel, producer, urgent, source, raised: BigInt(raised) });
+  }
+
+  /** The gateway has so many more messages. */
+  taken(messages: number): void {
+    for (let i = 0; i < messages && this.#head < this.#sent.length; i++) {
+      this.#bytes -= (this.#sent[this.#head++] as Sent).bytes;
+    }
+    if (this.#head === this.#sent.length || this.#head > 1024) {
+      this.#sent = this.#sent.slice(this.#head);
+      this.#head = 0;
+    }
+  }
+
+  /** The connection broke: what is unconfirmed goes back to its lanes. */
+  interrupted(): void {
+    for (const { runs } of this.#sent.slice(this.#head)) {
+      for (const { lane, frame } of runs) {
+        // Who waited for it was told; the event itself still goes to those who have not had it.
+        frame.forgetSync();
+        this.hold(lane, frame);
+      }
+    }
+    this.#sent = [];
+    this.#head = 0;
+    this.#bytes = 0;
+  }
+
+  /** Keeps a run until its lane has a connection again; the oldest go where that takes too long. */
+  hold(lane: Lane, frame: EventsFrame): void {
+    lane.isPlaced = false;
+    lane.unconfirmed.push(frame);
+    let bytes = 0;
+    for (const { start, end } of lane.unconfirmed) bytes += end - start;
+    while (bytes > HELD_BYTES) {
+      const oldest = lane.unconfirmed.shift();
+      bytes -= (oldest?.end ?? 0) - (oldest?.start ?? 0);
+    }
+  }
+
+  /** Somebody wants the lane's events again: says where it is, and sends what is unconfirmed. */
+  resume(lane: Lane): void {
+    const frames = lane.unconfirmed;
+    lane.unconfirmed = [];
+    const [first] = frames;
+    if (first === undefined) {
+      this.place(lane);
+      return;
+    }
+    this.place(lane, first.raised - 1);
+    for (const frame of frames) frame.readdress(lane.channel, lane.producer);
+    this.send(
+      joinFrames(frames.map(frame => frame.raw())),
+      frames.map(frame => ({ lane, frame })),
+    );
+  }
+}

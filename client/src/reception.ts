@@ -1,0 +1,164 @@
+import type { EventsFrame, HeldPlace, Position } from "@jecho/shared/internal";
+import type { ConsumerEntry } from "./entries.ts";
+import type { Lane } from "./lane.ts";
+import type { PortNotice } from "./port.ts";
+import type { SynchronousEvents } from "./synchronous.ts";
+import type { Outcome } from "./tally.ts";
+import { type Source, Sources } from "./tracking.ts";
+
+/** Bytes of this process' own events that wait for a consumer while it is being sent the past. */
+const WAITING_BYTES = 16 << 20;
+
+/** Hands runs to the consumers of this process: each event once and in its producer's order, and what is missing is told. */
+export class Reception {
+  readonly #notify: (notice: PortNotice) => void;
+  readonly #synchronous: SynchronousEvents;
+  readonly #sources = new Sources();
+  /** Consumers by the number under which their events come. */
+  readonly #consumers = new Map<number, Set<ConsumerEntry>>();
+  /** Consumers that are being sent the past, by their channel's number. */
+  readonly #replaying = new Map<number, Set<ConsumerEntry>>();
+
+  constructor(notify: (notice: PortNotice) => void, synchronous: SynchronousEvents) {
+    this.#notify = notify;
+    this.#synchronous = synchronous;
+  }
+
+  /** Consumers here of a channel or derived channel. */
+  consumersOf(channel: number): number {
+    return (this.#consumers.get(channel)?.size ?? 0) + (this.#replaying.get(channel)?.size ?? 0);
+  }
+
+  enter(entry: ConsumerEntry): void {
+    if (entry.replay === 0) {
+      add(this.#consumers, entry.channelNumber, entry);
+      return;
+    }
+    add(this.#consumers, entry.replay, entry);
+    add(this.#replaying, entry.channelNumber, entry);
+  }
+
+  leave(entry: ConsumerEntry): void {
+    remove(this.#consumers, entry.channelNumber, entry);
+    if (entry.replay === 0) return;
+    remove(this.#consumers, entry.replay, entry);
+    remove(this.#replaying, entry.channelNumber, entry);
+    this.#sources.forgetChannel(entry.replay);
+  }
+
+  /** The past has come to its end: what comes now is live. */
+  replayed(entry: ConsumerEntry): void {
+    this.leave(entry);
+    entry.replay = 0;
+    this.enter(entry);
+    const { waiting } = entry;
+    entry.waiting = [];
+    for (const { frame, source } of waiting) this.#hand([entry], frame, source);
+  }
+
+  /** A producer elsewhere goes on behind this event. */
+  position({ channel, producer, urgent, source: id, raised }: Position, isOurs: boolean): void {
+    const source = this.#sources.named(id, urgent);
+    this.#sources.place(channel, producer, source);
+    // Our own events do not come over the wire, save those of the past.
+    if (isOurs && !this.#isReplay(channel)) return;
+    for (const entry of this.#consumers.get(channel) ?? []) {
+      this.#missing(entry, entry.tracker.place(source, Number(raised)));
+    }
+  }
+
+  /** The gateway dropped events that we were too slow for. */
+  dropped(channel: number, events: number): void {
+    for (const entry of this.#consumers.get(channel) ?? []) entry.dropped += events;
+  }
+
+  /** A run from elsewhere. @param handled called for each event of a synchronous run */
+  arrived(frame: EventsFrame, handled: (outcome: Outcome, i: number) => void): void {
+    const { channel, seq, epoch, count } = frame;
+    const consumers = this.#consumers.get(channel);
+    if (frame.isSync) this.#synchronous.deliver(frame, consumers?.size ?? 0, handled);
+    if (consumers === undefined) return;
+    this.#hand(consumers, frame, this.#sources.of(frame));
+    for (const { place } of consumers) {
+      place.epoch = epoch;
+      place.seq = seq + count - 1;
+    }
+  }
+
+  /** A run that was raised or derived here. @param handled called for each event of a synchronous run */
+  raised(frame: EventsFrame, lane: Lane, handled?: (outcome: Outcome, i: number) => void): void {
+    const consumers = this.#consumers.get(frame.channel);
+    if (handled !== undefined) this.#synchronous.deliver(frame, consumers?.size ?? 0, handled);
+    const replaying = this.#replaying.get(frame.channel);
+    if (consumers === undefined && replaying === undefined) return;
+    const source = this.#sources.named(lane.source, lane.urgent);
+    for (const entry of replaying ?? []) {
+      entry.waiting.push({ frame, source });
+      let bytes = 0;
+      for (const waiting of entry.waiting) bytes += waiting.frame.end - waiting.frame.start;
+      if (bytes > WAITING_BYTES) entry.waiting.shift();
+    }
+    if (consumers !== undefined) this.#hand(consumers, frame, source);
+  }
+
+  /** Where a consumer is, for another device to go on there. */
+  placeOf({ number, place, tracker }: ConsumerEntry): HeldPlace {
+    const { epoch, seq } = place;
+    return { consumer: number, epoch, seq: BigInt(seq), sources: tracker.places() };
+  }
+
+  /** What another device has had. */
+  inherit(entry: ConsumerEntry, sources: HeldPlace["sources"]): void {
+    for (const { source, urgent, raised } of sources)
+      entry.tracker.place(this.#sources.named(source, urgent), Number(raised));
+  }
+
+  /** The connection broke. */
+  interrupted(): void {
+    this.#consumers.clear();
+    this.#replaying.clear();
+    this.#sources.clear();
+  }
+
+  #hand(consumers: Iterable<ConsumerEntry>, frame: EventsFrame, source: Source | undefined): void {
+    const fresh: number[] = [];
+    for (const entry of consumers) {
+      const { endpoint } = entry;
+      let had = Math.max(0, entry.fromSeq - (frame.seq || entry.fromSeq));
+      if (source !== undefined) {
+        const counted = entry.tracker.take(source, frame);
+        if (counted.missing > 0) this.#missing(entry, counted.missing);
+        had = Math.max(had, counted.had);
+      }
+      if (had === 0) fresh.push(endpoint);
+      else if (had < frame.count)
+        this.#notify({ is: "events", endpoints: [endpoint], frame: frame.raw(), first: had });
+    }
+    if (fresh.length > 0) this.#notify({ is: "events", endpoints: fresh, frame: frame.raw(), first: 0 });
+  }
+
+  #missing(entry: ConsumerEntry, events: number): void {
+    if (events === 0) return;
+    // What the gateway dropped for us is said to be that; the rest was lost on the way.
+    const dropped = Math.min(events, entry.dropped);
+    entry.dropped -= dropped;
+    this.#notify({ is: "missing", endpoint: entry.endpoint, events, dropped });
+  }
+
+  #isReplay(channel: number): boolean {
+    for (const entry of this.#consumers.get(channel) ?? []) return entry.replay === channel;
+    return false;
+  }
+}
+
+function add<E>(sets: Map<number, Set<E>>, channel: number, entry: E): void {
+  const set = sets.get(channel);
+  if (set === undefined) sets.set(channel, new Set([entry]));
+  else set.add(entry);
+}
+
+function remove<E>(sets: Map<number, Set<E>>, channel: number, entry: E): void {
+  const set = sets.get(channel);
+  set?.delete(entry);
+  if (set?.size === 0) sets.delete(channel);
+}

@@ -1,0 +1,98 @@
+import type { EventsFrame } from "@jecho/shared/internal";
+
+/** A lane of some producer, as consumers know it: the same over connections. */
+export interface Source {
+  readonly id: bigint;
+  readonly urgent: boolean;
+}
+
+/** Which source the numbers in a run's header stand for at the present connection. */
+export class Sources {
+  readonly #known = new Map<string, Source>();
+  readonly #byChannel = new Map<number, Map<number, Source>>();
+
+  /** The one object that stands for this source. */
+  named(id: bigint, urgent: boolean): Source {
+    const name = `${id} ${urgent}`;
+    let source = this.#known.get(name);
+    if (source === undefined) {
+      source = { id, urgent };
+      this.#known.set(name, source);
+    }
+    return source;
+  }
+
+  place(channel: number, producer: number, source: Source): void {
+    let producers = this.#byChannel.get(channel);
+    if (producers === undefined) {
+      producers = new Map();
+      this.#byChannel.set(channel, producers);
+    }
+    producers.set(numberOf(producer, source.urgent), source);
+  }
+
+  of(frame: EventsFrame): Source | undefined {
+    return this.#byChannel.get(frame.channel)?.get(numberOf(frame.producer, frame.isUrgent));
+  }
+
+  forgetChannel(channel: number): void {
+    this.#byChannel.delete(channel);
+  }
+
+  /** The connection is gone, and its numbers with it. */
+  clear(): void {
+    this.#byChannel.clear();
+  }
+}
+
+/** What came of a run's counts at one consumer. */
+export interface Counted {
+  /** Events at the run's beginning that it has had before. */
+  readonly had: number;
+  /** Events before the run that never came. */
+  readonly missing: number;
+}
+
+const ALL_NEW: Counted = { had: 0, missing: 0 };
+
+/** How far one consumer is in each source's count: what it has had does not come again, and what never came is told. */
+export class Tracker {
+  readonly #raised = new Map<Source, number>();
+
+  /** A run came. */
+  take(source: Source, frame: EventsFrame): Counted {
+    const { raised, count } = frame;
+    const last = this.#raised.get(source);
+    const newest = raised + count - 1;
+    if (last === undefined || raised === last + 1) {
+      this.#raised.set(source, newest);
+      return ALL_NEW;
+    }
+    if (newest > last) this.#raised.set(source, newest);
+    return { had: Math.max(0, Math.min(count, last + 1 - raised)), missing: Math.max(0, raised - last - 1) };
+  }
+
+  /** The source goes on behind this event. @returns how many never came */
+  place(source: Source, raised: number): number {
+    const last = this.#raised.get(source);
+    if (last !== undefined && last >= raised) return 0;
+    this.#raised.set(source, raised);
+    return last === undefined ? 0 : raised - last;
+  }
+
+  places(): { source: bigint; raised: bigint; urgent: boolean }[] {
+    return [...this.#raised].map(([{ id, urgent }, raised]) => ({
+      source: id,
+      raised: BigInt(raised),
+      urgent,
+    }));
+  }
+
+  clear(): void {
+    this.#raised.clear();
+  }
+}
+
+function numberOf(producer: number, urgent: boolean): number {
+  return 2 * producer + (urgent ? 1 : 0);
+}
