@@ -39,11 +39,16 @@ export class Concentrator implements PortServer {
   readonly #reception: Reception;
   readonly #synchronous: SynchronousEvents;
   readonly #endpoints = new Map<number, EndpointEntry>();
-  /** Producers by the number of their channel. */
+  /** Producers by the name of their channel, and by its number at the present connection. */
+  readonly #producersNamed = new Map<string, Set<ProducerEntry>>();
   readonly #producers = new Map<number, Set<ProducerEntry>>();
+  /** Consumers by their numbers at the present connection. */
+  readonly #consumers = new Map<number, ConsumerEntry>();
   /** What waits for an answer of the gateway, by request. */
   readonly #pending = new Map<number, { endpoint: EndpointEntry; reset: number }>();
   readonly #handovers = new Map<number, number>();
+  /** The sources of this process' own events. */
+  readonly #sources = new Set<bigint>();
   /** Channels whose consumers asked the producers to wait. */
   readonly #blocked = new Set<number>();
   /** Who waits for everything that was raised before to be taken. */
@@ -106,7 +111,7 @@ export class Concentrator implements PortServer {
           is: "producer",
           channelNumber: 0,
           number: 0,
-          lanes: new Lanes(),
+          lanes: this.#newLanes(),
           context: new Map(request.context),
           elsewhere: 0,
         });
@@ -167,6 +172,7 @@ export class Concentrator implements PortServer {
 
   #add(entry: EndpointEntry): void {
     this.#endpoints.set(entry.endpoint, entry);
+    if (entry.is === "producer") enter(this.#producersNamed, entry.channel, entry);
     if (this.#link.isLive) this.#open(entry, 0);
   }
 
@@ -218,6 +224,7 @@ export class Concentrator implements PortServer {
       return;
     }
     this.#endpoints.delete(endpoint);
+    if (entry.is === "producer") leave(this.#producersNamed, entry.channel, entry);
     this.#leaveChannel(entry);
     if (entry.number !== 0) this.#link.send({ kind: "CloseEndpoint", endpoint: entry.number });
   }
@@ -280,16 +287,14 @@ export class Concentrator implements PortServer {
     raising: string | undefined,
   ): void {
     // What was held may come after its producer has gone, and what a period makes is nobody's.
-    const producers = [...this.#endpoints.values()].filter(
-      (entry): entry is ProducerEntry => entry.is === "producer" && entry.channel === installation.base,
-    );
+    const producers = [...(this.#producersNamed.get(installation.base) ?? [])];
     const producer = producers.find(({ number }) => number === frame.producer) ?? producers[0];
     if (producer === undefined) return;
-    const lane = laneOf(installation, producer, frame.isUrgent);
+    const lane = this.#laneOf(installation, producer, frame.isUrgent);
     frame.recount(lane.raised + 1);
     lane.raised += frame.count;
     frame.readdress(installation.number, producer.number);
-    if (installation.number === 0 || this.#hold.isHeld(lane)) {
+    if (installation.number === 0 || this.#hold.isHeld(installation)) {
       frame.forgetSync();
       this.#outbox.hold(lane, frame);
       return;
@@ -327,7 +332,7 @@ export class Concentrator implements PortServer {
         else this.#blocked.add(frame.derived);
         return frame.ready ? this.wake() : undefined;
       case "Replayed": {
-        const entry = this.#consumerNumbered(frame.consumer);
+        const entry = this.#consumers.get(frame.consumer);
         if (entry === undefined || entry.replay !== frame.replay) return;
         this.#reception.replayed(entry);
         return this.#notify({ is: "replayed", endpoint: entry.endpoint });
@@ -359,7 +364,7 @@ export class Concentrator implements PortServer {
           this.#refused(entry, reset, new JechoError(errorCode(frame.code), frame.message)),
         );
       case "ConsumerLost": {
-        const lost = this.#consumerNumbered(frame.consumer);
+        const lost = this.#consumers.get(frame.consumer);
         if (lost === undefined) return;
         this.#leaveChannel(lost);
         lost.channelNumber = 0;
@@ -407,6 +412,7 @@ export class Concentrator implements PortServer {
     // From here on no event of the old modulator reaches the consumer, and the first of the new one comes next.
     const old = entry.number;
     this.#leaveChannel(entry);
+    this.#consumers.set(opened.consumer, entry);
     const wasOpen = entry.wasOpen && (entry.opened ?? 0) === reset;
     // What another modulator makes is counted anew.
     if (!wasOpen && entry.wasOpen) entry.tracker.clear();
@@ -465,6 +471,7 @@ export class Concentrator implements PortServer {
         if (begins) lanes.address(channel, producer.number);
         this.#wanted(lanes, consumers, begins);
       }
+      if (consumers > 0) this.#hold.back(installation);
       this.#tellDemand(installation.base);
       return;
     }
@@ -478,6 +485,7 @@ export class Concentrator implements PortServer {
         this.#notify({ is: "opened", endpoint: producer.endpoint, reset: 0 });
       }
       this.#wanted(producer.lanes, consumers, begins);
+      if (consumers > 0) this.#hold.back(producer);
       this.#tellDemand(producer.channel);
     }
   }
@@ -487,14 +495,12 @@ export class Concentrator implements PortServer {
     for (const lane of lanes) {
       if (consumers === 0) lane.isPlaced = false;
       else if (begins && (lane.raised > 0 || lane.unconfirmed.length > 0)) this.#outbox.resume(lane);
-      if (consumers > 0) this.#hold.back(lane);
     }
   }
 
   #tellDemand(base: string): void {
     const derived = this.#modulation.derivedOf(base, number => this.#reception.consumersOf(number));
-    for (const producer of this.#endpoints.values()) {
-      if (producer.is !== "producer" || producer.channel !== base) continue;
+    for (const producer of this.#producersNamed.get(base) ?? []) {
       const { endpoint, channelNumber, elsewhere } = producer;
       const here = channelNumber === 0 ? 0 : this.#reception.consumersOf(channelNumber);
       this.#notify({ is: "demand", endpoint, demand: wantedOf(elsewhere + here, derived) });
@@ -503,9 +509,7 @@ export class Concentrator implements PortServer {
 
   /** The producer of a channel that modulators ask: the first with a delegate. */
   #offering(base: string): ProducerEntry | undefined {
-    const producers = [...this.#endpoints.values()].filter(
-      (entry): entry is ProducerEntry => entry.is === "producer" && entry.channel === base,
-    );
+    const producers = [...(this.#producersNamed.get(base) ?? [])];
     return producers.find(({ offers }) => offers !== undefined) ?? producers[0];
   }
 
@@ -530,27 +534,15 @@ export class Concentrator implements PortServer {
       return;
     }
     this.#reception.leave(entry);
+    this.#consumers.delete(entry.number);
     for (const producer of this.#producers.get(entry.channelNumber) ?? []) this.#tellDemand(producer.channel);
     const base = this.#modulation.ofNumber(entry.channelNumber)?.base;
     if (base !== undefined) this.#tellDemand(base);
   }
 
-  #consumerNumbered(number: number): ConsumerEntry | undefined {
-    for (const entry of this.#endpoints.values()) {
-      if (entry.is === "consumer" && entry.number === number) return entry;
-    }
-    return undefined;
-  }
-
   /** Is it the count of a producer of this process? */
   #isOurs({ source }: Position): boolean {
-    for (const entry of this.#endpoints.values()) {
-      if (entry.is === "producer" && entry.lanes.usual.source === source) return true;
-    }
-    for (const { lanes } of this.#modulation) {
-      for (const { usual } of lanes.values()) if (usual.source === source) return true;
-    }
-    return false;
+    return this.#sources.has(source);
   }
 
   #giveUp(endpoint: number, raised: number): void {
@@ -617,8 +609,9 @@ export class Concentrator implements PortServer {
     this.#reception.interrupted();
     this.#outbox.interrupted();
     this.#blocked.clear();
-    this.#hold.begin(this.#lanesWanted());
+    this.#hold.begin(this.#wantedElsewhere());
     this.#producers.clear();
+    this.#consumers.clear();
     this.#modulation.interrupted();
     for (const entry of this.#endpoints.values()) {
       const wasOpen = entry.number !== 0;
@@ -631,13 +624,26 @@ export class Concentrator implements PortServer {
     if (!this.#hold.isHolding) this.#stopHolding();
   }
 
-  *#lanesWanted(): Generator<Lane> {
+  #laneOf({ lanes }: Installation, { endpoint }: ProducerEntry, urgent: boolean): Lane {
+    let pair = lanes.get(endpoint);
+    if (pair === undefined) {
+      pair = this.#newLanes();
+      lanes.set(endpoint, pair);
+    }
+    return pair.of(urgent);
+  }
+
+  #newLanes(): Lanes {
+    const lanes = new Lanes();
+    this.#sources.add(lanes.usual.source);
+    return lanes;
+  }
+
+  *#wantedElsewhere(): Generator<ProducerEntry | Installation> {
     for (const entry of this.#endpoints.values()) {
-      if (entry.is === "producer" && entry.elsewhere > 0) yield* entry.lanes;
+      if (entry.is === "producer" && entry.elsewhere > 0) yield entry;
     }
-    for (const { elsewhere, lanes } of this.#modulation) {
-      if (elsewhere > 0) for (const pair of lanes.values()) yield* pair;
-    }
+    for (const installation of this.#modulation) if (installation.elsewhere > 0) yield installation;
   }
 
   /** All who were expected are back, or will not come: what was held goes out, to whoever is there. */
@@ -653,22 +659,13 @@ export class Concentrator implements PortServer {
   }
 }
 
-function laneOf(installation: Installation, producer: ProducerEntry, urgent: boolean): Lane {
-  let lanes = installation.lanes.get(producer.endpoint);
-  if (lanes === undefined) {
-    lanes = new Lanes();
-    installation.lanes.set(producer.endpoint, lanes);
-  }
-  return lanes.of(urgent);
-}
-
-function enter<E>(sets: Map<number, Set<E>>, channel: number, entry: E): void {
+function enter<K, E>(sets: Map<K, Set<E>>, channel: K, entry: E): void {
   const set = sets.get(channel);
   if (set === undefined) sets.set(channel, new Set([entry]));
   else set.add(entry);
 }
 
-function leave<E>(sets: Map<number, Set<E>>, channel: number, entry: E): void {
+function leave<K, E>(sets: Map<K, Set<E>>, channel: K, entry: E): void {
   const set = sets.get(channel);
   set?.delete(entry);
   if (set?.size === 0) sets.delete(channel);

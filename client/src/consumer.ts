@@ -177,7 +177,7 @@ export class Consumer<T> {
         this.#receive(notice.frame, notice.first);
         break;
       case "replayed":
-        this.#setStatus(statusNow("live"));
+        this.#setStatus({ ...this.#status, replaying: false });
         break;
       case "missing":
         this.#missed += notice.events;

@@ -1,4 +1,8 @@
-import type { Lane } from "./lane.ts";
+import type { ProducerEntry } from "./entries.ts";
+import type { Installation } from "./modulation.ts";
+
+/** What somebody elsewhere wants: a producer's events, or what a modulator makes. */
+type Wanted = ProducerEntry | Installation;
 
 /** How long consumers elsewhere are expected back while there is no connection, and once there is one again. */
 const APART_MS = 30_000;
@@ -10,7 +14,7 @@ const TOGETHER_MS = 5000;
  */
 export class Hold {
   readonly #ended: () => void;
-  readonly #lanes = new Set<Lane>();
+  readonly #wanted = new Set<Wanted>();
   #deadline: ReturnType<typeof setTimeout> | undefined;
 
   /** @param ended called when nobody is waited for any more */
@@ -22,14 +26,14 @@ export class Hold {
     return this.#deadline !== undefined;
   }
 
-  isHeld(lane: Lane): boolean {
-    return this.#lanes.has(lane);
+  isHeld(wanted: Wanted): boolean {
+    return this.#wanted.has(wanted);
   }
 
-  /** The connection broke. @param wanted the lanes that somebody elsewhere wanted */
-  begin(wanted: Iterable<Lane>): void {
-    for (const lane of wanted) this.#lanes.add(lane);
-    if (this.#lanes.size > 0 && this.#deadline === undefined) this.#wait(APART_MS);
+  /** The connection broke. @param wanted what somebody elsewhere wanted until then */
+  begin(wanted: Iterable<Wanted>): void {
+    for (const it of wanted) this.#wanted.add(it);
+    if (this.#wanted.size > 0 && this.#deadline === undefined) this.#wait(APART_MS);
   }
 
   /** There is a connection again. */
@@ -37,9 +41,9 @@ export class Hold {
     if (this.#deadline !== undefined) this.#wait(TOGETHER_MS);
   }
 
-  /** Somebody wants this lane again. */
-  back(lane: Lane): void {
-    if (this.#lanes.delete(lane) && this.#lanes.size === 0) this.end();
+  /** Somebody wants this again. */
+  back(wanted: Wanted): void {
+    if (this.#wanted.delete(wanted) && this.#wanted.size === 0) this.end();
   }
 
   /** Nobody is waited for any longer. */
@@ -47,7 +51,7 @@ export class Hold {
     if (this.#deadline === undefined) return;
     clearTimeout(this.#deadline);
     this.#deadline = undefined;
-    this.#lanes.clear();
+    this.#wanted.clear();
     this.#ended();
   }
 

@@ -24,6 +24,7 @@ export class Producer<T> {
   readonly #delegation: Delegation | undefined;
   #demand: Demand = NO_DEMAND;
   #isOpen = true;
+  #isInterrupted = false;
   #raised = 0;
   /** Synchronous events under way, by their count. */
   readonly #processing = new Map<
@@ -86,6 +87,8 @@ export class Producer<T> {
   async publishSync(event: T, { timeoutMs = 10_000, signal }: SyncOptions = {}): Promise<number> {
     if (!this.#isOpen) throw new JechoError("CLOSED", `the producer of ${this.channel} is closed`);
     signal?.throwIfAborted();
+    // A command that cannot reach anybody now is not to take effect later.
+    if (this.#isInterrupted) throw new JechoError("CONNECTION_LOST", "there is no connection at the moment");
     this.#raise(event, true);
     const raised = this.#raised;
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -143,7 +146,10 @@ export class Producer<T> {
       this.#delegation?.want(notice.names);
     } else if (notice.is === "called") {
       this.#delegation?.call(notice.name, notice.values);
+    } else if (notice.is === "opened") {
+      this.#isInterrupted = false;
     } else if (notice.is === "interrupted") {
+      this.#isInterrupted = true;
       this.#fail(new JechoError("CONNECTION_LOST"));
     }
   }

@@ -23,6 +23,8 @@ export class NameServer {
   readonly #acknowledgements: Acknowledgements;
   readonly #managers = new Map<string, ChannelManager>();
   readonly #derived = new Map<number, DerivedChannel>();
+  /** Channels and derived channels by number. */
+  readonly #channels = new Map<number, Channel>();
   #nextNumber = 1;
   // Random, so that a gateway that was started again does not continue its predecessor's numbering by chance.
   #nextEpoch = randomInt(1, 2 ** 31);
@@ -46,7 +48,9 @@ export class NameServer {
   }
 
   newChannel(): Channel {
-    return new Channel(this.#nextNumber++, this.#nextEpoch++, this.#acknowledgements);
+    const channel = new Channel(this.#nextNumber++, this.#nextEpoch++, this.#acknowledgements);
+    this.#channels.set(channel.number, channel);
+    return channel;
   }
 
   /** A number for runs that are sent to one consumer alone. */
@@ -60,14 +64,12 @@ export class NameServer {
 
   forgetDerived(derived: DerivedChannel): void {
     this.#derived.delete(derived.channel.number);
+    this.#channels.delete(derived.channel.number);
   }
 
   /** The channel or derived channel with this number. */
   channel(number: number): Channel | undefined {
-    const derived = this.#derived.get(number);
-    if (derived !== undefined) return derived.channel;
-    for (const { channel } of this.#managers.values()) if (channel.number === number) return channel;
-    return undefined;
+    return this.#channels.get(number);
   }
 
   derived(number: number): DerivedChannel | undefined {
@@ -77,6 +79,7 @@ export class NameServer {
   /** Drops the books of a channel that nobody uses any more. */
   forget(manager: ChannelManager): void {
     this.#managers.delete(manager.name);
+    this.#channels.delete(manager.channel.number);
   }
 
   get stats(): { channels: number; derivedChannels: number } {

@@ -1,0 +1,61 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+/** A way to a gateway that can be cut, as a network does it: without a word to either side. */
+export interface Cutter {
+  /** `HOST:PORT` to connect to instead of the gateway's. */
+  readonly address: string;
+  /** Breaks every connection; new ones can be made. */
+  cut(): void;
+  /** Breaks every connection and lets no new one through until `join`. */
+  part(): void;
+  join(): void;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export async function startCutter(target: string): Promise<Cutter> {
+  const [host, port] = target.split(":") as [string, string];
+  const sockets = new Set<Socket>();
+  let isParted = false;
+  const server = createServer(near => {
+    if (isParted) {
+      near.on("error", () => {});
+      near.resetAndDestroy();
+      return;
+    }
+    const far = connect(Number(port), host);
+    for (const [socket, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(socket);
+      socket.setNoDelay(true);
+      socket.pipe(other);
+      socket.on("error", () => {});
+      socket.on("close", () => {
+        sockets.delete(socket);
+        other.destroy();
+      });
+    }
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const cut = (): void => {
+    for (const socket of sockets) socket.resetAndDestroy();
+  };
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    cut,
+    part: () => {
+      isParted = true;
+      cut();
+    },
+    join: () => {
+      isParted = false;
+    },
+    async [Symbol.asyncDispose]() {
+      server.close();
+      cut();
+      await once(server, "close");
+    },
+  };
+}

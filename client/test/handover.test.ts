@@ -1,0 +1,104 @@
+import { connect, type Session, type View, viewFilter } from "@jecho/client";
+import { expect, test } from "vitest";
+import { Inbox, startRig, Tick, whenState } from "./rig.ts";
+
+const numbers = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);
+const EVERY_OTHER = `import { FifoModulator } from "jecho:moe";
+  export default class extends FifoModulator {
+    seen = 0;
+    enqueue(event) { if (++this.seen % this.moe.objects.view.step === 0) super.enqueue(event); }
+  }`;
+
+test("HAND-1: another device goes on where the first one was: nothing lost, nothing twice, no modulator installed again", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  const first = rig.session();
+  const [plain, halved] = [new Inbox<number>(), new Inbox<number>()];
+  const view = first.share({ step: 2 });
+  await first.channel("a", Tick).subscribe(({ n }) => plain.put(n), { label: "plain" });
+  await first.channel("a", Tick).subscribe(({ n }) => halved.put(n), {
+    modulator: { source: EVERY_OTHER, objects: { view } },
+    label: "halved",
+  });
+  await expect.poll(() => producer.demand.total).toBe(2);
+  const installed = producer.demand.derived[0]?.id;
+  for (let n = 0; n < 101; n++) producer.publish({ n, note: "" });
+  await plain.take(101);
+  const { token, validMs } = await first.handover();
+  expect(validMs).toBeGreaterThan(0);
+  for (let n = 101; n < 201; n++) producer.publish({ n, note: "" });
+  const second = connect(rig.gateway.address, { handover: token });
+  const { subscriptions } = await second.inheritance();
+  for (let n = 201; n < 301; n++) producer.publish({ n, note: "" });
+  expect(subscriptions.map(({ label }) => label)).toEqual(["plain", "halved"]);
+  for (const subscription of subscriptions) {
+    const inbox = subscription.label === "plain" ? plain : halved;
+    await subscription.takeOver<{ n: number }>(({ n }) => inbox.put(n));
+  }
+  for (let n = 301; n < 401; n++) producer.publish({ n, note: "" });
+  expect(await plain.take(401)).toEqual(numbers(0, 401));
+  expect(await halved.take(200)).toEqual(numbers(0, 200).map(i => 2 * i + 1));
+  expect(producer.demand.derived.map(({ id }) => id)).toEqual([installed]);
+  // The master copy of the view has come along: what is changed here takes effect.
+  const inherited = subscriptions[1]?.objects.view as { update(state: object): void; state: object };
+  expect(inherited.state).toEqual({ step: 2 });
+  inherited.update({ step: 1_000_000 });
+  await expect.poll(() => producer.demand.derived[0]?.objects.view).toEqual({ step: 1_000_000 });
+  await second.close();
+});
+
+test("HAND-2: the first device is told", async () => {
+  await using rig = await startRig();
+  const first = rig.session();
+  const { token } = await first.handover();
+  const second = connect(rig.gateway.address, { handover: token });
+  await second.inheritance();
+  await whenState(first, "refused");
+  expect(first.status.error?.code).toBe("HANDED_OVER");
+  await second.close();
+});
+
+test.for(["forged", "used", "of a session that has gone"])(
+  "HAND-3: a token that is %s is refused",
+  async kind => {
+    await using rig = await startRig();
+    const first = rig.session();
+    const { token } = await first.handover();
+    const others: Session[] = [];
+    const take = (token: string): Promise<unknown> => {
+      const session = connect(rig.gateway.address, { handover: token });
+      others.push(session);
+      return session.inheritance();
+    };
+    if (kind === "used") await take(token);
+    if (kind === "of a session that has gone") {
+      await first.close();
+      await expect
+        .poll(() => fetch(`http://${rig.gateway.address}/healthz`).then(answer => answer.json()))
+        .toMatchObject({ connections: 0 });
+    }
+    await expect(take(kind === "forged" ? token.replace(/./g, "x") : token)).rejects.toMatchObject({
+      code: "HANDOVER_INVALID",
+    });
+    if (kind === "forged") expect(first.status.state).toBe("live");
+    for (const session of others) await session.close();
+  },
+);
+
+test("HAND-4: a session that connects again after it took over does not use its token again", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  const first = rig.session();
+  const seen = new Inbox<number>();
+  const all: View = { firstLayer: 0, lastLayer: 9, south: -90, north: 90, west: 0, east: 360, stride: 1 };
+  expect(viewFilter(first.share(all)).modulator).toBeDefined();
+  await first.channel("a", Tick).subscribe(() => {});
+  const { token } = await first.handover();
+  const second = rig.session({ handover: token });
+  const [subscription] = (await second.inheritance()).subscriptions;
+  const consumer = await subscription?.takeOver<{ n: number }>(({ n }) => seen.put(n));
+  await expect.poll(() => producer.demand.total).toBeGreaterThan(0);
+  producer.publish({ n: 1, note: "" });
+  expect(await seen.take(1)).toEqual([1]);
+  expect(consumer?.status.state).toBe("live");
+});

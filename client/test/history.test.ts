@@ -1,0 +1,161 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect, type } from "@jecho/client";
+import { createGateway } from "@jecho/server";
+import { expect, test } from "vitest";
+import { Inbox, startRig, whenState } from "./rig.ts";
+
+const Count = type("Count", { n: "uint32" });
+const Reading = type("Reading", { station: "string", value: "float64" });
+
+const numbers = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);
+
+test("HIST-1: a consumer begins with a past event and goes on live without a gap", async () => {
+  await using rig = await startRig();
+  const producer = await rig
+    .session()
+    .channel("a", Count)
+    .produce({ history: { events: 500 } });
+  let n = 0;
+  for (; n < 1000; n++) producer.publish({ n });
+  await rig.session().flush();
+  const early = new Inbox<number>();
+  const consumer = await rig
+    .session()
+    .channel("a", Count)
+    .subscribe(({ n }) => early.put(n), { from: 901 });
+  for (; n < 1200; n++) producer.publish({ n });
+  // Event 901 of the channel is the one with n = 900.
+  expect(await early.take(300)).toEqual(numbers(900, 1200));
+  expect(consumer.stats.missed).toBe(0);
+  await expect.poll(() => consumer.status.replaying ?? false).toBe(false);
+});
+
+test("HIST-2: no more is kept than was asked for, and what is asked for beyond it is left out", async () => {
+  await using rig = await startRig();
+  const producing = rig.session();
+  const producer = await producing.channel("a", Count).produce({ history: { events: 100 } });
+  for (let n = 0; n < 1000; n++) {
+    producer.publish({ n });
+    if (n % 10 === 9) await producing.flush();
+  }
+  const seen = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Count)
+    .subscribe(({ n }) => seen.put(n), { from: 1 });
+  const [first = 0] = await seen.take(1);
+  expect(first).toBeGreaterThanOrEqual(890);
+  expect(first).toBeLessThanOrEqual(900);
+  expect(await seen.take(1000 - first)).toEqual(numbers(first, 1000));
+});
+
+test("HIST-3: who comes late gets the newest event, or the newest of each value of the key", async () => {
+  await using rig = await startRig();
+  const producing = rig.session();
+  const plain = await producing.channel("plain", Count).produce({ history: { events: 1 } });
+  const keyed = await producing
+    .channel("keyed", Reading)
+    .produce({ history: { latest: true }, key: "station" });
+  for (let n = 0; n < 10; n++) plain.publish({ n });
+  for (let n = 0; n < 30; n++) keyed.publish({ station: `S${n % 3}`, value: n });
+  await producing.flush();
+  const late = rig.session();
+  const newest = new Inbox<number>();
+  await late.channel("plain", Count).subscribe(({ n }) => newest.put(n), { from: "last" });
+  expect(await newest.take(1)).toEqual([9]);
+  const readings = new Inbox<string>();
+  await late
+    .channel("keyed", Reading)
+    .subscribe(({ station, value }) => readings.put(`${station} ${value}`), { from: "last" });
+  expect(await readings.take(3)).toEqual(["S0 27", "S1 28", "S2 29"]);
+  keyed.publish({ station: "S1", value: 100 });
+  expect((await readings.take(4)).at(-1)).toBe("S1 100");
+});
+
+test("HIST-4: a replay from a time comes at the speed that was asked for, in order, and ends live", async () => {
+  await using rig = await startRig();
+  const producing = rig.session();
+  const producer = await producing.channel("a", Count).produce({ history: { seconds: 60 } });
+  const began = new Date();
+  const live = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Count)
+    .subscribe(({ n }) => live.put(n));
+  const raisedAt = performance.now();
+  for (let n = 0; n < 20; n++) {
+    producer.publish({ n });
+    // Each event is a run of its own, some time behind the one before.
+    await live.take(n + 1);
+    await new Promise(resolve => setTimeout(resolve, 10));
+  }
+  const tookMs = performance.now() - raisedAt;
+  const replayed = new Inbox<number>();
+  const askedAt = performance.now();
+  const consumer = await rig
+    .session()
+    .channel("a", Count)
+    .subscribe(({ n }) => replayed.put(n), { from: began, speed: 0.5 });
+  expect(consumer.status.replaying).toBe(true);
+  await replayed.take(20);
+  expect(performance.now() - askedAt).toBeGreaterThan(1.5 * tookMs * (19 / 20) - 100);
+  await expect.poll(() => consumer.status.replaying).toBe(false);
+  producer.publish({ n: 20 });
+  expect(await replayed.take(21)).toEqual(numbers(0, 21));
+});
+
+test("HIST-5: history in a file survives the gateway: consumers resume over its restart without a gap", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "jecho-"));
+  const historyFile = join(folder, "history.sqlite");
+  try {
+    const first = await createGateway({ historyFile });
+    const { port } = first;
+    const quick = { backoff: { firstMs: 20, mostMs: 100 } };
+    const producing = connect(first.address, quick);
+    const producer = await producing.channel("a", Count).produce({ history: { events: 10_000 } });
+    for (let n = 0; n < 100; n++) producer.publish({ n });
+    await producing.flush();
+    const consuming = connect(first.address, quick);
+    const seen = new Inbox<number>();
+    const consumer = await consuming.channel("a", Count).subscribe(({ n }) => seen.put(n), { from: 1 });
+    await seen.take(100);
+    const again = whenState(consumer, "reconnecting").then(() => whenState(consumer, "live"));
+    await first.close();
+    for (let n = 100; n < 200; n++) producer.publish({ n });
+    {
+      await using second = await createGateway({ port, historyFile });
+      await again;
+      expect(consumer.status.recovered).toBe(true);
+      expect(await seen.take(200)).toEqual(numbers(0, 200));
+      expect(consumer.stats.missed).toBe(0);
+      // One that never was here before reads what was sent through both gateways.
+      const late = connect(second.address, quick);
+      const all = new Inbox<number>();
+      await late.channel("a", Count).subscribe(({ n }) => all.put(n), { from: 1 });
+      expect(await all.take(200)).toEqual(numbers(0, 200));
+      await late.close();
+    }
+    await Promise.all([producing.close(), consuming.close()]);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test.for([
+  [{ from: -1 }, "from"],
+  [{ from: 1.5 }, "from"],
+  [{ speed: -1, from: 1 }, "speed"],
+  [{ speed: Number.NaN, from: 1 }, "speed"],
+] as const)("HIST-1: a beginning of %o is refused where it is asked for", async ([options, word]) => {
+  await using rig = await startRig();
+  const subscribing = rig
+    .session()
+    .channel("a", Count)
+    .subscribe(() => {}, options);
+  await expect(subscribing).rejects.toMatchObject({
+    code: "ARGUMENT_INVALID",
+    message: expect.stringContaining(word),
+  });
+});

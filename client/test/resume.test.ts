@@ -1,0 +1,169 @@
+import { connect, fifo, type Missed, type Session, type } from "@jecho/client";
+import { createGateway } from "@jecho/server";
+import { expect, test } from "vitest";
+import { type Cutter, startCutter } from "./cutter.ts";
+import { Inbox, startRig, Tick, whenState } from "./rig.ts";
+
+const QUICK = { backoff: { firstMs: 10, mostMs: 50 } };
+const Count = type("Count", { n: "uint32" });
+
+/** A session through a way that can be cut. */
+async function throughCutter(
+  address: string,
+): Promise<{ session: Session } & Pick<Cutter, "cut" | "part" | "join"> & AsyncDisposable> {
+  const cutter = await startCutter(address);
+  const session = connect(cutter.address, QUICK);
+  return {
+    ...cutter,
+    session,
+    async [Symbol.asyncDispose]() {
+      await session.close();
+      await cutter[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test("DEL-3: what was under way when the producer's connection broke comes, once and in order", async () => {
+  await using rig = await startRig();
+  await using way = await throughCutter(rig.gateway.address);
+  const inbox = new Inbox<number>();
+  const missed: Missed[] = [];
+  const consumer = await rig
+    .session()
+    .channel("a", Count)
+    .subscribe(({ n }) => inbox.put(n), { onMissed: it => missed.push(it) });
+  const producer = await way.session.channel("a", Count).produce();
+  await expect.poll(() => producer.demand.total).toBe(1);
+  for (let n = 0; n < 2000; n++) {
+    producer.publish({ n });
+    if (n % 400 === 399) {
+      const again = whenState(way.session, "reconnecting").then(() => whenState(way.session, "live"));
+      way.cut();
+      await again;
+    }
+  }
+  expect(await inbox.take(2000)).toEqual(Array.from({ length: 2000 }, (_, n) => n));
+  expect(missed).toEqual([]);
+  expect(consumer.stats.missed).toBe(0);
+});
+
+test("DEL-5: a consumer whose connection broke goes on where it was, out of the channel's history", async () => {
+  await using rig = await startRig();
+  await using way = await throughCutter(rig.gateway.address);
+  const producer = await rig
+    .session()
+    .channel("a", Count)
+    .produce({ history: { events: 10_000 } });
+  const inbox = new Inbox<number>();
+  const consumer = await way.session.channel("a", Count).subscribe(({ n }) => inbox.put(n));
+  await expect.poll(() => producer.demand.total).toBe(2);
+  let n = 0;
+  for (let round = 0; round < 5; round++) {
+    for (let i = 0; i < 200; i++) producer.publish({ n: n++ });
+    const again = whenState(consumer, "reconnecting").then(() => whenState(consumer, "live"));
+    way.cut();
+    for (let i = 0; i < 200; i++) producer.publish({ n: n++ });
+    await again;
+    expect(consumer.status.recovered).toBe(true);
+  }
+  expect(await inbox.take(n)).toEqual(Array.from({ length: n }, (_, i) => i));
+  expect(consumer.stats.missed).toBe(0);
+});
+
+test("DEL-6: without history a consumer is told how many it missed", async () => {
+  await using rig = await startRig({ resumeWindowMs: 0 });
+  await using way = await throughCutter(rig.gateway.address);
+  const producing = rig.session();
+  const producer = await producing.channel("a", Count).produce();
+  const seen: number[] = [];
+  const consumer = await way.session.channel("a", Count).subscribe(({ n }) => void seen.push(n));
+  const other = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Count)
+    .subscribe(({ n }) => other.put(n));
+  await expect.poll(() => producer.demand.total).toBe(2);
+  for (let n = 0; n < 100; n++) producer.publish({ n });
+  await expect.poll(() => seen.length).toBe(100);
+  way.part();
+  await expect.poll(() => producer.demand.total).toBe(1);
+  for (let n = 100; n < 150; n++) producer.publish({ n });
+  await other.take(150);
+  way.join();
+  await expect.poll(() => consumer.status.state).toBe("live");
+  expect(consumer.status).toMatchObject({ recovered: false, missing: 50 });
+  for (let n = 150; n < 200; n++) producer.publish({ n });
+  await expect.poll(() => seen.at(-1)).toBe(199);
+  expect(seen).toHaveLength(150);
+  expect(consumer.stats.missed).toBe(50);
+  expect(seen).toEqual(seen.toSorted((a, b) => a - b));
+});
+
+test("DEL-7: a derived channel goes on over a broken connection with the modulator and its state as they were", async () => {
+  await using rig = await startRig();
+  await using way = await throughCutter(rig.gateway.address);
+  const source = `import { FifoModulator } from "jecho:moe";
+    export default class extends FifoModulator {
+      seen = 0;
+      enqueue(event) { if (++this.seen % 2 === 0) super.enqueue(event); }
+    }`;
+  const inbox = new Inbox<number>();
+  const consumer = await rig
+    .session()
+    .channel("a", Count)
+    .subscribe(({ n }) => inbox.put(n), { modulator: { source } });
+  const producer = await way.session.channel("a", Count).produce();
+  await expect.poll(() => producer.demand.total).toBe(1);
+  for (let n = 0; n < 600; n++) {
+    producer.publish({ n });
+    if (n % 101 === 100) {
+      const again = whenState(way.session, "reconnecting").then(() => whenState(way.session, "live"));
+      way.cut();
+      await again;
+    }
+  }
+  // Had it begun anew after an odd number of events, even numbers would come.
+  expect(await inbox.take(300)).toEqual(Array.from({ length: 300 }, (_, i) => 2 * i + 1));
+  expect(consumer.stats.missed).toBe(0);
+});
+
+test("DEL-3: a gateway that is started again gets what the producer was not told to be taken", async () => {
+  const first = await createGateway();
+  const { port } = first;
+  const producing = connect(first.address, QUICK);
+  const consuming = connect(first.address, QUICK);
+  const inbox = new Inbox<number>();
+  const consumer = await consuming.channel("a", Count).subscribe(({ n }) => inbox.put(n));
+  const derived = new Inbox<number>();
+  await consuming.channel("a", Count).subscribe(({ n }) => derived.put(n), fifo());
+  const producer = await producing.channel("a", Count).produce();
+  await expect.poll(() => producer.demand.total).toBe(2);
+  for (let n = 0; n < 500; n++) producer.publish({ n });
+  await inbox.take(500);
+  await derived.take(500);
+  await first.close();
+  for (let n = 500; n < 1000; n++) producer.publish({ n });
+  await using _second = await createGateway({ port });
+  expect(await inbox.take(1000)).toEqual(Array.from({ length: 1000 }, (_, n) => n));
+  expect(await derived.take(1000)).toEqual(Array.from({ length: 1000 }, (_, n) => n));
+  expect(consumer.stats.missed).toBe(0);
+  await Promise.all([producing.close(), consuming.close()]);
+});
+
+test("DEL-4: consumers of one channel in one process each have every event once", async () => {
+  await using rig = await startRig();
+  await using way = await throughCutter(rig.gateway.address);
+  const producer = await rig
+    .session()
+    .channel("a", Tick)
+    .produce({ history: { events: 1000 } });
+  const inboxes = [new Inbox<number>(), new Inbox<number>()];
+  for (const inbox of inboxes) await way.session.channel("a", Tick).subscribe(({ n }) => inbox.put(n));
+  for (let n = 0; n < 300; n++) producer.publish({ n, note: "" });
+  const again = whenState(way.session, "reconnecting").then(() => whenState(way.session, "live"));
+  way.cut();
+  await again;
+  for (let n = 300; n < 600; n++) producer.publish({ n, note: "" });
+  for (const inbox of inboxes)
+    expect(await inbox.take(600)).toEqual(Array.from({ length: 600 }, (_, n) => n));
+});
