@@ -236,8 +236,8 @@ export class Session {
    *
    * @throws JechoError `OVERLOADED` with too many tokens under way, `CONNECTION_LOST`, `CLOSED`
    */
-  handover(): Promise<{ readonly token: string; readonly validMs: number }> {
-    if (this.#status.state === "closed") return Promise.reject(new JechoError("CLOSED"));
+  async handover(): Promise<{ readonly token: string; readonly validMs: number }> {
+    await this.ready();
     const handover = this.#nextRequest++;
     return new Promise((resolve, reject) => {
       this.#handovers.set(handover, { resolve, reject });

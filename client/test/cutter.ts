@@ -10,6 +10,9 @@ export interface Cutter {
   /** Breaks every connection and lets no new one through until `join`. */
   part(): void;
   join(): void;
+  /** Lets nothing more through from the gateway, as a client does that has stopped reading; and again. */
+  stall(): void;
+  flow(): void;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -17,6 +20,8 @@ export async function startCutter(target: string): Promise<Cutter> {
   const [host, port] = target.split(":") as [string, string];
   const sockets = new Set<Socket>();
   let isParted = false;
+  let isStalled = false;
+  const pairs = new Set<readonly [near: Socket, far: Socket]>();
   const server = createServer(near => {
     if (isParted) {
       near.on("error", () => {});
@@ -24,13 +29,16 @@ export async function startCutter(target: string): Promise<Cutter> {
       return;
     }
     const far = connect(Number(port), host);
+    const pair = [near, far] as const;
+    pairs.add(pair);
+    near.on("close", () => pairs.delete(pair));
     for (const [socket, other] of [
       [near, far],
       [far, near],
     ] as const) {
       sockets.add(socket);
       socket.setNoDelay(true);
-      socket.pipe(other);
+      if (socket === near || !isStalled) socket.pipe(other);
       socket.on("error", () => {});
       socket.on("close", () => {
         sockets.delete(socket);
@@ -48,6 +56,14 @@ export async function startCutter(target: string): Promise<Cutter> {
     part: () => {
       isParted = true;
       cut();
+    },
+    stall: () => {
+      isStalled = true;
+      for (const [near, far] of pairs) far.unpipe(near);
+    },
+    flow: () => {
+      isStalled = false;
+      for (const [near, far] of pairs) far.pipe(near);
     },
     join: () => {
       isParted = false;

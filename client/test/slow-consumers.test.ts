@@ -1,0 +1,170 @@
+import { connect, type QueueOptions, type } from "@jecho/client";
+import { expect, test } from "vitest";
+import { startCutter } from "./cutter.ts";
+import { Inbox, type Rig, startRig } from "./rig.ts";
+
+const Block = type("Block", { n: "uint32", key: "uint32", payload: "uint8[]" });
+const PAYLOAD = new Uint8Array(32 * 1024);
+const LIMIT_BYTES = 256 * 1024;
+
+/** One consumer that has stopped reading and one that has not, and a producer. */
+async function stalled(rig: Rig, queue: QueueOptions) {
+  const cutter = await startCutter(rig.gateway.address);
+  const slowSession = connect(cutter.address, { backoff: { firstMs: 20, mostMs: 100 } });
+  const seen: { n: number; key: number }[] = [];
+  const order: string[] = [];
+  const slow = await slowSession.channel("a", Block).subscribe(
+    ({ n, key }) => {
+      seen.push({ n, key });
+      order.push(`event ${n}`);
+    },
+    { queue, onMissed: ({ events, dropped }) => order.push(`missed ${events} ${dropped}`) },
+  );
+  const quick = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Block)
+    .subscribe(({ n }) => quick.put(n));
+  const producing = rig.session();
+  const producer = await producing.channel("a", Block).produce({ key: "key" });
+  await expect.poll(() => producer.demand.total).toBe(2);
+  cutter.stall();
+  return {
+    cutter,
+    slow,
+    seen,
+    order,
+    quick,
+    producer,
+    /** Raises events up to number `to`, not faster than the quick consumer takes them. */
+    async raise(to: number): Promise<void> {
+      for (let n = quick.all.length; n < to; n++) {
+        producer.publish({ n, key: n % 4, payload: PAYLOAD });
+        if (n % 50 === 49) await quick.take(n + 1);
+      }
+      await quick.take(to);
+    },
+    async [Symbol.asyncDispose]() {
+      await slowSession.close();
+      await cutter[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test("SLOW-1: a slow consumer loses the oldest, is told how many, and harms nobody", async () => {
+  await using rig = await startRig();
+  await using the = await stalled(rig, { limitBytes: LIMIT_BYTES });
+  await the.raise(2000);
+  expect(the.quick.all).toEqual(Array.from({ length: 2000 }, (_, n) => n));
+  the.cutter.flow();
+  await expect.poll(() => the.seen.at(-1)?.n).toBe(1999);
+  expect(the.slow.stats.dropped).toBeGreaterThan(500);
+  expect(the.slow.stats.missed).toBe(the.slow.stats.dropped);
+  expect(the.seen.length + the.slow.stats.missed).toBe(2000);
+  expect(the.seen.map(({ n }) => n)).toEqual(the.seen.map(({ n }) => n).toSorted((a, b) => a - b));
+  // Told before the first event behind the gap.
+  const at = the.order.findIndex(it => it.startsWith("missed"));
+  const [before, behind] = [the.order[at - 1], the.order[at + 1]].map(it => Number(it?.split(" ")[1]));
+  expect((behind as number) - (before as number) - 1).toBe(Number(the.order[at]?.split(" ")[1]));
+  // Level again, it misses nothing more.
+  const { missed } = the.slow.stats;
+  await the.raise(2100);
+  await expect.poll(() => the.seen.at(-1)?.n).toBe(2099);
+  expect(the.slow.stats.missed).toBe(missed);
+});
+
+test("SLOW-1: with the policy latest the newest event of each value of the key waits", async () => {
+  await using rig = await startRig();
+  await using the = await stalled(rig, { whenFull: "latest", limitBytes: LIMIT_BYTES });
+  await the.raise(2000);
+  the.cutter.flow();
+  await expect.poll(() => the.seen.at(-1)?.n).toBe(1999);
+  expect(the.seen.slice(-4)).toEqual([1996, 1997, 1998, 1999].map(n => ({ n, key: n % 4 })));
+  expect(the.seen.length + the.slow.stats.missed).toBe(2000);
+});
+
+test("SLOW-1: with the policy disconnect the consumer is cut off, comes back, and is told what it missed", async () => {
+  await using rig = await startRig();
+  await using the = await stalled(rig, { whenFull: "disconnect", limitBytes: LIMIT_BYTES });
+  const states: string[] = [];
+  the.slow.onStatus(({ state }) => states.push(state));
+  await the.raise(2000);
+  the.cutter.flow();
+  await expect.poll(() => states, { timeout: 15_000 }).toContain("live");
+  expect(states[0]).toBe("reconnecting");
+  await the.raise(2100);
+  await expect.poll(() => the.seen.at(-1)?.n).toBe(2099);
+  expect(the.seen.length + the.slow.stats.missed).toBe(2100);
+});
+
+test("SLOW-1: with the policy block the producer's queue fills until the consumer reads again, and nothing is lost", async () => {
+  await using rig = await startRig();
+  const producing = rig.session({ queueBytes: 1 << 20 });
+  const producer = await producing.channel("a", Block).produce();
+  let release = (): void => {};
+  const released = new Promise<void>(resolve => {
+    release = resolve;
+  });
+  const seen = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Block)
+    .subscribe(
+      async ({ n }) => {
+        await released;
+        seen.put(n);
+      },
+      { queue: { whenFull: "block", limitBytes: LIMIT_BYTES }, inboxEvents: 8 },
+    );
+  await expect.poll(() => producer.demand.total).toBe(1);
+  let raised = 0;
+  const fill = (): boolean => {
+    try {
+      producer.publish({ n: raised, key: 0, payload: PAYLOAD });
+      raised++;
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  // Each try in a turn of its own; in the end the queue takes no more.
+  const full = async (): Promise<boolean> => {
+    for (let i = 0; i < 10; i++) {
+      if (fill()) return false;
+      await new Promise(resolve => setImmediate(resolve));
+    }
+    return true;
+  };
+  await expect.poll(full, { interval: 1, timeout: 15_000 }).toBe(true);
+  expect(raised).toBeLessThan(3000);
+  release();
+  expect(await seen.take(raised)).toEqual(Array.from({ length: raised }, (_, n) => n));
+  await expect.poll(fill).toBe(true);
+});
+
+test("SLOW-3: a consumer whose handlers do not end hinders neither control messages nor another channel of its process", async () => {
+  await using rig = await startRig();
+  const producing = rig.session();
+  const stuck = await producing.channel("stuck", Block).produce();
+  const free = await producing.channel("free", Block).produce();
+  const session = rig.session();
+  let handled = 0;
+  await session.channel("stuck", Block).subscribe(
+    () => {
+      handled++;
+      return new Promise(() => {});
+    },
+    { inboxEvents: 8, queue: { limitBytes: LIMIT_BYTES } },
+  );
+  await expect.poll(() => stuck.demand.total).toBe(1);
+  for (let n = 0; n < 1000; n++) {
+    stuck.publish({ n, key: 0, payload: PAYLOAD });
+    if (n % 20 === 19) await producing.flush();
+  }
+  const seen = new Inbox<number>();
+  await session.channel("free", Block).subscribe(({ n }) => seen.put(n));
+  await expect.poll(() => free.demand.total).toBe(1);
+  for (let n = 0; n < 100; n++) free.publish({ n, key: 0, payload: PAYLOAD });
+  expect(await seen.take(100)).toHaveLength(100);
+  expect(handled).toBeLessThan(1000);
+});
