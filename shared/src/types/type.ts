@@ -1,8 +1,10 @@
 import { sha256 } from "@noble/hashes/sha2.js";
-import { createReader, type ReadEvent } from "./accessor.ts";
 import { readBfbs, writeBfbs } from "./bfbs.ts";
 import { type Description, describeObject, type ValueOf } from "./describe.ts";
 import { encode, encodeInto, measure } from "./encode.ts";
+import { readFbs } from "./fbs-reader.ts";
+import { writeFbs } from "./fbs-writer.ts";
+import { createReader, type ReadEvent } from "./reader.ts";
 import type { ObjectType } from "./schema.ts";
 import { verify } from "./verify.ts";
 
@@ -32,6 +34,21 @@ export class Type<T = unknown> {
   /** @throws JechoError `TYPE_INVALID` */
   static fromSchema<T = unknown>(bfbs: Uint8Array): Type<T> {
     return new Type<T>(readBfbs(bfbs));
+  }
+
+  /**
+   * Reads the text of a FlatBuffers schema at run time; no compiler is needed. The binary form is for `fromSchema`.
+   *
+   * @param root the table that events are, where the text does not say it by `root_type`
+   * @throws JechoError `TYPE_INVALID` with line and column
+   */
+  static fromFbs<T = unknown>(text: string, root?: string): Type<T> {
+    return new Type<T>(readFbs(text, root));
+  }
+
+  /** The type as text in FlatBuffers' schema language. */
+  toFbs(): string {
+    return writeFbs(this.root);
   }
 
   /** An upper bound of an event's encoded bytes. @throws JechoError `EVENT_INVALID` */
