@@ -215,9 +215,9 @@ export class Consumer<T> {
     if (token === 0n) return frame.bytes.subarray(start, end);
     if (writer === undefined)
       throw new JechoError("TYPE_UNKNOWN", `an event of the unknown type ${token.toString(16)}`);
-    writer.verify(frame.view, start, end);
     // What a modulator makes may be of another type than the channel; its names are its own then.
     const reader = this.#modulated || this.#type === undefined ? writer : (this.#type as Type);
+    reader.verifierOf(writer)(frame.view, start, end);
     return reader.readerOf(writer)(frame.view, frame.bytes, start);
   }
 

@@ -1,29 +1,59 @@
-// Symbols, so that fields can have any name.
-export const VIEW: unique symbol = Symbol("view");
-export const BYTES: unique symbol = Symbol("bytes");
-export const POSITION: unique symbol = Symbol("position");
+/** Bytes that events lie in, and the view that they are read through. Both begin at the same byte. */
+export interface Source {
+  readonly view: DataView;
+  readonly bytes: Uint8Array;
+}
 
-/** An event, or a table or struct in it, over the bytes that it came in. Its fields are getters by name. */
+/**
+ * An event, or a table or struct in it, over the bytes that it came in. Its fields are getters by name.
+ *
+ * What it has of its own bears names that no field can have. They are written out wherever they are used: a property
+ * whose name is looked up, a symbol's too, takes the engine several times as long.
+ */
 export interface Accessor {
-  readonly [VIEW]: DataView;
-  readonly [BYTES]: Uint8Array;
-  readonly [POSITION]: number;
+  readonly "@source": Source;
+  readonly "@at": number;
+}
+
+const IS_ACCESSOR = Symbol("isAccessor");
+const INSPECT = Symbol.for("nodejs.util.inspect.custom");
+
+/**
+ * The prototype's part of an accessor that is no field. Not of the object itself: a copy by `{ ...event }` is not an event
+ * any more.
+ */
+export function markAccessor(prototype: object): void {
+  const plain = {
+    value(this: object) {
+      return unpack(this);
+    },
+    configurable: true,
+  };
+  Object.defineProperties(prototype, {
+    // An own name on the prototype would hide a field of that name from Object.keys.
+    constructor: { enumerable: false },
+    [IS_ACCESSOR]: { value: true },
+    [INSPECT]: plain,
+    toJSON: plain,
+  });
+}
+
+function isAccessor(value: object): value is Accessor {
+  return IS_ACCESSOR in value;
 }
 
 /** The same values as a plain object; typed arrays are still views on the event's bytes. */
 export function unpack(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(unpack);
-  if (typeof value !== "object" || value === null || !(VIEW in value)) return value;
+  if (typeof value !== "object" || value === null || !isAccessor(value)) return value;
   const plain: Record<string, unknown> = {};
   for (const name of Object.keys(Object.getPrototypeOf(value) as object)) {
-    plain[name] = unpack((value as Record<string, unknown>)[name]);
+    plain[name] = unpack((value as unknown as Record<string, unknown>)[name]);
   }
   return plain;
 }
 
 /** Is this an event as it came in, and where do its bytes lie? */
 export function accessorBytes(value: object): { bytes: Uint8Array; position: number } | undefined {
-  if (!(VIEW in value)) return undefined;
-  const accessor = value as Accessor;
-  return { bytes: accessor[BYTES], position: accessor[POSITION] };
+  return isAccessor(value) ? { bytes: value["@source"].bytes, position: value["@at"] } : undefined;
 }

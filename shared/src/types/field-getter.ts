@@ -1,4 +1,4 @@
-import { type Accessor, BYTES, POSITION, unpack, VIEW } from "./accessor.ts";
+import { type Accessor, type Source, unpack } from "./accessor.ts";
 import type { Match } from "./matching.ts";
 import {
   type ElementKind,
@@ -17,7 +17,7 @@ import { readUtf8 } from "./utf8.ts";
  */
 
 export interface MakeAccessor {
-  readonly make: (view: DataView, bytes: Uint8Array, position: number) => object;
+  readonly make: (source: Source, position: number) => object;
 }
 
 /** The maker for a pair of tables or structs. It may be unfinished as yet: its `make` works later. */
@@ -26,7 +26,7 @@ export type MakerOf = (writer: ObjectType, reader: ObjectType) => MakeAccessor;
 export type FieldGetter = (this: Accessor) => unknown;
 
 /** Reads a value whose inline part lies at `at`. */
-type Read = (view: DataView, bytes: Uint8Array, at: number) => unknown;
+type Read = (source: Source, at: number) => unknown;
 
 /** @param inStruct does the writer's field lie at a fixed place, not in a slot of a vtable? */
 export function fieldGetter({ field, source }: Match, inStruct: boolean, makerOf: MakerOf): FieldGetter {
@@ -38,7 +38,7 @@ export function fieldGetter({ field, source }: Match, inStruct: boolean, makerOf
     const read = kindReader(source.kind, field.kind, makerOf);
     const { place } = source;
     return function () {
-      return read(this[VIEW], this[BYTES], this[POSITION] + place);
+      return read(this["@source"], this["@at"] + place);
     };
   }
   const entry = 4 + 2 * source.place;
@@ -50,7 +50,7 @@ export function fieldGetter({ field, source }: Match, inStruct: boolean, makerOf
     const read = kindReader(source.kind, field.kind, makerOf);
     return function () {
       const at = slotOf(this, entry);
-      return at === 0 ? fallback : read(this[VIEW], this[BYTES], at);
+      return at === 0 ? fallback : read(this["@source"], at);
     };
   }
   if (source.kind.is === "union" && field.kind.is === "union")
@@ -59,20 +59,20 @@ export function fieldGetter({ field, source }: Match, inStruct: boolean, makerOf
   if (source.kind.is === "string") {
     return function () {
       const at = slotOf(this, entry);
-      return at === 0 ? "" : readString(this[VIEW], this[BYTES], at);
+      return at === 0 ? "" : readString(this["@source"], at);
     };
   }
   const read = kindReader(source.kind, field.kind, makerOf);
   return function () {
     const at = slotOf(this, entry);
-    return at === 0 ? absent() : read(this[VIEW], this[BYTES], at);
+    return at === 0 ? absent() : read(this["@source"], at);
   };
 }
 
 /** Where the field with this entry of the vtable lies; 0 where it is absent. */
 function slotOf(accessor: Accessor, entry: number): number {
-  const view = accessor[VIEW];
-  const position = accessor[POSITION];
+  const { view } = accessor["@source"];
+  const position = accessor["@at"];
   const vtable = position - view.getInt32(position, true);
   if (entry >= view.getUint16(vtable, true)) return 0;
   const inline = view.getUint16(vtable + entry, true);
@@ -84,53 +84,53 @@ function scalarGetter(scalar: Scalar, entry: number, fallback: unknown): FieldGe
     case "bool":
       return function () {
         const at = slotOf(this, entry);
-        return at === 0 ? fallback : this[VIEW].getUint8(at) !== 0;
+        return at === 0 ? fallback : this["@source"].view.getUint8(at) !== 0;
       };
     case "int8":
       return function () {
         const at = slotOf(this, entry);
-        return at === 0 ? fallback : this[VIEW].getInt8(at);
+        return at === 0 ? fallback : this["@source"].view.getInt8(at);
       };
     case "uint8":
       return function () {
         const at = slotOf(this, entry);
-        return at === 0 ? fallback : this[VIEW].getUint8(at);
+        return at === 0 ? fallback : this["@source"].view.getUint8(at);
       };
     case "int16":
       return function () {
         const at = slotOf(this, entry);
-        return at === 0 ? fallback : this[VIEW].getInt16(at, true);
+        return at === 0 ? fallback : this["@source"].view.getInt16(at, true);
       };
     case "uint16":
       return function () {
         const at = slotOf(this, entry);
-        return at === 0 ? fallback : this[VIEW].getUint16(at, true);
+        return at === 0 ? fallback : this["@source"].view.getUint16(at, true);
       };
     case "int32":
       return function () {
         const at = slotOf(this, entry);
-        return at === 0 ? fallback : this[VIEW].getInt32(at, true);
+        return at === 0 ? fallback : this["@source"].view.getInt32(at, true);
       };
     case "uint32":
       return function () {
         const at = slotOf(this, entry);
-        return at === 0 ? fallback : this[VIEW].getUint32(at, true);
+        return at === 0 ? fallback : this["@source"].view.getUint32(at, true);
       };
     case "float32":
       return function () {
         const at = slotOf(this, entry);
-        return at === 0 ? fallback : this[VIEW].getFloat32(at, true);
+        return at === 0 ? fallback : this["@source"].view.getFloat32(at, true);
       };
     case "float64":
       return function () {
         const at = slotOf(this, entry);
-        return at === 0 ? fallback : this[VIEW].getFloat64(at, true);
+        return at === 0 ? fallback : this["@source"].view.getFloat64(at, true);
       };
     default: {
       const read = scalarReader(scalar);
       return function () {
         const at = slotOf(this, entry);
-        return at === 0 ? fallback : read(this[VIEW], this[BYTES], at);
+        return at === 0 ? fallback : read(this["@source"], at);
       };
     }
   }
@@ -155,10 +155,10 @@ function unionGetter(
     const at = slotOf(this, entry);
     const tag = slotOf(this, entry - 2);
     if (at === 0 || tag === 0) return undefined;
-    const view = this[VIEW];
-    const member = makers.get(view.getUint8(tag));
+    const source = this["@source"];
+    const member = makers.get(source.view.getUint8(tag));
     if (member === undefined) return undefined;
-    const table = member.maker.make(view, this[BYTES], at + view.getUint32(at, true));
+    const table = member.maker.make(source, at + source.view.getUint32(at, true));
     return { kind: member.name, ...(unpack(table) as object) };
   };
 }
@@ -168,19 +168,19 @@ function kindReader(from: Kind, to: Kind, makerOf: MakerOf): Read {
   if (from.is === "scalar" && to.is === "scalar") {
     const read = scalarReader(from.scalar);
     if (from.scalar === to.scalar || (to.scalar !== "int64" && to.scalar !== "uint64")) return read;
-    return (view, bytes, at) => BigInt(read(view, bytes, at) as number);
+    return (source, at) => BigInt(read(source, at) as number);
   }
   if (from.is === "string") return readString;
   if (from.is === "object" && to.is === "object") {
     const maker = makerOf(from.object, to.object);
-    if (from.object.isStruct) return (view, bytes, at) => maker.make(view, bytes, at);
-    return (view, bytes, at) => maker.make(view, bytes, at + view.getUint32(at, true));
+    if (from.object.isStruct) return (source, at) => maker.make(source, at);
+    return (source, at) => maker.make(source, at + source.view.getUint32(at, true));
   }
   if (from.is === "vector" && to.is === "vector") return vectorReader(from.of, to.of, makerOf);
   throw new TypeError(`a ${from.is} is not read as a ${to.is}`);
 }
 
-function readString(view: DataView, bytes: Uint8Array, at: number): string {
+function readString({ view, bytes }: Source, at: number): string {
   const position = at + view.getUint32(at, true);
   return readUtf8(bytes, position + 4, view.getUint32(position, true));
 }
@@ -193,22 +193,24 @@ function vectorReader(from: ElementKind, to: ElementKind, makerOf: MakerOf): Rea
   const size = elementBytes(from);
   if (from.is === "object" && !from.object.isStruct && to.is === "object") {
     const maker = makerOf(from.object, to.object);
-    return (view, bytes, at) => {
+    return (source, at) => {
+      const { view } = source;
       const position = at + view.getUint32(at, true);
       const { make } = maker;
       const list: object[] = [];
       const end = position + 4 + 4 * view.getUint32(position, true);
       for (let slot = position + 4; slot < end; slot += 4)
-        list.push(make(view, bytes, slot + view.getUint32(slot, true)));
+        list.push(make(source, slot + view.getUint32(slot, true)));
       return list;
     };
   }
   const read = kindReader(from, to, makerOf);
-  return (view, bytes, at) => {
+  return (source, at) => {
+    const { view } = source;
     const position = at + view.getUint32(at, true);
     const list: unknown[] = [];
     const length = view.getUint32(position, true);
-    for (let i = 0; i < length; i++) list.push(read(view, bytes, position + 4 + i * size));
+    for (let i = 0; i < length; i++) list.push(read(source, position + 4 + i * size));
     return list;
   };
 }
@@ -236,7 +238,7 @@ interface ArrayConstructor {
 function typedArrayReader(scalar: Scalar): Read {
   const Constructor = ARRAYS[scalar] as unknown as ArrayConstructor;
   const size = SCALAR_BYTES[scalar];
-  return (view, bytes, at) => {
+  return ({ view, bytes }, at) => {
     const position = at + view.getUint32(at, true);
     const length = view.getUint32(position, true);
     const start = bytes.byteOffset + position + 4;
@@ -249,8 +251,8 @@ function typedArrayReader(scalar: Scalar): Read {
 function widened(narrow: Read, to: Scalar): Read {
   const Constructor = ARRAYS[to] as unknown as ArrayConstructor;
   const isBig = to === "int64" || to === "uint64";
-  return (view, bytes, at) => {
-    const from = narrow(view, bytes, at) as ArrayLike<number>;
+  return (source, at) => {
+    const from = narrow(source, at) as ArrayLike<number>;
     const wide = new Constructor(from.length);
     for (let i = 0; i < from.length; i++) wide[i] = isBig ? BigInt(from[i] as number) : from[i];
     return wide;
@@ -260,27 +262,27 @@ function widened(narrow: Read, to: Scalar): Read {
 function scalarReader(scalar: Scalar): Read {
   switch (scalar) {
     case "bool":
-      return (view, _, at) => view.getUint8(at) !== 0;
+      return ({ view }, at) => view.getUint8(at) !== 0;
     case "int8":
-      return (view, _, at) => view.getInt8(at);
+      return ({ view }, at) => view.getInt8(at);
     case "uint8":
-      return (view, _, at) => view.getUint8(at);
+      return ({ view }, at) => view.getUint8(at);
     case "int16":
-      return (view, _, at) => view.getInt16(at, true);
+      return ({ view }, at) => view.getInt16(at, true);
     case "uint16":
-      return (view, _, at) => view.getUint16(at, true);
+      return ({ view }, at) => view.getUint16(at, true);
     case "int32":
-      return (view, _, at) => view.getInt32(at, true);
+      return ({ view }, at) => view.getInt32(at, true);
     case "uint32":
-      return (view, _, at) => view.getUint32(at, true);
+      return ({ view }, at) => view.getUint32(at, true);
     case "int64":
-      return (view, _, at) => view.getBigInt64(at, true);
+      return ({ view }, at) => view.getBigInt64(at, true);
     case "uint64":
-      return (view, _, at) => view.getBigUint64(at, true);
+      return ({ view }, at) => view.getBigUint64(at, true);
     case "float32":
-      return (view, _, at) => view.getFloat32(at, true);
+      return ({ view }, at) => view.getFloat32(at, true);
     case "float64":
-      return (view, _, at) => view.getFloat64(at, true);
+      return ({ view }, at) => view.getFloat64(at, true);
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Accessor, BYTES, POSITION, VIEW } from "./accessor.ts";
+import { type Accessor, markAccessor, type Source } from "./accessor.ts";
 import { type FieldGetter, fieldGetter, type MakeAccessor } from "./field-getter.ts";
 import { type Match, matchFields } from "./matching.ts";
 import type { ObjectType } from "./schema.ts";
@@ -18,8 +18,13 @@ export type ReadEvent = (view: DataView, bytes: Uint8Array, start: number) => ob
  * @throws JechoError `TYPE_MISMATCH` naming the field and both types where a field's kinds cannot be matched
  */
 export function createReader(writer: ObjectType, reader: ObjectType = writer): ReadEvent {
-  const make = new AccessorMaker().of(writer, reader).make;
-  return (view, bytes, start) => make(view, bytes, start + view.getUint32(start, true));
+  const { make } = new AccessorMaker().of(writer, reader);
+  // Events lie together in one frame, and what they have in common is made once.
+  let source: Source = { view: new DataView(new ArrayBuffer(0)), bytes: new Uint8Array(0) };
+  return (view, bytes, start) => {
+    if (source.view !== view || source.bytes !== bytes) source = { view, bytes };
+    return make(source, start + view.getUint32(start, true));
+  };
 }
 
 /** Makes a class for each pair of a writer's and a reader's table, once: types may contain themselves. */
@@ -52,22 +57,14 @@ class AccessorMaker {
 
 function newClass(): MakeAccessor & { readonly prototype: object } {
   class EventAccessor implements Accessor {
-    // Declared only: a field of a computed name is defined by a slow way, and this is made for every event.
-    declare readonly [VIEW]: DataView;
-    declare readonly [BYTES]: Uint8Array;
-    declare readonly [POSITION]: number;
-    constructor(view: DataView, bytes: Uint8Array, position: number) {
-      // biome-ignore lint/suspicious/noExplicitAny: a constructor may set what is read-only to others
-      const self = this as any;
-      self[VIEW] = view;
-      self[BYTES] = bytes;
-      self[POSITION] = position;
+    // Declared only: defining them before they are set would be a step more for every event.
+    declare readonly "@source": Source;
+    declare readonly "@at": number;
+    constructor(source: Source, at: number) {
+      this["@source"] = source;
+      this["@at"] = at;
     }
   }
-  // An own name on the prototype would hide a field of that name from Object.keys.
-  Object.defineProperty(EventAccessor.prototype, "constructor", { enumerable: false });
-  return {
-    make: (view, bytes, position) => new EventAccessor(view, bytes, position),
-    prototype: EventAccessor.prototype,
-  };
+  markAccessor(EventAccessor.prototype);
+  return { make: (source, at) => new EventAccessor(source, at), prototype: EventAccessor.prototype };
 }
