@@ -11,7 +11,7 @@ import { type ConsumerEntry, type EndpointEntry, type ProducerEntry, wantedOf } 
 import { Link, type LinkOptions } from "./link.ts";
 import { Modulation } from "./modulation.ts";
 import { outgoingRuns } from "./outgoing.ts";
-import type { PortNotice, PortRequest, PortServer } from "./port.ts";
+import type { PortNotice, PortRequest, PortServer, Question } from "./port.ts";
 import type { Ring } from "./ring.ts";
 import { SynchronousEvents } from "./synchronous.ts";
 import type { Outcome } from "./tally.ts";
@@ -36,6 +36,8 @@ export class Concentrator implements PortServer {
   readonly #producers = new Map<number, Set<ProducerEntry>>();
   /** What waits for an answer of the gateway, by request. */
   readonly #pending = new Map<number, { endpoint: EndpointEntry; reset: number }>();
+  /** Questions to the name server, by request. */
+  readonly #questions = new Map<number, number>();
   readonly #synchronous: SynchronousEvents;
   readonly #stopWatching: () => void;
   #nextRequest = 1;
@@ -99,6 +101,8 @@ export class Concentrator implements PortServer {
         return this.#synchronous.handled(request.channel, request.producer, request.raised, request.outcome);
       case "closeEndpoint":
         return this.#closeEndpoint(request.endpoint);
+      case "ask":
+        return this.#ask(request.question, request.about);
       case "updateObject":
         return this.#updateObject(request.update);
       case "close":
@@ -263,6 +267,8 @@ export class Concentrator implements PortServer {
       case "ConsumerOpened":
         return this.#answered(frame.request, (entry, reset) => this.#consumerOpened(entry, reset, frame));
       case "Refused":
+        if (this.#questions.has(frame.request))
+          return this.#answerQuestion(frame.request, new JechoError(errorCode(frame.code), frame.message));
         return this.#answered(frame.request, (entry, reset) =>
           this.#refused(entry, reset, new JechoError(errorCode(frame.code), frame.message)),
         );
@@ -278,7 +284,10 @@ export class Concentrator implements PortServer {
         return;
       }
       case "TypeKnown":
-        return this.#notify({ is: "type", schema: frame.schema });
+        this.#notify({ is: "type", schema: frame.schema });
+        return this.#answerQuestion(frame.request, []);
+      case "Types":
+        return this.#answerQuestion(frame.request, [...frame.tokens]);
       case "Demand":
         return this.#demand(frame.channel, frame.consumers);
       case "Install": {
@@ -293,6 +302,21 @@ export class Concentrator implements PortServer {
       default:
         throw new JechoError("FRAME_UNEXPECTED", `${frame.kind} is not for a client`);
     }
+  }
+
+  #ask(question: number, about: Question): void {
+    const request = this.#nextRequest++;
+    this.#questions.set(request, question);
+    if (!this.#link.isLive) this.#answerQuestion(request, new JechoError("CONNECTION_LOST"));
+    else if ("token" in about) this.#link.send({ kind: "WantType", request, token: about.token });
+    else this.#link.send({ kind: "WantTypes", request, channel: about.channel });
+  }
+
+  #answerQuestion(request: number, answer: readonly bigint[] | JechoError): void {
+    const question = this.#questions.get(request);
+    if (question === undefined) return;
+    this.#questions.delete(request);
+    this.#notify({ is: "answer", question, answer });
   }
 
   #answered(request: number, act: (entry: EndpointEntry, reset: number) => void): void {
@@ -413,6 +437,8 @@ export class Concentrator implements PortServer {
 
   #interruptAll(): void {
     this.#pending.clear();
+    for (const request of [...this.#questions.keys()])
+      this.#answerQuestion(request, new JechoError("CONNECTION_LOST"));
     this.#synchronous.clear();
     this.#consumers.clear();
     this.#producers.clear();

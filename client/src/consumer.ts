@@ -1,6 +1,8 @@
 import type { Demodulator } from "@jecho/modulators";
 import { JechoError, type Type } from "@jecho/shared";
-import { EventsFrame, FLAG_SYNC, parseFrame } from "@jecho/shared/internal";
+import { EventsFrame, FLAG_SYNC, parseFrame, type VerifyEvent } from "@jecho/shared/internal";
+import type { EventChannel } from "./channel.ts";
+import type { Codec } from "./json.ts";
 import type { PortNotice } from "./port.ts";
 import type { EagerHandler, Session } from "./session.ts";
 import { Listeners, raise, type Status, statusNow } from "./status.ts";
@@ -15,6 +17,8 @@ export interface EventInfo {
   readonly producer: number;
   /** Version of the newest shared object that its modulator used; 0 without one. */
   readonly parameters: number;
+  /** What the event was written as; undefined on an untyped channel. Its fields can be listed, whatever the consumer expects. */
+  readonly type: Type | undefined;
 }
 
 /** Gets each event. Where it returns a promise, a synchronous event counts as handled when that is fulfilled. */
@@ -31,6 +35,9 @@ export class Consumer<T> {
   readonly #session: Session;
   readonly #endpoint: number;
   readonly #type: Type<T> | undefined;
+  readonly #codec: Codec<T> | undefined;
+  /** Types of writers that this consumer cannot read: told once, and their events dropped. */
+  readonly #mismatched = new Set<bigint>();
   readonly #handler: Handler<T>;
   readonly #onError: (error: JechoError) => void;
   readonly #statusListeners = new Listeners<Status>();
@@ -50,16 +57,16 @@ export class Consumer<T> {
   constructor(
     session: Session,
     endpoint: number,
-    channel: string,
-    type: Type<T> | undefined,
+    channel: EventChannel<T>,
     handler: Handler<T>,
     pair: EagerHandler,
     options: ConsumerOptions,
   ) {
     this.#session = session;
     this.#endpoint = endpoint;
-    this.channel = channel;
-    this.#type = type;
+    this.channel = channel.name;
+    this.#type = channel.type;
+    this.#codec = channel.codec;
     this.#handler = handler;
     this.#modulated = pair.modulator !== undefined;
     this.#demodulator = pair.demodulator;
@@ -133,6 +140,7 @@ export class Consumer<T> {
   }
 
   #opened(reset: number): void {
+    this.#mismatched.clear();
     for (const [number, { pair, resolve }] of this.#resets) {
       if (number > reset) continue;
       // A newer reset that is in force answers the older ones too.
@@ -185,9 +193,13 @@ export class Consumer<T> {
     const { seq, epoch, producer, raised, parameters, token } = frame;
     const writer = token === 0n ? undefined : this.#session.writtenType(token);
     for (let i = 0; i < frame.count && this.#status.state !== "closed"; i++) {
-      const info = { seq: seq === 0 ? 0 : seq + i, epoch, producer, parameters };
+      const info = { seq: seq === 0 ? 0 : seq + i, epoch, producer, parameters, type: writer };
       const sync = (frame.flags & FLAG_SYNC) !== 0;
       if (sync) this.#handling.add(`${frame.channel} ${producer} ${raised + i}`);
+      if (this.#mismatched.has(token)) {
+        if (sync) this.#handled(frame.channel, producer, raised + i, new JechoError("TYPE_MISMATCH"));
+        continue;
+      }
       const end = (error?: unknown): void => {
         const failed = error === undefined ? undefined : JechoError.from(error);
         if (sync) this.#handled(frame.channel, producer, raised + i, failed);
@@ -212,13 +224,33 @@ export class Consumer<T> {
   #read(frame: EventsFrame, i: number, token: bigint, writer: Type | undefined): unknown {
     const start = frame.eventStart(i);
     const end = frame.eventEnd(i);
-    if (token === 0n) return frame.bytes.subarray(start, end);
+    if (token === 0n) return this.#readBytes(frame.bytes.subarray(start, end));
     if (writer === undefined)
       throw new JechoError("TYPE_UNKNOWN", `an event of the unknown type ${token.toString(16)}`);
     // What a modulator makes may be of another type than the channel; its names are its own then.
     const reader = this.#modulated || this.#type === undefined ? writer : (this.#type as Type);
-    reader.verifierOf(writer)(frame.view, start, end);
+    this.#verifierOf(reader, writer, frame.producer)(frame.view, start, end);
     return reader.readerOf(writer)(frame.view, frame.bytes, start);
+  }
+
+  #readBytes(bytes: Uint8Array): unknown {
+    if (this.#type !== undefined && !this.#modulated)
+      throw new JechoError(
+        "TYPE_MISMATCH",
+        `untyped bytes on ${this.channel}, where ${this.#type.name} is expected`,
+      );
+    return this.#codec === undefined || this.#modulated ? bytes : this.#codec.decode(bytes);
+  }
+
+  #verifierOf(reader: Type, writer: Type, producer: number): VerifyEvent {
+    try {
+      return reader.verifierOf(writer);
+    } catch (error) {
+      this.#mismatched.add(writer.token);
+      const { message } = error as Error;
+      const sides = `producer ${producer} writes ${nameOf(writer)}, this consumer reads ${nameOf(reader)}`;
+      throw new JechoError("TYPE_MISMATCH", `${message} (${this.channel}: ${sides}); its events are dropped`);
+    }
   }
 
   #hand(event: unknown, info: EventInfo): Promise<unknown> | undefined {
@@ -241,4 +273,9 @@ function promiseOf(returned: unknown): Promise<unknown> | undefined {
   if (returned instanceof Promise) return returned;
   const isThenable = typeof (returned as PromiseLike<unknown> | undefined)?.then === "function";
   return isThenable ? Promise.resolve(returned) : undefined;
+}
+
+/** Types may have one name and differ; tokens do not. */
+function nameOf({ name, token }: Type): string {
+  return `${name} (${token.toString(16).padStart(16, "0")})`;
 }

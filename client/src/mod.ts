@@ -14,6 +14,7 @@ export {
   type Description,
   ERRORS,
   type ErrorCode,
+  type FieldInfo,
   JechoError,
   Type,
   type,
@@ -24,6 +25,7 @@ export type { BackoffOptions } from "./backoff.ts";
 export { EventChannel, type ProduceOptions, type SubscribeOptions } from "./channel.ts";
 export { Consumer, type ConsumerOptions, type EventInfo, type Handler } from "./consumer.ts";
 export type { Demand, DerivedDemand } from "./demand.ts";
+export { type Codec, json } from "./json.ts";
 export { Producer } from "./producer.ts";
 export { type ConnectOptions, connect, type EagerHandler, Session } from "./session.ts";
 export { SharedObject } from "./shared-object.ts";

@@ -50,8 +50,13 @@ export type PortRequest =
       readonly outcome: Outcome;
     }
   | { readonly is: "closeEndpoint"; readonly endpoint: number }
+  /** Asks the name server: for the type with this token, or for the tokens of what a channel's producers write. */
+  | { readonly is: "ask"; readonly question: number; readonly about: Question }
   | { readonly is: "updateObject"; readonly update: ObjectUpdate }
   | { readonly is: "close" };
+
+/** What one may ask the name server. */
+export type Question = { readonly token: bigint } | { readonly channel: string };
 
 /** What the concentrator tells. */
 export type PortNotice =
@@ -81,6 +86,8 @@ export type PortNotice =
       readonly values: readonly Value[];
     }
   | { readonly is: "type"; readonly schema: Uint8Array }
+  /** What the name server says: the type that was asked for has been told by `type` before. */
+  | { readonly is: "answer"; readonly question: number; readonly answer: readonly bigint[] | JechoError }
   /** A run of events, as a frame, for these consumers. */
   | { readonly is: "events"; readonly endpoints: readonly number[]; readonly frame: Uint8Array }
   /** Something went wrong that no endpoint can be named for. */

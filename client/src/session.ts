@@ -6,7 +6,8 @@ import { EventChannel, type ProduceOptions, type SubscribeOptions } from "./chan
 import { Concentrator } from "./concentrator.ts";
 import { Consumer, type Handler } from "./consumer.ts";
 import { Delegation } from "./delegation.ts";
-import type { PortNotice, PortRequest, PortServer } from "./port.ts";
+import type { Codec } from "./json.ts";
+import type { PortNotice, PortRequest, PortServer, Question } from "./port.ts";
 import { Producer } from "./producer.ts";
 import { Ring } from "./ring.ts";
 import { SharedObject } from "./shared-object.ts";
@@ -58,11 +59,13 @@ export class Session {
   readonly #endpoints = new Map<number, { notice(notice: PortNotice): void }>();
   readonly #openings = new Map<number, Opening>();
   readonly #types = new Map<bigint, Type>();
+  readonly #questions = new Map<number, { answer(answer: readonly bigint[] | JechoError): void }>();
   /** Shared objects whose newest state is still to be sent. */
   readonly #unpublished = new Set<SharedObject<object>>();
   #ring: Ring | undefined;
   #status: Status = statusNow("connecting");
   #nextEndpoint = 1;
+  #nextQuestion = 1;
 
   constructor(address: string, options: ConnectOptions) {
     const { host, secure } = parseAddress(address);
@@ -118,9 +121,43 @@ export class Session {
    * @throws JechoError `CHANNEL_NAME_INVALID`, `CHANNEL_ELSEWHERE` where another gateway than this session's is named
    */
   channel(name: string): EventChannel<Uint8Array>;
-  channel<T>(name: string, type: Type<T>): EventChannel<T>;
-  channel<T>(name: string, type?: Type<T>): EventChannel<T> {
+  channel<T>(name: string, type: Type<T> | Codec<T>): EventChannel<T>;
+  channel<T>(name: string, type?: Type<T> | Codec<T>): EventChannel<T> {
     return new EventChannel<T>(this, formatChannelName(this.address, this.#userName(name)), type);
+  }
+
+  /**
+   * The type with this token, as events carry it: for readers that know nothing of what they read. Types are known while
+   * somebody writes them.
+   *
+   * @throws JechoError `TYPE_UNKNOWN`, or what ended the connection
+   */
+  async type(token: bigint): Promise<Type> {
+    if (!this.#types.has(token)) await this.#ask({ token });
+    const told = this.#types.get(token);
+    if (told === undefined) throw new JechoError("TYPE_UNKNOWN", "the gateway answered with another type");
+    return told;
+  }
+
+  /** For channels. */
+  async typesOf(channel: string): Promise<Type[]> {
+    const tokens = await this.#ask({ channel: this.#userName(channel) });
+    return Promise.all(tokens.map(token => this.type(token)));
+  }
+
+  async #ask(about: Question): Promise<readonly bigint[]> {
+    await this.ready();
+    const question = this.#nextQuestion++;
+    return new Promise((resolve, reject) => {
+      this.#questions.set(question, {
+        answer: answer => {
+          this.#questions.delete(question);
+          if (answer instanceof JechoError) reject(answer);
+          else resolve(answer);
+        },
+      });
+      this.#post({ is: "ask", question, about });
+    });
   }
 
   /** Makes an object to share with modulators. @throws JechoError `OBJECT_INVALID` where the state is not plain data */
@@ -140,6 +177,7 @@ export class Session {
       const error = new JechoError("CLOSED", "the session was closed");
       for (const { reject } of this.#openings.values()) reject(error);
       this.#openings.clear();
+      for (const { answer } of [...this.#questions.values()]) answer(error);
       for (const endpoint of [...this.#endpoints.values()]) {
         if (endpoint instanceof Consumer || endpoint instanceof Producer) void endpoint.close();
       }
@@ -165,7 +203,7 @@ export class Session {
         (name, value) => this.#post({ is: "context", endpoint, name, value }),
         error => (this.#options.onError ?? raise)(error),
       );
-    const producer = new Producer<T>(this, endpoint, channel.name, channel.type, delegation);
+    const producer = new Producer<T>(this, endpoint, channel, delegation);
     this.#ring ??= Ring.ofBytes(this.#options.queueBytes ?? 8 << 20);
     const name = this.#userName(channel.name);
     const { schema = new Uint8Array(0), token = 0n } = channel.type ?? {};
@@ -188,7 +226,7 @@ export class Session {
     options: SubscribeOptions,
   ): Promise<Consumer<T>> {
     const endpoint = this.#nextEndpoint++;
-    const consumer = new Consumer<T>(this, endpoint, channel.name, channel.type, handler, options, options);
+    const consumer = new Consumer<T>(this, endpoint, channel, handler, options, options);
     const modulator = options.modulator && modulatorTable(options.modulator, options.capabilities);
     const name = this.#userName(channel.name);
     const schema = channel.type?.schema ?? new Uint8Array(0);
@@ -296,6 +334,9 @@ export class Session {
         if (!this.#types.has(type.token)) this.#types.set(type.token, type);
         return;
       }
+      case "answer":
+        this.#questions.get(notice.question)?.answer(notice.answer);
+        return;
       case "fault":
         (this.#options.onError ?? raise)(notice.error);
         return;

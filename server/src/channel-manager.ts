@@ -11,7 +11,7 @@ import type { SharedObjects } from "./shared-objects.ts";
 export class ChannelManager {
   readonly name: string;
   readonly channel: Channel;
-  readonly #names: NameServer;
+  readonly names: NameServer;
   readonly #objects: SharedObjects;
   readonly #producers = new Map<number, Producer>();
   readonly #consumers = new Map<number, Consumer>();
@@ -22,13 +22,18 @@ export class ChannelManager {
   constructor(name: string, channel: Channel, names: NameServer, objects: SharedObjects) {
     this.name = name;
     this.channel = channel;
-    this.#names = names;
+    this.names = names;
     this.#objects = objects;
   }
 
   /** Connections that have producers here, each once. */
   producingConnections(): Set<Connection> {
     return new Set([...this.#producers.values()].map(({ connection }) => connection));
+  }
+
+  /** Tokens of the types that the present producers write. */
+  get tokens(): bigint[] {
+    return [...this.#types.keys()];
   }
 
   /** Does a producer of this channel write this type? */
@@ -56,9 +61,8 @@ export class ChannelManager {
     }
     if (type !== undefined && !this.#types.has(type.token)) {
       this.#types.set(type.token, type);
-      for (const { connection } of this.#consumers.values()) {
-        connection.send({ kind: "TypeKnown", schema: type.schema });
-      }
+      this.names.types.hold(type);
+      for (const { connection } of this.#consumers.values()) tellType(connection, type);
     }
     this.#producers.set(producer.number, producer);
   }
@@ -89,9 +93,9 @@ export class ChannelManager {
       if ([...this.#producers.values()].some(({ modulates }) => !modulates)) {
         throw new JechoError("MODULATORS_NOT_SERVED", `a producer of ${this.name} runs no modulators`);
       }
-      derived = new DerivedChannel(this, this.#names.newChannel(), key, modulator, this.#objects);
+      derived = new DerivedChannel(this, this.names.newChannel(), key, modulator, this.#objects);
       this.#derived.set(key, derived);
-      this.#names.registerDerived(derived);
+      this.names.registerDerived(derived);
     }
     return derived;
   }
@@ -115,7 +119,7 @@ export class ChannelManager {
   addConsumer(consumer: Consumer): void {
     this.#consumers.set(consumer.number, consumer);
     const types = [...this.#types.values(), ...(consumer.derived?.types.values() ?? [])];
-    for (const { schema } of types) consumer.connection.send({ kind: "TypeKnown", schema });
+    for (const type of types) tellType(consumer.connection, type);
     consumer.channel.enter(consumer.connection);
     this.#tellDemand(consumer.channel);
   }
@@ -133,7 +137,7 @@ export class ChannelManager {
     if (derived.channel.consumers > 0 || derived.joining > 0) return;
     if (this.#derived.get(derived.key) !== derived) return;
     this.#derived.delete(derived.key);
-    this.#names.forgetDerived(derived);
+    this.names.forgetDerived(derived);
     derived.remove();
     this.#forgetIfUnused();
   }
@@ -153,7 +157,7 @@ export class ChannelManager {
   /** Consumers of a derived channel, told of a type that its events are written with from now on. */
   announceDerivedType(derived: DerivedChannel, type: Type): void {
     for (const consumer of this.#consumers.values()) {
-      if (consumer.derived === derived) consumer.connection.send({ kind: "TypeKnown", schema: type.schema });
+      if (consumer.derived === derived) tellType(consumer.connection, type);
     }
   }
 
@@ -162,8 +166,15 @@ export class ChannelManager {
   }
 
   #forgetIfUnused(): void {
-    if (this.#producers.size === 0) this.#types.clear();
+    if (this.#producers.size === 0) {
+      for (const type of this.#types.values()) this.names.types.release(type);
+      this.#types.clear();
+    }
     if (this.#producers.size === 0 && this.#consumers.size === 0 && this.#derived.size === 0)
-      this.#names.forget(this);
+      this.names.forget(this);
   }
+}
+
+function tellType(connection: Connection, { schema }: Type): void {
+  connection.send({ kind: "TypeKnown", schema, request: 0 });
 }

@@ -27,4 +27,4 @@ export { describeObject } from "./types/describe.ts";
 export { encode, encodeInto, measure } from "./types/encode.ts";
 export { createReader, type ReadEvent } from "./types/reader.ts";
 export type { ObjectType } from "./types/schema.ts";
-export { verify } from "./types/verify.ts";
+export { type VerifyEvent, verify } from "./types/verify.ts";

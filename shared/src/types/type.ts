@@ -6,6 +6,7 @@ import { encode, encodeInto, measure } from "./encode.ts";
 import { readFbs } from "./fbs-reader.ts";
 import { writeFbs } from "./fbs-writer.ts";
 import { createReader, type ReadEvent } from "./reader.ts";
+import { type FieldInfo, reflect } from "./reflect.ts";
 import type { ObjectType } from "./schema.ts";
 import { createVerifier, type VerifyEvent } from "./verify.ts";
 
@@ -46,6 +47,11 @@ export class Type<T = unknown> {
    */
   static fromFbs<T = unknown>(text: string, root?: string): Type<T> {
     return new Type<T>(readFbs(text, root));
+  }
+
+  /** What an event of this type is made of. */
+  get fields(): readonly FieldInfo[] {
+    return reflect(this.root);
   }
 
   /** The type as text in FlatBuffers' schema language. */
