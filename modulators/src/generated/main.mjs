@@ -2097,7 +2097,7 @@ function writeBfbs(root) {
 	walkObjects(root, (object) => {
 		objects.push(object);
 		for (const { kind } of object.fields) {
-			const named = kind.is === "union" ? kind : namesOf(kind);
+			const named = kind.is === "union" ? kind : namesOf$1(kind);
 			if (named !== void 0) enums.set(named.name, named);
 		}
 	});
@@ -2162,8 +2162,8 @@ function writeBfbs(root) {
 	};
 	return encode(REFLECTED_SCHEMA, schema, "BFBS");
 }
-function namesOf(kind) {
-	if (kind.is === "vector") return namesOf(kind.of);
+function namesOf$1(kind) {
+	if (kind.is === "vector") return namesOf$1(kind.of);
 	return kind.is === "scalar" ? kind.names : void 0;
 }
 function reflectEnum({ name, scalar, values }, index) {
@@ -2996,6 +2996,42 @@ function kindText(kind) {
 		case "vector": return `[${kindText(kind.of)}]`;
 	}
 }
+// ../shared/src/types/reflect.ts
+const known = /* @__PURE__ */ new WeakMap();
+/** What an event's table, or one in it, is made of. */
+function reflect(object) {
+	let fields = known.get(object);
+	if (fields === void 0) {
+		fields = object.fields.map(infoOf);
+		known.set(object, fields);
+	}
+	return fields;
+}
+function infoOf({ name, kind, required }) {
+	const inner = kind.is === "vector" ? kind.of : kind;
+	return {
+		name,
+		kind: inner.is === "union" ? "union" : elementName(inner),
+		isVector: kind.is === "vector",
+		written: kindText(kind),
+		required,
+		names: inner.is === "scalar" ? namesOf(inner.names) : void 0,
+		get fields() {
+			return inner.is === "object" ? reflect(inner.object) : [];
+		},
+		get members() {
+			return new Map(inner.is === "union" ? inner.members.map(({ name, object }) => [name, reflect(object)]) : []);
+		}
+	};
+}
+function elementName(kind) {
+	if (kind.is === "scalar") return kind.scalar;
+	if (kind.is === "string") return "string";
+	return kind.object.isStruct ? "struct" : "table";
+}
+function namesOf(type) {
+	return type && new Map(type.values.map(({ name, value }) => [value, name]));
+}
 // ../shared/src/types/type.ts
 /**
 * The type of a channel's events: a FlatBuffers schema whose root table is the event.
@@ -3029,6 +3065,10 @@ var Type = class Type {
 	*/
 	static fromFbs(text, root) {
 		return new Type(readFbs(text, root));
+	}
+	/** What an event of this type is made of. */
+	get fields() {
+		return reflect(this.root);
 	}
 	/** The type as text in FlatBuffers' schema language. */
 	toFbs() {
@@ -5467,7 +5507,7 @@ function writeBfbs(root) {
 	walkObjects(root, (object) => {
 		objects.push(object);
 		for (const { kind } of object.fields) {
-			const named = kind.is === "union" ? kind : namesOf(kind);
+			const named = kind.is === "union" ? kind : namesOf$1(kind);
 			if (named !== void 0) enums.set(named.name, named);
 		}
 	});
@@ -5532,8 +5572,8 @@ function writeBfbs(root) {
 	};
 	return encode(REFLECTED_SCHEMA, schema, "BFBS");
 }
-function namesOf(kind) {
-	if (kind.is === "vector") return namesOf(kind.of);
+function namesOf$1(kind) {
+	if (kind.is === "vector") return namesOf$1(kind.of);
 	return kind.is === "scalar" ? kind.names : void 0;
 }
 function reflectEnum({ name, scalar, values }, index) {
@@ -6366,6 +6406,42 @@ function kindText(kind) {
 		case "vector": return \`[\${kindText(kind.of)}]\`;
 	}
 }
+// ../shared/src/types/reflect.ts
+const known = /* @__PURE__ */ new WeakMap();
+/** What an event's table, or one in it, is made of. */
+function reflect(object) {
+	let fields = known.get(object);
+	if (fields === void 0) {
+		fields = object.fields.map(infoOf);
+		known.set(object, fields);
+	}
+	return fields;
+}
+function infoOf({ name, kind, required }) {
+	const inner = kind.is === "vector" ? kind.of : kind;
+	return {
+		name,
+		kind: inner.is === "union" ? "union" : elementName(inner),
+		isVector: kind.is === "vector",
+		written: kindText(kind),
+		required,
+		names: inner.is === "scalar" ? namesOf(inner.names) : void 0,
+		get fields() {
+			return inner.is === "object" ? reflect(inner.object) : [];
+		},
+		get members() {
+			return new Map(inner.is === "union" ? inner.members.map(({ name, object }) => [name, reflect(object)]) : []);
+		}
+	};
+}
+function elementName(kind) {
+	if (kind.is === "scalar") return kind.scalar;
+	if (kind.is === "string") return "string";
+	return kind.object.isStruct ? "struct" : "table";
+}
+function namesOf(type) {
+	return type && new Map(type.values.map(({ name, value }) => [value, name]));
+}
 // ../shared/src/types/type.ts
 /**
 * The type of a channel's events: a FlatBuffers schema whose root table is the event.
@@ -6399,6 +6475,10 @@ var Type = class Type {
 	*/
 	static fromFbs(text, root) {
 		return new Type(readFbs(text, root));
+	}
+	/** What an event of this type is made of. */
+	get fields() {
+		return reflect(this.root);
 	}
 	/** The type as text in FlatBuffers' schema language. */
 	toFbs() {
