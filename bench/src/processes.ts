@@ -45,6 +45,11 @@ export class Process {
     return cpuMsOf(this.pid);
   }
 
+  /** The same, with that of all processes that it has started and that still run. */
+  treeCpuMs(): number {
+    return descendantsOf(this.pid).reduce((sum, pid) => sum + cpuMsOf(pid), this.cpuMs());
+  }
+
   /** Memory that it has in use, in bytes: resident, without what it shares with others. */
   memoryBytes(): number {
     return memoryBytesOf(this.pid);
@@ -128,10 +133,11 @@ export class GatewayProcess extends Process {
     this.port = Number(address.slice(address.lastIndexOf(":") + 1));
   }
 
-  static async start(execArgv: readonly string[] = []): Promise<GatewayProcess> {
+  /** @param options of the command, besides the port; a free one by default */
+  static async start(options: readonly string[] = [], port = 0): Promise<GatewayProcess> {
     const command = fileURLToPath(import.meta.resolve("@jecho/server/command"));
-    const child = fork(command, ["gateway", "--port", "0"], {
-      execArgv: ["--no-warnings", ...execArgv],
+    const child = fork(command, ["gateway", "--port", String(port), ...options], {
+      execArgv: ["--no-warnings"],
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     });
     // Among the children before it has answered, so that it is stopped in any case.
@@ -181,6 +187,20 @@ export async function freePort(): Promise<number> {
   const { port } = server.address() as { port: number };
   await new Promise(resolve => server.close(resolve));
   return port;
+}
+
+function descendantsOf(pid: number): number[] {
+  let lines: string[];
+  try {
+    lines = execFileSync("ps", ["-A", "-o", "pid=,ppid="], { encoding: "utf8" }).split("\n");
+  } catch {
+    return [];
+  }
+  const parents = lines.map(line => line.trim().split(/\s+/).map(Number) as [number, number]);
+  const found = [pid];
+  for (const of of found)
+    found.push(...parents.filter(([, parent]) => parent === of).map(([child]) => child));
+  return found.slice(1);
 }
 
 function memoryBytesOf(pid: number): number {
