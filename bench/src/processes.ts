@@ -45,9 +45,9 @@ export class Process {
     return cpuMsOf(this.pid);
   }
 
-  /** The same, with that of all processes that it has started and that still run. */
+  /** The same, with that of all processes that it has started, whether they still run or have ended. */
   treeCpuMs(): number {
-    return descendantsOf(this.pid).reduce((sum, pid) => sum + cpuMsOf(pid), this.cpuMs());
+    return [this.pid, ...descendantsOf(this.pid)].reduce((sum, pid) => sum + cpuMsOf(pid, true), 0);
   }
 
   /** Memory that it has in use, in bytes: resident, without what it shares with others. */
@@ -212,20 +212,22 @@ function memoryBytesOf(pid: number): number {
   }
 }
 
-function cpuMsOf(pid: number): number {
+/** @param withEnded adds what its children had used that have ended; only Linux tells */
+function cpuMsOf(pid: number, withEnded = false): number {
+  let stat: string;
   try {
-    // The name, the second field, may contain blanks and brackets.
-    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+    stat = readFileSync(`/proc/${pid}/stat`, "latin1");
   } catch {
-    const [seconds = 0, minutes = 0, hours = 0] = execFileSync("ps", ["-o", "time=", "-p", String(pid)], {
-      encoding: "utf8",
-    })
-      .trim()
-      .split(":")
-      .map(Number)
-      .reverse();
-    return ((hours * 60 + minutes) * 60 + seconds) * 1000;
+    return process.platform === "linux" ? 0 : cpuMsFromPs(pid);
   }
+  // The name, the second field, may contain blanks and brackets.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const ticks = fields.slice(11, withEnded ? 15 : 13).map(Number);
+  return ticks.reduce((sum, one) => sum + one, 0) * TICK_MS;
+}
+
+function cpuMsFromPs(pid: number): number {
+  const time = execFileSync("ps", ["-o", "time=", "-p", String(pid)], { encoding: "utf8" });
+  const [seconds = 0, minutes = 0, hours = 0] = time.trim().split(":").map(Number).reverse();
+  return ((hours * 60 + minutes) * 60 + seconds) * 1000;
 }
