@@ -1,4 +1,4 @@
-import type { Demodulator } from "@jecho/modulators";
+import type { Demodulator, EventSource } from "@jecho/modulators";
 import { JechoError, type Type } from "@jecho/shared";
 import { EventsFrame, FLAG_SYNC, parseFrame, type VerifyEvent } from "@jecho/shared/internal";
 import type { EventChannel } from "./channel.ts";
@@ -45,6 +45,7 @@ export class Consumer<T> {
     number,
     { pair: EagerHandler; resolve: () => void; reject: (error: JechoError) => void }
   >();
+  readonly #source: EventSource = { decode: (token, bytes) => this.#decode(token, bytes) };
   #modulated: boolean;
   #demodulator: Demodulator | undefined;
   /** Synchronous events that the handler is at, by channel, producer and count. */
@@ -253,11 +254,25 @@ export class Consumer<T> {
     }
   }
 
+  /** An event of the base channel that came inside another. */
+  #decode(token: bigint, bytes: Uint8Array): unknown {
+    // Vectors in it are views on it, so it begins where they are aligned.
+    const own = bytes.slice();
+    if (token === 0n) return this.#codec === undefined ? own : this.#codec.decode(own);
+    const writer = this.#session.writtenType(token);
+    if (writer === undefined)
+      throw new JechoError("TYPE_UNKNOWN", `an event of the unknown type ${token.toString(16)}`);
+    const reader = (this.#type as Type | undefined) ?? writer;
+    const view = new DataView(own.buffer);
+    reader.verifierOf(writer)(view, 0, own.byteLength);
+    return reader.readerOf(writer)(view, own, 0);
+  }
+
   #hand(event: unknown, info: EventInfo): Promise<unknown> | undefined {
     if (this.#demodulator === undefined) return promiseOf(this.#handler(event as T, info));
     const results: T[] = [];
     try {
-      this.#demodulator.push(event, result => results.push(result as T));
+      this.#demodulator.push(event, result => results.push(result as T), this.#source);
     } catch (error) {
       throw JechoError.from(error, "DEMODULATOR_FAILED");
     }

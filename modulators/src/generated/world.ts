@@ -49,7 +49,7 @@ const ERRORS = {
 	ARGUMENT_INVALID: [4551, "An argument is not of the form that the call takes."],
 	INTERNAL: [4599, "Something failed that should not; the message says what."]
 };
-new Map(Object.entries(ERRORS).map(([code, [number]]) => [number, code]));
+const CODES = new Map(Object.entries(ERRORS).map(([code, [number]]) => [number, code]));
 /** May the caller try the same thing again, by the range that the number lies in? */
 function mayRetry(number) {
 	return number < 4500;
@@ -74,6 +74,7 @@ var JechoError = class JechoError extends Error {
 		return new JechoError(code, typeof thrown === "string" ? thrown : \`a value of type \${typeof thrown} was thrown\`);
 	}
 };
+
 // ../shared/src/types/accessor.ts
 const IS_ACCESSOR = Symbol("isAccessor");
 const INSPECT = Symbol.for("nodejs.util.inspect.custom");
@@ -113,6 +114,7 @@ function accessorBytes(value) {
 		position: value["@at"]
 	} : void 0;
 }
+
 // ../node_modules/@noble/hashes/_u64.js
 const fromNumH = (n) => n / 2 ** 32 | 0;
 const fromNumL = (n) => n >>> 0;
@@ -122,6 +124,7 @@ function setU64FromNum(view, byteOffset, n, isLE) {
 	view.setUint32(byteOffset, isLE ? l : h, isLE);
 	view.setUint32(byteOffset + 4, isLE ? h : l, isLE);
 }
+
 // ../node_modules/@noble/hashes/utils.js
 /**
 * Checks if something is Uint8Array. Be careful: nodejs Buffer will return true.
@@ -339,6 +342,7 @@ const oidNist = (suffix) => ({ oid: Uint8Array.from([
 	2,
 	suffix
 ]) });
+
 // ../node_modules/@noble/hashes/_md.js
 /**
 * Internal Merkle-Damgard hash utils.
@@ -502,6 +506,7 @@ const SHA256_IV = /* @__PURE__ */ Uint32Array.from([
 	528734635,
 	1541459225
 ]);
+
 // ../node_modules/@noble/hashes/sha2.js
 /**
 * SHA2 hash function. A.k.a. sha256, sha384, sha512, sha512_224, sha512_256.
@@ -695,6 +700,7 @@ var _SHA256 = class extends SHA2_32B {
 * \`\`\`
 */
 const sha256 = /* @__PURE__ */ createHasher(() => new _SHA256(), /* @__PURE__ */ oidNist(1));
+
 // ../shared/src/types/schema.ts
 const SCALAR_BYTES = {
 	bool: 1,
@@ -754,6 +760,7 @@ function walkObjects(root, visit) {
 	};
 	enter(root);
 }
+
 // ../shared/src/types/encode-plan.ts
 /** Numbers come first: \`op <= OP.bool\` is a scalar. */
 const OP$1 = {
@@ -896,6 +903,7 @@ function holesOf(start, end, taken) {
 function alignUp(value, align) {
 	return value + align - 1 & -align;
 }
+
 // ../shared/src/types/target-arrays.ts
 const ARRAYS$2 = {
 	bool: Uint8Array,
@@ -939,6 +947,7 @@ var TargetArrays = class {
 		};
 	}
 };
+
 // ../shared/src/types/utf8.ts
 const SHORT_TO_WRITE = 48;
 const SHORT_TO_READ = 24;
@@ -1027,6 +1036,7 @@ function readUtf8(source, at, length) {
 	}
 	return text;
 }
+
 // ../shared/src/types/encode.ts
 const RANGES = {
 	[OP$1.int8]: [-128, 127],
@@ -1277,6 +1287,7 @@ function notInRange({ op, path }, value) {
 function invalid(path, wanted, value) {
 	return new JechoError("EVENT_INVALID", \`\${path}: \${wanted} is wanted, not \${typeof value === "number" || typeof value === "boolean" ? String(value) : value === null ? "null" : typeof value}\`);
 }
+
 // ../shared/src/types/field-getter.ts
 /** @param inStruct does the writer's field lie at a fixed place, not in a slot of a vtable? */
 function fieldGetter({ field, source }, inStruct, makerOf) {
@@ -1513,6 +1524,7 @@ function absentValue({ kind, defaultValue, optional }) {
 	const Constructor = ARRAYS$1[kind.of.scalar];
 	return () => new Constructor(0);
 }
+
 // ../shared/src/types/matching.ts
 const WIDER = {
 	int8: [
@@ -1600,6 +1612,7 @@ function kindName(kind) {
 function mismatch(writer, reader, field, why) {
 	return new JechoError("TYPE_MISMATCH", \`field "\${field}" of the writer's \${writer.name} and the reader's \${reader.name}: \${why}\`);
 }
+
 // ../shared/src/types/reader.ts
 /**
 * Makes the function that reads events of the writer's type through the reader's names.
@@ -1662,6 +1675,7 @@ function newClass() {
 		prototype: EventAccessor.prototype
 	};
 }
+
 // ../shared/src/types/verify.ts
 const MAX_DEPTH = 16;
 const OP = {
@@ -1847,9 +1861,11 @@ var Walk = class {
 	}
 	/** @param depth how many fields of the path belong to it */
 	#broken(depth, what) {
-		return new JechoError("EVENT_INVALID", \`\${[this.#type, ...this.#path.slice(0, depth).map((field) => field?.name ?? "")].join(".")} \${what}\`);
+		const path = [this.#type, ...this.#path.slice(0, depth).map((field) => field?.name ?? "")].join(".");
+		return new JechoError("EVENT_INVALID", \`\${path} \${what}\`);
 	}
 };
+
 // ../shared/src/types/bfbs.ts
 const BASE_TYPES = [
 	"none",
@@ -2234,6 +2250,7 @@ function reflectField(object, field, typeOf) {
 	if (field.kind.is !== "union") return [value];
 	return [value, reflect(\`\${field.name}_type\`, field.place - 1, tagType(type.index))];
 }
+
 // ../shared/src/types/describe.ts
 /** The table that a description stands for. @throws JechoError \`TYPE_INVALID\` naming the field */
 function describeObject(name, description) {
@@ -2290,6 +2307,7 @@ function describeElement(path, name) {
 	const known = [...Object.keys(SCALAR_BYTES), "string"].join(", ");
 	throw new JechoError("TYPE_INVALID", \`\${path}: "\${name.slice(0, 40)}" is none of \${known}\`);
 }
+
 // ../shared/src/types/fbs-lexer.ts
 const MAX_CHARACTERS = 1 << 20;
 const BLANK = /(?:\\s+|\\/\\/[^\\n]*|\\/\\*[\\s\\S]*?\\*\\/)*/y;
@@ -2337,7 +2355,8 @@ var Lexer = class {
 	wrong(at, what) {
 		const before = this.#text.slice(0, at);
 		const line = before.split("\\n").length;
-		return new JechoError("TYPE_INVALID", \`line \${line}, column \${at - before.lastIndexOf("\\n")}: \${what}\`);
+		const column = at - before.lastIndexOf("\\n");
+		return new JechoError("TYPE_INVALID", \`line \${line}, column \${column}: \${what}\`);
 	}
 	#read() {
 		BLANK.lastIndex = this.#at;
@@ -2375,6 +2394,7 @@ var Lexer = class {
 		};
 	}
 };
+
 // ../shared/src/types/fbs-parser.ts
 /** What FlatBuffers knows and what changes nothing for us stands here too. */
 const ATTRIBUTES = /* @__PURE__ */ new Set([
@@ -2589,6 +2609,7 @@ var Parser = class {
 		}
 	}
 };
+
 // ../shared/src/types/fbs-reader.ts
 const SCALARS = {
 	bool: "bool",
@@ -2887,6 +2908,7 @@ function fits(value, scalar) {
 	const bits = 8 * SCALAR_BYTES[scalar];
 	return (scalar.startsWith("u") ? BigInt.asUintN(bits, value) : BigInt.asIntN(bits, value)) === value;
 }
+
 // ../shared/src/types/fbs-writer.ts
 /** The type as text in FlatBuffers' schema language: what can be reached from \`root\`, readable and compilable. */
 function writeFbs(root) {
@@ -3002,6 +3024,7 @@ function kindText(kind) {
 		case "vector": return \`[\${kindText(kind.of)}]\`;
 	}
 }
+
 // ../shared/src/types/reflect.ts
 const known = /* @__PURE__ */ new WeakMap();
 /** What an event's table, or one in it, is made of. */
@@ -3038,6 +3061,7 @@ function elementName(kind) {
 function namesOf(type) {
 	return type && new Map(type.values.map(({ name, value }) => [value, name]));
 }
+
 // ../shared/src/types/type.ts
 /**
 * The type of a channel's events: a FlatBuffers schema whose root table is the event.
@@ -3150,6 +3174,7 @@ function wholeOf(bytes) {
 function type(name, description) {
 	return new Type(describeObject(name, description));
 }
+
 // src/values.ts
 const ARRAYS = {
 	Int8Array,
@@ -3237,10 +3262,10 @@ function fieldsOf(value) {
 	return {
 		...empty,
 		kind: apply$1(tagOf, value, []),
-		bytes: bytesOf(value)
+		bytes: bytesOf$1(value)
 	};
 }
-function bytesOf(array) {
+function bytesOf$1(array) {
 	return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 }
 /** @throws JechoError \`EVENT_INVALID\`, \`ARGUMENT_INVALID\` where the bytes are not such a list */
@@ -3263,6 +3288,7 @@ function readValue({ kind, number, text, bytes }) {
 	if (bytes.byteLength % Kind.BYTES_PER_ELEMENT !== 0) return refuse("a piece of a number");
 	return new Kind(bytes.slice().buffer);
 }
+
 // src/sandbox/sandbox.ts
 /** Where things lie in the memory that the two sides of a sandbox share; 32-bit words. */
 const OUTBOX = {
@@ -3288,6 +3314,7 @@ const PROCEED = {
 	done: 0,
 	more: 1
 };
+
 // src/sandbox/world/primordials.ts
 const { apply, getPrototypeOf } = Reflect;
 const { freeze, keys, hasOwn } = Object;
@@ -3321,6 +3348,7 @@ function includes(text, part) {
 function clip(text, characters) {
 	return apply(ErrorText, text, [0, characters]);
 }
+
 // src/sandbox/world/events.ts
 const sources = /* @__PURE__ */ new WeakMap();
 let inType;
@@ -3376,6 +3404,27 @@ function toOutput(value) {
 	if (found !== void 0 && recall(sources, found.bytes)?.type === outType) return value;
 	return encodeOutput(outType, value);
 }
+/**
+* The bytes of an event of the input type: those of one that came in as they lie, or what a plain object is encoded to.
+* Together with \`typeToken\` they are an event wherever its type is known.
+*/
+function bytesOf(event) {
+	if (inType === void 0) {
+		if (!isBytes(event)) throw new TypeError("an event of an untyped channel is a Uint8Array");
+		return event;
+	}
+	const found = accessorBytes(event);
+	const source = found && recall(sources, found.bytes);
+	if (found === void 0 || source?.type !== inType) return encode(inType, event);
+	const { bytes, start, end } = locateIn(source, found.position);
+	return new Bytes(bytes.buffer, bytes.byteOffset + start, end - start);
+}
+let token;
+/** Names the input type everywhere; 0n for opaque bytes. */
+function typeToken() {
+	token ??= inType === void 0 ? 0n : new Type(inType).token;
+	return token;
+}
 const BLOCK_BYTES = 65536;
 const BLOCK_EVENTS = 512;
 let block;
@@ -3415,12 +3464,14 @@ function locate(event) {
 		};
 	}
 	const found = accessorBytes(event);
-	const { bytes, bounds, count } = recall(sources, found.bytes);
+	return locateIn(recall(sources, found.bytes), found.position);
+}
+function locateIn({ bytes, bounds, count }, position) {
 	let low = 0;
 	let high = count - 1;
 	while (low < high) {
 		const middle = low + high + 1 >> 1;
-		if (bounds[2 * middle] <= found.position) low = middle;
+		if (bounds[2 * middle] <= position) low = middle;
 		else high = middle - 1;
 	}
 	return {
@@ -3429,6 +3480,7 @@ function locate(event) {
 		end: bounds[2 * low + 1]
 	};
 }
+
 // src/sandbox/world/lockdown.ts
 const UNWANTED = [
 	"Atomics",
@@ -3462,6 +3514,7 @@ function lockdown() {
 	const sealed = UNWANTED.filter((name) => Object.hasOwn(globalThis, name));
 	if (sealed.length > 0) throw new Error(\`the engine does not let go of \${sealed.join(", ")}\`);
 }
+
 // src/sandbox/world/moe.ts
 /** What the world keeps of its only modulator. */
 const world = {
@@ -3591,6 +3644,7 @@ var FifoModulator = class extends Modulator {
 function locateOutput(event) {
 	return locate(toOutput(event));
 }
+
 // src/sandbox/world/services.ts
 /** Of one turn. */
 const MAX_CALLS = 64;
@@ -3694,6 +3748,7 @@ function generator(seed) {
 		return ((t ^ t >>> 14) >>> 0) / 4294967296;
 	};
 }
+
 // src/sandbox/world/bridge.ts
 const ERROR_CHARACTERS = 2e3;
 const MAX_NEEDS = 32;
@@ -3740,7 +3795,8 @@ function load(namespace, schemaBytes, offered) {
 			if (includes(\`,\${offered},\`, \`,+\${name},\`)) continue;
 			return includes(\`,\${offered},\`, \`,-\${name},\`) ? describe("SERVICE_NOT_GRANTED", \`it needs "\${name}", for which its consumer lacks the capability\`) : describe("SERVICE_MISSING", \`it needs "\${name}", which is not offered here\`);
 		}
-		const declared = setTypes(schemaBytes === 0 ? void 0 : new Bytes(new Bytes(inbox, 0, schemaBytes)), Class.output);
+		const schema = schemaBytes === 0 ? void 0 : new Bytes(new Bytes(inbox, 0, schemaBytes));
+		const declared = setTypes(schema, Class.output);
 		if (declared === void 0) return 0;
 		setBytes(outBytes, declared.schema, 0);
 		return declared.schema.byteLength;
@@ -3954,5 +4010,5 @@ function describe(code, thrown) {
 	return \`\${code}\\0\${message}\\0\${stack}\`;
 }
 lockdown();
-export { FifoModulator, Modulator, attach, calls, context, load, needs, open, period, proceed, remove, run, serve, start, type, update, urgent };
-`;
+
+export { FifoModulator, Modulator, attach, bytesOf, calls, context, load, needs, open, period, proceed, remove, run, serve, start, type, typeToken, unpack, update, urgent };`;
