@@ -7,13 +7,15 @@ import { type SuiteResult, updateReadme } from "./readme.ts";
 import { formatGoals, Report } from "./report.ts";
 import type { Suite } from "./suite.ts";
 import { channels } from "./suites/channels.ts";
+import { connections } from "./suites/connections.ts";
 import { delivery } from "./suites/delivery.ts";
+import { eager } from "./suites/eager.ts";
 import { pipeline } from "./suites/pipeline.ts";
 import { sinks } from "./suites/sinks.ts";
 import { table1 } from "./suites/table1.ts";
 import { types } from "./suites/types.ts";
 
-const SUITES: readonly Suite[] = [table1, sinks, pipeline, channels, delivery, types];
+const SUITES: readonly Suite[] = [table1, sinks, pipeline, channels, eager, connections, delivery, types];
 const USAGE = `npm run bench [-- SUITE ...] [--quick] [--readme]
 
   SUITE     ${SUITES.map(({ name, about }) => `${name}: ${about}`).join("\n            ")}

@@ -45,6 +45,11 @@ export class Process {
     return cpuMsOf(this.pid);
   }
 
+  /** The same, with that of all processes that it has started, whether they still run or have ended. */
+  treeCpuMs(): number {
+    return [this.pid, ...descendantsOf(this.pid)].reduce((sum, pid) => sum + cpuMsOf(pid, true), 0);
+  }
+
   /** Memory that it has in use, in bytes: resident, without what it shares with others. */
   memoryBytes(): number {
     return memoryBytesOf(this.pid);
@@ -128,10 +133,11 @@ export class GatewayProcess extends Process {
     this.port = Number(address.slice(address.lastIndexOf(":") + 1));
   }
 
-  static async start(execArgv: readonly string[] = []): Promise<GatewayProcess> {
+  /** @param options of the command, besides the port; a free one by default */
+  static async start(options: readonly string[] = [], port = 0): Promise<GatewayProcess> {
     const command = fileURLToPath(import.meta.resolve("@jecho/server/command"));
-    const child = fork(command, ["gateway", "--port", "0"], {
-      execArgv: ["--no-warnings", ...execArgv],
+    const child = fork(command, ["gateway", "--port", String(port), ...options], {
+      execArgv: ["--no-warnings"],
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     });
     // Among the children before it has answered, so that it is stopped in any case.
@@ -183,6 +189,20 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
+function descendantsOf(pid: number): number[] {
+  let lines: string[];
+  try {
+    lines = execFileSync("ps", ["-A", "-o", "pid=,ppid="], { encoding: "utf8" }).split("\n");
+  } catch {
+    return [];
+  }
+  const parents = lines.map(line => line.trim().split(/\s+/).map(Number) as [number, number]);
+  const found = [pid];
+  for (const of of found)
+    found.push(...parents.filter(([, parent]) => parent === of).map(([child]) => child));
+  return found.slice(1);
+}
+
 function memoryBytesOf(pid: number): number {
   try {
     const [, kilobytes] = /^RssAnon:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "latin1")) ?? [];
@@ -192,20 +212,22 @@ function memoryBytesOf(pid: number): number {
   }
 }
 
-function cpuMsOf(pid: number): number {
+/** @param withEnded adds what its children had used that have ended; only Linux tells */
+function cpuMsOf(pid: number, withEnded = false): number {
+  let stat: string;
   try {
-    // The name, the second field, may contain blanks and brackets.
-    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+    stat = readFileSync(`/proc/${pid}/stat`, "latin1");
   } catch {
-    const [seconds = 0, minutes = 0, hours = 0] = execFileSync("ps", ["-o", "time=", "-p", String(pid)], {
-      encoding: "utf8",
-    })
-      .trim()
-      .split(":")
-      .map(Number)
-      .reverse();
-    return ((hours * 60 + minutes) * 60 + seconds) * 1000;
+    return process.platform === "linux" ? 0 : cpuMsFromPs(pid);
   }
+  // The name, the second field, may contain blanks and brackets.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const ticks = fields.slice(11, withEnded ? 15 : 13).map(Number);
+  return ticks.reduce((sum, one) => sum + one, 0) * TICK_MS;
+}
+
+function cpuMsFromPs(pid: number): number {
+  const time = execFileSync("ps", ["-o", "time=", "-p", String(pid)], { encoding: "utf8" });
+  const [seconds = 0, minutes = 0, hours = 0] = time.trim().split(":").map(Number).reverse();
+  return ((hours * 60 + minutes) * 60 + seconds) * 1000;
 }

@@ -25,7 +25,11 @@ export interface RawWebSocket {
 export function openRaw(
   port: number,
   path: string,
-  { protocol, take }: { protocol?: string | undefined; take: Take },
+  {
+    protocol,
+    take,
+    localAddress,
+  }: { protocol?: string | undefined; take: Take; localAddress?: string | undefined },
 ): Promise<RawWebSocket> {
   return new Promise((resolve, reject) => {
     let head = "";
@@ -33,6 +37,7 @@ export function openRaw(
     const socket = connect({
       port,
       host: "127.0.0.1",
+      ...(localAddress === undefined ? {} : { localAddress }),
       noDelay: true,
       onread: {
         buffer: shared,

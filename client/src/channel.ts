@@ -1,6 +1,7 @@
 import type { Delegate } from "@jecho/modulators";
-import type { Type } from "@jecho/shared";
+import { Type } from "@jecho/shared";
 import type { Consumer, ConsumerOptions, Handler } from "./consumer.ts";
+import type { Codec } from "./json.ts";
 import type { Producer } from "./producer.ts";
 import type { EagerHandler, Session } from "./session.ts";
 
@@ -47,13 +48,25 @@ export class EventChannel<T = Uint8Array> {
   /** In full: `jecho://HOST:PORT/NAME`. */
   readonly name: string;
   readonly type: Type<T> | undefined;
+  /** How events are made of bytes and bytes of events, on an untyped channel. */
+  readonly codec: Codec<T> | undefined;
   readonly #session: Session;
 
   /** Made by `session.channel`. */
-  constructor(session: Session, name: string, type: Type<T> | undefined) {
+  constructor(session: Session, name: string, type: Type<T> | Codec<T> | undefined) {
     this.#session = session;
     this.name = name;
-    this.type = type;
+    this.type = type instanceof Type ? type : undefined;
+    this.codec = type instanceof Type ? undefined : type;
+  }
+
+  /**
+   * The types that the present producers of the channel write: none where it is untyped, or nobody produces.
+   *
+   * @throws JechoError what ended the connection
+   */
+  types(): Promise<Type[]> {
+    return this.#session.typesOf(this.name);
   }
 
   /**

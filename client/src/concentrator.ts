@@ -15,7 +15,7 @@ import { Link, type LinkOptions } from "./link.ts";
 import { type Installation, Modulation } from "./modulation.ts";
 import { Outbox } from "./outbox.ts";
 import { outgoingRuns } from "./outgoing.ts";
-import type { PortNotice, PortRequest, PortServer } from "./port.ts";
+import type { Answer, PortNotice, PortRequest, PortServer, Question } from "./port.ts";
 import { Reception } from "./reception.ts";
 import type { Ring } from "./ring.ts";
 import { SynchronousEvents } from "./synchronous.ts";
@@ -46,7 +46,8 @@ export class Concentrator implements PortServer {
   readonly #consumers = new Map<number, ConsumerEntry>();
   /** What waits for an answer of the gateway, by request. */
   readonly #pending = new Map<number, { endpoint: EndpointEntry; reset: number }>();
-  readonly #handovers = new Map<number, number>();
+  /** Questions to the gateway, by request. */
+  readonly #questions = new Map<number, number>();
   /** The sources of this process' own events. */
   readonly #sources = new Set<bigint>();
   /** Channels whose consumers asked the producers to wait. */
@@ -146,14 +147,10 @@ export class Concentrator implements PortServer {
       case "flush":
         this.#flushes.push(request.flush);
         return this.#checkFlushes();
-      case "handover": {
-        const asked = this.#nextRequest++;
-        this.#handovers.set(asked, request.handover);
-        if (this.#link.isLive) return this.#link.send({ kind: "AskHandover", request: asked });
-        return this.#handoverRefused(asked, new JechoError("CONNECTION_LOST"));
-      }
       case "closeEndpoint":
         return this.#closeEndpoint(request.endpoint);
+      case "ask":
+        return this.#ask(request.question, request.about);
       case "updateObject":
         return this.#updateObject(request.update);
       case "close":
@@ -337,12 +334,8 @@ export class Concentrator implements PortServer {
         this.#reception.replayed(entry);
         return this.#notify({ is: "replayed", endpoint: entry.endpoint });
       }
-      case "HandoverToken": {
-        const handover = this.#handovers.get(frame.request);
-        this.#handovers.delete(frame.request);
-        if (handover === undefined) return;
-        return this.#notify({ is: "handover", handover, token: frame.token, validMs: frame.validMs });
-      }
+      case "HandoverToken":
+        return this.#answerQuestion(frame.request, { token: frame.token, validMs: frame.validMs });
       case "Yield":
         return this.#yield(frame.request);
       case "Inheritance":
@@ -358,8 +351,8 @@ export class Concentrator implements PortServer {
       case "ConsumerOpened":
         return this.#answered(frame.request, (entry, reset) => this.#consumerOpened(entry, reset, frame));
       case "Refused":
-        if (this.#handovers.has(frame.request))
-          return this.#handoverRefused(frame.request, new JechoError(errorCode(frame.code), frame.message));
+        if (this.#questions.has(frame.request))
+          return this.#answerQuestion(frame.request, new JechoError(errorCode(frame.code), frame.message));
         return this.#answered(frame.request, (entry, reset) =>
           this.#refused(entry, reset, new JechoError(errorCode(frame.code), frame.message)),
         );
@@ -373,7 +366,10 @@ export class Concentrator implements PortServer {
         return;
       }
       case "TypeKnown":
-        return this.#notify({ is: "type", schema: frame.schema });
+        this.#notify({ is: "type", schema: frame.schema });
+        return this.#answerQuestion(frame.request, []);
+      case "Types":
+        return this.#answerQuestion(frame.request, [...frame.tokens]);
       case "Demand":
         return this.#demand(frame.channel, frame.consumers);
       case "Install": {
@@ -389,6 +385,22 @@ export class Concentrator implements PortServer {
       default:
         throw new JechoError("FRAME_UNEXPECTED", `${frame.kind} is not for a client`);
     }
+  }
+
+  #ask(question: number, about: Question): void {
+    const request = this.#nextRequest++;
+    this.#questions.set(request, question);
+    if (!this.#link.isLive) this.#answerQuestion(request, new JechoError("CONNECTION_LOST"));
+    else if ("token" in about) this.#link.send({ kind: "WantType", request, token: about.token });
+    else if ("channel" in about) this.#link.send({ kind: "WantTypes", request, channel: about.channel });
+    else this.#link.send({ kind: "AskHandover", request });
+  }
+
+  #answerQuestion(request: number, answer: Answer | JechoError): void {
+    const question = this.#questions.get(request);
+    if (question === undefined) return;
+    this.#questions.delete(request);
+    this.#notify({ is: "answer", question, answer });
   }
 
   #answered(request: number, act: (entry: EndpointEntry, reset: number) => void): void {
@@ -586,12 +598,6 @@ export class Concentrator implements PortServer {
     this.#link.send({ kind: "Yielded", request, places });
   }
 
-  #handoverRefused(asked: number, error: JechoError): void {
-    const handover = this.#handovers.get(asked);
-    this.#handovers.delete(asked);
-    if (handover !== undefined) this.#notify({ is: "handoverRefused", handover, error });
-  }
-
   #reopenAll(): void {
     const entries = [...this.#endpoints.values()];
     // Producers first, so that consumers of this process find the types that it writes.
@@ -603,8 +609,8 @@ export class Concentrator implements PortServer {
   /** The connection broke: consumers elsewhere are expected back, and what they want waits for them. */
   #interruptAll(): void {
     this.#pending.clear();
-    for (const asked of [...this.#handovers.keys()])
-      this.#handoverRefused(asked, new JechoError("CONNECTION_LOST"));
+    for (const request of [...this.#questions.keys()])
+      this.#answerQuestion(request, new JechoError("CONNECTION_LOST"));
     this.#synchronous.clear();
     this.#reception.interrupted();
     this.#outbox.interrupted();

@@ -1,7 +1,9 @@
-import type { Demodulator } from "@jecho/modulators";
+import type { Demodulator, EventSource } from "@jecho/modulators";
 import { JechoError, type Type } from "@jecho/shared";
-import { EventsFrame, parseFrame } from "@jecho/shared/internal";
+import { EventsFrame, parseFrame, type VerifyEvent } from "@jecho/shared/internal";
 import { ByEvent } from "./by-event.ts";
+import type { EventChannel } from "./channel.ts";
+import type { Codec } from "./json.ts";
 import type { PortNotice } from "./port.ts";
 import type { EagerHandler, Session } from "./session.ts";
 import { Listeners, raise, type Status, statusNow } from "./status.ts";
@@ -17,6 +19,8 @@ export interface EventInfo {
   readonly producer: number;
   /** Version of the newest shared object that its modulator used; 0 without one. */
   readonly parameters: number;
+  /** What the event was written as; undefined on an untyped channel. Its fields can be listed, whatever the consumer expects. */
+  readonly type: Type | undefined;
 }
 
 /** Gets each event. Where it returns a promise, a synchronous event counts as handled when that is fulfilled. */
@@ -62,6 +66,9 @@ export class Consumer<T> {
   readonly #session: Session;
   readonly #endpoint: number;
   readonly #type: Type<T> | undefined;
+  readonly #codec: Codec<T> | undefined;
+  /** Types of writers that this consumer cannot read: told once, and their events dropped. */
+  readonly #mismatched = new Set<bigint>();
   readonly #handler: Handler<T>;
   readonly #onError: (error: JechoError) => void;
   readonly #onMissed: (missed: Missed) => void;
@@ -71,6 +78,7 @@ export class Consumer<T> {
     number,
     { pair: EagerHandler; resolve: () => void; reject: (error: JechoError) => void }
   >();
+  readonly #source: EventSource = { decode: (token, bytes) => this.#decode(token, bytes) };
   #modulated: boolean;
   #demodulator: Demodulator | undefined;
   /** Synchronous events that the handler is at. */
@@ -88,16 +96,16 @@ export class Consumer<T> {
   constructor(
     session: Session,
     endpoint: number,
-    channel: string,
-    type: Type<T> | undefined,
+    channel: EventChannel<T>,
     handler: Handler<T>,
     pair: EagerHandler,
     options: ConsumerOptions,
   ) {
     this.#session = session;
     this.#endpoint = endpoint;
-    this.channel = channel;
-    this.#type = type;
+    this.channel = channel.name;
+    this.#type = channel.type;
+    this.#codec = channel.codec;
     this.#handler = handler;
     this.#modulated = pair.modulator !== undefined;
     this.#demodulator = pair.demodulator;
@@ -189,6 +197,7 @@ export class Consumer<T> {
   }
 
   #opened({ reset, replays, recovered, missing }: Extract<PortNotice, { is: "opened" }>): void {
+    this.#mismatched.clear();
     for (const [number, { pair, resolve }] of this.#resets) {
       if (number > reset) continue;
       // A newer reset that is in force answers the older ones too.
@@ -243,8 +252,12 @@ export class Consumer<T> {
     const { channel, seq, epoch, producer, raised, parameters, token, isSync } = frame;
     const writer = token === 0n ? undefined : this.#session.writtenType(token);
     for (let i = first; i < frame.count && this.#status.state !== "closed"; i++) {
-      const info = { seq: seq === 0 ? 0 : seq + i, epoch, producer, parameters };
+      const info = { seq: seq === 0 ? 0 : seq + i, epoch, producer, parameters, type: writer };
       if (isSync) this.#handling.set(channel, producer, raised + i, true);
+      if (this.#mismatched.has(token)) {
+        if (isSync) this.#handled(channel, producer, raised + i, new JechoError("TYPE_MISMATCH"));
+        continue;
+      }
       const end = (error?: unknown): void => {
         const failed = error === undefined ? undefined : JechoError.from(error);
         if (isSync) this.#handled(channel, producer, raised + i, failed);
@@ -284,20 +297,54 @@ export class Consumer<T> {
   #read(frame: EventsFrame, i: number, token: bigint, writer: Type | undefined): unknown {
     const start = frame.eventStart(i);
     const end = frame.eventEnd(i);
-    if (token === 0n) return frame.bytes.subarray(start, end);
+    if (token === 0n) return this.#readBytes(frame.bytes.subarray(start, end));
     if (writer === undefined)
       throw new JechoError("TYPE_UNKNOWN", `an event of the unknown type ${token.toString(16)}`);
-    writer.verify(frame.view, start, end);
     // What a modulator makes may be of another type than the channel; its names are its own then.
     const reader = this.#modulated || this.#type === undefined ? writer : (this.#type as Type);
+    this.#verifierOf(reader, writer, frame.producer)(frame.view, start, end);
     return reader.readerOf(writer)(frame.view, frame.bytes, start);
+  }
+
+  #readBytes(bytes: Uint8Array): unknown {
+    if (this.#type !== undefined && !this.#modulated)
+      throw new JechoError(
+        "TYPE_MISMATCH",
+        `untyped bytes on ${this.channel}, where ${this.#type.name} is expected`,
+      );
+    return this.#codec === undefined || this.#modulated ? bytes : this.#codec.decode(bytes);
+  }
+
+  #verifierOf(reader: Type, writer: Type, producer: number): VerifyEvent {
+    try {
+      return reader.verifierOf(writer);
+    } catch (error) {
+      this.#mismatched.add(writer.token);
+      const { message } = error as Error;
+      const sides = `producer ${producer} writes ${nameOf(writer)}, this consumer reads ${nameOf(reader)}`;
+      throw new JechoError("TYPE_MISMATCH", `${message} (${this.channel}: ${sides}); its events are dropped`);
+    }
+  }
+
+  /** An event of the base channel that came inside another. */
+  #decode(token: bigint, bytes: Uint8Array): unknown {
+    // Vectors in it are views on it, so it begins where they are aligned.
+    const own = bytes.slice();
+    if (token === 0n) return this.#codec === undefined ? own : this.#codec.decode(own);
+    const writer = this.#session.writtenType(token);
+    if (writer === undefined)
+      throw new JechoError("TYPE_UNKNOWN", `an event of the unknown type ${token.toString(16)}`);
+    const reader = (this.#type as Type | undefined) ?? writer;
+    const view = new DataView(own.buffer);
+    reader.verifierOf(writer)(view, 0, own.byteLength);
+    return reader.readerOf(writer)(view, own, 0);
   }
 
   #hand(event: unknown, info: EventInfo): Promise<unknown> | undefined {
     if (this.#demodulator === undefined) return promiseOf(this.#handler(event as T, info));
     const results: T[] = [];
     try {
-      this.#demodulator.push(event, result => results.push(result as T));
+      this.#demodulator.push(event, result => results.push(result as T), this.#source);
     } catch (error) {
       throw JechoError.from(error, "DEMODULATOR_FAILED");
     }
@@ -313,4 +360,9 @@ function promiseOf(returned: unknown): Promise<unknown> | undefined {
   if (returned instanceof Promise) return returned;
   const isThenable = typeof (returned as PromiseLike<unknown> | undefined)?.then === "function";
   return isThenable ? Promise.resolve(returned) : undefined;
+}
+
+/** Types may have one name and differ; tokens do not. */
+function nameOf({ name, token }: Type): string {
+  return `${name} (${token.toString(16).padStart(16, "0")})`;
 }

@@ -1,11 +1,29 @@
 /** Produce and consume typed event channels, in browsers and in Node. */
 export {
+  type Aggregate,
+  type AggregateOptions,
+  aggregate,
+  type ClusterOptions,
+  cluster,
+  compress,
   type Delegate,
   type Demodulator,
   diff,
+  downsample,
+  type EventSource,
+  encrypt,
   fifo,
   type Json,
+  type KeyPair,
+  keyPair,
+  type LatestPerKeyOptions,
+  latestPerKey,
   type Modulator,
+  priority,
+  quantise,
+  rateLimit,
+  type StreamOptions,
+  sample,
   type Value,
   type View,
   viewFilter,
@@ -14,6 +32,7 @@ export {
   type Description,
   ERRORS,
   type ErrorCode,
+  type FieldInfo,
   JechoError,
   Type,
   type,
@@ -32,6 +51,7 @@ export {
 } from "./consumer.ts";
 export type { Demand, DerivedDemand } from "./demand.ts";
 export { type Inheritance, InheritedSubscription, type TakeOverOptions } from "./inheritance.ts";
+export { type Codec, json } from "./json.ts";
 export { Producer } from "./producer.ts";
 export { type ConnectOptions, connect, type EagerHandler, Session } from "./session.ts";
 export { SharedObject } from "./shared-object.ts";

@@ -53,7 +53,6 @@ export type PortRequest =
   /** A producer does not wait for its synchronous event any longer. */
   | { readonly is: "giveUp"; readonly endpoint: number; readonly raised: number }
   | { readonly is: "flush"; readonly flush: number }
-  | { readonly is: "handover"; readonly handover: number }
   /** Changes a consumer's modulator; answered by `opened` or `refused` with this `reset`. */
   | {
       readonly is: "resetConsumer";
@@ -71,8 +70,17 @@ export type PortRequest =
       readonly outcome: Outcome;
     }
   | { readonly is: "closeEndpoint"; readonly endpoint: number }
+  | { readonly is: "ask"; readonly question: number; readonly about: Question }
   | { readonly is: "updateObject"; readonly update: ObjectUpdate }
   | { readonly is: "close" };
+
+/** What one may ask the gateway: a type by its token, the tokens of what a channel's producers write, a token for a handover. */
+export type Question =
+  | { readonly token: bigint }
+  | { readonly channel: string }
+  | { readonly handover: true };
+/** A handover token, or tokens of types; none where the type that was asked for has been told by `type` before. */
+export type Answer = readonly bigint[] | { readonly token: string; readonly validMs: number };
 
 /** What the concentrator tells. */
 export type PortNotice =
@@ -93,8 +101,6 @@ export type PortNotice =
   | { readonly is: "missing"; readonly endpoint: number; readonly events: number; readonly dropped: number }
   /** Everything that was raised before was taken by the gateway, or is wanted by nobody. */
   | { readonly is: "flushed"; readonly flush: number }
-  | { readonly is: "handover"; readonly handover: number; readonly token: string; readonly validMs: number }
-  | { readonly is: "handoverRefused"; readonly handover: number; readonly error: JechoError }
   | { readonly is: "inheritance"; readonly inheritance: Inheritance }
   | { readonly is: "refused"; readonly endpoint: number; readonly reset: number; readonly error: JechoError }
   /** The endpoint's connection broke; it is opened again by itself. */
@@ -119,6 +125,7 @@ export type PortNotice =
       readonly values: readonly Value[];
     }
   | { readonly is: "type"; readonly schema: Uint8Array }
+  | { readonly is: "answer"; readonly question: number; readonly answer: Answer | JechoError }
   /** A run of events, as a frame, for these consumers, from its event `first` on. */
   | {
       readonly is: "events";

@@ -1,6 +1,8 @@
 import { JechoError, type Type } from "@jecho/shared";
+import type { EventChannel } from "./channel.ts";
 import type { Delegation } from "./delegation.ts";
 import { type Demand, NO_DEMAND } from "./demand.ts";
+import type { Codec } from "./json.ts";
 import type { PortNotice } from "./port.ts";
 import type { Session } from "./session.ts";
 import { Listeners } from "./status.ts";
@@ -20,6 +22,7 @@ export class Producer<T> {
   readonly #session: Session;
   readonly #endpoint: number;
   readonly #type: Type<T> | undefined;
+  readonly #codec: Codec<T> | undefined;
   readonly #demandListeners = new Listeners<Demand>();
   readonly #delegation: Delegation | undefined;
   #demand: Demand = NO_DEMAND;
@@ -37,14 +40,14 @@ export class Producer<T> {
   constructor(
     session: Session,
     endpoint: number,
-    channel: string,
-    type: Type<T> | undefined,
+    channel: EventChannel<T>,
     delegation: Delegation | undefined,
   ) {
     this.#session = session;
     this.#endpoint = endpoint;
-    this.channel = channel;
-    this.#type = type;
+    this.channel = channel.name;
+    this.#type = channel.type;
+    this.#codec = channel.codec;
     this.#delegation = delegation;
   }
 
@@ -156,7 +159,13 @@ export class Producer<T> {
 
   #raise(event: T, sync: boolean): number {
     this.#delegation?.look();
-    const bytes = this.#session.raise(this.#endpoint, this.#type, event, sync);
+    const raised = this.#codec === undefined ? event : this.#codec.encode(event);
+    const bytes = this.#session.raise<T | Uint8Array>(
+      this.#endpoint,
+      this.#type as Type<T | Uint8Array>,
+      raised,
+      sync,
+    );
     this.#raised++;
     this.#bytes += bytes;
     return bytes;

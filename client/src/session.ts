@@ -16,7 +16,8 @@ import { Concentrator } from "./concentrator.ts";
 import { Consumer, type Handler, type QueueOptions } from "./consumer.ts";
 import { Delegation } from "./delegation.ts";
 import { type Inheritance, InheritedSubscription, type TakeOverOptions } from "./inheritance.ts";
-import type { PortNotice, PortRequest, PortServer } from "./port.ts";
+import type { Codec } from "./json.ts";
+import type { Answer, PortNotice, PortRequest, PortServer, Question } from "./port.ts";
 import { Producer } from "./producer.ts";
 import { Ring } from "./ring.ts";
 import { SharedObject } from "./shared-object.ts";
@@ -70,17 +71,14 @@ export class Session {
   readonly #endpoints = new Map<number, { notice(notice: PortNotice): void }>();
   readonly #openings = new Map<number, Opening>();
   readonly #types = new Map<bigint, Type>();
+  readonly #questions = new Map<number, { answer(answer: Answer | JechoError): void }>();
   /** Shared objects whose newest state is still to be sent. */
   readonly #unpublished = new Set<SharedObject<object>>();
   #ring: Ring | undefined;
   #status: Status = statusNow("connecting");
   #nextEndpoint = 1;
-  #nextRequest = 1;
+  #nextQuestion = 1;
   readonly #flushes = new Map<number, { resolve(): void; reject(error: unknown): void }>();
-  readonly #handovers = new Map<
-    number,
-    { resolve(handover: { token: string; validMs: number }): void; reject(error: unknown): void }
-  >();
   readonly #inheritance = Promise.withResolvers<Inheritance>();
 
   constructor(address: string, options: ConnectOptions) {
@@ -141,9 +139,43 @@ export class Session {
    * @throws JechoError `CHANNEL_NAME_INVALID`, `CHANNEL_ELSEWHERE` where another gateway than this session's is named
    */
   channel(name: string): EventChannel<Uint8Array>;
-  channel<T>(name: string, type: Type<T>): EventChannel<T>;
-  channel<T>(name: string, type?: Type<T>): EventChannel<T> {
+  channel<T>(name: string, type: Type<T> | Codec<T>): EventChannel<T>;
+  channel<T>(name: string, type?: Type<T> | Codec<T>): EventChannel<T> {
     return new EventChannel<T>(this, formatChannelName(this.address, this.#userName(name)), type);
+  }
+
+  /**
+   * The type with this token, as events carry it: for readers that know nothing of what they read. Types are known while
+   * somebody writes them.
+   *
+   * @throws JechoError `TYPE_UNKNOWN`, or what ended the connection
+   */
+  async type(token: bigint): Promise<Type> {
+    if (!this.#types.has(token)) await this.#ask({ token });
+    const told = this.#types.get(token);
+    if (told === undefined) throw new JechoError("TYPE_UNKNOWN", "the gateway answered with another type");
+    return told;
+  }
+
+  /** For channels. */
+  async typesOf(channel: string): Promise<Type[]> {
+    const tokens = (await this.#ask({ channel: this.#userName(channel) })) as readonly bigint[];
+    return Promise.all(tokens.map(token => this.type(token)));
+  }
+
+  async #ask(about: Question): Promise<Answer> {
+    await this.ready();
+    const question = this.#nextQuestion++;
+    return new Promise((resolve, reject) => {
+      this.#questions.set(question, {
+        answer: answer => {
+          this.#questions.delete(question);
+          if (answer instanceof JechoError) reject(answer);
+          else resolve(answer);
+        },
+      });
+      this.#post({ is: "ask", question, about });
+    });
   }
 
   /** Makes an object to share with modulators. @throws JechoError `OBJECT_INVALID` where the state is not plain data */
@@ -163,8 +195,9 @@ export class Session {
       const error = new JechoError("CLOSED", "the session was closed");
       for (const { reject } of this.#openings.values()) reject(error);
       this.#openings.clear();
+      for (const { answer } of [...this.#questions.values()]) answer(error);
       this.#inheritance.reject(error);
-      this.#failWaiting(error);
+      this.#failFlushes(error);
       for (const endpoint of [...this.#endpoints.values()]) {
         if (endpoint instanceof Consumer || endpoint instanceof Producer) void endpoint.close();
       }
@@ -190,7 +223,7 @@ export class Session {
         (name, value) => this.#post({ is: "context", endpoint, name, value }),
         error => (this.#options.onError ?? raise)(error),
       );
-    const producer = new Producer<T>(this, endpoint, channel.name, channel.type, delegation);
+    const producer = new Producer<T>(this, endpoint, channel, delegation);
     this.#ring ??= Ring.ofBytes(this.#options.queueBytes ?? 8 << 20);
     const name = this.#userName(channel.name);
     const { schema = new Uint8Array(0), token = 0n } = channel.type ?? {};
@@ -215,7 +248,7 @@ export class Session {
     options: SubscribeOptions,
   ): Promise<Consumer<T>> {
     const endpoint = this.#nextEndpoint++;
-    const consumer = new Consumer<T>(this, endpoint, channel.name, channel.type, handler, options, options);
+    const consumer = new Consumer<T>(this, endpoint, channel, handler, options, options);
     await this.#open(endpoint, consumer, options.signal, {
       is: "openConsumer",
       endpoint,
@@ -238,11 +271,7 @@ export class Session {
    */
   async handover(): Promise<{ readonly token: string; readonly validMs: number }> {
     await this.ready();
-    const handover = this.#nextRequest++;
-    return new Promise((resolve, reject) => {
-      this.#handovers.set(handover, { resolve, reject });
-      this.#post({ is: "handover", handover });
-    });
+    return (await this.#ask({ handover: true })) as { token: string; validMs: number };
   }
 
   /**
@@ -262,7 +291,8 @@ export class Session {
   ): Promise<Consumer<T>> {
     const endpoint = this.#nextEndpoint++;
     const pair = { modulator: modulator && { source: modulator.source }, demodulator: options.demodulator };
-    const consumer = new Consumer<T>(this, endpoint, channel, options.type, handler, pair, options);
+    const place = new EventChannel<T>(this, channel, options.type);
+    const consumer = new Consumer<T>(this, endpoint, place, handler, pair, options);
     await this.#open(endpoint, consumer, options.signal, {
       is: "openConsumer",
       endpoint,
@@ -284,7 +314,7 @@ export class Session {
    */
   flush(): Promise<void> {
     if (this.#status.state === "closed") return Promise.reject(new JechoError("CLOSED"));
-    const flush = this.#nextRequest++;
+    const flush = this.#nextQuestion++;
     return new Promise((resolve, reject) => {
       this.#flushes.set(flush, { resolve, reject });
       this.#post({ is: "flush", flush });
@@ -395,6 +425,9 @@ export class Session {
         if (!this.#types.has(type.token)) this.#types.set(type.token, type);
         return;
       }
+      case "answer":
+        this.#questions.get(notice.question)?.answer(notice.answer);
+        return;
       case "fault":
         (this.#options.onError ?? raise)(notice.error);
         return;
@@ -412,14 +445,6 @@ export class Session {
       case "flushed":
         this.#flushes.get(notice.flush)?.resolve();
         this.#flushes.delete(notice.flush);
-        return;
-      case "handover":
-        this.#handovers.get(notice.handover)?.resolve({ token: notice.token, validMs: notice.validMs });
-        this.#handovers.delete(notice.handover);
-        return;
-      case "handoverRefused":
-        this.#handovers.get(notice.handover)?.reject(notice.error);
-        this.#handovers.delete(notice.handover);
         return;
       case "inheritance":
         this.#inheritance.resolve(this.#inherit(notice.inheritance.subscriptions));
@@ -455,15 +480,14 @@ export class Session {
     if (status.state === "refused") {
       for (const { reject } of this.#openings.values()) reject(status.error);
       this.#inheritance.reject(status.error as JechoError);
-      this.#failWaiting(status.error as JechoError);
+      this.#failFlushes(status.error as JechoError);
     }
     this.#statusListeners.tell(status);
   }
 
-  #failWaiting(error: JechoError): void {
-    for (const { reject } of [...this.#flushes.values(), ...this.#handovers.values()]) reject(error);
+  #failFlushes(error: JechoError): void {
+    for (const { reject } of this.#flushes.values()) reject(error);
     this.#flushes.clear();
-    this.#handovers.clear();
   }
 
   #publishLater(object: SharedObject<object>): void {

@@ -1,19 +1,35 @@
 /** Eager handlers, for users: how a modulator is described, and the standard ones. Runs in browsers, too. */
 export type { Delegate } from "./delegate.ts";
+export { encrypt, type KeyPair, keyPair } from "./encryption.ts";
 export {
   canonicalJson,
   type Demodulator,
   type EagerHandler,
+  type EventSource,
   type Json,
   type Modulator,
   modulatorKey,
   type SharedReference,
 } from "./modulator.ts";
 export {
+  type Aggregate,
+  type AggregateOptions,
+  aggregate,
+  type ClusterOptions,
+  cluster,
+  compress,
   diff,
+  downsample,
   fifo,
   type GridChange,
   type GridData,
+  type LatestPerKeyOptions,
+  latestPerKey,
+  priority,
+  quantise,
+  rateLimit,
+  type StreamOptions,
+  sample,
   type View,
   type ViewReference,
   viewFilter,

@@ -25,8 +25,22 @@ export interface Modulator {
 
 /** The part of an eager handler that stays with the consumer: makes what the handler sees of what came in. */
 export interface Demodulator<In = unknown, Out = unknown> {
-  /** Takes one event of the derived channel; calls `emit` for each event that the handler is to see. */
-  push(event: In, emit: (event: Out) => void): void;
+  /**
+   * Takes one event of the derived channel; calls `emit` for each event that the handler is to see.
+   *
+   * @param source reads bytes that the modulator made with `bytesOf`
+   */
+  push(event: In, emit: (event: Out) => void, source: EventSource): void;
+}
+
+/** Reads events of the base channel that came as bytes inside others. */
+export interface EventSource {
+  /**
+   * @param token the type that they were written with, as from `typeToken`
+   * @returns an event of the consumer's type
+   * @throws JechoError `TYPE_UNKNOWN`, `EVENT_INVALID`
+   */
+  decode(token: bigint, bytes: Uint8Array): unknown;
 }
 
 /** A handler split in two; spread it into the options of `subscribe`. */

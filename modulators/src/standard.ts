@@ -1,6 +1,21 @@
-import { DIFF_SOURCE, FIFO_SOURCE, VIEW_FILTER_SOURCE } from "./generated/standard.ts";
+import { ClusterDemodulator } from "./cluster-demodulator.ts";
+import {
+  AGGREGATE_SOURCE,
+  CLUSTER_SOURCE,
+  COMPRESS_SOURCE,
+  DIFF_SOURCE,
+  DOWNSAMPLE_SOURCE,
+  FIFO_SOURCE,
+  LATEST_PER_KEY_SOURCE,
+  PRIORITY_SOURCE,
+  QUANTISE_SOURCE,
+  RATE_LIMIT_SOURCE,
+  SAMPLE_SOURCE,
+  VIEW_FILTER_SOURCE,
+} from "./generated/standard.ts";
 import { GridDemodulator } from "./grid-demodulator.ts";
 import type { EagerHandler, Json, Modulator, SharedReference } from "./modulator.ts";
+import { CompressDemodulator, QuantiseDemodulator } from "./stream-demodulators.ts";
 
 /** What a viewer looks at: layers, and a window of rows and columns. A cell is in where it touches the window. */
 export interface View {
@@ -60,6 +75,124 @@ export function viewFilter(view: ViewReference): EagerHandler<GridData, GridData
  */
 export function diff(view: ViewReference, threshold: number): EagerHandler<GridChange, GridData> {
   return { modulator: withView(DIFF_SOURCE, view, { threshold }), demodulator: new GridDemodulator() };
+}
+
+/** Every `every`th event of each producer's process, from the first. */
+export function sample(every: number): EagerHandler {
+  return { modulator: { source: SAMPLE_SOURCE, parameters: { every } } };
+}
+
+/**
+ * At most one event per `intervalMs` milliseconds, at least 10, of each producer's process: the newest. The first comes at
+ * once; the last one of a burst comes when the interval has ended, even if none follows.
+ */
+export function rateLimit(intervalMs: number): EagerHandler {
+  return { modulator: { source: RATE_LIMIT_SOURCE, parameters: { intervalMs } } };
+}
+
+export interface LatestPerKeyOptions {
+  /** Gather for so many milliseconds, at least 10, then let the newest of each key go. Default 0: wait only for the transport. */
+  readonly intervalMs?: number;
+  /** Keys that may wait; beyond, the one that waits longest goes. Default: 1000. */
+  readonly keys?: number;
+}
+
+/** Of the events with the same value of `field` only the newest, as long as they wait. */
+export function latestPerKey(field: string, options: LatestPerKeyOptions = {}): EagerHandler {
+  const { intervalMs = 0, keys = 1000 } = options;
+  return { modulator: { source: LATEST_PER_KEY_SOURCE, parameters: { field, intervalMs, keys } } };
+}
+
+/** Events whose `field` is one of these values go first, and are urgent on all of their way. */
+export function priority(field: string, urgent: readonly (string | number | boolean)[]): EagerHandler {
+  return { modulator: { source: PRIORITY_SOURCE, parameters: { field, urgent } } };
+}
+
+/** Of the vector `field`, one value for each `factor` of them; the last one may stand for fewer. */
+export function downsample(
+  field: string,
+  factor: number,
+  method: "stride" | "mean" | "min" | "max" = "mean",
+): EagerHandler {
+  return { modulator: { source: DOWNSAMPLE_SOURCE, parameters: { field, factor, method } } };
+}
+
+export interface AggregateOptions {
+  /** An aggregate comes after each so many events. Default: 1. */
+  readonly every?: number;
+  /** Events that it is of: `every` for means of one group after the other, more for a moving average. At most 10,000. Default: `every`. */
+  readonly window?: number;
+  /** Of the histogram; what lies outside is in no bin. Default: none. */
+  readonly bins?: number;
+  readonly low?: number;
+  readonly high?: number;
+}
+
+/** What some events have in common. */
+export interface Aggregate {
+  readonly events: number;
+  /** Finite numbers among theirs. */
+  readonly count: number;
+  /** NaN where there are none. */
+  readonly mean: number;
+  readonly min: number;
+  readonly max: number;
+  readonly low: number;
+  readonly high: number;
+  /** How many fall into each bin, from `low` to `high`. */
+  readonly histogram: Uint32Array;
+}
+
+/** Mean, least, greatest and histogram of the numbers of `field`, a number or a vector, over some events. */
+export function aggregate(field: string, options: AggregateOptions = {}): EagerHandler<Aggregate, Aggregate> {
+  const { every = 1, window = every, bins = 0, low = 0, high = 0 } = options;
+  return { modulator: { source: AGGREGATE_SOURCE, parameters: { field, every, window, bins, low, high } } };
+}
+
+export interface ClusterOptions {
+  /** Events in one, at most 65,536. Default: 100. */
+  readonly events?: number;
+  /** Bytes of events in one. Default: 65,536. */
+  readonly bytes?: number;
+  /** How long an event may wait for others, in milliseconds, at least 10. Default: 100. */
+  readonly withinMs?: number;
+}
+
+/** Many small events travel as one; the demodulator takes them apart again. */
+export function cluster(options: ClusterOptions = {}): EagerHandler {
+  const { events = 100, bytes = 65_536, withinMs = 100 } = options;
+  return {
+    modulator: { source: CLUSTER_SOURCE, parameters: { events, bytes, withinMs } },
+    demodulator: new ClusterDemodulator(),
+  };
+}
+
+export interface StreamOptions {
+  /** After so many events one comes whole, for consumers that came late or missed one. Default: 50. */
+  readonly refreshEvents?: number;
+}
+
+/** Lossless compression of what changed from event to event. A consumer sees events from the first whole one on. */
+export function compress({ refreshEvents = 50 }: StreamOptions = {}): EagerHandler {
+  return {
+    modulator: { source: COMPRESS_SOURCE, parameters: { refreshEvents } },
+    demodulator: new CompressDemodulator(),
+  };
+}
+
+/**
+ * Lossy compression of the float vector `field`: no number is off by more than `bound` (in the unit of the values); numbers
+ * that are not finite come exactly. The rest of each event is as it was.
+ */
+export function quantise(
+  field: string,
+  bound: number,
+  { refreshEvents = 50 }: StreamOptions = {},
+): EagerHandler {
+  return {
+    modulator: { source: QUANTISE_SOURCE, parameters: { field, bound, refreshEvents } },
+    demodulator: new QuantiseDemodulator(),
+  };
 }
 
 function withView(source: string, view: ViewReference, parameters: Record<string, Json>): Modulator {

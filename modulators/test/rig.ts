@@ -3,7 +3,6 @@ import { type HostClock, type Limits, ModulatorHost } from "@jecho/modulators/ho
 import { modulatorTable, offersOf } from "@jecho/modulators/internal";
 import { type JechoError, Type, type } from "@jecho/shared";
 import { type EventsFrame, encodeRun, parseFrame } from "@jecho/shared/internal";
-import { vi } from "vitest";
 
 export const BASE = 1;
 export const grid: Type<GridData> = type("GridData", {
@@ -135,7 +134,7 @@ export class Rig implements AsyncDisposable {
 
   /** All that was published has been through all modulators. */
   async settled(): Promise<void> {
-    await vi.waitUntil(() => this.host.stats.pendingBytes === 0, { interval: 2, timeout: 9000 });
+    await this.host.settled();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

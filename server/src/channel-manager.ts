@@ -18,7 +18,7 @@ const IDLE_MS = 600_000;
 export class ChannelManager {
   readonly name: string;
   readonly channel: Channel;
-  readonly #names: NameServer;
+  readonly names: NameServer;
   readonly #objects: SharedObjects;
   readonly #producers = new Map<number, Producer>();
   readonly #consumers = new Map<number, Consumer>();
@@ -38,20 +38,17 @@ export class ChannelManager {
   constructor(name: string, channel: Channel, names: NameServer, objects: SharedObjects) {
     this.name = name;
     this.channel = channel;
-    this.#names = names;
+    this.names = names;
     this.#objects = objects;
     this.#prepare(channel);
   }
 
   /** What an earlier gateway kept. */
   restore(): void {
-    const stored = this.#names.keeping.store?.load(this.name);
+    const stored = this.names.keeping.store?.load(this.name);
     if (stored === undefined) return;
-    for (const schema of stored.schemas) {
-      const type = Type.fromSchema(schema);
-      this.#past.set(type.token, type);
-    }
-    this.retain({ ...stored.retention, bytes: this.#names.keeping.historyBytes }, "", false, true);
+    for (const schema of stored.schemas) this.#remember(Type.fromSchema(schema));
+    this.retain({ ...stored.retention, bytes: this.names.keeping.historyBytes }, "", false, true);
   }
 
   /**
@@ -75,6 +72,13 @@ export class ChannelManager {
     for (const { channel, key } of this.#derived.values()) this.#keep(channel, this.#nameOf(key));
   }
 
+  /** A type that kept events are written with, though nobody may write it any more. */
+  #remember(type: Type): void {
+    if (this.#past.has(type.token)) return;
+    this.#past.set(type.token, type);
+    this.names.types.hold(type);
+  }
+
   #nameOf(derivedKey: string): string {
     return `${this.name} ${derivedKey}`;
   }
@@ -87,7 +91,7 @@ export class ChannelManager {
       history.log.retention = this.#retention;
       return;
     }
-    const { store } = this.#names.keeping;
+    const { store } = this.names.keeping;
     // Numbers that were given without being kept would be given twice.
     if (!isNew) store?.forget(name);
     const stored = isNew ? store?.load(name) : undefined;
@@ -104,13 +108,13 @@ export class ChannelManager {
    * A consumer's process was cut off: until the window is over the producers go on sending for it, and what comes is kept
    * for its return.
    */
-  awaitReturn({ channel, derived }: Consumer, windowMs = this.#names.keeping.resumeWindowMs): void {
+  awaitReturn({ channel, derived }: Consumer, windowMs = this.names.keeping.resumeWindowMs): void {
     if (windowMs <= 0) return;
     if (channel.history === undefined) {
       const retention = {
         events: Number.POSITIVE_INFINITY,
         seconds: Number.POSITIVE_INFINITY,
-        bytes: Math.min(this.#names.keeping.historyBytes, TRANSIENT_BYTES),
+        bytes: Math.min(this.names.keeping.historyBytes, TRANSIENT_BYTES),
         latest: false,
       };
       const present = { epoch: channel.epoch, firstSeq: channel.nextSeq };
@@ -178,6 +182,11 @@ export class ChannelManager {
     return new Set([...this.#producers.values()].map(({ connection }) => connection));
   }
 
+  /** Tokens of the types that the present producers write. */
+  get tokens(): bigint[] {
+    return [...this.#types.keys()];
+  }
+
   /** Does a producer of this channel write this type? */
   isWritten(token: bigint): boolean {
     return this.#types.has(token);
@@ -204,9 +213,8 @@ export class ChannelManager {
     if (type !== undefined && !this.#types.has(type.token)) {
       this.#types.set(type.token, type);
       this.channel.history?.addType(type.token, type.schema);
-      for (const { connection } of this.#consumers.values()) {
-        connection.send({ kind: "TypeKnown", schema: type.schema });
-      }
+      this.names.types.hold(type);
+      for (const { connection } of this.#consumers.values()) tellType(connection, type);
     }
     this.#producers.set(producer.number, producer);
   }
@@ -238,11 +246,11 @@ export class ChannelManager {
       if ([...this.#producers.values()].some(({ modulates }) => !modulates)) {
         throw new JechoError("MODULATORS_NOT_SERVED", `a producer of ${this.name} runs no modulators`);
       }
-      derived = new DerivedChannel(this, this.#names.newChannel(), key, modulator, this.#objects);
+      derived = new DerivedChannel(this, this.names.newChannel(), key, modulator, this.#objects);
       this.#derived.set(key, derived);
       this.#prepare(derived.channel);
       this.#keep(derived.channel, this.#nameOf(key), true);
-      this.#names.registerDerived(derived);
+      this.names.registerDerived(derived);
     }
     return derived;
   }
@@ -273,7 +281,7 @@ export class ChannelManager {
       ...this.#types.values(),
       ...(consumer.derived?.types.values() ?? []),
     ]);
-    for (const { schema } of types) consumer.connection.send({ kind: "TypeKnown", schema });
+    for (const type of types) tellType(consumer.connection, type);
     this.#tellDemand(consumer.channel);
   }
 
@@ -301,7 +309,7 @@ export class ChannelManager {
     if (derived.channel.consumers > 0 || derived.joining > 0) return;
     if (this.#derived.get(derived.key) !== derived) return;
     this.#derived.delete(derived.key);
-    this.#names.forgetDerived(derived);
+    this.names.forgetDerived(derived);
     derived.channel.history?.forget();
     derived.remove();
     this.#forgetIfUnused();
@@ -318,7 +326,7 @@ export class ChannelManager {
   /** Consumers of a derived channel, told of a type that its events are written with from now on. */
   announceDerivedType(derived: DerivedChannel, type: Type): void {
     for (const consumer of this.#consumers.values()) {
-      if (consumer.derived === derived) consumer.connection.send({ kind: "TypeKnown", schema: type.schema });
+      if (consumer.derived === derived) tellType(consumer.connection, type);
     }
   }
 
@@ -332,7 +340,10 @@ export class ChannelManager {
 
   #forgetIfUnused(): void {
     if (this.#producers.size === 0) {
-      if (this.#retention !== undefined) for (const [token, type] of this.#types) this.#past.set(token, type);
+      for (const type of this.#types.values()) {
+        if (this.#retention !== undefined) this.#remember(type);
+        this.names.types.release(type);
+      }
       this.#types.clear();
     }
     if (
@@ -343,11 +354,21 @@ export class ChannelManager {
     )
       return;
     if (this.channel.history === undefined || this.channel.history.log.bytes === 0) {
-      this.#names.forget(this);
+      this.#forget();
       return;
     }
     // Somebody who comes later may want what is kept.
     clearTimeout(this.#idle);
-    this.#idle = setTimeout(() => this.#names.forget(this), IDLE_MS).unref();
+    this.#idle = setTimeout(() => this.#forget(), IDLE_MS).unref();
   }
+
+  #forget(): void {
+    for (const type of this.#past.values()) this.names.types.release(type);
+    this.#past.clear();
+    this.names.forget(this);
+  }
+}
+
+function tellType(connection: Connection, { schema }: Type): void {
+  connection.send({ kind: "TypeKnown", schema, request: 0 });
 }

@@ -76,6 +76,7 @@ export class DerivedChannel {
   remove(): void {
     this.#removed = true;
     this.#objects.release(this);
+    for (const type of this.types.values()) this.manager.names.types.release(type);
     for (const connection of this.#installations.keys()) {
       connection.send({ kind: "Remove", derived: this.channel.number });
     }
@@ -123,6 +124,7 @@ export class DerivedChannel {
       const type = Type.fromSchema(answer.schema);
       if (!this.types.has(type.token)) {
         this.types.set(type.token, type);
+        this.manager.names.types.hold(type);
         this.manager.announceDerivedType(this, type);
       }
     }

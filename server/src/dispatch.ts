@@ -79,6 +79,16 @@ export class Dispatcher {
         return this.#attempt(connection, 0, () => this.#objects.update(connection, frame));
       case "Ack":
         return this.#attempt(connection, 0, () => this.#acknowledgements.receive(connection, frame));
+      case "WantType":
+        return this.#attempt(connection, frame.request, () => {
+          const { schema } = this.#names.types.find(frame.token);
+          connection.send({ kind: "TypeKnown", schema, request: frame.request });
+        });
+      case "WantTypes":
+        return this.#attempt(connection, frame.request, () => {
+          const tokens = this.#names.find(frame.channel)?.tokens ?? [];
+          connection.send({ kind: "Types", request: frame.request, tokens });
+        });
       case "Position":
         return this.#position(connection, frame);
       case "GiveUp":
@@ -110,6 +120,7 @@ export class Dispatcher {
       case "ConsumerOpened":
       case "ConsumerLost":
       case "TypeKnown":
+      case "Types":
       case "Processed":
       case "Demand":
       case "Install":

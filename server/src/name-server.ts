@@ -6,6 +6,7 @@ import { ChannelManager } from "./channel-manager.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
 import type { HistoryStore } from "./history/store.ts";
 import type { SharedObjects } from "./shared-objects.ts";
+import { TypeRegistry } from "./type-registry.ts";
 
 /** How a gateway keeps the past. */
 export interface Keeping {
@@ -19,6 +20,8 @@ export interface Keeping {
 /** Maps names to channel managers and numbers to channels. Names are the user's part: all of them live at this server. */
 export class NameServer {
   readonly keeping: Keeping;
+  /** What producers and modulators write at present. */
+  readonly types = new TypeRegistry();
   readonly #objects: SharedObjects;
   readonly #acknowledgements: Acknowledgements;
   readonly #managers = new Map<string, ChannelManager>();
@@ -45,6 +48,11 @@ export class NameServer {
       this.#managers.set(name, manager);
     }
     return manager;
+  }
+
+  /** The manager of the channel with this name, where it is in use. */
+  find(name: string): ChannelManager | undefined {
+    return this.#managers.get(checkUserName(name));
   }
 
   newChannel(): Channel {

@@ -24,9 +24,10 @@ export {
   SUBPROTOCOL,
 } from "./frames/frame.ts";
 export type * from "./generated/frame-schema.ts";
-export { accessorBytes, createReader, type ReadEvent } from "./types/accessor.ts";
+export { accessorBytes } from "./types/accessor.ts";
 export { readBfbs } from "./types/bfbs.ts";
 export { describeObject } from "./types/describe.ts";
 export { encode, encodeInto, measure } from "./types/encode.ts";
+export { createReader, type ReadEvent } from "./types/reader.ts";
 export type { ObjectType } from "./types/schema.ts";
-export { verify } from "./types/verify.ts";
+export { type VerifyEvent, verify } from "./types/verify.ts";

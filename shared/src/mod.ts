@@ -3,4 +3,5 @@ export { type ChannelName, checkUserName, formatChannelName, parseChannelName } 
 export { ERRORS, type ErrorCode, errorCode, JechoError, mayRetry } from "./errors.ts";
 export { unpack } from "./types/accessor.ts";
 export type { Description, ValueOf } from "./types/describe.ts";
+export type { FieldInfo } from "./types/reflect.ts";
 export { Type, type } from "./types/type.ts";

@@ -82,7 +82,7 @@ async function startServers(report: Report, processes: Process[]): Promise<Serve
   ] as const) {
     const process = new Worker("broadcaster", [name]);
     processes.push(process);
-    servers.push({ name, kind, process, port: await process.call<number>("listen") });
+    servers.push({ name, kind, process, port: await process.call<number>("listen", 0) });
   }
   for (const { name, process, port } of await startBrokers(report, processes))
     servers.push({ name, kind: name, process, port });

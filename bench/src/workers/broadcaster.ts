@@ -12,7 +12,7 @@ const PER_TURN = 16;
 const LIMIT_BYTES = 16 << 20;
 
 /** @param perTurn events published in one turn of the loop; undefined: each as it comes */
-function startUws(perTurn: number | undefined): Promise<number> {
+function startUws(perTurn: number | undefined, port: number): Promise<number> {
   const waiting: ArrayBuffer[] = [];
   const app = uws.App();
   const publishSome = (): void => {
@@ -35,15 +35,15 @@ function startUws(perTurn: number | undefined): Promise<number> {
     },
   });
   return new Promise((resolve, reject) => {
-    app.listen("127.0.0.1", 0, socket => {
+    app.listen("127.0.0.1", port, socket => {
       if (socket) resolve(uws.us_socket_local_port(socket));
       else reject(new Error("cannot listen"));
     });
   });
 }
 
-async function startWs(): Promise<number> {
-  const server = new WebSocketServer({ port: 0, host: "127.0.0.1", perMessageDeflate: false });
+async function startWs(port: number): Promise<number> {
+  const server = new WebSocketServer({ port, host: "127.0.0.1", perMessageDeflate: false });
   const subscribers = new Set<WebSocket>();
   server.on("connection", (socket, request) => {
     if (request.url === "/subscribe") {
@@ -59,7 +59,7 @@ async function startWs(): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-async function startSocketIo(): Promise<number> {
+async function startSocketIo(port: number): Promise<number> {
   const http = createServer();
   const server = new SocketIoServer(http, {
     transports: ["websocket"],
@@ -71,15 +71,16 @@ async function startSocketIo(): Promise<number> {
   server.on("connection", socket => {
     socket.on("event", event => socket.broadcast.emit("event", event));
   });
-  await new Promise<void>(resolve => http.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>(resolve => http.listen(port, "127.0.0.1", resolve));
   return (http.address() as AddressInfo).port;
 }
 
 serve({
-  listen() {
+  /** At this port, or at a free one where it is 0. Answers with the port. */
+  listen(port: number) {
     const [kind] = process.argv.slice(2);
-    if (kind === "uws") return startUws(undefined);
-    if (kind === "uws16") return startUws(PER_TURN);
-    return kind === "ws" ? startWs() : startSocketIo();
+    if (kind === "uws") return startUws(undefined, port);
+    if (kind === "uws16") return startUws(PER_TURN, port);
+    return kind === "ws" ? startWs(port) : startSocketIo(port);
   },
 });

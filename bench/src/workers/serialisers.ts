@@ -87,10 +87,11 @@ function large(options: Options): Record<string, number[]> {
   const readerOf = (written: { schema: Uint8Array }, bytes: Uint8Array, elements: boolean) => {
     // As at a consumer: the writer's type came over the wire.
     const from = Type.fromSchema(written.schema);
+    const verify = Field.verifierOf(from);
     const read = Field.readerOf(from);
     const bytesView = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     return () => {
-      from.verify(bytesView, 0, bytes.byteLength);
+      verify(bytesView, 0, bytes.byteLength);
       const { step, time, layer, values } = read(bytesView, bytes, 0) as FieldEvent;
       let total = step + time + layer + values.length;
       if (elements) for (let i = 0; i < values.length; i++) total += values[i] as number;

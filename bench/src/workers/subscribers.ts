@@ -2,7 +2,7 @@
 import { connect, type Socket } from "node:net";
 import { DeliveryCounter } from "../delivery-counter.ts";
 import { DIALECTS, type Kind } from "../dialects.ts";
-import { MessageReader, openRaw } from "../raw-websocket.ts";
+import { openSubscriber } from "../subscriber.ts";
 import { serve } from "../worker.ts";
 
 export interface OpenSubscribers {
@@ -53,23 +53,9 @@ class Crowd {
 const crowds = new Map<string, Crowd>();
 
 async function subscribe(crowd: Crowd, { kind, port, eventBytes }: OpenSubscribers): Promise<void> {
-  const dialect = DIALECTS[kind];
-  const reader = new MessageReader();
-  const messages: Buffer[] = [];
-  let ready: () => void = () => {};
-  const isReady = new Promise<void>(resolve => {
-    ready = resolve;
-  });
-  const greeted = (bytes: Uint8Array, from: number, to: number): void => {
-    messages.push(...reader.take(bytes, from, to));
-    if (dialect.isReady(messages)) ready();
-  };
-  const raw = await openRaw(port, dialect.path, { protocol: dialect.protocol, take: greeted });
+  const raw = await openSubscriber(kind, port);
   const { socket } = raw;
-  if (dialect.greeting !== undefined) socket.write(dialect.greeting);
-  if (dialect.isReady(messages)) ready();
-  await isReady;
-  const counter = new DeliveryCounter(dialect.counting(eventBytes), bytes => socket.write(bytes));
+  const counter = new DeliveryCounter(DIALECTS[kind].counting(eventBytes), bytes => socket.write(bytes));
   raw.take = (bytes, from, to) => {
     try {
       crowd.add(counter.take(bytes, from, to), to - from);

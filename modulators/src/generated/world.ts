@@ -52,7 +52,7 @@ const ERRORS = {
 	ARGUMENT_INVALID: [4551, "An argument is not of the form that the call takes."],
 	INTERNAL: [4599, "Something failed that should not; the message says what."]
 };
-new Map(Object.entries(ERRORS).map(([code, [number]]) => [number, code]));
+const CODES = new Map(Object.entries(ERRORS).map(([code, [number]]) => [number, code]));
 /** May the caller try the same thing again, by the range that the number lies in? */
 function mayRetry(number) {
 	return number < 4500;
@@ -77,368 +77,47 @@ var JechoError = class JechoError extends Error {
 		return new JechoError(code, typeof thrown === "string" ? thrown : \`a value of type \${typeof thrown} was thrown\`);
 	}
 };
-// ../shared/src/types/schema.ts
-const SCALAR_BYTES = {
-	bool: 1,
-	int8: 1,
-	uint8: 1,
-	int16: 2,
-	uint16: 2,
-	int32: 4,
-	uint32: 4,
-	int64: 8,
-	uint64: 8,
-	float32: 4,
-	float64: 8
-};
-function newObject(name, isStruct) {
-	return {
-		name,
-		isStruct,
-		bytes: 0,
-		align: 1,
-		fields: []
-	};
-}
-/** Bytes that an element of this kind takes inside a vector: itself for scalars and structs, an offset for the rest. */
-function elementBytes(kind) {
-	if (kind.is === "scalar") return SCALAR_BYTES[kind.scalar];
-	if (kind.is === "object" && kind.object.isStruct) return kind.object.bytes;
-	return 4;
-}
-/** The alignment of an element of this kind. */
-function elementAlign(kind) {
-	if (kind.is === "scalar") return SCALAR_BYTES[kind.scalar];
-	if (kind.is === "object" && kind.object.isStruct) return kind.object.align;
-	return 4;
-}
-/** Calls \`visit\` once for each object that can be reached from \`root\`, \`root\` first. */
-function walkObjects(root, visit) {
-	const seen = /* @__PURE__ */ new Set();
-	const enter = (object) => {
-		if (seen.has(object)) return;
-		seen.add(object);
-		visit(object);
-		for (const { kind } of object.fields) if (kind.is === "object") enter(kind.object);
-		else if (kind.is === "vector" && kind.of.is === "object") enter(kind.of.object);
-		else if (kind.is === "union") for (const member of kind.members) enter(member.object);
-	};
-	enter(root);
-}
-// ../shared/src/types/utf8.ts
-const SHORT = 48;
-const native = typeof TextEncoder === "function" && typeof TextDecoder === "function" ? {
-	encoder: new TextEncoder(),
-	decoder: new TextDecoder()
-} : void 0;
-/** Bytes that \`text\` can take at the most. */
-function utf8Bound(text) {
-	return text.length * 3;
-}
-/** Writes \`text\` at \`at\` and returns the bytes written. Lone surrogates become U+FFFD. The room must be there. */
-function writeUtf8(target, at, text) {
-	if (native !== void 0 && text.length > SHORT) return native.encoder.encodeInto(text, target.subarray(at)).written;
-	let p = at;
-	for (let i = 0; i < text.length; i++) {
-		let code = text.charCodeAt(i);
-		if (code < 128) {
-			target[p++] = code;
-			continue;
-		}
-		if (code < 2048) {
-			target[p++] = 192 | code >> 6;
-			target[p++] = 128 | code & 63;
-			continue;
-		}
-		if (code >= 55296 && code < 57344) {
-			const low = i + 1 < text.length ? text.charCodeAt(i + 1) : 0;
-			if (code < 56320 && low >= 56320 && low < 57344) {
-				code = 65536 + (code - 55296 << 10) + (low - 56320);
-				i++;
-				target[p++] = 240 | code >> 18;
-				target[p++] = 128 | code >> 12 & 63;
-				target[p++] = 128 | code >> 6 & 63;
-				target[p++] = 128 | code & 63;
-				continue;
-			}
-			code = 65533;
-		}
-		target[p++] = 224 | code >> 12;
-		target[p++] = 128 | code >> 6 & 63;
-		target[p++] = 128 | code & 63;
-	}
-	return p - at;
-}
-/** Reads \`length\` bytes at \`at\` as text. Broken sequences become U+FFFD. */
-function readUtf8(source, at, length) {
-	if (native !== void 0 && length > SHORT) return native.decoder.decode(source.subarray(at, at + length));
-	let text = "";
-	const end = at + length;
-	for (let p = at; p < end;) {
-		const lead = source[p++];
-		if (lead < 128) {
-			text += String.fromCharCode(lead);
-			continue;
-		}
-		const more = lead >= 240 && lead < 245 ? 3 : lead >= 224 && lead < 240 ? 2 : lead >= 194 && lead < 224 ? 1 : 0;
-		let code = more === 0 ? 65533 : lead & 63 >> more;
-		let taken = 0;
-		while (taken < more && p < end && (source[p] & 192) === 128) {
-			code = code << 6 | source[p++] & 63;
-			taken++;
-		}
-		const broken = taken < more || code < (more === 3 ? 65536 : more === 2 ? 2048 : 0) || code > 1114111 || code >= 55296 && code < 57344;
-		text += String.fromCodePoint(broken ? 65533 : code);
-	}
-	return text;
-}
+
 // ../shared/src/types/accessor.ts
-const VIEW = Symbol("view");
-const BYTES = Symbol("bytes");
-const POSITION = Symbol("position");
+const IS_ACCESSOR = Symbol("isAccessor");
+const INSPECT = Symbol.for("nodejs.util.inspect.custom");
 /**
-* Makes the function that reads events of the writer's type through the reader's names.
-*
-* @throws JechoError \`TYPE_MISMATCH\` naming the field and both types where a field's kinds cannot be matched
+* The prototype's part of an accessor that is no field. Not of the object itself: a copy by \`{ ...event }\` is not an event
+* any more.
 */
-function createReader(writer, reader = writer) {
-	const make = accessorFor(writer, reader, /* @__PURE__ */ new Map());
-	return (view, bytes, start) => make()(view, bytes, start + view.getUint32(start, true));
+function markAccessor(prototype) {
+	const plain = {
+		value() {
+			return unpack(this);
+		},
+		configurable: true
+	};
+	Object.defineProperties(prototype, {
+		constructor: { enumerable: false },
+		[IS_ACCESSOR]: { value: true },
+		[INSPECT]: plain,
+		toJSON: plain
+	});
+}
+function isAccessor(value) {
+	return IS_ACCESSOR in value;
 }
 /** The same values as a plain object; typed arrays are still views on the event's bytes. */
 function unpack(value) {
 	if (Array.isArray(value)) return value.map(unpack);
-	if (typeof value !== "object" || value === null || !(VIEW in value)) return value;
+	if (typeof value !== "object" || value === null || !isAccessor(value)) return value;
 	const plain = {};
 	for (const name of Object.keys(Object.getPrototypeOf(value))) plain[name] = unpack(value[name]);
 	return plain;
 }
 /** Is this an event as it came in, and where do its bytes lie? */
 function accessorBytes(value) {
-	if (!(VIEW in value)) return void 0;
-	const accessor = value;
-	return {
-		bytes: accessor[BYTES],
-		position: accessor[POSITION]
-	};
+	return isAccessor(value) ? {
+		bytes: value["@source"].bytes,
+		position: value["@at"]
+	} : void 0;
 }
-function accessorFor(writer, reader, made) {
-	const known = made.get(writer) ?? /* @__PURE__ */ new Map();
-	made.set(writer, known);
-	if (!known.has(reader)) {
-		known.set(reader, () => ({}));
-		known.set(reader, makeClass(writer, reader, made));
-	}
-	return () => known.get(reader);
-}
-function makeClass(writer, reader, made) {
-	class EventAccessor {
-		[VIEW];
-		[BYTES];
-		[POSITION];
-		constructor(view, bytes, position) {
-			this[VIEW] = view;
-			this[BYTES] = bytes;
-			this[POSITION] = position;
-		}
-	}
-	Object.defineProperty(EventAccessor.prototype, "constructor", { enumerable: false });
-	for (const field of reader.fields) {
-		const get = fieldGetter(writer, writer.fields.find((candidate) => candidate.name === field.name), reader, field, made);
-		Object.defineProperty(EventAccessor.prototype, field.name, {
-			get,
-			enumerable: true,
-			configurable: false
-		});
-	}
-	return (view, bytes, position) => new EventAccessor(view, bytes, position);
-}
-function fieldGetter(writer, source, reader, field, made) {
-	const absent = absentValue(field);
-	if (source === void 0) {
-		if (field.required) throw mismatch(writer, reader, field.name, "the writer does not have it and the reader requires it");
-		return () => absent();
-	}
-	if (source.kind.is === "union" && field.kind.is === "union") return unionGetter(source.place, source.kind.members, made);
-	const read = kindReader(source.kind, field.kind, made, (why) => mismatch(writer, reader, field.name, why));
-	const { place } = source;
-	if (writer.isStruct) return function() {
-		return read(this[VIEW], this[BYTES], this[POSITION] + place);
-	};
-	const fallback = source.kind.is === "scalar" ? absentValue({
-		...field,
-		defaultValue: source.defaultValue
-	}) : absent;
-	const entry = 4 + 2 * place;
-	return function() {
-		const view = this[VIEW];
-		const position = this[POSITION];
-		const vtable = position - view.getInt32(position, true);
-		if (entry >= view.getUint16(vtable, true)) return fallback();
-		const inline = view.getUint16(vtable + entry, true);
-		return inline === 0 ? fallback() : read(view, this[BYTES], position + inline);
-	};
-}
-function unionGetter(place, members, made) {
-	const makes = new Map(members.map(({ tag, name, object }) => [tag, {
-		name,
-		make: accessorFor(object, object, made)
-	}]));
-	return function() {
-		const view = this[VIEW];
-		const position = this[POSITION];
-		const vtable = position - view.getInt32(position, true);
-		const entry = 4 + 2 * place;
-		if (entry >= view.getUint16(vtable, true)) return void 0;
-		const inline = view.getUint16(vtable + entry, true);
-		const tagInline = view.getUint16(vtable + entry - 2, true);
-		const member = inline === 0 || tagInline === 0 ? void 0 : makes.get(view.getUint8(position + tagInline));
-		if (member === void 0) return void 0;
-		const at = position + inline;
-		const table = member.make()(view, this[BYTES], at + view.getUint32(at, true));
-		return {
-			kind: member.name,
-			...unpack(table)
-		};
-	};
-}
-/** Reads a value of kind \`from\`, whose inline part lies at the given place, as kind \`to\`. */
-function kindReader(from, to, made, mismatched) {
-	if (from.is === "scalar" && to.is === "scalar") {
-		const convert = widening(from.scalar, to.scalar);
-		if (convert === void 0) throw mismatched(\`the writer's \${from.scalar} does not fit the reader's \${to.scalar}\`);
-		return convert(scalarReader(from.scalar));
-	}
-	if (from.is === "string" && to.is === "string") return (view, bytes, at) => {
-		const position = at + view.getUint32(at, true);
-		return readUtf8(bytes, position + 4, view.getUint32(position, true));
-	};
-	if (from.is === "object" && to.is === "object" && from.object.isStruct === to.object.isStruct) {
-		const make = accessorFor(from.object, to.object, made);
-		if (from.object.isStruct) return (view, bytes, at) => make()(view, bytes, at);
-		return (view, bytes, at) => make()(view, bytes, at + view.getUint32(at, true));
-	}
-	if (from.is === "vector" && to.is === "vector") return vectorReader(from.of, to.of, made, mismatched);
-	throw mismatched(\`the writer has a \${kindName(from)} and the reader a \${kindName(to)}\`);
-}
-function vectorReader(from, to, made, mismatched) {
-	if (from.is === "scalar" && to.is === "scalar" && from.scalar === to.scalar) return typedArrayReader(from.scalar);
-	const read = kindReader(from, to, made, mismatched);
-	const size = elementBytes(from);
-	return (view, bytes, at) => {
-		const position = at + view.getUint32(at, true);
-		const list = new Array(view.getUint32(position, true));
-		for (let i = 0; i < list.length; i++) list[i] = read(view, bytes, position + 4 + i * size);
-		return list;
-	};
-}
-const ARRAYS$1 = {
-	bool: Uint8Array,
-	int8: Int8Array,
-	uint8: Uint8Array,
-	int16: Int16Array,
-	uint16: Uint16Array,
-	int32: Int32Array,
-	uint32: Uint32Array,
-	int64: BigInt64Array,
-	uint64: BigUint64Array,
-	float32: Float32Array,
-	float64: Float64Array
-};
-/** A view on the received bytes; a copy only where they do not lie aligned in their buffer. */
-function typedArrayReader(scalar) {
-	const Constructor = ARRAYS$1[scalar];
-	const size = SCALAR_BYTES[scalar];
-	return (view, bytes, at) => {
-		const position = at + view.getUint32(at, true);
-		const length = view.getUint32(position, true);
-		const start = bytes.byteOffset + position + 4;
-		if (start % size === 0) return new Constructor(bytes.buffer, start, length);
-		return new Constructor(bytes.slice(position + 4, position + 4 + length * size).buffer);
-	};
-}
-function scalarReader(scalar) {
-	switch (scalar) {
-		case "bool": return (view, _, at) => view.getUint8(at) !== 0;
-		case "int8": return (view, _, at) => view.getInt8(at);
-		case "uint8": return (view, _, at) => view.getUint8(at);
-		case "int16": return (view, _, at) => view.getInt16(at, true);
-		case "uint16": return (view, _, at) => view.getUint16(at, true);
-		case "int32": return (view, _, at) => view.getInt32(at, true);
-		case "uint32": return (view, _, at) => view.getUint32(at, true);
-		case "int64": return (view, _, at) => view.getBigInt64(at, true);
-		case "uint64": return (view, _, at) => view.getBigUint64(at, true);
-		case "float32": return (view, _, at) => view.getFloat32(at, true);
-		case "float64": return (view, _, at) => view.getFloat64(at, true);
-	}
-}
-const WIDER = {
-	int8: [
-		"int16",
-		"int32",
-		"int64",
-		"float32",
-		"float64"
-	],
-	uint8: [
-		"int16",
-		"uint16",
-		"int32",
-		"uint32",
-		"int64",
-		"uint64",
-		"float32",
-		"float64"
-	],
-	int16: [
-		"int32",
-		"int64",
-		"float32",
-		"float64"
-	],
-	uint16: [
-		"int32",
-		"uint32",
-		"int64",
-		"uint64",
-		"float32",
-		"float64"
-	],
-	int32: ["int64", "float64"],
-	uint32: [
-		"int64",
-		"uint64",
-		"float64"
-	],
-	float32: ["float64"]
-};
-function widening(from, to) {
-	if (from === to) return (read) => read;
-	if (WIDER[from]?.includes(to) !== true) return void 0;
-	if (to !== "int64" && to !== "uint64") return (read) => read;
-	return (read) => (view, bytes, at) => BigInt(read(view, bytes, at));
-}
-function absentValue(field) {
-	const { kind, defaultValue } = field;
-	if (kind.is === "scalar") {
-		if (kind.scalar === "bool") return () => defaultValue !== 0;
-		if (kind.scalar === "int64" || kind.scalar === "uint64") return () => BigInt(defaultValue);
-		return () => Number(defaultValue);
-	}
-	if (kind.is === "string") return () => "";
-	if (kind.is !== "vector") return () => void 0;
-	if (kind.of.is !== "scalar") return () => [];
-	const Constructor = ARRAYS$1[kind.of.scalar];
-	return () => new Constructor(0);
-}
-function kindName(kind) {
-	if (kind.is === "scalar") return kind.scalar;
-	if (kind.is === "vector") return \`vector of \${kindName(kind.of)}\`;
-	return kind.is === "object" ? kind.object.isStruct ? "struct" : "table" : kind.is;
-}
-function mismatch(writer, reader, field, why) {
-	return new JechoError("TYPE_MISMATCH", \`field "\${field}" of the writer's \${writer.name} and the reader's \${reader.name}: \${why}\`);
-}
+
 // ../node_modules/@noble/hashes/_u64.js
 const fromNumH = (n) => n / 2 ** 32 | 0;
 const fromNumL = (n) => n >>> 0;
@@ -448,6 +127,7 @@ function setU64FromNum(view, byteOffset, n, isLE) {
 	view.setUint32(byteOffset, isLE ? l : h, isLE);
 	view.setUint32(byteOffset + 4, isLE ? h : l, isLE);
 }
+
 // ../node_modules/@noble/hashes/utils.js
 /**
 * Checks if something is Uint8Array. Be careful: nodejs Buffer will return true.
@@ -665,6 +345,7 @@ const oidNist = (suffix) => ({ oid: Uint8Array.from([
 	2,
 	suffix
 ]) });
+
 // ../node_modules/@noble/hashes/_md.js
 /**
 * Internal Merkle-Damgard hash utils.
@@ -828,6 +509,7 @@ const SHA256_IV = /* @__PURE__ */ Uint32Array.from([
 	528734635,
 	1541459225
 ]);
+
 // ../node_modules/@noble/hashes/sha2.js
 /**
 * SHA2 hash function. A.k.a. sha256, sha384, sha512, sha512_224, sha512_256.
@@ -1021,56 +703,111 @@ var _SHA256 = class extends SHA2_32B {
 * \`\`\`
 */
 const sha256 = /* @__PURE__ */ createHasher(() => new _SHA256(), /* @__PURE__ */ oidNist(1));
-// ../shared/src/types/encode.ts
-const RANGES = {
-	int8: [-128, 127],
-	uint8: [0, 255],
-	int16: [-32768, 32767],
-	uint16: [0, 65535],
-	int32: [-2147483648, 2147483647],
-	uint32: [0, 4294967295]
+
+// ../shared/src/types/schema.ts
+const SCALAR_BYTES = {
+	bool: 1,
+	int8: 1,
+	uint8: 1,
+	int16: 2,
+	uint16: 2,
+	int32: 4,
+	uint32: 4,
+	int64: 8,
+	uint64: 8,
+	float32: 4,
+	float64: 8
+};
+function newObject(name, isStruct) {
+	return {
+		name,
+		isStruct,
+		bytes: 0,
+		align: 1,
+		fields: []
+	};
+}
+const WORD = "[A-Za-z_][A-Za-z0-9_]{0,63}";
+const FIELD_NAME = new RegExp(\`^\${WORD}$\`);
+const TYPE_NAME = new RegExp(\`^\${WORD}(?:\\\\.\${WORD}){0,15}$\`);
+/** Schemas come over the wire, and names become properties and are printed: they are plain words. */
+function isFieldName(name) {
+	return FIELD_NAME.test(name) && name !== "__proto__";
+}
+/** A word, or several with dots between where there are namespaces. */
+function isTypeName(name) {
+	return TYPE_NAME.test(name);
+}
+/** Bytes that an element of this kind takes inside a vector: itself for scalars and structs, an offset for the rest. */
+function elementBytes(kind) {
+	if (kind.is === "scalar") return SCALAR_BYTES[kind.scalar];
+	if (kind.is === "object" && kind.object.isStruct) return kind.object.bytes;
+	return 4;
+}
+/** The alignment of an element of this kind. */
+function elementAlign(kind) {
+	if (kind.is === "scalar") return SCALAR_BYTES[kind.scalar];
+	if (kind.is === "object" && kind.object.isStruct) return kind.object.align;
+	return 4;
+}
+/** Calls \`visit\` once for each object that can be reached from \`root\`, \`root\` first. */
+function walkObjects(root, visit) {
+	const seen = /* @__PURE__ */ new Set();
+	const enter = (object) => {
+		if (seen.has(object)) return;
+		seen.add(object);
+		visit(object);
+		for (const { kind } of object.fields) if (kind.is === "object") enter(kind.object);
+		else if (kind.is === "vector" && kind.of.is === "object") enter(kind.of.object);
+		else if (kind.is === "union") for (const member of kind.members) enter(member.object);
+	};
+	enter(root);
+}
+
+// ../shared/src/types/encode-plan.ts
+/** Numbers come first: \`op <= OP.bool\` is a scalar. */
+const OP$1 = {
+	int8: 0,
+	uint8: 1,
+	int16: 2,
+	uint16: 3,
+	int32: 4,
+	uint32: 5,
+	float32: 6,
+	float64: 7,
+	int64: 8,
+	uint64: 9,
+	bool: 10,
+	string: 11,
+	table: 12,
+	struct: 13,
+	vector: 14,
+	union: 15
 };
 const plans = /* @__PURE__ */ new WeakMap();
-/** An upper bound of the bytes that \`encodeInto\` takes for this value. @throws JechoError \`EVENT_INVALID\` */
-function measure(type, value) {
-	return 8 + measureTable(type, value, type.name);
-}
-/**
-* Writes \`value\` as a FlatBuffer at \`offset\` (8-aligned) and returns the offset behind it.
-* The room of \`measure(type, value)\` must be there.
-*
-* @throws JechoError \`EVENT_INVALID\` naming the field
-*/
-function encodeInto(type, value, bytes, view, offset) {
-	const target = {
-		bytes,
-		view,
-		at: offset + 4
-	};
-	const position = writeTable(target, type, value);
-	view.setUint32(offset, position - offset, true);
-	return target.at;
-}
-/**
-* Encodes into memory of its own.
-*
-* @param identifier FlatBuffers' four-letter file identifier, where the format asks for one
-* @throws JechoError \`EVENT_INVALID\`
-*/
-function encode(type, value, identifier = "") {
-	const bytes = new Uint8Array(measure(type, value) + 8);
-	const view = new DataView(bytes.buffer);
-	const target = {
-		bytes,
-		view,
-		at: 4 + writeUtf8(bytes, 4, identifier)
-	};
-	view.setUint32(0, writeTable(target, type, value), true);
-	return bytes.subarray(0, target.at);
-}
-function planOf(type) {
+function planOf$1(type) {
 	const known = plans.get(type);
 	if (known !== void 0) return known;
+	const plan = {
+		name: type.name,
+		fields: [],
+		vtable: /* @__PURE__ */ new Uint16Array(0),
+		vtableBytes: 0,
+		bytes: type.bytes,
+		holes: [],
+		sharedBy: -1,
+		sharedAt: 0
+	};
+	plans.set(type, plan);
+	if (type.isStruct) planStruct(plan, type);
+	else planTable(plan, type);
+	return plan;
+}
+function planStruct(plan, type) {
+	plan.fields = type.fields.map((field) => planField(type, field, field.place, 0));
+	plan.holes = holesOf(0, type.bytes, plan.fields.map(({ inline, size }) => [inline, size]));
+}
+function planTable(plan, type) {
 	let slots = 0;
 	const parts = [];
 	for (const field of type.fields) {
@@ -1081,7 +818,7 @@ function planOf(type) {
 			align: 1,
 			tag: true
 		});
-		const kind = field.kind.is === "vector" || field.kind.is === "union" ? { is: "string" } : field.kind;
+		const kind = inlineKind(field.kind);
 		parts.push({
 			field,
 			bytes: elementBytes(kind),
@@ -1091,9 +828,11 @@ function planOf(type) {
 	}
 	parts.sort((a, b) => b.align - a.align);
 	const places = /* @__PURE__ */ new Map();
+	const taken = [[0, 4]];
 	let size = 4;
 	for (const part of parts) {
-		size = alignUp(size - 4, part.align) + 4;
+		const align = Math.min(8, part.align);
+		size = alignUp(size - 4, align) + 4;
 		const place = places.get(part.field) ?? {
 			inline: 0,
 			tagInline: 0
@@ -1101,296 +840,1035 @@ function planOf(type) {
 		if (part.tag) place.tagInline = size;
 		else place.inline = size;
 		places.set(part.field, place);
+		taken.push([size, part.bytes]);
 		size += part.bytes;
 	}
-	const vtableBytes = 4 + 2 * slots;
-	const template = new Uint8Array(vtableBytes + size);
-	const view = new DataView(template.buffer);
-	view.setUint16(0, vtableBytes, true);
-	view.setUint16(2, size, true);
-	const plan = {
-		template,
-		vtableBytes,
-		fields: type.fields.map((field) => {
-			const { inline, tagInline } = places.get(field);
-			const entry = 4 + 2 * field.place;
-			view.setUint16(entry, inline, true);
-			if (field.kind.is === "union") view.setUint16(entry - 2, tagInline, true);
-			return {
-				field,
-				path: \`\${type.name}.\${field.name}\`,
-				inline,
-				entry,
-				tagInline
-			};
-		})
+	plan.bytes = size;
+	plan.holes = holesOf(0, size, taken);
+	plan.vtableBytes = 4 + 2 * slots;
+	plan.vtable = new Uint16Array(2 + slots);
+	plan.vtable[0] = plan.vtableBytes;
+	plan.vtable[1] = size;
+	plan.fields = type.fields.map((field) => {
+		const { inline, tagInline } = places.get(field);
+		plan.vtable[2 + field.place] = inline;
+		if (field.kind.is === "union") plan.vtable[1 + field.place] = tagInline;
+		return planField(type, field, inline, tagInline);
+	});
+}
+function planField(type, field, inline, tagInline) {
+	const { name, kind, required, optional, defaultValue, place } = field;
+	return {
+		...planKind(kind, \`\${type.name}.\${name}\`),
+		name,
+		inline,
+		tagInline,
+		entry: 4 + 2 * place,
+		required,
+		optional,
+		defaultValue
 	};
-	plans.set(type, plan);
-	return plan;
 }
-function measureTable(type, value, path) {
-	if (typeof value !== "object" || value === null) throw invalid(path, "an object", value);
-	const plan = planOf(type);
-	let size = plan.template.length + 16;
-	for (const { field, path: fieldPath } of plan.fields) {
-		const inner = value[field.name];
-		if (inner !== void 0 && inner !== null && field.kind.is !== "scalar") size += measureKind(field.kind, inner, fieldPath);
-	}
-	return size;
+function planKind(kind, path) {
+	const isObject = kind.is === "object";
+	const inline = inlineKind(kind);
+	return {
+		name: "",
+		path,
+		op: kind.is === "scalar" ? OP$1[kind.scalar] : isObject ? kind.object.isStruct ? OP$1.struct : OP$1.table : OP$1[kind.is],
+		scalar: kind.is === "scalar" ? kind.scalar : void 0,
+		inline: 0,
+		entry: 0,
+		tagInline: 0,
+		required: false,
+		optional: false,
+		defaultValue: kind.is === "scalar" && kind.scalar.endsWith("int64") ? 0n : 0,
+		plan: isObject ? planOf$1(kind.object) : void 0,
+		members: kind.is === "union" ? kind.members.map(({ tag, name, object }) => ({
+			tag,
+			name,
+			plan: planOf$1(object)
+		})) : [],
+		element: kind.is === "vector" ? planKind(kind.of, path) : void 0,
+		size: elementBytes(inline),
+		align: Math.min(8, elementAlign(inline))
+	};
 }
-function measureKind(kind, value, path) {
-	switch (kind.is) {
-		case "scalar": return 0;
-		case "string":
-			if (typeof value !== "string") throw invalid(path, "a string", value);
-			return 16 + utf8Bound(value);
-		case "object": return kind.object.isStruct ? 0 : measureTable(kind.object, value, path);
-		case "union": return measureTable(memberOf(kind.members, value, path).object, value, path);
-		case "vector": {
-			const list = listOf(value, path);
-			let size = 24 + list.length * elementBytes(kind.of);
-			if (kind.of.is === "string" || kind.of.is === "object" && !kind.of.object.isStruct) for (let i = 0; i < list.length; i++) size += measureKind(kind.of, list[i], path);
-			return size;
-		}
-	}
+/** As what a kind lies in its table: vectors and unions as an offset, like strings. */
+function inlineKind(kind) {
+	return kind.is === "vector" || kind.is === "union" ? { is: "string" } : kind;
 }
-function writeTable(target, type, value) {
-	const plan = planOf(type);
-	const { bytes, view } = target;
-	const position = alignUp(target.at + plan.vtableBytes + 4, 8) - 4;
-	const vtable = position - plan.vtableBytes;
-	bytes.fill(0, target.at, vtable);
-	bytes.set(plan.template, vtable);
-	view.setInt32(position, plan.vtableBytes, true);
-	target.at = vtable + plan.template.length;
-	for (const { field, inline, entry, tagInline, path } of plan.fields) {
-		const inner = value[field.name];
-		const { kind } = field;
-		if (kind.is === "scalar") writeScalar(view, position + inline, kind.scalar, inner ?? field.defaultValue, path);
-		else if (inner === void 0 || inner === null) {
-			if (field.required) throw invalid(path, "a value, for it is required", inner);
-			view.setUint16(vtable + entry, 0, true);
-			if (kind.is === "union") view.setUint16(vtable + entry - 2, 0, true);
-		} else if (kind.is === "object" && kind.object.isStruct) writeStruct(target, position + inline, kind.object, inner, path);
-		else {
-			if (kind.is === "union") bytes[position + tagInline] = memberOf(kind.members, inner, path).tag;
-			view.setUint32(position + inline, writeOutside(target, kind, inner, path) - (position + inline), true);
-		}
-	}
-	return position;
-}
-/** Writes what a table or vector points at, and returns where it lies. */
-function writeOutside(target, kind, value, path) {
-	switch (kind.is) {
-		case "string": return writeString(target, value);
-		case "vector": return writeVector(target, kind.of, listOf(value, path), path);
-		case "union": return writeTable(target, memberOf(kind.members, value, path).object, value);
-		case "object": return writeTable(target, kind.object, value);
-		case "scalar": throw new JechoError("INTERNAL", \`\${path}: a scalar is written inline\`);
-	}
-}
-function writeString(target, text) {
-	const position = pad(target, 4, 0);
-	const length = writeUtf8(target.bytes, position + 4, text);
-	target.view.setUint32(position, length, true);
-	target.bytes[position + 4 + length] = 0;
-	target.at = position + 5 + length;
-	return position;
-}
-function writeVector(target, of, list, path) {
-	const { bytes, view } = target;
-	const position = pad(target, Math.max(4, elementAlign(of)), 4);
-	const start = position + 4;
-	const size = elementBytes(of);
-	view.setUint32(position, list.length, true);
-	target.at = start + list.length * size;
-	if (of.is === "scalar") {
-		if (ArrayBuffer.isView(list) && sameLayout(list, of.scalar)) bytes.set(new Uint8Array(list.buffer, list.byteOffset, list.byteLength), start);
-		else for (let i = 0; i < list.length; i++) writeScalar(view, start + i * size, of.scalar, list[i], path);
-	} else if (of.is === "object" && of.object.isStruct) for (let i = 0; i < list.length; i++) writeStruct(target, start + i * size, of.object, list[i], path);
-	else for (let i = 0; i < list.length; i++) {
-		const slot = start + i * 4;
-		view.setUint32(slot, writeOutside(target, of, list[i], path) - slot, true);
-	}
-	return position;
-}
-function writeStruct(target, position, type, value, path) {
-	if (typeof value !== "object" || value === null) throw invalid(path, "an object", value);
-	target.bytes.fill(0, position, position + type.bytes);
-	for (const { name, place, kind, defaultValue } of type.fields) {
-		const inner = value[name] ?? defaultValue;
-		if (kind.is === "scalar") writeScalar(target.view, position + place, kind.scalar, inner, \`\${path}.\${name}\`);
-		else if (kind.is === "object") writeStruct(target, position + place, kind.object, inner, \`\${path}.\${name}\`);
-	}
-}
-function writeScalar(view, at, scalar, value, path) {
-	if (scalar === "float32" || scalar === "float64") {
-		if (typeof value !== "number") throw invalid(path, "a number", value);
-		if (scalar === "float32") view.setFloat32(at, value, true);
-		else view.setFloat64(at, value, true);
-		return;
-	}
-	if (scalar === "int64" || scalar === "uint64") {
-		if (typeof value !== "bigint") throw invalid(path, "a bigint", value);
-		if (scalar === "int64") view.setBigInt64(at, value, true);
-		else view.setBigUint64(at, value, true);
-		return;
-	}
-	if (scalar === "bool") {
-		if (typeof value !== "boolean" && value !== 0 && value !== 1) throw invalid(path, "a boolean", value);
-		view.setUint8(at, value ? 1 : 0);
-		return;
-	}
-	const [least, most] = RANGES[scalar];
-	if (typeof value !== "number" || !(value >= least && value <= most) || !Number.isInteger(value)) throw invalid(path, \`an integer from \${least} to \${most}\`, value);
-	if (SCALAR_BYTES[scalar] === 4) view.setUint32(at, value, true);
-	else if (SCALAR_BYTES[scalar] === 2) view.setUint16(at, value, true);
-	else view.setUint8(at, value);
-}
-/** Zero bytes up to where something with this alignment may lie, \`ahead\` bytes before the aligned place. */
-function pad(target, align, ahead) {
-	const position = alignUp(target.at + ahead, align) - ahead;
-	target.bytes.fill(0, target.at, position);
-	return position;
+function holesOf(start, end, taken) {
+	const holes = [];
+	for (let at = start; at < end; at++) if (!taken.some(([first, bytes]) => at >= first && at < first + bytes)) holes.push(at);
+	return holes;
 }
 function alignUp(value, align) {
 	return value + align - 1 & -align;
 }
-const TAGS = {
-	bool: "Uint8Array",
-	int8: "Int8Array",
-	uint8: "Uint8Array",
-	int16: "Int16Array",
-	uint16: "Uint16Array",
-	int32: "Int32Array",
-	uint32: "Uint32Array",
-	int64: "BigInt64Array",
-	uint64: "BigUint64Array",
-	float32: "Float32Array",
-	float64: "Float64Array"
+
+// ../shared/src/types/target-arrays.ts
+const ARRAYS$2 = {
+	bool: Uint8Array,
+	int8: Int8Array,
+	uint8: Uint8Array,
+	int16: Int16Array,
+	uint16: Uint16Array,
+	int32: Int32Array,
+	uint32: Uint32Array,
+	int64: BigInt64Array,
+	uint64: BigUint64Array,
+	float32: Float32Array,
+	float64: Float64Array
 };
-function sameLayout(list, scalar) {
-	const tag = list[Symbol.toStringTag];
-	return tag === TAGS[scalar] || scalar === "uint8" && tag === "Uint8ClampedArray";
+/** Memory that is written to, as typed arrays of every kind. */
+var TargetArrays = class {
+	#bytes;
+	#copiers = {};
+	/** @param bytes begin at a multiple of 8 of their buffer */
+	constructor(bytes) {
+		this.#bytes = bytes;
+	}
+	/** Copies \`list\` to \`at\` where it is a typed array of this kind; false where it is not, and nothing is written. */
+	set(scalar, list, at) {
+		let copier = this.#copiers[scalar];
+		if (copier === void 0) {
+			copier = this.#copier(scalar);
+			this.#copiers[scalar] = copier;
+		}
+		return copier(list, at);
+	}
+	#copier(scalar) {
+		const Constructor = ARRAYS$2[scalar];
+		const { buffer, byteOffset, byteLength } = this.#bytes;
+		const size = Constructor.BYTES_PER_ELEMENT;
+		const target = new Constructor(buffer, byteOffset, Math.floor(byteLength / size));
+		return (list, at) => {
+			if (!(list instanceof Constructor) && !(scalar === "uint8" && list instanceof Uint8ClampedArray)) return false;
+			target.set(list, at / size);
+			return true;
+		};
+	}
+};
+
+// ../shared/src/types/utf8.ts
+const SHORT_TO_WRITE = 48;
+const SHORT_TO_READ = 24;
+const native = typeof TextEncoder === "function" && typeof TextDecoder === "function" ? {
+	encoder: new TextEncoder(),
+	decoder: new TextDecoder()
+} : void 0;
+const { fromCharCode, fromCodePoint } = String;
+/** Bytes that \`text\` can take at the most. */
+function utf8Bound(text) {
+	return text.length * 3;
 }
+/** Writes \`text\` at \`at\` and returns the bytes written. Lone surrogates become U+FFFD. The room must be there. */
+function writeUtf8(target, at, text) {
+	if (native !== void 0 && text.length > SHORT_TO_WRITE) return native.encoder.encodeInto(text, target.subarray(at)).written;
+	let p = at;
+	for (let i = 0; i < text.length; i++) {
+		let code = text.charCodeAt(i);
+		if (code < 128) {
+			target[p++] = code;
+			continue;
+		}
+		if (code < 2048) {
+			target[p++] = 192 | code >> 6;
+			target[p++] = 128 | code & 63;
+			continue;
+		}
+		if (code >= 55296 && code < 57344) {
+			const low = i + 1 < text.length ? text.charCodeAt(i + 1) : 0;
+			if (code < 56320 && low >= 56320 && low < 57344) {
+				code = 65536 + (code - 55296 << 10) + (low - 56320);
+				i++;
+				target[p++] = 240 | code >> 18;
+				target[p++] = 128 | code >> 12 & 63;
+				target[p++] = 128 | code >> 6 & 63;
+				target[p++] = 128 | code & 63;
+				continue;
+			}
+			code = 65533;
+		}
+		target[p++] = 224 | code >> 12;
+		target[p++] = 128 | code >> 6 & 63;
+		target[p++] = 128 | code & 63;
+	}
+	return p - at;
+}
+/** Reads \`length\` bytes at \`at\` as text. Broken sequences become U+FFFD. */
+function readUtf8(source, at, length) {
+	if (native !== void 0 && length > SHORT_TO_READ) return native.decoder.decode(source.subarray(at, at + length));
+	let text = "";
+	let p = at;
+	const end = at + length;
+	for (; p + 4 <= end; p += 4) {
+		const a = source[p];
+		const b = source[p + 1];
+		const c = source[p + 2];
+		const d = source[p + 3];
+		if ((a | b | c | d) >= 128) break;
+		if (p + 8 <= end) {
+			const e = source[p + 4];
+			const f = source[p + 5];
+			const g = source[p + 6];
+			const h = source[p + 7];
+			if ((e | f | g | h) < 128) {
+				text += fromCharCode(a, b, c, d, e, f, g, h);
+				p += 4;
+				continue;
+			}
+		}
+		text += fromCharCode(a, b, c, d);
+	}
+	while (p < end) {
+		const lead = source[p++];
+		if (lead < 128) {
+			text += fromCharCode(lead);
+			continue;
+		}
+		const more = lead >= 240 && lead < 245 ? 3 : lead >= 224 && lead < 240 ? 2 : lead >= 194 && lead < 224 ? 1 : 0;
+		let code = more === 0 ? 65533 : lead & 63 >> more;
+		let taken = 0;
+		while (taken < more && p < end && (source[p] & 192) === 128) {
+			code = code << 6 | source[p++] & 63;
+			taken++;
+		}
+		text += fromCodePoint(taken < more || code < (more === 3 ? 65536 : more === 2 ? 2048 : 0) || code > 1114111 || code >= 55296 && code < 57344 ? 65533 : code);
+	}
+	return text;
+}
+
+// ../shared/src/types/encode.ts
+const RANGES = {
+	[OP$1.int8]: [-128, 127],
+	[OP$1.uint8]: [0, 255],
+	[OP$1.int16]: [-32768, 32767],
+	[OP$1.uint16]: [0, 65535],
+	[OP$1.int32]: [-2147483648, 2147483647],
+	[OP$1.uint32]: [0, 4294967295]
+};
+/** An upper bound of the bytes that \`encodeInto\` takes for this value. @throws JechoError \`EVENT_INVALID\` */
+function measure(type, value) {
+	return 8 + measureTable(planOf$1(type), value, type.name);
+}
+/**
+* Writes \`value\` as a FlatBuffer at \`offset\` (8-aligned) and returns the offset behind it.
+* The room of \`measure(type, value)\` must be there.
+*
+* @throws JechoError \`EVENT_INVALID\` naming the field
+*/
+function encodeInto(type, value, bytes, view, offset) {
+	const encoding = Encoding.on(bytes, view);
+	const position = encoding.begin(planOf$1(type), value, offset + 4);
+	view.setUint32(offset, position - offset, true);
+	return encoding.at;
+}
+/**
+* Encodes into memory of its own.
+*
+* @param identifier FlatBuffers' four-letter file identifier, where the format asks for one
+* @throws JechoError \`EVENT_INVALID\`
+*/
+function encode(type, value, identifier = "") {
+	const bytes = new Uint8Array(measure(type, value) + 8);
+	const view = new DataView(bytes.buffer);
+	const encoding = new Encoding(bytes, view);
+	const position = encoding.begin(planOf$1(type), value, 4 + writeUtf8(bytes, 4, identifier));
+	view.setUint32(0, position, true);
+	return bytes.subarray(0, encoding.at);
+}
+function measureTable(plan, value, path) {
+	if (typeof value !== "object" || value === null) throw invalid(path, "an object", value);
+	const { fields } = plan;
+	let size = plan.vtableBytes + plan.bytes + 16;
+	for (let i = 0; i < fields.length; i++) {
+		const field = fields[i];
+		if (field.op <= OP$1.bool) continue;
+		const inner = value[field.name];
+		if (inner !== void 0 && inner !== null) size += measureField(field, inner);
+	}
+	return size;
+}
+function measureField(field, value) {
+	switch (field.op) {
+		case OP$1.string:
+			if (typeof value !== "string") throw invalid(field.path, "a string", value);
+			return 16 + utf8Bound(value);
+		case OP$1.table: return measureTable(field.plan, value, field.path);
+		case OP$1.union: return measureTable(memberOf(field, value).plan, value, field.path);
+		case OP$1.vector: {
+			const list = listOf(value, field.path);
+			const element = field.element;
+			let size = 24 + list.length * element.size;
+			if (element.op === OP$1.string || element.op === OP$1.table) for (let i = 0; i < list.length; i++) size += measureField(element, list[i]);
+			return size;
+		}
+		default: return 0;
+	}
+}
+/** Writing into one piece of memory. The two views start at the same byte, which is 8-aligned in its buffer. */
+var Encoding = class Encoding {
+	static #newest;
+	static #count = 0;
+	/** Where the next byte goes. */
+	at = 0;
+	#bytes;
+	#view;
+	#arrays;
+	/** Which event this is: vtables are shared within one. */
+	#number = 0;
+	constructor(bytes, view) {
+		this.#bytes = bytes;
+		this.#view = view;
+		this.#arrays = new TargetArrays(bytes);
+	}
+	/** Producers write into one ring again and again. */
+	static on(bytes, view) {
+		const newest = Encoding.#newest;
+		if (newest !== void 0 && newest.#bytes === bytes && newest.#view === view) return newest;
+		Encoding.#newest = new Encoding(bytes, view);
+		return Encoding.#newest;
+	}
+	begin(plan, value, at) {
+		this.#number = ++Encoding.#count;
+		this.at = at;
+		return this.#table(plan, value);
+	}
+	#table(plan, value) {
+		const view = this.#view;
+		const { fields, vtableBytes, holes } = plan;
+		const event = value;
+		let whole = true;
+		for (let i = 0; i < fields.length; i++) {
+			const field = fields[i];
+			if (field.op <= OP$1.bool && !field.optional) continue;
+			const inner = event[field.name];
+			if (inner !== void 0 && inner !== null) continue;
+			if (field.required) throw invalid(field.path, "a value, for it is required", inner);
+			whole = false;
+		}
+		const shares = whole && plan.sharedBy === this.#number;
+		const position = alignUp(this.at + (shares ? 4 : vtableBytes + 4), 8) - 4;
+		let vtable = plan.sharedAt;
+		if (!shares) {
+			vtable = position - vtableBytes;
+			const words = plan.vtable;
+			for (let i = 0; i < words.length; i++) view.setUint16(vtable + 2 * i, words[i], true);
+			if (whole) {
+				plan.sharedBy = this.#number;
+				plan.sharedAt = vtable;
+			}
+		}
+		this.#zero(this.at, shares ? position : vtable);
+		view.setInt32(position, position - vtable, true);
+		for (let i = 0; i < holes.length; i++) view.setUint8(position + holes[i], 0);
+		this.at = position + plan.bytes;
+		for (let i = 0; i < fields.length; i++) {
+			const field = fields[i];
+			const inner = event[field.name];
+			const inline = position + field.inline;
+			if (field.op <= OP$1.bool && !(field.optional && (inner === void 0 || inner === null))) this.#scalar(inline, field, inner ?? field.defaultValue);
+			else if (inner === void 0 || inner === null) {
+				this.#zero(inline, inline + field.size);
+				view.setUint16(vtable + field.entry, 0, true);
+				if (field.op === OP$1.union) {
+					view.setUint8(position + field.tagInline, 0);
+					view.setUint16(vtable + field.entry - 2, 0, true);
+				}
+			} else if (field.op === OP$1.struct) this.#struct(inline, field.plan, inner, field.path);
+			else {
+				if (field.op === OP$1.union) view.setUint8(position + field.tagInline, memberOf(field, inner).tag);
+				view.setUint32(inline, this.#outside(field, inner) - inline, true);
+			}
+		}
+		return position;
+	}
+	/** Writes what a table or vector points at, and returns where it lies. */
+	#outside(field, value) {
+		switch (field.op) {
+			case OP$1.string: return this.#string(value);
+			case OP$1.vector: return this.#vector(field.element, listOf(value, field.path), field.path);
+			case OP$1.union: return this.#table(memberOf(field, value).plan, value);
+			default: return this.#table(field.plan, value);
+		}
+	}
+	#string(text) {
+		const position = this.#pad(4, 0);
+		const length = writeUtf8(this.#bytes, position + 4, text);
+		this.#view.setUint32(position, length, true);
+		this.#view.setUint8(position + 4 + length, 0);
+		this.at = position + 5 + length;
+		return position;
+	}
+	#vector(element, list, path) {
+		const view = this.#view;
+		const { size, op } = element;
+		const { length } = list;
+		const position = this.#pad(Math.max(4, element.align), 4);
+		const start = position + 4;
+		view.setUint32(position, length, true);
+		this.at = start + length * size;
+		if (op <= OP$1.bool) {
+			if (!this.#arrays.set(element.scalar, list, start)) for (let i = 0; i < length; i++) this.#scalar(start + i * size, element, list[i]);
+		} else if (op === OP$1.struct) for (let i = 0; i < length; i++) this.#struct(start + i * size, element.plan, list[i], path);
+		else for (let i = 0; i < length; i++) {
+			const slot = start + i * 4;
+			view.setUint32(slot, this.#outside(element, list[i]) - slot, true);
+		}
+		return position;
+	}
+	#struct(position, plan, value, path) {
+		if (typeof value !== "object" || value === null) throw invalid(path, "an object", value);
+		const { fields, holes } = plan;
+		for (let i = 0; i < holes.length; i++) this.#view.setUint8(position + holes[i], 0);
+		for (let i = 0; i < fields.length; i++) {
+			const field = fields[i];
+			const inner = value[field.name];
+			if (field.op === OP$1.struct) this.#struct(position + field.inline, field.plan, inner, field.path);
+			else this.#scalar(position + field.inline, field, inner ?? field.defaultValue);
+		}
+	}
+	#scalar(at, field, value) {
+		const view = this.#view;
+		switch (field.op) {
+			case OP$1.float32:
+				if (typeof value !== "number") throw invalid(field.path, "a number", value);
+				view.setFloat32(at, value, true);
+				return;
+			case OP$1.float64:
+				if (typeof value !== "number") throw invalid(field.path, "a number", value);
+				view.setFloat64(at, value, true);
+				return;
+			case OP$1.int32:
+				if (typeof value !== "number" || (value | 0) !== value) throw notInRange(field, value);
+				view.setInt32(at, value, true);
+				return;
+			case OP$1.int64:
+			case OP$1.uint64:
+				if (typeof value !== "bigint") throw invalid(field.path, "a bigint", value);
+				if (field.op === OP$1.int64) view.setBigInt64(at, value, true);
+				else view.setBigUint64(at, value, true);
+				return;
+			case OP$1.bool:
+				if (typeof value !== "boolean" && value !== 0 && value !== 1) throw invalid(field.path, "a boolean", value);
+				view.setUint8(at, value ? 1 : 0);
+				return;
+		}
+		const [least, most] = RANGES[field.op];
+		if (typeof value !== "number" || !(value >= least && value <= most) || !Number.isInteger(value)) throw notInRange(field, value);
+		if (field.size === 4) view.setUint32(at, value, true);
+		else if (field.size === 2) view.setUint16(at, value, true);
+		else view.setUint8(at, value);
+	}
+	/** Zero bytes up to where something with this alignment may lie, \`ahead\` bytes before the aligned place. */
+	#pad(align, ahead) {
+		const position = alignUp(this.at + ahead, align) - ahead;
+		this.#zero(this.at, position);
+		return position;
+	}
+	#zero(start, end) {
+		const view = this.#view;
+		for (let at = start; at < end; at++) view.setUint8(at, 0);
+	}
+};
 function listOf(value, path) {
 	if (Array.isArray(value) || ArrayBuffer.isView(value) && !(value instanceof DataView)) return value;
 	throw invalid(path, "an array", value);
 }
-function memberOf(members, value, path) {
+function memberOf({ members, path }, value) {
 	const kind = value?.kind;
 	const member = members.find((candidate) => candidate.name === kind);
 	if (member === void 0) throw invalid(path, \`an object whose kind is one of \${members.map((m) => m.name).join(", ")}\`, value);
 	return member;
 }
+function notInRange({ op, path }, value) {
+	const [least, most] = RANGES[op];
+	return invalid(path, \`an integer from \${least} to \${most}\`, value);
+}
 function invalid(path, wanted, value) {
 	return new JechoError("EVENT_INVALID", \`\${path}: \${wanted} is wanted, not \${typeof value === "number" || typeof value === "boolean" ? String(value) : value === null ? "null" : typeof value}\`);
 }
+
+// ../shared/src/types/field-getter.ts
+/** @param inStruct does the writer's field lie at a fixed place, not in a slot of a vtable? */
+function fieldGetter({ field, source }, inStruct, makerOf) {
+	if (source === void 0) {
+		const absent = absentValue(field);
+		return () => absent();
+	}
+	if (inStruct) {
+		const read = kindReader(source.kind, field.kind, makerOf);
+		const { place } = source;
+		return function() {
+			return read(this["@source"], this["@at"] + place);
+		};
+	}
+	const entry = 4 + 2 * source.place;
+	if (source.kind.is === "scalar" && field.kind.is === "scalar") {
+		const { defaultValue } = source.optional ? field : source;
+		const fallback = absentValue({
+			...field,
+			defaultValue,
+			optional: source.optional && field.optional
+		})();
+		if (source.kind.scalar === field.kind.scalar) return scalarGetter(source.kind.scalar, entry, fallback);
+		const read = kindReader(source.kind, field.kind, makerOf);
+		return function() {
+			const at = slotOf(this, entry);
+			return at === 0 ? fallback : read(this["@source"], at);
+		};
+	}
+	if (source.kind.is === "union" && field.kind.is === "union") return unionGetter(entry, source.kind, field.kind, makerOf);
+	const absent = absentValue(field);
+	if (source.kind.is === "string") return function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? "" : readString(this["@source"], at);
+	};
+	const read = kindReader(source.kind, field.kind, makerOf);
+	return function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? absent() : read(this["@source"], at);
+	};
+}
+/** Where the field with this entry of the vtable lies; 0 where it is absent. */
+function slotOf(accessor, entry) {
+	const { view } = accessor["@source"];
+	const position = accessor["@at"];
+	const vtable = position - view.getInt32(position, true);
+	if (entry >= view.getUint16(vtable, true)) return 0;
+	const inline = view.getUint16(vtable + entry, true);
+	return inline === 0 ? 0 : position + inline;
+}
+function scalarGetter(scalar, entry, fallback) {
+	switch (scalar) {
+		case "bool": return function() {
+			const at = slotOf(this, entry);
+			return at === 0 ? fallback : this["@source"].view.getUint8(at) !== 0;
+		};
+		case "int8": return function() {
+			const at = slotOf(this, entry);
+			return at === 0 ? fallback : this["@source"].view.getInt8(at);
+		};
+		case "uint8": return function() {
+			const at = slotOf(this, entry);
+			return at === 0 ? fallback : this["@source"].view.getUint8(at);
+		};
+		case "int16": return function() {
+			const at = slotOf(this, entry);
+			return at === 0 ? fallback : this["@source"].view.getInt16(at, true);
+		};
+		case "uint16": return function() {
+			const at = slotOf(this, entry);
+			return at === 0 ? fallback : this["@source"].view.getUint16(at, true);
+		};
+		case "int32": return function() {
+			const at = slotOf(this, entry);
+			return at === 0 ? fallback : this["@source"].view.getInt32(at, true);
+		};
+		case "uint32": return function() {
+			const at = slotOf(this, entry);
+			return at === 0 ? fallback : this["@source"].view.getUint32(at, true);
+		};
+		case "float32": return function() {
+			const at = slotOf(this, entry);
+			return at === 0 ? fallback : this["@source"].view.getFloat32(at, true);
+		};
+		case "float64": return function() {
+			const at = slotOf(this, entry);
+			return at === 0 ? fallback : this["@source"].view.getFloat64(at, true);
+		};
+		default: {
+			const read = scalarReader(scalar);
+			return function() {
+				const at = slotOf(this, entry);
+				return at === 0 ? fallback : read(this["@source"], at);
+			};
+		}
+	}
+}
+/**
+* A union reads as a plain object with the member's name as its kind: the same form that the encoder takes. A member that
+* the reader does not know reads as nothing.
+*/
+function unionGetter(entry, from, to, makerOf) {
+	const makers = /* @__PURE__ */ new Map();
+	for (const { tag, name, object } of from.members) {
+		const member = from === to ? object : to.members.find((candidate) => candidate.name === name)?.object;
+		if (member !== void 0) makers.set(tag, {
+			name,
+			maker: makerOf(object, member)
+		});
+	}
+	return function() {
+		const at = slotOf(this, entry);
+		const tag = slotOf(this, entry - 2);
+		if (at === 0 || tag === 0) return void 0;
+		const source = this["@source"];
+		const member = makers.get(source.view.getUint8(tag));
+		if (member === void 0) return void 0;
+		const table = member.maker.make(source, at + source.view.getUint32(at, true));
+		return {
+			kind: member.name,
+			...unpack(table)
+		};
+	};
+}
+/** Reads a value of kind \`from\` as kind \`to\`; that they match is known. */
+function kindReader(from, to, makerOf) {
+	if (from.is === "scalar" && to.is === "scalar") {
+		const read = scalarReader(from.scalar);
+		if (from.scalar === to.scalar || to.scalar !== "int64" && to.scalar !== "uint64") return read;
+		return (source, at) => BigInt(read(source, at));
+	}
+	if (from.is === "string") return readString;
+	if (from.is === "object" && to.is === "object") {
+		const maker = makerOf(from.object, to.object);
+		if (from.object.isStruct) return (source, at) => maker.make(source, at);
+		return (source, at) => maker.make(source, at + source.view.getUint32(at, true));
+	}
+	if (from.is === "vector" && to.is === "vector") return vectorReader(from.of, to.of, makerOf);
+	throw new TypeError(\`a \${from.is} is not read as a \${to.is}\`);
+}
+function readString({ view, bytes }, at) {
+	const position = at + view.getUint32(at, true);
+	return readUtf8(bytes, position + 4, view.getUint32(position, true));
+}
+function vectorReader(from, to, makerOf) {
+	if (from.is === "scalar" && to.is === "scalar") {
+		const narrow = typedArrayReader(from.scalar);
+		return from.scalar === to.scalar ? narrow : widened(narrow, to.scalar);
+	}
+	const size = elementBytes(from);
+	if (from.is === "object" && !from.object.isStruct && to.is === "object") {
+		const maker = makerOf(from.object, to.object);
+		return (source, at) => {
+			const { view } = source;
+			const position = at + view.getUint32(at, true);
+			const { make } = maker;
+			const list = [];
+			const end = position + 4 + 4 * view.getUint32(position, true);
+			for (let slot = position + 4; slot < end; slot += 4) list.push(make(source, slot + view.getUint32(slot, true)));
+			return list;
+		};
+	}
+	const read = kindReader(from, to, makerOf);
+	return (source, at) => {
+		const { view } = source;
+		const position = at + view.getUint32(at, true);
+		const list = [];
+		const length = view.getUint32(position, true);
+		for (let i = 0; i < length; i++) list.push(read(source, position + 4 + i * size));
+		return list;
+	};
+}
+const ARRAYS$1 = {
+	bool: Uint8Array,
+	int8: Int8Array,
+	uint8: Uint8Array,
+	int16: Int16Array,
+	uint16: Uint16Array,
+	int32: Int32Array,
+	uint32: Uint32Array,
+	int64: BigInt64Array,
+	uint64: BigUint64Array,
+	float32: Float32Array,
+	float64: Float64Array
+};
+/** A view on the received bytes; a copy only where they do not lie aligned in their buffer. */
+function typedArrayReader(scalar) {
+	const Constructor = ARRAYS$1[scalar];
+	const size = SCALAR_BYTES[scalar];
+	return ({ view, bytes }, at) => {
+		const position = at + view.getUint32(at, true);
+		const length = view.getUint32(position, true);
+		const start = bytes.byteOffset + position + 4;
+		if ((start & size - 1) === 0) return new Constructor(bytes.buffer, start, length);
+		return new Constructor(bytes.slice(position + 4, position + 4 + length * size).buffer);
+	};
+}
+/** What is wider has no place in the received bytes: a new typed array of the reader's kind. */
+function widened(narrow, to) {
+	const Constructor = ARRAYS$1[to];
+	const isBig = to === "int64" || to === "uint64";
+	return (source, at) => {
+		const from = narrow(source, at);
+		const wide = new Constructor(from.length);
+		for (let i = 0; i < from.length; i++) wide[i] = isBig ? BigInt(from[i]) : from[i];
+		return wide;
+	};
+}
+function scalarReader(scalar) {
+	switch (scalar) {
+		case "bool": return ({ view }, at) => view.getUint8(at) !== 0;
+		case "int8": return ({ view }, at) => view.getInt8(at);
+		case "uint8": return ({ view }, at) => view.getUint8(at);
+		case "int16": return ({ view }, at) => view.getInt16(at, true);
+		case "uint16": return ({ view }, at) => view.getUint16(at, true);
+		case "int32": return ({ view }, at) => view.getInt32(at, true);
+		case "uint32": return ({ view }, at) => view.getUint32(at, true);
+		case "int64": return ({ view }, at) => view.getBigInt64(at, true);
+		case "uint64": return ({ view }, at) => view.getBigUint64(at, true);
+		case "float32": return ({ view }, at) => view.getFloat32(at, true);
+		case "float64": return ({ view }, at) => view.getFloat64(at, true);
+	}
+}
+function absentValue({ kind, defaultValue, optional }) {
+	if (kind.is === "scalar") {
+		if (optional) return () => void 0;
+		if (kind.scalar === "bool") return () => Number(defaultValue) !== 0;
+		if (kind.scalar === "int64" || kind.scalar === "uint64") return () => BigInt(defaultValue);
+		return () => Number(defaultValue);
+	}
+	if (kind.is === "string") return () => "";
+	if (kind.is !== "vector") return () => void 0;
+	if (kind.of.is !== "scalar") return () => [];
+	const Constructor = ARRAYS$1[kind.of.scalar];
+	return () => new Constructor(0);
+}
+
+// ../shared/src/types/matching.ts
+const WIDER = {
+	int8: [
+		"int16",
+		"int32",
+		"int64",
+		"float32",
+		"float64"
+	],
+	uint8: [
+		"int16",
+		"uint16",
+		"int32",
+		"uint32",
+		"int64",
+		"uint64",
+		"float32",
+		"float64"
+	],
+	int16: [
+		"int32",
+		"int64",
+		"float32",
+		"float64"
+	],
+	uint16: [
+		"int32",
+		"uint32",
+		"int64",
+		"uint64",
+		"float32",
+		"float64"
+	],
+	int32: ["int64", "float64"],
+	uint32: [
+		"int64",
+		"uint64",
+		"float64"
+	],
+	float32: ["float64"]
+};
+/** Does every number of the one kind have its like in the other? */
+function isWider(from, to) {
+	return from === to || WIDER[from]?.includes(to) === true;
+}
+/**
+* Pairs the fields of a reader's table or struct with the writer's.
+*
+* @throws JechoError \`TYPE_MISMATCH\` naming the field and both sides
+*/
+function matchFields(writer, reader) {
+	return reader.fields.map((field) => {
+		const source = writer === reader ? field : writer.fields.find(({ name }) => name === field.name);
+		const why = source === void 0 ? field.required && "the writer does not have it and the reader requires it" : mismatchOf(source.kind, field.kind);
+		if (why) throw mismatch(writer, reader, field.name, why);
+		return {
+			field,
+			source
+		};
+	});
+}
+/** Why a value of the one kind cannot be read as the other. What lies in nested tables is matched when they are. */
+function mismatchOf(from, to) {
+	if (from.is === "scalar" && to.is === "scalar") {
+		if (!isWider(from.scalar, to.scalar)) return \`the writer's \${from.scalar} does not fit the reader's \${to.scalar}\`;
+		return from.names && to.names && renumbered(from.names, to.names);
+	}
+	if (from.is === "vector" && to.is === "vector") return mismatchOf(from.of, to.of);
+	if (from.is === to.is) return void 0;
+	return \`the writer has a \${kindName(from)} and the reader a \${kindName(to)}\`;
+}
+/** Numbers that have another name at the reader would be read as what they are not. */
+function renumbered(from, to) {
+	if (from === to) return void 0;
+	for (const { name, value } of from.values) {
+		const other = to.values.find((candidate) => candidate.name === name);
+		if (other !== void 0 && other.value !== value) return \`\${name} is \${value} in the writer's \${from.name} and \${other.value} in the reader's \${to.name}\`;
+	}
+}
+function kindName(kind) {
+	if (kind.is === "scalar") return kind.scalar;
+	if (kind.is === "vector") return \`vector of \${kindName(kind.of)}\`;
+	return kind.is === "object" ? kind.object.isStruct ? "struct" : "table" : kind.is;
+}
+function mismatch(writer, reader, field, why) {
+	return new JechoError("TYPE_MISMATCH", \`field "\${field}" of the writer's \${writer.name} and the reader's \${reader.name}: \${why}\`);
+}
+
+// ../shared/src/types/reader.ts
+/**
+* Makes the function that reads events of the writer's type through the reader's names.
+*
+* @throws JechoError \`TYPE_MISMATCH\` naming the field and both types where a field's kinds cannot be matched
+*/
+function createReader(writer, reader = writer) {
+	const { make } = new AccessorMaker().of(writer, reader);
+	let source = {
+		view: /* @__PURE__ */ new DataView(/* @__PURE__ */ new ArrayBuffer(0)),
+		bytes: /* @__PURE__ */ new Uint8Array(0)
+	};
+	return (view, bytes, start) => {
+		if (source.view !== view || source.bytes !== bytes) source = {
+			view,
+			bytes
+		};
+		return make(source, start + view.getUint32(start, true));
+	};
+}
+/** Makes a class for each pair of a writer's and a reader's table, once: types may contain themselves. */
+var AccessorMaker = class {
+	#made = /* @__PURE__ */ new Map();
+	of(writer, reader) {
+		let made = this.#made.get(writer);
+		if (made === void 0) {
+			made = /* @__PURE__ */ new Map();
+			this.#made.set(writer, made);
+		}
+		let maker = made.get(reader);
+		if (maker === void 0) {
+			const { make, prototype } = newClass();
+			maker = { make };
+			made.set(reader, maker);
+			for (const match of matchFields(writer, reader)) {
+				const get = this.#getter(writer, match);
+				Object.defineProperty(prototype, match.field.name, {
+					get,
+					enumerable: true,
+					configurable: true
+				});
+			}
+		}
+		return maker;
+	}
+	#getter(writer, match) {
+		return fieldGetter(match, writer.isStruct, (from, to) => this.of(from, to));
+	}
+};
+function newClass() {
+	class EventAccessor {
+		constructor(source, at) {
+			this["@source"] = source;
+			this["@at"] = at;
+		}
+	}
+	markAccessor(EventAccessor.prototype);
+	return {
+		make: (source, at) => new EventAccessor(source, at),
+		prototype: EventAccessor.prototype
+	};
+}
+
 // ../shared/src/types/verify.ts
 const MAX_DEPTH = 16;
+const OP = {
+	scalar: 0,
+	string: 1,
+	vector: 2,
+	offsets: 3,
+	struct: 4,
+	table: 5,
+	union: 6
+};
 /**
-* Checks that the bytes [start, end) are a FlatBuffer of this type that every reader can read without harm.
+* Makes the function that checks events of the writer's type before the reader's accessors read them. \`start\` is a multiple
+* of 8 of the view, from whose start alignment is counted; errors name the field and what is wrong.
 *
-* @param start a multiple of 8 of the view, from whose start alignment is counted
-* @throws JechoError \`EVENT_INVALID\`, naming the field and what is wrong
+* @throws JechoError \`TYPE_MISMATCH\`
 */
+function createVerifier(writer, reader = writer) {
+	const walk = new Walk(writer.name);
+	const plan = planOf(writer, reader, /* @__PURE__ */ new Map());
+	return (view, start, end) => walk.root(plan, view, start, end);
+}
+const verifiers = /* @__PURE__ */ new WeakMap();
+/** Checks that the bytes [start, end) are a FlatBuffer of this type. @throws JechoError \`EVENT_INVALID\` */
 function verify(type, view, start, end) {
-	const walk = {
-		view,
-		start,
-		end,
-		budget: 16 + (end - start)
+	let verifier = verifiers.get(type);
+	if (verifier === void 0) {
+		verifier = createVerifier(type);
+		verifiers.set(type, verifier);
+	}
+	verifier(view, start, end);
+}
+function planOf(writer, reader, made) {
+	const known = made.get(writer) ?? /* @__PURE__ */ new Map();
+	made.set(writer, known);
+	let plan = known.get(reader);
+	if (plan === void 0) {
+		plan = { checks: [] };
+		known.set(reader, plan);
+		for (const { field, source } of matchFields(writer, reader)) if (source !== void 0) plan.checks.push(checkOf(source, field, made));
+	}
+	return plan;
+}
+function checkOf(source, field, made) {
+	const { kind } = source;
+	const isInline = kind.is === "scalar" || kind.is === "object" && kind.object.isStruct;
+	const element = kind.is === "vector" ? kind.of : void 0;
+	const check = {
+		field: source,
+		op: opOf(kind),
+		entry: 4 + 2 * source.place,
+		required: source.required || field.required,
+		bytes: isInline ? elementBytes(kind) : 4,
+		align: Math.min(8, element ? elementAlign(element) : isInline ? elementAlign(kind) : 4),
+		elementBytes: element ? elementBytes(element) : 1,
+		plan: void 0,
+		members: kind.is === "union" ? /* @__PURE__ */ new Map() : void 0
 	};
-	if (end - start < 8 || end > view.byteLength) throw broken(type.name, "is shorter than any table");
-	verifyTable(walk, type, target(walk, start, type.name), type.name, 0);
+	const inner = kind.is === "vector" ? kind.of : kind;
+	const read = field.kind.is === "vector" ? field.kind.of : field.kind;
+	if (inner.is === "object" && !inner.object.isStruct && read.is === "object") check.plan = planOf(inner.object, read.object, made);
+	if (kind.is === "union" && field.kind.is === "union") for (const { tag, name, object } of kind.members) {
+		const member = kind === field.kind ? object : field.kind.members.find((one) => one.name === name)?.object;
+		check.members?.set(tag, member && planOf(object, member, made));
+	}
+	return check;
 }
-function verifyTable(walk, type, position, path, depth) {
-	const { view, start, end } = walk;
-	if (depth > MAX_DEPTH) throw broken(path, \`is nested deeper than \${MAX_DEPTH}\`);
-	if (--walk.budget < 0) throw broken(path, "has more parts than its size allows");
-	aligned(position, 4, path);
-	inside(walk, position, 4, path);
-	const vtable = position - view.getInt32(position, true);
-	if (vtable < start || vtable + 4 > end || (vtable & 1) !== 0) throw broken(path, "has its vtable out of bounds");
-	const vtableBytes = view.getUint16(vtable, true);
-	const tableBytes = view.getUint16(vtable + 2, true);
-	if (vtableBytes < 4 || (vtableBytes & 1) !== 0 || vtable + vtableBytes > end) throw broken(path, "has a broken vtable");
-	if (tableBytes < 4 || position + tableBytes > end) throw broken(path, "reaches out of bounds");
-	const inlineOf = (slot) => {
-		const entry = 4 + 2 * slot;
-		return entry + 2 > vtableBytes ? 0 : view.getUint16(vtable + entry, true);
-	};
-	for (const field of type.fields) {
-		const inline = inlineOf(field.place);
-		const fieldPath = \`\${path}.\${field.name}\`;
-		if (inline === 0) {
-			if (field.required) throw broken(fieldPath, "is required and absent");
-			continue;
+function opOf(kind) {
+	if (kind.is === "scalar" || kind.is === "string" || kind.is === "union") return OP[kind.is];
+	if (kind.is === "object") return kind.object.isStruct ? OP.struct : OP.table;
+	return hasOffsets(kind.of) ? OP.offsets : OP.vector;
+}
+function hasOffsets(kind) {
+	return kind.is === "string" || kind.is === "object" && !kind.object.isStruct;
+}
+/** One way through a buffer. It is used again and again, so that nothing is made for an event that is sound. */
+var Walk = class {
+	#type;
+	#view = /* @__PURE__ */ new DataView(/* @__PURE__ */ new ArrayBuffer(0));
+	#start = 0;
+	#end = 0;
+	/** How many more tables and elements may be visited: honest buffers do not share, so their size bounds it. */
+	#budget = 0;
+	/** The fields that led here, for the message of an error. */
+	#path = new Array(17).fill(void 0);
+	constructor(type) {
+		this.#type = type;
+	}
+	root(plan, view, start, end) {
+		this.#view = view;
+		this.#start = start;
+		this.#end = end;
+		this.#budget = 16 + (end - start);
+		if (end - start < 8 || end > view.byteLength) throw this.#broken(0, "is shorter than any table");
+		this.#table(plan, this.#target(start, 0), 0);
+	}
+	#table(plan, position, depth) {
+		const view = this.#view;
+		if (depth > MAX_DEPTH) throw this.#broken(MAX_DEPTH, \`is nested deeper than \${MAX_DEPTH}\`);
+		if (--this.#budget < 0) throw this.#broken(depth, "has more parts than its size allows");
+		const vtable = position - view.getInt32(position, true);
+		if (vtable < this.#start || vtable + 4 > this.#end || (vtable & 1) !== 0) throw this.#broken(depth, "has its vtable out of bounds");
+		const vtableBytes = view.getUint16(vtable, true);
+		const tableBytes = view.getUint16(vtable + 2, true);
+		if (vtableBytes < 4 || (vtableBytes & 1) !== 0 || vtable + vtableBytes > this.#end) throw this.#broken(depth, "has a broken vtable");
+		if (tableBytes < 4 || position + tableBytes > this.#end) throw this.#broken(depth, "reaches out of bounds");
+		const { checks } = plan;
+		for (let i = 0; i < checks.length; i++) {
+			const check = checks[i];
+			const { entry } = check;
+			const inline = entry + 2 > vtableBytes ? 0 : view.getUint16(vtable + entry, true);
+			this.#path[depth] = check.field;
+			if (inline === 0) {
+				if (check.required) throw this.#broken(depth + 1, "is required and absent");
+				continue;
+			}
+			if (inline < 4 || inline + check.bytes > tableBytes) throw this.#broken(depth + 1, "lies outside its table");
+			const at = position + inline;
+			switch (check.op) {
+				case OP.scalar:
+				case OP.struct:
+					if ((at & check.align - 1) !== 0) throw this.#broken(depth + 1, "is not aligned");
+					break;
+				case OP.string:
+					this.#string(at, depth);
+					break;
+				case OP.vector: {
+					const vector = this.#target(at, depth + 1);
+					if (this.#length(vector, check.elementBytes, depth) > 0 && (vector + 4 & check.align - 1) !== 0) throw this.#broken(depth + 1, "is not aligned");
+					break;
+				}
+				case OP.offsets:
+					this.#offsets(check, this.#target(at, depth + 1), depth);
+					break;
+				case OP.table:
+					this.#table(check.plan, this.#target(at, depth + 1), depth + 1);
+					break;
+				case OP.union: {
+					const tagInline = view.getUint16(vtable + entry - 2, true);
+					if (tagInline < 4 || tagInline >= tableBytes) throw this.#broken(depth + 1, "is a union without a tag");
+					this.#union(check, view.getUint8(position + tagInline), at, depth);
+					break;
+				}
+			}
 		}
-		const { kind } = field;
-		const bytes = kind.is === "vector" || kind.is === "union" ? 4 : elementBytes(kind);
-		if (inline < 4 || inline + bytes > tableBytes) throw broken(fieldPath, "lies outside its table");
-		const at = position + inline;
-		if (kind.is === "union") {
-			const tagInline = inlineOf(field.place - 1);
-			if (tagInline < 4 || tagInline >= tableBytes) throw broken(fieldPath, "is a union without a tag");
-			const tag = view.getUint8(position + tagInline);
-			const member = kind.members.find((candidate) => candidate.tag === tag);
-			if (member === void 0) throw broken(fieldPath, \`has the unknown tag \${tag}\`);
-			verifyTable(walk, member.object, target(walk, at, fieldPath), fieldPath, depth + 1);
-		} else verifyAt(walk, kind, at, fieldPath, depth);
 	}
-}
-function verifyAt(walk, kind, at, path, depth) {
-	switch (kind.is) {
-		case "scalar":
-			aligned(at, SCALAR_BYTES[kind.scalar], path);
-			break;
-		case "string": {
-			const position = target(walk, at, path);
-			const length = vectorLength(walk, position, 1, path);
-			inside(walk, position + 4 + length, 1, path);
-			break;
+	#union(check, tag, at, depth) {
+		const { members } = check;
+		if (members?.has(tag) !== true) throw this.#broken(depth + 1, \`has the unknown tag \${tag}\`);
+		const plan = members.get(tag);
+		if (plan !== void 0) this.#table(plan, this.#target(at, depth + 1), depth + 1);
+	}
+	/** A vector of strings or tables. */
+	#offsets(check, position, depth) {
+		const { plan } = check;
+		const end = position + 4 + 4 * this.#length(position, 4, depth);
+		for (let slot = position + 4; slot < end; slot += 4) if (plan === void 0) {
+			if (--this.#budget < 0) throw this.#broken(depth + 1, "has more parts than its size allows");
+			this.#string(slot, depth);
+		} else {
+			this.#table(plan, this.#target(slot, depth + 1), depth + 1);
+			this.#path[depth] = check.field;
 		}
-		case "vector":
-			verifyVector(walk, kind.of, target(walk, at, path), path, depth);
-			break;
-		case "object": if (kind.object.isStruct) aligned(at, kind.object.align, path);
-		else verifyTable(walk, kind.object, target(walk, at, path), path, depth + 1);
 	}
-}
-function verifyVector(walk, of, position, path, depth) {
-	const length = vectorLength(walk, position, elementBytes(of), path);
-	aligned(position + 4, length === 0 ? 4 : elementAlign(of), path);
-	if (of.is === "string" || of.is === "object" && !of.object.isStruct) for (let i = 0; i < length; i++) {
-		if (--walk.budget < 0) throw broken(path, "has more parts than its size allows");
-		verifyAt(walk, of, position + 4 + 4 * i, path, depth);
+	#string(at, depth) {
+		const position = this.#target(at, depth + 1);
+		const length = this.#view.getUint32(position, true);
+		if (position + 5 + length > this.#end) throw this.#broken(depth + 1, "reaches out of bounds");
 	}
-}
-function vectorLength(walk, position, size, path) {
-	aligned(position, 4, path);
-	inside(walk, position, 4, path);
-	const length = walk.view.getUint32(position, true);
-	inside(walk, position + 4, length * size, path);
-	return length;
-}
-/** Where the offset at \`at\` leads: always forwards, never out of bounds. */
-function target(walk, at, path) {
-	aligned(at, 4, path);
-	const position = at + walk.view.getUint32(at, true);
-	if (position <= at) throw broken(path, "points at itself");
-	inside(walk, position, 4, path);
-	return position;
-}
-function inside(walk, position, bytes, path) {
-	if (position < walk.start || position + bytes > walk.end) throw broken(path, "reaches out of bounds");
-}
-function aligned(position, align, path) {
-	if (position % align !== 0) throw broken(path, "is not aligned");
-}
-function broken(path, what) {
-	return new JechoError("EVENT_INVALID", \`\${path} \${what}\`);
-}
+	#length(position, elementBytes, depth) {
+		const length = this.#view.getUint32(position, true);
+		if (position + 4 + length * elementBytes > this.#end) throw this.#broken(depth + 1, "reaches out of bounds");
+		return length;
+	}
+	/** Where the offset at \`at\` leads: always forwards, aligned, never out of bounds. */
+	#target(at, depth) {
+		if ((at & 3) !== 0) throw this.#broken(depth, "is not aligned");
+		const position = at + this.#view.getUint32(at, true);
+		if (position <= at) throw this.#broken(depth, "points at itself");
+		if (position + 4 > this.#end) throw this.#broken(depth, "reaches out of bounds");
+		if ((position & 3) !== 0) throw this.#broken(depth, "is not aligned");
+		return position;
+	}
+	/** @param depth how many fields of the path belong to it */
+	#broken(depth, what) {
+		const path = [this.#type, ...this.#path.slice(0, depth).map((field) => field?.name ?? "")].join(".");
+		return new JechoError("EVENT_INVALID", \`\${path} \${what}\`);
+	}
+};
+
 // ../shared/src/types/bfbs.ts
 const BASE_TYPES = [
 	"none",
@@ -1434,7 +1912,8 @@ function reflected(name, fields) {
 		place,
 		kind,
 		defaultValue,
-		required: false
+		required: false,
+		optional: false
 	}));
 	return made;
 }
@@ -1508,13 +1987,35 @@ function readBfbs(bfbs) {
 	}
 	const { root_table: root } = schema;
 	if (root === void 0) throw new JechoError("TYPE_INVALID", "the schema names no root_type");
-	const objects = schema.objects.map(({ name, is_struct }) => newObject(name, is_struct));
-	for (const [i, source] of schema.objects.entries()) fillObject(objects[i], source, schema, objects);
+	const read = {
+		schema,
+		objects: schema.objects.map(({ name, is_struct }) => newObject(checkedTypeName(name), is_struct)),
+		enums: schema.enums.map(enumType)
+	};
+	const { objects } = read;
+	for (const [i, source] of schema.objects.entries()) fillObject(objects[i], source, read);
 	const found = objects.find(({ name }) => name === root.name);
 	if (found === void 0) throw new JechoError("TYPE_INVALID", \`the root type \${root.name} is not among the schema's objects\`);
 	return found;
 }
-function fillObject(target, source, schema, objects) {
+function checkedTypeName(name) {
+	if (isTypeName(name)) return name;
+	throw new JechoError("TYPE_INVALID", \`"\${name.slice(0, 100)}" is not a type name\`);
+}
+function enumType({ name, values, underlying_type }) {
+	const bad = values.find((value) => !isFieldName(value.name));
+	if (bad !== void 0) throw new JechoError("TYPE_INVALID", \`"\${bad.name.slice(0, 100)}" is not a name for a value of \${name}\`);
+	const scalar = base(underlying_type?.base_type ?? 0);
+	return {
+		name: checkedTypeName(name),
+		scalar: scalar !== void 0 && Object.hasOwn(SCALAR_BYTES, scalar) ? scalar : "uint8",
+		values: values.map(({ name, value }) => ({
+			name,
+			value
+		})).sort((a, b) => a.value < b.value ? -1 : 1)
+	};
+}
+function fillObject(target, source, read) {
 	if (source.is_struct) {
 		const { minalign, bytesize } = source;
 		if (!([
@@ -1529,41 +2030,45 @@ function fillObject(target, source, schema, objects) {
 	}
 	target.fields = source.fields.filter((field) => !field.deprecated && base(field.type.base_type) !== "tag").map((field) => {
 		const path = \`\${source.name}.\${field.name}\`;
-		const kind = kindOf(path, field.type, schema, objects);
+		if (!isFieldName(field.name)) throw new JechoError("TYPE_INVALID", \`\${source.name}: "\${field.name.slice(0, 100)}" is not a field name\`);
+		const kind = kindOf(path, field.type, read);
 		const place = source.is_struct ? field.offset : field.id;
 		if (source.is_struct && (kind.is === "vector" || kind.is === "union" || place + elementBytes(kind) > source.bytesize || place % elementAlign(kind) !== 0)) throw new JechoError("TYPE_INVALID", \`\${path} does not fit into its struct\`);
 		const real = kind.is === "scalar" && (kind.scalar === "float32" || kind.scalar === "float64");
 		const wide = kind.is === "scalar" && (kind.scalar === "int64" || kind.scalar === "uint64");
-		const defaultValue = real ? field.default_real : wide ? field.default_integer : Number(field.default_integer);
+		const defaultValue = real ? field.default_real : wide ? kind.is === "scalar" && kind.scalar === "uint64" ? BigInt.asUintN(64, field.default_integer) : field.default_integer : Number(field.default_integer);
+		const { name, required, optional } = field;
 		return {
-			name: field.name,
+			name,
 			place,
 			kind,
 			defaultValue,
-			required: field.required
+			required,
+			optional: optional && kind.is === "scalar"
 		};
 	}).sort((a, b) => a.place - b.place);
 }
 function base(number) {
 	return BASE_TYPES[number];
 }
-function kindOf(path, type, schema, objects) {
+function kindOf(path, type, read) {
 	const name = base(type.base_type);
 	if (name === "vector") return {
 		is: "vector",
-		of: elementOf(path, base(type.element), type, objects)
+		of: elementOf(path, base(type.element), type, read)
 	};
 	if (name === "union") {
-		const union = schema.enums[type.index];
+		const union = read.schema.enums[type.index];
 		if (union === void 0) throw new JechoError("TYPE_INVALID", \`\${path} is of a union that the schema lacks\`);
 		return {
 			is: "union",
-			members: unionMembers(path, union, objects)
+			name: union.name,
+			members: unionMembers(path, union, read.objects)
 		};
 	}
-	return elementOf(path, name, type, objects);
+	return elementOf(path, name, type, read);
 }
-function elementOf(path, name, type, objects) {
+function elementOf(path, name, type, { schema, objects, enums }) {
 	switch (name) {
 		case "string": return { is: "string" };
 		case "object": {
@@ -1582,10 +2087,18 @@ function elementOf(path, name, type, objects) {
 			is: "scalar",
 			scalar: "uint8"
 		};
-		default: return {
-			is: "scalar",
-			scalar: name
-		};
+		default: {
+			const names = enums[type.index];
+			if (names === void 0 || schema.enums[type.index]?.is_union === true) return {
+				is: "scalar",
+				scalar: name
+			};
+			return {
+				is: "scalar",
+				scalar: name,
+				names
+			};
+		}
 	}
 }
 function unionMembers(path, union, objects) {
@@ -1605,18 +2118,19 @@ function unionMembers(path, union, objects) {
 */
 function writeBfbs(root) {
 	const objects = [];
-	const unions = [];
+	const enums = /* @__PURE__ */ new Map();
 	walkObjects(root, (object) => {
 		objects.push(object);
-		for (const { name, kind } of object.fields) if (kind.is === "union") unions.push({
-			name: \`\${object.name}.\${name}\`,
-			members: kind.members
-		});
+		for (const { kind } of object.fields) {
+			const named = kind.is === "union" ? kind : namesOf$1(kind);
+			if (named !== void 0) enums.set(named.name, named);
+		}
 	});
 	const byName = (a, b) => a.name < b.name ? -1 : 1;
 	objects.sort(byName);
-	unions.sort(byName);
-	const typeOf = (kind, path) => {
+	const sorted = [...enums.values()].sort(byName);
+	const indexOf = (name) => sorted.findIndex((one) => one.name === name);
+	const typeOf = (kind) => {
 		const plain = {
 			element: 0,
 			index: -1,
@@ -1624,11 +2138,15 @@ function writeBfbs(root) {
 			element_size: 0
 		};
 		switch (kind.is) {
-			case "scalar": return {
-				...plain,
-				base_type: BASE_TYPES.indexOf(kind.scalar),
-				base_size: elementBytes(kind)
-			};
+			case "scalar": {
+				const index = kind.names === void 0 ? -1 : indexOf(kind.names.name);
+				return {
+					...plain,
+					base_type: BASE_TYPES.indexOf(kind.scalar),
+					base_size: elementBytes(kind),
+					index
+				};
+			}
 			case "string": return {
 				...plain,
 				base_type: BASE_TYPES.indexOf("string")
@@ -1641,10 +2159,10 @@ function writeBfbs(root) {
 			case "union": return {
 				...plain,
 				base_type: BASE_TYPES.indexOf("union"),
-				index: unions.findIndex(({ name }) => name === path)
+				index: indexOf(kind.name)
 			};
 			case "vector": {
-				const element = typeOf(kind.of, path);
+				const element = typeOf(kind.of);
 				return {
 					...element,
 					base_type: BASE_TYPES.indexOf("vector"),
@@ -1664,71 +2182,95 @@ function writeBfbs(root) {
 	});
 	const schema = {
 		objects: objects.map(reflectObject),
-		enums: unions.map(({ name, members }) => ({
-			name,
-			is_union: true,
-			underlying_type: {
-				base_type: BASE_TYPES.indexOf("tag"),
-				element: 0,
-				index: -1,
-				base_size: 1,
-				element_size: 0
-			},
-			values: members.map(({ tag, name, object }) => ({
-				name,
-				value: BigInt(tag),
-				union_type: typeOf({
-					is: "object",
-					object
-				}, name)
-			}))
-		})),
+		enums: sorted.map((named, index) => "members" in named ? reflectUnion(named, index, typeOf) : reflectEnum(named, index)),
 		root_table: reflectObject(root)
 	};
 	return encode(REFLECTED_SCHEMA, schema, "BFBS");
 }
+function namesOf$1(kind) {
+	if (kind.is === "vector") return namesOf$1(kind.of);
+	return kind.is === "scalar" ? kind.names : void 0;
+}
+function reflectEnum({ name, scalar, values }, index) {
+	const base_size = SCALAR_BYTES[scalar];
+	return {
+		name,
+		is_union: false,
+		underlying_type: {
+			base_type: BASE_TYPES.indexOf(scalar),
+			element: 0,
+			index,
+			base_size,
+			element_size: 0
+		},
+		values: values.map(({ name, value }) => ({
+			name,
+			value,
+			union_type: void 0
+		}))
+	};
+}
+function reflectUnion({ name, members }, index, typeOf) {
+	return {
+		name,
+		is_union: true,
+		underlying_type: tagType(index),
+		values: members.map(({ tag, name, object }) => ({
+			name,
+			value: BigInt(tag),
+			union_type: typeOf({
+				is: "object",
+				object
+			})
+		}))
+	};
+}
+function tagType(index) {
+	return {
+		base_type: BASE_TYPES.indexOf("tag"),
+		element: 0,
+		index,
+		base_size: 1,
+		element_size: 0
+	};
+}
 function reflectField(object, field, typeOf) {
 	const real = field.kind.is === "scalar" && field.kind.scalar.startsWith("float");
-	const type = typeOf(field.kind, \`\${object.name}.\${field.name}\`);
+	const type = typeOf(field.kind);
 	const reflect = (name, id, type) => ({
 		name,
 		type,
 		id: object.isStruct ? 0 : id,
 		offset: object.isStruct ? field.place : 4 + 2 * id,
-		default_integer: real ? 0n : BigInt(field.defaultValue),
+		default_integer: real ? 0n : BigInt.asIntN(64, BigInt(field.defaultValue)),
 		default_real: real ? Number(field.defaultValue) : 0,
 		deprecated: false,
 		required: field.required,
 		key: false,
-		optional: false
+		optional: field.optional
 	});
 	const value = reflect(field.name, field.place, type);
 	if (field.kind.is !== "union") return [value];
-	const tag = {
-		base_type: BASE_TYPES.indexOf("tag"),
-		element: 0,
-		index: type.index,
-		base_size: 1,
-		element_size: 0
-	};
-	return [value, reflect(\`\${field.name}_type\`, field.place - 1, tag)];
+	return [value, reflect(\`\${field.name}_type\`, field.place - 1, tagType(type.index))];
 }
+
 // ../shared/src/types/describe.ts
-const FIELD_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 /** The table that a description stands for. @throws JechoError \`TYPE_INVALID\` naming the field */
 function describeObject(name, description) {
+	if (!isTypeName(name)) throw new JechoError("TYPE_INVALID", \`"\${name.slice(0, 100)}" is not a type name\`);
 	const object = newObject(name, false);
 	const fields = [];
 	for (const [field, value] of Object.entries(description)) {
-		if (!FIELD_NAME.test(field)) throw new JechoError("TYPE_INVALID", \`\${name}: "\${field}" is not a field name\`);
+		if (!isFieldName(field)) throw new JechoError("TYPE_INVALID", \`\${name}: "\${field}" is not a field name\`);
 		const kind = describeKind(\`\${name}.\${field}\`, value);
-		const wide = kind.is === "scalar" && (kind.scalar === "int64" || kind.scalar === "uint64");
+		const defaultValue = kind.is === "scalar" && (kind.scalar === "int64" || kind.scalar === "uint64") ? 0n : 0;
 		fields.push({
 			name: field,
 			place: fields.length,
 			kind,
-			defaultValue: wide ? 0n : 0,
-			required: false
+			defaultValue,
+			required: false,
+			optional: false
 		});
 	}
 	if (fields.length === 0) throw new JechoError("TYPE_INVALID", \`\${name} has no fields\`);
@@ -1768,6 +2310,761 @@ function describeElement(path, name) {
 	const known = [...Object.keys(SCALAR_BYTES), "string"].join(", ");
 	throw new JechoError("TYPE_INVALID", \`\${path}: "\${name.slice(0, 40)}" is none of \${known}\`);
 }
+
+// ../shared/src/types/fbs-lexer.ts
+const MAX_CHARACTERS = 1 << 20;
+const BLANK = /(?:\\s+|\\/\\/[^\\n]*|\\/\\*[\\s\\S]*?\\*\\/)*/y;
+const TOKEN = /([A-Za-z_][A-Za-z0-9_]*)|([+-]?(?:0[xX][0-9A-Fa-f]+|(?:\\d+\\.?\\d*|\\.\\d+)(?:[eE][+-]?\\d+)?|inf(?:inity)?|nan))|"((?:[^"\\\\\\n]|\\\\.)*)"|([{}()[\\]:;,.=])/y;
+/** Takes the text of a schema apart, and says where in it something is wrong. */
+var Lexer = class {
+	#text;
+	#at = 0;
+	#next;
+	/** @throws JechoError \`TYPE_INVALID\` */
+	constructor(text) {
+		if (text.length > MAX_CHARACTERS) throw new JechoError("TYPE_INVALID", \`a schema has at most \${MAX_CHARACTERS} characters\`);
+		this.#text = text;
+		this.#next = this.#read();
+	}
+	/** The token that \`take\` gives next. */
+	get next() {
+		return this.#next;
+	}
+	take() {
+		const token = this.#next;
+		if (token.is !== "end") this.#next = this.#read();
+		return token;
+	}
+	/** Takes this word or sign if it comes next. */
+	takes(value) {
+		const { is } = this.#next;
+		if (this.#next.value !== value || is !== "word" && is !== "sign") return false;
+		this.take();
+		return true;
+	}
+	expect(value) {
+		if (!this.takes(value)) throw this.unexpected(\`"\${value}"\`);
+	}
+	/** A token of this sort; \`what\` says in an error what was looked for. */
+	expectA(is, what) {
+		if (this.#next.is !== is) throw this.unexpected(what);
+		return this.take();
+	}
+	unexpected(wanted) {
+		const { is, value, at } = this.#next;
+		return this.wrong(at, \`\${wanted} is wanted, not \${is === "end" ? "the end" : \`"\${value.slice(0, 40)}"\`}\`);
+	}
+	/** An error that says line and column of this place in the text. */
+	wrong(at, what) {
+		const before = this.#text.slice(0, at);
+		const line = before.split("\\n").length;
+		const column = at - before.lastIndexOf("\\n");
+		return new JechoError("TYPE_INVALID", \`line \${line}, column \${column}: \${what}\`);
+	}
+	#read() {
+		BLANK.lastIndex = this.#at;
+		const blank = BLANK.exec(this.#text)?.[0].length ?? 0;
+		const at = this.#at + blank;
+		if (at === this.#text.length) return {
+			is: "end",
+			value: "",
+			at
+		};
+		TOKEN.lastIndex = at;
+		const match = TOKEN.exec(this.#text);
+		if (match === null) throw this.wrong(at, \`"\${this.#text.slice(at, at + 20).split("\\n")[0]}" is not understood\`);
+		this.#at = TOKEN.lastIndex;
+		const [, word, number, text, sign] = match;
+		if (word !== void 0) return {
+			is: "word",
+			value: word,
+			at
+		};
+		if (number !== void 0) return {
+			is: "number",
+			value: number,
+			at
+		};
+		if (text !== void 0) return {
+			is: "text",
+			value: text,
+			at
+		};
+		return {
+			is: "sign",
+			value: sign,
+			at
+		};
+	}
+};
+
+// ../shared/src/types/fbs-parser.ts
+/** What FlatBuffers knows and what changes nothing for us stands here too. */
+const ATTRIBUTES = /* @__PURE__ */ new Set([
+	"id",
+	"required",
+	"deprecated",
+	"key",
+	"force_align",
+	"bit_flags",
+	"original_order",
+	"nested_flatbuffer",
+	"hash",
+	"shared"
+]);
+/** @throws JechoError \`TYPE_INVALID\` with line and column */
+function parseFbs(text) {
+	return new Parser(text).parse();
+}
+var Parser = class {
+	#lexer;
+	#declarations = [];
+	#attributes = new Set(ATTRIBUTES);
+	#root;
+	#namespace = "";
+	constructor(text) {
+		this.#lexer = new Lexer(text);
+	}
+	parse() {
+		while (this.#lexer.next.is !== "end") this.#declaration();
+		return {
+			declarations: this.#declarations,
+			root: this.#root,
+			lexer: this.#lexer
+		};
+	}
+	#declaration() {
+		const { at, value } = this.#lexer.expectA("word", "a declaration");
+		switch (value) {
+			case "namespace":
+				this.#namespace = this.#lexer.next.is === "word" ? this.#reference("a namespace").name : "";
+				return this.#lexer.expect(";");
+			case "table":
+			case "struct":
+				this.#declarations.push(this.#object(value));
+				return;
+			case "enum":
+				this.#declarations.push(this.#enum());
+				return;
+			case "union":
+				this.#declarations.push(this.#union());
+				return;
+			case "root_type":
+				this.#root = {
+					...this.#reference("a table"),
+					namespace: this.#namespace
+				};
+				return this.#lexer.expect(";");
+			case "attribute": {
+				const { is, value } = this.#lexer.take();
+				if (is !== "word" && is !== "text") throw this.#lexer.unexpected("an attribute's name");
+				this.#attributes.add(value);
+				return this.#lexer.expect(";");
+			}
+			case "file_identifier":
+			case "file_extension":
+				this.#lexer.expectA("text", "a text");
+				return this.#lexer.expect(";");
+			case "rpc_service": return this.#skipService();
+			case "include": throw this.#lexer.wrong(at, "a schema that is registered stands for itself: include is not supported");
+			default: throw this.#lexer.wrong(at, \`"\${value.slice(0, 40)}" begins no declaration\`);
+		}
+	}
+	#object(is) {
+		const { name, at } = this.#name(\`the \${is}'s name\`);
+		const attributes = this.#attributeList();
+		const fields = [];
+		this.#lexer.expect("{");
+		while (!this.#lexer.takes("}")) fields.push(this.#field());
+		return {
+			is,
+			name,
+			namespace: this.#namespace,
+			at,
+			fields,
+			attributes
+		};
+	}
+	#field() {
+		const { name, at } = this.#name("a field's name");
+		this.#lexer.expect(":");
+		const isVector = this.#lexer.takes("[");
+		const type = this.#reference("a type");
+		if (isVector) {
+			if (this.#lexer.next.value === ":") throw this.#lexer.wrong(at, "arrays of fixed length are not supported");
+			this.#lexer.expect("]");
+		}
+		const defaultValue = this.#lexer.takes("=") ? this.#value() : void 0;
+		const attributes = this.#attributeList();
+		this.#lexer.expect(";");
+		return {
+			name,
+			at,
+			type,
+			isVector,
+			defaultValue,
+			attributes
+		};
+	}
+	#enum() {
+		const { name, at } = this.#name("the enum's name");
+		this.#lexer.expect(":");
+		const type = this.#reference("an integer type");
+		const attributes = this.#attributeList();
+		const values = this.#list(() => {
+			const { name, at } = this.#name("a value's name");
+			return {
+				name,
+				at,
+				value: this.#lexer.takes("=") ? this.#value() : void 0
+			};
+		});
+		return {
+			is: "enum",
+			name,
+			namespace: this.#namespace,
+			at,
+			type,
+			values,
+			attributes
+		};
+	}
+	#union() {
+		const { name, at } = this.#name("the union's name");
+		this.#attributeList();
+		const members = this.#list(() => {
+			let type = this.#reference("a table");
+			let { name } = type;
+			if (this.#lexer.takes(":")) type = this.#reference("a table");
+			else name = name.replaceAll(".", "_");
+			return {
+				name,
+				type,
+				value: this.#lexer.takes("=") ? this.#value() : void 0
+			};
+		});
+		return {
+			is: "union",
+			name,
+			namespace: this.#namespace,
+			at,
+			members
+		};
+	}
+	#list(one) {
+		const list = [];
+		this.#lexer.expect("{");
+		while (!this.#lexer.takes("}")) {
+			list.push(one());
+			if (!this.#lexer.takes(",")) {
+				this.#lexer.expect("}");
+				break;
+			}
+		}
+		return list;
+	}
+	#attributeList() {
+		const attributes = /* @__PURE__ */ new Map();
+		if (!this.#lexer.takes("(")) return attributes;
+		do {
+			const { value, at } = this.#lexer.expectA("word", "an attribute");
+			if (!this.#attributes.has(value)) throw this.#lexer.wrong(at, \`"\${value}" is not an attribute\`);
+			attributes.set(value, this.#lexer.takes(":") ? this.#value() : void 0);
+		} while (this.#lexer.takes(","));
+		this.#lexer.expect(")");
+		return attributes;
+	}
+	#value() {
+		const { is } = this.#lexer.next;
+		if (is !== "word" && is !== "number" && is !== "text") throw this.#lexer.unexpected("a value");
+		const value = this.#lexer.take();
+		if (is !== "word") return value;
+		let name = value.value;
+		while (this.#lexer.takes(".")) name += \`.\${this.#lexer.expectA("word", "a name").value}\`;
+		return {
+			...value,
+			value: name
+		};
+	}
+	#name(what) {
+		const token = this.#lexer.expectA("word", what);
+		if (!isFieldName(token.value)) throw this.#lexer.wrong(token.at, \`"\${token.value.slice(0, 40)}" cannot be \${what}\`);
+		return {
+			name: token.value,
+			at: token.at
+		};
+	}
+	#reference(what) {
+		const { name: first, at } = this.#name(what);
+		let name = first;
+		while (this.#lexer.takes(".")) name += \`.\${this.#name("a name").name}\`;
+		return {
+			name,
+			at
+		};
+	}
+	#skipService() {
+		this.#lexer.expectA("word", "the service's name");
+		this.#lexer.expect("{");
+		while (!this.#lexer.takes("}")) {
+			if (this.#lexer.next.is === "end") throw this.#lexer.unexpected("\\"}\\"");
+			this.#lexer.take();
+		}
+	}
+};
+
+// ../shared/src/types/fbs-reader.ts
+const SCALARS = {
+	bool: "bool",
+	byte: "int8",
+	ubyte: "uint8",
+	short: "int16",
+	ushort: "uint16",
+	int: "int32",
+	uint: "uint32",
+	long: "int64",
+	ulong: "uint64",
+	float: "float32",
+	double: "float64",
+	...Object.fromEntries(Object.keys(SCALAR_BYTES).map((name) => [name, name]))
+};
+/**
+* Reads a schema in FlatBuffers' own language, without its compiler.
+*
+* @param root the table that events are, where the text does not say it by \`root_type\`
+* @throws JechoError \`TYPE_INVALID\` with line and column; also for what is not supported: include, arrays of fixed length,
+* vectors of unions, structs and strings in unions, defaults of strings and vectors
+*/
+function readFbs(text, root) {
+	return new SchemaReader(parseFbs(text)).root(root);
+}
+var SchemaReader = class {
+	#parsed;
+	#declarations = /* @__PURE__ */ new Map();
+	#objects = /* @__PURE__ */ new Map();
+	#enums = /* @__PURE__ */ new Map();
+	#unions = /* @__PURE__ */ new Map();
+	/** Structs whose size is being reckoned: one that is met again contains itself. */
+	#measuring = /* @__PURE__ */ new Set();
+	constructor(parsed) {
+		this.#parsed = parsed;
+		for (const declaration of parsed.declarations) {
+			const name = fullName(declaration);
+			if (this.#declarations.has(name)) throw this.#wrong(declaration.at, \`\${name} is declared twice\`);
+			this.#declarations.set(name, declaration);
+		}
+		for (const declaration of parsed.declarations) if (declaration.is === "enum") this.#enumOf(declaration);
+		else if (declaration.is === "union") this.#unionOf(declaration);
+		else this.#objectOf(declaration);
+	}
+	root(name) {
+		const { root } = this.#parsed;
+		const reference = name === void 0 ? root : {
+			name,
+			at: 0,
+			namespace: ""
+		};
+		if (reference === void 0) throw this.#wrong(0, "the schema names no root_type");
+		const found = this.#find(reference, reference.namespace);
+		if (found?.is !== "table") throw this.#wrong(reference.at, \`there is no table \${reference.name}\`);
+		return this.#objectOf(found);
+	}
+	#wrong(at, what) {
+		return this.#parsed.lexer.wrong(at, what);
+	}
+	/** From the innermost namespace outwards. */
+	#find({ name }, namespace) {
+		for (let scope = namespace;; scope = scope.slice(0, Math.max(0, scope.lastIndexOf(".")))) {
+			const found = this.#declarations.get(scope === "" ? name : \`\${scope}.\${name}\`);
+			if (found !== void 0 || scope === "") return found;
+		}
+	}
+	#enumOf(declaration) {
+		const known = this.#enums.get(declaration);
+		if (known !== void 0) return known;
+		const scalar = SCALARS[declaration.type.name];
+		if (scalar === void 0 || scalar.startsWith("float") || scalar === "bool") throw this.#wrong(declaration.type.at, \`an enum is of an integer type, not \${declaration.type.name}\`);
+		const flags = declaration.attributes.has("bit_flags");
+		let next = 0n;
+		const values = declaration.values.map(({ name, at, value: token }) => {
+			const number = token === void 0 ? next : this.#integer(token);
+			next = number + 1n;
+			const value = flags ? 1n << number : number;
+			if (!fits(value, scalar)) throw this.#wrong(at, \`\${name} is \${value}, which is no \${scalar}\`);
+			return {
+				name,
+				value,
+				at
+			};
+		});
+		for (const [i, { name, value, at }] of values.entries()) if (values.findIndex((other) => other.name === name || other.value === value) < i) throw this.#wrong(at, \`\${name} = \${value} is there twice\`);
+		if (values.length === 0) throw this.#wrong(declaration.at, \`\${declaration.name} has no values\`);
+		values.sort((a, b) => a.value < b.value ? -1 : 1);
+		const made = {
+			name: fullName(declaration),
+			scalar,
+			values: values.map(({ name, value }) => ({
+				name,
+				value
+			}))
+		};
+		this.#enums.set(declaration, made);
+		return made;
+	}
+	#unionOf(declaration) {
+		const known = this.#unions.get(declaration);
+		if (known !== void 0) return known;
+		let next = 1n;
+		const members = declaration.members.map(({ name, type, value }) => {
+			const found = this.#find(type, declaration.namespace);
+			if (found?.is !== "table") throw this.#wrong(type.at, \`\${type.name} is no table\`);
+			const tag = value === void 0 ? next : this.#integer(value);
+			if (tag < 1n || tag > 255n) throw this.#wrong(type.at, \`a union's tags are from 1 to 255\`);
+			next = tag + 1n;
+			const object = this.#objectOf(found);
+			if (found.fields.some((field) => field.name === "kind")) throw this.#wrong(type.at, \`\${name} has a field "kind", by which the members of a union are told apart\`);
+			return {
+				tag: Number(tag),
+				name,
+				object
+			};
+		});
+		const made = {
+			is: "union",
+			name: fullName(declaration),
+			members
+		};
+		this.#unions.set(declaration, made);
+		return made;
+	}
+	#objectOf(declaration) {
+		const known = this.#objects.get(declaration);
+		if (known !== void 0) return known;
+		const object = newObject(fullName(declaration), declaration.is === "struct");
+		this.#objects.set(declaration, object);
+		const names = /* @__PURE__ */ new Set();
+		for (const { name, at } of declaration.fields) {
+			if (names.has(name)) throw this.#wrong(at, \`\${declaration.name} has two fields "\${name}"\`);
+			names.add(name);
+		}
+		if (object.isStruct) this.#fillStruct(object, declaration);
+		else this.#fillTable(object, declaration);
+		return object;
+	}
+	#fillTable(object, declaration) {
+		const kinds = declaration.fields.map((field) => this.#kindOf(field, declaration));
+		const slots = this.#slots(declaration, kinds);
+		object.fields = declaration.fields.map((field, i) => {
+			const kind = kinds[i];
+			const isKey = field.attributes.has("key") && kind.is === "string";
+			const required = field.attributes.has("required") || isKey;
+			if (required && kind.is === "scalar") throw this.#wrong(field.at, \`\${field.name} is a \${kind.scalar}, which always has a value\`);
+			const optional = field.defaultValue?.value === "null" && kind.is === "scalar";
+			const defaultValue = this.#defaultOf(field, kind);
+			return {
+				name: field.name,
+				place: slots[i],
+				kind,
+				defaultValue,
+				required,
+				optional
+			};
+		}).filter((_, i) => declaration.fields[i]?.attributes.has("deprecated") === false).sort((a, b) => a.place - b.place);
+	}
+	/** The slots of a table's fields: as they stand in the text, or by their ids. A union takes the one before for its tag. */
+	#slots({ name, at, fields }, kinds) {
+		const ids = fields.map(({ attributes }) => attributes.get("id"));
+		const given = ids.filter((id) => id !== void 0).length;
+		if (given === 0) {
+			let next = 0;
+			return kinds.map(({ is }) => {
+				if (is === "union") next++;
+				return next++;
+			});
+		}
+		if (given < fields.length) throw this.#wrong(at, \`either all fields of \${name} have an id or none has\`);
+		const slots = ids.map((id) => Number(this.#integer(id)));
+		const taken = slots.flatMap((slot, i) => kinds[i]?.is === "union" ? [slot - 1, slot] : [slot]);
+		taken.sort((a, b) => a - b);
+		if (taken.some((slot, i) => slot !== i)) throw this.#wrong(at, \`the ids of \${name} do not go from 0 upwards; a union takes two, and its is the second\`);
+		return slots;
+	}
+	#fillStruct(object, declaration) {
+		if (declaration.fields.length === 0) throw this.#wrong(declaration.at, \`\${declaration.name} has no fields\`);
+		this.#measuring.add(declaration);
+		let size = 0;
+		object.fields = declaration.fields.map((field) => {
+			const kind = this.#kindOf(field, declaration);
+			if (!(kind.is === "scalar" || kind.is === "object" && kind.object.isStruct)) throw this.#wrong(field.at, "a struct holds numbers and structs only");
+			if (field.defaultValue !== void 0 || field.attributes.has("deprecated")) throw this.#wrong(field.at, "fields of a struct have no defaults and are never deprecated");
+			const align = elementAlign(kind);
+			object.align = Math.max(object.align, align);
+			const place = Math.ceil(size / align) * align;
+			size = place + elementBytes(kind);
+			return {
+				name: field.name,
+				place,
+				kind,
+				defaultValue: zeroOf(kind),
+				required: false,
+				optional: false
+			};
+		});
+		const forced = declaration.attributes.get("force_align");
+		if (forced !== void 0) {
+			const align = Number(this.#integer(forced));
+			if (align < object.align || align > 16 || (align & align - 1) !== 0) throw this.#wrong(forced.at, \`force_align is a power of two from \${object.align} to 16\`);
+			object.align = align;
+		}
+		object.bytes = Math.ceil(size / object.align) * object.align;
+		if (object.bytes >= 65536) throw this.#wrong(declaration.at, \`\${declaration.name} is too large for a struct\`);
+		this.#measuring.delete(declaration);
+	}
+	#kindOf(field, owner) {
+		const element = this.#elementOf(field, owner);
+		if (!field.isVector) return element;
+		if (element.is === "union") throw this.#wrong(field.type.at, "vectors of unions are not supported");
+		return {
+			is: "vector",
+			of: element
+		};
+	}
+	#elementOf({ type }, { namespace }) {
+		if (type.name === "string") return { is: "string" };
+		const scalar = SCALARS[type.name];
+		if (scalar !== void 0) return {
+			is: "scalar",
+			scalar
+		};
+		const found = this.#find(type, namespace);
+		if (found === void 0) throw this.#wrong(type.at, \`there is no type \${type.name}\`);
+		if (found.is === "enum") {
+			const names = this.#enumOf(found);
+			return {
+				is: "scalar",
+				scalar: names.scalar,
+				names
+			};
+		}
+		if (found.is === "union") return this.#unionOf(found);
+		if (this.#measuring.has(found)) throw this.#wrong(type.at, \`the struct \${type.name} contains itself\`);
+		return {
+			is: "object",
+			object: this.#objectOf(found)
+		};
+	}
+	#defaultOf(field, kind) {
+		const { defaultValue: token } = field;
+		if (kind.is !== "scalar") {
+			if (token !== void 0) throw this.#wrong(token.at, "only numbers have defaults");
+			return 0;
+		}
+		const { scalar, names } = kind;
+		if (token === void 0 || token.value === "null") {
+			if (!(names === void 0 || names.values.some(({ value }) => value === 0n)) && token === void 0 && this.#isExclusive(names)) throw this.#wrong(field.at, \`\${field.name} needs a default: \${names.name} has no 0\`);
+			return zeroOf(kind);
+		}
+		if (scalar.startsWith("float")) return this.#real(token);
+		const value = this.#integerOrName(token, kind);
+		if (!fits(value, scalar)) throw this.#wrong(token.at, \`\${token.value} is no \${scalar}\`);
+		return scalar === "int64" || scalar === "uint64" ? value : Number(value);
+	}
+	/** Flags are combined freely, so 0 needs no name there. */
+	#isExclusive(names) {
+		const [declaration] = [...this.#enums].find(([, made]) => made === names) ?? [];
+		return declaration?.is === "enum" && !declaration.attributes.has("bit_flags");
+	}
+	#integerOrName(token, { scalar, names }) {
+		if (token.is === "number") return this.#integer(token);
+		if (scalar === "bool" && (token.value === "true" || token.value === "false")) return token.value === "true" ? 1n : 0n;
+		const words = token.value.split(" ").map((word) => word.slice(word.lastIndexOf(".") + 1));
+		let sum = 0n;
+		for (const word of words) {
+			const value = names?.values.find(({ name }) => name === word)?.value;
+			if (value === void 0) throw this.#wrong(token.at, \`"\${token.value.slice(0, 40)}" is no \${names?.name ?? scalar}\`);
+			sum |= value;
+		}
+		return sum;
+	}
+	#integer(token) {
+		const match = token.is === "number" ? /^([+-]?)(\\d+|0[xX][0-9A-Fa-f]+)$/.exec(token.value) : null;
+		if (match === null) throw this.#wrong(token.at, \`"\${token.value.slice(0, 40)}" is no integer\`);
+		const size = BigInt(match[2]);
+		return match[1] === "-" ? -size : size;
+	}
+	#real(token) {
+		const named = /^([+-]?)(inf|infinity|nan)$/.exec(token.value);
+		if (named !== null) return named[2] === "nan" ? NaN : named[1] === "-" ? -1e400 : 1e400;
+		const value = token.is === "number" ? Number(token.value) : NaN;
+		if (Number.isNaN(value)) throw this.#wrong(token.at, \`"\${token.value.slice(0, 40)}" is no number\`);
+		return value;
+	}
+};
+function fullName({ name, namespace }) {
+	return namespace === "" ? name : \`\${namespace}.\${name}\`;
+}
+function zeroOf(kind) {
+	return kind.is === "scalar" && (kind.scalar === "int64" || kind.scalar === "uint64") ? 0n : 0;
+}
+function fits(value, scalar) {
+	if (scalar === "bool") return value === 0n || value === 1n;
+	const bits = 8 * SCALAR_BYTES[scalar];
+	return (scalar.startsWith("u") ? BigInt.asUintN(bits, value) : BigInt.asIntN(bits, value)) === value;
+}
+
+// ../shared/src/types/fbs-writer.ts
+/** The type as text in FlatBuffers' schema language: what can be reached from \`root\`, readable and compilable. */
+function writeFbs(root) {
+	const blocks = /* @__PURE__ */ new Map();
+	const add = (name, text) => {
+		if (!blocks.has(name)) blocks.set(name, {
+			namespace: namespaceOf(name),
+			text
+		});
+	};
+	const tables = [];
+	const flags = combinedNames(root);
+	const addKind = (kind) => {
+		if (kind.is === "vector") addKind(kind.of);
+		else if (kind.is === "scalar" && kind.names !== void 0) add(kind.names.name, enumText(kind.names, flags.has(kind.names.name)));
+		else if (kind.is === "object" && kind.object.isStruct) addStruct(kind.object);
+	};
+	const addStruct = (object) => {
+		for (const { kind } of object.fields) addKind(kind);
+		add(object.name, structText(object));
+	};
+	walkObjects(root, (object) => {
+		if (object.isStruct) addStruct(object);
+		else {
+			tables.push(object);
+			for (const { kind } of object.fields) addKind(kind);
+		}
+	});
+	for (const { fields } of tables) for (const { kind } of fields) if (kind.is === "union") add(kind.name, unionText(kind));
+	for (const object of tables.reverse()) add(object.name, tableText(object));
+	const lines = [];
+	let present = "";
+	for (const { namespace, text } of blocks.values()) {
+		if (namespace !== present) lines.push(namespace === "" ? "namespace;" : \`namespace \${namespace};\`, "");
+		present = namespace;
+		lines.push(text, "");
+	}
+	lines.push(\`root_type \${root.name};\`, "");
+	return lines.join("\\n");
+}
+function namespaceOf(name) {
+	return name.slice(0, Math.max(0, name.lastIndexOf(".")));
+}
+function shortName(name) {
+	return name.slice(name.lastIndexOf(".") + 1);
+}
+/** Enums that some default combines, or has none of: those are flags, and the compiler wants to be told. */
+function combinedNames(root) {
+	const combined = /* @__PURE__ */ new Set();
+	walkObjects(root, ({ fields, isStruct }) => {
+		for (const { kind, defaultValue, optional } of fields) {
+			if (isStruct || optional || kind.is !== "scalar" || kind.names === void 0) continue;
+			if (!kind.names.values.some(({ value }) => value === BigInt(defaultValue))) combined.add(kind.names.name);
+		}
+	});
+	return combined;
+}
+function enumText({ name, scalar, values }, isFlags) {
+	const list = values.map(({ name, value }) => \`\${name} = \${isFlags ? value.toString(2).length - 1 : value}\`);
+	return \`enum \${shortName(name)} : \${scalar}\${isFlags ? " (bit_flags)" : ""} { \${list.join(", ")} }\`;
+}
+function unionText({ name, members }) {
+	let next = 1;
+	const list = members.map(({ tag, name, object }) => {
+		const number = tag === next ? "" : \` = \${tag}\`;
+		next = tag + 1;
+		return \`\${name}: \${object.name}\${number}\`;
+	});
+	return \`union \${shortName(name)} { \${list.join(", ")} }\`;
+}
+function structText({ name, fields, align }) {
+	const forced = align > Math.max(1, ...fields.map(({ kind }) => elementAlign(kind))) ? \` (force_align: \${align})\` : "";
+	return \`struct \${shortName(name)}\${forced} {\\n\${fields.map(fieldText).join("\\n")}\\n}\`;
+}
+function tableText({ name, fields }) {
+	const lines = [];
+	let slot = 0;
+	for (const field of fields) {
+		const first = field.kind.is === "union" ? field.place - 1 : field.place;
+		for (; slot < first; slot++) lines.push(\`  \${freeName(fields, slot)}: bool (deprecated);\`);
+		slot = field.place + 1;
+		lines.push(fieldText(field));
+	}
+	return lines.length === 0 ? \`table \${shortName(name)} {}\` : \`table \${shortName(name)} {\\n\${lines.join("\\n")}\\n}\`;
+}
+function freeName(fields, slot) {
+	let name = \`unused_\${slot}\`;
+	while (fields.some((field) => field.name === name)) name += "_";
+	return name;
+}
+function fieldText({ name, kind, defaultValue, required, optional }) {
+	let text = \`  \${name}: \${kindText(kind)}\`;
+	if (kind.is === "scalar") {
+		if (optional) text += " = null";
+		else if (Number(defaultValue) !== 0 || Object.is(defaultValue, -0)) text += \` = \${numberText(defaultValue, kind.scalar)}\`;
+	}
+	return \`\${text}\${required ? " (required)" : ""};\`;
+}
+function numberText(value, scalar) {
+	if (scalar === "bool") return value === 0 ? "false" : "true";
+	if (Number.isNaN(value)) return "nan";
+	if (value === 1e400) return "inf";
+	if (value === -1e400) return "-inf";
+	return Object.is(value, -0) ? "-0.0" : String(value);
+}
+/** How a field's kind is written. */
+function kindText(kind) {
+	switch (kind.is) {
+		case "scalar": return kind.names?.name ?? kind.scalar;
+		case "string": return "string";
+		case "object": return kind.object.name;
+		case "union": return kind.name;
+		case "vector": return \`[\${kindText(kind.of)}]\`;
+	}
+}
+
+// ../shared/src/types/reflect.ts
+const known = /* @__PURE__ */ new WeakMap();
+/** What an event's table, or one in it, is made of. */
+function reflect(object) {
+	let fields = known.get(object);
+	if (fields === void 0) {
+		fields = object.fields.map(infoOf);
+		known.set(object, fields);
+	}
+	return fields;
+}
+function infoOf({ name, kind, required }) {
+	const inner = kind.is === "vector" ? kind.of : kind;
+	return {
+		name,
+		kind: inner.is === "union" ? "union" : elementName(inner),
+		isVector: kind.is === "vector",
+		written: kindText(kind),
+		required,
+		names: inner.is === "scalar" ? namesOf(inner.names) : void 0,
+		get fields() {
+			return inner.is === "object" ? reflect(inner.object) : [];
+		},
+		get members() {
+			return new Map(inner.is === "union" ? inner.members.map(({ name, object }) => [name, reflect(object)]) : []);
+		}
+	};
+}
+function elementName(kind) {
+	if (kind.is === "scalar") return kind.scalar;
+	if (kind.is === "string") return "string";
+	return kind.object.isStruct ? "struct" : "table";
+}
+function namesOf(type) {
+	return type && new Map(type.values.map(({ name, value }) => [value, name]));
+}
+
 // ../shared/src/types/type.ts
 /**
 * The type of a channel's events: a FlatBuffers schema whose root table is the event.
@@ -1782,6 +3079,7 @@ var Type = class Type {
 	/** Names this schema everywhere: the first 8 bytes of the SHA-256 of \`schema\`. */
 	token;
 	#readers = /* @__PURE__ */ new Map();
+	#verifiers = /* @__PURE__ */ new Map();
 	constructor(root) {
 		this.name = root.name;
 		this.root = root;
@@ -1791,6 +3089,23 @@ var Type = class Type {
 	/** @throws JechoError \`TYPE_INVALID\` */
 	static fromSchema(bfbs) {
 		return new Type(readBfbs(bfbs));
+	}
+	/**
+	* Reads the text of a FlatBuffers schema at run time; no compiler is needed. The binary form is for \`fromSchema\`.
+	*
+	* @param root the table that events are, where the text does not say it by \`root_type\`
+	* @throws JechoError \`TYPE_INVALID\` with line and column
+	*/
+	static fromFbs(text, root) {
+		return new Type(readFbs(text, root));
+	}
+	/** What an event of this type is made of. */
+	get fields() {
+		return reflect(this.root);
+	}
+	/** The type as text in FlatBuffers' schema language. */
+	toFbs() {
+		return writeFbs(this.root);
 	}
 	/** An upper bound of an event's encoded bytes. @throws JechoError \`EVENT_INVALID\` */
 	measure(event) {
@@ -1806,7 +3121,16 @@ var Type = class Type {
 	}
 	/** @throws JechoError \`EVENT_INVALID\` where the bytes [start, end) are not an event of this type */
 	verify(view, start, end) {
-		verify(this.root, view, start, end);
+		this.verifierOf(this)(view, start, end);
+	}
+	/** Checks what a reader of this type can reach in events of type \`writer\`. @throws JechoError \`TYPE_MISMATCH\` */
+	verifierOf(writer) {
+		let verifier = this.#verifiers.get(writer.root);
+		if (verifier === void 0) {
+			verifier = createVerifier(writer.root, this.root);
+			this.#verifiers.set(writer.root, verifier);
+		}
+		return verifier;
 	}
 	/** Reads events that were written with type \`writer\` in place. @throws JechoError \`TYPE_MISMATCH\` */
 	readerOf(writer) {
@@ -1819,11 +3143,31 @@ var Type = class Type {
 	}
 	/** One event out of bytes that hold nothing else; typed arrays are views on them. @throws JechoError \`EVENT_INVALID\` */
 	decode(bytes) {
-		const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-		this.verify(view, 0, bytes.byteLength);
-		return this.readerOf(this)(view, bytes, 0);
+		const whole = wholeOf(bytes);
+		const start = whole.bytes === bytes ? 0 : bytes.byteOffset;
+		this.verify(whole.view, start, start + bytes.byteLength);
+		return this.readerOf(this)(whole.view, whole.bytes, start);
 	}
 };
+const SHARED_BYTES = 1 << 20;
+let newest = {
+	view: /* @__PURE__ */ new DataView(/* @__PURE__ */ new ArrayBuffer(0)),
+	bytes: /* @__PURE__ */ new Uint8Array(0)
+};
+/** A view costs more than a small event's reading, and events often lie together: one view serves a whole buffer. */
+function wholeOf(bytes) {
+	const { buffer, byteOffset, byteLength } = bytes;
+	if (newest.view.buffer === buffer && (byteOffset & 7) === 0) return newest;
+	if ((byteOffset & 7) !== 0 || buffer.byteLength > SHARED_BYTES) return {
+		bytes,
+		view: new DataView(buffer, byteOffset, byteLength)
+	};
+	newest = {
+		bytes: new Uint8Array(buffer),
+		view: new DataView(buffer)
+	};
+	return newest;
+}
 /**
 * A type from a description, for example
 * \`type("Reading", { sensor: "uint32", place: "string", values: "float32[]" })\`.
@@ -1833,6 +3177,7 @@ var Type = class Type {
 function type(name, description) {
 	return new Type(describeObject(name, description));
 }
+
 // src/values.ts
 const ARRAYS = {
 	Int8Array,
@@ -1920,10 +3265,10 @@ function fieldsOf(value) {
 	return {
 		...empty,
 		kind: apply$1(tagOf, value, []),
-		bytes: bytesOf(value)
+		bytes: bytesOf$1(value)
 	};
 }
-function bytesOf(array) {
+function bytesOf$1(array) {
 	return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 }
 /** @throws JechoError \`EVENT_INVALID\`, \`ARGUMENT_INVALID\` where the bytes are not such a list */
@@ -1946,6 +3291,7 @@ function readValue({ kind, number, text, bytes }) {
 	if (bytes.byteLength % Kind.BYTES_PER_ELEMENT !== 0) return refuse("a piece of a number");
 	return new Kind(bytes.slice().buffer);
 }
+
 // src/sandbox/sandbox.ts
 /** Where things lie in the memory that the two sides of a sandbox share; 32-bit words. */
 const OUTBOX = {
@@ -1971,6 +3317,7 @@ const PROCEED = {
 	done: 0,
 	more: 1
 };
+
 // src/sandbox/world/primordials.ts
 const { apply, getPrototypeOf } = Reflect;
 const { freeze, keys, hasOwn } = Object;
@@ -2004,6 +3351,7 @@ function includes(text, part) {
 function clip(text, characters) {
 	return apply(ErrorText, text, [0, characters]);
 }
+
 // src/sandbox/world/events.ts
 const sources = /* @__PURE__ */ new WeakMap();
 let inType;
@@ -2059,6 +3407,27 @@ function toOutput(value) {
 	if (found !== void 0 && recall(sources, found.bytes)?.type === outType) return value;
 	return encodeOutput(outType, value);
 }
+/**
+* The bytes of an event of the input type: those of one that came in as they lie, or what a plain object is encoded to.
+* Together with \`typeToken\` they are an event wherever its type is known.
+*/
+function bytesOf(event) {
+	if (inType === void 0) {
+		if (!isBytes(event)) throw new TypeError("an event of an untyped channel is a Uint8Array");
+		return event;
+	}
+	const found = accessorBytes(event);
+	const source = found && recall(sources, found.bytes);
+	if (found === void 0 || source?.type !== inType) return encode(inType, event);
+	const { bytes, start, end } = locateIn(source, found.position);
+	return new Bytes(bytes.buffer, bytes.byteOffset + start, end - start);
+}
+let token;
+/** Names the input type everywhere; 0n for opaque bytes. */
+function typeToken() {
+	token ??= inType === void 0 ? 0n : new Type(inType).token;
+	return token;
+}
 const BLOCK_BYTES = 65536;
 const BLOCK_EVENTS = 512;
 let block;
@@ -2098,12 +3467,14 @@ function locate(event) {
 		};
 	}
 	const found = accessorBytes(event);
-	const { bytes, bounds, count } = recall(sources, found.bytes);
+	return locateIn(recall(sources, found.bytes), found.position);
+}
+function locateIn({ bytes, bounds, count }, position) {
 	let low = 0;
 	let high = count - 1;
 	while (low < high) {
 		const middle = low + high + 1 >> 1;
-		if (bounds[2 * middle] <= found.position) low = middle;
+		if (bounds[2 * middle] <= position) low = middle;
 		else high = middle - 1;
 	}
 	return {
@@ -2112,6 +3483,7 @@ function locate(event) {
 		end: bounds[2 * low + 1]
 	};
 }
+
 // src/sandbox/world/lockdown.ts
 const UNWANTED = [
 	"Atomics",
@@ -2145,6 +3517,7 @@ function lockdown() {
 	const sealed = UNWANTED.filter((name) => Object.hasOwn(globalThis, name));
 	if (sealed.length > 0) throw new Error(\`the engine does not let go of \${sealed.join(", ")}\`);
 }
+
 // src/sandbox/world/moe.ts
 /** What the world keeps of its only modulator. */
 const world = {
@@ -2274,6 +3647,7 @@ var FifoModulator = class extends Modulator {
 function locateOutput(event) {
 	return locate(toOutput(event));
 }
+
 // src/sandbox/world/services.ts
 /** Of one turn. */
 const MAX_CALLS = 64;
@@ -2377,6 +3751,7 @@ function generator(seed) {
 		return ((t ^ t >>> 14) >>> 0) / 4294967296;
 	};
 }
+
 // src/sandbox/world/bridge.ts
 const ERROR_CHARACTERS = 2e3;
 const MAX_NEEDS = 32;
@@ -2423,7 +3798,8 @@ function load(namespace, schemaBytes, offered) {
 			if (includes(\`,\${offered},\`, \`,+\${name},\`)) continue;
 			return includes(\`,\${offered},\`, \`,-\${name},\`) ? describe("SERVICE_NOT_GRANTED", \`it needs "\${name}", for which its consumer lacks the capability\`) : describe("SERVICE_MISSING", \`it needs "\${name}", which is not offered here\`);
 		}
-		const declared = setTypes(schemaBytes === 0 ? void 0 : new Bytes(new Bytes(inbox, 0, schemaBytes)), Class.output);
+		const schema = schemaBytes === 0 ? void 0 : new Bytes(new Bytes(inbox, 0, schemaBytes));
+		const declared = setTypes(schema, Class.output);
 		if (declared === void 0) return 0;
 		setBytes(outBytes, declared.schema, 0);
 		return declared.schema.byteLength;
@@ -2637,5 +4013,5 @@ function describe(code, thrown) {
 	return \`\${code}\\0\${message}\\0\${stack}\`;
 }
 lockdown();
-export { FifoModulator, Modulator, attach, calls, context, load, needs, open, period, proceed, remove, run, serve, start, type, update, urgent };
-`;
+
+export { FifoModulator, Modulator, attach, bytesOf, calls, context, load, needs, open, period, proceed, remove, run, serve, start, type, typeToken, unpack, update, urgent };`;

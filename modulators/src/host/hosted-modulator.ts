@@ -51,6 +51,8 @@ export class HostedModulator {
   readonly #context: HostContext;
   readonly #program: Omit<Program, "context" | "timeMs">;
   readonly #ids: ReadonlyMap<string, readonly string[]>;
+  /** The newest states of its shared objects by name, as far as they have changed; and those that the sandbox does not have yet. */
+  readonly #states = new Map<string, ObjectState>();
   readonly #updates = new Map<string, ObjectState>();
   readonly #budget: TimeBudget;
   #sandbox: Sandbox;
@@ -112,7 +114,9 @@ export class HostedModulator {
   update({ object, version, state }: ObjectUpdate): void {
     for (const name of this.#ids.get(object) ?? []) {
       if (state.length > this.#limits.parametersBytes) throw objectTooLarge();
-      this.#updates.set(name, { name, version, state });
+      const newest = { name, version, state };
+      this.#states.set(name, newest);
+      this.#updates.set(name, newest);
     }
   }
 
@@ -211,7 +215,8 @@ export class HostedModulator {
       };
       const sandbox = this.#engine.create(limits, this.#watch);
       try {
-        const states = this.#program.objects.map(object => this.#updates.get(object.name) ?? object);
+        const states = this.#program.objects.map(object => this.#states.get(object.name) ?? object);
+        this.#updates.clear();
         const { timeMs, views } = this.#context;
         const context = [...(views.get(this.channel)?.values() ?? [])];
         const declared = sandbox.install({ ...this.#program, objects: states, context, timeMs });

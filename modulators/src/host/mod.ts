@@ -80,6 +80,7 @@ export class ModulatorHost {
   readonly #updates = new Map<string, ObjectUpdate>();
   readonly #clock: HostClock;
   readonly #periods: Periods;
+  #settling: (() => void)[] = [];
   #timeMs = 0;
   #waiting: Batch[] = [];
   #waitingBytes = 0;
@@ -215,6 +216,12 @@ export class ModulatorHost {
     };
   }
 
+  /** Resolves when the host has finished all that it was given so far, and nothing waits. */
+  settled(): Promise<void> {
+    if (this.#isIdle()) return Promise.resolve();
+    return new Promise(resolve => this.#settling.push(resolve));
+  }
+
   /** Resolves when the process is gone. What it has not finished is lost. */
   close(): Promise<void> {
     if (this.#closing !== undefined) return this.#closing.promise;
@@ -229,6 +236,7 @@ export class ModulatorHost {
     clearInterval(this.#ticker);
     clearTimeout(this.#idle);
     this.#periods.clear();
+    this.#settle();
     if (this.#child === undefined) resolve();
     else this.#child.kill();
     return promise;
@@ -390,7 +398,7 @@ export class ModulatorHost {
     this.#futile = 0;
     try {
       const frame = this.#parse(bytes);
-      if (this.#act(frame)) return;
+      if (this.#act(frame)) return this.#settle();
       throw new JechoError("FRAME_UNEXPECTED", `the host sent ${frame.kind} where it may not`);
     } catch (error) {
       // Whoever is at work in it got out of the sandbox, or broke it.
@@ -465,6 +473,15 @@ export class ModulatorHost {
     }
   }
 
+  #isIdle(): boolean {
+    return this.#outstanding.size === 0 && this.#waiting.length === 0;
+  }
+
+  #settle(): void {
+    if (this.#settling.length === 0 || !this.#isIdle()) return;
+    for (const resolve of this.#settling.splice(0)) resolve();
+  }
+
   #deliverCalls(installation: Installation): void {
     for (const { name, values } of installation.deliverCalls()) {
       tell(() => this.#options.onCall?.(installation.derived, name, values));
@@ -527,7 +544,7 @@ export class ModulatorHost {
       for (const derived of [...this.#installations.keys()]) this.#remove(derived, error);
     }
     this.#restarts++;
-    if (this.#installations.size === 0) return;
+    if (this.#installations.size === 0) return this.#settle();
     for (const { stats } of this.#installations.values()) stats.restarts++;
     this.#begin();
     this.#hold();

@@ -25,7 +25,8 @@ import {
 } from "./sandbox.ts";
 
 const USER_MODULE = "modulator.js";
-const FACE = 'export { FifoModulator, Modulator, type, urgent } from "jecho:world";';
+const FACE =
+  'export { bytesOf, FifoModulator, Modulator, type, typeToken, unpack, urgent } from "jecho:world";';
 const FUNCTIONS = [
   "attach",
   "load",

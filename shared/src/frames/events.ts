@@ -1,6 +1,6 @@
 import { JechoError } from "../errors.ts";
 import { HEADER } from "../generated/frame-schema.ts";
-import { alignUp } from "../types/encode.ts";
+import { alignUp } from "../types/encode-plan.ts";
 
 /*
  * The hot frame: a run of events. It is a FlatBuffer like any other, but always of the layout below, so it is written

@@ -1,8 +1,10 @@
 import { JechoError } from "../errors.ts";
 import { type Control, FRAME_SCHEMA, HEADER } from "../generated/frame-schema.ts";
-import { createReader, unpack } from "../types/accessor.ts";
+import { unpack } from "../types/accessor.ts";
 import { readBfbs } from "../types/bfbs.ts";
-import { alignUp, encodeInto, measure } from "../types/encode.ts";
+import { encodeInto, measure } from "../types/encode.ts";
+import { alignUp } from "../types/encode-plan.ts";
+import { createReader } from "../types/reader.ts";
 import type { ObjectType } from "../types/schema.ts";
 import { verify } from "../types/verify.ts";
 import { checkRun, EventsFrame, malformed } from "./events.ts";

@@ -1,14 +1,19 @@
 import { JechoError } from "../errors.ts";
-import { createReader, unpack } from "./accessor.ts";
+import { unpack } from "./accessor.ts";
 import { encode } from "./encode.ts";
+import { createReader } from "./reader.ts";
 import {
   type ElementKind,
+  type EnumType,
   elementAlign,
   elementBytes,
   type Field,
+  isFieldName,
+  isTypeName,
   type Kind,
   newObject,
   type ObjectType,
+  SCALAR_BYTES,
   type Scalar,
   type UnionMember,
   walkObjects,
@@ -98,6 +103,7 @@ function reflected(
       kind,
       defaultValue,
       required: false,
+      optional: false,
     }),
   );
   return made;
@@ -168,21 +174,44 @@ export function readBfbs(bfbs: Uint8Array): ObjectType {
   }
   const { root_table: root } = schema;
   if (root === undefined) throw new JechoError("TYPE_INVALID", "the schema names no root_type");
-  const objects = schema.objects.map(({ name, is_struct }) => newObject(name, is_struct));
-  for (const [i, source] of schema.objects.entries())
-    fillObject(objects[i] as ObjectType, source, schema, objects);
+  const read: ReadSchema = {
+    schema,
+    objects: schema.objects.map(({ name, is_struct }) => newObject(checkedTypeName(name), is_struct)),
+    enums: schema.enums.map(enumType),
+  };
+  const { objects } = read;
+  for (const [i, source] of schema.objects.entries()) fillObject(objects[i] as ObjectType, source, read);
   const found = objects.find(({ name }) => name === root.name);
   if (found === undefined)
     throw new JechoError("TYPE_INVALID", `the root type ${root.name} is not among the schema's objects`);
   return found;
 }
 
-function fillObject(
-  target: ObjectType,
-  source: ReflectedObject,
-  schema: ReflectedSchema,
-  objects: readonly ObjectType[],
-): void {
+/** A schema under reading: what its indices lead to. */
+interface ReadSchema {
+  readonly schema: ReflectedSchema;
+  readonly objects: readonly ObjectType[];
+  readonly enums: readonly EnumType[];
+}
+
+function checkedTypeName(name: string): string {
+  if (isTypeName(name)) return name;
+  throw new JechoError("TYPE_INVALID", `"${name.slice(0, 100)}" is not a type name`);
+}
+
+function enumType({ name, values, underlying_type }: ReflectedEnum): EnumType {
+  const bad = values.find(value => !isFieldName(value.name));
+  if (bad !== undefined)
+    throw new JechoError("TYPE_INVALID", `"${bad.name.slice(0, 100)}" is not a name for a value of ${name}`);
+  const scalar = base(underlying_type?.base_type ?? 0);
+  return {
+    name: checkedTypeName(name),
+    scalar: scalar !== undefined && Object.hasOwn(SCALAR_BYTES, scalar) ? (scalar as Scalar) : "uint8",
+    values: values.map(({ name, value }) => ({ name, value })).sort((a, b) => (a.value < b.value ? -1 : 1)),
+  };
+}
+
+function fillObject(target: ObjectType, source: ReflectedObject, read: ReadSchema): void {
   if (source.is_struct) {
     const { minalign, bytesize } = source;
     const sound =
@@ -199,7 +228,12 @@ function fillObject(
     .filter(field => !field.deprecated && base(field.type.base_type) !== "tag")
     .map((field): Field => {
       const path = `${source.name}.${field.name}`;
-      const kind = kindOf(path, field.type, schema, objects);
+      if (!isFieldName(field.name))
+        throw new JechoError(
+          "TYPE_INVALID",
+          `${source.name}: "${field.name.slice(0, 100)}" is not a field name`,
+        );
+      const kind = kindOf(path, field.type, read);
       const place = source.is_struct ? field.offset : field.id;
       if (
         source.is_struct &&
@@ -215,9 +249,12 @@ function fillObject(
       const defaultValue = real
         ? field.default_real
         : wide
-          ? field.default_integer
+          ? kind.is === "scalar" && kind.scalar === "uint64"
+            ? BigInt.asUintN(64, field.default_integer)
+            : field.default_integer
           : Number(field.default_integer);
-      return { name: field.name, place, kind, defaultValue, required: field.required };
+      const { name, required, optional } = field;
+      return { name, place, kind, defaultValue, required, optional: optional && kind.is === "scalar" };
     })
     .sort((a, b) => a.place - b.place);
 }
@@ -226,28 +263,23 @@ function base(number: number): BaseType | undefined {
   return BASE_TYPES[number];
 }
 
-function kindOf(
-  path: string,
-  type: ReflectedType,
-  schema: ReflectedSchema,
-  objects: readonly ObjectType[],
-): Kind {
+function kindOf(path: string, type: ReflectedType, read: ReadSchema): Kind {
   const name = base(type.base_type);
-  if (name === "vector") return { is: "vector", of: elementOf(path, base(type.element), type, objects) };
+  if (name === "vector") return { is: "vector", of: elementOf(path, base(type.element), type, read) };
   if (name === "union") {
-    const union = schema.enums[type.index];
+    const union = read.schema.enums[type.index];
     if (union === undefined)
       throw new JechoError("TYPE_INVALID", `${path} is of a union that the schema lacks`);
-    return { is: "union", members: unionMembers(path, union, objects) };
+    return { is: "union", name: union.name, members: unionMembers(path, union, read.objects) };
   }
-  return elementOf(path, name, type, objects);
+  return elementOf(path, name, type, read);
 }
 
 function elementOf(
   path: string,
   name: BaseType | undefined,
   type: ReflectedType,
-  objects: readonly ObjectType[],
+  { schema, objects, enums }: ReadSchema,
 ): ElementKind {
   switch (name) {
     case "string":
@@ -268,8 +300,12 @@ function elementOf(
       );
     case "tag":
       return { is: "scalar", scalar: "uint8" };
-    default:
-      return { is: "scalar", scalar: name };
+    default: {
+      const names = enums[type.index];
+      if (names === undefined || schema.enums[type.index]?.is_union === true)
+        return { is: "scalar", scalar: name };
+      return { is: "scalar", scalar: name, names };
+    }
   }
 }
 
@@ -294,33 +330,33 @@ function unionMembers(path: string, union: ReflectedEnum, objects: readonly Obje
  */
 export function writeBfbs(root: ObjectType): Uint8Array {
   const objects: ObjectType[] = [];
-  const unions: { name: string; members: readonly UnionMember[] }[] = [];
+  const enums = new Map<string, EnumType | UnionKind>();
   walkObjects(root, object => {
     objects.push(object);
-    for (const { name, kind } of object.fields) {
-      if (kind.is === "union") unions.push({ name: `${object.name}.${name}`, members: kind.members });
+    for (const { kind } of object.fields) {
+      const named = kind.is === "union" ? kind : namesOf(kind);
+      if (named !== undefined) enums.set(named.name, named);
     }
   });
   const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1);
   objects.sort(byName);
-  unions.sort(byName);
-  const typeOf = (kind: Kind, path: string): ReflectedType => {
+  const sorted = [...enums.values()].sort(byName);
+  const indexOf = (name: string): number => sorted.findIndex(one => one.name === name);
+  const typeOf = (kind: Kind): ReflectedType => {
     const plain = { element: 0, index: -1, base_size: 4, element_size: 0 };
     switch (kind.is) {
-      case "scalar":
-        return { ...plain, base_type: BASE_TYPES.indexOf(kind.scalar), base_size: elementBytes(kind) };
+      case "scalar": {
+        const index = kind.names === undefined ? -1 : indexOf(kind.names.name);
+        return { ...plain, base_type: BASE_TYPES.indexOf(kind.scalar), base_size: elementBytes(kind), index };
+      }
       case "string":
         return { ...plain, base_type: BASE_TYPES.indexOf("string") };
       case "object":
         return { ...plain, base_type: BASE_TYPES.indexOf("object"), index: objects.indexOf(kind.object) };
       case "union":
-        return {
-          ...plain,
-          base_type: BASE_TYPES.indexOf("union"),
-          index: unions.findIndex(({ name }) => name === path),
-        };
+        return { ...plain, base_type: BASE_TYPES.indexOf("union"), index: indexOf(kind.name) };
       case "vector": {
-        const element = typeOf(kind.of, path);
+        const element = typeOf(kind.of);
         return {
           ...element,
           base_type: BASE_TYPES.indexOf("vector"),
@@ -340,54 +376,73 @@ export function writeBfbs(root: ObjectType): Uint8Array {
   });
   const schema: ReflectedSchema = {
     objects: objects.map(reflectObject),
-    enums: unions.map(({ name, members }) => ({
-      name,
-      is_union: true,
-      underlying_type: {
-        base_type: BASE_TYPES.indexOf("tag"),
-        element: 0,
-        index: -1,
-        base_size: 1,
-        element_size: 0,
-      },
-      values: members.map(({ tag, name, object }) => ({
-        name,
-        value: BigInt(tag),
-        union_type: typeOf({ is: "object", object }, name),
-      })),
-    })),
+    enums: sorted.map((named, index) =>
+      "members" in named ? reflectUnion(named, index, typeOf) : reflectEnum(named, index),
+    ),
     root_table: reflectObject(root),
   };
   return encode(REFLECTED_SCHEMA, schema, "BFBS");
 }
 
+type UnionKind = Extract<Kind, { is: "union" }>;
+
+function namesOf(kind: Kind): EnumType | undefined {
+  if (kind.is === "vector") return namesOf(kind.of);
+  return kind.is === "scalar" ? kind.names : undefined;
+}
+
+function reflectEnum({ name, scalar, values }: EnumType, index: number): ReflectedEnum {
+  const base_size = SCALAR_BYTES[scalar];
+  const base_type = BASE_TYPES.indexOf(scalar);
+  return {
+    name,
+    is_union: false,
+    underlying_type: { base_type, element: 0, index, base_size, element_size: 0 },
+    values: values.map(({ name, value }) => ({ name, value, union_type: undefined })),
+  };
+}
+
+function reflectUnion(
+  { name, members }: UnionKind,
+  index: number,
+  typeOf: (kind: Kind) => ReflectedType,
+): ReflectedEnum {
+  return {
+    name,
+    is_union: true,
+    underlying_type: tagType(index),
+    values: members.map(({ tag, name, object }) => ({
+      name,
+      value: BigInt(tag),
+      union_type: typeOf({ is: "object", object }),
+    })),
+  };
+}
+
+function tagType(index: number): ReflectedType {
+  return { base_type: BASE_TYPES.indexOf("tag"), element: 0, index, base_size: 1, element_size: 0 };
+}
+
 function reflectField(
   object: ObjectType,
   field: Field,
-  typeOf: (kind: Kind, path: string) => ReflectedType,
+  typeOf: (kind: Kind) => ReflectedType,
 ): ReflectedField[] {
   const real = field.kind.is === "scalar" && field.kind.scalar.startsWith("float");
-  const type = typeOf(field.kind, `${object.name}.${field.name}`);
+  const type = typeOf(field.kind);
   const reflect = (name: string, id: number, type: ReflectedType): ReflectedField => ({
     name,
     type,
     id: object.isStruct ? 0 : id,
     offset: object.isStruct ? field.place : 4 + 2 * id,
-    default_integer: real ? 0n : BigInt(field.defaultValue),
+    default_integer: real ? 0n : BigInt.asIntN(64, BigInt(field.defaultValue)),
     default_real: real ? Number(field.defaultValue) : 0,
     deprecated: false,
     required: field.required,
     key: false,
-    optional: false,
+    optional: field.optional,
   });
   const value = reflect(field.name, field.place, type);
   if (field.kind.is !== "union") return [value];
-  const tag = {
-    base_type: BASE_TYPES.indexOf("tag"),
-    element: 0,
-    index: type.index,
-    base_size: 1,
-    element_size: 0,
-  };
-  return [value, reflect(`${field.name}_type`, field.place - 1, tag)];
+  return [value, reflect(`${field.name}_type`, field.place - 1, tagType(type.index))];
 }

@@ -2,6 +2,8 @@ import { JechoError } from "../errors.ts";
 import {
   type ElementKind,
   type Field,
+  isFieldName,
+  isTypeName,
   type Kind,
   newObject,
   type ObjectType,
@@ -55,18 +57,24 @@ type FieldValue<F> = F extends Scalar
 /** The TypeScript type of the events that a description describes. */
 export type ValueOf<D> = { readonly [K in keyof D]: FieldValue<D[K]> };
 
-const FIELD_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
-
 /** The table that a description stands for. @throws JechoError `TYPE_INVALID` naming the field */
 export function describeObject(name: string, description: Description): ObjectType {
+  if (!isTypeName(name)) throw new JechoError("TYPE_INVALID", `"${name.slice(0, 100)}" is not a type name`);
   const object = newObject(name, false);
   const fields: Field[] = [];
   for (const [field, value] of Object.entries(description)) {
-    if (!FIELD_NAME.test(field))
-      throw new JechoError("TYPE_INVALID", `${name}: "${field}" is not a field name`);
+    if (!isFieldName(field)) throw new JechoError("TYPE_INVALID", `${name}: "${field}" is not a field name`);
     const kind = describeKind(`${name}.${field}`, value);
     const wide = kind.is === "scalar" && (kind.scalar === "int64" || kind.scalar === "uint64");
-    fields.push({ name: field, place: fields.length, kind, defaultValue: wide ? 0n : 0, required: false });
+    const defaultValue = wide ? 0n : 0;
+    fields.push({
+      name: field,
+      place: fields.length,
+      kind,
+      defaultValue,
+      required: false,
+      optional: false,
+    });
   }
   if (fields.length === 0) throw new JechoError("TYPE_INVALID", `${name} has no fields`);
   object.fields = fields;

@@ -1,59 +1,27 @@
 import { JechoError } from "../errors.ts";
-import {
-  type ElementKind,
-  elementAlign,
-  elementBytes,
-  type Field,
-  type Kind,
-  type ObjectType,
-  SCALAR_BYTES,
-  type Scalar,
-} from "./schema.ts";
+import { alignUp, OP, type Plan, type PlannedField, planOf } from "./encode-plan.ts";
+import type { ObjectType, Scalar } from "./schema.ts";
+import { TargetArrays } from "./target-arrays.ts";
 import { utf8Bound, writeUtf8 } from "./utf8.ts";
 
 /*
  * Encodes front to back into memory that the caller owns (a ring, a frame under construction): the event is written
- * once, where it will be sent from. Each table is a copy of its type's template - vtable and inline part - patched in
- * place, followed by what it points at. Everything is aligned relative to the start of the memory's buffer.
+ * once, where it will be sent from. A table is its vtable, unless the one before can share its own, and its inline part,
+ * followed by what it points at. Everything is aligned relative to the start of the memory's buffer.
  */
 
-/** Memory being written to. Both views start at the same byte, which is 8-aligned in its buffer. */
-interface Target {
-  readonly bytes: Uint8Array;
-  readonly view: DataView;
-  at: number;
-}
-
-interface Plan {
-  readonly template: Uint8Array;
-  readonly vtableBytes: number;
-  readonly fields: readonly PlannedField[];
-}
-
-interface PlannedField {
-  readonly field: Field;
-  readonly path: string;
-  /** From the table's position. */
-  readonly inline: number;
-  /** From the vtable's position; a union's tag has the entry before. */
-  readonly entry: number;
-  readonly tagInline: number;
-}
-
-const RANGES: Readonly<Record<string, readonly [number, number]>> = {
-  int8: [-128, 127],
-  uint8: [0, 255],
-  int16: [-32768, 32767],
-  uint16: [0, 65535],
-  int32: [-2147483648, 2147483647],
-  uint32: [0, 4294967295],
+const RANGES: Readonly<Record<number, readonly [number, number]>> = {
+  [OP.int8]: [-128, 127],
+  [OP.uint8]: [0, 255],
+  [OP.int16]: [-32768, 32767],
+  [OP.uint16]: [0, 65535],
+  [OP.int32]: [-2147483648, 2147483647],
+  [OP.uint32]: [0, 4294967295],
 };
-
-const plans = new WeakMap<ObjectType, Plan>();
 
 /** An upper bound of the bytes that `encodeInto` takes for this value. @throws JechoError `EVENT_INVALID` */
 export function measure(type: ObjectType, value: unknown): number {
-  return 8 + measureTable(type, value, type.name);
+  return 8 + measureTable(planOf(type), value, type.name);
 }
 
 /**
@@ -69,10 +37,10 @@ export function encodeInto(
   view: DataView,
   offset: number,
 ): number {
-  const target: Target = { bytes, view, at: offset + 4 };
-  const position = writeTable(target, type, value);
+  const encoding = Encoding.on(bytes, view);
+  const position = encoding.begin(planOf(type), value, offset + 4);
   view.setUint32(offset, position - offset, true);
-  return target.at;
+  return encoding.at;
 }
 
 /**
@@ -84,230 +52,238 @@ export function encodeInto(
 export function encode(type: ObjectType, value: unknown, identifier = ""): Uint8Array {
   const bytes = new Uint8Array(measure(type, value) + 8);
   const view = new DataView(bytes.buffer);
-  const target: Target = { bytes, view, at: 4 + writeUtf8(bytes, 4, identifier) };
-  view.setUint32(0, writeTable(target, type, value), true);
-  return bytes.subarray(0, target.at);
+  const encoding = new Encoding(bytes, view);
+  const position = encoding.begin(planOf(type), value, 4 + writeUtf8(bytes, 4, identifier));
+  view.setUint32(0, position, true);
+  return bytes.subarray(0, encoding.at);
 }
 
-function planOf(type: ObjectType): Plan {
-  const known = plans.get(type);
-  if (known !== undefined) return known;
-  let slots = 0;
-  const parts: { field: Field; bytes: number; align: number; tag: boolean }[] = [];
-  for (const field of type.fields) {
-    slots = Math.max(slots, field.place + 1);
-    if (field.kind.is === "union") parts.push({ field, bytes: 1, align: 1, tag: true });
-    const kind =
-      field.kind.is === "vector" || field.kind.is === "union" ? ({ is: "string" } as const) : field.kind;
-    parts.push({ field, bytes: elementBytes(kind), align: elementAlign(kind), tag: false });
-  }
-  parts.sort((a, b) => b.align - a.align);
-  // The table lies at 4 modulo 8, so that the first inline part, behind the 4 bytes of the vtable's offset, is 8-aligned.
-  const places = new Map<Field, { inline: number; tagInline: number }>();
-  let size = 4;
-  for (const part of parts) {
-    size = alignUp(size - 4, part.align) + 4;
-    const place = places.get(part.field) ?? { inline: 0, tagInline: 0 };
-    if (part.tag) place.tagInline = size;
-    else place.inline = size;
-    places.set(part.field, place);
-    size += part.bytes;
-  }
-  const vtableBytes = 4 + 2 * slots;
-  const template = new Uint8Array(vtableBytes + size);
-  const view = new DataView(template.buffer);
-  view.setUint16(0, vtableBytes, true);
-  view.setUint16(2, size, true);
-  const fields = type.fields.map((field): PlannedField => {
-    const { inline, tagInline } = places.get(field) as { inline: number; tagInline: number };
-    const entry = 4 + 2 * field.place;
-    view.setUint16(entry, inline, true);
-    if (field.kind.is === "union") view.setUint16(entry - 2, tagInline, true);
-    return { field, path: `${type.name}.${field.name}`, inline, entry, tagInline };
-  });
-  const plan = { template, vtableBytes, fields };
-  plans.set(type, plan);
-  return plan;
-}
-
-function measureTable(type: ObjectType, value: unknown, path: string): number {
+function measureTable(plan: Plan, value: unknown, path: string): number {
   if (typeof value !== "object" || value === null) throw invalid(path, "an object", value);
-  const plan = planOf(type);
-  let size = plan.template.length + 16;
-  for (const { field, path: fieldPath } of plan.fields) {
+  const { fields } = plan;
+  let size = plan.vtableBytes + plan.bytes + 16;
+  for (let i = 0; i < fields.length; i++) {
+    const field = fields[i] as PlannedField;
+    if (field.op <= OP.bool) continue;
     const inner = (value as Record<string, unknown>)[field.name];
-    if (inner !== undefined && inner !== null && field.kind.is !== "scalar")
-      size += measureKind(field.kind, inner, fieldPath);
+    if (inner !== undefined && inner !== null) size += measureField(field, inner);
   }
   return size;
 }
 
-function measureKind(kind: Kind, value: unknown, path: string): number {
-  switch (kind.is) {
-    case "scalar":
-      return 0;
-    case "string":
-      if (typeof value !== "string") throw invalid(path, "a string", value);
+function measureField(field: PlannedField, value: unknown): number {
+  switch (field.op) {
+    case OP.string:
+      if (typeof value !== "string") throw invalid(field.path, "a string", value);
       return 16 + utf8Bound(value);
-    case "object":
-      return kind.object.isStruct ? 0 : measureTable(kind.object, value, path);
-    case "union":
-      return measureTable(memberOf(kind.members, value, path).object, value, path);
-    case "vector": {
-      const list = listOf(value, path);
-      let size = 24 + list.length * elementBytes(kind.of);
-      if (kind.of.is === "string" || (kind.of.is === "object" && !kind.of.object.isStruct)) {
-        for (let i = 0; i < list.length; i++) size += measureKind(kind.of, list[i], path);
+    case OP.table:
+      return measureTable(field.plan as Plan, value, field.path);
+    case OP.union:
+      return measureTable(memberOf(field, value).plan, value, field.path);
+    case OP.vector: {
+      const list = listOf(value, field.path);
+      const element = field.element as PlannedField;
+      let size = 24 + list.length * element.size;
+      if (element.op === OP.string || element.op === OP.table) {
+        for (let i = 0; i < list.length; i++) size += measureField(element, list[i]);
       }
       return size;
     }
+    default:
+      return 0;
   }
 }
 
-function writeTable(target: Target, type: ObjectType, value: unknown): number {
-  const plan = planOf(type);
-  const { bytes, view } = target;
-  const position = alignUp(target.at + plan.vtableBytes + 4, 8) - 4;
-  const vtable = position - plan.vtableBytes;
-  bytes.fill(0, target.at, vtable);
-  bytes.set(plan.template, vtable);
-  view.setInt32(position, plan.vtableBytes, true);
-  target.at = vtable + plan.template.length;
-  for (const { field, inline, entry, tagInline, path } of plan.fields) {
-    const inner = (value as Record<string, unknown>)[field.name];
-    const { kind } = field;
-    if (kind.is === "scalar") {
-      writeScalar(view, position + inline, kind.scalar, inner ?? field.defaultValue, path);
-    } else if (inner === undefined || inner === null) {
-      if (field.required) throw invalid(path, "a value, for it is required", inner);
-      view.setUint16(vtable + entry, 0, true);
-      if (kind.is === "union") view.setUint16(vtable + entry - 2, 0, true);
-    } else if (kind.is === "object" && kind.object.isStruct) {
-      writeStruct(target, position + inline, kind.object, inner, path);
+/** Writing into one piece of memory. The two views start at the same byte, which is 8-aligned in its buffer. */
+class Encoding {
+  static #newest: Encoding | undefined;
+  static #count = 0;
+
+  /** Where the next byte goes. */
+  at = 0;
+  readonly #bytes: Uint8Array;
+  readonly #view: DataView;
+  readonly #arrays: TargetArrays;
+  /** Which event this is: vtables are shared within one. */
+  #number = 0;
+
+  constructor(bytes: Uint8Array, view: DataView) {
+    this.#bytes = bytes;
+    this.#view = view;
+    this.#arrays = new TargetArrays(bytes);
+  }
+
+  /** Producers write into one ring again and again. */
+  static on(bytes: Uint8Array, view: DataView): Encoding {
+    const newest = Encoding.#newest;
+    if (newest !== undefined && newest.#bytes === bytes && newest.#view === view) return newest;
+    Encoding.#newest = new Encoding(bytes, view);
+    return Encoding.#newest;
+  }
+
+  begin(plan: Plan, value: unknown, at: number): number {
+    this.#number = ++Encoding.#count;
+    this.at = at;
+    return this.#table(plan, value);
+  }
+
+  #table(plan: Plan, value: unknown): number {
+    const view = this.#view;
+    const { fields, vtableBytes, holes } = plan;
+    const event = value as Record<string, unknown>;
+    let whole = true;
+    for (let i = 0; i < fields.length; i++) {
+      const field = fields[i] as PlannedField;
+      if (field.op <= OP.bool && !field.optional) continue;
+      const inner = event[field.name];
+      if (inner !== undefined && inner !== null) continue;
+      if (field.required) throw invalid(field.path, "a value, for it is required", inner);
+      whole = false;
+    }
+    const shares = whole && plan.sharedBy === this.#number;
+    const position = alignUp(this.at + (shares ? 4 : vtableBytes + 4), 8) - 4;
+    let vtable = plan.sharedAt;
+    if (!shares) {
+      vtable = position - vtableBytes;
+      const words = plan.vtable;
+      for (let i = 0; i < words.length; i++) view.setUint16(vtable + 2 * i, words[i] as number, true);
+      if (whole) {
+        plan.sharedBy = this.#number;
+        plan.sharedAt = vtable;
+      }
+    }
+    this.#zero(this.at, shares ? position : vtable);
+    view.setInt32(position, position - vtable, true);
+    for (let i = 0; i < holes.length; i++) view.setUint8(position + (holes[i] as number), 0);
+    this.at = position + plan.bytes;
+    for (let i = 0; i < fields.length; i++) {
+      const field = fields[i] as PlannedField;
+      const inner = event[field.name];
+      const inline = position + field.inline;
+      if (field.op <= OP.bool && !(field.optional && (inner === undefined || inner === null))) {
+        this.#scalar(inline, field, inner ?? field.defaultValue);
+      } else if (inner === undefined || inner === null) {
+        this.#zero(inline, inline + field.size);
+        view.setUint16(vtable + field.entry, 0, true);
+        if (field.op === OP.union) {
+          view.setUint8(position + field.tagInline, 0);
+          view.setUint16(vtable + field.entry - 2, 0, true);
+        }
+      } else if (field.op === OP.struct) {
+        this.#struct(inline, field.plan as Plan, inner, field.path);
+      } else {
+        if (field.op === OP.union) view.setUint8(position + field.tagInline, memberOf(field, inner).tag);
+        view.setUint32(inline, this.#outside(field, inner) - inline, true);
+      }
+    }
+    return position;
+  }
+
+  /** Writes what a table or vector points at, and returns where it lies. */
+  #outside(field: PlannedField, value: unknown): number {
+    switch (field.op) {
+      case OP.string:
+        return this.#string(value as string);
+      case OP.vector:
+        return this.#vector(field.element as PlannedField, listOf(value, field.path), field.path);
+      case OP.union:
+        return this.#table(memberOf(field, value).plan, value);
+      default:
+        return this.#table(field.plan as Plan, value);
+    }
+  }
+
+  #string(text: string): number {
+    const position = this.#pad(4, 0);
+    const length = writeUtf8(this.#bytes, position + 4, text);
+    this.#view.setUint32(position, length, true);
+    this.#view.setUint8(position + 4 + length, 0);
+    this.at = position + 5 + length;
+    return position;
+  }
+
+  #vector(element: PlannedField, list: ArrayLike<unknown>, path: string): number {
+    const view = this.#view;
+    const { size, op } = element;
+    const { length } = list;
+    const position = this.#pad(Math.max(4, element.align), 4);
+    const start = position + 4;
+    view.setUint32(position, length, true);
+    this.at = start + length * size;
+    if (op <= OP.bool) {
+      if (!this.#arrays.set(element.scalar as Scalar, list, start)) {
+        for (let i = 0; i < length; i++) this.#scalar(start + i * size, element, list[i]);
+      }
+    } else if (op === OP.struct) {
+      for (let i = 0; i < length; i++) this.#struct(start + i * size, element.plan as Plan, list[i], path);
     } else {
-      if (kind.is === "union") bytes[position + tagInline] = memberOf(kind.members, inner, path).tag;
-      view.setUint32(position + inline, writeOutside(target, kind, inner, path) - (position + inline), true);
+      for (let i = 0; i < length; i++) {
+        const slot = start + i * 4;
+        view.setUint32(slot, this.#outside(element, list[i]) - slot, true);
+      }
+    }
+    return position;
+  }
+
+  #struct(position: number, plan: Plan, value: unknown, path: string): void {
+    if (typeof value !== "object" || value === null) throw invalid(path, "an object", value);
+    const { fields, holes } = plan;
+    for (let i = 0; i < holes.length; i++) this.#view.setUint8(position + (holes[i] as number), 0);
+    for (let i = 0; i < fields.length; i++) {
+      const field = fields[i] as PlannedField;
+      const inner = (value as Record<string, unknown>)[field.name];
+      if (field.op === OP.struct)
+        this.#struct(position + field.inline, field.plan as Plan, inner, field.path);
+      else this.#scalar(position + field.inline, field, inner ?? field.defaultValue);
     }
   }
-  return position;
-}
 
-/** Writes what a table or vector points at, and returns where it lies. */
-function writeOutside(target: Target, kind: Kind, value: unknown, path: string): number {
-  switch (kind.is) {
-    case "string":
-      return writeString(target, value as string);
-    case "vector":
-      return writeVector(target, kind.of, listOf(value, path), path);
-    case "union":
-      return writeTable(target, memberOf(kind.members, value, path).object, value);
-    case "object":
-      return writeTable(target, kind.object, value);
-    case "scalar":
-      throw new JechoError("INTERNAL", `${path}: a scalar is written inline`);
-  }
-}
-
-function writeString(target: Target, text: string): number {
-  const position = pad(target, 4, 0);
-  const length = writeUtf8(target.bytes, position + 4, text);
-  target.view.setUint32(position, length, true);
-  target.bytes[position + 4 + length] = 0;
-  target.at = position + 5 + length;
-  return position;
-}
-
-function writeVector(target: Target, of: ElementKind, list: ArrayLike<unknown>, path: string): number {
-  const { bytes, view } = target;
-  const position = pad(target, Math.max(4, elementAlign(of)), 4);
-  const start = position + 4;
-  const size = elementBytes(of);
-  view.setUint32(position, list.length, true);
-  target.at = start + list.length * size;
-  if (of.is === "scalar") {
-    if (ArrayBuffer.isView(list) && sameLayout(list, of.scalar)) {
-      bytes.set(new Uint8Array(list.buffer, list.byteOffset, list.byteLength), start);
-    } else {
-      for (let i = 0; i < list.length; i++) writeScalar(view, start + i * size, of.scalar, list[i], path);
+  #scalar(at: number, field: PlannedField, value: unknown): void {
+    const view = this.#view;
+    switch (field.op) {
+      case OP.float32:
+        if (typeof value !== "number") throw invalid(field.path, "a number", value);
+        view.setFloat32(at, value, true);
+        return;
+      case OP.float64:
+        if (typeof value !== "number") throw invalid(field.path, "a number", value);
+        view.setFloat64(at, value, true);
+        return;
+      case OP.int32:
+        if (typeof value !== "number" || (value | 0) !== value) throw notInRange(field, value);
+        view.setInt32(at, value, true);
+        return;
+      case OP.int64:
+      case OP.uint64:
+        if (typeof value !== "bigint") throw invalid(field.path, "a bigint", value);
+        if (field.op === OP.int64) view.setBigInt64(at, value, true);
+        else view.setBigUint64(at, value, true);
+        return;
+      case OP.bool:
+        if (typeof value !== "boolean" && value !== 0 && value !== 1)
+          throw invalid(field.path, "a boolean", value);
+        view.setUint8(at, value ? 1 : 0);
+        return;
     }
-  } else if (of.is === "object" && of.object.isStruct) {
-    for (let i = 0; i < list.length; i++) writeStruct(target, start + i * size, of.object, list[i], path);
-  } else {
-    for (let i = 0; i < list.length; i++) {
-      const slot = start + i * 4;
-      view.setUint32(slot, writeOutside(target, of, list[i], path) - slot, true);
-    }
+    const [least, most] = RANGES[field.op] as readonly [number, number];
+    if (typeof value !== "number" || !(value >= least && value <= most) || !Number.isInteger(value))
+      throw notInRange(field, value);
+    if (field.size === 4) view.setUint32(at, value, true);
+    else if (field.size === 2) view.setUint16(at, value, true);
+    else view.setUint8(at, value);
   }
-  return position;
-}
 
-function writeStruct(target: Target, position: number, type: ObjectType, value: unknown, path: string): void {
-  if (typeof value !== "object" || value === null) throw invalid(path, "an object", value);
-  target.bytes.fill(0, position, position + type.bytes);
-  for (const { name, place, kind, defaultValue } of type.fields) {
-    const inner = (value as Record<string, unknown>)[name] ?? defaultValue;
-    if (kind.is === "scalar")
-      writeScalar(target.view, position + place, kind.scalar, inner, `${path}.${name}`);
-    else if (kind.is === "object")
-      writeStruct(target, position + place, kind.object, inner, `${path}.${name}`);
+  /** Zero bytes up to where something with this alignment may lie, `ahead` bytes before the aligned place. */
+  #pad(align: number, ahead: number): number {
+    const position = alignUp(this.at + ahead, align) - ahead;
+    this.#zero(this.at, position);
+    return position;
   }
-}
 
-function writeScalar(view: DataView, at: number, scalar: Scalar, value: unknown, path: string): void {
-  if (scalar === "float32" || scalar === "float64") {
-    if (typeof value !== "number") throw invalid(path, "a number", value);
-    if (scalar === "float32") view.setFloat32(at, value, true);
-    else view.setFloat64(at, value, true);
-    return;
+  #zero(start: number, end: number): void {
+    const view = this.#view;
+    for (let at = start; at < end; at++) view.setUint8(at, 0);
   }
-  if (scalar === "int64" || scalar === "uint64") {
-    if (typeof value !== "bigint") throw invalid(path, "a bigint", value);
-    if (scalar === "int64") view.setBigInt64(at, value, true);
-    else view.setBigUint64(at, value, true);
-    return;
-  }
-  if (scalar === "bool") {
-    if (typeof value !== "boolean" && value !== 0 && value !== 1) throw invalid(path, "a boolean", value);
-    view.setUint8(at, value ? 1 : 0);
-    return;
-  }
-  const [least, most] = RANGES[scalar] as readonly [number, number];
-  if (typeof value !== "number" || !(value >= least && value <= most) || !Number.isInteger(value)) {
-    throw invalid(path, `an integer from ${least} to ${most}`, value);
-  }
-  if (SCALAR_BYTES[scalar] === 4) view.setUint32(at, value, true);
-  else if (SCALAR_BYTES[scalar] === 2) view.setUint16(at, value, true);
-  else view.setUint8(at, value);
-}
-
-/** Zero bytes up to where something with this alignment may lie, `ahead` bytes before the aligned place. */
-function pad(target: Target, align: number, ahead: number): number {
-  const position = alignUp(target.at + ahead, align) - ahead;
-  target.bytes.fill(0, target.at, position);
-  return position;
-}
-
-export function alignUp(value: number, align: number): number {
-  return (value + align - 1) & -align;
-}
-
-const TAGS: Readonly<Record<Scalar, string>> = {
-  bool: "Uint8Array",
-  int8: "Int8Array",
-  uint8: "Uint8Array",
-  int16: "Int16Array",
-  uint16: "Uint16Array",
-  int32: "Int32Array",
-  uint32: "Uint32Array",
-  int64: "BigInt64Array",
-  uint64: "BigUint64Array",
-  float32: "Float32Array",
-  float64: "Float64Array",
-};
-
-function sameLayout(list: ArrayBufferView, scalar: Scalar): boolean {
-  const tag = (list as unknown as { [Symbol.toStringTag]: string })[Symbol.toStringTag];
-  return tag === TAGS[scalar] || (scalar === "uint8" && tag === "Uint8ClampedArray");
 }
 
 function listOf(value: unknown, path: string): ArrayLike<unknown> {
@@ -317,12 +293,17 @@ function listOf(value: unknown, path: string): ArrayLike<unknown> {
   throw invalid(path, "an array", value);
 }
 
-function memberOf<M extends { name: string }>(members: readonly M[], value: unknown, path: string): M {
+function memberOf({ members, path }: PlannedField, value: unknown): PlannedField["members"][number] {
   const kind = (value as { kind?: unknown } | null)?.kind;
   const member = members.find(candidate => candidate.name === kind);
   if (member === undefined)
     throw invalid(path, `an object whose kind is one of ${members.map(m => m.name).join(", ")}`, value);
   return member;
+}
+
+function notInRange({ op, path }: PlannedField, value: unknown): JechoError {
+  const [least, most] = RANGES[op] as readonly [number, number];
+  return invalid(path, `an integer from ${least} to ${most}`, value);
 }
 
 function invalid(path: string, wanted: string, value: unknown): JechoError {

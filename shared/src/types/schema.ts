@@ -28,13 +28,20 @@ export const SCALAR_BYTES: Readonly<Record<Scalar, number>> = {
 
 /** What a field holds. */
 export type Kind =
-  | { readonly is: "scalar"; readonly scalar: Scalar }
+  | { readonly is: "scalar"; readonly scalar: Scalar; readonly names?: EnumType }
   | { readonly is: "string" }
   | { readonly is: "object"; readonly object: ObjectType }
   | { readonly is: "vector"; readonly of: ElementKind }
-  | { readonly is: "union"; readonly members: readonly UnionMember[] };
+  | { readonly is: "union"; readonly name: string; readonly members: readonly UnionMember[] };
 
 export type ElementKind = Exclude<Kind, { is: "vector" } | { is: "union" }>;
+
+/** Names for numbers, by ascending value. */
+export interface EnumType {
+  readonly name: string;
+  readonly scalar: Scalar;
+  readonly values: readonly { readonly name: string; readonly value: bigint }[];
+}
 
 /** One alternative of a union: its tag on the wire and its table. Tag 0 means that nothing is there. */
 export interface UnionMember {
@@ -51,6 +58,8 @@ export interface Field {
   /** What an absent scalar reads as. */
   readonly defaultValue: number | bigint;
   readonly required: boolean;
+  /** A scalar that reads as undefined where it is absent, not as its default. */
+  readonly optional: boolean;
 }
 
 /** A table or a struct. Objects may refer to each other in cycles, so `fields` is filled after creation. */
@@ -66,6 +75,20 @@ export interface ObjectType {
 
 export function newObject(name: string, isStruct: boolean): ObjectType {
   return { name, isStruct, bytes: 0, align: 1, fields: [] };
+}
+
+const WORD = "[A-Za-z_][A-Za-z0-9_]{0,63}";
+const FIELD_NAME = new RegExp(`^${WORD}$`);
+const TYPE_NAME = new RegExp(`^${WORD}(?:\\.${WORD}){0,15}$`);
+
+/** Schemas come over the wire, and names become properties and are printed: they are plain words. */
+export function isFieldName(name: string): boolean {
+  return FIELD_NAME.test(name) && name !== "__proto__";
+}
+
+/** A word, or several with dots between where there are namespaces. */
+export function isTypeName(name: string): boolean {
+  return TYPE_NAME.test(name);
 }
 
 /** Bytes that an element of this kind takes inside a vector: itself for scalars and structs, an offset for the rest. */

@@ -1,10 +1,14 @@
 import { sha256 } from "@noble/hashes/sha2.js";
-import { createReader, type ReadEvent } from "./accessor.ts";
+import type { Source } from "./accessor.ts";
 import { readBfbs, writeBfbs } from "./bfbs.ts";
 import { type Description, describeObject, type ValueOf } from "./describe.ts";
 import { encode, encodeInto, measure } from "./encode.ts";
+import { readFbs } from "./fbs-reader.ts";
+import { writeFbs } from "./fbs-writer.ts";
+import { createReader, type ReadEvent } from "./reader.ts";
+import { type FieldInfo, reflect } from "./reflect.ts";
 import type { ObjectType } from "./schema.ts";
-import { verify } from "./verify.ts";
+import { createVerifier, type VerifyEvent } from "./verify.ts";
 
 /**
  * The type of a channel's events: a FlatBuffers schema whose root table is the event.
@@ -21,6 +25,7 @@ export class Type<T = unknown> {
   /** Never set: carries `T` for the compiler. */
   declare readonly event: T;
   readonly #readers = new Map<ObjectType, ReadEvent>();
+  readonly #verifiers = new Map<ObjectType, VerifyEvent>();
 
   constructor(root: ObjectType) {
     this.name = root.name;
@@ -32,6 +37,26 @@ export class Type<T = unknown> {
   /** @throws JechoError `TYPE_INVALID` */
   static fromSchema<T = unknown>(bfbs: Uint8Array): Type<T> {
     return new Type<T>(readBfbs(bfbs));
+  }
+
+  /**
+   * Reads the text of a FlatBuffers schema at run time; no compiler is needed. The binary form is for `fromSchema`.
+   *
+   * @param root the table that events are, where the text does not say it by `root_type`
+   * @throws JechoError `TYPE_INVALID` with line and column
+   */
+  static fromFbs<T = unknown>(text: string, root?: string): Type<T> {
+    return new Type<T>(readFbs(text, root));
+  }
+
+  /** What an event of this type is made of. */
+  get fields(): readonly FieldInfo[] {
+    return reflect(this.root);
+  }
+
+  /** The type as text in FlatBuffers' schema language. */
+  toFbs(): string {
+    return writeFbs(this.root);
   }
 
   /** An upper bound of an event's encoded bytes. @throws JechoError `EVENT_INVALID` */
@@ -51,7 +76,17 @@ export class Type<T = unknown> {
 
   /** @throws JechoError `EVENT_INVALID` where the bytes [start, end) are not an event of this type */
   verify(view: DataView, start: number, end: number): void {
-    verify(this.root, view, start, end);
+    this.verifierOf(this)(view, start, end);
+  }
+
+  /** Checks what a reader of this type can reach in events of type `writer`. @throws JechoError `TYPE_MISMATCH` */
+  verifierOf(writer: Type): VerifyEvent {
+    let verifier = this.#verifiers.get(writer.root);
+    if (verifier === undefined) {
+      verifier = createVerifier(writer.root, this.root);
+      this.#verifiers.set(writer.root, verifier);
+    }
+    return verifier;
   }
 
   /** Reads events that were written with type `writer` in place. @throws JechoError `TYPE_MISMATCH` */
@@ -66,10 +101,24 @@ export class Type<T = unknown> {
 
   /** One event out of bytes that hold nothing else; typed arrays are views on them. @throws JechoError `EVENT_INVALID` */
   decode(bytes: Uint8Array): T {
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    this.verify(view, 0, bytes.byteLength);
-    return this.readerOf(this)(view, bytes, 0) as T;
+    const whole = wholeOf(bytes);
+    const start = whole.bytes === bytes ? 0 : bytes.byteOffset;
+    this.verify(whole.view, start, start + bytes.byteLength);
+    return this.readerOf(this)(whole.view, whole.bytes, start) as T;
   }
+}
+
+const SHARED_BYTES = 1 << 20;
+let newest: Source = { view: new DataView(new ArrayBuffer(0)), bytes: new Uint8Array(0) };
+
+/** A view costs more than a small event's reading, and events often lie together: one view serves a whole buffer. */
+function wholeOf(bytes: Uint8Array): Source {
+  const { buffer, byteOffset, byteLength } = bytes;
+  if (newest.view.buffer === buffer && (byteOffset & 7) === 0) return newest;
+  if ((byteOffset & 7) !== 0 || buffer.byteLength > SHARED_BYTES)
+    return { bytes, view: new DataView(buffer, byteOffset, byteLength) };
+  newest = { bytes: new Uint8Array(buffer), view: new DataView(buffer) };
+  return newest;
 }
 
 /**

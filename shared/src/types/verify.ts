@@ -1,143 +1,260 @@
 import { JechoError } from "../errors.ts";
+import { matchFields } from "./matching.ts";
 import {
   type ElementKind,
   elementAlign,
   elementBytes,
+  type Field,
   type Kind,
   type ObjectType,
-  SCALAR_BYTES,
 } from "./schema.ts";
 
 /*
  * FlatBuffers for JavaScript trusts its input: offsets are signed there and bytes out of range read as 0. This walks a
  * buffer along its schema first: unsigned bounds, alignment, depth, and a budget against tables that share their parts.
+ * What is to be checked is planned once for a pair of a writer's and a reader's type: what the reader can reach.
  */
 
 const MAX_DEPTH = 16;
 
-interface Walk {
-  readonly view: DataView;
-  /** Everything lies in [start, end). */
-  readonly start: number;
-  readonly end: number;
-  /** How many more tables and elements may be visited: honest buffers do not share, so their size bounds it. */
-  budget: number;
+const OP = { scalar: 0, string: 1, vector: 2, offsets: 3, struct: 4, table: 5, union: 6 } as const;
+
+/** One field to check. Numbers and small objects only, of one shape, for this runs for every event. */
+interface Check {
+  readonly field: Field;
+  readonly op: number;
+  /** Of the vtable. */
+  readonly entry: number;
+  readonly required: boolean;
+  /** Bytes of the field in its table. */
+  readonly bytes: number;
+  /** Of the field, or of a vector's elements. */
+  readonly align: number;
+  /** Bytes of a vector's element. */
+  readonly elementBytes: number;
+  /** Of the table or tables, by their tag in a union; strings in a vector have none. */
+  plan: Plan | undefined;
+  readonly members: Map<number, Plan | undefined> | undefined;
 }
+
+interface Plan {
+  readonly checks: Check[];
+}
+
+/** Checks that the bytes [start, end) are an event that can be read without harm. @throws JechoError `EVENT_INVALID` */
+export type VerifyEvent = (view: DataView, start: number, end: number) => void;
 
 /**
- * Checks that the bytes [start, end) are a FlatBuffer of this type that every reader can read without harm.
+ * Makes the function that checks events of the writer's type before the reader's accessors read them. `start` is a multiple
+ * of 8 of the view, from whose start alignment is counted; errors name the field and what is wrong.
  *
- * @param start a multiple of 8 of the view, from whose start alignment is counted
- * @throws JechoError `EVENT_INVALID`, naming the field and what is wrong
+ * @throws JechoError `TYPE_MISMATCH`
  */
+export function createVerifier(writer: ObjectType, reader: ObjectType = writer): VerifyEvent {
+  const walk = new Walk(writer.name);
+  const plan = planOf(writer, reader, new Map());
+  return (view, start, end) => walk.root(plan, view, start, end);
+}
+
+const verifiers = new WeakMap<ObjectType, VerifyEvent>();
+
+/** Checks that the bytes [start, end) are a FlatBuffer of this type. @throws JechoError `EVENT_INVALID` */
 export function verify(type: ObjectType, view: DataView, start: number, end: number): void {
-  const walk: Walk = { view, start, end, budget: 16 + (end - start) };
-  if (end - start < 8 || end > view.byteLength) throw broken(type.name, "is shorter than any table");
-  verifyTable(walk, type, target(walk, start, type.name), type.name, 0);
+  let verifier = verifiers.get(type);
+  if (verifier === undefined) {
+    verifier = createVerifier(type);
+    verifiers.set(type, verifier);
+  }
+  verifier(view, start, end);
 }
 
-function verifyTable(walk: Walk, type: ObjectType, position: number, path: string, depth: number): void {
-  const { view, start, end } = walk;
-  if (depth > MAX_DEPTH) throw broken(path, `is nested deeper than ${MAX_DEPTH}`);
-  if (--walk.budget < 0) throw broken(path, "has more parts than its size allows");
-  aligned(position, 4, path);
-  inside(walk, position, 4, path);
-  const vtable = position - view.getInt32(position, true);
-  if (vtable < start || vtable + 4 > end || (vtable & 1) !== 0)
-    throw broken(path, "has its vtable out of bounds");
-  const vtableBytes = view.getUint16(vtable, true);
-  const tableBytes = view.getUint16(vtable + 2, true);
-  if (vtableBytes < 4 || (vtableBytes & 1) !== 0 || vtable + vtableBytes > end)
-    throw broken(path, "has a broken vtable");
-  if (tableBytes < 4 || position + tableBytes > end) throw broken(path, "reaches out of bounds");
-  const inlineOf = (slot: number): number => {
-    const entry = 4 + 2 * slot;
-    return entry + 2 > vtableBytes ? 0 : view.getUint16(vtable + entry, true);
+type Made = Map<ObjectType, Map<ObjectType, Plan>>;
+
+function planOf(writer: ObjectType, reader: ObjectType, made: Made): Plan {
+  const known = made.get(writer) ?? new Map<ObjectType, Plan>();
+  made.set(writer, known);
+  let plan = known.get(reader);
+  if (plan === undefined) {
+    plan = { checks: [] };
+    known.set(reader, plan);
+    for (const { field, source } of matchFields(writer, reader)) {
+      if (source !== undefined) plan.checks.push(checkOf(source, field, made));
+    }
+  }
+  return plan;
+}
+
+function checkOf(source: Field, field: Field, made: Made): Check {
+  const { kind } = source;
+  const isInline = kind.is === "scalar" || (kind.is === "object" && kind.object.isStruct);
+  const element = kind.is === "vector" ? kind.of : undefined;
+  const check: Check = {
+    field: source,
+    op: opOf(kind),
+    entry: 4 + 2 * source.place,
+    required: source.required || field.required,
+    bytes: isInline ? elementBytes(kind) : 4,
+    // Memory is aligned to 8 and no read needs more, whatever a struct was forced to.
+    align: Math.min(8, element ? elementAlign(element) : isInline ? elementAlign(kind) : 4),
+    elementBytes: element ? elementBytes(element) : 1,
+    plan: undefined,
+    members: kind.is === "union" ? new Map() : undefined,
   };
-  for (const field of type.fields) {
-    const inline = inlineOf(field.place);
-    const fieldPath = `${path}.${field.name}`;
-    if (inline === 0) {
-      if (field.required) throw broken(fieldPath, "is required and absent");
-      continue;
-    }
-    const { kind } = field;
-    const bytes = kind.is === "vector" || kind.is === "union" ? 4 : elementBytes(kind);
-    if (inline < 4 || inline + bytes > tableBytes) throw broken(fieldPath, "lies outside its table");
-    const at = position + inline;
-    if (kind.is === "union") {
-      const tagInline = inlineOf(field.place - 1);
-      if (tagInline < 4 || tagInline >= tableBytes) throw broken(fieldPath, "is a union without a tag");
-      const tag = view.getUint8(position + tagInline);
-      const member = kind.members.find(candidate => candidate.tag === tag);
-      if (member === undefined) throw broken(fieldPath, `has the unknown tag ${tag}`);
-      verifyTable(walk, member.object, target(walk, at, fieldPath), fieldPath, depth + 1);
-    } else {
-      verifyAt(walk, kind, at, fieldPath, depth);
+  const inner = kind.is === "vector" ? kind.of : kind;
+  const read = field.kind.is === "vector" ? field.kind.of : field.kind;
+  if (inner.is === "object" && !inner.object.isStruct && read.is === "object")
+    check.plan = planOf(inner.object, read.object, made);
+  if (kind.is === "union" && field.kind.is === "union") {
+    for (const { tag, name, object } of kind.members) {
+      const member = kind === field.kind ? object : field.kind.members.find(one => one.name === name)?.object;
+      check.members?.set(tag, member && planOf(object, member, made));
     }
   }
+  return check;
 }
 
-function verifyAt(walk: Walk, kind: Kind, at: number, path: string, depth: number): void {
-  switch (kind.is) {
-    case "scalar":
-      aligned(at, SCALAR_BYTES[kind.scalar], path);
-      break;
-    case "string": {
-      const position = target(walk, at, path);
-      const length = vectorLength(walk, position, 1, path);
-      inside(walk, position + 4 + length, 1, path);
-      break;
-    }
-    case "vector":
-      verifyVector(walk, kind.of, target(walk, at, path), path, depth);
-      break;
-    case "object":
-      if (kind.object.isStruct) aligned(at, kind.object.align, path);
-      else verifyTable(walk, kind.object, target(walk, at, path), path, depth + 1);
-      break;
-    case "union":
-      break;
+function opOf(kind: Kind): number {
+  if (kind.is === "scalar" || kind.is === "string" || kind.is === "union") return OP[kind.is];
+  if (kind.is === "object") return kind.object.isStruct ? OP.struct : OP.table;
+  return hasOffsets(kind.of) ? OP.offsets : OP.vector;
+}
+
+function hasOffsets(kind: ElementKind): boolean {
+  return kind.is === "string" || (kind.is === "object" && !kind.object.isStruct);
+}
+
+/** One way through a buffer. It is used again and again, so that nothing is made for an event that is sound. */
+class Walk {
+  readonly #type: string;
+  #view: DataView = new DataView(new ArrayBuffer(0));
+  #start = 0;
+  #end = 0;
+  /** How many more tables and elements may be visited: honest buffers do not share, so their size bounds it. */
+  #budget = 0;
+  /** The fields that led here, for the message of an error. */
+  readonly #path: (Field | undefined)[] = new Array(MAX_DEPTH + 1).fill(undefined);
+
+  constructor(type: string) {
+    this.#type = type;
   }
-}
 
-function verifyVector(walk: Walk, of: ElementKind, position: number, path: string, depth: number): void {
-  const size = elementBytes(of);
-  const length = vectorLength(walk, position, size, path);
-  aligned(position + 4, length === 0 ? 4 : elementAlign(of), path);
-  if (of.is === "string" || (of.is === "object" && !of.object.isStruct)) {
-    for (let i = 0; i < length; i++) {
-      if (--walk.budget < 0) throw broken(path, "has more parts than its size allows");
-      verifyAt(walk, of, position + 4 + 4 * i, path, depth);
+  root(plan: Plan, view: DataView, start: number, end: number): void {
+    this.#view = view;
+    this.#start = start;
+    this.#end = end;
+    this.#budget = 16 + (end - start);
+    if (end - start < 8 || end > view.byteLength) throw this.#broken(0, "is shorter than any table");
+    this.#table(plan, this.#target(start, 0), 0);
+  }
+
+  #table(plan: Plan, position: number, depth: number): void {
+    const view = this.#view;
+    if (depth > MAX_DEPTH) throw this.#broken(MAX_DEPTH, `is nested deeper than ${MAX_DEPTH}`);
+    if (--this.#budget < 0) throw this.#broken(depth, "has more parts than its size allows");
+    const vtable = position - view.getInt32(position, true);
+    if (vtable < this.#start || vtable + 4 > this.#end || (vtable & 1) !== 0)
+      throw this.#broken(depth, "has its vtable out of bounds");
+    const vtableBytes = view.getUint16(vtable, true);
+    const tableBytes = view.getUint16(vtable + 2, true);
+    if (vtableBytes < 4 || (vtableBytes & 1) !== 0 || vtable + vtableBytes > this.#end)
+      throw this.#broken(depth, "has a broken vtable");
+    if (tableBytes < 4 || position + tableBytes > this.#end)
+      throw this.#broken(depth, "reaches out of bounds");
+    const { checks } = plan;
+    for (let i = 0; i < checks.length; i++) {
+      const check = checks[i] as Check;
+      const { entry } = check;
+      const inline = entry + 2 > vtableBytes ? 0 : view.getUint16(vtable + entry, true);
+      this.#path[depth] = check.field;
+      if (inline === 0) {
+        if (check.required) throw this.#broken(depth + 1, "is required and absent");
+        continue;
+      }
+      if (inline < 4 || inline + check.bytes > tableBytes)
+        throw this.#broken(depth + 1, "lies outside its table");
+      const at = position + inline;
+      switch (check.op) {
+        case OP.scalar:
+        case OP.struct:
+          if ((at & (check.align - 1)) !== 0) throw this.#broken(depth + 1, "is not aligned");
+          break;
+        case OP.string:
+          this.#string(at, depth);
+          break;
+        case OP.vector: {
+          const vector = this.#target(at, depth + 1);
+          const length = this.#length(vector, check.elementBytes, depth);
+          if (length > 0 && ((vector + 4) & (check.align - 1)) !== 0)
+            throw this.#broken(depth + 1, "is not aligned");
+          break;
+        }
+        case OP.offsets:
+          this.#offsets(check, this.#target(at, depth + 1), depth);
+          break;
+        case OP.table:
+          this.#table(check.plan as Plan, this.#target(at, depth + 1), depth + 1);
+          break;
+        case OP.union: {
+          const tagInline = view.getUint16(vtable + entry - 2, true);
+          if (tagInline < 4 || tagInline >= tableBytes)
+            throw this.#broken(depth + 1, "is a union without a tag");
+          this.#union(check, view.getUint8(position + tagInline), at, depth);
+          break;
+        }
+      }
     }
   }
-}
 
-function vectorLength(walk: Walk, position: number, size: number, path: string): number {
-  aligned(position, 4, path);
-  inside(walk, position, 4, path);
-  const length = walk.view.getUint32(position, true);
-  inside(walk, position + 4, length * size, path);
-  return length;
-}
+  #union(check: Check, tag: number, at: number, depth: number): void {
+    const { members } = check;
+    if (members?.has(tag) !== true) throw this.#broken(depth + 1, `has the unknown tag ${tag}`);
+    const plan = members.get(tag);
+    // A member that the reader does not know is not read.
+    if (plan !== undefined) this.#table(plan, this.#target(at, depth + 1), depth + 1);
+  }
 
-/** Where the offset at `at` leads: always forwards, never out of bounds. */
-function target(walk: Walk, at: number, path: string): number {
-  aligned(at, 4, path);
-  const position = at + walk.view.getUint32(at, true);
-  if (position <= at) throw broken(path, "points at itself");
-  inside(walk, position, 4, path);
-  return position;
-}
+  /** A vector of strings or tables. */
+  #offsets(check: Check, position: number, depth: number): void {
+    const { plan } = check;
+    const end = position + 4 + 4 * this.#length(position, 4, depth);
+    for (let slot = position + 4; slot < end; slot += 4) {
+      if (plan === undefined) {
+        if (--this.#budget < 0) throw this.#broken(depth + 1, "has more parts than its size allows");
+        this.#string(slot, depth);
+      } else {
+        this.#table(plan, this.#target(slot, depth + 1), depth + 1);
+        this.#path[depth] = check.field;
+      }
+    }
+  }
 
-function inside(walk: Walk, position: number, bytes: number, path: string): void {
-  if (position < walk.start || position + bytes > walk.end) throw broken(path, "reaches out of bounds");
-}
+  #string(at: number, depth: number): void {
+    const position = this.#target(at, depth + 1);
+    const length = this.#view.getUint32(position, true);
+    // FlatBuffers' strings have a zero behind them.
+    if (position + 5 + length > this.#end) throw this.#broken(depth + 1, "reaches out of bounds");
+  }
 
-function aligned(position: number, align: number, path: string): void {
-  if (position % align !== 0) throw broken(path, "is not aligned");
-}
+  #length(position: number, elementBytes: number, depth: number): number {
+    const length = this.#view.getUint32(position, true);
+    if (position + 4 + length * elementBytes > this.#end)
+      throw this.#broken(depth + 1, "reaches out of bounds");
+    return length;
+  }
 
-function broken(path: string, what: string): JechoError {
-  return new JechoError("EVENT_INVALID", `${path} ${what}`);
+  /** Where the offset at `at` leads: always forwards, aligned, never out of bounds. */
+  #target(at: number, depth: number): number {
+    if ((at & 3) !== 0) throw this.#broken(depth, "is not aligned");
+    const position = at + this.#view.getUint32(at, true);
+    if (position <= at) throw this.#broken(depth, "points at itself");
+    if (position + 4 > this.#end) throw this.#broken(depth, "reaches out of bounds");
+    if ((position & 3) !== 0) throw this.#broken(depth, "is not aligned");
+    return position;
+  }
+
+  /** @param depth how many fields of the path belong to it */
+  #broken(depth: number, what: string): JechoError {
+    const path = [this.#type, ...this.#path.slice(0, depth).map(field => field?.name ?? "")].join(".");
+    return new JechoError("EVENT_INVALID", `${path} ${what}`);
+  }
 }

@@ -166,9 +166,9 @@ export class FieldSubscription {
 /** The rebuilt field does not say what changed, the event that it is rebuilt from does. */
 function withCells(demodulator: Demodulator): Demodulator {
   return {
-    push(change, emit) {
+    push(change, emit, source) {
       const { cells } = change as { cells: Uint32Array };
-      demodulator.push(change, event => emit({ ...(event as GridData), cells }));
+      demodulator.push(change, event => emit({ ...(event as GridData), cells }), source);
     },
   };
 }

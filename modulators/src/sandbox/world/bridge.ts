@@ -1,7 +1,7 @@
-import { type } from "@jecho/shared";
+import { type, unpack } from "@jecho/shared";
 import { decodeValues, encodeValues, type NamedValues } from "../../values.ts";
 import { LEAST_PERIOD_MS, OUTBOX, OUTBOX_HEAD, PROCEED } from "../sandbox.ts";
-import { Chunk, type Located, setTypes } from "./events.ts";
+import { bytesOf, Chunk, type Located, setTypes, typeToken } from "./events.ts";
 import { lockdown } from "./lockdown.ts";
 import {
   FifoModulator,
@@ -31,7 +31,7 @@ import { counts, offerServices, setContext, setTime, takeCalls, waitingCalls } f
  * error: code, message and stack, parted by NUL.
  */
 
-export { FifoModulator, Modulator, type, urgent };
+export { bytesOf, FifoModulator, Modulator, type, typeToken, unpack, urgent };
 
 interface ModulatorClass {
   new (parameters: unknown, moe: unknown): Modulator;

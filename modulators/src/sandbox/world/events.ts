@@ -2,6 +2,7 @@ import { type Description, Type, type } from "@jecho/shared";
 import {
   accessorBytes,
   createReader,
+  encode,
   encodeInto,
   measure,
   type ObjectType,
@@ -96,6 +97,30 @@ export function toOutput(value: object): object {
   return encodeOutput(outType, value);
 }
 
+/**
+ * The bytes of an event of the input type: those of one that came in as they lie, or what a plain object is encoded to.
+ * Together with `typeToken` they are an event wherever its type is known.
+ */
+export function bytesOf(event: object): Uint8Array {
+  if (inType === undefined) {
+    if (!isBytes(event)) throw new TypeError("an event of an untyped channel is a Uint8Array");
+    return event;
+  }
+  const found = accessorBytes(event);
+  const source = found && recall(sources, found.bytes);
+  if (found === undefined || source?.type !== inType) return encode(inType, event);
+  const { bytes, start, end } = locateIn(source, found.position);
+  return new Bytes(bytes.buffer, bytes.byteOffset + start, end - start);
+}
+
+let token: bigint | undefined;
+
+/** Names the input type everywhere; 0n for opaque bytes. */
+export function typeToken(): bigint {
+  token ??= inType === undefined ? 0n : new Type(inType).token;
+  return token;
+}
+
 // Encoded events lie together in blocks: an allocation for each costs more than the encoding.
 const BLOCK_BYTES = 64 << 10;
 const BLOCK_EVENTS = 512;
@@ -125,12 +150,15 @@ export function locate(event: object): Located {
     return { bytes, start: 0, end: bytes.byteLength };
   }
   const found = accessorBytes(event) as { bytes: Uint8Array; position: number };
-  const { bytes, bounds, count } = recall(sources, found.bytes) as Source;
+  return locateIn(recall(sources, found.bytes) as Source, found.position);
+}
+
+function locateIn({ bytes, bounds, count }: Source, position: number): Located {
   let low = 0;
   let high = count - 1;
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if ((bounds[2 * middle] as number) <= found.position) low = middle;
+    if ((bounds[2 * middle] as number) <= position) low = middle;
     else high = middle - 1;
   }
   return { bytes, start: bounds[2 * low] as number, end: bounds[2 * low + 1] as number };

@@ -1,0 +1,119 @@
+import { readFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import type { Kind } from "../dialects.ts";
+import { freePort, GatewayProcess, type Process, Worker } from "../processes.ts";
+import { atMost, type Report } from "../report.ts";
+import { ratios } from "../statistics.ts";
+import type { Context, Suite } from "../suite.ts";
+import type { OpenIdlers } from "../workers/idlers.ts";
+
+const CONNECTIONS = 10_000;
+const QUICK_CONNECTIONS = 5000;
+/** Other files that a server holds open, at most. */
+const OTHER_FILES = 200;
+const PARTS = 2;
+/** Come first, so that what a server sets up once is no part of what a connection costs. */
+const FIRST = 100;
+const SETTLE_MS = 500;
+const PAGE_BYTES = 4096;
+const SERVERS: readonly Kind[] = ["jecho", "uws", "ws", "socketio"];
+
+/** Of one server, a value for each round. */
+interface Costs {
+  readonly bytes: number[];
+  readonly accept: number[];
+  readonly cpu: number[];
+  readonly back: number[];
+}
+
+export const connections: Suite = {
+  name: "connections",
+  about: "10,000 idle WebSocket connections with a subscription each: memory, accepting, coming back",
+  async run({ report, quick }: Context) {
+    const count = Math.min(quick ? QUICK_CONNECTIONS : CONNECTIONS, mostConnections(report));
+    const rounds = quick ? 1 : 3;
+    const costs = new Map<Kind, Costs>(
+      SERVERS.map(kind => [kind, { bytes: [], accept: [], cpu: [], back: [] }]),
+    );
+    for (let round = 0; round < rounds; round++)
+      for (const [kind, its] of costs) await measure(kind, count, its);
+    for (const [kind, { bytes, accept, cpu, back }] of costs) {
+      report.metric(`connections.memory_${kind}`, bytes, "B/connection");
+      report.metric(`connections.accept_${kind}`, accept, "connections/s");
+      report.metric(`connections.accept_cpu_${kind}`, cpu, "us/connection");
+      report.metric(`connections.back_${kind}`, back, "s");
+    }
+    report.note(`${count} connections`);
+    const of = (kind: Kind): number[] => costs.get(kind)?.bytes ?? [];
+    report.metric("connections.memory_vs_uws_bare", ratios(of("jecho"), of("uws")), "x", atMost(2));
+    report.metric("connections.memory_vs_ws", ratios(of("jecho"), of("ws")), "x");
+    report.metric("connections.memory_vs_socketio", ratios(of("jecho"), of("socketio")), "x");
+  },
+};
+
+async function measure(kind: Kind, count: number, costs: Costs): Promise<void> {
+  const idlers = Array.from({ length: PARTS }, () => new Worker("idlers"));
+  const started: Process[] = [...idlers];
+  try {
+    // Not one that the server chooses itself: uWebSockets.js could not take that again at once.
+    const port = await freePort();
+    let server = await start(kind, port, started);
+    const all = (connections: number): Promise<unknown> =>
+      Promise.all(
+        idlers.map((idler, part) =>
+          idler.call("open", { kind, port, part, connections: connections / PARTS } satisfies OpenIdlers),
+        ),
+      );
+    await all(FIRST);
+    const [memory, cpu, begin] = [await settledBytes(server), server.cpuMs(), performance.now()];
+    await all(count - FIRST);
+    costs.accept.push((1000 * (count - FIRST)) / (performance.now() - begin));
+    costs.cpu.push((1000 * (server.cpuMs() - cpu)) / (count - FIRST));
+    // Less than a page cannot be told from nothing.
+    costs.bytes.push(Math.max(PAGE_BYTES, (await settledBytes(server)) - memory) / (count - FIRST));
+    const killed = performance.now();
+    const back = Promise.all(idlers.map(idler => idler.call("back")));
+    // Where the server does not come back, that is the failure to be told of.
+    back.catch(() => {});
+    server.child.kill("SIGKILL");
+    server = await start(kind, port, started);
+    await back;
+    costs.back.push((performance.now() - killed) / 1000);
+  } finally {
+    await Promise.all(started.map(process => process.stop()));
+  }
+}
+
+async function start(kind: Kind, port: number, started: Process[]): Promise<Process> {
+  if (kind === "jecho") {
+    const gateway = await GatewayProcess.start([], port);
+    started.push(gateway);
+    return gateway;
+  }
+  const worker = new Worker("broadcaster", [kind]);
+  started.push(worker);
+  await worker.call("listen", port);
+  return worker;
+}
+
+/** When garbage has had time to be collected: the least of some looks. */
+async function settledBytes(server: Process): Promise<number> {
+  const looks: number[] = [];
+  for (let look = 0; look < 4; look++) {
+    await delay(SETTLE_MS);
+    looks.push(server.memoryBytes());
+  }
+  return Math.min(...looks);
+}
+
+/** Node takes as many file descriptors as it may have; where those are few, so are the connections. */
+function mostConnections(report: Report): number {
+  try {
+    const [, hard] = /^Max open files\s+\S+\s+(\S+)/m.exec(readFileSync("/proc/self/limits", "latin1")) ?? [];
+    const most = hard === "unlimited" ? Number.POSITIVE_INFINITY : Number(hard) - OTHER_FILES;
+    if (most < CONNECTIONS) report.note(`a process may have ${hard} files open (ulimit -Hn)`);
+    return most;
+  } catch {
+    return CONNECTIONS;
+  }
+}

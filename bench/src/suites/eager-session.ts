@@ -1,0 +1,113 @@
+import { GatewayProcess, type Process, Worker } from "../processes.ts";
+import { atMost } from "../report.ts";
+import { ratios } from "../statistics.ts";
+import type { Context } from "../suite.ts";
+import { readViewingSession } from "../viewing-session.ts";
+import type { OpenViewer } from "../workers/viewer.ts";
+
+/** Of the model, computed beforehand; the replay goes through them there and back. */
+const MODEL_STEPS = 60;
+
+/** What one replay cost: CPU in milliseconds, bytes on the wire in both directions. */
+interface Costs {
+  readonly producer: number;
+  readonly gateway: number;
+  readonly viewer: number;
+  readonly producerBytes: number;
+  readonly viewerBytes: number;
+}
+
+/** Part of `eager`: the recorded session of a viewer, with eager handlers and without, in turn. */
+export async function eagerSession({ report, quick }: Context): Promise<void> {
+  const { durationMs } = readViewingSession();
+  const rounds = quick ? 1 : 3;
+  const speed = quick ? 40 : 20;
+  const stepsPerSecond = quick ? 0.5 : 2;
+  const steps = Math.round((durationMs / 1000) * stepsPerSecond);
+  const gateway = await GatewayProcess.start();
+  const [producer, producerWire, viewerWire] = ["field-producer", "wire", "wire"].map(
+    name => new Worker(name),
+  ) as [Worker, Worker, Worker];
+  const viewers = { eager: new Worker("viewer"), whole: new Worker("viewer") };
+  const processes: Process[] = [gateway, producer, producerWire, viewerWire, ...Object.values(viewers)];
+  const costs: Record<keyof typeof viewers, Costs[]> = { eager: [], whole: [] };
+  try {
+    const port = await producerWire.call<number>("open", gateway.port);
+    const viewerPort = await viewerWire.call<number>("open", gateway.port);
+    await producer.call("open", { port, steps: MODEL_STEPS });
+    for (let round = 0; round < rounds; round++)
+      for (const kind of ["eager", "whole"] as const) {
+        const viewer = viewers[kind];
+        const look = async (): Promise<Costs> => ({
+          producer: producer.treeCpuMs(),
+          gateway: gateway.cpuMs(),
+          viewer: viewer.cpuMs(),
+          producerBytes: await producerWire.call<number>("count"),
+          viewerBytes: await viewerWire.call<number>("count"),
+        });
+        await viewer.call("open", { port: viewerPort, isEager: kind === "eager" } satisfies OpenViewer);
+        const before = await look();
+        await Promise.all([
+          producer.call("produce", { steps, intervalMs: 1000 / stepsPerSecond / speed }),
+          viewer.call("replay", speed),
+        ]);
+        const after = await look();
+        await viewer.call("close");
+        costs[kind].push(
+          Object.fromEntries(
+            Object.entries(after).map(([name, value]) => [name, value - before[name as keyof Costs]]),
+          ) as unknown as Costs,
+        );
+      }
+  } finally {
+    await Promise.all(processes.map(process => process.stop()));
+  }
+  const { eager, whole } = costs;
+  const perSecond = (value: number): number => value / (durationMs / 1000);
+  const total = ({ producer, gateway, viewer }: Costs): number => producer + gateway + viewer;
+  for (const [kind, rows] of Object.entries(costs)) {
+    for (const part of ["producer", "gateway", "viewer"] as const)
+      report.metric(
+        `eager.${kind}_${part}_cpu`,
+        rows.map(row => row[part] / steps),
+        "ms/step",
+      );
+    for (const part of ["producer", "viewer"] as const)
+      report.metric(
+        `eager.${kind}_${part}_wire`,
+        rows.map(row => perSecond(row[`${part}Bytes`])),
+        "B/s",
+      );
+  }
+  report.note(
+    `the session's ${durationMs / 1000} s with ${stepsPerSecond} steps/s were replayed ${speed} times as fast; the model's steps were computed before`,
+  );
+  const compare = (of: (costs: Costs) => number): number[] => ratios(eager.map(of), whole.map(of));
+  report.metric(
+    "eager.bytes_session",
+    compare(({ viewerBytes }) => viewerBytes),
+    "x",
+    atMost(0.02),
+  );
+  report.metric("eager.total_cpu_session", compare(total), "x", atMost(0.3));
+  report.metric(
+    "eager.producer_bytes_session",
+    compare(({ producerBytes }) => producerBytes),
+    "x",
+  );
+  report.metric(
+    "eager.producer_cpu_session",
+    compare(({ producer }) => producer),
+    "x",
+  );
+  report.metric(
+    "eager.gateway_cpu_session",
+    compare(({ gateway }) => gateway),
+    "x",
+  );
+  report.metric(
+    "eager.viewer_cpu_session",
+    compare(({ viewer }) => viewer),
+    "x",
+  );
+}

@@ -1,0 +1,246 @@
+/** A bench for modulators, for unit tests: the real host and its sandbox, events as a producer would raise them, and a clock by hand. */
+import { JechoError, Type } from "@jecho/shared";
+import { type EventsFrame, encodeRun, FLAG_URGENT, parseFrame } from "@jecho/shared/internal";
+import type { Delegate } from "./delegate.ts";
+import { offersOf } from "./delegate.ts";
+import { type HostClock, type Limits, ModulatorHost, type ModulatorStats } from "./host/mod.ts";
+import { type EagerHandler, type EventSource, type Modulator, modulatorTable } from "./modulator.ts";
+import type { Value } from "./values.ts";
+
+const CHANNEL = 1;
+const DERIVED = 2;
+const PRODUCER = 3;
+const PATIENT = { callMs: 1000, installMs: 5000 };
+const STARTS_AT_MS = Date.UTC(2000, 0, 1);
+
+export interface BenchOptions<In> {
+  /** Of the events that come in. Default: opaque bytes. */
+  readonly type?: Type<In>;
+  /** What the producer offers. */
+  readonly delegate?: Delegate;
+  /** The consumer's capabilities. Default: none. */
+  readonly capabilities?: readonly string[];
+  /** Default: those of a producer, but 1000 ms for a call and 5000 ms for the installation: machines that test are busy. */
+  readonly limits?: Partial<Limits>;
+}
+
+/** An event as the modulator made it. */
+export interface Made {
+  /** Before the demodulator. */
+  readonly event: unknown;
+  readonly bytes: number;
+  readonly urgent: boolean;
+}
+
+/**
+ * Runs one eager handler.
+ *
+ * ```ts
+ * await using bench = await ModulatorBench.open(rateLimit(1000), { type: Reading });
+ * expect(await bench.push(first, second)).toEqual([first]);
+ * expect(await bench.pass(1000)).toEqual([second]);
+ * ```
+ */
+export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
+  /** Everything that the modulator made. */
+  readonly made: Made[] = [];
+  readonly #host: ModulatorHost;
+  readonly #clock: HandClock;
+  readonly #options: BenchOptions<In>;
+  readonly #handler: EagerHandler;
+  readonly #source: EventSource;
+  #type: Type | undefined;
+  #needs: readonly string[] = [];
+  #out: Out[] = [];
+  #raised = 0;
+  #error: JechoError | undefined;
+
+  /**
+   * Installs the handler's modulator. Close the bench after use.
+   *
+   * @throws JechoError why it cannot be installed
+   */
+  static async open<In, Out = In>(
+    handler: EagerHandler | Modulator,
+    options: BenchOptions<In> = {},
+  ): Promise<ModulatorBench<In, Out>> {
+    const bench = new ModulatorBench<In, Out>(
+      "modulator" in handler ? handler : { modulator: handler },
+      options,
+    );
+    try {
+      await bench.#install();
+      return bench;
+    } catch (error) {
+      await bench.close();
+      throw error;
+    }
+  }
+
+  private constructor(handler: EagerHandler, options: BenchOptions<In>) {
+    this.#handler = handler;
+    this.#options = options;
+    this.#clock = new HandClock(STARTS_AT_MS);
+    this.#source = {
+      decode: (token, bytes) => {
+        const { type } = options;
+        if (token === 0n) return bytes.slice();
+        if (token !== type?.token)
+          throw new JechoError("TYPE_UNKNOWN", `an event of the unknown type ${token}`);
+        return type.decode(bytes.slice());
+      },
+    };
+    this.#host = new ModulatorHost({
+      limits: { ...PATIENT, ...options.limits },
+      clock: this.#clock,
+      onEvents: frame => this.#receive(frame),
+      onCall: (_, name, values) => this.#call(name, values),
+      onRemoved: (_, error) => {
+        this.#error = error;
+      },
+    });
+  }
+
+  /** What the modulator has used and made so far. */
+  get stats(): ModulatorStats | undefined {
+    return this.#host.stats.modulators.get(DERIVED);
+  }
+
+  /**
+   * Raises events, as one batch.
+   *
+   * @returns what the handler sees now, after the demodulator
+   * @throws JechoError why the modulator was removed, or what the demodulator failed at
+   */
+  push(...events: In[]): Promise<Out[]> {
+    const { type } = this.#options;
+    this.#look();
+    const parts = events.map(event => {
+      const bytes = type === undefined ? (event as Uint8Array) : type.encode(event);
+      return { bytes, start: 0, end: bytes.byteLength };
+    });
+    if (parts.length > 0) {
+      const header = {
+        channel: CHANNEL,
+        producer: PRODUCER,
+        raised: this.#raised,
+        token: type?.token ?? 0n,
+        parameters: 0,
+        flags: 0,
+      };
+      this.#host.enqueue(encodeRun(header, parts));
+      this.#raised += parts.length;
+    }
+    return this.#settled();
+  }
+
+  /** Lets time pass; each period that ends by then is called at its time. Returns and throws as `push`. */
+  async pass(ms: number): Promise<Out[]> {
+    await this.#clock.pass(ms, () => this.#host.settled());
+    return this.#settled();
+  }
+
+  /** Makes the transport ready for more events, as it is at first, or busy. Returns and throws as `push`. */
+  ready(isReady: boolean): Promise<Out[]> {
+    this.#host.flow(DERIVED, isReady);
+    return this.#settled();
+  }
+
+  close(): Promise<void> {
+    return this.#host.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #install(): Promise<void> {
+    const { type, delegate = {}, capabilities } = this.#options;
+    const { schema, needs } = await this.#host.install({
+      derived: DERIVED,
+      channel: CHANNEL,
+      schema: type?.schema,
+      modulator: modulatorTable(this.#handler.modulator, capabilities),
+      offers: offersOf(delegate),
+      context: new Map(
+        Object.entries(delegate.context ?? {}).map(([name, view]) => [`context.${name}`, view()]),
+      ),
+    });
+    this.#needs = needs;
+    this.#type = schema === undefined ? (type as Type | undefined) : Type.fromSchema(schema);
+  }
+
+  /** The views of the producer's state, as they are when it raises events. */
+  #look(): void {
+    for (const [name, view] of Object.entries(this.#options.delegate?.context ?? {})) {
+      if (this.#needs.includes(`context.${name}`)) this.#host.setContext(CHANNEL, `context.${name}`, view());
+    }
+  }
+
+  #call(name: string, values: readonly Value[]): void {
+    const { controls = {}, log } = this.#options.delegate ?? {};
+    if (name === "log") log?.(values[0] as string);
+    else controls[name.slice("controls.".length)]?.(...values);
+  }
+
+  #receive(bytes: Uint8Array): void {
+    const frame = parseFrame(new DataView(bytes.buffer), bytes, 0, bytes.byteLength) as EventsFrame;
+    for (let i = 0; i < frame.count; i++) {
+      const part = bytes.slice(frame.eventStart(i), frame.eventEnd(i));
+      const event = this.#type === undefined ? part : this.#type.decode(part);
+      this.made.push({ event, bytes: part.byteLength, urgent: (frame.flags & FLAG_URGENT) !== 0 });
+      const { demodulator } = this.#handler;
+      if (demodulator === undefined) this.#out.push(event as Out);
+      else this.#demodulate(event);
+    }
+  }
+
+  #demodulate(event: unknown): void {
+    try {
+      this.#handler.demodulator?.push(event, result => this.#out.push(result as Out), this.#source);
+    } catch (error) {
+      this.#error ??= JechoError.from(error, "DEMODULATOR_FAILED");
+    }
+  }
+
+  async #settled(): Promise<Out[]> {
+    await this.#host.settled();
+    if (this.#error !== undefined) throw this.#error;
+    return this.#out.splice(0);
+  }
+}
+
+/** A clock that stands until it is told how much time passes. */
+class HandClock implements HostClock {
+  #nowMs: number;
+  readonly #timers = new Set<{ readonly atMs: number; readonly callback: () => void }>();
+
+  constructor(nowMs: number) {
+    this.#nowMs = nowMs;
+  }
+
+  now(): number {
+    return this.#nowMs;
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    const timer = { atMs: this.#nowMs + ms, callback };
+    this.#timers.add(timer);
+    return () => this.#timers.delete(timer);
+  }
+
+  /** @param settled waits for what a timer has set going */
+  async pass(ms: number, settled: () => Promise<void>): Promise<void> {
+    const endMs = this.#nowMs + ms;
+    await settled();
+    for (;;) {
+      const [next] = [...this.#timers].sort((a, b) => a.atMs - b.atMs);
+      if (next === undefined || next.atMs > endMs) break;
+      this.#timers.delete(next);
+      this.#nowMs = next.atMs;
+      next.callback();
+      await settled();
+    }
+    this.#nowMs = endMs;
+  }
+}

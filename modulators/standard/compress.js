@@ -1,0 +1,45 @@
+import { bytesOf, FifoModulator, typeToken } from "jecho:moe";
+import { checkInteger } from "./check.js";
+import { differ } from "./differ.js";
+import { packZeros } from "./zero-runs.js";
+
+/** Lossless: how each event differs from the one before, byte by byte. Good where events resemble each other. */
+export default class Compress extends FifoModulator {
+  static output = {
+    name: "Compressed",
+    description: {
+      token: "uint64",
+      stream: "uint32",
+      n: "uint32",
+      whole: "bool",
+      length: "uint32",
+      packed: "uint8[]",
+    },
+  };
+
+  #stream = Math.floor(Math.random() * 0x1_0000_0000);
+  #n = 0;
+  #last = new Uint8Array(0);
+
+  /** @param {any} parameters */
+  static check(parameters) {
+    checkInteger(parameters, "refreshEvents", 1);
+  }
+
+  /** @param {object} event */
+  enqueue(event) {
+    const { refreshEvents } = /** @type {any} */ (this.parameters);
+    const bytes = bytesOf(event).slice();
+    const whole = this.#n % refreshEvents === 0;
+    const difference = differ(bytes, whole ? new Uint8Array(0) : this.#last);
+    this.#last = bytes;
+    super.enqueue({
+      token: typeToken(),
+      stream: this.#stream,
+      n: this.#n++,
+      whole,
+      length: bytes.length,
+      packed: packZeros(difference),
+    });
+  }
+}

@@ -1,0 +1,47 @@
+import { FifoModulator, unpack } from "jecho:moe";
+import { checkInteger, checkName, numbersOf } from "./check.js";
+
+const METHODS = {
+  /** @param {ArrayLike<number>} values @param {number} from */
+  stride: (values, from) => values[from],
+  /** @param {ArrayLike<number>} values @param {number} from @param {number} to */
+  mean(values, from, to) {
+    let sum = 0;
+    for (let i = from; i < to; i++) sum += values[i];
+    return sum / (to - from);
+  },
+  /** @param {ArrayLike<number>} values @param {number} from @param {number} to */
+  min(values, from, to) {
+    let least = values[from];
+    for (let i = from + 1; i < to; i++) if (!(values[i] >= least)) least = values[i];
+    return least;
+  },
+  /** @param {ArrayLike<number>} values @param {number} from @param {number} to */
+  max(values, from, to) {
+    let most = values[from];
+    for (let i = from + 1; i < to; i++) if (!(values[i] <= most)) most = values[i];
+    return most;
+  },
+};
+
+/** Of a vector, one value for each `factor` of them: the first, their mean, their minimum or maximum. */
+export default class Downsample extends FifoModulator {
+  /** @param {any} parameters */
+  static check(parameters) {
+    checkName(parameters, "field");
+    checkInteger(parameters, "factor", 1);
+    checkName(parameters, "method", Object.keys(METHODS));
+  }
+
+  /** @param {object} event */
+  enqueue(event) {
+    const { field, factor, method } = /** @type {any} */ (this.parameters);
+    const values = /** @type {any} */ (numbersOf(event, field));
+    const reduce = METHODS[/** @type {keyof typeof METHODS} */ (method)];
+    const fewer = new values.constructor(Math.ceil(values.length / factor));
+    for (let i = 0, from = 0; i < fewer.length; i++, from += factor) {
+      fewer[i] = reduce(values, from, Math.min(from + factor, values.length));
+    }
+    super.enqueue({ ...unpack(event), [field]: fewer });
+  }
+}

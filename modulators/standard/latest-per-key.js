@@ -1,0 +1,55 @@
+import { Modulator } from "jecho:moe";
+import { checkInteger, checkName, checkNumber, fieldOf } from "./check.js";
+
+/**
+ * The newest event of each key. While the transport is busy, or during an interval, an event takes the place of the one
+ * with the same key that waits; keys go out in the order in which their first event came.
+ */
+export default class LatestPerKey extends Modulator {
+  /** @type {Map<unknown, object>} */
+  #waiting = new Map();
+  #open;
+
+  /**
+   * @param {any} parameters
+   * @param {any} moe
+   */
+  constructor(parameters, moe) {
+    super(parameters, moe);
+    this.periodMs = parameters.intervalMs;
+    this.#open = parameters.intervalMs === 0;
+  }
+
+  /** @param {any} parameters */
+  static check(parameters) {
+    checkName(parameters, "field");
+    checkNumber(parameters, "intervalMs", 0);
+    checkInteger(parameters, "keys", 1);
+  }
+
+  /** @param {object} event */
+  enqueue(event) {
+    const { field, keys } = /** @type {any} */ (this.parameters);
+    const key = fieldOf(event, field);
+    if (!this.#waiting.has(key) && this.#waiting.size >= keys) {
+      this.#waiting.delete(this.#waiting.keys().next().value);
+    }
+    this.#waiting.set(key, event);
+  }
+
+  period() {
+    this.#open = true;
+  }
+
+  dequeue() {
+    if (!this.#open) return undefined;
+    const [first] = this.#waiting;
+    if (first === undefined) {
+      // All that waited when the interval ended has gone.
+      this.#open = /** @type {any} */ (this.parameters).intervalMs === 0;
+      return undefined;
+    }
+    this.#waiting.delete(first[0]);
+    return first[1];
+  }
+}

@@ -1,0 +1,17 @@
+import { FifoModulator } from "jecho:moe";
+import { checkInteger } from "./check.js";
+
+/** Every Nth event of its producer's, from the first. */
+export default class Sample extends FifoModulator {
+  #seen = 0;
+
+  /** @param {any} parameters */
+  static check(parameters) {
+    checkInteger(parameters, "every", 1);
+  }
+
+  /** @param {object} event */
+  enqueue(event) {
+    if (this.#seen++ % /** @type {any} */ (this.parameters).every === 0) super.enqueue(event);
+  }
+}

@@ -1,0 +1,26 @@
+import { JechoError, type Type } from "@jecho/shared";
+
+/** The name server's types, by token, for readers that never saw them: each for as long as somebody writes it. */
+export class TypeRegistry {
+  readonly #types = new Map<bigint, { readonly type: Type; uses: number }>();
+
+  /** Keeps the type until it is released as often as it was held. */
+  hold(type: Type): void {
+    const held = this.#types.get(type.token);
+    if (held === undefined) this.#types.set(type.token, { type, uses: 1 });
+    else held.uses++;
+  }
+
+  release({ token }: Type): void {
+    const held = this.#types.get(token);
+    if (held !== undefined && --held.uses === 0) this.#types.delete(token);
+  }
+
+  /** @throws JechoError `TYPE_UNKNOWN` */
+  find(token: bigint): Type {
+    const held = this.#types.get(token);
+    if (held === undefined)
+      throw new JechoError("TYPE_UNKNOWN", `no type is in use under the token ${token.toString(16)}`);
+    return held.type;
+  }
+}

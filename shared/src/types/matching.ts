@@ -1,0 +1,81 @@
+import { JechoError } from "../errors.ts";
+import type { EnumType, Field, Kind, ObjectType, Scalar } from "./schema.ts";
+
+/*
+ * Type extension: which of the writer's fields a reader's field is. They are matched by name, whatever their slots, their
+ * order and whether they lie in a table or a struct.
+ */
+
+/** A reader's field, and the writer's field of that name where there is one. */
+export interface Match {
+  readonly field: Field;
+  readonly source: Field | undefined;
+}
+
+const WIDER: Readonly<Partial<Record<Scalar, readonly Scalar[]>>> = {
+  int8: ["int16", "int32", "int64", "float32", "float64"],
+  uint8: ["int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"],
+  int16: ["int32", "int64", "float32", "float64"],
+  uint16: ["int32", "uint32", "int64", "uint64", "float32", "float64"],
+  int32: ["int64", "float64"],
+  uint32: ["int64", "uint64", "float64"],
+  float32: ["float64"],
+};
+
+/** Does every number of the one kind have its like in the other? */
+export function isWider(from: Scalar, to: Scalar): boolean {
+  return from === to || WIDER[from]?.includes(to) === true;
+}
+
+/**
+ * Pairs the fields of a reader's table or struct with the writer's.
+ *
+ * @throws JechoError `TYPE_MISMATCH` naming the field and both sides
+ */
+export function matchFields(writer: ObjectType, reader: ObjectType): Match[] {
+  return reader.fields.map(field => {
+    const source = writer === reader ? field : writer.fields.find(({ name }) => name === field.name);
+    const why =
+      source === undefined
+        ? field.required && "the writer does not have it and the reader requires it"
+        : mismatchOf(source.kind, field.kind);
+    if (why) throw mismatch(writer, reader, field.name, why);
+    return { field, source };
+  });
+}
+
+/** Why a value of the one kind cannot be read as the other. What lies in nested tables is matched when they are. */
+function mismatchOf(from: Kind, to: Kind): string | undefined {
+  if (from.is === "scalar" && to.is === "scalar") {
+    if (!isWider(from.scalar, to.scalar))
+      return `the writer's ${from.scalar} does not fit the reader's ${to.scalar}`;
+    return from.names && to.names && renumbered(from.names, to.names);
+  }
+  if (from.is === "vector" && to.is === "vector") return mismatchOf(from.of, to.of);
+  if (from.is === to.is) return undefined;
+  return `the writer has a ${kindName(from)} and the reader a ${kindName(to)}`;
+}
+
+/** Numbers that have another name at the reader would be read as what they are not. */
+function renumbered(from: EnumType, to: EnumType): string | undefined {
+  if (from === to) return undefined;
+  for (const { name, value } of from.values) {
+    const other = to.values.find(candidate => candidate.name === name);
+    if (other !== undefined && other.value !== value)
+      return `${name} is ${value} in the writer's ${from.name} and ${other.value} in the reader's ${to.name}`;
+  }
+  return undefined;
+}
+
+function kindName(kind: Kind): string {
+  if (kind.is === "scalar") return kind.scalar;
+  if (kind.is === "vector") return `vector of ${kindName(kind.of)}`;
+  return kind.is === "object" ? (kind.object.isStruct ? "struct" : "table") : kind.is;
+}
+
+function mismatch(writer: ObjectType, reader: ObjectType, field: string, why: string): JechoError {
+  return new JechoError(
+    "TYPE_MISMATCH",
+    `field "${field}" of the writer's ${writer.name} and the reader's ${reader.name}: ${why}`,
+  );
+}

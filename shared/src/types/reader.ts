@@ -1,0 +1,70 @@
+import { type Accessor, markAccessor, type Source } from "./accessor.ts";
+import { type FieldGetter, fieldGetter, type MakeAccessor } from "./field-getter.ts";
+import { type Match, matchFields } from "./matching.ts";
+import type { ObjectType } from "./schema.ts";
+
+/*
+ * Accessors read fields in place. They are made once for a pair: the layout that the writer used and the names that
+ * the reader knows. A field is matched by its name; one that the writer lacks reads as its default, integers and floats
+ * may be wider at the reader. With the writer's own type as the reader's there is nothing to match.
+ */
+
+/** Reads the event whose bytes begin at `start`; what it points at has been verified. */
+export type ReadEvent = (view: DataView, bytes: Uint8Array, start: number) => object;
+
+/**
+ * Makes the function that reads events of the writer's type through the reader's names.
+ *
+ * @throws JechoError `TYPE_MISMATCH` naming the field and both types where a field's kinds cannot be matched
+ */
+export function createReader(writer: ObjectType, reader: ObjectType = writer): ReadEvent {
+  const { make } = new AccessorMaker().of(writer, reader);
+  // Events lie together in one frame, and what they have in common is made once.
+  let source: Source = { view: new DataView(new ArrayBuffer(0)), bytes: new Uint8Array(0) };
+  return (view, bytes, start) => {
+    if (source.view !== view || source.bytes !== bytes) source = { view, bytes };
+    return make(source, start + view.getUint32(start, true));
+  };
+}
+
+/** Makes a class for each pair of a writer's and a reader's table, once: types may contain themselves. */
+class AccessorMaker {
+  readonly #made = new Map<ObjectType, Map<ObjectType, MakeAccessor>>();
+
+  of(writer: ObjectType, reader: ObjectType): MakeAccessor {
+    let made = this.#made.get(writer);
+    if (made === undefined) {
+      made = new Map();
+      this.#made.set(writer, made);
+    }
+    let maker = made.get(reader);
+    if (maker === undefined) {
+      const { make, prototype } = newClass();
+      maker = { make };
+      made.set(reader, maker);
+      for (const match of matchFields(writer, reader)) {
+        const get = this.#getter(writer, match);
+        Object.defineProperty(prototype, match.field.name, { get, enumerable: true, configurable: true });
+      }
+    }
+    return maker;
+  }
+
+  #getter(writer: ObjectType, match: Match): FieldGetter {
+    return fieldGetter(match, writer.isStruct, (from, to) => this.of(from, to));
+  }
+}
+
+function newClass(): MakeAccessor & { readonly prototype: object } {
+  class EventAccessor implements Accessor {
+    // Declared only: defining them before they are set would be a step more for every event.
+    declare readonly "@source": Source;
+    declare readonly "@at": number;
+    constructor(source: Source, at: number) {
+      this["@source"] = source;
+      this["@at"] = at;
+    }
+  }
+  markAccessor(EventAccessor.prototype);
+  return { make: (source, at) => new EventAccessor(source, at), prototype: EventAccessor.prototype };
+}

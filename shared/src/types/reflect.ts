@@ -1,0 +1,64 @@
+import { kindText } from "./fbs-writer.ts";
+import type { ElementKind, EnumType, Field, ObjectType, Scalar } from "./schema.ts";
+
+/**
+ * A field of a type, for programs that know nothing of it. What an event has under `name` is by `kind`: a number (a bigint for
+ * 64-bit integers, a boolean), text, an accessor of the `fields`, or a plain object whose `kind` names one of the `members`. A
+ * vector is an array of these; of numbers a typed array.
+ */
+export interface FieldInfo {
+  readonly name: string;
+  readonly kind: Scalar | "string" | "table" | "struct" | "union";
+  readonly isVector: boolean;
+  /** As in the schema's text: `[float32]`, `weather.Station`. */
+  readonly written: string;
+  readonly required: boolean;
+  /** Names of numbers, where it is an enum. */
+  readonly names: ReadonlyMap<bigint, string> | undefined;
+  /** Of a table or struct; made when asked for, as types may contain themselves. */
+  readonly fields: readonly FieldInfo[];
+  /** Of a union, by the names of its members. */
+  readonly members: ReadonlyMap<string, readonly FieldInfo[]>;
+}
+
+const known = new WeakMap<ObjectType, readonly FieldInfo[]>();
+
+/** What an event's table, or one in it, is made of. */
+export function reflect(object: ObjectType): readonly FieldInfo[] {
+  let fields = known.get(object);
+  if (fields === undefined) {
+    fields = object.fields.map(infoOf);
+    known.set(object, fields);
+  }
+  return fields;
+}
+
+function infoOf({ name, kind, required }: Field): FieldInfo {
+  const inner = kind.is === "vector" ? kind.of : kind;
+  return {
+    name,
+    kind: inner.is === "union" ? "union" : elementName(inner),
+    isVector: kind.is === "vector",
+    written: kindText(kind),
+    required,
+    names: inner.is === "scalar" ? namesOf(inner.names) : undefined,
+    get fields() {
+      return inner.is === "object" ? reflect(inner.object) : [];
+    },
+    get members() {
+      return new Map(
+        inner.is === "union" ? inner.members.map(({ name, object }) => [name, reflect(object)]) : [],
+      );
+    },
+  };
+}
+
+function elementName(kind: ElementKind): Scalar | "string" | "table" | "struct" {
+  if (kind.is === "scalar") return kind.scalar;
+  if (kind.is === "string") return "string";
+  return kind.object.isStruct ? "struct" : "table";
+}
+
+function namesOf(type: EnumType | undefined): ReadonlyMap<bigint, string> | undefined {
+  return type && new Map(type.values.map(({ name, value }) => [value, name]));
+}
