@@ -59,7 +59,6 @@ export class Concentrator implements PortServer {
   readonly #stopWatching: () => void;
   #nextRequest = 1;
   #wakes = false;
-  #yielded = false;
 
   constructor(
     options: ConcentratorOptions,
@@ -588,7 +587,6 @@ export class Concentrator implements PortServer {
 
   /** Another device takes over: nothing more is handed to the consumers here, and where they are is said. */
   #yield(request: number): void {
-    this.#yielded = true;
     const places = [];
     for (const entry of this.#endpoints.values()) {
       if (entry.is !== "consumer" || entry.number === 0) continue;
