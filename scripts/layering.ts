@@ -37,7 +37,10 @@ export function packageOf(file: string): string | undefined {
 
 function ruleOf(file: string): Rule | undefined {
   const [first = "", , third, fourth] = file.split("/");
-  if (first === "apps" && (third === "test" || (third === "src" && fourth === "start.ts")))
+  if (
+    first === "apps" &&
+    (third === "test" || (third === "src" && (fourth === "start.ts" || fourth === "main.ts")))
+  )
     return composition;
   if (packages.includes(first) && file.split("/")[1] === "test") return tests;
   return layers[first];

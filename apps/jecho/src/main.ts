@@ -1,0 +1,46 @@
+#!/usr/bin/env node
+import { JechoError } from "@jecho/client";
+import { printTypes } from "./print-types.ts";
+import { subscribe } from "./subscribe.ts";
+import { UsageError } from "./usage.ts";
+
+const USAGE = `jecho COMMAND [options]
+
+  jecho gateway           runs a gateway
+  jecho sub CHANNEL       prints the events of a channel, a line each
+  jecho types CHANNEL     prints the types that a channel's producers write, as FlatBuffers schemas
+
+jecho COMMAND --help says more. It ends with 0, with 1 and an error's code where something failed, with 2 where it was
+asked for what it does not know.`;
+
+const [command, ...rest] = process.argv.slice(2);
+const stop = new AbortController();
+
+try {
+  // Who reads our output may leave before we do: head, say.
+  process.stdout.on("error", () => stop.abort());
+  if (command === "gateway") {
+    // It reads the arguments itself.
+    await import("@jecho/server/command");
+  } else {
+    process.once("SIGINT", () => stop.abort());
+    process.once("SIGTERM", () => stop.abort());
+    const screen = { out: process.stdout, note: (line: string) => void process.stderr.write(`${line}\n`) };
+    if (command === "sub") await subscribe(rest, screen, stop.signal);
+    else if (command === "types") await printTypes(rest, screen, stop.signal);
+    else if (command === "--help" || command === "-h") console.log(USAGE);
+    else
+      throw new UsageError(
+        command === undefined ? "a command is wanted" : `there is no command "${command}"`,
+        USAGE,
+      );
+  }
+} catch (error) {
+  if (!stop.signal.aborted) {
+    console.error(
+      `jecho: ${error instanceof JechoError ? `${error.code}: ` : ""}${(error as Error).message}`,
+    );
+    if (error instanceof UsageError) console.error(`\n${error.usage}`);
+    process.exitCode = error instanceof UsageError ? 2 : 1;
+  }
+}

@@ -1,0 +1,27 @@
+import { meet } from "./meet.ts";
+import { parseChannelArguments, type Screen } from "./usage.ts";
+
+const USAGE = `jecho types CHANNEL [options]
+
+  CHANNEL               its name: jecho://HOST:PORT/NAME, or NAME alone
+  --gateway HOST:PORT   where NAME alone is (localhost:8080)
+
+Prints the types that its present producers write, as text in FlatBuffers' schema language.`;
+
+/** @throws JechoError, UsageError */
+export async function printTypes(args: string[], { out, note }: Screen, signal: AbortSignal): Promise<void> {
+  const { channel, values } = parseChannelArguments(
+    args,
+    { gateway: { type: "string" }, help: { type: "boolean", short: "h" } },
+    USAGE,
+  );
+  if (values.help) return void out.write(`${USAGE}\n`);
+  await meet(channel, values.gateway, signal, async session => {
+    const found = session.channel(channel);
+    const types = await found.types();
+    if (types.length === 0)
+      note(`${found.name} has no type at present: nobody produces there, or what they write is untyped`);
+    for (const type of types)
+      out.write(`// ${type.name}, token ${type.token.toString(16).padStart(16, "0")}\n${type.toFbs()}\n`);
+  });
+}

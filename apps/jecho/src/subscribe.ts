@@ -1,0 +1,81 @@
+import { type EventInfo, type Session, unpack } from "@jecho/client";
+import { LineWriter } from "./line-writer.ts";
+import { meet } from "./meet.ts";
+import { parseChannelArguments, parseCount, type Screen, UsageError } from "./usage.ts";
+import { pick, plain, toJson } from "./values.ts";
+
+const USAGE = `jecho sub CHANNEL [options]
+
+  CHANNEL               its name: jecho://HOST:PORT/NAME, or NAME alone
+  --field NAME          only this field; may be repeated, and NAME.INNER is a field of a nested table
+  --json                each event as one line of JSON, with all its numbers
+  --count N             end after so many events
+  --gateway HOST:PORT   where NAME alone is (localhost:8080)
+
+Prints the events of a channel, whatever their type. Long arrays are told by their length, range and mean.`;
+
+/** @throws JechoError, UsageError */
+export async function subscribe(args: string[], { out, note }: Screen, signal: AbortSignal): Promise<void> {
+  const { channel, values } = parseChannelArguments(
+    args,
+    {
+      field: { type: "string", multiple: true },
+      json: { type: "boolean" },
+      count: { type: "string" },
+      gateway: { type: "string" },
+      help: { type: "boolean", short: "h" },
+    },
+    USAGE,
+  );
+  if (values.help) return void out.write(`${USAGE}\n`);
+  const most =
+    values.count === undefined ? Number.POSITIVE_INFINITY : parseCount("--count", values.count, USAGE);
+  const lines = new LineWriter(out);
+  let announced: bigint | undefined;
+  let shown = 0;
+  const print = (session: Session): Promise<void> =>
+    new Promise((resolve, reject) => {
+      signal.addEventListener("abort", () => resolve());
+      session.onStatus(({ state, error }) => {
+        if (state === "reconnecting")
+          note(`the connection broke and is being made again: ${error?.message ?? ""}`);
+        if (state === "refused") reject(error);
+      });
+      const take = (event: unknown, { seq, producer, type }: EventInfo): void => {
+        if (shown >= most) return;
+        if (type !== undefined && type.token !== announced) {
+          note(`# ${type.name}: ${type.fields.map(({ name, written }) => `${name} ${written}`).join(", ")}`);
+          announced = type.token;
+        }
+        const whole = unpack(event);
+        let fields = whole;
+        try {
+          if (values.field !== undefined) fields = pickAll(whole, values.field);
+        } catch (error) {
+          return reject(error);
+        }
+        if (values.json === true) lines.write(toJson({ seq, producer, event: fields }));
+        else lines.writeEvent(seq, plain(fields, type?.fields ?? []));
+        if (++shown === most) resolve();
+      };
+      session
+        .channel(channel)
+        .subscribe(take, { signal, onError: error => note(`${error.code}: ${error.message}`) })
+        .then(consumer => {
+          consumer.onStatus(({ state, error }) => state === "refused" && reject(error));
+        })
+        .catch(reject);
+    });
+  await meet(channel, values.gateway, signal, print);
+  if (lines.skipped > 0) note(`${lines.skipped} events came faster than they could be printed`);
+}
+
+function pickAll(event: unknown, names: readonly string[]): Record<string, unknown> {
+  const picked: Record<string, unknown> = {};
+  for (const name of names) {
+    const found = pick(event, name);
+    if (found === undefined) throw new UsageError(`the events have no field "${name}"`, USAGE);
+    picked[name] = found.value;
+  }
+  return picked;
+}

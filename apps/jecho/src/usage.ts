@@ -1,0 +1,46 @@
+import { type ParseArgsConfig, parseArgs } from "node:util";
+
+/** The command was asked for what it does not know; `usage` says what it does. */
+export class UsageError extends Error {
+  readonly usage: string;
+
+  constructor(message: string, usage: string) {
+    super(message);
+    this.usage = usage;
+  }
+}
+
+/** Where output goes: events and texts to `out`, what is said about them to `note`. */
+export interface Screen {
+  readonly out: NodeJS.WritableStream;
+  note(line: string): void;
+}
+
+type Options = NonNullable<ParseArgsConfig["options"]>;
+
+/** A command's options and the one channel it is for. @throws UsageError */
+export function parseChannelArguments<const O extends Options>(args: string[], options: O, usage: string) {
+  const parsed = read();
+  const [channel, ...more] = parsed.positionals;
+  if (channel === undefined || more.length > 0) {
+    if ((parsed.values as { help?: boolean }).help !== true)
+      throw new UsageError("one channel is wanted", usage);
+  }
+  return { channel: channel ?? "", values: parsed.values };
+
+  function read() {
+    try {
+      return parseArgs({ args, options, allowPositionals: true });
+    } catch (error) {
+      throw new UsageError((error as Error).message, usage);
+    }
+  }
+}
+
+/** A number of at least 1. @throws UsageError */
+export function parseCount(option: string, text: string, usage: string): number {
+  const count = Number(text);
+  if (!Number.isSafeInteger(count) || count < 1)
+    throw new UsageError(`${option} takes a number from 1 upwards, not "${text}"`, usage);
+  return count;
+}

@@ -1,0 +1,138 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { connect, type Producer, Type } from "@jecho/client";
+import { createGateway } from "@jecho/server";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+const MAIN = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+
+const Station = Type.fromFbs<Record<string, unknown>>(`
+  enum Sky : byte { Clear, Cloudy, Rain }
+  table Place { latitude: double; name: string; }
+  table Station { id: uint; big: ulong; sky: Sky; place: Place; celsius: [float]; notes: [string]; }
+  root_type Station;`);
+const EVENT = {
+  id: 7,
+  big: 2n ** 60n,
+  sky: 2,
+  place: { latitude: 47.123456789, name: "Zürich\u009b31m" },
+  celsius: Float32Array.from({ length: 24 }, (_, i) => i / 2),
+  notes: ["dry"],
+};
+
+let gateway: Awaited<ReturnType<typeof createGateway>>;
+let session: ReturnType<typeof connect>;
+let producer: Producer<Record<string, unknown>>;
+
+beforeAll(async () => {
+  gateway = await createGateway();
+  session = connect(gateway.address);
+  producer = await session.channel("weather/stations", Station).produce();
+});
+
+afterAll(async () => {
+  await session.close();
+  await gateway.close();
+});
+
+interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+async function run(args: readonly string[], during?: () => Promise<void>): Promise<Ended> {
+  const child = spawn(process.execPath, ["--no-warnings", MAIN, ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let out = "";
+  let err = "";
+  child.stdout.on("data", chunk => (out += chunk));
+  child.stderr.on("data", chunk => (err += chunk));
+  const closed = once(child, "close");
+  await during?.();
+  const [code] = (await closed) as [number | null];
+  return { code, out, err };
+}
+
+/** Publishes once somebody listens. */
+async function raise(count: number): Promise<void> {
+  await expect.poll(() => producer.demand.total).toBe(1);
+  for (let n = 0; n < count; n++) producer.publish({ ...EVENT, id: 7 + n });
+}
+
+test("sub prints the events of a channel whose type it never saw, for people", async () => {
+  const { code, out, err } = await run(
+    ["sub", `jecho://${gateway.address}/weather/stations`, "--count", "2"],
+    () => raise(2),
+  );
+  expect(err).toContain(
+    "# Station: id uint32, big uint64, sky Sky, place Place, celsius [float32], notes [string]",
+  );
+  const lines = out.trimEnd().split("\n");
+  expect(lines).toHaveLength(2);
+  expect(lines[0]).toContain(
+    'id 7  big 1152921504606846976  sky Rain  place {latitude 47.12, name "Zürich\\u009b31m"}',
+  );
+  expect(lines[0]).toContain('celsius 24 × 0 … 11.5, mean 5.75  notes ["dry"]');
+  expect(lines[1]).toContain("id 8");
+  expect(code).toBe(0);
+});
+
+test("sub --json prints everything, --field only what is asked for", async () => {
+  const args = ["sub", "weather/stations", "--gateway", gateway.address, "--count", "1", "--json"];
+  const whole = await run(args, () => raise(1));
+  expect(JSON.parse(whole.out)).toMatchObject({
+    seq: expect.any(Number),
+    event: { ...EVENT, big: String(EVENT.big), celsius: Array.from(EVENT.celsius) },
+  });
+  const some = await run([...args, "--field", "place.latitude", "--field", "sky"], () => raise(1));
+  expect(JSON.parse(some.out).event).toEqual({ "place.latitude": EVENT.place.latitude, sky: 2 });
+});
+
+test("TYPE-8: types prints what a channel's producers write, as text that gives the same type", async () => {
+  const { code, out } = await run(["types", "weather/stations", "--gateway", gateway.address]);
+  expect(Type.fromFbs(out).token).toBe(Station.token);
+  expect(code).toBe(0);
+  const none = await run(["types", "nobody/here", "--gateway", gateway.address]);
+  expect(none).toMatchObject({ code: 0, out: "", err: expect.stringContaining("nobody produces there") });
+});
+
+test("untyped events are shown as bytes", async () => {
+  const raw = await session.channel("raw").produce();
+  const { out } = await run(["sub", "raw", "--gateway", gateway.address, "--count", "1"], async () => {
+    await expect.poll(() => raw.demand.total).toBe(1);
+    raw.publish(Uint8Array.of(1, 2, 255));
+  });
+  expect(out).toContain("bytes 3: 01 02 ff");
+});
+
+test.each([
+  [[], "a command is wanted", 2],
+  [["fly"], 'there is no command "fly"', 2],
+  [["sub"], "one channel is wanted", 2],
+  [["sub", "a", "--colour"], "--colour", 2],
+  [["sub", "a", "--count", "none"], "--count takes a number", 2],
+])("what it does not know it says, with its usage: %j", async (args, message, exit) => {
+  const { code, err } = await run(args);
+  expect(err).toContain(message);
+  expect(err).toContain("jecho");
+  expect(code).toBe(exit);
+});
+
+test("errors are told by their code", async () => {
+  const { code, err } = await run(["types", "not a name", "--gateway", gateway.address]);
+  expect(err).toContain("jecho: CHANNEL_NAME_INVALID: ");
+  expect(code).toBe(1);
+  const unknown = await run(
+    ["sub", "weather/stations", "--gateway", gateway.address, "--field", "wind"],
+    () => raise(1),
+  );
+  expect(unknown).toMatchObject({ code: 2, err: expect.stringContaining('no field "wind"') });
+});
+
+test("each command has its help", async () => {
+  for (const args of [["--help"], ["sub", "--help"], ["types", "--help"]])
+    expect(await run(args)).toMatchObject({ code: 0, out: expect.stringContaining("jecho") });
+});
