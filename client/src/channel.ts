@@ -1,6 +1,6 @@
 import type { Delegate } from "@jecho/modulators";
 import { Type } from "@jecho/shared";
-import type { Consumer, ConsumerOptions, Handler } from "./consumer.ts";
+import type { Consumer, ConsumerOptions, EventPlace, Handler } from "./consumer.ts";
 import type { Codec } from "./json.ts";
 import type { Producer } from "./producer.ts";
 import type { EagerHandler, Session } from "./session.ts";
@@ -22,9 +22,10 @@ export interface SubscribeOptions extends EagerHandler, ConsumerOptions {
   readonly signal?: AbortSignal;
   /**
    * Where to begin: `now`, the default; `last`: with the newest event, or the newest of each value of the channel's key;
-   * a sequence number; or a time. What is not kept any more is left out. Then it goes on live without a gap.
+   * a sequence number; behind a place that another consumer had (`consumer.place`), also over a restart of the gateway; or a
+   * time. What is not kept any more is left out. Then it goes on live without a gap.
    */
-  readonly from?: "now" | "last" | number | Date;
+  readonly from?: "now" | "last" | number | EventPlace | Date;
   /** How many times as fast as they came in past events are sent; as fast as possible by default. */
   readonly speed?: number;
   /** The application's own word for this subscription, for the device that it may be handed to; at most 1,024 characters. */

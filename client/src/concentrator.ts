@@ -116,14 +116,13 @@ export class Concentrator implements PortServer {
           elsewhere: 0,
         });
       case "openConsumer": {
-        const { from } = request;
         const entry: ConsumerEntry = {
           ...request,
           is: "consumer",
           channelNumber: 0,
           number: 0,
           place: { epoch: 0, seq: 0 },
-          fromSeq: from?.from === FROM.seq ? Number(from.seq) : 0,
+          fromSeq: 0,
           tracker: new Tracker(),
           replay: 0,
           waiting: [],
@@ -432,6 +431,8 @@ export class Concentrator implements PortServer {
     entry.replay = opened.replay;
     entry.place.epoch = opened.epoch;
     entry.place.seq = Number(opened.seq) - 1;
+    // A run is sent whole. The newest of each key, which a first opening may ask for, are older than what comes behind them.
+    entry.fromSeq = !wasOpen && entry.from?.from === FROM.last ? 0 : Number(opened.seq);
     delete entry.before;
     entry.wasOpen = true;
     entry.opened = reset;

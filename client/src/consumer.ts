@@ -9,6 +9,12 @@ import type { EagerHandler, Session } from "./session.ts";
 import { Listeners, raise, type Status, statusNow } from "./status.ts";
 import { NOBODY } from "./tally.ts";
 
+/** An event's place in its channel: a sequence number, and which numbering that belongs to. */
+export interface EventPlace {
+  readonly epoch: number;
+  readonly seq: number;
+}
+
 /** What is known of an event besides its content. */
 export interface EventInfo {
   /** Its number on its channel (a derived channel has its own numbers); 0 where it never left this process. */
@@ -86,6 +92,7 @@ export class Consumer<T> {
   /** Handlers' promises under way. */
   #underWay = 0;
   #isPaused = false;
+  #place: EventPlace | undefined;
   #missed = 0;
   #dropped = 0;
   #status: Status = statusNow("connecting");
@@ -116,6 +123,11 @@ export class Consumer<T> {
 
   get status(): Status {
     return this.#status;
+  }
+
+  /** Of the newest event that came over the wire; undefined before any. */
+  get place(): EventPlace | undefined {
+    return this.#place;
   }
 
   /** Calls back when the status changes; returns what stops that. */
@@ -253,6 +265,7 @@ export class Consumer<T> {
     const writer = token === 0n ? undefined : this.#session.writtenType(token);
     for (let i = first; i < frame.count && this.#status.state !== "closed"; i++) {
       const info = { seq: seq === 0 ? 0 : seq + i, epoch, producer, parameters, type: writer };
+      if (seq !== 0) this.#place = info;
       if (isSync) this.#handling.set(channel, producer, raised + i, true);
       if (this.#mismatched.has(token)) {
         if (isSync) this.#handled(channel, producer, raised + i, new JechoError("TYPE_MISMATCH"));

@@ -44,7 +44,7 @@ export interface ConsumerEntry {
   /** Where it begins when it is opened first. */
   readonly from: Place | undefined;
   /** Events before this number are not for it. */
-  readonly fromSeq: number;
+  fromSeq: number;
   modulator: Modulator | undefined;
   /** The newest event that it has had over the wire: where it goes on at another connection. */
   readonly place: { epoch: number; seq: number };

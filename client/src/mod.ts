@@ -45,6 +45,7 @@ export {
   Consumer,
   type ConsumerOptions,
   type EventInfo,
+  type EventPlace,
   type Handler,
   type Missed,
   type QueueOptions,

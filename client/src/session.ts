@@ -563,7 +563,9 @@ function placeOf({ from = "now", speed = 0 }: SubscribeOptions): Place | undefin
   if (from === "last") return { ...place, from: FROM.last };
   if (from instanceof Date)
     return { ...place, from: FROM.time, agoMs: Math.max(0, Date.now() - from.getTime()) };
-  if (!Number.isSafeInteger(from) || from < 0)
-    throw new JechoError("ARGUMENT_INVALID", `from is ${from}, which is no sequence number`);
+  const seq = typeof from === "object" ? from.seq : from;
+  if (!Number.isSafeInteger(seq) || seq < 0)
+    throw new JechoError("ARGUMENT_INVALID", `from is ${seq}, which is no sequence number`);
+  if (typeof from === "object") return { ...place, from: FROM.resume, epoch: from.epoch, seq: BigInt(seq) };
   return { ...place, from: FROM.seq, seq: BigInt(from) };
 }

@@ -28,6 +28,8 @@ export class Acknowledgements {
   /** By the connection that owes an acknowledgement, or waits for some. */
   readonly #owed = new Map<Connection, Set<Pending>>();
   readonly #awaited = new Map<Connection, Set<Pending>>();
+  /** Events that a connection's consumers were at when they left. */
+  readonly #forgiven = new Map<Connection, Set<string>>();
 
   /** Call before the run is sent out. @throws JechoError `OVERLOADED` where too many are under way */
   expect(channel: Channel, frame: EventsFrame, from: Connection): void {
@@ -71,6 +73,8 @@ export class Acknowledgements {
   /** @throws JechoError `ACK_UNEXPECTED` where this connection does not owe it */
   receive(connection: Connection, { channel, seq, consumers, failed, message }: Ack): void {
     const pending = this.#pending.get(channel)?.get(Number(seq));
+    // What its consumers were at when they left is forgiven, and may still be acknowledged.
+    if (this.#forgiven.get(connection)?.delete(`${channel} ${seq}`)) return;
     if (pending === undefined || !pending.missing.has(connection)) {
       throw new JechoError(
         "ACK_UNEXPECTED",
@@ -110,18 +114,24 @@ export class Acknowledgements {
   /** Consumers that have left a channel do not answer for its events any more. */
   left(connection: Connection, channel: number): void {
     for (const pending of [...(this.#owed.get(connection) ?? [])]) {
-      if (pending.channel.number === channel) this.#settle(connection, pending);
+      if (pending.channel.number !== channel) continue;
+      let forgiven = this.#forgiven.get(connection);
+      if (forgiven === undefined) {
+        forgiven = new Set();
+        this.#forgiven.set(connection, forgiven);
+      }
+      if (forgiven.size < MOST_PENDING) forgiven.add(`${channel} ${pending.seq}`);
+      this.#settle(connection, pending);
     }
   }
 
   lost(connection: Connection): void {
     for (const pending of [...(this.#owed.get(connection) ?? [])]) this.#settle(connection, pending);
-    for (const pending of this.#awaited.get(connection) ?? []) {
-      this.#forget(pending);
-      for (const receiver of pending.missing) this.#owed.get(receiver)?.delete(pending);
-    }
+    // Those who still owe an acknowledgement to a producer that has gone make no mistake when it comes.
+    for (const pending of this.#awaited.get(connection) ?? []) pending.givenUp = true;
     this.#owed.delete(connection);
     this.#awaited.delete(connection);
+    this.#forgiven.delete(connection);
   }
 
   #settle(connection: Connection, pending: Pending): void {

@@ -96,7 +96,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     resumeWindowMs: options.resumeWindowMs ?? 30_000,
     store,
   });
-  const confirmations = new Confirmations(store);
+  const confirmations = new Confirmations();
   const dispatcher = new Dispatcher(names, objects, acknowledgements, new Handovers(objects), {
     consumerQueueBytes: options.consumerQueueBytes ?? 8 << 20,
     heartbeatMs,

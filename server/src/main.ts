@@ -7,6 +7,7 @@ const USAGE = `jecho gateway [options]
   --host ADDRESS    where to listen (127.0.0.1: this machine only)
   --port NUMBER     port to listen at (8080; 0 takes a free one)
   --static FOLDER   a folder whose files are served over HTTP
+  --history FILE    keeps what channels ask to be kept in this file, so that it survives a restart
   --origin ORIGIN   an origin that pages may connect from; may be repeated`;
 
 const LOOPBACK = new Set(["127.0.0.1", "::1", "localhost"]);
@@ -18,6 +19,7 @@ try {
       host: { type: "string", default: "127.0.0.1" },
       port: { type: "string", default: "8080" },
       static: { type: "string" },
+      history: { type: "string" },
       origin: { type: "string", multiple: true },
       help: { type: "boolean", short: "h", default: false },
     },
@@ -34,6 +36,7 @@ try {
     port,
     log: line => console.error(line),
     ...(values.static === undefined ? {} : { staticFolder: values.static }),
+    ...(values.history === undefined ? {} : { historyFile: values.history }),
     ...(values.origin === undefined ? {} : { origins: values.origin }),
   });
   console.log(`gateway listening at ${gateway.address}`);

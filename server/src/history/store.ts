@@ -28,14 +28,14 @@ const SCHEMA = `
 `;
 
 /**
- * Keeps history in a file of SQLite, so that it survives a restart of the gateway. What is written counts after `commit`.
- * Where the disk fails, nothing is kept any more and live events go on.
+ * Keeps history in a file of SQLite, so that it survives a restart of the gateway. Each run is handed to the operating system
+ * before it is sent to anybody, so that a place that a consumer has seen is never given to another event; what the power
+ * takes with it is another matter, and told by the counts. Where the disk fails, nothing is kept any more and live events go on.
  */
 export class HistoryStore {
   readonly #database: DatabaseSync;
   readonly #statements: Record<"run" | "epoch" | "type" | "trimSeq" | "trimTime", StatementSync>;
   readonly #log: (line: string) => void;
-  #begun = false;
   #failed = false;
 
   private constructor(database: DatabaseSync, log: (line: string) => void) {
@@ -63,7 +63,6 @@ export class HistoryStore {
 
   /** What is kept of this channel; undefined where nothing ever was. */
   load(channel: string): Stored | undefined {
-    this.commit();
     const rows = (table: string, order: string): Record<string, unknown>[] =>
       this.#database.prepare(`SELECT * FROM ${table} WHERE channel = ? ORDER BY ${order}`).all(channel);
     const epochs = rows("epochs", "first_seq");
@@ -121,27 +120,13 @@ export class HistoryStore {
     });
   }
 
-  /** Makes what was written since the last time survive. False where the disk has failed. */
-  commit(): boolean {
-    if (this.#begun) {
-      this.#begun = false;
-      this.#try(() => this.#database.exec("COMMIT"));
-    }
-    return !this.#failed;
-  }
-
   close(): void {
-    this.commit();
     this.#try(() => this.#database.close());
   }
 
   #write(write: () => void): void {
     if (this.#failed) return;
-    this.#try(() => {
-      if (!this.#begun) this.#database.exec("BEGIN");
-      this.#begun = true;
-      write();
-    });
+    this.#try(write);
   }
 
   #try(act: () => void): void {
@@ -150,7 +135,6 @@ export class HistoryStore {
     } catch (error) {
       if (this.#failed) return;
       this.#failed = true;
-      this.#begun = false;
       this.#log(`history is not kept any more: ${(error as Error).message}`);
     }
   }
