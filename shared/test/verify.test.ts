@@ -86,7 +86,7 @@ test.each([
     };
     const interesting = [0, 1, 2, 3, 4, 7, 8, 127, 128, 254, 255];
     let accepted = 0;
-    for (let round = 0; round < 15_000; round++) {
+    for (let round = 0; round < 8000; round++) {
       const valid = VALID[round % VALID.length] as Uint8Array;
       const bytes = valid.slice(0, random(16) === 0 ? random(valid.length) : valid.length);
       for (let n = random(4); n > 0 && bytes.length > 0; n--)
@@ -96,14 +96,16 @@ test.each([
       try {
         value = read(type as Type, bytes);
       } catch (error) {
-        expect(error, `round ${round}`).toBeInstanceOf(JechoError);
-        expect(error, `round ${round}`).toMatchObject({ code: "EVENT_INVALID" });
+        // No matcher where it is not needed: there are thousands of rounds.
+        if (!(error instanceof JechoError) || error.code !== "EVENT_INVALID")
+          expect(error, `round ${round}`).toBe("coded");
         continue;
       }
       accepted++;
-      expect(text(read(type as Type, followed(bytes))), `round ${round}`).toBe(text(value));
+      const again = text(read(type as Type, followed(bytes)));
+      if (again !== text(value)) expect(again, `round ${round}`).toBe(text(value));
     }
-    expect(accepted).toBeGreaterThan(1000);
+    expect(accepted).toBeGreaterThan(500);
   },
 );
 
