@@ -70,7 +70,11 @@ export class LoadGenerator {
     const before = await this.#look(server, producer);
     await producer.call("start", flow);
     await delay(ms);
-    await producer.call("stop");
+    try {
+      await producer.call("stop");
+    } catch (error) {
+      throw new Error(`${server.name} has not delivered everything`, { cause: error });
+    }
     const after = await this.#look(server, producer);
     const deliveries = after.deliveries - before.deliveries;
     if (deliveries === 0) throw new Error(`${server.name} delivered nothing in ${ms} ms`);

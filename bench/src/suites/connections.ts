@@ -29,7 +29,7 @@ export const connections: Suite = {
   about: "10,000 idle WebSocket connections with a subscription each: memory, accepting, coming back",
   async run({ report, quick }: Context) {
     const count = Math.min(quick ? QUICK_CONNECTIONS : CONNECTIONS, mostConnections());
-    const rounds = quick ? 1 : 3;
+    const rounds = quick ? 1 : 2;
     const costs = new Map<Kind, Costs>(
       SERVERS.map(kind => [kind, { bytes: [], accept: [], cpu: [], back: [] }]),
     );

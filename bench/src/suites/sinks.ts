@@ -14,12 +14,17 @@ const MANY = 5000;
 const SMALL_BYTES = 128;
 const LARGE_BYTES = 16 * 1024;
 const ONE_AT_A_TIME: Flow = { eventBytes: SMALL_BYTES, window: 1 };
-const FLAT_OUT: Flow = { eventBytes: SMALL_BYTES, window: 64 };
+/** At the least, by the number of subscribers: what a slow server has under way is to be delivered within a second or two. */
+const flatOut = (subscribers: number): Flow => ({
+  eventBytes: SMALL_BYTES,
+  window: subscribers > SUBSCRIBERS ? 16 : 64,
+});
 const LARGE: Flow = { eventBytes: LARGE_BYTES, window: 8 };
 
 /** Flat out, each server has under way what it delivers in this time, but not more than so many events. */
 const UNDER_WAY_SECONDS = 0.25;
 const MOST_UNDER_WAY = 1024;
+const TRIES = 3;
 
 type Loads = ReadonlyMap<string, readonly Load[]>;
 
@@ -49,8 +54,9 @@ async function crowded({ report, quick }: Context): Promise<void> {
     for (const count of counts) {
       for (const server of servers)
         await generator.attach(server, { subscribers: count, eventBytes: SMALL_BYTES });
-      const measure = (of: readonly Server[], flow: Flow): Promise<Loads> =>
+      const measure = (of: readonly Server[], flow: Flow, adapts = false): Promise<Loads> =>
         interleave(generator, of, flow, {
+          adapts,
           // What has a goal is measured more often.
           rounds: count === SUBSCRIBERS ? rounds : Math.min(rounds, 3),
           ms: count === SUBSCRIBERS ? ms : ms / 2,
@@ -58,7 +64,7 @@ async function crowded({ report, quick }: Context): Promise<void> {
         });
       if (count === SUBSCRIBERS) await fixedWindows(report, servers, measure);
       const all = servers.filter(({ name }) => name !== "uws" || !quick);
-      const loads = await measure(all, FLAT_OUT);
+      const loads = await measure(all, flatOut(count), true);
       flat.set(count, loads);
       tell(report, `async_${count}`, loads);
       compareFlatOut(report, count, loads);
@@ -150,29 +156,34 @@ async function startServers(report: Report, processes: Process[]): Promise<Serve
   return servers;
 }
 
-/** Round after round, each server in turn; the first round is for warming up. */
+/**
+ * Round after round, each server in turn; the first round is for warming up.
+ *
+ * @param adapts the window of a server that can deliver more becomes larger
+ */
 async function interleave(
   generator: LoadGenerator,
   servers: readonly Server[],
   flow: Flow,
-  { rounds, ms, subscribers }: { rounds: number; ms: number; subscribers: number },
+  { adapts, rounds, ms, subscribers }: { adapts: boolean; rounds: number; ms: number; subscribers: number },
 ): Promise<Loads> {
   const loads = new Map<string, Load[]>(servers.map(({ name }) => [name, []]));
   const flows = new Map<Server, Flow>();
   for (const server of servers) {
-    const load = await generator.load(server, flow, ms / 2);
-    const window = Math.round((UNDER_WAY_SECONDS * load.deliveries) / load.seconds / subscribers);
-    const isSmall = flow.window === FLAT_OUT.window;
-    flows.set(server, isSmall ? { ...flow, window: clamp(window, flow.window, MOST_UNDER_WAY) } : flow);
+    let { window } = flow;
+    for (let tries = 0; tries < TRIES; tries++) {
+      const load = await generator.load(server, { ...flow, window }, ms / 2);
+      const wanted = Math.round((UNDER_WAY_SECONDS * load.deliveries) / load.seconds / subscribers);
+      // More under way may let it deliver more, and then more is to be under way.
+      if (!adapts || wanted < 1.25 * window) break;
+      window = Math.min(wanted, MOST_UNDER_WAY);
+    }
+    flows.set(server, { ...flow, window });
   }
   for (let round = 0; round < rounds; round++) {
     for (const [server, its] of flows) loads.get(server.name)?.push(await generator.load(server, its, ms));
   }
   return loads;
-}
-
-function clamp(value: number, least: number, most: number): number {
-  return Math.min(most, Math.max(least, value));
 }
 
 const cpuPerDelivery = ({ serverMs, deliveries }: Load): number => serverMs / deliveries;

@@ -52,7 +52,7 @@ async function chromium({ report }: Context): Promise<Browser | undefined> {
 }
 
 async function drawing({ report, quick }: Context, browser: Browser): Promise<void> {
-  const rounds = quick ? 1 : 4;
+  const rounds = quick ? 1 : 3;
   const ms = quick ? 2000 : 4000;
   const processes: Process[] = [];
   const looks = new Map(COUNTS.map(count => [count, { looks: [] as Look[], fps: [] as number[] }]));
@@ -92,7 +92,7 @@ async function drawing({ report, quick }: Context, browser: Browser): Promise<vo
 
 /** Bytes that stay behind after garbage collection, over as many steps as ten minutes have. */
 async function heap({ report, quick }: Context, browser: Browser): Promise<void> {
-  const limitMs = quick ? 10_000 : 150_000;
+  const limitMs = quick ? 10_000 : 120_000;
   const processes: Process[] = [];
   try {
     const { url } = await startAtmosphere(HEAP_STEPS_PER_SECOND, processes);
