@@ -26,25 +26,33 @@ export interface Load {
 
 /** Some subscribers of some servers in few processes, which count cheaply. */
 export class LoadGenerator {
-  readonly #halves: readonly Worker[];
-  readonly #producers = new Map<string, Worker>();
+  readonly #parts: readonly Worker[];
+  readonly #producers = new Map<string, { worker: Worker; progressPort: number; subscribers: number }>();
 
   constructor(processes: number) {
-    this.#halves = Array.from({ length: processes }, () => new Worker("subscribers"));
+    this.#parts = Array.from({ length: processes }, () => new Worker("subscribers"));
   }
 
+  /** Brings a server's subscribers up to so many: as many in each part. Its producer comes with the first. */
   async attach(
     { name, kind, port }: Server,
     { subscribers, eventBytes }: { subscribers: number; eventBytes: number },
-    execArgv: readonly string[] = [],
   ): Promise<void> {
-    const producer = new Worker("producer", [], execArgv);
-    this.#producers.set(name, producer);
-    const progressPort = await producer.call<number>("open", { kind, port } satisfies OpenProducer);
-    const each = subscribers / this.#halves.length;
+    let producer = this.#producers.get(name);
+    if (producer === undefined) {
+      const worker = new Worker("producer");
+      producer = { worker, progressPort: 0, subscribers: 0 };
+      this.#producers.set(name, producer);
+      producer.progressPort = await worker.call<number>("open", { kind, port } satisfies OpenProducer);
+    }
+    const { progressPort } = producer;
+    const each = (subscribers - producer.subscribers) / this.#parts.length;
+    if (!Number.isInteger(each))
+      throw new RangeError(`${subscribers} subscribers cannot be shared out evenly`);
+    producer.subscribers = subscribers;
     await Promise.all(
-      this.#halves.map(half =>
-        half.call("open", {
+      this.#parts.map(part =>
+        part.call("open", {
           crowd: name,
           kind,
           port,
@@ -58,11 +66,15 @@ export class LoadGenerator {
 
   /** Lets a server's producer produce for a while, and waits until everything has arrived. */
   async load(server: Server, flow: Flow, ms: number): Promise<Load> {
-    const producer = this.#producers.get(server.name) as Worker;
+    const producer = this.#producers.get(server.name)?.worker as Worker;
     const before = await this.#look(server, producer);
     await producer.call("start", flow);
     await delay(ms);
-    await producer.call("stop");
+    try {
+      await producer.call("stop");
+    } catch (error) {
+      throw new Error(`${server.name} has not delivered everything`, { cause: error });
+    }
     const after = await this.#look(server, producer);
     const deliveries = after.deliveries - before.deliveries;
     if (deliveries === 0) throw new Error(`${server.name} delivered nothing in ${ms} ms`);
@@ -77,19 +89,23 @@ export class LoadGenerator {
   }
 
   async stop(): Promise<void> {
-    await Promise.all([...this.#halves, ...this.#producers.values()].map(process => process.stop()));
+    await Promise.all(
+      [...this.#parts, ...[...this.#producers.values()].map(({ worker }) => worker)].map(process =>
+        process.stop(),
+      ),
+    );
   }
 
   async #look(server: Server, producer: Worker) {
     const counts = await Promise.all(
-      this.#halves.map(half => half.call<{ events: number; bytes: number }>("count", server.name)),
+      this.#parts.map(part => part.call<{ events: number; bytes: number }>("count", server.name)),
     );
     return {
       time: performance.now(),
       deliveries: counts.reduce((sum, { events }) => sum + events, 0),
       bytes: counts.reduce((sum, { bytes }) => sum + bytes, 0),
       serverMs: server.process.cpuMs(),
-      generatorMs: this.#halves.reduce((sum, half) => sum + half.cpuMs(), 0),
+      generatorMs: this.#parts.reduce((sum, part) => sum + part.cpuMs(), 0),
       producerMs: producer.cpuMs(),
     };
   }

@@ -14,8 +14,19 @@ import { pipeline } from "./suites/pipeline.ts";
 import { sinks } from "./suites/sinks.ts";
 import { table1 } from "./suites/table1.ts";
 import { types } from "./suites/types.ts";
+import { viewer } from "./suites/viewer.ts";
 
-const SUITES: readonly Suite[] = [table1, sinks, pipeline, channels, eager, connections, delivery, types];
+const SUITES: readonly Suite[] = [
+  table1,
+  sinks,
+  pipeline,
+  channels,
+  eager,
+  connections,
+  viewer,
+  delivery,
+  types,
+];
 const USAGE = `npm run bench [-- SUITE ...] [--quick] [--readme]
 
   SUITE     ${SUITES.map(({ name, about }) => `${name}: ${about}`).join("\n            ")}

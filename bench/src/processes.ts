@@ -1,6 +1,8 @@
 import { type ChildProcess, execFileSync, fork } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Answer, Call } from "./worker.ts";
 import type { Keep } from "./workers/keeper.ts";
@@ -175,8 +177,11 @@ export class CommandProcess extends Worker {
   }
 
   override async stop(): Promise<void> {
-    // The keeper waits for its program: nothing is left that nobody waits for.
-    if (!this.ended) await this.call("end").catch(() => {});
+    if (this.ended) return;
+    // The keeper goes when its program has gone: none is left that nobody waits for.
+    const gone = once(this.child, "exit");
+    await this.call("end").catch(() => {});
+    await Promise.race([gone, delay(STOP_GRACE_MS, undefined, { ref: false })]);
     await super.stop();
   }
 }

@@ -8,6 +8,7 @@ import {
   type Place,
   type Queue,
   type SharedState,
+  tokenOf,
   WHEN_FULL,
 } from "@jecho/shared/internal";
 import type { BackoffOptions } from "./backoff.ts";
@@ -421,6 +422,8 @@ export class Session {
         this.#setStatus(notice.status);
         return;
       case "type": {
+        // It is told for every consumer that may need it.
+        if (this.#types.has(tokenOf(notice.schema))) return;
         const type = Type.fromSchema(notice.schema);
         if (!this.#types.has(type.token)) this.#types.set(type.token, type);
         return;

@@ -4,7 +4,10 @@ import { System } from "../src/system.ts";
 export { expect };
 
 /** Tests with the whole system, started once. */
-export const test = base.extend<{ open: () => Promise<Page> }, { system: System }>({
+export const test = base.extend<
+  { open: (prepare?: (page: Page) => void) => Promise<Page> },
+  { system: System }
+>({
   system: [
     // biome-ignore lint/correctness/noEmptyPattern: Playwright asks for the pattern
     async ({}, use) => {
@@ -14,12 +17,13 @@ export const test = base.extend<{ open: () => Promise<Page> }, { system: System 
     },
     { scope: "worker", timeout: 120_000 },
   ],
-  /** Opens the page in a browser context of its own, with all its views live. */
+  /** Opens the page in a browser context of its own, with all its views live; `prepare` has it before it is loaded. */
   open: async ({ browser, system }, use) => {
     const pages: Page[] = [];
-    await use(async () => {
+    await use(async prepare => {
       const page = await (await browser.newContext({ viewport: { width: 1000, height: 720 } })).newPage();
       pages.push(page);
+      prepare?.(page);
       await page.goto(system.url);
       for (const kind of ["map", "globe", "section"]) {
         await expect(view(page, kind)).toHaveAttribute("data-state", "live");

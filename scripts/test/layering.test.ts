@@ -22,6 +22,7 @@ test.each([
   ["apps/atmosphere/src/viewer/globe.tsx", "@jecho/client/react"],
   ["apps/atmosphere/src/start.ts", "@jecho/server"],
   ["e2e/test/steering.test.ts", "@jecho/atmosphere"],
+  ["e2e/src/wire.ts", "@jecho/shared/internal"],
   ["bench/src/main.ts", "@jecho/shared/internal"],
   ["vitest.config.ts", "vitest/config"],
 ])("%s may import %s", (file, specifier) => {
@@ -40,7 +41,7 @@ test.each([
   ["apps/atmosphere/src/simulation.ts", "@jecho/shared"],
   ["apps/atmosphere/src/start.ts", "@jecho/shared/internal"],
   ["apps/atmosphere/src/start.ts", "../../other/src/mod.ts"],
-  ["e2e/test/steering.test.ts", "@jecho/shared/internal"],
+  ["e2e/test/steering.test.ts", "@jecho/modulators"],
   ["scripts/check.ts", "@jecho/shared"],
 ])("%s may not import %s", (file, specifier) => {
   expect(verdict(file, specifier)).toBeDefined();

@@ -1,4 +1,4 @@
-import { errorCode, JechoError, Type } from "@jecho/shared";
+import { errorCode, JechoError, type Type } from "@jecho/shared";
 import {
   type CloseEndpoint,
   type EventsFrame,
@@ -211,7 +211,7 @@ export class Dispatcher {
   #openProducer(connection: Connection, frame: OpenProducer): void {
     this.#attempt(connection, frame.request, () => {
       this.#checkEndpoints(connection);
-      const type = typeOf(frame.schema);
+      const type = this.#typeOf(frame.schema);
       const manager = this.#names.manager(frame.channel);
       const number = this.#nextEndpoint++;
       const producer = { number, connection, manager, token: type?.token ?? 0n, modulates: frame.modulates };
@@ -240,7 +240,7 @@ export class Dispatcher {
       const manager = this.#names.manager(frame.channel);
       const { modulator } = frame;
       if (modulator === undefined) {
-        manager.checkReader(typeOf(frame.schema));
+        manager.checkReader(this.#typeOf(frame.schema));
         this.#enterConsumer(connection, frame, { manager, channel: manager.channel, derived: undefined });
         return;
       }
@@ -341,6 +341,10 @@ export class Dispatcher {
     connection.answer(request, answer);
   }
 
+  #typeOf(schema: Uint8Array): Type | undefined {
+    return schema.byteLength === 0 ? undefined : this.#names.types.typeOf(schema);
+  }
+
   #checkEndpoints(connection: Connection): void {
     if (connection.consumers.size + connection.producers.size >= this.#options.endpointsPerConnection) {
       throw new JechoError(
@@ -364,8 +368,4 @@ export class Dispatcher {
       refuse(error);
     }
   }
-}
-
-function typeOf(schema: Uint8Array): Type | undefined {
-  return schema.byteLength === 0 ? undefined : Type.fromSchema(schema);
 }

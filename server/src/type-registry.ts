@@ -1,4 +1,5 @@
-import { JechoError, type Type } from "@jecho/shared";
+import { JechoError, Type } from "@jecho/shared";
+import { tokenOf } from "@jecho/shared/internal";
 
 /** The name server's types, by token, for readers that never saw them: each for as long as somebody writes it. */
 export class TypeRegistry {
@@ -14,6 +15,11 @@ export class TypeRegistry {
   release({ token }: Type): void {
     const held = this.#types.get(token);
     if (held !== undefined && --held.uses === 0) this.#types.delete(token);
+  }
+
+  /** The type with this schema: the one that is held, where there is one. @throws JechoError `TYPE_INVALID` */
+  typeOf(schema: Uint8Array): Type {
+    return this.#types.get(tokenOf(schema))?.type ?? Type.fromSchema(schema);
   }
 
   /** @throws JechoError `TYPE_UNKNOWN` */

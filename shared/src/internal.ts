@@ -30,4 +30,5 @@ export { describeObject } from "./types/describe.ts";
 export { encode, encodeInto, measure } from "./types/encode.ts";
 export { createReader, type ReadEvent } from "./types/reader.ts";
 export type { ObjectType } from "./types/schema.ts";
+export { tokenOf } from "./types/type.ts";
 export { type VerifyEvent, verify } from "./types/verify.ts";

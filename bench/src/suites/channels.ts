@@ -17,7 +17,7 @@ export const channels: Suite = {
   about: "events round robin over 1 to 65,536 channels, from one process to another",
   async run({ report, quick }: Context) {
     const counts = quick ? QUICK_COUNTS : COUNTS;
-    const rounds = quick ? 3 : 7;
+    const rounds = quick ? 3 : 5;
     const ms = quick ? SHORT_MS : 2 * SHORT_MS;
     const gateway = await GatewayProcess.start();
     const [producer, consumer] = [new Worker("publisher"), new Worker("consumer")];

@@ -1,16 +1,14 @@
-import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Kind } from "../dialects.ts";
+import { mostConnections } from "../file-limit.ts";
 import { freePort, GatewayProcess, type Process, Worker } from "../processes.ts";
-import { atMost, type Report } from "../report.ts";
+import { atMost } from "../report.ts";
 import { ratios } from "../statistics.ts";
 import type { Context, Suite } from "../suite.ts";
 import type { OpenIdlers } from "../workers/idlers.ts";
 
 const CONNECTIONS = 10_000;
 const QUICK_CONNECTIONS = 5000;
-/** Other files that a server holds open, at most. */
-const OTHER_FILES = 200;
 const PARTS = 2;
 /** Come first, so that what a server sets up once is no part of what a connection costs. */
 const FIRST = 100;
@@ -30,8 +28,8 @@ export const connections: Suite = {
   name: "connections",
   about: "10,000 idle WebSocket connections with a subscription each: memory, accepting, coming back",
   async run({ report, quick }: Context) {
-    const count = Math.min(quick ? QUICK_CONNECTIONS : CONNECTIONS, mostConnections(report));
-    const rounds = quick ? 1 : 3;
+    const count = Math.min(quick ? QUICK_CONNECTIONS : CONNECTIONS, mostConnections());
+    const rounds = quick ? 1 : 2;
     const costs = new Map<Kind, Costs>(
       SERVERS.map(kind => [kind, { bytes: [], accept: [], cpu: [], back: [] }]),
     );
@@ -43,7 +41,8 @@ export const connections: Suite = {
       report.metric(`connections.accept_cpu_${kind}`, cpu, "us/connection");
       report.metric(`connections.back_${kind}`, back, "s");
     }
-    report.note(`${count} connections`);
+    const few = count < CONNECTIONS && !quick ? "; a process may have no more files open (ulimit -Hn)" : "";
+    report.note(`${count} connections${few}`);
     const of = (kind: Kind): number[] => costs.get(kind)?.bytes ?? [];
     report.metric("connections.memory_vs_uws_bare", ratios(of("jecho"), of("uws")), "x", atMost(2));
     report.metric("connections.memory_vs_ws", ratios(of("jecho"), of("ws")), "x");
@@ -104,16 +103,4 @@ async function settledBytes(server: Process): Promise<number> {
     looks.push(server.memoryBytes());
   }
   return Math.min(...looks);
-}
-
-/** Node takes as many file descriptors as it may have; where those are few, so are the connections. */
-function mostConnections(report: Report): number {
-  try {
-    const [, hard] = /^Max open files\s+\S+\s+(\S+)/m.exec(readFileSync("/proc/self/limits", "latin1")) ?? [];
-    const most = hard === "unlimited" ? Number.POSITIVE_INFINITY : Number(hard) - OTHER_FILES;
-    if (most < CONNECTIONS) report.note(`a process may have ${hard} files open (ulimit -Hn)`);
-    return most;
-  } catch {
-    return CONNECTIONS;
-  }
 }

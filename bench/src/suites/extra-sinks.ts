@@ -27,7 +27,7 @@ interface Times {
 export async function extraSinks({ report, quick }: Context): Promise<void> {
   const counts = quick ? QUICK : FULL;
   const most = counts.at(-1) as number;
-  const rounds = quick ? 3 : 7;
+  const rounds = quick ? 3 : 5;
   const times = new Map<number, Times>(
     counts.map(count => [count, { sync: [], async: [], asyncCpu: [] } satisfies Times]),
   );
@@ -78,6 +78,16 @@ export async function extraSinks({ report, quick }: Context): Promise<void> {
     report.metric(`sinks.sync_${count}`, sync, "us/event");
     report.metric(`sinks.async_${count}`, async, "us/event");
   }
+  report.plot({
+    name: "sinks-processes",
+    title: "A null event to consumers in processes of their own",
+    x: { label: "consumers", scale: "log" },
+    y: { label: "time per event", unit: "us", scale: "log" },
+    series: (["sync", "async", "asyncCpu"] as const).map(kind => ({
+      name: kind === "asyncCpu" ? "async, CPU of both" : kind,
+      points: [...times].map(([count, its]) => [count, its[kind]]),
+    })),
+  });
   const shares = (of: (times: Times) => number[]): number[] => {
     const [first, last] = [1, most].map(count => of(times.get(count) as Times)) as [number[], number[]];
     return first.map((one, round) => ((last[round] as number) - one) / (most - 1) / one);

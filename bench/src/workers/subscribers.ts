@@ -1,4 +1,4 @@
-// Half of the load generator: some hundred subscribers of each server, which count what they get.
+// A part of the load generator: some hundred subscribers of each server, which count what they get.
 import { connect, type Socket } from "node:net";
 import { DeliveryCounter } from "../delivery-counter.ts";
 import { DIALECTS, type Kind } from "../dialects.ts";
@@ -10,6 +10,7 @@ export interface OpenSubscribers {
   readonly crowd: string;
   readonly kind: Kind;
   readonly port: number;
+  /** How many come; to those that are already there, where the crowd is not new. */
   readonly subscribers: number;
   readonly eventBytes: number;
   /** Where its producer hears how far the crowd has come. */
@@ -22,14 +23,23 @@ class Crowd {
   events = 0;
   bytes = 0;
   failure: Error | undefined;
-  readonly #subscribers: number;
+  #subscribers = 0;
   readonly #progress: Socket;
   #told = 0;
   #telling = false;
+  /** How far all were, and what had come, when the crowd last grew. */
+  #reachedBefore = 0;
+  #eventsBefore = 0;
 
-  constructor(subscribers: number, progress: Socket) {
-    this.#subscribers = subscribers;
+  constructor(progress: Socket) {
     this.#progress = progress;
+  }
+
+  /** While nothing is under way. */
+  grow(subscribers: number): void {
+    this.#reachedBefore = this.#told;
+    this.#eventsBefore = this.events;
+    this.#subscribers += subscribers;
   }
 
   /** @param events of one subscriber that have just come */
@@ -40,7 +50,8 @@ class Crowd {
     this.#telling = true;
     setImmediate(() => {
       this.#telling = false;
-      const reached = Math.floor(this.events / this.#subscribers);
+      const since = Math.floor((this.events - this.#eventsBefore) / this.#subscribers);
+      const reached = this.#reachedBefore + since;
       if (reached === this.#told) return;
       this.#told = reached;
       const message = Buffer.alloc(8);
@@ -68,12 +79,17 @@ async function subscribe(crowd: Crowd, { kind, port, eventBytes }: OpenSubscribe
   });
 }
 
+async function newCrowd(progressPort: number): Promise<Crowd> {
+  const progress = connect({ port: progressPort, host: "127.0.0.1", noDelay: true });
+  await new Promise((resolve, reject) => progress.once("connect", resolve).once("error", reject));
+  return new Crowd(progress);
+}
+
 serve({
   async open(options: OpenSubscribers) {
-    const progress = connect({ port: options.progressPort, host: "127.0.0.1", noDelay: true });
-    await new Promise((resolve, reject) => progress.once("connect", resolve).once("error", reject));
-    const crowd = new Crowd(options.subscribers, progress);
+    const crowd = crowds.get(options.crowd) ?? (await newCrowd(options.progressPort));
     crowds.set(options.crowd, crowd);
+    crowd.grow(options.subscribers);
     for (let open = 0; open < options.subscribers; open += CONNECT_AT_ONCE) {
       const some = Math.min(CONNECT_AT_ONCE, options.subscribers - open);
       await Promise.all(Array.from({ length: some }, () => subscribe(crowd, options)));

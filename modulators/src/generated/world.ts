@@ -3084,7 +3084,7 @@ var Type = class Type {
 		this.name = root.name;
 		this.root = root;
 		this.schema = writeBfbs(root);
-		this.token = new DataView(sha256(this.schema).buffer).getBigUint64(0);
+		this.token = tokenOf(this.schema);
 	}
 	/** @throws JechoError \`TYPE_INVALID\` */
 	static fromSchema(bfbs) {
@@ -3149,6 +3149,10 @@ var Type = class Type {
 		return this.readerOf(this)(whole.view, whole.bytes, start);
 	}
 };
+/** The token of the type with this schema in canonical binary form; cheaper than reading it, for who may know the type. */
+function tokenOf(schema) {
+	return new DataView(sha256(schema).buffer).getBigUint64(0);
+}
 const SHARED_BYTES = 1 << 20;
 let newest = {
 	view: /* @__PURE__ */ new DataView(/* @__PURE__ */ new ArrayBuffer(0)),

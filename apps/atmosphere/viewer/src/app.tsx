@@ -11,6 +11,7 @@ import { SteeringPanel } from "./panels/steering.tsx";
 import { TrafficPanel } from "./panels/traffic-panel.tsx";
 import { useSession, useStatusFeed, useSteering } from "./session.ts";
 import { Traffic } from "./traffic.ts";
+import { arrangementOf } from "./views/arrangement.ts";
 import { GlobeView } from "./views/globe.tsx";
 import { MapView } from "./views/map.tsx";
 import { SectionView } from "./views/section.tsx";
@@ -25,6 +26,7 @@ export function App({ address }: { address: string }): ReactNode {
   const { session, status, fault, retry } = useSession(address);
   const { feed, latest } = useStatusFeed(session);
   const steering = useSteering(session);
+  const [arrangement] = useState(() => arrangementOf(location.search));
   const [traffic] = useState(() => new Traffic());
   const page: PageState = { session, status, feed, latest, traffic };
   const [look, setLook] = useState<Look>(() => ({
@@ -71,22 +73,27 @@ export function App({ address }: { address: string }): ReactNode {
   );
   useEscape(() => change({ isPicking: false }));
 
+  const section = {
+    page,
+    look,
+    range: sectionRange,
+    onLayer: chooseLayer,
+    onLayerStep: stepLayer,
+    onLongitude: chooseLongitude,
+  };
   const earth = { page, look, onPlace: choosePlace, onLayerStep: stepLayer, range: layerRange };
   return (
     <>
       <PageHead page={page} fault={fault} onRetry={retry} />
       <main className="desk">
-        <div className="views">
-          <MapView {...earth} />
-          <GlobeView {...earth} />
-          <SectionView
-            page={page}
-            look={look}
-            range={sectionRange}
-            onLayer={chooseLayer}
-            onLayerStep={stepLayer}
-            onLongitude={chooseLongitude}
-          />
+        <div className="views" style={{ gridTemplate: arrangement.gridTemplate }}>
+          {arrangement.kinds.map((kind, i) => {
+            // Their places are theirs: the arrangement stays as it is for as long as the page is open.
+            const key = `${kind} ${i}`;
+            if (kind === "map") return <MapView key={key} {...earth} />;
+            if (kind === "globe") return <GlobeView key={key} {...earth} />;
+            return <SectionView key={key} {...section} />;
+          })}
         </div>
         <aside className="rail" aria-label="Controls">
           <LookPanel look={look} topLayer={TOP_LAYER} onChange={change} />

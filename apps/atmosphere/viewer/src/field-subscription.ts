@@ -13,6 +13,9 @@ import {
 } from "@jecho/client";
 import { CHANNELS, GridData } from "../../src/types.ts";
 
+/** Between two changes of a view that go out: a frame of a smooth drag. */
+const PAUSE_MS = 16;
+
 /** All values of the window at every step, or only the cells that changed by more than a threshold (ppmv). */
 export type Mode = { readonly kind: "filter" } | { readonly kind: "alarm"; readonly threshold: number };
 
@@ -39,7 +42,7 @@ export class FieldSubscription {
   #consumer: Consumer<GridData> | undefined;
   #snapshot: FieldSnapshot;
   #patch: Partial<View> | undefined;
-  #frame = 0;
+  #pause: ReturnType<typeof setTimeout> | undefined;
   #openedAt = 0;
   #lastEventAt = 0;
   #viewChangedAt = 0;
@@ -91,17 +94,24 @@ export class FieldSubscription {
     return this.#viewChangedAt;
   }
 
-  /** Changes what is sent; changes of one animation frame go out together. */
+  /** Changes what is sent: at the end of this turn, or together with what else changes while a drag goes on. */
   update(patch: Partial<View>): void {
+    const isFirst = this.#patch === undefined;
     this.#patch = { ...this.#patch, ...patch };
-    if (this.#frame !== 0) return;
-    this.#frame = requestAnimationFrame(() => {
-      this.#frame = 0;
-      const { version } = this.view;
-      if (!this.#abort.signal.aborted) this.view.update(this.#patch ?? {});
-      this.#patch = undefined;
-      if (this.view.version !== version && this.#viewChangedAt === 0) this.#viewChangedAt = Date.now();
-    });
+    if (isFirst && this.#pause === undefined) queueMicrotask(() => this.#send());
+  }
+
+  /** Not tied to animation frames: where drawing is slow, asking for the next picture must not wait for the last one. */
+  #send(): void {
+    const { version } = this.view;
+    if (!this.#abort.signal.aborted && this.#patch !== undefined) this.view.update(this.#patch);
+    this.#patch = undefined;
+    if (this.view.version === version) return;
+    if (this.#viewChangedAt === 0) this.#viewChangedAt = Date.now();
+    this.#pause = setTimeout(() => {
+      this.#pause = undefined;
+      this.#send();
+    }, PAUSE_MS);
   }
 
   /** Replaces the modulator in the running subscription; where that fails, the old one goes on and `fault` says why. */
@@ -121,7 +131,7 @@ export class FieldSubscription {
   }
 
   close(): void {
-    cancelAnimationFrame(this.#frame);
+    clearTimeout(this.#pause);
     this.#abort.abort();
   }
 

@@ -1,5 +1,16 @@
 import { createRoot } from "react-dom/client";
+import { AnyChannelPage, useChannelName } from "./any-channel/page.tsx";
 import { App } from "./app.tsx";
 import "./styles.css";
 
-createRoot(document.getElementById("root") as HTMLElement).render(<App address={location.origin} />);
+function Page() {
+  const channel = useChannelName();
+  const address = location.origin;
+  return channel === undefined ? (
+    <App address={address} />
+  ) : (
+    <AnyChannelPage address={address} name={channel} />
+  );
+}
+
+createRoot(document.getElementById("root") as HTMLElement).render(<Page />);

@@ -6,13 +6,14 @@ const MOST_PIXELS = 120_000;
 
 export class FieldCanvas implements FieldPainter {
   readonly kind = "canvas";
+  readonly isSoftware = true;
   readonly #canvas: HTMLCanvasElement;
   readonly #context: CanvasRenderingContext2D;
   #table = new Uint8Array(1024);
 
   /** Throws where the browser has no 2D canvas either. */
   constructor(canvas: HTMLCanvasElement) {
-    const context = canvas.getContext("2d");
+    const context = canvas.getContext("2d", { willReadFrequently: true });
     if (context === null) throw new Error("this browser can draw neither with WebGL 2 nor on a 2D canvas");
     this.#canvas = canvas;
     this.#context = context;

@@ -34,6 +34,7 @@ export function createFieldLayer(
 
 class FieldLayer implements FieldPainter {
   readonly kind = "webgl2";
+  readonly isSoftware: boolean;
   readonly #canvas: HTMLCanvasElement;
   readonly #gl: WebGL2RenderingContext;
   readonly #camera: Scene["camera"]["kind"];
@@ -58,7 +59,8 @@ class FieldLayer implements FieldPainter {
     this.#gl = gl;
     this.#camera = camera;
     this.#onReady = onReady;
-    this.#mostPixels = isSoftware(gl) ? SOFTWARE_PIXELS : Number.POSITIVE_INFINITY;
+    this.isSoftware = isSoftware(gl);
+    this.#mostPixels = this.isSoftware ? SOFTWARE_PIXELS : Number.POSITIVE_INFINITY;
     this.#build();
     const { signal } = this.#events;
     canvas.addEventListener("webglcontextlost", event => event.preventDefault(), { signal });

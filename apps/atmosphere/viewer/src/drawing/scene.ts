@@ -26,6 +26,8 @@ export interface Scene {
 
 export interface FieldPainter {
   readonly kind: "webgl2" | "canvas";
+  /** There is no graphics processor behind it. */
+  readonly isSoftware: boolean;
   /** In device pixels. */
   resize(width: number, height: number): void;
   /** 256 RGBA colours. */

@@ -1,5 +1,6 @@
 import type { JechoError } from "@jecho/client";
 import type { ReactNode } from "react";
+import { CHANNELS } from "../../../src/types.ts";
 import type { PageState } from "../page-state.ts";
 import { StatePill, useNow } from "./state.tsx";
 import { clockTime, expectedIntervalMs, type Judged, judge } from "./view-state.ts";
@@ -56,6 +57,7 @@ function Header({ page, state }: { page: PageState; state: Judged }): ReactNode 
       <h1>Atmosphere</h1>
       <p className="about">Ozone, volume mixing ratio</p>
       <StatePill state={state} testId="page-state" />
+      <a href={`#channel=${CHANNELS.status}`}>Any channel</a>
       <dl className="facts">
         <Fact
           label="Model date"

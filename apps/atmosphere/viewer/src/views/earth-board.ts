@@ -82,7 +82,8 @@ export abstract class EarthBoard<C extends Camera> implements StagePainting {
     this.#look = look;
     if (look.colours !== before.colours) this.#stage?.setColours(colourTable(look.colours));
     if (look.layer !== before.layer) this.request();
-    this.#stage?.invalidate();
+    if (look.layer !== before.layer || look.smooth !== before.smooth) this.#stage?.invalidateField();
+    if (look.longitude !== before.longitude || look.source !== before.source) this.#stage?.invalidateLines();
   }
 
   setGrid(steps: GridSteps, detail: Detail): void {

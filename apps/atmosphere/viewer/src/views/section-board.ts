@@ -81,7 +81,8 @@ export class SectionBoard implements StagePainting {
     this.#look = look;
     if (look.colours !== before.colours) this.#stage?.setColours(colourTable(look.colours));
     if (look.longitude !== before.longitude) this.request();
-    this.#stage?.invalidate();
+    if (look.smooth !== before.smooth) this.#stage?.invalidateField();
+    if (look.layer !== before.layer) this.#stage?.invalidateLines();
   }
 
   setGrid(steps: GridSteps, detail: Detail): void {

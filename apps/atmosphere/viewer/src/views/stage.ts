@@ -41,9 +41,10 @@ export class Stage {
     this.#painting = painting;
     this.#field = field;
     this.#lines = lines;
-    this.#context = lines.getContext("2d");
     this.#painter =
       createFieldLayer(field, painting.camera.kind, () => this.invalidate()) ?? new FieldCanvas(field);
+    // Coastlines stroked by a graphics processor that is a program take a second; the plain rasteriser takes milliseconds.
+    this.#context = lines.getContext("2d", { willReadFrequently: this.#painter.isSoftware });
     field.dataset["painter"] = this.#painter.kind;
     this.#observer = new ResizeObserver(() => this.#resize());
     this.#observer.observe(field);

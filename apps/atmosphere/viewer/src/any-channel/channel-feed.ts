@@ -1,0 +1,162 @@
+/** Any channel's events, whatever their type: the newest of them, and how its numbers went. */
+import { type FieldInfo, JechoError, type Session, type Status, type Type, unpack } from "@jecho/client";
+
+/** One field of the newest event; of a nested table each of its own. */
+export interface Row {
+  /** `INNER.FIELD` of a nested table's. */
+  readonly path: string;
+  /** The field's type as schemas write it. */
+  readonly written: string;
+  readonly value: unknown;
+  /** Of an enum's value. */
+  readonly name: string | undefined;
+}
+
+export interface FeedSnapshot {
+  readonly status: Status;
+  readonly type: Type | undefined;
+  readonly rows: readonly Row[];
+  readonly events: number;
+  /** `Date.now()` of the newest event; 0 before any. */
+  readonly receivedAt: number;
+  readonly perSecond: number;
+  readonly fault: JechoError | undefined;
+}
+
+/** A number over time, as two columns of equal length. */
+export interface Series {
+  readonly times: readonly number[];
+  readonly values: readonly number[];
+}
+
+/** People read no faster. */
+const TELL_MS = 100;
+const MOST_POINTS = 1200;
+const DEEPEST = 3;
+const RATE_MS = 3000;
+
+export class ChannelFeed {
+  readonly name: string;
+  readonly #abort = new AbortController();
+  readonly #listeners = new Set<() => void>();
+  readonly #series = new Map<string, { times: number[]; values: number[] }>();
+  #arrivals: number[] = [];
+  #status: Status = { state: "connecting", since: Date.now() };
+  #type: Type | undefined;
+  #event: unknown;
+  #events = 0;
+  #receivedAt = 0;
+  #fault: JechoError | undefined;
+  #told: FeedSnapshot = this.#look();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(session: Session, name: string) {
+    this.name = name;
+    void this.#open(session);
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  /** For rendering: changes at most ten times a second. */
+  readonly snapshot = (): FeedSnapshot => this.#told;
+
+  /** How the number at this path went; it grows while events come. */
+  series(path: string): Series | undefined {
+    return this.#series.get(path);
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#abort.abort();
+  }
+
+  async #open(session: Session): Promise<void> {
+    const { signal } = this.#abort;
+    try {
+      const onError = (error: JechoError): void => {
+        this.#fault = error;
+        this.#tellSoon();
+      };
+      const consumer = await session
+        .channel(this.name)
+        .subscribe((event, { type }) => this.#receive(event, type), { signal, onError });
+      this.#setStatus(consumer.status);
+      consumer.onStatus(status => this.#setStatus(status));
+    } catch (error) {
+      if (!signal.aborted)
+        this.#setStatus({ state: "refused", since: Date.now(), error: JechoError.from(error) });
+    }
+  }
+
+  #setStatus(status: Status): void {
+    this.#status = status;
+    this.#tellSoon();
+  }
+
+  #receive(event: unknown, type: Type | undefined): void {
+    const now = Date.now();
+    this.#event = unpack(event);
+    this.#type = type;
+    this.#events++;
+    this.#receivedAt = now;
+    this.#arrivals.push(now);
+    if (this.#arrivals.length > 2 * MOST_POINTS) this.#arrivals = this.#arrivals.slice(-MOST_POINTS);
+    for (const { path, value } of rowsOf(this.#event, type?.fields ?? [])) {
+      if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean")
+        this.#note(path, now, Number(value));
+    }
+    this.#tellSoon();
+  }
+
+  #note(path: string, at: number, value: number): void {
+    let series = this.#series.get(path);
+    if (series === undefined) {
+      series = { times: [], values: [] };
+      this.#series.set(path, series);
+    }
+    series.times.push(at);
+    series.values.push(value);
+    if (series.times.length < 2 * MOST_POINTS) return;
+    series.times.splice(0, MOST_POINTS);
+    series.values.splice(0, MOST_POINTS);
+  }
+
+  #look(): FeedSnapshot {
+    const now = Date.now();
+    this.#arrivals = this.#arrivals.filter(at => now - at < RATE_MS);
+    return {
+      status: this.#status,
+      type: this.#type,
+      rows: rowsOf(this.#event, this.#type?.fields ?? []),
+      events: this.#events,
+      receivedAt: this.#receivedAt,
+      perSecond: (1000 * this.#arrivals.length) / RATE_MS,
+      fault: this.#fault,
+    };
+  }
+
+  #tellSoon(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.#told = this.#look();
+      for (const listener of this.#listeners) listener();
+    }, TELL_MS);
+  }
+}
+
+function rowsOf(event: unknown, fields: readonly FieldInfo[], before = "", depth = 0): Row[] {
+  if (event instanceof Uint8Array)
+    return [{ path: "bytes", written: "bytes", value: event, name: undefined }];
+  return fields.flatMap(field => {
+    const value = (event as Record<string, unknown> | undefined)?.[field.name];
+    const path = `${before}${field.name}`;
+    const isNested = (field.kind === "table" || field.kind === "struct") && !field.isVector;
+    if (isNested && value !== undefined && depth < DEEPEST)
+      return rowsOf(value, field.fields, `${path}.`, depth + 1);
+    const name = typeof value === "number" ? field.names?.get(BigInt(value)) : undefined;
+    return [{ path, written: field.written, value, name }];
+  });
+}

@@ -1,0 +1,41 @@
+import { expect, test } from "./fixtures.ts";
+
+test("a page that knows nothing of a channel shows its fields, live, and draws what is chosen", async ({
+  browser,
+  system,
+}) => {
+  const page = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
+  await page.goto(`${system.url}#channel=atmosphere/status`);
+  const field = (name: string) => page.locator(`[data-field="${name}"] .value`);
+  await expect(page.getByRole("heading", { name: "Status" })).toBeVisible();
+  await expect(field("columns")).toHaveText("144");
+  await expect(field("paused")).toHaveText("false");
+  const step = Number(await field("step").textContent());
+  await expect.poll(async () => Number(await field("step").textContent())).toBeGreaterThan(step);
+  await page.getByRole("button", { name: "step", exact: true }).click();
+  const plot = page.getByTestId("plot");
+  await expect(plot).toHaveAttribute("data-field", "step");
+  await expect.poll(async () => Number(await plot.getAttribute("data-points"))).toBeGreaterThan(2);
+  await page.getByText("Schema").click();
+  await expect(page.getByText("root_type Status;")).toBeVisible();
+  await page.context().close();
+});
+
+test("an array is drawn by index, and another channel is opened by its name", async ({ browser, system }) => {
+  const page = await (await browser.newContext({ viewport: { width: 390, height: 844 } })).newPage();
+  await page.goto(`${system.url}#channel=`);
+  await page.getByLabel("Channel").fill("atmosphere/ozone");
+  await page.getByRole("button", { name: "Open" }).click();
+  await page.getByRole("button", { name: "values" }).click();
+  await expect(page.getByTestId("plot")).toHaveAttribute("data-points", String(144 * 73));
+  // Something was drawn: not every pixel of the canvas is alike.
+  const colours = await page.getByTestId("plot").evaluate(canvas => {
+    const { width, height } = canvas as HTMLCanvasElement;
+    const { data } = (canvas as HTMLCanvasElement).getContext("2d")!.getImageData(0, 0, width, height);
+    return new Set(new Uint32Array(data.buffer)).size;
+  });
+  expect(colours).toBeGreaterThan(3);
+  await page.getByRole("link", { name: "Atmosphere" }).click();
+  await expect(page.locator('[data-view="map"]')).toBeVisible();
+  await page.context().close();
+});
