@@ -27,17 +27,21 @@ test("every sample program has its test", () => {
 });
 
 // As their users run them: what a class's text is depends on who runs it.
-test.each(Object.entries(SAYS))("%s", async (name, expected) => {
-  await using gateway = await createGateway();
-  const start = fileURLToPath(new URL("../src/start.ts", import.meta.url));
-  const child = spawn(process.execPath, ["--no-warnings", start, name, gateway.address], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  let said = "";
-  child.stdout.on("data", text => {
-    said += text;
-  });
-  const code = await new Promise(resolve => child.once("close", resolve));
-  expect(said.trim().split("\n").slice(1)).toEqual(expected);
-  expect(code).toBe(0);
-}, 60_000);
+test.each(Object.entries(SAYS))(
+  "%s",
+  async (name, expected) => {
+    await using gateway = await createGateway();
+    const start = fileURLToPath(new URL("../src/start.ts", import.meta.url));
+    const child = spawn(process.execPath, ["--no-warnings", start, name, gateway.address], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let said = "";
+    child.stdout.on("data", text => {
+      said += text;
+    });
+    const code = await new Promise(resolve => child.once("close", resolve));
+    expect(said.trim().split("\n").slice(1)).toEqual(expected);
+    expect(code).toBe(0);
+  },
+  60_000,
+);
