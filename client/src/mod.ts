@@ -19,6 +19,7 @@ export {
   type LatestPerKeyOptions,
   latestPerKey,
   type Modulator,
+  modulatorFrom,
   priority,
   quantise,
   rateLimit,
@@ -36,6 +37,7 @@ export {
   JechoError,
   Type,
   type,
+  typeScriptOf,
   unpack,
   type ValueOf,
 } from "@jecho/shared";
@@ -53,6 +55,7 @@ export {
 export type { Demand, DerivedDemand } from "./demand.ts";
 export { type Inheritance, InheritedSubscription, type TakeOverOptions } from "./inheritance.ts";
 export { type Codec, json } from "./json.ts";
+export { modulatorFromFile } from "./modulator-file.ts";
 export { Producer } from "./producer.ts";
 export { type ConnectOptions, connect, type EagerHandler, Session } from "./session.ts";
 export { SharedObject } from "./shared-object.ts";

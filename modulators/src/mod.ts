@@ -1,4 +1,5 @@
 /** Eager handlers, for users: how a modulator is described, and the standard ones. Runs in browsers, too. */
+export { modulatorFrom } from "./authoring.ts";
 export type { Delegate } from "./delegate.ts";
 export { encrypt, type KeyPair, keyPair } from "./encryption.ts";
 export {

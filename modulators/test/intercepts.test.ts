@@ -3,6 +3,8 @@ import { FLAG_URGENT } from "@jecho/shared/internal";
 import { expect, test, vi } from "vitest";
 import { modulator, Rig } from "./rig.ts";
 
+/** Time that a busy machine may need: a sandbox that starts anew has lost what it held. */
+const PATIENT = { callMs: 1000, installMs: 5000 };
 const TEXT = `static output = { name: "Said", description: { text: "string" } };`;
 const IMPORTS = `import { Modulator, urgent } from "jecho:moe";`;
 
@@ -11,7 +13,7 @@ function texts(rig: Rig, derived: number): string[] {
 }
 
 test("MOE-12: a modulator discards, passes, transforms, splits and merges", async () => {
-  await using rig = new Rig();
+  await using rig = new Rig(PATIENT);
   const discards = await rig.install(
     modulator("enqueue(event) { if (event.step % 2 === 0) super.enqueue(event); }"),
   );
@@ -39,7 +41,7 @@ test("MOE-12: a modulator discards, passes, transforms, splits and merges", asyn
 });
 
 test("MOE-12: a modulator holds events and gives them in another order", async () => {
-  await using rig = new Rig();
+  await using rig = new Rig(PATIENT);
   const reverses = await rig.install({
     source: `${IMPORTS}
       export default class extends Modulator {
@@ -58,7 +60,7 @@ test("MOE-12: a modulator holds events and gives them in another order", async (
 });
 
 test("MOE-12: period is called at its interval, without any event", async () => {
-  await using rig = new Rig();
+  await using rig = new Rig(PATIENT);
   const then = performance.now();
   const every = await rig.install(
     modulator(`${TEXT} static periodMs = 30; n = 0; period() { super.enqueue({ text: String(++this.n) }); }`),
@@ -71,7 +73,7 @@ test("MOE-12: period is called at its interval, without any event", async () => 
 });
 
 test("MOE-12: a period is changed by the modulator itself, is at least 10 ms, and 0 ends it", async () => {
-  await using rig = new Rig();
+  await using rig = new Rig(PATIENT);
   const derived = await rig.install(
     modulator(`${TEXT} periodMs = 0; n = 0;
       enqueue() { this.periodMs = 1; }
@@ -95,7 +97,7 @@ test("MOE-12: a period is changed by the modulator itself, is at least 10 ms, an
 });
 
 test("MOE-12: what a period makes waits while the transport is not ready", async () => {
-  await using rig = new Rig();
+  await using rig = new Rig(PATIENT);
   const derived = await rig.install(
     modulator(`${TEXT} static periodMs = 10; n = 0; period() { super.enqueue({ text: String(++this.n) }); }`),
   );
@@ -114,7 +116,7 @@ test("MOE-12: what a period makes waits while the transport is not ready", async
 });
 
 test("MOE-12: the periods go on in a new host", async () => {
-  await using rig = new Rig();
+  await using rig = new Rig(PATIENT);
   const derived = await rig.install(
     modulator(`${TEXT} static periodMs = 15; period() { super.enqueue({ text: "tick" }); }`),
   );
@@ -130,7 +132,7 @@ test.each([
   ["a negative one", "periodMs = -1;"],
   ["not a number", "static periodMs = NaN;"],
 ])("MOE-12: a period that is none is refused: %s", async (_, body) => {
-  await using rig = new Rig();
+  await using rig = new Rig(PATIENT);
   await expect(rig.install(modulator(body))).rejects.toMatchObject({
     code: "MODULATOR_FAILED",
     message: expect.stringContaining("periodMs"),
@@ -138,7 +140,7 @@ test.each([
 });
 
 test("MOE-12: installed comes before the first event, and what it throws fails the installation", async () => {
-  await using rig = new Rig();
+  await using rig = new Rig(PATIENT);
   const derived = await rig.install(
     modulator(
       `${TEXT} installed() { super.enqueue({ text: "installed" }); } enqueue({ step }) { super.enqueue({ text: String(step) }); }`,
@@ -168,7 +170,7 @@ test("MOE-12, hostile 1: a loop in removed, or in period, is ended, and the othe
 }, 30_000);
 
 test("MOE-13: an urgent event is a run of its own, flagged, and keeps its place in the modulator", async () => {
-  await using rig = new Rig();
+  await using rig = new Rig(PATIENT);
   const derived = await rig.install({
     source: `import { FifoModulator, urgent } from "jecho:moe";
       export default class extends FifoModulator {
@@ -190,7 +192,7 @@ test("MOE-13: an urgent event is a run of its own, flagged, and keeps its place 
 });
 
 test("MOE-13: an event that is made can be urgent as well", async () => {
-  await using rig = new Rig();
+  await using rig = new Rig(PATIENT);
   const derived = await rig.install({
     source: `${IMPORTS}
       export default class extends Modulator {
@@ -206,7 +208,7 @@ test("MOE-13: an event that is made can be urgent as well", async () => {
 });
 
 test("an output type of its own, nested and with vectors, is read by it", async () => {
-  await using rig = new Rig();
+  await using rig = new Rig(PATIENT);
   const derived = await rig.install(
     modulator(`static output = { name: "Summary", description: { step: "uint32", ranges: [{ low: "float32", high: "float32" }], names: "string[]" } };
       enqueue({ step, values }) {

@@ -5,3 +5,4 @@ export { unpack } from "./types/accessor.ts";
 export type { Description, ValueOf } from "./types/describe.ts";
 export type { FieldInfo } from "./types/reflect.ts";
 export { Type, type } from "./types/type.ts";
+export { typeScriptOf } from "./types/type-script.ts";

@@ -13,6 +13,7 @@ import {
   TYPES,
 } from "../objects.ts";
 import { interleave } from "../timing.ts";
+import type { touchFields } from "../touch.ts";
 import { serve } from "../worker.ts";
 
 interface Options {
@@ -22,35 +23,6 @@ interface Options {
 
 const LARGE_BYTES = 100 * 1024;
 const FLOATS = LARGE_BYTES / 4;
-
-let sum = 0;
-
-/** Reads everything that is in an event: an accessor that nobody asks costs nothing. */
-function touch(value: unknown): void {
-  if (typeof value === "number") sum += value;
-  else if (typeof value === "string") sum += value.length;
-  else if (ArrayBuffer.isView(value) || Array.isArray(value)) {
-    const list = value as ArrayLike<unknown>;
-    if (typeof list[0] === "object") for (let i = 0; i < list.length; i++) touch(list[i]);
-    else sum += list.length + ((list[0] as number | undefined) ?? 0);
-  }
-}
-
-/** Each field by its name, as a handler would. */
-function touchFields(value: unknown, object: ObjectName): void {
-  const event = value as Record<string, unknown>;
-  if (object === "int100") touch(event["values"]);
-  else if (object === "byte400") touch(event["bytes"]);
-  else if (object === "vector20")
-    for (const { value } of event["elements"] as { value: number }[]) sum += value;
-  else if (object === "composite") {
-    touch(event["name"]);
-    touch(event["counts"]);
-    touch(event["levels"]);
-    for (const { key, value } of event["table"] as { key: string; value: string }[])
-      sum += key.length + value.length;
-  }
-}
 
 const Field = type("Field", {
   step: "uint32",
@@ -121,7 +93,19 @@ const { root } = protobuf.parse(PROTO);
 /** msgpackr's own fastest: it learns structures, which both ends then share; typed arrays come back as such. */
 const recordPackr = new Packr({ structures: [], moreTypes: true });
 
-function object({ object, rounds, ms }: Options & { object: ObjectName }): Record<string, number[]> {
+/** A reader that has never seen another serialiser's events. */
+async function ownTouch(serialiser: string, object: ObjectName): Promise<typeof touchFields> {
+  const module = (await import(`../touch.ts?for=${serialiser}-${object}`)) as {
+    touchFields: typeof touchFields;
+  };
+  return module.touchFields;
+}
+
+async function object({
+  object,
+  rounds,
+  ms,
+}: Options & { object: ObjectName }): Promise<Record<string, number[]>> {
   const own = TYPES[object];
   const event = objectOf(object);
   const plain = plainObjectOf(object);
@@ -136,9 +120,12 @@ function object({ object, rounds, ms }: Options & { object: ObjectName }): Recor
     protobuf: message.encode(proto).finish(),
     structured_clone: serialize(event),
   };
-  const see = (value: unknown): number => {
-    touchFields(value, object);
-    return sum;
+  const see = {
+    jecho: await ownTouch("jecho", object),
+    json: await ownTouch("json", object),
+    msgpack: await ownTouch("msgpack", object),
+    protobuf: await ownTouch("protobuf", object),
+    structured_clone: await ownTouch("structured_clone", object),
   };
   return interleave(
     {
@@ -150,11 +137,11 @@ function object({ object, rounds, ms }: Options & { object: ObjectName }): Recor
       encode_msgpack: () => recordPackr.pack(event),
       encode_protobuf: () => message.encode(proto).finish(),
       encode_structured_clone: () => serialize(event),
-      decode_jecho: () => see(own.decode(written.jecho)),
-      decode_json: () => see(JSON.parse(written.json)),
-      decode_msgpack: () => see(recordPackr.unpack(written.msgpack)),
-      decode_protobuf: () => see(message.decode(written.protobuf)),
-      decode_structured_clone: () => see(deserialize(written.structured_clone)),
+      decode_jecho: () => see.jecho(own.decode(written.jecho), object),
+      decode_json: () => see.json(JSON.parse(written.json), object),
+      decode_msgpack: () => see.msgpack(recordPackr.unpack(written.msgpack), object),
+      decode_protobuf: () => see.protobuf(message.decode(written.protobuf), object),
+      decode_structured_clone: () => see.structured_clone(deserialize(written.structured_clone), object),
     },
     { rounds, ms },
   );

@@ -8,6 +8,8 @@ export function openSocket(url: string, protocol: string): Socket {
 /** Pages that produce run no modulators yet. */
 export const createHost: HostFactory | undefined = undefined;
 
+export { fetchText as readText } from "../modulator-file.ts";
+
 /** Calls back when it is likely that the network is there again, or that a socket died unseen. */
 export function onNetworkChange(changed: () => void): () => void {
   const visible = (): void => {

@@ -1,5 +1,8 @@
+import { readFile } from "node:fs/promises";
+import { stripTypeScriptTypes } from "node:module";
 import { ModulatorHost } from "@jecho/modulators/host";
 import WebSocket from "ws";
+import { fetchText } from "../modulator-file.ts";
 import type { HostFactory, Socket } from "./face.ts";
 
 /**
@@ -15,6 +18,13 @@ export function openSocket(url: string, protocol: string): Socket {
 
 /** Modulators run in a child process. */
 export const createHost: HostFactory | undefined = events => new ModulatorHost(events);
+
+/** Reads text; of TypeScript what Node runs of it, each character at its place. */
+export async function readText(url: URL): Promise<string> {
+  if (url.protocol !== "file:") return fetchText(url);
+  const text = await readFile(url, "utf8");
+  return url.pathname.endsWith(".ts") ? stripTypeScriptTypes(text) : text;
+}
 
 /** A server's network changes are seen by its sockets. */
 export function onNetworkChange(_changed: () => void): () => void {

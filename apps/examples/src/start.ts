@@ -1,0 +1,19 @@
+// npm start -w apps/examples -- NAME [HOST:PORT]; without an address it starts a gateway for itself.
+import { connect, type Session } from "@jecho/client";
+import { createGateway } from "@jecho/server";
+import { EXAMPLES } from "./mod.ts";
+
+const [name = "", address] = process.argv.slice(2);
+const example = Object.hasOwn(EXAMPLES, name) ? EXAMPLES[name] : undefined;
+if (example === undefined) {
+  for (const [known, { about }] of Object.entries(EXAMPLES)) console.log(`${known.padEnd(22)} ${about}`);
+  process.exit(name === "" ? 0 : 2);
+}
+console.log(example.about);
+const gateway = address === undefined ? await createGateway() : undefined;
+const sessions = ["producing", "consuming"].map(side =>
+  connect(address ?? (gateway?.address as string), { name: `${name}, ${side}` }),
+) as [Session, Session];
+await example.run(...sessions, line => console.log(line));
+for (const session of sessions) await session.close();
+await gateway?.close();

@@ -1,0 +1,26 @@
+import type { Modulator } from "@jecho/modulators";
+import { JechoError } from "@jecho/shared";
+import { readText } from "#platform";
+
+/**
+ * A modulator whose module lies in a file of its own: `modulatorFromFile(new URL("./filter.js", import.meta.url))`. In
+ * Node it may be TypeScript; the places in errors are those in the file.
+ *
+ * @param rest its parameters, key and shared objects
+ * @throws JechoError `MODULATOR_INVALID` where it cannot be read
+ */
+export async function modulatorFromFile(url: URL, rest: Omit<Modulator, "source"> = {}): Promise<Modulator> {
+  try {
+    return { ...rest, source: await readText(url) };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new JechoError("MODULATOR_INVALID", `${url} cannot be read: ${why}`, { cause: error });
+  }
+}
+
+/** For the platforms. */
+export async function fetchText(url: URL): Promise<string> {
+  const response = await fetch(url);
+  if (!response.ok) throw new Error(`${response.status} ${response.statusText}`);
+  return response.text();
+}

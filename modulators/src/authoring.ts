@@ -1,0 +1,105 @@
+import { JechoError } from "@jecho/shared";
+import type { Modulator } from "./modulator.ts";
+import { FifoModulator, Modulator as ModulatorBase } from "./sandbox/world/moe.ts";
+
+/**
+ * What a modulator does with one event, as a function: `true` passes it, `false` or nothing discards it, an object goes out
+ * in its place, and a list of objects as so many events.
+ */
+type Derivation = (
+  // biome-ignore lint/suspicious/noExplicitAny: of the channel's type, which this function knows.
+  event: any,
+  // biome-ignore lint/suspicious/noExplicitAny: of the modulator's own, which this function knows.
+  given: { readonly parameters: any; readonly objects: any; readonly moe: any },
+) => unknown;
+
+type ModulatorClass = new (parameters: never, moe: never) => ModulatorBase;
+
+/**
+ * A modulator from the text of its module, from a class that extends `Modulator` or `FifoModulator`, or from a
+ * function of one event. Of a class or a function the text travels: it can use nothing of what stands around it. (A class may
+ * extend another one of yours.)
+ *
+ * ```ts
+ * modulatorFrom(event => event.celsius > 30)
+ * modulatorFrom((event, { objects }) => event.station === objects.wanted.station, { objects: { wanted } })
+ * ```
+ *
+ * @param rest its parameters, key and shared objects
+ * @throws JechoError `MODULATOR_INVALID` where it is none of these
+ */
+export function modulatorFrom(
+  written: string | ModulatorClass | Derivation,
+  rest: Omit<Modulator, "source"> = {},
+): Modulator {
+  if (typeof written === "string") return { ...rest, source: written };
+  const source = isModulatorClass(written) ? classSource(written) : derivationSource(written as Derivation);
+  return { ...rest, source };
+}
+
+function isModulatorClass(written: ModulatorClass | Derivation): written is ModulatorClass {
+  return typeof written === "function" && written.prototype instanceof ModulatorBase;
+}
+
+/** The class's own text comes first, so that the places in errors are those within it. */
+function classSource(written: ModulatorClass): string {
+  const texts: string[] = [];
+  let last: unknown = written;
+  for (
+    let at: unknown = written;
+    at !== ModulatorBase && at !== FifoModulator;
+    at = Object.getPrototypeOf(at)
+  ) {
+    const text = textOf(at as ModulatorClass);
+    texts.push(text);
+    last = at;
+  }
+  const base = Object.getPrototypeOf(last) === FifoModulator ? "FifoModulator" : "Modulator";
+  const [own = "", ...parents] = texts;
+  const bottom = texts.at(-1) as string;
+  // What it is called where it stands: a bundler may have given it another name, or made it a part of another.
+  const heritage = /^class\s*[\w$]*\s+extends\s+\(?\s*(?:0\s*,\s*)?([\w$]+)(\s*\.)?/.exec(bottom);
+  if (heritage === null) throw invalid("the class does not name what it extends");
+  const [, name = "", isPart] = heritage;
+  const imported = isPart === undefined ? `{ ${base} as ${name} }` : `* as ${name}`;
+  const imports = `import ${imported} from "jecho:moe";`;
+  if (parents.length > 0) {
+    // Its parents have to be there before it.
+    return `${[...parents.toReversed(), own].join("\n")}\nexport default ${written.name};\n${imports}`;
+  }
+  const named = /^class\s+(?!extends\b)[\w$]+/.test(own);
+  const exported = named ? `${own}\nexport default ${nameIn(own)};` : `export default ${own}`;
+  return `${exported}\n${imports}`;
+}
+
+function nameIn(text: string): string {
+  return /^class\s+([\w$]+)/.exec(text)?.[1] as string;
+}
+
+function derivationSource(written: Derivation): string {
+  const text = textOf(written);
+  // The function's text comes first, too.
+  return `const derive = ${text};
+export default class extends FifoModulator {
+  enqueue(event) {
+    const { parameters, objects, moe } = this;
+    const made = derive(event, { parameters, objects, moe });
+    if (made === true) super.enqueue(event);
+    else if (Array.isArray(made)) for (let i = 0; i < made.length; i++) super.enqueue(made[i]);
+    else if (typeof made === "object" && made !== null) super.enqueue(made);
+  }
+}
+import { FifoModulator } from "jecho:moe";`;
+}
+
+function textOf(written: unknown): string {
+  if (typeof written !== "function")
+    throw invalid("a text, a class that extends Modulator, or a function is wanted");
+  const text = Function.prototype.toString.call(written);
+  if (/\{\s*\[native code\]\s*\}\s*$/.test(text)) throw invalid(`${written.name} has no text of its own`);
+  return text;
+}
+
+function invalid(why: string): JechoError {
+  return new JechoError("MODULATOR_INVALID", why);
+}

@@ -1,0 +1,175 @@
+import { modulatorFrom } from "@jecho/modulators";
+import { FifoModulator, Modulator, urgent } from "@jecho/modulators/moe";
+import { ModulatorBench } from "@jecho/modulators/testing";
+import { type, typeScriptOf } from "@jecho/shared";
+import { expect, test } from "vitest";
+
+const Reading = type("Reading", { n: "uint32", celsius: "float32" });
+type Reading = typeof Reading.event;
+const OPTIONS = { type: Reading };
+const READINGS = [1, 2, 3, 4].map(n => ({ n, celsius: 10 * n }));
+const numbers = (events: readonly Reading[]) => events.map(({ n }) => n);
+
+test("a modulator from a function: passes, discards, transforms and splits", async () => {
+  for (const [written, expected] of [
+    [(event: Reading) => event.celsius > 25, [3, 4]],
+    [({ n }: Reading) => (n === 2 ? { n: 20, celsius: 0 } : undefined), [20]],
+    [(event: Reading) => (event.n === 1 ? [event, { n: 100, celsius: 1 }, event] : null), [1, 100, 1]],
+  ] as const) {
+    await using bench = await ModulatorBench.open<Reading>(modulatorFrom(written), OPTIONS);
+    expect(numbers(await bench.push(...READINGS))).toEqual(expected);
+  }
+});
+
+test("a function gets the parameters and the shared objects", async () => {
+  const objects = { wanted: { id: "w", version: 1, state: { n: 3 } } };
+  const modulator = modulatorFrom(
+    (event: Reading, { parameters, objects }) => event.n === objects.wanted.n || event.n === parameters.also,
+    { parameters: { also: 1 }, objects },
+  );
+  await using bench = await ModulatorBench.open<Reading>(modulator, OPTIONS);
+  expect(numbers(await bench.push(...READINGS))).toEqual([1, 3]);
+});
+
+test("a modulator from a class, with a parent of one's own, and from an anonymous one", async () => {
+  class Above extends FifoModulator {
+    least = 0;
+    override enqueue(event: Reading): void {
+      if (event.n > this.least) super.enqueue(event);
+    }
+  }
+  class AboveTwo extends Above {
+    override least = 2;
+  }
+  const Anonymous = class extends Modulator {
+    held: Reading | undefined;
+    override enqueue(event: Reading): void {
+      this.held = event;
+    }
+    override dequeue(): object | undefined {
+      const { held } = this;
+      this.held = undefined;
+      return held?.n === 4 ? held : undefined;
+    }
+  };
+  for (const [written, expected] of [
+    [Above, [1, 2, 3, 4]],
+    [AboveTwo, [3, 4]],
+    [Anonymous, [4]],
+  ] as const) {
+    await using bench = await ModulatorBench.open<Reading>(modulatorFrom(written), OPTIONS);
+    expect(numbers(await bench.push(...READINGS))).toEqual(expected);
+  }
+});
+
+test("an error arrives with the line and column of the class's, the function's, or the module's own text", async () => {
+  class Broken extends FifoModulator {
+    override enqueue(event: object): void {
+      (event as { nothing: { more(): void } }).nothing.more();
+    }
+  }
+  const lineOf = (text: string) => 1 + text.split("\n").findIndex(line => line.includes("nothing.more"));
+  const derive = (event: { nothing: { more(): void } }) => {
+    return event.nothing.more();
+  };
+  for (const [written, line] of [
+    [Broken, lineOf(Broken.toString())],
+    [derive, lineOf(derive.toString())],
+    [
+      'import { FifoModulator } from "jecho:moe";\nexport default class extends FifoModulator {\n enqueue(e) { e.nothing.more(); }\n}',
+      3,
+    ],
+  ] as const) {
+    await using bench = await ModulatorBench.open<Reading>(modulatorFrom(written), OPTIONS);
+    await expect(bench.push(READINGS[0] as Reading)).rejects.toMatchObject({
+      code: "MODULATOR_FAILED",
+      message: expect.stringMatching(new RegExp(`\\(line ${line}, column \\d+ of its source\\)$`)),
+    });
+  }
+});
+
+test.each([
+  ["a native function", Math.abs],
+  ["a bound function", ((event: Reading) => event.n > 1).bind(null)],
+  ["no function", 5 as unknown as string],
+])("what has no text is refused: %s", (_, written) => {
+  expect(() => modulatorFrom(written)).toThrow(expect.objectContaining({ code: "MODULATOR_INVALID" }));
+});
+
+test("the bench: controls, views, log, urgent events, and why a modulator was removed", async () => {
+  const steered: unknown[] = [];
+  const lines: string[] = [];
+  let temperature = 20;
+  const modulator = modulatorFrom(`
+    import { FifoModulator, urgent } from "jecho:moe";
+    export default class extends FifoModulator {
+      static needs = ["controls.warm", "context.temperature", "log"];
+      enqueue(event) {
+        const { controls, context, log } = this.moe;
+        controls.warm(event.n);
+        log("at " + context.temperature);
+        super.enqueue(event.n === 2 ? urgent(event) : event);
+      }
+    }`);
+  const delegate = {
+    context: { temperature: () => temperature },
+    controls: { warm: (n: number) => steered.push(n) },
+    log: (line: string) => lines.push(line),
+    requires: { controls: "steer" },
+  };
+  await expect(ModulatorBench.open(modulator, { ...OPTIONS, delegate })).rejects.toMatchObject({
+    code: "SERVICE_NOT_GRANTED",
+  });
+  await using bench = await ModulatorBench.open<Reading>(modulator, {
+    ...OPTIONS,
+    delegate,
+    capabilities: ["steer"],
+  });
+  await bench.push(READINGS[0] as Reading);
+  temperature = 30;
+  await bench.push(READINGS[1] as Reading);
+  expect([steered, lines]).toEqual([
+    [1, 2],
+    ["at 20", "at 30"],
+  ]);
+  expect(bench.made.map(made => made.urgent)).toEqual([false, true]);
+  expect(bench.stats).toMatchObject({ eventsIn: 2, eventsOut: 2 });
+  expect(typeof urgent).toBe("function");
+});
+
+test("types for modulators are generated from the channel's schema", () => {
+  const Weather = type("Weather", {
+    step: "uint32",
+    isStormy: "bool",
+    id: "uint64",
+    place: "string",
+    names: "string[]",
+    winds: "float32[]",
+    where: { latitude: "float32" },
+    stations: [{ heights: "int16[]" }],
+  });
+  expect(typeScriptOf(Weather)).toMatchInlineSnapshot(`
+    "/** Weather */
+    export interface Weather {
+      readonly step: number;
+      readonly isStormy: boolean;
+      readonly id: bigint;
+      readonly place: string;
+      readonly names: readonly string[];
+      readonly winds: Float32Array;
+      readonly where: where | undefined;
+      readonly stations: readonly stations[];
+    }
+
+    /** Weather.where */
+    export interface where {
+      readonly latitude: number;
+    }
+
+    /** Weather.stations */
+    export interface stations {
+      readonly heights: Int16Array;
+    }
+    "
+  `);
+});
