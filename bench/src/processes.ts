@@ -8,7 +8,7 @@ import type { Answer, Call } from "./worker.ts";
 import type { Keep } from "./workers/keeper.ts";
 
 const START_TIMEOUT_MS = 20_000;
-const CALL_TIMEOUT_MS = 60_000;
+const CALL_TIMEOUT_MS = 120_000;
 const STOP_GRACE_MS = 1500;
 /** /proc counts in hundredths of a second on every Linux that Node runs on. */
 const TICK_MS = 10;

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { launchChromium } from "@jecho/e2e/browser";
+import type { launchChromium } from "@jecho/e2e/browser";
 import { startAtmosphere } from "../atmosphere.ts";
 import type { Process } from "../processes.ts";
 import type { Context, Suite } from "../suite.ts";
@@ -44,7 +44,9 @@ export const viewer: Suite = {
 
 async function chromium({ report }: Context): Promise<Browser | undefined> {
   try {
-    return await launchChromium();
+    // Playwright takes a second to load, which the other suites need not wait for.
+    const { launchChromium: launch } = await import("@jecho/e2e/browser");
+    return await launch();
   } catch (error) {
     report.note(`not measured: ${(error as Error).message.split("\n")[0]}`);
     return undefined;
