@@ -309,7 +309,7 @@ export class Concentrator implements PortServer {
     switch (frame.kind) {
       case "Events":
         return this.#reception.arrived(frame, ({ consumers, failed, message }, i) => {
-          const seq = BigInt(frame.seq + i);
+          const seq = frame.seq + i;
           this.#link.send({ kind: "Ack", channel: frame.channel, seq, consumers, failed, message });
         });
       case "Processed":

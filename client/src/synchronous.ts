@@ -70,8 +70,7 @@ export class SynchronousEvents {
   }
 
   /** The gateway says that everybody elsewhere has handled an event of ours, or how many have not when we gave up. */
-  answered({ channel, producer, raised: count, consumers, failed, message, missing }: Processed): void {
-    const raised = Number(count);
+  answered({ channel, producer, raised, consumers, failed, message, missing }: Processed): void {
     const raising = this.#elsewhere.get(channel, producer, raised);
     if (raising === undefined) return;
     this.#elsewhere.delete(channel, producer, raised);

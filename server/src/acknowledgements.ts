@@ -72,7 +72,7 @@ export class Acknowledgements {
 
   /** @throws JechoError `ACK_UNEXPECTED` where this connection does not owe it */
   receive(connection: Connection, { channel, seq, consumers, failed, message }: Ack): void {
-    const pending = this.#pending.get(channel)?.get(Number(seq));
+    const pending = this.#pending.get(channel)?.get(seq);
     // What its consumers were at when they left is forgiven, and may still be acknowledged.
     if (this.#forgiven.get(connection)?.delete(`${channel} ${seq}`)) return;
     if (pending === undefined || !pending.missing.has(connection)) {
@@ -156,7 +156,7 @@ function tell(pending: Pending, missing = 0): void {
     kind: "Processed",
     channel: channel.number,
     producer,
-    raised: BigInt(raised),
+    raised,
     consumers,
     failed,
     message,

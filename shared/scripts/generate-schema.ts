@@ -23,16 +23,22 @@ const lines = [
 const written = new Set<ObjectType>();
 for (const { object } of control.kind.members) writeObject(object, true);
 lines.push("", `export type Control = ${control.kind.members.map(({ name }) => name).join(" | ")};`);
-const header = root.fields.find(({ name }) => name === "header");
-if (header?.kind.is !== "object") throw new Error("Frame.header is no struct");
-lines.push(
-  "",
-  "/** Where the fields of the events' header lie, in bytes from its start. */",
-  "export const HEADER = {",
-);
-for (const { name, place } of header.kind.object.fields) lines.push(`  ${name}: ${place},`);
-lines.push(`  bytes: ${header.kind.object.bytes},`, "} as const;", "");
+placesOf("header", "HEADER", "of the events' header");
+placesOf("reply", "REPLY", "of a reply");
+lines.push("");
 writeFileSync(new URL("../src/generated/frame-schema.ts", import.meta.url), lines.join("\n"));
+
+function placesOf(field: string, constant: string, what: string): void {
+  const struct = root.fields.find(({ name }) => name === field);
+  if (struct?.kind.is !== "object") throw new Error(`Frame.${field} is no struct`);
+  lines.push(
+    "",
+    `/** Where the fields ${what} lie, in bytes from its start. */`,
+    `export const ${constant} = {`,
+  );
+  for (const { name, place } of struct.kind.object.fields) lines.push(`  ${name}: ${place},`);
+  lines.push(`  bytes: ${struct.kind.object.bytes},`, "} as const;");
+}
 
 function writeObject(object: ObjectType, member: boolean): void {
   if (written.has(object)) return;

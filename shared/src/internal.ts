@@ -12,6 +12,7 @@ export {
   writeRun,
 } from "./frames/events.ts";
 export {
+  type Control,
   encodeControl,
   type Frame,
   frameEnd,
@@ -23,6 +24,7 @@ export {
   refusal,
   SUBPROTOCOL,
 } from "./frames/frame.ts";
+export type { Ack, Processed } from "./frames/reply.ts";
 export type * from "./generated/frame-schema.ts";
 export { accessorBytes } from "./types/accessor.ts";
 export { readBfbs } from "./types/bfbs.ts";

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { FRAME_SCHEMA } from "../src/generated/frame-schema.ts";
 import {
   type EventsFrame,
   encodeControl,
@@ -8,7 +9,7 @@ import {
   parseMessage,
   type RunHeader,
 } from "../src/internal.ts";
-import { JechoError } from "../src/mod.ts";
+import { JechoError, Type } from "../src/mod.ts";
 
 const HEADER: RunHeader = {
   channel: 7,
@@ -60,6 +61,34 @@ test("WIRE-2, WIRE-3: frames of both kinds go back to back in one message", () =
     parameters: 9,
     flags: 1,
   });
+});
+
+test.for([
+  { kind: "Ack", channel: 7, seq: 2 ** 40 + 1, consumers: 3, failed: 0, message: "" },
+  { kind: "Ack", channel: 7, seq: 1, consumers: 3, failed: 1, message: "Höhe unbekannt" },
+  {
+    kind: "Processed",
+    channel: 7,
+    producer: 2,
+    raised: 9,
+    consumers: 4,
+    failed: 2,
+    message: "no",
+    missing: 1,
+  },
+] as const)("SYNC-1: the reply %o goes there and comes back, and is a FlatBuffer of the schema", reply => {
+  const bytes = encodeControl(reply);
+  expect(parse(bytes)).toEqual([reply]);
+  // A frame behind another one begins at a multiple of 8, too.
+  expect(parse(joinFrames([bytes, encodeControl({ kind: "Ping", time: 1 }), bytes]))).toHaveLength(3);
+  const schema = Type.fromSchema(Uint8Array.from(atob(FRAME_SCHEMA), char => char.charCodeAt(0)));
+  // Places are counted from the message's start, behind which the frame's size comes first.
+  const view = new DataView(bytes.buffer);
+  schema.verify(view, 4, bytes.byteLength);
+  const frame = schema.readerOf(schema)(view, bytes, 4) as { reply: Record<string, unknown>; reason: string };
+  expect(frame.reply.number).toBe(BigInt("seq" in reply ? reply.seq : reply.raised));
+  expect(frame.reply.processed).toBe(reply.kind === "Ack" ? 0 : 1);
+  expect(frame.reason ?? "").toBe(reply.message);
 });
 
 test("WIRE-4: every event lies at a multiple of 8 and ends where it says", () => {

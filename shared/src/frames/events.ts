@@ -1,6 +1,7 @@
 import { JechoError } from "../errors.ts";
 import { HEADER } from "../generated/frame-schema.ts";
 import { alignUp } from "../types/encode-plan.ts";
+import { getUint53, isBeyondUint53, setUint53 } from "./uint53.ts";
 
 /*
  * The hot frame: a run of events. It is a FlatBuffer like any other, but always of the layout below, so it is written
@@ -268,10 +269,7 @@ export function checkRun(
 ): void {
   const count = view.getUint32(header + HEADER.count, true);
   if (count === 0 || count !== endsCount) throw malformed(`a run says ${count} events and has ${endsCount}`);
-  if (
-    view.getUint32(header + HEADER.seq + 4, true) > 0x1fffff ||
-    view.getUint32(header + HEADER.raised + 4, true) > 0x1fffff
-  ) {
+  if (isBeyondUint53(view, header + HEADER.seq) || isBeyondUint53(view, header + HEADER.raised)) {
     throw malformed("a count is beyond 2^53");
   }
   if (payload % 8 !== 0) throw malformed("the payload is not aligned");
@@ -286,13 +284,4 @@ export function checkRun(
 
 export function malformed(why: string): JechoError {
   return new JechoError("FRAME_MALFORMED", why);
-}
-
-function getUint53(view: DataView, at: number): number {
-  return view.getUint32(at + 4, true) * 0x1_0000_0000 + view.getUint32(at, true);
-}
-
-function setUint53(view: DataView, at: number, value: number): void {
-  view.setUint32(at, value % 0x1_0000_0000, true);
-  view.setUint32(at + 4, Math.floor(value / 0x1_0000_0000), true);
 }

@@ -1,17 +1,23 @@
 import { JechoError } from "../errors.ts";
-import { type Control, FRAME_SCHEMA, HEADER } from "../generated/frame-schema.ts";
+import { type Control as Asked, FRAME_SCHEMA, HEADER, REPLY } from "../generated/frame-schema.ts";
 import { unpack } from "../types/accessor.ts";
 import { readBfbs } from "../types/bfbs.ts";
 import { encodeInto, measure } from "../types/encode.ts";
 import { alignUp } from "../types/encode-plan.ts";
 import { createReader } from "../types/reader.ts";
 import type { ObjectType } from "../types/schema.ts";
+import { readUtf8 } from "../types/utf8.ts";
 import { verify } from "../types/verify.ts";
 import { checkRun, EventsFrame, malformed } from "./events.ts";
+import { type Ack, encodeReply, type Processed, readReply } from "./reply.ts";
+import { isBeyondUint53 } from "./uint53.ts";
 
 /** The WebSocket subprotocol, and the number that `Hello` carries. */
 export const SUBPROTOCOL = "jecho.1";
 export const PROTOCOL = 1;
+
+/** A control message. */
+export type Control = Asked | Ack | Processed;
 
 /** A frame, parsed: a run of events left where it lies, or a control message as a plain object. */
 export type Frame = EventsFrame | Control;
@@ -28,9 +34,12 @@ const readFrame = createReader(FRAME);
 const SLOT_HEADER = 0;
 const SLOT_ENDS = 1;
 const SLOT_PAYLOAD = 2;
+const SLOT_REPLY = 5;
+const SLOT_REASON = 6;
 
 /** One control message as a frame of its own, a multiple of 8 bytes. */
 export function encodeControl(control: Outgoing): Uint8Array {
+  if (control.kind === "Ack" || control.kind === "Processed") return encodeReply(control as Ack | Processed);
   const frame = { control };
   const bytes = new Uint8Array(alignUp(16 + measure(FRAME, frame), 8));
   const view = new DataView(bytes.buffer);
@@ -85,7 +94,15 @@ export function parseFrame(view: DataView, bytes: Uint8Array, start: number, end
     return inline === 0 ? 0 : table + inline;
   };
   const header = inlineOf(SLOT_HEADER, HEADER.bytes);
-  if (header === 0) return parseControl(view, bytes, start, end);
+  if (header === 0) {
+    const reply = inlineOf(SLOT_REPLY, REPLY.bytes);
+    if (reply === 0) return parseControl(view, bytes, start, end);
+    if (isBeyondUint53(view, reply + REPLY.number)) throw malformed("a count is beyond 2^53");
+    const reason = inlineOf(SLOT_REASON, 4);
+    if (reason === 0) return readReply(view, reply, "");
+    const text = vectorAt(view, reason, 1, end);
+    return readReply(view, reply, readUtf8(bytes, text.start, text.length));
+  }
   const ends = vectorAt(view, inlineOf(SLOT_ENDS, 4), 4, end);
   const payload = vectorAt(view, inlineOf(SLOT_PAYLOAD, 4), 1, end);
   checkRun(view, header, payload.start, payload.length, ends.start, ends.length);
