@@ -1,16 +1,54 @@
 import { defineConfig } from "vitest/config";
 
+declare module "vitest" {
+  interface ProvidedContext {
+    /** Where the concentrators of a test's sessions run. */
+    readonly place: "here" | "worker";
+  }
+}
+
+const common = {
+  // Processes, not threads: sandboxes and gateways load native code, and one that dies must not take others along.
+  pool: "forks",
+  testTimeout: 20_000,
+  // A condition is waited for as long as a loaded machine may need; it costs nothing where it holds sooner.
+  expect: { poll: { timeout: 10_000, interval: 20 } },
+  hookTimeout: 10_000,
+  teardownTimeout: 10_000,
+} as const;
+
+/** The tests of the concentrator, and of what endpoints see of it. */
+const CONCENTRATOR = [
+  "channels",
+  "delegate",
+  "eager-handlers",
+  "handover",
+  "history",
+  "queue",
+  "resume",
+  "slow-consumers",
+  "synchronous",
+  "typed-channels",
+].map(name => `client/test/${name}.test.ts`);
+
 export default defineConfig({
   oxc: { jsx: { runtime: "automatic" } },
   test: {
-    include: ["{scripts,shared,modulators,client,server,apps/*,bench}/test/**/*.test.{ts,tsx}"],
-    // Processes, not threads: sandboxes and gateways load native code, and one that dies must not take others along.
-    pool: "forks",
     maxWorkers: 2,
-    testTimeout: 20_000,
-    // A condition is waited for as long as a loaded machine may need; it costs nothing where it holds sooner.
-    expect: { poll: { timeout: 10_000, interval: 20 } },
-    hookTimeout: 10_000,
-    teardownTimeout: 10_000,
+    projects: [
+      {
+        extends: true,
+        test: {
+          ...common,
+          name: "all",
+          include: ["{scripts,shared,modulators,client,server,apps/*,bench}/test/**/*.test.{ts,tsx}"],
+          provide: { place: "here" },
+        },
+      },
+      {
+        extends: true,
+        test: { ...common, name: "worker thread", include: CONCENTRATOR, provide: { place: "worker" } },
+      },
+    ],
   },
 });

@@ -1,6 +1,7 @@
 import type { Delegate } from "@jecho/modulators";
 import { Type } from "@jecho/shared";
 import type { Consumer, ConsumerOptions, EventPlace, Handler } from "./consumer.ts";
+import type { EventQueueOptions } from "./event-queue.ts";
 import type { Codec } from "./json.ts";
 import type { Producer } from "./producer.ts";
 import type { EagerHandler, Session } from "./session.ts";
@@ -11,6 +12,8 @@ export interface ProduceOptions {
    * one session, the first with a delegate offers.
    */
   readonly delegate?: Delegate;
+  /** A queue of its own for this producer, whose events then neither fill nor empty the session's. */
+  readonly queue?: EventQueueOptions;
   readonly signal?: AbortSignal;
   /** What the gateway keeps of this channel; nothing by default. */
   readonly history?: HistoryOptions;
@@ -73,7 +76,8 @@ export class EventChannel<T = Uint8Array> {
   /**
    * Opens a producer: resolves when it has every modulator that is installed on this channel, so that its first event counts.
    *
-   * @throws JechoError `TYPE_MISMATCH`, `MODULATORS_NOT_SERVED`, `ARGUMENT_INVALID` for what cannot be offered, what ended the connection, or the signal's reason
+   * @throws JechoError `TYPE_MISMATCH`, `MODULATORS_NOT_SERVED`, `ARGUMENT_INVALID` for what cannot be offered or no queue's size,
+   * what ended the connection, or the signal's reason
    */
   produce(options: ProduceOptions = {}): Promise<Producer<T>> {
     return this.#session.openProducer(this, options);

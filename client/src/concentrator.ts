@@ -15,9 +15,8 @@ import { Link, type LinkOptions } from "./link.ts";
 import { type Installation, Modulation } from "./modulation.ts";
 import { Outbox } from "./outbox.ts";
 import { outgoingRuns } from "./outgoing.ts";
-import type { Answer, PortNotice, PortRequest, PortServer, Question } from "./port.ts";
+import type { Answer, ControlRequest, EventSource, PortNotice, PortServer, Question } from "./port.ts";
 import { Reception } from "./reception.ts";
-import type { Ring } from "./ring.ts";
 import { SynchronousEvents } from "./synchronous.ts";
 import { Tracker } from "./tracking.ts";
 
@@ -31,7 +30,7 @@ export type ConcentratorOptions = LinkOptions;
  */
 export class Concentrator implements PortServer {
   readonly #notify: (notice: PortNotice) => void;
-  readonly #ring: () => Ring | undefined;
+  readonly #events: EventSource;
   readonly #link: Link;
   readonly #outbox: Outbox;
   readonly #hold: Hold;
@@ -60,13 +59,9 @@ export class Concentrator implements PortServer {
   #nextRequest = 1;
   #wakes = false;
 
-  constructor(
-    options: ConcentratorOptions,
-    ring: () => Ring | undefined,
-    notify: (notice: PortNotice) => void,
-  ) {
+  constructor(options: ConcentratorOptions, events: EventSource, notify: (notice: PortNotice) => void) {
     this.#notify = notify;
-    this.#ring = ring;
+    this.#events = events;
     this.#synchronous = new SynchronousEvents((endpoint, raised, outcome) =>
       notify({ is: "processed", endpoint, raised, outcome }),
     );
@@ -80,7 +75,7 @@ export class Concentrator implements PortServer {
       onFrame: frame => this.#receive(frame),
       onReady: ready => {
         this.#modulation.flow(ready);
-        if (ready) this.wake();
+        if (ready) this.#drainSoon();
       },
     });
     this.#outbox = new Outbox(this.#link);
@@ -101,7 +96,7 @@ export class Concentrator implements PortServer {
     this.#link.connect();
   }
 
-  handle(request: PortRequest): void {
+  handle(request: ControlRequest): void {
     // Events that were raised before this request go before it.
     this.drain();
     switch (request.is) {
@@ -151,18 +146,11 @@ export class Concentrator implements PortServer {
         return this.#ask(request.question, request.about);
       case "updateObject":
         return this.#updateObject(request.update);
+      case "probe":
+        return this.#link.probe();
       case "close":
         return this.#close();
     }
-  }
-
-  wake(): void {
-    if (this.#wakes) return;
-    this.#wakes = true;
-    queueMicrotask(() => {
-      this.#wakes = false;
-      this.drain();
-    });
   }
 
   #add(entry: EndpointEntry): void {
@@ -188,7 +176,7 @@ export class Concentrator implements PortServer {
     }
   }
 
-  #reset({ endpoint, reset, modulator }: Extract<PortRequest, { is: "resetConsumer" }>): void {
+  #reset({ endpoint, reset, modulator }: Extract<ControlRequest, { is: "resetConsumer" }>): void {
     const entry = this.#endpoints.get(endpoint);
     if (entry?.is !== "consumer") return;
     entry.before = { modulator: entry.modulator };
@@ -214,7 +202,7 @@ export class Concentrator implements PortServer {
   #closeEndpoint(endpoint: number): void {
     const entry = this.#endpoints.get(endpoint);
     if (entry === undefined) return;
-    if (entry.is === "producer" && this.#ring()?.isEmpty === false) {
+    if (entry.is === "producer" && !this.#events.isEmpty) {
       this.#closing.add(endpoint);
       return;
     }
@@ -234,22 +222,30 @@ export class Concentrator implements PortServer {
 
   /** Sends everything that was raised since the last time, unless it has to wait where it is. */
   drain(): void {
-    const ring = this.#ring();
-    if (ring === undefined || this.#hold.isHolding) return;
+    if (this.#hold.isHolding) return;
     if (this.#link.isLive && (!this.#link.isReady || this.#outbox.isFull || this.#blocked.size > 0)) return;
-    ring.drain(records => {
-      for (const { bytes, runs, wanted } of outgoingRuns(ring, records, endpoint =>
-        this.#producerEntry(endpoint),
-      )) {
+    this.#events.drain(records => {
+      const messages = outgoingRuns(records, endpoint => this.#producerEntry(endpoint));
+      for (const { bytes, runs, wanted } of messages) {
         const sent = wanted && this.#outbox.send(bytes, runs);
         for (const { producer, lane, frame } of runs) this.#raise(producer, lane, frame, sent);
       }
+      return records.length;
     });
     for (const endpoint of this.#closing) {
       this.#closing.delete(endpoint);
       this.#closeEndpoint(endpoint);
     }
     this.#checkFlushes();
+  }
+
+  #drainSoon(): void {
+    if (this.#wakes) return;
+    this.#wakes = true;
+    queueMicrotask(() => {
+      this.#wakes = false;
+      this.drain();
+    });
   }
 
   #producerEntry(endpoint: number): ProducerEntry | undefined {
@@ -319,13 +315,13 @@ export class Concentrator implements PortServer {
       case "Taken":
         this.#outbox.taken(frame.messages);
         this.#checkFlushes();
-        return this.#ring()?.isEmpty === false ? this.wake() : undefined;
+        return !this.#events.isEmpty ? this.#drainSoon() : undefined;
       case "Dropped":
         return this.#reception.dropped(frame.channel, Number(frame.events));
       case "Flow":
         if (frame.ready) this.#blocked.delete(frame.derived);
         else this.#blocked.add(frame.derived);
-        return frame.ready ? this.wake() : undefined;
+        return frame.ready ? this.#drainSoon() : undefined;
       case "Replayed": {
         const entry = this.#consumers.get(frame.consumer);
         if (entry === undefined || entry.replay !== frame.replay) return;
@@ -532,7 +528,7 @@ export class Concentrator implements PortServer {
     this.#notify({ is: "needs", endpoint: producer.endpoint, names });
   }
 
-  #setContext({ endpoint, name, value }: Extract<PortRequest, { is: "context" }>): void {
+  #setContext({ endpoint, name, value }: Extract<ControlRequest, { is: "context" }>): void {
     const producer = this.#producerEntry(endpoint);
     if (producer === undefined) return;
     producer.context.set(name, value);
@@ -579,7 +575,7 @@ export class Concentrator implements PortServer {
   }
 
   #checkFlushes(): void {
-    if (this.#flushes.length === 0 || this.#ring()?.isEmpty === false) return;
+    if (this.#flushes.length === 0 || !this.#events.isEmpty) return;
     if (this.#link.isLive && !this.#outbox.isEmpty) return;
     const flushes = this.#flushes;
     this.#flushes = [];

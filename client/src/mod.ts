@@ -53,9 +53,11 @@ export {
   type QueueOptions,
 } from "./consumer.ts";
 export type { Demand, DerivedDemand } from "./demand.ts";
+export type { EventQueueOptions } from "./event-queue.ts";
 export { type Inheritance, InheritedSubscription, type TakeOverOptions } from "./inheritance.ts";
 export { type Codec, json } from "./json.ts";
 export { modulatorFromFile } from "./modulator-file.ts";
+export type { ConcentratorPlace } from "./places/place.ts";
 export { Producer } from "./producer.ts";
 export { type ConnectOptions, connect, type EagerHandler, Session } from "./session.ts";
 export { SharedObject } from "./shared-object.ts";

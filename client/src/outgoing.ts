@@ -1,7 +1,7 @@
 import { type EventBytes, EventsFrame, FLAG_SYNC, measureRun, writeRun } from "@jecho/shared/internal";
 import type { ProducerEntry } from "./entries.ts";
 import type { Lane } from "./lane.ts";
-import type { Ring, RingRecord } from "./ring.ts";
+import type { RingRecord } from "./ring.ts";
 
 /** Frames that go out together: one write for many events, of one channel or of many. */
 export interface OutgoingMessage {
@@ -21,16 +21,17 @@ const MESSAGE_BYTES = 256 * 1024;
 interface Run {
   readonly producer: ProducerEntry;
   readonly sync: boolean;
+  /** Count of the first event; those of the others follow it. */
+  readonly raised: number;
   readonly events: EventBytes[];
 }
 
 /**
  * Gathers what was raised into runs, one for each producer as long as a message is open, and runs into messages.
- * Each producer's events keep their order. A synchronous event is a run of its own. Runs that only this process wants
- * are in messages of their own.
+ * Each producer's events keep their order and their counts: after a gap, where events were dropped, begins a new run.
+ * A synchronous event is a run of its own. Runs that only this process wants are in messages of their own.
  */
 export function* outgoingRuns(
-  ring: Ring,
   records: readonly RingRecord[],
   producerOf: (endpoint: number) => ProducerEntry | undefined,
 ): Generator<OutgoingMessage> {
@@ -38,16 +39,17 @@ export function* outgoingRuns(
     let runs: Run[] = [];
     let newest = new Map<ProducerEntry, Run>();
     let bytes = 0;
-    for (const { endpoint, sync, start, end } of records) {
-      const producer = producerOf(endpoint);
+    for (const record of records) {
+      const { sync, raised, start, end } = record;
+      const producer = producerOf(record.endpoint);
       if (producer === undefined || producer.elsewhere > 0 !== wanted) continue;
       let run = newest.get(producer);
-      if (run === undefined || run.sync || sync) {
-        run = { producer, sync, events: [] };
+      if (run === undefined || run.sync || sync || raised !== run.raised + run.events.length) {
+        run = { producer, sync, raised, events: [] };
         newest.set(producer, run);
         runs.push(run);
       }
-      run.events.push({ bytes: ring.bytes, start, end });
+      run.events.push(record);
       bytes += end - start;
       if (bytes >= MESSAGE_BYTES) {
         yield closeMessage(runs, wanted);
@@ -66,7 +68,7 @@ function closeMessage(runs: readonly Run[], wanted: boolean): OutgoingMessage {
   const bytes = new Uint8Array(size);
   const view = new DataView(bytes.buffer);
   let at = 0;
-  const made = runs.map(({ producer, sync, events }) => {
+  const made = runs.map(({ producer, sync, raised, events }) => {
     const { channelNumber, number, token, lanes } = producer;
     const lane = lanes.usual;
     const start = at;
@@ -74,13 +76,13 @@ function closeMessage(runs: readonly Run[], wanted: boolean): OutgoingMessage {
     const header = {
       channel: channelNumber,
       producer: number,
-      raised: lane.raised + 1,
+      raised,
       token,
       parameters: 0,
       flags,
     };
     at = writeRun(bytes, view, at, header, events);
-    lane.raised += events.length;
+    lane.raised = raised + events.length - 1;
     return { producer, lane, frame: EventsFrame.at(bytes, start) };
   });
   return { bytes, runs: made, wanted };

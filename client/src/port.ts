@@ -1,6 +1,6 @@
 import type { Value } from "@jecho/modulators";
 import type { Offer } from "@jecho/modulators/internal";
-import type { JechoError } from "@jecho/shared";
+import type { ErrorCode, JechoError } from "@jecho/shared";
 import type {
   HeldPlace,
   History,
@@ -11,16 +11,21 @@ import type {
   Queue,
 } from "@jecho/shared/internal";
 import type { Demand } from "./demand.ts";
+import type { Visit } from "./ring.ts";
 import type { Status } from "./status.ts";
 import type { Outcome } from "./tally.ts";
 
 /*
- * The narrow way between endpoints and their concentrator: messages for control, a ring for events that are raised.
- * Nothing else passes, and all of it could pass between threads, so the concentrator can run wherever the port leads.
+ * The narrow way between endpoints and their concentrator: messages for control, rings for events that are raised.
+ * Nothing else passes, and all of it can pass between threads (errors as their code and text), so the concentrator runs
+ * wherever the port leads: see places/.
  */
 
-/** What endpoints ask of the concentrator. Endpoints are known by the numbers that the session gave them. */
-export type PortRequest =
+/** What a session asks. Endpoints, queues, questions and flushes are known by the numbers that the session gave them. */
+export type PortRequest = ControlRequest | QueueRequest;
+
+/** What endpoints ask of the concentrator. */
+export type ControlRequest =
   | {
       readonly is: "openProducer";
       readonly endpoint: number;
@@ -72,7 +77,27 @@ export type PortRequest =
   | { readonly is: "closeEndpoint"; readonly endpoint: number }
   | { readonly is: "ask"; readonly question: number; readonly about: Question }
   | { readonly is: "updateObject"; readonly update: ObjectUpdate }
+  /** The network may have changed: is the other side still there? */
+  | { readonly is: "probe" }
   | { readonly is: "close" };
+
+/** What passes for the queues of events that are raised. */
+export type QueueRequest =
+  | {
+      readonly is: "openQueue";
+      readonly queue: number;
+      /** A ring's; undefined where the two sides share no memory, so that records come as `records`. */
+      readonly memory: ArrayBufferLike | undefined;
+      /** Does the writer drop the oldest when the ring is full? */
+      readonly drops: boolean;
+      readonly batchDelayMs: number;
+    }
+  /** There are records in a queue whose reader slept. `now` is for what must not wait for a batch. */
+  | { readonly is: "wake"; readonly queue: number; readonly now: boolean }
+  /** Records, as they lie in a ring. Answered by `recordsTaken`. */
+  | { readonly is: "records"; readonly queue: number; readonly bytes: Uint8Array<ArrayBuffer> }
+  /** Nothing more is put into the queue; what is in it still goes out. */
+  | { readonly is: "closeQueue"; readonly queue: number };
 
 /** What one may ask the gateway: a type by its token, the tokens of what a channel's producers write, a token for a handover. */
 export type Question =
@@ -82,7 +107,7 @@ export type Question =
 /** A handover token, or tokens of types; none where the type that was asked for has been told by `type` before. */
 export type Answer = readonly bigint[] | { readonly token: string; readonly validMs: number };
 
-/** What the concentrator tells. */
+/** What the session is told. */
 export type PortNotice =
   | { readonly is: "status"; readonly status: Status }
   /** The endpoint is open, for the first time, again after a reconnect, or with its new modulator (`reset` not 0). */
@@ -106,8 +131,14 @@ export type PortNotice =
   /** The endpoint's connection broke; it is opened again by itself. */
   | { readonly is: "interrupted"; readonly endpoint: number }
   | { readonly is: "demand"; readonly endpoint: number; readonly demand: Demand }
-  /** Events that were raised from this count on and went nowhere, for there was no connection. */
-  | { readonly is: "dropped"; readonly endpoint: number; readonly raised: number; readonly events: number }
+  /** Events that were raised from this count on and went nowhere: there was no connection, or, with a code, for that. */
+  | {
+      readonly is: "dropped";
+      readonly endpoint: number;
+      readonly raised: number;
+      readonly events: number;
+      readonly code?: ErrorCode;
+    }
   /** All consumers have handled the synchronous event that was raised with this count. */
   | {
       readonly is: "processed";
@@ -134,13 +165,40 @@ export type PortNotice =
       readonly first: number;
     }
   /** Something went wrong that no endpoint can be named for. */
-  | { readonly is: "fault"; readonly error: JechoError };
+  | { readonly is: "fault"; readonly error: JechoError }
+  /** The queue asked for room, and there is some. */
+  | { readonly is: "room"; readonly queue: number }
+  /** So many bytes of `records` have been handed on. */
+  | { readonly is: "recordsTaken"; readonly queue: number; readonly bytes: number }
+  /** The concentrator has ended without having been asked to: nothing more comes. */
+  | { readonly is: "gone"; readonly error: JechoError };
 
-/** The concentrator's face to a port. */
+/** The application's end of a port. */
+export interface Port {
+  /** Resolves when it is known where the concentrator runs; queues are opened after that. */
+  readonly settled: Promise<void>;
+  /** Requests that have been posted. Events say how many came before them. */
+  readonly posted: number;
+  post(request: PortRequest): void;
+  /** Memory that both sides see; undefined where they share none. */
+  memory(bytes: number): ArrayBufferLike | undefined;
+  /** Empties the queues at once, where the concentrator is in this very thread. */
+  readonly drainHere?: (() => void) | undefined;
+  /** Resolves when everything that was raised has been handed to the connection, and that is closed. */
+  close(): Promise<void>;
+}
+
+/** Events that were raised and wait to be sent. */
+export interface EventSource {
+  /** Are there none? */
+  readonly isEmpty: boolean;
+  /** Offers what there is, producer by producer in order; the bytes are valid until `visit` returns. */
+  drain(visit: Visit): void;
+}
+
+/** The concentrator's face to its ports. */
 export interface PortServer {
-  handle(request: PortRequest): void;
-  /** Sends everything that is in the ring, now. */
+  handle(request: ControlRequest): void;
+  /** Sends everything that was raised, unless it has to wait. */
   drain(): void;
-  /** There are events in the ring. */
-  wake(): void;
 }

@@ -2,6 +2,7 @@ import { JechoError, type Type } from "@jecho/shared";
 import type { EventChannel } from "./channel.ts";
 import type { Delegation } from "./delegation.ts";
 import { type Demand, NO_DEMAND } from "./demand.ts";
+import type { EventQueue } from "./event-queue.ts";
 import type { Codec } from "./json.ts";
 import type { PortNotice } from "./port.ts";
 import type { Session } from "./session.ts";
@@ -21,6 +22,7 @@ export class Producer<T> {
   readonly channel: string;
   readonly #session: Session;
   readonly #endpoint: number;
+  readonly #queue: EventQueue;
   readonly #type: Type<T> | undefined;
   readonly #codec: Codec<T> | undefined;
   readonly #demandListeners = new Listeners<Demand>();
@@ -29,6 +31,7 @@ export class Producer<T> {
   #isOpen = true;
   #isInterrupted = false;
   #raised = 0;
+  readonly #count = (): number => ++this.#raised;
   /** Synchronous events under way, by their count. */
   readonly #processing = new Map<
     number,
@@ -41,9 +44,11 @@ export class Producer<T> {
     session: Session,
     endpoint: number,
     channel: EventChannel<T>,
+    queue: EventQueue,
     delegation: Delegation | undefined,
   ) {
     this.#session = session;
+    this.#queue = queue;
     this.#endpoint = endpoint;
     this.channel = channel.name;
     this.#type = channel.type;
@@ -61,9 +66,14 @@ export class Producer<T> {
     return this.#demandListeners.add(listener);
   }
 
-  /** Events and encoded bytes raised so far, and events dropped because there was no connection. */
+  /** Events and encoded bytes raised so far, and events dropped: by the queue's policy, or because there was no connection. */
   get stats(): { readonly events: number; readonly bytes: number; readonly dropped: number } {
     return { events: this.#raised, bytes: this.#bytes, dropped: this.#dropped };
+  }
+
+  /** Events that were raised and still wait in the queue. Counting them takes longer the more there are. */
+  get bufferedEvents(): number {
+    return this.#queue.countOf(this.#endpoint);
   }
 
   /**
@@ -73,8 +83,23 @@ export class Producer<T> {
    * @throws JechoError `EVENT_INVALID` naming the field, `QUEUE_FULL`, `CLOSED`
    */
   publish(event: T): number {
-    if (!this.#isOpen) throw new JechoError("CLOSED", `the producer of ${this.channel} is closed`);
+    this.#checkOpen();
     return this.#raise(event, false);
+  }
+
+  /**
+   * Raises an event as the queue's policy says: where that is `block`, as soon as there is room for it. Its values may be
+   * changed again when the promise is fulfilled.
+   *
+   * @returns the bytes that the event was encoded to
+   * @throws JechoError `EVENT_INVALID` naming the field, `QUEUE_FULL`, `CLOSED`, or the signal's reason
+   */
+  async publishWhenReady(event: T, { signal }: { readonly signal?: AbortSignal } = {}): Promise<number> {
+    this.#checkOpen();
+    return this.#queue.whenReady(() => {
+      this.#checkOpen();
+      return this.#raise(event, false);
+    }, signal);
   }
 
   /**
@@ -88,24 +113,36 @@ export class Producer<T> {
    * `CONNECTION_LOST`, `EVENT_INVALID`, `QUEUE_FULL`, `CLOSED`, or the signal's reason
    */
   async publishSync(event: T, { timeoutMs = 10_000, signal }: SyncOptions = {}): Promise<number> {
-    if (!this.#isOpen) throw new JechoError("CLOSED", `the producer of ${this.channel} is closed`);
+    this.#checkOpen();
     signal?.throwIfAborted();
-    // A command that cannot reach anybody now is not to take effect later.
-    if (this.#isInterrupted) throw new JechoError("CONNECTION_LOST", "there is no connection at the moment");
-    this.#raise(event, true);
-    const raised = this.#raised;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const abort = (): void => this.#processing.get(raised)?.reject(signal?.reason);
+    const { promise, resolve, reject } = Promise.withResolvers<number>();
+    // Whoever waits for room hears of it by what that wait throws.
+    promise.catch(() => {});
+    const waiting = new AbortController();
+    const giveUp = (error: unknown): void => {
+      waiting.abort(error);
+      reject(error);
+    };
+    const abort = (): void => giveUp(signal?.reason);
+    signal?.addEventListener("abort", abort);
+    let raised = 0;
+    let timer = setTimeout(() => {
+      if (raised === 0) return giveUp(new JechoError("TIMED_OUT", `there was no room after ${timeoutMs} ms`));
+      // The gateway says how many have not answered; should it not answer either, that is all there is to say.
+      this.#session.giveUp(this.#endpoint, raised);
+      timer = setTimeout(() => giveUp(timedOut(timeoutMs)), SAY_WHO_MS);
+    }, timeoutMs);
     try {
-      return await new Promise<number>((resolve, reject) => {
+      await this.#queue.whenReady(() => {
+        this.#checkOpen();
+        // A command that cannot reach anybody now is not to take effect later.
+        if (this.#isInterrupted)
+          throw new JechoError("CONNECTION_LOST", "there is no connection at the moment");
+        this.#raise(event, true);
+        raised = this.#raised;
         this.#processing.set(raised, { resolve, reject, timeoutMs });
-        signal?.addEventListener("abort", abort);
-        timer = setTimeout(() => {
-          // The gateway says how many have not answered; should it not answer either, that is all there is to say.
-          this.#session.giveUp(this.#endpoint, raised);
-          timer = setTimeout(() => reject(timedOut(timeoutMs)), SAY_WHO_MS);
-        }, timeoutMs);
-      });
+      }, waiting.signal);
+      return await promise;
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener("abort", abort);
@@ -117,7 +154,7 @@ export class Producer<T> {
   close(): Promise<void> {
     if (this.#isOpen) {
       this.#isOpen = false;
-      this.#session.closeEndpoint(this.#endpoint);
+      this.#session.closeProducer(this.#endpoint, this.#queue);
       this.#fail(new JechoError("CLOSED", `the producer of ${this.channel} was closed`));
     }
     return Promise.resolve();
@@ -134,7 +171,10 @@ export class Producer<T> {
       this.#demandListeners.tell(notice.demand);
     } else if (notice.is === "dropped") {
       this.#dropped += notice.events;
-      const error = new JechoError("CONNECTION_LOST", "there is no connection; the event went nowhere");
+      const error =
+        notice.code === undefined
+          ? new JechoError("CONNECTION_LOST", "there is no connection; the event went nowhere")
+          : new JechoError(notice.code);
       for (let i = 0; i < notice.events; i++) this.#processing.get(notice.raised + i)?.reject(error);
     } else if (notice.is === "processed") {
       const { consumers, failed, message, missing } = notice.outcome;
@@ -157,16 +197,17 @@ export class Producer<T> {
     }
   }
 
+  #checkOpen(): void {
+    if (!this.#isOpen) throw new JechoError("CLOSED", `the producer of ${this.channel} is closed`);
+  }
+
   #raise(event: T, sync: boolean): number {
     this.#delegation?.look();
-    const raised = this.#codec === undefined ? event : this.#codec.encode(event);
-    const bytes = this.#session.raise<T | Uint8Array>(
-      this.#endpoint,
-      this.#type as Type<T | Uint8Array>,
-      raised,
-      sync,
-    );
-    this.#raised++;
+    const [endpoint, count] = [this.#endpoint, this.#count];
+    const bytes =
+      this.#codec === undefined
+        ? this.#queue.raise({ endpoint, count, type: this.#type, event, sync })
+        : this.#queue.raise({ endpoint, count, type: undefined, event: this.#codec.encode(event), sync });
     this.#bytes += bytes;
     return bytes;
   }

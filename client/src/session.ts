@@ -13,14 +13,14 @@ import {
 } from "@jecho/shared/internal";
 import type { BackoffOptions } from "./backoff.ts";
 import { EventChannel, type HistoryOptions, type ProduceOptions, type SubscribeOptions } from "./channel.ts";
-import { Concentrator } from "./concentrator.ts";
 import { Consumer, type Handler, type QueueOptions } from "./consumer.ts";
 import { Delegation } from "./delegation.ts";
+import { EventQueue, type EventQueueOptions } from "./event-queue.ts";
 import { type Inheritance, InheritedSubscription, type TakeOverOptions } from "./inheritance.ts";
 import type { Codec } from "./json.ts";
-import type { Answer, PortNotice, PortRequest, PortServer, Question } from "./port.ts";
+import { type ConcentratorPlace, openPort } from "./places/place.ts";
+import type { Answer, ControlRequest, Port, PortNotice, PortRequest, Question } from "./port.ts";
 import { Producer } from "./producer.ts";
-import { Ring } from "./ring.ts";
 import { SharedObject } from "./shared-object.ts";
 import { Listeners, raise, type Status, statusNow } from "./status.ts";
 
@@ -39,8 +39,14 @@ export interface ConnectOptions {
   readonly backoff?: BackoffOptions;
   /** How long one try to connect may take, in milliseconds; 10,000 by default. */
   readonly connectTimeoutMs?: number;
-  /** Bytes of events that may wait between `publish` and the connection: a power of two, 8 MiB by default. */
-  readonly queueBytes?: number;
+  /** The queue that all producers share that have none of their own. */
+  readonly queue?: EventQueueOptions;
+  /**
+   * Where the concentrator runs, and the connection with it: by default beside the application, in a worker thread of Node
+   * (`worker`), or in the SharedWorker of the page's origin (`shared`). A place that cannot be had gives way to the next.
+   * `here` starts faster and answers sooner, but lives only while the application's own thread yields.
+   */
+  readonly place?: ConcentratorPlace;
   /** A token that another device's session made by `handover()`: this session takes over what that one had open. */
   readonly handover?: string;
   /** Gets what goes wrong without an endpoint to blame, such as a refused update; by default thrown as an uncaught error. */
@@ -67,18 +73,21 @@ export class Session {
   /** `HOST:PORT` of the gateway, as it stands in channel names. */
   readonly address: string;
   readonly #options: ConnectOptions;
-  readonly #server: PortServer;
+  readonly #port: Port;
   readonly #statusListeners = new Listeners<Status>();
   readonly #endpoints = new Map<number, { notice(notice: PortNotice): void }>();
+  readonly #queues = new Map<number, EventQueue>();
   readonly #openings = new Map<number, Opening>();
   readonly #types = new Map<bigint, Type>();
   readonly #questions = new Map<number, { answer(answer: Answer | JechoError): void }>();
   /** Shared objects whose newest state is still to be sent. */
   readonly #unpublished = new Set<SharedObject<object>>();
-  #ring: Ring | undefined;
+  #queue: EventQueue | undefined;
   #status: Status = statusNow("connecting");
+  #closing: Promise<void> = Promise.resolve();
   #nextEndpoint = 1;
   #nextQuestion = 1;
+  #nextQueue = 1;
   readonly #flushes = new Map<number, { resolve(): void; reject(error: unknown): void }>();
   readonly #inheritance = Promise.withResolvers<Inheritance>();
 
@@ -89,7 +98,8 @@ export class Session {
     // Whoever does not ask for it need not handle that it failed.
     this.#inheritance.promise.catch(() => {});
     if (options.handover === undefined) this.#inheritance.resolve({ subscriptions: [] });
-    this.#server = new Concentrator(
+    this.#port = openPort(
+      options.place,
       {
         url: `${secure ? "wss" : "ws"}://${host}/`,
         name: options.name ?? "",
@@ -97,7 +107,6 @@ export class Session {
         connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
         handover: options.handover ?? "",
       },
-      () => this.#ring,
       notice => this.#notice(notice),
     );
   }
@@ -189,10 +198,13 @@ export class Session {
     );
   }
 
-  /** Ends every endpoint and the connection. What was raised before is handed to the connection first. */
+  /** Ends every endpoint and the connection. Resolves when what was raised before has been handed to the connection. */
   close(): Promise<void> {
     if (this.#status.state !== "closed") {
-      this.#post({ is: "close" });
+      this.#publishNow();
+      for (const queue of this.#queues.values()) queue.finish();
+      this.#closing = this.#port.close();
+      this.#setStatus(statusNow("closed"));
       const error = new JechoError("CLOSED", "the session was closed");
       for (const { reject } of this.#openings.values()) reject(error);
       this.#openings.clear();
@@ -203,8 +215,10 @@ export class Session {
         if (endpoint instanceof Consumer || endpoint instanceof Producer) void endpoint.close();
       }
       this.#endpoints.clear();
+      for (const queue of this.#queues.values()) queue.close(error);
+      this.#queues.clear();
     }
-    return Promise.resolve();
+    return this.#closing;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -212,10 +226,8 @@ export class Session {
   }
 
   /** For channels. */
-  async openProducer<T>(
-    channel: EventChannel<T>,
-    { signal, delegate, history, key = "" }: ProduceOptions,
-  ): Promise<Producer<T>> {
+  async openProducer<T>(channel: EventChannel<T>, options: ProduceOptions): Promise<Producer<T>> {
+    const { signal, delegate, history, key = "" } = options;
     const endpoint = this.#nextEndpoint++;
     const delegation =
       delegate &&
@@ -224,8 +236,12 @@ export class Session {
         (name, value) => this.#post({ is: "context", endpoint, name, value }),
         error => (this.#options.onError ?? raise)(error),
       );
-    const producer = new Producer<T>(this, endpoint, channel, delegation);
-    this.#ring ??= Ring.ofBytes(this.#options.queueBytes ?? 8 << 20);
+    this.#checkUsable();
+    // Which memory a queue may have depends on where the other side of it is.
+    await this.#port.settled;
+    this.#checkUsable();
+    const queue = options.queue === undefined ? this.#commonQueue() : this.#openQueue(options.queue);
+    const producer = new Producer<T>(this, endpoint, channel, queue, delegation);
     const name = this.#userName(channel.name);
     const { schema = new Uint8Array(0), token = 0n } = channel.type ?? {};
     await this.#open(endpoint, producer, signal, {
@@ -318,18 +334,19 @@ export class Session {
     const flush = this.#nextQuestion++;
     return new Promise((resolve, reject) => {
       this.#flushes.set(flush, { resolve, reject });
+      for (const queue of this.#queues.values()) queue.finish();
       this.#post({ is: "flush", flush });
     });
   }
 
   /** For consumers: the application can take no more for now, or can again. */
   flow(endpoint: number, ready: boolean): void {
-    this.#server.handle({ is: "flow", endpoint, ready });
+    this.#post({ is: "flow", endpoint, ready });
   }
 
   /** For producers: a synchronous event is not waited for any longer. */
   giveUp(endpoint: number, raised: number): void {
-    this.#server.handle({ is: "giveUp", endpoint, raised });
+    this.#post({ is: "giveUp", endpoint, raised });
   }
 
   /** For consumers. */
@@ -342,10 +359,21 @@ export class Session {
     });
   }
 
-  /** For endpoints. */
+  /** For consumers. */
   closeEndpoint(endpoint: number): void {
     this.#post({ is: "closeEndpoint", endpoint });
     this.#endpoints.delete(endpoint);
+  }
+
+  /** For producers: a queue of its own goes with the producer. */
+  closeProducer(endpoint: number, queue: EventQueue): void {
+    if (this.#status.state === "closed") return;
+    queue.finish();
+    this.closeEndpoint(endpoint);
+    if (queue === this.#queue) return;
+    this.#queues.delete(queue.number);
+    this.#post({ is: "closeQueue", queue: queue.number });
+    queue.close(new JechoError("CLOSED"));
   }
 
   /** For consumers: the type that events with this token were written with. */
@@ -354,34 +382,29 @@ export class Session {
   }
 
   /** For consumers: a handler has ended on a synchronous event. */
-  handled(handled: Omit<Extract<PortRequest, { is: "handled" }>, "is">): void {
-    this.#server.handle({ is: "handled", ...handled });
+  handled(handled: Omit<Extract<ControlRequest, { is: "handled" }>, "is">): void {
+    this.#post({ is: "handled", ...handled });
   }
 
-  /** For producers: encodes an event straight into the ring. */
-  raise<T>(endpoint: number, type: Type<T> | undefined, event: T, sync: boolean): number {
-    const ring = this.#ring as Ring;
-    if (type === undefined && !(event instanceof Uint8Array))
-      throw new JechoError("EVENT_INVALID", "events of an untyped channel are Uint8Arrays");
-    const bytes = type === undefined ? (event as Uint8Array).byteLength : type.measure(event);
-    if (bytes > ring.limitBytes)
-      throw new JechoError(
-        "EVENT_INVALID",
-        `an event of up to ${bytes} bytes; the limit is ${ring.limitBytes}`,
-      );
-    let at = ring.reserve(bytes);
-    if (at < 0) {
-      // The concentrator is in this thread: it can empty the ring at once.
-      this.#server.drain();
-      at = ring.reserve(bytes);
-      if (at < 0) throw new JechoError("QUEUE_FULL");
-    }
-    let end = at + bytes;
-    if (type === undefined) ring.bytes.set(event as Uint8Array, at);
-    else end = type.encodeInto(event, ring.bytes, ring.view, at);
-    ring.commit(endpoint, end, sync);
-    this.#server.wake();
-    return end - at;
+  #checkUsable(): void {
+    if (this.#status.state === "closed") throw new JechoError("CLOSED", "the session is closed");
+    if (this.#status.state === "refused") throw this.#status.error;
+  }
+
+  #commonQueue(): EventQueue {
+    this.#queue ??= this.#openQueue(this.#options.queue ?? {});
+    return this.#queue;
+  }
+
+  #openQueue(options: EventQueueOptions): EventQueue {
+    const queue = new EventQueue(this.#nextQueue++, this.#port, options, {
+      onDropped: (endpoint, raised) =>
+        this.#endpoints
+          .get(endpoint)
+          ?.notice({ is: "dropped", endpoint, raised, events: 1, code: "QUEUE_FULL" }),
+    });
+    this.#queues.set(queue.number, queue);
+    return queue;
   }
 
   async #open(
@@ -390,8 +413,7 @@ export class Session {
     signal: AbortSignal | undefined,
     request: PortRequest,
   ): Promise<void> {
-    if (this.#status.state === "closed") throw new JechoError("CLOSED", "the session is closed");
-    if (this.#status.state === "refused") throw this.#status.error;
+    this.#checkUsable();
     signal?.throwIfAborted();
     this.#endpoints.set(endpoint, face);
     const abort = (): void => this.#openings.get(endpoint)?.reject(signal?.reason);
@@ -412,11 +434,15 @@ export class Session {
   }
 
   #post(request: PortRequest): void {
+    // What the closed session's endpoints had is gone with it.
+    if (this.#status.state === "closed") return;
     this.#publishNow();
-    this.#server.handle(request);
+    this.#port.post(request);
   }
 
   #notice(notice: PortNotice): void {
+    // What was still on its way when the session was closed.
+    if (this.#status.state === "closed") return;
     switch (notice.is) {
       case "status":
         this.#setStatus(notice.status);
@@ -433,6 +459,15 @@ export class Session {
         return;
       case "fault":
         (this.#options.onError ?? raise)(notice.error);
+        return;
+      case "room":
+        this.#queues.get(notice.queue)?.room();
+        return;
+      case "recordsTaken":
+        this.#queues.get(notice.queue)?.taken(notice.bytes);
+        return;
+      case "gone":
+        this.#gone(notice.error);
         return;
       case "events":
         for (const endpoint of notice.endpoints) this.#endpoints.get(endpoint)?.notice(notice);
@@ -478,6 +513,17 @@ export class Session {
     };
   }
 
+  /** The thread of the concentrator died: nothing that was asked of it will be answered. */
+  #gone(error: JechoError): void {
+    this.#setStatus(statusNow("refused", error));
+    for (const [endpoint, face] of [...this.#endpoints]) {
+      face.notice({ is: "interrupted", endpoint });
+      face.notice({ is: "refused", endpoint, reset: 0, error });
+    }
+    for (const { answer } of [...this.#questions.values()]) answer(error);
+    for (const queue of this.#queues.values()) queue.close(error);
+  }
+
   #setStatus(status: Status): void {
     this.#status = status;
     if (status.state === "refused") {
@@ -503,7 +549,7 @@ export class Session {
     this.#unpublished.clear();
     for (const { id, version, state } of objects) {
       const update = { kind: "ObjectUpdate", object: id, version, state: JSON.stringify(state) } as const;
-      this.#server.handle({ is: "updateObject", update });
+      this.#port.post({ is: "updateObject", update });
     }
   }
 

@@ -16,7 +16,15 @@ export default class Says extends FifoModulator {
 test("MOE-14: a view is as it was when the event was raised, batch by batch", async () => {
   await using rig = await startRig();
   let temperature = 0;
-  const delegate = { context: { temperature: () => temperature } };
+  let reads = 0;
+  const delegate = {
+    context: {
+      temperature: () => {
+        reads++;
+        return temperature;
+      },
+    },
+  };
   const producer = await rig.session().channel("test/context", Tick).produce({ delegate });
   const got = new Inbox<string>();
   await rig
@@ -25,6 +33,8 @@ test("MOE-14: a view is as it was when the event was raised, batch by batch", as
     .subscribe(({ note }) => got.put(note), {
       modulator: saying(["context.temperature"], "n + ' at ' + this.moe.context.temperature"),
     });
+  // Once when the producer opened, and again when it heard that somebody needs it.
+  await expect.poll(() => reads).toBe(2);
   for (let n = 1; n <= 5; n++) {
     temperature = 280 + n;
     await producer.publishSync({ n, note: "" });
@@ -45,6 +55,7 @@ test("a view is read only while a modulator needs it", async () => {
   const reader = await channel.subscribe(({ note }) => got.put(note), {
     modulator: saying(["context.count"], "this.moe.context.count"),
   });
+  await expect.poll(() => reads).toBe(2);
   const atInstallation = reads;
   for (let n = 0; n < 3; n++) await producer.publishSync({ n, note: "" });
   expect(reads).toBe(atInstallation + 3);

@@ -1,5 +1,6 @@
-import { type ConnectOptions, connect, type Session, type } from "@jecho/client";
+import { type ConnectOptions, connect, type Session } from "@jecho/client";
 import { createGateway, type Gateway, type GatewayOptions } from "@jecho/server";
+import { inject } from "vitest";
 
 /** A real gateway on a free port, with sessions that end with it. */
 export interface Rig {
@@ -8,13 +9,16 @@ export interface Rig {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** Where the sessions' concentrators run: the same tests run in every place that Node has. */
+const place = inject("place");
+
 export async function startRig(options: GatewayOptions = {}): Promise<Rig> {
   const gateway = await createGateway(options);
   const sessions: Session[] = [];
   return {
     gateway,
     session: options => {
-      const session = connect(gateway.address, { backoff: { firstMs: 20, mostMs: 100 }, ...options });
+      const session = connect(gateway.address, { place, backoff: { firstMs: 20, mostMs: 100 }, ...options });
       sessions.push(session);
       return session;
     },
@@ -60,4 +64,4 @@ export function whenState(
   });
 }
 
-export const Tick = type("Tick", { n: "uint32", note: "string" });
+export { Tick } from "./tick.ts";

@@ -99,7 +99,7 @@ test("SLOW-1: with the policy disconnect the consumer is cut off, comes back, an
 
 test("SLOW-1: with the policy block the producer's queue fills until the consumer reads again, and nothing is lost", async () => {
   await using rig = await startRig();
-  const producing = rig.session({ queueBytes: 1 << 20 });
+  const producing = rig.session({ queue: { bytes: 1 << 20 } });
   const producer = await producing.channel("a", Block).produce();
   let release = (): void => {};
   const released = new Promise<void>(resolve => {

@@ -5,6 +5,9 @@ import { drawn, expect, nextStep, test } from "./fixtures.ts";
 // A trace films the page: more drawing than all of the page's own.
 test.use({ trace: "off" });
 
+/** The connection is the page's own, for that of a SharedWorker cannot be listened to. */
+const PLACE = "?place=here";
+
 /*
  * The simulation runs at its usual two steps a second, and a change is made as soon as the last one is to be seen. One step
  * is counted strictly, from the click to the picture and from the update's sending to the first event, so it includes the
@@ -15,7 +18,7 @@ test.use({ trace: "off" });
 test("OBJ-5: a changed view takes effect within one simulation step", async ({ open }) => {
   test.setTimeout(300_000);
   const wires: Wire[] = [];
-  const page = await open(opened => wires.push(new Wire(opened)));
+  const page = await open(opened => wires.push(new Wire(opened)), PLACE);
   const wire = wires[0] as Wire;
   await expect(page.getByTestId("speed")).toHaveAttribute("data-speed", "2");
   await nextStep(page, "map");

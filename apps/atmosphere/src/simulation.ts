@@ -79,6 +79,7 @@ export class Simulation {
       await new Promise(resolve => setImmediate(resolve));
     }
     this.#stepping = false;
+    if (this.#closed) return;
     this.#step++;
     this.#publishField();
     this.#publishStatus();

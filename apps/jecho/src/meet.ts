@@ -15,7 +15,7 @@ export async function meet(
 ): Promise<void> {
   const named = /^jecho:\/\/([^/]+)\//.exec(channel)?.[1];
   const address = gateway ?? named ?? "localhost:8080";
-  const session = connect(address, { name: "jecho" });
+  const session = connect(address, { name: "jecho", place: "here" });
   try {
     await session.ready(AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]));
     await act(session);

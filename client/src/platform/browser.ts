@@ -10,15 +10,13 @@ export const createHost: HostFactory | undefined = undefined;
 
 export { fetchText as readText } from "../modulator-file.ts";
 
-/** Calls back when it is likely that the network is there again, or that a socket died unseen. */
+/** Calls back when it is likely that the network is there again. */
 export function onNetworkChange(changed: () => void): () => void {
-  const visible = (): void => {
-    if (document.visibilityState === "visible") changed();
-  };
   globalThis.addEventListener?.("online", changed);
-  if (typeof document !== "undefined") document.addEventListener("visibilitychange", visible);
-  return () => {
-    globalThis.removeEventListener?.("online", changed);
-    if (typeof document !== "undefined") document.removeEventListener("visibilitychange", visible);
-  };
+  return () => globalThis.removeEventListener?.("online", changed);
+}
+
+/** Calls back when what has come in meanwhile has been seen to. */
+export function laterTurn(act: () => void): void {
+  setTimeout(act);
 }

@@ -30,3 +30,8 @@ export async function readText(url: URL): Promise<string> {
 export function onNetworkChange(_changed: () => void): () => void {
   return () => {};
 }
+
+/** Calls back when what has come in meanwhile has been seen to. */
+export function laterTurn(act: () => void): void {
+  setImmediate(act);
+}

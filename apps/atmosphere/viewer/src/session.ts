@@ -1,5 +1,13 @@
 /** React's way to a session: everything that a component needs of @jecho/client. */
-import { connect, JechoError, type Producer, type Session, type Status, type View } from "@jecho/client";
+import {
+  type ConcentratorPlace,
+  connect,
+  JechoError,
+  type Producer,
+  type Session,
+  type Status,
+  type View,
+} from "@jecho/client";
 import { useCallback, useEffect, useEffectEvent, useState, useSyncExternalStore } from "react";
 import { CHANNELS, Steering } from "../../src/types.ts";
 import { type FieldEvent, type FieldSnapshot, FieldSubscription, type Mode } from "./field-subscription.ts";
@@ -21,6 +29,12 @@ export interface SessionState {
 
 const CONNECTING: Status = { state: "connecting", since: Date.now() };
 
+/** Where the address asks the connection to be (`?place=here`): by default in the SharedWorker of all tabs. */
+function placeOf(search: string): { readonly place?: ConcentratorPlace } {
+  const place = new URLSearchParams(search).get("place");
+  return place === "here" || place === "worker" || place === "shared" ? { place } : {};
+}
+
 /** A session with the gateway at `address` for as long as the component lives. */
 export function useSession(address: string): SessionState {
   const [attempt, setAttempt] = useState(0);
@@ -31,6 +45,7 @@ export function useSession(address: string): SessionState {
   useEffect(() => {
     const opened = connect(address, {
       name: "atmosphere viewer",
+      ...placeOf(location.search),
       backoff: { mostMs: LONGEST_BACKOFF_MS },
       onError: setFault,
     });

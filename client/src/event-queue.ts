@@ -1,0 +1,255 @@
+import { JechoError, type Type } from "@jecho/shared";
+import type { Port } from "./port.ts";
+import { Ring } from "./ring.ts";
+
+/** The queue between those who raise events and the connection. */
+export interface EventQueueOptions {
+  /** Bytes of events that may wait: a power of two from 64 on, 8 MiB by default. An event may take half of them. */
+  readonly bytes?: number;
+  /**
+   * What happens to an event that finds no room.
+   *
+   * - `error` (default): it is refused with `QUEUE_FULL`
+   * - `drop-oldest`: it takes the place of the oldest, of which an eighth of the queue is dropped at once
+   * - `block`: `publishWhenReady` and `publishSync` wait for room; `publish`, which cannot wait, refuses it
+   */
+  readonly whenFull?: "error" | "drop-oldest" | "block";
+  /**
+   * How long an event may wait for others to go out with it, in milliseconds; 0 by default: until the end of the turn.
+   * Synchronous events do not wait, nor does a queue that is half full.
+   */
+  readonly batchDelayMs?: number;
+}
+
+/** An event on its way into a queue. */
+export interface Raising<T> {
+  readonly endpoint: number;
+  /** Counts the event, once it is certain that it was raised. */
+  readonly count: () => number;
+  readonly type: Type<T> | undefined;
+  readonly event: T;
+  readonly sync: boolean;
+}
+
+export interface EventQueueEvents {
+  /** An event was dropped to make room for a newer one. */
+  onDropped(endpoint: number, raised: number): void;
+}
+
+const DEFAULT_BYTES = 8 << 20;
+/** Records that cross together where no memory is shared, and how many bytes of them may be on their way. */
+const CHUNK_BYTES = 256 << 10;
+const WINDOW_BYTES = 2 << 20;
+
+interface Waiter {
+  /** @returns false where there is still no room */
+  attempt(): boolean;
+  reject(error: unknown): void;
+}
+
+/** The application's end of a queue of events: encodes each straight into a ring, and wakes the concentrator. */
+export class EventQueue {
+  readonly number: number;
+  readonly #port: Port;
+  readonly #ring: Ring;
+  readonly #whenFull: EventQueueOptions["whenFull"];
+  readonly #batchDelayMs: number;
+  readonly #events: EventQueueEvents;
+  /** Does the other side read this very ring? */
+  readonly #isShared: boolean;
+  #waiters: Waiter[] = [];
+  #admitting = false;
+  /** Bytes that were sent where no memory is shared, and not taken yet. */
+  #underWayBytes = 0;
+  #willSend = false;
+
+  /** @throws JechoError `ARGUMENT_INVALID` where the options are none; the port must be settled */
+  constructor(
+    number: number,
+    port: Port,
+    { bytes = DEFAULT_BYTES, whenFull = "error", batchDelayMs = 0 }: EventQueueOptions,
+    events: EventQueueEvents,
+  ) {
+    this.number = number;
+    this.#port = port;
+    this.#whenFull = whenFull;
+    this.#batchDelayMs = batchDelayMs;
+    this.#events = events;
+    if (
+      !Number.isSafeInteger(bytes) ||
+      bytes < 64 ||
+      bytes > 2 ** 30 ||
+      !Number.isInteger(Math.log2(bytes))
+    ) {
+      throw new JechoError(
+        "ARGUMENT_INVALID",
+        `a queue of ${bytes} bytes; it takes a power of two from 64 to 2^30`,
+      );
+    }
+    const memory = port.memory(Ring.memoryBytes(bytes));
+    this.#isShared = memory !== undefined;
+    this.#ring = memory === undefined ? Ring.ofBytes(bytes) : new Ring(memory);
+    // The reader begins asleep: the first record wakes it.
+    this.#ring.sleep();
+    const drops = whenFull === "drop-oldest";
+    port.post({ is: "openQueue", queue: number, memory, drops, batchDelayMs });
+  }
+
+  /**
+   * Takes an event, or refuses it where there is no room.
+   *
+   * @returns the bytes that it was encoded to
+   * @throws JechoError `QUEUE_FULL`, `EVENT_INVALID`
+   */
+  raise<T>({ endpoint, count, type, event, sync }: Raising<T>): number {
+    const ring = this.#ring;
+    const bytes = measure(type, event);
+    if (bytes > ring.limitBytes) {
+      throw new JechoError(
+        "EVENT_INVALID",
+        `an event of up to ${bytes} bytes; the limit is ${ring.limitBytes}, half of the queue`,
+      );
+    }
+    // Who waits for room goes first.
+    if (this.#waiters.length > 0 && !this.#admitting) throw new JechoError("QUEUE_FULL");
+    let at = ring.reserve(bytes);
+    if (at < 0) at = this.#reserveFull(bytes);
+    let end = at + bytes;
+    if (type === undefined) ring.bytes.set(event as Uint8Array, at);
+    else end = type.encodeInto(event, ring.bytes, ring.view, at);
+    const sleeps = ring.commit(endpoint, count(), end, sync, this.#port.posted);
+    if (sleeps || (this.#batchDelayMs > 0 && (sync || ring.usedBytes > ring.capacity / 2))) {
+      this.#wake(sync || ring.usedBytes > ring.capacity / 2);
+    }
+    return end - at;
+  }
+
+  /**
+   * Does what raises an event, as soon as there is room for it where the policy is to block. Those that wait come in the
+   * order in which they asked.
+   *
+   * @throws whatever `raise` throws, the signal's reason, or what the queue was closed with
+   */
+  whenReady<R>(raise: () => R, signal?: AbortSignal): Promise<R> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      const stop = (): void => signal?.removeEventListener("abort", abort);
+      const waiter: Waiter = {
+        attempt: () => {
+          try {
+            resolve(raise());
+          } catch (error) {
+            if (this.#whenFull === "block" && error instanceof JechoError && error.code === "QUEUE_FULL")
+              return false;
+            reject(error);
+          }
+          stop();
+          return true;
+        },
+        reject: error => {
+          stop();
+          reject(error);
+        },
+      };
+      const abort = (): void => {
+        this.#waiters = this.#waiters.filter(other => other !== waiter);
+        waiter.reject(signal?.reason);
+        this.#admit();
+      };
+      signal?.addEventListener("abort", abort);
+      this.#waiters.push(waiter);
+      if (this.#waiters.length === 1) this.#admit();
+    });
+  }
+
+  /** Events of a producer that wait here, in this process' memory. */
+  countOf(endpoint: number): number {
+    let count = 0;
+    for (const record of this.#ring.waiting()) if (record.endpoint === endpoint) count++;
+    return count;
+  }
+
+  /** There is room again. */
+  room(): void {
+    this.#admit();
+  }
+
+  /** The other side has so many bytes fewer of what was sent. */
+  taken(bytes: number): void {
+    this.#underWayBytes -= bytes;
+    this.#send();
+  }
+
+  /** Hands over what is left, window or not: nothing that comes later is to overtake it. */
+  finish(): void {
+    if (!this.#isShared) this.#send(Number.POSITIVE_INFINITY);
+  }
+
+  /** Nobody waits for room any more. */
+  close(error: JechoError): void {
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const waiter of waiters) waiter.reject(error);
+  }
+
+  #reserveFull(bytes: number): number {
+    const ring = this.#ring;
+    this.#port.drainHere?.();
+    let at = ring.reserve(bytes);
+    while (at < 0) {
+      if (this.#whenFull !== "drop-oldest") throw new JechoError("QUEUE_FULL");
+      ring.dropOldest(({ endpoint, raised }) => this.#events.onDropped(endpoint, raised));
+      at = ring.reserve(bytes);
+    }
+    return at;
+  }
+
+  #admit(): void {
+    if (this.#admitting) return;
+    this.#admitting = true;
+    try {
+      for (let next = this.#waiters[0]; next !== undefined; next = this.#waiters[0]) {
+        if (next.attempt()) {
+          this.#waiters.shift();
+          continue;
+        }
+        this.#ring.wantRoom();
+        // The reader may have made room before it could see that.
+        if (!next.attempt()) break;
+        this.#waiters.shift();
+      }
+    } finally {
+      this.#admitting = false;
+    }
+  }
+
+  #wake(now: boolean): void {
+    if (this.#isShared) this.#port.post({ is: "wake", queue: this.number, now });
+    else if (!this.#willSend) {
+      this.#willSend = true;
+      queueMicrotask(() => this.#send());
+    }
+  }
+
+  /** Where no memory is shared: hands over what the other side's window lets through. */
+  #send(windowBytes = WINDOW_BYTES): void {
+    this.#willSend = false;
+    do {
+      while (this.#underWayBytes < windowBytes) {
+        const bytes = this.#ring.take(CHUNK_BYTES);
+        if (bytes === undefined) break;
+        this.#underWayBytes += bytes.byteLength;
+        this.#port.post({ is: "records", queue: this.number, bytes });
+      }
+      // With a full window there is no sleep: `taken` goes on.
+    } while (this.#underWayBytes < windowBytes && !this.#ring.sleep());
+    if (this.#ring.owesRoom()) this.#admit();
+  }
+}
+
+function measure<T>(type: Type<T> | undefined, event: T): number {
+  if (type !== undefined) return type.measure(event);
+  if (!(event instanceof Uint8Array))
+    throw new JechoError("EVENT_INVALID", "events of an untyped channel are Uint8Arrays");
+  return event.byteLength;
+}

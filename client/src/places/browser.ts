@@ -1,0 +1,76 @@
+import type { Thread } from "./message-end.ts";
+
+/** Calls back when the page is shown again: its connection may have died unseen. */
+export function watchPage(shown: () => void): () => void {
+  if (typeof document === "undefined") return () => {};
+  const visible = (): void => {
+    if (document.visibilityState === "visible") shown();
+  };
+  document.addEventListener("visibilitychange", visible);
+  return () => document.removeEventListener("visibilitychange", visible);
+}
+
+/** All tabs of an origin have one connection. */
+export const defaultPlace = "shared";
+
+/** A worker of this page, or the one that all pages of the origin share; undefined where there is no such thing. */
+export function startThread(place: "worker" | "shared"): Thread | undefined {
+  try {
+    return place === "shared" ? startShared() : startWorker();
+  } catch {
+    // A page may be forbidden to start workers.
+    return undefined;
+  }
+}
+
+function startWorker(): Thread | undefined {
+  if (typeof Worker === "undefined") return undefined;
+  const worker = new Worker(new URL("./page-worker.ts", import.meta.url), { type: "module" });
+  const end: Thread["end"] = {
+    sharesMemory: globalThis.crossOriginIsolated,
+    post: (message, transfer = []) => worker.postMessage(message, transfer),
+    listen: (receive, failed) => {
+      worker.onmessage = ({ data }) => receive(data);
+      worker.onerror = ({ message }) => failed(message ?? "its program could not be loaded");
+    },
+    // It ends by itself when its connection has.
+    close: () => {},
+  };
+  return { end, lock: undefined };
+}
+
+function startShared(): Thread | undefined {
+  // Without locks, which pages of insecure origins have not, nothing would tell the worker that a tab is gone.
+  if (typeof SharedWorker === "undefined" || navigator.locks === undefined) return undefined;
+  const lock = `jecho-${crypto.randomUUID()}`;
+  let release: (() => void) | undefined;
+  const held = new Promise<void>(resolve => {
+    release = resolve;
+  });
+  const worker = new SharedWorker(new URL("./shared-worker.ts", import.meta.url), { type: "module" });
+  const { port } = worker;
+  // Posted before the lock is held, its name would let the worker have it at once.
+  let waiting: (() => void)[] | undefined = [];
+  void navigator.locks.request(lock, () => {
+    for (const post of waiting ?? []) post();
+    waiting = undefined;
+    return held;
+  });
+  const end: Thread["end"] = {
+    // A SharedWorker's memory is never shared with a page.
+    sharesMemory: false,
+    post: (message, transfer = []) => {
+      if (waiting === undefined) port.postMessage(message, transfer);
+      else waiting.push(() => port.postMessage(message, transfer));
+    },
+    listen: (receive, failed) => {
+      port.onmessage = ({ data }) => receive(data);
+      worker.onerror = () => failed("its program could not be loaded");
+    },
+    close: () => {
+      release?.();
+      port.close();
+    },
+  };
+  return { end, lock };
+}

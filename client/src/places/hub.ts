@@ -1,0 +1,336 @@
+import { Type } from "@jecho/shared";
+import { laterTurn } from "#platform";
+import { Concentrator, type ConcentratorOptions } from "../concentrator.ts";
+import type { ControlRequest, EventSource, PortNotice, PortRequest } from "../port.ts";
+import type { Visit } from "../ring.ts";
+import { type Status, statusNow } from "../status.ts";
+import { QueueReader } from "./queue-reader.ts";
+
+/** Where a port's notices go. */
+export type Notify = (notice: PortNotice) => void;
+
+interface Queue {
+  readonly reader: QueueReader;
+  readonly batchDelayMs: number;
+  timer: ReturnType<typeof setTimeout> | undefined;
+}
+
+/**
+ * A concentrator and the ports that lead to it: one for each session, and where it is shared by the tabs of a browser,
+ * that is many. Each port's endpoints and queues have its own numbers; the concentrator's are the hub's.
+ */
+export class Hub {
+  readonly #concentrator: Concentrator;
+  readonly #attachments = new Set<Attachment>();
+  /** Those that have gone, and whose last events are still to be sent. */
+  readonly #leaving = new Set<Attachment>();
+  /** By the concentrator's number of an endpoint. */
+  readonly #owners = new Map<number, Attachment>();
+  /** What events were written with, for ports that come later. */
+  readonly #types = new Map<bigint, Uint8Array>();
+  /** Who waits for an answer, by the concentrator's number of the question or flush. */
+  readonly #asked = new Map<number, { readonly asker: Attachment; readonly number: number }>();
+  #status: Status = statusNow("connecting");
+  #nextEndpoint = 1;
+  #nextQuestion = 1;
+  #draining = false;
+  #willDrain = false;
+  #closed = false;
+
+  constructor(options: ConcentratorOptions) {
+    this.#concentrator = new Concentrator(options, this.#source(), notice => this.#tell(notice));
+  }
+
+  /** May a port still be attached? Not when the last has gone, or the gateway will not have us. */
+  get isUsable(): boolean {
+    return !this.#closed && this.#status.state !== "refused";
+  }
+
+  attach(notify: Notify): Attachment {
+    const attachment = new Attachment(this, notify);
+    this.#attachments.add(attachment);
+    for (const schema of this.#types.values()) notify({ is: "type", schema });
+    notify({ is: "status", status: this.#status });
+    return attachment;
+  }
+
+  /** For attachments. */
+  handle(request: ControlRequest): void {
+    this.#concentrator.handle(request);
+  }
+
+  /** For attachments: the number that a new endpoint of theirs has at the concentrator. */
+  own(attachment: Attachment): number {
+    const endpoint = this.#nextEndpoint++;
+    this.#owners.set(endpoint, attachment);
+    return endpoint;
+  }
+
+  /** For attachments. */
+  disown(endpoint: number): void {
+    this.#owners.delete(endpoint);
+  }
+
+  /** For attachments: the number that a question or flush of theirs has at the concentrator. */
+  ask(asker: Attachment, number: number): number {
+    const asked = this.#nextQuestion++;
+    this.#asked.set(asked, { asker, number });
+    return asked;
+  }
+
+  /** For attachments. With the last, the concentrator ends. */
+  detach(attachment: Attachment): void {
+    if (!this.#attachments.delete(attachment)) return;
+    this.#leaving.add(attachment);
+    if (this.#attachments.size > 0) {
+      this.drainSoon();
+      return;
+    }
+    this.#closed = true;
+    this.#concentrator.handle({ is: "close" });
+  }
+
+  drain(): void {
+    // What a handler in this thread raises while its event is being raised goes out next.
+    if (this.#draining) this.drainSoon();
+    else this.#concentrator.drain();
+  }
+
+  /** At the end of the turn: what one turn raises goes out together. */
+  drainSoon(defer: (drain: () => void) => void = queueMicrotask): void {
+    if (this.#willDrain) return;
+    this.#willDrain = true;
+    defer(() => {
+      this.#willDrain = false;
+      this.drain();
+    });
+  }
+
+  #source(): EventSource {
+    const all = (): Attachment[] => [...this.#leaving, ...this.#attachments];
+    return {
+      get isEmpty() {
+        return all().every(attachment => attachment.isEmpty);
+      },
+      drain: visit => this.#drainQueues(all(), visit),
+    };
+  }
+
+  #drainQueues(attachments: readonly Attachment[], visit: Visit): void {
+    if (this.#draining) return;
+    this.#draining = true;
+    try {
+      for (const attachment of attachments) {
+        // A writer that is as fast as this must not keep the connection's own messages from being read.
+        if (!attachment.drain(visit)) this.drainSoon(laterTurn);
+        if (attachment.isEmpty) this.#leaving.delete(attachment);
+      }
+    } finally {
+      this.#draining = false;
+    }
+  }
+
+  #tell(notice: PortNotice): void {
+    switch (notice.is) {
+      case "status":
+        this.#status = notice.status;
+        break;
+      case "type": {
+        const schema = notice.schema.slice();
+        this.#types.set(Type.fromSchema(schema).token, schema);
+        for (const attachment of this.#attachments) attachment.notify({ is: "type", schema });
+        return;
+      }
+      case "events": {
+        const byOwner = new Map<Attachment, number[]>();
+        for (const endpoint of notice.endpoints) {
+          const owner = this.#owners.get(endpoint);
+          if (owner === undefined) continue;
+          const endpoints = byOwner.get(owner);
+          if (endpoints === undefined) byOwner.set(owner, [endpoint]);
+          else endpoints.push(endpoint);
+        }
+        for (const [owner, endpoints] of byOwner)
+          owner.notify({ ...notice, endpoints: endpoints.map(endpoint => owner.numberOf(endpoint)) });
+        return;
+      }
+      case "answer": {
+        const asked = this.#answered(notice.question);
+        asked?.asker.notify({ ...notice, question: asked.number });
+        return;
+      }
+      case "flushed": {
+        const asked = this.#answered(notice.flush);
+        asked?.asker.notify({ ...notice, flush: asked.number });
+        return;
+      }
+      default:
+        if ("endpoint" in notice) {
+          const owner = this.#owners.get(notice.endpoint);
+          owner?.notify({ ...notice, endpoint: owner.numberOf(notice.endpoint) });
+          return;
+        }
+    }
+    for (const attachment of [...this.#attachments]) attachment.notify(notice);
+  }
+
+  #answered(number: number): { readonly asker: Attachment; readonly number: number } | undefined {
+    const asked = this.#asked.get(number);
+    this.#asked.delete(number);
+    return asked;
+  }
+}
+
+/** One port's place at a hub. */
+export class Attachment {
+  readonly notify: Notify;
+  readonly #hub: Hub;
+  readonly #queues = new Map<number, Queue>();
+  /** The concentrator's numbers of this port's endpoints by its own, and back. */
+  readonly #endpoints = new Map<number, number>();
+  readonly #numbers = new Map<number, number>();
+  readonly #leavingEndpoints = new Set<number>();
+  readonly #leavingQueues = new Set<number>();
+  #handled = 0;
+  /** Is there an event that waits for a request which was posted before it? */
+  #isHeld = false;
+
+  /** Made by `Hub.attach`. */
+  constructor(hub: Hub, notify: Notify) {
+    this.#hub = hub;
+    this.notify = notify;
+  }
+
+  handle(request: PortRequest): void {
+    this.#act(request);
+    this.#handled++;
+    // Events may have come over shared memory before what they follow.
+    if (this.#isHeld) this.#hub.drainSoon();
+  }
+
+  #act(request: PortRequest): void {
+    switch (request.is) {
+      case "openQueue": {
+        const { queue, memory, drops, batchDelayMs } = request;
+        const reader = new QueueReader(
+          { memory, drops },
+          {
+            hasHandled: requests => {
+              const is = ((this.#handled - requests) | 0) >= 0;
+              if (!is) this.#isHeld = true;
+              return is;
+            },
+            endpointOf: endpoint => this.#endpoints.get(endpoint) ?? 0,
+            room: () => this.notify({ is: "room", queue }),
+            taken: bytes => this.notify({ is: "recordsTaken", queue, bytes }),
+          },
+        );
+        this.#queues.set(queue, { reader, batchDelayMs, timer: undefined });
+        this.#hub.drainSoon();
+        return;
+      }
+      case "wake":
+        this.#wake(request.queue, request.now);
+        return;
+      case "records":
+        this.#queues.get(request.queue)?.reader.put(request.bytes);
+        this.#wake(request.queue, false);
+        return;
+      case "closeQueue":
+        this.#leavingQueues.add(request.queue);
+        this.#hub.drainSoon();
+        return;
+      case "openProducer":
+      case "openConsumer": {
+        const endpoint = this.#hub.own(this);
+        this.#endpoints.set(request.endpoint, endpoint);
+        this.#numbers.set(endpoint, request.endpoint);
+        this.#hub.handle({ ...request, endpoint });
+        return;
+      }
+      case "closeEndpoint":
+        this.#closeEndpoint(request.endpoint);
+        return;
+      case "ask":
+        this.#hub.handle({ ...request, question: this.#hub.ask(this, request.question) });
+        return;
+      case "flush":
+        this.#hub.handle({ ...request, flush: this.#hub.ask(this, request.flush) });
+        return;
+      case "close":
+        this.detach();
+        return;
+      default:
+        if (!("endpoint" in request)) this.#hub.handle(request);
+        else {
+          const endpoint = this.#endpoints.get(request.endpoint);
+          if (endpoint !== undefined) this.#hub.handle({ ...request, endpoint });
+        }
+    }
+  }
+
+  /** Ends all of this port: what it raised goes out, and its endpoints leave their channels. */
+  detach(): void {
+    for (const endpoint of [...this.#endpoints.keys()]) this.#closeEndpoint(endpoint);
+    for (const { timer } of this.#queues.values()) clearTimeout(timer);
+    this.#hub.detach(this);
+  }
+
+  get isEmpty(): boolean {
+    for (const { reader } of this.#queues.values()) if (!reader.isEmpty) return false;
+    return true;
+  }
+
+  /** This port's number of an endpoint that the concentrator knows by `endpoint`. */
+  numberOf(endpoint: number): number {
+    return this.#numbers.get(endpoint) ?? 0;
+  }
+
+  /** For the hub. @returns false where there is more by now */
+  drain(visit: Visit): boolean {
+    let rests = true;
+    this.#isHeld = false;
+    for (const { reader } of this.#queues.values()) {
+      // What the concentrator leaves there it asks for itself.
+      if (reader.drain(visit) && !reader.sleep()) rests = false;
+    }
+    if (this.isEmpty) this.#tidy();
+    return rests;
+  }
+
+  /** What has gone is forgotten only when no event of it is left. */
+  #tidy(): void {
+    for (const number of this.#leavingEndpoints) {
+      this.#numbers.delete(this.#endpoints.get(number) ?? 0);
+      this.#endpoints.delete(number);
+    }
+    this.#leavingEndpoints.clear();
+    for (const number of this.#leavingQueues) {
+      clearTimeout(this.#queues.get(number)?.timer);
+      this.#queues.delete(number);
+    }
+    this.#leavingQueues.clear();
+  }
+
+  #wake(number: number, now: boolean): void {
+    const queue = this.#queues.get(number);
+    if (queue === undefined) return;
+    if (now || queue.batchDelayMs === 0) {
+      this.#hub.drainSoon();
+      return;
+    }
+    queue.timer ??= setTimeout(() => {
+      queue.timer = undefined;
+      this.#hub.drain();
+    }, queue.batchDelayMs);
+  }
+
+  #closeEndpoint(number: number): void {
+    const endpoint = this.#endpoints.get(number);
+    if (endpoint === undefined) return;
+    this.#hub.handle({ is: "closeEndpoint", endpoint });
+    this.#hub.disown(endpoint);
+    this.#leavingEndpoints.add(number);
+    if (this.isEmpty) this.#tidy();
+  }
+}

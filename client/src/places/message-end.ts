@@ -1,0 +1,70 @@
+import { type ErrorCode, JechoError } from "@jecho/shared";
+import type { ConcentratorOptions } from "../concentrator.ts";
+import type { PortNotice, PortRequest } from "../port.ts";
+
+/** One end of a way between threads, on which messages pass in order. */
+export interface MessageEnd {
+  /** Is memory that is posted seen by both sides? */
+  readonly sharesMemory: boolean;
+  post(message: unknown, transfer?: ArrayBuffer[]): void;
+  /** @param failed the other side could not begin, or ended without having been asked to */
+  listen(receive: (message: unknown) => void, failed: (why: string) => void): void;
+  close(): void;
+}
+
+/** A thread that was started for a concentrator. */
+export interface Thread {
+  readonly end: MessageEnd;
+  /** Name of a lock that this page holds for as long as it lives; for a thread that outlives pages. */
+  readonly lock: string | undefined;
+}
+
+/** What the application's side sends. The first is `attach`. */
+export type ToPlace =
+  | {
+      readonly is: "attach";
+      readonly options: ConcentratorOptions;
+      /** A lock that the page holds for as long as it lives. */
+      readonly lock: string | undefined;
+    }
+  | PortRequest
+  /** So many bytes of events have been handed to their consumers. */
+  | { readonly is: "eventsTaken"; readonly bytes: number };
+
+/** What the place sends, several at once. */
+export type FromPlace = { readonly is: "ready" } | { readonly is: "closed" } | PortNotice;
+
+interface PlainError {
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+/** The notice as data that can be cloned: an error's class would be lost on the way. */
+export function toPlain(notice: FromPlace): unknown {
+  if (notice.is === "status" && notice.status.error !== undefined) {
+    return { ...notice, status: { ...notice.status, error: plainOf(notice.status.error) } };
+  }
+  if (notice.is === "answer" && notice.answer instanceof JechoError) {
+    return { is: "answer", question: notice.question, error: plainOf(notice.answer) };
+  }
+  return "error" in notice ? { ...notice, error: plainOf(notice.error) } : notice;
+}
+
+export function fromPlain(plain: unknown): FromPlace {
+  const notice = plain as FromPlace;
+  if (notice.is === "status" && notice.status.error !== undefined) {
+    return { ...notice, status: { ...notice.status, error: errorOf(notice.status.error) } };
+  }
+  if (notice.is === "answer" && "error" in notice) {
+    return { is: "answer", question: notice.question, answer: errorOf(notice.error as PlainError) };
+  }
+  return "error" in notice ? { ...notice, error: errorOf(notice.error) } : notice;
+}
+
+function plainOf({ code, message }: JechoError): PlainError {
+  return { code, message };
+}
+
+function errorOf({ code, message }: PlainError): JechoError {
+  return new JechoError(code, message);
+}

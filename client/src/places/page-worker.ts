@@ -1,0 +1,20 @@
+/** A worker of a page: one session's concentrator. */
+import { Hub } from "./hub.ts";
+import { serve } from "./serve.ts";
+
+/** For what was handed to the connection to be out. */
+const LINGER_MS = 3000;
+
+const scope = globalThis as unknown as Pick<MessagePort, "postMessage" | "onmessage" | "close">;
+
+serve(
+  {
+    sharesMemory: true,
+    post: (message, transfer = []) => scope.postMessage(message, transfer),
+    listen: receive => {
+      scope.onmessage = ({ data }) => receive(data);
+    },
+    close: () => void setTimeout(() => scope.close(), LINGER_MS),
+  },
+  options => new Hub(options),
+);

@@ -1,0 +1,130 @@
+import { defaultPlace, startThread, watchPage } from "#places";
+import type { ConcentratorOptions } from "../concentrator.ts";
+import type { Port, PortRequest } from "../port.ts";
+import { Hub, type Notify } from "./hub.ts";
+import { RemotePort } from "./remote-port.ts";
+
+/**
+ * Where a session's concentrator runs, and its connection with it.
+ *
+ * - `here`: in the application's own thread; it works only while that yields
+ * - `worker`: in a thread of its own: a worker thread of Node, a worker of the page
+ * - `shared`: in a SharedWorker: all tabs of an origin have one connection to a gateway
+ */
+export type ConcentratorPlace = "here" | "worker" | "shared";
+
+/** What is tried where a place is not to be had. */
+const FALLBACKS: Readonly<Record<ConcentratorPlace, readonly ConcentratorPlace[]>> = {
+  here: ["here"],
+  worker: ["worker", "here"],
+  shared: ["shared", "worker", "here"],
+};
+
+/** Opens a port to a concentrator at a place, or at the next best one. */
+export function openPort(
+  place: ConcentratorPlace | undefined,
+  options: ConcentratorOptions,
+  notify: Notify,
+): Port {
+  return new PlacedPort(FALLBACKS[place ?? defaultPlace], options, notify);
+}
+
+type Way = Omit<Port, "settled" | "posted">;
+
+/** Keeps what is asked until it is known that the place exists; asks the next place where it does not. */
+class PlacedPort implements Port {
+  readonly #options: ConcentratorOptions;
+  readonly #notify: Notify;
+  readonly #settled = Promise.withResolvers<void>();
+  readonly #stopWatching: () => void;
+  #port: Way | undefined;
+  #kept: PortRequest[] | undefined = [];
+  #posted = 0;
+
+  constructor(places: readonly ConcentratorPlace[], options: ConcentratorOptions, notify: Notify) {
+    this.#options = options;
+    this.#notify = notify;
+    this.#stopWatching = watchPage(() => this.post({ is: "probe" }));
+    this.#try(places);
+  }
+
+  get settled(): Promise<void> {
+    return this.#settled.promise;
+  }
+
+  get posted(): number {
+    return this.#posted;
+  }
+
+  get drainHere(): (() => void) | undefined {
+    return this.#port?.drainHere;
+  }
+
+  post(request: PortRequest): void {
+    this.#posted++;
+    this.#kept?.push(request);
+    this.#port?.post(request);
+  }
+
+  memory(bytes: number): ArrayBufferLike | undefined {
+    return this.#port?.memory(bytes);
+  }
+
+  close(): Promise<void> {
+    this.#stopWatching();
+    this.#kept = undefined;
+    this.#settled.resolve();
+    return this.#port?.close() ?? Promise.resolve();
+  }
+
+  #try([place, ...others]: readonly ConcentratorPlace[]): void {
+    if (place === undefined || place === "here") {
+      this.#port = new HerePort(this.#options, this.#notify);
+      this.#settle();
+      return;
+    }
+    const thread = startThread(place);
+    if (thread === undefined) return this.#try(others);
+    this.#port = new RemotePort(thread.end, this.#options, thread.lock, {
+      onNotice: this.#notify,
+      onReady: () => {
+        this.#kept = undefined;
+        this.#settled.resolve();
+      },
+      onFailed: error => {
+        if (this.#kept === undefined) this.#notify({ is: "gone", error });
+        else this.#try(others);
+      },
+    });
+    for (const request of this.#kept ?? []) this.#port.post(request);
+  }
+
+  #settle(): void {
+    const kept = this.#kept ?? [];
+    this.#kept = undefined;
+    this.#settled.resolve();
+    for (const request of kept) this.#port?.post(request);
+  }
+}
+
+/** A port to a concentrator in this very thread. */
+class HerePort implements Way {
+  readonly drainHere: () => void;
+  readonly post: (request: PortRequest) => void;
+
+  constructor(options: ConcentratorOptions, notify: Notify) {
+    const hub = new Hub(options);
+    const attachment = hub.attach(notify);
+    this.drainHere = () => hub.drain();
+    this.post = request => attachment.handle(request);
+  }
+
+  memory(bytes: number): ArrayBuffer {
+    return new ArrayBuffer(bytes);
+  }
+
+  close(): Promise<void> {
+    this.post({ is: "close" });
+    return Promise.resolve();
+  }
+}

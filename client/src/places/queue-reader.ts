@@ -1,0 +1,102 @@
+import { Ring, type RingRecord, recordsIn, type Visit } from "../ring.ts";
+
+export interface QueueReaderOptions {
+  /** A ring's; without it records are handed in. */
+  readonly memory: ArrayBufferLike | undefined;
+  /** Does the writer drop the oldest when the ring is full? */
+  readonly drops: boolean;
+}
+
+export interface QueueReaderEvents {
+  /** The concentrator's number of an endpoint. */
+  endpointOf(endpoint: number): number;
+  /** Have so many requests been handled? */
+  hasHandled(requests: number): boolean;
+  /** The writer waits for room, and there is some. */
+  room(): void;
+  /** So many bytes of records that were handed in have been taken. */
+  taken(bytes: number): void;
+}
+
+interface Chunk {
+  readonly bytes: number;
+  records: readonly RingRecord[];
+}
+
+/** The concentrator's end of a queue of events. */
+export class QueueReader {
+  readonly #ring: Ring | undefined;
+  readonly #drops: boolean;
+  readonly #events: QueueReaderEvents;
+  /** Records out of the ring that nobody can drop any more, or that were handed in. */
+  readonly #chunks: Chunk[] = [];
+
+  constructor({ memory, drops }: QueueReaderOptions, events: QueueReaderEvents) {
+    this.#ring = memory && new Ring(memory);
+    this.#drops = drops;
+    this.#events = events;
+  }
+
+  /** Hands in records as they lie in a ring. */
+  put(bytes: Uint8Array): void {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const records = this.#translate(recordsIn(bytes, view, 0, bytes.byteLength));
+    this.#chunks.push({ bytes: bytes.byteLength, records });
+  }
+
+  /** Is there nothing to be taken? */
+  get isEmpty(): boolean {
+    return this.#chunks.length === 0 && (this.#ring?.usedBytes ?? 0) === 0;
+  }
+
+  /** Offers what is there now. @returns false where `visit` left some, or some wait for a request that is on its way */
+  drain(visit: Visit): boolean {
+    const visitDue: Visit = records => {
+      const early = records.findIndex(({ after }) => !this.#events.hasHandled(after));
+      if (early < 0) return visit(records);
+      return early === 0 ? 0 : visit(records.slice(0, early));
+    };
+    const tookAll = this.#drainChunks(visitDue) && this.#drainRing(visitDue);
+    if (this.#ring?.owesRoom()) this.#events.room();
+    return tookAll;
+  }
+
+  /** Nothing more is to be done until the writer wakes the reader. @returns false where there is something by now */
+  sleep(): boolean {
+    return this.#ring?.sleep() ?? true;
+  }
+
+  #drainRing(visit: Visit): boolean {
+    const ring = this.#ring;
+    if (ring === undefined) return true;
+    if (!this.#drops) return ring.drain(records => visit(this.#translate(records)));
+    // Small against what the writer drops at once, so that it seldom gets between a copy and its claim.
+    const stretch = ring.capacity / 16;
+    for (let bytes = 0; bytes < ring.capacity; ) {
+      const records = ring.take(stretch);
+      if (records === undefined) break;
+      bytes += records.byteLength;
+      this.put(records);
+      if (!this.#drainChunks(visit)) return false;
+    }
+    return true;
+  }
+
+  #drainChunks(visit: Visit): boolean {
+    for (let chunk = this.#chunks[0]; chunk !== undefined; chunk = this.#chunks[0]) {
+      const taken = visit(chunk.records);
+      if (taken < chunk.records.length) {
+        chunk.records = chunk.records.slice(taken);
+        return false;
+      }
+      this.#chunks.shift();
+      if (this.#ring === undefined) this.#events.taken(chunk.bytes);
+    }
+    return true;
+  }
+
+  #translate(records: readonly RingRecord[]): readonly RingRecord[] {
+    for (const record of records) record.endpoint = this.#events.endpointOf(record.endpoint);
+    return records;
+  }
+}

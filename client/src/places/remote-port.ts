@@ -1,0 +1,84 @@
+import { JechoError } from "@jecho/shared";
+import type { ConcentratorOptions } from "../concentrator.ts";
+import type { Port, PortRequest } from "../port.ts";
+import type { Notify } from "./hub.ts";
+import { fromPlain, type MessageEnd, type ToPlace } from "./message-end.ts";
+
+/** Before a place is told again how much of what it sent was taken. */
+const TAKEN_STEP_BYTES = 256 << 10;
+
+export interface RemotePortEvents {
+  readonly onNotice: Notify;
+  onReady(): void;
+  /** The other side could not begin, or ended without having been asked to. */
+  onFailed(error: JechoError): void;
+}
+
+/** The application's end of a port to a concentrator in another thread. */
+export class RemotePort implements Omit<Port, "settled" | "posted"> {
+  readonly #end: MessageEnd;
+  readonly #events: RemotePortEvents;
+  readonly #closed = Promise.withResolvers<void>();
+  #isClosing = false;
+  #taken = 0;
+
+  constructor(
+    end: MessageEnd,
+    options: ConcentratorOptions,
+    lock: string | undefined,
+    events: RemotePortEvents,
+  ) {
+    this.#end = end;
+    this.#events = events;
+    end.listen(
+      message => this.#receive(message as unknown[]),
+      why => this.#failed(why),
+    );
+    // A function cannot pass: another thread has a randomness of its own.
+    const { random: _, ...backoff } = options.backoff;
+    this.#send({ is: "attach", options: { ...options, backoff }, lock });
+  }
+
+  post(request: PortRequest): void {
+    this.#send(request);
+  }
+
+  memory(bytes: number): SharedArrayBuffer | undefined {
+    return this.#end.sharesMemory ? new SharedArrayBuffer(bytes) : undefined;
+  }
+
+  close(): Promise<void> {
+    if (!this.#isClosing) {
+      this.#isClosing = true;
+      this.#send({ is: "close" });
+    }
+    return this.#closed.promise;
+  }
+
+  #send(message: ToPlace): void {
+    if (message.is === "records") this.#end.post(message, [message.bytes.buffer]);
+    else this.#end.post(message);
+  }
+
+  #receive(messages: unknown[]): void {
+    for (const plain of messages) {
+      const notice = fromPlain(plain);
+      if (notice.is === "ready") this.#events.onReady();
+      else if (notice.is === "closed") this.#end.close();
+      else {
+        if (notice.is === "events") this.#taken += notice.frame.byteLength;
+        this.#events.onNotice(notice);
+      }
+      if (notice.is === "closed") this.#closed.resolve();
+    }
+    if (this.#taken < TAKEN_STEP_BYTES) return;
+    this.#send({ is: "eventsTaken", bytes: this.#taken });
+    this.#taken = 0;
+  }
+
+  #failed(why: string): void {
+    this.#closed.resolve();
+    if (!this.#isClosing)
+      this.#events.onFailed(new JechoError("INTERNAL", `the concentrator's thread ended: ${why}`));
+  }
+}

@@ -1,0 +1,21 @@
+/** A worker thread of Node: the concentrators of a process, one for each session. */
+import { type MessagePort, parentPort } from "node:worker_threads";
+import { Hub } from "./hub.ts";
+import { serve } from "./serve.ts";
+
+/** A port is a new session's; anything else says that none will come. */
+parentPort?.on("message", (port: MessagePort | undefined) => {
+  if (port === undefined) {
+    parentPort?.close();
+    return;
+  }
+  serve(
+    {
+      sharesMemory: true,
+      post: (message, transfer = []) => port.postMessage(message, transfer),
+      listen: receive => void port.on("message", receive),
+      close: () => port.close(),
+    },
+    options => new Hub(options),
+  );
+});

@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import type { ProducerEntry } from "../src/entries.ts";
+import { Lanes } from "../src/lane.ts";
+import { outgoingRuns } from "../src/outgoing.ts";
+import { Ring } from "../src/ring.ts";
+
+test("CHAN-7: the counts of a run's events follow one another; where events are missing, a new run begins", () => {
+  const producer: ProducerEntry = {
+    is: "producer",
+    endpoint: 7,
+    channel: "a",
+    schema: new Uint8Array(0),
+    token: 0n,
+    offers: undefined,
+    context: new Map(),
+    channelNumber: 3,
+    number: 4,
+    history: { events: 0, seconds: 0, latest: false, onDemand: false },
+    key: "",
+    lanes: new Lanes(),
+    elsewhere: 1,
+  };
+  const ring = Ring.ofBytes(1024);
+  for (const raised of [1, 2, 3, 6, 7, 9]) {
+    const at = ring.reserve(8);
+    ring.bytes.fill(raised, at, at + 8);
+    ring.commit(7, raised, at + 8);
+  }
+  ring.drain(records => {
+    const [message, ...others] = [...outgoingRuns(records, () => producer)];
+    expect(others).toEqual([]);
+    const runs = message?.runs.map(({ frame }) => [frame.raised, frame.count]);
+    expect(runs).toEqual([
+      [1, 3],
+      [6, 2],
+      [9, 1],
+    ]);
+    return records.length;
+  });
+  expect(producer.lanes.usual.raised).toBe(9);
+});

@@ -1,0 +1,261 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type { JechoError, Producer } from "@jecho/client";
+import { expect, inject, test, vi } from "vitest";
+import { Inbox, startRig, Tick } from "./rig.ts";
+
+// Floods take their time on a loaded machine.
+vi.setConfig({ testTimeout: 90_000 });
+
+type TickProducer = Producer<typeof Tick.event>;
+
+/** In the application's own thread a full queue is emptied there and then; beside it, a fast producer outruns the sender. */
+const isBeside = inject("place") === "worker";
+const SMALL = 1 << 14;
+const NOTE = "x".repeat(200);
+
+async function isWanted(producer: TickProducer): Promise<void> {
+  await expect.poll(() => producer.demand.total).toBe(1);
+}
+
+/** Publishes without a pause until the policy shows, or for so many events; returns how many were taken. */
+function flood(producer: TickProducer, events: number): { taken: number; refused: JechoError | undefined } {
+  for (let n = 1; n <= events; n++) {
+    try {
+      producer.publish({ n, note: NOTE });
+    } catch (error) {
+      return { taken: n - 1, refused: error as JechoError };
+    }
+  }
+  return { taken: events, refused: undefined };
+}
+
+test("error: a full queue refuses the event with QUEUE_FULL, and every event that it took arrives", async () => {
+  await using rig = await startRig();
+  const inbox = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }) => inbox.put(n));
+  const session = rig.session();
+  const producer = await session.channel("a", Tick).produce({ queue: { bytes: SMALL } });
+  await isWanted(producer);
+  const { taken, refused } = flood(producer, isBeside ? 1_000_000 : 5000);
+  expect(refused?.code).toBe(isBeside ? "QUEUE_FULL" : undefined);
+  await session.flush();
+  expect(producer.bufferedEvents).toBe(0);
+  expect(await inbox.take(taken)).toEqual(Array.from({ length: taken }, (_, i) => i + 1));
+  expect(producer.stats).toMatchObject({ events: taken, dropped: 0 });
+});
+
+test("drop-oldest: the newest events arrive in order, and what was dropped is counted exactly", async () => {
+  await using rig = await startRig();
+  const events = 20_000;
+  const inbox = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }) => inbox.put(n));
+  const session = rig.session();
+  const queue = { bytes: SMALL, whenFull: "drop-oldest" } as const;
+  const producer = await session.channel("a", Tick).produce({ queue });
+  await isWanted(producer);
+  expect(flood(producer, events)).toEqual({ taken: events, refused: undefined });
+  await session.flush();
+  const { dropped } = producer.stats;
+  if (isBeside) expect(dropped).toBeGreaterThan(0);
+  else expect(dropped).toBe(0);
+  const received = await inbox.take(events - dropped);
+  expect(received.at(-1)).toBe(events);
+  expect(received).toEqual(received.toSorted((a, b) => a - b));
+  await producer.publishSync({ n: 0, note: "" });
+  expect(inbox.all).toHaveLength(events - dropped + 1);
+});
+
+test("drop-oldest: a synchronous event that is dropped fails with QUEUE_FULL", async () => {
+  await using rig = await startRig();
+  const session = rig.session();
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(() => {});
+  const queue = { bytes: SMALL, whenFull: "drop-oldest" } as const;
+  const producer = await session.channel("a", Tick).produce({ queue });
+  await isWanted(producer);
+  const codes = new Map<string, number>();
+  const published: Promise<void>[] = [];
+  for (let n = 0; n < 500; n++) {
+    const done = producer.publishSync({ n, note: NOTE }, { timeoutMs: 60_000 }).then(
+      () => "handled",
+      (error: JechoError) => error.code,
+    );
+    published.push(done.then(code => void codes.set(code, (codes.get(code) ?? 0) + 1)));
+  }
+  await Promise.all(published);
+  const { dropped } = producer.stats;
+  expect(codes.get("QUEUE_FULL") ?? 0).toBe(dropped);
+  expect(codes.get("handled")).toBe(500 - dropped);
+});
+
+test("block: those that wait for room come in the order in which they asked, and nothing is lost", async () => {
+  await using rig = await startRig();
+  const events = 2000;
+  const inbox = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }) => inbox.put(n));
+  const producer = await rig
+    .session()
+    .channel("a", Tick)
+    .produce({ queue: { bytes: SMALL, whenFull: "block" } });
+  await isWanted(producer);
+  const published = Array.from({ length: events }, (_, n) =>
+    n % 100 === 99 ? producer.publishSync({ n, note: NOTE }) : producer.publishWhenReady({ n, note: NOTE }),
+  );
+  if (isBeside) {
+    // Who cannot wait does not overtake those who do.
+    expect(() => producer.publish({ n: 0, note: "" })).toThrowError(
+      expect.objectContaining({ code: "QUEUE_FULL" }),
+    );
+  }
+  await Promise.all(published);
+  expect(await inbox.take(events)).toEqual(Array.from({ length: events }, (_, n) => n));
+});
+
+test("block: who waits leaves with its signal, or with the producer", async () => {
+  await using rig = await startRig();
+  const producer = await rig
+    .session()
+    .channel("a", Tick)
+    .produce({ queue: { bytes: SMALL, whenFull: "block" } });
+  const reason = new Error("enough");
+  await expect(
+    producer.publishWhenReady({ n: 1, note: "" }, { signal: AbortSignal.abort(reason) }),
+  ).rejects.toBe(reason);
+  await producer.close();
+  await expect(producer.publishWhenReady({ n: 1, note: "" })).rejects.toMatchObject({ code: "CLOSED" });
+});
+
+test("a producer's own queue neither fills nor empties the others'", async () => {
+  await using rig = await startRig();
+  const session = rig.session();
+  const [calm, wild] = [new Inbox<number>(), new Inbox<number>()];
+  await rig
+    .session()
+    .channel("calm", Tick)
+    .subscribe(({ n }) => calm.put(n));
+  await rig
+    .session()
+    .channel("wild", Tick)
+    .subscribe(({ n }) => wild.put(n));
+  const own = await session
+    .channel("wild", Tick)
+    .produce({ queue: { bytes: SMALL, whenFull: "drop-oldest" } });
+  const common = await session.channel("calm", Tick).produce();
+  await isWanted(own);
+  await isWanted(common);
+  for (let n = 0; n < 20; n++) {
+    flood(own, 1000);
+    common.publish({ n, note: "" });
+  }
+  expect(await calm.take(20)).toEqual(Array.from({ length: 20 }, (_, n) => n));
+  await session.flush();
+  expect((await wild.take(20_000 - own.stats.dropped)).at(-1)).toBe(1000);
+  expect(common.stats.dropped).toBe(0);
+});
+
+test("batchDelayMs: events wait for others, but not longer than that, nor for what is urgent", async () => {
+  await using rig = await startRig();
+  const inbox = new Inbox<number>();
+  const consumer = await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }) => inbox.put(n));
+  const session = rig.session({ queue: { batchDelayMs: 300_000 } });
+  const producer = await session.channel("a", Tick).produce();
+  await isWanted(producer);
+  for (let n = 0; n < 100; n++) {
+    producer.publish({ n, note: "" });
+    await new Promise(resolve => setImmediate(resolve));
+  }
+  expect(producer.bufferedEvents).toBe(100);
+  expect(consumer.stats.events).toBe(0);
+  // A synchronous event does not wait, and what was raised before goes before it.
+  await producer.publishSync({ n: 100, note: "" });
+  expect(inbox.all).toEqual(Array.from({ length: 101 }, (_, n) => n));
+  producer.publish({ n: 101, note: "" });
+  await session.flush();
+  expect((await inbox.take(102)).at(-1)).toBe(101);
+  const prompt = await rig
+    .session({ queue: { batchDelayMs: 1 } })
+    .channel("a", Tick)
+    .produce();
+  await isWanted(prompt);
+  prompt.publish({ n: 102, note: "" });
+  expect((await inbox.take(103)).at(-1)).toBe(102);
+});
+
+test("a handler may publish while its event is being raised, and gets it once", async () => {
+  await using rig = await startRig();
+  const session = rig.session();
+  const inbox = new Inbox<number>();
+  const echoes = new Inbox<number>();
+  const echo = await session.channel("echo", Tick).produce();
+  await session.channel("echo", Tick).subscribe(({ n }) => echoes.put(n));
+  await session.channel("a", Tick).subscribe(({ n, note }) => {
+    inbox.put(n);
+    echo.publish({ n, note });
+  });
+  const producer = await session.channel("a", Tick).produce();
+  await isWanted(producer);
+  expect(await producer.publishSync({ n: 1, note: "" })).toBe(1);
+  for (let n = 2; n <= 200; n++) producer.publish({ n, note: NOTE });
+  const all = Array.from({ length: 200 }, (_, i) => i + 1);
+  expect(await echoes.take(200)).toEqual(all);
+  expect(inbox.all).toEqual(all);
+});
+
+test("a queue's size is a power of two", async () => {
+  await using rig = await startRig();
+  await expect(
+    rig
+      .session()
+      .channel("a", Tick)
+      .produce({ queue: { bytes: 1000 } }),
+  ).rejects.toMatchObject({ code: "ARGUMENT_INVALID" });
+});
+
+test.runIf(isBeside)(
+  "a producer that computes without yielding keeps its connection, and its events go out meanwhile",
+  async () => {
+    await using rig = await startRig({ heartbeatMs: 1000 });
+    const inbox = new Inbox<number>();
+    await rig
+      .session()
+      .channel("busy", Tick)
+      .subscribe(({ n }) => inbox.put(n));
+    const child = fork(fileURLToPath(new URL("busy-producer.ts", import.meta.url)), [
+      rig.gateway.address,
+      "6000",
+    ]);
+    try {
+      const done = once(child, "message");
+      let isDone = false;
+      void done.then(() => {
+        isDone = true;
+      });
+      // The first comes long before the loop has ended that raised it.
+      await inbox.take(1);
+      expect(isDone).toBe(false);
+      const [{ events, states }] = (await done) as [{ events: number; states: string[] }];
+      // All but what was raised last have arrived by the time that the loop is over.
+      expect(inbox.all.length).toBeGreaterThan(events / 2);
+      expect(states).toEqual(["live"]);
+      await inbox.take(events);
+    } finally {
+      child.kill();
+    }
+  },
+);
