@@ -257,7 +257,9 @@ export class Concentrator implements PortServer {
   #raise(producer: ProducerEntry, lane: Lane, frame: EventsFrame, sent: boolean): void {
     const { endpoint, channel, channelNumber, elsewhere } = producer;
     if (channelNumber === 0 || (elsewhere > 0 && !sent)) {
-      this.#notify({ is: "dropped", endpoint, raised: frame.raised, events: frame.count });
+      // Nobody waits for an urgent one, and its count is another.
+      const raised = frame.isUrgent ? Number.NEGATIVE_INFINITY : frame.raised;
+      this.#notify({ is: "dropped", endpoint, raised, events: frame.count });
       return;
     }
     if (!frame.isSync) {

@@ -69,6 +69,7 @@ export class EventQueue {
     port: Port,
     { bytes = DEFAULT_BYTES, whenFull = "error", batchDelayMs = 0 }: EventQueueOptions,
     events: EventQueueEvents,
+    urgent = false,
   ) {
     this.number = number;
     this.#port = port;
@@ -92,7 +93,7 @@ export class EventQueue {
     // The reader begins asleep: the first record wakes it.
     this.#ring.sleep();
     const drops = whenFull === "drop-oldest";
-    port.post({ is: "openQueue", queue: number, memory, drops, batchDelayMs });
+    port.post({ is: "openQueue", queue: number, memory, drops, batchDelayMs, urgent });
   }
 
   /**

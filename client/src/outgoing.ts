@@ -1,4 +1,11 @@
-import { type EventBytes, EventsFrame, FLAG_SYNC, measureRun, writeRun } from "@jecho/shared/internal";
+import {
+  type EventBytes,
+  EventsFrame,
+  FLAG_SYNC,
+  FLAG_URGENT,
+  measureRun,
+  writeRun,
+} from "@jecho/shared/internal";
 import type { ProducerEntry } from "./entries.ts";
 import type { Lane } from "./lane.ts";
 import type { RingRecord } from "./ring.ts";
@@ -20,6 +27,7 @@ const MESSAGE_BYTES = 256 * 1024;
 
 interface Run {
   readonly producer: ProducerEntry;
+  readonly lane: Lane;
   readonly sync: boolean;
   /** Count of the first event; those of the others follow it. */
   readonly raised: number;
@@ -37,16 +45,17 @@ export function* outgoingRuns(
 ): Generator<OutgoingMessage> {
   for (const wanted of [true, false]) {
     let runs: Run[] = [];
-    let newest = new Map<ProducerEntry, Run>();
+    let newest = new Map<Lane, Run>();
     let bytes = 0;
     for (const record of records) {
       const { sync, raised, start, end } = record;
       const producer = producerOf(record.endpoint);
       if (producer === undefined || producer.elsewhere > 0 !== wanted) continue;
-      let run = newest.get(producer);
+      const lane = producer.lanes.of(record.urgent ?? false);
+      let run = newest.get(lane);
       if (run === undefined || run.sync || sync || raised !== run.raised + run.events.length) {
-        run = { producer, sync, raised, events: [] };
-        newest.set(producer, run);
+        run = { producer, lane, sync, raised, events: [] };
+        newest.set(lane, run);
         runs.push(run);
       }
       run.events.push(record);
@@ -68,11 +77,10 @@ function closeMessage(runs: readonly Run[], wanted: boolean): OutgoingMessage {
   const bytes = new Uint8Array(size);
   const view = new DataView(bytes.buffer);
   let at = 0;
-  const made = runs.map(({ producer, sync, raised, events }) => {
-    const { channelNumber, number, token, lanes } = producer;
-    const lane = lanes.usual;
+  const made = runs.map(({ producer, lane, sync, raised, events }) => {
+    const { channelNumber, number, token } = producer;
     const start = at;
-    const flags = sync ? FLAG_SYNC : 0;
+    const flags = (sync ? FLAG_SYNC : 0) | (lane.urgent ? FLAG_URGENT : 0);
     const header = {
       channel: channelNumber,
       producer: number,

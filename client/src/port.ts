@@ -91,6 +91,8 @@ export type QueueRequest =
       /** Does the writer drop the oldest when the ring is full? */
       readonly drops: boolean;
       readonly batchDelayMs: number;
+      /** What is in it goes before what is in others. */
+      readonly urgent: boolean;
     }
   /** There are records in a queue whose reader slept. `now` is for what must not wait for a batch. */
   | { readonly is: "wake"; readonly queue: number; readonly now: boolean }

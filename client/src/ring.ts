@@ -30,6 +30,8 @@ export interface RingRecord {
   /** The producer's own count of the event. */
   readonly raised: number;
   readonly sync: boolean;
+  /** Out of the queue of those that go first: counted apart. */
+  urgent?: boolean;
   /** Requests that were posted before the event was raised, modulo 2^32. */
   readonly after: number;
   readonly start: number;

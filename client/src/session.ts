@@ -53,6 +53,9 @@ export interface ConnectOptions {
   readonly onError?: (error: JechoError) => void;
 }
 
+/** What is urgent is seldom and small: half of this is the largest event. */
+const URGENT_BYTES = 1 << 20;
+
 interface Opening {
   resolve(): void;
   reject(error: unknown): void;
@@ -83,6 +86,7 @@ export class Session {
   /** Shared objects whose newest state is still to be sent. */
   readonly #unpublished = new Set<SharedObject<object>>();
   #queue: EventQueue | undefined;
+  #urgentQueue: EventQueue | undefined;
   #status: Status = statusNow("connecting");
   #closing: Promise<void> = Promise.resolve();
   #nextEndpoint = 1;
@@ -396,13 +400,18 @@ export class Session {
     return this.#queue;
   }
 
-  #openQueue(options: EventQueueOptions): EventQueue {
-    const queue = new EventQueue(this.#nextQueue++, this.#port, options, {
-      onDropped: (endpoint, raised) =>
-        this.#endpoints
-          .get(endpoint)
-          ?.notice({ is: "dropped", endpoint, raised, events: 1, code: "QUEUE_FULL" }),
-    });
+  /** For producers: the queue of what goes before everything else. */
+  get urgentQueue(): EventQueue {
+    this.#urgentQueue ??= this.#openQueue({ bytes: URGENT_BYTES }, true);
+    return this.#urgentQueue;
+  }
+
+  #openQueue(options: EventQueueOptions, urgent = false): EventQueue {
+    const onDropped = (endpoint: number, raised: number): void =>
+      this.#endpoints
+        .get(endpoint)
+        ?.notice({ is: "dropped", endpoint, raised, events: 1, code: "QUEUE_FULL" });
+    const queue = new EventQueue(this.#nextQueue++, this.#port, options, { onDropped }, urgent);
     this.#queues.set(queue.number, queue);
     return queue;
   }

@@ -21,7 +21,12 @@ const model = new Model({
   month: Number(values.month),
   seed: Number(values.seed),
 });
-const session = connect(values.gateway, { name: "atmosphere simulation", backoff: { mostMs: 2000 } });
+const session = connect(values.gateway, {
+  name: "atmosphere simulation",
+  backoff: { mostMs: 2000 },
+  // A gateway that is away for long costs the oldest steps, not the simulation.
+  queue: { whenFull: "drop-oldest" },
+});
 session.onStatus(({ state, error }) => {
   if (error !== undefined) console.error(`simulation: ${state}: ${error.message}`);
 });

@@ -211,9 +211,9 @@ export class Attachment {
   #act(request: PortRequest): void {
     switch (request.is) {
       case "openQueue": {
-        const { queue, memory, drops, batchDelayMs } = request;
+        const { queue, memory, drops, batchDelayMs, urgent } = request;
         const reader = new QueueReader(
-          { memory, drops },
+          { memory, drops, urgent },
           {
             hasHandled: requests => {
               const is = ((this.#handled - requests) | 0) >= 0;
@@ -290,7 +290,8 @@ export class Attachment {
   drain(visit: Visit): boolean {
     let rests = true;
     this.#isHeld = false;
-    for (const { reader } of this.#queues.values()) {
+    const readers = [...this.#queues.values()].map(({ reader }) => reader);
+    for (const reader of [...readers.filter(isUrgent), ...readers.filter(reader => !isUrgent(reader))]) {
       // What the concentrator leaves there it asks for itself.
       if (reader.drain(visit) && !reader.sleep()) rests = false;
     }
@@ -333,4 +334,8 @@ export class Attachment {
     this.#leavingEndpoints.add(number);
     if (this.isEmpty) this.#tidy();
   }
+}
+
+function isUrgent({ isUrgent }: QueueReader): boolean {
+  return isUrgent;
 }

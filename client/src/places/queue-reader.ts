@@ -5,6 +5,8 @@ export interface QueueReaderOptions {
   readonly memory: ArrayBufferLike | undefined;
   /** Does the writer drop the oldest when the ring is full? */
   readonly drops: boolean;
+  /** Are its events urgent ones? */
+  readonly urgent: boolean;
 }
 
 export interface QueueReaderEvents {
@@ -25,13 +27,15 @@ interface Chunk {
 
 /** The concentrator's end of a queue of events. */
 export class QueueReader {
+  readonly isUrgent: boolean;
   readonly #ring: Ring | undefined;
   readonly #drops: boolean;
   readonly #events: QueueReaderEvents;
   /** Records out of the ring that nobody can drop any more, or that were handed in. */
   readonly #chunks: Chunk[] = [];
 
-  constructor({ memory, drops }: QueueReaderOptions, events: QueueReaderEvents) {
+  constructor({ memory, drops, urgent }: QueueReaderOptions, events: QueueReaderEvents) {
+    this.isUrgent = urgent;
     this.#ring = memory && new Ring(memory);
     this.#drops = drops;
     this.#events = events;
@@ -96,7 +100,10 @@ export class QueueReader {
   }
 
   #translate(records: readonly RingRecord[]): readonly RingRecord[] {
-    for (const record of records) record.endpoint = this.#events.endpointOf(record.endpoint);
+    for (const record of records) {
+      record.endpoint = this.#events.endpointOf(record.endpoint);
+      record.urgent = this.isUrgent;
+    }
     return records;
   }
 }

@@ -1,0 +1,69 @@
+import { connect, type } from "@jecho/client";
+import { expect, test } from "vitest";
+import { startCutter } from "./cutter.ts";
+import { Inbox, startRig } from "./rig.ts";
+
+const Block = type("Block", { n: "uint32", payload: "uint8[]" });
+const PAYLOAD = new Uint8Array(32 * 1024);
+const ALARM = 1_000_000;
+
+test("DEL-9: an urgent event overtakes those of its channel that wait at the gateway, and none is lost for it", async () => {
+  await using rig = await startRig();
+  const cutter = await startCutter(rig.gateway.address);
+  const slow = connect(cutter.address);
+  const seen: number[] = [];
+  const consumer = await slow
+    .channel("a", Block)
+    .subscribe(({ n }) => void seen.push(n), { queue: { limitBytes: 256 * 1024 } });
+  const level = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Block)
+    .subscribe(({ n }) => level.put(n));
+  const producer = await rig.session().channel("a", Block).produce();
+  await expect.poll(() => producer.demand.total).toBe(2);
+  cutter.stall();
+  for (let n = 0; n < 1000; n++) {
+    producer.publish({ n, payload: PAYLOAD });
+    if (n % 50 === 49) await level.take(n + 1);
+  }
+  producer.publishUrgent({ n: ALARM, payload: new Uint8Array(8) });
+  producer.publishUrgent({ n: ALARM + 1, payload: new Uint8Array(8) });
+  await level.take(1002);
+  cutter.flow();
+  await expect.poll(() => seen.at(-1)).toBe(999);
+  const at = seen.indexOf(ALARM);
+  // Behind what was in the socket already, in front of what was queued.
+  expect(at).toBeGreaterThan(0);
+  expect(at).toBeLessThan(seen.length - 2);
+  expect(seen[at + 1]).toBe(ALARM + 1);
+  const others = seen.filter(n => n < ALARM);
+  expect(others).toEqual(others.toSorted((a, b) => a - b));
+  expect(others.length + consumer.stats.missed).toBe(1000);
+  await slow.close();
+  await cutter[Symbol.asyncDispose]();
+});
+
+test("DEL-9: an urgent event overtakes those that wait for a connection", async () => {
+  await using rig = await startRig();
+  const cutter = await startCutter(rig.gateway.address);
+  const producing = connect(cutter.address, { backoff: { firstMs: 20, mostMs: 50 } });
+  const seen = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Block)
+    .subscribe(({ n }) => seen.put(n));
+  const producer = await producing.channel("a", Block).produce();
+  await expect.poll(() => producer.demand.total).toBe(1);
+  producer.publish({ n: 0, payload: PAYLOAD });
+  await seen.take(1);
+  cutter.part();
+  await expect.poll(() => producing.status.state).toBe("reconnecting");
+  for (let n = 1; n < 50; n++) producer.publish({ n, payload: PAYLOAD });
+  producer.publishUrgent({ n: ALARM, payload: new Uint8Array(8) });
+  cutter.join();
+  expect((await seen.take(51)).slice(0, 4)).toEqual([0, ALARM, 1, 2]);
+  expect(producer.stats).toMatchObject({ events: 51, dropped: 0 });
+  await producing.close();
+  await cutter[Symbol.asyncDispose]();
+});
