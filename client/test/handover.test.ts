@@ -56,7 +56,9 @@ test("HAND-2: a subscription is handed over under the label that it has then", a
   const second = rig.session({ handover: token });
   const { subscriptions } = await second.inheritance();
   expect(subscriptions.map(({ label }) => label)).toEqual(["as it is now"]);
-  expect(() => consumer.relabel("x".repeat(1025))).toThrow(expect.objectContaining({ code: "ARGUMENT_INVALID" }));
+  expect(() => consumer.relabel("x".repeat(1025))).toThrow(
+    expect.objectContaining({ code: "ARGUMENT_INVALID" }),
+  );
 });
 
 test("HAND-2: the first device is told", async () => {
