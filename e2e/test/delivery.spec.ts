@@ -178,9 +178,11 @@ test("HAND-1: another device goes on where the first one is: the same views, no 
     await expect(second.getByTestId("colours-viridis")).toBeChecked();
     await expect(second.getByTestId("detail-globe")).toHaveValue("2");
     for (const kind of ["map", "section"]) {
-      const [before, after] = [await seen(first, kind), await seen(second, kind)];
+      const last = await lastSeen(first, kind);
+      const after = await seen(second, kind);
       expect(after, kind).toHaveLength(1);
-      expect(after[0]?.first, kind).toBe((before.at(-1)?.last ?? 0) + 1);
+      // A step of the map is one event; of the 37 of a section's each device may have had some.
+      expect(kind === "map" ? [last + 1] : [last, last + 1], kind).toContain(after[0]?.first);
     }
     expect(await derivedChannels(system.url)).toBe(channels);
     // The views are the second device's to change.

@@ -97,12 +97,12 @@ export class Simulation {
   /** Nothing is encoded that nobody would see. */
   #publishField(): void {
     const field = this.#field;
-    if (field === undefined || field.demand.total === 0) return;
+    if (this.#closed || field === undefined || field.demand.total === 0) return;
     for (let layer = 0; layer < this.#model.layers.length; layer++) field.publish(this.#event(layer));
   }
 
   #publishStatus(): void {
-    if (this.#status === undefined || this.#status.demand.total === 0) return;
+    if (this.#closed || this.#status === undefined || this.#status.demand.total === 0) return;
     const { grid, layers, month, time, sources } = this.#model;
     this.#status.publish({
       step: this.#step,
