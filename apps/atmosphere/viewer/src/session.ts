@@ -44,7 +44,7 @@ function placeOf(search: string): { readonly place?: ConcentratorPlace } {
  * A session with the gateway at `address` for as long as the component lives. With a `token` it takes over what another
  * device had open.
  */
-export function useSession(address: string, token: string | undefined): SessionState {
+export function useSession(address: string, token?: string): SessionState {
   const [attempt, setAttempt] = useState(0);
   const [session, setSession] = useState<Session>();
   const [status, setStatus] = useState<Status>(CONNECTING);
