@@ -137,6 +137,11 @@ export class Concentrator implements PortServer {
         return this.#giveUp(request.endpoint, request.raised);
       case "flow":
         return this.#flow(request.endpoint, request.ready);
+      case "label": {
+        const entry = this.#endpoints.get(request.endpoint);
+        if (entry?.is === "consumer") entry.label = request.label;
+        return;
+      }
       case "flush":
         this.#flushes.push(request.flush);
         return this.#checkFlushes();

@@ -167,6 +167,15 @@ export class Consumer<T> {
     });
   }
 
+  /**
+   * Replaces the label, the application's own word for this subscription, for the device that it may be handed to.
+   *
+   * @throws JechoError `ARGUMENT_INVALID` with more than 1,024 characters
+   */
+  relabel(label: string): void {
+    this.#session.relabel(this.#endpoint, label);
+  }
+
   /** Leaves the channel; the handler is not called again. */
   close(): Promise<void> {
     if (this.#status.state !== "closed") {

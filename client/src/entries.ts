@@ -40,7 +40,7 @@ export interface ConsumerEntry {
   readonly schema: Uint8Array;
   /** What the gateway does where this process does not keep up. */
   readonly queue: Queue;
-  readonly label: string;
+  label: string;
   /** Where it begins when it is opened first. */
   readonly from: Place | undefined;
   /** Events before this number are not for it. */

@@ -57,6 +57,7 @@ export type ControlRequest =
   | { readonly is: "flow"; readonly endpoint: number; readonly ready: boolean }
   /** A producer does not wait for its synchronous event any longer. */
   | { readonly is: "giveUp"; readonly endpoint: number; readonly raised: number }
+  | { readonly is: "label"; readonly endpoint: number; readonly label: string }
   | { readonly is: "flush"; readonly flush: number }
   /** Changes a consumer's modulator; answered by `opened` or `refused` with this `reset`. */
   | {

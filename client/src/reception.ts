@@ -102,9 +102,9 @@ export class Reception {
   }
 
   /** Where a consumer is, for another device to go on there. */
-  placeOf({ number, place, tracker }: ConsumerEntry): HeldPlace {
+  placeOf({ number, place, tracker, label }: ConsumerEntry): HeldPlace {
     const { epoch, seq } = place;
-    return { consumer: number, epoch, seq: BigInt(seq), sources: tracker.places() };
+    return { consumer: number, epoch, seq: BigInt(seq), sources: tracker.places(), label };
   }
 
   /** What another device has had. */

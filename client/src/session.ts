@@ -343,6 +343,11 @@ export class Session {
     });
   }
 
+  /** For consumers: what the application calls one from now on. */
+  relabel(endpoint: number, label: string): void {
+    this.#post({ is: "label", endpoint, label: labelOf(label) });
+  }
+
   /** For consumers: the application can take no more for now, or can again. */
   flow(endpoint: number, ready: boolean): void {
     this.#post({ is: "flow", endpoint, ready });

@@ -47,6 +47,20 @@ test("HAND-1: another device goes on where the first one was: nothing lost, noth
   await second.close();
 });
 
+test("HAND-2: a subscription is handed over under the label that it has then", async () => {
+  await using rig = await startRig();
+  const first = rig.session();
+  const consumer = await first.channel("a", Tick).subscribe(() => {}, { label: "as it began" });
+  const { token } = await first.handover();
+  consumer.relabel("as it is now");
+  const second = rig.session({ handover: token });
+  const { subscriptions } = await second.inheritance();
+  expect(subscriptions.map(({ label }) => label)).toEqual(["as it is now"]);
+  expect(() => consumer.relabel("x".repeat(1025))).toThrow(
+    expect.objectContaining({ code: "ARGUMENT_INVALID" }),
+  );
+});
+
 test("HAND-2: the first device is told", async () => {
   await using rig = await startRig();
   const first = rig.session();

@@ -5,7 +5,7 @@ export { expect };
 
 /** Tests with the whole system, started once. */
 export const test = base.extend<
-  { open: (prepare?: (page: Page) => void, search?: string) => Promise<Page> },
+  { open: (prepare?: (page: Page) => void, search?: string, url?: string) => Promise<Page> },
   { system: System }
 >({
   system: [
@@ -17,14 +17,17 @@ export const test = base.extend<
     },
     { scope: "worker", timeout: 120_000 },
   ],
-  /** Opens the page in a browser context of its own, with all its views live; `prepare` has it before it is loaded, with what its address ends in. */
+  /**
+   * Opens the page in a browser context of its own, with all its views live; `prepare` has it before it is loaded. Its
+   * address ends in `search`, and begins with `url` where there is another way to it.
+   */
   open: async ({ browser, system }, use) => {
     const pages: Page[] = [];
-    await use(async (prepare, search = "") => {
+    await use(async (prepare, search = "", url = system.url) => {
       const page = await (await browser.newContext({ viewport: { width: 1000, height: 720 } })).newPage();
       pages.push(page);
       prepare?.(page);
-      await page.goto(system.url + search);
+      await page.goto(url + search);
       for (const kind of ["map", "globe", "section"]) {
         await expect(view(page, kind)).toHaveAttribute("data-state", "live");
         // Live says that events may come; a step says that one was drawn.

@@ -75,7 +75,8 @@ export class Handovers {
   #inherited({ manager, channel, derived, label }: Consumer, place: HeldPlace | undefined): Inherited {
     return {
       channel: manager.name,
-      label,
+      // The first device may call it something else by now.
+      label: place?.label ?? label,
       modulator:
         derived === undefined
           ? undefined

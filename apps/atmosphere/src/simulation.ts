@@ -17,6 +17,8 @@ const PAUSED_STATUS_MS = 1000;
 /** While steps are this far apart or more, a changed view is served from the present step. */
 const SLOW_STEP_MS = 1000;
 const REPUBLISH_MS = 150;
+/** How far back the fields that were looked at can be seen again. */
+const HISTORY_SECONDS = 90;
 
 /** Runs a model and shares it: publishes its fields and its status, and does what the steering channel asks. */
 export class Simulation {
@@ -46,12 +48,18 @@ export class Simulation {
 
   /** Opens the channels and begins. */
   async start(): Promise<void> {
-    this.#field = await this.#session.channel(CHANNELS.ozone, GridData).produce();
-    this.#status = await this.#session.channel(CHANNELS.status, Status).produce();
+    this.#field = await this.#session
+      .channel(CHANNELS.ozone, GridData)
+      .produce({ history: { seconds: HISTORY_SECONDS, onDemand: true }, key: "layer" });
+    this.#status = await this.#session
+      .channel(CHANNELS.status, Status)
+      .produce({ history: { latest: true, onDemand: true } });
     // A refused command fails at the viewer that sent it; here that is nothing out of the ordinary.
     const steer = (command: Steering): void => this.#steer(command);
     await this.#session.channel(CHANNELS.steering, Steering).subscribe(steer, { onError: () => {} });
     this.#field.onDemand(() => this.#publishSoon());
+    // What was kept may be old: nothing is sent while nobody listens.
+    this.#status.onDemand(() => this.#publishStatus());
     this.#schedule(0);
   }
 
@@ -89,12 +97,12 @@ export class Simulation {
   /** Nothing is encoded that nobody would see. */
   #publishField(): void {
     const field = this.#field;
-    if (field === undefined || field.demand.total === 0) return;
+    if (this.#closed || field === undefined || field.demand.total === 0) return;
     for (let layer = 0; layer < this.#model.layers.length; layer++) field.publish(this.#event(layer));
   }
 
   #publishStatus(): void {
-    if (this.#status === undefined || this.#status.demand.total === 0) return;
+    if (this.#closed || this.#status === undefined || this.#status.demand.total === 0) return;
     const { grid, layers, month, time, sources } = this.#model;
     this.#status.publish({
       step: this.#step,

@@ -15,7 +15,11 @@ const START: View = {
 async function withSubscription(check: (subscription: FieldSubscription) => Promise<void>): Promise<void> {
   // What it looks at is the master copy here, gateway or not.
   const session = connect("jecho://localhost:1/");
-  const subscription = new FieldSubscription(session, START, { kind: "filter" }, () => {});
+  const subscription = new FieldSubscription(session, {
+    view: START,
+    mode: { kind: "filter" },
+    receive: () => {},
+  });
   try {
     await check(subscription);
   } finally {

@@ -3,15 +3,18 @@ import { LAYER_PRESSURES_HPA } from "../../src/model/layers.ts";
 import { colourMap } from "./drawing/colour-map.ts";
 import { ColourRange } from "./drawing/colour-range.ts";
 import { clamp, normaliseLongitude, type Place } from "./drawing/projection.ts";
+import { lookLabel } from "./handed-page.ts";
+import { useHandoverToken } from "./handover-link.ts";
 import type { Look } from "./look.ts";
 import type { PageState } from "./page-state.ts";
 import { PageHead } from "./panels/header.tsx";
 import { LookPanel } from "./panels/look-panel.tsx";
 import { SteeringPanel } from "./panels/steering.tsx";
+import { TakingOver } from "./panels/taking-over.tsx";
 import { TrafficPanel } from "./panels/traffic-panel.tsx";
-import { useSession, useStatusFeed, useSteering } from "./session.ts";
+import { type SessionState, useSession, useStatusFeed, useSteering } from "./session.ts";
 import { Traffic } from "./traffic.ts";
-import { arrangementOf } from "./views/arrangement.ts";
+import { arrange, arrangementOf } from "./views/arrangement.ts";
 import { GlobeView } from "./views/globe.tsx";
 import { MapView } from "./views/map.tsx";
 import { SectionView } from "./views/section.tsx";
@@ -21,14 +24,23 @@ const TOP_LAYER = LAYER_PRESSURES_HPA.length - 1;
 const FIRST_LAYER = LAYER_PRESSURES_HPA.indexOf(10);
 const COLOURS_KEY = "atmosphere.colours";
 
-/** The whole page: what is chosen in common, and who gets to know of it. */
+/** The whole page: one session, and the desk with what is seen through it. */
 export function App({ address }: { address: string }): ReactNode {
-  const { session, status, fault, retry } = useSession(address);
-  const { feed, latest } = useStatusFeed(session);
-  const steering = useSteering(session);
-  const [arrangement] = useState(() => arrangementOf(location.search));
-  const [traffic] = useState(() => new Traffic());
-  const page: PageState = { session, status, feed, latest, traffic };
+  const token = useHandoverToken();
+  const sessionState = useSession(address, token);
+  const { handed, isTakingOver } = sessionState;
+  // What another device had is on the desk from the beginning; until it is known there is none.
+  if (isTakingOver) return <TakingOver state={sessionState} />;
+  return <Desk key={handed === undefined ? "" : token} sessionState={sessionState} />;
+}
+
+/** What is chosen in common, and who gets to know of it. */
+function Desk({ sessionState }: { sessionState: SessionState }): ReactNode {
+  const { session, status, fault, handed, retry } = sessionState;
+  const [arrangement] = useState(() => {
+    const kinds = handed?.views.map(({ kind }) => kind) ?? [];
+    return kinds.length > 0 ? arrange(kinds) : arrangementOf(location.search);
+  });
   const [look, setLook] = useState<Look>(() => ({
     layer: FIRST_LAYER,
     longitude: 0,
@@ -36,7 +48,12 @@ export function App({ address }: { address: string }): ReactNode {
     smooth: true,
     source: undefined,
     isPicking: false,
+    ...handed?.look,
   }));
+  const { feed, latest } = useStatusFeed(session, lookLabel(look), handed);
+  const steering = useSteering(session);
+  const [traffic] = useState(() => new Traffic());
+  const page: PageState = { session, status, feed, latest, traffic };
   const [layerRange] = useState(() => new ColourRange());
   const [sectionRange] = useState(() => new ColourRange());
   const change = useCallback((patch: Partial<Look>) => setLook(before => ({ ...before, ...patch })), []);
@@ -90,9 +107,10 @@ export function App({ address }: { address: string }): ReactNode {
           {arrangement.kinds.map((kind, i) => {
             // Their places are theirs: the arrangement stays as it is for as long as the page is open.
             const key = `${kind} ${i}`;
-            if (kind === "map") return <MapView key={key} {...earth} />;
-            if (kind === "globe") return <GlobeView key={key} {...earth} />;
-            return <SectionView key={key} {...section} />;
+            const place = { place: i, handed: handed?.views[i] };
+            if (kind === "map") return <MapView key={key} {...place} {...earth} />;
+            if (kind === "globe") return <GlobeView key={key} {...place} {...earth} />;
+            return <SectionView key={key} {...place} {...section} />;
           })}
         </div>
         <aside className="rail" aria-label="Controls">

@@ -4,17 +4,23 @@ import {
   type Demodulator,
   diff,
   type EagerHandler,
+  type InheritedSubscription,
   JechoError,
   type Session,
   type SharedObject,
   type Status,
+  type SubscribeOptions,
   type View,
   viewFilter,
 } from "@jecho/client";
 import { CHANNELS, GridData } from "../../src/types.ts";
+import type { ViewLabel } from "./handed-page.ts";
+import { SeenSteps } from "./seen-steps.ts";
 
 /** Between two changes of a view that go out: a frame of a smooth drag. */
 const PAUSE_MS = 16;
+/** How far a replay goes back, and how fast it comes. */
+export const REPLAY = { seconds: 60, speed: 6 } as const;
 
 /** All values of the window at every step, or only the cells that changed by more than a threshold (ppmv). */
 export type Mode = { readonly kind: "filter" } | { readonly kind: "alarm"; readonly threshold: number };
@@ -22,24 +28,63 @@ export type Mode = { readonly kind: "filter" } | { readonly kind: "alarm"; reado
 /** An event of the field; in alarm mode with the cells that changed, as row * columns + column. */
 export type FieldEvent = GridData & { readonly cells?: Uint32Array | undefined };
 
+/** What a view looks at. Each new `refresh` makes an alarm send all cells once. */
+export interface FieldView extends View {
+  readonly refresh?: number;
+}
+
 export interface FieldSnapshot {
   readonly status: Status;
   /** What is in force in the producers. */
   readonly mode: Mode;
-  /** A change of the mode is on its way. */
+  /** A change of the mode, or a replay's beginning or end, is on its way. */
   readonly isChanging: boolean;
+  /** What comes is the past, faster than it was. */
+  readonly isReplay: boolean;
+  /** What the last loss of the connection cost, once that is known; `at` as `Date.now()` gives it. */
+  readonly resumed: { readonly at: number; readonly missedSteps: number } | undefined;
   /** Why the last change of the mode or a single event failed. */
   readonly fault: JechoError | undefined;
 }
 
+/** What came for a view, and what did not. */
+export interface FieldStats {
+  /** On the wire. */
+  readonly bytes: number;
+  readonly events: number;
+  /** Events that will not come; those that were dropped because this page did not keep up are among them. */
+  readonly missed: number;
+  readonly dropped: number;
+}
+
+export interface FieldSubscriptionOptions {
+  readonly view: View;
+  readonly mode: Mode;
+  /** Gets every event. */
+  readonly receive: (event: FieldEvent) => void;
+  /** What another device handed over: goes on there, with the view that it had. */
+  readonly inherited?: InheritedSubscription | undefined;
+}
+
+/** What is behind a subscription: first one consumer, and another one with each replay. */
+interface Stream {
+  readonly consumer: Consumer<GridData>;
+  readonly mode: Mode;
+}
+
 export class FieldSubscription {
   /** The master copy of what the view looks at. */
-  readonly view: SharedObject<View>;
+  readonly view: SharedObject<FieldView>;
   readonly #session: Session;
   readonly #receive: (event: FieldEvent) => void;
   readonly #abort = new AbortController();
   readonly #listeners = new Set<() => void>();
-  #consumer: Consumer<GridData> | undefined;
+  readonly #seen = new SeenSteps();
+  #stream: Stream | undefined;
+  /** Of the newest stream that an event came from: older ones are not listened to any more. */
+  #heard = 0;
+  #streams = 0;
+  #gone: FieldStats = { bytes: 0, events: 0, missed: 0, dropped: 0 };
   #snapshot: FieldSnapshot;
   #patch: Partial<View> | undefined;
   #pause: ReturnType<typeof setTimeout> | undefined;
@@ -47,20 +92,28 @@ export class FieldSubscription {
   #lastEventAt = 0;
   #viewChangedAt = 0;
   #latestMode: Mode;
+  /** What this view is called, besides its mode. */
+  #about: ViewLabel | undefined;
+  #toldLabel = "";
+  /** How much was missed when the connection was lost, until events come again. */
+  #missedBefore: number | undefined;
 
-  /** Opens in the background; `receive` gets every event. */
-  constructor(session: Session, initial: View, mode: Mode, receive: (event: FieldEvent) => void) {
+  /** Opens in the background. */
+  constructor(session: Session, { view, mode, receive, inherited }: FieldSubscriptionOptions) {
     this.#session = session;
     this.#receive = receive;
-    this.view = session.share(initial);
+    const handed = inherited?.objects["view"] as SharedObject<FieldView> | undefined;
+    this.view = handed ?? session.share<FieldView>(view);
     this.#latestMode = mode;
     this.#snapshot = {
       status: { state: "connecting", since: Date.now() },
       mode,
       isChanging: false,
+      isReplay: false,
+      resumed: undefined,
       fault: undefined,
     };
-    void this.#open(mode);
+    void this.#begin(mode, handed && inherited);
   }
 
   readonly subscribe = (listener: () => void): (() => void) => {
@@ -70,13 +123,25 @@ export class FieldSubscription {
 
   readonly snapshot = (): FieldSnapshot => this.#snapshot;
 
-  /** Bytes that came over the wire for this view. */
-  get bytes(): number {
-    return this.#consumer?.stats.bytes ?? 0;
+  get stats(): FieldStats {
+    const { bytes, events, missed, dropped } = this.#stream?.consumer.stats ?? NOTHING;
+    const gone = this.#gone;
+    return {
+      bytes: gone.bytes + bytes,
+      events: gone.events + events,
+      missed: gone.missed + missed,
+      dropped: gone.dropped + dropped,
+    };
   }
 
-  get events(): number {
-    return this.#consumer?.stats.events ?? 0;
+  /** Bytes that came over the wire for this view. */
+  get bytes(): number {
+    return this.stats.bytes;
+  }
+
+  /** The steps whose events came, in their order. */
+  get seen(): SeenSteps {
+    return this.#seen;
   }
 
   /** `Date.now()` of the newest event; 0 before any. */
@@ -114,20 +179,48 @@ export class FieldSubscription {
     }, PAUSE_MS);
   }
 
+  /** What another device needs besides the view and the mode, should it take this view over: plain data. */
+  describe(about: ViewLabel): void {
+    this.#about = about;
+    this.#relabel();
+  }
+
+  #relabel(): void {
+    const label = this.#label;
+    if (label === this.#toldLabel || this.#stream === undefined) return;
+    this.#toldLabel = label;
+    this.#stream.consumer.relabel(label);
+  }
+
+  get #label(): string {
+    return JSON.stringify({ ...this.#about, mode: this.#latestMode });
+  }
+
   /** Replaces the modulator in the running subscription; where that fails, the old one goes on and `fault` says why. */
   async setMode(mode: Mode): Promise<void> {
     this.#latestMode = mode;
-    if (this.#consumer === undefined) return;
-    this.#set({ isChanging: true, fault: undefined });
-    try {
-      await this.#consumer.reset(this.#pair(mode));
-      this.#set({ mode });
-    } catch (error) {
-      if (this.#latestMode === mode) this.#latestMode = this.#snapshot.mode;
-      this.#set({ fault: JechoError.from(error) });
-    } finally {
-      this.#set({ isChanging: false });
-    }
+    // What is on its way is followed by the newest mode.
+    if (this.#stream === undefined || this.#snapshot.isChanging) return;
+    const { consumer } = this.#stream;
+    await this.#change(async () => {
+      await consumer.reset(this.#pair(mode));
+      this.#stream = { consumer, mode };
+      this.#relabel();
+      this.#set({ mode, isReplay: false });
+    });
+  }
+
+  /** Shows what was sent for this view in the last seconds again, and then goes on live without a gap. */
+  replay(): Promise<void> {
+    const from = new Date(Date.now() - REPLAY.seconds * 1000);
+    return this.#change(() => this.#exchange({ from, speed: REPLAY.speed }));
+  }
+
+  /** Ends a replay at once. */
+  async goLive(): Promise<void> {
+    if (!this.#snapshot.isReplay) return;
+    await this.#change(() => this.#exchange({}));
+    this.#wantWhole();
   }
 
   close(): void {
@@ -135,30 +228,122 @@ export class FieldSubscription {
     this.#abort.abort();
   }
 
-  async #open(mode: Mode): Promise<void> {
-    const { signal } = this.#abort;
+  async #begin(mode: Mode, inherited: InheritedSubscription | undefined): Promise<void> {
     try {
-      const consumer = await this.#session.channel(CHANNELS.ozone, GridData).subscribe(
-        (event, { parameters }) => {
-          this.#lastEventAt = Date.now();
-          if (parameters >= this.view.version) this.#viewChangedAt = 0;
-          this.#receive(event);
-        },
-        { ...this.#pair(mode), signal, onError: fault => this.#set({ fault }) },
-      );
-      this.#consumer = consumer;
-      this.#openedAt = Date.now();
-      this.#set({ status: consumer.status });
-      consumer.onStatus(status => {
-        if (status.state === "live" && this.#snapshot.status.state !== "live") this.#openedAt = Date.now();
-        this.#set({ status });
-      });
-      // The mode may have been changed while the first one was being installed.
-      if (this.#latestMode !== mode) await this.setMode(this.#latestMode);
+      await (inherited === undefined ? this.#exchange({}) : this.#takeOver(mode, inherited));
+      await this.#catchUp();
     } catch (error) {
-      if (signal.aborted) return;
+      if (this.#abort.signal.aborted) return;
       this.#set({ status: { state: "refused", since: Date.now(), error: JechoError.from(error) } });
     }
+  }
+
+  async #takeOver(mode: Mode, inherited: InheritedSubscription): Promise<void> {
+    const { handler, options } = this.#receiver();
+    const { demodulator } = this.#pair(mode);
+    const consumer = await inherited.takeOver(handler, { ...options, type: GridData, demodulator });
+    this.#enter({ consumer, mode });
+    this.#wantWhole();
+  }
+
+  /** One thing at a time; what was wanted in the meantime follows. */
+  async #change(change: () => Promise<void>): Promise<void> {
+    if (this.#stream === undefined || this.#snapshot.isChanging) return;
+    this.#set({ isChanging: true, fault: undefined });
+    const wanted = this.#latestMode;
+    try {
+      await change();
+    } catch (error) {
+      if (this.#latestMode === wanted) this.#latestMode = this.#snapshot.mode;
+      if (!this.#abort.signal.aborted) this.#set({ fault: JechoError.from(error) });
+    } finally {
+      this.#set({ isChanging: false });
+    }
+    await this.#catchUp();
+  }
+
+  /** The mode may have been changed while something else was under way. */
+  async #catchUp(): Promise<void> {
+    if (this.#stream !== undefined && this.#latestMode !== this.#stream.mode)
+      await this.setMode(this.#latestMode);
+  }
+
+  /** Another consumer in place of the present one, which goes last: so the derived channel and its history stay. */
+  async #exchange(begin: Pick<SubscribeOptions, "from" | "speed">): Promise<void> {
+    const mode = this.#stream?.mode ?? this.#latestMode;
+    const { handler, options } = this.#receiver();
+    const consumer = await this.#session
+      .channel(CHANNELS.ozone, GridData)
+      .subscribe(handler, { ...this.#pair(mode), ...options, ...begin, label: this.#label });
+    this.#enter({ consumer, mode });
+  }
+
+  /** What a new consumer calls: from its first event on, or once it is open, the older ones are not heard any more. */
+  #receiver(): {
+    handler: (event: FieldEvent, info: { readonly parameters: number }) => void;
+    options: Pick<SubscribeOptions, "signal" | "queue" | "onError" | "onMissed">;
+  } {
+    const number = ++this.#streams;
+    return {
+      handler: (event, { parameters }) => {
+        if (number < this.#heard) return;
+        this.#heard = number;
+        this.#lastEventAt = Date.now();
+        if (parameters >= this.view.version) this.#viewChangedAt = 0;
+        this.#seen.add(event.step, event.layer);
+        this.#sayResumed();
+        this.#receive(event);
+      },
+      options: {
+        signal: this.#abort.signal,
+        // Of a field that is late nobody wants any picture but the newest.
+        queue: { whenFull: "latest" },
+        onError: fault => this.#set({ fault }),
+        onMissed: () => this.#wantWhole(),
+      },
+    };
+  }
+
+  #enter(stream: Stream): void {
+    const { consumer, mode } = stream;
+    const old = this.#stream?.consumer;
+    if (old !== undefined) {
+      this.#gone = this.stats;
+      void old.close();
+    }
+    this.#stream = stream;
+    this.#heard = this.#streams;
+    this.#openedAt = Date.now();
+    // What a replay says for itself is no news of a lost connection.
+    this.#missedBefore = undefined;
+    this.#toldLabel = "";
+    this.#relabel();
+    this.#set({ status: consumer.status, mode, isReplay: consumer.status.replaying ?? false });
+    consumer.onStatus(status => this.#follow(consumer, status));
+  }
+
+  #follow(consumer: Consumer<GridData>, status: Status): void {
+    if (consumer !== this.#stream?.consumer) return;
+    const before = this.#snapshot.status;
+    if (status.state === "reconnecting") this.#missedBefore ??= this.stats.missed;
+    if (status.state === "live" && before.state !== "live") this.#openedAt = Date.now();
+    const isOver = this.#snapshot.isReplay && status.replaying !== true;
+    if (isOver) this.#wantWhole();
+    this.#set({ status, isReplay: this.#snapshot.isReplay && !isOver });
+  }
+
+  /** The first event after a lost connection: what did not come is known now. */
+  #sayResumed(): void {
+    if (this.#missedBefore === undefined || this.#snapshot.status.state !== "live") return;
+    const { firstLayer, lastLayer } = this.view.state;
+    const missedSteps = Math.ceil((this.stats.missed - this.#missedBefore) / (lastLayer - firstLayer + 1));
+    this.#missedBefore = undefined;
+    this.#set({ resumed: { at: Date.now(), missedSteps } });
+  }
+
+  /** Changed cells say nothing to who does not have what they changed. */
+  #wantWhole(): void {
+    if (this.#latestMode.kind === "alarm") this.view.update({ refresh: (this.view.state.refresh ?? 0) + 1 });
   }
 
   #pair(mode: Mode): EagerHandler {
@@ -172,6 +357,8 @@ export class FieldSubscription {
     for (const listener of this.#listeners) listener();
   }
 }
+
+const NOTHING: FieldStats = { bytes: 0, events: 0, missed: 0, dropped: 0 };
 
 /** The rebuilt field does not say what changed, the event that it is rebuilt from does. */
 function withCells(demodulator: Demodulator): Demodulator {

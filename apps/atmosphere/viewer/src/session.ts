@@ -11,6 +11,7 @@ import {
 import { useCallback, useEffect, useEffectEvent, useState, useSyncExternalStore } from "react";
 import { CHANNELS, Steering } from "../../src/types.ts";
 import { type FieldEvent, type FieldSnapshot, FieldSubscription, type Mode } from "./field-subscription.ts";
+import { type HandedPage, type HandedView, handedPage } from "./handed-page.ts";
 import { StatusFeed, type StatusSnapshot } from "./status-feed.ts";
 
 /** A page must be back soon after its gateway is. */
@@ -23,6 +24,10 @@ export interface SessionState {
   readonly status: Status;
   /** The newest trouble that no view is to blame for. */
   readonly fault: JechoError | undefined;
+  /** What another device had open, where the session took it over; undefined before that is known. */
+  readonly handed: HandedPage | undefined;
+  /** Is there still to come what another device had open? */
+  readonly isTakingOver: boolean;
   /** Begins again with a new session: for one that was refused. */
   readonly retry: () => void;
 }
@@ -35,12 +40,19 @@ function placeOf(search: string): { readonly place?: ConcentratorPlace } {
   return place === "here" || place === "worker" || place === "shared" ? { place } : {};
 }
 
-/** A session with the gateway at `address` for as long as the component lives. */
-export function useSession(address: string): SessionState {
+/**
+ * A session with the gateway at `address` for as long as the component lives. With a `token` it takes over what another
+ * device had open.
+ */
+export function useSession(address: string, token?: string): SessionState {
   const [attempt, setAttempt] = useState(0);
   const [session, setSession] = useState<Session>();
   const [status, setStatus] = useState<Status>(CONNECTING);
   const [fault, setFault] = useState<JechoError>();
+  const [handed, setHanded] = useState<{ token: string; page: HandedPage }>();
+  /** A token is good once: who tries again begins anew. */
+  const [used, setUsed] = useState<string>();
+  const handover = token === used ? undefined : token;
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new attempt is a new session
   useEffect(() => {
     const opened = connect(address, {
@@ -48,19 +60,31 @@ export function useSession(address: string): SessionState {
       ...placeOf(location.search),
       backoff: { mostMs: LONGEST_BACKOFF_MS },
       onError: setFault,
+      ...(handover !== undefined && { handover }),
     });
     setSession(opened);
     setStatus(opened.status);
     setFault(undefined);
     const stop = opened.onStatus(setStatus);
+    if (handover !== undefined) {
+      // Why it fails stands in the session's status.
+      opened.inheritance().then(
+        inheritance => setHanded({ token: handover, page: handedPage(opened, inheritance) }),
+        () => {},
+      );
+    }
     return () => {
       stop();
       void opened.close();
       setSession(undefined);
     };
-  }, [address, attempt]);
-  const retry = useCallback(() => setAttempt(count => count + 1), []);
-  return { session, status, fault, retry };
+  }, [address, token, attempt]);
+  const retry = useCallback(() => {
+    setUsed(token);
+    setAttempt(count => count + 1);
+  }, [token]);
+  const isTakingOver = handover !== undefined && handed?.token !== handover;
+  return { session, status, fault, handed: handed?.page, isTakingOver, retry };
 }
 
 const NO_STATUS: StatusSnapshot = {
@@ -72,21 +96,29 @@ const NO_STATUS: StatusSnapshot = {
 };
 const never = (): (() => void) => () => {};
 
-/** The simulation's own word on itself. */
-export function useStatusFeed(session: Session | undefined): {
+/** The simulation's own word on itself. `label` is what its subscription is called for another device. */
+export function useStatusFeed(
+  session: Session | undefined,
+  label: string,
+  handed: HandedPage | undefined,
+): {
   feed: StatusFeed | undefined;
   latest: StatusSnapshot;
 } {
   const [feed, setFeed] = useState<StatusFeed>();
+  const open = useEffectEvent(
+    (on: Session) => new StatusFeed(on, label, handed?.session === on ? handed.status : undefined),
+  );
   useEffect(() => {
     if (session === undefined) return;
-    const opened = new StatusFeed(session);
+    const opened = open(session);
     setFeed(opened);
     return () => {
       opened.close();
       setFeed(undefined);
     };
   }, [session]);
+  useEffect(() => feed?.relabel(label), [feed, label]);
   const latest = useSyncExternalStore(feed?.subscribe ?? never, feed?.snapshot ?? (() => NO_STATUS));
   return { feed, latest };
 }
@@ -104,23 +136,36 @@ const NO_FIELD: FieldSnapshot = {
   status: CONNECTING,
   mode: { kind: "filter" },
   isChanging: false,
+  isReplay: false,
+  resumed: undefined,
   fault: undefined,
 };
 
-/**
- * A subscription of its own. `initial` is asked for the view when it opens, `receive` gets the events; neither needs to stay
- * the same function.
- */
+export interface SubscriptionOptions {
+  /** Is asked for the view when the subscription opens. */
+  readonly initial: () => View;
+  readonly receive: (event: FieldEvent) => void;
+  /** What another device had open in its place. */
+  readonly handed: HandedView | undefined;
+}
+
+/** A subscription of its own. The functions need not stay the same. */
 export function useSubscription(
   session: Session | undefined,
-  initial: () => View,
-  receive: (event: FieldEvent) => void,
+  { initial, receive, handed }: SubscriptionOptions,
 ): Subscribed {
   const [attempt, setAttempt] = useState(0);
   const [subscription, setSubscription] = useState<FieldSubscription>();
-  const [wantedMode, setWantedMode] = useState<Mode>({ kind: "filter" });
+  const [wantedMode, setWantedMode] = useState<Mode>(handed?.mode ?? { kind: "filter" });
   const open = useEffectEvent(
-    (on: Session) => new FieldSubscription(on, initial(), wantedMode, event => handle(event)),
+    (on: Session) =>
+      new FieldSubscription(on, {
+        view: initial(),
+        mode: wantedMode,
+        receive: event => handle(event),
+        // Handed over is it once, to that session.
+        inherited: attempt === 0 && handed?.session === on ? handed.inherited : undefined,
+      }),
   );
   const handle = useEffectEvent(receive);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new attempt is a new subscription

@@ -1,5 +1,11 @@
 /** What the simulation says of itself, for all panels. */
-import { type Status as ChannelStatus, type Consumer, JechoError, type Session } from "@jecho/client";
+import {
+  type Status as ChannelStatus,
+  type Consumer,
+  type InheritedSubscription,
+  JechoError,
+  type Session,
+} from "@jecho/client";
 import { CHANNELS, Status } from "../../src/types.ts";
 
 export interface StatusSnapshot {
@@ -30,9 +36,25 @@ export class StatusFeed {
   #told = this.#now;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #steppedAt = 0;
+  #consumer: Consumer<Status> | undefined;
+  #label: string;
+  /** The first event is the last one there was, however old: nothing is measured from it. */
+  #isFirst = true;
 
-  constructor(session: Session) {
-    void this.#open(session);
+  /**
+   * @param label what it is called, for another device
+   * @param inherited what another device handed over, to go on with
+   */
+  constructor(session: Session, label: string, inherited: InheritedSubscription | undefined) {
+    this.#label = label;
+    void this.#open(session, inherited);
+  }
+
+  /** Calls it something else. */
+  relabel(label: string): void {
+    if (label === this.#label) return;
+    this.#label = label;
+    this.#consumer?.relabel(label);
   }
 
   /** The newest, for those who read on their own time. */
@@ -53,12 +75,18 @@ export class StatusFeed {
     this.#abort.abort();
   }
 
-  async #open(session: Session): Promise<void> {
+  async #open(session: Session, inherited: InheritedSubscription | undefined): Promise<void> {
     const { signal } = this.#abort;
+    const receive = (status: Status): void => this.#receive(status);
+    const options = { signal, queue: { whenFull: "latest" } } as const;
     try {
-      const consumer: Consumer<Status> = await session
-        .channel(CHANNELS.status, Status)
-        .subscribe(status => this.#receive(status), { signal });
+      const consumer = await (inherited === undefined
+        ? session
+            .channel(CHANNELS.status, Status)
+            .subscribe(receive, { ...options, label: this.#label, from: "last" })
+        : inherited.takeOver(receive, { ...options, type: Status }));
+      this.#consumer = consumer;
+      consumer.relabel(this.#label);
       this.#set({ channel: consumer.status });
       consumer.onStatus(channel => this.#set({ channel }));
     } catch (error) {
@@ -82,7 +110,8 @@ export class StatusFeed {
       sources,
       notice,
     } = event;
-    const before = this.#now.simulation;
+    const before = this.#isFirst ? undefined : this.#now.simulation;
+    this.#isFirst = false;
     const now = performance.now();
     // A simulation that was started anew counts from 0.
     const steps = before === undefined ? 0 : step >= before.step ? step - before.step : step;

@@ -10,13 +10,15 @@ interface GaugeProps {
   readonly name: string;
   /** Bytes received up to now. */
   readonly received: () => number;
+  /** Events that will not come, and how many of them were dropped because this page did not keep up. */
+  readonly lost: { readonly missed: number; readonly dropped: number };
   readonly feed: StatusFeed | undefined;
   /** Time between steps. */
   readonly intervalMs: number;
 }
 
 /** What is received beside what the simulation makes for the whole field. */
-export function Gauge({ name, received, feed, intervalMs }: GaugeProps): ReactNode {
+export function Gauge({ name, received, lost, feed, intervalMs }: GaugeProps): ReactNode {
   const samples = useSamples(received, feed);
   const { receivedPerSecond, producedPerSecond, share } = ratesOf(samples, windowMsFor(intervalMs));
   const last = samples.at(-1);
@@ -30,16 +32,27 @@ export function Gauge({ name, received, feed, intervalMs }: GaugeProps): ReactNo
       data-share={share}
       data-received={last?.receivedBytes ?? 0}
       data-produced={last?.producedBytes ?? 0}
-      title={`Received ${totals} since this page began`}
+      data-missed={lost.missed}
+      data-dropped={lost.dropped}
+      title={`Received ${totals} since this page began. ${sayLost(lost)}`}
     >
       <Sparkline values={seriesOf(samples)} />
       <span className="gauge-numbers">
         <b>{formatBytes(receivedPerSecond)}/s</b>
         <span className="of"> of {formatBytes(producedPerSecond)}/s</span>
       </span>
+      {lost.missed > 0 && <span className="gauge-missed">{lost.missed} missed</span>}
       <span className="gauge-share">{formatShare(share)}</span>
     </div>
   );
+}
+
+function sayLost({ missed, dropped }: GaugeProps["lost"]): string {
+  if (missed === 0) return "No event was missed.";
+  const events = `${missed} ${missed === 1 ? "event was" : "events were"} missed`;
+  return dropped === 0
+    ? `${events}.`
+    : `${events}, ${dropped} of them dropped because this page was too slow.`;
 }
 
 /** A sample of the totals every second, for the last minute. */

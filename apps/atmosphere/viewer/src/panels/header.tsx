@@ -2,6 +2,7 @@ import type { JechoError } from "@jecho/client";
 import type { ReactNode } from "react";
 import { CHANNELS } from "../../../src/types.ts";
 import type { PageState } from "../page-state.ts";
+import { Handover } from "./handover.tsx";
 import { StatePill, useNow } from "./state.tsx";
 import { clockTime, expectedIntervalMs, type Judged, judge } from "./view-state.ts";
 
@@ -58,6 +59,7 @@ function Header({ page, state }: { page: PageState; state: Judged }): ReactNode 
       <p className="about">Ozone, volume mixing ratio</p>
       <StatePill state={state} testId="page-state" />
       <a href={`#channel=${CHANNELS.status}`}>Any channel</a>
+      <Handover session={page.session} isLive={page.status.state === "live"} />
       <dl className="facts">
         <Fact
           label="Model date"
@@ -99,9 +101,9 @@ function Banner(props: { state: Judged; fault: JechoError | undefined; onRetry: 
   return (
     <div className="banner" role="status" data-testid="banner" data-state={said ? state.state : undefined}>
       {said}
-      {state.state === "refused" && (
-        <button type="button" onClick={onRetry}>
-          Try again
+      {(state.state === "refused" || state.state === "handed-over") && (
+        <button type="button" data-testid="open-anew" onClick={onRetry}>
+          {state.state === "refused" ? "Try again" : "Open anew"}
         </button>
       )}
     </div>
@@ -115,6 +117,8 @@ function sayTrouble({ state, since, detail }: Judged, fault: JechoError | undefi
       return `The connection is lost since ${clockTime(since)} and is being made again. All pictures are old.${why}`;
     case "refused":
       return `The gateway refuses this page: ${detail}`;
+    case "handed-over":
+      return `Continued on another device since ${clockTime(since)}. What is seen here stands still.`;
     case "closed":
       return "The connection is closed.";
     case "stale":

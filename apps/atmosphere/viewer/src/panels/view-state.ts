@@ -6,9 +6,11 @@ export type ViewState =
   | "waiting"
   | "live"
   | "paused"
+  | "replay"
   | "stale"
   | "reconnecting"
   | "refused"
+  | "handed-over"
   | "closed";
 
 /** What the state is made of; times are those of `Date.now()`, 0 where something never was. */
@@ -27,6 +29,8 @@ export interface Signs {
   readonly isAlarm: boolean;
   /** When an unanswered change of the view began. */
   readonly waitingSince: number;
+  /** What is shown is the past: how many times as fast, and how many steps there are up to the present. */
+  readonly replay?: { readonly speed: number; readonly stepsBehind: number } | undefined;
 }
 
 export interface Judged {
@@ -52,13 +56,14 @@ export function staleAfterMs(expectedMs: number): number {
 }
 
 export function judge(signs: Signs): Judged {
-  return judgeConnection(signs) ?? judgePause(signs) ?? judgeSilence(signs);
+  return judgeConnection(signs) ?? judgeReplay(signs) ?? judgePause(signs) ?? judgeSilence(signs);
 }
 
 function judgeConnection({ session, subscription, lastEventAt }: Signs): Judged | undefined {
   const worst = [session, subscription].sort((a, b) => GRAVITY[b.state] - GRAVITY[a.state])[0] as Status;
   const { state, since, error } = worst;
   if (state === "live") return undefined;
+  if (error?.code === "HANDED_OVER") return { state: "handed-over", since, detail: "" };
   const detail = error === undefined ? "" : `${error.code}: ${error.message}`;
   // A picture is there already: what is being made now is not the first connection.
   if (state === "connecting" && lastEventAt > 0) return { state: "reconnecting", since, detail };
@@ -66,6 +71,13 @@ function judgeConnection({ session, subscription, lastEventAt }: Signs): Judged 
 }
 
 const GRAVITY = { refused: 4, closed: 3, reconnecting: 2, connecting: 1, live: 0 } as const;
+
+function judgeReplay({ replay, expectedMs, subscription }: Signs): Judged | undefined {
+  if (replay === undefined) return undefined;
+  const { speed, stepsBehind } = replay;
+  const seconds = Math.round((stepsBehind * expectedMs) / 1000);
+  return { state: "replay", since: subscription.since, detail: `${speed}\u00d7, ${seconds} s behind` };
+}
 
 function judgePause({ now, paused, statusAt, lastEventAt }: Signs): Judged | undefined {
   if (!paused || lastEventAt === 0) return undefined;
@@ -101,6 +113,10 @@ export function describe({ state, since, detail }: Judged): string {
       return `${state} since ${clockTime(since)}`;
     case "live":
       return detail === "no change" ? `live, no change since ${clockTime(since)}` : "live";
+    case "replay":
+      return `replay ${detail}`;
+    case "handed-over":
+      return "continued elsewhere";
     case "waiting":
       return detail === "" ? "waiting" : `waiting: ${detail}`;
     default:

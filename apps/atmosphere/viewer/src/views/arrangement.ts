@@ -1,7 +1,7 @@
 /** Which views the page shows, and in what grid. */
 
-const KINDS = ["map", "globe", "section"] as const;
-export type ViewKind = (typeof KINDS)[number];
+export const VIEW_KINDS = ["map", "globe", "section"] as const;
+export type ViewKind = (typeof VIEW_KINDS)[number];
 
 const MOST_VIEWS = 16;
 
@@ -17,11 +17,17 @@ export interface Arrangement {
  */
 export function arrangementOf(search: string): Arrangement {
   const wanted = new URLSearchParams(search).get("views")?.split(",") ?? [];
-  const kinds = wanted.filter(name => KINDS.some(kind => kind === name));
-  if (kinds.length === 0) return { kinds: KINDS, gridTemplate: undefined };
-  const shown = kinds.slice(0, MOST_VIEWS) as ViewKind[];
-  const columns = Math.ceil(Math.sqrt(shown.length));
-  const rows = Math.ceil(shown.length / columns);
+  const kinds = wanted.filter(name => VIEW_KINDS.some(kind => kind === name));
+  if (kinds.length === 0) return { kinds: VIEW_KINDS, gridTemplate: undefined };
+  return arrange(kinds.slice(0, MOST_VIEWS) as ViewKind[]);
+}
+
+/** These views, in this order. */
+export function arrange(kinds: readonly ViewKind[]): Arrangement {
+  const isUsual = kinds.length === VIEW_KINDS.length && kinds.every((kind, i) => kind === VIEW_KINDS[i]);
+  if (isUsual) return { kinds, gridTemplate: undefined };
+  const columns = Math.ceil(Math.sqrt(kinds.length));
+  const rows = Math.ceil(kinds.length / columns);
   const tracks = (count: number): string => `repeat(${count}, minmax(0, 1fr))`;
-  return { kinds: shown, gridTemplate: `${tracks(rows)} / ${tracks(columns)}` };
+  return { kinds, gridTemplate: `${tracks(rows)} / ${tracks(columns)}` };
 }

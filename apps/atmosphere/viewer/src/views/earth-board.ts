@@ -21,6 +21,7 @@ import {
 import { valueAt } from "../drawing/raster.ts";
 import type { Scene } from "../drawing/scene.ts";
 import type { FieldEvent, FieldSubscription } from "../field-subscription.ts";
+import type { Aim } from "../handed-page.ts";
 import { type Detail, formatValue, type Look, pressureLabel } from "../look.ts";
 import { FADE_SECONDS, fadeClock, isFading, strokeMark, type ViewElements } from "./board.ts";
 import { Stage, type StagePainting } from "./stage.ts";
@@ -32,7 +33,8 @@ const COLOURS = { coast: "rgb(240 244 247 / 0.72)", graticule: "rgb(236 241 245 
 
 export abstract class EarthBoard<C extends Camera> implements StagePainting {
   abstract camera: C;
-  readonly #name: string;
+  readonly #name: "map" | "globe";
+  readonly #place: number;
   readonly #range: ColourRange;
   readonly picture = new LayerPicture();
   #look: Look;
@@ -44,8 +46,10 @@ export abstract class EarthBoard<C extends Camera> implements StagePainting {
   #pointer: { x: number; y: number } | undefined;
   #hasKeys = false;
 
-  constructor(name: string, look: Look, range: ColourRange) {
+  /** @param place among the views of the page */
+  constructor(name: "map" | "globe", place: number, look: Look, range: ColourRange) {
     this.#name = name;
+    this.#place = place;
     this.#look = look;
     this.#range = range;
   }
@@ -115,11 +119,16 @@ export abstract class EarthBoard<C extends Camera> implements StagePainting {
 
   request(): void {
     this.#subscription?.update(this.wanted());
+    const aim = this.aim();
+    this.#subscription?.describe({ kind: this.#name, place: this.#place, detail: this.#detail, aim });
   }
 
   receive(event: FieldEvent): void {
-    // An event of the layer that was left a moment ago.
-    if (event.layer !== this.#look.layer) return;
+    if (this.#elements !== undefined)
+      this.#elements.host.dataset["seen"] = this.#subscription?.seen.toString() ?? "";
+    // An event of the layer that was left a moment ago; in a replay it may be one that was looked at then.
+    const isReplay = this.#subscription?.snapshot().isReplay === true;
+    if (event.layer !== this.#look.layer && !isReplay) return;
     this.picture.receive(event, performance.now() / 1000);
     this.#range.offer(this.#name, String(event.layer), extentOf(event.values));
     this.#stage?.invalidateField();
@@ -136,6 +145,9 @@ export abstract class EarthBoard<C extends Camera> implements StagePainting {
     this.camera = this.fit({ ...this.camera, width, height });
     this.request();
   }
+
+  /** Where the camera looks, for a canvas of any size. */
+  protected abstract aim(): Aim;
 
   /** The camera in a canvas of its width and height. */
   protected abstract fit(camera: C): C;

@@ -1,7 +1,9 @@
 import { type ReactNode, useCallback } from "react";
 import { meridian, traceOnGlobe } from "../drawing/coastlines.ts";
+import type { ColourRange } from "../drawing/colour-range.ts";
 import { clamp, type GlobeCamera, normaliseLongitude, toEarth } from "../drawing/projection.ts";
-import { layerLabel } from "../look.ts";
+import type { Aim } from "../handed-page.ts";
+import { type Look, layerLabel } from "../look.ts";
 import type { ViewElements } from "./board.ts";
 import { strokeMark } from "./board.ts";
 import { EarthBoard } from "./earth-board.ts";
@@ -12,12 +14,21 @@ import { ViewFrame } from "./view-frame.tsx";
 
 const KEY_DEGREES = 15;
 const KEY_ZOOM = 1.3;
+const LEAST_ZOOM = 0.8;
 const MOST_ZOOM = 14;
+const WHOLE: Aim = { latitude: 0, longitude: 0, reach: 1 };
 const FILL = 0.47;
 
 class GlobeBoard extends EarthBoard<GlobeCamera> {
-  camera: GlobeCamera = { kind: "globe", latitude: 0, longitude: 0, radius: 1, width: 2, height: 2 };
-  #zoom = 1;
+  camera: GlobeCamera;
+  #zoom: number;
+
+  constructor(place: number, look: Look, range: ColourRange, aim: Aim = WHOLE) {
+    super("globe", place, look, range);
+    const { latitude, longitude, reach } = aim;
+    this.camera = { kind: "globe", latitude, longitude, radius: 1, width: 2, height: 2 };
+    this.#zoom = clamp(reach, LEAST_ZOOM, MOST_ZOOM);
+  }
 
   turn(east: number, north: number): void {
     this.moveTo({
@@ -33,13 +44,18 @@ class GlobeBoard extends EarthBoard<GlobeCamera> {
   }
 
   zoom(factor: number): void {
-    this.#zoom = clamp(this.#zoom * factor, 0.8, MOST_ZOOM);
+    this.#zoom = clamp(this.#zoom * factor, LEAST_ZOOM, MOST_ZOOM);
     this.moveTo(this.fit(this.camera));
   }
 
   reset(): void {
     this.#zoom = 1;
     this.moveTo(this.fit({ ...this.camera, latitude: 0, longitude: 0 }));
+  }
+
+  protected override aim(): Aim {
+    const { latitude, longitude } = this.camera;
+    return { latitude, longitude, reach: this.#zoom };
   }
 
   protected override fit(camera: GlobeCamera): GlobeCamera {
@@ -57,11 +73,20 @@ class GlobeBoard extends EarthBoard<GlobeCamera> {
   }
 }
 
-export function GlobeView({ page, look, range, onPlace, onLayerStep }: EarthViewProps): ReactNode {
+export function GlobeView({
+  place,
+  handed,
+  page,
+  look,
+  range,
+  onPlace,
+  onLayerStep,
+}: EarthViewProps): ReactNode {
   const { board, subscribed, detail, setDetail } = useEarthView<GlobeCamera, GlobeBoard>(
-    () => new GlobeBoard("globe", look, range),
+    () => new GlobeBoard(place, look, range, handed?.aim),
     page,
     look,
+    handed,
   );
   const attach = useCallback(
     (elements: ViewElements, surface: HTMLElement, signal: AbortSignal) => {

@@ -2,6 +2,7 @@ import { type ReactNode, useCallback } from "react";
 import type { ColourRange } from "../drawing/colour-range.ts";
 import { ColourScale } from "../drawing/colour-scale.tsx";
 import { clampMap, type MapCamera, type Place, toEarth, zoomMap } from "../drawing/projection.ts";
+import type { Aim, HandedView } from "../handed-page.ts";
 import { type Look, layerLabel } from "../look.ts";
 import type { PageState } from "../page-state.ts";
 import type { ViewElements } from "./board.ts";
@@ -13,9 +14,16 @@ import { ViewFrame } from "./view-frame.tsx";
 
 const KEY_PX = 60;
 const KEY_ZOOM = 1.4;
+const WHOLE: Aim = { latitude: 0, longitude: 0, reach: 360 };
 
 class MapBoard extends EarthBoard<MapCamera> {
-  camera: MapCamera = { kind: "map", latitude: 0, longitude: 0, degreesPerPixel: 360, width: 1, height: 1 };
+  camera: MapCamera;
+
+  constructor(place: number, look: Look, range: ColourRange, aim: Aim = WHOLE) {
+    super("map", place, look, range);
+    const { latitude, longitude, reach } = aim;
+    this.camera = { kind: "map", latitude, longitude, degreesPerPixel: reach, width: 1, height: 1 };
+  }
 
   drag(dx: number, dy: number): void {
     const { longitude, latitude, degreesPerPixel } = this.camera;
@@ -33,6 +41,11 @@ class MapBoard extends EarthBoard<MapCamera> {
 
   showAll(): void {
     this.moveTo(clampMap({ ...this.camera, latitude: 0, longitude: 0, degreesPerPixel: 360 }));
+  }
+
+  protected override aim(): Aim {
+    const { latitude, longitude, degreesPerPixel, width } = this.camera;
+    return { latitude, longitude, reach: degreesPerPixel * width };
   }
 
   protected override fit(camera: MapCamera): MapCamera {
@@ -57,6 +70,10 @@ class MapBoard extends EarthBoard<MapCamera> {
 }
 
 export interface EarthViewProps {
+  /** Among the views of the page. */
+  readonly place: number;
+  /** What another device had open in its place. */
+  readonly handed: HandedView | undefined;
   readonly page: PageState;
   readonly look: Look;
   readonly range: ColourRange;
@@ -66,11 +83,20 @@ export interface EarthViewProps {
   readonly onLayerStep: (by: number) => void;
 }
 
-export function MapView({ page, look, range, onPlace, onLayerStep }: EarthViewProps): ReactNode {
+export function MapView({
+  place,
+  handed,
+  page,
+  look,
+  range,
+  onPlace,
+  onLayerStep,
+}: EarthViewProps): ReactNode {
   const { board, subscribed, detail, setDetail } = useEarthView<MapCamera, MapBoard>(
-    () => new MapBoard("map", look, range),
+    () => new MapBoard(place, look, range, handed?.aim),
     page,
     look,
+    handed,
   );
   const attach = useCallback(
     (elements: ViewElements, surface: HTMLElement, signal: AbortSignal) => {

@@ -38,6 +38,7 @@ const INK = "#93a0ab";
 export class SectionBoard implements StagePainting {
   readonly camera = { kind: "section" } as const;
   readonly picture = new SectionPicture(LAYER_COUNT);
+  readonly #place: number;
   readonly #range: ColourRange;
   #look: Look;
   #steps: GridSteps = { latStep: 2.5, lonStep: 2.5 };
@@ -49,7 +50,9 @@ export class SectionBoard implements StagePainting {
   #subscription: FieldSubscription | undefined;
   #pointer: { x: number; y: number } | undefined;
 
-  constructor(look: Look, range: ColourRange) {
+  /** @param place among the views of the page */
+  constructor(place: number, look: Look, range: ColourRange) {
+    this.#place = place;
     this.#look = look;
     this.#range = range;
   }
@@ -114,9 +117,12 @@ export class SectionBoard implements StagePainting {
 
   request(): void {
     this.#subscription?.update(this.wanted());
+    this.#subscription?.describe({ kind: "section", place: this.#place, detail: this.#detail });
   }
 
   receive(event: FieldEvent): void {
+    if (this.#elements !== undefined)
+      this.#elements.host.dataset["seen"] = this.#subscription?.seen.toString() ?? "";
     this.picture.receive(event, performance.now() / 1000);
     this.#stage?.invalidateField();
   }

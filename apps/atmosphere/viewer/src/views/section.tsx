@@ -2,6 +2,7 @@ import { type ReactNode, useCallback, useEffect, useState } from "react";
 import type { ColourRange } from "../drawing/colour-range.ts";
 import { ColourScale } from "../drawing/colour-scale.tsx";
 import { clamp, formatLongitude, normaliseLongitude } from "../drawing/projection.ts";
+import type { HandedView } from "../handed-page.ts";
 import type { Detail, Look } from "../look.ts";
 import type { PageState } from "../page-state.ts";
 import { useSubscription } from "../session.ts";
@@ -12,6 +13,10 @@ import { SectionBoard } from "./section-board.ts";
 import { ViewFrame } from "./view-frame.tsx";
 
 interface SectionViewProps {
+  /** Among the views of the page. */
+  readonly place: number;
+  /** What another device had open in its place. */
+  readonly handed: HandedView | undefined;
   readonly page: PageState;
   readonly look: Look;
   readonly range: ColourRange;
@@ -21,6 +26,8 @@ interface SectionViewProps {
 }
 
 export function SectionView({
+  place,
+  handed,
   page,
   look,
   range,
@@ -28,13 +35,13 @@ export function SectionView({
   onLayerStep,
   onLongitude,
 }: SectionViewProps): ReactNode {
-  const [board] = useState(() => new SectionBoard(look, range));
-  const [detail, setDetail] = useState<Detail>("auto");
-  const subscribed = useSubscription(
-    page.session,
-    () => board.wanted(),
-    event => board.receive(event),
-  );
+  const [board] = useState(() => new SectionBoard(place, look, range));
+  const [detail, setDetail] = useState<Detail>(handed?.detail ?? "auto");
+  const subscribed = useSubscription(page.session, {
+    initial: () => board.wanted(),
+    receive: event => board.receive(event),
+    handed,
+  });
   const { subscription } = subscribed;
   const { rows = 73, columns = 144 } = page.latest.simulation ?? {};
   const { lonStep } = gridSteps(rows, columns);

@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useState } from "react";
 import type { Camera } from "../drawing/projection.ts";
+import type { HandedView } from "../handed-page.ts";
 import type { Detail, Look } from "../look.ts";
 import type { PageState } from "../page-state.ts";
 import { type Subscribed, useSubscription } from "../session.ts";
@@ -11,14 +12,15 @@ export function useEarthView<C extends Camera, B extends EarthBoard<C>>(
   make: () => B,
   page: PageState,
   look: Look,
+  handed: HandedView | undefined,
 ): { board: B; subscribed: Subscribed; detail: Detail; setDetail: (detail: Detail) => void } {
   const [board] = useState(make);
-  const [detail, setDetail] = useState<Detail>("auto");
-  const subscribed = useSubscription(
-    page.session,
-    () => board.wanted(),
-    event => board.receive(event),
-  );
+  const [detail, setDetail] = useState<Detail>(handed?.detail ?? "auto");
+  const subscribed = useSubscription(page.session, {
+    initial: () => board.wanted(),
+    receive: event => board.receive(event),
+    handed,
+  });
   const { subscription } = subscribed;
   const { rows = 0, columns = 0 } = page.latest.simulation ?? {};
   useEffect(() => board.follow(subscription), [board, subscription]);

@@ -1,5 +1,5 @@
 import { type ReactNode, type RefObject, useEffect, useId, useRef, useState } from "react";
-import type { Mode } from "../field-subscription.ts";
+import { type FieldSnapshot, type Mode, REPLAY } from "../field-subscription.ts";
 import { DETAILS, type Detail, UNIT } from "../look.ts";
 import type { PageState } from "../page-state.ts";
 import { Gauge } from "../panels/gauge.tsx";
@@ -24,6 +24,12 @@ function useViewState(page: PageState, { subscription, snapshot }: Subscribed): 
     expectedMs: expectedIntervalMs(simulation?.speed ?? 1, intervalMs),
     isAlarm: snapshot.mode.kind === "alarm",
     waitingSince: subscription?.waitingSince ?? 0,
+    replay: snapshot.isReplay
+      ? {
+          speed: REPLAY.speed,
+          stepsBehind: Math.max(0, (simulation?.step ?? 0) - (subscription?.seen.last ?? 0)),
+        }
+      : undefined,
   });
 }
 
@@ -55,7 +61,7 @@ export function ViewFrame(props: ViewFrameProps): ReactNode {
   const { traffic } = page;
   useEffect(() => subscription && traffic.add(subscription), [traffic, subscription]);
   const pictured = props.pictured();
-  const isOld = pictured !== "" && state.state !== "live" && state.state !== "paused";
+  const isOld = pictured !== "" && !["live", "paused", "replay"].includes(state.state);
   return (
     <section
       ref={refs.host}
@@ -110,18 +116,87 @@ export function ViewFrame(props: ViewFrameProps): ReactNode {
         <span id={hint} className="visually-hidden">
           {keys}
         </span>
+        <ReplayBadge state={state} subscribed={subscribed} name={name} />
+        {!snapshot.isReplay && <Resumed resumed={snapshot.resumed} name={name} />}
         <Notice state={state} pictured={pictured} fault={snapshot.fault?.message} onRetry={retry} />
       </div>
       <footer className="view-foot">
         {scale}
+        <ReplayButton subscribed={subscribed} name={name} />
         <Gauge
           name={name}
           received={() => subscription?.bytes ?? 0}
+          lost={subscription?.stats ?? NOTHING_LOST}
           feed={page.feed}
           intervalMs={expectedIntervalMs(page.latest.simulation?.speed ?? 1, page.latest.intervalMs)}
         />
       </footer>
     </section>
+  );
+}
+
+const NOTHING_LOST = { missed: 0, dropped: 0 };
+
+/** Shows the last minute again, or ends that. */
+function ReplayButton({ subscribed, name }: { subscribed: Subscribed; name: string }): ReactNode {
+  const { subscription, snapshot } = subscribed;
+  const { isReplay, isChanging, status } = snapshot;
+  return (
+    <button
+      type="button"
+      className="quiet replay-button"
+      aria-pressed={isReplay}
+      disabled={status.state !== "live" || isChanging}
+      data-testid={`replay-${name}`}
+      title={
+        isReplay
+          ? "End the replay at once"
+          : `Show what came for this view in the last ${REPLAY.seconds} s again, ${REPLAY.speed} times as fast`
+      }
+      onClick={() => void (isReplay ? subscription?.goLive() : subscription?.replay())}
+    >
+      {isReplay ? "Live" : `Last ${REPLAY.seconds} s`}
+    </button>
+  );
+}
+
+/** Says over the picture that it is of the past, and of when. */
+function ReplayBadge(props: { state: Judged; subscribed: Subscribed; name: string }): ReactNode {
+  const { state, subscribed, name } = props;
+  if (state.state !== "replay") return null;
+  return (
+    <div className="notice replay-badge" role="status" data-testid={`replay-badge-${name}`}>
+      <strong>Replay</strong>
+      <span>{state.detail}</span>
+      <button
+        type="button"
+        className="quiet"
+        disabled={subscribed.snapshot.isChanging}
+        onClick={() => void subscribed.subscription?.goLive()}
+      >
+        Live
+      </button>
+    </div>
+  );
+}
+
+/** How long it is said what a lost connection cost. */
+const RESUMED_MS = 6000;
+
+/** Says for a while after a lost connection what did not come. */
+function Resumed({ resumed, name }: { resumed: FieldSnapshot["resumed"]; name: string }): ReactNode {
+  const now = useNow(500);
+  if (resumed === undefined || now - resumed.at > RESUMED_MS) return null;
+  const { missedSteps } = resumed;
+  const missed = missedSteps === 0 ? "nothing" : `${missedSteps} ${missedSteps === 1 ? "step" : "steps"}`;
+  return (
+    <div
+      className={`notice resumed${missedSteps > 0 ? " is-warning" : ""}`}
+      role="status"
+      data-testid={`resumed-${name}`}
+    >
+      Resumed, {missed} missed
+    </div>
   );
 }
 

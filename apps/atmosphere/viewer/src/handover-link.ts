@@ -1,0 +1,67 @@
+/** The link with which another device takes this page over: its token stands in the fragment, which no server gets to see. */
+import { JechoError, type Session } from "@jecho/client";
+import { useCallback, useEffect, useState } from "react";
+
+const NAME = "handover";
+
+/** The token that this page was opened with, if any. It is taken out of the address bar and the history at once. */
+export function useHandoverToken(): string | undefined {
+  const [token, setToken] = useState(takeToken);
+  useEffect(() => {
+    const look = (): void => setToken(before => takeToken() ?? before);
+    addEventListener("hashchange", look);
+    return () => removeEventListener("hashchange", look);
+  }, []);
+  return token;
+}
+
+function takeToken(): string | undefined {
+  const token = new URLSearchParams(location.hash.slice(1)).get(NAME);
+  if (token === null || token === "") return undefined;
+  history.replaceState(history.state, "", location.pathname + location.search);
+  return token;
+}
+
+export interface HandoverLink {
+  readonly href: string;
+  /** As `Date.now()` gives it. */
+  readonly expiresAt: number;
+}
+
+/** A token that is about to expire is of no use to somebody who has to find the phone first. */
+const LEAST_VALID_MS = 20_000;
+
+/** A link for another device, made when it is `wanted` and kept as long as it is good. */
+export function useHandoverLink(
+  session: Session | undefined,
+  wanted: boolean,
+): { link: HandoverLink | undefined; error: JechoError | undefined; renew: () => void } {
+  const [made, setMade] = useState<{ session: Session; link: HandoverLink }>();
+  const [error, setError] = useState<JechoError>();
+  const link = made?.session === session ? made?.link : undefined;
+  const renew = useCallback(() => {
+    if (session === undefined) return;
+    setError(undefined);
+    session.handover().then(
+      ({ token, validMs }) => {
+        const href = `${location.origin}${location.pathname}${location.search}#${NAME}=${token}`;
+        setMade({ session, link: { href, expiresAt: Date.now() + validMs } });
+      },
+      reason => setError(JechoError.from(reason)),
+    );
+  }, [session]);
+  const isGood = link !== undefined && link.expiresAt - Date.now() > LEAST_VALID_MS;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: looked at when it is opened, not whenever time goes on
+  useEffect(() => {
+    if (wanted && !isGood) renew();
+  }, [wanted, renew]);
+  // A token does not outlive the connection that it was made at.
+  useEffect(
+    () =>
+      session?.onStatus(({ state }) => {
+        if (state !== "live") setMade(undefined);
+      }),
+    [session],
+  );
+  return { link, error, renew };
+}

@@ -1,0 +1,206 @@
+import type { Page } from "@playwright/test";
+import { Cutter } from "../src/cutter.ts";
+import { drawn, expect, nextStep, test, view } from "./fixtures.ts";
+
+/** The steps whose events a view has had, as ranges without gap or repeat, in their order. */
+async function seen(page: Page, kind: string): Promise<{ first: number; last: number }[]> {
+  const ranges = (await drawn(page, kind, "seen")).split(" ");
+  return ranges.map(range => {
+    const [first, last] = range.split("-").map(Number);
+    return { first: first ?? Number.NaN, last: last ?? Number.NaN };
+  });
+}
+
+async function lastSeen(page: Page, kind: string): Promise<number> {
+  return (await seen(page, kind)).at(-1)?.last ?? Number.NaN;
+}
+
+async function derivedChannels(url: string): Promise<number> {
+  const health = (await (await fetch(new URL("healthz", url))).json()) as Health;
+  return health.derivedChannels;
+}
+
+interface Health {
+  readonly derivedChannels: number;
+}
+
+const KINDS = ["map", "globe", "section"] as const;
+
+test("DEL-5: a page whose network was cut goes on where it was, without a gap, and says so", async ({
+  open,
+  system,
+}) => {
+  const cutter = await Cutter.start(system.url);
+  try {
+    const [page, other] = [await open(undefined, "", cutter.url), await open()];
+    await nextStep(page, "map");
+    const before = await lastSeen(page, "map");
+    cutter.part();
+    for (const kind of KINDS) await expect(view(page, kind)).toHaveAttribute("data-state", "reconnecting");
+    await expect.poll(() => lastSeen(other, "map")).toBeGreaterThan(before + 6);
+    cutter.join();
+    for (const kind of KINDS) {
+      await expect(page.getByTestId(`resumed-${kind}`)).toHaveText("Resumed, nothing missed");
+      await expect(view(page, kind)).toHaveAttribute("data-state", "live");
+      await expect.poll(() => lastSeen(page, kind)).toBeGreaterThan(before + 6);
+      expect(await seen(page, kind), kind).toHaveLength(1);
+      await expect(page.getByTestId(`gauge-${kind}`)).toHaveAttribute("data-missed", "0");
+    }
+    // It is said for a while, not for ever.
+    await expect(page.getByTestId("resumed-map")).toHaveCount(0);
+  } finally {
+    await cutter.close();
+  }
+});
+
+test("HIST-4: the last minute comes again, in order and faster, and goes on live without a gap", async ({
+  open,
+  system,
+}) => {
+  const page = await open();
+  const began = await lastSeen(page, "map");
+  await expect.poll(() => lastSeen(page, "map"), { timeout: 90_000 }).toBeGreaterThan(began + 40);
+  const channels = await derivedChannels(system.url);
+  const timed = timeSeen(page, "map");
+  await page.getByTestId("replay-map").click();
+  await expect(view(page, "map")).toHaveAttribute("data-state", "replay");
+  await expect(page.getByTestId("replay-badge-map")).toContainText("behind");
+  expect(await derivedChannels(system.url)).toBe(channels);
+  // The other views go on as they are.
+  await expect(view(page, "globe")).toHaveAttribute("data-state", "live");
+  await expect(view(page, "map")).toHaveAttribute("data-state", "live", { timeout: 90_000 });
+  await expect(page.getByTestId("replay-badge-map")).toHaveCount(0);
+  await nextStep(page, "map");
+  const ranges = await seen(page, "map");
+  expect(ranges).toHaveLength(2);
+  const [live, replayed] = ranges as [{ first: number; last: number }, { first: number; last: number }];
+  expect(replayed.first).toBeLessThan(live.last - 30);
+  expect(replayed.first).toBeGreaterThanOrEqual(live.first);
+  expect(replayed.last).toBeGreaterThan(live.last);
+  // While it was of the past, steps came faster than the simulation's two a second.
+  const [first, caughtUp] = await timed(replayed.first, live.last);
+  expect((live.last - replayed.first) / ((caughtUp - first) / 1000)).toBeGreaterThan(4);
+  expect(await derivedChannels(system.url)).toBe(channels);
+});
+
+test("a replay ends at once where that is asked for", async ({ open }) => {
+  const page = await open();
+  const began = await lastSeen(page, "map");
+  await expect.poll(() => lastSeen(page, "map"), { timeout: 90_000 }).toBeGreaterThan(began + 60);
+  // In the page itself: a replay of half a minute takes a few seconds only.
+  await page.evaluate(async () => {
+    const map = document.querySelector('[data-view="map"]') as HTMLElement;
+    const button = map.querySelector('[data-testid="replay-map"]') as HTMLButtonElement;
+    const until = (isSo: () => boolean): Promise<void> =>
+      new Promise(resolve => {
+        const observer = new MutationObserver(() => {
+          if (!isSo()) return;
+          observer.disconnect();
+          resolve();
+        });
+        observer.observe(map, { attributes: true, subtree: true });
+      });
+    button.click();
+    await until(() => map.dataset["state"] === "replay" && !button.disabled);
+    button.click();
+  });
+  await expect(view(page, "map")).toHaveAttribute("data-state", "live");
+  await expect.poll(async () => (await seen(page, "map")).length).toBe(3);
+  await nextStep(page, "map");
+  const [live, replayed, again] = await seen(page, "map");
+  expect(replayed?.last).toBeLessThan(live?.last ?? 0);
+  expect(again?.first).toBeGreaterThan(live?.last ?? 0);
+});
+
+/**
+ * Notes in the page itself, where no event is missed, when the newest seen step changes. The returned function resolves to
+ * the times in milliseconds at which these steps of the newest range came.
+ */
+function timeSeen(page: Page, kind: string): (first: number, last: number) => Promise<[number, number]> {
+  const recording = page.evaluateHandle(kind => {
+    const host = document.querySelector(`[data-view="${kind}"]`) as HTMLElement;
+    const times: { range: number; last: number; at: number }[] = [];
+    new MutationObserver(() => {
+      const ranges = (host.dataset["seen"] ?? "").split(" ");
+      const last = Number(ranges.at(-1)?.split("-")[1]);
+      times.push({ range: ranges.length, last, at: performance.now() });
+    }).observe(host, { attributeFilter: ["data-seen"] });
+    return times;
+  }, kind);
+  return async (first, last) => {
+    const times = await (await recording).evaluate(list => list.filter(({ range }) => range === 2));
+    const at = (step: number): number => times.find(time => time.last >= step)?.at ?? Number.NaN;
+    return [at(first), at(last)];
+  };
+}
+
+test("HAND-1: another device goes on where the first one is: the same views, no gap, no repeat, no modulator installed anew", async ({
+  browser,
+  open,
+  system,
+}) => {
+  const first = await open();
+  // Views that are not what a page begins with.
+  await first.getByTestId("layer").fill("20");
+  await first.getByTestId("alarm-globe").click();
+  await first.getByTestId("detail-globe").selectOption("2");
+  for (let i = 0; i < 2; i++) await first.getByTestId("zoom-in").click();
+  await first.getByTestId("colours-viridis").click();
+  await first.getByTestId("section-longitude").fill("-75");
+  await expect(view(first, "map")).toHaveAttribute("data-layer", "20");
+  await expect(view(first, "globe")).toHaveAttribute("data-mode", "alarm");
+  await expect.poll(() => drawn(first, "section", "window")).toContain("-76.25");
+  await expect.poll(async () => Number(await drawn(first, "map", "columns"))).toBeLessThan(140);
+  await nextStep(first, "map");
+  const channels = await derivedChannels(system.url);
+  await first.getByTestId("hand-over").click();
+  await expect(first.getByTestId("handover-unreachable")).toContainText("--host");
+  const link = await first.getByTestId("handover-link").inputValue();
+  expect(link).toMatch(/#handover=[\w-]{20,}$/);
+  const validity = first.getByTestId("handover-validity");
+  expect(Number(await validity.getAttribute("data-seconds"))).toBeGreaterThan(60);
+
+  const context = await browser.newContext({ viewport: { width: 1000, height: 720 } });
+  try {
+    const second = await context.newPage();
+    await second.goto(link);
+    await expect(first.getByTestId("banner")).toContainText("Continued on another device");
+    for (const kind of KINDS) {
+      await expect(view(second, kind)).toHaveAttribute("data-state", "live");
+      await expect(view(first, kind)).toHaveAttribute("data-state", "handed-over");
+    }
+    // Nobody who looks over the shoulder, and no history, has the token.
+    expect(second.url()).toBe(system.url);
+    await nextStep(second, "map");
+    for (const kind of KINDS)
+      for (const what of ["layer", "window", "rows", "columns", "mode"])
+        expect(await drawn(second, kind, what), `${kind}'s ${what}`).toBe(await drawn(first, kind, what));
+    await expect(second.getByTestId("colours-viridis")).toBeChecked();
+    await expect(second.getByTestId("detail-globe")).toHaveValue("2");
+    for (const kind of ["map", "section"]) {
+      const last = await lastSeen(first, kind);
+      const after = await seen(second, kind);
+      expect(after, kind).toHaveLength(1);
+      // A step of the map is one event; of the 37 of a section's each device may have had some.
+      expect(kind === "map" ? [last + 1] : [last, last + 1], kind).toContain(after[0]?.first);
+    }
+    expect(await derivedChannels(system.url)).toBe(channels);
+    // The views are the second device's to change.
+    await second.getByTestId("layer").fill("15");
+    await expect(view(second, "map")).toHaveAttribute("data-layer", "15");
+
+    await first.getByTestId("open-anew").click();
+    for (const kind of KINDS) await expect(view(first, kind)).toHaveAttribute("data-state", "live");
+    await nextStep(first, "map");
+    expect(await drawn(first, "map", "layer")).toBe("20");
+    await expect(view(second, "map")).toHaveAttribute("data-state", "live");
+
+    const third = await context.newPage();
+    await third.goto(link);
+    await expect(third.getByTestId("taking-over")).toContainText("HANDOVER_INVALID");
+    await third.getByTestId("open-anew").click();
+    await expect(view(third, "map")).toHaveAttribute("data-state", "live");
+  } finally {
+    await context.close();
+  }
+});
