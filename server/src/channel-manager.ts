@@ -22,8 +22,6 @@ export class ChannelManager {
   readonly #objects: SharedObjects;
   readonly #producers = new Map<number, Producer>();
   readonly #consumers = new Map<number, Consumer>();
-  /** Those that get what comes; the others are being sent the past. */
-  readonly #listening = new Set<Consumer>();
   readonly #derived = new Map<string, DerivedChannel>();
   /** The types that its producers write, by token. */
   readonly #types = new Map<bigint, Type>();
@@ -288,7 +286,7 @@ export class ChannelManager {
   /** From here on the consumer gets what comes. */
   listen(consumer: Consumer): void {
     if (!this.#consumers.has(consumer.number)) return;
-    this.#listening.add(consumer);
+    consumer.isListening = true;
     consumer.channel.coming--;
     consumer.channel.enter(consumer.connection, consumer.queue);
     this.#tellDemand(consumer.channel);
@@ -297,7 +295,7 @@ export class ChannelManager {
   removeConsumer(consumer: Consumer): void {
     if (!this.#consumers.delete(consumer.number)) return;
     consumer.replay?.end();
-    if (this.#listening.delete(consumer)) consumer.channel.leave(consumer.connection);
+    if (consumer.isListening) consumer.channel.leave(consumer.connection);
     else consumer.channel.coming--;
     this.#tellDemand(consumer.channel);
     if (consumer.derived !== undefined) this.dropIfUnused(consumer.derived);

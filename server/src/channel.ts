@@ -79,7 +79,7 @@ export class Channel {
     connection.unsubscribe(this.#topic);
     this.#forgive(listener);
     this.#lagging.delete(listener);
-    connection.lagging.delete(this);
+    connection.lags(this, false);
     this.#acknowledgements.left(connection, this.number);
   }
 
@@ -169,7 +169,7 @@ export class Channel {
     if (!isLevel) return;
     listener.isLagging = false;
     this.#lagging.delete(listener);
-    connection.lagging.delete(this);
+    connection.lags(this, false);
     connection.subscribe(this.#topic);
   }
 
@@ -186,7 +186,7 @@ export class Channel {
     listener.isLagging = true;
     this.#lagging.add(listener);
     listener.connection.unsubscribe(this.#topic);
-    listener.connection.lagging.add(this);
+    listener.connection.lags(this, true);
   }
 
   #enqueue(frame: EventsFrame, from: Connection): void {

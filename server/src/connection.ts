@@ -3,6 +3,7 @@ import { type Control, encodeControl, type Outgoing } from "@jecho/shared/intern
 import type { Channel } from "./channel.ts";
 import type { Consumer, Producer } from "./endpoints.ts";
 import type { Replay } from "./history/replay.ts";
+import { Numbered } from "./numbered.ts";
 
 /** What a connection needs of the socket below it. */
 export interface Link {
@@ -13,7 +14,7 @@ export interface Link {
   unsubscribe(topic: string): void;
   end(code: number, reason: string): void;
   /** Bytes that wait in the socket. */
-  bufferedBytes(): number;
+  readonly bufferedBytes: number;
 }
 
 interface PendingRequest {
@@ -26,12 +27,8 @@ interface PendingRequest {
 export class Connection {
   readonly id: number;
   /** By the numbers that the gateway gave them. */
-  readonly producers = new Map<number, Producer>();
-  readonly consumers = new Map<number, Consumer>();
-  /** Channels whose events wait in queues for this connection. */
-  readonly lagging = new Set<Channel>();
-  /** Consumers that are being sent their past. */
-  readonly replays = new Set<Replay>();
+  readonly producers = new Numbered<Producer>();
+  readonly consumers = new Numbered<Consumer>();
   greeted = false;
   /** Messages with events that have come and are not confirmed yet. */
   unconfirmed = 0;
@@ -39,7 +36,10 @@ export class Connection {
   modulators = 0;
   readonly #link: Link;
   readonly #requestTimeoutMs: number;
-  readonly #pending = new Map<number, PendingRequest>();
+  // Most connections need few of these, and there may be many thousands of connections: each is made when it is needed.
+  #lagging: Set<Channel> | undefined;
+  #replays: Set<Replay> | undefined;
+  #pending: Map<number, PendingRequest> | undefined;
   #nextRequest = 1;
   #open = true;
 
@@ -47,6 +47,24 @@ export class Connection {
     this.id = id;
     this.#link = link;
     this.#requestTimeoutMs = requestTimeoutMs;
+  }
+
+  /** Events of this channel wait in a queue for this connection, or no longer. */
+  lags(channel: Channel, isLagging: boolean): void {
+    if (!isLagging) this.#lagging?.delete(channel);
+    else {
+      this.#lagging ??= new Set();
+      this.#lagging.add(channel);
+    }
+  }
+
+  /** A consumer is being sent its past, or no longer. */
+  replaying(replay: Replay, isReplaying: boolean): void {
+    if (!isReplaying) this.#replays?.delete(replay);
+    else {
+      this.#replays ??= new Set();
+      this.#replays.add(replay);
+    }
   }
 
   get isOpen(): boolean {
@@ -63,13 +81,13 @@ export class Connection {
   }
 
   get bufferedBytes(): number {
-    return this.#open ? this.#link.bufferedBytes() : 0;
+    return this.#open ? this.#link.bufferedBytes : 0;
   }
 
   /** The socket has room again. */
   drained(): void {
-    for (const channel of [...this.lagging]) channel.drained(this);
-    for (const replay of [...this.replays]) replay.pump();
+    for (const channel of [...(this.#lagging ?? [])]) channel.drained(this);
+    for (const replay of [...(this.#replays ?? [])]) replay.pump();
   }
 
   /** Tells that the messages with events which came since the last time are taken. */
@@ -96,9 +114,10 @@ export class Connection {
     const request = this.#nextRequest++;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
-        this.#pending.delete(request);
+        this.#pending?.delete(request);
         reject(new JechoError("TIMED_OUT", "a producer did not answer in time"));
       }, this.#requestTimeoutMs);
+      this.#pending ??= new Map();
       this.#pending.set(request, { resolve, reject, timer });
       this.send(make(request));
     });
@@ -106,9 +125,9 @@ export class Connection {
 
   /** Hands an answer to who asked. False where nobody did. */
   answer(request: number, answer: Control): boolean {
-    const pending = this.#pending.get(request);
+    const pending = this.#pending?.get(request);
     if (pending === undefined) return false;
-    this.#pending.delete(request);
+    this.#pending?.delete(request);
     clearTimeout(pending.timer);
     pending.resolve(answer);
     return true;
@@ -125,11 +144,11 @@ export class Connection {
   /** The socket is gone: nothing may be sent any more, and nobody will answer. */
   lost(): void {
     this.#open = false;
-    for (const replay of [...this.replays]) replay.end();
-    for (const { reject, timer } of this.#pending.values()) {
+    for (const replay of [...(this.#replays ?? [])]) replay.end();
+    for (const { reject, timer } of this.#pending?.values() ?? []) {
       clearTimeout(timer);
       reject(new JechoError("PRODUCER_GONE"));
     }
-    this.#pending.clear();
+    this.#pending?.clear();
   }
 }

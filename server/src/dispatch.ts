@@ -41,6 +41,7 @@ export class Dispatcher {
   readonly #acknowledgements: Acknowledgements;
   readonly #handovers: Handovers;
   readonly #options: DispatchOptions;
+  readonly #usualQueue: QueuePolicy;
   #nextEndpoint = 1;
 
   constructor(
@@ -55,6 +56,7 @@ export class Dispatcher {
     this.#acknowledgements = acknowledgements;
     this.#handovers = handovers;
     this.#options = options;
+    this.#usualQueue = { whenFull: "drop-oldest", limitBytes: options.consumerQueueBytes };
   }
 
   /** @throws JechoError that ends the connection */
@@ -221,7 +223,7 @@ export class Dispatcher {
         frame.key,
         frame.history?.onDemand === false,
       );
-      connection.producers.set(number, producer);
+      connection.producers.add(producer);
       const { channel } = manager;
       connection.send({
         kind: "ProducerOpened",
@@ -281,13 +283,21 @@ export class Dispatcher {
   ): void {
     const number = this.#nextEndpoint++;
     const { channel, manager } = place;
-    const consumer: Consumer = { number, connection, ...place, queue: this.#queueOf(queue), label };
+    const consumer: Consumer = {
+      number,
+      connection,
+      ...place,
+      queue: this.#queueOf(queue),
+      label,
+      isListening: false,
+      replay: undefined,
+    };
     if (from?.from === FROM.resume) channel.returned();
     const beginning = beginningOf(channel, from, Date.now());
     const { seq, newest, recovered, missing } = beginning;
     const replays = channel.history !== undefined && (seq < channel.nextSeq || newest.length > 0);
     const replay = replays ? this.#names.newNumber() : 0;
-    connection.consumers.set(number, consumer);
+    connection.consumers.add(consumer);
     connection.send({
       kind: "ConsumerOpened",
       request,
@@ -314,8 +324,9 @@ export class Dispatcher {
     const name = Object.entries(WHEN_FULL).find(([, number]) => number === (queue?.whenFull ?? 0))?.[0];
     if (name === undefined)
       throw new JechoError("ARGUMENT_INVALID", `no policy ${queue?.whenFull} for a full queue`);
-    const limitBytes = queue?.limitBytes || consumerQueueBytes;
-    return { whenFull: name as WhenFull, limitBytes: Math.min(limitBytes, consumerQueueBytes) };
+    const limitBytes = Math.min(queue?.limitBytes || consumerQueueBytes, consumerQueueBytes);
+    const isUsual = name === this.#usualQueue.whenFull && limitBytes === this.#usualQueue.limitBytes;
+    return isUsual ? this.#usualQueue : { whenFull: name as WhenFull, limitBytes };
   }
 
   #closeEndpoint(connection: Connection, { endpoint }: CloseEndpoint): void {

@@ -137,7 +137,11 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     open: socket => {
       // A socket without any subscription may not publish.
       socket.subscribe(EVERYONE);
-      const connection = new Connection(nextConnection++, linkOf(socket), options.requestTimeoutMs ?? 10_000);
+      const connection = new Connection(
+        nextConnection++,
+        new SocketLink(socket),
+        options.requestTimeoutMs ?? 10_000,
+      );
       socket.getUserData().connection = connection;
       connections.set(connection.id, connection);
     },
@@ -234,15 +238,36 @@ async function freePort(host: string): Promise<number> {
   return port;
 }
 
-function linkOf(socket: WebSocket<SocketData>): Link {
-  return {
-    send: bytes => void socket.send(bytes, true),
-    publish: (topic, bytes) => void socket.publish(topic, bytes, true),
-    subscribe: topic => void socket.subscribe(topic),
-    unsubscribe: topic => void socket.unsubscribe(topic),
-    end: (code, reason) => socket.end(code, reason),
-    bufferedBytes: () => socket.getBufferedAmount(),
-  };
+class SocketLink implements Link {
+  readonly #socket: WebSocket<SocketData>;
+
+  constructor(socket: WebSocket<SocketData>) {
+    this.#socket = socket;
+  }
+
+  send(bytes: Uint8Array): void {
+    this.#socket.send(bytes, true);
+  }
+
+  publish(topic: string, bytes: Uint8Array): void {
+    this.#socket.publish(topic, bytes, true);
+  }
+
+  subscribe(topic: string): void {
+    this.#socket.subscribe(topic);
+  }
+
+  unsubscribe(topic: string): void {
+    this.#socket.unsubscribe(topic);
+  }
+
+  end(code: number, reason: string): void {
+    this.#socket.end(code, reason);
+  }
+
+  get bufferedBytes(): number {
+    return this.#socket.getBufferedAmount();
+  }
 }
 
 function sameHost(origin: string, host: string): boolean {

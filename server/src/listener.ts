@@ -26,24 +26,31 @@ export class Listener {
   isPaused = false;
   /** The producers were asked to wait for it. */
   isBlocking = false;
-  queue: RunQueue;
+  #policy: QueuePolicy;
+  #queue: RunQueue | undefined;
 
-  constructor(connection: Connection, channel: number, { whenFull, limitBytes }: QueuePolicy) {
+  constructor(connection: Connection, channel: number, policy: QueuePolicy) {
     this.connection = connection;
     this.#channel = channel;
-    this.queue = new RunQueue(whenFull, limitBytes);
+    this.#policy = policy;
+  }
+
+  /** What waits: made when something has to, for most consumers keep up. */
+  get queue(): RunQueue {
+    this.#queue ??= new RunQueue(this.#policy.whenFull, this.#policy.limitBytes);
+    return this.#queue;
   }
 
   /** One more consumer of this process; where policies differ, the one holds that keeps more. */
   join({ whenFull, limitBytes }: QueuePolicy): void {
     this.consumers++;
-    const keeps = KEEPING.indexOf(whenFull) < KEEPING.indexOf(this.queue.whenFull);
-    if (!this.isLagging && (keeps || limitBytes > this.queue.limitBytes)) {
-      this.queue = new RunQueue(
-        keeps ? whenFull : this.queue.whenFull,
-        Math.max(limitBytes, this.queue.limitBytes),
-      );
-    }
+    const keeps = KEEPING.indexOf(whenFull) < KEEPING.indexOf(this.#policy.whenFull);
+    if (this.isLagging || !(keeps || limitBytes > this.#policy.limitBytes)) return;
+    this.#policy = {
+      whenFull: keeps ? whenFull : this.#policy.whenFull,
+      limitBytes: Math.max(limitBytes, this.#policy.limitBytes),
+    };
+    this.#queue = undefined;
   }
 
   get isBehind(): boolean {

@@ -84,7 +84,7 @@ export class Replay {
   }
 
   start(newest: readonly LoggedRun[]): void {
-    this.#connection.replays.add(this);
+    this.#connection.replaying(this, true);
     for (const run of newest) this.#send(run);
     this.pump();
   }
@@ -109,7 +109,7 @@ export class Replay {
   end(): void {
     this.#ended = true;
     clearTimeout(this.#timer);
-    this.#connection.replays.delete(this);
+    this.#connection.replaying(this, false);
   }
 
   #finish(): void {
