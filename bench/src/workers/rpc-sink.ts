@@ -108,7 +108,8 @@ serve({
   async open(hops: Hops): Promise<SinkPorts> {
     await joinRelays(hops);
     await joinBrokers(hops);
-    const session = connect(`127.0.0.1:${hops.gateway}`);
+    // Who waits for each answer has the connection in his own thread, as the raw ways have.
+    const session = connect(`127.0.0.1:${hops.gateway}`, { place: "here" });
     for (const name of OBJECT_NAMES)
       await session.channel(`table1/${name}`, TYPES[name] as never).subscribe(touch);
     return {

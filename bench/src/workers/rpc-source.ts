@@ -149,7 +149,8 @@ serve({
     trips.set("socketio", await openSocketIo(ports.socketio));
     if (hops.nats !== undefined) trips.set("nats", await openBroker(hops.nats, openNats));
     if (hops.mosquitto !== undefined) trips.set("mosquitto", await openBroker(hops.mosquitto, openMqtt));
-    const session = connect(`127.0.0.1:${hops.gateway}`);
+    // Who waits for each answer has the connection in his own thread, as the raw ways have.
+    const session = connect(`127.0.0.1:${hops.gateway}`, { place: "here" });
     for (const name of OBJECT_NAMES)
       producers.set(name, await session.channel<never>(`table1/${name}`, TYPES[name] as never).produce());
     trips.set("jecho_sync", object => {
