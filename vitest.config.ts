@@ -31,6 +31,22 @@ const CONCENTRATOR = [
   "typed-channels",
 ].map(name => `client/test/${name}.test.ts`);
 
+/** Suites that run once for each place that modulators can run in, the second list only where there is a wall. */
+const MODULATORS = [
+  "modulators/test/{intercepts,services,typed-events,authoring,conformance}.test.ts",
+  "modulators/test/standard/*.test.ts",
+];
+const WALLED = ["modulators/test/{hostile,hostile-services}.test.ts"];
+const modulatorPlaces = (["local", "isolated-vm", "quickjs"] as const).map(modulatorPlace => ({
+  extends: true as const,
+  test: {
+    ...common,
+    name: modulatorPlace,
+    include: modulatorPlace === "local" ? MODULATORS : [...MODULATORS, ...WALLED],
+    provide: { modulatorPlace },
+  },
+}));
+
 export default defineConfig({
   oxc: { jsx: { runtime: "automatic" } },
   test: {
@@ -42,6 +58,7 @@ export default defineConfig({
           ...common,
           name: "all",
           include: ["{scripts,shared,modulators,client,server,apps/*,bench}/test/**/*.test.{ts,tsx}"],
+          exclude: [...MODULATORS, ...WALLED],
           provide: { place: "here" },
         },
       },
@@ -49,6 +66,7 @@ export default defineConfig({
         extends: true,
         test: { ...common, name: "worker thread", include: CONCENTRATOR, provide: { place: "worker" } },
       },
+      ...modulatorPlaces,
     ],
   },
 });

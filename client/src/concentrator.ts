@@ -1,3 +1,4 @@
+import type { ModulatorOptions } from "@jecho/modulators";
 import { errorCode, JechoError } from "@jecho/shared";
 import {
   type Control,
@@ -7,7 +8,7 @@ import {
   type ObjectUpdate,
   type Position,
 } from "@jecho/shared/internal";
-import { createHost, onNetworkChange } from "#platform";
+import { createEnvironment, onNetworkChange } from "#platform";
 import { type ConsumerEntry, type EndpointEntry, type ProducerEntry, wantedOf } from "./entries.ts";
 import { Hold } from "./hold.ts";
 import { type Lane, Lanes } from "./lane.ts";
@@ -22,7 +23,9 @@ import { Tracker } from "./tracking.ts";
 
 const REOPEN_MS = 1000;
 
-export type ConcentratorOptions = LinkOptions;
+export interface ConcentratorOptions extends LinkOptions {
+  readonly modulators: ModulatorOptions;
+}
 
 /**
  * The hub of a process: all its endpoints share one connection. It gives each event that is raised to the consumers in
@@ -80,7 +83,7 @@ export class Concentrator implements PortServer {
     });
     this.#outbox = new Outbox(this.#link);
     this.#hold = new Hold(() => this.#stopHolding());
-    this.#modulation = new Modulation(createHost, {
+    this.#modulation = new Modulation(events => createEnvironment(options.modulators, events), {
       onEvents: (installation, frame, message, raising) =>
         this.#derived(installation, frame, message, raising),
       onDone: raising => this.#synchronous.settle(raising),
@@ -170,8 +173,7 @@ export class Concentrator implements PortServer {
     const { channel, schema } = entry;
     if (entry.is === "producer") {
       const { history, key } = entry;
-      const modulates = this.#modulation.isServed;
-      this.#link.send({ kind: "OpenProducer", request, channel, schema, modulates, history, key });
+      this.#link.send({ kind: "OpenProducer", request, channel, schema, modulates: true, history, key });
     } else {
       const { modulator, queue, label, place, wasOpen } = entry;
       // What was open before goes on behind the newest event that it has had.

@@ -19,6 +19,7 @@ export {
   type LatestPerKeyOptions,
   latestPerKey,
   type Modulator,
+  type ModulatorOptions,
   modulatorFrom,
   priority,
   quantise,

@@ -1,4 +1,5 @@
 import type { Json, Value } from "@jecho/modulators";
+import type { Tier, TierEvents } from "@jecho/modulators/internal";
 import { JechoError } from "@jecho/shared";
 import {
   type EventsFrame,
@@ -12,7 +13,6 @@ import {
 import type { DerivedDemand } from "./demand.ts";
 import type { ProducerEntry } from "./entries.ts";
 import type { Lanes } from "./lane.ts";
-import type { Host, HostFactory } from "./platform/face.ts";
 
 /** Gateways number their channels from 1; what is beyond is free for other names. */
 const OTHER_NUMBERS = 1 << 20;
@@ -55,9 +55,9 @@ export interface ModulationEvents {
   onCall(base: string, name: string, values: readonly Value[]): void;
 }
 
-/** The modulators that are installed in this process, whichever producer's, and the host that they run in. */
+/** The modulators that are installed in this process, whichever producer's, and the environment that they run in. */
 export class Modulation {
-  readonly #createHost: HostFactory | undefined;
+  readonly #createEnvironment: (events: TierEvents) => Tier;
   readonly #events: ModulationEvents;
   /** By their numbers at the host. */
   readonly #installed = new Map<number, Installation>();
@@ -68,15 +68,11 @@ export class Modulation {
   /** Installations under way: the host's number by the derived channel's. */
   readonly #installing = new Map<number, number>();
   #nextHosted = 1;
-  #host: Host | undefined;
+  #environment: Tier | undefined;
 
-  constructor(createHost: HostFactory | undefined, events: ModulationEvents) {
-    this.#createHost = createHost;
+  constructor(createEnvironment: (events: TierEvents) => Tier, events: ModulationEvents) {
+    this.#createEnvironment = createEnvironment;
     this.#events = events;
-  }
-
-  get isServed(): boolean {
-    return this.#createHost !== undefined;
   }
 
   /** The installation that makes this derived channel. */
@@ -90,9 +86,8 @@ export class Modulation {
 
   /** @param producer whose channel it is, and who offers what the modulator may need */
   install({ request, channel, derived, modulator }: Install, producer: ProducerEntry | undefined): void {
-    if (modulator === undefined || this.#createHost === undefined || producer === undefined) {
-      const why =
-        producer === undefined ? "there is no producer of this channel here" : "no modulators run here";
+    if (modulator === undefined || producer === undefined) {
+      const why = "there is no producer of this channel here";
       this.#events.onAnswer(refusal(request, new JechoError("MODULATORS_NOT_SERVED", why)));
       return;
     }
@@ -111,7 +106,7 @@ export class Modulation {
       });
       return;
     }
-    this.#host ??= this.#createHost({
+    this.#environment ??= this.#createEnvironment({
       onEvents: (frame, _derived, raising) => this.#receive(frame, raising),
       onDone: raising => this.#events.onDone(raising),
       onCall: (hosted, name, values) => {
@@ -130,7 +125,7 @@ export class Modulation {
     this.#installing.set(derived, hosted);
     const base = producer.channel;
     const { schema, offers, context } = producer;
-    this.#host
+    this.#environment
       .install({
         derived: hosted,
         channel: this.#hostedBase(base, channel),
@@ -161,7 +156,8 @@ export class Modulation {
             objects,
             lanes: new Map(),
             number,
-            elsewhere: 0,
+            // Somebody has asked for it, and may have events before the gateway says how many want them.
+            elsewhere: 1,
           };
           this.#installed.set(hosted, installation);
           if (!isWanted) return this.#remove(installation);
@@ -198,7 +194,7 @@ export class Modulation {
 
   setContext(base: string, name: string, value: Value): void {
     const hosted = this.#bases.get(base);
-    if (hosted !== undefined) this.#host?.setContext(hosted, name, value);
+    if (hosted !== undefined) this.#environment?.setContext(hosted, name, value);
   }
 
   /** The names of the views that modulators of a channel need. */
@@ -212,7 +208,7 @@ export class Modulation {
   }
 
   update(update: ObjectUpdate): void {
-    this.#host?.update(update);
+    this.#environment?.update(update);
     for (const { base, objects } of this.#installed.values()) {
       const object = objects.get(update.object);
       if (object === undefined || object.version >= update.version) continue;
@@ -230,16 +226,16 @@ export class Modulation {
    */
   enqueue(base: string, frame: EventsFrame, raising?: string): boolean {
     const hosted = this.#bases.get(base);
-    if (this.#host === undefined || hosted === undefined) return false;
-    if (frame.channel === hosted) return this.#host.enqueue(frame.raw(), raising);
+    if (this.#environment === undefined || hosted === undefined) return false;
+    if (frame.channel === hosted) return this.#environment.enqueue(frame, raising);
     // The host knows the channel by a number that is the same over connections; the frame itself is still to be sent.
     const copy = frame.copy();
     copy.readdress(hosted, frame.producer);
-    return this.#host.enqueue(copy.raw(), raising);
+    return this.#environment.enqueue(copy, raising);
   }
 
   flow(ready: boolean): void {
-    for (const hosted of this.#installed.keys()) this.#host?.flow(hosted, ready);
+    for (const hosted of this.#installed.keys()) this.#environment?.flow(hosted, ready);
   }
 
   /** What is wanted of a channel through modulators. */
@@ -257,7 +253,7 @@ export class Modulation {
   }
 
   async close(): Promise<void> {
-    await this.#host?.close();
+    await this.#environment?.close();
   }
 
   /** The installation that is apart from its derived channel and is the very modulator that is asked for. */
@@ -271,7 +267,7 @@ export class Modulation {
 
   #remove(installation: Installation): void {
     this.#forget(installation);
-    this.#host?.remove(installation.hosted);
+    this.#environment?.remove(installation.hosted);
   }
 
   #forget(installation: Installation): void {

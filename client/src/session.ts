@@ -1,4 +1,4 @@
-import type { Demodulator, Modulator } from "@jecho/modulators";
+import type { Demodulator, Modulator, ModulatorOptions } from "@jecho/modulators";
 import { modulatorTable } from "@jecho/modulators/internal";
 import { checkUserName, formatChannelName, JechoError, parseChannelName, Type } from "@jecho/shared";
 import {
@@ -49,6 +49,8 @@ export interface ConnectOptions {
   readonly place?: ConcentratorPlace;
   /** A token that another device's session made by `handover()`: this session takes over what that one had open. */
   readonly handover?: string;
+  /** How this process runs the modulators of its producers' consumers. */
+  readonly modulators?: ModulatorOptions;
   /** Gets what goes wrong without an endpoint to blame, such as a refused update; by default thrown as an uncaught error. */
   readonly onError?: (error: JechoError) => void;
 }
@@ -110,6 +112,7 @@ export class Session {
         backoff: options.backoff ?? {},
         connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
         handover: options.handover ?? "",
+        modulators: options.modulators ?? {},
       },
       notice => this.#notice(notice),
     );

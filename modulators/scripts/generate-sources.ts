@@ -1,6 +1,7 @@
 /**
- * Bundles the standard modulators and the inside of the sandbox into strings that the package carries, and the host's two
- * programs into files that start without a compiler: a host that died is to be back soon.
+ * Bundles the standard modulators and the inside of the sandbox: into strings that the package carries, for sandboxes to
+ * compile; as functions, for the producer's own process, which compiles no text; and the programs of the modulator host
+ * into files that start without a compiler: a host that died is to be back soon.
  */
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -26,48 +27,86 @@ const STANDARD = [
 /** Those that bring libraries along: their text travels, so it had better be short. */
 const LARGE = new Set(["encrypt"]);
 
+function nameOf(file: string): string {
+  return `${file.replaceAll("-", "_").toUpperCase()}_SOURCE`;
+}
+
 /** The generated files by their path. */
 export async function generateSources(): Promise<Map<string, string>> {
   const standard = [BANNER];
   for (const file of STANDARD) {
-    const name = file.replaceAll("-", "_").toUpperCase();
     standard.push(
       "",
-      `export const ${name}_SOURCE = ${quote(await bundle(pathOf(`standard/${file}.js`), LARGE.has(file)))};`,
+      `export const ${nameOf(file)} = ${quote(await bundle(pathOf(`standard/${file}.js`), { minify: LARGE.has(file) }))};`,
     );
   }
   const world = [
     BANNER,
     "",
-    `export const WORLD_SOURCE = ${quote(await bundle(pathOf("src/sandbox/world/bridge.ts")))};`,
+    `export const WORLD_SOURCE = ${quote(await bundle(pathOf("src/sandbox/world/sealed.ts")))};`,
   ];
   return new Map([
     [pathOf("src/generated/standard.ts"), `${standard.join("\n")}\n`],
+    [pathOf("src/generated/local.ts"), await local()],
     [pathOf("src/generated/world.ts"), `${world.join("\n")}\n`],
   ]);
+}
+
+/** The world and the standard modulators as functions. */
+async function local(): Promise<string> {
+  const world = pathOf("src/sandbox/world/bridge.ts");
+  const lines = [
+    "// @ts-nocheck",
+    BANNER,
+    `import { ${STANDARD.map(nameOf).join(", ")} } from "./standard.ts";`,
+    "",
+    'export function createWorld(): typeof import("../sandbox/world/bridge.ts") {',
+    await functionBody(world),
+    "}",
+    "",
+    "/** By their source: take what the world offers, return what the module exports. */",
+    "export const STANDARD: ReadonlyMap<string, (moe: object) => { readonly default?: unknown }> = new Map([",
+  ];
+  for (const file of STANDARD) {
+    const body = await functionBody(pathOf(`standard/${file}.js`));
+    lines.push(`[${nameOf(file)}, moe => {`, "const require = () => moe;", body, "}],");
+  }
+  return `${[...lines, "]);"].join("\n")}\n`;
+}
+
+async function functionBody(input: string): Promise<string> {
+  return `const exports = {};\n${await bundle(input, { format: "cjs" })}\nreturn exports;`;
 }
 
 /** The host's programs by their path. They contain the files above. */
 export async function generatePrograms(): Promise<Map<string, string>> {
   const programs = new Map<string, string>();
-  for (const name of ["main", "guard"]) {
+  for (const name of ["main", "guard", "worker-node", "worker-web"]) {
     const code = await bundle(pathOf(`src/host/${name}.ts`));
     programs.set(pathOf(`src/generated/${name}.mjs`), `${BANNER}\n${code}`);
   }
   return programs;
 }
 
-async function bundle(input: string, minify = false): Promise<string> {
+interface BundleOptions {
+  readonly format?: "esm" | "cjs";
+  readonly minify?: boolean;
+}
+
+async function bundle(
+  input: string,
+  { format = "esm", minify = false }: BundleOptions = {},
+): Promise<string> {
   const build = await rolldown({
     input,
     cwd: pathOf("."),
-    external: ["jecho:moe", "isolated-vm", /^node:/],
+    external: ["jecho:moe", "isolated-vm", /^quickjs-emscripten|^@jitl\//, /^node:/],
     platform: "neutral",
     // Of our packages only what is used may come along: frames decode their schema when they load.
     treeshake: { moduleSideEffects: false },
     resolve: { conditionNames: ["import", "default"] },
   });
-  const { output } = await build.generate({ format: "esm", minify });
+  const { output } = await build.generate({ format, minify, exports: "named", esModule: false });
   await build.close();
   // Regions name files by their place on this machine.
   return output[0].code.replaceAll(/^\/\/#(?:end)?region.*\n/gm, "");

@@ -74,6 +74,9 @@ export function offersOf(delegate: Delegate): Offer[] {
   return offers;
 }
 
+/** What is offered where no producer offers anything. */
+export const MOE_OFFERS: readonly Offer[] = offersOf({});
+
 const FUNCTION = /^(?:async\s*)?(?:function\b|\(|[\w$]+\s*=>)/;
 
 /** A function's text as an expression. Of a method that is one in an object. */

@@ -1,4 +1,5 @@
 /** What our own packages need besides `mod.ts`. */
 export { type Offer, offersOf } from "./delegate.ts";
 export { type ModulatorTable, modulatorTable } from "./modulator.ts";
+export type { Tier, TierEvents } from "./tier.ts";
 export { copyValue, sameValue, sizeOf } from "./values.ts";

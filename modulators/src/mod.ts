@@ -2,6 +2,7 @@
 export { modulatorFrom } from "./authoring.ts";
 export type { Delegate } from "./delegate.ts";
 export { encrypt, type KeyPair, keyPair } from "./encryption.ts";
+export type { ModulatorOptions } from "./environment.ts";
 export {
   canonicalJson,
   type Demodulator,

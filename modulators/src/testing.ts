@@ -3,8 +3,15 @@ import { JechoError, Type } from "@jecho/shared";
 import { type EventsFrame, encodeRun, FLAG_URGENT, parseFrame } from "@jecho/shared/internal";
 import type { Delegate } from "./delegate.ts";
 import { offersOf } from "./delegate.ts";
-import { type HostClock, type Limits, ModulatorHost, type ModulatorStats } from "./host/mod.ts";
 import { type EagerHandler, type EventSource, type Modulator, modulatorTable } from "./modulator.ts";
+import {
+  type HostClock,
+  type Limits,
+  ModulatorEnvironment,
+  type ModulatorOptions,
+  type ModulatorStats,
+  type TierEvents,
+} from "./node.ts";
 import type { Value } from "./values.ts";
 
 const CHANNEL = 1;
@@ -20,6 +27,8 @@ export interface BenchOptions<In> {
   readonly delegate?: Delegate;
   /** The consumer's capabilities. Default: none. */
   readonly capabilities?: readonly string[];
+  /** Where it runs. Default: hosted, by isolated-vm where it loads. */
+  readonly place?: "local" | "isolated-vm" | "quickjs" | undefined;
   /** Default: those of a producer, but 1000 ms for a call and 5000 ms for the installation: machines that test are busy. */
   readonly limits?: Partial<Limits>;
 }
@@ -44,7 +53,7 @@ export interface Made {
 export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
   /** Everything that the modulator made. */
   readonly made: Made[] = [];
-  readonly #host: ModulatorHost;
+  readonly #host: ModulatorEnvironment;
   readonly #clock: HandClock;
   readonly #options: BenchOptions<In>;
   readonly #handler: EagerHandler;
@@ -90,15 +99,25 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
         return type.decode(bytes.slice());
       },
     };
-    this.#host = new ModulatorHost({
-      limits: { ...PATIENT, ...options.limits },
-      clock: this.#clock,
+    const { limits, place } = options;
+    const where: ModulatorOptions = {
+      local: place === "local",
+      engine: place === "local" ? undefined : place,
+    };
+    const events: TierEvents = {
       onEvents: frame => this.#receive(frame),
       onCall: (_, name, values) => this.#call(name, values),
       onRemoved: (_, error) => {
         this.#error = error;
       },
-    });
+    };
+    this.#host = new ModulatorEnvironment(
+      { ...where, limits: { ...PATIENT, ...limits } },
+      events,
+      this.#clock,
+    );
+    if (place === "local" && !this.#host.trust(handler.modulator.source))
+      throw new JechoError("MODULATOR_INVALID", "it has to be hosted");
   }
 
   /** What the modulator has used and made so far. */
@@ -128,7 +147,7 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
         parameters: 0,
         flags: 0,
       };
-      this.#host.enqueue(encodeRun(header, parts));
+      this.#host.enqueue(runOf(encodeRun(header, parts)));
       this.#raised += parts.length;
     }
     return this.#settled();
@@ -184,7 +203,7 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
   }
 
   #receive(bytes: Uint8Array): void {
-    const frame = parseFrame(new DataView(bytes.buffer), bytes, 0, bytes.byteLength) as EventsFrame;
+    const frame = runOf(bytes);
     for (let i = 0; i < frame.count; i++) {
       const part = bytes.slice(frame.eventStart(i), frame.eventEnd(i));
       const event = this.#type === undefined ? part : this.#type.decode(part);
@@ -208,6 +227,10 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
     if (this.#error !== undefined) throw this.#error;
     return this.#out.splice(0);
   }
+}
+
+function runOf(bytes: Uint8Array): EventsFrame {
+  return parseFrame(new DataView(bytes.buffer), bytes, 0, bytes.byteLength) as EventsFrame;
 }
 
 /** A clock that stands until it is told how much time passes. */

@@ -1,8 +1,9 @@
 import { modulatorFrom } from "@jecho/modulators";
 import { FifoModulator, Modulator, urgent } from "@jecho/modulators/moe";
-import { ModulatorBench } from "@jecho/modulators/testing";
+
 import { type, typeScriptOf } from "@jecho/shared";
 import { expect, test } from "vitest";
+import { openBench } from "./rig.ts";
 
 const Reading = type("Reading", { n: "uint32", celsius: "float32" });
 type Reading = typeof Reading.event;
@@ -16,7 +17,7 @@ test("a modulator from a function: passes, discards, transforms and splits", asy
     [({ n }: Reading) => (n === 2 ? { n: 20, celsius: 0 } : undefined), [20]],
     [(event: Reading) => (event.n === 1 ? [event, { n: 100, celsius: 1 }, event] : null), [1, 100, 1]],
   ] as const) {
-    await using bench = await ModulatorBench.open<Reading>(modulatorFrom(written), OPTIONS);
+    await using bench = await openBench<Reading>(modulatorFrom(written), OPTIONS);
     expect(numbers(await bench.push(...READINGS))).toEqual(expected);
   }
 });
@@ -27,7 +28,7 @@ test("a function gets the parameters and the shared objects", async () => {
     (event: Reading, { parameters, objects }) => event.n === objects.wanted.n || event.n === parameters.also,
     { parameters: { also: 1 }, objects },
   );
-  await using bench = await ModulatorBench.open<Reading>(modulator, OPTIONS);
+  await using bench = await openBench<Reading>(modulator, OPTIONS);
   expect(numbers(await bench.push(...READINGS))).toEqual([1, 3]);
 });
 
@@ -57,7 +58,7 @@ test("a modulator from a class, with a parent of one's own, and from an anonymou
     [AboveTwo, [3, 4]],
     [Anonymous, [4]],
   ] as const) {
-    await using bench = await ModulatorBench.open<Reading>(modulatorFrom(written), OPTIONS);
+    await using bench = await openBench<Reading>(modulatorFrom(written), OPTIONS);
     expect(numbers(await bench.push(...READINGS))).toEqual(expected);
   }
 });
@@ -80,7 +81,7 @@ test("an error arrives with the line and column of the class's, the function's, 
       3,
     ],
   ] as const) {
-    await using bench = await ModulatorBench.open<Reading>(modulatorFrom(written), OPTIONS);
+    await using bench = await openBench<Reading>(modulatorFrom(written), OPTIONS);
     await expect(bench.push(READINGS[0] as Reading)).rejects.toMatchObject({
       code: "MODULATOR_FAILED",
       message: expect.stringMatching(new RegExp(`\\(line ${line}, column \\d+ of its source\\)$`)),
@@ -117,10 +118,10 @@ test("the bench: controls, views, log, urgent events, and why a modulator was re
     log: (line: string) => lines.push(line),
     requires: { controls: "steer" },
   };
-  await expect(ModulatorBench.open(modulator, { ...OPTIONS, delegate })).rejects.toMatchObject({
+  await expect(openBench(modulator, { ...OPTIONS, delegate })).rejects.toMatchObject({
     code: "SERVICE_NOT_GRANTED",
   });
-  await using bench = await ModulatorBench.open<Reading>(modulator, {
+  await using bench = await openBench<Reading>(modulator, {
     ...OPTIONS,
     delegate,
     capabilities: ["steer"],

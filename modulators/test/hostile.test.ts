@@ -1,6 +1,6 @@
 import { fifo } from "@jecho/modulators";
 import { JechoError } from "@jecho/shared";
-import { afterAll, afterEach, expect, test } from "vitest";
+import { afterAll, afterEach, expect, test, vi } from "vitest";
 import { modulator, Rig } from "./rig.ts";
 
 /* Named after the rows of the hostile modulators that the sandbox must withstand. One well-behaved modulator stands beside. */
@@ -66,6 +66,15 @@ test.each([
   expect(rig.restarts).toBe(before);
 });
 
+test("1 a loop without end in period, or when it is removed: killed", async () => {
+  const leaving = await rig.install(modulator("removed() { for (;;); }"));
+  const looping = await rig.install(modulator("static periodMs = 10; period() { for (;;); }"));
+  rig.host.remove(leaving);
+  await vi.waitUntil(() => rig.removed.has(looping), { interval: 5, timeout: 15_000 });
+  expect(rig.removed.get(looping)).toMatchObject({ code: "MODULATOR_TIMED_OUT" });
+  expect(rig.removed.has(leaving)).toBe(false);
+});
+
 test("2 endless microtasks: killed", async () => {
   const hostile = inEnqueue("const again = () => Promise.resolve().then(again); again();");
   // Each round leaves a promise behind: whichever comes first, the end of its time or of its memory.
@@ -84,17 +93,29 @@ test("3 a promise that never settles: refused, for intercepts are synchronous", 
   });
 });
 
+test("4 a call, and then a loop: killed, and what it called does not count", async () => {
+  const calls = inEnqueue("this.moe.controls.warm(1); this.moe.log('x'); for (;;);");
+  const source = calls.source.replace(
+    "enqueue(event)",
+    'static needs = ["controls.warm", "log"]; enqueue(event)',
+  );
+  const derived = await rig.install({ source }, { delegate: { controls: { warm: () => {} } } });
+  rig.step();
+  await rig.settled();
+  expect(rig.removed.get(derived)).toMatchObject({ code: "MODULATOR_TIMED_OUT" });
+  expect(rig.calls).toEqual([]);
+});
+
 test("5 catastrophic backtracking: killed", async () => {
   const hostile = inEnqueue(`/^(a+)+$/.test("a".repeat(40) + "b");`);
   expect(await fateOf(hostile)).toMatchObject({ code: "MODULATOR_TIMED_OUT" });
 });
 
-test("6 BigInt squaring without end: the host is replaced", async () => {
+test("6 BigInt squaring without end: the host is replaced, or the engine has a limit of its own", async () => {
   const before = rig.restarts;
-  expect(await fateOf(inEnqueue("let x = 3n; for (;;) x *= x;"))).toMatchObject({
-    code: "MODULATOR_TIMED_OUT",
-  });
-  expect(rig.restarts).toBe(before + 1);
+  const { code, message } = await fateOf(inEnqueue("let x = 3n; for (;;) x *= x;"));
+  if (rig.restarts > before) expect(code).toBe("MODULATOR_TIMED_OUT");
+  else expect([code, message]).toEqual(["MODULATOR_FAILED", expect.stringContaining("BigInt is too large")]);
 });
 
 test("7 a huge sort with a hostile comparator: killed", async () => {
@@ -113,6 +134,13 @@ test("9 a million nested arrays parsed: a clean error or a new host", async () =
   expect((await fateOf(hostile)).code).toMatch(/^MODULATOR_/);
 });
 
+test("source that is none: refused with the place in it", async () => {
+  expect(await fateOf({ source: "export default class {" })).toMatchObject({
+    code: "MODULATOR_INVALID",
+    message: expect.stringContaining("line 1"),
+  });
+});
+
 test("10 source text of 20 MB, and source nested 100,000 deep: refused", async () => {
   expect(await fateOf({ source: " ".repeat(20e6) })).toMatchObject({ code: "MODULATOR_TOO_LARGE" });
   const deep = modulator(`enqueue() { ${"(".repeat(1e5)}1${")".repeat(1e5)} }`);
@@ -120,18 +148,24 @@ test("10 source text of 20 MB, and source nested 100,000 deep: refused", async (
 });
 
 test("11 much of the deadline again and again: removed by its share of time", async () => {
+  // A share that it exceeds even where others have most of the processor.
+  await using strict = new Rig({ limits: { timeShare: 0.05, callMs: 500 } });
+  const good = await strict.install(fifo().modulator);
   const spin = "const then = Date.now(); while (event.layer === 0 && Date.now() - then < 20);";
-  const derived = await rig.install(inEnqueue(spin));
-  // On a loaded machine it takes a while until it had more of a processor than it may.
-  const begin = performance.now();
-  while (performance.now() - begin < 15_000 && !rig.removed.has(derived)) {
-    rig.step();
-    await rig.settled();
-  }
-  expect(rig.removed.get(derived)).toMatchObject({
+  const derived = await strict.install(inEnqueue(spin));
+  await vi.waitUntil(
+    async () => {
+      strict.step();
+      await strict.settled();
+      return strict.removed.has(derived);
+    },
+    { interval: 1, timeout: 15_000 },
+  );
+  expect(strict.removed.get(derived)).toMatchObject({
     code: "MODULATOR_TIMED_OUT",
-    message: expect.stringContaining("50 %"),
+    message: expect.stringContaining("5 %"),
   });
+  expect(strict.received(good).length).toBe(3 * strict.steps);
 });
 
 const LEAK = "let kept = [];";
@@ -168,7 +202,7 @@ test("17 endless recursion, plain and through getters and toString: a clean erro
   for (const code of deep) {
     expect(await fateOf(inEnqueue(code))).toMatchObject({
       code: "MODULATOR_FAILED",
-      message: expect.stringContaining("Maximum call stack"),
+      message: expect.stringMatching(/Maximum call stack|stack overflow/),
     });
   }
 });
@@ -234,7 +268,13 @@ test("20 prepareStackTrace sees no frame of the host", async () => {
   const text = await found(
     "(() => { Error.prepareStackTrace = (_, sites) => sites.map(s => s.getFileName() + ':' + typeof s.getThis() + ':' + typeof s.getFunction()).join(); return new Error('x').stack; })()",
   );
-  expect(text.replaceAll(/(modulator|world)\.js:undefined:undefined/g, "").replaceAll(",", "")).toBe("");
+  // One engine calls the function, for each place in the stack; the other has never heard of it.
+  const places = text.split(/,|\n/).filter(place => place !== "");
+  expect(places.length).toBeGreaterThan(0);
+  for (const place of places)
+    expect(place).toMatch(
+      /^(modulator|world)\.js:undefined:undefined$|^ +at \S+ \((modulator\.js|world|jecho:world)\S*\)$/,
+    );
 });
 
 test("21 patched prototypes: hurt only itself, and reach no shared memory", async () => {
@@ -305,12 +345,13 @@ test("25 more output than a batch may make: removed; more than its queue holds: 
     "const big = new Float32Array(1e5);",
   );
   expect((await fateOf(flood)).code).toMatch(/^MODULATOR_(OUTPUT_EXCEEDED|OUT_OF_MEMORY|TIMED_OUT)$/);
-  const derived = await rig.install(inEnqueue("for (let i = 0; i < 2000; i++) super.enqueue(event);"));
-  rig.step();
-  await rig.settled();
-  const { dropped, eventsOut } = rig.host.stats.modulators.get(derived) ?? {};
+  // An interpreter takes its time for so many.
+  await using patient = new Rig({ limits: { callMs: 1000 } });
+  const derived = await patient.install(inEnqueue("for (let i = 0; i < 2000; i++) super.enqueue(event);"));
+  patient.step();
+  await patient.settled();
+  const { dropped, eventsOut } = patient.host.stats.modulators.get(derived) ?? {};
   expect({ dropped, eventsOut }).toEqual({ dropped: 3 * (2000 - 1024), eventsOut: 3 * 1024 });
-  rig.host.remove(derived);
 });
 
 test("26 writes into an event: the next modulator sees the original", async () => {

@@ -1,8 +1,10 @@
-import type { Delegate, GridData, Modulator, Value } from "@jecho/modulators";
-import { type HostClock, type Limits, ModulatorHost } from "@jecho/modulators/host";
+import type { Delegate, EagerHandler, GridData, Modulator, Value } from "@jecho/modulators";
 import { modulatorTable, offersOf } from "@jecho/modulators/internal";
+import { type HostClock, type Limits, ModulatorEnvironment, type TierEvents } from "@jecho/modulators/node";
+import { type BenchOptions, ModulatorBench } from "@jecho/modulators/testing";
 import { type JechoError, Type, type } from "@jecho/shared";
 import { type EventsFrame, encodeRun, parseFrame } from "@jecho/shared/internal";
+import { inject } from "vitest";
 
 export const BASE = 1;
 export const grid: Type<GridData> = type("GridData", {
@@ -40,6 +42,26 @@ export function encodeEvents(events: readonly GridData[], parameters = 0): Uint8
   return encodeRun({ channel: BASE, producer: 7, raised: 0, token: grid.token, parameters, flags: 0 }, parts);
 }
 
+export function runOf(bytes: Uint8Array): EventsFrame {
+  return parseFrame(new DataView(bytes.buffer), bytes, 0, bytes.byteLength) as EventsFrame;
+}
+
+export type PlaceName = "local" | "isolated-vm" | "quickjs";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** Where a suite that runs once for each place is to run now. */
+    modulatorPlace?: PlaceName;
+  }
+}
+
+export interface RigOptions {
+  readonly place?: PlaceName;
+  readonly limits?: Partial<Limits>;
+  readonly pendingBytes?: number;
+  readonly clock?: HostClock;
+}
+
 /** An event of a derived channel as it came out. */
 export interface Received<T> {
   readonly event: T;
@@ -55,9 +77,10 @@ export interface InstallOptions {
   readonly capabilities?: readonly string[];
 }
 
-/** A real host process, and everything that came out of it. */
+/** A real environment with one place in use, and everything that came out of it. */
 export class Rig implements AsyncDisposable {
-  readonly host: ModulatorHost;
+  readonly place: PlaceName;
+  readonly host: ModulatorEnvironment;
   readonly removed = new Map<number, JechoError>();
   restarts = 0;
   readonly #frames = new Map<number, EventsFrame[]>();
@@ -68,21 +91,27 @@ export class Rig implements AsyncDisposable {
   /** What modulators called, in order. */
   readonly calls: { readonly name: string; readonly values: readonly Value[] }[] = [];
 
-  constructor(limits?: Partial<Limits>, pendingBytes?: number, clock?: HostClock) {
-    this.host = new ModulatorHost({
-      ...(limits !== undefined && { limits }),
-      ...(pendingBytes !== undefined && { pendingBytes }),
+  constructor({
+    place = inject("modulatorPlace") ?? "isolated-vm",
+    limits,
+    pendingBytes,
+    clock,
+  }: RigOptions = {}) {
+    this.place = place;
+    const engine = place === "local" ? undefined : place;
+    const options = { local: place === "local", engine, limits, pendingBytes };
+    const events: TierEvents = {
       onEvents: (bytes, derived) => {
-        const frame = parseFrame(new DataView(bytes.buffer), bytes, 0, bytes.byteLength) as EventsFrame;
+        const frame = runOf(bytes);
         const list = this.#frames.get(derived) ?? [];
         this.#frames.set(derived, list);
         list.push(frame);
       },
-      ...(clock !== undefined && { clock }),
       onCall: (_, name, values) => this.calls.push({ name, values }),
       onRemoved: (derived, error) => this.removed.set(derived, error),
       onRestart: () => this.restarts++,
-    });
+    };
+    this.host = new ModulatorEnvironment(options, events, clock);
   }
 
   async install(
@@ -90,6 +119,9 @@ export class Rig implements AsyncDisposable {
     { schema = grid.schema, delegate, context, capabilities }: InstallOptions = {},
   ): Promise<number> {
     const derived = this.#derived++;
+    if (this.place === "local" && !this.host.trust(modulator.source)) {
+      throw new Error("it would run elsewhere than in the local tier");
+    }
     const answer = await this.host.install({
       derived,
       channel: BASE,
@@ -103,7 +135,7 @@ export class Rig implements AsyncDisposable {
   }
 
   publish(events: readonly GridData[]): void {
-    this.host.enqueue(encodeEvents(events));
+    this.host.enqueue(runOf(encodeEvents(events)));
   }
 
   /** Publishes the next step, of some layers, and returns its number. */
@@ -147,4 +179,12 @@ export function modulator(body: string, before = "", after = ""): Modulator {
   return {
     source: `import { FifoModulator } from "jecho:moe";\n${before}\nexport default class extends FifoModulator {\n${body}\n}\n${after}`,
   };
+}
+
+/** A bench where the suite is to run. */
+export function openBench<In, Out = In>(
+  handler: EagerHandler | Modulator,
+  options: BenchOptions<In> = {},
+): Promise<ModulatorBench<In, Out>> {
+  return ModulatorBench.open<In, Out>(handler, { ...options, place: inject("modulatorPlace") });
 }

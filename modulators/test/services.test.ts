@@ -39,7 +39,7 @@ const DELEGATE: Delegate = {
 };
 
 test("MOE-10: views, services of every form, and both together", async () => {
-  await using rig = new Rig(PATIENT);
+  await using rig = new Rig({ limits: PATIENT });
   const context = {
     "context.temperature": 281.5,
     "context.winds": new Float64Array([1, 2]),
@@ -66,7 +66,7 @@ test("MOE-10: views, services of every form, and both together", async () => {
 });
 
 test("MOE-10: what is not offered is named, and so is what is not granted", async () => {
-  await using rig = new Rig(PATIENT);
+  await using rig = new Rig({ limits: PATIENT });
   const delegate = {
     ...DELEGATE,
     requires: { controls: "steer", "context.place": "insider", clock: "time" },
@@ -88,7 +88,7 @@ test("MOE-10: what is not offered is named, and so is what is not granted", asyn
 });
 
 test("MOE-10: what is not listed is not there", async () => {
-  await using rig = new Rig(PATIENT);
+  await using rig = new Rig({ limits: PATIENT });
   const seen = await rig.install(
     saying(
       ["services.celsius"],
@@ -105,12 +105,12 @@ test.each([
   ["too many", "static needs = Array(1000).fill('clock');"],
   ["a name with a comma", `static needs = ["a,b"];`],
 ])("MOE-10: needs that are none are refused: %s", async (_, body) => {
-  await using rig = new Rig(PATIENT);
+  await using rig = new Rig({ limits: PATIENT });
   await expect(rig.install(modulator(body))).rejects.toMatchObject({ code: "MODULATOR_INVALID" });
 });
 
 test("MOE-14: a view is as it was before the events of the call, also in a new host", async () => {
-  await using rig = new Rig(PATIENT);
+  await using rig = new Rig({ limits: PATIENT });
   const derived = await rig.install(
     saying(["context.temperature"], "[event.step, this.moe.context.temperature]"),
     {
@@ -124,13 +124,15 @@ test("MOE-14: a view is as it was before the events of the call, also in a new h
   }
   await rig.settled();
   expect(texts(rig, derived)).toEqual(Array.from({ length: 50 }, (_, i) => `${i + 1},${i + 1}`));
+  // Only a process can be killed from outside.
+  if (rig.place !== "isolated-vm") return;
   process.kill(rig.host.stats.pid as number, "SIGKILL");
   await vi.waitUntil(() => rig.restarts === 1, { interval: 2, timeout: 9000 });
   expect(await once(rig, derived)).toBe("51,50");
 });
 
 test("MOE-14: a modulator has its own copy of a view, and cannot change another's", async () => {
-  await using rig = new Rig(PATIENT);
+  await using rig = new Rig({ limits: PATIENT });
   const options = { delegate: DELEGATE, context: { "context.winds": new Float64Array([1, 2]) } };
   const spoils = await rig.install(saying(["context.winds"], "this.moe.context.winds.fill(9)"), options);
   const reads = await rig.install(saying(["context.winds"], "this.moe.context.winds"), options);
@@ -139,7 +141,7 @@ test("MOE-14: a modulator has its own copy of a view, and cannot change another'
 });
 
 test("MOE-14: calls arrive in order, with every kind of value", async () => {
-  await using rig = new Rig(PATIENT);
+  await using rig = new Rig({ limits: PATIENT });
   const derived = await rig.install(
     saying(
       ["controls.warm", "log"],
@@ -183,7 +185,7 @@ test.each([
 ])(
   "hostile 22: %s as an argument is an error that names it, and nothing of it runs outside",
   async (_, argument) => {
-    await using rig = new Rig(PATIENT);
+    await using rig = new Rig({ limits: PATIENT });
     const derived = await rig.install(saying(["controls.warm"], `this.moe.controls.warm(${argument})`), {
       delegate: DELEGATE,
     });
@@ -197,77 +199,8 @@ test.each([
   },
 );
 
-test("hostile 22: patched prototypes do not change what arrives", async () => {
-  await using rig = new Rig(PATIENT);
-  const patches = `installed() {
-    Object.hasOwn = () => true;
-    Object.prototype.kind = "Function";
-    Reflect.apply = () => "Function";
-    Uint8Array.prototype.slice = () => "stolen";
-    Float64Array.prototype.constructor = { [Symbol.species]: () => { throw 1; } };
-    Array.prototype[Symbol.iterator] = function* () { yield "stolen"; };
-  }`;
-  const derived = await rig.install(
-    saying(["controls.warm"], "this.moe.controls.warm(new Float64Array([1, 2]), 'x')", patches),
-    { delegate: DELEGATE },
-  );
-  const beside = await rig.install(modulator(""));
-  rig.step(1);
-  await rig.settled();
-  // It hurts only itself: either its call is sound, or it has failed.
-  for (const { name, values } of rig.calls) {
-    expect(name).toBe("controls.warm");
-    for (const value of values) expect(["number", "string", "boolean", "object"]).toContain(typeof value);
-  }
-  if (rig.calls.length === 0) expect(rig.removed.has(derived)).toBe(true);
-  expect(rig.received(beside).length).toBe(1);
-});
-
-test("hostile 4: a call, and then a loop: the turn is ended, and what it called does not count", async () => {
-  await using rig = new Rig();
-  const derived = await rig.install(
-    modulator(`static needs = ["controls.warm"]; enqueue() { this.moe.controls.warm(1); for (;;); }`),
-    { delegate: DELEGATE },
-  );
-  for (let i = 0; i < 3; i++) rig.step(1);
-  await rig.settled();
-  expect(rig.removed.get(derived)).toMatchObject({ code: "MODULATOR_TIMED_OUT" });
-  expect(rig.calls).toEqual([]);
-});
-
-test("hostile 25, 31: more calls than a turn may have are an error; more lines are left out", async () => {
-  await using rig = new Rig(PATIENT);
-  const shouts = await rig.install(
-    saying(
-      ["log"],
-      "this.shout()",
-      "shout() { const line = 'x'.repeat(1e5); for (let i = 0; i < 1e4; i++) this.moe.log(line); }",
-    ),
-  );
-  const steers = await rig.install(
-    saying(
-      ["controls.warm"],
-      "this.steer()",
-      "steer() { for (let i = 0; i < 1e4; i++) this.moe.controls.warm(i); }",
-    ),
-    { delegate: DELEGATE },
-  );
-  rig.step(1);
-  await rig.settled();
-  expect(rig.removed.has(shouts)).toBe(false);
-  expect(rig.calls.length).toBeGreaterThan(10);
-  expect(rig.calls.length).toBeLessThanOrEqual(64);
-  expect(rig.calls.every(({ name, values }) => name === "log" && (values[0] as string).length === 1000)).toBe(
-    true,
-  );
-  expect(rig.removed.get(steers)).toMatchObject({
-    code: "MODULATOR_FAILED",
-    message: expect.stringContaining("64 calls"),
-  });
-});
-
 test("a service that uses what is not its argument fails in its modulator, by name", async () => {
-  await using rig = new Rig(PATIENT);
+  await using rig = new Rig({ limits: PATIENT });
   const factor = 2;
   const delegate = { services: { twice: (value: number) => value * factor } };
   const derived = await rig.install(saying(["services.twice"], "this.moe.services.twice(3)"), { delegate });
@@ -290,7 +223,7 @@ test.each([
 
 test("the clock is the producer's, and stands during a call", async () => {
   let now = 1_000_000;
-  await using rig = new Rig(PATIENT, undefined, { now: () => now, after: () => () => {} });
+  await using rig = new Rig({ limits: PATIENT, clock: { now: () => now, after: () => () => {} } });
   const derived = await rig.install(saying(["clock"], "this.moe.clock()"));
   const times: (string | undefined)[] = [];
   for (const time of [1_000_000, 1_000_250, 1_000_250, 2_000_000]) {
@@ -301,7 +234,7 @@ test("the clock is the producer's, and stands during a call", async () => {
 });
 
 test("random is the same for the same seed, entropy is another in each sandbox, statistics count", async () => {
-  await using rig = new Rig(PATIENT);
+  await using rig = new Rig({ limits: PATIENT });
   const rolls = saying(
     ["random"],
     "[this.dice(), this.dice()]",

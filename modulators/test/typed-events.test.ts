@@ -1,7 +1,7 @@
 import { Type } from "@jecho/shared";
 import { encodeRun } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { BASE, modulator, Rig } from "./rig.ts";
+import { BASE, modulator, Rig, runOf } from "./rig.ts";
 
 /** GridData as it was when the modulator was written, and as it is now. */
 const VERSIONS = [
@@ -32,7 +32,7 @@ const EVENTS = new Map([
 function publish(rig: Rig, type: Type<Record<string, unknown>>, event: Record<string, unknown>): void {
   const bytes = type.encode(event);
   const header = { channel: BASE, producer: 7, raised: 0, token: type.token, parameters: 0, flags: 0 };
-  rig.host.enqueue(encodeRun(header, [{ bytes, start: 0, end: bytes.byteLength }]));
+  rig.host.enqueue(runOf(encodeRun(header, [{ bytes, start: 0, end: bytes.byteLength }])));
 }
 
 test.each(VERSIONS)("a modulator written for an older type works on the newer one: %#", async version => {

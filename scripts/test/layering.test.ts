@@ -3,7 +3,7 @@ import { importsOf, judge } from "../layering.ts";
 
 const exported: Record<string, string[]> = {
   shared: [".", "./internal"],
-  modulators: [".", "./internal", "./host"],
+  modulators: [".", "./internal", "./node"],
   client: [".", "./react"],
   server: ["."],
   atmosphere: ["."],
@@ -15,7 +15,7 @@ test.each([
   ["shared/src/frame.ts", "./name.ts"],
   ["shared/src/frame.ts", "flatbuffers"],
   ["modulators/src/moe.ts", "@jecho/shared/internal"],
-  ["client/src/session.ts", "@jecho/modulators/host"],
+  ["client/src/session.ts", "@jecho/modulators/node"],
   ["client/test/session.test.ts", "@jecho/server"],
   ["client/test/session.test.ts", "../src/mod.ts"],
   ["server/src/gateway.ts", "@jecho/shared"],

@@ -1,12 +1,13 @@
-import type { HostFactory, Socket } from "./face.ts";
+import { ModulatorEnvironment } from "@jecho/modulators/browser";
+import type { CreateEnvironment, Socket } from "./face.ts";
 
 /** The browser's own WebSocket. */
 export function openSocket(url: string, protocol: string): Socket {
   return new WebSocket(url, protocol);
 }
 
-/** Pages that produce run no modulators yet. */
-export const createHost: HostFactory | undefined = undefined;
+export const createEnvironment: CreateEnvironment = (options, events) =>
+  new ModulatorEnvironment(options, events);
 
 export { fetchText as readText } from "../modulator-file.ts";
 

@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { stripTypeScriptTypes } from "node:module";
-import { ModulatorHost } from "@jecho/modulators/host";
+import { ModulatorEnvironment } from "@jecho/modulators/node";
 import WebSocket from "ws";
 import { fetchText } from "../modulator-file.ts";
-import type { HostFactory, Socket } from "./face.ts";
+import type { CreateEnvironment, Socket } from "./face.ts";
 
 /**
  * A WebSocket of the package ws. Its masks are zero: unpredictable ones keep a page's script from forging requests to
@@ -16,8 +16,8 @@ export function openSocket(url: string, protocol: string): Socket {
   }) as Socket;
 }
 
-/** Modulators run in a child process. */
-export const createHost: HostFactory | undefined = events => new ModulatorHost(events);
+export const createEnvironment: CreateEnvironment = (options, events) =>
+  new ModulatorEnvironment(options, events);
 
 /** Reads text; of TypeScript what Node runs of it, each character at its place. */
 export async function readText(url: URL): Promise<string> {

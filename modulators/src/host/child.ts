@@ -1,7 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Duplex, Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { type ErrorCode, JechoError } from "@jecho/shared";
+import { isAboutMemory } from "../sandbox/failures.ts";
 import type { Limits } from "../sandbox/sandbox.ts";
+import type { Carrier, CarrierKind, CarrierListener } from "./carrier.ts";
+import { GUARD, NO_ENGINE } from "./watch.ts";
 
 // The sandbox library asks for the first, and compiles code that is called often only with the second. The rest is a second
 // wall: what got out of a sandbox could still neither write files nor start programs.
@@ -24,37 +28,33 @@ const MEMORY = {
   MALLOC_ARENA_MAX: "2",
 };
 
-/** How the host's process ended. */
-export interface Exit {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-  /** The end of what it wrote to its error output. */
-  readonly trouble: string;
+/** @param onNoEngine told when a host ends because isolated-vm does not load there */
+export function childProcess(onNoEngine: () => void): CarrierKind {
+  return {
+    // Its own guard is faster.
+    hungMs: 5000,
+    start: (limits, limitBytes, listener) => new Child(limits, limitBytes, listener, onNoEngine),
+  };
 }
 
-export interface ChildListener {
-  /** One whole frame, in memory of its own. */
-  frame(bytes: Uint8Array): void;
-  exit(exit: Exit): void;
-}
-
-/** The process of the modulator host: starts it, and carries frames to and fro. */
-export class Child {
+/** The modulator host as a process. */
+class Child implements Carrier {
   readonly pid: number | undefined;
   readonly #process: ChildProcess;
   readonly #in: Duplex;
   readonly #out: Duplex;
   readonly #limitBytes: number;
-  readonly #listener: ChildListener;
+  readonly #listener: CarrierListener;
+  readonly #onNoEngine: () => void;
   #buffer = new Uint8Array(64 << 10);
   #filled = 0;
   #trouble = "";
   #ended = false;
 
-  /** @param limitBytes a frame that is larger, or none at all, ends the process */
-  constructor(limits: Limits, limitBytes: number, listener: ChildListener) {
+  constructor(limits: Limits, limitBytes: number, listener: CarrierListener, onNoEngine: () => void) {
     this.#limitBytes = limitBytes;
     this.#listener = listener;
+    this.#onNoEngine = onNoEngine;
     const main = fileURLToPath(new URL("../generated/main.mjs", import.meta.url));
     // Nothing of the producer's environment: what a modulator might reach by a flaw should not be worth the way.
     const env = {
@@ -62,7 +62,9 @@ export class Child {
       ...MEMORY,
       ...(process.platform === "win32" && { SystemRoot: process.env.SystemRoot }),
     };
-    this.#process = spawn(process.execPath, [...FLAGS, main, JSON.stringify(limits), String(process.pid)], {
+    // Whoever forbids native code in the producer forbids it here.
+    const flags = process.execArgv.includes("--no-addons") ? [...FLAGS, "--no-addons"] : FLAGS;
+    this.#process = spawn(process.execPath, [...flags, main, JSON.stringify(limits), String(process.pid)], {
       env,
       stdio: ["ignore", "ignore", "pipe", "pipe", "pipe"],
       windowsHide: true,
@@ -82,12 +84,10 @@ export class Child {
     this.#process.on("close", (code, signal) => this.#end(code, signal, this.#trouble));
   }
 
-  /** The bytes must stay as they are until they are out. */
   send(frame: Uint8Array): void {
     if (this.#in.writable) this.#in.write(frame);
   }
 
-  /** It ends after what was sent. */
   finish(): void {
     this.#in.end();
   }
@@ -96,7 +96,6 @@ export class Child {
     this.#process.kill("SIGKILL");
   }
 
-  /** Does it keep the producer's process alive? */
   hold(held: boolean): void {
     const handles = [this.#process, this.#process.stderr, this.#in, this.#out] as unknown as {
       ref(): void;
@@ -108,7 +107,8 @@ export class Child {
   #end(code: number | null, signal: NodeJS.Signals | null, trouble: string): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#listener.exit({ code, signal, trouble });
+    if (code === NO_ENGINE) this.#onNoEngine();
+    this.#listener.exit({ error: causeOf({ code, signal, trouble }), isForeign: signal === "SIGKILL" });
   }
 
   #take(bytes: Uint8Array): void {
@@ -134,4 +134,22 @@ export class Child {
     this.#buffer.copyWithin(0, at, this.#filled);
     this.#filled -= at;
   }
+}
+
+interface End {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  /** The end of what it wrote to its error output. */
+  readonly trouble: string;
+}
+
+function causeOf({ code, signal, trouble }: End): JechoError {
+  if (code === NO_ENGINE) return new JechoError("MODULATORS_NOT_SERVED", trouble.trim());
+  if (signal === GUARD.signal)
+    return new JechoError("MODULATOR_TIMED_OUT", "a call did not end, and the host was ended with it");
+  const text = /(?:FATAL ERROR|Error): .*/.exec(trouble)?.[0] ?? trouble.slice(0, 300);
+  const end = `${signal ?? `exit code ${code}`}${text === "" ? "" : `, ${text}`}`;
+  const kind: ErrorCode =
+    isAboutMemory(trouble) || /heap/i.test(trouble) ? "MODULATOR_OUT_OF_MEMORY" : "MODULATOR_FAILED";
+  return new JechoError(kind, `the host died while it ran: ${end}`);
 }

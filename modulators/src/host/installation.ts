@@ -1,40 +1,11 @@
 import type { EventsFrame, Offer as Grant } from "@jecho/shared/internal";
-import { grantsOf, type Offer, offersOf } from "../delegate.ts";
-import type { ModulatorTable } from "../modulator.ts";
+import { grantsOf, MOE_OFFERS } from "../delegate.ts";
 import type { Declared } from "../sandbox/sandbox.ts";
+import type { InstallRequest, ModulatorStats } from "../tier.ts";
 import type { NamedValues, Value } from "../values.ts";
 
-const MOE_OFFERS = offersOf({});
 /** Far more than a sandbox lets through in one turn, whatever the pieces that the turn comes in. */
 const MOST_CALLS = 65_536;
-
-/** What the host is asked to install. */
-export interface InstallRequest {
-  /** Number of the derived channel. */
-  readonly derived: number;
-  /** Number of the base channel. */
-  readonly channel: number;
-  /** Schema (.bfbs) of the base channel's events; undefined where they are opaque bytes. */
-  readonly schema: Uint8Array | undefined;
-  readonly modulator: ModulatorTable;
-  /** What the producer offers. Default: what every MOE offers. */
-  readonly offers?: readonly Offer[];
-  /** The present values of the views that it offers, by the names that modulators need them under. */
-  readonly context?: ReadonlyMap<string, Value>;
-}
-
-/** Counts since the installation. */
-export interface ModulatorStats {
-  eventsIn: number;
-  eventsOut: number;
-  bytesOut: number;
-  /** Processor time. */
-  cpuMs: number;
-  /** Events that fell out of a full queue, before the modulator or in it. */
-  dropped: number;
-  /** Times that the host died and the modulator started anew. */
-  restarts: number;
-}
 
 /** One modulator, as the producer's side knows it: enough to install it again. */
 export class Installation {

@@ -15,6 +15,9 @@ export const GUARD = {
   signal: "SIGVTALRM",
 } as const;
 
+/** What the host's process exits with where its engine does not load. */
+export const NO_ENGINE = 78;
+
 export interface GuardData {
   readonly words: Int32Array;
   /** Process id of the producer. */

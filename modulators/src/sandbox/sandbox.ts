@@ -25,7 +25,7 @@ export interface Limits {
 export const DEFAULT_LIMITS: Limits = {
   memoryMiB: 32,
   callMs: 50,
-  installMs: 1000,
+  installMs: 250,
   timeShare: 0.5,
   shareWindowMs: 1000,
   outputBytes: 16 << 20,
@@ -145,6 +145,10 @@ export interface Watch {
 /** Makes sandboxes. */
 export interface Engine {
   readonly name: string;
+  /** Does it run only what the producer trusts? Then what comes out need not be checked. */
+  readonly isTrusted: boolean;
+  /** Resolves when `create` has what it needs. */
+  ready(): Promise<void>;
   create(limits: Limits, watch: Watch): Sandbox;
 }
 
@@ -174,8 +178,3 @@ export const LEAST_PERIOD_MS = 10;
 
 /** What `proceed` returns. */
 export const PROCEED = { done: 0, more: 1 } as const;
-
-/** Was a call ended on a machine too busy to run it? */
-export function isStarved(error: unknown): boolean {
-  return ((error as Error).cause as { starved?: boolean } | undefined)?.starved === true;
-}

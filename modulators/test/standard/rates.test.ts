@@ -1,7 +1,7 @@
 import { latestPerKey, priority, rateLimit, sample } from "@jecho/modulators";
-import { ModulatorBench } from "@jecho/modulators/testing";
 import { type } from "@jecho/shared";
 import { expect, test } from "vitest";
+import { openBench } from "../rig.ts";
 
 const Reading = type("Reading", { n: "uint32", station: "string", value: "float32" });
 const reading = (n: number, station = "a") => ({ n, station, value: n });
@@ -9,19 +9,19 @@ const numbers = (events: readonly { n: number }[]) => events.map(({ n }) => n);
 const OPTIONS = { type: Reading };
 
 test("sample passes every Nth event, over batches", async () => {
-  await using bench = await ModulatorBench.open(sample(3), OPTIONS);
+  await using bench = await openBench(sample(3), OPTIONS);
   expect(numbers(await bench.push(...[1, 2, 3, 4, 5].map(n => reading(n))))).toEqual([1, 4]);
   expect(numbers(await bench.push(...[6, 7, 8].map(n => reading(n))))).toEqual([7]);
 });
 
 test("sample takes opaque bytes as well", async () => {
-  await using bench = await ModulatorBench.open<Uint8Array>(sample(2));
+  await using bench = await openBench<Uint8Array>(sample(2));
   const [a, b, c] = [1, 2, 3].map(n => Uint8Array.of(n, n)) as [Uint8Array, Uint8Array, Uint8Array];
   expect(await bench.push(a, b, c)).toEqual([a, c]);
 });
 
 test("rateLimit passes the first event at once, and the newest of those that came in the interval when it ends", async () => {
-  await using bench = await ModulatorBench.open(rateLimit(1000), OPTIONS);
+  await using bench = await openBench(rateLimit(1000), OPTIONS);
   expect(numbers(await bench.push(reading(1), reading(2)))).toEqual([1]);
   expect(numbers(await bench.pass(400))).toEqual([]);
   expect(numbers(await bench.push(reading(3)))).toEqual([]);
@@ -32,7 +32,7 @@ test("rateLimit passes the first event at once, and the newest of those that cam
 });
 
 test("rateLimit never passes more than one event an interval, and never keeps the last one back", async () => {
-  await using bench = await ModulatorBench.open(rateLimit(100), OPTIONS);
+  await using bench = await openBench(rateLimit(100), OPTIONS);
   const times: { n: number; at: number }[] = [];
   let n = 0;
   for (let at = 0; at < 2000; at += 7) {
@@ -53,7 +53,7 @@ test("rateLimit never passes more than one event an interval, and never keeps th
 });
 
 test("latestPerKey keeps the newest of each key while the transport is busy, in the order of the keys", async () => {
-  await using bench = await ModulatorBench.open(latestPerKey("station"), OPTIONS);
+  await using bench = await openBench(latestPerKey("station"), OPTIONS);
   expect(numbers(await bench.push(reading(1, "a"), reading(2, "a")))).toEqual([1, 2]);
   await bench.ready(false);
   expect(await bench.push(reading(3, "b"), reading(4, "a"), reading(5, "b"), reading(6, "c"))).toEqual([]);
@@ -61,7 +61,7 @@ test("latestPerKey keeps the newest of each key while the transport is busy, in 
 });
 
 test("latestPerKey gathers for an interval", async () => {
-  await using bench = await ModulatorBench.open(latestPerKey("station", { intervalMs: 500 }), OPTIONS);
+  await using bench = await openBench(latestPerKey("station", { intervalMs: 500 }), OPTIONS);
   expect(await bench.push(reading(1, "a"), reading(2, "b"), reading(3, "a"))).toEqual([]);
   expect(numbers(await bench.pass(500))).toEqual([3, 2]);
   expect(await bench.push(reading(4, "a"))).toEqual([]);
@@ -70,14 +70,14 @@ test("latestPerKey gathers for an interval", async () => {
 });
 
 test("latestPerKey holds so many keys and no more", async () => {
-  await using bench = await ModulatorBench.open(latestPerKey("station", { keys: 2 }), OPTIONS);
+  await using bench = await openBench(latestPerKey("station", { keys: 2 }), OPTIONS);
   await bench.ready(false);
   await bench.push(reading(1, "a"), reading(2, "b"), reading(3, "c"));
   expect(numbers(await bench.ready(true))).toEqual([2, 3]);
 });
 
 test("priority sends tagged events first, and marks them urgent", async () => {
-  await using bench = await ModulatorBench.open(priority("station", ["alarm"]), OPTIONS);
+  await using bench = await openBench(priority("station", ["alarm"]), OPTIONS);
   await bench.ready(false);
   await bench.push(reading(1), reading(2, "alarm"), reading(3), reading(4, "alarm"));
   expect(numbers(await bench.ready(true))).toEqual([2, 4, 1, 3]);
@@ -91,14 +91,14 @@ test.each([
   ["latestPerKey", latestPerKey("n", { keys: 0 }), "keys"],
   ["priority", priority("", []), "field"],
 ])("%s refuses bad parameters by name", async (_, handler, named) => {
-  await expect(ModulatorBench.open(handler, OPTIONS)).rejects.toMatchObject({
+  await expect(openBench(handler, OPTIONS)).rejects.toMatchObject({
     code: "PARAMETERS_INVALID",
     message: expect.stringContaining(named),
   });
 });
 
 test("a field that events do not have is named", async () => {
-  await using bench = await ModulatorBench.open(latestPerKey("town"), OPTIONS);
+  await using bench = await openBench(latestPerKey("town"), OPTIONS);
   await expect(bench.push(reading(1))).rejects.toMatchObject({
     code: "MODULATOR_FAILED",
     message: expect.stringContaining('"town"'),

@@ -9,9 +9,9 @@ import {
   keyPair,
   quantise,
 } from "@jecho/modulators";
-import { ModulatorBench } from "@jecho/modulators/testing";
 import { type, unpack } from "@jecho/shared";
 import { expect, test } from "vitest";
+import { openBench } from "../rig.ts";
 
 const Field = type("Field", { step: "uint32", place: "string", values: "float32[]", wide: "float64[]" });
 type Field = typeof Field.event;
@@ -42,7 +42,7 @@ test.each([
   ["min", [1, 4, 7]],
   ["max", [3, 6, 8]],
 ] as const)("downsample, %s", async (method, expected) => {
-  await using bench = await ModulatorBench.open<Field>(downsample("values", 3, method), OPTIONS);
+  await using bench = await openBench<Field>(downsample("values", 3, method), OPTIONS);
   const values = Float32Array.of(1, 2, 3, 4, 5, 6, 7, 8);
   const [got] = await bench.push({ ...fieldAt(1, 2), values });
   expect(unpack(got)).toEqual({ ...fieldAt(1, 2), values: Float32Array.from(expected) });
@@ -50,7 +50,7 @@ test.each([
 
 test("aggregate: mean of groups, with a histogram", async () => {
   const handler = aggregate("values", { every: 2, bins: 2, low: 0, high: 4 });
-  await using bench = await ModulatorBench.open<Field, Aggregate>(handler, OPTIONS);
+  await using bench = await openBench<Field, Aggregate>(handler, OPTIONS);
   const event = (...values: number[]) => ({ ...fieldAt(1, 1), values: Float32Array.from(values) });
   expect(await bench.push(event(1, 2, Number.NaN))).toEqual([]);
   const [got] = await bench.push(event(3, 4, -5), event(9));
@@ -69,7 +69,7 @@ test("aggregate: mean of groups, with a histogram", async () => {
 test("aggregate: a moving average of a number, and of nothing", async () => {
   const Number1 = type("Number1", { value: "float64" });
   const options = { type: Number1 };
-  await using bench = await ModulatorBench.open<{ value: number }, Aggregate>(
+  await using bench = await openBench<{ value: number }, Aggregate>(
     aggregate("value", { every: 1, window: 3 }),
     options,
   );
@@ -82,7 +82,7 @@ test("aggregate: a moving average of a number, and of nothing", async () => {
 });
 
 test("cluster: many events travel as one, and come apart as they were", async () => {
-  await using bench = await ModulatorBench.open<Field>(cluster({ events: 10, withinMs: 50 }), OPTIONS);
+  await using bench = await openBench<Field>(cluster({ events: 10, withinMs: 50 }), OPTIONS);
   const sent = Array.from({ length: 23 }, (_, step) => fieldAt(step, 3));
   const got = await bench.push(...sent);
   expect(got.map(unpack)).toEqual(sent.slice(0, 20));
@@ -93,7 +93,7 @@ test("cluster: many events travel as one, and come apart as they were", async ()
 });
 
 test("cluster: is full by bytes, too, and an event larger than that goes alone", async () => {
-  await using bench = await ModulatorBench.open<Uint8Array>(cluster({ bytes: 10 }));
+  await using bench = await openBench<Uint8Array>(cluster({ bytes: 10 }));
   const sent = [4, 4, 4, 30, 1].map(length => new Uint8Array(length).fill(length));
   const got = [...(await bench.push(...sent)), ...(await bench.pass(100))];
   expect(got).toEqual(sent);
@@ -101,7 +101,7 @@ test("cluster: is full by bytes, too, and an event larger than that goes alone",
 });
 
 test("compress is lossless bit by bit, also for what is no number, and smaller where events resemble each other", async () => {
-  await using bench = await ModulatorBench.open<Field>(compress({ refreshEvents: 8 }), OPTIONS);
+  await using bench = await openBench<Field>(compress({ refreshEvents: 8 }), OPTIONS);
   const random = seeded(3);
   const sent: Field[] = [];
   let values = fieldAt(0).values.slice();
@@ -122,7 +122,7 @@ test("compress is lossless bit by bit, also for what is no number, and smaller w
 });
 
 test("compress is lossless for random bytes of random lengths", async () => {
-  await using bench = await ModulatorBench.open<Uint8Array>(compress());
+  await using bench = await openBench<Uint8Array>(compress());
   const random = seeded(11);
   const sent = Array.from({ length: 200 }, () => {
     const zeros = random();
@@ -136,8 +136,8 @@ test("compress is lossless for random bytes of random lengths", async () => {
 test.each([0.5, 0.01, 1e-5])(
   "quantise is off by at most %s, and leaves the rest of the event alone",
   async bound => {
-    await using narrow = await ModulatorBench.open<Field>(quantise("values", bound), OPTIONS);
-    await using wide = await ModulatorBench.open<Field>(quantise("wide", bound), OPTIONS);
+    await using narrow = await openBench<Field>(quantise("values", bound), OPTIONS);
+    await using wide = await openBench<Field>(quantise("wide", bound), OPTIONS);
     const sent = Array.from({ length: 60 }, (_, step) => fieldAt(step));
     for (const odd of [3, 30]) {
       sent[odd]?.values.set([Number.NaN, Number.NEGATIVE_INFINITY, 3e38, -1e-40, 1e12], odd);
@@ -167,7 +167,7 @@ test.each([0.5, 0.01, 1e-5])(
 test("quantise is smaller the larger the bound", async () => {
   const sizes: number[] = [];
   for (const bound of [1, 0.1, 0.001]) {
-    await using bench = await ModulatorBench.open<Field>(quantise("values", bound), OPTIONS);
+    await using bench = await openBench<Field>(quantise("values", bound), OPTIONS);
     for (let step = 0; step < 50; step++) await bench.push({ ...fieldAt(step), wide: new Float64Array(0) });
     sizes.push(bench.made.reduce((sum, made) => sum + made.bytes, 0));
   }
@@ -183,7 +183,7 @@ test.each(DIFFERENCES)(
   "%s: who missed an event sees the next ones from a whole one on",
   async (_, handler) => {
     const { demodulator, modulator } = handler;
-    await using bench = await ModulatorBench.open<Field>({ modulator }, OPTIONS);
+    await using bench = await openBench<Field>({ modulator }, OPTIONS);
     for (let step = 0; step < 12; step++) await bench.push(fieldAt(step, 5));
     const source = { decode: (_token: bigint, bytes: Uint8Array) => Field.decode(bytes.slice()) };
     const steps: number[] = [];
@@ -209,7 +209,7 @@ test("compress: what is no difference is refused, whatever it says", async () =>
 
 test("encrypt: the holder of the key reads every event, and nobody reads it on the way", async () => {
   const keys = keyPair();
-  await using bench = await ModulatorBench.open<Field>(encrypt(keys), OPTIONS);
+  await using bench = await openBench<Field>(encrypt(keys), OPTIONS);
   const sent = [1, 2, 3].map(step => ({ ...fieldAt(step, 50), place: "a very secret place" }));
   const got = await bench.push(...sent);
   expect(got.map(unpack)).toEqual(sent);
@@ -222,7 +222,7 @@ test("encrypt: the holder of the key reads every event, and nobody reads it on t
 
 test("encrypt: another key, or a changed byte, is an error", async () => {
   const keys = keyPair();
-  await using bench = await ModulatorBench.open<Field>({ modulator: encrypt(keys).modulator }, OPTIONS);
+  await using bench = await openBench<Field>({ modulator: encrypt(keys).modulator }, OPTIONS);
   await bench.push(fieldAt(1, 3), fieldAt(2, 3));
   const source = { decode: (_token: bigint, bytes: Uint8Array) => Field.decode(bytes) };
   const [first, second] = bench.made.map(({ event }) => unpack(event) as { n: bigint; sealed: Uint8Array });
@@ -239,8 +239,8 @@ test("encrypt: another key, or a changed byte, is an error", async () => {
 
 test("encrypt: two sandboxes never use the same key", async () => {
   const keys = keyPair();
-  await using one = await ModulatorBench.open<Field>({ modulator: encrypt(keys).modulator }, OPTIONS);
-  await using other = await ModulatorBench.open<Field>({ modulator: encrypt(keys).modulator }, OPTIONS);
+  await using one = await openBench<Field>({ modulator: encrypt(keys).modulator }, OPTIONS);
+  await using other = await openBench<Field>({ modulator: encrypt(keys).modulator }, OPTIONS);
   await one.push(fieldAt(1, 3));
   await other.push(fieldAt(1, 3));
   const [a, b] = [one, other].map(({ made }) => made[0]?.event as { sender: Uint8Array; sealed: Uint8Array });
@@ -262,14 +262,14 @@ test.each([
     "publicKey",
   ],
 ])("%s refuses bad parameters by name", async (_, handler, named) => {
-  await expect(ModulatorBench.open(handler, OPTIONS)).rejects.toMatchObject({
+  await expect(openBench(handler, OPTIONS)).rejects.toMatchObject({
     code: "PARAMETERS_INVALID",
     message: expect.stringContaining(named),
   });
 });
 
 test("quantise names a field that is no vector of floats", async () => {
-  await using bench = await ModulatorBench.open<Field>(quantise("step", 1), OPTIONS);
+  await using bench = await openBench<Field>(quantise("step", 1), OPTIONS);
   await expect(bench.push(fieldAt(1, 1))).rejects.toMatchObject({
     message: expect.stringContaining('"step"'),
   });

@@ -2,7 +2,6 @@ import { type, unpack } from "@jecho/shared";
 import { decodeValues, encodeValues, type NamedValues } from "../../values.ts";
 import { LEAST_PERIOD_MS, OUTBOX, OUTBOX_HEAD, PROCEED } from "../sandbox.ts";
 import { bytesOf, Chunk, type Located, setTypes, typeToken } from "./events.ts";
-import { lockdown } from "./lockdown.ts";
 import {
   FifoModulator,
   isUrgent,
@@ -28,7 +27,7 @@ import { counts, offerServices, setContext, setTime, takeCalls, waitingCalls } f
 /*
  * The inside of a sandbox, as the host sees it: a few functions that take and return numbers and text. Events travel
  * through two blocks of memory, the inbox and the outbox. Every function returns a number, or text that tells of an
- * error: code, message and stack, parted by NUL.
+ * error: code, message and stack, parted by \x1f, for some engines end text at NUL.
  */
 
 export { bytesOf, FifoModulator, Modulator, type, typeToken, unpack, urgent };
@@ -45,7 +44,10 @@ const MAX_NEEDS = 32;
 /** What a timer takes. */
 const LONGEST_PERIOD_MS = 0x7fff_ffff;
 
-let inbox: SharedArrayBuffer;
+/** Takes an event that leaves, and says whether there was room for it. */
+type Put = (event: Located) => boolean;
+
+let inbox: ArrayBufferLike;
 let outBytes: Uint8Array;
 let outWords: Uint32Array;
 let Class: ModulatorClass;
@@ -55,11 +57,12 @@ let next = 0;
 let held: Located | undefined;
 let heldVersion = 0;
 let heldUrgent = false;
+let put: Put = writeOut;
 let services: Record<string, unknown> | undefined;
 let needed: string[] = [];
 
 /** Gives the world its memory. Called again where an event needs more. */
-export function attach(inMemory: SharedArrayBuffer, outMemory: SharedArrayBuffer): number {
+export function attach(inMemory: ArrayBufferLike, outMemory: ArrayBufferLike): number {
   inbox = inMemory;
   outBytes = new Bytes(outMemory);
   outWords = new Words(outMemory, 0, OUTBOX_HEAD / 4);
@@ -209,11 +212,33 @@ export function run(bytes: number, count: number, ready: boolean, timeMs: number
   try {
     setTime(timeMs);
     // A copy without zeroing first. What it is made of is out of reach for any patch.
-    chunk = bytes === 0 ? undefined : new Chunk(new Bytes(new Bytes(inbox, 0, bytes)), count);
+    const copy = new Bytes(new Bytes(inbox, 0, bytes));
+    chunk = bytes === 0 ? undefined : new Chunk(copy, new Words(copy.buffer, 0, 2 * count), count);
     next = 0;
   } catch (thrown) {
     return describe("MODULATOR_OUT_OF_MEMORY", thrown);
   }
+  return proceed(ready);
+}
+
+/** For a world without a wall: what leaves is handed over where it lies. */
+export function handOver(take: (event: Located, version: number, urgent: boolean) => void): void {
+  put = event => {
+    take(event, heldVersion, heldUrgent);
+    return true;
+  };
+}
+
+/** As `run`, with the events where they lie. Nobody writes that memory any more: what is held is not copied either. */
+export function runInPlace(
+  bytes: Uint8Array,
+  bounds: Uint32Array,
+  ready: boolean,
+  timeMs: number,
+): number | string {
+  setTime(timeMs);
+  chunk = new Chunk(bytes, bounds, bounds.length / 2);
+  next = 0;
   return proceed(ready);
 }
 
@@ -298,7 +323,7 @@ function drain(): boolean {
       heldVersion = world.dequeuedVersion;
       heldUrgent = isUrgent(event);
     }
-    if (!writeOut(held)) return false;
+    if (!put(held)) return false;
     held = undefined;
   }
 }
@@ -342,7 +367,5 @@ function describe(code: string, thrown: unknown): string {
   } catch {
     message = "a value was thrown that throws when it is read";
   }
-  return `${code}\0${message}\0${stack}`;
+  return `${code}\x1f${message}\x1f${stack}`;
 }
-
-lockdown();

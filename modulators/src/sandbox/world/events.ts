@@ -62,16 +62,16 @@ function typeFrom({ name, description }: TypeDescription): Type {
   return type(name, description);
 }
 
-/** A run of events as it came in, privately copied: `bounds` says where each lies. */
+/** A run of events as it came in: `bounds` says where in the bytes each lies. They are the modulator's own. */
 export class Chunk {
   readonly count: number;
   readonly #source: Source;
   readonly #view: DataView;
 
-  constructor(bytes: Uint8Array, count: number) {
+  constructor(bytes: Uint8Array, bounds: Uint32Array, count: number) {
     this.count = count;
-    this.#source = { bytes, bounds: new Words(bytes.buffer, 0, 2 * count), count, type: inType };
-    this.#view = new View(bytes.buffer);
+    this.#source = { bytes, bounds, count, type: inType };
+    this.#view = new View(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     remember(sources, bytes, this.#source);
   }
 
@@ -79,7 +79,7 @@ export class Chunk {
     const { bytes, bounds } = this.#source;
     const start = bounds[2 * i] as number;
     if (readIn !== undefined) return readIn(this.#view, bytes, start);
-    return new Bytes(bytes.buffer, start, (bounds[2 * i + 1] as number) - start);
+    return new Bytes(bytes.buffer, bytes.byteOffset + start, (bounds[2 * i + 1] as number) - start);
   }
 }
 

@@ -2,13 +2,13 @@ import { JechoError, Type } from "@jecho/shared";
 import {
   type EventBytes,
   type EventsFrame,
-  encodeControl,
   FLAG_URGENT,
   type Install,
   measureRun,
   type ObjectUpdate,
   writeRun,
 } from "@jecho/shared/internal";
+import { isStarved } from "./sandbox/failures.ts";
 import {
   CHUNK_BYTES,
   CHUNK_EVENTS,
@@ -16,29 +16,24 @@ import {
   type ContextValue,
   type Emit,
   type Engine,
-  isStarved,
   type Limits,
   type ObjectState,
   type Program,
   type Sandbox,
   type Turn,
   type Watch,
-} from "../sandbox/sandbox.ts";
+} from "./sandbox/sandbox.ts";
 
+/** What an event may cost in any case: how many there are is the producer's doing. */
 const FREE_MS_PER_EVENT = 1;
 /** How much longer a call may take on the wall at the first, second, ... attempt on a machine too busy to run it. */
 const PATIENCE = [1, 4, 8] as const;
-/** An installation keeps the other modulators waiting, so patience with it has an end. */
-const LONGEST_INSTALL_MS = 2000;
-/** A modulator whose calls are ended more often than this within the window is removed; till then it starts anew. */
-const LATE_CALLS = 2;
-const LATE_WINDOW_MS = 10_000;
 
-/** Takes a frame that lies in memory to be written again. */
+/** Takes a frame; unless the engine is trusted, it lies in memory to be written again. */
 export type WriteFrame = (frame: Uint8Array) => void;
 
-/** A modulator in the host: its sandbox, its limits, and the frames of its derived channel. */
-export class HostedModulator {
+/** A modulator where it runs, in whatever tier: its sandbox, its limits, and the frames of its derived channel. */
+export class RunningModulator {
   readonly derived: number;
   readonly channel: number;
   /** What it makes, if it declares another type than it takes. */
@@ -48,7 +43,9 @@ export class HostedModulator {
   readonly #limits: Limits;
   readonly #watch: Watch;
   readonly #write: WriteFrame;
-  readonly #context: HostContext;
+  readonly #surroundings: Surroundings;
+  readonly #pause: () => void;
+  readonly #isTrusted: boolean;
   readonly #program: Omit<Program, "context" | "timeMs">;
   readonly #ids: ReadonlyMap<string, readonly string[]>;
   /** The newest states of its shared objects by name, as far as they have changed; and those that the sandbox does not have yet. */
@@ -67,29 +64,33 @@ export class HostedModulator {
   #view = new DataView(this.#frame.buffer);
   #batchBytes = 0;
   #batchEvents = 0;
-  /** When calls took too long, of late. */
-  #late: number[] = [];
 
   /** @throws JechoError why it cannot be installed */
-  constructor(install: Install, schema: Uint8Array | undefined, context: HostContext) {
+  constructor(install: Install, schema: Uint8Array | undefined, surroundings: Surroundings) {
     const { modulator } = install;
     if (modulator === undefined) throw new JechoError("FRAME_UNEXPECTED", "an Install without its modulator");
-    const { limits } = context;
+    const { engine, limits, watch, write, pause } = surroundings;
     checkSizes(modulator, limits);
     this.derived = install.derived;
     this.channel = install.channel;
-    this.#engine = context.engine;
+    this.#surroundings = surroundings;
+    this.#engine = engine;
+    this.#isTrusted = engine.isTrusted;
     this.#limits = limits;
-    this.#watch = context.watch;
-    this.#write = context.write;
+    this.#watch = watch;
+    this.#write = write;
+    this.#pause = pause;
     this.#budget = new TimeBudget(limits);
-    this.#context = context;
     this.#program = { ...modulator, schema, offers: install.offers };
     const ids = new Map<string, string[]>();
     for (const { name, object } of modulator.objects) ids.set(object, [...(ids.get(object) ?? []), name]);
     this.#ids = ids;
     this.#sandbox = this.#installed();
     this.#sendCalls();
+  }
+
+  get eventsOut(): number {
+    return this.#raised;
   }
 
   get cpuMs(): number {
@@ -135,6 +136,7 @@ export class HostedModulator {
     let dropped = 0;
     for (const chunk of chunks) {
       dropped += this.#turn(flags, chunk.bounds.length / 2, turn => this.#sandbox.run(chunk, turn));
+      this.#pause();
     }
     return dropped;
   }
@@ -172,7 +174,7 @@ export class HostedModulator {
         this.#updates.clear();
         for (const view of this.#views.values()) this.#sandbox.setContext(view);
         this.#views.clear();
-        const { timeMs } = this.#context;
+        const { timeMs } = this.#surroundings;
         const emit: Emit = (made, version, urgent) => {
           written = true;
           this.#writeRun(made, version, urgent ? flags | FLAG_URGENT : flags);
@@ -182,26 +184,12 @@ export class HostedModulator {
         this.#budget.spend(this.#sandbox.cpuMs - before - FREE_MS_PER_EVENT * events);
         return dropped;
       } catch (error) {
-        if (written) throw error;
-        if (isStarved(error) && starved < PATIENCE.length - 1) {
-          // Ended on a machine too busy to run it: that is not its fault, so it starts anew.
-          this.#sandbox.dispose();
-          this.#sandbox = this.#installed(starved + 1);
-        } else {
-          // One slow call may be a hiccup, of the garbage collector or of the machine; a loop is late again at once.
-          if (!this.#isForgiven(error)) throw error;
-          this.#sandbox.dispose();
-          this.#sandbox = this.#installed();
-        }
+        if (written || !isStarved(error) || starved === PATIENCE.length - 1) throw error;
+        // Ended on a machine too busy to run it: that is not its fault, so it starts anew.
+        this.#sandbox.dispose();
+        this.#sandbox = this.#installed(starved + 1);
       }
     }
-  }
-
-  #isForgiven(error: unknown): boolean {
-    if ((error as JechoError).code !== "MODULATOR_TIMED_OUT" || isOverBudget(error)) return false;
-    const now = performance.now();
-    this.#late = [...this.#late.filter(then => now - then < LATE_WINDOW_MS), now];
-    return this.#late.length <= LATE_CALLS;
   }
 
   #installed(first = 0): Sandbox {
@@ -211,13 +199,13 @@ export class HostedModulator {
       const limits = {
         ...this.#limits,
         callMs: callMs * patience,
-        installMs: Math.min(installMs * patience, Math.max(installMs, LONGEST_INSTALL_MS)),
+        installMs: installMs * Math.min(patience, PATIENCE[1]),
       };
       const sandbox = this.#engine.create(limits, this.#watch);
       try {
         const states = this.#program.objects.map(object => this.#states.get(object.name) ?? object);
         this.#updates.clear();
-        const { timeMs, views } = this.#context;
+        const { timeMs, views } = this.#surroundings;
         const context = [...(views.get(this.channel)?.values() ?? [])];
         const declared = sandbox.install({ ...this.#program, objects: states, context, timeMs });
         this.schema = declared.schema;
@@ -235,7 +223,7 @@ export class HostedModulator {
 
   #sendCalls(): void {
     const calls = this.#sandbox.takeCalls();
-    if (calls !== undefined) this.#write(encodeControl({ kind: "Calls", derived: this.derived, calls }));
+    if (calls !== undefined) this.#surroundings.called(this.derived, calls);
   }
 
   #writeRun(events: readonly EventBytes[], version: number, flags: number): void {
@@ -248,7 +236,7 @@ export class HostedModulator {
         `one batch made more than ${this.#limits.outputBytes} bytes or ${this.#limits.outputEvents} events`,
       );
     }
-    if (bytes > this.#frame.byteLength) {
+    if (this.#isTrusted || bytes > this.#frame.byteLength) {
       this.#frame = new Uint8Array(bytes);
       this.#view = new DataView(this.#frame.buffer);
     }
@@ -261,7 +249,7 @@ export class HostedModulator {
       flags,
     };
     writeRun(this.#frame, this.#view, 0, header, events);
-    this.#checkEvents(events);
+    if (!this.#isTrusted) this.#checkEvents(events);
     this.#raised += events.length;
     this.#write(this.#frame.subarray(0, bytes));
   }
@@ -306,8 +294,8 @@ export function chunksOf(run: EventsFrame): Chunk[] {
   return chunks;
 }
 
-/** What all modulators of a host share. */
-export interface HostContext {
+/** What all modulators of a tier share. */
+export interface Surroundings {
   readonly engine: Engine;
   readonly limits: Limits;
   readonly watch: Watch;
@@ -315,7 +303,11 @@ export interface HostContext {
   /** Views of producers' state, by base channel and name. */
   readonly views: ReadonlyMap<number, ReadonlyMap<string, ContextValue>>;
   /** Milliseconds since 1970, as the producer said last. */
-  timeMs: number;
+  readonly timeMs: number;
+  /** Takes what a modulator called, as encoded by values.ts; unchecked. */
+  readonly called: (derived: number, calls: Uint8Array) => void;
+  /** Called between the calls of a long run. */
+  readonly pause: () => void;
 }
 
 /** @throws JechoError `MODULATOR_TOO_LARGE`, `OBJECT_INVALID` */
@@ -338,10 +330,6 @@ function objectTooLarge(): JechoError {
 
 function tooLarge(what: string): JechoError {
   return new JechoError("MODULATOR_TOO_LARGE", `${what} is larger than the limit`);
-}
-
-function isOverBudget(error: unknown): boolean {
-  return ((error as JechoError).cause as { overBudget?: boolean } | undefined)?.overBudget === true;
 }
 
 /** Processor time that refills with the time on the wall. */
@@ -367,7 +355,6 @@ class TimeBudget {
       throw new JechoError(
         "MODULATOR_TIMED_OUT",
         `it used more than ${100 * this.#share} % of a processor for too long`,
-        { cause: { overBudget: true } },
       );
     }
   }

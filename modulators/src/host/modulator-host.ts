@@ -1,44 +1,32 @@
-/** The producer's side of the modulator host; for Node only. */
-import { type ErrorCode, errorCode, JechoError } from "@jecho/shared";
-import { encodeControl, type Frame, type ObjectUpdate, parseFrame } from "@jecho/shared/internal";
-import type { ModulatorTable } from "../modulator.ts";
+import { errorCode, JechoError } from "@jecho/shared";
+import {
+  type EventsFrame,
+  encodeControl,
+  type Frame,
+  type ObjectUpdate,
+  parseFrame,
+} from "@jecho/shared/internal";
+import { type HostClock, Periods, SYSTEM_CLOCK } from "../periods.ts";
+import { checkSizes } from "../running-modulator.ts";
 import { DEFAULT_LIMITS, type Declared, type Limits } from "../sandbox/sandbox.ts";
+import { type InstallRequest, type ModulatorStats, type Tier, type TierEvents, tell } from "../tier.ts";
 import { decodeValues, encodeValues, type Value } from "../values.ts";
-import { Child, type Exit } from "./child.ts";
-import { checkSizes } from "./hosted-modulator.ts";
-import { Installation, type InstallRequest, type ModulatorStats } from "./installation.ts";
-import { type HostClock, Periods, SYSTEM_CLOCK } from "./periods.ts";
-import { GUARD } from "./watch.ts";
+import type { CarrierKind } from "./carrier.ts";
+import { Installation } from "./installation.ts";
+import { type Death, Keeper } from "./keeper.ts";
 import { type Batch, Outstanding, type Work } from "./work.ts";
 
-export {
-  DEFAULT_LIMITS,
-  type HostClock,
-  type InstallRequest,
-  type Limits,
-  type ModulatorStats,
-  type ModulatorTable,
-};
-
-export interface ModulatorHostOptions {
-  /** A run of events of a derived channel, as one frame in memory of its own, and the tag of the run that it was made of. */
-  onEvents(frame: Uint8Array, derived: number, tag: string | undefined): void;
-  /** Every modulator has seen the run with this tag to its end, or is gone; what they made of it has been handed out. */
-  onDone?(tag: string): void;
-  /** A modulator broke a limit or failed, and is gone. */
-  onRemoved(derived: number, error: JechoError): void;
-  /** A modulator called a control, or logged a line (`log`); it was granted that. */
-  onCall?(derived: number, name: string, values: readonly Value[]): void;
-  /** The host died and a new one has begun, with the modulators that remain; their state starts anew. */
-  onRestart?(): void;
+export interface ModulatorHostOptions extends TierEvents {
+  /** What the host lives in. */
+  readonly carrier: CarrierKind;
   /** Default: `DEFAULT_LIMITS`. */
-  readonly limits?: Partial<Limits>;
+  readonly limits?: Partial<Limits> | undefined;
   /** Bytes of events that may wait for the host; beyond them the oldest runs are dropped. Default: 64 MiB. */
-  readonly pendingBytes?: number;
+  readonly pendingBytes?: number | undefined;
   /** Default: the machine's. */
-  readonly clock?: HostClock;
+  readonly clock?: HostClock | undefined;
   /** How long a host without modulators is kept. Default: 5000. */
-  readonly idleMs?: number;
+  readonly idleMs?: number | undefined;
 }
 
 export interface HostStats {
@@ -48,32 +36,27 @@ export interface HostStats {
   readonly restarts: number;
   /** Bytes of events that the host has not finished or not been sent. */
   readonly pendingBytes: number;
-  /** By derived channel. */
-  readonly modulators: ReadonlyMap<number, ModulatorStats>;
 }
 
 /** Bytes of runs that the host is sent before it has finished them. */
 const WINDOW_BYTES = 4 << 20;
-const TICK_MS = 50;
-/** Without any sign from the host for so long, it counts as hung. Its own guard is faster. */
-const HUNG_MS = 5000;
-const BEGIN_MS = 15_000;
 /** A host that dies so often in a row without having done anything is not replaced any more. */
 const FUTILE_STARTS = 3;
-/** Deaths by SIGKILL, which may come from anywhere, until the modulator at work is to blame. */
+/** Deaths that may have come from anywhere, until the modulator at work is to blame. */
 const STRIKES = 2;
-const FRAME_MARGIN = 1 << 20;
 
 /**
- * Runs modulators in a child process, watches it, and replaces it when it hangs or dies. No call blocks.
+ * The hosted tier: runs modulators in a process or worker, watches it, and replaces it when it hangs or dies. No call
+ * blocks.
  *
- * The process starts with the first modulator. It ends with `close`, some seconds after the last modulator is gone, and with
- * its parent whatever way that ends.
+ * The host starts with the first modulator. It ends with `close`, some seconds after the last modulator is gone, and with
+ * its producer whatever way that ends.
  */
-export class ModulatorHost {
+export class ModulatorHost implements Tier {
   readonly #options: ModulatorHostOptions;
   readonly #limits: Limits;
   readonly #pendingLimit: number;
+  readonly #keeper: Keeper;
   readonly #installations = new Map<number, Installation>();
   readonly #outstanding = new Outstanding();
   readonly #leaving = new Map<number, number>();
@@ -84,16 +67,10 @@ export class ModulatorHost {
   #timeMs = 0;
   #waiting: Batch[] = [];
   #waitingBytes = 0;
-  #child: Child | undefined;
   #batches = 0;
   #restarts = 0;
   #futile = 0;
-  #sign = false;
-  #verdict: JechoError | undefined;
-  #silentMs = 0;
-  #ticker: NodeJS.Timeout | undefined;
-  #idle: NodeJS.Timeout | undefined;
-  #closing: { readonly done: () => void; readonly promise: Promise<void> } | undefined;
+  #isClosed = false;
 
   constructor(options: ModulatorHostOptions) {
     this.#options = options;
@@ -101,17 +78,15 @@ export class ModulatorHost {
     this.#pendingLimit = options.pendingBytes ?? 64 << 20;
     this.#clock = options.clock ?? SYSTEM_CLOCK;
     this.#periods = new Periods(this.#clock, derived => this.#sendPeriod(derived));
+    this.#keeper = new Keeper(options.carrier, this.#limits, options.idleMs ?? 5000, {
+      frame: bytes => this.#receive(bytes),
+      died: death => this.#died(death),
+      isBusy: () => this.#outstanding.size > 0,
+    });
   }
 
-  /**
-   * Installs a modulator on a base channel.
-   *
-   * @returns the schema of the derived channel's events, if the modulator declares one of its own, and what it needs
-   * @throws JechoError `MODULATOR_INVALID`, `MODULATOR_TOO_LARGE`, `PARAMETERS_INVALID`, `MODULATOR_FAILED`, `MODULATOR_TIMED_OUT`,
-   * `MODULATOR_OUT_OF_MEMORY`, `SERVICE_MISSING`, `SERVICE_NOT_GRANTED`, `MODULATORS_NOT_SERVED`, `CLOSED`
-   */
   async install(request: InstallRequest): Promise<Declared> {
-    if (this.#closing !== undefined) throw new JechoError("CLOSED", "the modulator host is closed");
+    if (this.#isClosed) throw new JechoError("CLOSED", "the modulator host is closed");
     if (this.#installations.has(request.derived)) {
       throw new JechoError(
         "ARGUMENT_INVALID",
@@ -121,13 +96,17 @@ export class ModulatorHost {
     checkSizes(request.modulator, this.#limits);
     const installation = new Installation(request);
     this.#installations.set(request.derived, installation);
-    if (this.#child === undefined) this.#begin();
+    try {
+      if (!this.#keeper.hasHost) this.#begin();
+    } catch (error) {
+      this.#installations.delete(request.derived);
+      throw error;
+    }
     this.#hold();
     this.#sendInstall(installation);
     return installation.installed.promise;
   }
 
-  /** Removes a modulator; nothing more of its channel comes. */
   remove(derived: number): void {
     const installation = this.#installations.get(derived);
     if (installation === undefined) return;
@@ -135,12 +114,11 @@ export class ModulatorHost {
     installation.installed.reject(new JechoError("CLOSED", "the modulator was removed"));
     this.#leaving.set(derived, (this.#leaving.get(derived) ?? 0) + 1);
     this.#outstanding.push({ kind: "remove", derived });
-    this.#child?.send(encodeControl({ kind: "Remove", derived }));
+    this.#keeper.send(encodeControl({ kind: "Remove", derived }));
     this.#sendWaiting();
     this.#hold();
   }
 
-  /** Hands a new state of a shared object to the modulators that read it. Older versions than the known one are left out. */
   update({ object, version, state }: Omit<ObjectUpdate, "kind">): void {
     let read = false;
     for (const installation of this.#installations.values()) {
@@ -148,11 +126,10 @@ export class ModulatorHost {
     }
     if (!read) return;
     // However often it changes, the host hears of it once per turn of the event loop or run of events.
-    if (this.#updates.size === 0) setImmediate(() => this.#sendUpdates());
+    if (this.#updates.size === 0) setTimeout(() => this.#sendUpdates());
     this.#updates.set(object, { kind: "ObjectUpdate", object, version, state });
   }
 
-  /** Sets a view of a producer's state, for the modulators of its channel that need it. */
   setContext(channel: number, name: string, value: Value): void {
     let isNeeded = false;
     for (const installation of this.#installations.values()) {
@@ -162,84 +139,69 @@ export class ModulatorHost {
     const context = contextFrame(channel, name, value);
     // What waits was raised before it.
     const last = this.#waiting.at(-1);
-    if (last === undefined) this.#child?.send(context);
+    if (last === undefined) this.#keeper.send(context);
     else last.after.push(context);
   }
 
-  /**
-   * Hands one run of events of a base channel to its modulators, and returns at once.
-   *
-   * @param frame a whole frame. With a buffer of its own it is taken over and must not change any more; as a part of a
-   * larger buffer it is copied.
-   * @param tag comes back with what is made of the run, and with `onDone`
-   * @returns false where there is no modulator for it: nothing comes back
-   */
-  enqueue(frame: Uint8Array, tag?: string): boolean {
-    const run = this.#parse(frame);
-    if (run.kind !== "Events")
-      throw new JechoError("ARGUMENT_INVALID", `a run of events is wanted, not ${run.kind}`);
+  enqueue(run: EventsFrame, tag?: string): boolean {
     const { channel, count } = run;
     if (!this.#hasModulators(channel)) return false;
-    const own = frame.byteLength === frame.buffer.byteLength ? frame : frame.slice();
-    const batch = {
+    const frame = run.raw();
+    this.#waiting.push({
+      kind: "batch",
       channel,
-      frame: own,
+      frame,
       events: count,
       tag,
       number: 0,
       waiting: new Set<number>(),
       after: [],
-    };
-    this.#waiting.push({ kind: "batch", ...batch });
-    this.#waitingBytes += own.byteLength;
-    const limit = this.#options.pendingBytes ?? 64 << 20;
-    while (this.#waitingBytes + this.#outstanding.bytes > limit && this.#waiting.length > 1)
+    });
+    this.#waitingBytes += frame.byteLength;
+    while (this.#waitingBytes + this.#outstanding.bytes > this.#pendingLimit && this.#waiting.length > 1)
       this.#dropOldest();
     this.#sendWaiting();
     return true;
   }
 
-  /** Is the transport ready for more events of a derived channel? Until told, it is; else events wait in the modulator. */
   flow(derived: number, ready: boolean): void {
     const installation = this.#installations.get(derived);
     if (installation === undefined || installation.ready === ready) return;
     installation.ready = ready;
-    this.#sendFlow(installation);
+    if (ready) this.#outstanding.push({ kind: "turn", derived });
+    this.#keeper.send(encodeControl({ kind: "Flow", derived, ready }));
   }
 
-  get stats(): HostStats {
-    return {
-      pid: this.#child?.pid,
-      restarts: this.#restarts,
-      pendingBytes: this.#waitingBytes + this.#outstanding.bytes,
-      modulators: new Map([...this.#installations].map(([derived, { stats }]) => [derived, { ...stats }])),
-    };
-  }
-
-  /** Resolves when the host has finished all that it was given so far, and nothing waits. */
   settled(): Promise<void> {
     if (this.#isIdle()) return Promise.resolve();
     return new Promise(resolve => this.#settling.push(resolve));
   }
 
-  /** Resolves when the process is gone. What it has not finished is lost. */
+  get modulators(): ReadonlyMap<number, ModulatorStats> {
+    return new Map([...this.#installations].map(([derived, { stats }]) => [derived, { ...stats }]));
+  }
+
+  get stats(): HostStats {
+    return {
+      pid: this.#keeper.pid,
+      restarts: this.#restarts,
+      pendingBytes: this.#waitingBytes + this.#outstanding.bytes,
+    };
+  }
+
   close(): Promise<void> {
-    if (this.#closing !== undefined) return this.#closing.promise;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#closing = { promise, done: resolve };
-    const error = new JechoError("CLOSED", "the modulator host is closed");
-    for (const installation of this.#installations.values()) installation.installed.reject(error);
-    this.#installations.clear();
-    this.#outstanding.clear();
-    this.#waiting = [];
-    this.#waitingBytes = 0;
-    clearInterval(this.#ticker);
-    clearTimeout(this.#idle);
-    this.#periods.clear();
-    this.#settle();
-    if (this.#child === undefined) resolve();
-    else this.#child.kill();
-    return promise;
+    if (!this.#isClosed) {
+      this.#isClosed = true;
+      const error = new JechoError("CLOSED", "the modulator host is closed");
+      for (const installation of this.#installations.values()) installation.installed.reject(error);
+      this.#installations.clear();
+      this.#outstanding.clear();
+      this.#waiting = [];
+      this.#waitingBytes = 0;
+      this.#periods.clear();
+      this.#settle();
+    }
+    return this.#keeper.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -249,70 +211,32 @@ export class ModulatorHost {
   // ---- to the host
 
   #begin(): void {
-    this.#sign = false;
-    this.#silentMs = 0;
     this.#batches = 0;
     this.#timeMs = 0;
-    const limitBytes = this.#limits.outputBytes + FRAME_MARGIN;
-    const child = new Child(this.#limits, limitBytes, {
-      frame: bytes => {
-        if (this.#child === child) this.#receive(bytes);
-      },
-      exit: exit => {
-        if (this.#child === child) this.#died(exit);
-      },
-    });
-    this.#child = child;
-    let then = performance.now();
-    clearInterval(this.#ticker);
-    this.#ticker = setInterval(() => {
-      const now = performance.now();
-      // A program that computes for a while must not take its own silence for the host's.
-      this.#watch(Math.min(now - then, 2 * TICK_MS));
-      then = now;
-    }, TICK_MS);
-    this.#ticker.unref();
-  }
-
-  #watch(elapsedMs: number): void {
-    this.#silentMs = this.#outstanding.size === 0 ? 0 : this.#silentMs + elapsedMs;
-    if (this.#silentMs > (this.#sign ? HUNG_MS : BEGIN_MS)) {
-      this.#condemn(new JechoError("MODULATOR_TIMED_OUT", `the host was silent for ${HUNG_MS} ms`));
-    }
-  }
-
-  /** Ends the host, and says why the modulator at work is to blame. */
-  #condemn(verdict: JechoError): void {
-    this.#verdict ??= verdict;
-    this.#child?.kill();
+    this.#keeper.begin();
   }
 
   #sendInstall({ request, ready, derived, grants, context }: Installation): void {
     const { channel, schema, modulator } = request;
-    if (schema !== undefined) this.#child?.send(encodeControl({ kind: "BaseType", channel, schema }));
-    for (const [name, value] of context) this.#child?.send(contextFrame(channel, name, value));
+    if (schema !== undefined) this.#keeper.send(encodeControl({ kind: "BaseType", channel, schema }));
+    for (const [name, value] of context) this.#keeper.send(contextFrame(channel, name, value));
     this.#sendTime();
     this.#outstanding.push({ kind: "install", derived });
-    this.#child?.send(
+    this.#keeper.send(
       encodeControl({ kind: "Install", request: derived, channel, derived, modulator, offers: grants }),
     );
-    if (!ready) this.#child?.send(encodeControl({ kind: "Flow", derived, ready }));
+    if (!ready) this.#keeper.send(encodeControl({ kind: "Flow", derived, ready }));
   }
 
   #sendUpdates(): void {
-    for (const update of this.#updates.values()) this.#child?.send(encodeControl(update));
+    for (const update of this.#updates.values()) this.#keeper.send(encodeControl(update));
     this.#updates.clear();
-  }
-
-  #sendFlow({ derived, ready }: Installation): void {
-    if (ready) this.#outstanding.push({ kind: "turn", derived });
-    this.#child?.send(encodeControl({ kind: "Flow", derived, ready }));
   }
 
   /** Every modulator sees the producer's time, in steps of what it is given. */
   #sendTime(): void {
     const timeMs = this.#clock.now();
-    if (timeMs !== this.#timeMs) this.#child?.send(encodeControl({ kind: "Clock", timeMs }));
+    if (timeMs !== this.#timeMs) this.#keeper.send(encodeControl({ kind: "Clock", timeMs }));
     this.#timeMs = timeMs;
   }
 
@@ -325,7 +249,7 @@ export class ModulatorHost {
   #sendPeriod(derived: number): void {
     this.#sendTimeIfNeeded();
     this.#outstanding.push({ kind: "turn", derived });
-    this.#child?.send(encodeControl({ kind: "Period", derived, periodMs: 0 }));
+    this.#keeper.send(encodeControl({ kind: "Period", derived, periodMs: 0 }));
   }
 
   #sendWaiting(): void {
@@ -350,16 +274,16 @@ export class ModulatorHost {
       this.#sendAfter(batch);
       return this.#done(batch);
     }
+    this.#sendTimeIfNeeded();
     batch.number = ++this.#batches;
     this.#sendUpdates();
-    this.#sendTimeIfNeeded();
     this.#outstanding.push(batch);
-    this.#child?.send(batch.frame);
+    this.#keeper.send(batch.frame);
     this.#sendAfter(batch);
   }
 
   #sendAfter({ after }: Batch): void {
-    for (const frame of after) this.#child?.send(frame);
+    for (const frame of after) this.#keeper.send(frame);
   }
 
   #dropOldest(): void {
@@ -381,28 +305,18 @@ export class ModulatorHost {
     return false;
   }
 
-  #parse(bytes: Uint8Array): Frame {
-    return parseFrame(
-      new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength),
-      bytes,
-      0,
-      bytes.byteLength,
-    );
-  }
-
   // ---- from the host
 
   #receive(bytes: Uint8Array): void {
-    this.#silentMs = 0;
-    this.#sign = true;
     this.#futile = 0;
     try {
-      const frame = this.#parse(bytes);
+      const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+      const frame = parseFrame(view, bytes, 0, bytes.byteLength);
       if (this.#act(frame)) return this.#settle();
       throw new JechoError("FRAME_UNEXPECTED", `the host sent ${frame.kind} where it may not`);
     } catch (error) {
       // Whoever is at work in it got out of the sandbox, or broke it.
-      this.#condemn(new JechoError("MODULATOR_FAILED", (error as Error).message));
+      this.#keeper.condemn(new JechoError("MODULATOR_FAILED", (error as Error).message));
     }
   }
 
@@ -413,7 +327,7 @@ export class ModulatorHost {
         if (this.#leaving.has(frame.channel)) return true;
         const installation = this.#installations.get(frame.channel);
         if (installation === undefined || frame.channel !== this.#outstanding.current()) return false;
-        return installation.collect(frame, this.#limits.outputBytes + FRAME_MARGIN);
+        return installation.collect(frame, this.#keeper.frameBytes);
       }
       case "Calls": {
         const { derived } = frame;
@@ -422,24 +336,8 @@ export class ModulatorHost {
         if (installation === undefined || derived !== this.#outstanding.current()) return false;
         return installation.collectCalls(decodeValues(frame.calls));
       }
-      case "Done": {
-        const { derived, batch, dropped, cpuMs } = frame;
-        const installation = this.#installations.get(derived);
-        const finished = batch === 0 ? undefined : this.#outstanding.finishBatch(batch, derived);
-        const isExpected = batch === 0 ? this.#outstanding.finish("turn", derived) : finished !== undefined;
-        if (installation === undefined || !isExpected) return this.#leaving.has(derived);
-        installation.stats.dropped += dropped;
-        installation.stats.cpuMs += cpuMs;
-        installation.strikes = 0;
-        for (const run of installation.deliver()) {
-          tell(() => this.#options.onEvents(run.raw(), derived, finished?.tag));
-        }
-        this.#deliverCalls(installation);
-        if (finished === undefined) this.#periods.done(derived);
-        else if (finished.waiting.size === 0) this.#done(finished);
-        this.#sendWaiting();
-        return true;
-      }
+      case "Done":
+        return this.#turnDone(frame);
       case "Installed": {
         const { derived, schema, needs } = frame;
         const done = this.#outstanding.finish("install", derived);
@@ -459,17 +357,46 @@ export class ModulatorHost {
       }
       case "Refused":
         if (this.#leaving.has(frame.request)) return true;
-        return this.#remove(frame.request, errorOf(frame.code, frame.message));
+        return this.#remove(frame.request, new JechoError(errorCode(frame.code), frame.message));
       case "Removed": {
         const { derived, code, message } = frame;
-        if (code !== 0) return this.#leaving.has(derived) || this.#remove(derived, errorOf(code, message));
+        if (code !== 0)
+          return (
+            this.#leaving.has(derived) || this.#remove(derived, new JechoError(errorCode(code), message))
+          );
         const left = this.#leaving.get(derived) ?? 0;
         if (left > 1) this.#leaving.set(derived, left - 1);
         else this.#leaving.delete(derived);
         return this.#outstanding.finish("remove", derived);
       }
+      // It is alive, in the middle of something long.
+      case "Ping":
+        return true;
       default:
         return false;
+    }
+  }
+
+  #turnDone({ derived, batch, dropped, cpuMs }: Extract<Frame, { kind: "Done" }>): boolean {
+    const installation = this.#installations.get(derived);
+    const finished = batch === 0 ? undefined : this.#outstanding.finishBatch(batch, derived);
+    const isExpected = batch === 0 ? this.#outstanding.finish("turn", derived) : finished !== undefined;
+    if (installation === undefined || !isExpected) return this.#leaving.has(derived);
+    installation.stats.dropped += dropped;
+    installation.stats.cpuMs += cpuMs;
+    installation.strikes = 0;
+    for (const run of installation.deliver())
+      tell(() => this.#options.onEvents(run.raw(), derived, finished?.tag));
+    this.#deliverCalls(installation);
+    if (finished === undefined) this.#periods.done(derived);
+    else if (finished.waiting.size === 0) this.#done(finished);
+    this.#sendWaiting();
+    return true;
+  }
+
+  #deliverCalls(installation: Installation): void {
+    for (const { name, values } of installation.deliverCalls()) {
+      tell(() => this.#options.onCall?.(installation.derived, name, values));
     }
   }
 
@@ -480,12 +407,6 @@ export class ModulatorHost {
   #settle(): void {
     if (this.#settling.length === 0 || !this.#isIdle()) return;
     for (const resolve of this.#settling.splice(0)) resolve();
-  }
-
-  #deliverCalls(installation: Installation): void {
-    for (const { name, values } of installation.deliverCalls()) {
-      tell(() => this.#options.onCall?.(installation.derived, name, values));
-    }
   }
 
   // ---- ends
@@ -507,41 +428,30 @@ export class ModulatorHost {
     for (const batch of this.#outstanding.forget(derived)) this.#done(batch);
   }
 
-  /** A host without modulators is kept for a while, but nobody waits for it. */
   #hold(): void {
-    const wanted = this.#installations.size > 0;
-    this.#child?.hold(wanted);
-    clearTimeout(this.#idle);
-    if (wanted) return;
-    this.#idle = setTimeout(() => {
-      const child = this.#child;
-      this.#child = undefined;
+    this.#keeper.hold(this.#installations.size > 0, () => {
       this.#leaving.clear();
       this.#outstanding.clear();
-      clearInterval(this.#ticker);
-      child?.finish();
-    }, this.#options.idleMs ?? 5000);
-    this.#idle.unref();
+    });
   }
 
-  #died(exit: Exit): void {
-    this.#child = undefined;
-    const verdict = this.#verdict;
-    this.#verdict = undefined;
-    if (this.#closing !== undefined) return this.#closing.done();
+  #died({ error, isForeign, hadBegun }: Death): void {
     const current = this.#installations.get(this.#outstanding.current() ?? -1);
     const work = this.#outstanding.clear();
     this.#leaving.clear();
     this.#periods.clear();
     for (const installation of this.#installations.values()) installation.discard();
     if (current !== undefined) {
-      current.strikes += verdict === undefined && exit.signal === "SIGKILL" ? 1 : STRIKES;
+      current.strikes += isForeign ? 1 : STRIKES;
       // Without a single frame from it, the host itself is at fault.
-      if (current.strikes >= STRIKES && this.#sign) this.#remove(current.derived, verdict ?? causeOf(exit));
+      if (current.strikes >= STRIKES && hadBegun) this.#remove(current.derived, error);
     }
-    if (!this.#sign && ++this.#futile === FUTILE_STARTS) {
-      const error = new JechoError("MODULATOR_HOST_FAILED", `the host does not start: ${endOf(exit)}`);
-      for (const derived of [...this.#installations.keys()]) this.#remove(derived, error);
+    if (!hadBegun && ++this.#futile === FUTILE_STARTS) {
+      const failed =
+        error.code === "MODULATORS_NOT_SERVED"
+          ? error
+          : new JechoError("MODULATOR_HOST_FAILED", `the host does not start: ${error.message}`);
+      for (const derived of [...this.#installations.keys()]) this.#remove(derived, failed);
     }
     this.#restarts++;
     if (this.#installations.size === 0) return this.#settle();
@@ -584,32 +494,4 @@ export class ModulatorHost {
 
 function contextFrame(channel: number, name: string, value: Value): Uint8Array {
   return encodeControl({ kind: "Context", channel, name, value: encodeValues([{ name, values: [value] }]) });
-}
-
-/** An error of the listener's is its own: it must not stop what goes on here. */
-function tell(listener: () => void): void {
-  try {
-    listener();
-  } catch (error) {
-    queueMicrotask(() => {
-      throw error;
-    });
-  }
-}
-
-function errorOf(number: number, message: string): JechoError {
-  return new JechoError(errorCode(number), message);
-}
-
-function causeOf(exit: Exit): JechoError {
-  if (exit.signal === GUARD.signal) {
-    return new JechoError("MODULATOR_TIMED_OUT", "a call did not end, and the host was ended with it");
-  }
-  const code: ErrorCode = /memory|heap/i.test(exit.trouble) ? "MODULATOR_OUT_OF_MEMORY" : "MODULATOR_FAILED";
-  return new JechoError(code, `the host died while it ran: ${endOf(exit)}`);
-}
-
-function endOf({ code, signal, trouble }: Exit): string {
-  const text = /(?:FATAL ERROR|Error): .*/.exec(trouble)?.[0] ?? trouble.slice(0, 300);
-  return `${signal ?? `exit code ${code}`}${text === "" ? "" : `, ${text}`}`;
 }

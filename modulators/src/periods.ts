@@ -9,7 +9,9 @@ export interface HostClock {
 export const SYSTEM_CLOCK: HostClock = {
   now: () => Math.floor(performance.timeOrigin + performance.now()),
   after: (ms, callback) => {
-    const timer = setTimeout(callback, ms).unref();
+    const timer = setTimeout(callback, ms);
+    // In a page a timer is a number, and keeps nobody alive.
+    timer.unref?.();
     return () => clearTimeout(timer);
   },
 };

@@ -1,0 +1,33 @@
+/** Runs modulators in a page. */
+import { JechoError } from "@jecho/shared";
+import { type ModulatorOptions, ModulatorEnvironment as SharedEnvironment } from "./environment.ts";
+import { type StartWorker, workerCarrier } from "./host/worker-carrier.ts";
+import type { TierEvents } from "./tier.ts";
+
+/**
+ * The modulators' environment of a page: the standard ones run in the page itself, all others in a worker, with QuickJS.
+ * The page compiles no text, so its policy needs no `unsafe-eval`; the worker's needs `wasm-unsafe-eval`.
+ */
+export class ModulatorEnvironment extends SharedEnvironment {
+  constructor(options: ModulatorOptions, events: TierEvents) {
+    super({ carrier: workerCarrier(startWorker), compile: () => undefined }, options, events);
+  }
+}
+
+const startWorker: StartWorker = listener => {
+  if (typeof Worker === "undefined") {
+    const here = "no worker can be started where this producer's concentrator runs";
+    throw new JechoError("MODULATORS_NOT_SERVED", here);
+  }
+  const worker = new Worker(new URL("./generated/worker-web.mjs", import.meta.url), {
+    type: "module",
+    name: "modulators",
+  });
+  worker.onmessage = ({ data }: MessageEvent<Uint8Array>) => listener.message(data);
+  worker.onerror = ({ message }) => listener.error(new Error(message));
+  return {
+    post: (message, transfer) => worker.postMessage(message, transfer),
+    terminate: () => worker.terminate(),
+    hold() {},
+  };
+};

@@ -1,0 +1,149 @@
+import { JechoError } from "@jecho/shared";
+import {
+  type Control,
+  type EventsFrame,
+  encodeControl,
+  type Frame,
+  type Install,
+  refusal,
+} from "@jecho/shared/internal";
+import { chunksOf, RunningModulator, type Surroundings } from "../running-modulator.ts";
+import type { ContextValue } from "../sandbox/sandbox.ts";
+
+/** A sign of life is due after so long without another one. */
+const SIGN_MS = 100;
+
+/** The modulator host itself, wherever it lives: acts on the producer's frames, and writes frames. */
+export class HostCore {
+  readonly #surroundings: Surroundings & { timeMs: number };
+  /** Views of producers' state, by base channel and name. */
+  readonly #views = new Map<number, Map<string, ContextValue>>();
+  readonly #write: (frame: Uint8Array) => void;
+  readonly #modulators = new Map<number, RunningModulator>();
+  readonly #schemas = new Map<number, Uint8Array>();
+  #batch = 0;
+  #signed = 0;
+
+  /** @param write takes a frame in memory that will be written again */
+  constructor(
+    surroundings: Pick<Surroundings, "engine" | "limits" | "watch">,
+    write: (frame: Uint8Array) => void,
+  ) {
+    this.#write = write;
+    this.#surroundings = {
+      ...surroundings,
+      write,
+      called: (derived, calls) => this.#send({ kind: "Calls", derived, calls }),
+      pause: () => this.#sign(),
+      views: this.#views,
+      timeMs: Date.now(),
+    };
+  }
+
+  /** @throws JechoError `FRAME_UNEXPECTED` */
+  act(frame: Frame): void {
+    this.#signed = performance.now();
+    switch (frame.kind) {
+      case "Events":
+        return this.#runBatch(frame);
+      case "BaseType":
+        this.#schemas.set(frame.channel, frame.schema.slice());
+        return;
+      case "Context": {
+        const { channel, name, value } = frame;
+        const known = this.#views.get(channel) ?? new Map<string, ContextValue>();
+        const view = { name, value: value.slice() };
+        this.#views.set(channel, known.set(name, view));
+        for (const modulator of this.#modulators.values())
+          if (modulator.channel === channel) modulator.setContext(view);
+        return;
+      }
+      case "Clock":
+        this.#surroundings.timeMs = frame.timeMs;
+        return;
+      case "Install":
+        return this.#install(frame);
+      case "Remove":
+        this.#modulators.get(frame.derived)?.remove();
+        this.#modulators.delete(frame.derived);
+        return this.#send({ kind: "Removed", derived: frame.derived, code: 0, message: "" });
+      case "ObjectUpdate":
+        for (const modulator of this.#modulators.values())
+          this.#attempt(modulator, () => modulator.update(frame));
+        return;
+      case "Flow": {
+        const modulator = this.#modulators.get(frame.derived);
+        if (modulator !== undefined) modulator.ready = frame.ready;
+        if (frame.ready) this.#turnOf(frame.derived, () => modulator?.flush());
+        return;
+      }
+      case "Period":
+        return this.#turnOf(frame.derived, () => this.#modulators.get(frame.derived)?.period());
+      default:
+        throw new JechoError("FRAME_UNEXPECTED", `a modulator host takes no ${frame.kind}`);
+    }
+  }
+
+  #runBatch(run: EventsFrame): void {
+    const batch = ++this.#batch;
+    const chunks = chunksOf(run);
+    const { producer, flags } = run;
+    for (const modulator of this.#modulators.values()) {
+      if (modulator.channel === run.channel)
+        this.#turn(modulator, batch, () => modulator.run(chunks, producer, flags));
+    }
+  }
+
+  /** A turn without events. Who asked for it is answered even if the modulator has gone. */
+  #turnOf(derived: number, act: () => number | undefined): void {
+    const modulator = this.#modulators.get(derived);
+    if (modulator === undefined) this.#send({ kind: "Done", derived, batch: 0, dropped: 0, cpuMs: 0 });
+    else this.#turn(modulator, 0, () => act() ?? 0);
+  }
+
+  /** What a modulator does at once: its outcome is told before the next one's turn. */
+  #turn(modulator: RunningModulator, batch: number, act: () => number): void {
+    const { derived, cpuMs, periodMs } = modulator;
+    const dropped = this.#attempt(modulator, act);
+    if (dropped === undefined) return;
+    if (modulator.periodMs !== periodMs)
+      this.#send({ kind: "Period", derived, periodMs: modulator.periodMs });
+    this.#send({ kind: "Done", derived, batch, dropped, cpuMs: Math.max(0, modulator.cpuMs - cpuMs) });
+  }
+
+  #install(frame: Install): void {
+    const { request, derived, channel } = frame;
+    try {
+      const modulator = new RunningModulator(frame, this.#schemas.get(channel), this.#surroundings);
+      this.#modulators.set(derived, modulator);
+      const { periodMs, needs, schema = new Uint8Array(0) } = modulator;
+      this.#send({ kind: "Installed", request, derived, schema, needs });
+      if (periodMs > 0) this.#send({ kind: "Period", derived, periodMs });
+    } catch (error) {
+      this.#send(refusal(request, error));
+    }
+  }
+
+  /** Removes the modulator where it fails. */
+  #attempt<T>(modulator: RunningModulator, act: () => T): T | undefined {
+    try {
+      return act();
+    } catch (error) {
+      const { number, message } = JechoError.from(error);
+      modulator.dispose();
+      this.#modulators.delete(modulator.derived);
+      this.#send({ kind: "Removed", derived: modulator.derived, code: number, message });
+      return undefined;
+    }
+  }
+
+  /** A long run of many calls is not taken for a call that does not end. */
+  #sign(): void {
+    if (performance.now() - this.#signed > SIGN_MS) this.#send({ kind: "Ping", time: 0 });
+  }
+
+  #send(control: Control): void {
+    this.#signed = performance.now();
+    this.#write(encodeControl(control));
+  }
+}

@@ -1,0 +1,192 @@
+import { JechoError } from "@jecho/shared";
+import type { EventsFrame, ObjectUpdate } from "@jecho/shared/internal";
+import { grantsOf, MOE_OFFERS } from "./delegate.ts";
+import { type HostClock, Periods, SYSTEM_CLOCK } from "./periods.ts";
+import { checkSizes, RunningModulator } from "./running-modulator.ts";
+import { type Compile, localEngine, type ModuleFunction } from "./sandbox/local.ts";
+import {
+  type Chunk,
+  type ContextValue,
+  DEFAULT_LIMITS,
+  type Declared,
+  type Engine,
+  type Limits,
+} from "./sandbox/sandbox.ts";
+import { type InstallRequest, type ModulatorStats, type Tier, type TierEvents, tell } from "./tier.ts";
+import { decodeValues, encodeValues, type Value } from "./values.ts";
+
+const WATCH = { enter() {}, leave() {} };
+
+interface Local {
+  readonly running: RunningModulator;
+  readonly stats: ModulatorStats;
+}
+
+/**
+ * The local tier: modulators whose source the producer has itself, run in its own process, on the events where they lie.
+ * One that throws, makes too much or refuses its parameters is removed like any other; there is nothing to end one that
+ * does not return.
+ */
+export class LocalTier implements Tier {
+  readonly #events: TierEvents;
+  readonly #limits: Limits;
+  readonly #engine: Engine;
+  readonly #modulators = new Map<number, Local>();
+  readonly #clock: HostClock;
+  readonly #periods: Periods;
+  readonly #views = new Map<number, Map<string, ContextValue>>();
+  /** Of the run that the modulators are at. */
+  #tag: string | undefined;
+  #isClosed = false;
+
+  /** @param modules what may be installed here, by its source */
+  constructor(
+    modules: ReadonlyMap<string, ModuleFunction>,
+    compile: Compile,
+    { limits, clock = SYSTEM_CLOCK }: { limits?: Partial<Limits> | undefined; clock?: HostClock | undefined },
+    events: TierEvents,
+  ) {
+    this.#events = events;
+    this.#limits = { ...DEFAULT_LIMITS, ...limits };
+    this.#engine = localEngine(modules, compile);
+    this.#clock = clock;
+    this.#periods = new Periods(clock, derived => this.#period(derived));
+  }
+
+  async install({
+    derived,
+    channel,
+    schema,
+    modulator,
+    offers = MOE_OFFERS,
+    context = new Map(),
+  }: InstallRequest): Promise<Declared> {
+    if (this.#isClosed) throw new JechoError("CLOSED", "the modulators' environment is closed");
+    checkSizes(modulator, this.#limits);
+    const stats = { eventsIn: 0, eventsOut: 0, bytesOut: 0, cpuMs: 0, dropped: 0, restarts: 0 };
+    for (const [name, value] of context) this.setContext(channel, name, value);
+    const grants = grantsOf(offers, modulator.capabilities);
+    const clock = this.#clock;
+    const running = new RunningModulator(
+      { kind: "Install", request: derived, channel, derived, modulator, offers: grants },
+      schema,
+      {
+        engine: this.#engine,
+        limits: this.#limits,
+        watch: WATCH,
+        write: frame => {
+          stats.bytesOut += frame.byteLength;
+          tell(() => this.#events.onEvents(frame, derived, this.#tag));
+        },
+        called: (_, calls) => {
+          for (const { name, values } of decodeValues(calls))
+            tell(() => this.#events.onCall?.(derived, name, values));
+        },
+        pause() {},
+        views: this.#views,
+        get timeMs() {
+          return clock.now();
+        },
+      },
+    );
+    this.#modulators.set(derived, { running, stats });
+    this.#periods.set(derived, running.periodMs);
+    return { schema: running.schema, needs: running.needs };
+  }
+
+  remove(derived: number): void {
+    this.#modulators.get(derived)?.running.remove();
+    this.#forget(derived);
+  }
+
+  update(update: Omit<ObjectUpdate, "kind">): void {
+    for (const { running } of this.#modulators.values()) running.update({ kind: "ObjectUpdate", ...update });
+  }
+
+  setContext(channel: number, name: string, value: Value): void {
+    const views = this.#views.get(channel) ?? new Map<string, ContextValue>();
+    const view = { name, value: encodeValues([{ name, values: [value] }]) };
+    this.#views.set(channel, views.set(name, view));
+    for (const { running } of this.#modulators.values())
+      if (running.channel === channel) running.setContext(view);
+  }
+
+  enqueue(run: EventsFrame, tag?: string): boolean {
+    let chunk: Chunk | undefined;
+    this.#tag = tag;
+    for (const local of this.#modulators.values()) {
+      if (local.running.channel !== run.channel) continue;
+      chunk ??= wholeOf(run);
+      const chunks = [chunk];
+      local.stats.eventsIn += run.count;
+      this.#turn(local, () => local.running.run(chunks, run.producer, run.flags));
+    }
+    this.#tag = undefined;
+    if (chunk !== undefined && tag !== undefined) tell(() => this.#events.onDone?.(tag));
+    return chunk !== undefined;
+  }
+
+  flow(derived: number, ready: boolean): void {
+    const local = this.#modulators.get(derived);
+    if (local === undefined || local.running.ready === ready) return;
+    local.running.ready = ready;
+    if (ready) this.#turn(local, () => local.running.flush());
+  }
+
+  settled(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  get modulators(): ReadonlyMap<number, ModulatorStats> {
+    return new Map(
+      [...this.#modulators].map(([derived, { running, stats }]) => [
+        derived,
+        { ...stats, eventsOut: running.eventsOut },
+      ]),
+    );
+  }
+
+  close(): Promise<void> {
+    this.#isClosed = true;
+    this.#modulators.clear();
+    this.#periods.clear();
+    return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #period(derived: number): void {
+    const local = this.#modulators.get(derived);
+    if (local === undefined) return;
+    this.#turn(local, () => local.running.period());
+    this.#periods.done(derived);
+  }
+
+  #turn({ running, stats }: Local, act: () => number): void {
+    const { derived, periodMs } = running;
+    try {
+      stats.dropped += act();
+      if (running.periodMs !== periodMs) this.#periods.set(derived, running.periodMs);
+    } catch (thrown) {
+      this.#forget(derived);
+      tell(() => this.#events.onRemoved(derived, JechoError.from(thrown)));
+    }
+  }
+
+  #forget(derived: number): void {
+    this.#modulators.delete(derived);
+    this.#periods.set(derived, 0);
+  }
+}
+
+/** A run as it lies: nothing has to be kept short where nothing is copied and nothing ended. */
+function wholeOf(run: EventsFrame): Chunk {
+  const bounds = new Array<number>(2 * run.count);
+  for (let i = 0; i < run.count; i++) {
+    bounds[2 * i] = run.eventStart(i);
+    bounds[2 * i + 1] = run.eventEnd(i);
+  }
+  return { bytes: run.bytes, bounds };
+}

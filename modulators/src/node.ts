@@ -1,0 +1,56 @@
+/** Runs modulators in a Node process. */
+import { Worker } from "node:worker_threads";
+import { type ModulatorOptions, ModulatorEnvironment as SharedEnvironment } from "./environment.ts";
+import type { CarrierKind } from "./host/carrier.ts";
+import { childProcess } from "./host/child.ts";
+import { type StartWorker, workerCarrier } from "./host/worker-carrier.ts";
+import type { HostClock } from "./periods.ts";
+import { compileModule } from "./sandbox/compile.ts";
+import type { TierEvents } from "./tier.ts";
+
+export type { EnvironmentStats, ModulatorOptions } from "./environment.ts";
+export type { HostClock } from "./periods.ts";
+export { DEFAULT_LIMITS, type Limits } from "./sandbox/sandbox.ts";
+export type { InstallRequest, ModulatorStats, Tier, TierEvents } from "./tier.ts";
+
+/** The modulators' environment of a Node process: hosted modulators run in a child process, or in a thread with QuickJS. */
+export class ModulatorEnvironment extends SharedEnvironment {
+  /** @param clock default: the machine's */
+  constructor(options: ModulatorOptions, events: TierEvents, clock?: HostClock) {
+    super({ carrier: carrierOf(options.engine), compile: compileModule, clock }, options, events);
+  }
+}
+
+function carrierOf(engine: ModulatorOptions["engine"]): CarrierKind {
+  const worker = workerCarrier(startThread);
+  if (engine === "quickjs") return worker;
+  let loads = true;
+  const child = childProcess(() => {
+    loads = false;
+  });
+  if (engine === "isolated-vm") return child;
+  return {
+    get hungMs() {
+      return loads ? child.hungMs : worker.hungMs;
+    },
+    start: (...all) => (loads ? child : worker).start(...all),
+  };
+}
+
+const startThread: StartWorker = listener => {
+  const worker = new Worker(new URL("./generated/worker-node.mjs", import.meta.url), {
+    name: "modulators",
+    env: {},
+    // Nothing of the producer's flags: some are not for threads.
+    execArgv: ["--no-warnings"],
+    stderr: true,
+  });
+  worker.on("message", (bytes: Uint8Array) => listener.message(bytes));
+  worker.on("error", error => listener.error(error));
+  worker.on("exit", () => listener.ended());
+  return {
+    post: (message, transfer) => worker.postMessage(message, transfer),
+    terminate: () => void worker.terminate(),
+    hold: held => (held ? worker.ref() : worker.unref()),
+  };
+};

@@ -1,0 +1,78 @@
+import { compileFunction } from "node:vm";
+import { parse } from "es-module-lexer/js";
+import { USER_MODULE } from "./failures.ts";
+import type { ModuleFunction } from "./local.ts";
+
+/**
+ * Makes a function of the text of a module, so that it can be evaluated anew for each installation and be forgotten
+ * with it, which modules cannot.
+ *
+ * @returns undefined for what a function cannot hold: other imports than names of "jecho:moe", other exports than the
+ * default, `await` on the top level
+ */
+export function compileModule(source: string): ModuleFunction | undefined {
+  try {
+    const body = functionBody(source);
+    if (body === undefined) return undefined;
+    const run = compileFunction(body.head + body.text, ["moe", "out"], {
+      filename: USER_MODULE,
+      columnOffset: -body.head.length,
+    }) as (moe: object, out: object) => void;
+    return moe => {
+      const exports = {};
+      run(moe, exports);
+      return exports;
+    };
+  } catch {
+    // Whoever installs it is told by the sandbox what is wrong with it.
+    return undefined;
+  }
+}
+
+/** The same text without its imports and exports, where every line and column is as it was; and what goes before it. */
+function functionBody(source: string): { readonly head: string; readonly text: string } | undefined {
+  const [imports, exports] = parse(source);
+  let head = '"use strict"; ';
+  const edits: { from: number; to: number; text: string }[] = [];
+  for (const { n, ss, se } of imports) {
+    const [, names, all] =
+      /^import\s*(?:\{([^}]*)\}|\*\s*as\s+([\w$]+))\s*from\b/.exec(source.slice(ss, se)) ?? [];
+    const bound = all ?? (names && `{${names.replaceAll(/\sas\s/g, ": ").replaceAll(/\s+/g, " ")}}`);
+    if (n !== "jecho:moe" || bound === undefined) return undefined;
+    // Imports are there before the first line, wherever they stand.
+    head += `const ${bound} = moe; `;
+    edits.push({ from: ss, to: se, text: blanks(source.slice(ss, se)) });
+  }
+  let end = "";
+  for (const { s, n, ln: name } of exports) {
+    if (n !== "default") return undefined;
+    // The lexer takes the word after "class" for a name.
+    const ln = name === "extends" ? undefined : name;
+    const before = source.slice(0, s);
+    const keyword = /\bexport\s+$/.exec(before)?.index;
+    if (keyword !== undefined) {
+      // A named class is a declaration, anything else a value.
+      const to = source.slice(s).startsWith("default") ? s + "default".length : s;
+      const text = ln === undefined ? "out.default = " : blanks(source.slice(keyword, to));
+      edits.push({ from: keyword, to, text });
+      if (ln !== undefined) end = `\nout.default = ${ln};`;
+      continue;
+    }
+    const list = /\bexport\s*\{[^{}]*$/.exec(before)?.index;
+    const close = source.indexOf("}", s);
+    if (list === undefined || close < 0 || ln === undefined) return undefined;
+    edits.push({ from: list, to: close + 1, text: "" });
+    end = `\nout.default = ${ln};`;
+  }
+  let body = "";
+  let at = 0;
+  for (const { from, to, text } of edits.sort((a, b) => a.from - b.from)) {
+    body += source.slice(at, from) + text;
+    at = to;
+  }
+  return { head, text: body + source.slice(at) + end };
+}
+
+function blanks(text: string): string {
+  return text.replaceAll(/[^\n]/g, " ");
+}

@@ -1,0 +1,63 @@
+import { ERRORS, type ErrorCode, JechoError } from "@jecho/shared";
+
+/** The name that a modulator's source has in every engine. */
+export const USER_MODULE = "modulator.js";
+
+const MEMORY = /memory limit|array buffer allocation failed|out of memory/i;
+
+/** Does a message tell of memory that was used up? */
+export function isAboutMemory(message: string): boolean {
+  return MEMORY.test(message);
+}
+
+export function outOfMemory(limitMiB: number): JechoError {
+  return new JechoError("MODULATOR_OUT_OF_MEMORY", `it used more than ${limitMiB} MiB`);
+}
+
+/**
+ * A deadline counts the time on the wall. What had the processor for much less was not given the chance: the cause says
+ * so, and the caller may try again.
+ */
+export function timedOut(limitMs: number, cpuMs: number): JechoError {
+  const message = `a call took longer than ${limitMs} ms (${cpuMs.toFixed(0)} ms of a processor)`;
+  return new JechoError("MODULATOR_TIMED_OUT", message, { cause: { starved: cpuMs < 0.8 * limitMs } });
+}
+
+/** Was a call ended on a machine too busy to run it? */
+export function isStarved(error: unknown): boolean {
+  return ((error as Error).cause as { starved?: boolean } | undefined)?.starved === true;
+}
+
+/** An error as the world's functions tell of it: code, message and stack, parted by \x1f. */
+export function fromInside(text: string): JechoError {
+  const [code = "", message = "", stack = ""] = text.slice(0, 10_000).split("\x1f");
+  if (isAboutMemory(message)) return new JechoError("MODULATOR_OUT_OF_MEMORY", message);
+  const known = Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : "MODULATOR_FAILED";
+  return new JechoError(known, located(message, stack));
+}
+
+/** The message with the place in the modulator's source that the stack, or the message itself, names first. */
+export function located(message: string, stack: string): string {
+  const place = /modulator\.js:(\d{1,9}):(\d{1,9})/.exec(`${stack}\n${message}`);
+  const text = message.replace(/ ?\[modulator\.js:\d+:\d+\]/, "").slice(0, 1900);
+  return place === null ? text : `${text} (line ${place[1]}, column ${place[2]} of its source)`;
+}
+
+/** Text of something thrown that an engine handed out. */
+export function textOf(thrown: unknown, name: "message" | "stack"): string {
+  if (typeof thrown === "string") return name === "message" ? thrown.slice(0, 2000) : "";
+  if (!(thrown instanceof Error))
+    return name === "message" ? `a value of type ${typeof thrown} was thrown` : "";
+  return String(thrown[name]).slice(0, 4000);
+}
+
+export function unsound(): JechoError {
+  return new JechoError("MODULATOR_FAILED", "what it left in its outbox is not sound");
+}
+
+export function importRefused(specifier: string): JechoError {
+  return new JechoError(
+    "MODULATOR_INVALID",
+    `it imports "${specifier.slice(0, 100)}"; only "jecho:moe" is there to import`,
+  );
+}

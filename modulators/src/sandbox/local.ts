@@ -1,0 +1,99 @@
+import { JechoError } from "@jecho/shared";
+import type { EventBytes } from "@jecho/shared/internal";
+import { createWorld } from "../generated/local.ts";
+import type { Chunk, Emit, Engine } from "./sandbox.ts";
+import { type Direct, type FunctionName, type Parameter, type Realm, WorldSandbox } from "./world-sandbox.ts";
+
+/** A module as a function: takes what "jecho:moe" exports, returns what the module exports. */
+export type ModuleFunction = (moe: object) => { readonly default?: unknown };
+
+/** Makes a function of a module's text; undefined where that cannot be done. */
+export type Compile = (source: string) => ModuleFunction | undefined;
+
+type World = ReturnType<typeof createWorld>;
+
+/**
+ * Runs modulators whose source the producer has itself, in its own process and without a wall: with the same world
+ * as in a sandbox, one for each modulator, and on the events where they lie. What has no end is not ended here.
+ *
+ * @param modules by their source
+ */
+export function localEngine(modules: ReadonlyMap<string, ModuleFunction>, compile: Compile): Engine {
+  return {
+    name: "local",
+    isTrusted: true,
+    ready: () => Promise.resolve(),
+    create: limits => new WorldSandbox(new LocalRealm(modules, compile), limits),
+  };
+}
+
+class LocalRealm implements Realm {
+  /** Nobody has to be kept from using too much: the producer knows what it runs. */
+  readonly cpuMs = 0;
+  inbox = new Uint8Array(0);
+  outbox = new Uint8Array(0);
+  readonly direct: Direct = { run: (...all) => this.#run(...all), flush: emit => this.#flush(emit) };
+  readonly #modules: ReadonlyMap<string, ModuleFunction>;
+  readonly #compile: Compile;
+  readonly #world: World = createWorld();
+  #namespace: { readonly default?: unknown } = {};
+  #made: { readonly event: EventBytes; readonly version: number; readonly urgent: boolean }[] = [];
+
+  constructor(modules: ReadonlyMap<string, ModuleFunction>, compile: Compile) {
+    this.#modules = modules;
+    this.#compile = compile;
+    this.#world.handOver((event, version, urgent) => this.#made.push({ event, version, urgent }));
+  }
+
+  attach(inBytes: number, outBytes: number): void {
+    this.inbox = new Uint8Array(inBytes);
+    this.outbox = new Uint8Array(outBytes);
+    this.#world.attach(this.inbox.buffer, this.outbox.buffer);
+  }
+
+  /** Where text cannot be made code there are the standard modulators only, and none of them needs a producer's service. */
+  serve(source: string): void {
+    const module = this.#compile(source);
+    if (module !== undefined) this.#world.serve(module(this.#world) as { default: Record<string, unknown> });
+  }
+
+  evaluate(source: string): void {
+    const module = this.#modules.get(source);
+    if (module === undefined) throw new JechoError("MODULATOR_INVALID", "it is none that is known here");
+    try {
+      this.#namespace = module(this.#world);
+    } catch (error) {
+      throw JechoError.from(error, "MODULATOR_FAILED");
+    }
+  }
+
+  call(name: FunctionName, parameters: readonly Parameter[]): unknown {
+    const inside = this.#world[name] as (...all: unknown[]) => unknown;
+    return name === "load" ? inside(this.#namespace, ...parameters) : inside(...parameters);
+  }
+
+  dispose(): void {}
+
+  #run({ bytes, bounds }: Chunk, ready: boolean, timeMs: number): unknown {
+    // A view of its own for each run: by it the world knows whose events they are.
+    return this.#world.runInPlace(bytes.subarray(), Uint32Array.from(bounds), ready, timeMs);
+  }
+
+  #flush(emit: Emit): void {
+    if (this.#made.length === 0) return;
+    const made = this.#made;
+    this.#made = [];
+    let events: EventBytes[] = [];
+    let last = 0;
+    for (const { event, version, urgent } of made) {
+      if ((urgent || version !== last) && events.length > 0) {
+        emit(events, last, false);
+        events = [];
+      }
+      last = version;
+      if (urgent) emit([event], version, true);
+      else events.push(event);
+    }
+    if (events.length > 0) emit(events, last, false);
+  }
+}

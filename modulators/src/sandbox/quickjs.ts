@@ -1,0 +1,290 @@
+import { type ErrorCode, JechoError } from "@jecho/shared";
+import type {
+  QuickJSContext,
+  QuickJSHandle,
+  QuickJSRuntime,
+  QuickJSWASMModule,
+} from "quickjs-emscripten-core";
+import { WORLD_SOURCE } from "../generated/world.ts";
+import { importRefused, isAboutMemory, located, outOfMemory, timedOut, USER_MODULE } from "./failures.ts";
+import { DEFAULT_LIMITS, type Engine, type Limits, type Watch } from "./sandbox.ts";
+import {
+  FACE,
+  FUNCTIONS,
+  type FunctionName,
+  type Parameter,
+  type Realm,
+  WorldSandbox,
+} from "./world-sandbox.ts";
+
+/** Prepared ahead: an instance with its world takes some milliseconds, and cannot be made while somebody waits. */
+const SPARES = 2;
+/** Deeper than this the interpreter says "stack overflow"; its own frames lie on the thread's stack, of 1 MB. */
+const STACK_BYTES = 160 << 10;
+/** What an instance is built with, and what of it is the interpreter's and the world's. */
+const INITIAL_MIB = 16;
+const OWN_MIB = 8;
+const PAGES_PER_MIB = 16;
+const BOOT = "boot.js";
+const SERVICES = "services.js";
+const REFUSED = "refused:";
+
+/** What the engine needs of where it runs. */
+export interface QuickJsPlace {
+  /** Processor time of this thread, or the time on the wall where there is no better clock. */
+  cpuMs(): number;
+  nowMs(): number;
+}
+
+/**
+ * The engine on QuickJS compiled to WebAssembly: one instance for each modulator, so that what breaks one is none of the
+ * others' business, and its memory can neither be left nor outgrown. It runs wherever WebAssembly does.
+ *
+ * Its deadline reaches whatever the interpreter does in steps, which some builtins do not: the thread must be one that
+ * may be ended.
+ *
+ * @throws JechoError `MODULATORS_NOT_SERVED` where it does not load
+ */
+export async function quickJsEngine(place: QuickJsPlace, memoryMiB: number): Promise<Engine> {
+  let make: () => Promise<QuickJsRealm>;
+  try {
+    const [core, variant] = await Promise.all([
+      import("quickjs-emscripten-core"),
+      import("@jitl/quickjs-singlefile-mjs-release-sync"),
+    ]);
+    // QuickJS does not count well what it allocates here: the instance's own memory is the limit.
+    const initial = INITIAL_MIB * PAGES_PER_MIB;
+    const maximum = Math.max(initial, (OWN_MIB + memoryMiB) * PAGES_PER_MIB);
+    make = async () => {
+      const wasmMemory = new WebAssembly.Memory({ initial, maximum });
+      const limited = core.newVariant(variant.default, { wasmMemory });
+      return new QuickJsRealm(await core.newQuickJSWASMModuleFromVariant(limited), place);
+    };
+    await make();
+  } catch (error) {
+    throw new JechoError("MODULATORS_NOT_SERVED", `QuickJS does not load: ${(error as Error).message}`);
+  }
+  const spares: QuickJsRealm[] = [];
+  return {
+    name: "quickjs",
+    isTrusted: false,
+    async ready() {
+      while (spares.length < SPARES) spares.push(await make());
+    },
+    create(limits, watch) {
+      const spare = spares.pop();
+      if (spare === undefined) throw new JechoError("MODULATOR_HOST_FAILED", "no instance is ready");
+      return new WorldSandbox(spare.open(limits, watch), limits);
+    },
+  };
+}
+
+/** Memory of an ArrayBuffer inside, and where it lies in the instance's. */
+interface Block {
+  readonly handle: QuickJSHandle;
+  readonly pointer: number;
+  readonly bytes: number;
+}
+
+const NO_BLOCK = { pointer: 0, bytes: 0 };
+
+class QuickJsRealm implements Realm {
+  #limits = DEFAULT_LIMITS;
+  #watch: Watch = { enter() {}, leave() {} };
+  readonly #place: QuickJsPlace;
+  readonly #memory: WebAssembly.Memory;
+  readonly #runtime: QuickJSRuntime;
+  readonly #context: QuickJSContext;
+  readonly #newArrayBuffer: (bytes: number) => Block;
+  readonly #functions: Readonly<Record<FunctionName, QuickJSHandle>>;
+  #namespace: QuickJSHandle | undefined;
+  #cpuMs = 0;
+  #deadlineMs = Number.POSITIVE_INFINITY;
+  #isLate = false;
+  #isBroken = false;
+  #inbox: Omit<Block, "handle"> = NO_BLOCK;
+  #outbox: Omit<Block, "handle"> = NO_BLOCK;
+
+  constructor(module: QuickJSWASMModule, place: QuickJsPlace) {
+    this.#place = place;
+    this.#memory = module.getWasmMemory();
+    this.#runtime = module.newRuntime();
+    this.#runtime.setMaxStackSize(STACK_BYTES);
+    this.#runtime.setInterruptHandler(() => {
+      if (place.nowMs() <= this.#deadlineMs) return false;
+      this.#isLate = true;
+      return true;
+    });
+    this.#runtime.setModuleLoader(
+      name => {
+        if (name === "jecho:world") return WORLD_SOURCE;
+        return name === "jecho:moe" ? FACE : { error: importRefused(name.slice(REFUSED.length)) };
+      },
+      // An error that is returned here would lose the name.
+      (from, name) =>
+        name === "jecho:moe" || (name === "jecho:world" && from !== USER_MODULE && from !== SERVICES)
+          ? name
+          : REFUSED + name,
+    );
+    this.#context = this.#runtime.newContext();
+    this.#newArrayBuffer = arrayBuffers(module, this.#context);
+    const world = this.#context.evalCode('export * from "jecho:world";', BOOT, { type: "module" }).unwrap();
+    this.#functions = Object.fromEntries(
+      FUNCTIONS.map(name => [name, this.#context.getProp(world, name)]),
+    ) as Record<FunctionName, QuickJSHandle>;
+  }
+
+  /** For a modulator. */
+  open(limits: Limits, watch: Watch): this {
+    this.#limits = limits;
+    this.#watch = watch;
+    return this;
+  }
+
+  get cpuMs(): number {
+    return this.#cpuMs;
+  }
+
+  get inbox(): Uint8Array {
+    return new Uint8Array(this.#memory.buffer, this.#inbox.pointer, this.#inbox.bytes);
+  }
+
+  get outbox(): Uint8Array {
+    return new Uint8Array(this.#memory.buffer, this.#outbox.pointer, this.#outbox.bytes);
+  }
+
+  attach(inBytes: number, outBytes: number): void {
+    const inbox = this.#newArrayBuffer(inBytes);
+    const outbox = this.#newArrayBuffer(outBytes);
+    this.#guarded(this.#limits.installMs, () =>
+      this.#finish("MODULATOR_FAILED", "attach", [inbox.handle, outbox.handle]),
+    );
+    this.#inbox = inbox;
+    this.#outbox = outbox;
+  }
+
+  serve(source: string): void {
+    this.#guarded(this.#limits.installMs, () => {
+      const namespace = this.#namespaceOf(source, SERVICES, "DELEGATE_FAILED");
+      this.#finish("DELEGATE_FAILED", "serve", [namespace]);
+    });
+  }
+
+  evaluate(source: string): void {
+    this.#guarded(this.#limits.installMs, () => {
+      this.#namespace = this.#namespaceOf(source, USER_MODULE, "MODULATOR_INVALID");
+    });
+  }
+
+  call(name: FunctionName, parameters: readonly Parameter[], limitMs: number): unknown {
+    return this.#guarded(limitMs, () => {
+      const context = this.#context;
+      const handles = parameters.map(value => {
+        if (typeof value === "number") return context.newNumber(value);
+        if (typeof value === "string") return context.newString(value);
+        return value ? context.true : context.false;
+      });
+      if (name === "load") handles.unshift(this.#namespace as QuickJSHandle);
+      return this.#finish("MODULATOR_FAILED", name, handles);
+    });
+  }
+
+  /** What was interrupted leaves references behind, which freeing would stumble over: the instance is left as a whole. */
+  dispose(): void {
+    this.#isBroken = true;
+  }
+
+  #namespaceOf(source: string, name: string, code: ErrorCode): QuickJSHandle {
+    const result = this.#context.evalCode(source, name, { type: "module", strict: true });
+    if (result.error !== undefined) throw this.#errorOf(result.error, code);
+    // A module that waits for something gives a promise; nothing will ever come here to fulfil it.
+    this.#runJobs();
+    const state = this.#context.getPromiseState(result.value);
+    if (state.type === "rejected") throw this.#errorOf(state.error, "MODULATOR_FAILED");
+    if (state.type === "pending")
+      throw new JechoError("MODULATOR_INVALID", "its module waits for something; nothing comes here");
+    return state.value;
+  }
+
+  #finish(code: ErrorCode, name: FunctionName, handles: readonly QuickJSHandle[]): unknown {
+    const context = this.#context;
+    const result = context.callFunction(this.#functions[name], context.undefined, ...handles);
+    for (const handle of handles) if (handle !== this.#namespace) handle.dispose();
+    if (result.error !== undefined) throw this.#errorOf(result.error, code);
+    const kind = context.typeof(result.value);
+    const value =
+      kind === "number"
+        ? context.getNumber(result.value)
+        : kind === "string"
+          ? context.getString(result.value)
+          : undefined;
+    result.value.dispose();
+    this.#runJobs();
+    return value;
+  }
+
+  #runJobs(): void {
+    const result = this.#runtime.executePendingJobs();
+    if (result.error !== undefined) throw this.#errorOf(result.error, "MODULATOR_FAILED");
+    result.dispose();
+  }
+
+  #guarded<T>(limitMs: number, act: () => T): T {
+    if (this.#isBroken) throw new JechoError("MODULATOR_FAILED", "its instance is broken");
+    const { nowMs, cpuMs } = this.#place;
+    const cpuBefore = cpuMs();
+    this.#deadlineMs = nowMs() + limitMs;
+    this.#isLate = false;
+    this.#watch.enter(limitMs);
+    try {
+      const result = act();
+      // What is interrupted in a promise's job shows nowhere else.
+      if (this.#isLate) throw timedOut(limitMs, cpuMs() - cpuBefore);
+      return result;
+    } catch (thrown) {
+      this.#isBroken = true;
+      if (this.#isLate) throw timedOut(limitMs, cpuMs() - cpuBefore);
+      if (thrown instanceof JechoError) throw thrown;
+      // An error of the machine below QuickJS: of WebAssembly, or the end of the thread's stack.
+      throw new JechoError("MODULATOR_FAILED", (thrown as Error).message);
+    } finally {
+      this.#deadlineMs = Number.POSITIVE_INFINITY;
+      this.#cpuMs += cpuMs() - cpuBefore;
+      this.#watch.leave();
+    }
+  }
+
+  /** Reading what was thrown may run the modulator's code, which the call's deadline covers. */
+  #errorOf(handle: QuickJSHandle, code: ErrorCode): JechoError {
+    const context = this.#context;
+    if (context.typeof(handle) !== "object")
+      return new JechoError(code, `a value of type ${context.typeof(handle)} was thrown`);
+    const [message, stack, name] = ["message", "stack", "name"].map(key => {
+      try {
+        const text = context.getProp(handle, key);
+        return context.typeof(text) === "string" ? context.getString(text).slice(0, 4000) : "";
+      } catch {
+        return "";
+      }
+    }) as [string, string, string];
+    if (isAboutMemory(message)) return outOfMemory(this.#limits.memoryMiB);
+    if (message.startsWith("it imports ")) return new JechoError("MODULATOR_INVALID", message);
+    const text = name === "SyntaxError" ? `${name}: ${message}` : message;
+    return new JechoError(code, located(text, stack));
+  }
+}
+
+/**
+ * Makes ArrayBuffers whose bytes can be written from outside. The library says nowhere where an ArrayBuffer's bytes lie, and
+ * otherwise copies them on every way; but it does put them into the heap itself, through a function that can be watched.
+ */
+function arrayBuffers(module: QuickJSWASMModule, context: QuickJSContext): (bytes: number) => Block {
+  const ffi = module.getFFI();
+  const make = ffi.QTS_NewArrayBuffer;
+  let pointer = 0;
+  ffi.QTS_NewArrayBuffer = (owner, at, bytes) => {
+    pointer = at;
+    return make(owner, at, bytes);
+  };
+  return bytes => ({ handle: context.newArrayBuffer(new ArrayBuffer(bytes)), pointer, bytes });
+}

@@ -1,0 +1,262 @@
+import { JechoError } from "@jecho/shared";
+import type { EventBytes } from "@jecho/shared/internal";
+import { servicesModule } from "../delegate.ts";
+import { decodeValues } from "../values.ts";
+import { fromInside, unsound } from "./failures.ts";
+import {
+  CHUNK_BYTES,
+  CHUNK_EVENTS,
+  type Chunk,
+  type ContextValue,
+  type Declared,
+  type Emit,
+  type Limits,
+  type ObjectState,
+  OUTBOX,
+  OUTBOX_HEAD,
+  PROCEED,
+  type Program,
+  type Sandbox,
+  type Turn,
+} from "./sandbox.ts";
+
+/** The functions of the world that are called from outside. */
+export const FUNCTIONS = [
+  "attach",
+  "load",
+  "open",
+  "update",
+  "start",
+  "run",
+  "proceed",
+  "period",
+  "remove",
+  "serve",
+  "needs",
+  "calls",
+  "context",
+] as const;
+export type FunctionName = (typeof FUNCTIONS)[number];
+export type Parameter = number | string | boolean;
+
+/** What the modulator may import from the world. */
+export const FACE =
+  'export { bytesOf, FifoModulator, Modulator, type, typeToken, unpack, urgent } from "jecho:world";';
+
+const NO_ENTROPY = new Uint8Array(0);
+
+/** What an engine provides: a world, its functions, and memory that both sides see. */
+export interface Realm {
+  readonly cpuMs: number;
+  /** The memory that the world was given last; its place may change with each call. */
+  readonly inbox: Uint8Array;
+  readonly outbox: Uint8Array;
+  /** Only where there is no wall. */
+  readonly direct?: Direct;
+
+  /** Gives the world so many bytes of memory, multiples of 8. */
+  attach(inBytes: number, outBytes: number): void;
+
+  /** Evaluates the module of the services, and hands its namespace to `serve`. */
+  serve(source: string): void;
+
+  /** Evaluates the modulator's module. Calls of `load` are given its namespace. */
+  evaluate(source: string): void;
+
+  /** @returns a number, or text that tells of an error; anything else is unsound */
+  call(name: FunctionName, parameters: readonly Parameter[], limitMs: number): unknown;
+
+  dispose(): void;
+}
+
+/** A way around the memory, for worlds that may touch the producer's. */
+export interface Direct {
+  /** As the world's `run`, with the events where they lie. */
+  run(chunk: Chunk, ready: boolean, timeMs: number): unknown;
+  /** Hands on what the last calls let out, where it lies. */
+  flush(emit: Emit): void;
+}
+
+/** A sandbox on any engine: what goes in and out are numbers and text, and events as bytes in memory. */
+export class WorldSandbox implements Sandbox {
+  readonly #realm: Realm;
+  readonly #limits: Limits;
+
+  constructor(realm: Realm, limits: Limits) {
+    this.#realm = realm;
+    this.#limits = limits;
+  }
+
+  get cpuMs(): number {
+    return this.#realm.cpuMs;
+  }
+
+  install({ source, parameters, objects, schema, offers, context, timeMs }: Program): Declared {
+    const { installMs, queueEvents } = this.#limits;
+    const realm = this.#realm;
+    const services = servicesModule(offers);
+    if (services !== undefined) realm.serve(services);
+    realm.evaluate(source);
+    const schemaBytes = schema?.byteLength ?? 0;
+    realm.attach(alignUp8(Math.max(schemaBytes, CHUNK_BYTES + 16 * CHUNK_EVENTS)), OUTBOX_HEAD + CHUNK_BYTES);
+    if (schema !== undefined) realm.inbox.set(schema);
+    const offered = offers.map(({ name, granted }) => `${granted ? "+" : "-"}${name}`).join();
+    const declared = this.#taken(this.#call("load", [schemaBytes, offered], installMs));
+    const needed = this.#taken(this.#call("needs", [], installMs));
+    const needs = needed === undefined ? [] : decodeValues(needed).map(({ name }) => name);
+    for (const view of context) if (needs.includes(view.name)) this.setContext(view);
+    const entropy = needs.includes("entropy") ? crypto.getRandomValues(new Uint8Array(32)) : NO_ENTROPY;
+    realm.inbox.set(entropy);
+    this.#call("open", [parameters, queueEvents, timeMs, entropy.byteLength], installMs);
+    for (const { name, version, state } of objects)
+      this.#call("update", [name, version, state, false], installMs);
+    this.#call("start", [], installMs);
+    return { schema: declared, needs };
+  }
+
+  update({ name, version, state }: ObjectState): void {
+    this.#call("update", [name, version, state, true], this.#limits.callMs);
+  }
+
+  setContext({ name, value }: ContextValue): void {
+    const realm = this.#realm;
+    if (value.byteLength > realm.inbox.byteLength)
+      realm.attach(alignUp8(value.byteLength), realm.outbox.byteLength);
+    realm.inbox.set(value);
+    this.#call("context", [name, value.byteLength], this.#limits.callMs);
+  }
+
+  takeCalls(): Uint8Array | undefined {
+    if (this.#outWords()[OUTBOX.calls] === 0) return undefined;
+    return this.#taken(this.#call("calls", [], this.#limits.callMs));
+  }
+
+  get periodMs(): number {
+    return this.#outWords()[OUTBOX.periodMs] as number;
+  }
+
+  run(chunk: Chunk, turn: Turn): number {
+    const { ready, timeMs } = turn;
+    const { direct } = this.#realm;
+    const status =
+      direct === undefined
+        ? this.#call("run", [this.#fill(chunk), chunk.bounds.length / 2, ready, timeMs], this.#limits.callMs)
+        : numberOf(direct.run(chunk, ready, timeMs));
+    return this.#finish(status, turn);
+  }
+
+  period(turn: Turn): number {
+    return this.#finish(this.#call("period", [turn.ready, turn.timeMs], this.#limits.callMs), turn);
+  }
+
+  remove(): void {
+    this.#call("remove", [], this.#limits.callMs);
+  }
+
+  dispose(): void {
+    this.#realm.dispose();
+  }
+
+  /** Hands on what lies in the outbox until there is no more. @returns how many events fell out of the queue */
+  #finish(first: number, { ready, emit }: Turn): number {
+    let status = first;
+    let dropped = 0;
+    for (;;) {
+      const words = this.#outWords();
+      dropped += words[OUTBOX.dropped] as number;
+      const count = this.#collect(words, emit);
+      if (status === PROCEED.done) {
+        this.#realm.direct?.flush(emit);
+        return dropped;
+      }
+      if (count === 0) this.#widen(words[OUTBOX.wanted] as number);
+      status = this.#call("proceed", [ready], this.#limits.callMs);
+    }
+  }
+
+  /** Bytes that the world has written to the front of its outbox. */
+  #taken(bytes: number): Uint8Array | undefined {
+    const { outbox } = this.#realm;
+    if (bytes > outbox.byteLength) throw unsound();
+    return bytes === 0 ? undefined : outbox.slice(0, bytes);
+  }
+
+  #outWords(): Uint32Array {
+    const { outbox } = this.#realm;
+    return new Uint32Array(outbox.buffer, outbox.byteOffset, OUTBOX_HEAD / 4);
+  }
+
+  /** Writes the events into the inbox, behind a table of where each begins and ends. */
+  #fill({ bytes, bounds }: Chunk): number {
+    const count = bounds.length / 2;
+    if (count === 0) return 0;
+    const first = bounds[0] as number;
+    const last = bounds[bounds.length - 1] as number;
+    const shift = 8 * count - first;
+    const end = last + shift;
+    const realm = this.#realm;
+    if (end > realm.inbox.byteLength) realm.attach(alignUp8(end), realm.outbox.byteLength);
+    const { inbox } = realm;
+    const table = new Uint32Array(inbox.buffer, inbox.byteOffset, bounds.length);
+    for (let i = 0; i < bounds.length; i++) table[i] = (bounds[i] as number) + shift;
+    inbox.set(bytes.subarray(first, last), 8 * count);
+    return end;
+  }
+
+  /** Hands on what lies in the outbox. Every number in it is read once, and then checked. */
+  #collect(words: Uint32Array, emit: Emit): number {
+    const { outbox } = this.#realm;
+    const count = words[OUTBOX.count] as number;
+    if (count > OUTBOX.maxRecords) throw unsound();
+    let events: EventBytes[] = [];
+    let version = 0;
+    let last = OUTBOX_HEAD;
+    for (let i = 0; i < count; i++) {
+      const record = OUTBOX.records + OUTBOX.recordWords * i;
+      const made = words[record] as number;
+      const start = words[record + 1] as number;
+      const end = words[record + 2] as number;
+      if (start % 8 !== 0 || start < last || end < start || end > outbox.byteLength) throw unsound();
+      last = end;
+      const urgent = words[record + 3] === 1;
+      if ((urgent || made !== version) && events.length > 0) {
+        emit(events, version, false);
+        events = [];
+      }
+      version = made;
+      const event = { bytes: outbox, start, end };
+      if (urgent) emit([event], version, true);
+      else events.push(event);
+    }
+    if (events.length > 0) emit(events, version, false);
+    return count;
+  }
+
+  /** An event is larger than the outbox. */
+  #widen(wanted: number): void {
+    if (wanted > this.#limits.outputBytes) {
+      throw new JechoError(
+        "MODULATOR_OUTPUT_EXCEEDED",
+        `an event of ${wanted} bytes; a batch may make ${this.#limits.outputBytes}`,
+      );
+    }
+    const bytes = OUTBOX_HEAD + alignUp8(wanted);
+    if (bytes <= this.#realm.outbox.byteLength) throw unsound();
+    this.#realm.attach(this.#realm.inbox.byteLength, bytes);
+  }
+
+  #call(name: FunctionName, parameters: readonly Parameter[], limitMs: number): number {
+    return numberOf(this.#realm.call(name, parameters, limitMs));
+  }
+}
+
+/** @throws JechoError what the world tells of */
+function numberOf(result: unknown): number {
+  if (typeof result === "string") throw fromInside(result);
+  if (typeof result !== "number") throw unsound();
+  return result;
+}
+
+function alignUp8(value: number): number {
+  return 8 * Math.ceil(value / 8);
+}

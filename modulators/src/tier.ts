@@ -1,0 +1,104 @@
+import type { JechoError } from "@jecho/shared";
+import type { EventsFrame, ObjectUpdate } from "@jecho/shared/internal";
+import type { Offer } from "./delegate.ts";
+import type { ModulatorTable } from "./modulator.ts";
+import type { Declared } from "./sandbox/sandbox.ts";
+import type { Value } from "./values.ts";
+
+/** What a producer is asked to install. */
+export interface InstallRequest {
+  /** Number of the derived channel. */
+  readonly derived: number;
+  /** Number of the base channel. */
+  readonly channel: number;
+  /** Schema (.bfbs) of the base channel's events; undefined where they are opaque bytes. */
+  readonly schema: Uint8Array | undefined;
+  readonly modulator: ModulatorTable;
+  /** What the producer offers. Default: what every MOE offers. */
+  readonly offers?: readonly Offer[];
+  /** The present values of the views that it offers, by the names that modulators need them under. */
+  readonly context?: ReadonlyMap<string, Value>;
+}
+
+/** Counts since the installation. */
+export interface ModulatorStats {
+  eventsIn: number;
+  eventsOut: number;
+  bytesOut: number;
+  /** Processor time; 0 in the local tier, where it is the producer's own. */
+  cpuMs: number;
+  /** Events that fell out of a full queue, before the modulator or in it. */
+  dropped: number;
+  /** Times that the host died and the modulator started anew. */
+  restarts: number;
+}
+
+/** What comes out of a tier. A listener that throws harms nobody but its own program. */
+export interface TierEvents {
+  /** A run of events of a derived channel, as one frame in memory of its own, and the tag of the run that it was made of. */
+  onEvents(frame: Uint8Array, derived: number, tag: string | undefined): void;
+  /** Every modulator has seen the run with this tag to its end, or is gone; what they made of it has been handed out. */
+  onDone?(tag: string): void;
+  /** A modulator called a control, or logged a line (`log`); it was granted that. */
+  onCall?(derived: number, name: string, values: readonly Value[]): void;
+  /** A modulator broke a limit or failed, and is gone. */
+  onRemoved(derived: number, error: JechoError): void;
+  /** The host died and a new one has begun, with the modulators that remain; their state starts anew. */
+  onRestart?(): void;
+}
+
+/**
+ * Where modulators run. No call waits for a modulator, except in the local tier, whose modulators run in the producer's
+ * thread while `enqueue` is called.
+ */
+export interface Tier extends AsyncDisposable {
+  /**
+   * Installs a modulator on a base channel.
+   *
+   * @returns the schema of the derived channel's events, if the modulator declares one of its own, and what it needs
+   * @throws JechoError `MODULATOR_INVALID`, `MODULATOR_TOO_LARGE`, `PARAMETERS_INVALID`, `SERVICE_MISSING`, `SERVICE_NOT_GRANTED`,
+   * `DELEGATE_FAILED`, `MODULATOR_FAILED`, `MODULATOR_TIMED_OUT`, `MODULATOR_OUT_OF_MEMORY`, `MODULATORS_NOT_SERVED`, `MODULATOR_HOST_FAILED`, `CLOSED`
+   */
+  install(request: InstallRequest): Promise<Declared>;
+
+  /** Removes a modulator; nothing more of its channel comes. */
+  remove(derived: number): void;
+
+  /** Hands a new state of a shared object to the modulators that read it. Older versions than the known one are left out. */
+  update(update: Omit<ObjectUpdate, "kind">): void;
+
+  /** Sets a view of a producer's state, for the modulators of its channel that need it. It counts for the runs that come. */
+  setContext(channel: number, name: string, value: Value): void;
+
+  /**
+   * Hands one run of events of a base channel to its modulators.
+   *
+   * @param run must not change any more
+   * @param tag comes back with what is made of the run, and with `onDone`
+   * @returns false where there is no modulator for it: nothing comes back
+   */
+  enqueue(run: EventsFrame, tag?: string): boolean;
+
+  /** Is the transport ready for more events of a derived channel? Until told, it is; else events wait in the modulator. */
+  flow(derived: number, ready: boolean): void;
+
+  /** Resolves when all that was given so far is finished, and nothing waits. */
+  settled(): Promise<void>;
+
+  /** By derived channel. */
+  readonly modulators: ReadonlyMap<number, ModulatorStats>;
+
+  /** Resolves when nothing of it is left. What was not finished is lost. */
+  close(): Promise<void>;
+}
+
+/** An error of the listener's is its own: it must not stop what goes on here. */
+export function tell(listener: () => void): void {
+  try {
+    listener();
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error;
+    });
+  }
+}

@@ -1,0 +1,76 @@
+import { fifo } from "@jecho/modulators";
+import { expect, test, vi } from "vitest";
+import { modulator, Rig } from "./rig.ts";
+
+/* What a modulator may rely on wherever it runs: this suite runs in the local tier and on each engine. */
+
+test("events wait in the modulator while the transport is not ready", async () => {
+  await using rig = new Rig({ limits: { queueEvents: 10 } });
+  const derived = await rig.install(fifo().modulator);
+  rig.host.flow(derived, false);
+  for (let i = 0; i < 5; i++) rig.step();
+  await rig.settled();
+  expect(rig.received(derived)).toEqual([]);
+  rig.host.flow(derived, true);
+  await vi.waitUntil(() => rig.received(derived).length > 0, { interval: 2, timeout: 9000 });
+  expect(rig.received(derived).map(({ event }) => event.step)).toEqual([2, 3, 3, 3, 4, 4, 4, 5, 5, 5]);
+  expect(rig.host.stats.modulators.get(derived)).toMatchObject({ dropped: 5, eventsIn: 15, eventsOut: 10 });
+});
+
+test("an event that is held stays as it was", async () => {
+  await using rig = new Rig();
+  const derived = await rig.install(
+    modulator("enqueue(event) { super.enqueue(this.last ?? event); this.last = event; }"),
+  );
+  for (let i = 0; i < 3; i++) rig.step(1);
+  await rig.settled();
+  expect(rig.received(derived).map(({ event }) => [event.step, event.values[3]])).toEqual([
+    [1, 4],
+    [1, 4],
+    [2, 5],
+  ]);
+});
+
+test("parameters and states are frozen, and change between calls only", async () => {
+  await using rig = new Rig();
+  const watched = `
+    static output = { name: "Seen", description: { text: "string" } };
+    enqueue(event) {
+      super.enqueue({ text: [this.objects.o.n, this.parameters.list.length, Object.isFrozen(this.parameters.list), Object.isFrozen(this.objects.o)].join() });
+    }`;
+  const objects = { o: { id: "o", version: 1, state: { n: 1 } } };
+  const derived = await rig.install({ ...modulator(watched), parameters: { list: [1, 2] }, objects });
+  rig.step(1);
+  rig.host.update({ object: "o", version: 2, state: `{"n":2}` });
+  rig.step(1);
+  await rig.settled();
+  const seen = rig.received<{ text: string }>(derived);
+  expect(seen.map(({ event, parameters }) => [event.text, parameters])).toEqual([
+    ["1,2,true,true", 1],
+    ["2,2,true,true", 2],
+  ]);
+});
+
+test("errors name the place in the modulator's source", async () => {
+  await using rig = new Rig();
+  const source = `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator {
+  enqueue(event) {
+    event.nothing.more();
+  }
+}`;
+  const derived = await rig.install({ source });
+  rig.step();
+  await rig.settled();
+  // Engines do not agree on the column of a member that is missing.
+  expect(rig.removed.get(derived)?.message).toMatch(/\(line 4, column \d+ of its source\)/);
+  await expect(rig.install({ source: "export default 5;" })).rejects.toMatchObject({
+    code: "MODULATOR_INVALID",
+  });
+  await expect(
+    rig.install(modulator("static output = { name: 'X', description: { a: 'number' } };")),
+  ).rejects.toMatchObject({
+    code: "MODULATOR_INVALID",
+    message: expect.stringContaining("X.a"),
+  });
+});
