@@ -26,6 +26,7 @@ const CONCENTRATOR = [
   "history",
   "queue",
   "resume",
+  "shared-objects",
   "slow-consumers",
   "synchronous",
   "typed-channels",

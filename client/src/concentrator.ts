@@ -2,14 +2,20 @@ import type { ModulatorOptions } from "@jecho/modulators";
 import { errorCode, JechoError } from "@jecho/shared";
 import {
   type Control,
+  type CopyUpdate,
   type EventsFrame,
   FROM,
   type Frame,
-  type ObjectUpdate,
   type Position,
 } from "@jecho/shared/internal";
 import { createEnvironment, onNetworkChange } from "#platform";
-import { type ConsumerEntry, type EndpointEntry, type ProducerEntry, wantedOf } from "./entries.ts";
+import {
+  type ConsumerEntry,
+  type EndpointEntry,
+  type ObjectEntry,
+  type ProducerEntry,
+  wantedOf,
+} from "./entries.ts";
 import { Hold } from "./hold.ts";
 import { type Lane, Lanes } from "./lane.ts";
 import { Link, type LinkOptions } from "./link.ts";
@@ -46,6 +52,8 @@ export class Concentrator implements PortServer {
   readonly #producers = new Map<number, Set<ProducerEntry>>();
   /** Consumers by their numbers at the present connection. */
   readonly #consumers = new Map<number, ConsumerEntry>();
+  /** Applications' copies of shared objects by theirs. */
+  readonly #copies = new Map<number, ObjectEntry>();
   /** What waits for an answer of the gateway, by request. */
   readonly #pending = new Map<number, { endpoint: EndpointEntry; reset: number }>();
   /** Questions to the gateway, by request. */
@@ -152,8 +160,16 @@ export class Concentrator implements PortServer {
         return this.#closeEndpoint(request.endpoint);
       case "ask":
         return this.#ask(request.question, request.about);
+      case "openObject":
+        return this.#add({ ...request, is: "object", term: 0, number: 0 });
       case "updateObject":
-        return this.#updateObject(request.update);
+        return this.#updateObject(request);
+      case "writeObject":
+        return this.#toCopy(request.endpoint, copy =>
+          this.#link.send({ kind: "ObjectWrite", copy, write: request.write, patch: request.patch }),
+        );
+      case "pullObject":
+        return this.#toCopy(request.endpoint, copy => this.#link.send({ kind: "PullObject", copy }));
       case "probe":
         return this.#link.probe();
       case "close":
@@ -170,6 +186,11 @@ export class Concentrator implements PortServer {
   #open(entry: EndpointEntry, reset: number): void {
     const request = this.#nextRequest++;
     this.#pending.set(request, { endpoint: entry, reset });
+    if (entry.is === "object") {
+      const { object, lazy, term, version, state } = entry;
+      this.#link.send({ kind: "OpenObject", request, object, lazy, term, version, state });
+      return;
+    }
     const { channel, schema } = entry;
     if (entry.is === "producer") {
       const { history, key } = entry;
@@ -193,17 +214,52 @@ export class Concentrator implements PortServer {
     if (this.#link.isLive) this.#open(entry, reset);
   }
 
-  #updateObject(update: ObjectUpdate): void {
-    const { object, version, state } = update;
-    for (const entry of this.#endpoints.values()) {
-      if (entry.is !== "consumer" || entry.modulator === undefined) continue;
-      // Should the modulator be installed again, then with the newest state.
-      const objects = entry.modulator.objects.map(old =>
+  #updateObject({ endpoint, version, state, taken }: Extract<ControlRequest, { is: "updateObject" }>): void {
+    const entry = this.#endpoints.get(endpoint);
+    if (entry?.is !== "object") return;
+    this.#know(entry, version, state);
+    for (const { copy, write } of taken) this.#link.send({ kind: "ObjectTaken", copy, write });
+    this.#link.send({ kind: "ObjectUpdate", object: entry.object, version, state });
+  }
+
+  /** Should a copy, or a modulator that reads the object, be opened again, then with the newest state. */
+  #know(entry: ObjectEntry, version: number, state: string): void {
+    entry.version = version;
+    entry.state = state;
+    const { object } = entry;
+    for (const consumer of this.#endpoints.values()) {
+      if (consumer.is !== "consumer" || consumer.modulator === undefined) continue;
+      const objects = consumer.modulator.objects.map(old =>
         old.object === object ? { ...old, version, state } : old,
       );
-      entry.modulator = { ...entry.modulator, objects };
+      consumer.modulator = { ...consumer.modulator, objects };
     }
-    this.#link.send(update);
+  }
+
+  #toCopy(endpoint: number, send: (copy: number) => void): void {
+    const entry = this.#endpoints.get(endpoint);
+    if (entry?.is === "object" && entry.number !== 0) send(entry.number);
+  }
+
+  #copyUpdated(update: CopyUpdate): void {
+    if (update.request !== 0) {
+      this.#answered(update.request, entry => {
+        if (entry.is !== "object") return;
+        if (this.#endpoints.get(entry.endpoint) !== entry)
+          return this.#link.send({ kind: "CloseEndpoint", endpoint: update.copy });
+        entry.number = update.copy;
+        entry.wasOpen = true;
+        this.#copies.set(update.copy, entry);
+      });
+    }
+    const entry = this.#copies.get(update.copy);
+    if (entry === undefined) return;
+    entry.term = update.term;
+    const isNewer = update.version > entry.version || !update.master;
+    if (update.state !== "" && isNewer) this.#know(entry, update.version, update.state);
+    const { endpoint } = entry;
+    this.#notify({ is: "object", endpoint, update });
+    if (update.request !== 0) this.#notify({ is: "opened", endpoint, reset: 0 });
   }
 
   #closeEndpoint(endpoint: number): void {
@@ -383,6 +439,12 @@ export class Concentrator implements PortServer {
         return this.#modulation.remove(frame.derived);
       case "ObjectUpdate":
         return this.#modulation.update(frame);
+      case "CopyUpdate":
+        return this.#copyUpdated(frame);
+      case "ObjectWrite": {
+        const endpoint = this.#copies.get(frame.copy)?.endpoint;
+        return endpoint === undefined ? undefined : this.#notify({ is: "written", endpoint, write: frame });
+      }
       case "Fault":
         return this.#notify({ is: "fault", error: new JechoError(errorCode(frame.code), frame.message) });
       default:
@@ -546,6 +608,10 @@ export class Concentrator implements PortServer {
   }
 
   #leaveChannel(entry: EndpointEntry): void {
+    if (entry.is === "object") {
+      this.#copies.delete(entry.number);
+      return;
+    }
     if (entry.is === "producer") {
       leave(this.#producers, entry.channelNumber, entry);
       return;
@@ -604,7 +670,8 @@ export class Concentrator implements PortServer {
 
   #reopenAll(): void {
     const entries = [...this.#endpoints.values()];
-    // Producers first, so that consumers of this process find the types that it writes.
+    // Objects first, so that their masters are known before modulators bring them. Producers next, so that consumers of this process find the types that it writes.
+    for (const entry of entries) if (entry.is === "object") this.#open(entry, 0);
     for (const entry of entries) if (entry.is === "producer") this.#open(entry, 0);
     for (const entry of entries) if (entry.is === "consumer") this.#open(entry, entry.reset ?? 0);
     this.#hold.live();
@@ -622,13 +689,14 @@ export class Concentrator implements PortServer {
     this.#hold.begin(this.#wantedElsewhere());
     this.#producers.clear();
     this.#consumers.clear();
+    this.#copies.clear();
     this.#modulation.interrupted();
     for (const entry of this.#endpoints.values()) {
       const wasOpen = entry.number !== 0;
-      entry.channelNumber = 0;
       entry.number = 0;
+      if (entry.is !== "object") entry.channelNumber = 0;
       if (entry.is === "producer") entry.open = false;
-      else entry.replay = 0;
+      else if (entry.is === "consumer") entry.replay = 0;
       if (wasOpen) this.#notify({ is: "interrupted", endpoint: entry.endpoint });
     }
     if (!this.#hold.isHolding) this.#stopHolding();

@@ -67,7 +67,22 @@ export interface ConsumerEntry {
   before?: { readonly modulator: Modulator | undefined };
 }
 
-export type EndpointEntry = ProducerEntry | ConsumerEntry;
+/** An application's copy of a shared object, as its concentrator knows it. */
+export interface ObjectEntry {
+  readonly is: "object";
+  readonly endpoint: number;
+  readonly object: string;
+  readonly lazy: boolean;
+  /** What it knows, for the next connection. */
+  term: number;
+  version: number;
+  state: string;
+  /** At the present connection; 0 while there is none. */
+  number: number;
+  wasOpen?: boolean;
+}
+
+export type EndpointEntry = ProducerEntry | ConsumerEntry | ObjectEntry;
 
 export function wantedOf(consumers: number, derived: readonly DerivedDemand[]): Demand {
   return { consumers, derived, total: derived.reduce((sum, { consumers }) => sum + consumers, consumers) };

@@ -58,4 +58,6 @@ export class InheritedSubscription {
 /** What came with a handover token: everything that the first device had open. */
 export interface Inheritance {
   readonly subscriptions: readonly InheritedSubscription[];
+  /** The shared objects of which the first device had the master copy: they are here now. */
+  readonly objects: readonly SharedObject[];
 }

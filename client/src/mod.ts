@@ -60,6 +60,13 @@ export { type Codec, json } from "./json.ts";
 export { modulatorFromFile } from "./modulator-file.ts";
 export type { ConcentratorPlace } from "./places/place.ts";
 export { Producer } from "./producer.ts";
-export { type ConnectOptions, connect, type EagerHandler, Session } from "./session.ts";
+export {
+  type AttachOptions,
+  type ConnectOptions,
+  connect,
+  type EagerHandler,
+  Session,
+  type ShareOptions,
+} from "./session.ts";
 export { SharedObject } from "./shared-object.ts";
 export type { Status } from "./status.ts";

@@ -2,11 +2,12 @@ import type { Value } from "@jecho/modulators";
 import type { Offer } from "@jecho/modulators/internal";
 import type { ErrorCode, JechoError } from "@jecho/shared";
 import type {
+  CopyUpdate,
   HeldPlace,
   History,
   Inheritance,
   Modulator,
-  ObjectUpdate,
+  ObjectWrite,
   Place,
   Queue,
 } from "@jecho/shared/internal";
@@ -77,7 +78,26 @@ export type ControlRequest =
     }
   | { readonly is: "closeEndpoint"; readonly endpoint: number }
   | { readonly is: "ask"; readonly question: number; readonly about: Question }
-  | { readonly is: "updateObject"; readonly update: ObjectUpdate }
+  /** Opens a copy of a shared object: of one that there is (version 0), or a new one. */
+  | {
+      readonly is: "openObject";
+      readonly endpoint: number;
+      readonly object: string;
+      readonly lazy: boolean;
+      readonly version: number;
+      readonly state: string;
+    }
+  /** The master copy's newest state, and the writes of other copies that it has taken. */
+  | {
+      readonly is: "updateObject";
+      readonly endpoint: number;
+      readonly version: number;
+      readonly state: string;
+      readonly taken: readonly { readonly copy: number; readonly write: number }[];
+    }
+  /** What a copy changes that is not the master. */
+  | { readonly is: "writeObject"; readonly endpoint: number; readonly write: number; readonly patch: string }
+  | { readonly is: "pullObject"; readonly endpoint: number }
   /** The network may have changed: is the other side still there? */
   | { readonly is: "probe" }
   | { readonly is: "close" };
@@ -158,6 +178,10 @@ export type PortNotice =
       readonly name: string;
       readonly values: readonly Value[];
     }
+  /** A shared object is newer, or has another master. */
+  | { readonly is: "object"; readonly endpoint: number; readonly update: CopyUpdate }
+  /** For the master copy: what another one changes. */
+  | { readonly is: "written"; readonly endpoint: number; readonly write: ObjectWrite }
   | { readonly is: "type"; readonly schema: Uint8Array }
   | { readonly is: "answer"; readonly question: number; readonly answer: Answer | JechoError }
   /** A run of events, as a frame, for these consumers, from its event `first` on. */

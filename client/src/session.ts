@@ -4,6 +4,7 @@ import { checkUserName, formatChannelName, JechoError, parseChannelName, Type } 
 import {
   FROM,
   type History,
+  type Inheritance as InheritanceFrame,
   type Inherited,
   type Place,
   type Queue,
@@ -21,7 +22,7 @@ import type { Codec } from "./json.ts";
 import { type ConcentratorPlace, openPort } from "./places/place.ts";
 import type { Answer, ControlRequest, Port, PortNotice, PortRequest, Question } from "./port.ts";
 import { Producer } from "./producer.ts";
-import { SharedObject } from "./shared-object.ts";
+import { type ObjectPort, SharedObject } from "./shared-object.ts";
 import { Listeners, raise, type Status, statusNow } from "./status.ts";
 
 /** A consumer's handler, split: the modulator runs in every producer, the demodulator stays here. */
@@ -58,6 +59,22 @@ export interface ConnectOptions {
 /** What is urgent is seldom and small: half of this is the largest event. */
 const URGENT_BYTES = 1 << 20;
 
+export interface ShareOptions {
+  /** 1 to 64 characters; by default a random one. */
+  readonly id?: string;
+}
+
+export interface AttachOptions {
+  readonly policy?: "prompt" | "lazy";
+  readonly signal?: AbortSignal;
+}
+
+/** What a session opens: a producer, a consumer, a copy of a shared object. */
+interface Endpoint {
+  notice(notice: PortNotice): void;
+  close(): Promise<void>;
+}
+
 interface Opening {
   resolve(): void;
   reject(error: unknown): void;
@@ -80,13 +97,22 @@ export class Session {
   readonly #options: ConnectOptions;
   readonly #port: Port;
   readonly #statusListeners = new Listeners<Status>();
-  readonly #endpoints = new Map<number, { notice(notice: PortNotice): void }>();
+  readonly #endpoints = new Map<number, Endpoint>();
   readonly #queues = new Map<number, EventQueue>();
   readonly #openings = new Map<number, Opening>();
   readonly #types = new Map<bigint, Type>();
   readonly #questions = new Map<number, { answer(answer: Answer | JechoError): void }>();
-  /** Shared objects whose newest state is still to be sent. */
-  readonly #unpublished = new Set<SharedObject<object>>();
+  readonly #objects = new Map<SharedObject, number>();
+  /** Shared objects that have something to send. */
+  readonly #unpublished = new Set<SharedObject>();
+  readonly #objectPort: ObjectPort = {
+    changed: object => this.#publishLater(object),
+    pull: object => this.#post({ is: "pullObject", endpoint: this.#objects.get(object) ?? 0 }),
+    closed: object => {
+      this.closeEndpoint(this.#objects.get(object) ?? 0);
+      this.#objects.delete(object);
+    },
+  };
   #queue: EventQueue | undefined;
   #urgentQueue: EventQueue | undefined;
   #status: Status = statusNow("connecting");
@@ -103,7 +129,7 @@ export class Session {
     this.#options = options;
     // Whoever does not ask for it need not handle that it failed.
     this.#inheritance.promise.catch(() => {});
-    if (options.handover === undefined) this.#inheritance.resolve({ subscriptions: [] });
+    if (options.handover === undefined) this.#inheritance.resolve({ subscriptions: [], objects: [] });
     this.#port = openPort(
       options.place,
       {
@@ -195,14 +221,44 @@ export class Session {
     });
   }
 
-  /** Makes an object to share with modulators. @throws JechoError `OBJECT_INVALID` where the state is not plain data */
-  share<S extends object>(state: S): SharedObject<S> {
-    const id = Array.from(crypto.getRandomValues(new Uint8Array(12)), byte =>
-      byte.toString(16).padStart(2, "0"),
-    ).join("");
-    return new SharedObject<S>(id, state, object =>
-      this.#publishLater(object as unknown as SharedObject<object>),
-    );
+  /**
+   * Makes an object to share with modulators, and with other sessions: they `attach` to its `id`. Without one it is random, and
+   * known to nobody who is not told. Where another session has shared the same id before, this is a further copy of that.
+   *
+   * @throws JechoError `OBJECT_INVALID` where the state is not plain data, or the id does not have 1 to 64 characters
+   */
+  share<S extends object>(state: S, { id = randomId() }: ShareOptions = {}): SharedObject<S> {
+    checkObjectId(id);
+    const object = new SharedObject<S>(id, state, 1, this.#objectPort) as unknown as SharedObject;
+    const endpoint = this.#addObject(object);
+    const opening = { object: id, lazy: false, version: 1, state: JSON.stringify(state) };
+    this.#post({ is: "openObject", endpoint, ...opening });
+    return object as unknown as SharedObject<S>;
+  }
+
+  /**
+   * A copy of an object that another session shares. A `prompt` one, the default, has each newer state as soon as it is there; a
+   * `lazy` one hears of newer versions, and has their state when `pull()` has fetched it.
+   *
+   * @throws JechoError `OBJECT_UNKNOWN`, `OBJECT_INVALID`, `OVERLOADED`, what ended the connection, or the signal's reason
+   */
+  async attach<S extends object>(
+    id: string,
+    { policy = "prompt", signal }: AttachOptions = {},
+  ): Promise<SharedObject<S>> {
+    checkObjectId(id);
+    const object = new SharedObject<S>(id, {} as S, 0, this.#objectPort) as unknown as SharedObject;
+    const endpoint = this.#addObject(object);
+    const opening = { object: id, lazy: policy === "lazy", version: 0, state: "" };
+    await this.#open(endpoint, object, signal, { is: "openObject", endpoint, ...opening });
+    return object as unknown as SharedObject<S>;
+  }
+
+  #addObject(object: SharedObject): number {
+    const endpoint = this.#nextEndpoint++;
+    this.#objects.set(object, endpoint);
+    this.#endpoints.set(endpoint, object);
+    return endpoint;
   }
 
   /** Ends every endpoint and the connection. Resolves when what was raised before has been handed to the connection. */
@@ -219,7 +275,7 @@ export class Session {
       this.#inheritance.reject(error);
       this.#failFlushes(error);
       for (const endpoint of [...this.#endpoints.values()]) {
-        if (endpoint instanceof Consumer || endpoint instanceof Producer) void endpoint.close();
+        void endpoint.close();
       }
       this.#endpoints.clear();
       for (const queue of this.#queues.values()) queue.close(error);
@@ -426,7 +482,7 @@ export class Session {
 
   async #open(
     endpoint: number,
-    face: { notice(notice: PortNotice): void; close(): Promise<void> },
+    face: Endpoint,
     signal: AbortSignal | undefined,
     request: PortRequest,
   ): Promise<void> {
@@ -493,34 +549,43 @@ export class Session {
         this.#endpoints.get(notice.endpoint)?.notice(notice);
         this.#openings.get(notice.endpoint)?.resolve();
         return;
-      case "refused":
-        this.#endpoints.get(notice.endpoint)?.notice(notice);
-        this.#openings.get(notice.endpoint)?.reject(notice.error);
+      case "refused": {
+        const endpoint = this.#endpoints.get(notice.endpoint);
+        endpoint?.notice(notice);
+        const opening = this.#openings.get(notice.endpoint);
+        opening?.reject(notice.error);
+        // Nobody waits for what is shared.
+        if (opening === undefined && endpoint instanceof SharedObject)
+          (this.#options.onError ?? raise)(notice.error);
         return;
+      }
       case "flushed":
         this.#flushes.get(notice.flush)?.resolve();
         this.#flushes.delete(notice.flush);
         return;
       case "inheritance":
-        this.#inheritance.resolve(this.#inherit(notice.inheritance.subscriptions));
+        this.#inheritance.resolve(this.#inherit(notice.inheritance));
         return;
       default:
         this.#endpoints.get(notice.endpoint)?.notice(notice);
     }
   }
 
-  #inherit(subscriptions: readonly Inherited[]): Inheritance {
+  #inherit({ subscriptions, objects: states }: InheritanceFrame): Inheritance {
     // Two subscriptions may share an object: then they have the same one here, too.
     const objects = new Map<string, SharedObject>();
-    const objectOf = ({ object, version, state }: SharedState): SharedObject => {
-      let shared = objects.get(object);
-      if (shared === undefined) {
-        shared = new SharedObject(object, JSON.parse(state) as object, it => this.#publishLater(it), version);
-        objects.set(object, shared);
+    const objectOf = ({ object: id, version, state }: SharedState): SharedObject => {
+      let object = objects.get(id);
+      if (object === undefined) {
+        object = new SharedObject(id, JSON.parse(state) as object, version, this.#objectPort);
+        objects.set(id, object);
+        const endpoint = this.#addObject(object);
+        this.#post({ is: "openObject", endpoint, object: id, lazy: false, version, state });
       }
-      return shared;
+      return object;
     };
     return {
+      objects: states.map(objectOf),
       subscriptions: subscriptions.map(inherited => {
         const states = inherited.modulator?.objects ?? [];
         const named = Object.fromEntries(states.map(state => [state.name, objectOf(state)]));
@@ -556,7 +621,7 @@ export class Session {
     this.#flushes.clear();
   }
 
-  #publishLater(object: SharedObject<object>): void {
+  #publishLater(object: SharedObject): void {
     if (this.#unpublished.size === 0) queueMicrotask(() => this.#publishNow());
     this.#unpublished.add(object);
   }
@@ -564,9 +629,12 @@ export class Session {
   #publishNow(): void {
     const objects = [...this.#unpublished];
     this.#unpublished.clear();
-    for (const { id, version, state } of objects) {
-      const update = { kind: "ObjectUpdate", object: id, version, state: JSON.stringify(state) } as const;
-      this.#port.post({ is: "updateObject", update });
+    for (const object of objects) {
+      const endpoint = this.#objects.get(object);
+      const news = endpoint === undefined ? undefined : object.takeNews();
+      if (endpoint === undefined || news === undefined) continue;
+      if ("write" in news) this.#port.post({ is: "writeObject", endpoint, ...news });
+      else this.#port.post({ is: "updateObject", endpoint, ...news });
     }
   }
 
@@ -578,6 +646,18 @@ export class Session {
     }
     return parsed.name;
   }
+}
+
+function randomId(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(12)), byte =>
+    byte.toString(16).padStart(2, "0"),
+  ).join("");
+}
+
+/** @throws JechoError `OBJECT_INVALID` */
+function checkObjectId(id: string): void {
+  if (id.length === 0 || id.length > 64)
+    throw new JechoError("OBJECT_INVALID", "an object's id has 1 to 64 characters");
 }
 
 function parseAddress(address: string): { host: string; secure: boolean } {

@@ -1,28 +1,81 @@
 import type { SharedReference } from "@jecho/modulators";
 import { JechoError } from "@jecho/shared";
+import type { CopyUpdate, ObjectWrite } from "@jecho/shared/internal";
+import type { PortNotice } from "./port.ts";
+import { Listeners } from "./status.ts";
+
+/** What a copy asks of its session. */
+export interface ObjectPort {
+  /** It has something to send by the end of the turn. */
+  changed(object: SharedObject): void;
+  pull(object: SharedObject): void;
+  closed(object: SharedObject): void;
+}
+
+/** What goes out of a copy: the master's state, or what another one writes. */
+export type ObjectNews =
+  | { readonly version: number; readonly state: string; readonly taken: readonly Taken[] }
+  | { readonly write: number; readonly patch: string };
+
+/** A write of another copy that the master has taken. */
+interface Taken {
+  readonly copy: number;
+  readonly write: number;
+}
+
+interface Write {
+  readonly write: number;
+  readonly patch: object;
+}
+
+const MAX_STATE_LENGTH = 65536;
 
 /**
- * Parameters shared between a consumer and its modulators. This is the master copy; every producer that runs a
- * modulator with it has a secondary one. Updates are prompt: they go out with the next write, the newest only.
+ * Parameters shared between applications and their modulators. Of each object's copies one is the master, which numbers the
+ * versions; modulators always read prompt copies. Every copy may be changed: the master takes changes in the order in
+ * which they reach it, field by field, so the last writer of a field wins.
  */
 export class SharedObject<S extends object = object> implements SharedReference {
-  /** Names this object everywhere. */
+  /** Names this object everywhere: whoever knows it can read and change the object. */
   readonly id: string;
-  readonly #publish: (object: SharedObject<S>) => void;
+  readonly #port: ObjectPort;
+  readonly #listeners = new Listeners<this>();
+  /** As the master has it; this copy's own changes that are under way come on top. */
+  #base: S;
   #state: Readonly<S>;
-  #version: number;
   #json: string;
+  #version: number;
+  #newest: number;
+  #term = 0;
+  #isMaster: boolean;
+  #isOpen = true;
+  #isConnected = false;
+  /** What this copy wrote and the master has not taken. */
+  #writes: Write[] = [];
+  #nextWrite = 1;
+  /** What is still to be sent. */
+  #unsent: Partial<S> | undefined;
+  /** A master's changes without a connection, should it not be the master when there is one again. */
+  #apart: Partial<S> = {};
+  #taken: Taken[] = [];
+  readonly #ready = Promise.withResolvers<void>();
+  #pulls: { resolve: () => void; reject: (error: JechoError) => void }[] = [];
 
-  /** Made by `session.share`. */
-  constructor(id: string, state: S, publish: (object: SharedObject<S>) => void, version = 1) {
+  /** Made by `session.share` and `session.attach`. */
+  constructor(id: string, state: S, version: number, port: ObjectPort) {
     this.id = id;
+    this.#port = port;
     this.#version = version;
+    this.#newest = version;
+    this.#isMaster = version > 0;
     this.#json = toJson(state);
+    this.#base = state;
     this.#state = Object.freeze({ ...state });
-    this.#publish = publish;
+    // Who does not ask need not handle that it failed.
+    this.#ready.promise.catch(() => {});
   }
 
-  /** The newest state; it is never changed, only replaced. */
+  /** The newest state that this copy knows, with its own changes; it is never changed, only replaced. */
   get state(): Readonly<S> {
     return this.#state;
   }
@@ -32,19 +85,193 @@ export class SharedObject<S extends object = object> implements SharedReference 
     return this.#version;
   }
 
+  /** The newest version that there is, as far as this copy has heard: on a lazy one it may be ahead of `version`. */
+  get newestVersion(): number {
+    return this.#newest;
+  }
+
+  /** Is this the master copy? That of who shared it first is, until its connection ends: then the one that was attached first. */
+  get isMaster(): boolean {
+    return this.#isMaster;
+  }
+
   /**
-   * Replaces some of the state and publishes it. What does not change costs nothing.
+   * Resolves when the gateway knows the object, so that others can attach to it.
    *
-   * @throws JechoError `OBJECT_INVALID` where the new state is not plain JSON data
+   * @throws JechoError `OVERLOADED` with too many shared objects in one session, what ended the connection, `CLOSED`
+   */
+  ready(): Promise<void> {
+    return this.#ready.promise;
+  }
+
+  /** Calls back when the state was changed elsewhere, or a newer version is there to pull; returns what stops that. */
+  onChange(listener: (object: this) => void): () => void {
+    return this.#listeners.add(listener);
+  }
+
+  /**
+   * Replaces some of the state and publishes it: shown here at once, elsewhere as soon as the master has taken it. What does
+   * not change costs nothing.
+   *
+   * @throws JechoError `OBJECT_INVALID` where the new state is not plain JSON data, `CLOSED`
    */
   update(patch: Partial<S>): void {
+    if (!this.#isOpen) throw new JechoError("CLOSED", "the shared object was closed");
     const state = { ...this.#state, ...patch };
     const json = toJson(state);
     if (json === this.#json) return;
+    if (this.#isMaster) {
+      if (!this.#isConnected) this.#apart = { ...this.#apart, ...patch };
+      this.#base = state;
+      this.#version++;
+      this.#newest = this.#version;
+    } else this.#unsent = { ...this.#unsent, ...patch };
+    this.#show(state, json);
+    this.#port.changed(this as unknown as SharedObject);
+  }
+
+  /**
+   * Fetches the newest state, for a lazy copy. On the others, which have it as soon as it is there, resolves at once.
+   *
+   * @throws JechoError `CONNECTION_LOST`, `CLOSED`
+   */
+  pull(): Promise<void> {
+    if (!this.#isOpen) return Promise.reject(new JechoError("CLOSED", "the shared object was closed"));
+    if (this.#newest === this.#version) return Promise.resolve();
+    if (!this.#isConnected) return Promise.reject(new JechoError("CONNECTION_LOST"));
+    return new Promise((resolve, reject) => {
+      this.#pulls.push({ resolve, reject });
+      if (this.#pulls.length === 1) this.#port.pull(this as unknown as SharedObject);
+    });
+  }
+
+  /** Lets the copy go. Modulators that read the object keep theirs. */
+  close(): Promise<void> {
+    if (this.#isOpen) {
+      this.#port.closed(this as unknown as SharedObject);
+      this.#isOpen = false;
+      this.#ready.reject(new JechoError("CLOSED", "the shared object was closed"));
+      this.#failPulls(new JechoError("CLOSED", "the shared object was closed"));
+    }
+    return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** For the session: what there is to send, if anything. */
+  takeNews(): ObjectNews | undefined {
+    if (this.#isMaster) {
+      const taken = this.#taken;
+      this.#taken = [];
+      return { version: this.#version, state: toJson(this.#base), taken };
+    }
+    const patch = this.#unsent;
+    // Without a connection it waits: then it is sent with all that was written meanwhile.
+    if (patch === undefined || !this.#isConnected) return undefined;
+    this.#unsent = undefined;
+    const write = this.#nextWrite++;
+    this.#writes.push({ write, patch });
+    return { write, patch: JSON.stringify(patch) };
+  }
+
+  /** For the session: what the concentrator tells of this copy. */
+  notice(notice: PortNotice): void {
+    if (!this.#isOpen) return;
+    if (notice.is === "object") this.#receive(notice.update);
+    else if (notice.is === "written") this.#take(notice.write);
+    else if (notice.is === "refused") this.#ready.reject(notice.error);
+    else if (notice.is === "interrupted") {
+      this.#isConnected = false;
+      this.#writeAgain();
+      this.#failPulls(new JechoError("CONNECTION_LOST"));
+    }
+  }
+
+  #receive({ term, version, state, master, write }: CopyUpdate): void {
+    if (term < this.#term) return;
+    const isReturn = !this.#isConnected;
+    this.#isConnected = true;
+    this.#ready.resolve();
+    const hasNewMaster = term > this.#term;
+    this.#term = term;
+    const [before, newest] = [this.#json, this.#newest];
+    if (master) {
+      if (!this.#isMaster) this.#lead(version, state);
+      this.#apart = {};
+    } else {
+      // What was changed here while another copy became the master is a write like any other.
+      if (this.#isMaster) this.#unsent = { ...this.#apart };
+      this.#isMaster = false;
+      this.#apart = {};
+      this.#taken = [];
+      this.#newest = version;
+      if (state !== "" && (hasNewMaster || version >= this.#version)) {
+        this.#base = JSON.parse(state) as S;
+        this.#version = version;
+        this.#writes = this.#writes.filter(own => own.write > write);
+      }
+      if (hasNewMaster && !isReturn) this.#writeAgain();
+      if (this.#unsent !== undefined && Object.keys(this.#unsent).length > 0)
+        this.#port.changed(this as unknown as SharedObject);
+      this.#showAll();
+    }
+    if (state !== "") for (const { resolve } of this.#pulls.splice(0)) resolve();
+    if (this.#json !== before || this.#newest !== newest) this.#listeners.tell(this);
+  }
+
+  /** This copy is the master from here on, and takes what it has written itself. */
+  #lead(version: number, state: string): void {
+    this.#writeAgain();
+    this.#isMaster = true;
+    const base = state === "" ? this.#base : (JSON.parse(state) as S);
+    const own = this.#unsent;
+    this.#unsent = undefined;
+    this.#base = { ...base, ...own };
+    this.#version = version + (own === undefined ? 0 : 1);
+    this.#newest = this.#version;
+    this.#showAll();
+    if (own !== undefined) this.#port.changed(this as unknown as SharedObject);
+  }
+
+  /** For the master: another copy's write. It counts as an update even where it changes nothing, so that its writer hears of it. */
+  #take({ writer, write, patch }: ObjectWrite): void {
+    // Whoever wrote it hears of the new master and writes again.
+    if (!this.#isMaster) return;
+    const state = { ...this.#base, ...(JSON.parse(patch) as Partial<S>) };
+    const before = this.#json;
+    // What would make it too large is taken as no change, and so corrected at the writer.
+    if (toJson(state).length <= MAX_STATE_LENGTH) this.#base = state;
+    this.#version++;
+    this.#newest = this.#version;
+    this.#taken.push({ copy: writer, write });
+    this.#showAll();
+    this.#port.changed(this as unknown as SharedObject);
+    if (this.#json !== before) this.#listeners.tell(this);
+  }
+
+  /** What the master may not have taken is to be sent anew, as one. */
+  #writeAgain(): void {
+    if (this.#writes.length === 0) return;
+    const patches = this.#writes.map(({ patch }) => patch);
+    this.#writes = [];
+    this.#unsent = Object.assign({}, ...patches, this.#unsent) as Partial<S>;
+  }
+
+  #showAll(): void {
+    const state = Object.assign({}, this.#base, ...this.#writes.map(({ patch }) => patch), this.#unsent) as S;
+    const json = toJson(state);
+    if (json !== this.#json) this.#show(state, json);
+  }
+
+  #show(state: S, json: string): void {
     this.#json = json;
     this.#state = Object.freeze(state);
-    this.#version++;
-    this.#publish(this);
+  }
+
+  #failPulls(error: JechoError): void {
+    for (const { reject } of this.#pulls.splice(0)) reject(error);
   }
 }
 

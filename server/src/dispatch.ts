@@ -79,6 +79,16 @@ export class Dispatcher {
         return this.#closeEndpoint(connection, frame);
       case "ObjectUpdate":
         return this.#attempt(connection, 0, () => this.#objects.update(connection, frame));
+      case "OpenObject":
+        return this.#attempt(connection, frame.request, () =>
+          this.#objects.open(connection, this.#nextEndpoint++, frame),
+        );
+      case "PullObject":
+        return this.#attempt(connection, 0, () => this.#objects.pull(connection, frame.copy));
+      case "ObjectWrite":
+        return this.#attempt(connection, 0, () => this.#objects.write(connection, frame));
+      case "ObjectTaken":
+        return this.#objects.taken(connection, frame);
       case "Ack":
         return this.#attempt(connection, 0, () => this.#acknowledgements.receive(connection, frame));
       case "WantType":
@@ -133,6 +143,7 @@ export class Dispatcher {
       case "HandoverToken":
       case "Yield":
       case "Inheritance":
+      case "CopyUpdate":
       case "Done":
       case "Period":
       case "Context":
@@ -278,7 +289,7 @@ export class Dispatcher {
 
   #enterConsumer(
     connection: Connection,
-    { request, from, queue, label }: OpenConsumer,
+    { request, from, queue, label, as }: OpenConsumer,
     place: Pick<Consumer, "manager" | "channel" | "derived">,
   ): void {
     const number = this.#nextEndpoint++;
@@ -289,6 +300,7 @@ export class Dispatcher {
       ...place,
       queue: this.#queueOf(queue),
       label,
+      as,
       isListening: false,
       replay: undefined,
     };
@@ -330,6 +342,7 @@ export class Dispatcher {
   }
 
   #closeEndpoint(connection: Connection, { endpoint }: CloseEndpoint): void {
+    if (this.#objects.close(connection, endpoint)) return;
     const consumer = connection.consumers.get(endpoint);
     if (consumer !== undefined) {
       connection.consumers.delete(endpoint);

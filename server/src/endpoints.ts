@@ -27,6 +27,8 @@ export interface Consumer {
   readonly queue: QueuePolicy;
   /** The application's own word for it. */
   readonly label: string;
+  /** The name that it gave its derived channel. */
+  readonly as: string;
   /** It gets what comes; before that it is being sent the past. */
   isListening: boolean;
   /** While it is being sent its past. */

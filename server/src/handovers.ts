@@ -72,11 +72,12 @@ export class Handovers {
     }
   }
 
-  #inherited({ manager, channel, derived, label }: Consumer, place: HeldPlace | undefined): Inherited {
+  #inherited({ manager, channel, derived, label, as }: Consumer, place: HeldPlace | undefined): Inherited {
     return {
       channel: manager.name,
       // The first device may call it something else by now.
       label: place?.label ?? label,
+      as,
       modulator:
         derived === undefined
           ? undefined

@@ -241,7 +241,8 @@ export class Attachment {
         this.#hub.drainSoon();
         return;
       case "openProducer":
-      case "openConsumer": {
+      case "openConsumer":
+      case "openObject": {
         const endpoint = this.#hub.own(this);
         this.#endpoints.set(request.endpoint, endpoint);
         this.#numbers.set(endpoint, request.endpoint);

@@ -1,0 +1,218 @@
+import { connect, type SharedObject, type View, viewFilter } from "@jecho/client";
+import { expect, test } from "vitest";
+import { startCutter } from "./cutter.ts";
+import { Inbox, startRig, Tick, whenState } from "./rig.ts";
+
+interface Linked {
+  x: number;
+  y: number;
+  by: string;
+}
+const START: Linked = { x: 0, y: 0, by: "" };
+
+const ABOVE = `import { FifoModulator } from "jecho:moe";
+  export default class extends FifoModulator {
+    enqueue(event) { if (event.n >= this.objects.limit.x) super.enqueue(event); }
+  }`;
+
+test("OBJ-6: two sessions link their views: each shows its own change at once, and the other's soon", async () => {
+  await using rig = await startRig();
+  const master = rig.session().share<Linked>(START);
+  await master.ready();
+  const second = await rig.session().attach<Linked>(master.id);
+  expect(second.state).toEqual(START);
+  expect([master.isMaster, second.isMaster]).toEqual([true, false]);
+  master.update({ x: 1 });
+  await expect.poll(() => second.state).toEqual({ x: 1, y: 0, by: "" });
+  second.update({ y: 2 });
+  expect(second.state).toEqual({ x: 1, y: 2, by: "" });
+  await expect.poll(() => master.state).toEqual({ x: 1, y: 2, by: "" });
+  await expect.poll(() => second.version).toBe(master.version);
+});
+
+test("OBJ-7: writers of different fields keep theirs; of one field the last that reaches the master wins, everywhere", async () => {
+  await using rig = await startRig();
+  const master = rig.session().share<Linked>(START);
+  await master.ready();
+  const copies = await Promise.all([1, 2, 3].map(() => rig.session().attach<Linked>(master.id)));
+  const all = [master, ...copies];
+  for (let round = 1; round <= 50; round++) {
+    for (const [i, copy] of all.entries()) copy.update({ by: `${i} in ${round}` });
+    copies[0]?.update({ x: round });
+    copies[1]?.update({ y: round });
+    await Promise.resolve();
+  }
+  await expect.poll(() => [master.state.x, master.state.y]).toEqual([50, 50]);
+  await expect.poll(() => master.version).toBeGreaterThan(3);
+  // Once nothing is under way, every copy shows what the master has: somebody's last word.
+  await expect.poll(() => copies.every(copy => copy.version === master.version)).toBe(true);
+  for (const copy of copies) expect(copy.state).toEqual(master.state);
+  expect(master.state.by).toMatch(/^\d in 50$/);
+});
+
+test("OBJ-7: a write that the master does not take is corrected where it was made", async () => {
+  await using rig = await startRig();
+  const master = rig.session().share<Linked>({ ...START, by: "a".repeat(60_000) });
+  await master.ready();
+  const second = await rig.session().attach<Linked & { more?: string }>(master.id);
+  const shown: (string | undefined)[] = [];
+  second.onChange(({ state }) => shown.push(state.more));
+  second.update({ more: "b".repeat(10_000) });
+  expect(second.state.more).toHaveLength(10_000);
+  await expect.poll(() => second.state.more).toBeUndefined();
+  expect(shown).toEqual([undefined]);
+});
+
+test("OBJ-8: a lazy copy hears of newer versions, and has the state when it pulls", async () => {
+  await using rig = await startRig();
+  const master = rig.session().share<Linked>(START);
+  await master.ready();
+  const lazy = await rig.session().attach<Linked>(master.id, { policy: "lazy" });
+  master.update({ x: 7 });
+  await expect.poll(() => lazy.newestVersion).toBe(2);
+  expect([lazy.version, lazy.state.x]).toEqual([1, 0]);
+  await lazy.pull();
+  expect([lazy.version, lazy.state.x]).toEqual([2, 7]);
+  // What it writes itself it shows at once all the same.
+  lazy.update({ y: 3 });
+  expect(lazy.state).toEqual({ x: 7, y: 3, by: "" });
+  await expect.poll(() => master.state.y).toBe(3);
+});
+
+test("OBJ-3: the writes of another session's copy reach modulators, whose events say the version", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  const viewer = rig.session();
+  const limit = viewer.share<Linked>(START);
+  await limit.ready();
+  const inbox = new Inbox<{ n: number; version: number }>();
+  await viewer
+    .channel("a", Tick)
+    .subscribe(({ n }, { parameters }) => inbox.put({ n, version: parameters }), {
+      modulator: { source: ABOVE, objects: { limit } },
+    });
+  const other = await rig.session().attach<Linked>(limit.id);
+  other.update({ x: 10 });
+  await expect.poll(() => producer.demand.derived[0]?.objects.limit).toMatchObject({ x: 10 });
+  for (const n of [9, 10]) producer.publish({ n, note: "" });
+  expect(await inbox.take(1)).toEqual([{ n: 10, version: limit.version }]);
+  await expect.poll(() => other.version).toBe(limit.version);
+});
+
+test("OBJ-6: a modulator may read an object whose master copy is in another session", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  const master = rig.session().share<Linked>({ ...START, x: 2 });
+  await master.ready();
+  const viewer = rig.session();
+  const limit = await viewer.attach<Linked>(master.id);
+  const inbox = new Inbox<number>();
+  await viewer
+    .channel("a", Tick)
+    .subscribe(({ n }) => inbox.put(n), { modulator: { source: ABOVE, objects: { limit } } });
+  for (const n of [1, 2]) producer.publish({ n, note: "" });
+  expect(await inbox.take(1)).toEqual([2]);
+  master.update({ x: 5 });
+  await expect.poll(() => producer.demand.derived[0]?.objects.limit).toMatchObject({ x: 5 });
+  for (const n of [4, 5]) producer.publish({ n, note: "" });
+  expect(await inbox.take(2)).toEqual([2, 5]);
+});
+
+test("OBJ-9: who does not know the id cannot have a copy", async () => {
+  await using rig = await startRig();
+  const master = rig.session().share<Linked>(START);
+  await master.ready();
+  await rig.session().attach(master.id);
+  const refused = rig.session().attach(master.id.replace(/./g, "0"));
+  await expect(refused).rejects.toMatchObject({ code: "OBJECT_UNKNOWN" });
+  await expect(rig.session().attach("x".repeat(65))).rejects.toMatchObject({ code: "OBJECT_INVALID" });
+});
+
+test("OBJ-10: who shares an id that is shared has a further copy of that", async () => {
+  await using rig = await startRig();
+  const [one, two] = [rig.session(), rig.session()];
+  const first = one.share<Linked>({ ...START, x: 1 }, { id: "lab/view" });
+  await first.ready();
+  const second = two.share<Linked>({ ...START, x: 2 }, { id: "lab/view" });
+  await expect.poll(() => second.isMaster).toBe(false);
+  expect(second.state.x).toBe(1);
+  second.update({ y: 4 });
+  await expect.poll(() => first.state).toEqual({ x: 1, y: 4, by: "" });
+});
+
+test("OBJ-11: where the master's session ends, the copy that was attached first goes on as the master", async () => {
+  await using rig = await startRig();
+  const owner = rig.session();
+  const shared = owner.share<Linked>({ ...START, x: 1 });
+  await shared.ready();
+  const { id } = shared;
+  const heir = await rig.session().attach<Linked>(id);
+  const third = await rig.session().attach<Linked>(id);
+  await owner.close();
+  third.update({ y: 5 });
+  await expect.poll(() => heir.isMaster).toBe(true);
+  await expect.poll(() => heir.state).toEqual({ x: 1, y: 5, by: "" });
+  heir.update({ x: 6 });
+  await expect.poll(() => third.state).toEqual({ x: 6, y: 5, by: "" });
+  expect(third.isMaster).toBe(false);
+});
+
+test("OBJ-11: a master that comes back finds another one, and what it changed meanwhile is a write", async () => {
+  await using rig = await startRig();
+  await using way = await startCutter(rig.gateway.address);
+  const session = connect(way.address, { backoff: { firstMs: 20, mostMs: 100 } });
+  const first = session.share<Linked>(START);
+  await first.ready();
+  const heir = await rig.session().attach<Linked>(first.id);
+  const apart = whenState(session, "reconnecting");
+  way.cut();
+  await apart;
+  first.update({ x: 1 });
+  heir.update({ y: 2 });
+  await whenState(session, "live");
+  await expect.poll(() => heir.state).toEqual({ x: 1, y: 2, by: "" });
+  await expect.poll(() => first.state).toEqual(heir.state);
+  expect([first.isMaster, heir.isMaster]).toEqual([false, true]);
+  await session.close();
+});
+
+test("OBJ-11: after a restart of the gateway the newest copy is there again, and its master", async () => {
+  await using rig = await startRig();
+  const { port } = rig.gateway;
+  const [one, two] = [rig.session(), rig.session()];
+  const first = one.share<Linked>(START);
+  await first.ready();
+  const second = await two.attach<Linked>(first.id);
+  const interrupted = Promise.all([whenState(one, "reconnecting"), whenState(two, "reconnecting")]);
+  await rig.gateway.close();
+  await interrupted;
+  second.update({ y: 3 });
+  first.update({ x: 8 });
+  await using _again = await startRig({ port });
+  await expect.poll(() => first.state).toEqual({ x: 8, y: 3, by: "" });
+  await expect.poll(() => second.state).toEqual({ x: 8, y: 3, by: "" });
+  expect([first, second].filter(({ isMaster }) => isMaster)).toHaveLength(1);
+  first.update({ x: 9 });
+  await expect.poll(() => second.state.x).toBe(9);
+  second.update({ x: 10 });
+  await expect.poll(() => first.state.x).toBe(10);
+});
+
+test("HAND-1: objects that no modulator reads are handed over, too", async () => {
+  await using rig = await startRig();
+  const first = rig.session();
+  const view: View = { firstLayer: 0, lastLayer: 9, south: -90, north: 90, west: 0, east: 360, stride: 1 };
+  const shared = first.share(view);
+  expect(viewFilter(shared).modulator).toBeDefined();
+  await shared.ready();
+  const linked = await rig.session().attach<View>(shared.id);
+  const { token } = await first.handover();
+  const second = rig.session({ handover: token });
+  const { objects } = await second.inheritance();
+  const inherited = objects[0] as SharedObject<View>;
+  expect(inherited.state).toEqual(view);
+  inherited.update({ stride: 3 });
+  await expect.poll(() => linked.state.stride).toBe(3);
+  linked.update({ south: 0 });
+  await expect.poll(() => inherited.state.south).toBe(0);
+});

@@ -1,0 +1,52 @@
+import type { Gateway } from "@jecho/server";
+import { encodeControl, type Frame, PROTOCOL, parseMessage, SUBPROTOCOL } from "@jecho/shared/internal";
+import { expect } from "vitest";
+
+/** A bare WebSocket that speaks frames, for saying what no well-behaved client would. */
+export class RawClient {
+  readonly frames: Frame[] = [];
+  readonly closed: Promise<{ code: number; reason: string }>;
+  readonly #socket: WebSocket;
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket;
+    socket.binaryType = "arraybuffer";
+    socket.onmessage = ({ data }) => parseMessage(new Uint8Array(data), frame => this.frames.push(frame));
+    this.closed = new Promise(resolve => {
+      socket.onclose = ({ code, reason }) => resolve({ code, reason });
+    });
+  }
+
+  static async connect(gateway: Gateway, greet = true): Promise<RawClient> {
+    const socket = new WebSocket(`ws://${gateway.address}/`, SUBPROTOCOL);
+    const client = new RawClient(socket);
+    await new Promise((resolve, reject) => {
+      socket.onopen = resolve;
+      socket.onerror = reject;
+    });
+    if (greet) {
+      client.send(encodeControl({ kind: "Hello", protocol: PROTOCOL, name: "raw" }));
+      await client.next("Welcome");
+    }
+    return client;
+  }
+
+  send(message: Uint8Array | string): void {
+    this.#socket.send(message as Uint8Array<ArrayBuffer>);
+  }
+
+  async next<K extends Frame["kind"]>(kind: K): Promise<Extract<Frame, { kind: K }>> {
+    await expect.poll(() => this.frames.some(frame => frame.kind === kind)).toBe(true);
+    const at = this.frames.findIndex(frame => frame.kind === kind);
+    return this.frames.splice(at, 1)[0] as Extract<Frame, { kind: K }>;
+  }
+
+  async isAlive(): Promise<void> {
+    this.send(encodeControl({ kind: "Ping", time: 1 }));
+    await this.next("Pong");
+  }
+
+  [Symbol.dispose](): void {
+    this.#socket.close();
+  }
+}

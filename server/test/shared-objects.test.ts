@@ -1,0 +1,88 @@
+import { createGateway } from "@jecho/server";
+import { encodeControl, joinFrames, type Outgoing } from "@jecho/shared/internal";
+import { expect, test } from "vitest";
+import { RawClient } from "./raw-client.ts";
+
+const MANY = 50_000;
+
+const shares: Outgoing = { kind: "OpenObject", request: 1, object: "o", version: 1, state: "{}" };
+const attaches: Outgoing = { kind: "OpenObject", request: 1, object: "o" };
+
+test("OBJ-12: of an object that changes all the time, others get the newest versions only", async () => {
+  await using gateway = await createGateway();
+  using master = await RawClient.connect(gateway);
+  using other = await RawClient.connect(gateway);
+  master.send(encodeControl(shares));
+  await master.next("CopyUpdate");
+  other.send(encodeControl(attaches));
+  expect(await other.next("CopyUpdate")).toMatchObject({ version: 1, master: false });
+  const update = (i: number): Uint8Array =>
+    encodeControl({ kind: "ObjectUpdate", object: "o", version: i + 2, state: `{"n":${i}}` });
+  master.send(joinFrames(Array.from({ length: MANY }, (_, i) => update(i))));
+  const versions = (): number[] =>
+    other.frames.flatMap(frame => (frame.kind === "CopyUpdate" ? [frame.version] : []));
+  await expect.poll(() => versions().at(-1)).toBe(MANY + 1);
+  expect(versions().length).toBeLessThan(MANY / 5);
+  expect(versions()).toEqual(versions().toSorted((a, b) => a - b));
+});
+
+test("OBJ-12: writes that come all the time reach the master as few, with nothing left out", async () => {
+  await using gateway = await createGateway();
+  using master = await RawClient.connect(gateway);
+  using other = await RawClient.connect(gateway);
+  master.send(encodeControl(shares));
+  await master.next("CopyUpdate");
+  other.send(encodeControl(attaches));
+  const { copy } = await other.next("CopyUpdate");
+  const write = (i: number): Uint8Array =>
+    encodeControl({ kind: "ObjectWrite", copy, write: i + 1, patch: `{"f${i % 50}":${i}}` });
+  other.send(joinFrames(Array.from({ length: MANY }, (_, i) => write(i))));
+  const writes = () => master.frames.filter(frame => frame.kind === "ObjectWrite");
+  await expect.poll(() => writes().at(-1)?.write).toBe(MANY);
+  expect(writes().length).toBeLessThan(MANY / 5);
+  const state = Object.assign({}, ...writes().map(({ patch }) => JSON.parse(patch))) as object;
+  expect(state).toEqual(Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`f${i}`, MANY - 50 + i])));
+});
+
+test.each([
+  ["is no JSON", "{", 4540],
+  ["is no object", "[1]", 4540],
+  ["is too large", `{"x":"${"x".repeat(65_536)}"}`, 4540],
+])("OBJ-7: a write that %s is refused at who sent it", async (_, patch, code) => {
+  await using gateway = await createGateway();
+  using master = await RawClient.connect(gateway);
+  master.send(encodeControl(shares));
+  await master.next("CopyUpdate");
+  using other = await RawClient.connect(gateway);
+  other.send(encodeControl(attaches));
+  const { copy } = await other.next("CopyUpdate");
+  other.send(encodeControl({ kind: "ObjectWrite", copy, write: 1, patch }));
+  expect(await other.next("Fault")).toMatchObject({ code });
+  await master.isAlive();
+  expect(master.frames.filter(({ kind }) => kind === "ObjectWrite")).toEqual([]);
+});
+
+test("OBJ-9: a write without a copy is refused", async () => {
+  await using gateway = await createGateway();
+  using master = await RawClient.connect(gateway);
+  master.send(encodeControl(shares));
+  const { copy } = await master.next("CopyUpdate");
+  using stranger = await RawClient.connect(gateway);
+  stranger.send(encodeControl({ kind: "ObjectWrite", copy, write: 1, patch: "{}" }));
+  expect(await stranger.next("Fault")).toMatchObject({ code: 4512 });
+  stranger.send(encodeControl({ kind: "PullObject", copy }));
+  expect(await stranger.next("Fault")).toMatchObject({ code: 4512 });
+});
+
+test("OBJ-12: a connection has a bounded number of copies, and what is closed is forgotten", async () => {
+  await using gateway = await createGateway();
+  using client = await RawClient.connect(gateway);
+  const open = (request: number): Uint8Array =>
+    encodeControl({ ...shares, request, object: `o${request}` } as Outgoing);
+  client.send(joinFrames(Array.from({ length: 1025 }, (_, i) => open(i + 1))));
+  expect(await client.next("Refused")).toMatchObject({ request: 1025, code: 4007 });
+  const { copy } = await client.next("CopyUpdate");
+  client.send(encodeControl({ kind: "CloseEndpoint", endpoint: copy }));
+  client.send(encodeControl({ ...attaches, request: 2000, object: "o1" } as Outgoing));
+  expect(await client.next("Refused")).toMatchObject({ request: 2000, code: 4549 });
+});
