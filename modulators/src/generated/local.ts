@@ -23,6 +23,7 @@ const ERRORS = {
 	MODULATOR_HOST_FAILED: [4006, "The modulator host ended unexpectedly; it is being replaced."],
 	OVERLOADED: [4007, "A limit of this gateway is reached; try again later."],
 	QUEUE_FULL: [4008, "The queue of outgoing events is full; the event was not taken."],
+	DERIVED_UNKNOWN: [4009, "Nobody derives a channel of this name at present."],
 	FRAME_MALFORMED: [4500, "A frame does not follow the wire format."],
 	FRAME_TOO_LARGE: [4501, "A frame is larger than the gateway accepts."],
 	FRAME_UNEXPECTED: [4502, "A frame is well-formed but not allowed from this side or at this moment."],
@@ -30,6 +31,7 @@ const ERRORS = {
 	CHANNEL_NAME_INVALID: [4510, "A channel name does not have the form jecho://HOST:PORT/NAME."],
 	CHANNEL_ELSEWHERE: [4511, "The channel's name server is another one than the connected gateway."],
 	ENDPOINT_UNKNOWN: [4512, "The endpoint that a frame speaks of does not exist on this connection."],
+	DERIVED_TAKEN: [4513, "Another modulator derives a channel of this name."],
 	TYPE_INVALID: [4520, "A type's schema cannot be used."],
 	TYPE_MISMATCH: [4521, "The types of the two sides cannot be matched."],
 	TYPE_UNKNOWN: [4522, "No type is registered under this token."],
@@ -53,6 +55,7 @@ const ERRORS = {
 	HISTORY_EXCEEDED: [4546, "The place asked for lies before what is kept, or after what has been sent."],
 	HANDOVER_INVALID: [4547, "The handover token is unknown, used or too old."],
 	HANDED_OVER: [4548, "The session was handed over to another device."],
+	OBJECT_UNKNOWN: [4549, "No shared object has this id."],
 	CLOSED: [4550, "The session or endpoint is closed."],
 	ARGUMENT_INVALID: [4551, "An argument is not of the form that the call takes."],
 	INTERNAL: [4599, "Something failed that should not; the message says what."]
