@@ -51,7 +51,8 @@ test("error: a full queue refuses the event with QUEUE_FULL, and every event tha
 
 test("drop-oldest: the newest events arrive in order, and what was dropped is counted exactly", async () => {
   await using rig = await startRig();
-  const events = 20_000;
+  // In one thread with the gateway, no more than a socket takes that nobody reads from meanwhile.
+  const events = isBeside ? 20_000 : 10_000;
   const inbox = new Inbox<number>();
   await rig
     .session()

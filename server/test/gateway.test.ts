@@ -253,6 +253,9 @@ test("files of the folder are served, with their types, and nothing else", async
     expect(await page.text()).toBe("<p>hello</p>");
     expect(page.headers.get("content-type")).toContain("text/html");
     expect(page.headers.get("content-security-policy")).toContain("default-src 'self'");
+    // Both together let a page share memory with its workers.
+    expect(page.headers.get("cross-origin-opener-policy")).toBe("same-origin");
+    expect(page.headers.get("cross-origin-embedder-policy")).toBe("require-corp");
     expect((await get("/", { "if-none-match": page.headers.get("etag") ?? "" })).status).toBe(304);
     expect((await get("/assets/a.js")).headers.get("cache-control")).toContain("immutable");
     for (const path of ["/nothing", "/assets/../../etc/passwd", "/%2e%2e/etc/passwd"])

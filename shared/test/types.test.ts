@@ -166,3 +166,26 @@ test("TYPE-4: no damaged event is read out of bounds (seeded)", () => {
   }
   expect(refused).toBeGreaterThan(1000);
 });
+
+test("a large vector of scalars lies at a multiple of 8, so that it is copied by words into shared memory", () => {
+  const Field = type("Field", { name: "string", layer: "uint8", values: "float32[]" });
+  for (let length = 0; length < 9; length++) {
+    const bytes = Field.encode({
+      name: "x".repeat(length),
+      layer: 1,
+      values: Float32Array.from({ length: 16 }, (_, i) => i),
+    });
+    const { values } = Field.decode(bytes);
+    expect((values as Float32Array).byteOffset % 8, `${length}`).toBe(bytes.byteOffset % 8);
+  }
+});
+
+test("texts of any length can be written into shared memory", () => {
+  const Note = type("Note", { text: "string" });
+  for (const text of ["ä", "ö".repeat(1000)]) {
+    const memory = new SharedArrayBuffer(8192);
+    const bytes = new Uint8Array(memory);
+    const end = Note.encodeInto({ text }, bytes, new DataView(memory), 0);
+    expect(Note.decode(bytes.slice(0, end)).text).toBe(text);
+  }
+});

@@ -94,6 +94,12 @@ function measureField(field: PlannedField, value: unknown): number {
   }
 }
 
+/**
+ * Vectors of scalars from this size on lie at a multiple of 8: into memory that threads share, engines copy words where both
+ * sides are aligned to them, and else single bytes, which takes eight times as long.
+ */
+const LARGE_BYTES = 64;
+
 /** Writing into one piece of memory. The two views start at the same byte, which is 8-aligned in its buffer. */
 class Encoding {
   static #newest: Encoding | undefined;
@@ -206,7 +212,8 @@ class Encoding {
     const view = this.#view;
     const { size, op } = element;
     const { length } = list;
-    const position = this.#pad(Math.max(4, element.align), 4);
+    const isLarge = op <= OP.bool && length * size >= LARGE_BYTES;
+    const position = this.#pad(isLarge ? 8 : Math.max(4, element.align), 4);
     const start = position + 4;
     view.setUint32(position, length, true);
     this.at = start + length * size;

@@ -8,6 +8,10 @@ const native =
 
 const { fromCharCode, fromCodePoint } = String;
 
+function isShared(memory: ArrayBufferLike): boolean {
+  return typeof SharedArrayBuffer === "function" && memory instanceof SharedArrayBuffer;
+}
+
 /** Bytes that `text` can take at the most. */
 export function utf8Bound(text: string): number {
   return text.length * 3;
@@ -16,6 +20,12 @@ export function utf8Bound(text: string): number {
 /** Writes `text` at `at` and returns the bytes written. Lone surrogates become U+FFFD. The room must be there. */
 export function writeUtf8(target: Uint8Array, at: number, text: string): number {
   if (native !== undefined && text.length > SHORT_TO_WRITE) {
+    // Browsers let no memory that threads share be written to by this.
+    if (isShared(target.buffer)) {
+      const bytes = native.encoder.encode(text);
+      target.set(bytes, at);
+      return bytes.byteLength;
+    }
     return native.encoder.encodeInto(text, target.subarray(at)).written;
   }
   let p = at;

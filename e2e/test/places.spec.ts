@@ -1,0 +1,229 @@
+import { fileURLToPath } from "node:url";
+import { type ConcentratorPlace, connect, type Session, type } from "@jecho/client";
+import { createGateway, type Gateway } from "@jecho/server";
+import { type BrowserContext, test as base, expect, type Page } from "@playwright/test";
+import { build } from "vite";
+import "../pages/places/main.ts";
+
+const PAGE = fileURLToPath(new URL("../pages/places/", import.meta.url));
+const DIST = `${PAGE}dist/`;
+const HEARTBEAT_MS = 1000;
+const Tick = type("Tick", { n: "uint32", note: "string" });
+
+/** A gateway that serves a page with the library in it, and a session of this process with the gateway. */
+const test = base.extend<{ session: Session; open: () => Promise<Page> }, { gateway: Gateway }>({
+  gateway: [
+    // biome-ignore lint/correctness/noEmptyPattern: Playwright asks for the pattern
+    async ({}, use) => {
+      await build({ root: PAGE, logLevel: "warn", build: { outDir: DIST, target: "es2023" } });
+      await using gateway = await createGateway({ staticFolder: DIST, heartbeatMs: HEARTBEAT_MS });
+      await use(gateway);
+    },
+    { scope: "worker", timeout: 120_000 },
+  ],
+  session: async ({ gateway }, use) => {
+    await using session = connect(gateway.address, { place: "here" });
+    await session.ready();
+    await use(session);
+  },
+  /** Opens another tab of the same browser. */
+  open: async ({ context, gateway }, use) => {
+    await use(() => openTab(context, gateway));
+  },
+});
+
+async function openTab(context: BrowserContext, gateway: Gateway): Promise<Page> {
+  const page = await context.newPage();
+  await page.goto(`http://${gateway.address}/`);
+  await page.waitForFunction(() => globalThis.jecho !== undefined);
+  return page;
+}
+
+async function connections(gateway: Gateway): Promise<number> {
+  const health = await fetch(`http://${gateway.address}/healthz`).then(response => response.json());
+  return health.connections;
+}
+
+test("the gateway's pages are isolated, so that they may share memory with their workers", async ({
+  open,
+}) => {
+  const page = await open();
+  expect(await page.evaluate(() => globalThis.crossOriginIsolated)).toBe(true);
+});
+
+for (const place of ["here", "worker", "shared"] as const) {
+  test(`${place}: events go both ways, in order, synchronous ones among them, on a thousand channels`, async ({
+    open,
+    session,
+    gateway,
+  }) => {
+    const page = await open();
+    const up: number[] = [];
+    await session.channel(`${place}/up`, Tick).subscribe(({ n }) => void up.push(n));
+    const down = await session.channel(`${place}/down`, Tick).produce();
+    const names = Array.from({ length: 1000 }, (_, i) => `${place}/many/${i}`);
+    const many = new Set<string>();
+    await Promise.all(
+      names.map(name => session.channel(name, Tick).subscribe(({ note }) => void many.add(note))),
+    );
+    const before = await connections(gateway);
+    const done = page.evaluate(
+      async ({ place, names }) => {
+        const { connect, type } = globalThis.jecho;
+        const Tick = type("Tick", { n: "uint32", note: "string" });
+        const session = connect(location.host, { place });
+        const got: number[] = [];
+        const all = new Promise<void>(resolve => {
+          void session.channel(`${place}/down`, Tick).subscribe(({ n }) => {
+            if (got.push(n) === 2000) resolve();
+          });
+        });
+        const producer = await session.channel(`${place}/up`, Tick).produce();
+        let handled = 0;
+        for (let n = 0; n < 5000; n++) {
+          if (n % 500 === 499) handled += await producer.publishSync({ n, note: "" });
+          else producer.publish({ n, note: "x".repeat(n % 300) });
+        }
+        const producers = await Promise.all(names.map(name => session.channel(name, Tick).produce()));
+        for (const [i, one] of producers.entries()) one.publish({ n: i, note: names[i] as string });
+        await all;
+        await session.flush();
+        return { got, handled };
+      },
+      { place, names },
+    );
+    await expect.poll(() => down.demand.total).toBe(1);
+    for (let n = 0; n < 2000; n++) down.publish({ n, note: "" });
+    const { got, handled } = await done;
+    expect(handled).toBe(10);
+    expect(up).toEqual(Array.from({ length: 5000 }, (_, n) => n));
+    expect(got).toEqual(Array.from({ length: 2000 }, (_, n) => n));
+    await expect.poll(() => many.size).toBe(1000);
+    expect(await connections(gateway)).toBe(before + 1);
+    await page.close();
+    await expect.poll(() => connections(gateway)).toBe(before);
+  });
+
+  test(`${place}: a queue that drops the oldest counts what it dropped, and keeps the newest`, async ({
+    open,
+    session,
+  }) => {
+    const page = await open();
+    const seen: number[] = [];
+    await session.channel(`${place}/flood`, Tick).subscribe(({ n }) => void seen.push(n));
+    const { events, dropped } = await page.evaluate(async place => {
+      const { connect, type } = globalThis.jecho;
+      const Tick = type("Tick", { n: "uint32", note: "string" });
+      const session = connect(location.host, { place });
+      const queue = { bytes: 1 << 14, whenFull: "drop-oldest" } as const;
+      const producer = await session.channel(`${place}/flood`, Tick).produce({ queue });
+      const note = "x".repeat(200);
+      for (let n = 1; n <= 20_000; n++) producer.publish({ n, note });
+      await session.flush();
+      return producer.stats;
+    }, place);
+    expect(events).toBe(20_000);
+    // In the page's own thread the queue is emptied there and then, as long as the socket takes more.
+    if (place !== "here") expect(dropped).toBeGreaterThan(0);
+    await expect.poll(() => seen.length).toBe(events - dropped);
+    expect(seen.at(-1)).toBe(20_000);
+    expect(seen).toEqual(seen.toSorted((a, b) => a - b));
+  });
+}
+
+test("shared: two tabs have one connection, and what one opened goes with it", async ({
+  open,
+  session,
+  gateway,
+}) => {
+  const before = await connections(gateway);
+  const producer = await session.channel("tabs", Tick).produce();
+  const tabs = [await open(), await open()] as const;
+  const listen = (tab: Page): Promise<void> =>
+    tab.evaluate(async () => {
+      const { connect, type } = globalThis.jecho;
+      const Tick = type("Tick", { n: "uint32", note: "string" });
+      const session = connect(location.host, { place: "shared" });
+      await session.channel("tabs", Tick).subscribe(({ n }) => {
+        document.title = String(n);
+      });
+    });
+  await listen(tabs[0]);
+  await listen(tabs[1]);
+  await expect.poll(() => producer.demand.total).toBe(2);
+  expect(await connections(gateway)).toBe(before + 1);
+  expect(await producer.publishSync({ n: 1, note: "" })).toBe(2);
+  for (const tab of tabs) await expect(tab).toHaveTitle("1");
+  // A tab that is gone says nothing.
+  await tabs[0].close({ runBeforeUnload: false });
+  await expect.poll(() => producer.demand.total).toBe(1);
+  expect(await producer.publishSync({ n: 2, note: "" })).toBe(1);
+  await expect(tabs[1]).toHaveTitle("2");
+  expect(await connections(gateway)).toBe(before + 1);
+  // A third finds the connection, and the types that events are written with.
+  const third = await open();
+  await listen(third);
+  await expect.poll(() => producer.demand.total).toBe(2);
+  expect(await producer.publishSync({ n: 3, note: "" })).toBe(2);
+  await expect(third).toHaveTitle("3");
+  expect(await connections(gateway)).toBe(before + 1);
+});
+
+test("where there is no SharedWorker, each tab has a worker; where there is none either, its own thread", async ({
+  context,
+  gateway,
+  session,
+}) => {
+  const before = await connections(gateway);
+  const producer = await session.channel("fallback", Tick).produce();
+  const without = async (names: readonly ("SharedWorker" | "Worker")[]): Promise<void> => {
+    const page = await openTab(context, gateway);
+    await page.evaluate(async names => {
+      for (const name of names) Object.defineProperty(globalThis, name, { value: undefined });
+      const { connect, type } = globalThis.jecho;
+      const Tick = type("Tick", { n: "uint32", note: "string" });
+      await connect(location.host)
+        .channel("fallback", Tick)
+        .subscribe(() => {});
+    }, names);
+  };
+  await without(["SharedWorker"]);
+  await without(["SharedWorker"]);
+  await without(["SharedWorker", "Worker"]);
+  await expect.poll(() => producer.demand.total).toBe(3);
+  expect(await connections(gateway)).toBe(before + 3);
+  expect(await producer.publishSync({ n: 1, note: "" })).toBe(3);
+});
+
+for (const place of ["worker", "shared"] as const) {
+  test(`${place}: a page that computes without yielding keeps its connection`, async ({ open, session }) => {
+    const page = await open();
+    const arrivals: number[] = [];
+    await session.channel(`${place}/busy`, Tick).subscribe(() => void arrivals.push(performance.now()));
+    const computing = page.evaluate(
+      async ({ place, busyMs }: { place: ConcentratorPlace; busyMs: number }) => {
+        const { connect, type } = globalThis.jecho;
+        const Tick = type("Tick", { n: "uint32", note: "string" });
+        const session = connect(location.host, { place });
+        await session.ready();
+        const states: string[] = [session.status.state];
+        session.onStatus(({ state }) => states.push(state));
+        const producer = await session.channel(`${place}/busy`, Tick).produce();
+        const start = performance.now();
+        let events = 0;
+        while (performance.now() - start < busyMs)
+          if (performance.now() - start > 100 * events) producer.publish({ n: events++, note: "" });
+        // What the session was told meanwhile is heard only now.
+        await session.flush();
+        return { states, events };
+      },
+      { place, busyMs: 6 * HEARTBEAT_MS },
+    );
+    const { states, events } = await computing;
+    expect(states).toEqual(["live"]);
+    await expect.poll(() => arrivals.length).toBe(events);
+    // Over shared memory they went out as they were raised; without it, all at the end.
+    const spreadMs = (arrivals.at(-1) as number) - (arrivals[0] as number);
+    if (place === "worker") expect(spreadMs).toBeGreaterThan(HEARTBEAT_MS);
+  });
+}
