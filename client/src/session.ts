@@ -436,7 +436,7 @@ export class Session {
   /** For producers: a queue of its own goes with the producer. */
   closeProducer(endpoint: number, queue: EventQueue): void {
     if (this.#status.state === "closed") return;
-    queue.finish();
+    for (const each of this.#queues.values()) each.finish();
     this.closeEndpoint(endpoint);
     if (queue === this.#queue) return;
     this.#queues.delete(queue.number);

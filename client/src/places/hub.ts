@@ -1,4 +1,4 @@
-import { Type } from "@jecho/shared";
+import { tokenOf } from "@jecho/shared/internal";
 import { laterTurn } from "#platform";
 import { Concentrator, type ConcentratorOptions } from "../concentrator.ts";
 import type { ControlRequest, EventSource, PortNotice, PortRequest } from "../port.ts";
@@ -137,7 +137,7 @@ export class Hub {
         break;
       case "type": {
         const schema = notice.schema.slice();
-        this.#types.set(Type.fromSchema(schema).token, schema);
+        this.#types.set(tokenOf(schema), schema);
         for (const attachment of this.#attachments) attachment.notify({ is: "type", schema });
         return;
       }
