@@ -636,13 +636,23 @@ const native = typeof TextEncoder === "function" && typeof TextDecoder === "func
 	decoder: new TextDecoder()
 } : void 0;
 const { fromCharCode, fromCodePoint } = String;
+function isShared(memory) {
+	return typeof SharedArrayBuffer === "function" && memory instanceof SharedArrayBuffer;
+}
 /** Bytes that `text` can take at the most. */
 function utf8Bound(text) {
 	return text.length * 3;
 }
 /** Writes `text` at `at` and returns the bytes written. Lone surrogates become U+FFFD. The room must be there. */
 function writeUtf8(target, at, text) {
-	if (native !== void 0 && text.length > SHORT_TO_WRITE) return native.encoder.encodeInto(text, target.subarray(at)).written;
+	if (native !== void 0 && text.length > SHORT_TO_WRITE) {
+		if (isShared(target.buffer)) {
+			const bytes = native.encoder.encode(text);
+			target.set(bytes, at);
+			return bytes.byteLength;
+		}
+		return native.encoder.encodeInto(text, target.subarray(at)).written;
+	}
 	let p = at;
 	for (let i = 0; i < text.length; i++) {
 		let code = text.charCodeAt(i);
@@ -785,6 +795,11 @@ function measureField(field, value) {
 		default: return 0;
 	}
 }
+/**
+* Vectors of scalars from this size on lie at a multiple of 8: into memory that threads share, engines copy words where both
+* sides are aligned to them, and else single bytes, which takes eight times as long.
+*/
+const LARGE_BYTES = 64;
 /** Writing into one piece of memory. The two views start at the same byte, which is 8-aligned in its buffer. */
 var Encoding = class Encoding {
 	static #newest;
@@ -883,7 +898,8 @@ var Encoding = class Encoding {
 		const view = this.#view;
 		const { size, op } = element;
 		const { length } = list;
-		const position = this.#pad(Math.max(4, element.align), 4);
+		const isLarge = op <= OP$1.bool && length * size >= LARGE_BYTES;
+		const position = this.#pad(isLarge ? 8 : Math.max(4, element.align), 4);
 		const start = position + 4;
 		view.setUint32(position, length, true);
 		this.at = start + length * size;
@@ -4595,13 +4611,23 @@ const native = typeof TextEncoder === "function" && typeof TextDecoder === "func
 	decoder: new TextDecoder()
 } : void 0;
 const { fromCharCode, fromCodePoint } = String;
+function isShared(memory) {
+	return typeof SharedArrayBuffer === "function" && memory instanceof SharedArrayBuffer;
+}
 /** Bytes that \`text\` can take at the most. */
 function utf8Bound(text) {
 	return text.length * 3;
 }
 /** Writes \`text\` at \`at\` and returns the bytes written. Lone surrogates become U+FFFD. The room must be there. */
 function writeUtf8(target, at, text) {
-	if (native !== void 0 && text.length > SHORT_TO_WRITE) return native.encoder.encodeInto(text, target.subarray(at)).written;
+	if (native !== void 0 && text.length > SHORT_TO_WRITE) {
+		if (isShared(target.buffer)) {
+			const bytes = native.encoder.encode(text);
+			target.set(bytes, at);
+			return bytes.byteLength;
+		}
+		return native.encoder.encodeInto(text, target.subarray(at)).written;
+	}
 	let p = at;
 	for (let i = 0; i < text.length; i++) {
 		let code = text.charCodeAt(i);
@@ -4744,6 +4770,11 @@ function measureField(field, value) {
 		default: return 0;
 	}
 }
+/**
+* Vectors of scalars from this size on lie at a multiple of 8: into memory that threads share, engines copy words where both
+* sides are aligned to them, and else single bytes, which takes eight times as long.
+*/
+const LARGE_BYTES = 64;
 /** Writing into one piece of memory. The two views start at the same byte, which is 8-aligned in its buffer. */
 var Encoding = class Encoding {
 	static #newest;
@@ -4842,7 +4873,8 @@ var Encoding = class Encoding {
 		const view = this.#view;
 		const { size, op } = element;
 		const { length } = list;
-		const position = this.#pad(Math.max(4, element.align), 4);
+		const isLarge = op <= OP$1.bool && length * size >= LARGE_BYTES;
+		const position = this.#pad(isLarge ? 8 : Math.max(4, element.align), 4);
 		const start = position + 4;
 		view.setUint32(position, length, true);
 		this.at = start + length * size;
