@@ -179,7 +179,12 @@ export class Concentrator implements PortServer {
 
   #add(entry: EndpointEntry): void {
     this.#endpoints.set(entry.endpoint, entry);
-    if (entry.is === "producer") enter(this.#producersNamed, entry.channel, entry);
+    if (entry.is === "producer") {
+      const [other] = this.#producersNamed.get(entry.channel) ?? [];
+      if (other !== undefined && other.token !== entry.token)
+        return this.#refused(entry, 0, new JechoError("TYPE_MISMATCH", oneType(entry.channel)));
+      enter(this.#producersNamed, entry.channel, entry);
+    }
     if (this.#link.isLive) this.#open(entry, 0);
   }
 
@@ -735,6 +740,11 @@ export class Concentrator implements PortServer {
     }
     this.drain();
   }
+}
+
+/** Modulators here read what one type says; producers of others are at other connections. */
+function oneType(channel: string): string {
+  return `this session has a producer of ${channel} already that writes another type; a session of its own can have both`;
 }
 
 function enter<K, E>(sets: Map<K, Set<E>>, channel: K, entry: E): void {

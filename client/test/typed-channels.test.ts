@@ -106,6 +106,23 @@ function plainNumbers(_: string, value: unknown): unknown {
   return ArrayBuffer.isView(value) ? Array.from(value as unknown as ArrayLike<number>) : value;
 }
 
+test("TYPE-5: producers of one session and channel write one type; another one is refused, and the first goes on", async () => {
+  await using rig = await startRig();
+  const session = rig.session();
+  const producer = await session.channel("grid", First).produce();
+  await expect(session.channel("grid", Second).produce()).rejects.toMatchObject({ code: "TYPE_MISMATCH" });
+  const seen = new Inbox<number>();
+  await rig
+    .session()
+    .channel("grid", First)
+    .subscribe(({ step }) => seen.put(step));
+  await expect.poll(() => producer.demand.total).toBe(1);
+  producer.publish({ step: 7, layer: 1, values: new Float32Array(1) });
+  expect(await seen.take(1)).toEqual([7]);
+  // With a session of its own the other type has its place.
+  await (await rig.session().channel("grid", Second).produce()).close();
+});
+
 test("TYPE-7, TYPE-8: a consumer that knows nothing finds the types of a channel, and reads any field by name", async () => {
   await using rig = await startRig();
   const producer = await rig.session().channel("grid", Third).produce();
