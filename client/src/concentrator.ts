@@ -512,7 +512,8 @@ export class Concentrator implements PortServer {
     if (entry.isPaused) this.#tellFlow(entry.channelNumber);
     const { endpoint } = entry;
     const replays = opened.replay !== 0;
-    if (!wasOpen) this.#notify({ is: "opened", endpoint, reset, replays });
+    const asksForPast = wasOpen || (reset === 0 && entry.from !== undefined && entry.from.from !== FROM.last);
+    if (!asksForPast) this.#notify({ is: "opened", endpoint, reset, replays });
     else {
       const { recovered, missing } = opened;
       this.#notify({ is: "opened", endpoint, reset, replays, recovered, missing: Number(missing) });

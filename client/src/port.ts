@@ -138,7 +138,7 @@ export type PortNotice =
       readonly is: "opened";
       readonly endpoint: number;
       readonly reset: number;
-      /** Of a consumer that is opened again: does it go on without a gap, as far as the gateway knows? */
+      /** Of a consumer that is opened again or asks for the past: is all of it there, as far as the gateway knows? */
       readonly recovered?: boolean;
       readonly missing?: number;
       readonly replays?: boolean;

@@ -16,7 +16,7 @@ export interface Status {
   readonly error?: JechoError;
   /** A consumer is being sent the past; what comes is not live yet. */
   readonly replaying?: boolean;
-  /** A consumer that was opened again: it goes on where it was, and the gateway has kept everything in between. */
+  /** A consumer that was opened again, or asked for the past: the gateway has kept everything since the place that it wanted. */
   readonly recovered?: boolean;
   /** Where it is not: how many events the gateway knows to be missing; each producer's count may tell of more. */
   readonly missing?: number;

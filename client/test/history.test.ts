@@ -41,14 +41,35 @@ test("HIST-2: no more is kept than was asked for, and what is asked for beyond i
     if (n % 10 === 9) await producing.flush();
   }
   const seen = new Inbox<number>();
-  await rig
+  const consumer = await rig
     .session()
     .channel("a", Count)
     .subscribe(({ n }) => seen.put(n), { from: 1 });
   const [first = 0] = await seen.take(1);
+  expect(consumer.status).toMatchObject({ recovered: false, missing: first });
   expect(first).toBeGreaterThanOrEqual(890);
   expect(first).toBeLessThanOrEqual(900);
   expect(await seen.take(1000 - first)).toEqual(numbers(first, 1000));
+});
+
+test("HIST-2: an event that is neither the next nor has come is refused, and a time before what is kept is told", async () => {
+  await using rig = await startRig();
+  const producing = rig.session();
+  const producer = await producing.channel("a", Count).produce({ history: { events: 10 } });
+  for (let n = 0; n < 100; n++) {
+    producer.publish({ n });
+    await producing.flush();
+  }
+  const channel = rig.session().channel("a", Count);
+  await expect(channel.subscribe(() => {}, { from: 102 })).rejects.toMatchObject({
+    code: "HISTORY_EXCEEDED",
+  });
+  const next = new Inbox<number>();
+  await channel.subscribe(({ n }) => next.put(n), { from: 101 });
+  const since = await channel.subscribe(() => {}, { from: new Date(0) });
+  expect(since.status.recovered).toBe(false);
+  producer.publish({ n: 100 });
+  expect(await next.take(1)).toEqual([100]);
 });
 
 test("HIST-3: who comes late gets the newest event, or the newest of each value of the key", async () => {

@@ -304,11 +304,11 @@ export class Dispatcher {
       isListening: false,
       replay: undefined,
     };
-    if (from?.from === FROM.resume) channel.returned();
     const beginning = beginningOf(channel, from, Date.now());
     const { seq, newest, recovered, missing } = beginning;
     const replays = channel.history !== undefined && (seq < channel.nextSeq || newest.length > 0);
     const replay = replays ? this.#names.newNumber() : 0;
+    if (from?.from === FROM.resume) channel.returned();
     connection.consumers.add(consumer);
     connection.send({
       kind: "ConsumerOpened",

@@ -33,6 +33,8 @@ export interface GatewayOptions {
   readonly historyFile?: string;
   /** How long producers go on sending for a consumer that was cut off, in milliseconds; 30,000 by default. */
   readonly resumeWindowMs?: number;
+  /** How long a handover token is good, in milliseconds; 120,000 by default. */
+  readonly handoverMs?: number;
   /** Silence after which a connection is tested, in milliseconds; 10,000 by default. */
   readonly heartbeatMs?: number;
   /** How long a producer may take to install a modulator, in milliseconds; 10,000 by default. */
@@ -97,13 +99,19 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     store,
   });
   const confirmations = new Confirmations();
-  const dispatcher = new Dispatcher(names, objects, acknowledgements, new Handovers(objects), {
-    consumerQueueBytes: options.consumerQueueBytes ?? 8 << 20,
-    heartbeatMs,
-    limitBytes,
-    modulatorsPerConnection: options.modulatorsPerConnection ?? 64,
-    endpointsPerConnection: options.endpointsPerConnection ?? 100_000,
-  });
+  const dispatcher = new Dispatcher(
+    names,
+    objects,
+    acknowledgements,
+    new Handovers(objects, options.handoverMs ?? 120_000),
+    {
+      consumerQueueBytes: options.consumerQueueBytes ?? 8 << 20,
+      heartbeatMs,
+      limitBytes,
+      modulatorsPerConnection: options.modulatorsPerConnection ?? 64,
+      endpointsPerConnection: options.endpointsPerConnection ?? 100_000,
+    },
+  );
   const connections = new Map<number, Connection>();
   const startedAt = performance.now();
   let nextConnection = 1;

@@ -5,8 +5,6 @@ import type { Connection } from "./connection.ts";
 import type { Consumer } from "./endpoints.ts";
 import type { SharedObjects } from "./shared-objects.ts";
 
-/** How long a token is good. */
-const VALID_MS = 120_000;
 /** Tokens of one session that may be good at the same time. */
 const MOST_PER_CONNECTION = 8;
 
@@ -21,10 +19,13 @@ interface Offer {
  */
 export class Handovers {
   readonly #objects: SharedObjects;
+  readonly #validMs: number;
   readonly #offers = new Map<string, Offer>();
 
-  constructor(objects: SharedObjects) {
+  /** @param validMs how long a token is good */
+  constructor(objects: SharedObjects, validMs: number) {
     this.#objects = objects;
+    this.#validMs = validMs;
   }
 
   /** Makes a token for this session. @throws JechoError `OVERLOADED` */
@@ -33,11 +34,11 @@ export class Handovers {
     if (own >= MOST_PER_CONNECTION)
       throw new JechoError("OVERLOADED", `a session has at most ${MOST_PER_CONNECTION} handover tokens`);
     const token = randomBytes(24).toString("base64url");
-    const timer = setTimeout(() => this.#offers.delete(token), VALID_MS).unref();
+    const timer = setTimeout(() => this.#offers.delete(token), this.#validMs).unref();
     this.#offers.set(token, { from, timer });
     // From now on nothing is to be lost that the first device has not handled when it is asked.
-    for (const consumer of from.consumers.values()) consumer.manager.awaitReturn(consumer, VALID_MS);
-    return { token, validMs: VALID_MS };
+    for (const consumer of from.consumers.values()) consumer.manager.awaitReturn(consumer, this.#validMs);
+    return { token, validMs: this.#validMs };
   }
 
   /**

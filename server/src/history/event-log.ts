@@ -44,6 +44,8 @@ export class EventLog {
   /** Runs before this index are gone; the list is cut now and then. */
   #head = 0;
   #events = 0;
+  /** When the newest event came in that is not kept any more. */
+  #goneAt = Number.NEGATIVE_INFINITY;
   #bytes = 0;
   readonly #latest = new Map<string, LoggedRun>();
 
@@ -60,6 +62,11 @@ export class EventLog {
   /** Sequence number of the oldest event that is kept without gaps up to the newest; undefined where none is. */
   get firstSeq(): number | undefined {
     return this.#runs[this.#head]?.frame.seq;
+  }
+
+  /** Is everything kept that came in since this time? */
+  reaches(time: number): boolean {
+    return this.#goneAt < time;
   }
 
   append(run: LoggedRun): void {
@@ -88,6 +95,7 @@ export class EventLog {
       const fits = this.#events - frame.count < events && this.#bytes <= bytes && now - at <= seconds * 1000;
       if (fits) break;
       this.#head++;
+      this.#goneAt = at;
       this.#events -= frame.count;
       this.#bytes -= frame.end - frame.start;
     }

@@ -1,3 +1,4 @@
+import { JechoError } from "@jecho/shared";
 import { encodeControl, FROM, type Place } from "@jecho/shared/internal";
 import type { Channel } from "../channel.ts";
 import type { Connection } from "../connection.ts";
@@ -18,7 +19,11 @@ export interface Beginning {
   readonly speed: number;
 }
 
-/** Finds the beginning that a consumer asks for. What is not kept is told as missing. */
+/**
+ * Finds the beginning that a consumer asks for. What is not kept is told as missing.
+ *
+ * @throws JechoError `HISTORY_EXCEEDED` where an event is asked for that is not the next and has not come
+ */
 export function beginningOf(channel: Channel, place: Place | undefined, now: number): Beginning {
   const live = { seq: channel.nextSeq, newest: [], recovered: false, missing: 0, speed: 0 };
   const { history, nextSeq } = channel;
@@ -27,7 +32,9 @@ export function beginningOf(channel: Channel, place: Place | undefined, now: num
   if (place.from === FROM.last) return { ...live, newest: history?.log.newest() ?? [] };
   const speed = Number.isFinite(place.speed) && place.speed > 0 ? place.speed : 0;
   if (place.from === FROM.time) {
-    return { ...live, seq: history?.log.seqSince(now - place.agoMs) ?? nextSeq, recovered: true, speed };
+    const since = now - place.agoMs;
+    const seq = history?.log.seqSince(since) ?? nextSeq;
+    return { ...live, seq, recovered: history?.log.reaches(since) ?? nextSeq === 1, speed };
   }
   const isSame = place.epoch === channel.epoch;
   const wanted =
@@ -36,6 +43,12 @@ export function beginningOf(channel: Channel, place: Place | undefined, now: num
       : (history?.behind(place.epoch, Number(place.seq)) ?? (isSame ? Number(place.seq) + 1 : undefined));
   // Of a numbering that is not known here nothing can be said but that; each producer says where it is.
   if (wanted === undefined) return live;
+  if (place.from === FROM.seq && wanted > nextSeq) {
+    throw new JechoError(
+      "HISTORY_EXCEEDED",
+      `event ${wanted} was asked for, and ${nextSeq - 1} is the newest of the channel`,
+    );
+  }
   const first = history?.log.firstSeq ?? nextSeq;
   const seq = Math.min(Math.max(wanted, first), nextSeq);
   return {
