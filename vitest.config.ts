@@ -21,10 +21,12 @@ const common = {
 const CONCENTRATOR = [
   "channels",
   "delegate",
+  "derived-channels",
   "eager-handlers",
   "handover",
   "history",
   "queue",
+  "reset",
   "resume",
   "shared-objects",
   "slow-consumers",

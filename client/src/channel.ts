@@ -33,6 +33,11 @@ export interface SubscribeOptions extends EagerHandler, ConsumerOptions {
   readonly speed?: number;
   /** The application's own word for this subscription, for the device that it may be handed to; at most 1,024 characters. */
   readonly label?: string;
+  /**
+   * A name for what the modulator makes of this channel, one segment: others subscribe to it as `CHANNEL#NAME`, with or without a
+   * modulator of their own. It has the name until its last consumer has gone. Default: none.
+   */
+  readonly as?: string;
 }
 
 /** What the gateway keeps of a channel's events, and of what modulators make of them. What is asked for by several producers adds up. */
@@ -88,7 +93,8 @@ export class EventChannel<T = Uint8Array> {
    *
    * An event's typed arrays are views on received bytes: read-only by contract, and valid as long as they are held.
    *
-   * @throws JechoError the reason why the modulator could not be installed, `TYPE_MISMATCH`, what ended the connection, or
+   * @throws JechoError the reason why the modulator could not be installed, `TYPE_MISMATCH`, `DERIVED_TAKEN` for a name that
+   * another modulator's channel has, `DERIVED_UNKNOWN` for one that nobody derives at present, what ended the connection, or
    * the signal's reason
    */
   subscribe(handler: Handler<T>, options: SubscribeOptions = {}): Promise<Consumer<T>> {

@@ -95,6 +95,7 @@ export class Concentrator implements PortServer {
       onEvents: (installation, frame, message, raising) =>
         this.#derived(installation, frame, message, raising),
       onDone: raising => this.#synchronous.settle(raising),
+      onFurther: raising => this.#synchronous.further(raising),
       onAnswer: answer => this.#link.send(answer),
       onDemand: base => this.#tellDemand(base),
       onNeeds: base => this.#tellNeeds(base),
@@ -201,19 +202,21 @@ export class Concentrator implements PortServer {
       const { history, key } = entry;
       this.#link.send({ kind: "OpenProducer", request, channel, schema, modulates: true, history, key });
     } else {
-      const { modulator, queue, label, place, wasOpen } = entry;
+      const { modulator, queue, label, as, place, wasOpen } = entry;
       // What was open before goes on behind the newest event that it has had.
       const resume = { from: FROM.resume, epoch: place.epoch, seq: BigInt(place.seq), agoMs: 0, speed: 0 };
       const from = wasOpen && reset === (entry.opened ?? 0) ? resume : entry.from;
-      this.#link.send({ kind: "OpenConsumer", request, channel, schema, modulator, from, queue, label });
+      this.#link.send({ kind: "OpenConsumer", request, channel, schema, modulator, from, queue, label, as });
     }
   }
 
   #reset({ endpoint, reset, modulator }: Extract<ControlRequest, { is: "resetConsumer" }>): void {
     const entry = this.#endpoints.get(endpoint);
     if (entry?.is !== "consumer") return;
-    entry.before = { modulator: entry.modulator };
+    entry.before = { modulator: entry.modulator, as: entry.as };
     entry.modulator = modulator;
+    // The name stays with what the old one makes, for those who subscribed to that.
+    entry.as = "";
     entry.reset = reset;
     // While there is no connection, the new modulator is simply the one that will be asked for.
     if (this.#link.isLive) this.#open(entry, reset);
@@ -437,7 +440,10 @@ export class Concentrator implements PortServer {
       case "Demand":
         return this.#demand(frame.channel, frame.consumers);
       case "Install": {
-        const [producer] = this.#producers.get(frame.channel) ?? [];
+        const parent = this.#modulation.ofNumber(frame.channel);
+        const producers =
+          parent === undefined ? this.#producers.get(frame.channel) : this.#producersNamed.get(parent.base);
+        const [producer] = producers ?? [];
         return this.#modulation.install(frame, producer && this.#offering(producer.channel));
       }
       case "Remove":
@@ -525,7 +531,10 @@ export class Concentrator implements PortServer {
     if (this.#endpoints.get(entry.endpoint) !== entry) return;
     if (entry.is === "consumer" && reset !== 0 && entry.number !== 0 && entry.before !== undefined) {
       // The old pair goes on.
-      if (entry.reset === reset) entry.modulator = entry.before.modulator;
+      if (entry.reset === reset) {
+        entry.modulator = entry.before.modulator;
+        entry.as = entry.before.as;
+      }
       delete entry.before;
     } else if (error.retry && entry.wasOpen) {
       // It has been open, and what hinders it passes: it is asked for again, as after a lost connection.

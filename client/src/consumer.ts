@@ -64,6 +64,11 @@ export interface ConsumerOptions {
   readonly inboxEvents?: number;
 }
 
+export interface ResetOptions {
+  /** Wait until no event of the old pair is under way, too; false by default. */
+  readonly sync?: boolean;
+}
+
 const INBOX_EVENTS = 1024;
 
 /** Receives the events of a channel, or of the channel that its modulator derives. Made by `channel.subscribe`. */
@@ -82,7 +87,7 @@ export class Consumer<T> {
   readonly #statusListeners = new Listeners<Status>();
   readonly #resets = new Map<
     number,
-    { pair: EagerHandler; resolve: () => void; reject: (error: JechoError) => void }
+    { pair: EagerHandler; sync: boolean; resolve: () => void; reject: (error: JechoError) => void }
   >();
   readonly #source: EventSource = { decode: (token, bytes) => this.#decode(token, bytes) };
   #modulated: boolean;
@@ -90,7 +95,7 @@ export class Consumer<T> {
   /** Synchronous events that the handler is at. */
   readonly #handling = new ByEvent<true>();
   /** Handlers' promises under way. */
-  #underWay = 0;
+  readonly #underWay = new Set<Promise<void>>();
   #isPaused = false;
   #place: EventPlace | undefined;
   #missed = 0;
@@ -149,12 +154,14 @@ export class Consumer<T> {
   }
 
   /**
-   * Changes the pair of modulator and demodulator. From the moment that the new modulator is installed in every
-   * producer, no event of the old pair comes any more.
+   * Changes the pair of modulator and demodulator, at one moment for this consumer: no event of the old pair comes after the
+   * first of the new one. An event that is raised while they change may come of both, or of neither. Resolves when the new modulator is
+   * installed in every producer and in force; with `sync`, when in addition no event of the old pair is under way any more: the
+   * promises that the handler returned for them are settled.
    *
    * @throws JechoError the reason why the installation failed; the old pair goes on then
    */
-  reset(pair: EagerHandler): Promise<void> {
+  reset(pair: EagerHandler, { sync = false }: ResetOptions = {}): Promise<void> {
     if (this.#status.state === "closed" || this.#status.state === "refused") {
       return Promise.reject(
         new JechoError("CLOSED", `the consumer of ${this.channel} is ${this.#status.state}`),
@@ -162,7 +169,7 @@ export class Consumer<T> {
     }
     const reset = this.#nextReset++;
     return new Promise((resolve, reject) => {
-      this.#resets.set(reset, { pair, resolve, reject });
+      this.#resets.set(reset, { pair, sync, resolve, reject });
       this.#session.resetConsumer(this.#endpoint, reset, pair);
     });
   }
@@ -219,7 +226,7 @@ export class Consumer<T> {
 
   #opened({ reset, replays, recovered, missing }: Extract<PortNotice, { is: "opened" }>): void {
     this.#mismatched.clear();
-    for (const [number, { pair, resolve }] of this.#resets) {
+    for (const [number, { pair, sync, resolve }] of this.#resets) {
       if (number > reset) continue;
       // A newer reset that is in force answers the older ones too.
       this.#resets.delete(number);
@@ -227,7 +234,8 @@ export class Consumer<T> {
         this.#modulated = pair.modulator !== undefined;
         this.#demodulator = pair.demodulator;
       }
-      resolve();
+      if (sync) void Promise.all(this.#underWay).then(resolve);
+      else resolve();
     }
     this.#setStatus({
       ...statusNow("live"),
@@ -297,9 +305,11 @@ export class Consumer<T> {
 
   /** Where too many handlers are under way, more events wait at the gateway. */
   #wait(handling: Promise<void>): void {
-    if (++this.#underWay >= this.#inboxEvents) this.#pause(true);
+    this.#underWay.add(handling);
+    if (this.#underWay.size >= this.#inboxEvents) this.#pause(true);
     void handling.finally(() => {
-      if (--this.#underWay * 2 <= this.#inboxEvents) this.#pause(false);
+      this.#underWay.delete(handling);
+      if (this.#underWay.size * 2 <= this.#inboxEvents) this.#pause(false);
     });
   }
 

@@ -41,6 +41,8 @@ export interface ConsumerEntry {
   /** What the gateway does where this process does not keep up. */
   readonly queue: Queue;
   label: string;
+  /** The name that what its modulator makes has for others; "" for none. */
+  as: string;
   /** Where it begins when it is opened first. */
   readonly from: Place | undefined;
   /** Events before this number are not for it. */
@@ -64,7 +66,7 @@ export interface ConsumerEntry {
   reset?: number;
   opened?: number;
   /** What holds until that reset is answered. */
-  before?: { readonly modulator: Modulator | undefined };
+  before?: { readonly modulator: Modulator | undefined; readonly as: string };
 }
 
 /** An application's copy of a shared object, as its concentrator knows it. */

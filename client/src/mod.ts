@@ -52,6 +52,7 @@ export {
   type Handler,
   type Missed,
   type QueueOptions,
+  type ResetOptions,
 } from "./consumer.ts";
 export type { Demand, DerivedDemand } from "./demand.ts";
 export type { EventQueueOptions } from "./event-queue.ts";

@@ -23,10 +23,15 @@ export interface Installation {
   readonly hosted: number;
   /** The base channel's name. */
   readonly base: string;
+  /** What it is fed with: the base channel, or what another modulator makes. */
+  readonly feed: string;
   readonly modulator: Modulator;
   readonly parameters: Json;
   readonly needs: readonly string[];
+  /** That it declared; empty where its events are of the type of what it is fed with. */
   readonly schema: Uint8Array;
+  /** Of its events. */
+  readonly made: Uint8Array;
   readonly objects: Map<string, { readonly name: string; version: number; state: Json }>;
   /** The counts of what it makes of each producer's events, by the producer's endpoint. */
   readonly lanes: Map<number, Lanes>;
@@ -46,6 +51,8 @@ export interface ModulationEvents {
   ): void;
   /** Every modulator has seen this synchronous event to its end. */
   onDone(raising: string): void;
+  /** What a modulator made of this synchronous event goes on to further ones: `onDone` comes once more. */
+  onFurther(raising: string): void;
   onAnswer(answer: Outgoing): void;
   /** What is wanted of this channel's producers may have changed. */
   onDemand(base: string): void;
@@ -68,6 +75,7 @@ export class Modulation {
   /** Installations under way: the host's number by the derived channel's. */
   readonly #installing = new Map<number, number>();
   #nextHosted = 1;
+  #nextFeed = 1;
   #environment: Tier | undefined;
 
   constructor(createEnvironment: (events: TierEvents) => Tier, events: ModulationEvents) {
@@ -91,7 +99,10 @@ export class Modulation {
       this.#events.onAnswer(refusal(request, new JechoError("MODULATORS_NOT_SERVED", why)));
       return;
     }
-    const known = this.#adopt(producer.channel, modulator);
+    const base = producer.channel;
+    const parent = this.#derived.get(channel);
+    const feed = parent === undefined ? base : feedOf(parent);
+    const known = this.#adopt(feed, modulator);
     if (known !== undefined) {
       known.number = derived;
       this.#derived.set(derived, known);
@@ -107,8 +118,9 @@ export class Modulation {
       return;
     }
     this.#environment ??= this.#createEnvironment({
-      onEvents: (frame, _derived, raising) => this.#receive(frame, raising),
-      onDone: raising => this.#events.onDone(raising),
+      onEvents: (frame, _derived, tag) =>
+        this.#receive(frame, tag === undefined ? undefined : raisingOf(tag)),
+      onDone: tag => this.#events.onDone(raisingOf(tag)),
       onCall: (hosted, name, values) => {
         const installation = this.#installed.get(hosted);
         if (installation !== undefined) this.#events.onCall(installation.base, name, values);
@@ -123,19 +135,19 @@ export class Modulation {
     });
     const hosted = this.#nextHosted++;
     this.#installing.set(derived, hosted);
-    const base = producer.channel;
-    const { schema, offers, context } = producer;
+    const { offers, context } = producer;
+    const schema = parent?.made ?? producer.schema;
     this.#environment
       .install({
         derived: hosted,
-        channel: this.#hostedBase(base, channel),
+        channel: this.#hostedBase(feed, channel),
         schema: schema.byteLength === 0 ? undefined : schema,
         modulator,
         ...(offers !== undefined && { offers }),
         context,
       })
       .then(
-        ({ schema: made = new Uint8Array(0), needs }) => {
+        ({ schema: declared = new Uint8Array(0), needs }) => {
           const objects = new Map(
             modulator.objects.map(({ name, object, version, state }) => [
               object,
@@ -149,10 +161,12 @@ export class Modulation {
           const installation: Installation = {
             hosted,
             base,
+            feed,
             modulator,
             parameters,
             needs,
-            schema: made,
+            schema: declared,
+            made: declared.byteLength > 0 ? declared : schema,
             objects,
             lanes: new Map(),
             number,
@@ -163,7 +177,7 @@ export class Modulation {
           if (!isWanted) return this.#remove(installation);
           this.#derived.set(derived, installation);
           this.#events.onNeeds(base);
-          this.#events.onAnswer({ kind: "Installed", request, derived, schema: made, needs });
+          this.#events.onAnswer({ kind: "Installed", request, derived, schema: declared, needs });
         },
         (error: unknown) => {
           if (this.#installing.get(derived) === hosted) this.#installing.delete(derived);
@@ -257,9 +271,9 @@ export class Modulation {
   }
 
   /** The installation that is apart from its derived channel and is the very modulator that is asked for. */
-  #adopt(base: string, modulator: Modulator): Installation | undefined {
+  #adopt(feed: string, modulator: Modulator): Installation | undefined {
     for (const installation of this.#installed.values()) {
-      if (installation.number !== 0 || installation.base !== base) continue;
+      if (installation.number !== 0 || installation.feed !== feed) continue;
       if (isSame(installation.modulator, modulator)) return installation;
     }
     return undefined;
@@ -273,6 +287,7 @@ export class Modulation {
   #forget(installation: Installation): void {
     this.#installed.delete(installation.hosted);
     this.#derived.delete(installation.number);
+    this.#bases.delete(feedOf(installation));
     this.#events.onDemand(installation.base);
     this.#events.onNeeds(installation.base);
   }
@@ -294,8 +309,36 @@ export class Modulation {
     const frame = parseFrame(view, message, 0, message.byteLength);
     if (frame.kind !== "Events") return;
     const installation = this.#installed.get(frame.channel);
-    if (installation !== undefined) this.#events.onEvents(installation, frame, message, raising);
+    if (installation === undefined) return;
+    this.#events.onEvents(installation, frame, message, raising);
+    this.#feed(installation, frame, frame.isSync ? raising : undefined);
   }
+
+  /** What a modulator made goes on to those that are behind it, in the same order. */
+  #feed(installation: Installation, frame: EventsFrame, raising: string | undefined): void {
+    const hosted = this.#bases.get(feedOf(installation));
+    if (hosted === undefined) return;
+    const copy = frame.copy();
+    copy.readdress(hosted, frame.producer);
+    // Each run that is waited for has a tag of its own.
+    const tag = raising === undefined ? undefined : `${raising}>${this.#nextFeed++}`;
+    if (raising !== undefined) this.#events.onFurther(raising);
+    // The environment is in the middle of handing out this run.
+    queueMicrotask(() => {
+      const isTaken = this.#environment?.enqueue(copy, tag) === true;
+      if (!isTaken && raising !== undefined) this.#events.onDone(raising);
+    });
+  }
+}
+
+/** Names what a modulator makes, for those that are behind it. No channel's name looks like that. */
+function feedOf({ base, hosted }: Installation): string {
+  return `${base}#${hosted}`;
+}
+
+function raisingOf(tag: string): string {
+  const end = tag.indexOf(">");
+  return end < 0 ? tag : tag.slice(0, end);
 }
 
 function isSame(a: Modulator, b: Modulator): boolean {

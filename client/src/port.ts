@@ -50,6 +50,7 @@ export type ControlRequest =
       readonly modulator: Modulator | undefined;
       readonly queue: Queue;
       readonly label: string;
+      readonly as: string;
       readonly from: Place | undefined;
       /** What another device has had of it. */
       readonly sources: HeldPlace["sources"];

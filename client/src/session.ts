@@ -1,6 +1,6 @@
 import type { Demodulator, Modulator, ModulatorOptions } from "@jecho/modulators";
 import { modulatorTable } from "@jecho/modulators/internal";
-import { checkUserName, formatChannelName, JechoError, parseChannelName, Type } from "@jecho/shared";
+import { checkName, formatChannelName, JechoError, parseChannelName, Type } from "@jecho/shared";
 import {
   FROM,
   type History,
@@ -177,7 +177,7 @@ export class Session {
 
   /**
    * A channel by its name: in full (`jecho://HOST:PORT/atmosphere/ozone`) or the user's part of it. Without a type its
-   * events are bytes.
+   * events are bytes. `atmosphere/ozone#alarms` is what somebody's modulator makes of it who subscribed with `as: "alarms"`.
    *
    * @throws JechoError `CHANNEL_NAME_INVALID`, `CHANNEL_ELSEWHERE` where another gateway than this session's is named
    */
@@ -337,6 +337,7 @@ export class Session {
       modulator: options.modulator && modulatorTable(options.modulator, options.capabilities),
       queue: queueOf(options.queue),
       label: labelOf(options.label),
+      as: options.as ?? "",
       from: placeOf(options),
       sources: [],
     });
@@ -365,7 +366,7 @@ export class Session {
 
   async #takeOver<T>(
     { channel, label }: InheritedSubscription,
-    { modulator, epoch, seq, sources }: Inherited,
+    { modulator, as, epoch, seq, sources }: Inherited,
     handler: Handler<T>,
     options: TakeOverOptions<T>,
   ): Promise<Consumer<T>> {
@@ -381,6 +382,7 @@ export class Session {
       modulator,
       queue: queueOf(options.queue),
       label,
+      as,
       from: { from: FROM.resume, epoch, seq, agoMs: 0, speed: 0 },
       sources,
     });
@@ -639,7 +641,7 @@ export class Session {
   }
 
   #userName(name: string): string {
-    if (!name.startsWith("jecho://")) return checkUserName(name);
+    if (!name.startsWith("jecho://")) return checkName(name);
     const parsed = parseChannelName(name);
     if (parsed.server !== this.address) {
       throw new JechoError("CHANNEL_ELSEWHERE", `${name} is not at this session's gateway, ${this.address}`);

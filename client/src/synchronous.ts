@@ -52,6 +52,11 @@ export class SynchronousEvents {
     this.#raised.get(tag)?.tally.settle(outcome);
   }
 
+  /** Further modulators have the event of that tag before them. */
+  further(tag: string): void {
+    this.#raised.get(tag)?.tally.add();
+  }
+
   /** A modulator made a run of the event of that tag: its consumers here, and elsewhere where it was sent, are waited for, too. */
   derive(tag: string, frame: EventsFrame, sent: boolean): void {
     const raising = this.#raised.get(tag);

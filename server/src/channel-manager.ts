@@ -1,4 +1,4 @@
-import { ERRORS, JechoError, Type } from "@jecho/shared";
+import { checkName, ERRORS, JechoError, Type } from "@jecho/shared";
 import type { EventsFrame, Modulator } from "@jecho/shared/internal";
 import type { Channel } from "./channel.ts";
 import type { Connection } from "./connection.ts";
@@ -23,6 +23,8 @@ export class ChannelManager {
   readonly #producers = new Map<number, Producer>();
   readonly #consumers = new Map<number, Consumer>();
   readonly #derived = new Map<string, DerivedChannel>();
+  /** Those that have names. */
+  readonly #named = new Map<string, DerivedChannel>();
   /** The types that its producers write, by token. */
   readonly #types = new Map<bigint, Type>();
   /** What is kept of its events, and of those of its derived channels. */
@@ -236,15 +238,30 @@ export class ChannelManager {
     this.#forgetIfUnused();
   }
 
-  /** The derived channel that this modulator makes of this one: the one there is, or a new one. */
-  derive(modulator: Modulator): DerivedChannel {
-    const key = equalityKey(modulator);
+  /** The derived channel that somebody gave this name. */
+  named(name: string): DerivedChannel | undefined {
+    return this.#named.get(name);
+  }
+
+  /** Others may subscribe to it by this name as long as it exists. @throws JechoError `DERIVED_TAKEN`, `CHANNEL_NAME_INVALID` */
+  nameDerived(derived: DerivedChannel, name: string): void {
+    const full = checkName(`${this.name}#${name}`);
+    if ((this.#named.get(name) ?? derived) !== derived)
+      throw new JechoError("DERIVED_TAKEN", `another modulator derives ${full}`);
+    this.#named.set(name, derived);
+  }
+
+  /**
+   * The derived channel that this modulator makes of this one, or of a derived one: the one there is, or a new one.
+   */
+  derive(modulator: Modulator, parent?: DerivedChannel): DerivedChannel {
+    const key = equalityKey(modulator, parent);
     let derived = this.#derived.get(key);
     if (derived === undefined) {
       if ([...this.#producers.values()].some(({ modulates }) => !modulates)) {
         throw new JechoError("MODULATORS_NOT_SERVED", `a producer of ${this.name} runs no modulators`);
       }
-      derived = new DerivedChannel(this, this.names.newChannel(), key, modulator, this.#objects);
+      derived = new DerivedChannel(this, this.names.newChannel(), key, modulator, this.#objects, parent);
       this.#derived.set(key, derived);
       this.#prepare(derived.channel);
       this.#keep(derived.channel, this.#nameOf(key), true);
@@ -307,14 +324,19 @@ export class ChannelManager {
     if (derived.channel.consumers > 0 || derived.joining > 0) return;
     if (this.#derived.get(derived.key) !== derived) return;
     this.#derived.delete(derived.key);
+    for (const [name, named] of this.#named) if (named === derived) this.#named.delete(name);
     this.names.forgetDerived(derived);
     derived.channel.history?.forget();
     derived.remove();
+    if (derived.parent !== undefined) this.dropIfUnused(derived.parent);
     this.#forgetIfUnused();
   }
 
   /** The MOE of a producer removed the modulator: it is removed everywhere, and its consumers are told why. */
   modulatorRemoved(derived: DerivedChannel, error: JechoError): void {
+    for (const child of [...this.#derived.values()]) {
+      if (child.parent === derived) this.modulatorRemoved(child, error);
+    }
     for (const consumer of [...this.#consumers.values()]) {
       if (consumer.derived === derived) this.#lose(consumer, error);
     }

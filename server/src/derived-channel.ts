@@ -6,9 +6,13 @@ import type { ChannelManager } from "./channel-manager.ts";
 import type { Connection } from "./connection.ts";
 import type { SharedObjects } from "./shared-objects.ts";
 
-/** What makes two modulators equal: their source, their key, and what they may use. The key is the consumer's to choose. */
-export function equalityKey(modulator: Modulator): string {
+/**
+ * What makes two modulators equal: their source, their key, what they may use, and what they are run on. The key is the
+ * consumer's to choose.
+ */
+export function equalityKey(modulator: Modulator, parent?: DerivedChannel): string {
   return createHash("sha256")
+    .update(`${parent?.key ?? ""}:`)
     .update(`${modulator.source.length}:`)
     .update(modulator.source)
     .update(JSON.stringify([...modulator.capabilities].sort()))
@@ -22,9 +26,11 @@ export class DerivedChannel {
   readonly channel: Channel;
   readonly key: string;
   readonly modulator: Modulator;
+  /** The derived channel that this one is derived from; undefined for the channel itself. */
+  readonly parent: DerivedChannel | undefined;
   /** The types that its modulators declared at their installation, by token. Without one it has its parent's types. */
   readonly types = new Map<bigint, Type>();
-  /** Consumers that wait for the installation. */
+  /** Consumers that wait for the installation, and channels derived from this one. */
   joining = 0;
   readonly #objects: SharedObjects;
   readonly #installations = new Map<Connection, Promise<void>>();
@@ -36,13 +42,33 @@ export class DerivedChannel {
     key: string,
     modulator: Modulator,
     objects: SharedObjects,
+    parent?: DerivedChannel,
   ) {
     this.manager = manager;
     this.channel = channel;
     this.key = key;
     this.modulator = modulator;
     this.#objects = objects;
+    this.parent = parent;
+    if (parent !== undefined) parent.joining++;
     objects.use(this);
+  }
+
+  /** Tokens of what it is written with at present. */
+  get tokens(): bigint[] {
+    if (this.types.size > 0) return [...this.types.keys()];
+    return this.parent?.tokens ?? this.manager.tokens;
+  }
+
+  /**
+   * A consumer that declares a type must be able to read what the modulator makes.
+   *
+   * @throws JechoError `TYPE_MISMATCH`
+   */
+  checkReader(type: Type | undefined): void {
+    if (type === undefined) return;
+    if (this.types.size === 0) (this.parent ?? this.manager).checkReader(type);
+    for (const written of this.types.values()) type.readerOf(written);
   }
 
   /** Resolves when every present producer has the modulator; rejects with the first reason why one has not. */
@@ -61,10 +87,7 @@ export class DerivedChannel {
 
   /** Is this run one that the connection's modulator may have made? */
   allows(connection: Connection, token: bigint): boolean {
-    return (
-      this.#installations.has(connection) &&
-      (token === 0n || this.types.has(token) || this.manager.isWritten(token))
-    );
+    return this.#installations.has(connection) && this.#mayBe(token);
   }
 
   /** Where the modulator is installed. */
@@ -75,6 +98,7 @@ export class DerivedChannel {
   /** Takes the modulator out of every producer. */
   remove(): void {
     this.#removed = true;
+    if (this.parent !== undefined) this.parent.joining--;
     this.#objects.release(this);
     for (const type of this.types.values()) this.manager.names.types.release(type);
     for (const connection of this.#installations.keys()) {
@@ -89,6 +113,12 @@ export class DerivedChannel {
       connection.send({ kind: "Remove", derived: this.channel.number });
   }
 
+  #mayBe(token: bigint): boolean {
+    if (token === 0n || this.types.has(token) || this.manager.isWritten(token)) return true;
+    const { parent } = this;
+    return parent === undefined ? false : parent.#mayBe(token);
+  }
+
   #install(connection: Connection): Promise<void> {
     let installation = this.#installations.get(connection);
     if (installation === undefined) {
@@ -100,13 +130,16 @@ export class DerivedChannel {
   }
 
   async #request(connection: Connection): Promise<void> {
+    // It runs behind the other one, which has to be there first.
+    if (this.parent !== undefined) await this.parent.#install(connection);
+    if (this.#removed) return;
     const modulator = { ...this.modulator, objects: this.#objects.current(this.modulator.objects) };
     const { channel } = this;
     const answer = await connection
       .request(request => ({
         kind: "Install",
         request,
-        channel: this.manager.channel.number,
+        channel: (this.parent ?? this.manager).channel.number,
         derived: channel.number,
         modulator,
         offers: [],

@@ -1,10 +1,11 @@
-import { errorCode, JechoError, type Type } from "@jecho/shared";
+import { errorCode, JechoError, splitName, type Type } from "@jecho/shared";
 import {
   type CloseEndpoint,
   type EventsFrame,
   FROM,
   type Frame,
   type Hello,
+  type Modulator,
   type OpenConsumer,
   type OpenProducer,
   type Position,
@@ -13,7 +14,9 @@ import {
   WHEN_FULL,
 } from "@jecho/shared/internal";
 import type { Acknowledgements } from "./acknowledgements.ts";
+import type { ChannelManager } from "./channel-manager.ts";
 import type { Connection } from "./connection.ts";
+import type { DerivedChannel } from "./derived-channel.ts";
 import type { Consumer } from "./endpoints.ts";
 import type { Handovers } from "./handovers.ts";
 import { retentionOf } from "./history/event-log.ts";
@@ -98,7 +101,9 @@ export class Dispatcher {
         });
       case "WantTypes":
         return this.#attempt(connection, frame.request, () => {
-          const tokens = this.#names.find(frame.channel)?.tokens ?? [];
+          const { base, derived } = splitName(frame.channel);
+          const manager = this.#names.find(base);
+          const tokens = (derived === "" ? manager?.tokens : manager?.named(derived)?.tokens) ?? [];
           connection.send({ kind: "Types", request: frame.request, tokens });
         });
       case "Position":
@@ -250,18 +255,13 @@ export class Dispatcher {
   #openConsumer(connection: Connection, frame: OpenConsumer): void {
     this.#attempt(connection, frame.request, async () => {
       this.#checkEndpoints(connection);
-      const manager = this.#names.manager(frame.channel);
+      const { base, derived: name } = splitName(frame.channel);
       const { modulator } = frame;
-      if (modulator === undefined) {
+      if (name === "" && modulator === undefined) {
+        const manager = this.#names.manager(base);
         manager.checkReader(this.#typeOf(frame.schema));
         this.#enterConsumer(connection, frame, { manager, channel: manager.channel, derived: undefined });
         return;
-      }
-      if (modulator.source.length > MAX_SOURCE_LENGTH) {
-        throw new JechoError(
-          "MODULATOR_TOO_LARGE",
-          `a modulator's source has at most ${MAX_SOURCE_LENGTH} characters`,
-        );
       }
       if (connection.modulators >= this.#options.modulatorsPerConnection) {
         throw new JechoError(
@@ -269,12 +269,20 @@ export class Dispatcher {
           `a connection has at most ${this.#options.modulatorsPerConnection} modulators`,
         );
       }
-      this.#objects.bring(connection, modulator.objects);
-      const derived = manager.derive(modulator);
+      const parent = name === "" ? undefined : this.#names.find(base)?.named(name);
+      if (name !== "" && parent === undefined)
+        throw new JechoError("DERIVED_UNKNOWN", `nobody derives ${frame.channel} at present`);
+      const manager = parent?.manager ?? this.#names.manager(base);
+      const derived =
+        modulator === undefined
+          ? (parent as DerivedChannel)
+          : this.#derive(connection, manager, modulator, parent);
       derived.joining++;
       connection.modulators++;
       try {
+        if (frame.as !== "") manager.nameDerived(derived, frame.as);
         await derived.installed();
+        if (modulator === undefined) derived.checkReader(this.#typeOf(frame.schema));
         if (connection.isOpen)
           this.#enterConsumer(connection, frame, { manager, channel: derived.channel, derived });
       } catch (error) {
@@ -285,6 +293,22 @@ export class Dispatcher {
         manager.dropIfUnused(derived);
       }
     });
+  }
+
+  #derive(
+    connection: Connection,
+    manager: ChannelManager,
+    modulator: Modulator,
+    parent: DerivedChannel | undefined,
+  ): DerivedChannel {
+    if (modulator.source.length > MAX_SOURCE_LENGTH) {
+      throw new JechoError(
+        "MODULATOR_TOO_LARGE",
+        `a modulator's source has at most ${MAX_SOURCE_LENGTH} characters`,
+      );
+    }
+    this.#objects.bring(connection, modulator.objects);
+    return manager.derive(modulator, parent);
   }
 
   #enterConsumer(

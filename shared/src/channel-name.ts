@@ -4,7 +4,7 @@ import { JechoError } from "./errors.ts";
 export interface ChannelName {
   /** `HOST:PORT` of the name server, as written. */
   readonly server: string;
-  /** The user's own name, such as `atmosphere/ozone`: 1 to 8 segments. */
+  /** The user's own name, such as `atmosphere/ozone`, or of a derived channel `atmosphere/ozone#alarms`. */
   readonly name: string;
 }
 
@@ -24,7 +24,7 @@ export function parseChannelName(text: string): ChannelName {
       `"${text.slice(0, 200)}" is not of the form jecho://HOST:PORT/NAME`,
     );
   }
-  return { server: match[1] as string, name: checkUserName(match[2] as string) };
+  return { server: match[1] as string, name: checkName(match[2] as string) };
 }
 
 /**
@@ -40,6 +40,35 @@ export function checkUserName(name: string): string {
       `"${name.slice(0, 200)}": a name is 1 to ${MAX_SEGMENTS} segments of 1 to 64 letters, digits, ".", "_", "~" or "-", joined by "/"`,
     );
   }
+  return name;
+}
+
+/** A user's name, taken apart: the channel, and, behind `#`, the name that somebody gave what a modulator makes of it. */
+export interface SplitName {
+  readonly base: string;
+  /** One segment; "" for the channel itself. */
+  readonly derived: string;
+}
+
+/** @throws JechoError `CHANNEL_NAME_INVALID` */
+export function splitName(name: string): SplitName {
+  const at = name.indexOf("#");
+  if (at < 0) return { base: checkUserName(name), derived: "" };
+  const [base, derived] = [name.slice(0, at), name.slice(at + 1)];
+  if (!SEGMENT.test(derived)) {
+    const shown = derived.slice(0, 200);
+    throw new JechoError("CHANNEL_NAME_INVALID", `"${shown}": a derived channel's name is one segment`);
+  }
+  return { base: checkUserName(base), derived };
+}
+
+/**
+ * Checks the user's part of the name of a channel or derived channel.
+ *
+ * @throws JechoError `CHANNEL_NAME_INVALID`
+ */
+export function checkName(name: string): string {
+  splitName(name);
   return name;
 }
 
