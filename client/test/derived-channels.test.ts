@@ -213,3 +213,24 @@ test("MOE-5: where the modulator in between fails, the consumers of both are tol
   }
   await expect.poll(() => producer.demand.derived).toEqual([]);
 });
+
+test("HAND-1: a consumer behind two modulators is handed over with both as they are", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  const first = rig.session();
+  await first.channel("a", Tick).subscribe(() => {}, { modulator: EVENS, as: "evens" });
+  await first.channel("a#evens", Tick).subscribe(() => {}, { modulator: THIRDS, label: "sixths" });
+  await expect.poll(() => producer.demand.total).toBe(2);
+  const installed = producer.demand.derived.map(({ id }) => id);
+  const { token } = await first.handover();
+  const second = rig.session({ handover: token });
+  const { subscriptions } = await second.inheritance();
+  const inbox = new Inbox<number>();
+  for (const subscription of subscriptions) {
+    const isLast = subscription.label === "sixths";
+    await subscription.takeOver<{ n: number }>(({ n }) => void (isLast && inbox.put(n)));
+  }
+  for (const n of [2, 3, 6]) producer.publish({ n, note: "" });
+  expect(await inbox.take(1)).toEqual([6]);
+  expect(producer.demand.derived.map(({ id }) => id)).toEqual(installed);
+});

@@ -243,6 +243,14 @@ export class ChannelManager {
     return this.#named.get(name);
   }
 
+  /** What a consumer names that brings its modulator to this derived channel, or to the channel itself. */
+  nameUnder(parent: DerivedChannel | undefined): string {
+    if (parent === undefined) return this.name;
+    // It was brought to a name, and that stays as long as what has it.
+    const [name] = [...this.#named].find(([, derived]) => derived === parent) ?? [];
+    return `${this.name}#${name}`;
+  }
+
   /** Others may subscribe to it by this name as long as it exists. @throws JechoError `DERIVED_TAKEN`, `CHANNEL_NAME_INVALID` */
   nameDerived(derived: DerivedChannel, name: string): void {
     const full = checkName(`${this.name}#${name}`);

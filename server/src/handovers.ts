@@ -75,7 +75,7 @@ export class Handovers {
 
   #inherited({ manager, channel, derived, label, as }: Consumer, place: HeldPlace | undefined): Inherited {
     return {
-      channel: manager.name,
+      channel: manager.nameUnder(derived?.parent),
       // The first device may call it something else by now.
       label: place?.label ?? label,
       as,
