@@ -3,22 +3,19 @@ import { modulatorTable } from "@jecho/modulators/internal";
 import { checkName, formatChannelName, JechoError, parseChannelName, Type } from "@jecho/shared";
 import {
   FROM,
-  type History,
   type Inheritance as InheritanceFrame,
   type Inherited,
-  type Place,
-  type Queue,
   type SharedState,
   tokenOf,
-  WHEN_FULL,
 } from "@jecho/shared/internal";
 import type { BackoffOptions } from "./backoff.ts";
-import { EventChannel, type HistoryOptions, type ProduceOptions, type SubscribeOptions } from "./channel.ts";
-import { Consumer, type Handler, type QueueOptions } from "./consumer.ts";
+import { EventChannel, type ProduceOptions, type SubscribeOptions } from "./channel.ts";
+import { Consumer, type Handler } from "./consumer.ts";
 import { Delegation } from "./delegation.ts";
 import { EventQueue, type EventQueueOptions } from "./event-queue.ts";
 import { type Inheritance, InheritedSubscription, type TakeOverOptions } from "./inheritance.ts";
 import type { Codec } from "./json.ts";
+import { historyOf, labelOf, placeOf, queueOf } from "./open-options.ts";
 import { type ConcentratorPlace, openPort } from "./places/place.ts";
 import type { Answer, ControlRequest, Port, PortNotice, PortRequest, Question } from "./port.ts";
 import { Producer } from "./producer.ts";
@@ -667,53 +664,4 @@ function parseAddress(address: string): { host: string; secure: boolean } {
   if (match === null)
     throw new JechoError("ARGUMENT_INVALID", `"${address.slice(0, 200)}" is not the address of a gateway`);
   return { host: match[2] as string, secure: match[1] === "wss" || match[1] === "https" };
-}
-
-function historyOf({
-  events = 0,
-  seconds = 0,
-  latest = false,
-  onDemand = false,
-}: HistoryOptions = {}): History {
-  for (const [name, bound] of Object.entries({ events, seconds })) {
-    if (!Number.isFinite(bound) || bound < 0)
-      throw new JechoError("ARGUMENT_INVALID", `history.${name} is ${bound}, which is no number from 0 on`);
-  }
-  return { events: Math.floor(events), seconds, latest, onDemand };
-}
-
-function queueOf({ whenFull = "drop-oldest", limitBytes = 0 }: QueueOptions = {}): Queue {
-  const policy = WHEN_FULL[whenFull] as number | undefined;
-  if (policy === undefined)
-    throw new JechoError(
-      "ARGUMENT_INVALID",
-      `queue.whenFull is none of ${Object.keys(WHEN_FULL).join(", ")}`,
-    );
-  return { whenFull: policy, limitBytes };
-}
-
-function labelOf(label = ""): string {
-  if (label.length > 1024) throw new JechoError("ARGUMENT_INVALID", "a label has at most 1,024 characters");
-  return label;
-}
-
-function placeOf({ from = "now", speed = 0 }: SubscribeOptions): Place | undefined {
-  if (!(speed >= 0))
-    throw new JechoError("ARGUMENT_INVALID", `speed is ${speed}, which is no number from 0 on`);
-  const place = {
-    from: FROM.now as number,
-    epoch: 0,
-    seq: 0n,
-    agoMs: 0,
-    speed: Number.isFinite(speed) ? speed : 0,
-  };
-  if (from === "now") return undefined;
-  if (from === "last") return { ...place, from: FROM.last };
-  if (from instanceof Date)
-    return { ...place, from: FROM.time, agoMs: Math.max(0, Date.now() - from.getTime()) };
-  const seq = typeof from === "object" ? from.seq : from;
-  if (!Number.isSafeInteger(seq) || seq < 0)
-    throw new JechoError("ARGUMENT_INVALID", `from is ${seq}, which is no sequence number`);
-  if (typeof from === "object") return { ...place, from: FROM.resume, epoch: from.epoch, seq: BigInt(seq) };
-  return { ...place, from: FROM.seq, seq: BigInt(from) };
 }

@@ -1,0 +1,58 @@
+/* What an application says, in the form in which it crosses the wire; what makes no sense is refused here. */
+import { JechoError } from "@jecho/shared";
+import { FROM, type History, type Place, type Queue, WHEN_FULL } from "@jecho/shared/internal";
+import type { HistoryOptions, SubscribeOptions } from "./channel.ts";
+import type { QueueOptions } from "./consumer.ts";
+
+/** @throws JechoError `ARGUMENT_INVALID` */
+export function historyOf({
+  events = 0,
+  seconds = 0,
+  latest = false,
+  onDemand = false,
+}: HistoryOptions = {}): History {
+  for (const [name, bound] of Object.entries({ events, seconds })) {
+    if (!Number.isFinite(bound) || bound < 0)
+      throw new JechoError("ARGUMENT_INVALID", `history.${name} is ${bound}, which is no number from 0 on`);
+  }
+  return { events: Math.floor(events), seconds, latest, onDemand };
+}
+
+/** @throws JechoError `ARGUMENT_INVALID` */
+export function queueOf({ whenFull = "drop-oldest", limitBytes = 0 }: QueueOptions = {}): Queue {
+  const policy = WHEN_FULL[whenFull] as number | undefined;
+  if (policy === undefined)
+    throw new JechoError(
+      "ARGUMENT_INVALID",
+      `queue.whenFull is none of ${Object.keys(WHEN_FULL).join(", ")}`,
+    );
+  return { whenFull: policy, limitBytes };
+}
+
+/** @throws JechoError `ARGUMENT_INVALID` */
+export function labelOf(label = ""): string {
+  if (label.length > 1024) throw new JechoError("ARGUMENT_INVALID", "a label has at most 1,024 characters");
+  return label;
+}
+
+/** @returns undefined for a consumer that begins now @throws JechoError `ARGUMENT_INVALID` */
+export function placeOf({ from = "now", speed = 0 }: SubscribeOptions): Place | undefined {
+  if (!(speed >= 0))
+    throw new JechoError("ARGUMENT_INVALID", `speed is ${speed}, which is no number from 0 on`);
+  const place = {
+    from: FROM.now as number,
+    epoch: 0,
+    seq: 0n,
+    agoMs: 0,
+    speed: Number.isFinite(speed) ? speed : 0,
+  };
+  if (from === "now") return undefined;
+  if (from === "last") return { ...place, from: FROM.last };
+  if (from instanceof Date)
+    return { ...place, from: FROM.time, agoMs: Math.max(0, Date.now() - from.getTime()) };
+  const seq = typeof from === "object" ? from.seq : from;
+  if (!Number.isSafeInteger(seq) || seq < 0)
+    throw new JechoError("ARGUMENT_INVALID", `from is ${seq}, which is no sequence number`);
+  if (typeof from === "object") return { ...place, from: FROM.resume, epoch: from.epoch, seq: BigInt(seq) };
+  return { ...place, from: FROM.seq, seq: BigInt(from) };
+}
