@@ -665,7 +665,8 @@ export class Concentrator implements PortServer {
   }
 
   #checkFlushes(): void {
-    if (this.#flushes.length === 0 || !this.#events.isEmpty) return;
+    // While consumers are expected back, what a broken connection may have swallowed is still to be sent again.
+    if (this.#flushes.length === 0 || !this.#events.isEmpty || this.#hold.isHolding) return;
     if (this.#link.isLive && !this.#outbox.isEmpty) return;
     const flushes = this.#flushes;
     this.#flushes = [];

@@ -1,6 +1,6 @@
 import { connect, fifo, type Missed, type Session, type } from "@jecho/client";
 import { createGateway } from "@jecho/server";
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { type Cutter, startCutter } from "./cutter.ts";
 import { Inbox, startRig, Tick, whenState } from "./rig.ts";
 
@@ -10,9 +10,9 @@ const Count = type("Count", { n: "uint32" });
 /** A session through a way that can be cut. */
 async function throughCutter(
   address: string,
-): Promise<{ session: Session } & Pick<Cutter, "cut" | "part" | "join"> & AsyncDisposable> {
+): Promise<{ session: Session } & Omit<Cutter, "address"> & AsyncDisposable> {
   const cutter = await startCutter(address);
-  const session = connect(cutter.address, QUICK);
+  const session = connect(cutter.address, { ...QUICK, place: inject("place") });
   return {
     ...cutter,
     session,
@@ -45,6 +45,34 @@ test("DEL-3: what was under way when the producer's connection broke comes, once
   expect(await inbox.take(2000)).toEqual(Array.from({ length: 2000 }, (_, n) => n));
   expect(missed).toEqual([]);
   expect(consumer.stats.missed).toBe(0);
+});
+
+test("DEL-3: flush waits for what a broken connection may have swallowed", async () => {
+  await using rig = await startRig();
+  await using way = await throughCutter(rig.gateway.address);
+  const inbox = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Count)
+    .subscribe(({ n }) => inbox.put(n));
+  const producer = await way.session.channel("a", Count).produce();
+  await expect.poll(() => producer.demand.total).toBe(1);
+  // The gateway's confirmation does not come through.
+  way.stall();
+  for (let n = 0; n < 5; n++) producer.publish({ n });
+  await inbox.take(5);
+  const order: string[] = [];
+  const before = way.session.flush().then(() => order.push("flushed before"));
+  const broken = whenState(way.session, "reconnecting");
+  way.part();
+  await broken;
+  way.session.onStatus(({ state }) => order.push(state));
+  const after = way.session.flush().then(() => order.push("flushed after"));
+  way.flow();
+  way.join();
+  await Promise.all([before, after]);
+  expect(order).toEqual(["live", "flushed before", "flushed after"]);
+  expect(inbox.all).toEqual([0, 1, 2, 3, 4]);
 });
 
 test("DEL-5: a consumer whose connection broke goes on where it was, out of the channel's history", async () => {
