@@ -33,11 +33,21 @@ export interface ConcentratorOptions extends LinkOptions {
   readonly modulators: ModulatorOptions;
 }
 
+/** Whom a concentrator tells what. */
+export interface ConcentratorListener {
+  notify(notice: PortNotice): void;
+  /** Another device takes over what belongs to the asker of this question, if that is known: `yield` is to be called. */
+  yield(request: number, question: number | undefined): void;
+}
+
 /**
  * The hub of a process: all its endpoints share one connection. It gives each event that is raised to the consumers in
  * this process, to the modulators, and, where somebody elsewhere listens, to the gateway.
  */
 export class Concentrator implements PortServer {
+  readonly #onYield: ConcentratorListener["yield"];
+  /** Which question a token for a handover answered, by the request that asked for it at the present connection. */
+  readonly #handovers = new Map<number, number>();
   readonly #notify: (notice: PortNotice) => void;
   readonly #events: EventSource;
   readonly #link: Link;
@@ -70,8 +80,10 @@ export class Concentrator implements PortServer {
   #nextRequest = 1;
   #wakes = false;
 
-  constructor(options: ConcentratorOptions, events: EventSource, notify: (notice: PortNotice) => void) {
+  constructor(options: ConcentratorOptions, events: EventSource, listener: ConcentratorListener) {
+    const { notify } = listener;
     this.#notify = notify;
+    this.#onYield = listener.yield;
     this.#events = events;
     this.#synchronous = new SynchronousEvents((endpoint, raised, outcome) =>
       notify({ is: "processed", endpoint, raised, outcome }),
@@ -404,7 +416,7 @@ export class Concentrator implements PortServer {
       case "HandoverToken":
         return this.#answerQuestion(frame.request, { token: frame.token, validMs: frame.validMs });
       case "Yield":
-        return this.#yield(frame.request);
+        return this.#onYield(frame.request, this.#handovers.get(frame.asked));
       case "Inheritance":
         return this.#notify({ is: "inheritance", inheritance: frame });
       case "ProducerOpened":
@@ -469,7 +481,10 @@ export class Concentrator implements PortServer {
     if (!this.#link.isLive) this.#answerQuestion(request, new JechoError("CONNECTION_LOST"));
     else if ("token" in about) this.#link.send({ kind: "WantType", request, token: about.token });
     else if ("channel" in about) this.#link.send({ kind: "WantTypes", request, channel: about.channel });
-    else this.#link.send({ kind: "AskHandover", request });
+    else {
+      this.#handovers.set(request, question);
+      this.#link.send({ kind: "AskHandover", request });
+    }
   }
 
   #answerQuestion(request: number, answer: Answer | JechoError): void {
@@ -673,15 +688,30 @@ export class Concentrator implements PortServer {
     for (const flush of flushes) this.#notify({ is: "flushed", flush });
   }
 
-  /** Another device takes over: nothing more is handed to the consumers here, and where they are is said. */
-  #yield(request: number): void {
-    const places = [];
-    for (const entry of this.#endpoints.values()) {
-      if (entry.is !== "consumer" || entry.number === 0) continue;
-      places.push(this.#reception.placeOf(entry));
-      this.#reception.leave(entry);
+  /**
+   * Another device takes these endpoints over: nothing more is handed to them, and where they are is said. Without
+   * endpoints the session that is asked for is no more.
+   */
+  yield(request: number, endpoints: readonly number[] | undefined): void {
+    if (endpoints === undefined) {
+      const { number: code, message } = new JechoError("HANDOVER_INVALID");
+      return this.#link.send({ kind: "Refused", request, code, message });
     }
-    this.#link.send({ kind: "Yielded", request, places });
+    const places = [];
+    const copies = [];
+    for (const endpoint of endpoints) {
+      const entry = this.#endpoints.get(endpoint);
+      // What it produces ends with the session.
+      if (entry === undefined || entry.is === "producer") continue;
+      if (entry.is === "object") copies.push(entry.number);
+      else {
+        if (entry.number !== 0) places.push(this.#reception.placeOf(entry));
+        this.#leaveChannel(entry);
+      }
+      // The gateway takes them out of its own books.
+      this.#endpoints.delete(endpoint);
+    }
+    this.#link.send({ kind: "Yielded", request, places, copies });
   }
 
   #reopenAll(): void {
@@ -696,6 +726,7 @@ export class Concentrator implements PortServer {
   /** The connection broke: consumers elsewhere are expected back, and what they want waits for them. */
   #interruptAll(): void {
     this.#pending.clear();
+    this.#handovers.clear();
     for (const request of [...this.#questions.keys()])
       this.#answerQuestion(request, new JechoError("CONNECTION_LOST"));
     this.#synchronous.clear();

@@ -155,6 +155,29 @@ test("DEL-7: a derived channel goes on over a broken connection with the modulat
   expect(consumer.stats.missed).toBe(0);
 });
 
+test("DEL-7: what comes while a consumer is away is kept for it on a channel without history, too", async () => {
+  await using rig = await startRig();
+  await using way = await throughCutter(rig.gateway.address);
+  const producing = rig.session();
+  const producer = await producing.channel("a", Count).produce();
+  const inbox = new Inbox<number>();
+  const consumer = await way.session.channel("a", Count).subscribe(({ n }) => inbox.put(n));
+  await expect.poll(() => producer.demand.total).toBe(1);
+  for (let n = 0; n < 100; n++) producer.publish({ n });
+  await inbox.take(100);
+  const away = whenState(consumer, "reconnecting");
+  way.part();
+  await away;
+  for (let n = 100; n < 200; n++) producer.publish({ n });
+  await producing.flush();
+  way.join();
+  await expect.poll(() => consumer.status.state).toBe("live");
+  expect(consumer.status.recovered).toBe(true);
+  for (let n = 200; n < 300; n++) producer.publish({ n });
+  expect(await inbox.take(300)).toEqual(Array.from({ length: 300 }, (_, n) => n));
+  expect(consumer.stats.missed).toBe(0);
+});
+
 test("DEL-3: a gateway that is started again gets what the producer was not told to be taken", async () => {
   const first = await createGateway();
   const { port } = first;

@@ -204,3 +204,48 @@ test("HAND-1: another device goes on where the first one is: the same views, no 
     await context.close();
   }
 });
+
+test("HAND-5: of two tabs that share a connection only the one that asked for the link is handed over", async ({
+  browser,
+  system,
+}) => {
+  const here = await browser.newContext({ viewport: { width: 1000, height: 720 } });
+  const there = await browser.newContext({ viewport: { width: 1000, height: 720 } });
+  try {
+    const [first, other] = [await here.newPage(), await here.newPage()];
+    for (const tab of [first, other]) {
+      await tab.goto(system.url);
+      await expect(view(tab, "map")).toHaveAttribute("data-seen", /\d/);
+    }
+    await other.getByTestId("layer").fill("12");
+    await expect(view(other, "map")).toHaveAttribute("data-layer", "12");
+    await first.bringToFront();
+    await first.getByTestId("layer").fill("25");
+    await expect(view(first, "map")).toHaveAttribute("data-layer", "25");
+    await first.getByTestId("hand-over").click();
+    const field = first.getByTestId("handover-link");
+    const unused = await field.inputValue();
+    await first.getByTestId("handover-renew").click();
+    await expect(field).not.toHaveValue(unused);
+    const link = await field.inputValue();
+    const second = await there.newPage();
+    await second.goto(link);
+    await expect(view(second, "map")).toHaveAttribute("data-layer", "25");
+    for (const kind of KINDS) {
+      await expect(view(second, kind)).toHaveCount(1);
+      await expect(view(first, kind)).toHaveAttribute("data-state", "handed-over");
+    }
+    await other.bringToFront();
+    for (const kind of KINDS) await expect(view(other, kind)).toHaveAttribute("data-state", "live");
+    await nextStep(other, "map");
+    expect(await drawn(other, "map", "layer")).toBe("12");
+    expect((await seen(other, "map")).length).toBe(1);
+    // Its connection lives, but the session that this one was made for does not.
+    const third = await there.newPage();
+    await third.goto(unused);
+    await expect(third.getByTestId("taking-over")).toContainText("HANDOVER_INVALID");
+  } finally {
+    await here.close();
+    await there.close();
+  }
+});

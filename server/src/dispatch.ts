@@ -117,7 +117,7 @@ export class Dispatcher {
           connection.send({
             kind: "HandoverToken",
             request: frame.request,
-            ...this.#handovers.offer(connection),
+            ...this.#handovers.offer(connection, frame.request),
           }),
         );
       case "Yielded":
@@ -346,11 +346,16 @@ export class Dispatcher {
       missing: BigInt(missing),
     });
     manager.addConsumer(consumer);
-    if (!replays) return manager.listen(consumer);
+    const listen = (): void => {
+      manager.listen(consumer);
+      // Not sooner: what is kept for its return alone goes with that.
+      if (from?.from === FROM.resume) channel.returned();
+    };
+    if (!replays) return listen();
     consumer.replay = new Replay(connection, channel, channel.history as History, replay, beginning, () => {
       consumer.replay = undefined;
       connection.send({ kind: "Replayed", consumer: number, replay });
-      manager.listen(consumer);
+      listen();
     });
     consumer.replay.start(newest);
   }

@@ -10,6 +10,10 @@ const MOST_PER_CONNECTION = 8;
 
 interface Offer {
   readonly from: Connection;
+  /** The request for the token: so the process knows which of its sessions is meant. */
+  readonly asked: number;
+  /** Those whose events are kept for the second device. */
+  readonly awaited: ReadonlySet<Consumer>;
   readonly timer: NodeJS.Timeout;
 }
 
@@ -28,21 +32,23 @@ export class Handovers {
     this.#validMs = validMs;
   }
 
-  /** Makes a token for this session. @throws JechoError `OVERLOADED` */
-  offer(from: Connection): { token: string; validMs: number } {
+  /** Makes a token for the session that asks for it by this request. @throws JechoError `OVERLOADED` */
+  offer(from: Connection, asked: number): { token: string; validMs: number } {
     const own = [...this.#offers.values()].filter(offer => offer.from === from).length;
     if (own >= MOST_PER_CONNECTION)
-      throw new JechoError("OVERLOADED", `a session has at most ${MOST_PER_CONNECTION} handover tokens`);
+      throw new JechoError("OVERLOADED", `a process has at most ${MOST_PER_CONNECTION} handover tokens`);
     const token = randomBytes(24).toString("base64url");
     const timer = setTimeout(() => this.#offers.delete(token), this.#validMs).unref();
-    this.#offers.set(token, { from, timer });
+    const awaited = new Set(from.consumers.values());
+    this.#offers.set(token, { from, asked, awaited, timer });
     // From now on nothing is to be lost that the first device has not handled when it is asked.
-    for (const consumer of from.consumers.values()) consumer.manager.awaitReturn(consumer, this.#validMs);
+    for (const consumer of awaited) consumer.manager.awaitReturn(consumer, this.#validMs);
     return { token, validMs: this.#validMs };
   }
 
   /**
-   * Moves the session behind the token: the first device stops and says where it is, and is told that it is over.
+   * Moves the session behind the token: the first device stops it and says where each of its consumers is. Other sessions
+   * of that process go on.
    *
    * @returns what the second device goes on with
    * @throws JechoError `HANDOVER_INVALID`, or `TIMED_OUT` where the first device does not answer; the token is used up
@@ -52,15 +58,25 @@ export class Handovers {
     this.#offers.delete(token);
     if (offer === undefined || !offer.from.isOpen) throw new JechoError("HANDOVER_INVALID");
     clearTimeout(offer.timer);
-    const { from } = offer;
-    const answer = await from.request(request => ({ kind: "Yield", request }));
+    const { from, asked, awaited } = offer;
+    const answer = await from.request(request => ({ kind: "Yield", request, asked }));
     if (answer.kind !== "Yielded") throw new JechoError("HANDOVER_INVALID", "the first device did not yield");
     const places = new Map(answer.places.map(place => [place.consumer, place]));
-    const subscriptions = [...from.consumers.values()].map(consumer =>
-      this.#inherited(consumer, places.get(consumer.number)),
+    const handed = [...from.consumers.values()].filter(({ number }) => places.has(number));
+    const subscriptions = handed.map(consumer => this.#inherited(consumer, places.get(consumer.number)));
+    const used = handed.flatMap(({ derived }) => derived?.modulator.objects ?? []);
+    const objects = this.#objects.transfer(
+      from,
+      to,
+      answer.copies,
+      new Set(used.map(({ object }) => object)),
     );
-    const objects = this.#objects.transfer(from, to);
-    from.end("HANDED_OVER");
+    for (const consumer of handed) {
+      if (!awaited.has(consumer)) consumer.manager.awaitReturn(consumer);
+      from.consumers.delete(consumer.number);
+      if (consumer.derived !== undefined) from.modulators--;
+      consumer.manager.removeConsumer(consumer);
+    }
     return { kind: "Inheritance", subscriptions, objects };
   }
 

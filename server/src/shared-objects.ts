@@ -150,15 +150,30 @@ export class SharedObjects {
     }
   }
 
-  /** The master copies move to another device. @returns their newest states */
-  transfer(from: Connection, to: Connection): SharedState[] {
+  /**
+   * A session's master copies move to another device: those of its copies, by their numbers, and those that it only brought
+   * along with modulators. @returns their newest states
+   */
+  transfer(
+    from: Connection,
+    to: Connection,
+    numbers: Iterable<number>,
+    brought: ReadonlySet<string>,
+  ): SharedState[] {
     const states: SharedState[] = [];
-    for (const entry of this.#entries.values()) {
-      if (entry.master !== from) continue;
+    const copies = Array.from(numbers, number => this.#copies.get(from)?.get(number)).filter(
+      copy => copy !== undefined,
+    );
+    for (const object of new Set([...brought, ...copies.map(({ entry }) => entry.object)])) {
+      const entry = this.#entries.get(object);
+      if (entry?.master !== from) continue;
+      // Another session of that process may have the master copy.
+      if (entry.masterCopy !== undefined && !copies.includes(entry.masterCopy)) continue;
       entry.master = to;
       entry.masterCopy = undefined;
-      states.push({ name: "", object: entry.object, version: entry.version, state: entry.state });
+      states.push({ name: "", object, version: entry.version, state: entry.state });
     }
+    for (const copy of copies) this.#drop(copy);
     return states;
   }
 

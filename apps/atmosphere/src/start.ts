@@ -1,5 +1,6 @@
 /** `npm start`: the gateway in one process, the simulation in another, and the address of the page. */
 import { type ChildProcess, fork } from "node:child_process";
+import { networkInterfaces } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { buildViewer, VIEWER_FOLDER } from "./build-viewer.ts";
@@ -7,7 +8,7 @@ import { buildViewer, VIEWER_FOLDER } from "./build-viewer.ts";
 const USAGE = `npm start -- [options]
 
   --port NUMBER          port of the page and the gateway (8080, or a free one where that is taken)
-  --host ADDRESS         where to listen (127.0.0.1: this machine only)
+  --host ADDRESS         where to listen (127.0.0.1: this machine only; 0.0.0.0: for other devices, too)
   --resolution DEGREES   of the model's grid (2.5)
   --speed STEPS          per second (2)
   --month MONTH          0 is mid January (0)`;
@@ -35,9 +36,11 @@ let stopping = false;
 await buildViewer(line => console.log(line));
 const gateway = fileURLToPath(import.meta.resolve("@jecho/server/command"));
 const address = await startGateway();
-const local = address.replace(/^127\.0\.0\.1:/, "localhost:");
+const local = address.replace(/^(127\.0\.0\.1|0\.0\.0\.0):/, "localhost:");
 await startSimulation();
-console.log(`\n  The atmosphere is at  http://${local}/\n\n  Ctrl-C ends it.`);
+console.log(`\n  The atmosphere is at  http://${local}/`);
+for (const reachable of networkAddresses()) console.log(`  and for other devices  http://${reachable}/`);
+console.log("\n  Ctrl-C ends it.");
 
 process.once("SIGINT", stop);
 process.once("SIGTERM", stop);
@@ -46,6 +49,16 @@ const parent = process.ppid;
 setInterval(() => {
   if (process.ppid !== parent) stop();
 }, PARENT_CHECK_MS).unref();
+
+/** Where other devices of the network reach the page, if the gateway listens at all of this machine's addresses. */
+function networkAddresses(): string[] {
+  if (values.host !== "0.0.0.0") return [];
+  const port = address.slice(address.lastIndexOf(":"));
+  const networks = Object.values(networkInterfaces()).flatMap(network => network ?? []);
+  return networks
+    .filter(({ family, internal }) => family === "IPv4" && !internal)
+    .map(({ address: own }) => own + port);
+}
 
 async function startGateway(): Promise<string> {
   const wanted = values.port ?? "8080";

@@ -12,7 +12,7 @@ interface Rig {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-async function startRig(): Promise<Rig> {
+async function startRig(speed = SPEED): Promise<Rig> {
   const gateway = await createGateway();
   const sessions: Session[] = [];
   const session = (): Session => {
@@ -24,7 +24,7 @@ async function startRig(): Promise<Rig> {
   const simulation = new Simulation({
     model: new Model({ winds: await readWinds() }),
     session: producing,
-    speed: SPEED,
+    speed,
   });
   await simulation.start();
   return {
@@ -127,6 +127,49 @@ test("nothing is published that nobody looks at", async () => {
   bytes = status.stats.bytes;
   // Whatever reaches this process came with the status alone.
   expect(bytes).toBeLessThan(steps.length * 400);
+});
+
+test("who comes late has the simulation's status at once, however slow it is", async () => {
+  await using rig = await startRig(0.1);
+  const statuses: Status[] = [];
+  const early: Status[] = [];
+  const watch = (into: Status[]): Promise<unknown> =>
+    rig
+      .session()
+      .channel(CHANNELS.status, Status)
+      .subscribe(status => void into.push(status), { from: "last" });
+  await watch(early);
+  await expect.poll(() => early.length).toBeGreaterThan(0);
+  await watch(statuses);
+  // A step takes ten seconds: what comes sooner is what is kept, or was told because somebody came.
+  await expect.poll(() => statuses.length, { timeout: 5000 }).toBeGreaterThan(0);
+  expect(statuses[0]?.step).toBe(early.at(-1)?.step);
+});
+
+test("what was sent for a view is kept for a replay, and nothing else is", { timeout: 60_000 }, async () => {
+  await using rig = await startRig();
+  const session = rig.session();
+  const view: View = { ...WORLD, firstLayer: 20, lastLayer: 20 };
+  const live: number[] = [];
+  const began = new Date();
+  const pair = viewFilter(view);
+  await session.channel(CHANNELS.ozone, GridData).subscribe(({ step }) => void live.push(step), pair);
+  await expect.poll(() => live.length).toBeGreaterThan(5);
+  const again: number[] = [];
+  const replay = await session
+    .channel(CHANNELS.ozone, GridData)
+    .subscribe(({ step }) => void again.push(step), { ...pair, from: began });
+  await expect.poll(() => again.at(-1) ?? 0).toBeGreaterThan(live[5] as number);
+  expect(again.slice(0, 6)).toEqual(live.slice(0, 6));
+  expect(replay.stats.missed).toBe(0);
+  const whole: number[] = [];
+  await rig
+    .session()
+    .channel(CHANNELS.ozone, GridData)
+    .subscribe(({ step }) => void whole.push(step), { from: began });
+  await expect.poll(() => whole.length).toBeGreaterThan(0);
+  // Nobody looked at the whole field before.
+  expect(whole[0]).toBeGreaterThan(live[5] as number);
 });
 
 test("what one viewer steers all see, and a bad command is refused at the one who sent it", async () => {

@@ -1,3 +1,4 @@
+import { JechoError } from "@jecho/shared";
 import { tokenOf } from "@jecho/shared/internal";
 import { laterTurn } from "#platform";
 import { Concentrator, type ConcentratorOptions } from "../concentrator.ts";
@@ -30,6 +31,8 @@ export class Hub {
   readonly #types = new Map<bigint, Uint8Array>();
   /** Who waits for an answer, by the concentrator's number of the question or flush. */
   readonly #asked = new Map<number, { readonly asker: Attachment; readonly number: number }>();
+  /** Who has a token for a handover, by the concentrator's number of the question. */
+  readonly #handing = new Map<number, Attachment>();
   #status: Status = statusNow("connecting");
   #nextEndpoint = 1;
   #nextQuestion = 1;
@@ -38,7 +41,10 @@ export class Hub {
   #closed = false;
 
   constructor(options: ConcentratorOptions) {
-    this.#concentrator = new Concentrator(options, this.#source(), notice => this.#tell(notice));
+    this.#concentrator = new Concentrator(options, this.#source(), {
+      notify: notice => this.#tell(notice),
+      yield: (request, question) => this.#yield(request, question),
+    });
   }
 
   /** May a port still be attached? Not when the last has gone, or the gateway will not have us. */
@@ -81,6 +87,7 @@ export class Hub {
   /** For attachments. With the last, the concentrator ends. */
   detach(attachment: Attachment): void {
     if (!this.#attachments.delete(attachment)) return;
+    for (const [question, asker] of this.#handing) if (asker === attachment) this.#handing.delete(question);
     this.#leaving.add(attachment);
     if (this.#attachments.size > 0) {
       this.drainSoon();
@@ -156,6 +163,7 @@ export class Hub {
       }
       case "answer": {
         const asked = this.#answered(notice.question);
+        if (asked !== undefined && "token" in notice.answer) this.#handing.set(notice.question, asked.asker);
         asked?.asker.notify({ ...notice, question: asked.number });
         return;
       }
@@ -172,6 +180,16 @@ export class Hub {
         }
     }
     for (const attachment of [...this.#attachments]) attachment.notify(notice);
+  }
+
+  /** Another device takes over the one session that got the token; what else there is here goes on. */
+  #yield(request: number, question: number | undefined): void {
+    const attachment = question === undefined ? undefined : this.#handing.get(question);
+    this.#concentrator.yield(request, attachment?.endpoints);
+    if (attachment === undefined) return;
+    const status = statusNow("refused", new JechoError("HANDED_OVER"));
+    attachment.notify({ is: "status", status });
+    attachment.detach();
   }
 
   #answered(number: number): { readonly asker: Attachment; readonly number: number } | undefined {
@@ -275,6 +293,11 @@ export class Attachment {
     for (const endpoint of [...this.#endpoints.keys()]) this.#closeEndpoint(endpoint);
     for (const { timer } of this.#queues.values()) clearTimeout(timer);
     this.#hub.detach(this);
+  }
+
+  /** The concentrator's numbers of this port's endpoints. */
+  get endpoints(): number[] {
+    return [...this.#endpoints.values()];
   }
 
   get isEmpty(): boolean {

@@ -89,3 +89,16 @@ test("a window that is long in coming is spoken of", () => {
   expect(judge({ ...SIGNS, waitingSince: NOW - 200 }).detail).toBe("");
   expect(judge({ ...SIGNS, waitingSince: NOW - 900 }).detail).toBe("new window is on its way");
 });
+
+test("a replay says how fast it is and how far behind, and is neither stale nor paused", () => {
+  const replay = { speed: 6, stepsBehind: 76 };
+  const past = { ...SIGNS, replay, lastEventAt: NOW - 20_000, paused: true };
+  expect(say(judge(past))).toBe("replay 6×, 38 s behind");
+  const lost = { state: "reconnecting", since: NOW - 100 } as const;
+  expect(judge({ ...past, session: lost }).state).toBe("reconnecting");
+});
+
+test("a page that was handed over is not said to be refused", () => {
+  const session = { state: "refused", since: NOW, error: new JechoError("HANDED_OVER") } as const;
+  expect(say(judge({ ...SIGNS, session }))).toBe("continued elsewhere");
+});

@@ -6,8 +6,10 @@ import { useNow } from "./state.tsx";
 
 /** A name that means this machine and no other. */
 const LOOPBACK = /^(localhost|.*\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
-/** The standard asks for four; the code's card has room of its own. */
-const QUIET_MODULES = 2;
+/** The light margin that the standard asks for. */
+const QUIET_MODULES = 4;
+
+const isPhone = matchMedia("(pointer: coarse) and (max-width: 700px)").matches;
 
 interface HandoverProps {
   readonly session: Session | undefined;
@@ -27,15 +29,11 @@ export function Handover({ session, isLive }: HandoverProps): ReactNode {
   }, [isShown]);
   return (
     <>
-      <button
-        type="button"
-        className="hand-over"
-        disabled={!isLive}
-        data-testid="hand-over"
-        onClick={() => setOpen(true)}
-      >
-        Continue on my phone
-      </button>
+      {isLive && (
+        <button type="button" className="hand-over" data-testid="hand-over" onClick={() => setOpen(true)}>
+          {isPhone ? "Continue elsewhere" : "Continue on my phone"}
+        </button>
+      )}
       <dialog
         ref={dialog}
         className="handover panel"

@@ -13,7 +13,7 @@ export function TakingOver({ state }: { state: SessionState }): ReactNode {
         <>
           <p role="alert" data-testid="handover-refused">
             {error?.code === "HANDOVER_INVALID"
-              ? "This link is no longer good: it works once, for two minutes. Make a new one on the other device."
+              ? "This link is no longer good: it works once, and for a short time. Make a new one on the other device."
               : "What the other device had open cannot be taken over."}
           </p>
           <p className="hint">

@@ -155,7 +155,7 @@ function ReplayButton({ subscribed, name }: { subscribed: Subscribed; name: stri
       }
       onClick={() => void (isReplay ? subscription?.goLive() : subscription?.replay())}
     >
-      {isReplay ? "Live" : `Last ${REPLAY.seconds} s`}
+      Last {REPLAY.seconds} s
     </button>
   );
 }
@@ -170,8 +170,8 @@ function ReplayBadge(props: { state: Judged; subscribed: Subscribed; name: strin
       <span>{state.detail}</span>
       <button
         type="button"
-        className="quiet"
         disabled={subscribed.snapshot.isChanging}
+        data-testid={`live-${name}`}
         onClick={() => void subscribed.subscription?.goLive()}
       >
         Live
