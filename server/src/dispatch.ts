@@ -332,7 +332,6 @@ export class Dispatcher {
     const { seq, newest, recovered, missing } = beginning;
     const replays = channel.history !== undefined && (seq < channel.nextSeq || newest.length > 0);
     const replay = replays ? this.#names.newNumber() : 0;
-    if (from?.from === FROM.resume) channel.returned();
     connection.consumers.add(consumer);
     connection.send({
       kind: "ConsumerOpened",
