@@ -230,6 +230,29 @@ test("a bad view is refused at the one who sent it, at the installation and late
   );
 });
 
+test("hostile 16: more different modulators from one consumer than the gateway grants are refused; the others go on", async () => {
+  await using rig = await startRig({ modulatorsPerConnection: 3 });
+  const producer = await rig.session().channel("a", Tick).produce();
+  const inbox = new Inbox<number>();
+  const greedy = rig.session().channel("a", Tick);
+  const asked = Array.from({ length: 100 }, (_, i) =>
+    greedy.subscribe(({ n }) => inbox.put(n), { modulator: { ...evens(), parameters: { i } } }),
+  );
+  const answers = await Promise.allSettled(asked);
+  expect(answers.filter(({ status }) => status === "fulfilled")).toHaveLength(3);
+  for (const answer of answers)
+    if (answer.status === "rejected")
+      expect(answer.reason).toMatchObject({ code: "MODULATOR_QUOTA_EXCEEDED" });
+  const other = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }) => other.put(n), { modulator: evens() });
+  producer.publish({ n: 2, note: "" });
+  expect(await inbox.take(3)).toEqual([2, 2, 2]);
+  expect(await other.take(1)).toEqual([2]);
+});
+
 test("OBJ-3: an update of the view takes effect on the events raised after it, which say its version", async () => {
   await using rig = await startRig();
   const producer = await rig.session().channel("g", Grid).produce();

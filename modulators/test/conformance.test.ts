@@ -51,6 +51,47 @@ test("parameters and states are frozen, and change between calls only", async ()
   ]);
 });
 
+test("hostile 31: an object that changes a hundred thousand times in a turn: the newest state counts, and few are told", async () => {
+  await using rig = new Rig();
+  const counting = `
+    static told = 0;
+    static check() { this.told++; }
+    enqueue(event) { super.enqueue({ step: this.objects.o.n, layer: this.constructor.told }); }`;
+  const objects = { o: { id: "o", version: 1, state: { n: 1 } } };
+  const derived = await rig.install({ ...modulator(counting), objects });
+  for (let version = 2; version <= 100_000; version++)
+    rig.host.update({ object: "o", version, state: `{"n":${version}}` });
+  rig.step(1);
+  await rig.settled();
+  const [seen] = rig.received(derived);
+  expect(seen).toMatchObject({ parameters: 100_000, event: { step: 100_000 } });
+  expect(seen?.event.layer).toBeLessThan(10);
+});
+
+test("hostile 32: states that change while calls run: one version for the whole of an event, and the event says which", async () => {
+  await using rig = new Rig();
+  const slow = `
+    enqueue(event) {
+      const before = this.objects.o.n;
+      for (let i = 0; i < 2e4; i++) Math.sqrt(i);
+      super.enqueue({ step: before, layer: this.objects.o.n });
+    }`;
+  const objects = { o: { id: "o", version: 1, state: { n: 1 } } };
+  const derived = await rig.install({ ...modulator(slow), objects });
+  for (let version = 2; version <= 100; version++) {
+    rig.step(2);
+    rig.host.update({ object: "o", version, state: `{"n":${version}}` });
+    if (version % 7 === 0) await new Promise(resolve => setImmediate(resolve));
+  }
+  await rig.settled();
+  const seen = rig.received(derived).map(({ event, parameters }) => [event.step, event.layer, parameters]);
+  expect(seen.length).toBe(198);
+  for (const [before, after, version] of seen) {
+    expect(after).toBe(before);
+    expect(version).toBe(before);
+  }
+});
+
 test("errors name the place in the modulator's source", async () => {
   await using rig = new Rig();
   const source = `import { FifoModulator } from "jecho:moe";

@@ -196,6 +196,17 @@ test("14 WebAssembly: not there", async () => {
   expect(await found("typeof WebAssembly")).toBe("undefined");
 });
 
+test("15 a tiny slice that pins a big buffer: counted against its memory", async () => {
+  const derived = await rig.install(
+    inEnqueue("kept.push(new Uint8Array(4e6).fill(1).subarray(0, 1));", LEAK),
+  );
+  for (let i = 0; i < 20 && !rig.removed.has(derived); i++) {
+    rig.step();
+    await rig.settled();
+  }
+  expect(rig.removed.get(derived)).toMatchObject({ code: "MODULATOR_OUT_OF_MEMORY" });
+});
+
 test("17 endless recursion, plain and through getters and toString: a clean error", async () => {
   const deep = ["const f = () => f() + 1; f();", "const o = { get a() { return this.a; } }; o.a;"];
   deep.push("const o = { toString() { return String(this); } }; String(o);");
@@ -336,6 +347,37 @@ test("23 an event whose bytes it broke: refused where it would leave", async () 
   const hostile = inEnqueue(
     "const bytes = new Uint8Array(event.values.buffer); bytes.fill(255, 0); super.enqueue(event);",
   );
+  expect(await fateOf(hostile)).toMatchObject({ code: "MODULATOR_FAILED" });
+});
+
+test.each(["NaN", "-1", "2 ** 53", "Infinity", "-Infinity", "10n"])(
+  "24 %s where a count is wanted: a clean error that names the field",
+  async number => {
+    expect(await fateOf(inEnqueue(`super.enqueue({ step: ${number} });`))).toMatchObject({
+      code: "MODULATOR_FAILED",
+      message: expect.stringContaining("step"),
+    });
+  },
+);
+
+test("24 minus zero is zero", async () => {
+  const { derived } = await fateOf(inEnqueue("super.enqueue({ step: -0, time: -0 });"));
+  expect(rig.received(derived as number)[0]?.event).toMatchObject({ step: 0, time: -0 });
+});
+
+test.each([
+  ["an offset that leads nowhere", "words[root] = 0x7ffffff0;"],
+  ["a negative offset", "words[root] = 0xfffffff0;"],
+  ["a length beyond the event", "words[length] = 0x20000000;"],
+  ["parts that overlap", "words.copyWithin(root, root + 1, root + 9);"],
+])("24 an event with %s: refused where it would leave", async (_, spoil) => {
+  // The events of a call lie behind a table of where they begin and end: 8 bytes for each of the three.
+  const hostile = inEnqueue(`
+    const words = new Uint32Array(event.values.buffer);
+    const root = 6;
+    const length = event.values.byteOffset / 4 - 1;
+    if (event.layer === 0) { ${spoil} }
+    super.enqueue(event);`);
   expect(await fateOf(hostile)).toMatchObject({ code: "MODULATOR_FAILED" });
 });
 
