@@ -13,7 +13,7 @@ export type Reading = typeof Record extends Type<infer T> ? T : never;
 export const Winds = type("Winds", { velocity: "float32[]" });
 export type WindsEvent = typeof Winds extends Type<infer T> ? T : never;
 
-const RANGE_SOURCE = `
+export const RANGE_SOURCE = `
 import { FifoModulator } from "jecho:moe";
 export default class Range extends FifoModulator {
   enqueue(event) {

@@ -10,6 +10,7 @@ import { channels } from "./suites/channels.ts";
 import { connections } from "./suites/connections.ts";
 import { delivery } from "./suites/delivery.ts";
 import { eager } from "./suites/eager.ts";
+import { moe } from "./suites/moe.ts";
 import { pipeline } from "./suites/pipeline.ts";
 import { sinks } from "./suites/sinks.ts";
 import { table1 } from "./suites/table1.ts";
@@ -22,6 +23,7 @@ const SUITES: readonly Suite[] = [
   pipeline,
   channels,
   eager,
+  moe,
   connections,
   viewer,
   delivery,

@@ -1,0 +1,166 @@
+// What modulators cost without any network: their environment alone, in one place after the other.
+import { readFileSync } from "node:fs";
+import { type EagerHandler, type Modulator, type Type, type } from "@jecho/client";
+import { modulatorTable } from "@jecho/modulators/internal";
+import { ModulatorEnvironment } from "@jecho/modulators/node";
+import { type EventsFrame, encodeRun, parseFrame } from "@jecho/shared/internal";
+import { averageFilter, averageOf, Record, rangeFilter, Winds } from "../echo-filters.ts";
+import { interleave } from "../timing.ts";
+import { serve } from "../worker.ts";
+
+type PlaceName = "local" | "isolated-vm" | "quickjs";
+
+export interface CostOf {
+  readonly place: PlaceName;
+  readonly filter: "range" | "mean" | "layer";
+  readonly events: number;
+}
+
+/** Of one event, in nanoseconds of processor time. */
+export interface Cost {
+  /** In the modulator's calls; in the local tier of the whole. */
+  readonly sandboxNs: number;
+  /** In the host beside that. */
+  readonly hostNs: number;
+  readonly producerNs: number;
+}
+
+const CHANNEL = 1;
+const DERIVED = 2;
+const BATCH = 100;
+const LAYERS = 37;
+const TICK_NS = 10_000_000;
+
+const Layer = type("Layer", { layer: "uint32", values: "float32[]" });
+const LAYER_SOURCE = `import { FifoModulator } from "jecho:moe";
+export default class OneLayer extends FifoModulator {
+  enqueue(event) { if (event.layer === 5) super.enqueue(event); }
+}`;
+const field = Float32Array.from({ length: LAYERS * 253 }, (_, i) => i % 50);
+
+interface Work {
+  readonly modulator: Modulator;
+  readonly type: Type;
+  readonly run: EventsFrame;
+}
+
+function workOf<T>({ modulator }: EagerHandler, of: Type<T>, events: readonly T[]): Work {
+  const parts = events.map(event => {
+    const bytes = of.encode(event);
+    return { bytes, start: 0, end: bytes.byteLength };
+  });
+  const header = { channel: CHANNEL, producer: 3, raised: 0, token: of.token, parameters: 0, flags: 0 };
+  const bytes = encodeRun(header, parts);
+  const run = parseFrame(new DataView(bytes.buffer), bytes, 0, bytes.byteLength) as EventsFrame;
+  return { modulator: modulator as Modulator, type: of as Type, run };
+}
+
+const filler = new Uint8Array(72);
+const WORKS: Readonly<{ [filter in CostOf["filter"]]: Work }> = {
+  range: workOf(
+    rangeFilter(100),
+    Record,
+    Array.from({ length: BATCH }, (_, i) => ({ price: i, time: i, filler })),
+  ),
+  mean: workOf(
+    averageFilter(),
+    Winds,
+    Array.from({ length: LAYERS }, () => ({ velocity: field })),
+  ),
+  layer: workOf(
+    { modulator: { source: LAYER_SOURCE } },
+    Layer,
+    Array.from({ length: LAYERS }, (_, layer) => ({ layer, values: field })),
+  ),
+};
+
+interface Open {
+  readonly environment: ModulatorEnvironment;
+  readonly work: Work;
+}
+
+const opened = new Map<string, Promise<Open>>();
+/** Runs that the environment has not finished. */
+let under = 0;
+let turn: (() => void) | undefined;
+
+function open({ place, filter }: CostOf): Promise<Open> {
+  const name = `${place} ${filter}`;
+  let found = opened.get(name);
+  if (found === undefined) {
+    found = begin(place, WORKS[filter]);
+    opened.set(name, found);
+  }
+  return found;
+}
+
+async function begin(place: PlaceName, work: Work): Promise<Open> {
+  const { modulator } = work;
+  const isLocal = place === "local";
+  const limits = { callMs: 5000, timeShare: 1 };
+  const environment = new ModulatorEnvironment(
+    { local: isLocal, trusted: [modulator.source], engine: isLocal ? undefined : place, limits },
+    {
+      onEvents() {},
+      onDone() {
+        under--;
+        turn?.();
+      },
+      onRemoved(_, error) {
+        throw error;
+      },
+    },
+  );
+  const table = modulatorTable(modulator);
+  await environment.install({
+    derived: DERIVED,
+    channel: CHANNEL,
+    schema: work.type.schema,
+    modulator: table,
+  });
+  return { environment, work };
+}
+
+/** Hundredths of a second are too coarse for a short run, but all that there is of another process. */
+function childCpuNs(pid: number | undefined): number {
+  if (pid === undefined) return 0;
+  const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) * TICK_NS;
+}
+
+serve({
+  async cost(of: CostOf): Promise<Cost> {
+    const { environment, work } = await open(of);
+    const { pid } = environment.stats;
+    const insideMs = (): number => environment.modulators.get(DERIVED)?.cpuMs ?? 0;
+    const runs = Math.max(1, Math.ceil(of.events / work.run.count));
+    const before = { cpu: process.cpuUsage(), child: childCpuNs(pid), inside: insideMs() };
+    for (let i = 0; i < runs; i++) {
+      under++;
+      environment.enqueue(work.run, `${i}`);
+      if (under > 2) {
+        await new Promise<void>(resolve => {
+          turn = resolve;
+        });
+      }
+    }
+    while (under > 0)
+      await new Promise<void>(resolve => {
+        turn = resolve;
+      });
+    const { user, system } = process.cpuUsage(before.cpu);
+    const events = runs * work.run.count;
+    const producerNs = (1000 * (user + system)) / events;
+    const sandboxNs = (1e6 * (insideMs() - before.inside)) / events;
+    if (of.place === "local") return { sandboxNs: producerNs, hostNs: 0, producerNs: 0 };
+    // A worker's thread is one of this process.
+    if (pid === undefined) return { sandboxNs, hostNs: 0, producerNs: producerNs - sandboxNs };
+    return { sandboxNs, hostNs: (childCpuNs(pid) - before.child) / events - sandboxNs, producerNs };
+  },
+  /** Nanoseconds for the mean of the same field, outside. */
+  native(): number {
+    const [us = 0] = interleave({ native: () => averageOf(field) }, { rounds: 1, ms: 50 })["native"] ?? [];
+    return 1000 * us;
+  },
+});

@@ -1,0 +1,28 @@
+// Consumers that have a connection each.
+import { connect, type Session } from "@jecho/client";
+import { Record, rangeFilter } from "../echo-filters.ts";
+import { serve } from "../worker.ts";
+
+const REJECTED = { plain: undefined, none: 0, all: 100 } as const;
+
+let sessions: Session[] = [];
+let sum = 0;
+
+serve({
+  async open(options: { port: number; channel: string; consumers: number; scenario: keyof typeof REJECTED }) {
+    const { port, channel, consumers, scenario } = options;
+    const rejected = REJECTED[scenario];
+    sessions = Array.from({ length: consumers }, () => connect(`127.0.0.1:${port}`));
+    for (const session of sessions)
+      await session.channel(channel, Record).subscribe(
+        ({ price }) => {
+          sum += price;
+        },
+        rejected === undefined ? {} : rangeFilter(rejected),
+      );
+  },
+  async close() {
+    await Promise.all(sessions.map(session => session.close()));
+    return sum;
+  },
+});

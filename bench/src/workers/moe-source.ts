@@ -1,0 +1,46 @@
+// A producer whose events pass filters: in its own process, or in the modulator host.
+import { connect, type Producer, type Session } from "@jecho/client";
+import { RANGE_SOURCE, Record } from "../echo-filters.ts";
+import { serve } from "../worker.ts";
+
+export interface Stream {
+  readonly channel: string;
+  readonly tier: "local" | "hosted";
+  readonly eventBytes: number;
+  readonly events: number;
+}
+
+/** About what the other fields and the table take. */
+const REST_BYTES = 28;
+/** Raised in one turn. */
+const BURST_BYTES = 256 << 10;
+/** Bursts that may be under way. */
+const BURSTS = 3;
+
+let session: Session | undefined;
+let producer: Producer<typeof Record.event>;
+
+serve({
+  async open({ port, channel, tier }: Stream & { port: number }) {
+    const modulators = tier === "local" ? { trusted: [RANGE_SOURCE] } : { local: false };
+    session = connect(`127.0.0.1:${port}`, { modulators });
+    producer = await session.channel(channel, Record).produce();
+  },
+  /** Answers when the last event is handled. */
+  async stream({ eventBytes, events }: Stream) {
+    const filler = new Uint8Array(Math.max(0, eventBytes - REST_BYTES));
+    const burst = Math.max(1, Math.floor(BURST_BYTES / eventBytes));
+    const under: Promise<unknown>[] = [];
+    for (let sent = 0; sent < events; ) {
+      const end = Math.min(events, sent + burst);
+      for (; sent < end - 1; sent++) producer.publish({ price: sent % 100, time: sent, filler });
+      under.push(producer.publishSync({ price: sent % 100, time: sent, filler }, { timeoutMs: 50_000 }));
+      sent++;
+      if (under.length >= BURSTS) await under.shift();
+    }
+    await Promise.all(under);
+  },
+  async close() {
+    await session?.close();
+  },
+});
