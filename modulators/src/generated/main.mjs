@@ -7423,6 +7423,24 @@ function attach(inMemory, outMemory) {
 	outWords = new Words(outMemory, 0, OUTBOX_HEAD / 4);
 	return 0;
 }
+/** Does once what installations do, while nobody waits: engines make code fast, or at all, when it first runs. */
+function warm() {
+	const some = type("Some", {
+		number: "float64",
+		text: "string",
+		numbers: "float32[]",
+		list: [{ n: "uint32" }]
+	});
+	setTypes(some.schema, void 0);
+	locateOutput({
+		number: 1,
+		text: "a",
+		numbers: /* @__PURE__ */ new Float32Array(1),
+		list: [{ n: 1 }]
+	});
+	openWorld("{}", { queueEvents: 1 });
+	return 0;
+}
 /** The services that may be called, out of the namespace of the module that brings them. */
 function serve(namespace) {
 	services = namespace.default;
@@ -7678,7 +7696,7 @@ function describe(code, thrown) {
 // src/sandbox/world/sealed.ts
 lockdown();
 
-export { FifoModulator, Modulator, attach, bytesOf, calls, context, handOver, load, needs, open, period, proceed, remove, run, runInPlace, serve, start, type, typeToken, unpack, update, urgent };`;
+export { FifoModulator, Modulator, attach, bytesOf, calls, context, handOver, load, needs, open, period, proceed, remove, run, runInPlace, serve, start, type, typeToken, unpack, update, urgent, warm };`;
 
 // src/sandbox/failures.ts
 /** The name that a modulator's source has in every engine. */
@@ -7728,6 +7746,46 @@ function unsound() {
 function importRefused(specifier) {
 	return new JechoError("MODULATOR_INVALID", `it imports "${specifier.slice(0, 100)}"; only "jecho:moe" is there to import`);
 }
+
+// src/sandbox/sandbox.ts
+const DEFAULT_LIMITS = {
+	memoryMiB: 32,
+	callMs: 50,
+	installMs: 250,
+	timeShare: .5,
+	shareWindowMs: 1e3,
+	outputBytes: 16 << 20,
+	outputEvents: 65536,
+	queueEvents: 1024,
+	sourceBytes: 262144,
+	parametersBytes: 65536
+};
+/** A call gets at most so much at once: what is copied stays in the processor's cache, and a deadline means something. */
+const CHUNK_BYTES = 262144;
+/** Where things lie in the memory that the two sides of a sandbox share; 32-bit words. */
+const OUTBOX = {
+	/** Word 0: events in the outbox. */
+	count: 0,
+	/** Word 1: events that fell out of the queue since the last call. */
+	dropped: 1,
+	/** Word 2: bytes that an event needs which does not fit into the whole outbox, else 0. */
+	wanted: 2,
+	/** Word 3: milliseconds between the calls of `period`, 0 for none. */
+	periodMs: 3,
+	/** Word 4: calls that wait to be taken. */
+	calls: 4,
+	/** Then, for each event: version, start and end in bytes, and 1 where it is urgent. */
+	records: 8,
+	recordWords: 4,
+	maxRecords: 4096
+};
+/** Bytes of the outbox before its events. */
+const OUTBOX_HEAD = 8 * Math.ceil(4 * (OUTBOX.records + OUTBOX.recordWords * OUTBOX.maxRecords) / 8);
+/** What `proceed` returns. */
+const PROCEED = {
+	done: 0,
+	more: 1
+};
 
 // src/delegate.ts
 /** What every MOE offers by itself. */
@@ -7843,38 +7901,11 @@ function readValue({ kind, number, text, bytes }) {
 	return new Kind(bytes.slice().buffer);
 }
 
-// src/sandbox/sandbox.ts
-/** A call gets at most so much at once: what is copied stays in the processor's cache, and a deadline means something. */
-const CHUNK_BYTES = 262144;
-/** Where things lie in the memory that the two sides of a sandbox share; 32-bit words. */
-const OUTBOX = {
-	/** Word 0: events in the outbox. */
-	count: 0,
-	/** Word 1: events that fell out of the queue since the last call. */
-	dropped: 1,
-	/** Word 2: bytes that an event needs which does not fit into the whole outbox, else 0. */
-	wanted: 2,
-	/** Word 3: milliseconds between the calls of `period`, 0 for none. */
-	periodMs: 3,
-	/** Word 4: calls that wait to be taken. */
-	calls: 4,
-	/** Then, for each event: version, start and end in bytes, and 1 where it is urgent. */
-	records: 8,
-	recordWords: 4,
-	maxRecords: 4096
-};
-/** Bytes of the outbox before its events. */
-const OUTBOX_HEAD = 8 * Math.ceil(4 * (OUTBOX.records + OUTBOX.recordWords * OUTBOX.maxRecords) / 8);
-/** What `proceed` returns. */
-const PROCEED = {
-	done: 0,
-	more: 1
-};
-
 // src/sandbox/world-sandbox.ts
 /** The functions of the world that are called from outside. */
 const FUNCTIONS = [
 	"attach",
+	"warm",
 	"load",
 	"open",
 	"update",
@@ -7951,11 +7982,11 @@ var WorldSandbox = class {
 		this.#call("context", [name, value.byteLength], this.#limits.callMs);
 	}
 	takeCalls() {
-		if (this.#outWords()[OUTBOX.calls] === 0) return void 0;
+		if (this.#realm.words[OUTBOX.calls] === 0) return void 0;
 		return this.#taken(this.#call("calls", [], this.#limits.callMs));
 	}
 	get periodMs() {
-		return this.#outWords()[OUTBOX.periodMs];
+		return this.#realm.words[OUTBOX.periodMs];
 	}
 	run(chunk, turn) {
 		const { ready, timeMs } = turn;
@@ -7982,7 +8013,7 @@ var WorldSandbox = class {
 		let status = first;
 		let dropped = 0;
 		for (;;) {
-			const words = this.#outWords();
+			const words = this.#realm.words;
 			dropped += words[OUTBOX.dropped];
 			const count = this.#collect(words, emit);
 			if (status === PROCEED.done) {
@@ -7998,10 +8029,6 @@ var WorldSandbox = class {
 		const { outbox } = this.#realm;
 		if (bytes > outbox.byteLength) throw unsound();
 		return bytes === 0 ? void 0 : outbox.slice(0, bytes);
-	}
-	#outWords() {
-		const { outbox } = this.#realm;
-		return new Uint32Array(outbox.buffer, outbox.byteOffset, OUTBOX_HEAD / 4);
 	}
 	/** Writes the events into the inbox, behind a table of where each begins and ends. */
 	#fill({ bytes, bounds }) {
@@ -8081,37 +8108,46 @@ function alignUp8(value) {
 *
 * @throws JechoError `MODULATORS_NOT_SERVED` where the native part does not load
 */
-async function isolatedVmEngine() {
+async function isolatedVmEngine(memoryMiB) {
 	let library;
 	try {
 		library = (await import("isolated-vm")).default;
 	} catch (error) {
 		throw new JechoError("MODULATORS_NOT_SERVED", `isolated-vm does not load: ${error.message}`);
 	}
+	let spare;
 	return {
 		name: "isolated-vm",
 		isTrusted: false,
-		ready: () => Promise.resolve(),
-		create: (limits, watch) => new WorldSandbox(new IsolateRealm(library, limits, watch), limits)
+		prepare() {
+			spare ??= new IsolateRealm(library, memoryMiB);
+		},
+		create(limits, watch) {
+			const realm = spare ?? new IsolateRealm(library, memoryMiB);
+			spare = void 0;
+			return new WorldSandbox(realm.open(limits, watch), limits);
+		}
 	};
 }
 var IsolateRealm = class {
 	inbox = /* @__PURE__ */ new Uint8Array(0);
 	outbox = /* @__PURE__ */ new Uint8Array(0);
+	words = /* @__PURE__ */ new Uint32Array(0);
 	#ivm;
-	#limits;
-	#watch;
+	#limits = DEFAULT_LIMITS;
+	#watch = {
+		enter() {},
+		leave() {}
+	};
 	#cpuMs = 0;
 	#isolate;
 	#context;
 	#face;
 	#functions;
 	#namespace;
-	constructor(library, limits, watch) {
+	constructor(library, memoryMiB) {
 		this.#ivm = library;
-		this.#limits = limits;
-		this.#watch = watch;
-		this.#isolate = new library.Isolate({ memoryLimit: limits.memoryMiB });
+		this.#isolate = new library.Isolate({ memoryLimit: memoryMiB });
 		this.#context = this.#isolate.createContextSync();
 		const world = this.#isolate.compileModuleSync(WORLD_SOURCE, { filename: "world.js" });
 		this.#face = this.#isolate.compileModuleSync(FACE, { filename: "moe.js" });
@@ -8125,6 +8161,13 @@ var IsolateRealm = class {
 		}
 		const { namespace } = world;
 		this.#functions = Object.fromEntries(FUNCTIONS.map((name) => [name, namespace.getSync(name, { reference: true })]));
+		this.#functions.warm.applySync();
+	}
+	/** For a modulator. */
+	open(limits, watch) {
+		this.#limits = limits;
+		this.#watch = watch;
+		return this;
 	}
 	get cpuMs() {
 		return this.#cpuMs;
@@ -8133,6 +8176,7 @@ var IsolateRealm = class {
 		const blocks = [new SharedArrayBuffer(inBytes), new SharedArrayBuffer(outBytes)];
 		this.inbox = new Uint8Array(blocks[0]);
 		this.outbox = new Uint8Array(blocks[1]);
+		this.words = new Uint32Array(blocks[1]);
 		const { attach } = this.#functions;
 		const copies = blocks.map((block) => new this.#ivm.ExternalCopy(block).copyInto({ release: true }));
 		this.#guarded(this.#limits.installMs, "MODULATOR_FAILED", () => attach.applySync(void 0, copies));
@@ -8716,7 +8760,7 @@ const OUT = 4;
 const limits = JSON.parse(process.argv[2] ?? "{}");
 let engine;
 try {
-	engine = await isolatedVmEngine();
+	engine = await isolatedVmEngine(limits.memoryMiB);
 } catch (error) {
 	console.error(error.message);
 	process.exit(78);
@@ -8729,6 +8773,7 @@ const core = new HostCore({
 let buffer = new Uint8Array(1 << 20);
 let end = 0;
 for (;;) {
+	engine.prepare();
 	if (end === buffer.byteLength) buffer = grown(buffer);
 	const read = readSync(IN, buffer, end, buffer.byteLength - end, null);
 	if (read === 0) process.exit(0);

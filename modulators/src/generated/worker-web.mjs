@@ -7413,6 +7413,24 @@ function attach(inMemory, outMemory) {
 	outWords = new Words(outMemory, 0, OUTBOX_HEAD / 4);
 	return 0;
 }
+/** Does once what installations do, while nobody waits: engines make code fast, or at all, when it first runs. */
+function warm() {
+	const some = type("Some", {
+		number: "float64",
+		text: "string",
+		numbers: "float32[]",
+		list: [{ n: "uint32" }]
+	});
+	setTypes(some.schema, void 0);
+	locateOutput({
+		number: 1,
+		text: "a",
+		numbers: /* @__PURE__ */ new Float32Array(1),
+		list: [{ n: 1 }]
+	});
+	openWorld("{}", { queueEvents: 1 });
+	return 0;
+}
 /** The services that may be called, out of the namespace of the module that brings them. */
 function serve(namespace) {
 	services = namespace.default;
@@ -7668,7 +7686,7 @@ function describe(code, thrown) {
 // src/sandbox/world/sealed.ts
 lockdown();
 
-export { FifoModulator, Modulator, attach, bytesOf, calls, context, handOver, load, needs, open, period, proceed, remove, run, runInPlace, serve, start, type, typeToken, unpack, update, urgent };`;
+export { FifoModulator, Modulator, attach, bytesOf, calls, context, handOver, load, needs, open, period, proceed, remove, run, runInPlace, serve, start, type, typeToken, unpack, update, urgent, warm };`;
 
 // src/sandbox/failures.ts
 /** The name that a modulator's source has in every engine. */
@@ -7871,6 +7889,7 @@ function readValue({ kind, number, text, bytes }) {
 /** The functions of the world that are called from outside. */
 const FUNCTIONS = [
 	"attach",
+	"warm",
 	"load",
 	"open",
 	"update",
@@ -7947,11 +7966,11 @@ var WorldSandbox = class {
 		this.#call("context", [name, value.byteLength], this.#limits.callMs);
 	}
 	takeCalls() {
-		if (this.#outWords()[OUTBOX.calls] === 0) return void 0;
+		if (this.#realm.words[OUTBOX.calls] === 0) return void 0;
 		return this.#taken(this.#call("calls", [], this.#limits.callMs));
 	}
 	get periodMs() {
-		return this.#outWords()[OUTBOX.periodMs];
+		return this.#realm.words[OUTBOX.periodMs];
 	}
 	run(chunk, turn) {
 		const { ready, timeMs } = turn;
@@ -7978,7 +7997,7 @@ var WorldSandbox = class {
 		let status = first;
 		let dropped = 0;
 		for (;;) {
-			const words = this.#outWords();
+			const words = this.#realm.words;
 			dropped += words[OUTBOX.dropped];
 			const count = this.#collect(words, emit);
 			if (status === PROCEED.done) {
@@ -7994,10 +8013,6 @@ var WorldSandbox = class {
 		const { outbox } = this.#realm;
 		if (bytes > outbox.byteLength) throw unsound();
 		return bytes === 0 ? void 0 : outbox.slice(0, bytes);
-	}
-	#outWords() {
-		const { outbox } = this.#realm;
-		return new Uint32Array(outbox.buffer, outbox.byteOffset, OUTBOX_HEAD / 4);
 	}
 	/** Writes the events into the inbox, behind a table of where each begins and ends. */
 	#fill({ bytes, bounds }) {
@@ -8109,7 +8124,7 @@ async function quickJsEngine(place, memoryMiB) {
 	return {
 		name: "quickjs",
 		isTrusted: false,
-		async ready() {
+		async prepare() {
 			while (spares.length < SPARES) spares.push(await make());
 		},
 		create(limits, watch) {
@@ -8175,6 +8190,9 @@ var QuickJsRealm = class {
 	}
 	get outbox() {
 		return new Uint8Array(this.#memory.buffer, this.#outbox.pointer, this.#outbox.bytes);
+	}
+	get words() {
+		return new Uint32Array(this.#memory.buffer, this.#outbox.pointer, this.#outbox.bytes / 4);
 	}
 	attach(inBytes, outBytes) {
 		const inbox = this.#newArrayBuffer(inBytes);
@@ -8791,7 +8809,7 @@ function serveWorker(port, place) {
 			}, (frame) => port.post(frame.slice()));
 			return;
 		}
-		await engine.ready();
+		await engine.prepare();
 		const view = new DataView(message.buffer, message.byteOffset, message.byteLength);
 		core.act(parseFrame(view, message, 0, message.byteLength));
 	}

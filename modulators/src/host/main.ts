@@ -17,7 +17,7 @@ const limits = JSON.parse(process.argv[2] ?? "{}") as Limits;
 
 let engine: Engine;
 try {
-  engine = await isolatedVmEngine();
+  engine = await isolatedVmEngine(limits.memoryMiB);
 } catch (error) {
   console.error((error as Error).message);
   process.exit(NO_ENGINE);
@@ -27,6 +27,8 @@ const core = new HostCore({ engine, limits, watch: startGuard(Number(process.arg
 let buffer = new Uint8Array(1 << 20);
 let end = 0;
 for (;;) {
+  // Before the first frame, and again when a modulator has taken what was there.
+  engine.prepare();
   if (end === buffer.byteLength) buffer = grown(buffer);
   const read = readSync(IN, buffer, end, buffer.byteLength - end, null);
   if (read === 0) process.exit(0);

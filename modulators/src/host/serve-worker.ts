@@ -32,7 +32,7 @@ export function serveWorker(port: WorkerPort, place: QuickJsPlace): (message: Wo
       core = new HostCore({ engine, limits, watch }, frame => port.post(frame.slice()));
       return;
     }
-    await engine.ready();
+    await engine.prepare();
     const view = new DataView(message.buffer, message.byteOffset, message.byteLength);
     core.act(parseFrame(view, message, 0, message.byteLength));
   }

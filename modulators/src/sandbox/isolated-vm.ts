@@ -11,7 +11,7 @@ import {
   timedOut,
   USER_MODULE,
 } from "./failures.ts";
-import type { Engine, Limits, Watch } from "./sandbox.ts";
+import { DEFAULT_LIMITS, type Engine, type Limits, type Watch } from "./sandbox.ts";
 import {
   FACE,
   FUNCTIONS,
@@ -31,27 +31,35 @@ type Functions = Record<FunctionName, ivm.Reference>;
  *
  * @throws JechoError `MODULATORS_NOT_SERVED` where the native part does not load
  */
-export async function isolatedVmEngine(): Promise<Engine> {
+export async function isolatedVmEngine(memoryMiB: number): Promise<Engine> {
   let library: typeof ivm;
   try {
     library = (await import("isolated-vm")).default;
   } catch (error) {
     throw new JechoError("MODULATORS_NOT_SERVED", `isolated-vm does not load: ${(error as Error).message}`);
   }
+  let spare: IsolateRealm | undefined;
   return {
     name: "isolated-vm",
     isTrusted: false,
-    ready: () => Promise.resolve(),
-    create: (limits, watch) => new WorldSandbox(new IsolateRealm(library, limits, watch), limits),
+    prepare() {
+      spare ??= new IsolateRealm(library, memoryMiB);
+    },
+    create(limits, watch) {
+      const realm = spare ?? new IsolateRealm(library, memoryMiB);
+      spare = undefined;
+      return new WorldSandbox(realm.open(limits, watch), limits);
+    },
   };
 }
 
 class IsolateRealm implements Realm {
   inbox: Uint8Array = new Uint8Array(0);
   outbox: Uint8Array = new Uint8Array(0);
+  words: Uint32Array = new Uint32Array(0);
   readonly #ivm: typeof ivm;
-  readonly #limits: Limits;
-  readonly #watch: Watch;
+  #limits = DEFAULT_LIMITS;
+  #watch: Watch = { enter() {}, leave() {} };
   #cpuMs = 0;
   readonly #isolate: ivm.Isolate;
   readonly #context: ivm.Context;
@@ -59,11 +67,9 @@ class IsolateRealm implements Realm {
   readonly #functions: Functions;
   #namespace: ivm.Dereference<unknown> | undefined;
 
-  constructor(library: typeof ivm, limits: Limits, watch: Watch) {
+  constructor(library: typeof ivm, memoryMiB: number) {
     this.#ivm = library;
-    this.#limits = limits;
-    this.#watch = watch;
-    this.#isolate = new library.Isolate({ memoryLimit: limits.memoryMiB });
+    this.#isolate = new library.Isolate({ memoryLimit: memoryMiB });
     this.#context = this.#isolate.createContextSync();
     const world = this.#isolate.compileModuleSync(WORLD_SOURCE, { filename: "world.js" });
     this.#face = this.#isolate.compileModuleSync(FACE, { filename: "moe.js" });
@@ -79,6 +85,14 @@ class IsolateRealm implements Realm {
     this.#functions = Object.fromEntries(
       FUNCTIONS.map(name => [name, namespace.getSync(name, { reference: true })]),
     ) as Functions;
+    this.#functions.warm.applySync();
+  }
+
+  /** For a modulator. */
+  open(limits: Limits, watch: Watch): this {
+    this.#limits = limits;
+    this.#watch = watch;
+    return this;
   }
 
   get cpuMs(): number {
@@ -89,6 +103,7 @@ class IsolateRealm implements Realm {
     const blocks = [new SharedArrayBuffer(inBytes), new SharedArrayBuffer(outBytes)] as const;
     this.inbox = new Uint8Array(blocks[0]);
     this.outbox = new Uint8Array(blocks[1]);
+    this.words = new Uint32Array(blocks[1]);
     const { attach } = this.#functions;
     const copies = blocks.map(block => new this.#ivm.ExternalCopy(block).copyInto({ release: true }));
     this.#guarded(this.#limits.installMs, "MODULATOR_FAILED", () => attach.applySync(undefined, copies));

@@ -22,7 +22,7 @@ export function localEngine(modules: ReadonlyMap<string, ModuleFunction>, compil
   return {
     name: "local",
     isTrusted: true,
-    ready: () => Promise.resolve(),
+    prepare() {},
     create: limits => new WorldSandbox(new LocalRealm(modules, compile), limits),
   };
 }
@@ -32,6 +32,7 @@ class LocalRealm implements Realm {
   readonly cpuMs = 0;
   inbox = new Uint8Array(0);
   outbox = new Uint8Array(0);
+  words = new Uint32Array(0);
   readonly direct: Direct = { run: (...all) => this.#run(...all), flush: emit => this.#flush(emit) };
   readonly #modules: ReadonlyMap<string, ModuleFunction>;
   readonly #compile: Compile;
@@ -48,6 +49,7 @@ class LocalRealm implements Realm {
   attach(inBytes: number, outBytes: number): void {
     this.inbox = new Uint8Array(inBytes);
     this.outbox = new Uint8Array(outBytes);
+    this.words = new Uint32Array(this.outbox.buffer);
     this.#world.attach(this.inbox.buffer, this.outbox.buffer);
   }
 

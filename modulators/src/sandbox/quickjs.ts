@@ -68,7 +68,7 @@ export async function quickJsEngine(place: QuickJsPlace, memoryMiB: number): Pro
   return {
     name: "quickjs",
     isTrusted: false,
-    async ready() {
+    async prepare() {
       while (spares.length < SPARES) spares.push(await make());
     },
     create(limits, watch) {
@@ -151,6 +151,10 @@ class QuickJsRealm implements Realm {
 
   get outbox(): Uint8Array {
     return new Uint8Array(this.#memory.buffer, this.#outbox.pointer, this.#outbox.bytes);
+  }
+
+  get words(): Uint32Array {
+    return new Uint32Array(this.#memory.buffer, this.#outbox.pointer, this.#outbox.bytes / 4);
   }
 
   attach(inBytes: number, outBytes: number): void {

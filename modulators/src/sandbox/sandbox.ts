@@ -147,8 +147,8 @@ export interface Engine {
   readonly name: string;
   /** Does it run only what the producer trusts? Then what comes out need not be checked. */
   readonly isTrusted: boolean;
-  /** Resolves when `create` has what it needs. */
-  ready(): Promise<void>;
+  /** Makes ready what the next `create` needs, while nobody waits; it may be called before that and again. */
+  prepare(): void | Promise<void>;
   create(limits: Limits, watch: Watch): Sandbox;
 }
 

@@ -23,6 +23,7 @@ import {
 /** The functions of the world that are called from outside. */
 export const FUNCTIONS = [
   "attach",
+  "warm",
   "load",
   "open",
   "update",
@@ -51,6 +52,8 @@ export interface Realm {
   /** The memory that the world was given last; its place may change with each call. */
   readonly inbox: Uint8Array;
   readonly outbox: Uint8Array;
+  /** The outbox again, as words. */
+  readonly words: Uint32Array;
   /** Only where there is no wall. */
   readonly direct?: Direct;
 
@@ -127,12 +130,12 @@ export class WorldSandbox implements Sandbox {
   }
 
   takeCalls(): Uint8Array | undefined {
-    if (this.#outWords()[OUTBOX.calls] === 0) return undefined;
+    if (this.#realm.words[OUTBOX.calls] === 0) return undefined;
     return this.#taken(this.#call("calls", [], this.#limits.callMs));
   }
 
   get periodMs(): number {
-    return this.#outWords()[OUTBOX.periodMs] as number;
+    return this.#realm.words[OUTBOX.periodMs] as number;
   }
 
   run(chunk: Chunk, turn: Turn): number {
@@ -162,7 +165,7 @@ export class WorldSandbox implements Sandbox {
     let status = first;
     let dropped = 0;
     for (;;) {
-      const words = this.#outWords();
+      const words = this.#realm.words;
       dropped += words[OUTBOX.dropped] as number;
       const count = this.#collect(words, emit);
       if (status === PROCEED.done) {
@@ -179,11 +182,6 @@ export class WorldSandbox implements Sandbox {
     const { outbox } = this.#realm;
     if (bytes > outbox.byteLength) throw unsound();
     return bytes === 0 ? undefined : outbox.slice(0, bytes);
-  }
-
-  #outWords(): Uint32Array {
-    const { outbox } = this.#realm;
-    return new Uint32Array(outbox.buffer, outbox.byteOffset, OUTBOX_HEAD / 4);
   }
 
   /** Writes the events into the inbox, behind a table of where each begins and ends. */
