@@ -71,7 +71,12 @@ export function attach(inMemory: ArrayBufferLike, outMemory: ArrayBufferLike): n
 
 /** Does once what installations do, while nobody waits: engines make code fast, or at all, when it first runs. */
 export function warm(): number {
-  const some = type("Some", { number: "float64", text: "string", numbers: "float32[]", list: [{ n: "uint32" }] });
+  const some = type("Some", {
+    number: "float64",
+    text: "string",
+    numbers: "float32[]",
+    list: [{ n: "uint32" }],
+  });
   setTypes(some.schema, undefined);
   const event = { number: 1, text: "a", numbers: new Float32Array(1), list: [{ n: 1 }] };
   locateOutput(event);
