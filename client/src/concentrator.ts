@@ -92,7 +92,7 @@ export class Concentrator implements PortServer {
     this.#link = new Link(options, {
       onStatus: status => {
         if (status.state === "live") this.#reopenAll();
-        else this.#interruptAll();
+        else this.#interruptAll(status.state !== "closed" && status.state !== "refused");
         notify({ is: "status", status });
       },
       onFrame: frame => this.#receive(frame),
@@ -724,7 +724,7 @@ export class Concentrator implements PortServer {
   }
 
   /** The connection broke: consumers elsewhere are expected back, and what they want waits for them. */
-  #interruptAll(): void {
+  #interruptAll(comesBack: boolean): void {
     this.#pending.clear();
     this.#handovers.clear();
     for (const request of [...this.#questions.keys()])
@@ -733,7 +733,8 @@ export class Concentrator implements PortServer {
     this.#reception.interrupted();
     this.#outbox.interrupted();
     this.#blocked.clear();
-    this.#hold.begin(this.#wantedElsewhere());
+    if (comesBack) this.#hold.begin(this.#wantedElsewhere());
+    else this.#hold.end();
     this.#producers.clear();
     this.#consumers.clear();
     this.#copies.clear();
