@@ -60,12 +60,13 @@ test("HIST-4: the last minute comes again, in order and faster, and goes on live
   const page = await open();
   const began = await lastSeen(page, "map");
   await expect.poll(() => lastSeen(page, "map"), { timeout: 90_000 }).toBeGreaterThan(began + 40);
+  // No channel is made for it. Those of pages that were cut off before may go meanwhile.
   const channels = await derivedChannels(system.url);
   const timed = timeSeen(page, "map");
   await page.getByTestId("replay-map").click();
   await expect(view(page, "map")).toHaveAttribute("data-state", "replay");
   await expect(page.getByTestId("replay-badge-map")).toContainText("behind");
-  expect(await derivedChannels(system.url)).toBe(channels);
+  expect(await derivedChannels(system.url)).toBeLessThanOrEqual(channels);
   // The other views go on as they are.
   await expect(view(page, "globe")).toHaveAttribute("data-state", "live");
   await expect(view(page, "map")).toHaveAttribute("data-state", "live", { timeout: 90_000 });
@@ -80,7 +81,7 @@ test("HIST-4: the last minute comes again, in order and faster, and goes on live
   // While it was of the past, steps came faster than the simulation's two a second.
   const [first, caughtUp] = await timed(replayed.first, live.last);
   expect((live.last - replayed.first) / ((caughtUp - first) / 1000)).toBeGreaterThan(4);
-  expect(await derivedChannels(system.url)).toBe(channels);
+  expect(await derivedChannels(system.url)).toBeLessThanOrEqual(channels);
 });
 
 test("a replay ends at once where that is asked for", async ({ open }) => {
