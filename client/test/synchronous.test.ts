@@ -1,5 +1,6 @@
-import type { Modulator } from "@jecho/client";
-import { expect, test } from "vitest";
+import { connect, type Modulator } from "@jecho/client";
+import { expect, inject, test } from "vitest";
+import { startCutter } from "./cutter.ts";
 import { Inbox, startRig, Tick } from "./rig.ts";
 
 /** A promise that the test fulfils when it wants. */
@@ -103,6 +104,40 @@ test("SYNC-3: a consumer that goes is not waited for any more", async () => {
   await consumer.close();
   await dying.close();
   expect(await published).toBe(0);
+});
+
+test("SYNC-3: nor is one that goes while the event is on its way to it", async () => {
+  await using rig = await startRig();
+  await using cutter = await startCutter(rig.gateway.address);
+  await using producing = connect(cutter.address, {
+    place: inject("place"),
+    // In its own thread a modulator has made what it makes before the next event is sent.
+    modulators: { trusted: [EVENS.source] },
+  });
+  const producer = await producing.channel("a", Tick).produce();
+  const seen = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }) => seen.put(n));
+  const leaving = await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(() => {}, { modulator: EVENS });
+  await expect.poll(() => producer.demand.total).toBe(2);
+  // The producer does not hear that the derived channel is gone.
+  cutter.stall();
+  await leaving.close();
+  const derivedChannels = async (): Promise<unknown> =>
+    ((await (await fetch(`http://${rig.gateway.address}/healthz`)).json()) as Record<string, unknown>)[
+      "derivedChannels"
+    ];
+  await expect.poll(derivedChannels).toBe(0);
+  const published = producer.publishSync({ n: 2, note: "" });
+  producer.publish({ n: 4, note: "" });
+  await seen.take(2);
+  cutter.flow();
+  expect(await published).toBe(1);
 });
 
 test("SYNC-4: it gives up after its time, on its signal, and when the connection breaks", async () => {

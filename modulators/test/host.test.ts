@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fifo, modulatorKey, viewFilter } from "@jecho/modulators";
 import { expect, test, vi } from "vitest";
-import { modulator, Rig } from "./rig.ts";
+import { layerOf, modulator, Rig } from "./rig.ts";
 
 const VIEW = { firstLayer: 0, lastLayer: 0, south: -90, north: 90, west: -180, east: 180, stride: 1 };
 
@@ -65,6 +65,15 @@ test("a modulator that kills its host again and again is removed, the others sta
   await rig.settled();
   expect(rig.removed.get(bad)).toMatchObject({ code: "MODULATOR_TIMED_OUT" });
   for (const derived of [good, after]) expect(rig.received(derived).length).toBe(15);
+});
+
+test("runs are done when the only modulator went with its host", async () => {
+  await using rig = new Rig();
+  await rig.install(modulator("enqueue() { let x = 3n; for (;;) x *= x; }"));
+  for (const tag of ["first", "second"]) rig.publish([layerOf(1, 0)], tag);
+  await rig.settled();
+  expect(rig.removed.size).toBe(1);
+  expect(rig.done).toEqual(["first", "second"]);
 });
 
 test("close leaves no process behind, nor does idleness", async () => {

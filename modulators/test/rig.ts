@@ -82,6 +82,8 @@ export class Rig implements AsyncDisposable {
   readonly place: PlaceName;
   readonly host: ModulatorEnvironment;
   readonly removed = new Map<number, JechoError>();
+  /** Tags of the runs that all modulators have seen to their end. */
+  readonly done: string[] = [];
   restarts = 0;
   readonly #frames = new Map<number, EventsFrame[]>();
   readonly #types = new Map<number, Type>();
@@ -110,6 +112,7 @@ export class Rig implements AsyncDisposable {
       onCall: (_, name, values) => this.calls.push({ name, values }),
       onRemoved: (derived, error) => this.removed.set(derived, error),
       onRestart: () => this.restarts++,
+      onDone: tag => this.done.push(tag),
     };
     this.host = new ModulatorEnvironment(options, events, clock);
   }
@@ -134,8 +137,8 @@ export class Rig implements AsyncDisposable {
     return derived;
   }
 
-  publish(events: readonly GridData[]): void {
-    this.host.enqueue(runOf(encodeEvents(events)));
+  publish(events: readonly GridData[], tag?: string): void {
+    this.host.enqueue(runOf(encodeEvents(events)), tag);
   }
 
   /** Publishes the next step, of some layers, and returns its number. */

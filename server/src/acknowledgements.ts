@@ -70,6 +70,12 @@ export class Acknowledgements {
     }
   }
 
+  /** A run that goes to nobody, for its channel is gone: nobody is waited for. */
+  unheard({ channel, producer, raised, count }: EventsFrame, from: Connection): void {
+    for (let i = 0; i < count; i++)
+      from.send({ kind: "Processed", channel, producer, raised: raised + i, consumers: 0, failed: 0 });
+  }
+
   /** @throws JechoError `ACK_UNEXPECTED` where this connection does not owe it */
   receive(connection: Connection, { channel, seq, consumers, failed, message }: Ack): void {
     const pending = this.#pending.get(channel)?.get(seq);

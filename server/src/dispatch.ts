@@ -216,7 +216,11 @@ export class Dispatcher {
       return manager.channel.fanOut(frame, connection);
     }
     const derived = this.#names.derived(frame.channel);
-    if (derived === undefined) return;
+    if (derived === undefined) {
+      // Its last consumer left while this was under way, and so did the word that it is gone.
+      if (frame.isSync) this.#acknowledgements.unheard(frame, connection);
+      return;
+    }
     if (derived.manager !== manager || !derived.allows(connection, frame.token)) {
       throw new JechoError(
         "FRAME_UNEXPECTED",

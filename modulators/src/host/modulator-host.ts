@@ -454,7 +454,10 @@ export class ModulatorHost implements Tier {
       for (const derived of [...this.#installations.keys()]) this.#remove(derived, failed);
     }
     this.#restarts++;
-    if (this.#installations.size === 0) return this.#settle();
+    if (this.#installations.size === 0) {
+      for (const item of work) if (item.kind === "batch") this.#done(item);
+      return this.#settle();
+    }
     for (const { stats } of this.#installations.values()) stats.restarts++;
     this.#begin();
     this.#hold();
