@@ -22,7 +22,15 @@ import { Link, type LinkOptions } from "./link.ts";
 import { type Installation, Modulation } from "./modulation.ts";
 import { Outbox } from "./outbox.ts";
 import { outgoingRuns } from "./outgoing.ts";
-import type { Answer, ControlRequest, EventSource, PortNotice, PortServer, Question } from "./port.ts";
+import type {
+  Answer,
+  ControlRequest,
+  EventSource,
+  PortListener,
+  PortNotice,
+  PortServer,
+  Question,
+} from "./port.ts";
 import { Reception } from "./reception.ts";
 import { SynchronousEvents } from "./synchronous.ts";
 import { Tracker } from "./tracking.ts";
@@ -34,8 +42,7 @@ export interface ConcentratorOptions extends LinkOptions {
 }
 
 /** Whom a concentrator tells what. */
-export interface ConcentratorListener {
-  notify(notice: PortNotice): void;
+export interface ConcentratorListener extends PortListener {
   /** Another device takes over what belongs to the asker of this question, if that is known: `yield` is to be called. */
   yield(request: number, question: number | undefined): void;
 }
@@ -88,7 +95,7 @@ export class Concentrator implements PortServer {
     this.#synchronous = new SynchronousEvents((endpoint, raised, outcome) =>
       notify({ is: "processed", endpoint, raised, outcome }),
     );
-    this.#reception = new Reception(notify, this.#synchronous);
+    this.#reception = new Reception(listener, this.#synchronous);
     this.#link = new Link(options, {
       onStatus: status => {
         if (status.state === "live") this.#reopenAll();

@@ -1,6 +1,6 @@
 import type { Demodulator, EventSource } from "@jecho/modulators";
 import { JechoError, type Type } from "@jecho/shared";
-import { EventsFrame, parseFrame, type VerifyEvent } from "@jecho/shared/internal";
+import type { EventsFrame, VerifyEvent } from "@jecho/shared/internal";
 import { ByEvent } from "./by-event.ts";
 import type { EventChannel } from "./channel.ts";
 import type { Codec } from "./json.ts";
@@ -209,9 +209,6 @@ export class Consumer<T> {
       case "interrupted":
         this.#setStatus(statusNow("reconnecting"));
         break;
-      case "events":
-        this.#receive(notice.frame, notice.first);
-        break;
       case "replayed":
         this.#setStatus({ ...this.#status, replaying: false });
         break;
@@ -268,47 +265,54 @@ export class Consumer<T> {
     this.#statusListeners.tell(status);
   }
 
-  #receive(bytes: Uint8Array, first: number): void {
-    const frame = parseFrame(
-      new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength),
-      bytes,
-      0,
-      bytes.byteLength,
-    );
-    if (!(frame instanceof EventsFrame)) return;
+  /** For the session: a run of events, verified, from its event `first` on. */
+  receive(frame: EventsFrame, first: number): void {
     this.#events += frame.count - first;
-    this.#bytes += bytes.byteLength;
+    this.#bytes += frame.end - frame.start;
     const { channel, seq, epoch, producer, raised, parameters, token, isSync } = frame;
     const writer = token === 0n ? undefined : this.#session.writtenType(token);
     for (let i = first; i < frame.count && this.#status.state !== "closed"; i++) {
       const info = { seq: seq === 0 ? 0 : seq + i, epoch, producer, parameters, type: writer };
       if (seq !== 0) this.#place = info;
       if (isSync) this.#handling.set(channel, producer, raised + i, true);
-      if (this.#mismatched.has(token)) {
+      if (this.#mismatched.size > 0 && this.#mismatched.has(token)) {
         if (isSync) this.#handled(channel, producer, raised + i, new JechoError("TYPE_MISMATCH"));
         continue;
       }
-      const end = (error?: unknown): void => {
-        const failed = error === undefined ? undefined : JechoError.from(error);
-        if (isSync) this.#handled(channel, producer, raised + i, failed);
-        if (failed !== undefined) this.#onError(failed);
-      };
       try {
         const handling = this.#hand(this.#read(frame, i, token, writer), info);
-        if (handling === undefined) end();
-        else this.#wait(handling.then(() => end(), end));
+        if (handling !== undefined) this.#wait(handling, isSync, channel, producer, raised + i);
+        else if (isSync) this.#handled(channel, producer, raised + i);
       } catch (error) {
-        end(error ?? new JechoError("HANDLER_FAILED"));
+        this.#failed(error, isSync, channel, producer, raised + i);
       }
     }
   }
 
+  #failed(error: unknown, isSync: boolean, channel: number, producer: number, raised: number): void {
+    const failed = JechoError.from(error ?? new JechoError("HANDLER_FAILED"));
+    if (isSync) this.#handled(channel, producer, raised, failed);
+    this.#onError(failed);
+  }
+
   /** Where too many handlers are under way, more events wait at the gateway. */
-  #wait(handling: Promise<void>): void {
-    this.#underWay.add(handling);
+  #wait(
+    handling: Promise<unknown>,
+    isSync: boolean,
+    channel: number,
+    producer: number,
+    raised: number,
+  ): void {
+    const handled = handling.then(
+      () => {
+        if (isSync) this.#handled(channel, producer, raised);
+      },
+      (error: unknown) => this.#failed(error, isSync, channel, producer, raised),
+    );
+    this.#underWay.add(handled);
     if (this.#underWay.size >= this.#inboxEvents) this.#pause(true);
-    void handling.finally(() => {
-      this.#underWay.delete(handling);
+    void handled.finally(() => {
+      this.#underWay.delete(handled);
       if (this.#underWay.size * 2 <= this.#inboxEvents) this.#pause(false);
     });
   }

@@ -3,6 +3,7 @@ import type { Offer } from "@jecho/modulators/internal";
 import type { ErrorCode, JechoError } from "@jecho/shared";
 import type {
   CopyUpdate,
+  EventsFrame,
   HeldPlace,
   History,
   Inheritance,
@@ -185,13 +186,6 @@ export type PortNotice =
   | { readonly is: "written"; readonly endpoint: number; readonly write: ObjectWrite }
   | { readonly is: "type"; readonly schema: Uint8Array }
   | { readonly is: "answer"; readonly question: number; readonly answer: Answer | JechoError }
-  /** A run of events, as a frame, for these consumers, from its event `first` on. */
-  | {
-      readonly is: "events";
-      readonly endpoints: readonly number[];
-      readonly frame: Uint8Array;
-      readonly first: number;
-    }
   /** Something went wrong that no endpoint can be named for. */
   | { readonly is: "fault"; readonly error: JechoError }
   /** The queue asked for room, and there is some. */
@@ -200,6 +194,13 @@ export type PortNotice =
   | { readonly is: "recordsTaken"; readonly queue: number; readonly bytes: number }
   /** The concentrator has ended without having been asked to: nothing more comes. */
   | { readonly is: "gone"; readonly error: JechoError };
+
+/** What a session's end of a port hears, in order. */
+export interface PortListener {
+  notify(notice: PortNotice): void;
+  /** A run of events, verified, for this consumer from its event `first` on. It stays as it is until the turn ends. */
+  receive(endpoint: number, frame: EventsFrame, first: number): void;
+}
 
 /** The application's end of a port. */
 export interface Port {

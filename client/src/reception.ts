@@ -1,7 +1,7 @@
 import type { EventsFrame, HeldPlace, Position } from "@jecho/shared/internal";
 import type { ConsumerEntry } from "./entries.ts";
 import type { Lane } from "./lane.ts";
-import type { PortNotice } from "./port.ts";
+import type { PortListener } from "./port.ts";
 import type { SynchronousEvents } from "./synchronous.ts";
 import type { Outcome } from "./tally.ts";
 import { type Source, Sources } from "./tracking.ts";
@@ -11,7 +11,7 @@ const WAITING_BYTES = 16 << 20;
 
 /** Hands runs to the consumers of this process: each event once and in its producer's order, and what is missing is told. */
 export class Reception {
-  readonly #notify: (notice: PortNotice) => void;
+  readonly #listener: PortListener;
   readonly #synchronous: SynchronousEvents;
   readonly #sources = new Sources();
   /** Consumers by the number under which their events come. */
@@ -19,8 +19,8 @@ export class Reception {
   /** Consumers that are being sent the past, by their channel's number. */
   readonly #replaying = new Map<number, Set<ConsumerEntry>>();
 
-  constructor(notify: (notice: PortNotice) => void, synchronous: SynchronousEvents) {
-    this.#notify = notify;
+  constructor(listener: PortListener, synchronous: SynchronousEvents) {
+    this.#listener = listener;
     this.#synchronous = synchronous;
   }
 
@@ -121,20 +121,15 @@ export class Reception {
   }
 
   #hand(consumers: Iterable<ConsumerEntry>, frame: EventsFrame, source: Source | undefined): void {
-    const fresh: number[] = [];
     for (const entry of consumers) {
-      const { endpoint } = entry;
       let had = Math.max(0, entry.fromSeq - (frame.seq || entry.fromSeq));
       if (source !== undefined) {
         const counted = entry.tracker.take(source, frame);
         if (counted.missing > 0) this.#missing(entry, counted.missing);
         had = Math.max(had, counted.had);
       }
-      if (had === 0) fresh.push(endpoint);
-      else if (had < frame.count)
-        this.#notify({ is: "events", endpoints: [endpoint], frame: frame.raw(), first: had });
+      if (had < frame.count) this.#listener.receive(entry.endpoint, frame, had);
     }
-    if (fresh.length > 0) this.#notify({ is: "events", endpoints: fresh, frame: frame.raw(), first: 0 });
   }
 
   #missing(entry: ConsumerEntry, events: number): void {
@@ -142,7 +137,7 @@ export class Reception {
     // What the gateway dropped for us is said to be that; the rest was lost on the way.
     const dropped = Math.min(events, entry.dropped);
     entry.dropped -= dropped;
-    this.#notify({ is: "missing", endpoint: entry.endpoint, events, dropped });
+    this.#listener.notify({ is: "missing", endpoint: entry.endpoint, events, dropped });
   }
 
   #isReplay(channel: number): boolean {

@@ -2,6 +2,7 @@ import type { Demodulator, Modulator, ModulatorOptions } from "@jecho/modulators
 import { modulatorTable } from "@jecho/modulators/internal";
 import { checkName, formatChannelName, JechoError, parseChannelName, Type } from "@jecho/shared";
 import {
+  type EventsFrame,
   FROM,
   type Inheritance as InheritanceFrame,
   type Inherited,
@@ -69,6 +70,8 @@ export interface AttachOptions {
 /** What a session opens: a producer, a consumer, a copy of a shared object. */
 interface Endpoint {
   notice(notice: PortNotice): void;
+  /** Of a consumer: a run, from its event `first` on. */
+  receive?(frame: EventsFrame, first: number): void;
   close(): Promise<void>;
 }
 
@@ -137,7 +140,12 @@ export class Session {
         handover: options.handover ?? "",
         modulators: options.modulators ?? {},
       },
-      notice => this.#notice(notice),
+      {
+        notify: notice => this.#notice(notice),
+        receive: (endpoint, frame, first) => {
+          if (this.#status.state !== "closed") this.#endpoints.get(endpoint)?.receive?.(frame, first);
+        },
+      },
     );
   }
 
@@ -540,9 +548,6 @@ export class Session {
         return;
       case "gone":
         this.#gone(notice.error);
-        return;
-      case "events":
-        for (const endpoint of notice.endpoints) this.#endpoints.get(endpoint)?.notice(notice);
         return;
       case "opened":
         this.#endpoints.get(notice.endpoint)?.notice(notice);

@@ -1,12 +1,15 @@
 import type { EventsFrame, Position } from "@jecho/shared/internal";
 import type { Acknowledgements } from "./acknowledgements.ts";
+import { Audience } from "./audience.ts";
 import type { Connection } from "./connection.ts";
+import type { Gathering } from "./gathering.ts";
 import type { History } from "./history/history.ts";
 import { Lanes } from "./lanes.ts";
 import { Listener, type QueuePolicy } from "./listener.ts";
 
-/** Bytes that a channel sends between two looks at who does not keep up. */
+/** Bytes that a channel sends between two looks at who does not keep up, and all channels together, one of many small ones. */
 const LOOK_EVERY_BYTES = 64 * 1024;
+const LOOK_EVERY_BYTES_OF_ALL = 4 << 20;
 
 export interface ChannelEvents {
   /** A consumer's process has to be cut off, for its queue is full. */
@@ -31,8 +34,10 @@ export class Channel {
   coming = 0;
   /** Its history is kept whether anybody listens or not. */
   isKept = false;
-  readonly #topic: string;
   readonly #acknowledgements: Acknowledgements;
+  readonly #gathering: Gathering;
+  /** Of the listeners, those that keep up. */
+  readonly #audience: Audience;
   /** By the connection: the bytes cross it once, however many consumers stand behind it. */
   readonly #listeners = new Map<Connection, Listener>();
   readonly #lagging = new Set<Listener>();
@@ -40,13 +45,15 @@ export class Channel {
   /** Consumers that are away and may come back: what ends the waiting for each. */
   readonly #awaited: (() => void)[] = [];
   #sinceLook = 0;
+  #lookedAt = 0;
   #blocking = 0;
 
-  constructor(number: number, epoch: number, acknowledgements: Acknowledgements) {
+  constructor(number: number, epoch: number, acknowledgements: Acknowledgements, gathering: Gathering) {
     this.number = number;
     this.epoch = epoch;
-    this.#topic = `channel ${number}`;
+    this.#audience = new Audience(`channel ${number}`);
     this.#acknowledgements = acknowledgements;
+    this.#gathering = gathering;
   }
 
   /** Consumers: those that are awaited, those that are still being sent the past, and a history that is to be whole, included. */
@@ -66,7 +73,8 @@ export class Channel {
     listener = new Listener(connection, this.number, policy);
     listener.join(policy);
     this.#listeners.set(connection, listener);
-    connection.subscribe(this.#topic);
+    this.#gathering.flush();
+    this.#audience.enter(connection);
     for (const position of this.lanes.positions(this.number)) connection.send(position);
   }
 
@@ -76,7 +84,8 @@ export class Channel {
     this.#consumers--;
     if (--listener.consumers > 0) return;
     this.#listeners.delete(connection);
-    connection.unsubscribe(this.#topic);
+    this.#gathering.flush();
+    if (!listener.isLagging) this.#audience.leave(connection);
     this.#forgive(listener);
     this.#lagging.delete(listener);
     connection.lags(this, false);
@@ -146,9 +155,10 @@ export class Channel {
     this.history?.append(frame, source, Date.now());
     if (frame.isSync) this.#acknowledgements.expect(this, frame, from);
     if (this.#lagging.size > 0) this.#enqueue(frame, from);
-    if (this.#listeners.size > this.#lagging.size) from.publish(this.#topic, frame.raw());
+    if (this.#audience.size > 0) this.#gathering.add(this.#audience, frame, from);
     this.#sinceLook += frame.end - frame.start;
-    if (this.#sinceLook >= LOOK_EVERY_BYTES) this.#look();
+    const isLong = this.#gathering.bytes - this.#lookedAt >= LOOK_EVERY_BYTES_OF_ALL;
+    if (isLong || this.#sinceLook >= LOOK_EVERY_BYTES) this.#look();
   }
 
   /** A consumer's process can take no more for now, or can again. */
@@ -170,12 +180,14 @@ export class Channel {
     listener.isLagging = false;
     this.#lagging.delete(listener);
     connection.lags(this, false);
-    connection.subscribe(this.#topic);
+    this.#gathering.flush();
+    this.#audience.enter(connection);
   }
 
   /** Who does not keep up gets its events through a queue from now on. */
   #look(): void {
     this.#sinceLook = 0;
+    this.#lookedAt = this.#gathering.bytes;
     for (const listener of this.#listeners.values()) {
       if (!listener.isLagging && listener.isBehind) this.#lag(listener);
     }
@@ -185,7 +197,8 @@ export class Channel {
     if (listener.isLagging) return;
     listener.isLagging = true;
     this.#lagging.add(listener);
-    listener.connection.unsubscribe(this.#topic);
+    this.#gathering.flush();
+    this.#audience.leave(listener.connection);
     listener.connection.lags(this, true);
   }
 

@@ -26,6 +26,9 @@ interface PendingRequest {
 /** One concentrator's connection: its endpoints, and what the gateway has asked of it. */
 export class Connection {
   readonly id: number;
+  /** 60 random bits: see `Audience`. */
+  readonly markLow: number;
+  readonly markHigh: number;
   /** By the numbers that the gateway gave them. */
   readonly producers = new Numbered<Producer>();
   readonly consumers = new Numbered<Consumer>();
@@ -47,6 +50,9 @@ export class Connection {
     this.id = id;
     this.#link = link;
     this.#requestTimeoutMs = requestTimeoutMs;
+    const [low = 0, high = 0] = crypto.getRandomValues(new Uint32Array(2));
+    this.markLow = low >>> 2;
+    this.markHigh = high >>> 2;
   }
 
   /** Events of this channel wait in a queue for this connection, or no longer. */

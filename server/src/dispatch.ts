@@ -18,6 +18,7 @@ import type { ChannelManager } from "./channel-manager.ts";
 import type { Connection } from "./connection.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
 import type { Consumer } from "./endpoints.ts";
+import type { Gathering } from "./gathering.ts";
 import type { Handovers } from "./handovers.ts";
 import { retentionOf } from "./history/event-log.ts";
 import type { History } from "./history/history.ts";
@@ -43,6 +44,7 @@ export class Dispatcher {
   readonly #objects: SharedObjects;
   readonly #acknowledgements: Acknowledgements;
   readonly #handovers: Handovers;
+  readonly #gathering: Gathering;
   readonly #options: DispatchOptions;
   readonly #usualQueue: QueuePolicy;
   #nextEndpoint = 1;
@@ -52,12 +54,14 @@ export class Dispatcher {
     objects: SharedObjects,
     acknowledgements: Acknowledgements,
     handovers: Handovers,
+    gathering: Gathering,
     options: DispatchOptions,
   ) {
     this.#names = names;
     this.#objects = objects;
     this.#acknowledgements = acknowledgements;
     this.#handovers = handovers;
+    this.#gathering = gathering;
     this.#options = options;
     this.#usualQueue = { whenFull: "drop-oldest", limitBytes: options.consumerQueueBytes };
   }
@@ -67,6 +71,8 @@ export class Dispatcher {
     if (!connection.greeted && frame.kind !== "Hello") {
       throw new JechoError("FRAME_UNEXPECTED", `the first frame is Hello, not ${frame.kind}`);
     }
+    // What others are sent on account of this comes behind the runs before it.
+    if (frame.kind !== "Events") this.#gathering.flush();
     switch (frame.kind) {
       case "Events":
         return this.#events(connection, frame);

@@ -7,6 +7,7 @@ import { Acknowledgements } from "./acknowledgements.ts";
 import { Confirmations } from "./confirmations.ts";
 import { Connection, type Link } from "./connection.ts";
 import { Dispatcher } from "./dispatch.ts";
+import { Gathering } from "./gathering.ts";
 import { Handovers } from "./handovers.ts";
 import { HistoryStore } from "./history/store.ts";
 import { NameServer } from "./name-server.ts";
@@ -93,7 +94,8 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   const acknowledgements = new Acknowledgements();
   const store =
     options.historyFile === undefined ? undefined : await HistoryStore.open(options.historyFile, log);
-  const names = new NameServer(objects, acknowledgements, {
+  const gathering = new Gathering();
+  const names = new NameServer(objects, acknowledgements, gathering, {
     historyBytes: options.historyBytes ?? 64 << 20,
     resumeWindowMs: options.resumeWindowMs ?? 30_000,
     store,
@@ -104,6 +106,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     objects,
     acknowledgements,
     new Handovers(objects, options.handoverMs ?? 120_000),
+    gathering,
     {
       consumerQueueBytes: options.consumerQueueBytes ?? 8 << 20,
       heartbeatMs,
@@ -159,10 +162,15 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       try {
         if (!isBinary) throw new JechoError("FRAME_MALFORMED", "messages are binary");
         let hasEvents = false;
-        parseMessage(new Uint8Array(message), frame => {
-          hasEvents ||= frame.kind === "Events";
-          dispatcher.frame(connection, frame);
-        });
+        try {
+          parseMessage(new Uint8Array(message), frame => {
+            hasEvents ||= frame.kind === "Events";
+            dispatcher.frame(connection, frame);
+          });
+        } finally {
+          // The message's bytes are gone when this returns.
+          gathering.flush();
+        }
         if (hasEvents) confirmations.took(connection);
       } catch (error) {
         if (!(error instanceof JechoError)) log(`a frame could not be handled: ${(error as Error).stack}`);

@@ -4,6 +4,7 @@ import type { Acknowledgements } from "./acknowledgements.ts";
 import { Channel } from "./channel.ts";
 import { ChannelManager } from "./channel-manager.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
+import type { Gathering } from "./gathering.ts";
 import type { HistoryStore } from "./history/store.ts";
 import type { SharedObjects } from "./shared-objects.ts";
 import { TypeRegistry } from "./type-registry.ts";
@@ -24,6 +25,7 @@ export class NameServer {
   readonly types = new TypeRegistry();
   readonly #objects: SharedObjects;
   readonly #acknowledgements: Acknowledgements;
+  readonly #gathering: Gathering;
   readonly #managers = new Map<string, ChannelManager>();
   readonly #derived = new Map<number, DerivedChannel>();
   /** Channels and derived channels by number. */
@@ -32,10 +34,16 @@ export class NameServer {
   // Random, so that a gateway that was started again does not continue its predecessor's numbering by chance.
   #nextEpoch = randomInt(1, 2 ** 31);
 
-  constructor(objects: SharedObjects, acknowledgements: Acknowledgements, keeping: Keeping) {
+  constructor(
+    objects: SharedObjects,
+    acknowledgements: Acknowledgements,
+    gathering: Gathering,
+    keeping: Keeping,
+  ) {
     this.keeping = keeping;
     this.#objects = objects;
     this.#acknowledgements = acknowledgements;
+    this.#gathering = gathering;
   }
 
   /** The manager of the channel with this name, which comes into being when first asked for. @throws JechoError `CHANNEL_NAME_INVALID` */
@@ -56,7 +64,8 @@ export class NameServer {
   }
 
   newChannel(): Channel {
-    const channel = new Channel(this.#nextNumber++, this.#nextEpoch++, this.#acknowledgements);
+    const [number, epoch] = [this.#nextNumber++, this.#nextEpoch++];
+    const channel = new Channel(number, epoch, this.#acknowledgements, this.#gathering);
     this.#channels.set(channel.number, channel);
     return channel;
   }

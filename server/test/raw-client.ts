@@ -5,13 +5,22 @@ import { expect } from "vitest";
 /** A bare WebSocket that speaks frames, for saying what no well-behaved client would. */
 export class RawClient {
   readonly frames: Frame[] = [];
+  /** The kinds of frames of each message, in order. */
+  readonly messages: Frame["kind"][][] = [];
   readonly closed: Promise<{ code: number; reason: string }>;
   readonly #socket: WebSocket;
 
   private constructor(socket: WebSocket) {
     this.#socket = socket;
     socket.binaryType = "arraybuffer";
-    socket.onmessage = ({ data }) => parseMessage(new Uint8Array(data), frame => this.frames.push(frame));
+    socket.onmessage = ({ data }) => {
+      const kinds: Frame["kind"][] = [];
+      this.messages.push(kinds);
+      parseMessage(new Uint8Array(data), frame => {
+        kinds.push(frame.kind);
+        this.frames.push(frame);
+      });
+    };
     this.closed = new Promise(resolve => {
       socket.onclose = ({ code, reason }) => resolve({ code, reason });
     });

@@ -2,13 +2,16 @@ import { JechoError } from "@jecho/shared";
 import { tokenOf } from "@jecho/shared/internal";
 import { laterTurn } from "#platform";
 import { Concentrator, type ConcentratorOptions } from "../concentrator.ts";
-import type { ControlRequest, EventSource, PortNotice, PortRequest } from "../port.ts";
+import type { ControlRequest, EventSource, PortListener, PortNotice, PortRequest } from "../port.ts";
 import type { Visit } from "../ring.ts";
 import { type Status, statusNow } from "../status.ts";
 import { QueueReader } from "./queue-reader.ts";
 
-/** Where a port's notices go. */
-export type Notify = (notice: PortNotice) => void;
+/** Whose endpoint it is, and the number that it has there. */
+interface Owner {
+  readonly attachment: Attachment;
+  readonly number: number;
+}
 
 interface Queue {
   readonly reader: QueueReader;
@@ -26,7 +29,7 @@ export class Hub {
   /** Those that have gone, and whose last events are still to be sent. */
   readonly #leaving = new Set<Attachment>();
   /** By the concentrator's number of an endpoint. */
-  readonly #owners = new Map<number, Attachment>();
+  readonly #owners = new Map<number, Owner>();
   /** What events were written with, for ports that come later. */
   readonly #types = new Map<bigint, Uint8Array>();
   /** Who waits for an answer, by the concentrator's number of the question or flush. */
@@ -43,6 +46,10 @@ export class Hub {
   constructor(options: ConcentratorOptions) {
     this.#concentrator = new Concentrator(options, this.#source(), {
       notify: notice => this.#tell(notice),
+      receive: (endpoint, frame, first) => {
+        const owner = this.#owners.get(endpoint);
+        owner?.attachment.listener.receive(owner.number, frame, first);
+      },
       yield: (request, question) => this.#yield(request, question),
     });
   }
@@ -52,11 +59,11 @@ export class Hub {
     return !this.#closed && this.#status.state !== "refused";
   }
 
-  attach(notify: Notify): Attachment {
-    const attachment = new Attachment(this, notify);
+  attach(listener: PortListener): Attachment {
+    const attachment = new Attachment(this, listener);
     this.#attachments.add(attachment);
-    for (const schema of this.#types.values()) notify({ is: "type", schema });
-    notify({ is: "status", status: this.#status });
+    for (const schema of this.#types.values()) listener.notify({ is: "type", schema });
+    listener.notify({ is: "status", status: this.#status });
     return attachment;
   }
 
@@ -66,9 +73,9 @@ export class Hub {
   }
 
   /** For attachments: the number that a new endpoint of theirs has at the concentrator. */
-  own(attachment: Attachment): number {
+  own(attachment: Attachment, number: number): number {
     const endpoint = this.#nextEndpoint++;
-    this.#owners.set(endpoint, attachment);
+    this.#owners.set(endpoint, { attachment, number });
     return endpoint;
   }
 
@@ -145,41 +152,28 @@ export class Hub {
       case "type": {
         const schema = notice.schema.slice();
         this.#types.set(tokenOf(schema), schema);
-        for (const attachment of this.#attachments) attachment.notify({ is: "type", schema });
-        return;
-      }
-      case "events": {
-        const byOwner = new Map<Attachment, number[]>();
-        for (const endpoint of notice.endpoints) {
-          const owner = this.#owners.get(endpoint);
-          if (owner === undefined) continue;
-          const endpoints = byOwner.get(owner);
-          if (endpoints === undefined) byOwner.set(owner, [endpoint]);
-          else endpoints.push(endpoint);
-        }
-        for (const [owner, endpoints] of byOwner)
-          owner.notify({ ...notice, endpoints: endpoints.map(endpoint => owner.numberOf(endpoint)) });
+        for (const attachment of this.#attachments) attachment.listener.notify({ is: "type", schema });
         return;
       }
       case "answer": {
         const asked = this.#answered(notice.question);
         if (asked !== undefined && "token" in notice.answer) this.#handing.set(notice.question, asked.asker);
-        asked?.asker.notify({ ...notice, question: asked.number });
+        asked?.asker.listener.notify({ ...notice, question: asked.number });
         return;
       }
       case "flushed": {
         const asked = this.#answered(notice.flush);
-        asked?.asker.notify({ ...notice, flush: asked.number });
+        asked?.asker.listener.notify({ ...notice, flush: asked.number });
         return;
       }
       default:
         if ("endpoint" in notice) {
           const owner = this.#owners.get(notice.endpoint);
-          owner?.notify({ ...notice, endpoint: owner.numberOf(notice.endpoint) });
+          owner?.attachment.listener.notify({ ...notice, endpoint: owner.number });
           return;
         }
     }
-    for (const attachment of [...this.#attachments]) attachment.notify(notice);
+    for (const attachment of [...this.#attachments]) attachment.listener.notify(notice);
   }
 
   /** Another device takes over the one session that got the token; what else there is here goes on. */
@@ -188,7 +182,7 @@ export class Hub {
     this.#concentrator.yield(request, attachment?.endpoints);
     if (attachment === undefined) return;
     const status = statusNow("refused", new JechoError("HANDED_OVER"));
-    attachment.notify({ is: "status", status });
+    attachment.listener.notify({ is: "status", status });
     attachment.detach();
   }
 
@@ -201,12 +195,11 @@ export class Hub {
 
 /** One port's place at a hub. */
 export class Attachment {
-  readonly notify: Notify;
+  readonly listener: PortListener;
   readonly #hub: Hub;
   readonly #queues = new Map<number, Queue>();
-  /** The concentrator's numbers of this port's endpoints by its own, and back. */
+  /** The concentrator's numbers of this port's endpoints by its own. */
   readonly #endpoints = new Map<number, number>();
-  readonly #numbers = new Map<number, number>();
   readonly #leavingEndpoints = new Set<number>();
   readonly #leavingQueues = new Set<number>();
   #handled = 0;
@@ -214,9 +207,9 @@ export class Attachment {
   #isHeld = false;
 
   /** Made by `Hub.attach`. */
-  constructor(hub: Hub, notify: Notify) {
+  constructor(hub: Hub, listener: PortListener) {
     this.#hub = hub;
-    this.notify = notify;
+    this.listener = listener;
   }
 
   handle(request: PortRequest): void {
@@ -239,8 +232,8 @@ export class Attachment {
               return is;
             },
             endpointOf: endpoint => this.#endpoints.get(endpoint) ?? 0,
-            room: () => this.notify({ is: "room", queue }),
-            taken: bytes => this.notify({ is: "recordsTaken", queue, bytes }),
+            room: () => this.listener.notify({ is: "room", queue }),
+            taken: bytes => this.listener.notify({ is: "recordsTaken", queue, bytes }),
           },
         );
         this.#queues.set(queue, { reader, batchDelayMs, timer: undefined });
@@ -261,9 +254,8 @@ export class Attachment {
       case "openProducer":
       case "openConsumer":
       case "openObject": {
-        const endpoint = this.#hub.own(this);
+        const endpoint = this.#hub.own(this, request.endpoint);
         this.#endpoints.set(request.endpoint, endpoint);
-        this.#numbers.set(endpoint, request.endpoint);
         this.#hub.handle({ ...request, endpoint });
         return;
       }
@@ -305,11 +297,6 @@ export class Attachment {
     return true;
   }
 
-  /** This port's number of an endpoint that the concentrator knows by `endpoint`. */
-  numberOf(endpoint: number): number {
-    return this.#numbers.get(endpoint) ?? 0;
-  }
-
   /** For the hub. @returns false where there is more by now */
   drain(visit: Visit): boolean {
     let rests = true;
@@ -325,10 +312,7 @@ export class Attachment {
 
   /** What has gone is forgotten only when no event of it is left. */
   #tidy(): void {
-    for (const number of this.#leavingEndpoints) {
-      this.#numbers.delete(this.#endpoints.get(number) ?? 0);
-      this.#endpoints.delete(number);
-    }
+    for (const number of this.#leavingEndpoints) this.#endpoints.delete(number);
     this.#leavingEndpoints.clear();
     for (const number of this.#leavingQueues) {
       clearTimeout(this.#queues.get(number)?.timer);

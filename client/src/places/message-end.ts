@@ -1,6 +1,7 @@
 import { type ErrorCode, JechoError } from "@jecho/shared";
 import type { ConcentratorOptions } from "../concentrator.ts";
 import type { PortNotice, PortRequest } from "../port.ts";
+import type { Runs } from "./run-batch.ts";
 
 /** One end of a way between threads, on which messages pass in order. */
 export interface MessageEnd {
@@ -32,7 +33,7 @@ export type ToPlace =
   | { readonly is: "eventsTaken"; readonly bytes: number };
 
 /** What the place sends, several at once. */
-export type FromPlace = { readonly is: "ready" } | { readonly is: "closed" } | PortNotice;
+export type FromPlace = { readonly is: "ready" } | { readonly is: "closed" } | Runs | PortNotice;
 
 interface PlainError {
   readonly code: ErrorCode;

@@ -1,7 +1,7 @@
 import { defaultPlace, startThread, watchPage } from "#places";
 import type { ConcentratorOptions } from "../concentrator.ts";
-import type { Port, PortRequest } from "../port.ts";
-import { Hub, type Notify } from "./hub.ts";
+import type { Port, PortListener, PortRequest } from "../port.ts";
+import { Hub } from "./hub.ts";
 import { RemotePort } from "./remote-port.ts";
 
 /**
@@ -24,9 +24,9 @@ const FALLBACKS: Readonly<Record<ConcentratorPlace, readonly ConcentratorPlace[]
 export function openPort(
   place: ConcentratorPlace | undefined,
   options: ConcentratorOptions,
-  notify: Notify,
+  listener: PortListener,
 ): Port {
-  return new PlacedPort(FALLBACKS[place ?? defaultPlace], options, notify);
+  return new PlacedPort(FALLBACKS[place ?? defaultPlace], options, listener);
 }
 
 type Way = Omit<Port, "settled" | "posted">;
@@ -34,16 +34,16 @@ type Way = Omit<Port, "settled" | "posted">;
 /** Keeps what is asked until it is known that the place exists; asks the next place where it does not. */
 class PlacedPort implements Port {
   readonly #options: ConcentratorOptions;
-  readonly #notify: Notify;
+  readonly #listener: PortListener;
   readonly #settled = Promise.withResolvers<void>();
   readonly #stopWatching: () => void;
   #port: Way | undefined;
   #kept: PortRequest[] | undefined = [];
   #posted = 0;
 
-  constructor(places: readonly ConcentratorPlace[], options: ConcentratorOptions, notify: Notify) {
+  constructor(places: readonly ConcentratorPlace[], options: ConcentratorOptions, listener: PortListener) {
     this.#options = options;
-    this.#notify = notify;
+    this.#listener = listener;
     this.#stopWatching = watchPage(() => this.post({ is: "probe" }));
     this.#try(places);
   }
@@ -79,20 +79,19 @@ class PlacedPort implements Port {
 
   #try([place, ...others]: readonly ConcentratorPlace[]): void {
     if (place === undefined || place === "here") {
-      this.#port = new HerePort(this.#options, this.#notify);
+      this.#port = new HerePort(this.#options, this.#listener);
       this.#settle();
       return;
     }
     const thread = startThread(place);
     if (thread === undefined) return this.#try(others);
-    this.#port = new RemotePort(thread.end, this.#options, thread.lock, {
-      onNotice: this.#notify,
+    this.#port = new RemotePort(thread.end, this.#options, thread.lock, this.#listener, {
       onReady: () => {
         this.#kept = undefined;
         this.#settled.resolve();
       },
       onFailed: error => {
-        if (this.#kept === undefined) this.#notify({ is: "gone", error });
+        if (this.#kept === undefined) this.#listener.notify({ is: "gone", error });
         else this.#try(others);
       },
     });
@@ -112,9 +111,9 @@ class HerePort implements Way {
   readonly drainHere: () => void;
   readonly post: (request: PortRequest) => void;
 
-  constructor(options: ConcentratorOptions, notify: Notify) {
+  constructor(options: ConcentratorOptions, listener: PortListener) {
     const hub = new Hub(options);
-    const attachment = hub.attach(notify);
+    const attachment = hub.attach(listener);
     this.drainHere = () => hub.drain();
     this.post = request => attachment.handle(request);
   }

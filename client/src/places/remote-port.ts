@@ -1,14 +1,13 @@
 import { JechoError } from "@jecho/shared";
 import type { ConcentratorOptions } from "../concentrator.ts";
-import type { Port, PortRequest } from "../port.ts";
-import type { Notify } from "./hub.ts";
+import type { Port, PortListener, PortRequest } from "../port.ts";
 import { fromPlain, type MessageEnd, type ToPlace } from "./message-end.ts";
+import { visitRuns } from "./run-batch.ts";
 
 /** Before a place is told again how much of what it sent was taken. */
 const TAKEN_STEP_BYTES = 256 << 10;
 
 export interface RemotePortEvents {
-  readonly onNotice: Notify;
   onReady(): void;
   /** The other side could not begin, or ended without having been asked to. */
   onFailed(error: JechoError): void;
@@ -17,6 +16,7 @@ export interface RemotePortEvents {
 /** The application's end of a port to a concentrator in another thread. */
 export class RemotePort implements Omit<Port, "settled" | "posted"> {
   readonly #end: MessageEnd;
+  readonly #listener: PortListener;
   readonly #events: RemotePortEvents;
   readonly #closed = Promise.withResolvers<void>();
   #isClosing = false;
@@ -26,9 +26,11 @@ export class RemotePort implements Omit<Port, "settled" | "posted"> {
     end: MessageEnd,
     options: ConcentratorOptions,
     lock: string | undefined,
+    listener: PortListener,
     events: RemotePortEvents,
   ) {
     this.#end = end;
+    this.#listener = listener;
     this.#events = events;
     end.listen(
       message => this.#receive(message as unknown[]),
@@ -64,12 +66,13 @@ export class RemotePort implements Omit<Port, "settled" | "posted"> {
     for (const plain of messages) {
       const notice = fromPlain(plain);
       if (notice.is === "ready") this.#events.onReady();
-      else if (notice.is === "closed") this.#end.close();
-      else {
-        if (notice.is === "events") this.#taken += notice.frame.byteLength;
-        this.#events.onNotice(notice);
-      }
-      if (notice.is === "closed") this.#closed.resolve();
+      else if (notice.is === "closed") {
+        this.#end.close();
+        this.#closed.resolve();
+      } else if (notice.is === "runs") {
+        this.#taken += notice.bytes.byteLength;
+        visitRuns(notice, (...of) => this.#listener.receive(...of));
+      } else this.#listener.notify(notice);
     }
     if (this.#taken < TAKEN_STEP_BYTES) return;
     this.#send({ is: "eventsTaken", bytes: this.#taken });

@@ -1,11 +1,15 @@
 import { JechoError } from "@jecho/shared";
+import type { EventsFrame } from "@jecho/shared/internal";
 import type { ConcentratorOptions } from "../concentrator.ts";
-import type { PortNotice } from "../port.ts";
+import type { PortListener } from "../port.ts";
 import type { Attachment, Hub } from "./hub.ts";
 import { type FromPlace, type MessageEnd, type ToPlace, toPlain } from "./message-end.ts";
+import { RunBatch } from "./run-batch.ts";
 
 /** Bytes of events that may be on their way to an application's thread that does not take them. */
 const LIMIT_BYTES = 32 << 20;
+/** Bytes of events in one block of memory: who keeps an event keeps that, too. */
+const BLOCK_BYTES = 64 << 10;
 
 /**
  * Serves one session over a way between threads.
@@ -21,27 +25,24 @@ export function serve(
   const outbox = new Outbox(end);
   let attachment: Attachment | undefined;
   let outstanding = 0;
-  const notify = (notice: PortNotice): void => {
-    if (notice.is !== "events") return outbox.put(notice);
-    // The message that the frame lies in is needed here still; and a clone would be of the whole message.
-    const frame = notice.frame.slice();
-    outbox.put({ ...notice, frame }, frame.buffer);
-    outstanding += frame.byteLength;
-    if (outstanding > LIMIT_BYTES) queueMicrotask(() => cutOff(notice.endpoints));
+  const listener: PortListener = {
+    notify: notice => outbox.put(notice),
+    receive: (endpoint, frame, first) => {
+      outstanding += outbox.putRun(endpoint, frame, first);
+      if (outstanding > LIMIT_BYTES) queueMicrotask(() => cutOff(endpoint));
+    },
   };
-  const cutOff = (endpoints: readonly number[]): void => {
-    for (const endpoint of endpoints) {
-      attachment?.handle({ is: "closeEndpoint", endpoint });
-      const error = new JechoError("SLOW_CONSUMER", "the application's thread did not take its events");
-      outbox.put({ is: "refused", endpoint, reset: 0, error });
-    }
+  const cutOff = (endpoint: number): void => {
+    attachment?.handle({ is: "closeEndpoint", endpoint });
+    const error = new JechoError("SLOW_CONSUMER", "the application's thread did not take its events");
+    outbox.put({ is: "refused", endpoint, reset: 0, error });
   };
   const receive = (message: unknown): void => {
     const request = message as ToPlace;
     switch (request.is) {
       case "attach":
         outbox.put({ is: "ready" });
-        attachment = hubOf(request.options).attach(notify);
+        attachment = hubOf(request.options).attach(listener);
         if (request.lock !== undefined) watch(request.lock, () => receive({ is: "close" }));
         return;
       case "eventsTaken":
@@ -64,23 +65,48 @@ export function serve(
 /** Sends what one turn has to tell in one message. */
 class Outbox {
   readonly #end: MessageEnd;
+  readonly #runs = new RunBatch();
   #notices: unknown[] = [];
   #transfer: ArrayBuffer[] = [];
+  #willSend = false;
 
   constructor(end: MessageEnd) {
     this.#end = end;
   }
 
-  put(notice: FromPlace, transfer?: ArrayBuffer): void {
-    if (this.#notices.length === 0) queueMicrotask(() => this.send());
+  put(notice: FromPlace): void {
+    this.#sendSoon();
+    this.#closeBatch();
     this.#notices.push(toPlain(notice));
-    if (transfer !== undefined) this.#transfer.push(transfer);
+  }
+
+  /** @returns bytes that it adds to what is on its way */
+  putRun(endpoint: number, frame: EventsFrame, first: number): number {
+    this.#sendSoon();
+    const added = this.#runs.add(endpoint, frame, first);
+    if (this.#runs.bytes >= BLOCK_BYTES) this.#closeBatch();
+    return added;
   }
 
   send(): void {
+    this.#willSend = false;
+    this.#closeBatch();
     if (this.#notices.length === 0) return;
     this.#end.post(this.#notices, this.#transfer);
     this.#notices = [];
     this.#transfer = [];
+  }
+
+  #sendSoon(): void {
+    if (this.#willSend) return;
+    this.#willSend = true;
+    queueMicrotask(() => this.send());
+  }
+
+  #closeBatch(): void {
+    if (this.#runs.isEmpty) return;
+    const runs = this.#runs.take();
+    this.#notices.push(runs);
+    this.#transfer.push(runs.bytes.buffer, runs.index.buffer);
   }
 }

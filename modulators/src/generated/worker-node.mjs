@@ -409,65 +409,66 @@ var EventsFrame = class EventsFrame {
 	start;
 	end;
 	count;
-	#header;
-	#payload;
-	#ends;
+	/** Where its parts lie in `bytes`. */
+	header;
+	payload;
+	ends;
 	/** Positions are those that `parseFrame` has checked. */
 	constructor(view, bytes, bounds) {
 		this.view = view;
 		this.bytes = bytes;
 		this.start = bounds.start;
 		this.end = bounds.end;
-		this.#header = bounds.header;
-		this.#payload = bounds.payload;
-		this.#ends = bounds.ends;
+		this.header = bounds.header;
+		this.payload = bounds.payload;
+		this.ends = bounds.ends;
 		this.count = view.getUint32(bounds.header + HEADER.count, true);
 	}
 	get channel() {
-		return this.view.getUint32(this.#header + HEADER.channel, true);
+		return this.view.getUint32(this.header + HEADER.channel, true);
 	}
 	get producer() {
-		return this.view.getUint32(this.#header + HEADER.producer, true);
+		return this.view.getUint32(this.header + HEADER.producer, true);
 	}
 	get raised() {
-		return getUint53(this.view, this.#header + HEADER.raised);
+		return getUint53(this.view, this.header + HEADER.raised);
 	}
 	get token() {
-		return this.view.getBigUint64(this.#header + HEADER.token, true);
+		return this.view.getBigUint64(this.header + HEADER.token, true);
 	}
 	get parameters() {
-		return this.view.getUint32(this.#header + HEADER.parameters, true);
+		return this.view.getUint32(this.header + HEADER.parameters, true);
 	}
 	get flags() {
-		return this.view.getUint32(this.#header + HEADER.flags, true);
+		return this.view.getUint32(this.header + HEADER.flags, true);
 	}
 	get epoch() {
-		return this.view.getUint32(this.#header + HEADER.epoch, true);
+		return this.view.getUint32(this.header + HEADER.epoch, true);
 	}
 	get seq() {
-		return getUint53(this.view, this.#header + HEADER.seq);
+		return getUint53(this.view, this.header + HEADER.seq);
 	}
 	/** Writes the gateway's stamp into the frame where it lies. */
 	stamp(epoch, seq) {
-		this.view.setUint32(this.#header + HEADER.epoch, epoch, true);
-		setUint53(this.view, this.#header + HEADER.seq, seq);
+		this.view.setUint32(this.header + HEADER.epoch, epoch, true);
+		setUint53(this.view, this.header + HEADER.seq, seq);
 	}
 	/** Writes the producer's own count of the first event, where another than the writer of the run does the counting. */
 	recount(raised) {
-		setUint53(this.view, this.#header + HEADER.raised, raised);
+		setUint53(this.view, this.header + HEADER.raised, raised);
 	}
 	/** Writes another producer's number, where the one that the run was made for has gone. */
 	attribute(producer) {
-		this.view.setUint32(this.#header + HEADER.producer, producer, true);
+		this.view.setUint32(this.header + HEADER.producer, producer, true);
 	}
 	/** Sends the run under other numbers: the same channel and producer have others at another connection. */
 	readdress(channel, producer) {
-		this.view.setUint32(this.#header + HEADER.channel, channel, true);
-		this.view.setUint32(this.#header + HEADER.producer, producer, true);
+		this.view.setUint32(this.header + HEADER.channel, channel, true);
+		this.view.setUint32(this.header + HEADER.producer, producer, true);
 	}
 	/** Nobody waits for acknowledgements of this run any more. */
 	forgetSync() {
-		const at = this.#header + HEADER.flags;
+		const at = this.header + HEADER.flags;
 		this.view.setUint32(at, this.view.getUint32(at, true) & -2, true);
 	}
 	/** The events from `first` on, up to but without `end`, as a run of its own in memory of its own. */
@@ -504,9 +505,9 @@ var EventsFrame = class EventsFrame {
 		return new EventsFrame(new DataView(bytes.buffer), bytes, {
 			start: 0,
 			end: bytes.byteLength,
-			header: this.#header + move,
-			payload: this.#payload + move,
-			ends: this.#ends + move
+			header: this.header + move,
+			payload: this.payload + move,
+			ends: this.ends + move
 		});
 	}
 	/** A run that `writeRun` wrote, whose layout is known. */
@@ -523,11 +524,11 @@ var EventsFrame = class EventsFrame {
 	}
 	/** Where event `i` begins in `bytes`: a multiple of 8. */
 	eventStart(i) {
-		return this.#payload + (i === 0 ? 0 : alignUp(this.view.getUint32(this.#ends + 4 * (i - 1), true), 8));
+		return this.payload + (i === 0 ? 0 : alignUp(this.view.getUint32(this.ends + 4 * (i - 1), true), 8));
 	}
 	/** Where event `i` ends in `bytes`. */
 	eventEnd(i) {
-		return this.#payload + this.view.getUint32(this.#ends + 4 * i, true);
+		return this.payload + this.view.getUint32(this.ends + 4 * i, true);
 	}
 	/** The frame's own bytes. */
 	raw() {

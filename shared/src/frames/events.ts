@@ -123,9 +123,10 @@ export class EventsFrame {
   readonly start: number;
   readonly end: number;
   readonly count: number;
-  readonly #header: number;
-  readonly #payload: number;
-  readonly #ends: number;
+  /** Where its parts lie in `bytes`. */
+  readonly header: number;
+  readonly payload: number;
+  readonly ends: number;
 
   /** Positions are those that `parseFrame` has checked. */
   constructor(
@@ -137,62 +138,62 @@ export class EventsFrame {
     this.bytes = bytes;
     this.start = bounds.start;
     this.end = bounds.end;
-    this.#header = bounds.header;
-    this.#payload = bounds.payload;
-    this.#ends = bounds.ends;
+    this.header = bounds.header;
+    this.payload = bounds.payload;
+    this.ends = bounds.ends;
     this.count = view.getUint32(bounds.header + HEADER.count, true);
   }
 
   get channel(): number {
-    return this.view.getUint32(this.#header + HEADER.channel, true);
+    return this.view.getUint32(this.header + HEADER.channel, true);
   }
   get producer(): number {
-    return this.view.getUint32(this.#header + HEADER.producer, true);
+    return this.view.getUint32(this.header + HEADER.producer, true);
   }
   get raised(): number {
-    return getUint53(this.view, this.#header + HEADER.raised);
+    return getUint53(this.view, this.header + HEADER.raised);
   }
   get token(): bigint {
-    return this.view.getBigUint64(this.#header + HEADER.token, true);
+    return this.view.getBigUint64(this.header + HEADER.token, true);
   }
   get parameters(): number {
-    return this.view.getUint32(this.#header + HEADER.parameters, true);
+    return this.view.getUint32(this.header + HEADER.parameters, true);
   }
   get flags(): number {
-    return this.view.getUint32(this.#header + HEADER.flags, true);
+    return this.view.getUint32(this.header + HEADER.flags, true);
   }
   get epoch(): number {
-    return this.view.getUint32(this.#header + HEADER.epoch, true);
+    return this.view.getUint32(this.header + HEADER.epoch, true);
   }
   get seq(): number {
-    return getUint53(this.view, this.#header + HEADER.seq);
+    return getUint53(this.view, this.header + HEADER.seq);
   }
 
   /** Writes the gateway's stamp into the frame where it lies. */
   stamp(epoch: number, seq: number): void {
-    this.view.setUint32(this.#header + HEADER.epoch, epoch, true);
-    setUint53(this.view, this.#header + HEADER.seq, seq);
+    this.view.setUint32(this.header + HEADER.epoch, epoch, true);
+    setUint53(this.view, this.header + HEADER.seq, seq);
   }
 
   /** Writes the producer's own count of the first event, where another than the writer of the run does the counting. */
   recount(raised: number): void {
-    setUint53(this.view, this.#header + HEADER.raised, raised);
+    setUint53(this.view, this.header + HEADER.raised, raised);
   }
 
   /** Writes another producer's number, where the one that the run was made for has gone. */
   attribute(producer: number): void {
-    this.view.setUint32(this.#header + HEADER.producer, producer, true);
+    this.view.setUint32(this.header + HEADER.producer, producer, true);
   }
 
   /** Sends the run under other numbers: the same channel and producer have others at another connection. */
   readdress(channel: number, producer: number): void {
-    this.view.setUint32(this.#header + HEADER.channel, channel, true);
-    this.view.setUint32(this.#header + HEADER.producer, producer, true);
+    this.view.setUint32(this.header + HEADER.channel, channel, true);
+    this.view.setUint32(this.header + HEADER.producer, producer, true);
   }
 
   /** Nobody waits for acknowledgements of this run any more. */
   forgetSync(): void {
-    const at = this.#header + HEADER.flags;
+    const at = this.header + HEADER.flags;
     this.view.setUint32(at, this.view.getUint32(at, true) & ~FLAG_SYNC, true);
   }
 
@@ -223,9 +224,9 @@ export class EventsFrame {
     return new EventsFrame(new DataView(bytes.buffer), bytes, {
       start: 0,
       end: bytes.byteLength,
-      header: this.#header + move,
-      payload: this.#payload + move,
-      ends: this.#ends + move,
+      header: this.header + move,
+      payload: this.payload + move,
+      ends: this.ends + move,
     });
   }
 
@@ -244,12 +245,12 @@ export class EventsFrame {
 
   /** Where event `i` begins in `bytes`: a multiple of 8. */
   eventStart(i: number): number {
-    return this.#payload + (i === 0 ? 0 : alignUp(this.view.getUint32(this.#ends + 4 * (i - 1), true), 8));
+    return this.payload + (i === 0 ? 0 : alignUp(this.view.getUint32(this.ends + 4 * (i - 1), true), 8));
   }
 
   /** Where event `i` ends in `bytes`. */
   eventEnd(i: number): number {
-    return this.#payload + this.view.getUint32(this.#ends + 4 * i, true);
+    return this.payload + this.view.getUint32(this.ends + 4 * i, true);
   }
 
   /** The frame's own bytes. */
