@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { COLLECT_SIGNAL } from "./collecting.ts";
 import type { Answer, Call } from "./worker.ts";
 import type { Keep } from "./workers/keeper.ts";
 
@@ -12,6 +13,13 @@ const CALL_TIMEOUT_MS = 120_000;
 const STOP_GRACE_MS = 1500;
 /** /proc counts in hundredths of a second on every Linux that Node runs on. */
 const TICK_MS = 10;
+
+/** Options of Node for a process that is to collect its garbage when it is asked to. */
+export const COLLECTS: readonly string[] = [
+  "--expose-gc",
+  "--import",
+  new URL("collecting.ts", import.meta.url).href,
+];
 
 /** All that run, and the signal that ends them for certain. */
 const children = new Map<ChildProcess, NodeJS.Signals>();
@@ -50,6 +58,11 @@ export class Process {
   /** The same, with that of all processes that it has started, whether they still run or have ended. */
   treeCpuMs(): number {
     return [this.pid, ...descendantsOf(this.pid)].reduce((sum, pid) => sum + cpuMsOf(pid, true), 0);
+  }
+
+  /** Has it collect its garbage, if it was started with `COLLECTS`. */
+  collect(): void {
+    this.child.kill(COLLECT_SIGNAL);
   }
 
   /** Memory that it has in use, in bytes: resident, without what it shares with others. */
@@ -135,11 +148,15 @@ export class GatewayProcess extends Process {
     this.port = Number(address.slice(address.lastIndexOf(":") + 1));
   }
 
-  /** @param options of the command, besides the port; a free one by default */
-  static async start(options: readonly string[] = [], port = 0): Promise<GatewayProcess> {
+  /** @param options of the command, besides the port; a free one by default. `execArgv` are Node's */
+  static async start(
+    options: readonly string[] = [],
+    port = 0,
+    execArgv: readonly string[] = [],
+  ): Promise<GatewayProcess> {
     const command = fileURLToPath(import.meta.resolve("@jecho/server/command"));
     const child = fork(command, ["gateway", "--port", String(port), ...options], {
-      execArgv: ["--no-warnings"],
+      execArgv: ["--no-warnings", ...execArgv],
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     });
     // Among the children before it has answered, so that it is stopped in any case.

@@ -3,7 +3,7 @@ import type { EventsFrame, Modulator } from "@jecho/shared/internal";
 import type { Channel } from "./channel.ts";
 import type { Connection } from "./connection.ts";
 import { DerivedChannel, equalityKey } from "./derived-channel.ts";
-import type { Consumer, Producer } from "./endpoints.ts";
+import type { Consumer, Place, Producer } from "./endpoints.ts";
 import type { Retention } from "./history/event-log.ts";
 import { History } from "./history/history.ts";
 import type { NameServer } from "./name-server.ts";
@@ -19,9 +19,11 @@ export class ChannelManager {
   readonly name: string;
   readonly channel: Channel;
   readonly names: NameServer;
+  /** Where its consumers are that read the channel itself. */
+  readonly place: Place;
   readonly #objects: SharedObjects;
   readonly #producers = new Map<number, Producer>();
-  readonly #consumers = new Map<number, Consumer>();
+  readonly #consumers = new Set<Consumer>();
   readonly #derived = new Map<string, DerivedChannel>();
   /** Those that have names. */
   readonly #named = new Map<string, DerivedChannel>();
@@ -39,6 +41,7 @@ export class ChannelManager {
     this.name = name;
     this.channel = channel;
     this.names = names;
+    this.place = { manager: this, channel, derived: undefined };
     this.#objects = objects;
     this.#prepare(channel);
   }
@@ -150,7 +153,7 @@ export class ChannelManager {
   }
 
   #cutOff(channel: Channel, connection: Connection): void {
-    for (const consumer of [...this.#consumers.values()]) {
+    for (const consumer of [...this.#consumers]) {
       if (consumer.channel !== channel || consumer.connection !== connection) continue;
       this.#lose(consumer, new JechoError("SLOW_CONSUMER"));
     }
@@ -158,7 +161,7 @@ export class ChannelManager {
 
   #lose(consumer: Consumer, { number, message }: JechoError): void {
     const { connection } = consumer;
-    connection.consumers.delete(consumer.number);
+    connection.removeConsumer(consumer);
     if (consumer.derived !== undefined) connection.modulators--;
     connection.send({ kind: "ConsumerLost", consumer: consumer.number, code: number, message });
     if (number === ERRORS.SLOW_CONSUMER[0]) this.awaitReturn(consumer);
@@ -214,7 +217,7 @@ export class ChannelManager {
       this.#types.set(type.token, type);
       this.channel.history?.addType(type.token, type.schema);
       this.names.types.hold(type);
-      for (const { connection } of this.#consumers.values()) tellType(connection, type);
+      for (const { connection } of this.#consumers) tellType(connection, type);
     }
     this.#producers.set(producer.number, producer);
   }
@@ -297,7 +300,7 @@ export class ChannelManager {
   /** Enters a consumer into the books: producers are told. Its events begin with `listen`. */
   addConsumer(consumer: Consumer): void {
     clearTimeout(this.#idle);
-    this.#consumers.set(consumer.number, consumer);
+    this.#consumers.add(consumer);
     consumer.channel.coming++;
     const types = new Set([
       ...this.#past.values(),
@@ -310,15 +313,15 @@ export class ChannelManager {
 
   /** From here on the consumer gets what comes. */
   listen(consumer: Consumer): void {
-    if (!this.#consumers.has(consumer.number)) return;
+    if (!this.#consumers.has(consumer)) return;
     consumer.isListening = true;
     consumer.channel.coming--;
-    consumer.channel.enter(consumer.connection, consumer.queue);
+    consumer.channel.enter(consumer.connection, consumer.terms.queue);
     this.#tellDemand(consumer.channel);
   }
 
   removeConsumer(consumer: Consumer): void {
-    if (!this.#consumers.delete(consumer.number)) return;
+    if (!this.#consumers.delete(consumer)) return;
     consumer.replay?.end();
     if (consumer.isListening) consumer.channel.leave(consumer.connection);
     else consumer.channel.coming--;
@@ -345,7 +348,7 @@ export class ChannelManager {
     for (const child of [...this.#derived.values()]) {
       if (child.parent === derived) this.modulatorRemoved(child, error);
     }
-    for (const consumer of [...this.#consumers.values()]) {
+    for (const consumer of [...this.#consumers]) {
       if (consumer.derived === derived) this.#lose(consumer, error);
     }
     derived.channel.stopAwaiting();
@@ -353,7 +356,7 @@ export class ChannelManager {
 
   /** Consumers of a derived channel, told of a type that its events are written with from now on. */
   announceDerivedType(derived: DerivedChannel, type: Type): void {
-    for (const consumer of this.#consumers.values()) {
+    for (const consumer of this.#consumers) {
       if (consumer.derived === derived) tellType(consumer.connection, type);
     }
   }

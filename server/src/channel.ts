@@ -5,7 +5,7 @@ import type { Connection } from "./connection.ts";
 import type { Gathering } from "./gathering.ts";
 import type { History } from "./history/history.ts";
 import { Lanes } from "./lanes.ts";
-import { Listener, type QueuePolicy } from "./listener.ts";
+import { type Backlog, Listener, type QueuePolicy, SOCKET_HIGH_BYTES } from "./listener.ts";
 
 /** Bytes that a channel sends between two looks at who does not keep up, and all channels together, one of many small ones. */
 const LOOK_EVERY_BYTES = 64 * 1024;
@@ -70,7 +70,7 @@ export class Channel {
       for (const position of this.lanes.positions(this.number)) listener.tell(position);
       return;
     }
-    listener = new Listener(connection, this.number, policy);
+    listener = new Listener(connection, policy);
     listener.join(policy);
     this.#listeners.set(connection, listener);
     this.#gathering.flush();
@@ -85,8 +85,8 @@ export class Channel {
     if (--listener.consumers > 0) return;
     this.#listeners.delete(connection);
     this.#gathering.flush();
-    if (!listener.isLagging) this.#audience.leave(connection);
-    this.#forgive(listener);
+    if (listener.backlog === undefined) this.#audience.leave(connection);
+    else this.#forgive(listener.backlog);
     this.#lagging.delete(listener);
     connection.lags(this, false);
     this.#acknowledgements.left(connection, this.number);
@@ -165,19 +165,23 @@ export class Channel {
   flow(connection: Connection, ready: boolean): void {
     const listener = this.#listeners.get(connection);
     if (listener === undefined) return;
-    listener.isPaused = !ready;
-    if (!ready) this.#lag(listener);
-    else this.drained(connection);
+    if (!ready) {
+      this.#lag(listener).isPaused = true;
+      return;
+    }
+    if (listener.backlog !== undefined) listener.backlog.isPaused = false;
+    this.drained(connection);
   }
 
   /** The connection's socket has room again. */
   drained(connection: Connection): void {
     const listener = this.#listeners.get(connection);
-    if (listener === undefined || !this.#lagging.has(listener)) return;
-    const isLevel = listener.flush();
-    if (listener.queue.bytes * 2 <= listener.queue.limitBytes) this.#forgive(listener);
-    if (!isLevel) return;
-    listener.isLagging = false;
+    const backlog = listener?.backlog;
+    if (listener === undefined || backlog === undefined) return;
+    const isLevel = backlog.flush(this.number);
+    if (backlog.queue.bytes * 2 <= backlog.queue.limitBytes) this.#forgive(backlog);
+    if (!isLevel || !connection.isOpen) return;
+    listener.keepUp();
     this.#lagging.delete(listener);
     connection.lags(this, false);
     this.#gathering.flush();
@@ -189,42 +193,43 @@ export class Channel {
     this.#sinceLook = 0;
     this.#lookedAt = this.#gathering.bytes;
     for (const listener of this.#listeners.values()) {
-      if (!listener.isLagging && listener.isBehind) this.#lag(listener);
+      if (listener.connection.bufferedBytes > SOCKET_HIGH_BYTES) this.#lag(listener);
     }
   }
 
-  #lag(listener: Listener): void {
-    if (listener.isLagging) return;
-    listener.isLagging = true;
+  #lag(listener: Listener): Backlog {
+    if (listener.backlog !== undefined) return listener.backlog;
     this.#lagging.add(listener);
     this.#gathering.flush();
     this.#audience.leave(listener.connection);
     listener.connection.lags(this, true);
+    return listener.lag();
   }
 
   #enqueue(frame: EventsFrame, from: Connection): void {
     let copy: EventsFrame | undefined;
-    for (const listener of this.#lagging) {
-      if (listener.connection === from) continue;
+    for (const { connection, backlog } of this.#lagging) {
+      if (connection === from || backlog === undefined) continue;
+      const { queue } = backlog;
       copy ??= frame.copy();
-      for (const gone of listener.enqueue(copy, this.keyOf)) {
-        if (gone.isSync) this.#acknowledgements.skip(listener.connection, this.number, gone.seq, gone.count);
+      for (const gone of queue.push(copy, this.keyOf)) {
+        if (gone.isSync) this.#acknowledgements.skip(connection, this.number, gone.seq, gone.count);
       }
-      if (!listener.queue.isFull) continue;
-      if (listener.queue.whenFull === "disconnect") this.events.onOverrun(listener.connection);
-      else if (listener.queue.whenFull === "block") this.#block(listener);
+      if (!queue.isFull) continue;
+      if (queue.whenFull === "disconnect") this.events.onOverrun(connection);
+      else if (queue.whenFull === "block") this.#block(backlog);
     }
   }
 
-  #block(listener: Listener): void {
-    if (listener.isBlocking) return;
-    listener.isBlocking = true;
+  #block(backlog: Backlog): void {
+    if (backlog.isBlocking) return;
+    backlog.isBlocking = true;
     if (this.#blocking++ === 0) this.events.onBlock(false);
   }
 
-  #forgive(listener: Listener): void {
-    if (!listener.isBlocking) return;
-    listener.isBlocking = false;
+  #forgive(backlog: Backlog): void {
+    if (!backlog.isBlocking) return;
+    backlog.isBlocking = false;
     if (--this.#blocking === 0) this.events.onBlock(true);
   }
 }

@@ -1,99 +1,151 @@
-import { ERRORS, type ErrorCode, JechoError } from "@jecho/shared";
+import type { WebSocket } from "uWebSockets.js";
+import { ERRORS, type ErrorCode } from "@jecho/shared";
 import { type Control, encodeControl, type Outgoing } from "@jecho/shared/internal";
 import type { Channel } from "./channel.ts";
 import type { Consumer, Producer } from "./endpoints.ts";
 import type { Replay } from "./history/replay.ts";
-import { Numbered } from "./numbered.ts";
+import { count, each, find, type Numbered, without, withThing } from "./numbered.ts";
+import { Requests } from "./requests.ts";
 
 /** What a connection needs of the socket below it. */
-export interface Link {
-  send(bytes: Uint8Array): void;
-  /** Sends to every subscriber of the topic but this link itself. */
-  publish(topic: string, bytes: Uint8Array): void;
-  subscribe(topic: string): void;
-  unsubscribe(topic: string): void;
-  end(code: number, reason: string): void;
-  /** Bytes that wait in the socket. */
-  readonly bufferedBytes: number;
+export type Link = Pick<
+  WebSocket<unknown>,
+  "send" | "publish" | "subscribe" | "unsubscribe" | "end" | "getBufferedAmount"
+>;
+
+/** A topic that nothing is published to. */
+const PRODUCERS = "producers";
+
+const RANDOM = new Uint32Array(2);
+
+/** What most connections never need: made for those that do. */
+class Seldom {
+  /** Channels whose events wait in a queue for this connection. */
+  readonly lagging = new Set<Channel>();
+  /** Its consumers that are being sent their past. */
+  readonly replays = new Set<Replay>();
+  readonly requests = new Requests();
+  /** Modulators that its consumers have installed. */
+  modulators = 0;
 }
 
-interface PendingRequest {
-  resolve(answer: Control): void;
-  reject(error: JechoError): void;
-  readonly timer: NodeJS.Timeout;
-}
-
-/** One concentrator's connection: its endpoints, and what the gateway has asked of it. */
+/**
+ * One concentrator's connection: its endpoints, and what the gateway has asked of it. There may be many thousands, and most
+ * have one consumer and are idle, so each field counts (and so would a private method: it costs every object a field).
+ */
 export class Connection {
-  readonly id: number;
   /** 60 random bits: see `Audience`. */
   readonly markLow: number;
   readonly markHigh: number;
-  /** By the numbers that the gateway gave them. */
-  readonly producers = new Numbered<Producer>();
-  readonly consumers = new Numbered<Consumer>();
   greeted = false;
   /** Messages with events that have come and are not confirmed yet. */
   unconfirmed = 0;
-  /** Modulators that this connection's consumers have installed. */
-  modulators = 0;
-  readonly #link: Link;
   readonly #requestTimeoutMs: number;
-  // Most connections need few of these, and there may be many thousands of connections: each is made when it is needed.
-  #lagging: Set<Channel> | undefined;
-  #replays: Set<Replay> | undefined;
-  #pending: Map<number, PendingRequest> | undefined;
-  #nextRequest = 1;
-  #open = true;
+  /** Until the socket has gone. */
+  #link: Link | undefined;
+  #producers: Numbered<Producer>;
+  #consumers: Numbered<Consumer>;
+  #seldom: Seldom | undefined;
 
-  constructor(id: number, link: Link, requestTimeoutMs: number) {
-    this.id = id;
+  constructor(link: Link, requestTimeoutMs: number) {
     this.#link = link;
     this.#requestTimeoutMs = requestTimeoutMs;
-    const [low = 0, high = 0] = crypto.getRandomValues(new Uint32Array(2));
+    const [low = 0, high = 0] = crypto.getRandomValues(RANDOM);
     this.markLow = low >>> 2;
     this.markHigh = high >>> 2;
   }
 
+  /** By the number that the gateway gave it. */
+  producer(number: number): Producer | undefined {
+    return find(this.#producers, number);
+  }
+
+  consumer(number: number): Consumer | undefined {
+    return find(this.#consumers, number);
+  }
+
+  get producers(): Iterable<Producer> {
+    return each(this.#producers);
+  }
+
+  get consumers(): Iterable<Consumer> {
+    return each(this.#consumers);
+  }
+
+  /** How many producers and consumers it has. */
+  get endpoints(): number {
+    return count(this.#producers) + count(this.#consumers);
+  }
+
+  addProducer(producer: Producer): void {
+    // A socket without any subscription may not publish.
+    if (count(this.#producers) === 0) this.subscribe(PRODUCERS);
+    this.#producers = withThing(this.#producers, producer);
+  }
+
+  removeProducer({ number }: Producer): void {
+    this.#producers = without(this.#producers, number);
+  }
+
+  addConsumer(consumer: Consumer): void {
+    this.#consumers = withThing(this.#consumers, consumer);
+  }
+
+  removeConsumer({ number }: Consumer): void {
+    this.#consumers = without(this.#consumers, number);
+  }
+
+  /** Modulators that this connection's consumers have installed. */
+  get modulators(): number {
+    return this.#seldom?.modulators ?? 0;
+  }
+
+  set modulators(modulators: number) {
+    this.#seldom ??= new Seldom();
+    this.#seldom.modulators = modulators;
+  }
+
   /** Events of this channel wait in a queue for this connection, or no longer. */
   lags(channel: Channel, isLagging: boolean): void {
-    if (!isLagging) this.#lagging?.delete(channel);
+    if (!isLagging) this.#seldom?.lagging.delete(channel);
     else {
-      this.#lagging ??= new Set();
-      this.#lagging.add(channel);
+      this.#seldom ??= new Seldom();
+      this.#seldom.lagging.add(channel);
     }
   }
 
   /** A consumer is being sent its past, or no longer. */
   replaying(replay: Replay, isReplaying: boolean): void {
-    if (!isReplaying) this.#replays?.delete(replay);
+    if (!isReplaying) this.#seldom?.replays.delete(replay);
     else {
-      this.#replays ??= new Set();
-      this.#replays.add(replay);
+      this.#seldom ??= new Seldom();
+      this.#seldom.replays.add(replay);
     }
   }
 
   get isOpen(): boolean {
-    return this.#open;
+    return this.#link !== undefined;
   }
 
   send(control: Outgoing): void {
-    if (this.#open) this.#link.send(encodeControl(control));
+    this.#link?.send(encodeControl(control), true);
   }
 
   /** Sends whole frames. */
   sendBytes(bytes: Uint8Array): void {
-    if (this.#open) this.#link.send(bytes);
+    this.#link?.send(bytes, true);
   }
 
+  /** Bytes that wait in the socket. */
   get bufferedBytes(): number {
-    return this.#open ? this.#link.bufferedBytes : 0;
+    return this.#link?.getBufferedAmount() ?? 0;
   }
 
   /** The socket has room again. */
   drained(): void {
-    for (const channel of [...(this.#lagging ?? [])]) channel.drained(this);
-    for (const replay of [...(this.#replays ?? [])]) replay.pump();
+    if (this.#seldom === undefined) return;
+    for (const channel of [...this.#seldom.lagging]) channel.drained(this);
+    for (const replay of [...this.#seldom.replays]) replay.pump();
   }
 
   /** Tells that the messages with events which came since the last time are taken. */
@@ -103,58 +155,42 @@ export class Connection {
     if (messages > 0) this.send({ kind: "Taken", messages });
   }
 
+  /** Sends to every subscriber of the topic but this connection itself. */
   publish(topic: string, bytes: Uint8Array): void {
-    if (this.#open) this.#link.publish(topic, bytes);
+    this.#link?.publish(topic, bytes, true);
   }
 
   subscribe(topic: string): void {
-    if (this.#open) this.#link.subscribe(topic);
+    this.#link?.subscribe(topic);
   }
 
   unsubscribe(topic: string): void {
-    if (this.#open) this.#link.unsubscribe(topic);
+    this.#link?.unsubscribe(topic);
   }
 
   /** Asks this concentrator for something; rejects with `TIMED_OUT` or `PRODUCER_GONE`. */
   request(make: (request: number) => Outgoing): Promise<Control> {
-    const request = this.#nextRequest++;
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.#pending?.delete(request);
-        reject(new JechoError("TIMED_OUT", "a producer did not answer in time"));
-      }, this.#requestTimeoutMs);
-      this.#pending ??= new Map();
-      this.#pending.set(request, { resolve, reject, timer });
-      this.send(make(request));
-    });
+    this.#seldom ??= new Seldom();
+    return this.#seldom.requests.ask(this.#requestTimeoutMs, request => this.send(make(request)));
   }
 
-  /** Hands an answer to who asked. False where nobody did. */
-  answer(request: number, answer: Control): boolean {
-    const pending = this.#pending?.get(request);
-    if (pending === undefined) return false;
-    this.#pending?.delete(request);
-    clearTimeout(pending.timer);
-    pending.resolve(answer);
-    return true;
+  /** Hands an answer to who asked. */
+  answer(request: number, answer: Control): void {
+    this.#seldom?.requests.answer(request, answer);
   }
 
   /** Ends the connection, telling the other side why. */
   end(code: ErrorCode, detail?: string): void {
-    if (!this.#open) return;
     // A close reason has at most 123 bytes.
     const reason = `${code}: ${detail ?? ERRORS[code][1]}`.replace(/[^\x20-\x7e]/g, "?").slice(0, 123);
-    this.#link.end(ERRORS[code][0], reason);
+    this.#link?.end(ERRORS[code][0], reason);
   }
 
   /** The socket is gone: nothing may be sent any more, and nobody will answer. */
   lost(): void {
-    this.#open = false;
-    for (const replay of [...(this.#replays ?? [])]) replay.end();
-    for (const { reject, timer } of this.#pending?.values() ?? []) {
-      clearTimeout(timer);
-      reject(new JechoError("PRODUCER_GONE"));
-    }
-    this.#pending?.clear();
+    this.#link = undefined;
+    if (this.#seldom === undefined) return;
+    for (const replay of [...this.#seldom.replays]) replay.end();
+    this.#seldom.requests.lost();
   }
 }

@@ -4,6 +4,7 @@ import type { Modulator } from "@jecho/shared/internal";
 import type { Channel } from "./channel.ts";
 import type { ChannelManager } from "./channel-manager.ts";
 import type { Connection } from "./connection.ts";
+import type { Place } from "./endpoints.ts";
 import type { SharedObjects } from "./shared-objects.ts";
 
 /**
@@ -24,6 +25,8 @@ export function equalityKey(modulator: Modulator, parent?: DerivedChannel): stri
 export class DerivedChannel {
   readonly manager: ChannelManager;
   readonly channel: Channel;
+  /** Where its consumers are. */
+  readonly place: Place;
   readonly key: string;
   readonly modulator: Modulator;
   /** The derived channel that this one is derived from; undefined for the channel itself. */
@@ -46,6 +49,7 @@ export class DerivedChannel {
   ) {
     this.manager = manager;
     this.channel = channel;
+    this.place = { manager, channel, derived: this };
     this.key = key;
     this.modulator = modulator;
     this.#objects = objects;

@@ -17,7 +17,7 @@ import type { Acknowledgements } from "./acknowledgements.ts";
 import type { ChannelManager } from "./channel-manager.ts";
 import type { Connection } from "./connection.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
-import type { Consumer } from "./endpoints.ts";
+import { Consumer, type Place, type Terms } from "./endpoints.ts";
 import type { Gathering } from "./gathering.ts";
 import type { Handovers } from "./handovers.ts";
 import { retentionOf } from "./history/event-log.ts";
@@ -46,8 +46,9 @@ export class Dispatcher {
   readonly #handovers: Handovers;
   readonly #gathering: Gathering;
   readonly #options: DispatchOptions;
-  readonly #usualQueue: QueuePolicy;
+  readonly #usual: Terms;
   #nextEndpoint = 1;
+  #nextSession = 1;
 
   constructor(
     names: NameServer,
@@ -63,7 +64,8 @@ export class Dispatcher {
     this.#handovers = handovers;
     this.#gathering = gathering;
     this.#options = options;
-    this.#usualQueue = { whenFull: "drop-oldest", limitBytes: options.consumerQueueBytes };
+    const queue: QueuePolicy = { whenFull: "drop-oldest", limitBytes: options.consumerQueueBytes };
+    this.#usual = { queue, label: "", as: "" };
   }
 
   /** @throws JechoError that ends the connection */
@@ -164,17 +166,20 @@ export class Dispatcher {
     }
   }
 
-  /** Takes everything of a lost connection out of the books. */
-  /** @param isCut the other side did not take leave: it may come back */
+  /**
+   * Takes everything of a lost connection out of the books.
+   *
+   * @param isCut the other side did not take leave: it may come back
+   */
   lost(connection: Connection, isCut: boolean): void {
     connection.lost();
     this.#acknowledgements.lost(connection);
     this.#handovers.lost(connection);
-    for (const consumer of connection.consumers.values()) {
+    for (const consumer of connection.consumers) {
       if (isCut) consumer.manager.awaitReturn(consumer);
       consumer.manager.removeConsumer(consumer);
     }
-    for (const producer of connection.producers.values()) producer.manager.removeProducer(producer);
+    for (const producer of connection.producers) producer.manager.removeProducer(producer);
     this.#objects.forgetConnection(connection);
   }
 
@@ -188,7 +193,7 @@ export class Dispatcher {
     }
     connection.greeted = true;
     const { heartbeatMs, limitBytes } = this.#options;
-    connection.send({ kind: "Welcome", session: String(connection.id), heartbeatMs, limitBytes });
+    connection.send({ kind: "Welcome", session: String(this.#nextSession++), heartbeatMs, limitBytes });
     if (handover === "") return;
     this.#handovers.take(handover, connection).then(
       inheritance => connection.send(inheritance),
@@ -201,7 +206,7 @@ export class Dispatcher {
 
   /** A producer says where it is in the count of its events on a channel, or on one that its modulator derives. */
   #position(connection: Connection, position: Position): void {
-    const manager = connection.producers.get(position.producer)?.manager;
+    const manager = connection.producer(position.producer)?.manager;
     if (manager === undefined) return;
     if (position.raised > Number.MAX_SAFE_INTEGER)
       throw new JechoError("FRAME_MALFORMED", "a count is beyond 2^53");
@@ -212,7 +217,7 @@ export class Dispatcher {
   }
 
   #events(connection: Connection, frame: EventsFrame): void {
-    const producer = connection.producers.get(frame.producer);
+    const producer = connection.producer(frame.producer);
     // Events of an endpoint that was just closed may still be under way.
     if (producer === undefined) return;
     const { manager } = producer;
@@ -249,7 +254,7 @@ export class Dispatcher {
         frame.key,
         frame.history?.onDemand === false,
       );
-      connection.producers.add(producer);
+      connection.addProducer(producer);
       const { channel } = manager;
       connection.send({
         kind: "ProducerOpened",
@@ -270,7 +275,7 @@ export class Dispatcher {
       if (name === "" && modulator === undefined) {
         const manager = this.#names.manager(base);
         manager.checkReader(this.#typeOf(frame.schema));
-        this.#enterConsumer(connection, frame, { manager, channel: manager.channel, derived: undefined });
+        this.#enterConsumer(connection, frame, manager.place);
         return;
       }
       if (connection.modulators >= this.#options.modulatorsPerConnection) {
@@ -293,8 +298,7 @@ export class Dispatcher {
         if (frame.as !== "") manager.nameDerived(derived, frame.as);
         await derived.installed();
         if (modulator === undefined) derived.checkReader(this.#typeOf(frame.schema));
-        if (connection.isOpen)
-          this.#enterConsumer(connection, frame, { manager, channel: derived.channel, derived });
+        if (connection.isOpen) this.#enterConsumer(connection, frame, derived.place);
       } catch (error) {
         connection.modulators--;
         throw error;
@@ -321,28 +325,16 @@ export class Dispatcher {
     return manager.derive(modulator, parent);
   }
 
-  #enterConsumer(
-    connection: Connection,
-    { request, from, queue, label, as }: OpenConsumer,
-    place: Pick<Consumer, "manager" | "channel" | "derived">,
-  ): void {
+  #enterConsumer(connection: Connection, frame: OpenConsumer, place: Place): void {
+    const { request, from } = frame;
     const number = this.#nextEndpoint++;
     const { channel, manager } = place;
-    const consumer: Consumer = {
-      number,
-      connection,
-      ...place,
-      queue: this.#queueOf(queue),
-      label,
-      as,
-      isListening: false,
-      replay: undefined,
-    };
+    const consumer = new Consumer(number, connection, place, this.#termsOf(frame));
     const beginning = beginningOf(channel, from, Date.now());
     const { seq, newest, recovered, missing } = beginning;
     const replays = channel.history !== undefined && (seq < channel.nextSeq || newest.length > 0);
     const replay = replays ? this.#names.newNumber() : 0;
-    connection.consumers.add(consumer);
+    connection.addConsumer(consumer);
     connection.send({
       kind: "ConsumerOpened",
       request,
@@ -369,28 +361,30 @@ export class Dispatcher {
     consumer.replay.start(newest);
   }
 
-  #queueOf(queue: OpenConsumer["queue"]): QueuePolicy {
+  #termsOf({ queue, label, as }: OpenConsumer): Terms {
     const { consumerQueueBytes } = this.#options;
+    const usual = this.#usual;
     const name = Object.entries(WHEN_FULL).find(([, number]) => number === (queue?.whenFull ?? 0))?.[0];
     if (name === undefined)
       throw new JechoError("ARGUMENT_INVALID", `no policy ${queue?.whenFull} for a full queue`);
     const limitBytes = Math.min(queue?.limitBytes || consumerQueueBytes, consumerQueueBytes);
-    const isUsual = name === this.#usualQueue.whenFull && limitBytes === this.#usualQueue.limitBytes;
-    return isUsual ? this.#usualQueue : { whenFull: name as WhenFull, limitBytes };
+    const isUsual = name === usual.queue.whenFull && limitBytes === usual.queue.limitBytes;
+    if (isUsual && label === "" && as === "") return usual;
+    return { queue: isUsual ? usual.queue : { whenFull: name as WhenFull, limitBytes }, label, as };
   }
 
   #closeEndpoint(connection: Connection, { endpoint }: CloseEndpoint): void {
     if (this.#objects.close(connection, endpoint)) return;
-    const consumer = connection.consumers.get(endpoint);
+    const consumer = connection.consumer(endpoint);
     if (consumer !== undefined) {
-      connection.consumers.delete(endpoint);
+      connection.removeConsumer(consumer);
       if (consumer.derived !== undefined) connection.modulators--;
       consumer.manager.removeConsumer(consumer);
       return;
     }
-    const producer = connection.producers.get(endpoint);
+    const producer = connection.producer(endpoint);
     if (producer === undefined) return;
-    connection.producers.delete(endpoint);
+    connection.removeProducer(producer);
     producer.manager.removeProducer(producer);
   }
 
@@ -399,7 +393,6 @@ export class Dispatcher {
     request: number,
     answer: Extract<Frame, { kind: "Installed" | "Refused" | "Yielded" }>,
   ): void {
-    // An answer that comes after its time ran out is nobody's any more.
     connection.answer(request, answer);
   }
 
@@ -408,7 +401,7 @@ export class Dispatcher {
   }
 
   #checkEndpoints(connection: Connection): void {
-    if (connection.consumers.size + connection.producers.size >= this.#options.endpointsPerConnection) {
+    if (connection.endpoints >= this.#options.endpointsPerConnection) {
       throw new JechoError(
         "OVERLOADED",
         `a connection has at most ${this.#options.endpointsPerConnection} endpoints`,

@@ -16,21 +16,51 @@ export interface Producer {
   readonly modulates: boolean;
 }
 
-/** A consumer of a channel, or of a derived one. */
-export interface Consumer {
-  readonly number: number;
-  readonly connection: Connection;
+/** What a consumer reads; all consumers of it share one. */
+export interface Place {
   readonly manager: ChannelManager;
   readonly channel: Channel;
+  /** Undefined for the channel itself. */
   readonly derived: DerivedChannel | undefined;
+}
+
+/** What a consumer asked for; most share the usual ones. */
+export interface Terms {
   /** What is done for it when it does not keep up. */
   readonly queue: QueuePolicy;
   /** The application's own word for it. */
   readonly label: string;
   /** The name that it gave its derived channel. */
   readonly as: string;
+}
+
+/** A consumer of a channel, or of a derived one. */
+export class Consumer {
+  readonly number: number;
+  readonly connection: Connection;
+  readonly terms: Terms;
+  readonly #place: Place;
   /** It gets what comes; before that it is being sent the past. */
-  isListening: boolean;
+  isListening = false;
   /** While it is being sent its past. */
   replay: Replay | undefined;
+
+  constructor(number: number, connection: Connection, place: Place, terms: Terms) {
+    this.number = number;
+    this.connection = connection;
+    this.#place = place;
+    this.terms = terms;
+  }
+
+  get manager(): ChannelManager {
+    return this.#place.manager;
+  }
+
+  get channel(): Channel {
+    return this.#place.channel;
+  }
+
+  get derived(): DerivedChannel | undefined {
+    return this.#place.derived;
+  }
 }

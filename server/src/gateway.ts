@@ -5,7 +5,7 @@ import { JechoError } from "@jecho/shared";
 import { parseMessage, SUBPROTOCOL } from "@jecho/shared/internal";
 import { Acknowledgements } from "./acknowledgements.ts";
 import { Confirmations } from "./confirmations.ts";
-import { Connection, type Link } from "./connection.ts";
+import { Connection } from "./connection.ts";
 import { Dispatcher } from "./dispatch.ts";
 import { Gathering } from "./gathering.ts";
 import { Handovers } from "./handovers.ts";
@@ -58,9 +58,8 @@ export interface Gateway {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-interface SocketData {
-  connection: Connection | undefined;
-}
+/** Sockets carry nothing: what is known of each is its connection's. */
+type Socket = WebSocket<object>;
 
 type ListenExclusively = (
   host: string,
@@ -72,7 +71,6 @@ type ListenExclusively = (
 const LISTEN_EXCLUSIVE_PORT = 1;
 /** Close codes of those who leave for good: 1000 or none by a program, 1001 by a page. */
 const LEAVING = new Set([1000, 1001, 1005]);
-const EVERYONE = "everyone";
 const CLOSE_GRACE_MS = 2000;
 
 /**
@@ -86,6 +84,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     port = 0,
     heartbeatMs = 10_000,
     limitBytes = 16 << 20,
+    requestTimeoutMs = 10_000,
     log = () => {},
   } = options;
   const uws = await loadUws();
@@ -115,13 +114,12 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       endpointsPerConnection: options.endpointsPerConnection ?? 100_000,
     },
   );
-  const connections = new Map<number, Connection>();
+  const connections = new Map<Socket, Connection>();
   const startedAt = performance.now();
-  let nextConnection = 1;
   let whenEmpty: (() => void) | undefined;
 
   const app = uws.App();
-  app.ws<SocketData>("/*", {
+  app.ws<object>("/*", {
     maxPayloadLength: limitBytes,
     // The last wall: events wait in queues of ours long before.
     maxBackpressure: 64 << 20,
@@ -143,21 +141,13 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       }
       const key = request.getHeader("sec-websocket-key");
       const extensions = request.getHeader("sec-websocket-extensions");
-      response.upgrade<SocketData>({ connection: undefined }, key, SUBPROTOCOL, extensions, context);
+      response.upgrade({}, key, SUBPROTOCOL, extensions, context);
     },
     open: socket => {
-      // A socket without any subscription may not publish.
-      socket.subscribe(EVERYONE);
-      const connection = new Connection(
-        nextConnection++,
-        new SocketLink(socket),
-        options.requestTimeoutMs ?? 10_000,
-      );
-      socket.getUserData().connection = connection;
-      connections.set(connection.id, connection);
+      connections.set(socket, new Connection(socket, requestTimeoutMs));
     },
     message: (socket, message, isBinary) => {
-      const { connection } = socket.getUserData();
+      const connection = connections.get(socket);
       if (connection === undefined) return;
       try {
         if (!isBinary) throw new JechoError("FRAME_MALFORMED", "messages are binary");
@@ -178,11 +168,11 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
         connection.end(code, message);
       }
     },
-    drain: socket => socket.getUserData().connection?.drained(),
+    drain: socket => connections.get(socket)?.drained(),
     close: (socket, code) => {
-      const { connection } = socket.getUserData();
+      const connection = connections.get(socket);
       if (connection === undefined) return;
-      connections.delete(connection.id);
+      connections.delete(socket);
       confirmations.lost(connection);
       dispatcher.lost(connection, !LEAVING.has(code));
       if (connections.size === 0) whenEmpty?.();
@@ -252,38 +242,6 @@ async function freePort(host: string): Promise<number> {
   server.close();
   await once(server, "close");
   return port;
-}
-
-class SocketLink implements Link {
-  readonly #socket: WebSocket<SocketData>;
-
-  constructor(socket: WebSocket<SocketData>) {
-    this.#socket = socket;
-  }
-
-  send(bytes: Uint8Array): void {
-    this.#socket.send(bytes, true);
-  }
-
-  publish(topic: string, bytes: Uint8Array): void {
-    this.#socket.publish(topic, bytes, true);
-  }
-
-  subscribe(topic: string): void {
-    this.#socket.subscribe(topic);
-  }
-
-  unsubscribe(topic: string): void {
-    this.#socket.unsubscribe(topic);
-  }
-
-  end(code: number, reason: string): void {
-    this.#socket.end(code, reason);
-  }
-
-  get bufferedBytes(): number {
-    return this.#socket.getBufferedAmount();
-  }
 }
 
 function sameHost(origin: string, host: string): boolean {

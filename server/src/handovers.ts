@@ -39,7 +39,7 @@ export class Handovers {
       throw new JechoError("OVERLOADED", `a process has at most ${MOST_PER_CONNECTION} handover tokens`);
     const token = randomBytes(24).toString("base64url");
     const timer = setTimeout(() => this.#offers.delete(token), this.#validMs).unref();
-    const awaited = new Set(from.consumers.values());
+    const awaited = new Set(from.consumers);
     this.#offers.set(token, { from, asked, awaited, timer });
     // From now on nothing is to be lost that the first device has not handled when it is asked.
     for (const consumer of awaited) consumer.manager.awaitReturn(consumer, this.#validMs);
@@ -62,7 +62,7 @@ export class Handovers {
     const answer = await from.request(request => ({ kind: "Yield", request, asked }));
     if (answer.kind !== "Yielded") throw new JechoError("HANDOVER_INVALID", "the first device did not yield");
     const places = new Map(answer.places.map(place => [place.consumer, place]));
-    const handed = [...from.consumers.values()].filter(({ number }) => places.has(number));
+    const handed = [...from.consumers].filter(({ number }) => places.has(number));
     const subscriptions = handed.map(consumer => this.#inherited(consumer, places.get(consumer.number)));
     const used = handed.flatMap(({ derived }) => derived?.modulator.objects ?? []);
     const objects = this.#objects.transfer(
@@ -73,7 +73,7 @@ export class Handovers {
     );
     for (const consumer of handed) {
       if (!awaited.has(consumer)) consumer.manager.awaitReturn(consumer);
-      from.consumers.delete(consumer.number);
+      from.removeConsumer(consumer);
       if (consumer.derived !== undefined) from.modulators--;
       consumer.manager.removeConsumer(consumer);
     }
@@ -89,12 +89,12 @@ export class Handovers {
     }
   }
 
-  #inherited({ manager, channel, derived, label, as }: Consumer, place: HeldPlace | undefined): Inherited {
+  #inherited({ manager, channel, derived, terms }: Consumer, place: HeldPlace | undefined): Inherited {
     return {
       channel: manager.nameUnder(derived?.parent),
       // The first device may call it something else by now.
-      label: place?.label ?? label,
-      as,
+      label: place?.label ?? terms.label,
+      as: terms.as,
       modulator:
         derived === undefined
           ? undefined

@@ -1,36 +1,40 @@
-/** Things by their numbers. One is kept without a map: a gateway has many thousands of connections with one consumer each. */
-export class Numbered<T extends { readonly number: number }> {
-  #only: T | undefined;
-  #all: Map<number, T> | undefined;
+/**
+ * Things by their numbers: none, one, or a map of many. A gateway has many thousands of connections with one consumer each
+ * and no producer, so neither none nor one takes memory of its own.
+ */
+export type Numbered<T extends Thing> = T | Map<number, T> | undefined;
 
-  get size(): number {
-    return this.#all?.size ?? (this.#only === undefined ? 0 : 1);
-  }
+interface Thing {
+  readonly number: number;
+}
 
-  get(number: number): T | undefined {
-    if (this.#all !== undefined) return this.#all.get(number);
-    return this.#only?.number === number ? this.#only : undefined;
-  }
+export function find<T extends Thing>(things: Numbered<T>, number: number): T | undefined {
+  if (things instanceof Map) return things.get(number);
+  return things?.number === number ? things : undefined;
+}
 
-  add(thing: T): void {
-    if (this.#all !== undefined) this.#all.set(thing.number, thing);
-    else if (this.#only === undefined) this.#only = thing;
-    else {
-      this.#all = new Map([
-        [this.#only.number, this.#only],
-        [thing.number, thing],
-      ]);
-      this.#only = undefined;
-    }
-  }
+/** @returns what to keep instead */
+export function withThing<T extends Thing>(things: Numbered<T>, thing: T): Numbered<T> {
+  if (things === undefined) return thing;
+  if (things instanceof Map) return things.set(thing.number, thing);
+  return new Map([
+    [things.number, things],
+    [thing.number, thing],
+  ]);
+}
 
-  delete(number: number): void {
-    if (this.#all !== undefined) this.#all.delete(number);
-    else if (this.#only?.number === number) this.#only = undefined;
-  }
+/** @returns what to keep instead */
+export function without<T extends Thing>(things: Numbered<T>, number: number): Numbered<T> {
+  if (things instanceof Map) things.delete(number);
+  else if (things?.number === number) return undefined;
+  return things;
+}
 
-  values(): Iterable<T> {
-    if (this.#all !== undefined) return this.#all.values();
-    return this.#only === undefined ? [] : [this.#only];
-  }
+export function count(things: Numbered<Thing>): number {
+  return things instanceof Map ? things.size : things === undefined ? 0 : 1;
+}
+
+export function each<T extends Thing>(things: Numbered<T>): Iterable<T> {
+  if (things instanceof Map) return things.values();
+  return things === undefined ? [] : [things];
 }

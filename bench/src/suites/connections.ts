@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Kind } from "../dialects.ts";
 import { mostConnections } from "../file-limit.ts";
-import { freePort, GatewayProcess, type Process, Worker } from "../processes.ts";
+import { COLLECTS, freePort, GatewayProcess, type Process, Worker } from "../processes.ts";
 import { atMost } from "../report.ts";
 import { ratios } from "../statistics.ts";
 import type { Context, Suite } from "../suite.ts";
@@ -10,15 +10,17 @@ import type { OpenIdlers } from "../workers/idlers.ts";
 const CONNECTIONS = 10_000;
 const QUICK_CONNECTIONS = 5000;
 const PARTS = 2;
-/** Come first, so that what a server sets up once is no part of what a connection costs. */
-const FIRST = 100;
-const SETTLE_MS = 500;
-const PAGE_BYTES = 4096;
+/** Come first, so that what a server sets up once, or has at hand anyway, is no part of what a connection costs. */
+const FIRST = 1000;
+const SETTLE_MS = 250;
 const SERVERS: readonly Kind[] = ["jecho", "uws", "ws", "socketio"];
 
 /** Of one server, a value for each round. */
 interface Costs {
+  /** What a connection holds. */
   readonly bytes: number[];
+  /** The same with what was to be collected. */
+  readonly resident: number[];
   readonly accept: number[];
   readonly cpu: number[];
   readonly back: number[];
@@ -31,12 +33,13 @@ export const connections: Suite = {
     const count = Math.min(quick ? QUICK_CONNECTIONS : CONNECTIONS, mostConnections());
     const rounds = quick ? 1 : 2;
     const costs = new Map<Kind, Costs>(
-      SERVERS.map(kind => [kind, { bytes: [], accept: [], cpu: [], back: [] }]),
+      SERVERS.map(kind => [kind, { bytes: [], resident: [], accept: [], cpu: [], back: [] }]),
     );
     for (let round = 0; round < rounds; round++)
       for (const [kind, its] of costs) await measure(kind, count, its);
-    for (const [kind, { bytes, accept, cpu, back }] of costs) {
+    for (const [kind, { bytes, resident, accept, cpu, back }] of costs) {
       report.metric(`connections.memory_${kind}`, bytes, "B/connection");
+      report.metric(`connections.resident_${kind}`, resident, "B/connection");
       report.metric(`connections.accept_${kind}`, accept, "connections/s");
       report.metric(`connections.accept_cpu_${kind}`, cpu, "us/connection");
       report.metric(`connections.back_${kind}`, back, "s");
@@ -64,12 +67,14 @@ async function measure(kind: Kind, count: number, costs: Costs): Promise<void> {
         ),
       );
     await all(FIRST);
-    const [memory, cpu, begin] = [await settledBytes(server), server.cpuMs(), performance.now()];
+    const memory = await heldBytes(server);
+    const [cpu, begin] = [server.cpuMs(), performance.now()];
     await all(count - FIRST);
     costs.accept.push((1000 * (count - FIRST)) / (performance.now() - begin));
     costs.cpu.push((1000 * (server.cpuMs() - cpu)) / (count - FIRST));
-    // Less than a page cannot be told from nothing.
-    costs.bytes.push(Math.max(PAGE_BYTES, (await settledBytes(server)) - memory) / (count - FIRST));
+    await delay(SETTLE_MS);
+    costs.resident.push((server.memoryBytes() - memory) / (count - FIRST));
+    costs.bytes.push(((await heldBytes(server)) - memory) / (count - FIRST));
     const killed = performance.now();
     const back = Promise.all(idlers.map(idler => idler.call("back")));
     // Where the server does not come back, that is the failure to be told of.
@@ -85,18 +90,19 @@ async function measure(kind: Kind, count: number, costs: Costs): Promise<void> {
 
 async function start(kind: Kind, port: number, started: Process[]): Promise<Process> {
   if (kind === "jecho") {
-    const gateway = await GatewayProcess.start([], port);
+    const gateway = await GatewayProcess.start([], port, COLLECTS);
     started.push(gateway);
     return gateway;
   }
-  const worker = new Worker("broadcaster", [kind]);
+  const worker = new Worker("broadcaster", [kind], COLLECTS);
   started.push(worker);
   await worker.call("listen", port);
   return worker;
 }
 
-/** When garbage has had time to be collected: the least of some looks. */
-async function settledBytes(server: Process): Promise<number> {
+/** Without garbage: the least of some looks after it was collected. */
+async function heldBytes(server: Process): Promise<number> {
+  server.collect();
   const looks: number[] = [];
   for (let look = 0; look < 4; look++) {
     await delay(SETTLE_MS);
