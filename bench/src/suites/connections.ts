@@ -3,7 +3,7 @@ import type { Kind } from "../dialects.ts";
 import { mostConnections } from "../file-limit.ts";
 import { COLLECTS, freePort, GatewayProcess, type Process, Worker } from "../processes.ts";
 import { atMost } from "../report.ts";
-import { ratios } from "../statistics.ts";
+import { ratios, summarise } from "../statistics.ts";
 import type { Context, Suite } from "../suite.ts";
 import type { OpenIdlers } from "../workers/idlers.ts";
 
@@ -23,6 +23,8 @@ interface Costs {
   readonly resident: number[];
   readonly accept: number[];
   readonly cpu: number[];
+  /** CPU of the load generator for each connection. */
+  readonly generator: number[];
   readonly back: number[];
 }
 
@@ -33,16 +35,18 @@ export const connections: Suite = {
     const count = Math.min(quick ? QUICK_CONNECTIONS : CONNECTIONS, mostConnections());
     const rounds = quick ? 1 : 2;
     const costs = new Map<Kind, Costs>(
-      SERVERS.map(kind => [kind, { bytes: [], resident: [], accept: [], cpu: [], back: [] }]),
+      SERVERS.map(kind => [kind, { bytes: [], resident: [], accept: [], cpu: [], generator: [], back: [] }]),
     );
     for (let round = 0; round < rounds; round++)
       for (const [kind, its] of costs) await measure(kind, count, its);
-    for (const [kind, { bytes, resident, accept, cpu, back }] of costs) {
+    for (const [kind, { bytes, resident, accept, cpu, generator, back }] of costs) {
       report.metric(`connections.memory_${kind}`, bytes, "B/connection");
       report.metric(`connections.resident_${kind}`, resident, "B/connection");
       report.metric(`connections.accept_${kind}`, accept, "connections/s");
       report.metric(`connections.accept_cpu_${kind}`, cpu, "us/connection");
       report.metric(`connections.back_${kind}`, back, "s");
+      const generatorUs = summarise(generator).median.toFixed(0);
+      report.note(`connections.accept_${kind}: CPU of the load generator ${generatorUs} us/connection`);
     }
     const few = count < CONNECTIONS && !quick ? "; a process may have no more files open (ulimit -Hn)" : "";
     report.note(`${count} connections${few}`);
@@ -68,10 +72,12 @@ async function measure(kind: Kind, count: number, costs: Costs): Promise<void> {
       );
     await all(FIRST);
     const memory = await heldBytes(server);
-    const [cpu, begin] = [server.cpuMs(), performance.now()];
+    const generatorMs = (): number => idlers.reduce((sum, idler) => sum + idler.cpuMs(), 0);
+    const [cpu, generatorCpu, begin] = [server.cpuMs(), generatorMs(), performance.now()];
     await all(count - FIRST);
     costs.accept.push((1000 * (count - FIRST)) / (performance.now() - begin));
     costs.cpu.push((1000 * (server.cpuMs() - cpu)) / (count - FIRST));
+    costs.generator.push((1000 * (generatorMs() - generatorCpu)) / (count - FIRST));
     await delay(SETTLE_MS);
     costs.resident.push((server.memoryBytes() - memory) / (count - FIRST));
     costs.bytes.push(((await heldBytes(server)) - memory) / (count - FIRST));

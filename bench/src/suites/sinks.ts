@@ -47,8 +47,8 @@ async function crowded({ report, quick }: Context): Promise<void> {
   // Parts share the subscribers out evenly, so there are as many as divide them.
   const parts = [2, 4, 10, 20, 50].find(parts => sockets / parts <= mostConnections());
   const generator = new LoadGenerator(parts ?? 50);
-  const rounds = quick ? 3 : 7;
-  const ms = quick ? 400 : 1500;
+  const rounds = quick ? 3 : 5;
+  const ms = quick ? 400 : 1000;
   try {
     const flat = new Map<number, Loads>();
     for (const count of counts) {

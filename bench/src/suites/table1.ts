@@ -1,8 +1,8 @@
 import { startBrokers } from "../brokers.ts";
 import { OBJECT_NAMES } from "../objects.ts";
 import { GatewayProcess, type Process, Worker } from "../processes.ts";
-import { atMost, type Goal } from "../report.ts";
-import { ratios } from "../statistics.ts";
+import { atMost, formatNumber, type Goal, type Report } from "../report.ts";
+import { ratios, summarise } from "../statistics.ts";
 import type { Context, Suite } from "../suite.ts";
 import type { Hops, SinkPorts } from "../workers/rpc-sink.ts";
 import type { Measure, Way } from "../workers/rpc-source.ts";
@@ -60,22 +60,37 @@ export const table1: Suite = {
       const ports = await sink.call<SinkPorts>("open", hops);
       await source.call("open", { hops, ports });
 
-      const ms = quick ? 100 : 250;
+      const between: Partial<Record<Way, Process>> = {
+        tcp_relayed: relay,
+        ws_relayed: relay,
+        ...Object.fromEntries(brokers.map(({ name, process }) => [name, process])),
+        jecho_sync: gateway,
+        jecho_async: gateway,
+      };
+      const ms = quick ? 80 : 150;
       const rounds = quick ? 5 : 7;
       const times = new Map<string, number[]>();
       // A first look at everything, so that nothing is measured while it is still being compiled.
       for (const object of OBJECT_NAMES)
         for (const way of ways)
-          await source.call("measure", { way, object, ms: quick ? 150 : 500 } satisfies Measure);
+          await source.call("measure", { way, object, ms: quick ? 120 : 300 } satisfies Measure);
       for (const object of OBJECT_NAMES) {
+        const cpu = new Map<Way, number[][]>();
         for (const way of ways) times.set(`${way} ${object}`, []);
+        for (const way of ways) cpu.set(way, []);
         for (let round = 0; round < rounds; round++)
-          for (const way of ways)
-            times
-              .get(`${way} ${object}`)
-              ?.push(await source.call<number>("measure", { way, object, ms } satisfies Measure));
+          for (const way of ways) {
+            const processes = [source, between[way], sink];
+            const look = (): number[] => processes.map(process => process?.cpuMs() ?? 0);
+            const [before, start] = [look(), performance.now()];
+            const us = await source.call<number>("measure", { way, object, ms } satisfies Measure);
+            const trips = (1000 * (performance.now() - start)) / us;
+            times.get(`${way} ${object}`)?.push(us);
+            cpu.get(way)?.push(look().map((after, i) => (1000 * (after - (before[i] as number))) / trips));
+          }
         for (const way of ways)
           report.metric(`table1.${way}_${object}`, times.get(`${way} ${object}`) ?? [], "us");
+        if (object === "composite") tellCpu(report, cpu);
       }
       for (const [name, ours, theirs, object, goal] of COMPARISONS) {
         if (!ways.includes(theirs)) continue;
@@ -87,3 +102,14 @@ export const table1: Suite = {
     }
   },
 };
+
+/** Of each process, beside the clock. */
+function tellCpu(report: Report, cpu: ReadonlyMap<Way, readonly (readonly number[])[]>): void {
+  for (const [way, rounds] of cpu) {
+    const [source, between, sink] = [0, 1, 2].map(part =>
+      formatNumber(summarise(rounds.map(parts => parts[part] as number)).median),
+    );
+    const middle = Number(between) === 0 ? "" : `${between} us of what is in between, `;
+    report.note(`table1.${way}_composite: CPU ${source} us of the source, ${middle}${sink} us of the sink`);
+  }
+}

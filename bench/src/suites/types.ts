@@ -13,7 +13,7 @@ export const types: Suite = {
   async run({ report, quick }: Context) {
     const worker = new Worker("serialisers");
     try {
-      const options = { rounds: quick ? 5 : 11, ms: quick ? 30 : 100 };
+      const options = { rounds: quick ? 5 : 9, ms: quick ? 30 : 60 };
       const large = await worker.call<Record<string, number[]>>("large", options);
       const of = (name: string): number[] => large[name] ?? [];
       for (const [name, times] of Object.entries(large)) report.metric(`types.${name}_100kb`, times, "us");
