@@ -1,4 +1,5 @@
 import type { ModulatorOptions } from "@jecho/modulators";
+import { LentRun } from "@jecho/modulators/internal";
 import { errorCode, JechoError } from "@jecho/shared";
 import {
   type Control,
@@ -21,7 +22,7 @@ import { type Lane, Lanes } from "./lane.ts";
 import { Link, type LinkOptions } from "./link.ts";
 import { type Installation, Modulation } from "./modulation.ts";
 import { Outbox } from "./outbox.ts";
-import { outgoingRuns } from "./outgoing.ts";
+import { headerOf, outgoingRuns, quietRuns, type RaisedRun } from "./outgoing.ts";
 import type {
   Answer,
   ControlRequest,
@@ -86,6 +87,8 @@ export class Concentrator implements PortServer {
   readonly #stopWatching: () => void;
   #nextRequest = 1;
   #wakes = false;
+  /** Is what was raised being handed out? Then what modulators make of it goes out together, at the end. */
+  #drains = false;
 
   constructor(options: ConcentratorOptions, events: EventSource, listener: ConcentratorListener) {
     const { notify } = listener;
@@ -115,7 +118,11 @@ export class Concentrator implements PortServer {
         this.#derived(installation, frame, message, raising),
       onDone: raising => this.#synchronous.settle(raising),
       onFurther: raising => this.#synchronous.further(raising),
-      onAnswer: answer => this.#link.send(answer),
+      onAnswer: answer => {
+        // It is about what was made before.
+        this.#outbox.release();
+        this.#link.send(answer);
+      },
       onDemand: base => this.#tellDemand(base),
       onNeeds: base => this.#tellNeeds(base),
       onCall: (base, name, values) => {
@@ -314,13 +321,21 @@ export class Concentrator implements PortServer {
   drain(): void {
     if (this.#hold.isHolding) return;
     if (this.#link.isLive && (!this.#link.isReady || this.#outbox.isFull || this.#blocked.size > 0)) return;
+    const producerOf = (endpoint: number): ProducerEntry | undefined => this.#producerEntry(endpoint);
     this.#events.drain(records => {
-      const messages = outgoingRuns(records, endpoint => this.#producerEntry(endpoint));
-      for (const { bytes, runs, wanted } of messages) {
-        const sent = wanted && this.#outbox.send(bytes, runs);
-        for (const { producer, lane, frame } of runs) this.#raise(producer, lane, frame, sent);
+      this.#drains = true;
+      try {
+        const messages = outgoingRuns(records, producerOf);
+        for (const { bytes, runs } of messages) {
+          const sent = this.#outbox.send(bytes, runs);
+          for (const { producer, lane, frame } of runs) this.#raise(producer, lane, frame, sent);
+        }
+        for (const run of quietRuns(records, producerOf)) this.#raiseQuietly(run);
+        return records.length;
+      } finally {
+        this.#drains = false;
+        this.#outbox.release();
       }
-      return records.length;
     });
     for (const endpoint of this.#closing) {
       this.#closing.delete(endpoint);
@@ -357,9 +372,25 @@ export class Concentrator implements PortServer {
       this.#modulation.enqueue(channel, frame);
       return;
     }
-    const name = this.#synchronous.begin(endpoint, frame, sent);
+    const name = this.#synchronous.begin(endpoint, frame.raised, sent ? frame : undefined);
     this.#reception.raised(frame, lane, outcome => this.#synchronous.settle(name, outcome));
     if (!this.#modulation.enqueue(channel, frame, name)) this.#synchronous.settle(name);
+  }
+
+  /** A run that nobody elsewhere wants: it stays where it lies, unless consumers here have to be told. */
+  #raiseQuietly(run: RaisedRun): void {
+    const { producer, lane, sync, raised, events } = run;
+    const { endpoint, channel, channelNumber } = producer;
+    const lent = new LentRun(headerOf(run), events);
+    if (channelNumber === 0 || this.#reception.consumersOf(channelNumber) > 0)
+      return this.#raise(producer, lane, lent.frame(), false);
+    if (!sync) {
+      this.#modulation.enqueue(channel, lent);
+      return;
+    }
+    const name = this.#synchronous.begin(endpoint, raised);
+    this.#synchronous.settle(name);
+    if (!this.#modulation.enqueue(channel, lent, name)) this.#synchronous.settle(name);
   }
 
   /** What a modulator made: of which synchronous event, if of one. */
@@ -384,7 +415,8 @@ export class Concentrator implements PortServer {
     }
     lane.channel = installation.number;
     lane.producer = producer.number;
-    const sent = installation.elsewhere > 0 && this.#outbox.send(message, [{ lane, frame }]);
+    const sent = installation.elsewhere > 0 && this.#outbox.gather(message, [{ lane, frame }]);
+    if (!this.#drains) this.#outbox.release();
     if (raising === undefined || !frame.isSync) {
       this.#reception.raised(frame, lane);
       return;

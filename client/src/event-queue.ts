@@ -62,6 +62,8 @@ export class EventQueue {
   /** Bytes that were sent where no memory is shared, and not taken yet. */
   #underWayBytes = 0;
   #willSend = false;
+  /** In a batch: is the reader to be woken at its end, and then at once? */
+  #batch: { wakes: boolean; now: boolean } | undefined;
 
   /** @throws JechoError `ARGUMENT_INVALID` where the options are none; the port must be settled */
   constructor(
@@ -119,10 +121,23 @@ export class EventQueue {
     if (type === undefined) ring.bytes.set(event as Uint8Array, at);
     else end = type.encodeInto(event, ring.bytes, ring.view, at);
     const sleeps = ring.commit(endpoint, count(), end, sync, this.#port.posted);
-    if (sleeps || (this.#batchDelayMs > 0 && (sync || ring.usedBytes > ring.capacity / 2))) {
-      this.#wake(sync || ring.usedBytes > ring.capacity / 2);
+    if (sleeps || this.#batch?.wakes || (this.#batchDelayMs > 0 && (sync || this.#isHalfFull))) {
+      this.#wake(sync || this.#isHalfFull);
     }
     return end - at;
+  }
+
+  /** Does `work`, and wakes the reader only when that has returned, or the queue is half full. */
+  batch<R>(work: () => R): R {
+    if (this.#batch !== undefined) return work();
+    const batch = { wakes: false, now: false };
+    this.#batch = batch;
+    try {
+      return work();
+    } finally {
+      this.#batch = undefined;
+      if (batch.wakes) this.#wake(batch.now);
+    }
   }
 
   /**
@@ -224,7 +239,17 @@ export class EventQueue {
     }
   }
 
+  get #isHalfFull(): boolean {
+    return this.#ring.usedBytes > this.#ring.capacity / 2;
+  }
+
   #wake(now: boolean): void {
+    const batch = this.#batch;
+    if (batch !== undefined) {
+      batch.now ||= now;
+      batch.wakes = !this.#isHalfFull;
+      if (batch.wakes) return;
+    }
     if (this.#isShared) this.#port.post({ is: "wake", queue: this.number, now });
     else if (!this.#willSend) {
       this.#willSend = true;

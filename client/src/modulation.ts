@@ -1,5 +1,5 @@
 import type { Json, Value } from "@jecho/modulators";
-import type { Tier, TierEvents } from "@jecho/modulators/internal";
+import { LentRun, type Tier, type TierEvents } from "@jecho/modulators/internal";
 import { JechoError } from "@jecho/shared";
 import {
   type EventsFrame,
@@ -238,11 +238,12 @@ export class Modulation {
    * @param raising names the synchronous event that the run is
    * @returns false where there is no modulator, so that `onDone` will not come
    */
-  enqueue(base: string, frame: EventsFrame, raising?: string): boolean {
+  enqueue(base: string, frame: EventsFrame | LentRun, raising?: string): boolean {
     const hosted = this.#bases.get(base);
     if (this.#environment === undefined || hosted === undefined) return false;
     if (frame.channel === hosted) return this.#environment.enqueue(frame, raising);
     // The host knows the channel by a number that is the same over connections; the frame itself is still to be sent.
+    if (frame instanceof LentRun) return this.#environment.enqueue(frame.readdressed(hosted), raising);
     const copy = frame.copy();
     copy.readdress(hosted, frame.producer);
     return this.#environment.enqueue(copy, raising);

@@ -1,6 +1,7 @@
 import { type EventsFrame, joinFrames } from "@jecho/shared/internal";
 import type { Lane } from "./lane.ts";
 import type { Link } from "./link.ts";
+import { MESSAGE_BYTES } from "./outgoing.ts";
 
 interface Sent {
   readonly bytes: number;
@@ -21,6 +22,9 @@ export class Outbox {
   #sent: Sent[] = [];
   #head = 0;
   #bytes = 0;
+  /** What waits to go out in one message. */
+  #gathered: { readonly message: Uint8Array; readonly runs: Sent["runs"] }[] = [];
+  #gatheredBytes = 0;
 
   constructor(link: Link) {
     this.#link = link;
@@ -34,6 +38,27 @@ export class Outbox {
   /** Is nothing under way? */
   get isEmpty(): boolean {
     return this.#head === this.#sent.length;
+  }
+
+  /** As `send`, but together with others: by `release`, in the same turn, at the latest. */
+  gather(message: Uint8Array, runs: Sent["runs"]): boolean {
+    if (!this.#link.isLive) return false;
+    if (this.#gatheredBytes + message.byteLength > MESSAGE_BYTES) this.release();
+    this.#gathered.push({ message, runs });
+    this.#gatheredBytes += message.byteLength;
+    return true;
+  }
+
+  /** Sends what was gathered. */
+  release(): void {
+    const gathered = this.#gathered;
+    if (gathered.length === 0) return;
+    this.#gathered = [];
+    this.#gatheredBytes = 0;
+    this.send(
+      joinFrames(gathered.map(({ message }) => message)),
+      gathered.flatMap(({ runs }) => runs),
+    );
   }
 
   /** Sends a message of whole runs. False where there is no connection. */

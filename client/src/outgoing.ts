@@ -4,6 +4,7 @@ import {
   FLAG_SYNC,
   FLAG_URGENT,
   measureRun,
+  type RunHeader,
   writeRun,
 } from "@jecho/shared/internal";
 import type { ProducerEntry } from "./entries.ts";
@@ -18,14 +19,16 @@ export interface OutgoingMessage {
     readonly lane: Lane;
     readonly frame: EventsFrame;
   }[];
-  /** Does somebody elsewhere listen to the channels themselves? */
-  readonly wanted: boolean;
 }
 
 /** A message is closed when it has grown to this size; a single event may be larger. */
-const MESSAGE_BYTES = 256 * 1024;
+export const MESSAGE_BYTES = 256 * 1024;
+/** What only this process wants is taken in such pieces: what a modulator may make is limited for each. */
+const QUIET_BYTES = 4 << 20;
+const QUIET_EVENTS = 32_768;
 
-interface Run {
+/** Events of one lane whose counts follow one another, where they lie. */
+export interface RaisedRun {
   readonly producer: ProducerEntry;
   readonly lane: Lane;
   readonly sync: boolean;
@@ -35,63 +38,85 @@ interface Run {
 }
 
 /**
- * Gathers what was raised into runs, one for each producer as long as a message is open, and runs into messages.
- * Each producer's events keep their order and their counts: after a gap, where events were dropped, begins a new run.
- * A synchronous event is a run of its own. Runs that only this process wants are in messages of their own.
+ * Gathers what was raised and somebody elsewhere wants into runs, one for each producer as long as a message is open, and
+ * runs into messages. Each producer's events keep their order and their counts: after a gap, where events were dropped, begins a new run.
+ * A synchronous event is a run of its own.
  */
 export function* outgoingRuns(
   records: readonly RingRecord[],
   producerOf: (endpoint: number) => ProducerEntry | undefined,
 ): Generator<OutgoingMessage> {
-  for (const wanted of [true, false]) {
-    let runs: Run[] = [];
-    let newest = new Map<Lane, Run>();
-    let bytes = 0;
-    for (const record of records) {
-      const { sync, raised, start, end } = record;
-      const producer = producerOf(record.endpoint);
-      if (producer === undefined || producer.elsewhere > 0 !== wanted) continue;
-      const lane = producer.lanes.of(record.urgent ?? false);
-      let run = newest.get(lane);
-      if (run === undefined || run.sync || sync || raised !== run.raised + run.events.length) {
-        run = { producer, lane, sync, raised, events: [] };
-        newest.set(lane, run);
-        runs.push(run);
-      }
-      run.events.push(record);
-      bytes += end - start;
-      if (bytes >= MESSAGE_BYTES) {
-        yield closeMessage(runs, wanted);
-        runs = [];
-        newest = new Map();
-        bytes = 0;
-      }
+  for (const runs of gather(records, producerOf, true, MESSAGE_BYTES, Number.POSITIVE_INFINITY))
+    yield closeMessage(runs);
+}
+
+/** Gathers what nobody elsewhere wants as `outgoingRuns` does, but leaves it where it lies. */
+export function* quietRuns(
+  records: readonly RingRecord[],
+  producerOf: (endpoint: number) => ProducerEntry | undefined,
+): Generator<RaisedRun> {
+  for (const runs of gather(records, producerOf, false, QUIET_BYTES, QUIET_EVENTS)) {
+    for (const run of runs) {
+      run.lane.raised = run.raised + run.events.length - 1;
+      yield run;
     }
-    if (runs.length > 0) yield closeMessage(runs, wanted);
   }
 }
 
-function closeMessage(runs: readonly Run[], wanted: boolean): OutgoingMessage {
+function* gather(
+  records: readonly RingRecord[],
+  producerOf: (endpoint: number) => ProducerEntry | undefined,
+  wanted: boolean,
+  limitBytes: number,
+  limitEvents: number,
+): Generator<RaisedRun[]> {
+  let runs: RaisedRun[] = [];
+  let newest = new Map<Lane, RaisedRun>();
+  let bytes = 0;
+  let events = 0;
+  for (const record of records) {
+    const { sync, raised, start, end } = record;
+    const producer = producerOf(record.endpoint);
+    if (producer === undefined || producer.elsewhere > 0 !== wanted) continue;
+    const lane = producer.lanes.of(record.urgent ?? false);
+    let run = newest.get(lane);
+    if (run === undefined || run.sync || sync || raised !== run.raised + run.events.length) {
+      run = { producer, lane, sync, raised, events: [] };
+      newest.set(lane, run);
+      runs.push(run);
+    }
+    run.events.push(record);
+    bytes += end - start;
+    if (bytes >= limitBytes || ++events === limitEvents) {
+      yield runs;
+      runs = [];
+      newest = new Map();
+      bytes = 0;
+      events = 0;
+    }
+  }
+  if (runs.length > 0) yield runs;
+}
+
+/** The header of a run, under the numbers of the present connection. */
+export function headerOf({ producer, lane, sync, raised }: RaisedRun): RunHeader {
+  const { channelNumber, number, token } = producer;
+  const flags = (sync ? FLAG_SYNC : 0) | (lane.urgent ? FLAG_URGENT : 0);
+  return { channel: channelNumber, producer: number, raised, token, parameters: 0, flags };
+}
+
+function closeMessage(runs: readonly RaisedRun[]): OutgoingMessage {
   let size = 0;
   for (const { events } of runs) size += measureRun(events);
   const bytes = new Uint8Array(size);
   const view = new DataView(bytes.buffer);
   let at = 0;
-  const made = runs.map(({ producer, lane, sync, raised, events }) => {
-    const { channelNumber, number, token } = producer;
+  const made = runs.map(run => {
+    const { producer, lane, raised, events } = run;
     const start = at;
-    const flags = (sync ? FLAG_SYNC : 0) | (lane.urgent ? FLAG_URGENT : 0);
-    const header = {
-      channel: channelNumber,
-      producer: number,
-      raised,
-      token,
-      parameters: 0,
-      flags,
-    };
-    at = writeRun(bytes, view, at, header, events);
+    at = writeRun(bytes, view, at, headerOf(run), events);
     lane.raised = raised + events.length - 1;
     return { producer, lane, frame: EventsFrame.at(bytes, start) };
   });
-  return { bytes, runs: made, wanted };
+  return { bytes, runs: made };
 }

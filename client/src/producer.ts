@@ -91,6 +91,17 @@ export class Producer<T> {
   }
 
   /**
+   * Raises several events that go out together: nothing is sent before `raise` has returned, unless the queue is half full. A
+   * burst of events, such as the layers of one step, then costs one message instead of several, and modulators take it at once.
+   *
+   * @param raise raises them, with `publish` or `publishSync`; it is not to wait for anything
+   * @returns what it returns
+   */
+  batch<R>(raise: () => R): R {
+    return this.#queue.batch(raise);
+  }
+
+  /**
    * Raises an event that overtakes those which wait, here and at the gateway. Urgent events keep their order among themselves.
    *
    * @returns the bytes that the event was encoded to, at most 512 KiB

@@ -32,10 +32,10 @@ export class SynchronousEvents {
   /**
    * An event was raised here, as a run of its own. It is waited for here, at the modulators, and elsewhere where it was sent.
    *
+   * @param sent what was sent of it
    * @returns its tag
    */
-  begin(endpoint: number, frame: EventsFrame, sent: boolean): string {
-    const { raised } = frame;
+  begin(endpoint: number, raised: number, sent?: EventsFrame): string {
     const tag = String(this.#nextTag++);
     const tally = new Tally(2, outcome => {
       this.#raised.delete(tag);
@@ -43,7 +43,7 @@ export class SynchronousEvents {
     });
     const raising: Raising = { endpoint, raised, tag, tally, elsewhere: new Set() };
     this.#raised.set(tag, raising);
-    if (sent) this.#sent(raising, frame, 0);
+    if (sent !== undefined) this.#sent(raising, sent, 0);
     return tag;
   }
 

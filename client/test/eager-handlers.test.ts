@@ -395,3 +395,34 @@ export default class Heartbeat extends FifoModulator {
   second.publish({ n: 2, note: "" });
   await expect.poll(() => got.all.at(-1)).toBe("seen 2");
 });
+
+test.each([
+  ["keeps events", ""],
+  ["says that it keeps none", "static keepsEvents = false;"],
+])("MOE-16: beside its producer, a modulator that %s has them as they were raised", async (_, says) => {
+  await using rig = await startRig();
+  const source = `import { FifoModulator } from "jecho:moe";
+export default class Kept extends FifoModulator {
+  ${says}
+  #kept = [];
+  enqueue(event) {
+    ${says === "" ? "this.#kept.push(event);" : "super.enqueue(event);"}
+    if (this.#kept.length === 8) for (const one of this.#kept) super.enqueue(one);
+  }
+}`;
+  const inbox = new Inbox<{ n: number; note: string }>();
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n, note }) => inbox.put({ n, note }), { modulator: { source } });
+  const session = rig.session({ modulators: { trusted: [source] } });
+  // Too little room for all of them: the last ones lie where the first ones lay.
+  const producer = await session.channel("a", Tick).produce({ queue: { bytes: 1024 } });
+  await expect.poll(() => producer.demand.total).toBe(1);
+  const events = Array.from({ length: 8 }, (_, n) => ({ n, note: String(n).repeat(130) }));
+  for (const event of events) {
+    producer.publish(event);
+    await session.flush();
+  }
+  expect(await inbox.take(8)).toEqual(events);
+});

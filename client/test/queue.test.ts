@@ -260,3 +260,50 @@ test.runIf(isBeside)(
     }
   },
 );
+
+test("batch: what is raised in it goes out together, and returns what it returns", async () => {
+  await using rig = await startRig();
+  const inbox = new Inbox<number>();
+  const consumer = await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }) => inbox.put(n));
+  const producer = await rig.session().channel("a", Tick).produce();
+  await isWanted(producer);
+  for (let n = 1; n <= 3; n++) await producer.publishSync({ n, note: "" });
+  const apart = consumer.stats.bytes;
+  const handled = producer.batch(() => {
+    producer.publish({ n: 4, note: "" });
+    // Long enough for a reader that was woken to have taken it.
+    const until = performance.now() + 50;
+    while (performance.now() < until);
+    producer.publish({ n: 5, note: "" });
+    return producer.batch(() => producer.publishSync({ n: 6, note: "" }));
+  });
+  expect(await handled).toBe(1);
+  expect(await inbox.take(6)).toEqual([1, 2, 3, 4, 5, 6]);
+  // Two frames, of two events and the synchronous one, instead of three.
+  expect(consumer.stats.bytes - apart).toBeLessThan(apart);
+});
+
+test("batch: more than the queue holds goes out in between", async () => {
+  await using rig = await startRig();
+  const inbox = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }) => inbox.put(n));
+  const producer = await rig
+    .session()
+    .channel("a", Tick)
+    .produce({ queue: { bytes: SMALL } });
+  await isWanted(producer);
+  producer.batch(() => {
+    for (let n = 1; n <= 10; n++) {
+      producer.publish({ n, note: "x".repeat(SMALL / 8) });
+      const until = performance.now() + 20;
+      while (producer.bufferedEvents > 1 && performance.now() < until);
+    }
+  });
+  expect(await inbox.take(10)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+});

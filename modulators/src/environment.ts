@@ -2,6 +2,7 @@ import type { EventsFrame, ObjectUpdate } from "@jecho/shared/internal";
 import { STANDARD } from "./generated/local.ts";
 import type { CarrierKind } from "./host/carrier.ts";
 import { type HostStats, ModulatorHost } from "./host/modulator-host.ts";
+import type { LentRun } from "./lent-run.ts";
 import { LocalTier } from "./local-tier.ts";
 import type { HostClock } from "./periods.ts";
 import type { Compile, ModuleFunction } from "./sandbox/local.ts";
@@ -89,7 +90,7 @@ export class ModulatorEnvironment implements Tier {
     this.#hosted.setContext(channel, name, value);
   }
 
-  enqueue(run: EventsFrame, tag?: string): boolean {
+  enqueue(run: EventsFrame | LentRun, tag?: string): boolean {
     // The hosted ones begin while the local ones run.
     if (tag === undefined) {
       const hosted = this.#hosted.enqueue(run);

@@ -1,6 +1,7 @@
 import { JechoError } from "@jecho/shared";
-import type { EventsFrame, ObjectUpdate } from "@jecho/shared/internal";
+import type { EventBytes, EventsFrame, ObjectUpdate } from "@jecho/shared/internal";
 import { grantsOf, MOE_OFFERS } from "./delegate.ts";
+import { LentRun } from "./lent-run.ts";
 import { type HostClock, Periods, SYSTEM_CLOCK } from "./periods.ts";
 import { checkSizes, RunningModulator } from "./running-modulator.ts";
 import { type Compile, localEngine, type ModuleFunction } from "./sandbox/local.ts";
@@ -111,7 +112,7 @@ export class LocalTier implements Tier {
       if (running.channel === channel) running.setContext(view);
   }
 
-  enqueue(run: EventsFrame, tag?: string): boolean {
+  enqueue(run: EventsFrame | LentRun, tag?: string): boolean {
     let chunk: Chunk | undefined;
     this.#tag = tag;
     for (const local of this.#modulators.values()) {
@@ -182,11 +183,20 @@ export class LocalTier implements Tier {
 }
 
 /** A run as it lies: nothing has to be kept short where nothing is copied and nothing ended. */
-function wholeOf(run: EventsFrame): Chunk {
-  const bounds = new Array<number>(2 * run.count);
+function wholeOf(run: EventsFrame | LentRun): Chunk {
+  const bounds = new Uint32Array(2 * run.count);
+  if (run instanceof LentRun) {
+    const { events } = run;
+    for (let i = 0; i < events.length; i++) {
+      const { start, end } = events[i] as EventBytes;
+      bounds[2 * i] = start;
+      bounds[2 * i + 1] = end;
+    }
+    return { bytes: (events[0] as EventBytes).bytes, bounds, isLent: true };
+  }
   for (let i = 0; i < run.count; i++) {
     bounds[2 * i] = run.eventStart(i);
     bounds[2 * i + 1] = run.eventEnd(i);
   }
-  return { bytes: run.bytes, bounds };
+  return { bytes: run.bytes, bounds, isLent: false };
 }

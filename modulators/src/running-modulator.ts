@@ -274,7 +274,7 @@ export class RunningModulator {
 const RUN_PAYLOAD = 96;
 
 /** Nothing that comes in: for what waits. */
-const NO_EVENTS: Chunk = { bytes: new Uint8Array(0), bounds: [] };
+const NO_EVENTS: Chunk = { bytes: new Uint8Array(0), bounds: [], isLent: false };
 
 /** A run in pieces that a sandbox takes at once. */
 export function chunksOf(run: EventsFrame): Chunk[] {
@@ -285,12 +285,12 @@ export function chunksOf(run: EventsFrame): Chunk[] {
     const end = run.eventEnd(i);
     const isFull = bounds.length === 2 * CHUNK_EVENTS || end - (bounds[0] ?? start) > CHUNK_BYTES;
     if (isFull && bounds.length > 0) {
-      chunks.push({ bytes: run.bytes, bounds });
+      chunks.push({ bytes: run.bytes, bounds, isLent: false });
       bounds = [];
     }
     bounds.push(start, end);
   }
-  chunks.push({ bytes: run.bytes, bounds });
+  chunks.push({ bytes: run.bytes, bounds, isLent: false });
   return chunks;
 }
 

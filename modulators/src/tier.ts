@@ -1,6 +1,7 @@
 import type { JechoError } from "@jecho/shared";
 import type { EventsFrame, ObjectUpdate } from "@jecho/shared/internal";
 import type { Offer } from "./delegate.ts";
+import type { LentRun } from "./lent-run.ts";
 import type { ModulatorTable } from "./modulator.ts";
 import type { Declared } from "./sandbox/sandbox.ts";
 import type { Value } from "./values.ts";
@@ -73,11 +74,11 @@ export interface Tier extends AsyncDisposable {
   /**
    * Hands one run of events of a base channel to its modulators.
    *
-   * @param run must not change any more
+   * @param run a frame, which must not change any more, or events that are lent for the time of the call
    * @param tag comes back with what is made of the run, and with `onDone`
    * @returns false where there is no modulator for it: nothing comes back
    */
-  enqueue(run: EventsFrame, tag?: string): boolean;
+  enqueue(run: EventsFrame | LentRun, tag?: string): boolean;
 
   /** Is the transport ready for more events of a derived channel? Until told, it is; else events wait in the modulator. */
   flow(derived: number, ready: boolean): void;

@@ -6,6 +6,7 @@ import { checkInteger, checkName, numbersOf } from "./check.js";
  * `window` events, and how many of them fall into each bin of a histogram. Numbers that are not finite are left out.
  */
 export default class Aggregate extends FifoModulator {
+  static keepsEvents = false;
   static output = {
     name: "Aggregate",
     description: {

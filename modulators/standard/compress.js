@@ -5,6 +5,7 @@ import { packZeros } from "./zero-runs.js";
 
 /** Lossless: how each event differs from the one before, byte by byte. Good where events resemble each other. */
 export default class Compress extends FifoModulator {
+  static keepsEvents = false;
   static output = {
     name: "Compressed",
     description: {

@@ -9,6 +9,7 @@ const REFRESH_EVENTS = 50;
  * threshold. The first event of a layer, and the first after the window changed, has all cells; one without any is not sent.
  */
 export default class Diff extends FifoModulator {
+  static keepsEvents = false;
   static output = {
     name: "GridChange",
     description: {

@@ -26,6 +26,8 @@ const METHODS = {
 
 /** Of a vector, one value for each `factor` of them: the first, their mean, their minimum or maximum. */
 export default class Downsample extends FifoModulator {
+  static keepsEvents = false;
+
   /** @param {any} parameters */
   static check(parameters) {
     checkName(parameters, "field");

@@ -38,7 +38,9 @@ declare module "jecho:moe" {
    * A consumer's code inside the producer. Optional statics: `periodMs`, `output = { name, description }` where it makes events of
    * another type than it takes, and `check(parameters, objects)`, which throws where it cannot work with these, and
    * `needs`, the names of services that it cannot do without, each the path under `moe` where it finds it; where one is not
-   * offered or not granted, it is not installed.
+   * offered or not granted, it is not installed. `keepsEvents = false` says that it keeps no event, and no typed array out of one,
+   * beyond the call that the event came with, save in a `FifoModulator`'s queue: a producer that runs it in its own process then
+   * need not copy events for it.
    */
   export class Modulator<Event extends object = object, P = unknown, O = Objects> {
     constructor(parameters: P, moe: Moe<O>);

@@ -11,6 +11,7 @@ const MOST_STEPS = 0x3fff_ffff;
  * before. Numbers that would be off by more, and those that are none, travel as they are.
  */
 export default class Quantise extends FifoModulator {
+  static keepsEvents = false;
   static output = {
     name: "Quantised",
     description: {

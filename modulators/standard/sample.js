@@ -3,6 +3,8 @@ import { checkInteger } from "./check.js";
 
 /** Every Nth event of its producer's, from the first. */
 export default class Sample extends FifoModulator {
+  static keepsEvents = false;
+
   #seen = 0;
 
   /** @param {any} parameters */

@@ -3,6 +3,8 @@ import { checkView, crop, geometry, viewOf, WindowFinder } from "./window.js";
 
 /** Of each layer in the view, the part that lies in its window. */
 export default class ViewFilter extends FifoModulator {
+  static keepsEvents = false;
+
   #windows = new WindowFinder();
 
   /**

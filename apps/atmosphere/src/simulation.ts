@@ -98,7 +98,9 @@ export class Simulation {
   #publishField(): void {
     const field = this.#field;
     if (this.#closed || field === undefined || field.demand.total === 0) return;
-    for (let layer = 0; layer < this.#model.layers.length; layer++) field.publish(this.#event(layer));
+    field.batch(() => {
+      for (let layer = 0; layer < this.#model.layers.length; layer++) field.publish(this.#event(layer));
+    });
   }
 
   #publishStatus(): void {

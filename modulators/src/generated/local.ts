@@ -4130,6 +4130,7 @@ function text(value) {
 * `window` events, and how many of them fall into each bin of a histogram. Numbers that are not finite are left out.
 */
 var Aggregate = class extends jecho_moe.FifoModulator {
+	static keepsEvents = false;
 	static output = {
 		name: "Aggregate",
 		description: {
@@ -4375,6 +4376,7 @@ function packZeros(bytes) {
 // standard/compress.js
 /** Lossless: how each event differs from the one before, byte by byte. Good where events resemble each other. */
 var Compress = class extends jecho_moe.FifoModulator {
+	static keepsEvents = false;
 	static output = {
 		name: "Compressed",
 		description: {
@@ -4655,6 +4657,7 @@ const REFRESH_EVENTS = 50;
 * threshold. The first event of a layer, and the first after the window changed, has all cells; one without any is not sent.
 */
 var Diff = class extends jecho_moe.FifoModulator {
+	static keepsEvents = false;
 	static output = {
 		name: "GridChange",
 		description: {
@@ -4836,6 +4839,7 @@ const METHODS = {
 };
 /** Of a vector, one value for each `factor` of them: the first, their mean, their minimum or maximum. */
 var Downsample = class extends jecho_moe.FifoModulator {
+	static keepsEvents = false;
 	/** @param {any} parameters */
 	static check(parameters) {
 		checkName(parameters, "field");
@@ -9121,7 +9125,9 @@ let jecho_moe = require("jecho:moe");
 
 // standard/fifo.js
 /** Every event, in order. */
-var Fifo = class extends jecho_moe.FifoModulator {};
+var Fifo = class extends jecho_moe.FifoModulator {
+	static keepsEvents = false;
+};
 
 exports.default = Fifo;
 return exports;
@@ -9410,6 +9416,7 @@ const MOST_STEPS = 1073741823;
 * before. Numbers that would be off by more, and those that are none, travel as they are.
 */
 var Quantise = class extends jecho_moe.FifoModulator {
+	static keepsEvents = false;
 	static output = {
 		name: "Quantised",
 		description: {
@@ -9572,6 +9579,7 @@ function text(value) {
 // standard/sample.js
 /** Every Nth event of its producer's, from the first. */
 var Sample = class extends jecho_moe.FifoModulator {
+	static keepsEvents = false;
 	#seen = 0;
 	/** @param {any} parameters */
 	static check(parameters) {
@@ -9822,6 +9830,7 @@ function geometry({ row, column, stride, rows, columns }, grid) {
 // standard/view-filter.js
 /** Of each layer in the view, the part that lies in its window. */
 var ViewFilter = class extends jecho_moe.FifoModulator {
+	static keepsEvents = false;
 	#windows = new WindowFinder();
 	/**
 	* @param {any} parameters

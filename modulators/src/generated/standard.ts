@@ -57,6 +57,7 @@ function text(value) {
 * \`window\` events, and how many of them fall into each bin of a histogram. Numbers that are not finite are left out.
 */
 var Aggregate = class extends FifoModulator {
+	static keepsEvents = false;
 	static output = {
 		name: "Aggregate",
 		description: {
@@ -292,6 +293,7 @@ function packZeros(bytes) {
 // standard/compress.js
 /** Lossless: how each event differs from the one before, byte by byte. Good where events resemble each other. */
 var Compress = class extends FifoModulator {
+	static keepsEvents = false;
 	static output = {
 		name: "Compressed",
 		description: {
@@ -567,6 +569,7 @@ const REFRESH_EVENTS = 50;
 * threshold. The first event of a layer, and the first after the window changed, has all cells; one without any is not sent.
 */
 var Diff = class extends FifoModulator {
+	static keepsEvents = false;
 	static output = {
 		name: "GridChange",
 		description: {
@@ -743,6 +746,7 @@ const METHODS = {
 };
 /** Of a vector, one value for each \`factor\` of them: the first, their mean, their minimum or maximum. */
 var Downsample = class extends FifoModulator {
+	static keepsEvents = false;
 	/** @param {any} parameters */
 	static check(parameters) {
 		checkName(parameters, "field");
@@ -785,7 +789,9 @@ export const FIFO_SOURCE = `import { FifoModulator } from "jecho:moe";
 
 // standard/fifo.js
 /** Every event, in order. */
-var Fifo = class extends FifoModulator {};
+var Fifo = class extends FifoModulator {
+	static keepsEvents = false;
+};
 
 export { Fifo as default };`;
 
@@ -1059,6 +1065,7 @@ const MOST_STEPS = 1073741823;
 * before. Numbers that would be off by more, and those that are none, travel as they are.
 */
 var Quantise = class extends FifoModulator {
+	static keepsEvents = false;
 	static output = {
 		name: "Quantised",
 		description: {
@@ -1211,6 +1218,7 @@ function text(value) {
 // standard/sample.js
 /** Every Nth event of its producer's, from the first. */
 var Sample = class extends FifoModulator {
+	static keepsEvents = false;
 	#seen = 0;
 	/** @param {any} parameters */
 	static check(parameters) {
@@ -1456,6 +1464,7 @@ function geometry({ row, column, stride, rows, columns }, grid) {
 // standard/view-filter.js
 /** Of each layer in the view, the part that lies in its window. */
 var ViewFilter = class extends FifoModulator {
+	static keepsEvents = false;
 	#windows = new WindowFinder();
 	/**
 	* @param {any} parameters

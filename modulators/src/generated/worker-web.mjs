@@ -8565,7 +8565,8 @@ const RUN_PAYLOAD = 96;
 /** Nothing that comes in: for what waits. */
 const NO_EVENTS = {
 	bytes: /* @__PURE__ */ new Uint8Array(0),
-	bounds: []
+	bounds: [],
+	isLent: false
 };
 /** A run in pieces that a sandbox takes at once. */
 function chunksOf(run) {
@@ -8577,7 +8578,8 @@ function chunksOf(run) {
 		if ((bounds.length === 2 * 256 || end - (bounds[0] ?? start) > 262144) && bounds.length > 0) {
 			chunks.push({
 				bytes: run.bytes,
-				bounds
+				bounds,
+				isLent: false
 			});
 			bounds = [];
 		}
@@ -8585,7 +8587,8 @@ function chunksOf(run) {
 	}
 	chunks.push({
 		bytes: run.bytes,
-		bounds
+		bounds,
+		isLent: false
 	});
 	return chunks;
 }

@@ -6,6 +6,7 @@ import {
   type ObjectUpdate,
   parseFrame,
 } from "@jecho/shared/internal";
+import { LentRun } from "../lent-run.ts";
 import { type HostClock, Periods, SYSTEM_CLOCK } from "../periods.ts";
 import { checkSizes } from "../running-modulator.ts";
 import { DEFAULT_LIMITS, type Declared, type Limits } from "../sandbox/sandbox.ts";
@@ -143,10 +144,10 @@ export class ModulatorHost implements Tier {
     else last.after.push(context);
   }
 
-  enqueue(run: EventsFrame, tag?: string): boolean {
+  enqueue(run: EventsFrame | LentRun, tag?: string): boolean {
     const { channel, count } = run;
     if (!this.#hasModulators(channel)) return false;
-    const frame = run.raw();
+    const frame = (run instanceof LentRun ? run.frame() : run).raw();
     this.#waiting.push({
       kind: "batch",
       channel,

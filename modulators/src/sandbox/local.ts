@@ -38,6 +38,8 @@ class LocalRealm implements Realm {
   readonly #compile: Compile;
   readonly #world: World = createWorld();
   #namespace: { readonly default?: unknown } = {};
+  /** May the modulator keep events beyond the call that they come with? */
+  #keepsEvents = true;
   #made: { readonly event: EventBytes; readonly version: number; readonly urgent: boolean }[] = [];
 
   constructor(modules: ReadonlyMap<string, ModuleFunction>, compile: Compile) {
@@ -64,6 +66,7 @@ class LocalRealm implements Realm {
     if (module === undefined) throw new JechoError("MODULATOR_INVALID", "it is none that is known here");
     try {
       this.#namespace = module(this.#world);
+      this.#keepsEvents = (this.#namespace.default as { keepsEvents?: unknown })?.keepsEvents !== false;
     } catch (error) {
       throw JechoError.from(error, "MODULATOR_FAILED");
     }
@@ -76,9 +79,12 @@ class LocalRealm implements Realm {
 
   dispose(): void {}
 
-  #run({ bytes, bounds }: Chunk, ready: boolean, timeMs: number): unknown {
+  #run(chunk: Chunk, ready: boolean, timeMs: number): unknown {
+    // While the transport is not ready, whatever comes is kept.
+    const { bytes, bounds } = chunk.isLent && (this.#keepsEvents || !ready) ? copyOf(chunk) : chunk;
     // A view of its own for each run: by it the world knows whose events they are.
-    return this.#world.runInPlace(bytes.subarray(), Uint32Array.from(bounds), ready, timeMs);
+    const words = bounds instanceof Uint32Array ? bounds : Uint32Array.from(bounds);
+    return this.#world.runInPlace(bytes.subarray(), words, ready, timeMs);
   }
 
   #flush(emit: Emit): void {
@@ -98,4 +104,15 @@ class LocalRealm implements Realm {
     }
     if (events.length > 0) emit(events, last, false);
   }
+}
+
+/** The same events in memory of their own. */
+function copyOf({ bytes, bounds }: Chunk): Chunk {
+  const first = bounds[0] as number;
+  const last = bounds[bounds.length - 1] as number;
+  const moved = new Uint32Array(bounds.length);
+  for (let i = 0; i < moved.length; i++) moved[i] = (bounds[i] as number) - first;
+  const own = new Uint8Array(last - first);
+  own.set(bytes.subarray(first, last));
+  return { bytes: own, bounds: moved, isLent: false };
 }

@@ -43,7 +43,9 @@ export const CHUNK_EVENTS = 256;
 export interface Chunk {
   readonly bytes: Uint8Array;
   /** Start and end of each event. */
-  readonly bounds: readonly number[];
+  readonly bounds: ArrayLike<number>;
+  /** Are the bytes written again once the call has returned? */
+  readonly isLent: boolean;
 }
 
 /** A shared object's state, by the name that the modulator knows it under. */

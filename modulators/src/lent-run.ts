@@ -1,0 +1,40 @@
+import { type EventBytes, EventsFrame, encodeRun, type RunHeader } from "@jecho/shared/internal";
+
+/**
+ * A run of events where they lie, in memory that is written again once the call has returned that it was given to: for
+ * modulators in the same process nothing has to be copied. Whoever needs it for longer, or elsewhere, asks for a frame.
+ */
+export class LentRun {
+  readonly producer: number;
+  readonly flags: number;
+  readonly events: readonly EventBytes[];
+  readonly #header: RunHeader;
+  #frame: EventsFrame | undefined;
+
+  /** @param events in one piece of memory, in ascending order */
+  constructor(header: RunHeader, events: readonly EventBytes[]) {
+    this.#header = header;
+    this.producer = header.producer;
+    this.flags = header.flags;
+    this.events = events;
+  }
+
+  get channel(): number {
+    return this.#header.channel;
+  }
+
+  get count(): number {
+    return this.events.length;
+  }
+
+  /** The same events as a run of another channel. */
+  readdressed(channel: number): LentRun {
+    return new LentRun({ ...this.#header, channel }, this.events);
+  }
+
+  /** The same run in memory of its own, made at most once. */
+  frame(): EventsFrame {
+    this.#frame ??= EventsFrame.at(encodeRun(this.#header, this.events));
+    return this.#frame;
+  }
+}
