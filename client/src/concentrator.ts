@@ -337,7 +337,8 @@ export class Concentrator implements PortServer {
         this.#outbox.release();
       }
     });
-    for (const endpoint of this.#closing) {
+    // One that still has events waiting is put back, to be tried the next time.
+    for (const endpoint of [...this.#closing]) {
       this.#closing.delete(endpoint);
       this.#closeEndpoint(endpoint);
     }
