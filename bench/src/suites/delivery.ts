@@ -1,3 +1,4 @@
+import type { Cost } from "../beats.ts";
 import { runChaos } from "../chaos/chaos.ts";
 import { GatewayProcess, type Process, Worker } from "../processes.ts";
 import { atLeast, atMost } from "../report.ts";
@@ -13,7 +14,7 @@ export const delivery: Suite = {
     "what publish costs the application's thread; ten acknowledgements at once against one by one; what is lost when everything is killed",
   async run({ report, quick }: Context) {
     const rounds = quick ? 5 : 9;
-    const ms = quick ? 400 : 1000;
+    const ms = quick ? 800 : 2000;
     const processes: Process[] = [];
     try {
       const gateway = await GatewayProcess.start();
@@ -23,20 +24,31 @@ export const delivery: Suite = {
       await consumers.call("open", ends);
       await producer.call("open", ends);
 
-      const [cpu, call, copy] = [[], [], []] as [number[], number[], number[]];
+      await producer.call("warming", 2 * ms);
+      const rows: { publish: Cost; copy: Cost }[] = [];
+      const [alone, inLoop] = [[], []] as [number[], number[]];
       for (let round = -1; round < rounds; round++) {
-        const published = await producer.call<{ cpu: number; call: number }>("publishing", ms);
-        const copied = await producer.call<number>("copying", ms / 4);
+        const costs = await producer.call<{ publish: Cost; copy: Cost }>("publishing", ms);
+        const one = await producer.call<number>("publishingAlone", ms / 2);
+        const loop = await producer.call<number>("copying", ms / 8);
         if (round < 0) continue;
-        cpu.push(published.cpu);
-        call.push(published.call);
-        copy.push(copied);
+        rows.push(costs);
+        alone.push(one);
+        inLoop.push(loop);
       }
+      const of = (work: "publish" | "copy", what: keyof Cost): number[] =>
+        rows.map(costs => costs[work][what]);
+      const [cpu, call] = [of("publish", "thread"), of("publish", "call")];
       report.metric("delivery.publish_cpu", cpu, "us/event");
+      report.metric("delivery.publish_process_cpu", of("publish", "process"), "us/event");
       report.metric("delivery.publish_call", call, "us/event");
-      report.metric("delivery.copy", copy, "us/event");
-      report.metric("delivery.publish_vs_copy", ratios(cpu, copy), "x", atMost(3));
-      report.metric("delivery.publish_call_vs_copy", ratios(call, copy), "x");
+      report.metric("delivery.publish_alone_cpu", alone, "us/event");
+      report.metric("delivery.copy_cpu", of("copy", "thread"), "us/event");
+      report.metric("delivery.copy_call", of("copy", "call"), "us/event");
+      report.metric("delivery.copy_in_loop", inLoop, "us/event");
+      report.metric("delivery.publish_vs_copy", ratios(cpu, of("copy", "thread")), "x", atMost(3));
+      report.metric("delivery.publish_call_vs_copy", ratios(call, of("copy", "call")), "x");
+      report.metric("delivery.publish_vs_copy_in_loop", ratios(cpu, inLoop), "x");
 
       const [overlapping, inTurn] = [[], []] as [number[], number[]];
       for (let round = -1; round < rounds; round++) {

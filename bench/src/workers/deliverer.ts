@@ -1,49 +1,55 @@
 // A producer for `delivery`: what publishing costs its own thread, and how acknowledgements overlap.
-import { readFileSync } from "node:fs";
-import { setImmediate as turn } from "node:timers/promises";
 import { connect, type Producer, type, type ValueOf } from "@jecho/client";
+import { type Cost, costsOf } from "../beats.ts";
 import { timeOf } from "../timing.ts";
 import { serve } from "../worker.ts";
 
 const SHAPE = { layer: "int32", values: "float32[]" } as const;
-export const Layer = type("Layer", SHAPE);
+const Layer = type("Layer", SHAPE);
 /** A layer of the sample application's field: 9,361 points, 37 KB. */
-export const POINTS = 9361;
-const BURST = 32;
+const POINTS = 9361;
+/** Layers in a step of it. */
+const STEP = 37;
+/** Long enough for a step to reach its consumer. */
+const BEAT_MS = 8;
 
 let field: Producer<ValueOf<typeof SHAPE>>;
 let shared: Producer<Uint8Array>;
 const own: Producer<Uint8Array>[] = [];
 
-/** CPU time in microseconds of the application's thread, which is the one that this runs in. */
-function threadCpuUs(): number {
-  try {
-    const [nanoseconds] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, "latin1").split(" ");
-    return Number(nanoseconds) / 1000;
-  } catch {
-    // Where the system does not say it by thread: the whole process, which is more.
-    const { user, system } = process.cpuUsage();
-    return user + system;
-  }
+const event = { layer: 1, values: new Float32Array(POINTS).fill(1) };
+const bytes = new Uint8Array(event.values.buffer);
+/** A producer's ring has as much memory by default, and its events lie one behind the other. */
+const target = new Uint8Array(8 << 20);
+const PLACE_BYTES = (bytes.byteLength + 63) & ~63;
+let at = 0;
+
+/** Only copies what an event holds. */
+function copy(): void {
+  target.set(bytes, at);
+  at += PLACE_BYTES;
+  if (at + PLACE_BYTES > target.byteLength) at = 0;
 }
 
-/** Microseconds of CPU of this thread for each event, and of the call alone on the clock. */
-async function publishing(ms: number): Promise<{ cpu: number; call: number }> {
-  const event = { layer: 1, values: new Float32Array(POINTS).fill(1) };
-  const start = performance.now();
-  const before = threadCpuUs();
-  let events = 0;
-  let called = 0;
-  while (performance.now() - start < ms) {
-    const from = performance.now();
-    for (let i = 1; i < BURST; i++) field.publish(event);
-    called += performance.now() - from;
-    await turn();
-    // Nobody is to be outrun: the consumer has this one, and all before it.
-    await field.publishSync(event);
-    events += BURST;
-  }
-  return { cpu: (threadCpuUs() - before) / events, call: (1000 * called * BURST) / (BURST - 1) / events };
+/** Microseconds for each event of a step: raising it, and only copying what it holds through as much memory as a ring has. */
+async function publishing(ms: number): Promise<{ publish: Cost; copy: Cost }> {
+  const costs = await costsOf(
+    { copy, publish: () => void field.publish(event) },
+    { beatMs: BEAT_MS, times: STEP, ms },
+  );
+  // All of it got there: nothing was cheap for having been dropped.
+  await field.publishSync(event);
+  if (field.stats.dropped > 0) throw new Error(`${field.stats.dropped} events were dropped`);
+  return costs;
+}
+
+/** Microseconds of CPU of this thread for an event that is alone in its beat, and wakes the concentrator for itself. */
+async function publishingAlone(ms: number): Promise<number> {
+  const costs = await costsOf(
+    { publish: () => void field.publish(event) },
+    { beatMs: BEAT_MS, times: 1, ms },
+  );
+  return costs.publish.thread;
 }
 
 serve({
@@ -54,17 +60,17 @@ serve({
     for (let i = 0; i < consumers; i++) own.push(await session.channel(`delivery/own-${i}`).produce());
   },
   publishing,
-  /** Microseconds for copying what such an event holds. */
+  publishingAlone,
+  /** As fast as the consumer takes it, so that all is compiled that will be. */
+  async warming(ms: number) {
+    for (const start = performance.now(); performance.now() - start < ms; ) {
+      for (let i = 1; i < STEP; i++) field.publish(event);
+      await field.publishSync(event);
+    }
+  },
+  /** Microseconds for such a copy where nothing comes between one and the next. */
   copying(ms: number) {
-    const from = new Uint8Array(4 * POINTS);
-    // Through as much memory as a ring has: a copy that stays in the cache would be no measure.
-    const to = new Uint8Array(8 << 20);
-    let at = 0;
-    return timeOf(() => {
-      to.set(from, at);
-      at += from.byteLength + 8;
-      if (at + from.byteLength > to.byteLength) at = 0;
-    }, ms);
+    return timeOf(copy, ms);
   },
   /** Milliseconds for one event to all consumers at once, and to each alone, one after the other. */
   async acknowledging(times: number) {
