@@ -65,6 +65,10 @@ setInterval(() => {
 const machine = describeMachine(new Date());
 const results: SuiteResult[] = [];
 const failures: string[] = [];
+// What fails where nobody waits for it is the failure of the suite that runs.
+let stray: (error: unknown) => void = () => {};
+process.on("uncaughtException", error => stray(error));
+const begin = performance.now();
 for (const suite of SUITES) {
   if (positionals.length > 0 && !positionals.includes(suite.name)) continue;
   console.log(`\n${suite.name}: ${suite.about}`);
@@ -74,25 +78,34 @@ for (const suite of SUITES) {
     await bounded(suite.run({ report, quick: values.quick }));
   } catch (error) {
     failures.push(suite.name);
-    console.error(`bench: ${suite.name} failed: ${(error as Error).stack}`);
+    const { stack, message } = error instanceof Error ? error : new Error(String(error));
+    console.error(`bench: ${suite.name} failed: ${stack}`);
+    report.note(`the suite did not come to its end: ${message.split("\n")[0]}`);
   }
-  console.log(`${suite.name}: ${Math.round((performance.now() - start) / 1000)} s`);
+  const seconds = secondsSince(start);
+  console.log(`${suite.name}: ${seconds} s`);
   const { rows, missingRows: missing, notes, plots } = report;
-  results.push({ suite: suite.name, rows, missing, notes, plots });
+  results.push({ suite: suite.name, quick: values.quick, seconds, rows, missing, notes, plots });
 }
 
 const folder = fileURLToPath(new URL("../", import.meta.url));
 await mkdir(`${folder}results`, { recursive: true });
 // A plot only draws what the rows say.
 const told = results.map(({ plots: _, ...result }) => result);
-const run = { ...machine, quick: values.quick, failures, results: told };
+const run = { ...machine, quick: values.quick, seconds: secondsSince(begin), failures, results: told };
 await writeFile(`${folder}results/latest.json`, `${JSON.stringify(run, null, 2)}\n`);
 if (values.readme || (!values.quick && positionals.length === 0))
   await updateReadme(folder, results, machine);
 
 console.log(`\n${formatGoals(results)}`);
+console.log(`${results.length} suites in ${run.seconds} s`);
+if (failures.length > 0) console.error(`bench: failed: ${failures.join(", ")}`);
 // A row that is missed is a result; only a suite that could not run is a failure.
 process.exit(failures.length === 0 ? 0 : 1);
+
+function secondsSince(start: number): number {
+  return Math.round((performance.now() - start) / 1000);
+}
 
 async function bounded(suite: Promise<void>): Promise<void> {
   const limitMs = values.quick ? LIMIT_MS.quick : LIMIT_MS.full;
@@ -100,10 +113,15 @@ async function bounded(suite: Promise<void>): Promise<void> {
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`it took more than ${limitMs / 1000} s`)), limitMs);
   });
+  const strayed = new Promise<never>((_, reject) => {
+    stray = reject;
+  });
   try {
-    await Promise.race([suite, late]);
+    await Promise.race([suite, late, strayed]);
   } finally {
     clearTimeout(timer);
+    // What the suite leaves behind when it is ended has been told.
+    stray = () => {};
     // After a failure, too, the next suite has the machine for itself.
     killAll();
   }

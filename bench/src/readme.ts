@@ -7,6 +7,10 @@ import { formatTable, type MissingRow, type Row } from "./report.ts";
 /** Of one suite, as the README shows it. */
 export interface SuiteResult {
   readonly suite: string;
+  /** A short run. */
+  readonly quick: boolean;
+  /** What it took. */
+  readonly seconds: number;
   readonly rows: readonly Row[];
   readonly missing: readonly MissingRow[];
   readonly notes: readonly string[];
@@ -16,7 +20,7 @@ export interface SuiteResult {
 /** Puts a suite's table between `<!-- results NAME -->` and `<!-- end NAME -->`. A text without them stays as it is. */
 export function withResults(
   readme: string,
-  { suite, rows, missing, notes, plots }: SuiteResult,
+  { suite, quick, seconds, rows, missing, notes, plots }: SuiteResult,
   machine: Machine,
 ): string {
   const begin = `<!-- results ${suite} -->`;
@@ -27,7 +31,7 @@ export function withResults(
   const { date, processors, memoryGb, system, versions } = machine;
   const parts = [
     begin,
-    `Run of ${date.slice(0, 10)} on ${processors}, ${memoryGb} GB, ${system}, Node ${versions["node"]}.`,
+    `${quick ? "A short run (`--quick`)" : "Run"} of ${date.slice(0, 10)}, ${seconds} s, on ${processors}, ${memoryGb} GB, ${system}, Node ${versions["node"]}.`,
     ...plots.map(({ name, title }) => `![${title}](plots/${name}.svg)`),
     formatTable(rows, missing),
     ...(notes.length === 0 ? [] : [notes.map(note => `- ${note}`).join("\n")]),

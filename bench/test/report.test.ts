@@ -84,10 +84,19 @@ it("a suite's table replaces what stood between its markers, and nothing else", 
     versions: {},
   };
   const plots = [{ name: "types", title: "All", x: { label: "n" }, y: { label: "us" }, series: [] }];
-  const result = { suite: "types", rows: report.rows, missing: [], notes: [], plots };
+  const result = {
+    suite: "types",
+    quick: true,
+    seconds: 9,
+    rows: report.rows,
+    missing: [],
+    notes: [],
+    plots,
+  };
   const text = withResults("a <!-- results types -->old<!-- end types --> b", result, machine);
   expect(text).toMatch(/^a <!-- results types -->.*\*\*missed\*\*.*<!-- end types --> b$/s);
   expect(text).not.toContain("old");
+  expect(text).toContain("A short run (`--quick`) of 2026-11-21, 9 s, on 2 x X");
   expect(text).toContain("![All](plots/types.svg)");
   expect(withResults("no markers", result, machine)).toBe("no markers");
   expect(formatRow(report.rows[0]!)).toContain("missed");

@@ -54,8 +54,8 @@ async function chromium({ report }: Context): Promise<Browser | undefined> {
 }
 
 async function drawing({ report, quick }: Context, browser: Browser): Promise<void> {
-  const rounds = quick ? 1 : 3;
-  const ms = quick ? 2000 : 4000;
+  const rounds = quick ? 1 : 2;
+  const ms = quick ? 2000 : 3000;
   const processes: Process[] = [];
   const looks = new Map(COUNTS.map(count => [count, { looks: [] as Look[], fps: [] as number[] }]));
   try {
