@@ -1,4 +1,5 @@
 import { mkdir, writeFile } from "node:fs/promises";
+import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { describeMachine } from "./machine.ts";
@@ -35,6 +36,7 @@ const USAGE = `npm run bench [-- SUITE ...] [--quick] [--readme]
   --quick   at most 60 s a suite
   --readme  write the tables into bench/README.md; a full run does so by itself`;
 const PARENT_CHECK_MS = 500;
+const AFTER_FAILURE_MS = 1000;
 /** A suite that is still at it has gone wrong. */
 const LIMIT_MS = { quick: 180_000, full: 900_000 } as const;
 
@@ -65,8 +67,11 @@ setInterval(() => {
 const machine = describeMachine(new Date());
 const results: SuiteResult[] = [];
 const failures: string[] = [];
-// What fails where nobody waits for it is the failure of the suite that runs.
-let stray: (error: unknown) => void = () => {};
+// What fails where nobody waits for it is the failure of the suite that runs, and otherwise this program's.
+const unexpected = (error: unknown): never => {
+  throw error;
+};
+let stray: (error: unknown) => void = unexpected;
 process.on("uncaughtException", error => stray(error));
 const begin = performance.now();
 for (const suite of SUITES) {
@@ -80,6 +85,8 @@ for (const suite of SUITES) {
     failures.push(suite.name);
     const { stack, message } = error instanceof Error ? error : new Error(String(error));
     console.error(`bench: ${suite.name} failed: ${stack}`);
+    // What it left under way fails now, and is no other suite's failure.
+    await delay(AFTER_FAILURE_MS);
     report.note(`the suite did not come to its end: ${message.split("\n")[0]}`);
   }
   const seconds = secondsSince(start);
@@ -88,6 +95,7 @@ for (const suite of SUITES) {
   results.push({ suite: suite.name, quick: values.quick, seconds, rows, missing, notes, plots });
 }
 
+stray = unexpected;
 const folder = fileURLToPath(new URL("../", import.meta.url));
 await mkdir(`${folder}results`, { recursive: true });
 // A plot only draws what the rows say.
@@ -120,7 +128,6 @@ async function bounded(suite: Promise<void>): Promise<void> {
     await Promise.race([suite, late, strayed]);
   } finally {
     clearTimeout(timer);
-    // What the suite leaves behind when it is ended has been told.
     stray = () => {};
     // After a failure, too, the next suite has the machine for itself.
     killAll();
