@@ -1,5 +1,6 @@
-import { GatewayProcess, Worker } from "../processes.ts";
-import { atMost } from "../report.ts";
+import { GatewayProcess, type Process, Worker } from "../processes.ts";
+import { atMost, formatNumber } from "../report.ts";
+import { summarise } from "../statistics.ts";
 import type { Context } from "../suite.ts";
 import type { Published } from "../window.ts";
 import type { Publish } from "../workers/publisher.ts";
@@ -18,6 +19,8 @@ interface Times {
   readonly async: number[];
   /** CPU of producer and gateway for each asynchronous event. */
   readonly asyncCpu: number[];
+  /** CPU of one consumer for each of them. */
+  readonly consumerCpu: number[];
 }
 
 /**
@@ -29,7 +32,7 @@ export async function extraSinks({ report, quick }: Context): Promise<void> {
   const most = counts.at(-1) as number;
   const rounds = quick ? 3 : 5;
   const times = new Map<number, Times>(
-    counts.map(count => [count, { sync: [], async: [], asyncCpu: [] } satisfies Times]),
+    counts.map(count => [count, { sync: [], async: [], asyncCpu: [], consumerCpu: [] } satisfies Times]),
   );
   const gateway = await GatewayProcess.start();
   const producer = new Worker("publisher");
@@ -54,29 +57,35 @@ export async function extraSinks({ report, quick }: Context): Promise<void> {
     for (const count of counts)
       await producer.call("demand", { channel: channelOf(count), consumers: count });
     for (let round = -1; round < rounds; round++) {
-      for (const [count, { sync, async, asyncCpu }] of times) {
+      for (const [count, { sync, async, asyncCpu, consumerCpu }] of times) {
         const options: Publish = {
           channel: channelOf(count),
           eventBytes: EVENT_BYTES,
           ms: quick ? 250 : 500,
         };
         const one = await producer.call<Published>("sync", options);
-        const cpuBefore = gateway.cpuMs() + producer.cpuMs();
+        const cpuBefore = cpuMs([gateway, producer]);
+        const ofConsumers = cpuMs(consumers);
         const many = await producer.call<Published>("async", options);
-        const cpuMs = gateway.cpuMs() + producer.cpuMs() - cpuBefore;
+        const used = cpuMs([gateway, producer]) - cpuBefore;
         // The first round is for warming up.
         if (round < 0) continue;
         sync.push(one.usPerEvent);
         async.push(many.usPerEvent);
-        asyncCpu.push((1000 * cpuMs) / many.events);
+        asyncCpu.push((1000 * used) / many.events);
+        consumerCpu.push((1000 * (cpuMs(consumers) - ofConsumers)) / many.events / count);
       }
     }
   } finally {
     await Promise.all([...consumers, producer, gateway].map(process => process.stop()));
   }
-  for (const [count, { sync, async }] of times) {
+  for (const [count, { sync, async, asyncCpu, consumerCpu }] of times) {
     report.metric(`sinks.sync_${count}`, sync, "us/event");
     report.metric(`sinks.async_${count}`, async, "us/event");
+    const [both, each] = [asyncCpu, consumerCpu].map(values => formatNumber(summarise(values).median));
+    report.note(
+      `sinks.async_${count}: CPU per event ${both} us of producer and gateway, ${each} us of each consumer`,
+    );
   }
   report.plot({
     name: "sinks-processes",
@@ -108,4 +117,8 @@ export async function extraSinks({ report, quick }: Context): Promise<void> {
     shares(({ sync }) => sync),
     "x",
   );
+}
+
+function cpuMs(processes: readonly Process[]): number {
+  return processes.reduce((sum, process) => sum + process.cpuMs(), 0);
 }

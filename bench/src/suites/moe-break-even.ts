@@ -31,7 +31,7 @@ export async function moeBreakEven({ report, quick }: Context): Promise<void> {
         const points: [number, number[]][] = [];
         for (const [size, eventBytes] of Object.entries(SIZES) as [Size, number][]) {
           const costs = new Map<Scenario, number[]>(SCENARIOS.map(scenario => [scenario, []]));
-          const events = Math.min(MOST_EVENTS, Math.floor(BYTES_A_ROUND / eventBytes)) / (quick ? 10 : 1);
+          const events = Math.min(MOST_EVENTS, Math.floor(BYTES_A_ROUND / eventBytes)) / (quick ? 10 : 3);
           for (const scenario of SCENARIOS) {
             const channel = `moe/${tier}/${size}/${consumers}/${scenario}`;
             const stream: Stream = { channel, tier, eventBytes, events: Math.floor(events) };
