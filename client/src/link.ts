@@ -74,7 +74,6 @@ export class Link {
   connect(): void {
     const socket = openSocket(this.#options.url, SUBPROTOCOL);
     this.#socket = socket;
-    socket.binaryType = "arraybuffer";
     const timeout = this.#after(this.#options.connectTimeoutMs, () =>
       this.#drop(socket, new JechoError("TIMED_OUT", "the gateway did not answer")),
     );
@@ -155,8 +154,9 @@ export class Link {
 
   #receive(socket: Socket, data: unknown): void {
     try {
-      if (!(data instanceof ArrayBuffer)) throw new JechoError("FRAME_MALFORMED", "messages are binary");
-      parseMessage(new Uint8Array(data), frame => {
+      const bytes = data instanceof ArrayBuffer ? new Uint8Array(data) : data;
+      if (!(bytes instanceof Uint8Array)) throw new JechoError("FRAME_MALFORMED", "messages are binary");
+      parseMessage(bytes, frame => {
         if (frame.kind === "Inheritance") this.#handover = "";
         if (frame.kind === "Welcome") this.#welcomed(frame.heartbeatMs);
         else if (frame.kind !== "Pong") this.#events.onFrame(frame);

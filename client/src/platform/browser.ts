@@ -3,7 +3,9 @@ import type { CreateEnvironment, Socket } from "./face.ts";
 
 /** The browser's own WebSocket. */
 export function openSocket(url: string, protocol: string): Socket {
-  return new WebSocket(url, protocol);
+  const socket = new WebSocket(url, protocol);
+  socket.binaryType = "arraybuffer";
+  return socket;
 }
 
 export const createEnvironment: CreateEnvironment = (options, events) =>

@@ -1,9 +1,11 @@
 import type { ModulatorOptions } from "@jecho/modulators";
 import type { Tier, TierEvents } from "@jecho/modulators/internal";
 
-/** What a connection needs of a WebSocket, the browser's or another one. */
+/**
+ * What a connection needs of a WebSocket, the browser's or another one. Binary messages come as an ArrayBuffer, or as a
+ * Uint8Array at the start of its memory.
+ */
 export interface Socket {
-  binaryType: string;
   readonly bufferedAmount: number;
   onopen: ((event: never) => unknown) | null;
   onmessage: ((event: never) => unknown) | null;

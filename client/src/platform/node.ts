@@ -1,19 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { stripTypeScriptTypes } from "node:module";
 import { ModulatorEnvironment } from "@jecho/modulators/node";
-import WebSocket from "ws";
 import { fetchText } from "../modulator-file.ts";
 import type { CreateEnvironment, Socket } from "./face.ts";
+import { NodeSocket } from "./node-socket.ts";
 
-/**
- * A WebSocket of the package ws. Its masks are zero: unpredictable ones keep a page's script from forging requests to
- * intermediaries (RFC 6455, 10.3), which a program could send anyway; and masking took half of a producer's time.
- */
 export function openSocket(url: string, protocol: string): Socket {
-  return new WebSocket(url, protocol, {
-    perMessageDeflate: false,
-    generateMask: mask => void mask.fill(0),
-  }) as Socket;
+  return new NodeSocket(url, protocol);
 }
 
 export const createEnvironment: CreateEnvironment = (options, events) =>

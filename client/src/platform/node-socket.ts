@@ -1,0 +1,195 @@
+import { createHash, randomBytes } from "node:crypto";
+import { connect as connectTcp, type Socket as TcpSocket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import type { Socket } from "./face.ts";
+import { MessageReader, OPCODE, ProtocolError } from "./message-reader.ts";
+
+/** What a server may send at once. */
+const LIMIT_BYTES = 100 << 20;
+const RESPONSE_BYTES = 16 << 10;
+/** A payload up to this size goes behind its header into one block of memory: copying it costs less than a second block. */
+const JOIN_BYTES = 16 << 10;
+/** How long the other side may take to close the connection when we want to. */
+const CLOSE_MS = 10_000;
+/** RFC 6455, 1.3 */
+const ACCEPT = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+
+/** What all sockets of a thread read into: it is dealt with before the next read. */
+const INCOMING = new Uint8Array(64 << 10);
+
+/**
+ * A WebSocket of a program, on TCP or TLS, with as little between the wire and us as can be: it has no extensions, no masks (zeros:
+ * unpredictable ones keep a page's script from forging requests to intermediaries, RFC 6455, 10.3, which a program could send
+ * anyway), and no streams on the way in.
+ */
+export class NodeSocket implements Socket {
+  onopen: Socket["onopen"] = null;
+  onmessage: Socket["onmessage"] = null;
+  onclose: Socket["onclose"] = null;
+  onerror: Socket["onerror"] = null;
+  readonly #tcp: TcpSocket;
+  readonly #reader = new MessageReader(LIMIT_BYTES, (opcode, payload) => this.#frame(opcode, payload));
+  readonly #key = randomBytes(16).toString("base64");
+  readonly #protocol: string;
+  #state: "connecting" | "open" | "closing" | "closed" = "connecting";
+  /** What has come of the answer to the handshake. */
+  #response = "";
+  /** What the other side's close frame said, if there was one. */
+  #closed: { code: number; reason: string } | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @param url `ws://` or `wss://`; what goes wrong comes as `error` and `close` */
+  constructor(url: string, protocol: string) {
+    this.#protocol = protocol;
+    const { protocol: scheme, hostname, port, host, pathname, search } = new URL(url);
+    const isSecure = scheme === "wss:";
+    const options = {
+      host: hostname.replace(/^\[|\]$/g, ""),
+      port: Number(port || (isSecure ? 443 : 80)),
+      noDelay: true,
+      onread: {
+        buffer: INCOMING,
+        callback: (bytes: number): boolean => {
+          this.#read(bytes);
+          return true;
+        },
+      },
+    };
+    const request = [
+      `GET ${pathname}${search} HTTP/1.1`,
+      `Host: ${host}`,
+      "Connection: Upgrade",
+      "Upgrade: websocket",
+      "Sec-WebSocket-Version: 13",
+      `Sec-WebSocket-Key: ${this.#key}`,
+      `Sec-WebSocket-Protocol: ${protocol}`,
+      "\r\n",
+    ].join("\r\n");
+    this.#tcp = isSecure
+      ? connectTls({ ...options, ALPNProtocols: ["http/1.1"] }, () => this.#tcp.write(request))
+      : connectTcp(options, () => this.#tcp.write(request));
+    this.#tcp.setNoDelay(true);
+    this.#tcp.on("error", error => this.onerror?.(error as never));
+    this.#tcp.on("close", () => this.#gone());
+  }
+
+  get bufferedAmount(): number {
+    return this.#tcp.writableLength;
+  }
+
+  /** Sends a binary message. Its memory must stay as it is. */
+  send(data: Uint8Array): void {
+    if (this.#state === "open") this.#write(OPCODE.binary, data);
+  }
+
+  close(code = 1000, reason = ""): void {
+    if (this.#state === "connecting") this.#tcp.destroy();
+    if (this.#state !== "open") return;
+    this.#state = "closing";
+    this.#write(OPCODE.close, closePayload(code, reason));
+    // Whoever ends its program does not wait for a connection that is dead.
+    this.#timer = setTimeout(() => this.#tcp.destroy(), CLOSE_MS).unref();
+  }
+
+  #read(bytes: number): void {
+    try {
+      const from = this.#state === "connecting" ? this.#greeted(bytes) : 0;
+      this.#reader.take(INCOMING, from, bytes);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.onerror?.(error as never);
+      this.close(error.code, error.message);
+      this.#tcp.destroySoon();
+    }
+  }
+
+  /** The answer to the handshake, or a part of it. @returns where what follows begins */
+  #greeted(bytes: number): number {
+    const before = this.#response.length;
+    this.#response += Buffer.from(INCOMING.buffer, 0, bytes).toString("latin1");
+    const end = this.#response.indexOf("\r\n\r\n");
+    if (end < 0 && this.#response.length < RESPONSE_BYTES) return bytes;
+    const [status = "", ...lines] = this.#response.slice(0, Math.max(0, end)).split("\r\n");
+    this.#response = "";
+    const headers = new Map(
+      lines.map(line => {
+        const colon = line.indexOf(":");
+        return [line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim()];
+      }),
+    );
+    const accept = createHash("sha1")
+      .update(this.#key + ACCEPT)
+      .digest("base64");
+    const isUpgraded =
+      /^HTTP\/1\.1 101\b/.test(status) &&
+      headers.get("upgrade")?.toLowerCase() === "websocket" &&
+      headers.get("sec-websocket-accept") === accept &&
+      headers.get("sec-websocket-protocol") === this.#protocol;
+    if (!isUpgraded) throw new ProtocolError(1002, `the server does not upgrade: ${status.slice(0, 100)}`);
+    this.#state = "open";
+    this.onopen?.(undefined as never);
+    return end + 4 - before;
+  }
+
+  #frame(opcode: number, payload: Uint8Array<ArrayBuffer>): void {
+    switch (opcode) {
+      case OPCODE.binary:
+        if (this.#state === "open") this.onmessage?.({ data: payload } as never);
+        return;
+      case OPCODE.text:
+        if (this.#state === "open") this.onmessage?.({ data: Buffer.from(payload).toString() } as never);
+        return;
+      case OPCODE.ping:
+        if (this.#state === "open") this.#write(OPCODE.pong, payload);
+        return;
+      case OPCODE.close: {
+        const code = payload.byteLength < 2 ? 1005 : new DataView(payload.buffer).getUint16(0);
+        this.#closed = { code, reason: Buffer.from(payload.subarray(2)).toString() };
+        if (code === 1005) this.close();
+        else this.close(code);
+        this.#tcp.end();
+        return;
+      }
+      default:
+    }
+  }
+
+  #write(opcode: number, payload: Uint8Array): void {
+    const { byteLength } = payload;
+    const header = byteLength < 126 ? 6 : byteLength < 65536 ? 8 : 14;
+    const isJoined = byteLength <= JOIN_BYTES;
+    const frame = Buffer.allocUnsafe(isJoined ? header + byteLength : header);
+    frame[0] = 0x80 | opcode;
+    frame[1] = 0x80 | (header === 6 ? byteLength : header === 8 ? 126 : 127);
+    if (header === 8) frame.writeUInt16BE(byteLength, 2);
+    if (header === 14) {
+      frame.writeUInt16BE(0, 2);
+      frame.writeUIntBE(byteLength, 4, 6);
+    }
+    frame.writeUInt32LE(0, header - 4);
+    if (isJoined) {
+      frame.set(payload, header);
+      this.#tcp.write(frame);
+      return;
+    }
+    this.#tcp.cork();
+    this.#tcp.write(frame);
+    this.#tcp.write(payload);
+    this.#tcp.uncork();
+  }
+
+  #gone(): void {
+    if (this.#state === "closed") return;
+    this.#state = "closed";
+    clearTimeout(this.#timer);
+    this.onclose?.((this.#closed ?? { code: 1006, reason: "" }) as never);
+  }
+}
+
+function closePayload(code: number, reason: string): Uint8Array {
+  const text = Buffer.from(reason).subarray(0, 123);
+  const payload = Buffer.alloc(2 + text.byteLength);
+  payload.writeUInt16BE(code, 0);
+  payload.set(text, 2);
+  return payload;
+}
