@@ -136,7 +136,7 @@ export class Concentrator implements PortServer {
 
   handle(request: ControlRequest): void {
     // Events that were raised before this request go before it.
-    this.drain();
+    if (!this.#events.isEmpty()) this.drain();
     switch (request.is) {
       case "openProducer":
         return this.#add({
@@ -299,7 +299,7 @@ export class Concentrator implements PortServer {
   #closeEndpoint(endpoint: number): void {
     const entry = this.#endpoints.get(endpoint);
     if (entry === undefined) return;
-    if (entry.is === "producer" && !this.#events.isEmpty) {
+    if (entry.is === "producer" && !this.#events.isEmpty()) {
       this.#closing.add(endpoint);
       return;
     }
@@ -440,7 +440,7 @@ export class Concentrator implements PortServer {
       case "Taken":
         this.#outbox.taken(frame.messages);
         this.#checkFlushes();
-        return !this.#events.isEmpty ? this.#drainSoon() : undefined;
+        return !this.#events.isEmpty() ? this.#drainSoon() : undefined;
       case "Dropped":
         return this.#reception.dropped(frame.channel, Number(frame.events));
       case "Flow":
@@ -721,7 +721,7 @@ export class Concentrator implements PortServer {
 
   #checkFlushes(): void {
     // While consumers are expected back, what a broken connection may have swallowed is still to be sent again.
-    if (this.#flushes.length === 0 || !this.#events.isEmpty || this.#hold.isHolding) return;
+    if (this.#flushes.length === 0 || !this.#events.isEmpty() || this.#hold.isHolding) return;
     if (this.#link.isLive && !this.#outbox.isEmpty) return;
     const flushes = this.#flushes;
     this.#flushes = [];

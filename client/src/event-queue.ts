@@ -141,6 +141,23 @@ export class EventQueue {
   }
 
   /**
+   * Does what raises an event, unless it would have to wait.
+   *
+   * @returns false where it has to: see `whenReady`
+   * @throws whatever `raise` throws
+   */
+  ifReady(raise: () => void): boolean {
+    if (this.#waiters.length > 0) return false;
+    try {
+      raise();
+      return true;
+    } catch (error) {
+      if (this.#hasToWait(error)) return false;
+      throw error;
+    }
+  }
+
+  /**
    * Does what raises an event, as soon as there is room for it where the policy is to block. Those that wait come in the
    * order in which they asked.
    *
@@ -155,8 +172,7 @@ export class EventQueue {
           try {
             resolve(raise());
           } catch (error) {
-            if (this.#whenFull === "block" && error instanceof JechoError && error.code === "QUEUE_FULL")
-              return false;
+            if (this.#hasToWait(error)) return false;
             reject(error);
           }
           stop();
@@ -206,6 +222,10 @@ export class EventQueue {
     const waiters = this.#waiters;
     this.#waiters = [];
     for (const waiter of waiters) waiter.reject(error);
+  }
+
+  #hasToWait(error: unknown): boolean {
+    return this.#whenFull === "block" && error instanceof JechoError && error.code === "QUEUE_FULL";
   }
 
   #reserveFull(bytes: number): number {

@@ -116,7 +116,7 @@ function closeMessage(runs: readonly RaisedRun[]): OutgoingMessage {
     const start = at;
     at = writeRun(bytes, view, at, headerOf(run), events);
     lane.raised = raised + events.length - 1;
-    return { producer, lane, frame: EventsFrame.at(bytes, start) };
+    return { producer, lane, frame: EventsFrame.at(bytes, start, view) };
   });
   return { bytes, runs: made };
 }

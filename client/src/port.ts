@@ -220,7 +220,7 @@ export interface Port {
 /** Events that were raised and wait to be sent. */
 export interface EventSource {
   /** Are there none? */
-  readonly isEmpty: boolean;
+  isEmpty(): boolean;
   /** Offers what there is, producer by producer in order; the bytes are valid until `visit` returns. */
   drain(visit: Visit): void;
 }

@@ -143,14 +143,23 @@ export class Producer<T> {
     const { promise, resolve, reject } = Promise.withResolvers<number>();
     // Whoever waits for room hears of it by what that wait throws.
     promise.catch(() => {});
-    const waiting = new AbortController();
+    let waiting: AbortController | undefined;
+    let raised = 0;
+    const raise = (): void => {
+      this.#checkOpen();
+      // A command that cannot reach anybody now is not to take effect later.
+      if (this.#isInterrupted)
+        throw new JechoError("CONNECTION_LOST", "there is no connection at the moment");
+      this.#raise(event, true);
+      raised = this.#raised;
+      this.#processing.set(raised, { resolve, reject, timeoutMs });
+    };
     const giveUp = (error: unknown): void => {
-      waiting.abort(error);
+      waiting?.abort(error);
       reject(error);
     };
     const abort = (): void => giveUp(signal?.reason);
     signal?.addEventListener("abort", abort);
-    let raised = 0;
     let timer = setTimeout(() => {
       if (raised === 0) return giveUp(new JechoError("TIMED_OUT", `there was no room after ${timeoutMs} ms`));
       // The gateway says how many have not answered; should it not answer either, that is all there is to say.
@@ -158,15 +167,10 @@ export class Producer<T> {
       timer = setTimeout(() => giveUp(timedOut(timeoutMs)), SAY_WHO_MS);
     }, timeoutMs);
     try {
-      await this.#queue.whenReady(() => {
-        this.#checkOpen();
-        // A command that cannot reach anybody now is not to take effect later.
-        if (this.#isInterrupted)
-          throw new JechoError("CONNECTION_LOST", "there is no connection at the moment");
-        this.#raise(event, true);
-        raised = this.#raised;
-        this.#processing.set(raised, { resolve, reject, timeoutMs });
-      }, waiting.signal);
+      if (!this.#queue.ifReady(raise)) {
+        waiting = new AbortController();
+        await this.#queue.whenReady(raise, waiting.signal);
+      }
       return await promise;
     } finally {
       clearTimeout(timer);

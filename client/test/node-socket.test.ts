@@ -5,6 +5,7 @@ import {
   createServer as createTlsServer,
   getCACertificates,
   setDefaultCACertificates,
+  type TLSSocket,
   Server as TlsServer,
 } from "node:tls";
 import { afterAll, expect, test } from "vitest";
@@ -253,6 +254,7 @@ test("a frame that breaks the protocol ends the connection with 1002", async () 
 
 test("wss: the same over TLS, where the certificate is trusted, and not where it is not", async () => {
   const serve = (socket: TcpSocket, key: string): void => {
+    expect((socket as TLSSocket).servername).toBe("localhost");
     socket.write(
       Buffer.concat([Buffer.from(greeting(key)), frameOf(OPCODE.binary, new Uint8Array(100_000))]),
     );

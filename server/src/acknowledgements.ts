@@ -6,11 +6,13 @@ import type { Connection } from "./connection.ts";
 /** A synchronous event that was sent out and that not every process has acknowledged. */
 interface Pending {
   readonly from: Connection;
+  readonly waiting: Waiting;
   readonly channel: Channel;
   readonly seq: number;
   readonly producer: number;
   readonly raised: number;
-  readonly missing: Set<Connection>;
+  /** Connections that have not acknowledged it. */
+  missing: number;
   consumers: number;
   failed: number;
   message: string;
@@ -18,24 +20,34 @@ interface Pending {
   givenUp: boolean;
 }
 
+/** What one connection's producers wait for. */
+interface Waiting {
+  /** Events that are under way. */
+  events: number;
+  /** The connection is gone: nobody waits any more. */
+  isLost: boolean;
+}
+
 /** Synchronous events of one connection's producers that may be under way at once. */
 const MOST_PENDING = 16_384;
 
 /** Gathers the acknowledgements of synchronous events, and tells the producer's process when all are there. */
 export class Acknowledgements {
-  /** By channel number and sequence number. */
-  readonly #pending = new Map<number, Map<number, Pending>>();
-  /** By the connection that owes an acknowledgement, or waits for some. */
-  readonly #owed = new Map<Connection, Set<Pending>>();
-  readonly #awaited = new Map<Connection, Set<Pending>>();
+  /** What each connection owes an acknowledgement for, by channel number and sequence number. */
+  readonly #owed = new Map<Connection, Map<number, Map<number, Pending>>>();
+  readonly #waiting = new Map<Connection, Waiting>();
   /** Events that a connection's consumers were at when they left. */
   readonly #forgiven = new Map<Connection, Set<string>>();
 
   /** Call before the run is sent out. @throws JechoError `OVERLOADED` where too many are under way */
   expect(channel: Channel, frame: EventsFrame, from: Connection): void {
     const { producer, raised, seq, count } = frame;
-    const awaited = setOf(this.#awaited, from);
-    if (awaited.size + count > MOST_PENDING) {
+    let waiting = this.#waiting.get(from);
+    if (waiting === undefined) {
+      waiting = { events: 0, isLost: false };
+      this.#waiting.set(from, waiting);
+    }
+    if (waiting.events + count > MOST_PENDING) {
       throw new JechoError(
         "OVERLOADED",
         `at most ${MOST_PENDING} synchronous events of one process may be under way`,
@@ -45,11 +57,12 @@ export class Acknowledgements {
     for (let i = 0; i < count; i++) {
       const pending: Pending = {
         from,
+        waiting,
         channel,
         seq: seq + i,
         producer,
         raised: raised + i,
-        missing: new Set(receivers),
+        missing: receivers.length,
         consumers: 0,
         failed: 0,
         message: "",
@@ -59,14 +72,8 @@ export class Acknowledgements {
         tell(pending);
         continue;
       }
-      let ofChannel = this.#pending.get(channel.number);
-      if (ofChannel === undefined) {
-        ofChannel = new Map();
-        this.#pending.set(channel.number, ofChannel);
-      }
-      ofChannel.set(pending.seq, pending);
-      awaited.add(pending);
-      for (const receiver of receivers) setOf(this.#owed, receiver).add(pending);
+      waiting.events++;
+      for (const receiver of receivers) this.#owe(receiver, pending);
     }
   }
 
@@ -78,10 +85,10 @@ export class Acknowledgements {
 
   /** @throws JechoError `ACK_UNEXPECTED` where this connection does not owe it */
   receive(connection: Connection, { channel, seq, consumers, failed, message }: Ack): void {
-    const pending = this.#pending.get(channel)?.get(seq);
     // What its consumers were at when they left is forgiven, and may still be acknowledged.
     if (this.#forgiven.get(connection)?.delete(`${channel} ${seq}`)) return;
-    if (pending === undefined || !pending.missing.has(connection)) {
+    const pending = this.#owed.get(connection)?.get(channel)?.get(seq);
+    if (pending === undefined) {
       throw new JechoError(
         "ACK_UNEXPECTED",
         `event ${seq} of channel ${channel} was not awaited from this connection`,
@@ -95,32 +102,36 @@ export class Acknowledgements {
 
   /** A producer waits no longer: it is told how many consumers have not answered. */
   giveUp(from: Connection, { channel, producer, raised }: GiveUp): void {
-    for (const pending of this.#awaited.get(from) ?? []) {
-      const isMeant =
-        pending.channel.number === channel &&
-        pending.producer === producer &&
-        pending.raised === Number(raised);
-      if (!isMeant) continue;
-      pending.givenUp = true;
-      let missing = 0;
-      for (const connection of pending.missing) missing += pending.channel.consumersAt(connection);
-      tell(pending, missing);
-      return;
+    let given: Pending | undefined;
+    let missing = 0;
+    for (const [connection, owed] of this.#owed) {
+      for (const pending of owed.get(channel)?.values() ?? []) {
+        const { producer: number, raised: count } = pending;
+        if (pending.from !== from || number !== producer || count !== Number(raised)) continue;
+        given = pending;
+        missing += pending.channel.consumersAt(connection);
+      }
     }
+    if (given === undefined) return;
+    given.givenUp = true;
+    tell(given, missing);
   }
 
   /** Events that were dropped before they were sent to this connection are not owed by it. */
   skip(connection: Connection, channel: number, seq: number, count: number): void {
+    const owed = this.#owed.get(connection)?.get(channel);
     for (let i = 0; i < count; i++) {
-      const pending = this.#pending.get(channel)?.get(seq + i);
-      if (pending?.missing.has(connection)) this.#settle(connection, pending);
+      const pending = owed?.get(seq + i);
+      if (pending !== undefined) this.#settle(connection, pending);
     }
   }
 
   /** Consumers that have left a channel do not answer for its events any more. */
   left(connection: Connection, channel: number): void {
-    for (const pending of [...(this.#owed.get(connection) ?? [])]) {
-      if (pending.channel.number !== channel) continue;
+    const owed = this.#owed.get(connection);
+    const pendings = owed?.get(channel);
+    if (pendings === undefined) return;
+    for (const pending of [...pendings.values()]) {
       let forgiven = this.#forgiven.get(connection);
       if (forgiven === undefined) {
         forgiven = new Set();
@@ -129,30 +140,37 @@ export class Acknowledgements {
       if (forgiven.size < MOST_PENDING) forgiven.add(`${channel} ${pending.seq}`);
       this.#settle(connection, pending);
     }
+    owed?.delete(channel);
   }
 
   lost(connection: Connection): void {
-    for (const pending of [...(this.#owed.get(connection) ?? [])]) this.#settle(connection, pending);
+    for (const pendings of this.#owed.get(connection)?.values() ?? [])
+      for (const pending of [...pendings.values()]) this.#settle(connection, pending);
     // Those who still owe an acknowledgement to a producer that has gone make no mistake when it comes.
-    for (const pending of this.#awaited.get(connection) ?? []) pending.givenUp = true;
+    const waiting = this.#waiting.get(connection);
+    if (waiting !== undefined) waiting.isLost = true;
     this.#owed.delete(connection);
-    this.#awaited.delete(connection);
+    this.#waiting.delete(connection);
     this.#forgiven.delete(connection);
   }
 
-  #settle(connection: Connection, pending: Pending): void {
-    pending.missing.delete(connection);
-    this.#owed.get(connection)?.delete(pending);
-    if (pending.missing.size > 0) return;
-    this.#forget(pending);
-    this.#awaited.get(pending.from)?.delete(pending);
-    if (!pending.givenUp) tell(pending);
+  #owe(receiver: Connection, pending: Pending): void {
+    let owed = this.#owed.get(receiver);
+    if (owed === undefined) {
+      owed = new Map();
+      this.#owed.set(receiver, owed);
+    }
+    const pendings = owed.get(pending.channel.number);
+    if (pendings === undefined) owed.set(pending.channel.number, new Map([[pending.seq, pending]]));
+    else pendings.set(pending.seq, pending);
   }
 
-  #forget({ channel, seq }: Pending): void {
-    const ofChannel = this.#pending.get(channel.number);
-    ofChannel?.delete(seq);
-    if (ofChannel?.size === 0) this.#pending.delete(channel.number);
+  #settle(connection: Connection, pending: Pending): void {
+    const { channel, seq, waiting } = pending;
+    this.#owed.get(connection)?.get(channel.number)?.delete(seq);
+    if (--pending.missing > 0) return;
+    waiting.events--;
+    if (!pending.givenUp && !waiting.isLost) tell(pending);
   }
 }
 
@@ -168,13 +186,4 @@ function tell(pending: Pending, missing = 0): void {
     message,
     missing,
   });
-}
-
-function setOf(sets: Map<Connection, Set<Pending>>, connection: Connection): Set<Pending> {
-  let set = sets.get(connection);
-  if (set === undefined) {
-    set = new Set();
-    sets.set(connection, set);
-  }
-  return set;
 }

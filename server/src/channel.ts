@@ -121,7 +121,9 @@ export class Channel {
 
   /** The connections that an event of this one goes to, and how many consumers stand behind each. */
   receivers(from: Connection): Connection[] {
-    return [...this.#listeners.keys()].filter(connection => connection !== from);
+    const receivers: Connection[] = [];
+    for (const connection of this.#listeners.keys()) if (connection !== from) receivers.push(connection);
+    return receivers;
   }
 
   consumersAt(connection: Connection): number {

@@ -1,7 +1,7 @@
 import type { Connection } from "./connection.ts";
 
-/** Messages of one connection that may be unconfirmed before the next tick. */
-const MOST_UNCONFIRMED = 32;
+/** Bytes of one connection that may be unconfirmed before the next tick: a quarter of what its client lets be under way. */
+const MOST_BYTES = 4 << 20;
 const TICK_MS = 20;
 
 /** Confirms to producers' processes what was taken, so that they need not keep it: a few messages at a time. */
@@ -10,9 +10,10 @@ export class Confirmations {
   #timer: NodeJS.Timeout | undefined;
 
   /** A message with events has come. */
-  took(connection: Connection): void {
-    this.#unconfirmed.add(connection);
-    if (++connection.unconfirmed >= MOST_UNCONFIRMED) {
+  took(connection: Connection, bytes: number): void {
+    if (connection.unconfirmed++ === 0) this.#unconfirmed.add(connection);
+    connection.unconfirmedBytes += bytes;
+    if (connection.unconfirmedBytes >= MOST_BYTES) {
       this.#unconfirmed.delete(connection);
       connection.confirm();
     }

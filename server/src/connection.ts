@@ -42,6 +42,7 @@ export class Connection {
   greeted = false;
   /** Messages with events that have come and are not confirmed yet. */
   unconfirmed = 0;
+  unconfirmedBytes = 0;
   readonly #requestTimeoutMs: number;
   /** Until the socket has gone. */
   #link: Link | undefined;
@@ -153,6 +154,7 @@ export class Connection {
   confirm(): void {
     const messages = this.unconfirmed;
     this.unconfirmed = 0;
+    this.unconfirmedBytes = 0;
     if (messages > 0) this.send({ kind: "Taken", messages });
   }
 

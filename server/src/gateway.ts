@@ -151,6 +151,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       if (connection === undefined) return;
       try {
         if (!isBinary) throw new JechoError("FRAME_MALFORMED", "messages are binary");
+        const { byteLength } = message;
         let hasEvents = false;
         try {
           parseMessage(new Uint8Array(message), frame => {
@@ -161,7 +162,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
           // The message's bytes are gone when this returns.
           gathering.flush();
         }
-        if (hasEvents) confirmations.took(connection);
+        if (hasEvents) confirmations.took(connection, byteLength);
       } catch (error) {
         if (!(error instanceof JechoError)) log(`a frame could not be handled: ${(error as Error).stack}`);
         const { code, message } = JechoError.from(error);

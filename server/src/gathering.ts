@@ -5,6 +5,8 @@ import type { Connection } from "./connection.ts";
 /** Audiences that one message is gathered for at a time; where it is for more, the first ones get theirs sooner. */
 const MOST_PARCELS = 64;
 
+const NOTHING = new Uint8Array(0);
+
 /** Runs of one message for one audience: stretches of that message, [start, end) each. */
 interface Parcel {
   readonly audience: Audience;
@@ -19,7 +21,7 @@ interface Parcel {
 export class Gathering {
   readonly #parcels: Parcel[] = [];
   #from: Connection | undefined;
-  #message: Uint8Array = new Uint8Array(0);
+  #message: Uint8Array = NOTHING;
   /** Bytes that went through so far. */
   bytes = 0;
 
@@ -48,7 +50,7 @@ export class Gathering {
     for (const { audience, stretches } of this.#parcels)
       this.#from?.publish(audience.topic, take(this.#message, stretches));
     this.#parcels.length = 0;
-    this.#message = new Uint8Array(0);
+    this.#message = NOTHING;
     this.#from = undefined;
   }
 }

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { connect as connectTcp, type Socket as TcpSocket } from "node:net";
+import { connect as connectTcp, isIP, type Socket as TcpSocket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { Socket } from "./face.ts";
 import { MessageReader, OPCODE, ProtocolError } from "./message-reader.ts";
@@ -43,8 +43,9 @@ export class NodeSocket implements Socket {
     this.#protocol = protocol;
     const { protocol: scheme, hostname, port, host, pathname, search } = new URL(url);
     const isSecure = scheme === "wss:";
+    const name = hostname.replace(/^\[|\]$/g, "");
     const options = {
-      host: hostname.replace(/^\[|\]$/g, ""),
+      host: name,
       port: Number(port || (isSecure ? 443 : 80)),
       noDelay: true,
       onread: {
@@ -66,7 +67,10 @@ export class NodeSocket implements Socket {
       "\r\n",
     ].join("\r\n");
     this.#tcp = isSecure
-      ? connectTls({ ...options, ALPNProtocols: ["http/1.1"] }, () => this.#tcp.write(request))
+      ? connectTls(
+          { ...options, servername: isIP(name) === 0 ? name : "", ALPNProtocols: ["http/1.1"] },
+          () => this.#tcp.write(request),
+        )
       : connectTcp(options, () => this.#tcp.write(request));
     this.#tcp.setNoDelay(true);
     this.#tcp.on("error", error => this.onerror?.(error as never));

@@ -511,8 +511,7 @@ var EventsFrame = class EventsFrame {
 		});
 	}
 	/** A run that `writeRun` wrote, whose layout is known. */
-	static at(bytes, start = 0) {
-		const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+	static at(bytes, start = 0, view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)) {
 		const ends = start + ENDS + view.getUint32(start + ENDS, true) + 4;
 		return new EventsFrame(view, bytes, {
 			start,
@@ -1966,33 +1965,34 @@ function makeTemplate() {
 	view.setInt32(TABLE, 20, true);
 	return bytes;
 }
+const VIEW = new DataView(TEMPLATE.buffer);
 /** A reply as a frame of its own, a multiple of 8 bytes. */
 function encodeReply(reply) {
+	writeReply(VIEW, reply);
 	const { message } = reply;
-	const reason = message === "" ? void 0 : new TextEncoder().encode(message);
-	const end = reason === void 0 ? REASON : alignUp(REASON + 8 + reason.byteLength + 1, 8);
-	const bytes = new Uint8Array(end);
+	if (message === "") return TEMPLATE.slice();
+	const reason = new TextEncoder().encode(message);
+	const bytes = new Uint8Array(alignUp(REASON + 8 + reason.byteLength + 1, 8));
 	bytes.set(TEMPLATE);
 	const view = new DataView(bytes.buffer);
+	view.setUint32(0, bytes.byteLength - 4, true);
+	view.setUint16(10, REASON + 4 - TABLE, true);
+	view.setUint16(24, REASON - TABLE, true);
+	view.setUint32(REASON, 4, true);
+	view.setUint32(REASON + 4, reason.byteLength, true);
+	bytes.set(reason, REASON + 8);
+	return bytes;
+}
+/** Writes all of the struct. */
+function writeReply(view, reply) {
 	const isAck = reply.kind === "Ack";
 	setUint53(view, STRUCT + REPLY.number, isAck ? reply.seq : reply.raised);
 	view.setUint32(STRUCT + REPLY.channel, reply.channel, true);
 	view.setUint32(STRUCT + REPLY.consumers, reply.consumers, true);
 	view.setUint32(STRUCT + REPLY.failed, reply.failed, true);
-	if (!isAck) {
-		view.setUint32(STRUCT + REPLY.producer, reply.producer, true);
-		view.setUint32(STRUCT + REPLY.missing, reply.missing, true);
-		view.setUint32(STRUCT + REPLY.processed, 1, true);
-	}
-	if (reason !== void 0) {
-		view.setUint32(0, end - 4, true);
-		view.setUint16(10, REASON + 4 - TABLE, true);
-		view.setUint16(24, REASON - TABLE, true);
-		view.setUint32(REASON, 4, true);
-		view.setUint32(REASON + 4, reason.byteLength, true);
-		bytes.set(reason, REASON + 8);
-	}
-	return bytes;
+	view.setUint32(STRUCT + REPLY.producer, isAck ? 0 : reply.producer, true);
+	view.setUint32(STRUCT + REPLY.missing, isAck ? 0 : reply.missing, true);
+	view.setUint32(STRUCT + REPLY.processed, isAck ? 0 : 1, true);
 }
 /** @param at where the struct lies @param message the reason, which lies elsewhere in the frame */
 function readReply(view, at, message) {

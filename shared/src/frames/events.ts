@@ -231,8 +231,11 @@ export class EventsFrame {
   }
 
   /** A run that `writeRun` wrote, whose layout is known. */
-  static at(bytes: Uint8Array, start = 0): EventsFrame {
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  static at(
+    bytes: Uint8Array,
+    start = 0,
+    view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+  ): EventsFrame {
     const ends = start + ENDS + view.getUint32(start + ENDS, true) + 4;
     return new EventsFrame(view, bytes, {
       start,
