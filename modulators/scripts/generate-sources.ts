@@ -43,7 +43,8 @@ export async function generateSources(): Promise<Map<string, string>> {
   const world = [
     BANNER,
     "",
-    `export const WORLD_SOURCE = ${quote(await bundle(pathOf("src/sandbox/world/sealed.ts")))};`,
+    "/** A script that leaves the world in the variable `jechoWorld`. */",
+    `export const WORLD_SOURCE = ${quote(await script("src/sandbox/world/sealed.ts"))};`,
   ];
   return new Map([
     [pathOf("src/generated/standard.ts"), `${standard.join("\n")}\n`],
@@ -72,6 +73,10 @@ async function local(): Promise<string> {
     lines.push(`[${nameOf(file)}, moe => {`, "const require = () => moe;", body, "}],");
   }
   return `${[...lines, "]);"].join("\n")}\n`;
+}
+
+async function script(input: string): Promise<string> {
+  return `globalThis.jechoWorld = (() => {\n"use strict";\n${await functionBody(pathOf(input))}\n})();\n`;
 }
 
 async function functionBody(input: string): Promise<string> {

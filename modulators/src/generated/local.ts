@@ -3771,24 +3771,6 @@ function attach(inMemory, outMemory) {
 	outWords = new Words(outMemory, 0, OUTBOX_HEAD / 4);
 	return 0;
 }
-/** Does once what installations do, while nobody waits: engines make code fast, or at all, when it first runs. */
-function warm() {
-	const some = type("Some", {
-		number: "float64",
-		text: "string",
-		numbers: "float32[]",
-		list: [{ n: "uint32" }]
-	});
-	setTypes(some.schema, void 0);
-	locateOutput({
-		number: 1,
-		text: "a",
-		numbers: /* @__PURE__ */ new Float32Array(1),
-		list: [{ n: 1 }]
-	});
-	openWorld("{}", { queueEvents: 1 });
-	return 0;
-}
 /** The services that may be called, out of the namespace of the module that brings them. */
 function serve(namespace) {
 	services = namespace.default;
@@ -4063,7 +4045,6 @@ exports.typeToken = typeToken;
 exports.unpack = unpack;
 exports.update = update;
 exports.urgent = urgent;
-exports.warm = warm;
 return exports;
 }
 

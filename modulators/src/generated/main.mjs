@@ -3624,7 +3624,12 @@ function wholeOf(bytes) {
 }
 
 // src/generated/world.ts
-const WORLD_SOURCE = `// src/sandbox/world/lockdown.ts
+/** A script that leaves the world in the variable `jechoWorld`. */
+const WORLD_SOURCE = `globalThis.jechoWorld = (() => {
+"use strict";
+const exports = {};
+Object.defineProperty(exports, Symbol.toStringTag, { value: 'Module' });
+// src/sandbox/world/lockdown.ts
 const UNWANTED = [
 	"Atomics",
 	"Function",
@@ -7109,13 +7114,13 @@ function typeToken() {
 	token ??= inType === void 0 ? 0n : new Type(inType).token;
 	return token;
 }
-const BLOCK_BYTES = 65536;
+const BLOCK_BYTES$1 = 65536;
 const BLOCK_EVENTS = 512;
 let block;
 function encodeOutput(type, value) {
 	const room = measure(type, value);
 	if (block === void 0 || block.at + room > block.view.byteLength || block.source.count === BLOCK_EVENTS) {
-		const bytes = new Bytes(room > BLOCK_BYTES ? room + 8 : BLOCK_BYTES);
+		const bytes = new Bytes(room > BLOCK_BYTES$1 ? room + 8 : BLOCK_BYTES$1);
 		const source = {
 			bytes,
 			bounds: new Words(2 * BLOCK_EVENTS),
@@ -7424,24 +7429,6 @@ function attach(inMemory, outMemory) {
 	outWords = new Words(outMemory, 0, OUTBOX_HEAD / 4);
 	return 0;
 }
-/** Does once what installations do, while nobody waits: engines make code fast, or at all, when it first runs. */
-function warm() {
-	const some = type("Some", {
-		number: "float64",
-		text: "string",
-		numbers: "float32[]",
-		list: [{ n: "uint32" }]
-	});
-	setTypes(some.schema, void 0);
-	locateOutput({
-		number: 1,
-		text: "a",
-		numbers: /* @__PURE__ */ new Float32Array(1),
-		list: [{ n: 1 }]
-	});
-	openWorld("{}", { queueEvents: 1 });
-	return 0;
-}
 /** The services that may be called, out of the namespace of the module that brings them. */
 function serve(namespace) {
 	services = namespace.default;
@@ -7694,10 +7681,105 @@ function describe(code, thrown) {
 	return \`\${code}\\x1f\${message}\\x1f\${stack}\`;
 }
 
-// src/sandbox/world/sealed.ts
-lockdown();
+// src/sandbox/world/rehearsal.ts
+const BLOCK_BYTES = 65536;
+/**
+* Lives a modulator's whole life once, of events with a type and without, in a world that is thrown away: an engine
+* makes code when it first runs, and a world that comes after this one in the same engine has it then.
+*/
+function rehearse() {
+	const Some = type("Some", {
+		number: "float64",
+		text: "string",
+		numbers: "float32[]",
+		list: [{ n: "uint32" }]
+	});
+	const some = {
+		number: 1,
+		text: "a",
+		numbers: /* @__PURE__ */ new Float32Array(1),
+		list: [{ n: 1 }]
+	};
+	perform(Some.schema, Some.encode(some), some);
+	perform(/* @__PURE__ */ new Uint8Array(0), /* @__PURE__ */ new Uint8Array(8), /* @__PURE__ */ new Uint8Array(8));
+	return 0;
+}
+/** @param made an event that the modulator makes beside the one that comes in */
+function perform(schema, event, made) {
+	class Rehearsed extends FifoModulator {
+		static needs = [
+			"clock",
+			"log",
+			"context.some"
+		];
+		enqueue(event) {
+			if (this.objects["some"] === void 0) return;
+			super.enqueue(event);
+			super.enqueue(urgent(made));
+			this.moe["log"]("a line");
+		}
+	}
+	const inbox = new Uint8Array(BLOCK_BYTES);
+	attach(inbox.buffer, new ArrayBuffer(OUTBOX_HEAD + BLOCK_BYTES));
+	inbox.set(schema);
+	must(load({ default: Rehearsed }, schema.byteLength, "+clock,+log,+context.some"));
+	must(needs());
+	const view = encodeValues([{
+		name: "context.some",
+		values: [1]
+	}]);
+	inbox.set(view);
+	must(context("context.some", view.byteLength));
+	must(open("{\\"a\\":[1]}", 4, 0, 0));
+	must(update("some", 1, "{\\"a\\":[1]}", false));
+	must(start());
+	must(update("some", 2, "{\\"a\\":[2]}", true));
+	new Uint32Array(inbox.buffer).set([8, 8 + event.byteLength]);
+	inbox.set(event, 8);
+	must(run(8 + event.byteLength, 1, true, 0));
+	must(period(true, 0));
+	must(calls());
+	must(remove());
+}
+function must(result) {
+	if (typeof result === "string") throw new Error(result);
+}
 
-export { FifoModulator, Modulator, attach, bytesOf, calls, context, handOver, load, needs, open, period, proceed, remove, run, runInPlace, serve, start, type, typeToken, unpack, update, urgent, warm };`;
+// src/sandbox/world/sealed.ts
+/** The realm loses the way to the world, and what leads out of it: nothing of the modulator's may run before. */
+function seal() {
+	Reflect.deleteProperty(globalThis, "jechoWorld");
+	lockdown();
+	return 0;
+}
+
+exports.FifoModulator = FifoModulator;
+exports.Modulator = Modulator;
+exports.attach = attach;
+exports.bytesOf = bytesOf;
+exports.calls = calls;
+exports.context = context;
+exports.handOver = handOver;
+exports.load = load;
+exports.needs = needs;
+exports.open = open;
+exports.period = period;
+exports.proceed = proceed;
+exports.rehearse = rehearse;
+exports.remove = remove;
+exports.run = run;
+exports.runInPlace = runInPlace;
+exports.seal = seal;
+exports.serve = serve;
+exports.start = start;
+exports.type = type;
+exports.typeToken = typeToken;
+exports.unpack = unpack;
+exports.update = update;
+exports.urgent = urgent;
+return exports;
+})();
+`;
 
 // src/sandbox/failures.ts
 /** The name that a modulator's source has in every engine. */
@@ -7906,7 +7988,6 @@ function readValue({ kind, number, text, bytes }) {
 /** The functions of the world that are called from outside. */
 const FUNCTIONS = [
 	"attach",
-	"warm",
 	"load",
 	"open",
 	"update",
@@ -7920,8 +8001,11 @@ const FUNCTIONS = [
 	"calls",
 	"context"
 ];
-/** What the modulator may import from the world. */
-const FACE = "export { bytesOf, FifoModulator, Modulator, type, typeToken, unpack, urgent } from \"jecho:world\";";
+/** What the modulator may import from the world; to be evaluated before that is sealed. */
+const FACE = "export const { bytesOf, FifoModulator, Modulator, type, typeToken, unpack, urgent } = jechoWorld;";
+/** Memory for events that a world has from the beginning. */
+const IN_BYTES = CHUNK_BYTES + 16 * 256;
+const OUT_BYTES = OUTBOX_HEAD + CHUNK_BYTES;
 const NO_ENTROPY = /* @__PURE__ */ new Uint8Array(0);
 /** A sandbox on any engine: what goes in and out are numbers and text, and events as bytes in memory. */
 var WorldSandbox = class {
@@ -7941,7 +8025,8 @@ var WorldSandbox = class {
 		if (services !== void 0) realm.serve(services);
 		realm.evaluate(source);
 		const schemaBytes = schema?.byteLength ?? 0;
-		realm.attach(alignUp8(Math.max(schemaBytes, CHUNK_BYTES + 16 * 256)), OUTBOX_HEAD + CHUNK_BYTES);
+		const inBytes = Math.max(alignUp8(schemaBytes), IN_BYTES);
+		if (realm.inbox.byteLength < inBytes) realm.attach(inBytes, OUT_BYTES);
 		if (schema !== void 0) realm.inbox.set(schema);
 		const offered = offers.map(({ name, granted }) => `${granted ? "+" : "-"}${name}`).join();
 		const declared = this.#taken(this.#call("load", [schemaBytes, offered], installMs));
@@ -8116,15 +8201,20 @@ async function isolatedVmEngine(memoryMiB) {
 	} catch (error) {
 		throw new JechoError("MODULATORS_NOT_SERVED", `isolated-vm does not load: ${error.message}`);
 	}
+	const world = library.Isolate.createSnapshot([{
+		code: WORLD_SOURCE,
+		filename: "world.js"
+	}], "jechoWorld.rehearse();");
+	const make = () => new IsolateRealm(library, world, memoryMiB);
 	let spare;
 	return {
 		name: "isolated-vm",
 		isTrusted: false,
 		prepare() {
-			spare ??= new IsolateRealm(library, memoryMiB);
+			spare ??= make();
 		},
 		create(limits, watch) {
-			const realm = spare ?? new IsolateRealm(library, memoryMiB);
+			const realm = spare ?? make();
 			spare = void 0;
 			return new WorldSandbox(realm.open(limits, watch), limits);
 		}
@@ -8146,23 +8236,20 @@ var IsolateRealm = class {
 	#face;
 	#functions;
 	#namespace;
-	constructor(library, memoryMiB) {
+	constructor(library, snapshot, memoryMiB) {
 		this.#ivm = library;
-		this.#isolate = new library.Isolate({ memoryLimit: memoryMiB });
+		this.#isolate = new library.Isolate({
+			memoryLimit: memoryMiB,
+			snapshot
+		});
 		this.#context = this.#isolate.createContextSync();
-		const world = this.#isolate.compileModuleSync(WORLD_SOURCE, { filename: "world.js" });
 		this.#face = this.#isolate.compileModuleSync(FACE, { filename: "moe.js" });
-		const link = (specifier) => {
-			if (specifier === "jecho:world") return world;
-			throw new Error(`unexpected import of ${specifier}`);
-		};
-		for (const module of [world, this.#face]) {
-			module.instantiateSync(this.#context, link);
-			module.evaluateSync();
-		}
-		const { namespace } = world;
-		this.#functions = Object.fromEntries(FUNCTIONS.map((name) => [name, namespace.getSync(name, { reference: true })]));
-		this.#functions.warm.applySync();
+		this.#face.instantiateSync(this.#context, refuseImport);
+		this.#face.evaluateSync();
+		const world = this.#context.global.getSync("jechoWorld", { reference: true });
+		this.#functions = Object.fromEntries(FUNCTIONS.map((name) => [name, world.getSync(name, { reference: true })]));
+		world.getSync("seal", { reference: true }).applySync();
+		this.attach(IN_BYTES, OUT_BYTES);
 	}
 	/** For a modulator. */
 	open(limits, watch) {
@@ -8187,9 +8274,7 @@ var IsolateRealm = class {
 		const { serve } = this.#functions;
 		this.#guarded(installMs, "DELEGATE_FAILED", () => {
 			const module = this.#isolate.compileModuleSync(source, { filename: "services.js" });
-			module.instantiateSync(this.#context, (specifier) => {
-				throw new Error(`unexpected import of ${specifier}`);
-			});
+			module.instantiateSync(this.#context, refuseImport);
 			module.evaluateSync({ timeout: installMs });
 			serve.applySync(void 0, [module.namespace.derefInto()], { timeout: installMs });
 		});
@@ -8243,6 +8328,9 @@ var IsolateRealm = class {
 		return new JechoError(code, located(message, textOf$1(thrown, "stack")));
 	}
 };
+function refuseImport(specifier) {
+	throw new Error(`unexpected import of ${specifier}`);
+}
 function threadCpuMs() {
 	const { user, system } = process.threadCpuUsage();
 	return (user + system) / 1e3;

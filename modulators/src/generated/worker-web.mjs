@@ -3614,7 +3614,12 @@ function wholeOf(bytes) {
 }
 
 // src/generated/world.ts
-const WORLD_SOURCE = `// src/sandbox/world/lockdown.ts
+/** A script that leaves the world in the variable `jechoWorld`. */
+const WORLD_SOURCE = `globalThis.jechoWorld = (() => {
+"use strict";
+const exports = {};
+Object.defineProperty(exports, Symbol.toStringTag, { value: 'Module' });
+// src/sandbox/world/lockdown.ts
 const UNWANTED = [
 	"Atomics",
 	"Function",
@@ -7099,13 +7104,13 @@ function typeToken() {
 	token ??= inType === void 0 ? 0n : new Type(inType).token;
 	return token;
 }
-const BLOCK_BYTES = 65536;
+const BLOCK_BYTES$1 = 65536;
 const BLOCK_EVENTS = 512;
 let block;
 function encodeOutput(type, value) {
 	const room = measure(type, value);
 	if (block === void 0 || block.at + room > block.view.byteLength || block.source.count === BLOCK_EVENTS) {
-		const bytes = new Bytes(room > BLOCK_BYTES ? room + 8 : BLOCK_BYTES);
+		const bytes = new Bytes(room > BLOCK_BYTES$1 ? room + 8 : BLOCK_BYTES$1);
 		const source = {
 			bytes,
 			bounds: new Words(2 * BLOCK_EVENTS),
@@ -7414,24 +7419,6 @@ function attach(inMemory, outMemory) {
 	outWords = new Words(outMemory, 0, OUTBOX_HEAD / 4);
 	return 0;
 }
-/** Does once what installations do, while nobody waits: engines make code fast, or at all, when it first runs. */
-function warm() {
-	const some = type("Some", {
-		number: "float64",
-		text: "string",
-		numbers: "float32[]",
-		list: [{ n: "uint32" }]
-	});
-	setTypes(some.schema, void 0);
-	locateOutput({
-		number: 1,
-		text: "a",
-		numbers: /* @__PURE__ */ new Float32Array(1),
-		list: [{ n: 1 }]
-	});
-	openWorld("{}", { queueEvents: 1 });
-	return 0;
-}
 /** The services that may be called, out of the namespace of the module that brings them. */
 function serve(namespace) {
 	services = namespace.default;
@@ -7684,10 +7671,105 @@ function describe(code, thrown) {
 	return \`\${code}\\x1f\${message}\\x1f\${stack}\`;
 }
 
-// src/sandbox/world/sealed.ts
-lockdown();
+// src/sandbox/world/rehearsal.ts
+const BLOCK_BYTES = 65536;
+/**
+* Lives a modulator's whole life once, of events with a type and without, in a world that is thrown away: an engine
+* makes code when it first runs, and a world that comes after this one in the same engine has it then.
+*/
+function rehearse() {
+	const Some = type("Some", {
+		number: "float64",
+		text: "string",
+		numbers: "float32[]",
+		list: [{ n: "uint32" }]
+	});
+	const some = {
+		number: 1,
+		text: "a",
+		numbers: /* @__PURE__ */ new Float32Array(1),
+		list: [{ n: 1 }]
+	};
+	perform(Some.schema, Some.encode(some), some);
+	perform(/* @__PURE__ */ new Uint8Array(0), /* @__PURE__ */ new Uint8Array(8), /* @__PURE__ */ new Uint8Array(8));
+	return 0;
+}
+/** @param made an event that the modulator makes beside the one that comes in */
+function perform(schema, event, made) {
+	class Rehearsed extends FifoModulator {
+		static needs = [
+			"clock",
+			"log",
+			"context.some"
+		];
+		enqueue(event) {
+			if (this.objects["some"] === void 0) return;
+			super.enqueue(event);
+			super.enqueue(urgent(made));
+			this.moe["log"]("a line");
+		}
+	}
+	const inbox = new Uint8Array(BLOCK_BYTES);
+	attach(inbox.buffer, new ArrayBuffer(OUTBOX_HEAD + BLOCK_BYTES));
+	inbox.set(schema);
+	must(load({ default: Rehearsed }, schema.byteLength, "+clock,+log,+context.some"));
+	must(needs());
+	const view = encodeValues([{
+		name: "context.some",
+		values: [1]
+	}]);
+	inbox.set(view);
+	must(context("context.some", view.byteLength));
+	must(open("{\\"a\\":[1]}", 4, 0, 0));
+	must(update("some", 1, "{\\"a\\":[1]}", false));
+	must(start());
+	must(update("some", 2, "{\\"a\\":[2]}", true));
+	new Uint32Array(inbox.buffer).set([8, 8 + event.byteLength]);
+	inbox.set(event, 8);
+	must(run(8 + event.byteLength, 1, true, 0));
+	must(period(true, 0));
+	must(calls());
+	must(remove());
+}
+function must(result) {
+	if (typeof result === "string") throw new Error(result);
+}
 
-export { FifoModulator, Modulator, attach, bytesOf, calls, context, handOver, load, needs, open, period, proceed, remove, run, runInPlace, serve, start, type, typeToken, unpack, update, urgent, warm };`;
+// src/sandbox/world/sealed.ts
+/** The realm loses the way to the world, and what leads out of it: nothing of the modulator's may run before. */
+function seal() {
+	Reflect.deleteProperty(globalThis, "jechoWorld");
+	lockdown();
+	return 0;
+}
+
+exports.FifoModulator = FifoModulator;
+exports.Modulator = Modulator;
+exports.attach = attach;
+exports.bytesOf = bytesOf;
+exports.calls = calls;
+exports.context = context;
+exports.handOver = handOver;
+exports.load = load;
+exports.needs = needs;
+exports.open = open;
+exports.period = period;
+exports.proceed = proceed;
+exports.rehearse = rehearse;
+exports.remove = remove;
+exports.run = run;
+exports.runInPlace = runInPlace;
+exports.seal = seal;
+exports.serve = serve;
+exports.start = start;
+exports.type = type;
+exports.typeToken = typeToken;
+exports.unpack = unpack;
+exports.update = update;
+exports.urgent = urgent;
+return exports;
+})();
+`;
 
 // src/sandbox/failures.ts
 /** The name that a modulator's source has in every engine. */
@@ -7890,7 +7972,6 @@ function readValue({ kind, number, text, bytes }) {
 /** The functions of the world that are called from outside. */
 const FUNCTIONS = [
 	"attach",
-	"warm",
 	"load",
 	"open",
 	"update",
@@ -7904,8 +7985,11 @@ const FUNCTIONS = [
 	"calls",
 	"context"
 ];
-/** What the modulator may import from the world. */
-const FACE = "export { bytesOf, FifoModulator, Modulator, type, typeToken, unpack, urgent } from \"jecho:world\";";
+/** What the modulator may import from the world; to be evaluated before that is sealed. */
+const FACE = "export const { bytesOf, FifoModulator, Modulator, type, typeToken, unpack, urgent } = jechoWorld;";
+/** Memory for events that a world has from the beginning. */
+const IN_BYTES = CHUNK_BYTES + 16 * 256;
+const OUT_BYTES = OUTBOX_HEAD + CHUNK_BYTES;
 const NO_ENTROPY = /* @__PURE__ */ new Uint8Array(0);
 /** A sandbox on any engine: what goes in and out are numbers and text, and events as bytes in memory. */
 var WorldSandbox = class {
@@ -7925,7 +8009,8 @@ var WorldSandbox = class {
 		if (services !== void 0) realm.serve(services);
 		realm.evaluate(source);
 		const schemaBytes = schema?.byteLength ?? 0;
-		realm.attach(alignUp8(Math.max(schemaBytes, CHUNK_BYTES + 16 * 256)), OUTBOX_HEAD + CHUNK_BYTES);
+		const inBytes = Math.max(alignUp8(schemaBytes), IN_BYTES);
+		if (realm.inbox.byteLength < inBytes) realm.attach(inBytes, OUT_BYTES);
 		if (schema !== void 0) realm.inbox.set(schema);
 		const offered = offers.map(({ name, granted }) => `${granted ? "+" : "-"}${name}`).join();
 		const declared = this.#taken(this.#call("load", [schemaBytes, offered], installMs));
@@ -8091,7 +8176,6 @@ const SPARES = 2;
 const STACK_BYTES = 163840;
 const OWN_MIB = 8;
 const PAGES_PER_MIB = 16;
-const BOOT = "boot.js";
 const SERVICES = "services.js";
 const REFUSED = "refused:";
 /**
@@ -8169,13 +8253,19 @@ var QuickJsRealm = class {
 			return true;
 		});
 		this.#runtime.setModuleLoader((name) => {
-			if (name === "jecho:world") return WORLD_SOURCE;
 			return name === "jecho:moe" ? FACE : { error: importRefused(name.slice(8)) };
-		}, (from, name) => name === "jecho:moe" || name === "jecho:world" && from !== "modulator.js" && from !== SERVICES ? name : REFUSED + name);
+		}, (_from, name) => name === "jecho:moe" ? name : REFUSED + name);
 		this.#context = this.#runtime.newContext();
 		this.#newArrayBuffer = arrayBuffers(module, this.#context);
-		const world = this.#context.evalCode("export * from \"jecho:world\";", BOOT, { type: "module" }).unwrap();
+		this.#context.evalCode(WORLD_SOURCE, "world.js").unwrap().dispose();
+		this.#context.evalCode("import \"jecho:moe\";", "boot.js", { type: "module" }).unwrap().dispose();
+		const world = this.#context.getProp(this.#context.global, "jechoWorld");
 		this.#functions = Object.fromEntries(FUNCTIONS.map((name) => [name, this.#context.getProp(world, name)]));
+		const seal = this.#context.getProp(world, "seal");
+		this.#context.callFunction(seal, this.#context.undefined).unwrap().dispose();
+		seal.dispose();
+		world.dispose();
+		this.attach(IN_BYTES, OUT_BYTES);
 	}
 	/** For a modulator. */
 	open(limits, watch) {

@@ -16,6 +16,8 @@ import {
   FACE,
   FUNCTIONS,
   type FunctionName,
+  IN_BYTES,
+  OUT_BYTES,
   type Parameter,
   type Realm,
   WorldSandbox,
@@ -38,15 +40,21 @@ export async function isolatedVmEngine(memoryMiB: number): Promise<Engine> {
   } catch (error) {
     throw new JechoError("MODULATORS_NOT_SERVED", `isolated-vm does not load: ${(error as Error).message}`);
   }
+  // Every isolate begins with the world as it is after its first lines, and with the code of what it has done once.
+  const world = library.Isolate.createSnapshot(
+    [{ code: WORLD_SOURCE, filename: "world.js" }],
+    "jechoWorld.rehearse();",
+  );
+  const make = (): IsolateRealm => new IsolateRealm(library, world, memoryMiB);
   let spare: IsolateRealm | undefined;
   return {
     name: "isolated-vm",
     isTrusted: false,
     prepare() {
-      spare ??= new IsolateRealm(library, memoryMiB);
+      spare ??= make();
     },
     create(limits, watch) {
-      const realm = spare ?? new IsolateRealm(library, memoryMiB);
+      const realm = spare ?? make();
       spare = undefined;
       return new WorldSandbox(realm.open(limits, watch), limits);
     },
@@ -67,25 +75,19 @@ class IsolateRealm implements Realm {
   readonly #functions: Functions;
   #namespace: ivm.Dereference<unknown> | undefined;
 
-  constructor(library: typeof ivm, memoryMiB: number) {
+  constructor(library: typeof ivm, snapshot: ivm.ExternalCopy<ArrayBuffer>, memoryMiB: number) {
     this.#ivm = library;
-    this.#isolate = new library.Isolate({ memoryLimit: memoryMiB });
+    this.#isolate = new library.Isolate({ memoryLimit: memoryMiB, snapshot });
     this.#context = this.#isolate.createContextSync();
-    const world = this.#isolate.compileModuleSync(WORLD_SOURCE, { filename: "world.js" });
     this.#face = this.#isolate.compileModuleSync(FACE, { filename: "moe.js" });
-    const link = (specifier: string): ivm.Module => {
-      if (specifier === "jecho:world") return world;
-      throw new Error(`unexpected import of ${specifier}`);
-    };
-    for (const module of [world, this.#face]) {
-      module.instantiateSync(this.#context, link);
-      module.evaluateSync();
-    }
-    const { namespace } = world;
+    this.#face.instantiateSync(this.#context, refuseImport);
+    this.#face.evaluateSync();
+    const world = this.#context.global.getSync("jechoWorld", { reference: true });
     this.#functions = Object.fromEntries(
-      FUNCTIONS.map(name => [name, namespace.getSync(name, { reference: true })]),
+      FUNCTIONS.map(name => [name, world.getSync(name, { reference: true })]),
     ) as Functions;
-    this.#functions.warm.applySync();
+    world.getSync("seal", { reference: true }).applySync();
+    this.attach(IN_BYTES, OUT_BYTES);
   }
 
   /** For a modulator. */
@@ -114,9 +116,7 @@ class IsolateRealm implements Realm {
     const { serve } = this.#functions;
     this.#guarded(installMs, "DELEGATE_FAILED", () => {
       const module = this.#isolate.compileModuleSync(source, { filename: "services.js" });
-      module.instantiateSync(this.#context, specifier => {
-        throw new Error(`unexpected import of ${specifier}`);
-      });
+      module.instantiateSync(this.#context, refuseImport);
       module.evaluateSync({ timeout: installMs });
       serve.applySync(undefined, [module.namespace.derefInto()], { timeout: installMs });
     });
@@ -179,6 +179,10 @@ class IsolateRealm implements Realm {
     }
     return new JechoError(code, located(message, textOf(thrown, "stack")));
   }
+}
+
+function refuseImport(specifier: string): never {
+  throw new Error(`unexpected import of ${specifier}`);
 }
 
 function threadCpuMs(): number {

@@ -12,6 +12,8 @@ import {
   FACE,
   FUNCTIONS,
   type FunctionName,
+  IN_BYTES,
+  OUT_BYTES,
   type Parameter,
   type Realm,
   WorldSandbox,
@@ -25,7 +27,6 @@ const STACK_BYTES = 160 << 10;
 const INITIAL_MIB = 16;
 const OWN_MIB = 8;
 const PAGES_PER_MIB = 16;
-const BOOT = "boot.js";
 const SERVICES = "services.js";
 const REFUSED = "refused:";
 
@@ -117,21 +118,24 @@ class QuickJsRealm implements Realm {
     });
     this.#runtime.setModuleLoader(
       name => {
-        if (name === "jecho:world") return WORLD_SOURCE;
         return name === "jecho:moe" ? FACE : { error: importRefused(name.slice(REFUSED.length)) };
       },
       // An error that is returned here would lose the name.
-      (from, name) =>
-        name === "jecho:moe" || (name === "jecho:world" && from !== USER_MODULE && from !== SERVICES)
-          ? name
-          : REFUSED + name,
+      (_from, name) => (name === "jecho:moe" ? name : REFUSED + name),
     );
     this.#context = this.#runtime.newContext();
     this.#newArrayBuffer = arrayBuffers(module, this.#context);
-    const world = this.#context.evalCode('export * from "jecho:world";', BOOT, { type: "module" }).unwrap();
+    this.#context.evalCode(WORLD_SOURCE, "world.js").unwrap().dispose();
+    this.#context.evalCode('import "jecho:moe";', "boot.js", { type: "module" }).unwrap().dispose();
+    const world = this.#context.getProp(this.#context.global, "jechoWorld");
     this.#functions = Object.fromEntries(
       FUNCTIONS.map(name => [name, this.#context.getProp(world, name)]),
     ) as Record<FunctionName, QuickJSHandle>;
+    const seal = this.#context.getProp(world, "seal");
+    this.#context.callFunction(seal, this.#context.undefined).unwrap().dispose();
+    seal.dispose();
+    world.dispose();
+    this.attach(IN_BYTES, OUT_BYTES);
   }
 
   /** For a modulator. */

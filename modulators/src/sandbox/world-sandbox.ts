@@ -23,7 +23,6 @@ import {
 /** The functions of the world that are called from outside. */
 export const FUNCTIONS = [
   "attach",
-  "warm",
   "load",
   "open",
   "update",
@@ -40,9 +39,13 @@ export const FUNCTIONS = [
 export type FunctionName = (typeof FUNCTIONS)[number];
 export type Parameter = number | string | boolean;
 
-/** What the modulator may import from the world. */
+/** What the modulator may import from the world; to be evaluated before that is sealed. */
 export const FACE =
-  'export { bytesOf, FifoModulator, Modulator, type, typeToken, unpack, urgent } from "jecho:world";';
+  "export const { bytesOf, FifoModulator, Modulator, type, typeToken, unpack, urgent } = jechoWorld;";
+
+/** Memory for events that a world has from the beginning. */
+export const IN_BYTES = CHUNK_BYTES + 16 * CHUNK_EVENTS;
+export const OUT_BYTES = OUTBOX_HEAD + CHUNK_BYTES;
 
 const NO_ENTROPY = new Uint8Array(0);
 
@@ -101,7 +104,8 @@ export class WorldSandbox implements Sandbox {
     if (services !== undefined) realm.serve(services);
     realm.evaluate(source);
     const schemaBytes = schema?.byteLength ?? 0;
-    realm.attach(alignUp8(Math.max(schemaBytes, CHUNK_BYTES + 16 * CHUNK_EVENTS)), OUTBOX_HEAD + CHUNK_BYTES);
+    const inBytes = Math.max(alignUp8(schemaBytes), IN_BYTES);
+    if (realm.inbox.byteLength < inBytes) realm.attach(inBytes, OUT_BYTES);
     if (schema !== undefined) realm.inbox.set(schema);
     const offered = offers.map(({ name, granted }) => `${granted ? "+" : "-"}${name}`).join();
     const declared = this.#taken(this.#call("load", [schemaBytes, offered], installMs));

@@ -69,21 +69,6 @@ export function attach(inMemory: ArrayBufferLike, outMemory: ArrayBufferLike): n
   return 0;
 }
 
-/** Does once what installations do, while nobody waits: engines make code fast, or at all, when it first runs. */
-export function warm(): number {
-  const some = type("Some", {
-    number: "float64",
-    text: "string",
-    numbers: "float32[]",
-    list: [{ n: "uint32" }],
-  });
-  setTypes(some.schema, undefined);
-  const event = { number: 1, text: "a", numbers: new Float32Array(1), list: [{ n: 1 }] };
-  locateOutput(event);
-  openWorld("{}", { queueEvents: 1 });
-  return 0;
-}
-
 /** The services that may be called, out of the namespace of the module that brings them. */
 export function serve(namespace: { default?: Record<string, unknown> }): number {
   services = namespace.default as Record<string, unknown>;
