@@ -8694,6 +8694,9 @@ var HostCore = class {
 			case "Clock":
 				this.#surroundings.timeMs = frame.timeMs;
 				return;
+			case "Ping":
+				this.#surroundings.engine.prepare();
+				return;
 			case "Install": return this.#install(frame);
 			case "Remove":
 				this.#modulators.get(frame.derived)?.remove();
@@ -8864,8 +8867,8 @@ const core = new HostCore({
 }, write);
 let buffer = new Uint8Array(1 << 20);
 let end = 0;
+engine.prepare();
 for (;;) {
-	engine.prepare();
 	if (end === buffer.byteLength) buffer = grown(buffer);
 	const read = readSync(IN, buffer, end, buffer.byteLength - end, null);
 	if (read === 0) process.exit(0);

@@ -8768,6 +8768,9 @@ var HostCore = class {
 			case "Clock":
 				this.#surroundings.timeMs = frame.timeMs;
 				return;
+			case "Ping":
+				this.#surroundings.engine.prepare();
+				return;
 			case "Install": return this.#install(frame);
 			case "Remove":
 				this.#modulators.get(frame.derived)?.remove();

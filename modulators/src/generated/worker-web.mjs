@@ -8766,6 +8766,9 @@ var HostCore = class {
 			case "Clock":
 				this.#surroundings.timeMs = frame.timeMs;
 				return;
+			case "Ping":
+				this.#surroundings.engine.prepare();
+				return;
 			case "Install": return this.#install(frame);
 			case "Remove":
 				this.#modulators.get(frame.derived)?.remove();

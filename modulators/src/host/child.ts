@@ -85,7 +85,13 @@ class Child implements Carrier {
   }
 
   send(frame: Uint8Array): void {
-    if (this.#in.writable) this.#in.write(frame);
+    if (!this.#in.writable) return;
+    // What is sent in one turn goes out at once: each write wakes the host.
+    if (this.#in.writableCorked === 0) {
+      this.#in.cork();
+      process.nextTick(() => this.#in.uncork());
+    }
+    this.#in.write(frame);
   }
 
   finish(): void {

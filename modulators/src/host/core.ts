@@ -61,6 +61,10 @@ export class HostCore {
       case "Clock":
         this.#surroundings.timeMs = frame.timeMs;
         return;
+      // The producer waits for nothing.
+      case "Ping":
+        this.#surroundings.engine.prepare();
+        return;
       case "Install":
         return this.#install(frame);
       case "Remove":

@@ -134,6 +134,7 @@ class Settlement<T> {
       resolve(value);
     };
     this.reject = reason => {
+      if (this.isSettled) return;
       this.isSettled = true;
       reject(reason);
     };

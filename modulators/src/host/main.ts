@@ -26,9 +26,8 @@ const core = new HostCore({ engine, limits, watch: startGuard(Number(process.arg
 
 let buffer = new Uint8Array(1 << 20);
 let end = 0;
+engine.prepare();
 for (;;) {
-  // Before the first frame, and again when a modulator has taken what was there.
-  engine.prepare();
   if (end === buffer.byteLength) buffer = grown(buffer);
   const read = readSync(IN, buffer, end, buffer.byteLength - end, null);
   if (read === 0) process.exit(0);

@@ -45,6 +45,7 @@ const WINDOW_BYTES = 4 << 20;
 const FUTILE_STARTS = 3;
 /** Deaths that may have come from anywhere, until the modulator at work is to blame. */
 const STRIKES = 2;
+const PREPARE_MS = 3;
 
 /**
  * The hosted tier: runs modulators in a process or worker, watches it, and replaces it when it hangs or dies. No call
@@ -72,6 +73,7 @@ export class ModulatorHost implements Tier {
   #restarts = 0;
   #futile = 0;
   #isClosed = false;
+  #preparing: NodeJS.Timeout | undefined;
 
   constructor(options: ModulatorHostOptions) {
     this.#options = options;
@@ -112,7 +114,8 @@ export class ModulatorHost implements Tier {
     const installation = this.#installations.get(derived);
     if (installation === undefined) return;
     this.#forget(installation);
-    installation.installed.reject(new JechoError("CLOSED", "the modulator was removed"));
+    if (!installation.installed.isSettled)
+      installation.installed.reject(new JechoError("CLOSED", "the modulator was removed"));
     this.#leaving.set(derived, (this.#leaving.get(derived) ?? 0) + 1);
     this.#outstanding.push({ kind: "remove", derived });
     this.#keeper.send(encodeControl({ kind: "Remove", derived }));
@@ -200,6 +203,7 @@ export class ModulatorHost implements Tier {
       this.#waiting = [];
       this.#waitingBytes = 0;
       this.#periods.clear();
+      clearTimeout(this.#preparing);
       this.#settle();
     }
     return this.#keeper.close();
@@ -227,6 +231,16 @@ export class ModulatorHost implements Tier {
       encodeControl({ kind: "Install", request: derived, channel, derived, modulator, offers: grants }),
     );
     if (!ready) this.#keeper.send(encodeControl({ kind: "Flow", derived, ready }));
+  }
+
+  /** The host makes ready what the next installation needs, when those who wait for this one have had their answer. */
+  #prepareSoon(): void {
+    clearTimeout(this.#preparing);
+    this.#preparing = setTimeout(
+      () => this.#keeper.send(encodeControl({ kind: "Ping", time: 0 })),
+      PREPARE_MS,
+    );
+    this.#preparing.unref?.();
   }
 
   #sendUpdates(): void {
@@ -349,6 +363,7 @@ export class ModulatorHost implements Tier {
         installation.needs = needs;
         installation.installed.resolve({ schema: output, needs });
         this.#deliverCalls(installation);
+        this.#prepareSoon();
         return needs.every(name => installation.isGranted(name));
       }
       case "Period": {
