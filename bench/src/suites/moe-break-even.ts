@@ -25,6 +25,7 @@ export async function moeBreakEven({ report, quick }: Context): Promise<void> {
   const cpuMs = (): number => processes.reduce((sum, process) => sum + process.treeCpuMs(), 0);
   try {
     const { port } = gateway;
+    await Promise.all([source, sink].map(worker => worker.call("keep", port)));
     for (const tier of TIERS) {
       const curves: { name: string; points: [number, number[]][] }[] = [];
       for (const consumers of [1, 10]) {

@@ -9,6 +9,10 @@ let sessions: Session[] = [];
 let sum = 0;
 
 serve({
+  /** Holds the concentrators' thread, which ends with its last session: starting it takes longer than a stream. */
+  keep(port: number) {
+    connect(`127.0.0.1:${port}`);
+  },
   async open(options: { port: number; channel: string; consumers: number; scenario: keyof typeof REJECTED }) {
     const { port, channel, consumers, scenario } = options;
     const rejected = REJECTED[scenario];

@@ -21,6 +21,10 @@ let session: Session | undefined;
 let producer: Producer<typeof Record.event>;
 
 serve({
+  /** Holds the concentrators' thread, which ends with its last session: starting it takes longer than a stream. */
+  keep(port: number) {
+    connect(`127.0.0.1:${port}`);
+  },
   async open({ port, channel, tier }: Stream & { port: number }) {
     const modulators = tier === "local" ? { trusted: [RANGE_SOURCE] } : { local: false };
     session = connect(`127.0.0.1:${port}`, { modulators });
