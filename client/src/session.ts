@@ -13,14 +13,17 @@ import type { BackoffOptions } from "./backoff.ts";
 import { EventChannel, type ProduceOptions, type SubscribeOptions } from "./channel.ts";
 import { Consumer, type Handler } from "./consumer.ts";
 import { Delegation } from "./delegation.ts";
-import { EventQueue, type EventQueueOptions } from "./event-queue.ts";
+import type { EventQueue, EventQueueOptions } from "./event-queue.ts";
+import { EventQueues } from "./event-queues.ts";
 import { type Inheritance, InheritedSubscription, type TakeOverOptions } from "./inheritance.ts";
 import type { Codec } from "./json.ts";
 import { historyOf, labelOf, placeOf, queueOf } from "./open-options.ts";
 import { type ConcentratorPlace, openPort } from "./places/place.ts";
 import type { Answer, ControlRequest, Port, PortNotice, PortRequest, Question } from "./port.ts";
 import { Producer } from "./producer.ts";
-import { type ObjectPort, SharedObject } from "./shared-object.ts";
+import { Questions } from "./questions.ts";
+import { SharedCopies } from "./shared-copies.ts";
+import { SharedObject } from "./shared-object.ts";
 import { Listeners, raise, type Status, statusNow } from "./status.ts";
 
 /** A consumer's handler, split: the modulator runs in every producer, the demodulator stays here. */
@@ -53,9 +56,6 @@ export interface ConnectOptions {
   /** Gets what goes wrong without an endpoint to blame, such as a refused update; by default thrown as an uncaught error. */
   readonly onError?: (error: JechoError) => void;
 }
-
-/** What is urgent is seldom and small: half of this is the largest event. */
-const URGENT_BYTES = 1 << 20;
 
 export interface ShareOptions {
   /** 1 to 64 characters; by default a random one. */
@@ -98,29 +98,19 @@ export class Session {
   readonly #port: Port;
   readonly #statusListeners = new Listeners<Status>();
   readonly #endpoints = new Map<number, Endpoint>();
-  readonly #queues = new Map<number, EventQueue>();
+  readonly #queues: EventQueues;
   readonly #openings = new Map<number, Opening>();
   readonly #types = new Map<bigint, Type>();
-  readonly #questions = new Map<number, { answer(answer: Answer | JechoError): void }>();
-  readonly #objects = new Map<SharedObject, number>();
-  /** Shared objects that have something to send. */
-  readonly #unpublished = new Set<SharedObject>();
-  readonly #objectPort: ObjectPort = {
-    changed: object => this.#publishLater(object),
-    pull: object => this.#post({ is: "pullObject", endpoint: this.#objects.get(object) ?? 0 }),
-    closed: object => {
-      this.closeEndpoint(this.#objects.get(object) ?? 0);
-      this.#objects.delete(object);
-    },
-  };
-  #queue: EventQueue | undefined;
-  #urgentQueue: EventQueue | undefined;
+  readonly #questions = new Questions(request => this.#post(request));
+  readonly #copies = new SharedCopies({
+    add: object => this.#add(object),
+    remove: endpoint => this.closeEndpoint(endpoint),
+    post: request => this.#post(request),
+    send: request => this.#port.post(request),
+  });
   #status: Status = statusNow("connecting");
   #closing: Promise<void> = Promise.resolve();
   #nextEndpoint = 1;
-  #nextQuestion = 1;
-  #nextQueue = 1;
-  readonly #flushes = new Map<number, { resolve(): void; reject(error: unknown): void }>();
   readonly #inheritance = Promise.withResolvers<Inheritance>();
 
   constructor(address: string, options: ConnectOptions) {
@@ -147,6 +137,12 @@ export class Session {
         },
       },
     );
+    this.#queues = new EventQueues(this.#port, options.queue ?? {}, {
+      onDropped: (endpoint, raised) =>
+        this.#endpoints
+          .get(endpoint)
+          ?.notice({ is: "dropped", endpoint, raised, events: 1, code: "QUEUE_FULL" }),
+    });
   }
 
   get status(): Status {
@@ -213,17 +209,7 @@ export class Session {
 
   async #ask(about: Question): Promise<Answer> {
     await this.ready();
-    const question = this.#nextQuestion++;
-    return new Promise((resolve, reject) => {
-      this.#questions.set(question, {
-        answer: answer => {
-          this.#questions.delete(question);
-          if (answer instanceof JechoError) reject(answer);
-          else resolve(answer);
-        },
-      });
-      this.#post({ is: "ask", question, about });
-    });
+    return this.#questions.ask(about);
   }
 
   /**
@@ -232,13 +218,8 @@ export class Session {
    *
    * @throws JechoError `OBJECT_INVALID` where the state is not plain data, or the id does not have 1 to 64 characters
    */
-  share<S extends object>(state: S, { id = randomId() }: ShareOptions = {}): SharedObject<S> {
-    checkObjectId(id);
-    const object = new SharedObject<S>(id, state, 1, this.#objectPort) as unknown as SharedObject;
-    const endpoint = this.#addObject(object);
-    const opening = { object: id, lazy: false, version: 1, state: JSON.stringify(state) };
-    this.#post({ is: "openObject", endpoint, ...opening });
-    return object as unknown as SharedObject<S>;
+  share<S extends object>(state: S, { id }: ShareOptions = {}): SharedObject<S> {
+    return this.#copies.share(state, id);
   }
 
   /**
@@ -251,40 +232,35 @@ export class Session {
     id: string,
     { policy = "prompt", signal }: AttachOptions = {},
   ): Promise<SharedObject<S>> {
-    checkObjectId(id);
-    const object = new SharedObject<S>(id, {} as S, 0, this.#objectPort) as unknown as SharedObject;
-    const endpoint = this.#addObject(object);
-    const opening = { object: id, lazy: policy === "lazy", version: 0, state: "" };
-    await this.#open(endpoint, object, signal, { is: "openObject", endpoint, ...opening });
-    return object as unknown as SharedObject<S>;
+    const { object, opening } = this.#copies.attach<S>(id, policy === "lazy");
+    await this.#open(opening.endpoint, object, signal, opening);
+    return object;
   }
 
-  #addObject(object: SharedObject): number {
-    const endpoint = this.#nextEndpoint++;
-    this.#objects.set(object, endpoint);
-    this.#endpoints.set(endpoint, object);
-    return endpoint;
+  #add(endpoint: Endpoint): number {
+    const number = this.#nextEndpoint++;
+    this.#endpoints.set(number, endpoint);
+    return number;
   }
 
   /** Ends every endpoint and the connection. Resolves when what was raised before has been handed to the connection. */
   close(): Promise<void> {
     if (this.#status.state !== "closed") {
-      this.#publishNow();
-      for (const queue of this.#queues.values()) queue.finish();
+      this.#copies.publish();
+      this.#queues.finish();
       this.#closing = this.#port.close();
       this.#setStatus(statusNow("closed"));
       const error = new JechoError("CLOSED", "the session was closed");
       for (const { reject } of this.#openings.values()) reject(error);
       this.#openings.clear();
-      for (const { answer } of [...this.#questions.values()]) answer(error);
+      this.#questions.fail(error);
       this.#inheritance.reject(error);
-      this.#failFlushes(error);
+      this.#questions.failFlushes(error);
       for (const endpoint of [...this.#endpoints.values()]) {
         void endpoint.close();
       }
       this.#endpoints.clear();
-      for (const queue of this.#queues.values()) queue.close(error);
-      this.#queues.clear();
+      this.#queues.close(error);
     }
     return this.#closing;
   }
@@ -308,7 +284,7 @@ export class Session {
     // Which memory a queue may have depends on where the other side of it is.
     await this.#port.settled;
     this.#checkUsable();
-    const queue = options.queue === undefined ? this.#commonQueue() : this.#openQueue(options.queue);
+    const queue = options.queue === undefined ? this.#queues.common : this.#queues.open(options.queue);
     const producer = new Producer<T>(this, endpoint, channel, queue, delegation);
     const name = this.#userName(channel.name);
     const { schema = new Uint8Array(0), token = 0n } = channel.type ?? {};
@@ -401,12 +377,8 @@ export class Session {
    */
   flush(): Promise<void> {
     if (this.#status.state === "closed") return Promise.reject(new JechoError("CLOSED"));
-    const flush = this.#nextQuestion++;
-    return new Promise((resolve, reject) => {
-      this.#flushes.set(flush, { resolve, reject });
-      for (const queue of this.#queues.values()) queue.finish();
-      this.#post({ is: "flush", flush });
-    });
+    this.#queues.finish();
+    return this.#questions.flush();
   }
 
   /** For consumers: what the application calls one from now on. */
@@ -443,10 +415,9 @@ export class Session {
   /** For producers: a queue of its own goes with the producer. */
   closeProducer(endpoint: number, queue: EventQueue): void {
     if (this.#status.state === "closed") return;
-    for (const each of this.#queues.values()) each.finish();
+    this.#queues.finish();
     this.closeEndpoint(endpoint);
-    if (queue === this.#queue) return;
-    this.#queues.delete(queue.number);
+    if (!this.#queues.leave(queue)) return;
     this.#post({ is: "closeQueue", queue: queue.number });
     queue.close(new JechoError("CLOSED"));
   }
@@ -466,25 +437,9 @@ export class Session {
     if (this.#status.state === "refused") throw this.#status.error;
   }
 
-  #commonQueue(): EventQueue {
-    this.#queue ??= this.#openQueue(this.#options.queue ?? {});
-    return this.#queue;
-  }
-
   /** For producers: the queue of what goes before everything else. */
   get urgentQueue(): EventQueue {
-    this.#urgentQueue ??= this.#openQueue({ bytes: URGENT_BYTES }, true);
-    return this.#urgentQueue;
-  }
-
-  #openQueue(options: EventQueueOptions, urgent = false): EventQueue {
-    const onDropped = (endpoint: number, raised: number): void =>
-      this.#endpoints
-        .get(endpoint)
-        ?.notice({ is: "dropped", endpoint, raised, events: 1, code: "QUEUE_FULL" });
-    const queue = new EventQueue(this.#nextQueue++, this.#port, options, { onDropped }, urgent);
-    this.#queues.set(queue.number, queue);
-    return queue;
+    return this.#queues.urgent;
   }
 
   async #open(
@@ -516,7 +471,7 @@ export class Session {
   #post(request: PortRequest): void {
     // What the closed session's endpoints had is gone with it.
     if (this.#status.state === "closed") return;
-    this.#publishNow();
+    this.#copies.publish();
     this.#port.post(request);
   }
 
@@ -535,16 +490,16 @@ export class Session {
         return;
       }
       case "answer":
-        this.#questions.get(notice.question)?.answer(notice.answer);
+        this.#questions.answered(notice.question, notice.answer);
         return;
       case "fault":
         (this.#options.onError ?? raise)(notice.error);
         return;
       case "room":
-        this.#queues.get(notice.queue)?.room();
+        this.#queues.room(notice.queue);
         return;
       case "recordsTaken":
-        this.#queues.get(notice.queue)?.taken(notice.bytes);
+        this.#queues.taken(notice.queue, notice.bytes);
         return;
       case "gone":
         this.#gone(notice.error);
@@ -564,8 +519,7 @@ export class Session {
         return;
       }
       case "flushed":
-        this.#flushes.get(notice.flush)?.resolve();
-        this.#flushes.delete(notice.flush);
+        this.#questions.flushed(notice.flush);
         return;
       case "inheritance":
         this.#inheritance.resolve(this.#inherit(notice.inheritance));
@@ -578,14 +532,9 @@ export class Session {
   #inherit({ subscriptions, objects: states }: InheritanceFrame): Inheritance {
     // Two subscriptions may share an object: then they have the same one here, too.
     const objects = new Map<string, SharedObject>();
-    const objectOf = ({ object: id, version, state }: SharedState): SharedObject => {
-      let object = objects.get(id);
-      if (object === undefined) {
-        object = new SharedObject(id, JSON.parse(state) as object, version, this.#objectPort);
-        objects.set(id, object);
-        const endpoint = this.#addObject(object);
-        this.#post({ is: "openObject", endpoint, object: id, lazy: false, version, state });
-      }
+    const objectOf = (state: SharedState): SharedObject => {
+      const object = objects.get(state.object) ?? this.#copies.inherit(state);
+      objects.set(state.object, object);
       return object;
     };
     return {
@@ -606,8 +555,8 @@ export class Session {
       face.notice({ is: "interrupted", endpoint });
       face.notice({ is: "refused", endpoint, reset: 0, error });
     }
-    for (const { answer } of [...this.#questions.values()]) answer(error);
-    for (const queue of this.#queues.values()) queue.close(error);
+    this.#questions.fail(error);
+    this.#queues.close(error);
   }
 
   #setStatus(status: Status): void {
@@ -615,31 +564,9 @@ export class Session {
     if (status.state === "refused") {
       for (const { reject } of this.#openings.values()) reject(status.error);
       this.#inheritance.reject(status.error as JechoError);
-      this.#failFlushes(status.error as JechoError);
+      this.#questions.failFlushes(status.error as JechoError);
     }
     this.#statusListeners.tell(status);
-  }
-
-  #failFlushes(error: JechoError): void {
-    for (const { reject } of this.#flushes.values()) reject(error);
-    this.#flushes.clear();
-  }
-
-  #publishLater(object: SharedObject): void {
-    if (this.#unpublished.size === 0) queueMicrotask(() => this.#publishNow());
-    this.#unpublished.add(object);
-  }
-
-  #publishNow(): void {
-    const objects = [...this.#unpublished];
-    this.#unpublished.clear();
-    for (const object of objects) {
-      const endpoint = this.#objects.get(object);
-      const news = endpoint === undefined ? undefined : object.takeNews();
-      if (endpoint === undefined || news === undefined) continue;
-      if ("write" in news) this.#port.post({ is: "writeObject", endpoint, ...news });
-      else this.#port.post({ is: "updateObject", endpoint, ...news });
-    }
   }
 
   #userName(name: string): string {
@@ -650,18 +577,6 @@ export class Session {
     }
     return parsed.name;
   }
-}
-
-function randomId(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(12)), byte =>
-    byte.toString(16).padStart(2, "0"),
-  ).join("");
-}
-
-/** @throws JechoError `OBJECT_INVALID` */
-function checkObjectId(id: string): void {
-  if (id.length === 0 || id.length > 64)
-    throw new JechoError("OBJECT_INVALID", "an object's id has 1 to 64 characters");
 }
 
 function parseAddress(address: string): { host: string; secure: boolean } {
