@@ -93,7 +93,7 @@ export async function extraSinks({ report, quick }: Context): Promise<void> {
     x: { label: "consumers", scale: "log" },
     y: { label: "time per event", unit: "us", scale: "log" },
     series: (["sync", "async", "asyncCpu"] as const).map(kind => ({
-      name: kind === "asyncCpu" ? "async, CPU of both" : kind,
+      name: kind === "asyncCpu" ? "CPU, producer, gateway" : kind,
       points: [...times].map(([count, its]) => [count, its[kind]]),
     })),
   });
