@@ -1,6 +1,6 @@
 import type { WebSocket } from "uWebSockets.js";
 import { ERRORS, type ErrorCode } from "@jecho/shared";
-import { type Control, encodeControl, type Outgoing } from "@jecho/shared/internal";
+import { type Control, encodeForNow, type Outgoing } from "@jecho/shared/internal";
 import type { Channel } from "./channel.ts";
 import type { Consumer, Producer } from "./endpoints.ts";
 import type { Replay } from "./history/replay.ts";
@@ -130,7 +130,7 @@ export class Connection {
   }
 
   send(control: Outgoing): void {
-    this.#link?.send(encodeControl(control), true);
+    this.#link?.send(encodeForNow(control), true);
   }
 
   /** Sends whole frames. */

@@ -14,6 +14,7 @@ export {
 export {
   type Control,
   encodeControl,
+  encodeForNow,
   type Frame,
   frameEnd,
   joinFrames,

@@ -2034,7 +2034,9 @@ function encodeControl(control) {
 	if (control.kind === "Ack" || control.kind === "Processed") return encodeReply(control);
 	const frame = { control };
 	const bytes = new Uint8Array(alignUp(16 + measure(FRAME, frame), 8));
-	const view = new DataView(bytes.buffer);
+	return encodeAt(bytes, new DataView(bytes.buffer), frame);
+}
+function encodeAt(bytes, view, frame) {
 	view.setUint32(4, 4, true);
 	const end = alignUp(encodeInto(FRAME, frame, bytes, view, 8), 8);
 	view.setUint32(4, 4 + view.getUint32(8, true), true);

@@ -37,12 +37,32 @@ const SLOT_PAYLOAD = 2;
 const SLOT_REPLY = 5;
 const SLOT_REASON = 6;
 
+/** Most control messages are smaller by far. */
+const SCRATCH_BYTES = 4096;
+let scratch: DataView | undefined;
+let scratchBytes: Uint8Array | undefined;
+
 /** One control message as a frame of its own, a multiple of 8 bytes. */
 export function encodeControl(control: Outgoing): Uint8Array {
   if (control.kind === "Ack" || control.kind === "Processed") return encodeReply(control as Ack | Processed);
   const frame = { control };
   const bytes = new Uint8Array(alignUp(16 + measure(FRAME, frame), 8));
-  const view = new DataView(bytes.buffer);
+  return encodeAt(bytes, new DataView(bytes.buffer), frame);
+}
+
+/** The same in memory that the next call writes over: for who sends it, or copies it, at once. */
+export function encodeForNow(control: Outgoing): Uint8Array {
+  if (control.kind === "Ack" || control.kind === "Processed") return encodeReply(control as Ack | Processed);
+  const frame = { control };
+  const size = alignUp(16 + measure(FRAME, frame), 8);
+  if (size > SCRATCH_BYTES) return encodeControl(control);
+  scratch ??= new DataView(new ArrayBuffer(SCRATCH_BYTES));
+  scratchBytes ??= new Uint8Array(scratch.buffer);
+  scratchBytes.fill(0, 0, size);
+  return encodeAt(scratchBytes, scratch, frame);
+}
+
+function encodeAt(bytes: Uint8Array, view: DataView, frame: { readonly control: Outgoing }): Uint8Array {
   // Behind the 4 bytes of the size, a FlatBuffer that begins at a multiple of 8 keeps its alignment in the message.
   view.setUint32(4, 4, true);
   const end = alignUp(encodeInto(FRAME, frame, bytes, view, 8), 8);
