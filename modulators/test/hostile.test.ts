@@ -1,4 +1,4 @@
-import { fifo } from "@jecho/modulators";
+import { fifo, type GridData } from "@jecho/modulators";
 import { JechoError } from "@jecho/shared";
 import { afterAll, afterEach, expect, test, vi } from "vitest";
 import { modulator, Rig } from "./rig.ts";
@@ -348,6 +348,69 @@ test("23 an event whose bytes it broke: refused where it would leave", async () 
     "const bytes = new Uint8Array(event.values.buffer); bytes.fill(255, 0); super.enqueue(event);",
   );
   expect(await fateOf(hostile)).toMatchObject({ code: "MODULATOR_FAILED" });
+});
+
+test.each([
+  ["what came in is detached", "event.values.buffer.transfer(); super.enqueue(event);"],
+  [
+    "what it made is detached",
+    "const made = urgent({ step: 1, values: [1, 2, 3] }); made.values.buffer.transfer(); super.enqueue(made);",
+  ],
+  [
+    "what it made is detached, and it goes on",
+    "urgent({ step: 1, values: [1] }).values.buffer.transfer(); super.enqueue({ step: 1, values: [2] });",
+  ],
+  [
+    "a buffer shrinks while it is encoded",
+    "const buffer = new ArrayBuffer(64, { maxByteLength: 1024 }); const values = new Float32Array(buffer);" +
+      "let n = 0; super.enqueue({ get step() { buffer.resize(n++ % 2 === 0 ? 64 : 4); return 1; }, values });",
+  ],
+  [
+    "a buffer grows while it is encoded",
+    "const buffer = new ArrayBuffer(4, { maxByteLength: 1e6 }); const values = new Float32Array(buffer);" +
+      "let n = 0; super.enqueue({ get step() { buffer.resize(n++ % 2 === 0 ? 4 : 1e6); return 1; }, values });",
+  ],
+  [
+    "a buffer is detached while it is encoded",
+    "const values = new Float32Array(16); super.enqueue({ get step() { values.buffer.transfer(); return 1; }, values });",
+  ],
+])("23 %s: refused, or whole events", async (_, code) => {
+  const { code: fate, derived } = await fateOf(inEnqueue(code, 'import { urgent } from "jecho:moe";'));
+  // What left was copied first and checked then: an event that can be read to its end, or none.
+  if (derived === undefined) expect(fate).toBe("MODULATOR_FAILED");
+  else
+    for (const { event } of rig.received<GridData>(derived))
+      expect(event.values.every(value => Number.isFinite(value))).toBe(true);
+});
+
+test("23 a buffer that is resized, detached or changed after it was given away: the copy stays", async () => {
+  const detach = "typeof values.buffer.transfer === 'function' ? values.buffer.transfer() : values.fill(9)";
+  const { derived } = await fateOf(
+    inEnqueue(`
+    const values = new Float32Array([1, 2, 3]);
+    super.enqueue({ step: 1, values });
+    values.fill(-1);
+    ${detach};`),
+  );
+  expect([...(rig.received<GridData>(derived as number)[0]?.event.values ?? [])]).toEqual([1, 2, 3]);
+  const steering = await rig.install(
+    modulator(`static needs = ["controls.warm"];
+    enqueue() {
+      const values = new Float64Array([1, 2, 3]);
+      this.moe.controls.warm(values);
+      values.fill(-1);
+      ${detach};
+    }`),
+    { delegate: { controls: { warm: () => {} } } },
+  );
+  rig.calls.length = 0;
+  rig.step();
+  await rig.settled();
+  expect(rig.calls.map(({ values: [value] }) => [...(value as Float64Array)])).toEqual(
+    [1, 2, 3].map(() => [1, 2, 3]),
+  );
+  rig.host.remove(steering);
+  rig.calls.length = 0;
 });
 
 test.each(["NaN", "-1", "2 ** 53", "Infinity", "-Infinity", "10n"])(
