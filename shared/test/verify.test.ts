@@ -6,6 +6,7 @@ const Whole = Type.fromFbs<Record<string, unknown>>(`
   struct Place { latitude: double; height: short; }
   struct Path { from: Place; to: Place; }
   table Leaf { text: string; next: Leaf; }
+  table Box { id: int; size: double; }
   table Circle { radius: float; }
   table Text { words: [string]; }
   union Shape { Circle, Text }
@@ -13,13 +14,16 @@ const Whole = Type.fromFbs<Record<string, unknown>>(`
     a: bool; b: byte; c: ushort; d: int; e: long; f: float; g: double; sky: Sky;
     name: string (required); place: Place; path: Path; track: [Place]; leaf: Leaf; leaves: [Leaf]; shape: Shape;
     bytes: [ubyte]; shorts: [short]; floats: [float]; doubles: [double]; longs: [ulong]; names: [string];
+    boxes: [Box];
   }
   root_type Whole;`);
 const Part = Type.fromFbs<Record<string, unknown>>(`
   table Leaf { text: string; }
+  table Box { size: double; }
   table Circle { radius: double; }
   union Shape { Circle }
-  table Whole { floats: [double]; e: long; leaves: [Leaf]; d: double; shape: Shape; track: [Place]; names: [string]; }
+  table Whole { floats: [double]; e: long; leaves: [Leaf]; d: double; shape: Shape; track: [Place]; names: [string];
+    boxes: [Box]; }
   table Place { height: int; }
   root_type Whole;`);
 
@@ -47,6 +51,7 @@ const VALID = [
     doubles: Float64Array.of(1.5),
     longs: BigUint64Array.of(1n, 2n ** 63n),
     names: ["", "zwei", "drei"],
+    boxes: [{ id: 1, size: 2 }, { id: 3, size: 4 }, { id: 5 }, { size: 6 }],
   },
   { name: "", shape: { kind: "Circle", radius: 2 } },
 ].map(event => Whole.encode(event));
@@ -190,6 +195,49 @@ test.each<[string, string, Uint8Array]>([
   ],
 ])("TYPE-4: %s is refused: %s", (_, message, bytes) => {
   expect(() => Plain.decode(bytes)).toThrowError(
+    expect.objectContaining({ code: "EVENT_INVALID", message: expect.stringContaining(message) }),
+  );
+});
+
+const Boxes = Type.fromFbs<{ boxes: { id: number; size: number }[] }>(
+  "table Box { id: int; size: double; } table Boxes { boxes: [Box]; } root_type Boxes;",
+);
+
+/** The table at `table`, with the vtable that it has, begins at `place` instead. */
+function moveTo(view: DataView, slot: number, table: number, place: number): void {
+  const vtable = table - view.getInt32(table, true);
+  view.setUint32(slot, place - slot, true);
+  view.setInt32(place, place - vtable, true);
+}
+
+test.each<[string, string, (view: DataView, slot: number, table: number) => void]>([
+  [
+    "beyond the end",
+    "Boxes.boxes reaches out of bounds",
+    (view, slot, table) =>
+      moveTo(view, slot, table, table + 8 * Math.floor((view.byteLength - 4 - table) / 8)),
+  ],
+  [
+    "where its numbers are not aligned",
+    "Boxes.boxes.size is not aligned",
+    (view, slot, table) => moveTo(view, slot, table, table + 4),
+  ],
+  [
+    "with another vtable, which is broken",
+    "Boxes.boxes has a broken vtable",
+    (view, _, table) => view.setInt32(table, view.getInt32(table, true) + 2, true),
+  ],
+])("TYPE-4: of many small tables one %s is refused, whatever the others: %s", (_, message, change) => {
+  const boxes = Array.from({ length: 3 }, (_, id) => ({ id, size: id / 2 }));
+  const bytes = Boxes.encode({ boxes }).slice();
+  expect(unpack(Boxes.decode(bytes))).toEqual({ boxes });
+  const view = new DataView(bytes.buffer);
+  const root = view.getUint32(0, true);
+  const vtable = root - view.getInt32(root, true);
+  const vector = target(view, root + view.getUint16(vtable + 4, true));
+  const slot = vector + 4 + 4;
+  change(view, slot, target(view, slot));
+  expect(() => Boxes.decode(bytes)).toThrowError(
     expect.objectContaining({ code: "EVENT_INVALID", message: expect.stringContaining(message) }),
   );
 });

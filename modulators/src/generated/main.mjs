@@ -553,6 +553,23 @@ function malformed(why) {
 }
 
 // ../shared/src/types/accessor.ts
+function sourceOf(view, bytes) {
+	return {
+		view,
+		bytes,
+		buffer: bytes.buffer,
+		offset: bytes.byteOffset
+	};
+}
+/** Where the field with this entry of the vtable lies; 0 where it is absent. */
+function slotOf(accessor, entry) {
+	const { view } = accessor["@source"];
+	const position = accessor["@at"];
+	const vtable = position - view.getInt32(position, true);
+	if (entry >= view.getUint16(vtable, true)) return 0;
+	const inline = view.getUint16(vtable + entry, true);
+	return inline === 0 ? 0 : position + inline;
+}
 const IS_ACCESSOR = Symbol("isAccessor");
 const INSPECT = Symbol.for("nodejs.util.inspect.custom");
 /**
@@ -585,8 +602,9 @@ function unpack(value) {
 	return plain;
 }
 
-// ../shared/src/types/target-arrays.ts
-const ARRAYS$2 = {
+// ../shared/src/types/typed-arrays.ts
+/** What a vector of numbers is read as, and written from. */
+const ARRAYS$1 = {
 	bool: Uint8Array,
 	int8: Int8Array,
 	uint8: Uint8Array,
@@ -599,6 +617,166 @@ const ARRAYS$2 = {
 	float32: Float32Array,
 	float64: Float64Array
 };
+/**
+* Reads a vector of numbers: as a view on the received bytes, and as a copy only where they do not lie aligned in their
+* buffer, or where the reader's numbers are wider.
+*/
+function arrayReader(from, to) {
+	return from === to ? READERS[from] : widened(READERS[from], to);
+}
+/** A function for each kind: engines make an array twice as fast where they know of which kind it is. */
+const READERS = {
+	bool: readUint8s,
+	int8: readInt8s,
+	uint8: readUint8s,
+	int16: readInt16s,
+	uint16: readUint16s,
+	int32: readInt32s,
+	uint32: readUint32s,
+	int64: readInt64s,
+	uint64: readUint64s,
+	float32: readFloat32s,
+	float64: readFloat64s
+};
+/** The getter of a vector that reader and writer have alike; where the writer left it out, it is empty. */
+function arrayGetter(scalar, entry) {
+	return GETTERS[scalar](entry);
+}
+/** Each calls its reader by name: engines put the one into the other then. */
+const GETTERS = {
+	bool: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Uint8Array(0) : readUint8s(this["@source"], at);
+	},
+	int8: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Int8Array(0) : readInt8s(this["@source"], at);
+	},
+	uint8: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Uint8Array(0) : readUint8s(this["@source"], at);
+	},
+	int16: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Int16Array(0) : readInt16s(this["@source"], at);
+	},
+	uint16: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Uint16Array(0) : readUint16s(this["@source"], at);
+	},
+	int32: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Int32Array(0) : readInt32s(this["@source"], at);
+	},
+	uint32: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Uint32Array(0) : readUint32s(this["@source"], at);
+	},
+	int64: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new BigInt64Array(0) : readInt64s(this["@source"], at);
+	},
+	uint64: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new BigUint64Array(0) : readUint64s(this["@source"], at);
+	},
+	float32: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Float32Array(0) : readFloat32s(this["@source"], at);
+	},
+	float64: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Float64Array(0) : readFloat64s(this["@source"], at);
+	}
+};
+function readInt8s({ view, buffer, offset }, at) {
+	const position = at + view.getUint32(at, true);
+	return new Int8Array(buffer, offset + position + 4, view.getUint32(position, true));
+}
+function readUint8s({ view, buffer, offset }, at) {
+	const position = at + view.getUint32(at, true);
+	return new Uint8Array(buffer, offset + position + 4, view.getUint32(position, true));
+}
+function readInt16s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 1) !== 0) return new Int16Array(copyOf(source, position + 4, 2 * length));
+	return new Int16Array(buffer, start, length);
+}
+function readUint16s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 1) !== 0) return new Uint16Array(copyOf(source, position + 4, 2 * length));
+	return new Uint16Array(buffer, start, length);
+}
+function readInt32s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 3) !== 0) return new Int32Array(copyOf(source, position + 4, 4 * length));
+	return new Int32Array(buffer, start, length);
+}
+function readUint32s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 3) !== 0) return new Uint32Array(copyOf(source, position + 4, 4 * length));
+	return new Uint32Array(buffer, start, length);
+}
+function readInt64s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 7) !== 0) return new BigInt64Array(copyOf(source, position + 4, 8 * length));
+	return new BigInt64Array(buffer, start, length);
+}
+function readUint64s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 7) !== 0) return new BigUint64Array(copyOf(source, position + 4, 8 * length));
+	return new BigUint64Array(buffer, start, length);
+}
+function readFloat32s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 3) !== 0) return new Float32Array(copyOf(source, position + 4, 4 * length));
+	return new Float32Array(buffer, start, length);
+}
+function readFloat64s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 7) !== 0) return new Float64Array(copyOf(source, position + 4, 8 * length));
+	return new Float64Array(buffer, start, length);
+}
+function copyOf({ bytes }, start, length) {
+	return bytes.slice(start, start + length).buffer;
+}
+/** What is wider has no place in the received bytes: a new typed array of the reader's kind. */
+function widened(narrow, to) {
+	const Constructor = ARRAYS$1[to];
+	const isBig = to === "int64" || to === "uint64";
+	return (source, at) => {
+		const from = narrow(source, at);
+		const wide = new Constructor(from.length);
+		for (let i = 0; i < from.length; i++) wide[i] = isBig ? BigInt(from[i]) : from[i];
+		return wide;
+	};
+}
+
+// ../shared/src/types/target-arrays.ts
 /** Memory that is written to, as typed arrays of every kind. */
 var TargetArrays = class {
 	#bytes;
@@ -617,7 +795,7 @@ var TargetArrays = class {
 		return copier(list, at);
 	}
 	#copier(scalar) {
-		const Constructor = ARRAYS$2[scalar];
+		const Constructor = ARRAYS$1[scalar];
 		const { buffer, byteOffset, byteLength } = this.#bytes;
 		const size = Constructor.BYTES_PER_ELEMENT;
 		const target = new Constructor(buffer, byteOffset, Math.floor(byteLength / size));
@@ -985,56 +1163,397 @@ function invalid(path, wanted, value) {
 	return new JechoError("EVENT_INVALID", `${path}: ${wanted} is wanted, not ${typeof value === "number" || typeof value === "boolean" ? String(value) : value === null ? "null" : typeof value}`);
 }
 
-// ../shared/src/types/field-getter.ts
-/** @param inStruct does the writer's field lie at a fixed place, not in a slot of a vtable? */
-function fieldGetter({ field, source }, inStruct, makerOf) {
-	if (source === void 0) {
-		const absent = absentValue(field);
-		return () => absent();
-	}
-	if (inStruct) {
-		const read = kindReader(source.kind, field.kind, makerOf);
-		const { place } = source;
-		return function() {
-			return read(this["@source"], this["@at"] + place);
+// ../shared/src/generated/accessor-classes.ts
+/** Each makes a class of accessors, at a place of its own. */
+const PLACES = [
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
 		};
 	}
-	const entry = 4 + 2 * source.place;
-	if (source.kind.is === "scalar" && field.kind.is === "scalar") {
-		const { defaultValue } = source.optional ? field : source;
-		const fallback = absentValue({
-			...field,
-			defaultValue,
-			optional: source.optional && field.optional
-		})();
-		if (source.kind.scalar === field.kind.scalar) return scalarGetter(source.kind.scalar, entry, fallback);
-		const read = kindReader(source.kind, field.kind, makerOf);
-		return function() {
-			const at = slotOf(this, entry);
-			return at === 0 ? fallback : read(this["@source"], at);
-		};
-	}
-	if (source.kind.is === "union" && field.kind.is === "union") return unionGetter(entry, source.kind, field.kind, makerOf);
-	const absent = absentValue(field);
-	if (source.kind.is === "string") return function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? "" : readString(this["@source"], at);
-	};
-	const read = kindReader(source.kind, field.kind, makerOf);
-	return function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? absent() : read(this["@source"], at);
-	};
-}
-/** Where the field with this entry of the vtable lies; 0 where it is absent. */
-function slotOf(accessor, entry) {
-	const { view } = accessor["@source"];
-	const position = accessor["@at"];
-	const vtable = position - view.getInt32(position, true);
-	if (entry >= view.getUint16(vtable, true)) return 0;
-	const inline = view.getUint16(vtable + entry, true);
-	return inline === 0 ? 0 : position + inline;
-}
+];
+
+// ../shared/src/types/scalar-getter.ts
+/** @param fallback what an absent field reads as */
 function scalarGetter(scalar, entry, fallback) {
 	switch (scalar) {
 		case "bool": return function() {
@@ -1081,6 +1600,66 @@ function scalarGetter(scalar, entry, fallback) {
 			};
 		}
 	}
+}
+/** Reads a number that lies in a vector or a struct, or is to become a wider one. */
+function scalarReader(scalar) {
+	switch (scalar) {
+		case "bool": return ({ view }, at) => view.getUint8(at) !== 0;
+		case "int8": return ({ view }, at) => view.getInt8(at);
+		case "uint8": return ({ view }, at) => view.getUint8(at);
+		case "int16": return ({ view }, at) => view.getInt16(at, true);
+		case "uint16": return ({ view }, at) => view.getUint16(at, true);
+		case "int32": return ({ view }, at) => view.getInt32(at, true);
+		case "uint32": return ({ view }, at) => view.getUint32(at, true);
+		case "int64": return ({ view }, at) => view.getBigInt64(at, true);
+		case "uint64": return ({ view }, at) => view.getBigUint64(at, true);
+		case "float32": return ({ view }, at) => view.getFloat32(at, true);
+		case "float64": return ({ view }, at) => view.getFloat64(at, true);
+	}
+}
+
+// ../shared/src/types/field-getter.ts
+/** @param inStruct does the writer's field lie at a fixed place, not in a slot of a vtable? */
+function fieldGetter({ field, source }, inStruct, makerOf) {
+	if (source === void 0) {
+		const absent = absentValue(field);
+		return () => absent();
+	}
+	if (inStruct) {
+		const read = kindReader(source.kind, field.kind, makerOf);
+		const { place } = source;
+		return function() {
+			return read(this["@source"], this["@at"] + place);
+		};
+	}
+	const entry = 4 + 2 * source.place;
+	if (source.kind.is === "scalar" && field.kind.is === "scalar") {
+		const { defaultValue } = source.optional ? field : source;
+		const fallback = absentValue({
+			...field,
+			defaultValue,
+			optional: source.optional && field.optional
+		})();
+		if (source.kind.scalar === field.kind.scalar) return scalarGetter(source.kind.scalar, entry, fallback);
+		const read = kindReader(source.kind, field.kind, makerOf);
+		return function() {
+			const at = slotOf(this, entry);
+			return at === 0 ? fallback : read(this["@source"], at);
+		};
+	}
+	if (source.kind.is === "union" && field.kind.is === "union") return unionGetter(entry, source.kind, field.kind, makerOf);
+	const absent = absentValue(field);
+	if (source.kind.is === "string") return function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? "" : readString(this["@source"], at);
+	};
+	const [from, to] = [source.kind, field.kind].map((kind) => kind.is === "vector" ? kind.of : void 0);
+	if (from?.is === "scalar" && to?.is === "scalar" && from.scalar === to.scalar) return arrayGetter(from.scalar, entry);
+	const read = kindReader(source.kind, field.kind, makerOf);
+	return function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? absent() : read(this["@source"], at);
+	};
 }
 /**
 * A union reads as a plain object with the member's name as its kind: the same form that the encoder takes. A member that
@@ -1130,10 +1709,7 @@ function readString({ view, bytes }, at) {
 	return readUtf8(bytes, position + 4, view.getUint32(position, true));
 }
 function vectorReader(from, to, makerOf) {
-	if (from.is === "scalar" && to.is === "scalar") {
-		const narrow = typedArrayReader(from.scalar);
-		return from.scalar === to.scalar ? narrow : widened(narrow, to.scalar);
-	}
+	if (from.is === "scalar" && to.is === "scalar") return arrayReader(from.scalar, to.scalar);
 	const size = elementBytes(from);
 	if (from.is === "object" && !from.object.isStruct && to.is === "object") {
 		const maker = makerOf(from.object, to.object);
@@ -1156,57 +1732,6 @@ function vectorReader(from, to, makerOf) {
 		for (let i = 0; i < length; i++) list.push(read(source, position + 4 + i * size));
 		return list;
 	};
-}
-const ARRAYS$1 = {
-	bool: Uint8Array,
-	int8: Int8Array,
-	uint8: Uint8Array,
-	int16: Int16Array,
-	uint16: Uint16Array,
-	int32: Int32Array,
-	uint32: Uint32Array,
-	int64: BigInt64Array,
-	uint64: BigUint64Array,
-	float32: Float32Array,
-	float64: Float64Array
-};
-/** A view on the received bytes; a copy only where they do not lie aligned in their buffer. */
-function typedArrayReader(scalar) {
-	const Constructor = ARRAYS$1[scalar];
-	const size = SCALAR_BYTES[scalar];
-	return ({ view, bytes }, at) => {
-		const position = at + view.getUint32(at, true);
-		const length = view.getUint32(position, true);
-		const start = bytes.byteOffset + position + 4;
-		if ((start & size - 1) === 0) return new Constructor(bytes.buffer, start, length);
-		return new Constructor(bytes.slice(position + 4, position + 4 + length * size).buffer);
-	};
-}
-/** What is wider has no place in the received bytes: a new typed array of the reader's kind. */
-function widened(narrow, to) {
-	const Constructor = ARRAYS$1[to];
-	const isBig = to === "int64" || to === "uint64";
-	return (source, at) => {
-		const from = narrow(source, at);
-		const wide = new Constructor(from.length);
-		for (let i = 0; i < from.length; i++) wide[i] = isBig ? BigInt(from[i]) : from[i];
-		return wide;
-	};
-}
-function scalarReader(scalar) {
-	switch (scalar) {
-		case "bool": return ({ view }, at) => view.getUint8(at) !== 0;
-		case "int8": return ({ view }, at) => view.getInt8(at);
-		case "uint8": return ({ view }, at) => view.getUint8(at);
-		case "int16": return ({ view }, at) => view.getInt16(at, true);
-		case "uint16": return ({ view }, at) => view.getUint16(at, true);
-		case "int32": return ({ view }, at) => view.getInt32(at, true);
-		case "uint32": return ({ view }, at) => view.getUint32(at, true);
-		case "int64": return ({ view }, at) => view.getBigInt64(at, true);
-		case "uint64": return ({ view }, at) => view.getBigUint64(at, true);
-		case "float32": return ({ view }, at) => view.getFloat32(at, true);
-		case "float64": return ({ view }, at) => view.getFloat64(at, true);
-	}
 }
 function absentValue({ kind, defaultValue, optional }) {
 	if (kind.is === "scalar") {
@@ -1318,15 +1843,9 @@ function mismatch(writer, reader, field, why) {
 */
 function createReader(writer, reader = writer) {
 	const { make } = new AccessorMaker().of(writer, reader);
-	let source = {
-		view: /* @__PURE__ */ new DataView(/* @__PURE__ */ new ArrayBuffer(0)),
-		bytes: /* @__PURE__ */ new Uint8Array(0)
-	};
+	let source = sourceOf(/* @__PURE__ */ new DataView(/* @__PURE__ */ new ArrayBuffer(0)), /* @__PURE__ */ new Uint8Array(0));
 	return (view, bytes, start) => {
-		if (source.view !== view || source.bytes !== bytes) source = {
-			view,
-			bytes
-		};
+		if (source.view !== view || source.bytes !== bytes) source = sourceOf(view, bytes);
 		return make(source, start + view.getUint32(start, true));
 	};
 }
@@ -1359,18 +1878,13 @@ var AccessorMaker = class {
 		return fieldGetter(match, writer.isStruct, (from, to) => this.of(from, to));
 	}
 };
+/** Which place the next class comes from. */
+let next = 0;
 function newClass() {
-	class EventAccessor {
-		constructor(source, at) {
-			this["@source"] = source;
-			this["@at"] = at;
-		}
-	}
-	markAccessor(EventAccessor.prototype);
-	return {
-		make: (source, at) => new EventAccessor(source, at),
-		prototype: EventAccessor.prototype
-	};
+	const place = PLACES[next++ % PLACES.length];
+	const made = place();
+	markAccessor(made.prototype);
+	return made;
 }
 
 // ../shared/src/types/verify.ts
@@ -1391,8 +1905,12 @@ const OP = {
 * @throws JechoError `TYPE_MISMATCH`
 */
 function createVerifier(writer, reader = writer) {
-	const walk = new Walk(writer.name);
-	const plan = planOf(writer, reader, /* @__PURE__ */ new Map());
+	const names = [];
+	const plan = planOf(writer, reader, {
+		plans: /* @__PURE__ */ new Map(),
+		names
+	});
+	const walk = new Walk(writer.name, names);
 	return (view, start, end) => walk.root(plan, view, start, end);
 }
 const verifiers = /* @__PURE__ */ new WeakMap();
@@ -1406,13 +1924,23 @@ function verify(type, view, start, end) {
 	verifier(view, start, end);
 }
 function planOf(writer, reader, made) {
-	const known = made.get(writer) ?? /* @__PURE__ */ new Map();
-	made.set(writer, known);
+	const known = made.plans.get(writer) ?? /* @__PURE__ */ new Map();
+	made.plans.set(writer, known);
 	let plan = known.get(reader);
 	if (plan === void 0) {
-		plan = { checks: [] };
+		plan = {
+			checks: [],
+			isFlat: true,
+			alignMask: 3
+		};
 		known.set(reader, plan);
-		for (const { field, source } of matchFields(writer, reader)) if (source !== void 0) plan.checks.push(checkOf(source, field, made));
+		for (const { field, source } of matchFields(writer, reader)) {
+			if (source === void 0) continue;
+			const check = checkOf(source, field, made);
+			plan.checks.push(check);
+			plan.isFlat &&= check.op === OP.scalar || check.op === OP.struct;
+			plan.alignMask |= check.align - 1;
+		}
 	}
 	return plan;
 }
@@ -1421,7 +1949,7 @@ function checkOf(source, field, made) {
 	const isInline = kind.is === "scalar" || kind.is === "object" && kind.object.isStruct;
 	const element = kind.is === "vector" ? kind.of : void 0;
 	const check = {
-		field: source,
+		name: made.names.push(source.name) - 1,
 		op: opOf(kind),
 		entry: 4 + 2 * source.place,
 		required: source.required || field.required,
@@ -1448,29 +1976,31 @@ function opOf(kind) {
 function hasOffsets(kind) {
 	return kind.is === "string" || kind.is === "object" && !kind.object.isStruct;
 }
-/** One way through a buffer. It is used again and again, so that nothing is made for an event that is sound. */
+/**
+* One way through a buffer. It is used again and again, so that nothing is made for an event that is sound, and what it keeps
+* is numbers: while an engine looks for garbage, each reference that is stored in something old costs more than the check.
+*/
 var Walk = class {
 	#type;
-	#view = /* @__PURE__ */ new DataView(/* @__PURE__ */ new ArrayBuffer(0));
+	#names;
 	#start = 0;
 	#end = 0;
 	/** How many more tables and elements may be visited: honest buffers do not share, so their size bounds it. */
 	#budget = 0;
 	/** The fields that led here, for the message of an error. */
-	#path = new Array(17).fill(void 0);
-	constructor(type) {
+	#path = /* @__PURE__ */ new Int32Array(17);
+	constructor(type, names) {
 		this.#type = type;
+		this.#names = names;
 	}
 	root(plan, view, start, end) {
-		this.#view = view;
 		this.#start = start;
 		this.#end = end;
 		this.#budget = 16 + (end - start);
 		if (end - start < 8 || end > view.byteLength) throw this.#broken(0, "is shorter than any table");
-		this.#table(plan, this.#target(start, 0), 0);
+		this.#table(plan, view, this.#target(view, start, 0), 0);
 	}
-	#table(plan, position, depth) {
-		const view = this.#view;
+	#table(plan, view, position, depth) {
 		if (depth > MAX_DEPTH) throw this.#broken(MAX_DEPTH, `is nested deeper than ${MAX_DEPTH}`);
 		if (--this.#budget < 0) throw this.#broken(depth, "has more parts than its size allows");
 		const vtable = position - view.getInt32(position, true);
@@ -1484,7 +2014,7 @@ var Walk = class {
 			const check = checks[i];
 			const { entry } = check;
 			const inline = entry + 2 > vtableBytes ? 0 : view.getUint16(vtable + entry, true);
-			this.#path[depth] = check.field;
+			this.#path[depth] = check.name;
 			if (inline === 0) {
 				if (check.required) throw this.#broken(depth + 1, "is required and absent");
 				continue;
@@ -1497,60 +2027,76 @@ var Walk = class {
 					if ((at & check.align - 1) !== 0) throw this.#broken(depth + 1, "is not aligned");
 					break;
 				case OP.string:
-					this.#string(at, depth);
+					this.#string(view, at, depth);
 					break;
 				case OP.vector: {
-					const vector = this.#target(at, depth + 1);
-					if (this.#length(vector, check.elementBytes, depth) > 0 && (vector + 4 & check.align - 1) !== 0) throw this.#broken(depth + 1, "is not aligned");
+					const vector = this.#target(view, at, depth + 1);
+					if (this.#length(view, vector, check.elementBytes, depth) > 0 && (vector + 4 & check.align - 1) !== 0) throw this.#broken(depth + 1, "is not aligned");
 					break;
 				}
 				case OP.offsets:
-					this.#offsets(check, this.#target(at, depth + 1), depth);
+					if (check.plan === void 0) this.#strings(view, this.#target(view, at, depth + 1), depth);
+					else this.#tables(check, check.plan, view, this.#target(view, at, depth + 1), depth);
 					break;
 				case OP.table:
-					this.#table(check.plan, this.#target(at, depth + 1), depth + 1);
+					this.#table(check.plan, view, this.#target(view, at, depth + 1), depth + 1);
 					break;
 				case OP.union: {
 					const tagInline = view.getUint16(vtable + entry - 2, true);
 					if (tagInline < 4 || tagInline >= tableBytes) throw this.#broken(depth + 1, "is a union without a tag");
-					this.#union(check, view.getUint8(position + tagInline), at, depth);
+					this.#union(check, view, view.getUint8(position + tagInline), at, depth);
 					break;
 				}
 			}
 		}
 	}
-	#union(check, tag, at, depth) {
+	#union(check, view, tag, at, depth) {
 		const { members } = check;
 		if (members?.has(tag) !== true) throw this.#broken(depth + 1, `has the unknown tag ${tag}`);
 		const plan = members.get(tag);
-		if (plan !== void 0) this.#table(plan, this.#target(at, depth + 1), depth + 1);
+		if (plan !== void 0) this.#table(plan, view, this.#target(view, at, depth + 1), depth + 1);
 	}
-	/** A vector of strings or tables. */
-	#offsets(check, position, depth) {
-		const { plan } = check;
-		const end = position + 4 + 4 * this.#length(position, 4, depth);
-		for (let slot = position + 4; slot < end; slot += 4) if (plan === void 0) {
+	#strings(view, position, depth) {
+		const end = position + 4 + 4 * this.#length(view, position, 4, depth);
+		for (let slot = position + 4; slot < end; slot += 4) {
 			if (--this.#budget < 0) throw this.#broken(depth + 1, "has more parts than its size allows");
-			this.#string(slot, depth);
-		} else {
-			this.#table(plan, this.#target(slot, depth + 1), depth + 1);
-			this.#path[depth] = check.field;
+			this.#string(view, slot, depth);
 		}
 	}
-	#string(at, depth) {
-		const position = this.#target(at, depth + 1);
-		const length = this.#view.getUint32(position, true);
+	#tables(check, plan, view, position, depth) {
+		const end = position + 4 + 4 * this.#length(view, position, 4, depth);
+		const { isFlat, alignMask } = plan;
+		let vtable = -1;
+		let tableBytes = 0;
+		let aligned = 0;
+		for (let slot = position + 4; slot < end; slot += 4) {
+			const table = this.#target(view, slot, depth + 1);
+			if (table - view.getInt32(table, true) === vtable && (table & alignMask) === aligned && table + tableBytes <= this.#end && this.#budget > 0) {
+				this.#budget--;
+				continue;
+			}
+			this.#table(plan, view, table, depth + 1);
+			this.#path[depth] = check.name;
+			if (!isFlat) continue;
+			vtable = table - view.getInt32(table, true);
+			tableBytes = view.getUint16(vtable + 2, true);
+			aligned = table & alignMask;
+		}
+	}
+	#string(view, at, depth) {
+		const position = this.#target(view, at, depth + 1);
+		const length = view.getUint32(position, true);
 		if (position + 5 + length > this.#end) throw this.#broken(depth + 1, "reaches out of bounds");
 	}
-	#length(position, elementBytes, depth) {
-		const length = this.#view.getUint32(position, true);
+	#length(view, position, elementBytes, depth) {
+		const length = view.getUint32(position, true);
 		if (position + 4 + length * elementBytes > this.#end) throw this.#broken(depth + 1, "reaches out of bounds");
 		return length;
 	}
 	/** Where the offset at `at` leads: always forwards, aligned, never out of bounds. */
-	#target(at, depth) {
+	#target(view, at, depth) {
 		if ((at & 3) !== 0) throw this.#broken(depth, "is not aligned");
-		const position = at + this.#view.getUint32(at, true);
+		const position = at + view.getUint32(at, true);
 		if (position <= at) throw this.#broken(depth, "points at itself");
 		if (position + 4 > this.#end) throw this.#broken(depth, "reaches out of bounds");
 		if ((position & 3) !== 0) throw this.#broken(depth, "is not aligned");
@@ -1558,8 +2104,8 @@ var Walk = class {
 	}
 	/** @param depth how many fields of the path belong to it */
 	#broken(depth, what) {
-		const path = [this.#type, ...this.#path.slice(0, depth).map((field) => field?.name ?? "")].join(".");
-		return new JechoError("EVENT_INVALID", `${path} ${what}`);
+		const names = Array.from(this.#path.subarray(0, depth), (name) => this.#names[name] ?? "");
+		return new JechoError("EVENT_INVALID", `${[this.#type, ...names].join(".")} ${what}`);
 	}
 };
 
@@ -3532,6 +4078,8 @@ var Type = class Type {
 	token;
 	#readers = /* @__PURE__ */ new Map();
 	#verifiers = /* @__PURE__ */ new Map();
+	/** Of its own events; made at the first. */
+	#own;
 	constructor(root) {
 		this.name = root.name;
 		this.root = root;
@@ -3595,34 +4143,40 @@ var Type = class Type {
 	}
 	/** One event out of bytes that hold nothing else; typed arrays are views on them. @throws JechoError `EVENT_INVALID` */
 	decode(bytes) {
-		const whole = wholeOf(bytes);
-		const start = whole.bytes === bytes ? 0 : bytes.byteOffset;
-		this.verify(whole.view, start, start + bytes.byteLength);
-		return this.readerOf(this)(whole.view, whole.bytes, start);
+		this.#own ??= {
+			verify: this.verifierOf(this),
+			read: this.readerOf(this)
+		};
+		const { verify, read } = this.#own;
+		const start = bytes.byteOffset;
+		if ((start & 7) !== 0) return this.#decodeUnaligned(bytes);
+		const views = bytes.buffer === newest?.buffer ? newest : viewsOf(bytes.buffer);
+		verify(views.view, start, start + bytes.byteLength);
+		return read(views.view, views.bytes, start);
+	}
+	/** Alignment is counted from the event's first byte, wherever that lies. */
+	#decodeUnaligned(bytes) {
+		const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+		this.verify(view, 0, bytes.byteLength);
+		return this.readerOf(this)(view, bytes, 0);
 	}
 };
 /** The token of the type with this schema in canonical binary form; cheaper than reading it, for who may know the type. */
 function tokenOf(schema) {
 	return new DataView(sha256(schema).buffer).getBigUint64(0);
 }
-const SHARED_BYTES = 1 << 20;
-let newest = {
-	view: /* @__PURE__ */ new DataView(/* @__PURE__ */ new ArrayBuffer(0)),
-	bytes: /* @__PURE__ */ new Uint8Array(0)
-};
-/** A view costs more than a small event's reading, and events often lie together: one view serves a whole buffer. */
-function wholeOf(bytes) {
-	const { buffer, byteOffset, byteLength } = bytes;
-	if (newest.view.buffer === buffer && (byteOffset & 7) === 0) return newest;
-	if ((byteOffset & 7) !== 0 || buffer.byteLength > SHARED_BYTES) return {
-		bytes,
-		view: new DataView(buffer, byteOffset, byteLength)
-	};
-	newest = {
+/** Of larger buffers the views are not kept: they would keep the buffer. */
+const KEPT_BYTES = 1 << 20;
+/** Views on the buffer that an event was decoded in last: to make them takes longer than to read a small event, and events often lie together. */
+let newest;
+function viewsOf(buffer) {
+	const views = {
+		buffer,
 		bytes: new Uint8Array(buffer),
 		view: new DataView(buffer)
 	};
-	return newest;
+	if (buffer.byteLength <= KEPT_BYTES) newest = views;
+	return views;
 }
 
 // src/generated/world.ts
@@ -3747,6 +4301,23 @@ var JechoError = class JechoError extends Error {
 };
 
 // ../shared/src/types/accessor.ts
+function sourceOf(view, bytes) {
+	return {
+		view,
+		bytes,
+		buffer: bytes.buffer,
+		offset: bytes.byteOffset
+	};
+}
+/** Where the field with this entry of the vtable lies; 0 where it is absent. */
+function slotOf(accessor, entry) {
+	const { view } = accessor["@source"];
+	const position = accessor["@at"];
+	const vtable = position - view.getInt32(position, true);
+	if (entry >= view.getUint16(vtable, true)) return 0;
+	const inline = view.getUint16(vtable + entry, true);
+	return inline === 0 ? 0 : position + inline;
+}
 const IS_ACCESSOR = Symbol("isAccessor");
 const INSPECT = Symbol.for("nodejs.util.inspect.custom");
 /**
@@ -4575,8 +5146,9 @@ function alignUp(value, align) {
 	return value + align - 1 & -align;
 }
 
-// ../shared/src/types/target-arrays.ts
-const ARRAYS$2 = {
+// ../shared/src/types/typed-arrays.ts
+/** What a vector of numbers is read as, and written from. */
+const ARRAYS$1 = {
 	bool: Uint8Array,
 	int8: Int8Array,
 	uint8: Uint8Array,
@@ -4589,6 +5161,166 @@ const ARRAYS$2 = {
 	float32: Float32Array,
 	float64: Float64Array
 };
+/**
+* Reads a vector of numbers: as a view on the received bytes, and as a copy only where they do not lie aligned in their
+* buffer, or where the reader's numbers are wider.
+*/
+function arrayReader(from, to) {
+	return from === to ? READERS[from] : widened(READERS[from], to);
+}
+/** A function for each kind: engines make an array twice as fast where they know of which kind it is. */
+const READERS = {
+	bool: readUint8s,
+	int8: readInt8s,
+	uint8: readUint8s,
+	int16: readInt16s,
+	uint16: readUint16s,
+	int32: readInt32s,
+	uint32: readUint32s,
+	int64: readInt64s,
+	uint64: readUint64s,
+	float32: readFloat32s,
+	float64: readFloat64s
+};
+/** The getter of a vector that reader and writer have alike; where the writer left it out, it is empty. */
+function arrayGetter(scalar, entry) {
+	return GETTERS[scalar](entry);
+}
+/** Each calls its reader by name: engines put the one into the other then. */
+const GETTERS = {
+	bool: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Uint8Array(0) : readUint8s(this["@source"], at);
+	},
+	int8: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Int8Array(0) : readInt8s(this["@source"], at);
+	},
+	uint8: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Uint8Array(0) : readUint8s(this["@source"], at);
+	},
+	int16: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Int16Array(0) : readInt16s(this["@source"], at);
+	},
+	uint16: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Uint16Array(0) : readUint16s(this["@source"], at);
+	},
+	int32: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Int32Array(0) : readInt32s(this["@source"], at);
+	},
+	uint32: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Uint32Array(0) : readUint32s(this["@source"], at);
+	},
+	int64: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new BigInt64Array(0) : readInt64s(this["@source"], at);
+	},
+	uint64: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new BigUint64Array(0) : readUint64s(this["@source"], at);
+	},
+	float32: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Float32Array(0) : readFloat32s(this["@source"], at);
+	},
+	float64: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Float64Array(0) : readFloat64s(this["@source"], at);
+	}
+};
+function readInt8s({ view, buffer, offset }, at) {
+	const position = at + view.getUint32(at, true);
+	return new Int8Array(buffer, offset + position + 4, view.getUint32(position, true));
+}
+function readUint8s({ view, buffer, offset }, at) {
+	const position = at + view.getUint32(at, true);
+	return new Uint8Array(buffer, offset + position + 4, view.getUint32(position, true));
+}
+function readInt16s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 1) !== 0) return new Int16Array(copyOf(source, position + 4, 2 * length));
+	return new Int16Array(buffer, start, length);
+}
+function readUint16s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 1) !== 0) return new Uint16Array(copyOf(source, position + 4, 2 * length));
+	return new Uint16Array(buffer, start, length);
+}
+function readInt32s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 3) !== 0) return new Int32Array(copyOf(source, position + 4, 4 * length));
+	return new Int32Array(buffer, start, length);
+}
+function readUint32s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 3) !== 0) return new Uint32Array(copyOf(source, position + 4, 4 * length));
+	return new Uint32Array(buffer, start, length);
+}
+function readInt64s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 7) !== 0) return new BigInt64Array(copyOf(source, position + 4, 8 * length));
+	return new BigInt64Array(buffer, start, length);
+}
+function readUint64s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 7) !== 0) return new BigUint64Array(copyOf(source, position + 4, 8 * length));
+	return new BigUint64Array(buffer, start, length);
+}
+function readFloat32s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 3) !== 0) return new Float32Array(copyOf(source, position + 4, 4 * length));
+	return new Float32Array(buffer, start, length);
+}
+function readFloat64s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 7) !== 0) return new Float64Array(copyOf(source, position + 4, 8 * length));
+	return new Float64Array(buffer, start, length);
+}
+function copyOf({ bytes }, start, length) {
+	return bytes.slice(start, start + length).buffer;
+}
+/** What is wider has no place in the received bytes: a new typed array of the reader's kind. */
+function widened(narrow, to) {
+	const Constructor = ARRAYS$1[to];
+	const isBig = to === "int64" || to === "uint64";
+	return (source, at) => {
+		const from = narrow(source, at);
+		const wide = new Constructor(from.length);
+		for (let i = 0; i < from.length; i++) wide[i] = isBig ? BigInt(from[i]) : from[i];
+		return wide;
+	};
+}
+
+// ../shared/src/types/target-arrays.ts
 /** Memory that is written to, as typed arrays of every kind. */
 var TargetArrays = class {
 	#bytes;
@@ -4607,7 +5339,7 @@ var TargetArrays = class {
 		return copier(list, at);
 	}
 	#copier(scalar) {
-		const Constructor = ARRAYS$2[scalar];
+		const Constructor = ARRAYS$1[scalar];
 		const { buffer, byteOffset, byteLength } = this.#bytes;
 		const size = Constructor.BYTES_PER_ELEMENT;
 		const target = new Constructor(buffer, byteOffset, Math.floor(byteLength / size));
@@ -4975,56 +5707,397 @@ function invalid(path, wanted, value) {
 	return new JechoError("EVENT_INVALID", \`\${path}: \${wanted} is wanted, not \${typeof value === "number" || typeof value === "boolean" ? String(value) : value === null ? "null" : typeof value}\`);
 }
 
-// ../shared/src/types/field-getter.ts
-/** @param inStruct does the writer's field lie at a fixed place, not in a slot of a vtable? */
-function fieldGetter({ field, source }, inStruct, makerOf) {
-	if (source === void 0) {
-		const absent = absentValue(field);
-		return () => absent();
-	}
-	if (inStruct) {
-		const read = kindReader(source.kind, field.kind, makerOf);
-		const { place } = source;
-		return function() {
-			return read(this["@source"], this["@at"] + place);
+// ../shared/src/generated/accessor-classes.ts
+/** Each makes a class of accessors, at a place of its own. */
+const PLACES = [
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
+		};
+	},
+	() => {
+		class EventAccessor {
+			constructor(source, at) {
+				this["@source"] = source;
+				this["@at"] = at;
+			}
+		}
+		return {
+			make: (source, at) => new EventAccessor(source, at),
+			prototype: EventAccessor.prototype
 		};
 	}
-	const entry = 4 + 2 * source.place;
-	if (source.kind.is === "scalar" && field.kind.is === "scalar") {
-		const { defaultValue } = source.optional ? field : source;
-		const fallback = absentValue({
-			...field,
-			defaultValue,
-			optional: source.optional && field.optional
-		})();
-		if (source.kind.scalar === field.kind.scalar) return scalarGetter(source.kind.scalar, entry, fallback);
-		const read = kindReader(source.kind, field.kind, makerOf);
-		return function() {
-			const at = slotOf(this, entry);
-			return at === 0 ? fallback : read(this["@source"], at);
-		};
-	}
-	if (source.kind.is === "union" && field.kind.is === "union") return unionGetter(entry, source.kind, field.kind, makerOf);
-	const absent = absentValue(field);
-	if (source.kind.is === "string") return function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? "" : readString(this["@source"], at);
-	};
-	const read = kindReader(source.kind, field.kind, makerOf);
-	return function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? absent() : read(this["@source"], at);
-	};
-}
-/** Where the field with this entry of the vtable lies; 0 where it is absent. */
-function slotOf(accessor, entry) {
-	const { view } = accessor["@source"];
-	const position = accessor["@at"];
-	const vtable = position - view.getInt32(position, true);
-	if (entry >= view.getUint16(vtable, true)) return 0;
-	const inline = view.getUint16(vtable + entry, true);
-	return inline === 0 ? 0 : position + inline;
-}
+];
+
+// ../shared/src/types/scalar-getter.ts
+/** @param fallback what an absent field reads as */
 function scalarGetter(scalar, entry, fallback) {
 	switch (scalar) {
 		case "bool": return function() {
@@ -5071,6 +6144,66 @@ function scalarGetter(scalar, entry, fallback) {
 			};
 		}
 	}
+}
+/** Reads a number that lies in a vector or a struct, or is to become a wider one. */
+function scalarReader(scalar) {
+	switch (scalar) {
+		case "bool": return ({ view }, at) => view.getUint8(at) !== 0;
+		case "int8": return ({ view }, at) => view.getInt8(at);
+		case "uint8": return ({ view }, at) => view.getUint8(at);
+		case "int16": return ({ view }, at) => view.getInt16(at, true);
+		case "uint16": return ({ view }, at) => view.getUint16(at, true);
+		case "int32": return ({ view }, at) => view.getInt32(at, true);
+		case "uint32": return ({ view }, at) => view.getUint32(at, true);
+		case "int64": return ({ view }, at) => view.getBigInt64(at, true);
+		case "uint64": return ({ view }, at) => view.getBigUint64(at, true);
+		case "float32": return ({ view }, at) => view.getFloat32(at, true);
+		case "float64": return ({ view }, at) => view.getFloat64(at, true);
+	}
+}
+
+// ../shared/src/types/field-getter.ts
+/** @param inStruct does the writer's field lie at a fixed place, not in a slot of a vtable? */
+function fieldGetter({ field, source }, inStruct, makerOf) {
+	if (source === void 0) {
+		const absent = absentValue(field);
+		return () => absent();
+	}
+	if (inStruct) {
+		const read = kindReader(source.kind, field.kind, makerOf);
+		const { place } = source;
+		return function() {
+			return read(this["@source"], this["@at"] + place);
+		};
+	}
+	const entry = 4 + 2 * source.place;
+	if (source.kind.is === "scalar" && field.kind.is === "scalar") {
+		const { defaultValue } = source.optional ? field : source;
+		const fallback = absentValue({
+			...field,
+			defaultValue,
+			optional: source.optional && field.optional
+		})();
+		if (source.kind.scalar === field.kind.scalar) return scalarGetter(source.kind.scalar, entry, fallback);
+		const read = kindReader(source.kind, field.kind, makerOf);
+		return function() {
+			const at = slotOf(this, entry);
+			return at === 0 ? fallback : read(this["@source"], at);
+		};
+	}
+	if (source.kind.is === "union" && field.kind.is === "union") return unionGetter(entry, source.kind, field.kind, makerOf);
+	const absent = absentValue(field);
+	if (source.kind.is === "string") return function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? "" : readString(this["@source"], at);
+	};
+	const [from, to] = [source.kind, field.kind].map((kind) => kind.is === "vector" ? kind.of : void 0);
+	if (from?.is === "scalar" && to?.is === "scalar" && from.scalar === to.scalar) return arrayGetter(from.scalar, entry);
+	const read = kindReader(source.kind, field.kind, makerOf);
+	return function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? absent() : read(this["@source"], at);
+	};
 }
 /**
 * A union reads as a plain object with the member's name as its kind: the same form that the encoder takes. A member that
@@ -5120,10 +6253,7 @@ function readString({ view, bytes }, at) {
 	return readUtf8(bytes, position + 4, view.getUint32(position, true));
 }
 function vectorReader(from, to, makerOf) {
-	if (from.is === "scalar" && to.is === "scalar") {
-		const narrow = typedArrayReader(from.scalar);
-		return from.scalar === to.scalar ? narrow : widened(narrow, to.scalar);
-	}
+	if (from.is === "scalar" && to.is === "scalar") return arrayReader(from.scalar, to.scalar);
 	const size = elementBytes(from);
 	if (from.is === "object" && !from.object.isStruct && to.is === "object") {
 		const maker = makerOf(from.object, to.object);
@@ -5146,57 +6276,6 @@ function vectorReader(from, to, makerOf) {
 		for (let i = 0; i < length; i++) list.push(read(source, position + 4 + i * size));
 		return list;
 	};
-}
-const ARRAYS$1 = {
-	bool: Uint8Array,
-	int8: Int8Array,
-	uint8: Uint8Array,
-	int16: Int16Array,
-	uint16: Uint16Array,
-	int32: Int32Array,
-	uint32: Uint32Array,
-	int64: BigInt64Array,
-	uint64: BigUint64Array,
-	float32: Float32Array,
-	float64: Float64Array
-};
-/** A view on the received bytes; a copy only where they do not lie aligned in their buffer. */
-function typedArrayReader(scalar) {
-	const Constructor = ARRAYS$1[scalar];
-	const size = SCALAR_BYTES[scalar];
-	return ({ view, bytes }, at) => {
-		const position = at + view.getUint32(at, true);
-		const length = view.getUint32(position, true);
-		const start = bytes.byteOffset + position + 4;
-		if ((start & size - 1) === 0) return new Constructor(bytes.buffer, start, length);
-		return new Constructor(bytes.slice(position + 4, position + 4 + length * size).buffer);
-	};
-}
-/** What is wider has no place in the received bytes: a new typed array of the reader's kind. */
-function widened(narrow, to) {
-	const Constructor = ARRAYS$1[to];
-	const isBig = to === "int64" || to === "uint64";
-	return (source, at) => {
-		const from = narrow(source, at);
-		const wide = new Constructor(from.length);
-		for (let i = 0; i < from.length; i++) wide[i] = isBig ? BigInt(from[i]) : from[i];
-		return wide;
-	};
-}
-function scalarReader(scalar) {
-	switch (scalar) {
-		case "bool": return ({ view }, at) => view.getUint8(at) !== 0;
-		case "int8": return ({ view }, at) => view.getInt8(at);
-		case "uint8": return ({ view }, at) => view.getUint8(at);
-		case "int16": return ({ view }, at) => view.getInt16(at, true);
-		case "uint16": return ({ view }, at) => view.getUint16(at, true);
-		case "int32": return ({ view }, at) => view.getInt32(at, true);
-		case "uint32": return ({ view }, at) => view.getUint32(at, true);
-		case "int64": return ({ view }, at) => view.getBigInt64(at, true);
-		case "uint64": return ({ view }, at) => view.getBigUint64(at, true);
-		case "float32": return ({ view }, at) => view.getFloat32(at, true);
-		case "float64": return ({ view }, at) => view.getFloat64(at, true);
-	}
 }
 function absentValue({ kind, defaultValue, optional }) {
 	if (kind.is === "scalar") {
@@ -5308,15 +6387,9 @@ function mismatch(writer, reader, field, why) {
 */
 function createReader(writer, reader = writer) {
 	const { make } = new AccessorMaker().of(writer, reader);
-	let source = {
-		view: /* @__PURE__ */ new DataView(/* @__PURE__ */ new ArrayBuffer(0)),
-		bytes: /* @__PURE__ */ new Uint8Array(0)
-	};
+	let source = sourceOf(/* @__PURE__ */ new DataView(/* @__PURE__ */ new ArrayBuffer(0)), /* @__PURE__ */ new Uint8Array(0));
 	return (view, bytes, start) => {
-		if (source.view !== view || source.bytes !== bytes) source = {
-			view,
-			bytes
-		};
+		if (source.view !== view || source.bytes !== bytes) source = sourceOf(view, bytes);
 		return make(source, start + view.getUint32(start, true));
 	};
 }
@@ -5349,18 +6422,13 @@ var AccessorMaker = class {
 		return fieldGetter(match, writer.isStruct, (from, to) => this.of(from, to));
 	}
 };
+/** Which place the next class comes from. */
+let next$1 = 0;
 function newClass() {
-	class EventAccessor {
-		constructor(source, at) {
-			this["@source"] = source;
-			this["@at"] = at;
-		}
-	}
-	markAccessor(EventAccessor.prototype);
-	return {
-		make: (source, at) => new EventAccessor(source, at),
-		prototype: EventAccessor.prototype
-	};
+	const place = PLACES[next$1++ % PLACES.length];
+	const made = place();
+	markAccessor(made.prototype);
+	return made;
 }
 
 // ../shared/src/types/verify.ts
@@ -5381,8 +6449,12 @@ const OP = {
 * @throws JechoError \`TYPE_MISMATCH\`
 */
 function createVerifier(writer, reader = writer) {
-	const walk = new Walk(writer.name);
-	const plan = planOf(writer, reader, /* @__PURE__ */ new Map());
+	const names = [];
+	const plan = planOf(writer, reader, {
+		plans: /* @__PURE__ */ new Map(),
+		names
+	});
+	const walk = new Walk(writer.name, names);
 	return (view, start, end) => walk.root(plan, view, start, end);
 }
 const verifiers = /* @__PURE__ */ new WeakMap();
@@ -5396,13 +6468,23 @@ function verify(type, view, start, end) {
 	verifier(view, start, end);
 }
 function planOf(writer, reader, made) {
-	const known = made.get(writer) ?? /* @__PURE__ */ new Map();
-	made.set(writer, known);
+	const known = made.plans.get(writer) ?? /* @__PURE__ */ new Map();
+	made.plans.set(writer, known);
 	let plan = known.get(reader);
 	if (plan === void 0) {
-		plan = { checks: [] };
+		plan = {
+			checks: [],
+			isFlat: true,
+			alignMask: 3
+		};
 		known.set(reader, plan);
-		for (const { field, source } of matchFields(writer, reader)) if (source !== void 0) plan.checks.push(checkOf(source, field, made));
+		for (const { field, source } of matchFields(writer, reader)) {
+			if (source === void 0) continue;
+			const check = checkOf(source, field, made);
+			plan.checks.push(check);
+			plan.isFlat &&= check.op === OP.scalar || check.op === OP.struct;
+			plan.alignMask |= check.align - 1;
+		}
 	}
 	return plan;
 }
@@ -5411,7 +6493,7 @@ function checkOf(source, field, made) {
 	const isInline = kind.is === "scalar" || kind.is === "object" && kind.object.isStruct;
 	const element = kind.is === "vector" ? kind.of : void 0;
 	const check = {
-		field: source,
+		name: made.names.push(source.name) - 1,
 		op: opOf(kind),
 		entry: 4 + 2 * source.place,
 		required: source.required || field.required,
@@ -5438,29 +6520,31 @@ function opOf(kind) {
 function hasOffsets(kind) {
 	return kind.is === "string" || kind.is === "object" && !kind.object.isStruct;
 }
-/** One way through a buffer. It is used again and again, so that nothing is made for an event that is sound. */
+/**
+* One way through a buffer. It is used again and again, so that nothing is made for an event that is sound, and what it keeps
+* is numbers: while an engine looks for garbage, each reference that is stored in something old costs more than the check.
+*/
 var Walk = class {
 	#type;
-	#view = /* @__PURE__ */ new DataView(/* @__PURE__ */ new ArrayBuffer(0));
+	#names;
 	#start = 0;
 	#end = 0;
 	/** How many more tables and elements may be visited: honest buffers do not share, so their size bounds it. */
 	#budget = 0;
 	/** The fields that led here, for the message of an error. */
-	#path = new Array(17).fill(void 0);
-	constructor(type) {
+	#path = /* @__PURE__ */ new Int32Array(17);
+	constructor(type, names) {
 		this.#type = type;
+		this.#names = names;
 	}
 	root(plan, view, start, end) {
-		this.#view = view;
 		this.#start = start;
 		this.#end = end;
 		this.#budget = 16 + (end - start);
 		if (end - start < 8 || end > view.byteLength) throw this.#broken(0, "is shorter than any table");
-		this.#table(plan, this.#target(start, 0), 0);
+		this.#table(plan, view, this.#target(view, start, 0), 0);
 	}
-	#table(plan, position, depth) {
-		const view = this.#view;
+	#table(plan, view, position, depth) {
 		if (depth > MAX_DEPTH) throw this.#broken(MAX_DEPTH, \`is nested deeper than \${MAX_DEPTH}\`);
 		if (--this.#budget < 0) throw this.#broken(depth, "has more parts than its size allows");
 		const vtable = position - view.getInt32(position, true);
@@ -5474,7 +6558,7 @@ var Walk = class {
 			const check = checks[i];
 			const { entry } = check;
 			const inline = entry + 2 > vtableBytes ? 0 : view.getUint16(vtable + entry, true);
-			this.#path[depth] = check.field;
+			this.#path[depth] = check.name;
 			if (inline === 0) {
 				if (check.required) throw this.#broken(depth + 1, "is required and absent");
 				continue;
@@ -5487,60 +6571,76 @@ var Walk = class {
 					if ((at & check.align - 1) !== 0) throw this.#broken(depth + 1, "is not aligned");
 					break;
 				case OP.string:
-					this.#string(at, depth);
+					this.#string(view, at, depth);
 					break;
 				case OP.vector: {
-					const vector = this.#target(at, depth + 1);
-					if (this.#length(vector, check.elementBytes, depth) > 0 && (vector + 4 & check.align - 1) !== 0) throw this.#broken(depth + 1, "is not aligned");
+					const vector = this.#target(view, at, depth + 1);
+					if (this.#length(view, vector, check.elementBytes, depth) > 0 && (vector + 4 & check.align - 1) !== 0) throw this.#broken(depth + 1, "is not aligned");
 					break;
 				}
 				case OP.offsets:
-					this.#offsets(check, this.#target(at, depth + 1), depth);
+					if (check.plan === void 0) this.#strings(view, this.#target(view, at, depth + 1), depth);
+					else this.#tables(check, check.plan, view, this.#target(view, at, depth + 1), depth);
 					break;
 				case OP.table:
-					this.#table(check.plan, this.#target(at, depth + 1), depth + 1);
+					this.#table(check.plan, view, this.#target(view, at, depth + 1), depth + 1);
 					break;
 				case OP.union: {
 					const tagInline = view.getUint16(vtable + entry - 2, true);
 					if (tagInline < 4 || tagInline >= tableBytes) throw this.#broken(depth + 1, "is a union without a tag");
-					this.#union(check, view.getUint8(position + tagInline), at, depth);
+					this.#union(check, view, view.getUint8(position + tagInline), at, depth);
 					break;
 				}
 			}
 		}
 	}
-	#union(check, tag, at, depth) {
+	#union(check, view, tag, at, depth) {
 		const { members } = check;
 		if (members?.has(tag) !== true) throw this.#broken(depth + 1, \`has the unknown tag \${tag}\`);
 		const plan = members.get(tag);
-		if (plan !== void 0) this.#table(plan, this.#target(at, depth + 1), depth + 1);
+		if (plan !== void 0) this.#table(plan, view, this.#target(view, at, depth + 1), depth + 1);
 	}
-	/** A vector of strings or tables. */
-	#offsets(check, position, depth) {
-		const { plan } = check;
-		const end = position + 4 + 4 * this.#length(position, 4, depth);
-		for (let slot = position + 4; slot < end; slot += 4) if (plan === void 0) {
+	#strings(view, position, depth) {
+		const end = position + 4 + 4 * this.#length(view, position, 4, depth);
+		for (let slot = position + 4; slot < end; slot += 4) {
 			if (--this.#budget < 0) throw this.#broken(depth + 1, "has more parts than its size allows");
-			this.#string(slot, depth);
-		} else {
-			this.#table(plan, this.#target(slot, depth + 1), depth + 1);
-			this.#path[depth] = check.field;
+			this.#string(view, slot, depth);
 		}
 	}
-	#string(at, depth) {
-		const position = this.#target(at, depth + 1);
-		const length = this.#view.getUint32(position, true);
+	#tables(check, plan, view, position, depth) {
+		const end = position + 4 + 4 * this.#length(view, position, 4, depth);
+		const { isFlat, alignMask } = plan;
+		let vtable = -1;
+		let tableBytes = 0;
+		let aligned = 0;
+		for (let slot = position + 4; slot < end; slot += 4) {
+			const table = this.#target(view, slot, depth + 1);
+			if (table - view.getInt32(table, true) === vtable && (table & alignMask) === aligned && table + tableBytes <= this.#end && this.#budget > 0) {
+				this.#budget--;
+				continue;
+			}
+			this.#table(plan, view, table, depth + 1);
+			this.#path[depth] = check.name;
+			if (!isFlat) continue;
+			vtable = table - view.getInt32(table, true);
+			tableBytes = view.getUint16(vtable + 2, true);
+			aligned = table & alignMask;
+		}
+	}
+	#string(view, at, depth) {
+		const position = this.#target(view, at, depth + 1);
+		const length = view.getUint32(position, true);
 		if (position + 5 + length > this.#end) throw this.#broken(depth + 1, "reaches out of bounds");
 	}
-	#length(position, elementBytes, depth) {
-		const length = this.#view.getUint32(position, true);
+	#length(view, position, elementBytes, depth) {
+		const length = view.getUint32(position, true);
 		if (position + 4 + length * elementBytes > this.#end) throw this.#broken(depth + 1, "reaches out of bounds");
 		return length;
 	}
 	/** Where the offset at \`at\` leads: always forwards, aligned, never out of bounds. */
-	#target(at, depth) {
+	#target(view, at, depth) {
 		if ((at & 3) !== 0) throw this.#broken(depth, "is not aligned");
-		const position = at + this.#view.getUint32(at, true);
+		const position = at + view.getUint32(at, true);
 		if (position <= at) throw this.#broken(depth, "points at itself");
 		if (position + 4 > this.#end) throw this.#broken(depth, "reaches out of bounds");
 		if ((position & 3) !== 0) throw this.#broken(depth, "is not aligned");
@@ -5548,8 +6648,8 @@ var Walk = class {
 	}
 	/** @param depth how many fields of the path belong to it */
 	#broken(depth, what) {
-		const path = [this.#type, ...this.#path.slice(0, depth).map((field) => field?.name ?? "")].join(".");
-		return new JechoError("EVENT_INVALID", \`\${path} \${what}\`);
+		const names = Array.from(this.#path.subarray(0, depth), (name) => this.#names[name] ?? "");
+		return new JechoError("EVENT_INVALID", \`\${[this.#type, ...names].join(".")} \${what}\`);
 	}
 };
 
@@ -6764,6 +7864,8 @@ var Type = class Type {
 	token;
 	#readers = /* @__PURE__ */ new Map();
 	#verifiers = /* @__PURE__ */ new Map();
+	/** Of its own events; made at the first. */
+	#own;
 	constructor(root) {
 		this.name = root.name;
 		this.root = root;
@@ -6827,34 +7929,40 @@ var Type = class Type {
 	}
 	/** One event out of bytes that hold nothing else; typed arrays are views on them. @throws JechoError \`EVENT_INVALID\` */
 	decode(bytes) {
-		const whole = wholeOf(bytes);
-		const start = whole.bytes === bytes ? 0 : bytes.byteOffset;
-		this.verify(whole.view, start, start + bytes.byteLength);
-		return this.readerOf(this)(whole.view, whole.bytes, start);
+		this.#own ??= {
+			verify: this.verifierOf(this),
+			read: this.readerOf(this)
+		};
+		const { verify, read } = this.#own;
+		const start = bytes.byteOffset;
+		if ((start & 7) !== 0) return this.#decodeUnaligned(bytes);
+		const views = bytes.buffer === newest?.buffer ? newest : viewsOf(bytes.buffer);
+		verify(views.view, start, start + bytes.byteLength);
+		return read(views.view, views.bytes, start);
+	}
+	/** Alignment is counted from the event's first byte, wherever that lies. */
+	#decodeUnaligned(bytes) {
+		const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+		this.verify(view, 0, bytes.byteLength);
+		return this.readerOf(this)(view, bytes, 0);
 	}
 };
 /** The token of the type with this schema in canonical binary form; cheaper than reading it, for who may know the type. */
 function tokenOf(schema) {
 	return new DataView(sha256(schema).buffer).getBigUint64(0);
 }
-const SHARED_BYTES = 1 << 20;
-let newest = {
-	view: /* @__PURE__ */ new DataView(/* @__PURE__ */ new ArrayBuffer(0)),
-	bytes: /* @__PURE__ */ new Uint8Array(0)
-};
-/** A view costs more than a small event's reading, and events often lie together: one view serves a whole buffer. */
-function wholeOf(bytes) {
-	const { buffer, byteOffset, byteLength } = bytes;
-	if (newest.view.buffer === buffer && (byteOffset & 7) === 0) return newest;
-	if ((byteOffset & 7) !== 0 || buffer.byteLength > SHARED_BYTES) return {
-		bytes,
-		view: new DataView(buffer, byteOffset, byteLength)
-	};
-	newest = {
+/** Of larger buffers the views are not kept: they would keep the buffer. */
+const KEPT_BYTES = 1 << 20;
+/** Views on the buffer that an event was decoded in last: to make them takes longer than to read a small event, and events often lie together. */
+let newest;
+function viewsOf(buffer) {
+	const views = {
+		buffer,
 		bytes: new Uint8Array(buffer),
 		view: new DataView(buffer)
 	};
-	return newest;
+	if (buffer.byteLength <= KEPT_BYTES) newest = views;
+	return views;
 }
 /**
 * A type from a description, for example

@@ -2,6 +2,13 @@
 export interface Source {
   readonly view: DataView;
   readonly bytes: Uint8Array;
+  /** Where they lie: to ask `bytes` for it takes as long as to read some fields. */
+  readonly buffer: ArrayBufferLike;
+  readonly offset: number;
+}
+
+export function sourceOf(view: DataView, bytes: Uint8Array): Source {
+  return { view, bytes, buffer: bytes.buffer, offset: bytes.byteOffset };
 }
 
 /**
@@ -13,6 +20,22 @@ export interface Source {
 export interface Accessor {
   readonly "@source": Source;
   readonly "@at": number;
+}
+
+/** Reads a field of the accessor that it is called on. */
+export type FieldGetter = (this: Accessor) => unknown;
+
+/** Reads a value whose inline part lies at `at`. */
+export type Read = (source: Source, at: number) => unknown;
+
+/** Where the field with this entry of the vtable lies; 0 where it is absent. */
+export function slotOf(accessor: Accessor, entry: number): number {
+  const { view } = accessor["@source"];
+  const position = accessor["@at"];
+  const vtable = position - view.getInt32(position, true);
+  if (entry >= view.getUint16(vtable, true)) return 0;
+  const inline = view.getUint16(vtable + entry, true);
+  return inline === 0 ? 0 : position + inline;
 }
 
 const IS_ACCESSOR = Symbol("isAccessor");

@@ -1,20 +1,11 @@
-import { type Accessor, type Source, unpack } from "./accessor.ts";
+import { type FieldGetter, type Read, type Source, slotOf, unpack } from "./accessor.ts";
 import type { Match } from "./matching.ts";
-import {
-  type ElementKind,
-  elementBytes,
-  type Field,
-  type Kind,
-  type ObjectType,
-  SCALAR_BYTES,
-  type Scalar,
-} from "./schema.ts";
+import { scalarGetter, scalarReader } from "./scalar-getter.ts";
+import { type ElementKind, elementBytes, type Field, type Kind, type ObjectType } from "./schema.ts";
+import { ARRAYS, arrayGetter, arrayReader } from "./typed-arrays.ts";
 import { readUtf8 } from "./utf8.ts";
 
-/*
- * How one field is read. Getters of one kind are closures of one function and share what the engine learns about it, so
- * each kind of number has a function of its own, in which nothing is looked up and nothing called that is not always the same.
- */
+/* How one field is read. */
 
 export interface MakeAccessor {
   readonly make: (source: Source, position: number) => object;
@@ -22,11 +13,6 @@ export interface MakeAccessor {
 
 /** The maker for a pair of tables or structs. It may be unfinished as yet: its `make` works later. */
 export type MakerOf = (writer: ObjectType, reader: ObjectType) => MakeAccessor;
-
-export type FieldGetter = (this: Accessor) => unknown;
-
-/** Reads a value whose inline part lies at `at`. */
-type Read = (source: Source, at: number) => unknown;
 
 /** @param inStruct does the writer's field lie at a fixed place, not in a slot of a vtable? */
 export function fieldGetter({ field, source }: Match, inStruct: boolean, makerOf: MakerOf): FieldGetter {
@@ -62,78 +48,14 @@ export function fieldGetter({ field, source }: Match, inStruct: boolean, makerOf
       return at === 0 ? "" : readString(this["@source"], at);
     };
   }
+  const [from, to] = [source.kind, field.kind].map(kind => (kind.is === "vector" ? kind.of : undefined));
+  if (from?.is === "scalar" && to?.is === "scalar" && from.scalar === to.scalar)
+    return arrayGetter(from.scalar, entry);
   const read = kindReader(source.kind, field.kind, makerOf);
   return function () {
     const at = slotOf(this, entry);
     return at === 0 ? absent() : read(this["@source"], at);
   };
-}
-
-/** Where the field with this entry of the vtable lies; 0 where it is absent. */
-function slotOf(accessor: Accessor, entry: number): number {
-  const { view } = accessor["@source"];
-  const position = accessor["@at"];
-  const vtable = position - view.getInt32(position, true);
-  if (entry >= view.getUint16(vtable, true)) return 0;
-  const inline = view.getUint16(vtable + entry, true);
-  return inline === 0 ? 0 : position + inline;
-}
-
-function scalarGetter(scalar: Scalar, entry: number, fallback: unknown): FieldGetter {
-  switch (scalar) {
-    case "bool":
-      return function () {
-        const at = slotOf(this, entry);
-        return at === 0 ? fallback : this["@source"].view.getUint8(at) !== 0;
-      };
-    case "int8":
-      return function () {
-        const at = slotOf(this, entry);
-        return at === 0 ? fallback : this["@source"].view.getInt8(at);
-      };
-    case "uint8":
-      return function () {
-        const at = slotOf(this, entry);
-        return at === 0 ? fallback : this["@source"].view.getUint8(at);
-      };
-    case "int16":
-      return function () {
-        const at = slotOf(this, entry);
-        return at === 0 ? fallback : this["@source"].view.getInt16(at, true);
-      };
-    case "uint16":
-      return function () {
-        const at = slotOf(this, entry);
-        return at === 0 ? fallback : this["@source"].view.getUint16(at, true);
-      };
-    case "int32":
-      return function () {
-        const at = slotOf(this, entry);
-        return at === 0 ? fallback : this["@source"].view.getInt32(at, true);
-      };
-    case "uint32":
-      return function () {
-        const at = slotOf(this, entry);
-        return at === 0 ? fallback : this["@source"].view.getUint32(at, true);
-      };
-    case "float32":
-      return function () {
-        const at = slotOf(this, entry);
-        return at === 0 ? fallback : this["@source"].view.getFloat32(at, true);
-      };
-    case "float64":
-      return function () {
-        const at = slotOf(this, entry);
-        return at === 0 ? fallback : this["@source"].view.getFloat64(at, true);
-      };
-    default: {
-      const read = scalarReader(scalar);
-      return function () {
-        const at = slotOf(this, entry);
-        return at === 0 ? fallback : read(this["@source"], at);
-      };
-    }
-  }
 }
 
 /**
@@ -187,8 +109,7 @@ function readString({ view, bytes }: Source, at: number): string {
 
 function vectorReader(from: ElementKind, to: ElementKind, makerOf: MakerOf): Read {
   if (from.is === "scalar" && to.is === "scalar") {
-    const narrow = typedArrayReader(from.scalar);
-    return from.scalar === to.scalar ? narrow : widened(narrow, to.scalar);
+    return arrayReader(from.scalar, to.scalar);
   }
   const size = elementBytes(from);
   if (from.is === "object" && !from.object.isStruct && to.is === "object") {
@@ -213,77 +134,6 @@ function vectorReader(from: ElementKind, to: ElementKind, makerOf: MakerOf): Rea
     for (let i = 0; i < length; i++) list.push(read(source, position + 4 + i * size));
     return list;
   };
-}
-
-const ARRAYS = {
-  bool: Uint8Array,
-  int8: Int8Array,
-  uint8: Uint8Array,
-  int16: Int16Array,
-  uint16: Uint16Array,
-  int32: Int32Array,
-  uint32: Uint32Array,
-  int64: BigInt64Array,
-  uint64: BigUint64Array,
-  float32: Float32Array,
-  float64: Float64Array,
-} as const;
-
-interface ArrayConstructor {
-  new (length: number): ArrayLike<unknown> & { [i: number]: unknown };
-  new (buffer: ArrayBufferLike, start?: number, length?: number): ArrayLike<unknown>;
-}
-
-/** A view on the received bytes; a copy only where they do not lie aligned in their buffer. */
-function typedArrayReader(scalar: Scalar): Read {
-  const Constructor = ARRAYS[scalar] as unknown as ArrayConstructor;
-  const size = SCALAR_BYTES[scalar];
-  return ({ view, bytes }, at) => {
-    const position = at + view.getUint32(at, true);
-    const length = view.getUint32(position, true);
-    const start = bytes.byteOffset + position + 4;
-    if ((start & (size - 1)) === 0) return new Constructor(bytes.buffer, start, length);
-    return new Constructor(bytes.slice(position + 4, position + 4 + length * size).buffer);
-  };
-}
-
-/** What is wider has no place in the received bytes: a new typed array of the reader's kind. */
-function widened(narrow: Read, to: Scalar): Read {
-  const Constructor = ARRAYS[to] as unknown as ArrayConstructor;
-  const isBig = to === "int64" || to === "uint64";
-  return (source, at) => {
-    const from = narrow(source, at) as ArrayLike<number>;
-    const wide = new Constructor(from.length);
-    for (let i = 0; i < from.length; i++) wide[i] = isBig ? BigInt(from[i] as number) : from[i];
-    return wide;
-  };
-}
-
-function scalarReader(scalar: Scalar): Read {
-  switch (scalar) {
-    case "bool":
-      return ({ view }, at) => view.getUint8(at) !== 0;
-    case "int8":
-      return ({ view }, at) => view.getInt8(at);
-    case "uint8":
-      return ({ view }, at) => view.getUint8(at);
-    case "int16":
-      return ({ view }, at) => view.getInt16(at, true);
-    case "uint16":
-      return ({ view }, at) => view.getUint16(at, true);
-    case "int32":
-      return ({ view }, at) => view.getInt32(at, true);
-    case "uint32":
-      return ({ view }, at) => view.getUint32(at, true);
-    case "int64":
-      return ({ view }, at) => view.getBigInt64(at, true);
-    case "uint64":
-      return ({ view }, at) => view.getBigUint64(at, true);
-    case "float32":
-      return ({ view }, at) => view.getFloat32(at, true);
-    case "float64":
-      return ({ view }, at) => view.getFloat64(at, true);
-  }
 }
 
 function absentValue({ kind, defaultValue, optional }: Field): () => unknown {

@@ -1,5 +1,6 @@
-import { type Accessor, markAccessor, type Source } from "./accessor.ts";
-import { type FieldGetter, fieldGetter, type MakeAccessor } from "./field-getter.ts";
+import { type AccessorClass, PLACES } from "../generated/accessor-classes.ts";
+import { type FieldGetter, markAccessor, sourceOf } from "./accessor.ts";
+import { fieldGetter, type MakeAccessor } from "./field-getter.ts";
 import { type Match, matchFields } from "./matching.ts";
 import type { ObjectType } from "./schema.ts";
 
@@ -20,9 +21,9 @@ export type ReadEvent = (view: DataView, bytes: Uint8Array, start: number) => ob
 export function createReader(writer: ObjectType, reader: ObjectType = writer): ReadEvent {
   const { make } = new AccessorMaker().of(writer, reader);
   // Events lie together in one frame, and what they have in common is made once.
-  let source: Source = { view: new DataView(new ArrayBuffer(0)), bytes: new Uint8Array(0) };
+  let source = sourceOf(new DataView(new ArrayBuffer(0)), new Uint8Array(0));
   return (view, bytes, start) => {
-    if (source.view !== view || source.bytes !== bytes) source = { view, bytes };
+    if (source.view !== view || source.bytes !== bytes) source = sourceOf(view, bytes);
     return make(source, start + view.getUint32(start, true));
   };
 }
@@ -55,16 +56,12 @@ class AccessorMaker {
   }
 }
 
-function newClass(): MakeAccessor & { readonly prototype: object } {
-  class EventAccessor implements Accessor {
-    // Declared only: defining them before they are set would be a step more for every event.
-    declare readonly "@source": Source;
-    declare readonly "@at": number;
-    constructor(source: Source, at: number) {
-      this["@source"] = source;
-      this["@at"] = at;
-    }
-  }
-  markAccessor(EventAccessor.prototype);
-  return { make: (source, at) => new EventAccessor(source, at), prototype: EventAccessor.prototype };
+/** Which place the next class comes from. */
+let next = 0;
+
+function newClass(): AccessorClass {
+  const place = PLACES[next++ % PLACES.length] as () => AccessorClass;
+  const made = place();
+  markAccessor(made.prototype);
+  return made;
 }

@@ -1,23 +1,10 @@
 import type { Scalar } from "./schema.ts";
+import { ARRAYS } from "./typed-arrays.ts";
 
 /*
  * Large vectors are copied as a whole. For that both sides must be typed arrays of one kind, and a view for each copy would
  * cost more than the copying of a small one: so there is one view of each kind on the memory that is written to.
  */
-
-const ARRAYS = {
-  bool: Uint8Array,
-  int8: Int8Array,
-  uint8: Uint8Array,
-  int16: Int16Array,
-  uint16: Uint16Array,
-  int32: Int32Array,
-  uint32: Uint32Array,
-  int64: BigInt64Array,
-  uint64: BigUint64Array,
-  float32: Float32Array,
-  float64: Float64Array,
-} as const;
 
 type Copier = (list: ArrayLike<unknown>, at: number) => boolean;
 

@@ -1,5 +1,4 @@
 import { sha256 } from "@noble/hashes/sha2.js";
-import type { Source } from "./accessor.ts";
 import { readBfbs, writeBfbs } from "./bfbs.ts";
 import { type Description, describeObject, type ValueOf } from "./describe.ts";
 import { encode, encodeInto, measure } from "./encode.ts";
@@ -26,6 +25,8 @@ export class Type<T = unknown> {
   declare readonly event: T;
   readonly #readers = new Map<ObjectType, ReadEvent>();
   readonly #verifiers = new Map<ObjectType, VerifyEvent>();
+  /** Of its own events; made at the first. */
+  #own: { readonly verify: VerifyEvent; readonly read: ReadEvent } | undefined;
 
   constructor(root: ObjectType) {
     this.name = root.name;
@@ -101,10 +102,20 @@ export class Type<T = unknown> {
 
   /** One event out of bytes that hold nothing else; typed arrays are views on them. @throws JechoError `EVENT_INVALID` */
   decode(bytes: Uint8Array): T {
-    const whole = wholeOf(bytes);
-    const start = whole.bytes === bytes ? 0 : bytes.byteOffset;
-    this.verify(whole.view, start, start + bytes.byteLength);
-    return this.readerOf(this)(whole.view, whole.bytes, start) as T;
+    this.#own ??= { verify: this.verifierOf(this), read: this.readerOf(this) };
+    const { verify, read } = this.#own;
+    const start = bytes.byteOffset;
+    if ((start & 7) !== 0) return this.#decodeUnaligned(bytes);
+    const views = bytes.buffer === newest?.buffer ? newest : viewsOf(bytes.buffer);
+    verify(views.view, start, start + bytes.byteLength);
+    return read(views.view, views.bytes, start) as T;
+  }
+
+  /** Alignment is counted from the event's first byte, wherever that lies. */
+  #decodeUnaligned(bytes: Uint8Array): T {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.verify(view, 0, bytes.byteLength);
+    return this.readerOf(this)(view, bytes, 0) as T;
   }
 }
 
@@ -113,17 +124,21 @@ export function tokenOf(schema: Uint8Array): bigint {
   return new DataView(sha256(schema).buffer).getBigUint64(0);
 }
 
-const SHARED_BYTES = 1 << 20;
-let newest: Source = { view: new DataView(new ArrayBuffer(0)), bytes: new Uint8Array(0) };
+interface Views {
+  readonly buffer: ArrayBufferLike;
+  readonly bytes: Uint8Array;
+  readonly view: DataView;
+}
 
-/** A view costs more than a small event's reading, and events often lie together: one view serves a whole buffer. */
-function wholeOf(bytes: Uint8Array): Source {
-  const { buffer, byteOffset, byteLength } = bytes;
-  if (newest.view.buffer === buffer && (byteOffset & 7) === 0) return newest;
-  if ((byteOffset & 7) !== 0 || buffer.byteLength > SHARED_BYTES)
-    return { bytes, view: new DataView(buffer, byteOffset, byteLength) };
-  newest = { bytes: new Uint8Array(buffer), view: new DataView(buffer) };
-  return newest;
+/** Of larger buffers the views are not kept: they would keep the buffer. */
+const KEPT_BYTES = 1 << 20;
+/** Views on the buffer that an event was decoded in last: to make them takes longer than to read a small event, and events often lie together. */
+let newest: Views | undefined;
+
+function viewsOf(buffer: ArrayBufferLike): Views {
+  const views = { buffer, bytes: new Uint8Array(buffer), view: new DataView(buffer) };
+  if (buffer.byteLength <= KEPT_BYTES) newest = views;
+  return views;
 }
 
 /**

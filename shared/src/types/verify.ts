@@ -21,7 +21,8 @@ const OP = { scalar: 0, string: 1, vector: 2, offsets: 3, struct: 4, table: 5, u
 
 /** One field to check. Numbers and small objects only, of one shape, for this runs for every event. */
 interface Check {
-  readonly field: Field;
+  /** Its place among the names of all fields that are checked. */
+  readonly name: number;
   readonly op: number;
   /** Of the vtable. */
   readonly entry: number;
@@ -37,8 +38,13 @@ interface Check {
   readonly members: Map<number, Plan | undefined> | undefined;
 }
 
+/** A table to check. */
 interface Plan {
   readonly checks: Check[];
+  /** Nothing in it points at anything else. */
+  isFlat: boolean;
+  /** The largest alignment of its fields, less one. */
+  alignMask: number;
 }
 
 /** Checks that the bytes [start, end) are an event that can be read without harm. @throws JechoError `EVENT_INVALID` */
@@ -51,8 +57,9 @@ export type VerifyEvent = (view: DataView, start: number, end: number) => void;
  * @throws JechoError `TYPE_MISMATCH`
  */
 export function createVerifier(writer: ObjectType, reader: ObjectType = writer): VerifyEvent {
-  const walk = new Walk(writer.name);
-  const plan = planOf(writer, reader, new Map());
+  const names: string[] = [];
+  const plan = planOf(writer, reader, { plans: new Map(), names });
+  const walk = new Walk(writer.name, names);
   return (view, start, end) => walk.root(plan, view, start, end);
 }
 
@@ -68,17 +75,24 @@ export function verify(type: ObjectType, view: DataView, start: number, end: num
   verifier(view, start, end);
 }
 
-type Made = Map<ObjectType, Map<ObjectType, Plan>>;
+interface Made {
+  readonly plans: Map<ObjectType, Map<ObjectType, Plan>>;
+  readonly names: string[];
+}
 
 function planOf(writer: ObjectType, reader: ObjectType, made: Made): Plan {
-  const known = made.get(writer) ?? new Map<ObjectType, Plan>();
-  made.set(writer, known);
+  const known = made.plans.get(writer) ?? new Map<ObjectType, Plan>();
+  made.plans.set(writer, known);
   let plan = known.get(reader);
   if (plan === undefined) {
-    plan = { checks: [] };
+    plan = { checks: [], isFlat: true, alignMask: 3 };
     known.set(reader, plan);
     for (const { field, source } of matchFields(writer, reader)) {
-      if (source !== undefined) plan.checks.push(checkOf(source, field, made));
+      if (source === undefined) continue;
+      const check = checkOf(source, field, made);
+      plan.checks.push(check);
+      plan.isFlat &&= check.op === OP.scalar || check.op === OP.struct;
+      plan.alignMask |= check.align - 1;
     }
   }
   return plan;
@@ -89,7 +103,7 @@ function checkOf(source: Field, field: Field, made: Made): Check {
   const isInline = kind.is === "scalar" || (kind.is === "object" && kind.object.isStruct);
   const element = kind.is === "vector" ? kind.of : undefined;
   const check: Check = {
-    field: source,
+    name: made.names.push(source.name) - 1,
     op: opOf(kind),
     entry: 4 + 2 * source.place,
     required: source.required || field.required,
@@ -123,32 +137,34 @@ function hasOffsets(kind: ElementKind): boolean {
   return kind.is === "string" || (kind.is === "object" && !kind.object.isStruct);
 }
 
-/** One way through a buffer. It is used again and again, so that nothing is made for an event that is sound. */
+/**
+ * One way through a buffer. It is used again and again, so that nothing is made for an event that is sound, and what it keeps
+ * is numbers: while an engine looks for garbage, each reference that is stored in something old costs more than the check.
+ */
 class Walk {
   readonly #type: string;
-  #view: DataView = new DataView(new ArrayBuffer(0));
+  readonly #names: readonly string[];
   #start = 0;
   #end = 0;
   /** How many more tables and elements may be visited: honest buffers do not share, so their size bounds it. */
   #budget = 0;
   /** The fields that led here, for the message of an error. */
-  readonly #path: (Field | undefined)[] = new Array(MAX_DEPTH + 1).fill(undefined);
+  readonly #path = new Int32Array(MAX_DEPTH + 1);
 
-  constructor(type: string) {
+  constructor(type: string, names: readonly string[]) {
     this.#type = type;
+    this.#names = names;
   }
 
   root(plan: Plan, view: DataView, start: number, end: number): void {
-    this.#view = view;
     this.#start = start;
     this.#end = end;
     this.#budget = 16 + (end - start);
     if (end - start < 8 || end > view.byteLength) throw this.#broken(0, "is shorter than any table");
-    this.#table(plan, this.#target(start, 0), 0);
+    this.#table(plan, view, this.#target(view, start, 0), 0);
   }
 
-  #table(plan: Plan, position: number, depth: number): void {
-    const view = this.#view;
+  #table(plan: Plan, view: DataView, position: number, depth: number): void {
     if (depth > MAX_DEPTH) throw this.#broken(MAX_DEPTH, `is nested deeper than ${MAX_DEPTH}`);
     if (--this.#budget < 0) throw this.#broken(depth, "has more parts than its size allows");
     const vtable = position - view.getInt32(position, true);
@@ -165,7 +181,7 @@ class Walk {
       const check = checks[i] as Check;
       const { entry } = check;
       const inline = entry + 2 > vtableBytes ? 0 : view.getUint16(vtable + entry, true);
-      this.#path[depth] = check.field;
+      this.#path[depth] = check.name;
       if (inline === 0) {
         if (check.required) throw this.#broken(depth + 1, "is required and absent");
         continue;
@@ -179,73 +195,94 @@ class Walk {
           if ((at & (check.align - 1)) !== 0) throw this.#broken(depth + 1, "is not aligned");
           break;
         case OP.string:
-          this.#string(at, depth);
+          this.#string(view, at, depth);
           break;
         case OP.vector: {
-          const vector = this.#target(at, depth + 1);
-          const length = this.#length(vector, check.elementBytes, depth);
+          const vector = this.#target(view, at, depth + 1);
+          const length = this.#length(view, vector, check.elementBytes, depth);
           if (length > 0 && ((vector + 4) & (check.align - 1)) !== 0)
             throw this.#broken(depth + 1, "is not aligned");
           break;
         }
         case OP.offsets:
-          this.#offsets(check, this.#target(at, depth + 1), depth);
+          if (check.plan === undefined) this.#strings(view, this.#target(view, at, depth + 1), depth);
+          else this.#tables(check, check.plan, view, this.#target(view, at, depth + 1), depth);
           break;
         case OP.table:
-          this.#table(check.plan as Plan, this.#target(at, depth + 1), depth + 1);
+          this.#table(check.plan as Plan, view, this.#target(view, at, depth + 1), depth + 1);
           break;
         case OP.union: {
           const tagInline = view.getUint16(vtable + entry - 2, true);
           if (tagInline < 4 || tagInline >= tableBytes)
             throw this.#broken(depth + 1, "is a union without a tag");
-          this.#union(check, view.getUint8(position + tagInline), at, depth);
+          this.#union(check, view, view.getUint8(position + tagInline), at, depth);
           break;
         }
       }
     }
   }
 
-  #union(check: Check, tag: number, at: number, depth: number): void {
+  #union(check: Check, view: DataView, tag: number, at: number, depth: number): void {
     const { members } = check;
     if (members?.has(tag) !== true) throw this.#broken(depth + 1, `has the unknown tag ${tag}`);
     const plan = members.get(tag);
     // A member that the reader does not know is not read.
-    if (plan !== undefined) this.#table(plan, this.#target(at, depth + 1), depth + 1);
+    if (plan !== undefined) this.#table(plan, view, this.#target(view, at, depth + 1), depth + 1);
   }
 
-  /** A vector of strings or tables. */
-  #offsets(check: Check, position: number, depth: number): void {
-    const { plan } = check;
-    const end = position + 4 + 4 * this.#length(position, 4, depth);
+  #strings(view: DataView, position: number, depth: number): void {
+    const end = position + 4 + 4 * this.#length(view, position, 4, depth);
     for (let slot = position + 4; slot < end; slot += 4) {
-      if (plan === undefined) {
-        if (--this.#budget < 0) throw this.#broken(depth + 1, "has more parts than its size allows");
-        this.#string(slot, depth);
-      } else {
-        this.#table(plan, this.#target(slot, depth + 1), depth + 1);
-        this.#path[depth] = check.field;
-      }
+      if (--this.#budget < 0) throw this.#broken(depth + 1, "has more parts than its size allows");
+      this.#string(view, slot, depth);
     }
   }
 
-  #string(at: number, depth: number): void {
-    const position = this.#target(at, depth + 1);
-    const length = this.#view.getUint32(position, true);
+  #tables(check: Check, plan: Plan, view: DataView, position: number, depth: number): void {
+    const end = position + 4 + 4 * this.#length(view, position, 4, depth);
+    const { isFlat, alignMask } = plan;
+    // Of small tables most have the vtable of the one before, and are as sound as that where they lie aligned as it does.
+    let vtable = -1;
+    let tableBytes = 0;
+    let aligned = 0;
+    for (let slot = position + 4; slot < end; slot += 4) {
+      const table = this.#target(view, slot, depth + 1);
+      if (
+        table - view.getInt32(table, true) === vtable &&
+        (table & alignMask) === aligned &&
+        table + tableBytes <= this.#end &&
+        this.#budget > 0
+      ) {
+        this.#budget--;
+        continue;
+      }
+      this.#table(plan, view, table, depth + 1);
+      this.#path[depth] = check.name;
+      if (!isFlat) continue;
+      vtable = table - view.getInt32(table, true);
+      tableBytes = view.getUint16(vtable + 2, true);
+      aligned = table & alignMask;
+    }
+  }
+
+  #string(view: DataView, at: number, depth: number): void {
+    const position = this.#target(view, at, depth + 1);
+    const length = view.getUint32(position, true);
     // FlatBuffers' strings have a zero behind them.
     if (position + 5 + length > this.#end) throw this.#broken(depth + 1, "reaches out of bounds");
   }
 
-  #length(position: number, elementBytes: number, depth: number): number {
-    const length = this.#view.getUint32(position, true);
+  #length(view: DataView, position: number, elementBytes: number, depth: number): number {
+    const length = view.getUint32(position, true);
     if (position + 4 + length * elementBytes > this.#end)
       throw this.#broken(depth + 1, "reaches out of bounds");
     return length;
   }
 
   /** Where the offset at `at` leads: always forwards, aligned, never out of bounds. */
-  #target(at: number, depth: number): number {
+  #target(view: DataView, at: number, depth: number): number {
     if ((at & 3) !== 0) throw this.#broken(depth, "is not aligned");
-    const position = at + this.#view.getUint32(at, true);
+    const position = at + view.getUint32(at, true);
     if (position <= at) throw this.#broken(depth, "points at itself");
     if (position + 4 > this.#end) throw this.#broken(depth, "reaches out of bounds");
     if ((position & 3) !== 0) throw this.#broken(depth, "is not aligned");
@@ -254,7 +291,7 @@ class Walk {
 
   /** @param depth how many fields of the path belong to it */
   #broken(depth: number, what: string): JechoError {
-    const path = [this.#type, ...this.#path.slice(0, depth).map(field => field?.name ?? "")].join(".");
-    return new JechoError("EVENT_INVALID", `${path} ${what}`);
+    const names = Array.from(this.#path.subarray(0, depth), name => this.#names[name] ?? "");
+    return new JechoError("EVENT_INVALID", `${[this.#type, ...names].join(".")} ${what}`);
   }
 }
