@@ -2,6 +2,19 @@ import { type EventInfo, type JechoError, json, type Session, Type, type } from 
 import { expect, test } from "vitest";
 import { Inbox, startRig } from "./rig.ts";
 
+/*
+ * What ECho's papers say of types, and where it is proved:
+ *
+ * - Typed channels ("Event Types and Typed Channels": fully typed events, nested structures, strings and arrays of any length, no
+ *   copy on the way): "three versions of GridData", "typed arrays in handlers are views"; the encoding itself in shared/test/types.test.ts.
+ * - Type extension (a source submits a superset of the channel's type, a sink has a subset, matched by name; within a process, too):
+ *   "three versions of GridData", "type extension within a process"; what does not match: "a writer that a consumer cannot read".
+ *   That a modulator written for an older type works on a newer one: modulators/test/typed-events.test.ts. Its price: `npm run bench -- types`.
+ * - Type discovery and reflection (a token in every event's header, which retrieves the full type; generic components that operate on
+ *   data without knowing it): "a consumer that knows nothing finds the types of a channel", "a token that nobody writes";
+ *   the generic components are tested in apps/jecho/test/command.test.ts and e2e/test/any-channel.spec.ts.
+ */
+
 /** GridData as it was at first, as it grew, and as it is: other slots, another order, wider numbers, more fields. */
 const First = type("GridData", { step: "uint16", layer: "int16", values: "float32[]" });
 const Second = type("GridData", {
@@ -121,6 +134,25 @@ test("TYPE-5: producers of one session and channel write one type; another one i
   expect(await seen.take(1)).toEqual([7]);
   // With a session of its own the other type has its place.
   await (await rig.session().channel("grid", Second).produce()).close();
+});
+
+test("type extension within a process: each of its consumers reads by its own type, from the same bytes", async () => {
+  await using rig = await startRig();
+  const session = rig.session();
+  const producer = await session.channel("grid", Second).produce();
+  const inbox = new Inbox<[step: number, values: Float32Array]>();
+  for (const viewer of [Second, VIEWERS.first])
+    await session
+      .channel("grid", viewer as Type<{ step: number; values: Float32Array }>)
+      .subscribe(event => inbox.put([event.step, event.values]));
+  await expect.poll(() => producer.demand.total).toBe(2);
+  producer.publish(GRIDS[1][1]);
+  const seen = await inbox.take(2);
+  expect(seen.map(([step, values]) => [step, ...values])).toEqual([
+    [2, ...VALUES],
+    [2, ...VALUES],
+  ]);
+  expect(new Set(seen.map(([, { buffer }]) => buffer)).size).toBe(1);
 });
 
 test("TYPE-7, TYPE-8: a consumer that knows nothing finds the types of a channel, and reads any field by name", async () => {
