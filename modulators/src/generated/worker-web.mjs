@@ -199,12 +199,14 @@ function planOf$1(type) {
 		vtableBytes: 0,
 		bytes: type.bytes,
 		holes: [],
+		isFlat: false,
 		sharedBy: -1,
 		sharedAt: 0
 	};
 	plans.set(type, plan);
 	if (type.isStruct) planStruct(plan, type);
 	else planTable(plan, type);
+	plan.isFlat = plan.fields.every(({ op, optional }) => op <= OP$1.bool && !optional);
 	return plan;
 }
 function planStruct(plan, type) {
@@ -946,6 +948,7 @@ function measureTable(plan, value, path) {
 	if (typeof value !== "object" || value === null) throw invalid(path, "an object", value);
 	const { fields } = plan;
 	let size = plan.vtableBytes + plan.bytes + 16;
+	if (plan.isFlat) return size;
 	for (let i = 0; i < fields.length; i++) {
 		const field = fields[i];
 		if (field.op <= OP$1.bool) continue;
@@ -1008,15 +1011,7 @@ var Encoding = class Encoding {
 		const view = this.#view;
 		const { fields, vtableBytes, holes } = plan;
 		const event = value;
-		let whole = true;
-		for (let i = 0; i < fields.length; i++) {
-			const field = fields[i];
-			if (field.op <= OP$1.bool && !field.optional) continue;
-			const inner = event[field.name];
-			if (inner !== void 0 && inner !== null) continue;
-			if (field.required) throw invalid(field.path, "a value, for it is required", inner);
-			whole = false;
-		}
+		const whole = plan.isFlat || isWhole(fields, event);
 		const shares = whole && plan.sharedBy === this.#number;
 		const position = alignUp(this.at + (shares ? 4 : vtableBytes + 4), 8) - 4;
 		let vtable = plan.sharedAt;
@@ -1142,6 +1137,19 @@ var Encoding = class Encoding {
 		for (let at = start; at < end; at++) view.setUint8(at, 0);
 	}
 };
+/** Has it every field that may be absent? @throws JechoError `EVENT_INVALID` where one of them is required */
+function isWhole(fields, event) {
+	let whole = true;
+	for (let i = 0; i < fields.length; i++) {
+		const field = fields[i];
+		if (field.op <= OP$1.bool && !field.optional) continue;
+		const inner = event[field.name];
+		if (inner !== void 0 && inner !== null) continue;
+		if (field.required) throw invalid(field.path, "a value, for it is required", inner);
+		whole = false;
+	}
+	return whole;
+}
 function listOf(value, path) {
 	if (Array.isArray(value) || ArrayBuffer.isView(value) && !(value instanceof DataView)) return value;
 	throw invalid(path, "an array", value);
@@ -5024,12 +5032,14 @@ function planOf$1(type) {
 		vtableBytes: 0,
 		bytes: type.bytes,
 		holes: [],
+		isFlat: false,
 		sharedBy: -1,
 		sharedAt: 0
 	};
 	plans.set(type, plan);
 	if (type.isStruct) planStruct(plan, type);
 	else planTable(plan, type);
+	plan.isFlat = plan.fields.every(({ op, optional }) => op <= OP$1.bool && !optional);
 	return plan;
 }
 function planStruct(plan, type) {
@@ -5483,6 +5493,7 @@ function measureTable(plan, value, path) {
 	if (typeof value !== "object" || value === null) throw invalid(path, "an object", value);
 	const { fields } = plan;
 	let size = plan.vtableBytes + plan.bytes + 16;
+	if (plan.isFlat) return size;
 	for (let i = 0; i < fields.length; i++) {
 		const field = fields[i];
 		if (field.op <= OP$1.bool) continue;
@@ -5545,15 +5556,7 @@ var Encoding = class Encoding {
 		const view = this.#view;
 		const { fields, vtableBytes, holes } = plan;
 		const event = value;
-		let whole = true;
-		for (let i = 0; i < fields.length; i++) {
-			const field = fields[i];
-			if (field.op <= OP$1.bool && !field.optional) continue;
-			const inner = event[field.name];
-			if (inner !== void 0 && inner !== null) continue;
-			if (field.required) throw invalid(field.path, "a value, for it is required", inner);
-			whole = false;
-		}
+		const whole = plan.isFlat || isWhole(fields, event);
 		const shares = whole && plan.sharedBy === this.#number;
 		const position = alignUp(this.at + (shares ? 4 : vtableBytes + 4), 8) - 4;
 		let vtable = plan.sharedAt;
@@ -5679,6 +5682,19 @@ var Encoding = class Encoding {
 		for (let at = start; at < end; at++) view.setUint8(at, 0);
 	}
 };
+/** Has it every field that may be absent? @throws JechoError \`EVENT_INVALID\` where one of them is required */
+function isWhole(fields, event) {
+	let whole = true;
+	for (let i = 0; i < fields.length; i++) {
+		const field = fields[i];
+		if (field.op <= OP$1.bool && !field.optional) continue;
+		const inner = event[field.name];
+		if (inner !== void 0 && inner !== null) continue;
+		if (field.required) throw invalid(field.path, "a value, for it is required", inner);
+		whole = false;
+	}
+	return whole;
+}
 function listOf(value, path) {
 	if (Array.isArray(value) || ArrayBuffer.isView(value) && !(value instanceof DataView)) return value;
 	throw invalid(path, "an array", value);

@@ -36,6 +36,8 @@ export interface Plan {
   bytes: number;
   /** Bytes of it that no field covers. */
   holes: readonly number[];
+  /** Are there only numbers, and all of them always? Then every value takes the same room. */
+  isFlat: boolean;
   /** The newest table with all fields, and the encoding that wrote its vtable: the next one there can share it. */
   sharedBy: number;
   sharedAt: number;
@@ -76,6 +78,7 @@ export function planOf(type: ObjectType): Plan {
     vtableBytes: 0,
     bytes: type.bytes,
     holes: [],
+    isFlat: false,
     sharedBy: -1,
     sharedAt: 0,
   };
@@ -83,6 +86,7 @@ export function planOf(type: ObjectType): Plan {
   plans.set(type, plan);
   if (type.isStruct) planStruct(plan, type);
   else planTable(plan, type);
+  plan.isFlat = plan.fields.every(({ op, optional }) => op <= OP.bool && !optional);
   return plan;
 }
 

@@ -62,6 +62,7 @@ function measureTable(plan: Plan, value: unknown, path: string): number {
   if (typeof value !== "object" || value === null) throw invalid(path, "an object", value);
   const { fields } = plan;
   let size = plan.vtableBytes + plan.bytes + 16;
+  if (plan.isFlat) return size;
   for (let i = 0; i < fields.length; i++) {
     const field = fields[i] as PlannedField;
     if (field.op <= OP.bool) continue;
@@ -137,15 +138,7 @@ class Encoding {
     const view = this.#view;
     const { fields, vtableBytes, holes } = plan;
     const event = value as Record<string, unknown>;
-    let whole = true;
-    for (let i = 0; i < fields.length; i++) {
-      const field = fields[i] as PlannedField;
-      if (field.op <= OP.bool && !field.optional) continue;
-      const inner = event[field.name];
-      if (inner !== undefined && inner !== null) continue;
-      if (field.required) throw invalid(field.path, "a value, for it is required", inner);
-      whole = false;
-    }
+    const whole = plan.isFlat || isWhole(fields, event);
     const shares = whole && plan.sharedBy === this.#number;
     const position = alignUp(this.at + (shares ? 4 : vtableBytes + 4), 8) - 4;
     let vtable = plan.sharedAt;
@@ -291,6 +284,20 @@ class Encoding {
     const view = this.#view;
     for (let at = start; at < end; at++) view.setUint8(at, 0);
   }
+}
+
+/** Has it every field that may be absent? @throws JechoError `EVENT_INVALID` where one of them is required */
+function isWhole(fields: readonly PlannedField[], event: Record<string, unknown>): boolean {
+  let whole = true;
+  for (let i = 0; i < fields.length; i++) {
+    const field = fields[i] as PlannedField;
+    if (field.op <= OP.bool && !field.optional) continue;
+    const inner = event[field.name];
+    if (inner !== undefined && inner !== null) continue;
+    if (field.required) throw invalid(field.path, "a value, for it is required", inner);
+    whole = false;
+  }
+  return whole;
 }
 
 function listOf(value: unknown, path: string): ArrayLike<unknown> {
