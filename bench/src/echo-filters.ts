@@ -16,6 +16,7 @@ export type WindsEvent = typeof Winds extends Type<infer T> ? T : never;
 export const RANGE_SOURCE = `
 import { FifoModulator } from "jecho:moe";
 export default class Range extends FifoModulator {
+  static keepsEvents = false;
   enqueue(event) {
     const { low, high } = this.parameters;
     const { price } = event;
@@ -24,9 +25,10 @@ export default class Range extends FifoModulator {
 }
 `;
 
-const AVERAGE_SOURCE = `
+export const AVERAGE_SOURCE = `
 import { FifoModulator } from "jecho:moe";
 export default class Average extends FifoModulator {
+  static keepsEvents = false;
   static output = { name: "Average", description: { velocity: "float64" } };
   enqueue({ velocity }) {
     let sum = 0;

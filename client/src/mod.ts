@@ -28,6 +28,7 @@ export {
   sample,
   type Value,
   type View,
+  type ViewFilterOptions,
   viewFilter,
 } from "@jecho/modulators";
 export {

@@ -17,6 +17,7 @@ const STANDARD = [
   "encrypt",
   "fifo",
   "latest-per-key",
+  "packed-view",
   "priority",
   "quantise",
   "rate-limit",

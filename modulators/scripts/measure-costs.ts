@@ -54,6 +54,7 @@ const HANDLERS: Readonly<Record<string, () => EagerHandler>> = {
   encrypt: () => encrypt(keyPair()),
   fifo,
   "latest-per-key": () => latestPerKey("layer"),
+  "packed-view": () => viewFilter(VIEW, { packed: true }) as EagerHandler,
   priority: () => priority("layer", [1]),
   quantise: () => quantise("values", 0.01),
   "rate-limit": () => rateLimit(100),

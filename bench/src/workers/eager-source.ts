@@ -1,7 +1,14 @@
 // A producer for the filters of ECho's paper: records at a rate, and arrays as fast as they are handled.
 import { setTimeout as delay } from "node:timers/promises";
-import { connect, type Producer } from "@jecho/client";
-import { type Reading, Record, Winds, type WindsEvent } from "../echo-filters.ts";
+import { connect, type Producer, type Session } from "@jecho/client";
+import {
+  AVERAGE_SOURCE,
+  RANGE_SOURCE,
+  type Reading,
+  Record,
+  Winds,
+  type WindsEvent,
+} from "../echo-filters.ts";
 import { serve } from "../worker.ts";
 
 const TICK_MS = 5;
@@ -22,9 +29,15 @@ serve({
     scenarios: readonly string[];
     arrays: readonly string[];
   }) {
-    const session = connect(`127.0.0.1:${port}`);
-    for (const name of scenarios) records.set(name, await session.channel(`eager/${name}`, Record).produce());
-    for (const name of arrays) winds.set(name, await session.channel(`eager/${name}`, Winds).produce());
+    const hosting = connect(`127.0.0.1:${port}`);
+    const trusting = connect(`127.0.0.1:${port}`, {
+      modulators: { trusted: [RANGE_SOURCE, AVERAGE_SOURCE] },
+    });
+    const sessionOf = (name: string): Session => (name.startsWith("local_") ? trusting : hosting);
+    for (const name of scenarios)
+      records.set(name, await sessionOf(name).channel(`eager/${name}`, Record).produce());
+    for (const name of arrays)
+      winds.set(name, await sessionOf(name).channel(`eager/${name}`, Winds).produce());
   },
   /** Records at `rate` per second; answers with how many, when the last was handled. */
   async stream({ scenario, rate, ms }: { scenario: string; rate: number; ms: number }) {

@@ -38,7 +38,9 @@ async function openEager(): Promise<typeof apply> {
   const views = new Map<number, { shared: SharedObject<View>; consumer: Consumer<GridData> }>();
   const channel = session.channel(CHANNELS.ozone, GridData);
   const pairOf = (shared: SharedObject<View>, threshold?: number): EagerHandler =>
-    threshold === undefined ? viewFilter(shared) : (diff(shared, threshold) as EagerHandler);
+    threshold === undefined
+      ? viewFilter(shared, { packed: true })
+      : (diff(shared, threshold) as EagerHandler);
   return async change => {
     const known = views.get(change.view);
     if ("changes" in change) return known?.shared.update(change.changes);

@@ -4309,7 +4309,7 @@ var JechoError = class JechoError extends Error {
 };
 
 // ../shared/src/types/accessor.ts
-function sourceOf(view, bytes) {
+function sourceOf$1(view, bytes) {
 	return {
 		view,
 		bytes,
@@ -6403,9 +6403,9 @@ function mismatch(writer, reader, field, why) {
 */
 function createReader(writer, reader = writer) {
 	const { make } = new AccessorMaker().of(writer, reader);
-	let source = sourceOf(/* @__PURE__ */ new DataView(/* @__PURE__ */ new ArrayBuffer(0)), /* @__PURE__ */ new Uint8Array(0));
+	let source = sourceOf$1(/* @__PURE__ */ new DataView(/* @__PURE__ */ new ArrayBuffer(0)), /* @__PURE__ */ new Uint8Array(0));
 	return (view, bytes, start) => {
-		if (source.view !== view || source.bytes !== bytes) source = sourceOf(view, bytes);
+		if (source.view !== view || source.bytes !== bytes) source = sourceOf$1(view, bytes);
 		return make(source, start + view.getUint32(start, true));
 	};
 }
@@ -7952,7 +7952,7 @@ var Type = class Type {
 		const { verify, read } = this.#own;
 		const start = bytes.byteOffset;
 		if ((start & 7) !== 0) return this.#decodeUnaligned(bytes);
-		const views = bytes.buffer === newest?.buffer ? newest : viewsOf(bytes.buffer);
+		const views = bytes.buffer === newest$1?.buffer ? newest$1 : viewsOf(bytes.buffer);
 		verify(views.view, start, start + bytes.byteLength);
 		return read(views.view, views.bytes, start);
 	}
@@ -7970,14 +7970,14 @@ function tokenOf(schema) {
 /** Of larger buffers the views are not kept: they would keep the buffer. */
 const KEPT_BYTES = 1 << 20;
 /** Views on the buffer that an event was decoded in last: to make them takes longer than to read a small event, and events often lie together. */
-let newest;
+let newest$1;
 function viewsOf(buffer) {
 	const views = {
 		buffer,
 		bytes: new Uint8Array(buffer),
 		view: new DataView(buffer)
 	};
-	if (buffer.byteLength <= KEPT_BYTES) newest = views;
+	if (buffer.byteLength <= KEPT_BYTES) newest$1 = views;
 	return views;
 }
 /**
@@ -8166,6 +8166,8 @@ function clip(text, characters) {
 
 // src/sandbox/world/events.ts
 const sources = /* @__PURE__ */ new WeakMap();
+/** Events of one run are looked up one after the other. */
+let newest;
 let inType;
 let outType;
 let readIn;
@@ -8194,6 +8196,7 @@ var Chunk = class {
 			bytes,
 			bounds,
 			count,
+			next: 0,
 			type: inType
 		};
 		this.#view = new View(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -8216,8 +8219,12 @@ function toOutput(value) {
 		return value;
 	}
 	const found = accessorBytes(value);
-	if (found !== void 0 && recall(sources, found.bytes)?.type === outType) return value;
+	if (found !== void 0 && sourceOf(found.bytes)?.type === outType) return value;
 	return encodeOutput(outType, value);
+}
+function sourceOf(bytes) {
+	if (newest?.bytes !== bytes) newest = recall(sources, bytes);
+	return newest;
 }
 /**
 * The bytes of an event of the input type: those of one that came in as they lie, or what a plain object is encoded to.
@@ -8229,7 +8236,7 @@ function bytesOf(event) {
 		return event;
 	}
 	const found = accessorBytes(event);
-	const source = found && recall(sources, found.bytes);
+	const source = found && sourceOf(found.bytes);
 	if (found === void 0 || source?.type !== inType) return encode(inType, event);
 	const { bytes, start, end } = locateIn(source, found.position);
 	return new Bytes(bytes.buffer, bytes.byteOffset + start, end - start);
@@ -8251,6 +8258,7 @@ function encodeOutput(type, value) {
 			bytes,
 			bounds: new Words(2 * BLOCK_EVENTS),
 			count: 0,
+			next: 0,
 			type
 		};
 		remember(sources, bytes, source);
@@ -8268,8 +8276,9 @@ function encodeOutput(type, value) {
 	block.at = end + 7 & -8;
 	return readOut(view, source.bytes, at);
 }
-/** Where the bytes of an event of the output type lie. */
-function locate(event) {
+/** Where the bytes of an event of the output type lie, or those of what \`value\` is encoded to. */
+function locateOutput(value) {
+	const event = toOutput(value);
 	if (outType === void 0) {
 		const bytes = event;
 		return {
@@ -8279,16 +8288,21 @@ function locate(event) {
 		};
 	}
 	const found = accessorBytes(event);
-	return locateIn(recall(sources, found.bytes), found.position);
+	return locateIn(sourceOf(found.bytes), found.position);
 }
-function locateIn({ bytes, bounds, count }, position) {
-	let low = 0;
-	let high = count - 1;
-	while (low < high) {
-		const middle = low + high + 1 >> 1;
-		if (bounds[2 * middle] <= position) low = middle;
-		else high = middle - 1;
+function locateIn(source, position) {
+	const { bytes, bounds, count, next } = source;
+	let low = next;
+	if (!(next < count && position >= bounds[2 * next] && position < bounds[2 * next + 1])) {
+		low = 0;
+		let high = count - 1;
+		while (low < high) {
+			const middle = low + high + 1 >> 1;
+			if (bounds[2 * middle] <= position) low = middle;
+			else high = middle - 1;
+		}
 	}
+	source.next = low + 1;
 	return {
 		bytes,
 		start: bounds[2 * low],
@@ -8421,10 +8435,6 @@ var FifoModulator = class extends Modulator {
 		return event;
 	}
 };
-/** What \`dequeue\` returned, as bytes. */
-function locateOutput(event) {
-	return locate(toOutput(event));
-}
 
 // src/sandbox/world/services.ts
 /** Of one turn. */

@@ -890,6 +890,321 @@ var LatestPerKey = class extends Modulator {
 
 export { LatestPerKey as default };`;
 
+export const PACKED_VIEW_SOURCE = `import { FifoModulator } from "jecho:moe";
+
+// standard/window.js
+/**
+* @typedef {object} View
+* @property {number} firstLayer the lowest layer shown, 0 = the model's lowest
+* @property {number} lastLayer the highest layer shown
+* @property {number} south degrees
+* @property {number} north degrees
+* @property {number} west degrees, taken modulo 360
+* @property {number} east degrees; less than west: over the date line; west + 360 and more: all round
+* @property {number} stride every how manyth row and column, from the window's first
+*/
+/**
+* @typedef {object} Grid
+* @property {number} layer
+* @property {number} latFirst
+* @property {number} latStep
+* @property {number} rows
+* @property {number} lonFirst
+* @property {number} lonStep
+* @property {number} columns
+* @property {Float32Array} values
+*/
+/**
+* @typedef {object} Window where a view meets a grid
+* @property {number} row the first row of the grid that is in
+* @property {number} column the first column, the westernmost
+* @property {number} stride
+* @property {number} rows rows that come out
+* @property {number} columns columns that come out
+* @property {boolean} whole is it simply the whole grid?
+*/
+const NUMBERS = [
+	"firstLayer",
+	"lastLayer",
+	"south",
+	"north",
+	"west",
+	"east",
+	"stride"
+];
+/**
+* The view, out of a shared object "view" or the parameters.
+*
+* @param {any} parameters
+* @param {any} objects
+* @returns {View}
+*/
+function viewOf(parameters, objects) {
+	return objects.view ?? parameters?.view;
+}
+/**
+* @param {any} view
+* @throws {RangeError} naming what is wrong
+*/
+function checkView(view) {
+	if (typeof view !== "object" || view === null) throw new RangeError("there is no view: neither a shared object nor a parameter of that name");
+	for (const name of NUMBERS) if (!Number.isFinite(view[name])) throw new RangeError(\`view.\${name}: a finite number is wanted, not \${describe(view[name])}\`);
+	if (view.south > view.north) throw new RangeError(\`view.south (\${view.south}) is north of view.north (\${view.north})\`);
+	if (view.firstLayer > view.lastLayer) throw new RangeError(\`view.firstLayer (\${view.firstLayer}) is above view.lastLayer (\${view.lastLayer})\`);
+	if (!Number.isInteger(view.stride) || view.stride < 1) throw new RangeError(\`view.stride: an integer from 1 is wanted, not \${view.stride}\`);
+}
+/** @param {unknown} value */
+function describe(value) {
+	return value === null || typeof value === "number" ? String(value) : typeof value;
+}
+/** Remembers the last window, which stays the same as long as neither view nor grid change. */
+var WindowFinder = class {
+	/** @type {Grid | undefined} */
+	#grid;
+	/** @type {View | undefined} */
+	#view;
+	/** @type {Window | undefined} */
+	#window;
+	/**
+	* @param {View} view
+	* @param {Grid} grid
+	* @returns {Window | undefined} the same object as long as nothing changed; undefined where nothing is in
+	*/
+	find(view, grid) {
+		const { latFirst, latStep, rows, lonFirst, lonStep, columns } = grid;
+		const last = this.#grid;
+		if (last === void 0 || this.#view !== view || last.latFirst !== latFirst || last.latStep !== latStep || last.rows !== rows || last.lonFirst !== lonFirst || last.lonStep !== lonStep || last.columns !== columns) {
+			this.#view = view;
+			this.#grid = {
+				layer: 0,
+				latFirst,
+				latStep,
+				rows,
+				lonFirst,
+				lonStep,
+				columns,
+				values: /* @__PURE__ */ new Float32Array(0)
+			};
+			this.#window = findWindow(view, this.#grid);
+		}
+		return this.#window;
+	}
+};
+/**
+* @param {View} view
+* @param {Grid} grid
+* @returns {Window | undefined}
+*/
+function findWindow(view, grid) {
+	const rows = rowsIn(view, grid);
+	const columns = columnsIn(view, grid);
+	if (rows.count === 0 || columns.count === 0) return void 0;
+	const { stride } = view;
+	return {
+		row: rows.first,
+		column: columns.first,
+		stride,
+		rows: Math.ceil(rows.count / stride),
+		columns: Math.ceil(columns.count / stride),
+		whole: stride === 1 && rows.count === grid.rows && columns.count === grid.columns
+	};
+}
+/**
+* @param {View} view
+* @param {Grid} grid
+*/
+function rowsIn({ south, north }, { latFirst, latStep, rows }) {
+	const half = Math.abs(latStep) / 2;
+	let first = 0;
+	let count = 0;
+	for (let row = 0; row < rows; row++) {
+		const latitude = latFirst + row * latStep;
+		if (latitude + half < south || latitude - half > north) continue;
+		if (count++ === 0) first = row;
+	}
+	return {
+		first,
+		count
+	};
+}
+/**
+* Columns go round where the grid does: then a window over the grid's edge is one run from its western end. A grid of
+* less than the full circle gives everything between the first and the last column that is in.
+*
+* @param {View} view
+* @param {Grid} grid
+*/
+function columnsIn({ west, east }, { lonFirst, lonStep, columns }) {
+	if (east - west >= 360) return {
+		first: 0,
+		count: columns
+	};
+	const width = Math.abs(lonStep);
+	const span = modulo(east - west, 360);
+	/** @param {number} column */
+	const isIn = (column) => {
+		const edge = lonFirst + column * lonStep - width / 2;
+		return modulo(edge - west, 360) <= span || modulo(west - edge, 360) <= width;
+	};
+	const global = Math.abs(columns * width - 360) < width / 2;
+	let count = 0;
+	let first = 0;
+	let last = 0;
+	let start = -1;
+	let before = isIn(columns - 1);
+	for (let column = 0; column < columns; column++) {
+		const now = isIn(column);
+		if (now) {
+			if (count++ === 0) first = column;
+			last = column;
+			if (!before) start = column;
+		}
+		before = now;
+	}
+	if (count === 0 || count === columns) return {
+		first: 0,
+		count
+	};
+	return global ? {
+		first: start,
+		count
+	} : {
+		first,
+		count: last - first + 1
+	};
+}
+/**
+* @param {number} value
+* @param {number} by
+*/
+function modulo(value, by) {
+	return (value % by + by) % by;
+}
+/**
+* The window's values, row by row.
+*
+* @param {Window} window
+* @param {Grid} grid
+* @returns {Float32Array}
+*/
+function crop(window, grid) {
+	const { values, columns: gridColumns } = grid;
+	const { row, column, stride, rows, columns } = window;
+	if (window.whole) return values;
+	const cropped = new Float32Array(rows * columns);
+	for (let r = 0; r < rows; r++) {
+		const from = (row + r * stride) * gridColumns;
+		const to = r * columns;
+		for (let c = 0, at = column; c < columns; c++, at += stride) {
+			if (at >= gridColumns) at -= gridColumns;
+			cropped[to + c] = values[from + at];
+		}
+	}
+	return cropped;
+}
+/**
+* Where the window lies, in a grid's words.
+*
+* @param {Window} window
+* @param {Grid} grid
+*/
+function geometry({ row, column, stride, rows, columns }, grid) {
+	return {
+		latFirst: grid.latFirst + row * grid.latStep,
+		latStep: grid.latStep * stride,
+		rows,
+		lonFirst: grid.lonFirst + column * grid.lonStep,
+		lonStep: grid.lonStep * stride,
+		columns
+	};
+}
+
+// standard/packed-view.js
+/** Of 65,536 levels the last one stands for NaN. */
+const NO_NUMBER = 65535;
+const LAST_LEVEL = 65534;
+const NONE = /* @__PURE__ */ new Float32Array(0);
+/**
+* Of each layer in the view, the part that lies in its window, each value as one of 65,535 levels from the least to the
+* greatest value there: half the bytes.
+*/
+var PackedView = class extends FifoModulator {
+	static keepsEvents = false;
+	static output = {
+		name: "PackedGrid",
+		description: {
+			step: "uint32",
+			layer: "int32",
+			time: "float64",
+			latFirst: "float32",
+			latStep: "float32",
+			rows: "uint16",
+			lonFirst: "float32",
+			lonStep: "float32",
+			columns: "uint16",
+			least: "float32",
+			greatest: "float32",
+			levels: "uint16[]",
+			values: "float32[]"
+		}
+	};
+	#windows = new WindowFinder();
+	/**
+	* @param {any} parameters
+	* @param {any} objects
+	*/
+	static check(parameters, objects) {
+		checkView(viewOf(parameters, objects));
+	}
+	/** @param {any} event GridData */
+	enqueue(event) {
+		const view = viewOf(this.parameters, this.objects);
+		const { layer } = event;
+		if (layer < view.firstLayer || layer > view.lastLayer) return;
+		const window = this.#windows.find(view, event);
+		if (window === void 0) return;
+		const { step, time } = event;
+		super.enqueue({
+			step,
+			layer,
+			time,
+			...geometry(window, event),
+			...pack(crop(window, event))
+		});
+	}
+};
+/** @param {Float32Array} values */
+function pack(values) {
+	let least = 1e400;
+	let greatest = -1e400;
+	for (let i = 0; i < values.length; i++) {
+		const value = values[i];
+		if (value < least) least = value;
+		if (value > greatest) greatest = value;
+	}
+	if (least === -1e400 || greatest === 1e400) return {
+		least: 0,
+		greatest: 0,
+		levels: /* @__PURE__ */ new Uint16Array(0),
+		values
+	};
+	if (least > greatest) least = greatest = 0;
+	const scale = greatest > least ? LAST_LEVEL / (greatest - least) : 0;
+	const levels = new Uint16Array(values.length);
+	for (let i = 0; i < levels.length; i++) {
+		const value = values[i];
+		levels[i] = Number.isNaN(value) ? NO_NUMBER : (value - least) * scale + .5;
+	}
+	return {
+		least,
+		greatest,
+		levels,
+		values: NONE
+	};
+}
+
+export { PackedView as default };`;
+
 export const PRIORITY_SOURCE = `import { Modulator, urgent } from "jecho:moe";
 
 // standard/check.js

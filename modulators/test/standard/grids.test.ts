@@ -1,4 +1,5 @@
 import { diff, fifo, type GridChange, type GridData, type View, viewFilter } from "@jecho/modulators";
+import { unpack } from "@jecho/shared";
 import { afterAll, expect, test } from "vitest";
 import { layerOf, Rig } from "../rig.ts";
 
@@ -109,6 +110,53 @@ test("a window that is the whole grid passes the event's own bytes", async () =>
   const bytes = run?.bytes.slice(run.eventStart(0), run.eventEnd(0));
   expect(rig.received(derived)[0]?.event.values).toEqual(sent.values);
   expect(bytes?.byteLength).toBeLessThan(sent.values.byteLength + 200);
+});
+
+test("a packed view gives the window's values within a level, NaN as NaN, and infinite ones as they are", async () => {
+  const random = seeded(16);
+  const window: View = { ...WORLD, south: -40, north: 40, west: 300, east: 60 };
+  const { modulator, demodulator } = viewFilter(window, { packed: true });
+  const packed = await rig.install(modulator);
+  const exact = await rig.install(viewFilter(window).modulator);
+  const fields: Record<string, (cell: number) => number> = {
+    many: () => (random() - 0.5) * 1000,
+    small: () => 1e-6 * random(),
+    "all the same": () => -3.5,
+    "one NaN": cell => (cell === 65 ? Number.NaN : cell),
+    "only NaN": () => Number.NaN,
+    infinite: cell => (cell === 65 ? Number.NEGATIVE_INFINITY : cell),
+  };
+  const names = Object.keys(fields);
+  rig.publish(
+    Object.values(fields).map((fieldOf, step) => ({
+      ...plainGrid(step),
+      values: Float32Array.from({ length: 144 }, (_, cell) => fieldOf(cell)),
+    })),
+  );
+  await rig.settled();
+  const truth = rig.received(exact).map(({ event }) => event);
+  const got: GridData[] = [];
+  for (const { event } of rig.received(packed))
+    demodulator?.push(event, grid => got.push(grid as GridData), NOTHING_INSIDE);
+  expect(got.length).toBe(names.length);
+  for (const [i, { values, ...geometry }] of got.entries()) {
+    const real = truth[i] as GridData;
+    const { values: _, ...place } = unpack(real) as GridData;
+    expect(geometry).toEqual(place);
+    expect(values.length).toBe(real.values.length);
+    const finite = real.values.filter(Number.isFinite);
+    const bound = (Math.max(...finite) - Math.min(...finite)) / 131_068;
+    const isExact = names[i] === "infinite" || names[i] === "all the same";
+    for (const [cell, value] of real.values.entries()) {
+      const level = values[cell] as number;
+      if (Number.isNaN(value) || isExact) expect(level).toBe(value);
+      // What comes out is a float32 again.
+      else expect(Math.abs(level - value)).toBeLessThanOrEqual(bound + Math.abs(value) * 2 ** -23);
+    }
+  }
+  const bytes = (derived: number) =>
+    rig.frames(derived).reduce((sum, { bytes }) => sum + bytes.byteLength, 0);
+  expect(bytes(packed)).toBeLessThan(bytes(exact));
 });
 
 test.each([

@@ -347,7 +347,7 @@ export class FieldSubscription {
   }
 
   #pair(mode: Mode): EagerHandler {
-    if (mode.kind === "filter") return viewFilter(this.view);
+    if (mode.kind === "filter") return viewFilter(this.view, { packed: true });
     const { modulator, demodulator } = diff(this.view, mode.threshold);
     return { modulator, demodulator: demodulator && withCells(demodulator as Demodulator) };
   }

@@ -1,17 +1,8 @@
 import { type, unpack } from "@jecho/shared";
 import { decodeValues, encodeValues, type NamedValues } from "../../values.ts";
 import { LEAST_PERIOD_MS, OUTBOX, OUTBOX_HEAD, PROCEED } from "../sandbox.ts";
-import { bytesOf, Chunk, type Located, setTypes, typeToken } from "./events.ts";
-import {
-  FifoModulator,
-  isUrgent,
-  locateOutput,
-  Modulator,
-  openWorld,
-  setObject,
-  urgent,
-  world,
-} from "./moe.ts";
+import { bytesOf, Chunk, type Located, locateOutput, setTypes, typeToken } from "./events.ts";
+import { FifoModulator, isUrgent, Modulator, openWorld, setObject, urgent, world } from "./moe.ts";
 import {
   Bytes,
   clip,

@@ -22,6 +22,8 @@ interface Source {
   /** Start and end of each event, ascending; the first `count` of them. */
   readonly bounds: Uint32Array;
   count: number;
+  /** Which event is looked for next, most likely: they leave in their order. */
+  next: number;
   readonly type: ObjectType | undefined;
 }
 
@@ -33,6 +35,8 @@ export interface Located {
 }
 
 const sources = new WeakMap<Uint8Array, Source>();
+/** Events of one run are looked up one after the other. */
+let newest: Source | undefined;
 let inType: ObjectType | undefined;
 let outType: ObjectType | undefined;
 let readIn: ReadEvent | undefined;
@@ -70,7 +74,7 @@ export class Chunk {
 
   constructor(bytes: Uint8Array, bounds: Uint32Array, count: number) {
     this.count = count;
-    this.#source = { bytes, bounds, count, type: inType };
+    this.#source = { bytes, bounds, count, next: 0, type: inType };
     this.#view = new View(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     remember(sources, bytes, this.#source);
   }
@@ -93,8 +97,13 @@ export function toOutput(value: object): object {
     return value;
   }
   const found = accessorBytes(value);
-  if (found !== undefined && recall(sources, found.bytes)?.type === outType) return value;
+  if (found !== undefined && sourceOf(found.bytes)?.type === outType) return value;
   return encodeOutput(outType, value);
+}
+
+function sourceOf(bytes: Uint8Array): Source | undefined {
+  if (newest?.bytes !== bytes) newest = recall(sources, bytes);
+  return newest;
 }
 
 /**
@@ -107,7 +116,7 @@ export function bytesOf(event: object): Uint8Array {
     return event;
   }
   const found = accessorBytes(event);
-  const source = found && recall(sources, found.bytes);
+  const source = found && sourceOf(found.bytes);
   if (found === undefined || source?.type !== inType) return encode(inType, event);
   const { bytes, start, end } = locateIn(source, found.position);
   return new Bytes(bytes.buffer, bytes.byteOffset + start, end - start);
@@ -130,7 +139,7 @@ function encodeOutput(type: ObjectType, value: object): object {
   const room = measure(type, value);
   if (block === undefined || block.at + room > block.view.byteLength || block.source.count === BLOCK_EVENTS) {
     const bytes = new Bytes(room > BLOCK_BYTES ? room + 8 : BLOCK_BYTES);
-    const source = { bytes, bounds: new Words(2 * BLOCK_EVENTS), count: 0, type };
+    const source = { bytes, bounds: new Words(2 * BLOCK_EVENTS), count: 0, next: 0, type };
     remember(sources, bytes, source);
     block = { source, view: new View(bytes.buffer), at: 0 };
   }
@@ -143,23 +152,31 @@ function encodeOutput(type: ObjectType, value: object): object {
   return (readOut as ReadEvent)(view, source.bytes, at);
 }
 
-/** Where the bytes of an event of the output type lie. */
-export function locate(event: object): Located {
+/** Where the bytes of an event of the output type lie, or those of what `value` is encoded to. */
+export function locateOutput(value: object): Located {
+  const event = toOutput(value);
   if (outType === undefined) {
     const bytes = event as Uint8Array;
     return { bytes, start: 0, end: bytes.byteLength };
   }
   const found = accessorBytes(event) as { bytes: Uint8Array; position: number };
-  return locateIn(recall(sources, found.bytes) as Source, found.position);
+  return locateIn(sourceOf(found.bytes) as Source, found.position);
 }
 
-function locateIn({ bytes, bounds, count }: Source, position: number): Located {
-  let low = 0;
-  let high = count - 1;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if ((bounds[2 * middle] as number) <= position) low = middle;
-    else high = middle - 1;
+function locateIn(source: Source, position: number): Located {
+  const { bytes, bounds, count, next } = source;
+  let low = next;
+  const isNext =
+    next < count && position >= (bounds[2 * next] as number) && position < (bounds[2 * next + 1] as number);
+  if (!isNext) {
+    low = 0;
+    let high = count - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((bounds[2 * middle] as number) <= position) low = middle;
+      else high = middle - 1;
+    }
   }
+  source.next = low + 1;
   return { bytes, start: bounds[2 * low] as number, end: bounds[2 * low + 1] as number };
 }

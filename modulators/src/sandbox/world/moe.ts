@@ -1,4 +1,4 @@
-import { locate, toOutput } from "./events.ts";
+import { toOutput } from "./events.ts";
 import { freeze, hasOwn, isArray, keys, parse, recall, remember } from "./primordials.ts";
 
 /*
@@ -154,9 +154,4 @@ export class FifoModulator extends Modulator {
     }
     return event;
   }
-}
-
-/** What `dequeue` returned, as bytes. */
-export function locateOutput(event: object): { bytes: Uint8Array; start: number; end: number } {
-  return locate(toOutput(event));
 }
