@@ -3,6 +3,9 @@ import { Type } from "@jecho/shared";
 import { type EventsFrame, type Frame, parseMessage } from "@jecho/shared/internal";
 import type { Page, WebSocket } from "@playwright/test";
 
+/** The field's events, as the simulation raises them and as views get them. */
+const FIELD_TYPES: ReadonlySet<string> = new Set([GridData.name, "PackedGrid"]);
+
 /** A changed view on its way to the simulation, and the field events that followed. */
 export interface ViewUpdate {
   /** The view, as it was sent. */
@@ -68,7 +71,7 @@ export class Wire {
 
   #event(frame: EventsFrame): void {
     const type = this.#types.get(frame.token);
-    if (type?.name !== GridData.name) return;
+    if (type === undefined || !FIELD_TYPES.has(type.name)) return;
     const read = GridData.readerOf(type);
     const latest = this.#latest.get(frame.channel);
     for (let i = 0; i < frame.count; i++) {
