@@ -28,6 +28,8 @@ export default class Diff extends FifoModulator {
   };
 
   #windows = new WindowFinder();
+  #room = new Float32Array(0);
+  #cells = new Uint32Array(0);
   /** @type {import("./window.js").Window | undefined} */
   #window;
   /** @type {Map<number, { sent: Float32Array, events: number }>} */
@@ -53,7 +55,8 @@ export default class Diff extends FifoModulator {
     if (window !== this.#window) this.#layers.clear();
     this.#window = window;
     if (window === undefined) return;
-    const values = crop(window, event);
+    const values = crop(window, event, this.#room);
+    if (values.length > this.#room.length && !window.whole) this.#room = values;
     const change = this.#change(layer, values);
     if (change === undefined) return;
     const { step, time } = event;
@@ -72,7 +75,8 @@ export default class Diff extends FifoModulator {
     }
     const { sent } = known;
     const { threshold } = /** @type {{ threshold: number }} */ (this.parameters);
-    const cells = new Uint32Array(values.length);
+    if (this.#cells.length < values.length) this.#cells = new Uint32Array(values.length);
+    const cells = this.#cells;
     let count = 0;
     for (let cell = 0; cell < values.length; cell++) {
       const apart = Math.abs(values[cell] - sent[cell]);

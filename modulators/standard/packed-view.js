@@ -32,6 +32,8 @@ export default class PackedView extends FifoModulator {
   };
 
   #windows = new WindowFinder();
+  #values = new Float32Array(0);
+  #levels = new Uint16Array(0);
 
   /**
    * @param {any} parameters
@@ -48,13 +50,23 @@ export default class PackedView extends FifoModulator {
     if (layer < view.firstLayer || layer > view.lastLayer) return;
     const window = this.#windows.find(view, event);
     if (window === undefined) return;
+    const count = window.rows * window.columns;
+    if (count > this.#levels.length) {
+      this.#values = new Float32Array(count);
+      this.#levels = new Uint16Array(count);
+    }
+    const values = crop(window, event, this.#values);
     const { step, time } = event;
-    super.enqueue({ step, layer, time, ...geometry(window, event), ...pack(crop(window, event)) });
+    const packed = pack(values, this.#levels.subarray(0, count));
+    super.enqueue({ step, layer, time, ...geometry(window, event), ...packed });
   }
 }
 
-/** @param {Float32Array} values */
-function pack(values) {
+/**
+ * @param {Float32Array} values
+ * @param {Uint16Array} levels are written
+ */
+function pack(values, levels) {
   let least = Infinity;
   let greatest = -Infinity;
   for (let i = 0; i < values.length; i++) {
@@ -64,10 +76,9 @@ function pack(values) {
   }
   // There are no levels up to infinity: these go as they are.
   if (least === -Infinity || greatest === Infinity)
-    return { least: 0, greatest: 0, levels: new Uint16Array(0), values };
+    return { least: 0, greatest: 0, levels: levels.subarray(0, 0), values };
   if (least > greatest) least = greatest = 0;
   const scale = greatest > least ? LAST_LEVEL / (greatest - least) : 0;
-  const levels = new Uint16Array(values.length);
   for (let i = 0; i < levels.length; i++) {
     const value = values[i];
     levels[i] = Number.isNaN(value) ? NO_NUMBER : (value - least) * scale + 0.5;

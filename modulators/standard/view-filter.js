@@ -6,6 +6,7 @@ export default class ViewFilter extends FifoModulator {
   static keepsEvents = false;
 
   #windows = new WindowFinder();
+  #room = new Float32Array(0);
 
   /**
    * @param {any} parameters
@@ -25,7 +26,9 @@ export default class ViewFilter extends FifoModulator {
     if (window.whole) super.enqueue(event);
     else {
       const { step, time } = event;
-      super.enqueue({ step, layer, time, ...geometry(window, event), values: crop(window, event) });
+      const values = crop(window, event, this.#room);
+      if (values.length > this.#room.length) this.#room = values;
+      super.enqueue({ step, layer, time, ...geometry(window, event), values });
     }
   }
 }

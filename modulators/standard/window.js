@@ -200,13 +200,16 @@ function modulo(value, by) {
  *
  * @param {Window} window
  * @param {Grid} grid
+ * @param {Float32Array} room is written to, where it is large enough and the window is not the whole grid: an allocation for each
+ *   event costs more than the copying
  * @returns {Float32Array}
  */
-export function crop(window, grid) {
+export function crop(window, grid, room) {
   const { values, columns: gridColumns } = grid;
   const { row, column, stride, rows, columns } = window;
   if (window.whole) return values;
-  const cropped = new Float32Array(rows * columns);
+  const count = rows * columns;
+  const cropped = count > room.length ? new Float32Array(count) : room.subarray(0, count);
   for (let r = 0; r < rows; r++) {
     const from = (row + r * stride) * gridColumns;
     const to = r * columns;

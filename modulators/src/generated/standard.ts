@@ -527,13 +527,16 @@ function modulo(value, by) {
 *
 * @param {Window} window
 * @param {Grid} grid
+* @param {Float32Array} room is written to, where it is large enough and the window is not the whole grid: an allocation for each
+*   event costs more than the copying
 * @returns {Float32Array}
 */
-function crop(window, grid) {
+function crop(window, grid, room) {
 	const { values, columns: gridColumns } = grid;
 	const { row, column, stride, rows, columns } = window;
 	if (window.whole) return values;
-	const cropped = new Float32Array(rows * columns);
+	const count = rows * columns;
+	const cropped = count > room.length ? new Float32Array(count) : room.subarray(0, count);
 	for (let r = 0; r < rows; r++) {
 		const from = (row + r * stride) * gridColumns;
 		const to = r * columns;
@@ -587,6 +590,8 @@ var Diff = class extends FifoModulator {
 		}
 	};
 	#windows = new WindowFinder();
+	#room = /* @__PURE__ */ new Float32Array(0);
+	#cells = /* @__PURE__ */ new Uint32Array(0);
 	/** @type {import("./window.js").Window | undefined} */
 	#window;
 	/** @type {Map<number, { sent: Float32Array, events: number }>} */
@@ -609,7 +614,8 @@ var Diff = class extends FifoModulator {
 		if (window !== this.#window) this.#layers.clear();
 		this.#window = window;
 		if (window === void 0) return;
-		const values = crop(window, event);
+		const values = crop(window, event, this.#room);
+		if (values.length > this.#room.length && !window.whole) this.#room = values;
 		const change = this.#change(layer, values);
 		if (change === void 0) return;
 		const { step, time } = event;
@@ -639,7 +645,8 @@ var Diff = class extends FifoModulator {
 		}
 		const { sent } = known;
 		const { threshold } = this.parameters;
-		const cells = new Uint32Array(values.length);
+		if (this.#cells.length < values.length) this.#cells = new Uint32Array(values.length);
+		const cells = this.#cells;
 		let count = 0;
 		for (let cell = 0; cell < values.length; cell++) {
 			const apart = Math.abs(values[cell] - sent[cell]);
@@ -1085,13 +1092,16 @@ function modulo(value, by) {
 *
 * @param {Window} window
 * @param {Grid} grid
+* @param {Float32Array} room is written to, where it is large enough and the window is not the whole grid: an allocation for each
+*   event costs more than the copying
 * @returns {Float32Array}
 */
-function crop(window, grid) {
+function crop(window, grid, room) {
 	const { values, columns: gridColumns } = grid;
 	const { row, column, stride, rows, columns } = window;
 	if (window.whole) return values;
-	const cropped = new Float32Array(rows * columns);
+	const count = rows * columns;
+	const cropped = count > room.length ? new Float32Array(count) : room.subarray(0, count);
 	for (let r = 0; r < rows; r++) {
 		const from = (row + r * stride) * gridColumns;
 		const to = r * columns;
@@ -1149,6 +1159,8 @@ var PackedView = class extends FifoModulator {
 		}
 	};
 	#windows = new WindowFinder();
+	#values = /* @__PURE__ */ new Float32Array(0);
+	#levels = /* @__PURE__ */ new Uint16Array(0);
 	/**
 	* @param {any} parameters
 	* @param {any} objects
@@ -1163,18 +1175,28 @@ var PackedView = class extends FifoModulator {
 		if (layer < view.firstLayer || layer > view.lastLayer) return;
 		const window = this.#windows.find(view, event);
 		if (window === void 0) return;
+		const count = window.rows * window.columns;
+		if (count > this.#levels.length) {
+			this.#values = new Float32Array(count);
+			this.#levels = new Uint16Array(count);
+		}
+		const values = crop(window, event, this.#values);
 		const { step, time } = event;
+		const packed = pack(values, this.#levels.subarray(0, count));
 		super.enqueue({
 			step,
 			layer,
 			time,
 			...geometry(window, event),
-			...pack(crop(window, event))
+			...packed
 		});
 	}
 };
-/** @param {Float32Array} values */
-function pack(values) {
+/**
+* @param {Float32Array} values
+* @param {Uint16Array} levels are written
+*/
+function pack(values, levels) {
 	let least = 1e400;
 	let greatest = -1e400;
 	for (let i = 0; i < values.length; i++) {
@@ -1185,12 +1207,11 @@ function pack(values) {
 	if (least === -1e400 || greatest === 1e400) return {
 		least: 0,
 		greatest: 0,
-		levels: /* @__PURE__ */ new Uint16Array(0),
+		levels: levels.subarray(0, 0),
 		values
 	};
 	if (least > greatest) least = greatest = 0;
 	const scale = greatest > least ? LAST_LEVEL / (greatest - least) : 0;
-	const levels = new Uint16Array(values.length);
 	for (let i = 0; i < levels.length; i++) {
 		const value = values[i];
 		levels[i] = Number.isNaN(value) ? NO_NUMBER : (value - least) * scale + .5;
@@ -1742,13 +1763,16 @@ function modulo(value, by) {
 *
 * @param {Window} window
 * @param {Grid} grid
+* @param {Float32Array} room is written to, where it is large enough and the window is not the whole grid: an allocation for each
+*   event costs more than the copying
 * @returns {Float32Array}
 */
-function crop(window, grid) {
+function crop(window, grid, room) {
 	const { values, columns: gridColumns } = grid;
 	const { row, column, stride, rows, columns } = window;
 	if (window.whole) return values;
-	const cropped = new Float32Array(rows * columns);
+	const count = rows * columns;
+	const cropped = count > room.length ? new Float32Array(count) : room.subarray(0, count);
 	for (let r = 0; r < rows; r++) {
 		const from = (row + r * stride) * gridColumns;
 		const to = r * columns;
@@ -1781,6 +1805,7 @@ function geometry({ row, column, stride, rows, columns }, grid) {
 var ViewFilter = class extends FifoModulator {
 	static keepsEvents = false;
 	#windows = new WindowFinder();
+	#room = /* @__PURE__ */ new Float32Array(0);
 	/**
 	* @param {any} parameters
 	* @param {any} objects
@@ -1798,12 +1823,14 @@ var ViewFilter = class extends FifoModulator {
 		if (window.whole) super.enqueue(event);
 		else {
 			const { step, time } = event;
+			const values = crop(window, event, this.#room);
+			if (values.length > this.#room.length) this.#room = values;
 			super.enqueue({
 				step,
 				layer,
 				time,
 				...geometry(window, event),
-				values: crop(window, event)
+				values
 			});
 		}
 	}
