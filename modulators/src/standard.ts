@@ -51,12 +51,10 @@ export interface GridData {
   readonly values: Float32Array;
 }
 
-/** A grid whose values are levels: 0 is the least value, 65,534 the greatest, and 65,535 is NaN. */
-export interface PackedGrid extends GridData {
-  readonly least: number;
-  readonly greatest: number;
-  /** Row by row; empty where one of the values is infinite: then `values` are there, else those are empty. */
-  readonly levels: Uint16Array;
+/** A grid whose values are packed, without loss. */
+export interface PackedGrid extends Omit<GridData, "values"> {
+  /** As `standard/packed-floats.js` says; as many as there are cells: the values' own bits. */
+  readonly words: Uint32Array;
 }
 
 /** The cells of a grid that changed. */
@@ -75,8 +73,8 @@ export function fifo(): EagerHandler {
 
 export interface ViewFilterOptions {
   /**
-   * Values travel in 16 bits, half of what they take: as levels from the least to the greatest value of each event, so that
-   * none is off by more than 1/131,068 of the difference between those two. Default: false, they come as they are.
+   * Values travel in fewer bytes and come out bit by bit the same: of a smooth field about half are left, of noise all.
+   * Costs some 10 ns per value in the modulator and as much in the demodulator. Default: false, they come as they are.
    */
   readonly packed?: boolean;
 }

@@ -205,21 +205,30 @@ function modulo(value, by) {
  * @returns {Float32Array}
  */
 export function crop(window, grid, room) {
-  const { values, columns: gridColumns } = grid;
-  const { row, column, stride, rows, columns } = window;
-  if (window.whole) return values;
-  const count = rows * columns;
+  if (window.whole) return grid.values;
+  const count = window.rows * window.columns;
   const cropped = count > room.length ? new Float32Array(count) : room.subarray(0, count);
+  copyWindow(window, grid.columns, grid.values, cropped);
+  return cropped;
+}
+
+/**
+ * @param {Window} window
+ * @param {number} gridColumns
+ * @param {Float32Array | Int32Array} values the grid's
+ * @param {Float32Array | Int32Array | Uint32Array} to the window's, row by row, from the first place on
+ */
+export function copyWindow(window, gridColumns, values, to) {
+  const { row, column, stride, rows, columns } = window;
   for (let r = 0; r < rows; r++) {
     const from = (row + r * stride) * gridColumns;
-    const to = r * columns;
+    const start = r * columns;
     // A plain loop: for rows as short as these it is faster than subarray and set.
     for (let c = 0, at = column; c < columns; c++, at += stride) {
       if (at >= gridColumns) at -= gridColumns;
-      cropped[to + c] = values[from + at];
+      to[start + c] = values[from + at];
     }
   }
-  return cropped;
 }
 
 /**

@@ -532,20 +532,28 @@ function modulo(value, by) {
 * @returns {Float32Array}
 */
 function crop(window, grid, room) {
-	const { values, columns: gridColumns } = grid;
-	const { row, column, stride, rows, columns } = window;
-	if (window.whole) return values;
-	const count = rows * columns;
+	if (window.whole) return grid.values;
+	const count = window.rows * window.columns;
 	const cropped = count > room.length ? new Float32Array(count) : room.subarray(0, count);
+	copyWindow(window, grid.columns, grid.values, cropped);
+	return cropped;
+}
+/**
+* @param {Window} window
+* @param {number} gridColumns
+* @param {Float32Array | Int32Array} values the grid's
+* @param {Float32Array | Int32Array | Uint32Array} to the window's, row by row, from the first place on
+*/
+function copyWindow(window, gridColumns, values, to) {
+	const { row, column, stride, rows, columns } = window;
 	for (let r = 0; r < rows; r++) {
 		const from = (row + r * stride) * gridColumns;
-		const to = r * columns;
+		const start = r * columns;
 		for (let c = 0, at = column; c < columns; c++, at += stride) {
 			if (at >= gridColumns) at -= gridColumns;
-			cropped[to + c] = values[from + at];
+			to[start + c] = values[from + at];
 		}
 	}
-	return cropped;
 }
 /**
 * Where the window lies, in a grid's words.
@@ -899,6 +907,84 @@ export { LatestPerKey as default };`;
 
 export const PACKED_VIEW_SOURCE = `import { FifoModulator } from "jecho:moe";
 
+// standard/packed-floats.js
+const BLOCK = 8;
+const WIDTH_BITS = 6;
+/**
+* @param {number} count of numbers
+* @returns {number} words that the differences take at most
+*/
+function mostWords(count) {
+	return count + Math.ceil(Math.ceil(count / BLOCK) * WIDTH_BITS / 32);
+}
+/**
+* @param {Int32Array} numbers a float32's bits each, row by row; are written over
+* @param {number} columns
+* @param {Uint32Array} words are written to; \`mostWords\` of them
+* @returns {number} how many there are, perhaps more than numbers: then these had better go as they are
+*/
+function packFloats(numbers, columns, words) {
+	const count = numbers.length;
+	for (let i = 0; i < count; i++) numbers[i] = inOrder(numbers[i]);
+	differ(numbers, 0, count, columns);
+	for (let row = 0; row < count; row += columns) differ(numbers, row, row + columns, 1);
+	let length = 0;
+	let word = 0;
+	let filled = 0;
+	for (let from = 0; from < count; from += BLOCK) {
+		const to = Math.min(from + BLOCK, count);
+		let all = 0;
+		for (let i = from; i < to; i++) {
+			const value = numbers[i] << 1 ^ numbers[i] >> 31;
+			numbers[i] = value;
+			all |= value;
+		}
+		const width = 32 - Math.clz32(all);
+		word |= width << filled;
+		filled += WIDTH_BITS;
+		if (filled >= 32) {
+			words[length++] = word;
+			filled -= 32;
+			word = width >>> WIDTH_BITS - filled;
+		}
+		if (width === 0) continue;
+		for (let i = from; i < to; i++) {
+			const value = numbers[i];
+			word |= value << filled;
+			filled += width;
+			if (filled < 32) continue;
+			words[length++] = word;
+			filled -= 32;
+			word = filled === 0 ? 0 : value >>> width - filled;
+		}
+	}
+	if (filled > 0) words[length++] = word;
+	return length;
+}
+/**
+* A negative float's bits grow as it falls. Its own inverse.
+*
+* @param {number} bits
+*/
+function inOrder(bits) {
+	return bits ^ bits >> 31 & 2147483647;
+}
+/**
+* Of each number, how it differs from the line through the two before it, each so many places from the next.
+*
+* @param {Int32Array} numbers
+* @param {number} from
+* @param {number} to
+* @param {number} places
+*/
+function differ(numbers, from, to, places) {
+	const third = from + 2 * places;
+	const second = from + places;
+	let i = to - 1;
+	for (; i >= third; i--) numbers[i] = numbers[i] - 2 * numbers[i - places] + numbers[i - 2 * places] | 0;
+	for (; i >= second; i--) numbers[i] = numbers[i] - numbers[i - places] | 0;
+}
+
 // standard/window.js
 /**
 * @typedef {object} View
@@ -1088,29 +1174,21 @@ function modulo(value, by) {
 	return (value % by + by) % by;
 }
 /**
-* The window's values, row by row.
-*
 * @param {Window} window
-* @param {Grid} grid
-* @param {Float32Array} room is written to, where it is large enough and the window is not the whole grid: an allocation for each
-*   event costs more than the copying
-* @returns {Float32Array}
+* @param {number} gridColumns
+* @param {Float32Array | Int32Array} values the grid's
+* @param {Float32Array | Int32Array | Uint32Array} to the window's, row by row, from the first place on
 */
-function crop(window, grid, room) {
-	const { values, columns: gridColumns } = grid;
+function copyWindow(window, gridColumns, values, to) {
 	const { row, column, stride, rows, columns } = window;
-	if (window.whole) return values;
-	const count = rows * columns;
-	const cropped = count > room.length ? new Float32Array(count) : room.subarray(0, count);
 	for (let r = 0; r < rows; r++) {
 		const from = (row + r * stride) * gridColumns;
-		const to = r * columns;
+		const start = r * columns;
 		for (let c = 0, at = column; c < columns; c++, at += stride) {
 			if (at >= gridColumns) at -= gridColumns;
-			cropped[to + c] = values[from + at];
+			to[start + c] = values[from + at];
 		}
 	}
-	return cropped;
 }
 /**
 * Where the window lies, in a grid's words.
@@ -1130,14 +1208,7 @@ function geometry({ row, column, stride, rows, columns }, grid) {
 }
 
 // standard/packed-view.js
-/** Of 65,536 levels the last one stands for NaN. */
-const NO_NUMBER = 65535;
-const LAST_LEVEL = 65534;
-const NONE = /* @__PURE__ */ new Float32Array(0);
-/**
-* Of each layer in the view, the part that lies in its window, each value as one of 65,535 levels from the least to the
-* greatest value there: half the bytes.
-*/
+/** Of each layer in the view, the part that lies in its window, in fewer bytes and bit by bit the same. */
 var PackedView = class extends FifoModulator {
 	static keepsEvents = false;
 	static output = {
@@ -1152,15 +1223,12 @@ var PackedView = class extends FifoModulator {
 			lonFirst: "float32",
 			lonStep: "float32",
 			columns: "uint16",
-			least: "float32",
-			greatest: "float32",
-			levels: "uint16[]",
-			values: "float32[]"
+			words: "uint32[]"
 		}
 	};
 	#windows = new WindowFinder();
-	#values = /* @__PURE__ */ new Float32Array(0);
-	#levels = /* @__PURE__ */ new Uint16Array(0);
+	#numbers = /* @__PURE__ */ new Int32Array(0);
+	#words = /* @__PURE__ */ new Uint32Array(0);
 	/**
 	* @param {any} parameters
 	* @param {any} objects
@@ -1175,54 +1243,35 @@ var PackedView = class extends FifoModulator {
 		if (layer < view.firstLayer || layer > view.lastLayer) return;
 		const window = this.#windows.find(view, event);
 		if (window === void 0) return;
-		const count = window.rows * window.columns;
-		if (count > this.#levels.length) {
-			this.#values = new Float32Array(count);
-			this.#levels = new Uint16Array(count);
-		}
-		const values = crop(window, event, this.#values);
 		const { step, time } = event;
-		const packed = pack(values, this.#levels.subarray(0, count));
 		super.enqueue({
 			step,
 			layer,
 			time,
 			...geometry(window, event),
-			...packed
+			words: this.#pack(window, event)
 		});
 	}
+	/**
+	* @param {import("./window.js").Window} window
+	* @param {import("./window.js").Grid} grid
+	*/
+	#pack(window, { values, rows, columns }) {
+		if (!(values instanceof Float32Array) || values.length !== rows * columns) throw new RangeError(\`values: \${rows} x \${columns} float32 are wanted\`);
+		const bits = new Int32Array(values.buffer, values.byteOffset, values.length);
+		const count = window.rows * window.columns;
+		if (count > this.#numbers.length) {
+			this.#numbers = new Int32Array(count);
+			this.#words = new Uint32Array(mostWords(count));
+		}
+		const numbers = this.#numbers.subarray(0, count);
+		copyWindow(window, columns, bits, numbers);
+		const length = packFloats(numbers, window.columns, this.#words);
+		if (length < count) return this.#words.subarray(0, length);
+		copyWindow(window, columns, bits, this.#words);
+		return this.#words.subarray(0, count);
+	}
 };
-/**
-* @param {Float32Array} values
-* @param {Uint16Array} levels are written
-*/
-function pack(values, levels) {
-	let least = 1e400;
-	let greatest = -1e400;
-	for (let i = 0; i < values.length; i++) {
-		const value = values[i];
-		if (value < least) least = value;
-		if (value > greatest) greatest = value;
-	}
-	if (least === -1e400 || greatest === 1e400) return {
-		least: 0,
-		greatest: 0,
-		levels: levels.subarray(0, 0),
-		values
-	};
-	if (least > greatest) least = greatest = 0;
-	const scale = greatest > least ? LAST_LEVEL / (greatest - least) : 0;
-	for (let i = 0; i < levels.length; i++) {
-		const value = values[i];
-		levels[i] = Number.isNaN(value) ? NO_NUMBER : (value - least) * scale + .5;
-	}
-	return {
-		least,
-		greatest,
-		levels,
-		values: NONE
-	};
-}
 
 export { PackedView as default };`;
 
@@ -1768,20 +1817,28 @@ function modulo(value, by) {
 * @returns {Float32Array}
 */
 function crop(window, grid, room) {
-	const { values, columns: gridColumns } = grid;
-	const { row, column, stride, rows, columns } = window;
-	if (window.whole) return values;
-	const count = rows * columns;
+	if (window.whole) return grid.values;
+	const count = window.rows * window.columns;
 	const cropped = count > room.length ? new Float32Array(count) : room.subarray(0, count);
+	copyWindow(window, grid.columns, grid.values, cropped);
+	return cropped;
+}
+/**
+* @param {Window} window
+* @param {number} gridColumns
+* @param {Float32Array | Int32Array} values the grid's
+* @param {Float32Array | Int32Array | Uint32Array} to the window's, row by row, from the first place on
+*/
+function copyWindow(window, gridColumns, values, to) {
+	const { row, column, stride, rows, columns } = window;
 	for (let r = 0; r < rows; r++) {
 		const from = (row + r * stride) * gridColumns;
-		const to = r * columns;
+		const start = r * columns;
 		for (let c = 0, at = column; c < columns; c++, at += stride) {
 			if (at >= gridColumns) at -= gridColumns;
-			cropped[to + c] = values[from + at];
+			to[start + c] = values[from + at];
 		}
 	}
-	return cropped;
 }
 /**
 * Where the window lies, in a grid's words.

@@ -112,51 +112,131 @@ test("a window that is the whole grid passes the event's own bytes", async () =>
   expect(bytes?.byteLength).toBeLessThan(sent.values.byteLength + 200);
 });
 
-test("a packed view gives the window's values within a level, NaN as NaN, and infinite ones as they are", async () => {
+/** The bits of a float32 grid's values, those of some of its cells. */
+function bitsOf({ values, columns }: GridData, cells?: { rows: number[]; columns: number[] }): number[] {
+  const bits = new Uint32Array(values.slice().buffer);
+  if (cells === undefined) return Array.from(bits);
+  return cells.rows.flatMap(row => cells.columns.map(column => bits[row * columns + column] as number));
+}
+
+/** -0, infinities, the least and the greatest numbers, and NaN of either kind and sign with all bits and with few. */
+const SPECIAL_BITS = [
+  0, 0x8000_0000, 1, 0x8000_0001, 0x007f_ffff, 0x0080_0000, 0x7f7f_ffff, 0xff7f_ffff, 0x7f80_0000,
+  0xff80_0000, 0x7f80_0001, 0xff80_0001, 0x7fc0_0000, 0xffc0_0000, 0x7fff_ffff, 0xffff_ffff, 0x7fab_cdef,
+  0x3f80_0000,
+];
+
+test("a packed view gives bit by bit what filtering at the consumer would, whatever the bits are", async () => {
   const random = seeded(16);
-  const window: View = { ...WORLD, south: -40, north: 40, west: 300, east: 60 };
-  const { modulator, demodulator } = viewFilter(window, { packed: true });
-  const packed = await rig.install(modulator);
-  const exact = await rig.install(viewFilter(window).modulator);
-  const fields: Record<string, (cell: number) => number> = {
-    many: () => (random() - 0.5) * 1000,
-    small: () => 1e-6 * random(),
-    "all the same": () => -3.5,
-    "one NaN": cell => (cell === 65 ? Number.NaN : cell),
-    "only NaN": () => Number.NaN,
-    infinite: cell => (cell === 65 ? Number.NEGATIVE_INFINITY : cell),
+  const any = () => Math.floor(random() * 2 ** 32);
+  const float = new Float32Array(1);
+  const bitsOfNumber = (number: number) => {
+    float[0] = number;
+    return new Uint32Array(float.buffer)[0] as number;
   };
-  const names = Object.keys(fields);
-  rig.publish(
-    Object.values(fields).map((fieldOf, step) => ({
-      ...plainGrid(step),
-      values: Float32Array.from({ length: 144 }, (_, cell) => fieldOf(cell)),
-    })),
-  );
-  await rig.settled();
-  const truth = rig.received(exact).map(({ event }) => event);
-  const got: GridData[] = [];
-  for (const { event } of rig.received(packed))
-    demodulator?.push(event, grid => got.push(grid as GridData), NOTHING_INSIDE);
-  expect(got.length).toBe(names.length);
-  for (const [i, { values, ...geometry }] of got.entries()) {
-    const real = truth[i] as GridData;
-    const { values: _, ...place } = unpack(real) as GridData;
-    expect(geometry).toEqual(place);
-    expect(values.length).toBe(real.values.length);
-    const finite = real.values.filter(Number.isFinite);
-    const bound = (Math.max(...finite) - Math.min(...finite)) / 131_068;
-    const isExact = names[i] === "infinite" || names[i] === "all the same";
-    for (const [cell, value] of real.values.entries()) {
-      const level = values[cell] as number;
-      if (Number.isNaN(value) || isExact) expect(level).toBe(value);
-      // What comes out is a float32 again.
-      else expect(Math.abs(level - value)).toBeLessThanOrEqual(bound + Math.abs(value) * 2 ** -23);
+  const fields: Record<string, (cell: number) => number> = {
+    noise: any,
+    "noise of few bits": () => any() & 0xff,
+    "smooth, over zero": cell => bitsOfNumber(Math.sin(cell / 16) + (cell % 16) / 100),
+    "all the same": () => bitsOfNumber(-3.5),
+    special: cell => SPECIAL_BITS[cell % SPECIAL_BITS.length] as number,
+    "special at random": () => SPECIAL_BITS[any() % SPECIAL_BITS.length] as number,
+    "smooth with special": cell =>
+      random() < 0.1 ? (SPECIAL_BITS[any() % SPECIAL_BITS.length] as number) : bitsOfNumber(cell),
+    "noise of one sign": () => any() | 0x8000_0000,
+  };
+  const windows: Partial<View>[] = [
+    {},
+    { south: -40, north: 40, west: 300, east: 60 },
+    { south: 1, north: 1 },
+    { west: 1, east: 1 },
+    { south: 1, north: 1, west: 1, east: 1 },
+    { stride: 3 },
+    { south: -30, north: -20, west: 40, east: 80 },
+  ];
+  const view = { id: "packed", version: 1, state: WORLD };
+  const { modulator, demodulator } = viewFilter(view, { packed: true });
+  const derived = await rig.install(modulator);
+  const wanted: { geometry: unknown; bits: number[] }[] = [];
+  let version = 1;
+  for (const window of windows) {
+    const state = { ...WORLD, ...window };
+    rig.host.update({ object: "packed", version: ++version, state: JSON.stringify(state) });
+    for (const fieldOf of Object.values(fields)) {
+      const bits = Uint32Array.from({ length: 144 }, (_, cell) => fieldOf(cell));
+      const sent = { ...plainGrid(wanted.length), values: new Float32Array(bits.buffer) };
+      rig.publish([sent]);
+      const cells = filterAtConsumer(state, sent) as { rows: number[]; columns: number[] };
+      const geometry = { step: sent.step, rows: cells.rows.length, columns: cells.columns.length };
+      wanted.push({ geometry, bits: bitsOf(sent, cells) });
     }
   }
-  const bytes = (derived: number) =>
-    rig.frames(derived).reduce((sum, { bytes }) => sum + bytes.byteLength, 0);
-  expect(bytes(packed)).toBeLessThan(bytes(exact));
+  await rig.settled();
+  expect(rig.removed.get(derived)).toBeUndefined();
+  const got: GridData[] = [];
+  for (const { event } of rig.received(derived))
+    demodulator?.push(event, grid => got.push(grid as GridData), NOTHING_INSIDE);
+  expect(got.length).toBe(wanted.length);
+  for (const [i, { geometry, bits }] of wanted.entries()) {
+    expect(got[i]).toMatchObject(geometry as object);
+    expect(bitsOf(got[i] as GridData)).toEqual(bits);
+  }
+});
+
+test("a packed view of a smooth field takes half the bytes, and of noise no more than the values", async () => {
+  const random = seeded(17);
+  const whole = unpack(layerOf(1, 0, 73, 144)) as GridData;
+  const smooth = whole.values.map((_, cell) => {
+    const [row, column] = [Math.floor(cell / 144), cell % 144];
+    return 5 + 3 * Math.sin(row / 12) * Math.cos((column * Math.PI) / 36) + row / 50;
+  });
+  const noise = new Float32Array(whole.values.map(() => (random() - 0.5) * 2 ** (random() * 200 - 100)));
+  const [packed, plain] = [
+    await rig.install(viewFilter(WORLD, { packed: true }).modulator),
+    await rig.install(viewFilter(WORLD).modulator),
+  ];
+  rig.publish([
+    { ...whole, step: 1, values: smooth },
+    { ...whole, step: 2, values: noise },
+  ]);
+  await rig.settled();
+  const sizes = (derived: number) =>
+    rig
+      .frames(derived)
+      .flatMap(run => Array.from({ length: run.count }, (_, i) => run.eventEnd(i) - run.eventStart(i)));
+  const [smoothBytes, noiseBytes] = sizes(packed) as [number, number];
+  const [bytes] = sizes(plain) as [number];
+  expect(smoothBytes).toBeLessThan(bytes / 2);
+  expect(noiseBytes).toBeLessThan(bytes + 20);
+});
+
+test("a packed view of a grid with too few values is refused", async () => {
+  const derived = await rig.install(viewFilter(WORLD, { packed: true }).modulator);
+  rig.publish([{ ...plainGrid(1), values: new Float32Array(143) }]);
+  await rig.settled();
+  expect(rig.removed.get(derived)).toMatchObject({
+    message: expect.stringContaining("9 x 16 float32 are wanted"),
+  });
+});
+
+test("words that are no packed grid are refused, whatever they say", () => {
+  const { demodulator } = viewFilter(WORLD, { packed: true });
+  const push = (rows: number, columns: number, words: number[]) =>
+    demodulator?.push(
+      { ...plainGrid(1), rows, columns, words: Uint32Array.from(words) },
+      () => {},
+      NOTHING_INSIDE,
+    );
+  const refused = expect.objectContaining({ code: "EVENT_INVALID" });
+  expect(() => push(1, 8, [0])).not.toThrow();
+  expect(() => push(1, 8, []), "nothing").toThrow(refused);
+  expect(() => push(1, 8, [33]), "a width beyond 32").toThrow(refused);
+  expect(() => push(1, 8, [4]), "eight values of 4 bits in 26 bits").toThrow(refused);
+  expect(() => push(1, 8, [0, 0]), "a word too many").toThrow(refused);
+  expect(() => push(1, 8, new Array(9).fill(0)), "more words than values").toThrow(refused);
+  expect(() => push(0, 8, [0]), "words for no values").toThrow(refused);
+  expect(() => push(65_535, 65_535, [0, 0]), "a grid too large for its words").toThrow(refused);
+  expect(() => push(2, 8, [3]), "no room for the second width").toThrow(refused);
 });
 
 test.each([
