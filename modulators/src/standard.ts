@@ -74,7 +74,8 @@ export function fifo(): EagerHandler {
 export interface ViewFilterOptions {
   /**
    * Values travel in fewer bytes and come out bit by bit the same: of a smooth field about half are left, of noise all.
-   * Costs some 10 ns per value in the modulator and as much in the demodulator. Default: false, they come as they are.
+   * Costs some 10 ns per value in the modulator (in QuickJS 0.5 us), and as much in the demodulator.
+   * Default: false, they come as they are.
    */
   readonly packed?: boolean;
 }
