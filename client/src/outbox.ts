@@ -9,7 +9,7 @@ interface Sent {
 }
 
 /** Bytes that may be sent and unconfirmed before more has to wait in the ring. */
-const WINDOW_BYTES = 16 << 20;
+const WINDOW_BYTES = 4 << 20;
 /** Bytes that a lane without a connection may hold back. */
 const HELD_BYTES = 8 << 20;
 

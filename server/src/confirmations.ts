@@ -1,7 +1,7 @@
 import type { Connection } from "./connection.ts";
 
 /** Bytes of one connection that may be unconfirmed before the next tick: a quarter of what its client lets be under way. */
-const MOST_BYTES = 4 << 20;
+const MOST_BYTES = 1 << 20;
 const TICK_MS = 20;
 
 /** Confirms to producers' processes what was taken, so that they need not keep it: a few messages at a time. */
