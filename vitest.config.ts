@@ -25,6 +25,8 @@ const CONCENTRATOR = [
   "eager-handlers",
   "handover",
   "history",
+  "placement",
+  "placement-broken",
   "queue",
   "reset",
   "resume",

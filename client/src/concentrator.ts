@@ -1,6 +1,5 @@
-import type { ModulatorOptions } from "@jecho/modulators";
 import { LentRun } from "@jecho/modulators/internal";
-import { errorCode, JechoError } from "@jecho/shared";
+import { errorCode, JechoError, splitName } from "@jecho/shared";
 import {
   type Control,
   type CopyUpdate,
@@ -17,12 +16,16 @@ import {
   type ProducerEntry,
   wantedOf,
 } from "./entries.ts";
+import { Feeds } from "./feeds.ts";
 import { Hold } from "./hold.ts";
+import { Kept } from "./kept.ts";
 import { type Lane, Lanes } from "./lane.ts";
 import { Link, type LinkOptions } from "./link.ts";
 import { type Installation, Modulation } from "./modulation.ts";
+import type { ProducerModulatorOptions } from "./open-options.ts";
 import { Outbox } from "./outbox.ts";
 import { headerOf, outgoingRuns, quietRuns, type RaisedRun } from "./outgoing.ts";
+import { placementOf } from "./placement.ts";
 import type {
   Answer,
   ControlRequest,
@@ -39,7 +42,7 @@ import { Tracker } from "./tracking.ts";
 const REOPEN_MS = 1000;
 
 export interface ConcentratorOptions extends LinkOptions {
-  readonly modulators: ModulatorOptions;
+  readonly modulators: ProducerModulatorOptions;
 }
 
 /** Whom a concentrator tells what. */
@@ -62,6 +65,10 @@ export class Concentrator implements PortServer {
   readonly #outbox: Outbox;
   readonly #hold: Hold;
   readonly #modulation: Modulation;
+  readonly #feeds: Feeds;
+  readonly #kept = new Kept();
+  /** May this process' producers have modulators? */
+  readonly #modulates: boolean;
   readonly #reception: Reception;
   readonly #synchronous: SynchronousEvents;
   readonly #endpoints = new Map<number, EndpointEntry>();
@@ -98,7 +105,10 @@ export class Concentrator implements PortServer {
     this.#synchronous = new SynchronousEvents((endpoint, raised, outcome) =>
       notify({ is: "processed", endpoint, raised, outcome }),
     );
-    this.#reception = new Reception(listener, this.#synchronous);
+    this.#reception = new Reception(listener, this.#synchronous, {
+      take: (entry, frame, first) => this.#feeds.take(entry, frame, first),
+      missing: (entry, events) => this.#feeds.missing(entry, events),
+    });
     this.#link = new Link(options, {
       onStatus: status => {
         if (status.state === "live") this.#reopenAll();
@@ -113,7 +123,9 @@ export class Concentrator implements PortServer {
     });
     this.#outbox = new Outbox(this.#link);
     this.#hold = new Hold(() => this.#stopHolding());
-    this.#modulation = new Modulation(events => createEnvironment(options.modulators, events), {
+    const { most = Number.POSITIVE_INFINITY, ...running } = options.modulators;
+    this.#modulates = most > 0;
+    this.#modulation = new Modulation(events => createEnvironment(running, events), most, {
       onEvents: (installation, frame, message, raising) =>
         this.#derived(installation, frame, message, raising),
       onDone: raising => this.#synchronous.settle(raising),
@@ -125,10 +137,25 @@ export class Concentrator implements PortServer {
       },
       onDemand: base => this.#tellDemand(base),
       onNeeds: base => this.#tellNeeds(base),
+      onFeed: (name, { process, base, producers }, channel) => {
+        const isOwn = producers.some(number => this.#hasProducer(number));
+        return this.#feeds.open(name, base, { process, channel }, isOwn);
+      },
+      onUnfed: name => this.#feeds.close(name),
       onCall: (base, name, values) => {
         const endpoint = this.#offering(base)?.endpoint;
         if (endpoint !== undefined) notify({ is: "called", endpoint, name, values });
       },
+    });
+    this.#feeds = new Feeds(this.#modulation, this.#synchronous, {
+      open: entry => {
+        this.#endpoints.set(entry.endpoint, entry);
+        this.#open(entry, 0);
+      },
+      close: ({ endpoint }) => this.#closeEndpoint(endpoint),
+      isConsumed: base => this.#isConsumed(base),
+      lanesBehind: (feed, producer, urgent) =>
+        this.#modulation.fedBy(feed).map(installation => this.#laneOf(installation, producer, urgent)),
     });
     this.#stopWatching = onNetworkChange(() => this.#link.probe());
     this.#link.connect();
@@ -226,13 +253,32 @@ export class Concentrator implements PortServer {
     const { channel, schema } = entry;
     if (entry.is === "producer") {
       const { history, key } = entry;
-      this.#link.send({ kind: "OpenProducer", request, channel, schema, modulates: true, history, key });
+      this.#link.send({
+        kind: "OpenProducer",
+        request,
+        channel,
+        schema,
+        modulates: this.#modulates,
+        history,
+        key,
+      });
     } else {
-      const { modulator, queue, label, as, place, wasOpen } = entry;
+      const { modulator, queue, label, as, place, wasOpen, feed } = entry;
       // What was open before goes on behind the newest event that it has had.
       const resume = { from: FROM.resume, epoch: place.epoch, seq: BigInt(place.seq), agoMs: 0, speed: 0 };
       const from = wasOpen && reset === (entry.opened ?? 0) ? resume : entry.from;
-      this.#link.send({ kind: "OpenConsumer", request, channel, schema, modulator, from, queue, label, as });
+      this.#link.send({
+        kind: "OpenConsumer",
+        request,
+        channel,
+        schema,
+        modulator,
+        from,
+        queue,
+        label,
+        as,
+        feed,
+      });
     }
   }
 
@@ -371,9 +417,11 @@ export class Concentrator implements PortServer {
     if (!frame.isSync) {
       this.#reception.raised(frame, lane);
       this.#modulation.enqueue(channel, frame);
+      this.#feeds.raised(frame, undefined);
       return;
     }
     const name = this.#synchronous.begin(endpoint, frame.raised, sent ? frame : undefined);
+    this.#feeds.raised(frame, name);
     this.#reception.raised(frame, lane, outcome => this.#synchronous.settle(name, outcome));
     if (!this.#modulation.enqueue(channel, frame, name)) this.#synchronous.settle(name);
   }
@@ -383,8 +431,8 @@ export class Concentrator implements PortServer {
     const { producer, lane, sync, raised, events } = run;
     const { endpoint, channel, channelNumber } = producer;
     const lent = new LentRun(headerOf(run), events);
-    if (channelNumber === 0 || this.#reception.consumersOf(channelNumber) > 0)
-      return this.#raise(producer, lane, lent.frame(), false);
+    const isHeard = this.#reception.consumersOf(channelNumber) > 0 || this.#feeds.isFed(channelNumber);
+    if (channelNumber === 0 || isHeard) return this.#raise(producer, lane, lent.frame(), false);
     if (!sync) {
       this.#modulation.enqueue(channel, lent);
       return;
@@ -401,11 +449,12 @@ export class Concentrator implements PortServer {
     message: Uint8Array,
     raising: string | undefined,
   ): void {
+    if (installation.process !== 0) return this.#derivedInstead(installation, frame, message, raising);
     // What was held may come after its producer has gone, and what a period makes is nobody's.
     const producers = [...(this.#producersNamed.get(installation.base) ?? [])];
     const producer = producers.find(({ number }) => number === frame.producer) ?? producers[0];
     if (producer === undefined) return;
-    const lane = this.#laneOf(installation, producer, frame.isUrgent);
+    const lane = this.#laneOf(installation, producer.endpoint, frame.isUrgent);
     frame.recount(lane.raised + 1);
     lane.raised += frame.count;
     frame.readdress(installation.number, producer.number);
@@ -420,10 +469,68 @@ export class Concentrator implements PortServer {
     if (!this.#drains) this.#outbox.release();
     if (raising === undefined || !frame.isSync) {
       this.#reception.raised(frame, lane);
+      this.#feeds.raised(frame, undefined);
       return;
     }
     this.#synchronous.derive(raising, frame, sent);
     this.#reception.raised(frame, lane, outcome => this.#synchronous.settle(raising, outcome));
+    this.#feeds.raised(frame, raising);
+  }
+
+  /** What a modulator made of what another process raised. */
+  #derivedInstead(
+    installation: Installation,
+    frame: EventsFrame,
+    message: Uint8Array,
+    raising: string | undefined,
+  ): void {
+    const { producers, number, own } = installation;
+    const producer = frame.producer || (producers[0] ?? 0);
+    const lane = this.#laneOf(installation, producer, frame.isUrgent);
+    frame.recount(lane.raised + 1);
+    lane.raised += frame.count;
+    frame.readdress(number, producer);
+    lane.channel = number;
+    lane.producer = producer;
+    // Consumers here may be expected back. Those elsewhere are served by another process by now.
+    if (own && this.#isAnyAway()) this.#kept.add(installation, frame, lane);
+    if (number === 0) return;
+    const sent = installation.elsewhere > 0 && this.#outbox.gather(message, [{ lane, frame }]);
+    if (!this.#drains) this.#outbox.release();
+    if (raising === undefined || !frame.isSync) {
+      this.#reception.raised(frame, lane);
+      return;
+    }
+    this.#synchronous.derive(raising, frame, sent);
+    this.#reception.raised(frame, lane, outcome => this.#synchronous.settle(raising, outcome));
+  }
+
+  /** Is there a consumer of this process that was open and is not yet again? */
+  #isAnyAway(): boolean {
+    for (const entry of this.#endpoints.values())
+      if (entry.is === "consumer" && entry.feed === undefined && entry.wasOpen && entry.number === 0)
+        return true;
+    return false;
+  }
+
+  /** Hands a consumer that is back what was made here meanwhile; when all are back, nothing more is kept. */
+  #handKept(entry: ConsumerEntry): void {
+    for (const { frame, lane } of this.#kept.of(entry)) this.#reception.raisedBefore(entry, frame, lane);
+    if (!this.#isAnyAway()) this.#kept.clear();
+  }
+
+  #isConsumed(base: string): boolean {
+    for (const entry of this.#endpoints.values()) {
+      if (entry.is !== "consumer" || entry.feed !== undefined) continue;
+      if (splitName(entry.channel).base === base) return true;
+    }
+    return false;
+  }
+
+  #hasProducer(number: number): boolean {
+    for (const entry of this.#endpoints.values())
+      if (entry.is === "producer" && entry.number === number) return true;
+    return false;
   }
 
   #receive(frame: Frame): void {
@@ -490,7 +597,14 @@ export class Concentrator implements PortServer {
       case "Types":
         return this.#answerQuestion(frame.request, [...frame.tokens]);
       case "Demand":
-        return this.#demand(frame.channel, frame.consumers);
+        this.#demand(frame.channel, frame.consumers);
+        return frame.request === 0 ? undefined : this.#link.send({ kind: "Noted", request: frame.request });
+      case "Placed":
+        for (const { endpoint, channelNumber } of this.#consumers.values()) {
+          if (channelNumber !== frame.derived) continue;
+          this.#notify({ is: "placed", endpoint, placements: frame.placements.map(placementOf) });
+        }
+        return;
       case "Install": {
         const parent = this.#modulation.ofNumber(frame.channel);
         const producers =
@@ -499,7 +613,7 @@ export class Concentrator implements PortServer {
         return this.#modulation.install(frame, producer && this.#offering(producer.channel));
       }
       case "Remove":
-        return this.#modulation.remove(frame.derived);
+        return this.#modulation.remove(frame.derived, frame.process);
       case "ObjectUpdate":
         return this.#modulation.update(frame);
       case "CopyUpdate":
@@ -569,21 +683,35 @@ export class Concentrator implements PortServer {
     delete entry.before;
     entry.wasOpen = true;
     entry.opened = reset;
+    if (!wasOpen) entry.waiting = [];
     this.#reception.enter(entry);
+    const { recovered, missing } = opened;
+    if (entry.feed !== undefined)
+      return this.#feeds.opened(entry, wasOpen ? { recovered, missing: Number(missing) } : undefined);
+    if (wasOpen) this.#handKept(entry);
     if (entry.isPaused) this.#tellFlow(entry.channelNumber);
     const { endpoint } = entry;
     const replays = opened.replay !== 0;
     const asksForPast = wasOpen || (reset === 0 && entry.from !== undefined && entry.from.from !== FROM.last);
-    if (!asksForPast) this.#notify({ is: "opened", endpoint, reset, replays });
+    const placements = opened.placements.map(placementOf);
+    if (!asksForPast) this.#notify({ is: "opened", endpoint, reset, replays, placements });
     else {
-      const { recovered, missing } = opened;
-      this.#notify({ is: "opened", endpoint, reset, replays, recovered, missing: Number(missing) });
+      const behind = this.#feeds.recoveryOf(this.#modulation.feedsOf(opened.channel));
+      const resumed = {
+        recovered: recovered && behind.recovered,
+        missing: Number(missing) + behind.missing,
+      };
+      this.#notify({ is: "opened", endpoint, reset, replays, placements, ...resumed });
     }
     if (old !== 0) this.#link.send({ kind: "CloseEndpoint", endpoint: old });
   }
 
   #refused(entry: EndpointEntry, reset: number, error: JechoError): void {
     if (this.#endpoints.get(entry.endpoint) !== entry) return;
+    if (entry.is === "consumer" && entry.feed !== undefined && error.code !== "SLOW_CONSUMER") {
+      this.#endpoints.delete(entry.endpoint);
+      return this.#feeds.refused(entry, error);
+    }
     if (entry.is === "consumer" && reset !== 0 && entry.number !== 0 && entry.before !== undefined) {
       // The old pair goes on.
       if (entry.reset === reset) {
@@ -593,7 +721,8 @@ export class Concentrator implements PortServer {
       delete entry.before;
     } else if (error.retry && entry.wasOpen) {
       // It has been open, and what hinders it passes: it is asked for again, as after a lost connection.
-      this.#notify({ is: "interrupted", endpoint: entry.endpoint });
+      if (entry.is !== "consumer" || entry.feed === undefined)
+        this.#notify({ is: "interrupted", endpoint: entry.endpoint });
       setTimeout(() => this.#openAgain(entry), REOPEN_MS);
       return;
     } else {
@@ -610,6 +739,7 @@ export class Concentrator implements PortServer {
   #demand(channel: number, consumers: number): void {
     const producers = this.#producers.get(channel);
     if (producers === undefined) {
+      this.#demandInstead(channel, consumers);
       const installation = this.#modulation.ofNumber(channel);
       if (installation === undefined) return;
       const begins = installation.elsewhere === 0 || this.#hold.isHolding;
@@ -636,6 +766,19 @@ export class Concentrator implements PortServer {
       this.#wanted(producer.lanes, consumers, begins);
       if (consumers > 0) this.#hold.back(producer);
       this.#tellDemand(producer.channel);
+    }
+  }
+
+  /** The same of what runs here in the stead of other processes, unless that is for the consumers here alone. */
+  #demandInstead(channel: number, consumers: number): void {
+    for (const installation of this.#modulation) {
+      if (installation.number !== channel || installation.process === 0 || installation.own) continue;
+      const begins = installation.elsewhere === 0;
+      installation.elsewhere = consumers;
+      for (const [producer, lanes] of installation.lanes) {
+        if (begins) lanes.address(channel, producer);
+        this.#wanted(lanes, consumers, begins);
+      }
     }
   }
 
@@ -759,7 +902,9 @@ export class Concentrator implements PortServer {
     // Objects first, so that their masters are known before modulators bring them. Producers next, so that consumers of this process find the types that it writes.
     for (const entry of entries) if (entry.is === "object") this.#open(entry, 0);
     for (const entry of entries) if (entry.is === "producer") this.#open(entry, 0);
-    for (const entry of entries) if (entry.is === "consumer") this.#open(entry, entry.reset ?? 0);
+    // What feeds modulators is opened again when they are asked for.
+    for (const entry of entries)
+      if (entry.is === "consumer" && entry.feed === undefined) this.#open(entry, entry.reset ?? 0);
     this.#hold.live();
   }
 
@@ -779,22 +924,26 @@ export class Concentrator implements PortServer {
     this.#consumers.clear();
     this.#copies.clear();
     this.#modulation.interrupted();
+    this.#feeds.interrupted();
     for (const entry of this.#endpoints.values()) {
       const wasOpen = entry.number !== 0;
       entry.number = 0;
+      if (entry.is === "consumer" && entry.channelNumber !== 0) entry.lastChannel = entry.channelNumber;
       if (entry.is !== "object") entry.channelNumber = 0;
       if (entry.is === "producer") entry.open = false;
       else if (entry.is === "consumer") entry.replay = 0;
-      if (wasOpen) this.#notify({ is: "interrupted", endpoint: entry.endpoint });
+      const isFeed = entry.is === "consumer" && entry.feed !== undefined;
+      if (wasOpen && !isFeed) this.#notify({ is: "interrupted", endpoint: entry.endpoint });
     }
     if (!this.#hold.isHolding) this.#stopHolding();
   }
 
-  #laneOf({ lanes }: Installation, { endpoint }: ProducerEntry, urgent: boolean): Lane {
-    let pair = lanes.get(endpoint);
+  /** @param producer its endpoint, or, of another process, its number at the gateway */
+  #laneOf({ lanes }: Installation, producer: number, urgent: boolean): Lane {
+    let pair = lanes.get(producer);
     if (pair === undefined) {
       pair = this.#newLanes();
-      lanes.set(endpoint, pair);
+      lanes.set(producer, pair);
     }
     return pair.of(urgent);
   }
@@ -809,7 +958,8 @@ export class Concentrator implements PortServer {
     for (const entry of this.#endpoints.values()) {
       if (entry.is === "producer" && entry.elsewhere > 0) yield entry;
     }
-    for (const installation of this.#modulation) if (installation.elsewhere > 0) yield installation;
+    for (const installation of this.#modulation)
+      if (installation.elsewhere > 0 && installation.process === 0) yield installation;
   }
 
   /** All who were expected are back, or will not come: what was held goes out, to whoever is there. */

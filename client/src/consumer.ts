@@ -4,6 +4,7 @@ import type { EventsFrame, VerifyEvent } from "@jecho/shared/internal";
 import { ByEvent } from "./by-event.ts";
 import type { EventChannel } from "./channel.ts";
 import type { Codec } from "./json.ts";
+import type { Placement } from "./placement.ts";
 import type { PortNotice } from "./port.ts";
 import type { EagerHandler, Session } from "./session.ts";
 import { Listeners, raise, type Status, statusNow } from "./status.ts";
@@ -98,6 +99,8 @@ export class Consumer<T> {
   readonly #underWay = new Set<Promise<void>>();
   #isPaused = false;
   #place: EventPlace | undefined;
+  #placements: readonly Placement[] = [];
+  readonly #placementListeners = new Listeners<readonly Placement[]>();
   #missed = 0;
   #dropped = 0;
   #status: Status = statusNow("connecting");
@@ -133,6 +136,19 @@ export class Consumer<T> {
   /** Of the newest event that came over the wire; undefined before any. */
   get place(): EventPlace | undefined {
     return this.#place;
+  }
+
+  /**
+   * Where the modulator runs, for the producers of each process, and why it does not run with them where it does not. Empty
+   * without a modulator, and while nobody produces.
+   */
+  get placements(): readonly Placement[] {
+    return this.#placements;
+  }
+
+  /** Calls back when that changes; returns what stops it. */
+  onPlacements(listener: (placements: readonly Placement[]) => void): () => void {
+    return this.#placementListeners.add(listener);
   }
 
   /** Calls back when the status changes; returns what stops that. */
@@ -209,6 +225,10 @@ export class Consumer<T> {
       case "interrupted":
         this.#setStatus(statusNow("reconnecting"));
         break;
+      case "placed":
+        this.#placements = notice.placements;
+        this.#placementListeners.tell(notice.placements);
+        break;
       case "replayed":
         this.#setStatus({ ...this.#status, replaying: false });
         break;
@@ -221,8 +241,15 @@ export class Consumer<T> {
     }
   }
 
-  #opened({ reset, replays, recovered, missing }: Extract<PortNotice, { is: "opened" }>): void {
+  #opened({
+    reset,
+    replays,
+    recovered,
+    missing,
+    placements = [],
+  }: Extract<PortNotice, { is: "opened" }>): void {
     this.#mismatched.clear();
+    this.#placements = placements;
     for (const [number, { pair, sync, resolve }] of this.#resets) {
       if (number > reset) continue;
       // A newer reset that is in force answers the older ones too.

@@ -1,6 +1,6 @@
 import type { Value } from "@jecho/modulators";
 import type { Offer } from "@jecho/modulators/internal";
-import type { EventsFrame, History, Modulator, Place, Queue } from "@jecho/shared/internal";
+import type { EventsFrame, Feed, History, Modulator, Place, Queue } from "@jecho/shared/internal";
 import type { Demand, DerivedDemand } from "./demand.ts";
 import type { Lanes } from "./lane.ts";
 import type { Source, Tracker } from "./tracking.ts";
@@ -43,6 +43,9 @@ export interface ConsumerEntry {
   label: string;
   /** The name that what its modulator makes has for others; "" for none. */
   as: string;
+  /** It feeds modulators that run here, and what it takes is not an application's. */
+  readonly feed?: Feed;
+  readonly feedName?: string;
   /** Where it begins when it is opened first. */
   readonly from: Place | undefined;
   /** Events before this number are not for it. */
@@ -60,6 +63,8 @@ export interface ConsumerEntry {
   /** The application can take no more for now. */
   isPaused: boolean;
   channelNumber: number;
+  /** And at the last connection. */
+  lastChannel?: number;
   number: number;
   wasOpen?: boolean;
   /** The newest reset that was asked for, and the one that is in force. */

@@ -22,6 +22,8 @@ export interface LinkOptions {
   readonly connectTimeoutMs: number;
   /** The token of another device's session, or empty. It is good once. */
   readonly handover: string;
+  /** What the gateway's own process for modulators shows, or empty. */
+  readonly modulating: string;
 }
 
 export interface LinkEvents {
@@ -84,6 +86,7 @@ export class Link {
           protocol: PROTOCOL,
           name: this.#options.name,
           handover: this.#handover,
+          modulating: this.#options.modulating,
         }),
       );
     socket.onmessage = ({ data }: { data: unknown }) => {

@@ -60,6 +60,8 @@ export type { EventQueueOptions } from "./event-queue.ts";
 export { type Inheritance, InheritedSubscription, type TakeOverOptions } from "./inheritance.ts";
 export { type Codec, json } from "./json.ts";
 export { modulatorFromFile } from "./modulator-file.ts";
+export type { ProducerModulatorOptions } from "./open-options.ts";
+export type { Placement } from "./placement.ts";
 export type { ConcentratorPlace } from "./places/place.ts";
 export { Producer } from "./producer.ts";
 export {

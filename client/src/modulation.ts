@@ -4,6 +4,7 @@ import { JechoError } from "@jecho/shared";
 import {
   type EventsFrame,
   type Install,
+  type Instead,
   type Modulator,
   type ObjectUpdate,
   type Outgoing,
@@ -16,6 +17,8 @@ import type { Lanes } from "./lane.ts";
 
 /** Gateways number their channels from 1; what is beyond is free for other names. */
 const OTHER_NUMBERS = 1 << 20;
+/** How long modulators that run in another process' stead are kept over a broken connection. */
+const APART_MS = 30_000;
 
 /** A modulator that runs here. It outlives a connection: its consumers come back and want what it goes on with. */
 export interface Installation {
@@ -35,8 +38,18 @@ export interface Installation {
   readonly objects: Map<string, { readonly name: string; version: number; state: Json }>;
   /** The counts of what it makes of each producer's events, by the producer's endpoint. */
   readonly lanes: Map<number, Lanes>;
+  /** Not 0: the producing process that it runs here in the stead of. Nothing here is of that, but by its feed. */
+  readonly process: number;
+  /** What it makes is for the consumers of this process alone. */
+  readonly own: boolean;
+  /** Of that process, when it was installed. */
+  readonly producers: readonly number[];
   /** The derived channel's number at the present connection; 0 while there is none. */
   number: number;
+  /** And at the last one. */
+  lastNumber: number;
+  /** It is to be removed when it has seen what is under way. */
+  leaves: boolean;
   /** Consumers in other processes. */
   elsewhere: number;
 }
@@ -56,6 +69,10 @@ export interface ModulationEvents {
   onAnswer(answer: Outgoing): void;
   /** What is wanted of this channel's producers may have changed. */
   onDemand(base: string): void;
+  /** Resolves when a modulator that runs in another process' stead is fed. Rejects with why it is not. */
+  onFeed(name: string, instead: Instead, channel: number): Promise<void>;
+  /** Nothing is fed by this any more. */
+  onUnfed(name: string): void;
   /** The views that modulators of this channel need may have changed. */
   onNeeds(base: string): void;
   /** A modulator of this channel called a control, or logged a line. */
@@ -68,24 +85,28 @@ export class Modulation {
   readonly #events: ModulationEvents;
   /** By their numbers at the host. */
   readonly #installed = new Map<number, Installation>();
-  /** By the derived channels' numbers at the present connection. */
-  readonly #derived = new Map<number, Installation>();
+  readonly #most: number;
   /** The numbers that the host knows base channels by. */
   readonly #bases = new Map<string, number>();
-  /** Installations under way: the host's number by the derived channel's. */
-  readonly #installing = new Map<number, number>();
+  /** Installations under way: the host's number by the derived channel's and the process. */
+  readonly #installing = new Map<string, number>();
+  #apart: ReturnType<typeof setTimeout> | undefined;
   #nextHosted = 1;
   #nextFeed = 1;
   #environment: Tier | undefined;
 
-  constructor(createEnvironment: (events: TierEvents) => Tier, events: ModulationEvents) {
+  /** @param most modulators that run here for consumers of this process' producers */
+  constructor(createEnvironment: (events: TierEvents) => Tier, most: number, events: ModulationEvents) {
     this.#createEnvironment = createEnvironment;
+    this.#most = most;
     this.#events = events;
   }
 
-  /** The installation that makes this derived channel. */
-  ofNumber(derived: number): Installation | undefined {
-    return this.#derived.get(derived);
+  /** The installation that makes this derived channel of what this process raises, or that one. */
+  ofNumber(derived: number, process = 0): Installation | undefined {
+    for (const installation of this.#installed.values())
+      if (installation.number === derived && installation.process === process) return installation;
+    return undefined;
   }
 
   [Symbol.iterator](): Iterator<Installation> {
@@ -93,30 +114,134 @@ export class Modulation {
   }
 
   /** @param producer whose channel it is, and who offers what the modulator may need */
-  install({ request, channel, derived, modulator }: Install, producer: ProducerEntry | undefined): void {
-    if (modulator === undefined || producer === undefined) {
-      const why = "there is no producer of this channel here";
-      this.#events.onAnswer(refusal(request, new JechoError("MODULATORS_NOT_SERVED", why)));
-      return;
-    }
-    const base = producer.channel;
-    const parent = this.#derived.get(channel);
-    const feed = parent === undefined ? base : feedOf(parent);
+  install(install: Install, producer: ProducerEntry | undefined): void {
+    const { request, derived } = install;
+    const answer = ({ schema, needs }: Installation): void =>
+      this.#events.onAnswer({ kind: "Installed", request, derived, schema, needs });
+    this.#install(install, producer, answer).catch((error: unknown) =>
+      this.#events.onAnswer(refusal(request, error)),
+    );
+  }
+
+  /** @throws JechoError why it is not */
+  async #install(
+    { channel, derived, modulator, instead }: Install,
+    producer: ProducerEntry | undefined,
+    answer: (installation: Installation) => void,
+  ): Promise<void> {
+    const process = instead?.process ?? 0;
+    if (modulator === undefined || (producer === undefined && instead === undefined))
+      throw new JechoError("MODULATORS_NOT_SERVED", "there is no producer of this channel here");
+    const parent = this.ofNumber(channel, process);
+    const source = instead === undefined ? (producer as ProducerEntry).channel : `${process}@${channel}`;
+    const feed = parent === undefined ? source : feedOf(parent);
     const known = this.#adopt(feed, modulator);
     if (known !== undefined) {
       known.number = derived;
-      this.#derived.set(derived, known);
+      known.leaves = false;
       for (const { object, version, state } of modulator.objects)
         this.update({ kind: "ObjectUpdate", object, version, state });
-      this.#events.onAnswer({
-        kind: "Installed",
-        request,
-        derived,
-        schema: known.schema,
-        needs: known.needs,
-      });
+    } else if (instead === undefined && this.#runs() >= this.#most) {
+      throw new JechoError("MODULATORS_NOT_SERVED", `the producer runs at most ${this.#most} modulators`);
+    }
+    const asked = { channel, derived, modulator, instead };
+    const isFed = instead !== undefined && parent === undefined;
+    if (!isFed) {
+      // The answer goes out before what it makes.
+      if (known === undefined) await this.#installNew(feed, parent, asked, producer, answer);
+      else answer(known);
       return;
     }
+    const installation = known ?? (await this.#installNew(feed, parent, asked, producer));
+    try {
+      await this.#events.onFeed(feed, instead, channel);
+    } catch (error) {
+      this.#remove(installation);
+      throw error;
+    }
+    answer(installation);
+  }
+
+  /** Modulators that run here, or will, for this process' own producers. */
+  #runs(): number {
+    let runs = 0;
+    for (const { process } of this.#installed.values()) if (process === 0) runs++;
+    for (const name of this.#installing.keys()) if (name.endsWith("/0")) runs++;
+    return runs;
+  }
+
+  async #installNew(
+    feed: string,
+    parent: Installation | undefined,
+    {
+      channel,
+      derived,
+      modulator,
+      instead,
+    }: Pick<Install, "channel" | "derived" | "instead"> & { modulator: Modulator },
+    producer: ProducerEntry | undefined,
+    answer?: (installation: Installation) => void,
+  ): Promise<Installation> {
+    const process = instead?.process ?? 0;
+    const base = parent?.base ?? feed;
+    const environment = this.#running();
+    const hosted = this.#nextHosted++;
+    const name = `${derived}/${process}`;
+    this.#installing.set(name, hosted);
+    const { offers, context = new Map() } = (instead === undefined ? producer : undefined) ?? {};
+    const schema = parent?.made ?? instead?.schema ?? producer?.schema ?? new Uint8Array(0);
+    const isWanted = (): boolean => this.#installing.get(name) === hosted;
+    try {
+      const { schema: declared = new Uint8Array(0), needs } = await environment.install({
+        derived: hosted,
+        channel: this.#hostedBase(feed, channel),
+        schema: schema.byteLength === 0 ? undefined : schema,
+        modulator,
+        ...(offers !== undefined && { offers }),
+        context,
+      });
+      const objects = new Map(
+        modulator.objects.map(({ name, object, version, state }) => [
+          object,
+          { name, version, state: JSON.parse(state) as Json },
+        ]),
+      );
+      const number = isWanted() ? derived : 0;
+      const own = instead?.own ?? false;
+      const installation: Installation = {
+        hosted,
+        base,
+        feed,
+        process,
+        own,
+        producers: instead?.producers ?? [],
+        modulator,
+        parameters: JSON.parse(modulator.parameters || "null") as Json,
+        needs,
+        schema: declared,
+        made: declared.byteLength > 0 ? declared : schema,
+        objects,
+        lanes: new Map(),
+        number,
+        lastNumber: number,
+        leaves: false,
+        // Somebody has asked for it, and may have events before the gateway says how many want them.
+        elsewhere: process === 0 ? 1 : 0,
+      };
+      this.#installed.set(hosted, installation);
+      if (number === 0) {
+        this.#remove(installation);
+        throw new JechoError("CLOSED", "it is not wanted any more");
+      }
+      this.#events.onNeeds(base);
+      answer?.(installation);
+      return installation;
+    } finally {
+      if (isWanted()) this.#installing.delete(name);
+    }
+  }
+
+  #running(): Tier {
     this.#environment ??= this.#createEnvironment({
       onEvents: (frame, _derived, tag) =>
         this.#receive(frame, tag === undefined ? undefined : raisingOf(tag)),
@@ -133,77 +258,52 @@ export class Modulation {
           this.#events.onAnswer({ kind: "Removed", derived: installation.number, code, message });
       },
     });
-    const hosted = this.#nextHosted++;
-    this.#installing.set(derived, hosted);
-    const { offers, context } = producer;
-    const schema = parent?.made ?? producer.schema;
-    this.#environment
-      .install({
-        derived: hosted,
-        channel: this.#hostedBase(feed, channel),
-        schema: schema.byteLength === 0 ? undefined : schema,
-        modulator,
-        ...(offers !== undefined && { offers }),
-        context,
-      })
-      .then(
-        ({ schema: declared = new Uint8Array(0), needs }) => {
-          const objects = new Map(
-            modulator.objects.map(({ name, object, version, state }) => [
-              object,
-              { name, version, state: JSON.parse(state) as Json },
-            ]),
-          );
-          const parameters = JSON.parse(modulator.parameters || "null") as Json;
-          const isWanted = this.#installing.get(derived) === hosted;
-          this.#installing.delete(derived);
-          const number = isWanted ? derived : 0;
-          const installation: Installation = {
-            hosted,
-            base,
-            feed,
-            modulator,
-            parameters,
-            needs,
-            schema: declared,
-            made: declared.byteLength > 0 ? declared : schema,
-            objects,
-            lanes: new Map(),
-            number,
-            // Somebody has asked for it, and may have events before the gateway says how many want them.
-            elsewhere: 1,
-          };
-          this.#installed.set(hosted, installation);
-          if (!isWanted) return this.#remove(installation);
-          this.#derived.set(derived, installation);
-          this.#events.onNeeds(base);
-          this.#events.onAnswer({ kind: "Installed", request, derived, schema: declared, needs });
-        },
-        (error: unknown) => {
-          if (this.#installing.get(derived) === hosted) this.#installing.delete(derived);
-          this.#events.onAnswer(refusal(request, error));
-        },
-      );
+    return this.#environment;
   }
 
-  remove(derived: number): void {
-    this.#installing.delete(derived);
-    const installation = this.#derived.get(derived);
-    if (installation !== undefined) this.#remove(installation);
+  remove(derived: number, process: number): void {
+    this.#installing.delete(`${derived}/${process}`);
+    const installation = this.ofNumber(derived, process);
+    if (installation === undefined) return;
+    if (process === 0 || this.#environment === undefined) return this.#remove(installation);
+    // Who raised it may be gone and come again, and what is under way will not come again.
+    installation.leaves = true;
+    void this.#environment.settled().then(() => {
+      if (installation.leaves) this.#remove(installation);
+    });
   }
 
   /** The connection broke: modulators stay, for their consumers are expected back. */
   interrupted(): void {
-    this.#derived.clear();
     this.#installing.clear();
-    for (const installation of this.#installed.values()) installation.number = 0;
+    for (const installation of this.#installed.values()) {
+      leaveConnection(installation);
+    }
+    clearTimeout(this.#apart);
+    if ([...this.#installed.values()].some(({ process }) => process !== 0))
+      this.#apart = setTimeout(() => this.#removeApart(({ process }) => process !== 0), APART_MS);
   }
 
   /** Nobody wants these back: what was not asked for at the present connection goes. */
   removeUnwanted(): void {
+    // What runs in another process' stead is asked for when its consumers are back, whether others are or not.
+    this.#removeApart(({ process }) => process === 0);
+  }
+
+  #removeApart(isMeant: (installation: Installation) => boolean): void {
     for (const installation of [...this.#installed.values()]) {
-      if (installation.number === 0) this.#remove(installation);
+      if (installation.number === 0 && isMeant(installation)) this.#remove(installation);
     }
+  }
+
+  /** What the modulators are fed by that make this channel here. */
+  feedsOf(derived: number): string[] {
+    return [...this.#installed.values()].filter(({ number }) => number === derived).map(({ feed }) => feed);
+  }
+
+  /** What is fed by this. */
+  fedBy(feed: string): Installation[] {
+    return [...this.#installed.values()].filter(installation => installation.feed === feed);
   }
 
   setContext(base: string, name: string, value: Value): void {
@@ -268,13 +368,14 @@ export class Modulation {
   }
 
   async close(): Promise<void> {
+    clearTimeout(this.#apart);
     await this.#environment?.close();
   }
 
   /** The installation that is apart from its derived channel and is the very modulator that is asked for. */
   #adopt(feed: string, modulator: Modulator): Installation | undefined {
     for (const installation of this.#installed.values()) {
-      if (installation.number !== 0 || installation.feed !== feed) continue;
+      if ((installation.number !== 0 && !installation.leaves) || installation.feed !== feed) continue;
       if (isSame(installation.modulator, modulator)) return installation;
     }
     return undefined;
@@ -282,12 +383,14 @@ export class Modulation {
 
   #remove(installation: Installation): void {
     this.#forget(installation);
+    leaveConnection(installation);
     this.#environment?.remove(installation.hosted);
   }
 
   #forget(installation: Installation): void {
     this.#installed.delete(installation.hosted);
-    this.#derived.delete(installation.number);
+    if (installation.process !== 0 && this.fedBy(installation.feed).length === 0)
+      this.#events.onUnfed(installation.feed);
     this.#bases.delete(feedOf(installation));
     this.#events.onDemand(installation.base);
     this.#events.onNeeds(installation.base);
@@ -335,6 +438,12 @@ export class Modulation {
 /** Names what a modulator makes, for those that are behind it. No channel's name looks like that. */
 function feedOf({ base, hosted }: Installation): string {
   return `${base}#${hosted}`;
+}
+
+/** Its number means nothing at another connection, save to those who knew it by that. */
+function leaveConnection(installation: Installation): void {
+  if (installation.number !== 0) installation.lastNumber = installation.number;
+  installation.number = 0;
 }
 
 function raisingOf(tag: string): string {

@@ -1,8 +1,25 @@
 /* What an application says, in the form in which it crosses the wire; what makes no sense is refused here. */
+import type { ModulatorOptions } from "@jecho/modulators";
 import { JechoError } from "@jecho/shared";
 import { FROM, type History, type Place, type Queue, WHEN_FULL } from "@jecho/shared/internal";
 import type { HistoryOptions, SubscribeOptions } from "./channel.ts";
 import type { QueueOptions } from "./consumer.ts";
+
+/** How a session's producers run the modulators of their consumers. */
+export interface ProducerModulatorOptions extends ModulatorOptions {
+  /**
+   * How many this process runs at most; 0 for none. What is beyond runs beside the gateway, or with each consumer: the
+   * events come out the same, but cross the wire before they are filtered. Default: no limit but the gateway's.
+   */
+  readonly most?: number | undefined;
+}
+
+/** @throws JechoError `ARGUMENT_INVALID` */
+export function mostOf(most = Number.POSITIVE_INFINITY): number {
+  if (!(most >= 0))
+    throw new JechoError("ARGUMENT_INVALID", `modulators.most is ${most}, which is no number from 0 on`);
+  return most;
+}
 
 /** @throws JechoError `ARGUMENT_INVALID` */
 export function historyOf({

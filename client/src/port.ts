@@ -13,6 +13,7 @@ import type {
   Queue,
 } from "@jecho/shared/internal";
 import type { Demand } from "./demand.ts";
+import type { Placement } from "./placement.ts";
 import type { Visit } from "./ring.ts";
 import type { Status } from "./status.ts";
 import type { Outcome } from "./tally.ts";
@@ -144,7 +145,10 @@ export type PortNotice =
       readonly recovered?: boolean;
       readonly missing?: number;
       readonly replays?: boolean;
+      readonly placements?: readonly Placement[];
     }
+  /** Where the consumer's modulator runs has changed. */
+  | { readonly is: "placed"; readonly endpoint: number; readonly placements: readonly Placement[] }
   /** The past has been sent; what comes now is live. */
   | { readonly is: "replayed"; readonly endpoint: number }
   /** Events that will not come; so many of them because this process did not keep up. */

@@ -1,4 +1,4 @@
-import type { Demodulator, Modulator, ModulatorOptions } from "@jecho/modulators";
+import type { Demodulator, Modulator } from "@jecho/modulators";
 import { modulatorTable } from "@jecho/modulators/internal";
 import { checkName, formatChannelName, JechoError, parseChannelName, Type } from "@jecho/shared";
 import {
@@ -17,7 +17,14 @@ import type { EventQueue, EventQueueOptions } from "./event-queue.ts";
 import { EventQueues } from "./event-queues.ts";
 import { type Inheritance, InheritedSubscription, type TakeOverOptions } from "./inheritance.ts";
 import type { Codec } from "./json.ts";
-import { historyOf, labelOf, placeOf, queueOf } from "./open-options.ts";
+import {
+  historyOf,
+  labelOf,
+  mostOf,
+  type ProducerModulatorOptions,
+  placeOf,
+  queueOf,
+} from "./open-options.ts";
 import { type ConcentratorPlace, openPort } from "./places/place.ts";
 import type { Answer, ControlRequest, Port, PortNotice, PortRequest, Question } from "./port.ts";
 import { Producer } from "./producer.ts";
@@ -52,7 +59,9 @@ export interface ConnectOptions {
   /** A token that another device's session made by `handover()`: this session takes over what that one had open. */
   readonly handover?: string;
   /** How this process runs the modulators of its producers' consumers. */
-  readonly modulators?: ModulatorOptions;
+  readonly modulators?: ProducerModulatorOptions;
+  /** For a process beside the gateway, which that has started: runs modulators in the stead of producers. What to show there. */
+  readonly modulating?: string;
   /** Gets what goes wrong without an endpoint to blame, such as a refused update; by default thrown as an uncaught error. */
   readonly onError?: (error: JechoError) => void;
 }
@@ -128,7 +137,8 @@ export class Session {
         backoff: options.backoff ?? {},
         connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
         handover: options.handover ?? "",
-        modulators: options.modulators ?? {},
+        modulating: options.modulating ?? "",
+        modulators: { ...options.modulators, most: mostOf(options.modulators?.most) },
       },
       {
         notify: notice => this.#notice(notice),

@@ -30,16 +30,22 @@ export class SynchronousEvents {
   }
 
   /**
-   * An event was raised here, as a run of its own. It is waited for here, at the modulators, and elsewhere where it was sent.
+   * An event was raised here, as a run of its own; or it came from elsewhere for modulators here. It is waited for here, at the modulators, and elsewhere where it was sent.
    *
    * @param sent what was sent of it
+   * @param done called when everybody has handled it; by default its producer is told
    * @returns its tag
    */
-  begin(endpoint: number, raised: number, sent?: EventsFrame): string {
+  begin(
+    endpoint: number,
+    raised: number,
+    sent?: EventsFrame,
+    done = (outcome: Outcome) => this.#processed(endpoint, raised, outcome),
+  ): string {
     const tag = String(this.#nextTag++);
     const tally = new Tally(2, outcome => {
       this.#raised.delete(tag);
-      this.#processed(endpoint, raised, outcome);
+      done(outcome);
     });
     const raising: Raising = { endpoint, raised, tag, tally, elsewhere: new Set() };
     this.#raised.set(tag, raising);

@@ -55,16 +55,29 @@ export interface Counted {
 
 const ALL_NEW: Counted = { had: 0, missing: 0 };
 
+const NOTHING: ReadonlyMap<Source, number> = new Map();
+
 /** How far one consumer is in each source's count: what it has had does not come again, and what never came is told. */
 export class Tracker {
   readonly #raised = new Map<Source, number>();
+  readonly #before: ReadonlyMap<Source, number>;
+
+  /** @param before how far another one was, whose stead this one takes: that does not come again, but what is missing behind it was nobody's */
+  constructor(before: ReadonlyMap<Source, number> = NOTHING) {
+    this.#before = before;
+  }
 
   /** A run came. */
   take(source: Source, frame: EventsFrame): Counted {
     const { raised, count } = frame;
     const last = this.#raised.get(source);
     const newest = raised + count - 1;
-    if (last === undefined || raised === last + 1) {
+    if (last === undefined) {
+      const before = this.#before.get(source) ?? 0;
+      this.#raised.set(source, Math.max(newest, before));
+      return { had: Math.max(0, Math.min(count, before + 1 - raised)), missing: 0 };
+    }
+    if (raised === last + 1) {
       this.#raised.set(source, newest);
       return ALL_NEW;
     }
@@ -75,9 +88,19 @@ export class Tracker {
   /** The source goes on behind this event. @returns how many never came */
   place(source: Source, raised: number): number {
     const last = this.#raised.get(source);
-    if (last !== undefined && last >= raised) return 0;
+    if (last === undefined) {
+      this.#raised.set(source, Math.max(raised, this.#before.get(source) ?? 0));
+      return 0;
+    }
+    if (last >= raised) return 0;
     this.#raised.set(source, raised);
-    return last === undefined ? 0 : raised - last;
+    return raised - last;
+  }
+
+  /** Adds how far this one is, for those that come after it. */
+  leaveTo(after: Map<Source, number>): void {
+    for (const [source, raised] of this.#raised)
+      if (raised > (after.get(source) ?? 0)) after.set(source, raised);
   }
 
   places(): { source: bigint; raised: bigint; urgent: boolean }[] {

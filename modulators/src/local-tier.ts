@@ -69,7 +69,7 @@ export class LocalTier implements Tier {
     const grants = grantsOf(offers, modulator.capabilities);
     const clock = this.#clock;
     const running = new RunningModulator(
-      { kind: "Install", request: derived, channel, derived, modulator, offers: grants },
+      { kind: "Install", request: derived, channel, derived, modulator, offers: grants, instead: undefined },
       schema,
       {
         engine: this.#engine,

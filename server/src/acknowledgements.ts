@@ -40,7 +40,7 @@ export class Acknowledgements {
   readonly #forgiven = new Map<Connection, Set<string>>();
 
   /** Call before the run is sent out. @throws JechoError `OVERLOADED` where too many are under way */
-  expect(channel: Channel, frame: EventsFrame, from: Connection): void {
+  expect(channel: Channel, frame: EventsFrame, from: Connection, process: number): void {
     const { producer, raised, seq, count } = frame;
     let waiting = this.#waiting.get(from);
     if (waiting === undefined) {
@@ -53,7 +53,7 @@ export class Acknowledgements {
         `at most ${MOST_PENDING} synchronous events of one process may be under way`,
       );
     }
-    const receivers = channel.receivers(from);
+    const receivers = channel.receivers(from, process);
     for (let i = 0; i < count; i++) {
       const pending: Pending = {
         from,
@@ -109,7 +109,8 @@ export class Acknowledgements {
         const { producer: number, raised: count } = pending;
         if (pending.from !== from || number !== producer || count !== Number(raised)) continue;
         given = pending;
-        missing += pending.channel.consumersAt(connection);
+        // A modulator that runs there in the producer's stead is one that has not answered.
+        missing += Math.max(1, pending.channel.consumersAt(connection));
       }
     }
     if (given === undefined) return;

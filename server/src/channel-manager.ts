@@ -23,6 +23,8 @@ export class ChannelManager {
   readonly place: Place;
   readonly #objects: SharedObjects;
   readonly #producers = new Map<number, Producer>();
+  /** Processes whose first producers wait for what is installed here. */
+  readonly #admitting = new Map<Connection, Promise<void>>();
   readonly #consumers = new Set<Consumer>();
   readonly #derived = new Map<string, DerivedChannel>();
   /** Those that have names. */
@@ -41,7 +43,7 @@ export class ChannelManager {
     this.name = name;
     this.channel = channel;
     this.names = names;
-    this.place = { manager: this, channel, derived: undefined };
+    this.place = { manager: this, channel, derived: undefined, feed: 0 };
     this.#objects = objects;
     this.#prepare(channel);
   }
@@ -111,7 +113,7 @@ export class ChannelManager {
    * A consumer's process was cut off: until the window is over the producers go on sending for it, and what comes is kept
    * for its return.
    */
-  awaitReturn({ channel, derived }: Consumer, windowMs = this.names.keeping.resumeWindowMs): void {
+  awaitReturn({ channel, derived, feed }: Consumer, windowMs = this.names.keeping.resumeWindowMs): void {
     if (windowMs <= 0) return;
     if (channel.history === undefined) {
       const retention = {
@@ -123,7 +125,7 @@ export class ChannelManager {
       const present = { epoch: channel.epoch, firstSeq: channel.nextSeq };
       channel.history = new History(retention, channel.keyOf, "", present, undefined, undefined);
     }
-    channel.await(windowMs, () => {
+    channel.await(windowMs, feed, () => {
       if (!channel.isAwaiting && channel.history?.isTransient) channel.history = undefined;
       this.#tellDemand(channel);
       if (derived !== undefined) this.dropIfUnused(derived);
@@ -171,6 +173,7 @@ export class ChannelManager {
   /** Gives a channel its manager's ways. */
   #prepare(channel: Channel): void {
     channel.keyOf = (run, i) => this.#keyOf(run, i);
+    channel.processOf = producer => this.#producers.get(producer)?.connection.process ?? 0;
     channel.events = {
       onOverrun: connection => this.#cutOff(channel, connection),
       onBlock: ready => {
@@ -183,6 +186,55 @@ export class ChannelManager {
   /** Connections that have producers here, each once. */
   producingConnections(): Set<Connection> {
     return new Set([...this.#producers.values()].map(({ connection }) => connection));
+  }
+
+  /** A producer by its number. */
+  producer(number: number): Producer | undefined {
+    return this.#producers.get(number);
+  }
+
+  /** The producers of a process. */
+  producersOf(connection: Connection): Producer[] {
+    return [...this.#producers.values()].filter(producer => producer.connection === connection);
+  }
+
+  /** Has this process a producer here? */
+  producesAt(connection: Connection): boolean {
+    for (const producer of this.#producers.values()) if (producer.connection === connection) return true;
+    return false;
+  }
+
+  /** The numbers of the producers of each process. */
+  producersByProcess(): Map<Connection, number[]> {
+    const all = new Map<Connection, number[]>();
+    for (const { connection, number } of this.#producers.values()) {
+      const numbers = all.get(connection);
+      if (numbers === undefined) all.set(connection, [number]);
+      else numbers.push(number);
+    }
+    return all;
+  }
+
+  /** Does this process run modulators? */
+  runsModulators(producing: Connection): boolean {
+    return this.producersOf(producing).every(({ modulates }) => modulates);
+  }
+
+  /** The type that the producers of a process write; empty where that is none. */
+  schemaOf(producing: Connection): Uint8Array {
+    const token = this.producersOf(producing)[0]?.token ?? 0n;
+    return this.#types.get(token)?.schema ?? new Uint8Array(0);
+  }
+
+  /** Do this process' events count? */
+  isAdmitted(producing: Connection): boolean {
+    return !this.#admitting.has(producing);
+  }
+
+  /** Connections that have consumers of a derived channel, each once. */
+  consumingConnections(derived: DerivedChannel): Set<Connection> {
+    const all = [...this.#consumers.values()].filter(consumer => consumer.derived === derived);
+    return new Set(all.map(({ connection }) => connection));
   }
 
   /** Tokens of the types that the present producers write. */
@@ -198,19 +250,13 @@ export class ChannelManager {
   /**
    * Enters a producer into the books. It counts once it has all modulators: `admit` says when.
    *
-   * @throws JechoError `TYPE_MISMATCH`, `MODULATORS_NOT_SERVED`
+   * @throws JechoError `TYPE_MISMATCH`
    */
   addProducer(producer: Producer, type: Type | undefined): void {
     if (this.#producers.size > 0 && (type === undefined) !== (this.#types.size === 0)) {
       throw new JechoError(
         "TYPE_MISMATCH",
         `${this.name} is ${type === undefined ? "a typed" : "an untyped"} channel`,
-      );
-    }
-    if (!producer.modulates && this.#derived.size > 0) {
-      throw new JechoError(
-        "MODULATORS_NOT_SERVED",
-        `${this.name} has modulators and this producer runs none`,
       );
     }
     if (type !== undefined && !this.#types.has(type.token)) {
@@ -225,18 +271,31 @@ export class ChannelManager {
   /** Gives a new producer's concentrator what is installed here; when that is done, its events count. */
   async admit(producer: Producer): Promise<void> {
     const { connection } = producer;
-    const first = [...this.#producers.values()].every(p => p.connection !== connection || p === producer);
-    if (first) await Promise.all([...this.#derived.values()].map(derived => derived.installAt(connection)));
+    if (this.producersOf(connection).length === 1) {
+      const admitting = Promise.all(
+        [...this.#derived.values()].map(derived => derived.installAt(connection)),
+      );
+      this.#admitting.set(
+        connection,
+        admitting.then(() => {}),
+      );
+    } else for (const derived of this.#derived.values()) this.announcePlacements(derived);
+    await this.#admitting.get(connection);
+    this.#admitting.delete(connection);
+    for (const { channel } of this.#derived.values()) this.#tellDemand(channel);
+    // The first word on the channel itself says that all is installed.
     this.channel.tellDemand(connection);
-    for (const { channel } of this.#derived.values()) channel.tellDemand(connection);
   }
 
   removeProducer(producer: Producer): void {
     this.#producers.delete(producer.number);
     for (const { lanes } of this.#channels()) lanes.leave(producer.number);
     const { connection } = producer;
-    if (!this.producingConnections().has(connection)) {
-      for (const derived of this.#derived.values()) derived.removeAt(connection);
+    const isLast = !this.producingConnections().has(connection);
+    if (isLast) this.#admitting.delete(connection);
+    for (const derived of this.#derived.values()) {
+      if (isLast) derived.placements.remove(connection);
+      this.announcePlacements(derived);
     }
     this.#forgetIfUnused();
   }
@@ -269,9 +328,6 @@ export class ChannelManager {
     const key = equalityKey(modulator, parent);
     let derived = this.#derived.get(key);
     if (derived === undefined) {
-      if ([...this.#producers.values()].some(({ modulates }) => !modulates)) {
-        throw new JechoError("MODULATORS_NOT_SERVED", `a producer of ${this.name} runs no modulators`);
-      }
       derived = new DerivedChannel(this, this.names.newChannel(), key, modulator, this.#objects, parent);
       this.#derived.set(key, derived);
       this.#prepare(derived.channel);
@@ -301,7 +357,7 @@ export class ChannelManager {
   addConsumer(consumer: Consumer): void {
     clearTimeout(this.#idle);
     this.#consumers.add(consumer);
-    consumer.channel.coming++;
+    consumer.channel.expect(consumer.feed);
     const types = new Set([
       ...this.#past.values(),
       ...this.#types.values(),
@@ -315,16 +371,17 @@ export class ChannelManager {
   listen(consumer: Consumer): void {
     if (!this.#consumers.has(consumer)) return;
     consumer.isListening = true;
-    consumer.channel.coming--;
-    consumer.channel.enter(consumer.connection, consumer.terms.queue);
+    consumer.channel.expectNoMore(consumer.feed);
+    consumer.channel.enter(consumer.connection, consumer.terms.queue, consumer.feed);
     this.#tellDemand(consumer.channel);
   }
 
   removeConsumer(consumer: Consumer): void {
     if (!this.#consumers.delete(consumer)) return;
     consumer.replay?.end();
-    if (consumer.isListening) consumer.channel.leave(consumer.connection);
-    else consumer.channel.coming--;
+    if (consumer.isListening) consumer.channel.leave(consumer.connection, consumer.feed);
+    else consumer.channel.expectNoMore(consumer.feed);
+    for (let at = consumer.derived; at !== undefined; at = at.parent) this.#leave(at, consumer.connection);
     this.#tellDemand(consumer.channel);
     if (consumer.derived !== undefined) this.dropIfUnused(consumer.derived);
     this.#forgetIfUnused();
@@ -341,6 +398,41 @@ export class ChannelManager {
     derived.remove();
     if (derived.parent !== undefined) this.dropIfUnused(derived.parent);
     this.#forgetIfUnused();
+  }
+
+  /** What runs in a consumer's process goes with the last that needs it there. */
+  #leave(derived: DerivedChannel, connection: Connection): void {
+    if (!derived.placements.isOwn(connection)) return;
+    for (const one of this.#derived.values()) {
+      let at: DerivedChannel | undefined = one;
+      while (at !== undefined && at !== derived) at = at.parent;
+      if (at !== undefined && this.consumingConnections(one).has(connection)) return;
+    }
+    derived.placements.leave(connection);
+  }
+
+  /** Tells consumers of a derived channel where its modulator runs. */
+  announcePlacements(derived: DerivedChannel): void {
+    const placements = derived.placements.describe();
+    for (const connection of this.consumingConnections(derived))
+      connection.send({ kind: "Placed", derived: derived.channel.number, placements });
+  }
+
+  /** The gateway's process for modulators has gone. */
+  lostMaker(derived: DerivedChannel, maker: Connection): void {
+    derived.placements
+      .lostMaker(maker)
+      .catch((error: unknown) => this.modulatorRemoved(derived, JechoError.from(error)));
+  }
+
+  /** A modulator failed that ran in a consumer's process, for the consumers there. */
+  modulatorRemovedAt(derived: DerivedChannel, connection: Connection, error: JechoError): void {
+    for (const child of [...this.#derived.values()]) {
+      if (child.parent === derived) this.modulatorRemovedAt(child, connection, error);
+    }
+    for (const consumer of [...this.#consumers.values()]) {
+      if (consumer.derived === derived && consumer.connection === connection) this.#lose(consumer, error);
+    }
   }
 
   /** The MOE of a producer removed the modulator: it is removed everywhere, and its consumers are told why. */
@@ -362,7 +454,12 @@ export class ChannelManager {
   }
 
   #tellDemand(channel: Channel): void {
-    for (const connection of this.producingConnections()) channel.tellDemand(connection);
+    for (const connection of this.producingConnections())
+      if (this.isAdmitted(connection)) channel.tellDemand(connection);
+    if (this.names.modulating === undefined) return;
+    const makers = this.names.derived(channel.number)?.placements.makers() ?? [];
+    const producing = this.producingConnections();
+    for (const [maker, processes] of makers) if (!producing.has(maker)) channel.tellDemand(maker, processes);
   }
 
   #channels(): Channel[] {

@@ -29,6 +29,7 @@ class Seldom {
   readonly requests = new Requests();
   /** Modulators that its consumers have installed. */
   modulators = 0;
+  process = 0;
 }
 
 /**
@@ -79,9 +80,14 @@ export class Connection {
     return count(this.#producers) + count(this.#consumers);
   }
 
-  addProducer(producer: Producer): void {
+  /** It will send events. */
+  willPublish(): void {
     // A socket without any subscription may not publish.
-    if (count(this.#producers) === 0) this.subscribe(PRODUCERS);
+    this.subscribe(PRODUCERS);
+  }
+
+  addProducer(producer: Producer): void {
+    if (count(this.#producers) === 0) this.willPublish();
     this.#producers = withThing(this.#producers, producer);
   }
 
@@ -105,6 +111,16 @@ export class Connection {
   set modulators(modulators: number) {
     this.#seldom ??= new Seldom();
     this.#seldom.modulators = modulators;
+  }
+
+  /** The number that the process has which produces here, among all such; 0 before that. */
+  get process(): number {
+    return this.#seldom?.process ?? 0;
+  }
+
+  set process(process: number) {
+    this.#seldom ??= new Seldom();
+    this.#seldom.process = process;
   }
 
   /** Events of this channel wait in a queue for this connection, or no longer. */

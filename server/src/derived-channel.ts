@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
-import { errorCode, JechoError, Type } from "@jecho/shared";
+import { JechoError, Type } from "@jecho/shared";
 import type { Modulator } from "@jecho/shared/internal";
 import type { Channel } from "./channel.ts";
 import type { ChannelManager } from "./channel-manager.ts";
 import type { Connection } from "./connection.ts";
 import type { Place } from "./endpoints.ts";
+import { Placements } from "./placements.ts";
 import type { SharedObjects } from "./shared-objects.ts";
 
 /**
@@ -21,7 +22,7 @@ export function equalityKey(modulator: Modulator, parent?: DerivedChannel): stri
     .digest("base64");
 }
 
-/** What a modulator makes of its parent channel. It exists while it has consumers, and is installed in every producer. */
+/** What a modulator makes of its parent channel. It exists while it has consumers, and is installed for every producer. */
 export class DerivedChannel {
   readonly manager: ChannelManager;
   readonly channel: Channel;
@@ -35,9 +36,8 @@ export class DerivedChannel {
   readonly types = new Map<bigint, Type>();
   /** Consumers that wait for the installation, and channels derived from this one. */
   joining = 0;
+  readonly placements: Placements;
   readonly #objects: SharedObjects;
-  readonly #installations = new Map<Connection, Promise<void>>();
-  #removed = false;
 
   constructor(
     manager: ChannelManager,
@@ -49,11 +49,12 @@ export class DerivedChannel {
   ) {
     this.manager = manager;
     this.channel = channel;
-    this.place = { manager, channel, derived: this };
+    this.place = { manager, channel, derived: this, feed: 0 };
     this.key = key;
     this.modulator = modulator;
     this.#objects = objects;
     this.parent = parent;
+    this.placements = new Placements(this);
     if (parent !== undefined) parent.joining++;
     objects.use(this);
   }
@@ -75,95 +76,57 @@ export class DerivedChannel {
     for (const written of this.types.values()) type.readerOf(written);
   }
 
-  /** Resolves when every present producer has the modulator; rejects with the first reason why one has not. */
-  async installed(): Promise<void> {
-    await Promise.all([...this.manager.producingConnections()].map(connection => this.#install(connection)));
-  }
-
-  /** Installs at a producer that comes later. Where that fails the derived channel ends: it is all or nothing. */
+  /** Installs for a producer that comes later. Where that fails the derived channel ends: it is all or nothing. */
   async installAt(connection: Connection): Promise<void> {
     try {
-      await this.#install(connection);
+      await this.placements.admit(connection);
     } catch (error) {
       this.manager.modulatorRemoved(this, JechoError.from(error));
     }
   }
 
-  /** Is this run one that the connection's modulator may have made? */
+  /** Is this run one that the producer's own process may have made? */
   allows(connection: Connection, token: bigint): boolean {
-    return this.#installations.has(connection) && this.#mayBe(token);
+    return this.placements.isAtProducer(connection) && this.mayBe(token);
   }
 
   /** Where the modulator is installed. */
   connections(): Iterable<Connection> {
-    return this.#installations.keys();
+    return this.placements.connections();
   }
 
-  /** Takes the modulator out of every producer. */
+  /** Takes the modulator out of every process. */
   remove(): void {
-    this.#removed = true;
     if (this.parent !== undefined) this.parent.joining--;
     this.#objects.release(this);
     for (const type of this.types.values()) this.manager.names.types.release(type);
-    for (const connection of this.#installations.keys()) {
-      connection.send({ kind: "Remove", derived: this.channel.number });
-    }
-    this.#installations.clear();
+    this.placements.end();
   }
 
-  /** Takes the modulator out of a process that produces here no more. */
-  removeAt(connection: Connection): void {
-    if (this.#installations.delete(connection))
-      connection.send({ kind: "Remove", derived: this.channel.number });
+  /** The modulator, with the newest states of its shared objects. */
+  current(): Modulator {
+    return { ...this.modulator, objects: this.#objects.current(this.modulator.objects) };
   }
 
-  #mayBe(token: bigint): boolean {
+  /** What is made of this process' events is of this type. */
+  schemaOf(producing: Connection): Uint8Array {
+    const [declared] = this.types.values();
+    return declared?.schema ?? this.parent?.schemaOf(producing) ?? this.manager.schemaOf(producing);
+  }
+
+  /** The modulator says what type it makes; without one it is that of what it takes. */
+  declares(schema: Uint8Array): void {
+    if (schema.byteLength === 0) return;
+    const type = Type.fromSchema(schema);
+    if (this.types.has(type.token)) return;
+    this.types.set(type.token, type);
+    this.manager.names.types.hold(type);
+    this.manager.announceDerivedType(this, type);
+  }
+
+  /** May its events be of this type? */
+  mayBe(token: bigint): boolean {
     if (token === 0n || this.types.has(token) || this.manager.isWritten(token)) return true;
-    const { parent } = this;
-    return parent === undefined ? false : parent.#mayBe(token);
-  }
-
-  #install(connection: Connection): Promise<void> {
-    let installation = this.#installations.get(connection);
-    if (installation === undefined) {
-      installation = this.#request(connection);
-      this.#installations.set(connection, installation);
-      installation.catch(() => this.#installations.delete(connection));
-    }
-    return installation;
-  }
-
-  async #request(connection: Connection): Promise<void> {
-    // It runs behind the other one, which has to be there first.
-    if (this.parent !== undefined) await this.parent.#install(connection);
-    if (this.#removed) return;
-    const modulator = { ...this.modulator, objects: this.#objects.current(this.modulator.objects) };
-    const { channel } = this;
-    const answer = await connection
-      .request(request => ({
-        kind: "Install",
-        request,
-        channel: (this.parent ?? this.manager).channel.number,
-        derived: channel.number,
-        modulator,
-        offers: [],
-      }))
-      .catch((error: JechoError) => {
-        // A producer that left in the meantime is not present any more, so nothing is missing.
-        if (error.code === "PRODUCER_GONE") return undefined;
-        throw error;
-      });
-    if (answer === undefined || this.#removed) return;
-    if (answer.kind === "Refused") throw new JechoError(errorCode(answer.code), answer.message);
-    if (answer.kind !== "Installed")
-      throw new JechoError("FRAME_UNEXPECTED", `an installation was answered by ${answer.kind}`);
-    if (answer.schema.byteLength > 0) {
-      const type = Type.fromSchema(answer.schema);
-      if (!this.types.has(type.token)) {
-        this.types.set(type.token, type);
-        this.manager.names.types.hold(type);
-        this.manager.announceDerivedType(this, type);
-      }
-    }
+    return this.parent?.mayBe(token) ?? false;
   }
 }

@@ -1,7 +1,9 @@
+import { randomInt } from "node:crypto";
 import { errorCode, JechoError, splitName, type Type } from "@jecho/shared";
 import {
   type CloseEndpoint,
   type EventsFrame,
+  type Feed,
   FROM,
   type Frame,
   type Hello,
@@ -17,7 +19,7 @@ import type { Acknowledgements } from "./acknowledgements.ts";
 import type { ChannelManager } from "./channel-manager.ts";
 import type { Connection } from "./connection.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
-import { Consumer, type Place, type Terms } from "./endpoints.ts";
+import { Consumer, type Place, type Producer, type Terms } from "./endpoints.ts";
 import type { Gathering } from "./gathering.ts";
 import type { Handovers } from "./handovers.ts";
 import { retentionOf } from "./history/event-log.ts";
@@ -34,6 +36,8 @@ export interface DispatchOptions {
   readonly modulatorsPerConnection: number;
   readonly endpointsPerConnection: number;
   readonly consumerQueueBytes: number;
+  /** What the gateway's process for modulators shows; undefined where it has none. */
+  readonly modulatingToken: string | undefined;
 }
 
 const MAX_SOURCE_LENGTH = 256 * 1024;
@@ -49,6 +53,8 @@ export class Dispatcher {
   readonly #usual: Terms;
   #nextEndpoint = 1;
   #nextSession = 1;
+  // Random, so that processes at a gateway that was started again do not have the numbers that others had.
+  #nextProcess = randomInt(1, 2 ** 31);
 
   constructor(
     names: NameServer,
@@ -129,13 +135,17 @@ export class Dispatcher {
           }),
         );
       case "Yielded":
+      case "Noted":
       case "Installed":
         return this.#answer(connection, frame.request, frame);
       case "Refused":
         return this.#answer(connection, frame.request, frame);
       case "Removed": {
         const derived = this.#names.derived(frame.derived);
-        derived?.manager.modulatorRemoved(derived, new JechoError(errorCode(frame.code), frame.message));
+        const error = new JechoError(errorCode(frame.code), frame.message);
+        // Who runs it for its own consumers alone says nothing about others.
+        if (derived?.placements.makers().has(connection)) derived.manager.modulatorRemoved(derived, error);
+        else derived?.manager.modulatorRemovedAt(derived, connection, error);
         return;
       }
       case "Welcome":
@@ -150,6 +160,7 @@ export class Dispatcher {
       case "Demand":
       case "Install":
       case "Remove":
+      case "Placed":
       case "Taken":
       case "Replayed":
       case "Dropped":
@@ -181,15 +192,22 @@ export class Dispatcher {
     }
     for (const producer of connection.producers) producer.manager.removeProducer(producer);
     this.#objects.forgetConnection(connection);
+    if (this.#names.modulating === connection) this.#names.modulatingLost();
   }
 
-  #hello(connection: Connection, { protocol, handover }: Hello): void {
+  #hello(connection: Connection, { protocol, handover, modulating }: Hello): void {
     if (connection.greeted) throw new JechoError("FRAME_UNEXPECTED", "a second Hello");
     if (protocol !== PROTOCOL) {
       throw new JechoError(
         "PROTOCOL_UNSUPPORTED",
         `this gateway speaks version ${PROTOCOL}, not ${protocol}`,
       );
+    }
+    if (modulating !== "") {
+      if (modulating !== this.#options.modulatingToken)
+        throw new JechoError("MODULATORS_NOT_SERVED", "this gateway has not asked for modulators to be run");
+      this.#names.modulating = connection;
+      connection.willPublish();
     }
     connection.greeted = true;
     const { heartbeatMs, limitBytes } = this.#options;
@@ -206,25 +224,39 @@ export class Dispatcher {
 
   /** A producer says where it is in the count of its events on a channel, or on one that its modulator derives. */
   #position(connection: Connection, position: Position): void {
-    const manager = connection.producer(position.producer)?.manager;
+    const derived = this.#names.derived(position.channel);
+    const producer = connection.producer(position.producer) ?? this.#standIn(connection, derived, position);
+    const manager = producer?.manager ?? this.#goneBehind(connection, derived);
     if (manager === undefined) return;
     if (position.raised > Number.MAX_SAFE_INTEGER)
       throw new JechoError("FRAME_MALFORMED", "a count is beyond 2^53");
     const { channel } = manager;
     if (position.channel === channel.number) return channel.position(connection, position);
-    const derived = this.#names.derived(position.channel);
     if (derived?.manager === manager) derived.channel.position(connection, position);
+  }
+
+  /** Whose events this connection makes derived ones of, in that process' stead. */
+  #standIn(
+    connection: Connection,
+    derived: DerivedChannel | undefined,
+    { producer }: { readonly producer: number },
+  ): Producer | undefined {
+    return derived?.placements.standIn(connection, derived.manager.producer(producer));
+  }
+
+  /** The gateway's own process may be at events of a producer that has just gone, which will not come again. */
+  #goneBehind(connection: Connection, derived: DerivedChannel | undefined): ChannelManager | undefined {
+    return connection === this.#names.modulating ? derived?.manager : undefined;
   }
 
   #events(connection: Connection, frame: EventsFrame): void {
     const producer = connection.producer(frame.producer);
-    // Events of an endpoint that was just closed may still be under way.
-    if (producer === undefined) return;
+    if (producer === undefined) return this.#eventsInstead(connection, frame);
     const { manager } = producer;
     if (frame.channel === manager.channel.number) {
       if (frame.token !== producer.token)
         throw new JechoError("TYPE_MISMATCH", "a run of another type than its producer's");
-      return manager.channel.fanOut(frame, connection);
+      return manager.channel.fanOut(frame, connection, connection.process);
     }
     const derived = this.#names.derived(frame.channel);
     if (derived === undefined) {
@@ -238,7 +270,20 @@ export class Dispatcher {
         "a run of a derived channel that this producer does not serve",
       );
     }
-    derived.channel.fanOut(frame, connection);
+    derived.channel.fanOut(frame, connection, connection.process);
+  }
+
+  /** What a modulator made in another process than the producer's. */
+  #eventsInstead(connection: Connection, frame: EventsFrame): void {
+    const derived = this.#names.derived(frame.channel);
+    const producer = this.#standIn(connection, derived, frame);
+    const manager = producer?.manager ?? this.#goneBehind(connection, derived);
+    // Events of an endpoint that was just closed may still be under way.
+    if (derived === undefined || manager === undefined) return;
+    // With its last producer goes what the channel's types are known by.
+    if (producer !== undefined && !derived.mayBe(frame.token))
+      throw new JechoError("FRAME_UNEXPECTED", "a run of a type that its modulator did not declare");
+    derived.channel.fanOut(frame, connection, producer?.connection.process ?? 0);
   }
 
   #openProducer(connection: Connection, frame: OpenProducer): void {
@@ -248,6 +293,7 @@ export class Dispatcher {
       const manager = this.#names.manager(frame.channel);
       const number = this.#nextEndpoint++;
       const producer = { number, connection, manager, token: type?.token ?? 0n, modulates: frame.modulates };
+      connection.process ||= this.#nextProcess++;
       manager.addProducer(producer, type);
       manager.retain(
         retentionOf(frame.history, this.#names.keeping.historyBytes),
@@ -271,7 +317,8 @@ export class Dispatcher {
     this.#attempt(connection, frame.request, async () => {
       this.#checkEndpoints(connection);
       const { base, derived: name } = splitName(frame.channel);
-      const { modulator } = frame;
+      const { modulator, feed } = frame;
+      if (feed !== undefined) return this.#openFeed(connection, frame, base, feed);
       if (name === "" && modulator === undefined) {
         const manager = this.#names.manager(base);
         manager.checkReader(this.#typeOf(frame.schema));
@@ -296,7 +343,7 @@ export class Dispatcher {
       connection.modulators++;
       try {
         if (frame.as !== "") manager.nameDerived(derived, frame.as);
-        await derived.installed();
+        await derived.placements.install(connection);
         if (modulator === undefined) derived.checkReader(this.#typeOf(frame.schema));
         if (connection.isOpen) this.#enterConsumer(connection, frame, derived.place);
       } catch (error) {
@@ -307,6 +354,22 @@ export class Dispatcher {
         manager.dropIfUnused(derived);
       }
     });
+  }
+
+  /** For modulators that run at this connection in the stead of a producing process. */
+  #openFeed(
+    connection: Connection,
+    frame: OpenConsumer,
+    base: string,
+    { process, channel: number }: Feed,
+  ): void {
+    const manager = this.#names.find(base);
+    const channel = this.#names.channel(number);
+    const isOfBase = channel === manager?.channel || this.#names.derived(number)?.manager === manager;
+    const isThere = [...(manager?.producingConnections() ?? [])].some(one => one.process === process);
+    if (manager === undefined || channel === undefined || !isOfBase || !isThere)
+      throw new JechoError("PRODUCER_GONE", `nobody feeds a modulator of ${base}`);
+    this.#enterConsumer(connection, frame, { manager, channel, derived: undefined, feed: process });
   }
 
   #derive(
@@ -345,12 +408,13 @@ export class Dispatcher {
       replay,
       recovered,
       missing: BigInt(missing),
+      placements: place.derived?.placements.describe() ?? [],
     });
     manager.addConsumer(consumer);
     const listen = (): void => {
       manager.listen(consumer);
       // Not sooner: what is kept for its return alone goes with that.
-      if (from?.from === FROM.resume) channel.returned();
+      if (from?.from === FROM.resume) channel.returned(place.feed);
     };
     if (!replays) return listen();
     consumer.replay = new Replay(connection, channel, channel.history as History, replay, beginning, () => {
@@ -391,7 +455,7 @@ export class Dispatcher {
   #answer(
     connection: Connection,
     request: number,
-    answer: Extract<Frame, { kind: "Installed" | "Refused" | "Yielded" }>,
+    answer: Extract<Frame, { kind: "Installed" | "Noted" | "Refused" | "Yielded" }>,
   ): void {
     connection.answer(request, answer);
   }

@@ -22,6 +22,8 @@ export interface Place {
   readonly channel: Channel;
   /** Undefined for the channel itself. */
   readonly derived: DerivedChannel | undefined;
+  /** Not 0: only what this process raises is read, for a modulator that runs in its stead. */
+  readonly feed: number;
 }
 
 /** What a consumer asked for; most share the usual ones. */
@@ -62,5 +64,9 @@ export class Consumer {
 
   get derived(): DerivedChannel | undefined {
     return this.#place.derived;
+  }
+
+  get feed(): number {
+    return this.#place.feed;
   }
 }

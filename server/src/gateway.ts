@@ -1,4 +1,5 @@
 import type { us_listen_socket, WebSocket } from "uWebSockets.js";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { JechoError } from "@jecho/shared";
@@ -44,8 +45,20 @@ export interface GatewayOptions {
   readonly modulatorsPerConnection?: number;
   /** Producers and consumers that one connection may have; 100,000 by default. */
   readonly endpointsPerConnection?: number;
+  /**
+   * Starts a process beside the gateway that runs modulators for producers that run none or no more: the client library's
+   * `startModulating`. Without one they run with their consumers. It is given the gateway's address and what to show there.
+   */
+  readonly modulating?: (address: string, token: string) => Modulating;
   /** Where the gateway writes what an operator should know; nowhere by default. */
   readonly log?: (line: string) => void;
+}
+
+/** A process beside the gateway that runs modulators. */
+export interface Modulating {
+  /** Resolves when it runs them. */
+  readonly ready: Promise<void>;
+  close(): Promise<void>;
 }
 
 export interface Gateway {
@@ -100,6 +113,8 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     store,
   });
   const confirmations = new Confirmations();
+  const modulatingToken =
+    options.modulating === undefined ? undefined : randomBytes(24).toString("base64url");
   const dispatcher = new Dispatcher(
     names,
     objects,
@@ -112,6 +127,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       limitBytes,
       modulatorsPerConnection: options.modulatorsPerConnection ?? 64,
       endpointsPerConnection: options.endpointsPerConnection ?? 100_000,
+      modulatingToken,
     },
   );
   const connections = new Map<Socket, Connection>();
@@ -206,8 +222,13 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   const boundPort = uws.us_socket_local_port(listening);
   const shownHost = host === "0.0.0.0" || host === "::" ? "localhost" : host;
 
+  const address = `${shownHost}:${boundPort}`;
+  const modulating = options.modulating?.(address, modulatingToken as string);
+  await modulating?.ready;
+
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
+    await modulating?.close();
     uws.us_listen_socket_close(listening);
     if (connections.size > 0) {
       const empty = new Promise<void>(resolve => {
@@ -230,7 +251,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   return {
     host,
     port: boundPort,
-    address: `${shownHost}:${boundPort}`,
+    address,
     close: closeOnce,
     [Symbol.asyncDispose]: closeOnce,
   };

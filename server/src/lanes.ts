@@ -64,15 +64,16 @@ export class Lanes {
     }
   }
 
-  /** Nobody is listening: what is raised now is not sent, and each producer says where it is when somebody listens again. */
-  rest(): void {
-    for (const lane of this.#byProducer.values()) lane.live = false;
+  /** Nobody listens to these producers: what they raise now is not sent, and each says where it is when somebody listens again. */
+  rest(isMeant: (producer: number) => boolean): void {
+    for (const lane of this.#byProducer.values()) if (isMeant(lane.producer)) lane.live = false;
   }
 
   /** Where the producers are that send, for a consumer that begins now. */
   *positions(channel: number): Generator<Position> {
     for (const { source, urgent, producer, raised, live } of this.#byProducer.values()) {
-      if (live) yield { kind: "Position", channel, producer, urgent, source, raised: BigInt(raised) };
+      if (live)
+        yield { kind: "Position", channel, producer, urgent, source, raised: BigInt(raised), process: 0 };
     }
   }
 

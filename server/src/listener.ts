@@ -19,6 +19,8 @@ const KEEPING: readonly WhenFull[] = ["block", "disconnect", "drop-oldest", "lat
 export class Listener {
   readonly connection: Connection;
   consumers = 0;
+  /** Processes whose events alone are wanted, and how often. */
+  #feeds: Map<number, number> | undefined;
   #policy: QueuePolicy;
   #backlog: Backlog | undefined;
 
@@ -27,9 +29,42 @@ export class Listener {
     this.#policy = policy;
   }
 
-  /** One more consumer of this process; where policies differ, the one holds that keeps more. */
-  join({ whenFull, limitBytes }: QueuePolicy): void {
-    this.consumers++;
+  /** Does it take what this process raises? */
+  wants(process: number): boolean {
+    return this.consumers > 0 || this.feedsOn(process);
+  }
+
+  /** Is it what this process raises that it takes, whatever others do? */
+  feedsOn(process: number): boolean {
+    return this.#feeds?.has(process) ?? false;
+  }
+
+  get isEmpty(): boolean {
+    return this.consumers === 0 && (this.#feeds?.size ?? 0) === 0;
+  }
+
+  /** @param feed the process that it takes the events of; 0 for all */
+  leave(feed: number): void {
+    if (feed === 0) {
+      this.consumers--;
+      return;
+    }
+    const left = (this.#feeds?.get(feed) ?? 0) - 1;
+    if (left > 0) this.#feeds?.set(feed, left);
+    else this.#feeds?.delete(feed);
+  }
+
+  /**
+   * One more consumer of this process; where policies differ, the one holds that keeps more.
+   *
+   * @param feed the process that it takes the events of; 0 for all
+   */
+  join({ whenFull, limitBytes }: QueuePolicy, feed: number): void {
+    if (feed === 0) this.consumers++;
+    else {
+      this.#feeds ??= new Map();
+      this.#feeds.set(feed, (this.#feeds.get(feed) ?? 0) + 1);
+    }
     const keeps = KEEPING.indexOf(whenFull) < KEEPING.indexOf(this.#policy.whenFull);
     if (this.backlog !== undefined || !(keeps || limitBytes > this.#policy.limitBytes)) return;
     this.#policy = {

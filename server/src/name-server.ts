@@ -3,6 +3,7 @@ import { checkUserName, formatChannelName } from "@jecho/shared";
 import type { Acknowledgements } from "./acknowledgements.ts";
 import { Channel } from "./channel.ts";
 import { ChannelManager } from "./channel-manager.ts";
+import type { Connection } from "./connection.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
 import type { Gathering } from "./gathering.ts";
 import type { HistoryStore } from "./history/store.ts";
@@ -23,6 +24,8 @@ export class NameServer {
   readonly keeping: Keeping;
   /** What producers and modulators write at present. */
   readonly types = new TypeRegistry();
+  /** The process beside the gateway that runs modulators for producers that do not; undefined without any. */
+  modulating: Connection | undefined;
   readonly #objects: SharedObjects;
   readonly #acknowledgements: Acknowledgements;
   readonly #gathering: Gathering;
@@ -97,6 +100,14 @@ export class NameServer {
   forget(manager: ChannelManager): void {
     this.#managers.delete(manager.name);
     this.#channels.delete(manager.channel.number);
+  }
+
+  /** That process has gone. */
+  modulatingLost(): void {
+    const { modulating } = this;
+    this.modulating = undefined;
+    if (modulating === undefined) return;
+    for (const derived of this.#derived.values()) derived.manager.lostMaker(derived, modulating);
   }
 
   get stats(): { channels: number; derivedChannels: number } {

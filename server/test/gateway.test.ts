@@ -181,6 +181,10 @@ test("MOE-9, and quotas: what cannot be served is refused with a code", async ()
       }),
     );
   open(1, "a", "x");
+  // The producer runs none: the consumer is asked to, and that does not, either.
+  const { request, instead } = await consumer.next("Install");
+  expect(instead).toMatchObject({ base: "a", own: true });
+  consumer.send(encodeControl({ kind: "Refused", request, code: 4537, message: "" }));
   expect(await consumer.next("Refused")).toMatchObject({ request: 1, code: 4537 });
   open(2, "b", "x");
   await consumer.next("ConsumerOpened");

@@ -20,8 +20,11 @@ try {
   // Who reads our output may leave before we do: head, say.
   process.stdout.on("error", () => stop.abort());
   if (command === "gateway") {
-    // It reads the arguments itself.
-    await import("@jecho/server/command");
+    const [{ runGateway }, { startModulating }] = await Promise.all([
+      import("@jecho/server"),
+      import("@jecho/client/modulating"),
+    ]);
+    await runGateway(process, { modulating: startModulating });
   } else {
     process.once("SIGINT", () => stop.abort());
     process.once("SIGTERM", () => stop.abort());

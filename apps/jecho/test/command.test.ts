@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { connect, type Producer, Type } from "@jecho/client";
+import { connect, modulatorFrom, type Producer, Type } from "@jecho/client";
 import { createGateway } from "@jecho/server";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -135,4 +135,19 @@ test("errors are told by their code", async () => {
 test("each command has its help", async () => {
   for (const args of [["--help"], ["sub", "--help"], ["types", "--help"]])
     expect(await run(args)).toMatchObject({ code: 0, out: expect.stringContaining("jecho") });
+});
+
+test("gateway --modulators: they run beside it for a producer that runs none", async () => {
+  const args = ["--no-warnings", MAIN, "gateway", "--port", "0", "--modulators"];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+  const ended = once(child, "exit");
+  const [{ address }] = (await once(child, "message")) as [{ address: string }];
+  await using producing = connect(address, { modulators: { most: 0 } });
+  await producing.channel("weather/stations", Station).produce();
+  await using consuming = connect(address);
+  const modulator = modulatorFrom(event => event.id > 3);
+  const consumer = await consuming.channel("weather/stations", Station).subscribe(() => {}, { modulator });
+  expect(consumer.placements).toMatchObject([{ at: "gateway", code: "MODULATORS_NOT_SERVED" }]);
+  child.kill("SIGTERM");
+  expect(await ended).toEqual([0, null]);
 });

@@ -1,0 +1,131 @@
+import { connect, type Placement } from "@jecho/client";
+import { createGateway } from "@jecho/server";
+import { describe, expect, inject, test } from "vitest";
+import { startCutter } from "./cutter.ts";
+import { numbered, PATIENT, PLACES, rigAt } from "./placement-rig.ts";
+import { Inbox, startRig, Tick, whenState } from "./rig.ts";
+
+const QUICK = {
+  backoff: { firstMs: 10, mostMs: 50 },
+  place: inject("place"),
+  modulators: PATIENT,
+};
+
+const EVENS = Array.from({ length: 1000 }, (_, i) => 2 * i);
+
+describe.each(PLACES)("modulators at the %s", at => {
+  test("DEL-4, DEL-7: over a consumer's broken connection each event comes once and in order, of the same modulator", async () => {
+    await using rig = await rigAt(at);
+    await using way = await startCutter(rig.gateway.address);
+    await using session = connect(way.address, QUICK);
+    const producer = await rig
+      .session(rig.producing)
+      .channel("a", Tick)
+      .produce({ history: { seconds: 60 } });
+    const inbox = new Inbox<string>();
+    const consumer = await session
+      .channel("a", Tick)
+      .subscribe(({ n, note }) => inbox.put(`${n} ${note}`), { modulator: numbered });
+    for (let n = 0; n < 2000; n++) {
+      producer.publish({ n, note: "" });
+      if (n % 500 !== 250) continue;
+      const again = whenState(consumer, "reconnecting").then(() => whenState(consumer, "live"));
+      way.cut();
+      await again;
+    }
+    expect(await inbox.take(1000)).toEqual(EVENS.map((n, i) => `${n} ${i + 1}`));
+    expect(consumer.stats.missed).toBe(0);
+    expect(consumer.status).toMatchObject({ recovered: true, missing: 0 });
+    expect(consumer.placements.map(({ at }) => at)).toEqual([at]);
+    expect(await producer.publishSync({ n: 2000, note: "" })).toBe(1);
+  });
+
+  test("DEL-3, DEL-4: over a producer's broken connection each event comes once and in order", async () => {
+    await using rig = await rigAt(at);
+    await using way = await startCutter(rig.gateway.address);
+    await using session = connect(way.address, { ...QUICK, ...rig.producing });
+    const producer = await session.channel("a", Tick).produce();
+    const inbox = new Inbox<number>();
+    const consumer = await rig
+      .session()
+      .channel("a", Tick)
+      .subscribe(({ n }) => inbox.put(n), { modulator: numbered });
+    for (let n = 0; n < 2000; n++) {
+      producer.publish({ n, note: "" });
+      if (n % 500 !== 250) continue;
+      // In the middle of it: some have come, others are under way.
+      await inbox.take(Math.floor(n / 4));
+      const again = whenState(session, "reconnecting").then(() => whenState(session, "live"));
+      way.cut();
+      await again;
+    }
+    expect(await inbox.take(1000)).toEqual(EVENS);
+    expect(consumer.stats.missed).toBe(0);
+  });
+
+  // With the gateway goes its own process for modulators, and what that has not confirmed.
+  test.skipIf(at === "gateway")(
+    "DEL-3, MOE-18: over a gateway's restart each event comes once and in order",
+    async () => {
+      let gateway = await createGateway();
+      await using way = await startCutter(gateway.address);
+      await using producing = connect(way.address, {
+        ...QUICK,
+        ...(at !== "producer" && { modulators: { most: 0 } }),
+      });
+      await using session = connect(way.address, QUICK);
+      const producer = await producing.channel("a", Tick).produce();
+      const inbox = new Inbox<number>();
+      const consumer = await session
+        .channel("a", Tick)
+        .subscribe(({ n }) => inbox.put(n), { modulator: numbered });
+      for (let n = 0; n < 1000; n++) producer.publish({ n, note: "" });
+      await inbox.take(250);
+      const { host, port } = gateway;
+      const broken = whenState(consumer, "reconnecting");
+      await gateway.close();
+      await broken;
+      gateway = await createGateway({ host, port });
+      for (let n = 1000; n < 2000; n++) producer.publish({ n, note: "" });
+      expect(await inbox.take(1000)).toEqual(EVENS);
+      await gateway.close();
+    },
+  );
+});
+
+test("MOE-18: where the gateway's process for modulators ends, they go on with the consumers, who are told", async () => {
+  const told: { address: string; token: string }[] = [];
+  await using rig = await startRig({
+    modulating: (address, token) => {
+      told.push({ address, token });
+      return { ready: Promise.resolve(), close: () => Promise.resolve() };
+    },
+  });
+  const [{ token } = { token: "" }] = told;
+  const beside = rig.session({ modulating: token });
+  await beside.ready();
+  const producer = await rig
+    .session({ modulators: { most: 0 } })
+    .channel("a", Tick)
+    .produce();
+  const inbox = new Inbox<number>();
+  const placed = new Inbox<readonly Placement[]>();
+  const consumer = await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }) => inbox.put(n), { modulator: numbered });
+  consumer.onPlacements(placed.put);
+  expect(consumer.placements).toMatchObject([{ at: "gateway" }]);
+  producer.publish({ n: 2, note: "" });
+  await inbox.take(1);
+  await beside.close();
+  expect(await placed.take(1)).toMatchObject([[{ at: "consumer", code: "MODULATORS_NOT_SERVED" }]]);
+  expect(await producer.publishSync({ n: 4, note: "" })).toBe(1);
+  expect(inbox.all).toEqual([2, 4]);
+});
+
+test("MOE-18: nobody else may run modulators for others", async () => {
+  await using rig = await startRig();
+  const liar = rig.session({ modulating: "let me" });
+  await expect(liar.ready()).rejects.toMatchObject({ code: "MODULATORS_NOT_SERVED" });
+});

@@ -1,0 +1,33 @@
+import type { ConnectOptions, Modulator, Placement } from "@jecho/client";
+import { startModulating } from "@jecho/client/modulating";
+import { type Rig, startRig } from "./rig.ts";
+
+export type Place = Placement["at"];
+
+export const PLACES: readonly Place[] = ["producer", "gateway", "consumer"];
+
+/** Deadlines that no busy machine makes a modulator miss: MOE-11 has it start anew then, and this is about other things. */
+export const PATIENT = { limits: { callMs: 5000, installMs: 5000 } };
+
+/** A rig in which modulators run in one place. `producing` is for the sessions of its producers. */
+export async function rigAt(at: Place): Promise<Rig & { readonly producing: ConnectOptions }> {
+  const rig = await startRig({
+    ...(at === "gateway" && {
+      modulating: (address: string, token: string) => startModulating(address, token, PATIENT),
+    }),
+  });
+  return {
+    ...rig,
+    session: options => rig.session({ modulators: PATIENT, ...options }),
+    producing: { modulators: at === "producer" ? PATIENT : { most: 0 } },
+  };
+}
+
+/** Passes even `n`, and numbers what it passes: that shows whether its state is its own, and whether it is still the same. */
+export const numbered: Modulator = {
+  source: `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator {
+  passed = 0;
+  enqueue(event) { if (event.n % 2 === 0) super.enqueue({ n: event.n, note: event.note + ++this.passed }); }
+}`,
+};
