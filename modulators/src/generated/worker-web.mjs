@@ -968,10 +968,7 @@ function measureField(field, value) {
 			const list = listOf(value, field.path);
 			const element = field.element;
 			let size = 24 + list.length * element.size;
-			if (element.op === OP$1.table) {
-				const plan = element.plan;
-				for (let i = 0; i < list.length; i++) size += measureTable(plan, list[i], element.path);
-			} else if (element.op === OP$1.string) for (let i = 0; i < list.length; i++) size += measureField(element, list[i]);
+			if (element.op === OP$1.string || element.op === OP$1.table) for (let i = 0; i < list.length; i++) size += measureField(element, list[i]);
 			return size;
 		}
 		default: return 0;
@@ -1080,13 +1077,9 @@ var Encoding = class Encoding {
 		if (op <= OP$1.bool) {
 			if (!this.#arrays.set(element.scalar, list, start)) for (let i = 0; i < length; i++) this.#scalar(start + i * size, element, list[i]);
 		} else if (op === OP$1.struct) for (let i = 0; i < length; i++) this.#struct(start + i * size, element.plan, list[i], path);
-		else {
-			const plan = op === OP$1.table ? element.plan : void 0;
-			for (let i = 0; i < length; i++) {
-				const slot = start + i * 4;
-				const at = plan === void 0 ? this.#outside(element, list[i]) : this.#table(plan, list[i]);
-				view.setUint32(slot, at - slot, true);
-			}
+		else for (let i = 0; i < length; i++) {
+			const slot = start + i * 4;
+			view.setUint32(slot, this.#outside(element, list[i]) - slot, true);
 		}
 		return position;
 	}
@@ -5520,10 +5513,7 @@ function measureField(field, value) {
 			const list = listOf(value, field.path);
 			const element = field.element;
 			let size = 24 + list.length * element.size;
-			if (element.op === OP$1.table) {
-				const plan = element.plan;
-				for (let i = 0; i < list.length; i++) size += measureTable(plan, list[i], element.path);
-			} else if (element.op === OP$1.string) for (let i = 0; i < list.length; i++) size += measureField(element, list[i]);
+			if (element.op === OP$1.string || element.op === OP$1.table) for (let i = 0; i < list.length; i++) size += measureField(element, list[i]);
 			return size;
 		}
 		default: return 0;
@@ -5632,13 +5622,9 @@ var Encoding = class Encoding {
 		if (op <= OP$1.bool) {
 			if (!this.#arrays.set(element.scalar, list, start)) for (let i = 0; i < length; i++) this.#scalar(start + i * size, element, list[i]);
 		} else if (op === OP$1.struct) for (let i = 0; i < length; i++) this.#struct(start + i * size, element.plan, list[i], path);
-		else {
-			const plan = op === OP$1.table ? element.plan : void 0;
-			for (let i = 0; i < length; i++) {
-				const slot = start + i * 4;
-				const at = plan === void 0 ? this.#outside(element, list[i]) : this.#table(plan, list[i]);
-				view.setUint32(slot, at - slot, true);
-			}
+		else for (let i = 0; i < length; i++) {
+			const slot = start + i * 4;
+			view.setUint32(slot, this.#outside(element, list[i]) - slot, true);
 		}
 		return position;
 	}

@@ -85,10 +85,7 @@ function measureField(field: PlannedField, value: unknown): number {
       const list = listOf(value, field.path);
       const element = field.element as PlannedField;
       let size = 24 + list.length * element.size;
-      if (element.op === OP.table) {
-        const plan = element.plan as Plan;
-        for (let i = 0; i < list.length; i++) size += measureTable(plan, list[i], element.path);
-      } else if (element.op === OP.string) {
+      if (element.op === OP.string || element.op === OP.table) {
         for (let i = 0; i < list.length; i++) size += measureField(element, list[i]);
       }
       return size;
@@ -220,11 +217,9 @@ class Encoding {
     } else if (op === OP.struct) {
       for (let i = 0; i < length; i++) this.#struct(start + i * size, element.plan as Plan, list[i], path);
     } else {
-      const plan = op === OP.table ? (element.plan as Plan) : undefined;
       for (let i = 0; i < length; i++) {
         const slot = start + i * 4;
-        const at = plan === undefined ? this.#outside(element, list[i]) : this.#table(plan, list[i]);
-        view.setUint32(slot, at - slot, true);
+        view.setUint32(slot, this.#outside(element, list[i]) - slot, true);
       }
     }
     return position;
