@@ -1,0 +1,143 @@
+import { errorCode, JechoError } from "@jecho/shared";
+import { type Frame, parseFrame } from "@jecho/shared/internal";
+import type { Periods } from "../periods.ts";
+import { type TierEvents, tell } from "../tier.ts";
+import { decodeValues } from "../values.ts";
+import type { Installation } from "./installation.ts";
+import type { Keeper } from "./keeper.ts";
+import type { Roster } from "./roster.ts";
+import type { Batch, Outstanding } from "./work.ts";
+
+export interface AnswersEvents {
+  /** A modulator is installed, and those who wait for that have been told. */
+  installed(): void;
+  /** A modulator has ended a turn: there may be room for more. */
+  turned(): void;
+  /** No modulator has to see this run any more. */
+  done(batch: Batch): void;
+  /** A modulator could not be installed, or is no more. */
+  removed(installation: Installation, error: JechoError): void;
+}
+
+/**
+ * What a host says. Nothing of it is trusted: whatever it says out of turn is the doing of the modulator at work, which got out
+ * of its sandbox or broke it.
+ */
+export class Answers {
+  readonly #keeper: Keeper;
+  readonly #outstanding: Outstanding;
+  readonly #roster: Roster;
+  readonly #periods: Periods;
+  readonly #listener: Pick<TierEvents, "onEvents" | "onCall">;
+  readonly #events: AnswersEvents;
+
+  /** @param listener is told what modulators make and call */
+  constructor(
+    from: { keeper: Keeper; outstanding: Outstanding; roster: Roster; periods: Periods },
+    listener: Pick<TierEvents, "onEvents" | "onCall">,
+    events: AnswersEvents,
+  ) {
+    this.#keeper = from.keeper;
+    this.#outstanding = from.outstanding;
+    this.#roster = from.roster;
+    this.#periods = from.periods;
+    this.#listener = listener;
+    this.#events = events;
+  }
+
+  /** Acts on a frame. */
+  take(bytes: Uint8Array): void {
+    try {
+      const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+      const frame = parseFrame(view, bytes, 0, bytes.byteLength);
+      if (this.#act(frame)) return;
+      throw new JechoError("FRAME_UNEXPECTED", `the host sent ${frame.kind} where it may not`);
+    } catch (error) {
+      this.#keeper.condemn(new JechoError("MODULATOR_FAILED", (error as Error).message));
+    }
+  }
+
+  /** @returns false where the host may not send this frame now */
+  #act(frame: Frame): boolean {
+    switch (frame.kind) {
+      case "Events": {
+        if (this.#roster.isLeaving(frame.channel)) return true;
+        return this.#atWork(frame.channel)?.collect(frame, this.#keeper.frameBytes) ?? false;
+      }
+      case "Calls": {
+        if (this.#roster.isLeaving(frame.derived)) return true;
+        return this.#atWork(frame.derived)?.collectCalls(decodeValues(frame.calls)) ?? false;
+      }
+      case "Done":
+        return this.#turnDone(frame);
+      case "Installed":
+        return this.#installed(frame);
+      case "Period": {
+        const { derived, periodMs } = frame;
+        const isKnown = this.#roster.get(derived) !== undefined;
+        if (isKnown) this.#periods.set(derived, periodMs);
+        return isKnown || this.#roster.isLeaving(derived);
+      }
+      case "Refused":
+        return this.#failed(frame.request, frame);
+      case "Removed": {
+        const { derived } = frame;
+        if (frame.code !== 0) return this.#failed(derived, frame);
+        this.#roster.left(derived);
+        return this.#outstanding.finish("remove", derived);
+      }
+      // It is alive, in the middle of something long.
+      case "Ping":
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  /** This modulator, if it is the one that the host is running. */
+  #atWork(derived: number): Installation | undefined {
+    return derived === this.#outstanding.current() ? this.#roster.get(derived) : undefined;
+  }
+
+  #installed({ derived, schema, needs }: Extract<Frame, { kind: "Installed" }>): boolean {
+    if (!this.#outstanding.finish("install", derived)) return this.#roster.isLeaving(derived);
+    const installation = this.#roster.get(derived);
+    if (installation === undefined) return true;
+    installation.needs = needs;
+    const output = schema.byteLength === 0 ? undefined : schema.slice();
+    installation.installed.resolve({ schema: output, needs });
+    this.#deliverCalls(installation);
+    this.#events.installed();
+    return needs.every(name => installation.isGranted(name));
+  }
+
+  #failed(derived: number, { code, message }: { code: number; message: string }): boolean {
+    if (this.#roster.isLeaving(derived)) return true;
+    const installation = this.#roster.get(derived);
+    if (installation === undefined) return false;
+    this.#events.removed(installation, new JechoError(errorCode(code), message));
+    return true;
+  }
+
+  #turnDone({ derived, batch, dropped, cpuMs }: Extract<Frame, { kind: "Done" }>): boolean {
+    const installation = this.#roster.get(derived);
+    const finished = batch === 0 ? undefined : this.#outstanding.finishBatch(batch, derived);
+    const isExpected = batch === 0 ? this.#outstanding.finish("turn", derived) : finished !== undefined;
+    if (installation === undefined || !isExpected) return this.#roster.isLeaving(derived);
+    installation.stats.dropped += dropped;
+    installation.stats.cpuMs += cpuMs;
+    installation.strikes = 0;
+    for (const run of installation.deliver())
+      tell(() => this.#listener.onEvents(run.raw(), derived, finished?.tag));
+    this.#deliverCalls(installation);
+    if (finished === undefined) this.#periods.done(derived);
+    else if (finished.waiting.size === 0) this.#events.done(finished);
+    this.#events.turned();
+    return true;
+  }
+
+  #deliverCalls(installation: Installation): void {
+    for (const { name, values } of installation.deliverCalls())
+      tell(() => this.#listener.onCall?.(installation.derived, name, values));
+  }
+}

@@ -1,0 +1,104 @@
+import { encodeControl, type ObjectUpdate } from "@jecho/shared/internal";
+import type { HostClock } from "../periods.ts";
+import { encodeValues, type Value } from "../values.ts";
+import type { Installation } from "./installation.ts";
+import type { Keeper } from "./keeper.ts";
+import type { Roster } from "./roster.ts";
+import type { Outstanding } from "./work.ts";
+
+const PREPARE_MS = 3;
+
+/** What a host is told besides events. What it has to answer is entered among its work. */
+export class Orders {
+  readonly #keeper: Keeper;
+  readonly #outstanding: Outstanding;
+  readonly #roster: Roster;
+  readonly #clock: HostClock;
+  /** By object, what the host has not been told yet. */
+  readonly #updates = new Map<string, ObjectUpdate>();
+  #timeMs = 0;
+  #preparing: NodeJS.Timeout | undefined;
+
+  constructor(keeper: Keeper, outstanding: Outstanding, roster: Roster, clock: HostClock) {
+    this.#keeper = keeper;
+    this.#outstanding = outstanding;
+    this.#roster = roster;
+    this.#clock = clock;
+  }
+
+  /** A new host knows nothing. */
+  begin(): void {
+    this.#timeMs = 0;
+  }
+
+  close(): void {
+    clearTimeout(this.#preparing);
+  }
+
+  install({ request, ready, derived, grants, context }: Installation): void {
+    const { channel, schema, modulator } = request;
+    if (schema !== undefined) this.#keeper.send(encodeControl({ kind: "BaseType", channel, schema }));
+    for (const [name, value] of context) this.#keeper.send(contextFrame(channel, name, value));
+    this.#time();
+    this.#outstanding.push({ kind: "install", derived });
+    this.#keeper.send(
+      encodeControl({ kind: "Install", request: derived, channel, derived, modulator, offers: grants }),
+    );
+    if (!ready) this.#keeper.send(encodeControl({ kind: "Flow", derived, ready }));
+  }
+
+  remove(derived: number): void {
+    this.#roster.leave(derived);
+    this.#outstanding.push({ kind: "remove", derived });
+    this.#keeper.send(encodeControl({ kind: "Remove", derived }));
+  }
+
+  flow(derived: number, ready: boolean): void {
+    if (ready) this.#outstanding.push({ kind: "turn", derived });
+    this.#keeper.send(encodeControl({ kind: "Flow", derived, ready }));
+  }
+
+  period(derived: number): void {
+    this.timeIfNeeded();
+    this.#outstanding.push({ kind: "turn", derived });
+    this.#keeper.send(encodeControl({ kind: "Period", derived, periodMs: 0 }));
+  }
+
+  /** However often an object changes, the host hears of it once per turn of the event loop or run of events. */
+  update(update: ObjectUpdate): void {
+    if (this.#updates.size === 0) setTimeout(() => this.updates());
+    this.#updates.set(update.object, update);
+  }
+
+  /** Tells what has changed in shared objects. */
+  updates(): void {
+    for (const update of this.#updates.values()) this.#keeper.send(encodeControl(update));
+    this.#updates.clear();
+  }
+
+  timeIfNeeded(): void {
+    if (this.#roster.mayNeed("clock")) this.#time();
+  }
+
+  /** The host makes ready what the next installation needs, when those who wait for this one have had their answer. */
+  prepareSoon(): void {
+    clearTimeout(this.#preparing);
+    this.#preparing = setTimeout(
+      () => this.#keeper.send(encodeControl({ kind: "Ping", time: 0 })),
+      PREPARE_MS,
+    );
+    this.#preparing.unref?.();
+  }
+
+  /** Every modulator sees the producer's time, in steps of what it is given. */
+  #time(): void {
+    const timeMs = this.#clock.now();
+    if (timeMs !== this.#timeMs) this.#keeper.send(encodeControl({ kind: "Clock", timeMs }));
+    this.#timeMs = timeMs;
+  }
+}
+
+/** A view of the producer's state, for a host. */
+export function contextFrame(channel: number, name: string, value: Value): Uint8Array {
+  return encodeControl({ kind: "Context", channel, name, value: encodeValues([{ name, values: [value] }]) });
+}
