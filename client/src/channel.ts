@@ -1,10 +1,11 @@
 import type { Delegate } from "@jecho/modulators";
 import { Type } from "@jecho/shared";
-import type { Consumer, ConsumerOptions, EventPlace, Handler } from "./consumer.ts";
+import type { Consumer } from "./consumer.ts";
+import type { ConsumerOptions, EagerHandler, EventPlace, Handler } from "./consumer-options.ts";
 import type { EventQueueOptions } from "./event-queue.ts";
 import type { Codec } from "./json.ts";
+import type { Opener } from "./opener.ts";
 import type { Producer } from "./producer.ts";
-import type { EagerHandler, Session } from "./session.ts";
 
 export interface ProduceOptions {
   /**
@@ -59,11 +60,11 @@ export class EventChannel<T = Uint8Array> {
   readonly type: Type<T> | undefined;
   /** How events are made of bytes and bytes of events, on an untyped channel. */
   readonly codec: Codec<T> | undefined;
-  readonly #session: Session;
+  readonly #opener: Opener;
 
   /** Made by `session.channel`. */
-  constructor(session: Session, name: string, type: Type<T> | Codec<T> | undefined) {
-    this.#session = session;
+  constructor(opener: Opener, name: string, type: Type<T> | Codec<T> | undefined) {
+    this.#opener = opener;
     this.name = name;
     this.type = type instanceof Type ? type : undefined;
     this.codec = type instanceof Type ? undefined : type;
@@ -75,7 +76,7 @@ export class EventChannel<T = Uint8Array> {
    * @throws JechoError what ended the connection
    */
   types(): Promise<Type[]> {
-    return this.#session.typesOf(this.name);
+    return this.#opener.typesOf(this.name);
   }
 
   /**
@@ -85,7 +86,7 @@ export class EventChannel<T = Uint8Array> {
    * what ended the connection, or the signal's reason
    */
   produce(options: ProduceOptions = {}): Promise<Producer<T>> {
-    return this.#session.openProducer(this, options);
+    return this.#opener.openProducer(this, options);
   }
 
   /**
@@ -98,6 +99,6 @@ export class EventChannel<T = Uint8Array> {
    * the signal's reason
    */
   subscribe(handler: Handler<T>, options: SubscribeOptions = {}): Promise<Consumer<T>> {
-    return this.#session.openConsumer(this, handler, options);
+    return this.#opener.openConsumer(this, handler, options);
   }
 }

@@ -1,7 +1,8 @@
 import type { Demodulator } from "@jecho/modulators";
 import type { Type } from "@jecho/shared";
-import type { Inherited } from "@jecho/shared/internal";
-import type { Consumer, ConsumerOptions, Handler } from "./consumer.ts";
+import type { Inheritance as InheritanceFrame, Inherited, SharedState } from "@jecho/shared/internal";
+import type { Consumer } from "./consumer.ts";
+import type { ConsumerOptions, Handler } from "./consumer-options.ts";
 import type { SharedObject } from "./shared-object.ts";
 
 export interface TakeOverOptions<T> extends ConsumerOptions {
@@ -9,6 +10,14 @@ export interface TakeOverOptions<T> extends ConsumerOptions {
   readonly demodulator?: Demodulator | undefined;
   readonly signal?: AbortSignal;
 }
+
+/** Opens a consumer in the stead of one that another device had. */
+type TakeOver = <T>(
+  subscription: InheritedSubscription,
+  inherited: Inherited,
+  handler: Handler<T>,
+  options: TakeOverOptions<T>,
+) => Promise<Consumer<T>>;
 
 /** A subscription of the device that handed its session over. */
 export class InheritedSubscription {
@@ -19,25 +28,10 @@ export class InheritedSubscription {
   /** The shared objects that its modulator reads, by their names there; their master copies are here now. */
   readonly objects: Readonly<Record<string, SharedObject>>;
   readonly #inherited: Inherited;
-  readonly #open: <T>(
-    subscription: InheritedSubscription,
-    inherited: Inherited,
-    handler: Handler<T>,
-    options: TakeOverOptions<T>,
-  ) => Promise<Consumer<T>>;
+  readonly #open: TakeOver;
 
   /** Made by a session. */
-  constructor(
-    channel: string,
-    inherited: Inherited,
-    objects: Record<string, SharedObject>,
-    open: <T>(
-      subscription: InheritedSubscription,
-      inherited: Inherited,
-      handler: Handler<T>,
-      options: TakeOverOptions<T>,
-    ) => Promise<Consumer<T>>,
-  ) {
+  constructor(channel: string, inherited: Inherited, objects: Record<string, SharedObject>, open: TakeOver) {
     this.channel = channel;
     this.label = inherited.label;
     this.objects = objects;
@@ -60,4 +54,33 @@ export interface Inheritance {
   readonly subscriptions: readonly InheritedSubscription[];
   /** The shared objects of which the first device had the master copy: they are here now. */
   readonly objects: readonly SharedObject[];
+}
+
+/**
+ * What came with a token, for its new owner.
+ *
+ * @param nameOf gives a channel's name in full
+ * @param copy makes the master copy of an object
+ */
+export function inherit(
+  { subscriptions, objects: states }: InheritanceFrame,
+  nameOf: (channel: string) => string,
+  copy: (state: SharedState) => SharedObject,
+  takeOver: TakeOver,
+): Inheritance {
+  // Two subscriptions may share an object: then they have the same one here, too.
+  const objects = new Map<string, SharedObject>();
+  const objectOf = (state: SharedState): SharedObject => {
+    const object = objects.get(state.object) ?? copy(state);
+    objects.set(state.object, object);
+    return object;
+  };
+  return {
+    objects: states.map(objectOf),
+    subscriptions: subscriptions.map(inherited => {
+      const states = inherited.modulator?.objects ?? [];
+      const named = Object.fromEntries(states.map(state => [state.name, objectOf(state)]));
+      return new InheritedSubscription(nameOf(inherited.channel), inherited, named, takeOver);
+    }),
+  };
 }

@@ -45,16 +45,18 @@ export {
 } from "@jecho/shared";
 export type { BackoffOptions } from "./backoff.ts";
 export { EventChannel, type HistoryOptions, type ProduceOptions, type SubscribeOptions } from "./channel.ts";
-export {
-  Consumer,
-  type ConsumerOptions,
-  type EventInfo,
-  type EventPlace,
-  type Handler,
-  type Missed,
-  type QueueOptions,
-  type ResetOptions,
-} from "./consumer.ts";
+export type { ConnectOptions } from "./connect-options.ts";
+export { Consumer } from "./consumer.ts";
+export type {
+  ConsumerOptions,
+  EagerHandler,
+  EventInfo,
+  EventPlace,
+  Handler,
+  Missed,
+  QueueOptions,
+  ResetOptions,
+} from "./consumer-options.ts";
 export type { Demand, DerivedDemand } from "./demand.ts";
 export type { EventQueueOptions } from "./event-queue.ts";
 export { type Inheritance, InheritedSubscription, type TakeOverOptions } from "./inheritance.ts";
@@ -64,13 +66,7 @@ export type { ProducerModulatorOptions } from "./open-options.ts";
 export type { Placement } from "./placement.ts";
 export type { ConcentratorPlace } from "./places/place.ts";
 export { Producer } from "./producer.ts";
-export {
-  type AttachOptions,
-  type ConnectOptions,
-  connect,
-  type EagerHandler,
-  Session,
-  type ShareOptions,
-} from "./session.ts";
+export { connect, Session } from "./session.ts";
+export type { AttachOptions, ShareOptions } from "./shared-copies.ts";
 export { SharedObject } from "./shared-object.ts";
 export type { Status } from "./status.ts";

@@ -3,7 +3,7 @@ import type { ModulatorOptions } from "@jecho/modulators";
 import { JechoError } from "@jecho/shared";
 import { FROM, type History, type Place, type Queue, WHEN_FULL } from "@jecho/shared/internal";
 import type { HistoryOptions, SubscribeOptions } from "./channel.ts";
-import type { QueueOptions } from "./consumer.ts";
+import type { QueueOptions } from "./consumer-options.ts";
 
 /** How a session's producers run the modulators of their consumers. */
 export interface ProducerModulatorOptions extends ModulatorOptions {

@@ -4,8 +4,7 @@ import type { Delegation } from "./delegation.ts";
 import { type Demand, NO_DEMAND } from "./demand.ts";
 import type { EventQueue } from "./event-queue.ts";
 import type { Codec } from "./json.ts";
-import type { PortNotice } from "./port.ts";
-import type { Session } from "./session.ts";
+import type { ControlRequest, PortNotice } from "./port.ts";
 import { Listeners } from "./status.ts";
 
 export interface SyncOptions {
@@ -17,10 +16,18 @@ export interface SyncOptions {
 /** How long the gateway may take to say how many consumers have not answered. */
 const SAY_WHO_MS = 1000;
 
+/** What is done for producers. */
+export interface ProducerSession {
+  /** The queue of what goes before everything else. */
+  readonly urgentQueue: EventQueue;
+  post(request: ControlRequest): void;
+  closeProducer(endpoint: number, queue: EventQueue): void;
+}
+
 /** Raises events on a channel. Made by `channel.produce`. */
 export class Producer<T> {
   readonly channel: string;
-  readonly #session: Session;
+  readonly #session: ProducerSession;
   readonly #endpoint: number;
   readonly #queue: EventQueue;
   readonly #type: Type<T> | undefined;
@@ -44,7 +51,7 @@ export class Producer<T> {
   #dropped = 0;
 
   constructor(
-    session: Session,
+    session: ProducerSession,
     endpoint: number,
     channel: EventChannel<T>,
     queue: EventQueue,
@@ -163,7 +170,7 @@ export class Producer<T> {
     let timer = setTimeout(() => {
       if (raised === 0) return giveUp(new JechoError("TIMED_OUT", `there was no room after ${timeoutMs} ms`));
       // The gateway says how many have not answered; should it not answer either, that is all there is to say.
-      this.#session.giveUp(this.#endpoint, raised);
+      this.#session.post({ is: "giveUp", endpoint: this.#endpoint, raised });
       timer = setTimeout(() => giveUp(timedOut(timeoutMs)), SAY_WHO_MS);
     }, timeoutMs);
     try {

@@ -3,6 +3,16 @@ import type { SharedState } from "@jecho/shared/internal";
 import type { ControlRequest } from "./port.ts";
 import { type ObjectPort, SharedObject } from "./shared-object.ts";
 
+export interface ShareOptions {
+  /** 1 to 64 characters; by default a random one. */
+  readonly id?: string;
+}
+
+export interface AttachOptions {
+  readonly policy?: "prompt" | "lazy";
+  readonly signal?: AbortSignal;
+}
+
 type Opening = Extract<ControlRequest, { is: "openObject" }>;
 
 /** What a session does for its copies of shared objects. */
@@ -59,6 +69,11 @@ export class SharedCopies {
     const { object, endpoint } = this.#make(id, JSON.parse(state) as object, version);
     this.#session.post({ is: "openObject", endpoint, object: id, lazy: false, version, state });
     return object;
+  }
+
+  has(endpoint: number): boolean {
+    for (const known of this.#endpoints.values()) if (known === endpoint) return true;
+    return false;
   }
 
   /** Sends what copies have to send. */

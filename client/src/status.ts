@@ -1,4 +1,4 @@
-import type { JechoError } from "@jecho/shared";
+import { JechoError } from "@jecho/shared";
 
 /**
  * How a session or a consumer is doing.
@@ -24,6 +24,34 @@ export interface Status {
 
 export function statusNow(state: Status["state"], error?: JechoError): Status {
   return error === undefined ? { state, since: Date.now() } : { state, since: Date.now(), error };
+}
+
+/** Something that has a status. */
+interface Statused {
+  readonly status: Status;
+  onStatus(listener: (status: Status) => void): () => void;
+}
+
+/** Resolves when it is live. @throws JechoError what refused it, `CLOSED`, or the signal's reason */
+export function untilLive(it: Statused, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const check = (status: Status): boolean => {
+      if (status.state === "live") resolve();
+      else if (status.state === "refused") reject(status.error);
+      else if (status.state === "closed") reject(new JechoError("CLOSED"));
+      else return false;
+      return true;
+    };
+    if (signal?.aborted) return reject(signal.reason);
+    if (check(it.status)) return;
+    const stop = it.onStatus(status => {
+      if (check(status)) stop();
+    });
+    signal?.addEventListener("abort", () => {
+      stop();
+      reject(signal.reason);
+    });
+  });
 }
 
 /** Listeners of one kind of news; each gets each, whatever another one does. */

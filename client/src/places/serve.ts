@@ -2,7 +2,8 @@ import { JechoError } from "@jecho/shared";
 import type { EventsFrame } from "@jecho/shared/internal";
 import type { ConcentratorOptions } from "../concentrator.ts";
 import type { PortListener } from "../port.ts";
-import type { Attachment, Hub } from "./hub.ts";
+import type { Attachment } from "./attachment.ts";
+import type { Hub } from "./hub.ts";
 import { type FromPlace, type MessageEnd, type ToPlace, toPlain } from "./message-end.ts";
 import { RunBatch } from "./run-batch.ts";
 

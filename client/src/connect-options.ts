@@ -1,0 +1,64 @@
+import { JechoError } from "@jecho/shared";
+import type { BackoffOptions } from "./backoff.ts";
+import type { ConcentratorOptions } from "./concentrator.ts";
+import type { EventQueueOptions } from "./event-queue.ts";
+import { mostOf, type ProducerModulatorOptions } from "./open-options.ts";
+import type { ConcentratorPlace } from "./places/place.ts";
+
+export interface ConnectOptions {
+  /** What the gateway's operator may see of this process. */
+  readonly name?: string;
+  /** When to connect again after the connection broke: full jitter from 500 ms to 20 s by default. */
+  readonly backoff?: BackoffOptions;
+  /** How long one try to connect may take, in milliseconds; 10,000 by default. */
+  readonly connectTimeoutMs?: number;
+  /** The queue that all producers share that have none of their own. */
+  readonly queue?: EventQueueOptions;
+  /**
+   * Where the concentrator runs, and the connection with it: by default beside the application, in a worker thread of Node
+   * (`worker`), or in the SharedWorker of the page's origin (`shared`). A place that cannot be had gives way to the next.
+   * `here` starts faster and answers sooner, but lives only while the application's own thread yields.
+   */
+  readonly place?: ConcentratorPlace;
+  /** A token that another device's session made by `handover()`: this session takes over what that one had open. */
+  readonly handover?: string;
+  /** How this process runs the modulators of its producers' consumers. */
+  readonly modulators?: ProducerModulatorOptions;
+  /** For a process beside the gateway, which that has started: runs modulators in the stead of producers. What to show there. */
+  readonly modulating?: string;
+  /** Gets what goes wrong without an endpoint to blame, such as a refused update; by default thrown as an uncaught error. */
+  readonly onError?: (error: JechoError) => void;
+}
+
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/** A gateway's address as applications write it. */
+export interface GatewayAddress {
+  /** `HOST:PORT` */
+  readonly host: string;
+  readonly secure: boolean;
+}
+
+/** @throws JechoError `ARGUMENT_INVALID` */
+export function parseAddress(address: string): GatewayAddress {
+  const match = /^(?:(wss?|https?|jecho):\/\/)?([^/\s?#]+)\/?$/.exec(address);
+  if (match === null)
+    throw new JechoError("ARGUMENT_INVALID", `"${address.slice(0, 200)}" is not the address of a gateway`);
+  return { host: match[2] as string, secure: match[1] === "wss" || match[1] === "https" };
+}
+
+/** What a session's concentrator is to know, with the defaults of what was left out. @throws JechoError `ARGUMENT_INVALID` */
+export function concentratorOptions(
+  { host, secure }: GatewayAddress,
+  options: ConnectOptions,
+): ConcentratorOptions {
+  return {
+    url: `${secure ? "wss" : "ws"}://${host}/`,
+    name: options.name ?? "",
+    backoff: options.backoff ?? {},
+    connectTimeoutMs: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
+    handover: options.handover ?? "",
+    modulating: options.modulating ?? "",
+    modulators: { ...options.modulators, most: mostOf(options.modulators?.most) },
+  };
+}

@@ -1,0 +1,70 @@
+import type { Demodulator, Modulator } from "@jecho/modulators";
+import type { JechoError, Type } from "@jecho/shared";
+
+/** A consumer's handler, split: the modulator runs in every producer, the demodulator stays here. */
+export interface EagerHandler {
+  readonly modulator?: Modulator | undefined;
+  readonly demodulator?: Demodulator | undefined;
+  /** Capabilities of this consumer that its modulator may use; which ones it takes is for producers to say. Default: none. */
+  readonly capabilities?: readonly string[] | undefined;
+}
+
+/** An event's place in its channel: a sequence number, and which numbering that belongs to. */
+export interface EventPlace {
+  readonly epoch: number;
+  readonly seq: number;
+}
+
+/** What is known of an event besides its content. */
+export interface EventInfo {
+  /** Its number on its channel (a derived channel has its own numbers); 0 where it never left this process. */
+  readonly seq: number;
+  /** Which numbering `seq` belongs to. */
+  readonly epoch: number;
+  /** The number of its producer at the gateway. */
+  readonly producer: number;
+  /** Version of the newest shared object that its modulator used; 0 without one. */
+  readonly parameters: number;
+  /** What the event was written as; undefined on an untyped channel. Its fields can be listed, whatever the consumer expects. */
+  readonly type: Type | undefined;
+}
+
+/** Gets each event. Where it returns a promise, a synchronous event counts as handled when that is fulfilled. */
+export type Handler<T> = (event: T, info: EventInfo) => unknown;
+
+/** Events that will not come. */
+export interface Missed {
+  readonly events: number;
+  /** So many of them were dropped because this consumer's process did not keep up; the others were lost on the way. */
+  readonly dropped: number;
+}
+
+/** What the gateway does with events that a consumer's process has no room for. */
+export interface QueueOptions {
+  /**
+   * - `drop-oldest`, the default: the oldest go
+   * - `latest`: of each value of the channel's key only the newest waits, or of all where it has no key
+   * - `disconnect`: the consumer is cut off with `SLOW_CONSUMER`, and comes back as after a lost connection
+   * - `block`: the producers wait; for pipelines, where all agree to that
+   *
+   * Consumers of one channel in one process share a queue; the policy holds that keeps most.
+   */
+  readonly whenFull?: "drop-oldest" | "latest" | "disconnect" | "block";
+  /** Bytes that may wait; the gateway's own limit (8 MiB unless it says otherwise) by default and at most. */
+  readonly limitBytes?: number;
+}
+
+export interface ConsumerOptions {
+  /** Gets what goes wrong with single events; by default it is thrown as an uncaught error. */
+  readonly onError?: (error: JechoError) => void;
+  /** Is told of events that will not come, before the next one that does. */
+  readonly onMissed?: (missed: Missed) => void;
+  readonly queue?: QueueOptions;
+  /** Handlers' promises that may be under way before the gateway is asked to wait; 1,024 by default. */
+  readonly inboxEvents?: number;
+}
+
+export interface ResetOptions {
+  /** Wait until no event of the old pair is under way, too; false by default. */
+  readonly sync?: boolean;
+}

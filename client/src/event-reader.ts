@@ -1,0 +1,98 @@
+import type { EventSource } from "@jecho/modulators";
+import { JechoError, type Type } from "@jecho/shared";
+import type { EventsFrame, VerifyEvent } from "@jecho/shared/internal";
+import type { EventChannel } from "./channel.ts";
+
+/**
+ * Reads events for one consumer: verified along their writer's type, and in place. What a modulator makes may be of another
+ * type than the channel; then its names are its own.
+ */
+export class EventReader<T> {
+  readonly #channel: EventChannel<T>;
+  readonly #writtenType: (token: bigint) => Type | undefined;
+  /** Types of writers that this consumer cannot read: told once, and their events dropped. */
+  readonly #mismatched = new Set<bigint>();
+  /** Decodes events of the base channel that come inside others, for demodulators. */
+  readonly source: EventSource = { decode: (token, bytes) => this.#decode(token, bytes) };
+  isModulated: boolean;
+
+  /** @param writtenType the type that events with this token were written with */
+  constructor(
+    channel: EventChannel<T>,
+    isModulated: boolean,
+    writtenType: (token: bigint) => Type | undefined,
+  ) {
+    this.#channel = channel;
+    this.isModulated = isModulated;
+    this.#writtenType = writtenType;
+  }
+
+  /** The type that a run's events were written with; undefined where they are bytes. */
+  writerOf(token: bigint): Type | undefined {
+    return token === 0n ? undefined : this.#writtenType(token);
+  }
+
+  /** Was it told before that events of this type cannot be read? */
+  isMismatched(token: bigint): boolean {
+    return this.#mismatched.size > 0 && this.#mismatched.has(token);
+  }
+
+  /** Types that could not be read are tried again. */
+  forgetMismatches(): void {
+    this.#mismatched.clear();
+  }
+
+  /** @throws JechoError `TYPE_UNKNOWN`, `TYPE_MISMATCH`, `EVENT_INVALID` */
+  read(frame: EventsFrame, i: number, token: bigint, writer: Type | undefined): unknown {
+    const start = frame.eventStart(i);
+    const end = frame.eventEnd(i);
+    if (token === 0n) return this.#readBytes(frame.bytes.subarray(start, end));
+    if (writer === undefined) throw unknown(token);
+    const { type } = this.#channel;
+    const reader: Type = this.isModulated || type === undefined ? writer : (type as Type);
+    this.#verifierOf(reader, writer, frame.producer)(frame.view, start, end);
+    return reader.readerOf(writer)(frame.view, frame.bytes, start);
+  }
+
+  #readBytes(bytes: Uint8Array): unknown {
+    const { name, type, codec } = this.#channel;
+    if (this.isModulated) return bytes;
+    if (type !== undefined)
+      throw new JechoError("TYPE_MISMATCH", `untyped bytes on ${name}, where ${type.name} is expected`);
+    return codec === undefined ? bytes : codec.decode(bytes);
+  }
+
+  #verifierOf(reader: Type, writer: Type, producer: number): VerifyEvent {
+    try {
+      return reader.verifierOf(writer);
+    } catch (error) {
+      this.#mismatched.add(writer.token);
+      const { message } = error as Error;
+      const sides = `producer ${producer} writes ${nameOf(writer)}, this consumer reads ${nameOf(reader)}`;
+      const where = `${this.#channel.name}: ${sides}`;
+      throw new JechoError("TYPE_MISMATCH", `${message} (${where}); its events are dropped`);
+    }
+  }
+
+  #decode(token: bigint, bytes: Uint8Array): unknown {
+    const { type, codec } = this.#channel;
+    // Vectors in it are views on it, so it begins where they are aligned.
+    const own = bytes.slice();
+    if (token === 0n) return codec === undefined ? own : codec.decode(own);
+    const writer = this.#writtenType(token);
+    if (writer === undefined) throw unknown(token);
+    const reader = (type as Type | undefined) ?? writer;
+    const view = new DataView(own.buffer);
+    reader.verifierOf(writer)(view, 0, own.byteLength);
+    return reader.readerOf(writer)(view, own, 0);
+  }
+}
+
+function unknown(token: bigint): JechoError {
+  return new JechoError("TYPE_UNKNOWN", `an event of the unknown type ${token.toString(16)}`);
+}
+
+/** Types may have one name and differ; tokens do not. */
+function nameOf({ name, token }: Type): string {
+  return `${name} (${token.toString(16).padStart(16, "0")})`;
+}

@@ -1,0 +1,75 @@
+import type { JechoError } from "@jecho/shared";
+import { ByEvent } from "./by-event.ts";
+import { NOBODY, type Outcome } from "./tally.ts";
+
+/** Promises of one consumer's handlers that may be under way before the gateway is asked to wait. */
+const INBOX_EVENTS = 1024;
+
+export interface HandlingEvents {
+  /** The handler is done with a synchronous event. */
+  onHandled(channel: number, producer: number, raised: number, outcome: Outcome): void;
+  /** More events are to wait at the gateway, or need not any more. */
+  onFlow(ready: boolean): void;
+}
+
+/** What one consumer's handler is at: synchronous events, and the promises that it has returned. */
+export class Handling {
+  readonly #events: HandlingEvents;
+  readonly #inboxEvents: number;
+  readonly #synchronous = new ByEvent<true>();
+  readonly #underWay = new Set<Promise<void>>();
+  #isPaused = false;
+
+  constructor(events: HandlingEvents, inboxEvents = INBOX_EVENTS) {
+    this.#events = events;
+    this.#inboxEvents = Math.max(1, inboxEvents);
+  }
+
+  /** The handler is given a synchronous event. */
+  begin(channel: number, producer: number, raised: number): void {
+    this.#synchronous.set(channel, producer, raised, true);
+  }
+
+  /** It is done with that. */
+  end(channel: number, producer: number, raised: number, error?: JechoError): void {
+    if (!this.#synchronous.delete(channel, producer, raised)) return;
+    const failed = error === undefined ? 0 : 1;
+    const outcome = { consumers: 1, failed, message: error?.message ?? "", missing: 0 };
+    this.#events.onHandled(channel, producer, raised, outcome);
+  }
+
+  /** It has returned something to wait for. @param handled never rejects */
+  wait(handled: Promise<void>): void {
+    this.#underWay.add(handled);
+    if (this.#underWay.size >= this.#inboxEvents) this.#pause(true);
+    void handled.finally(() => {
+      this.#underWay.delete(handled);
+      if (this.#underWay.size * 2 <= this.#inboxEvents) this.#pause(false);
+    });
+  }
+
+  /** Resolves when what is under way now is settled. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#underWay);
+  }
+
+  /** Nobody is to wait for a consumer that has gone. */
+  close(): void {
+    for (const [channel, producer, raised] of this.#synchronous.entries())
+      this.#events.onHandled(channel, producer, raised, NOBODY);
+    this.#synchronous.clear();
+  }
+
+  #pause(isPaused: boolean): void {
+    if (this.#isPaused === isPaused) return;
+    this.#isPaused = isPaused;
+    this.#events.onFlow(!isPaused);
+  }
+}
+
+/** What a handler returned, where it is something to wait for. */
+export function promiseOf(returned: unknown): Promise<unknown> | undefined {
+  if (returned instanceof Promise) return returned;
+  const isThenable = typeof (returned as PromiseLike<unknown> | undefined)?.then === "function";
+  return isThenable ? Promise.resolve(returned) : undefined;
+}

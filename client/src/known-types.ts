@@ -1,0 +1,38 @@
+import { JechoError, Type } from "@jecho/shared";
+import { tokenOf } from "@jecho/shared/internal";
+import type { Answer, Question } from "./port.ts";
+
+/** The types that a session has heard of: what events are written with is told before they come, other types can be asked for. */
+export class KnownTypes {
+  readonly #ask: (about: Question) => Promise<Answer>;
+  readonly #types = new Map<bigint, Type>();
+
+  constructor(ask: (about: Question) => Promise<Answer>) {
+    this.#ask = ask;
+  }
+
+  /** A type in its binary form; it is told for every consumer that may need it. */
+  add(schema: Uint8Array): void {
+    if (this.#types.has(tokenOf(schema))) return;
+    const type = Type.fromSchema(schema);
+    if (!this.#types.has(type.token)) this.#types.set(type.token, type);
+  }
+
+  get(token: bigint): Type | undefined {
+    return this.#types.get(token);
+  }
+
+  /** @throws JechoError `TYPE_UNKNOWN`, or what ended the connection */
+  async fetch(token: bigint): Promise<Type> {
+    if (!this.#types.has(token)) await this.#ask({ token });
+    const told = this.#types.get(token);
+    if (told === undefined) throw new JechoError("TYPE_UNKNOWN", "the gateway answered with another type");
+    return told;
+  }
+
+  /** The types that the present producers of a channel write. @throws JechoError what ended the connection */
+  async ofChannel(channel: string): Promise<Type[]> {
+    const tokens = (await this.#ask({ channel })) as readonly bigint[];
+    return Promise.all(tokens.map(token => this.fetch(token)));
+  }
+}
