@@ -1,96 +1,143 @@
-import type { Value } from "@jecho/modulators";
-import type { Offer } from "@jecho/modulators/internal";
-import type { EventsFrame, Feed, History, Modulator, Place, Queue } from "@jecho/shared/internal";
-import type { Demand, DerivedDemand } from "./demand.ts";
-import type { Lanes } from "./lane.ts";
-import type { Source, Tracker } from "./tracking.ts";
+import { splitName } from "@jecho/shared";
+import type { ConsumerEntry, EndpointEntry, ObjectEntry, ProducerEntry } from "./entry.ts";
 
-/** A producer of this process, as its concentrator knows it. */
-export interface ProducerEntry {
-  readonly is: "producer";
-  readonly endpoint: number;
-  readonly channel: string;
-  readonly schema: Uint8Array;
-  /** The type that it writes; 0n on an untyped channel. */
-  readonly token: bigint;
-  /** What its delegate offers to modulators, if it has one. */
-  readonly offers: readonly Offer[] | undefined;
-  /** The newest views of its state, by name. */
-  readonly context: Map<string, Value>;
-  /** At the present connection; 0 while there is none. */
-  channelNumber: number;
-  number: number;
-  /** What the gateway is to keep of its channel. */
-  readonly history: History;
-  readonly key: string;
-  /** The counts of its events; they go on over connections. */
-  readonly lanes: Lanes;
-  /** Consumers of the channel in other processes. */
-  elsewhere: number;
-  open?: boolean;
-  /** Has it ever been open? Then it is opened again whatever passing trouble comes. */
-  wasOpen?: boolean;
+/** The endpoints of a process: by the numbers that its sessions know them by, by their channels, and by those of the present connection. */
+export class Entries {
+  readonly #all = new Map<number, EndpointEntry>();
+  readonly #producersNamed = new Map<string, Set<ProducerEntry>>();
+  readonly #producers = new Map<number, Set<ProducerEntry>>();
+  readonly #consumers = new Map<number, ConsumerEntry>();
+  readonly #copies = new Map<number, ObjectEntry>();
+
+  [Symbol.iterator](): Iterator<EndpointEntry> {
+    return this.#all.values();
+  }
+
+  add(entry: EndpointEntry): void {
+    this.#all.set(entry.endpoint, entry);
+    if (entry.is === "producer") enter(this.#producersNamed, entry.channel, entry);
+  }
+
+  /** It is no more. What it is at the present connection, `leave` ends. */
+  remove(entry: EndpointEntry): void {
+    this.#all.delete(entry.endpoint);
+    if (entry.is === "producer") leave(this.#producersNamed, entry.channel, entry);
+  }
+
+  /** Is it still there? */
+  has(entry: EndpointEntry): boolean {
+    return this.#all.get(entry.endpoint) === entry;
+  }
+
+  get(endpoint: number): EndpointEntry | undefined {
+    return this.#all.get(endpoint);
+  }
+
+  producer(endpoint: number): ProducerEntry | undefined {
+    const entry = this.#all.get(endpoint);
+    return entry?.is === "producer" ? entry : undefined;
+  }
+
+  consumer(endpoint: number): ConsumerEntry | undefined {
+    const entry = this.#all.get(endpoint);
+    return entry?.is === "consumer" ? entry : undefined;
+  }
+
+  object(endpoint: number): ObjectEntry | undefined {
+    const entry = this.#all.get(endpoint);
+    return entry?.is === "object" ? entry : undefined;
+  }
+
+  /** The producers of the channel of this name. */
+  producersNamed(channel: string): Iterable<ProducerEntry> {
+    return this.#producersNamed.get(channel) ?? [];
+  }
+
+  /** Its numbers at the present connection are known. */
+  enter(entry: EndpointEntry): void {
+    if (entry.is === "producer") enter(this.#producers, entry.channelNumber, entry);
+    else if (entry.is === "consumer") this.#consumers.set(entry.number, entry);
+    else this.#copies.set(entry.number, entry);
+  }
+
+  /** Its numbers mean nothing any more. */
+  leave(entry: EndpointEntry): void {
+    if (entry.is === "producer") leave(this.#producers, entry.channelNumber, entry);
+    else if (entry.is === "consumer") this.#consumers.delete(entry.number);
+    else this.#copies.delete(entry.number);
+  }
+
+  /** The producers of the channel that has this number at the present connection, if there are any. */
+  producersOf(channel: number): ReadonlySet<ProducerEntry> | undefined {
+    return this.#producers.get(channel);
+  }
+
+  consumerOf(number: number): ConsumerEntry | undefined {
+    return this.#consumers.get(number);
+  }
+
+  /** The consumers of the channel or derived channel that has this number at the present connection. */
+  *consumersOf(channel: number): Generator<ConsumerEntry> {
+    for (const entry of this.#consumers.values()) if (entry.channelNumber === channel) yield entry;
+  }
+
+  copyOf(number: number): ObjectEntry | undefined {
+    return this.#copies.get(number);
+  }
+
+  /** Is there a producer that has this number at the present connection? */
+  hasProducer(number: number): boolean {
+    for (const producers of this.#producers.values())
+      for (const producer of producers) if (producer.number === number) return true;
+    return false;
+  }
+
+  /** Are there consumers of the channel, or of what is made of it? They may be away. */
+  isConsumed(base: string): boolean {
+    for (const entry of this.#all.values()) {
+      if (entry.is !== "consumer" || entry.feed !== undefined) continue;
+      if (splitName(entry.channel).base === base) return true;
+    }
+    return false;
+  }
+
+  /** Is there an application's consumer that was open and is not yet again? */
+  isAnyAway(): boolean {
+    for (const entry of this.#all.values())
+      if (entry.is === "consumer" && entry.feed === undefined && entry.wasOpen && entry.number === 0)
+        return true;
+    return false;
+  }
+
+  /** The connection broke, and its numbers are gone. @returns what was open */
+  interrupted(): EndpointEntry[] {
+    this.#producers.clear();
+    this.#consumers.clear();
+    this.#copies.clear();
+    const wereOpen: EndpointEntry[] = [];
+    for (const entry of this.#all.values()) {
+      if (entry.number !== 0) wereOpen.push(entry);
+      entry.number = 0;
+      if (entry.is === "object") continue;
+      if (entry.is === "producer") entry.open = false;
+      else {
+        if (entry.channelNumber !== 0) entry.lastChannel = entry.channelNumber;
+        entry.replay = 0;
+      }
+      entry.channelNumber = 0;
+    }
+    return wereOpen;
+  }
 }
 
-/** A consumer of this process, as its concentrator knows it. */
-export interface ConsumerEntry {
-  readonly is: "consumer";
-  readonly endpoint: number;
-  readonly channel: string;
-  readonly schema: Uint8Array;
-  /** What the gateway does where this process does not keep up. */
-  readonly queue: Queue;
-  label: string;
-  /** The name that what its modulator makes has for others; "" for none. */
-  as: string;
-  /** It feeds modulators that run here, and what it takes is not an application's. */
-  readonly feed?: Feed;
-  readonly feedName?: string;
-  /** Where it begins when it is opened first. */
-  readonly from: Place | undefined;
-  /** Events before this number are not for it. */
-  fromSeq: number;
-  modulator: Modulator | undefined;
-  /** The newest event that it has had over the wire: where it goes on at another connection. */
-  readonly place: { epoch: number; seq: number };
-  readonly tracker: Tracker;
-  /** Not 0: the number under which the past comes, until that is over. */
-  replay: number;
-  /** This process' own events that wait until then. */
-  waiting: { readonly frame: EventsFrame; readonly source: Source }[];
-  /** Events that the gateway dropped and that have not been told as missing yet. */
-  dropped: number;
-  /** The application can take no more for now. */
-  isPaused: boolean;
-  channelNumber: number;
-  /** And at the last connection. */
-  lastChannel?: number;
-  number: number;
-  wasOpen?: boolean;
-  /** The newest reset that was asked for, and the one that is in force. */
-  reset?: number;
-  opened?: number;
-  /** What holds until that reset is answered. */
-  before?: { readonly modulator: Modulator | undefined; readonly as: string };
+function enter<K, E>(sets: Map<K, Set<E>>, channel: K, entry: E): void {
+  const set = sets.get(channel);
+  if (set === undefined) sets.set(channel, new Set([entry]));
+  else set.add(entry);
 }
 
-/** An application's copy of a shared object, as its concentrator knows it. */
-export interface ObjectEntry {
-  readonly is: "object";
-  readonly endpoint: number;
-  readonly object: string;
-  readonly lazy: boolean;
-  /** What it knows, for the next connection. */
-  term: number;
-  version: number;
-  state: string;
-  /** At the present connection; 0 while there is none. */
-  number: number;
-  wasOpen?: boolean;
-}
-
-export type EndpointEntry = ProducerEntry | ConsumerEntry | ObjectEntry;
-
-export function wantedOf(consumers: number, derived: readonly DerivedDemand[]): Demand {
-  return { consumers, derived, total: derived.reduce((sum, { consumers }) => sum + consumers, consumers) };
+function leave<K, E>(sets: Map<K, Set<E>>, channel: K, entry: E): void {
+  const set = sets.get(channel);
+  set?.delete(entry);
+  if (set?.size === 0) sets.delete(channel);
 }

@@ -1,6 +1,6 @@
 import { JechoError } from "@jecho/shared";
 import type { EventsFrame, Feed as FeedTable } from "@jecho/shared/internal";
-import type { ConsumerEntry } from "./entries.ts";
+import { type ConsumerEntry, newConsumer } from "./entry.ts";
 import type { Lane } from "./lane.ts";
 import type { Modulation } from "./modulation.ts";
 import type { SynchronousEvents } from "./synchronous.ts";
@@ -188,26 +188,15 @@ function newEntry(
   feed: FeedTable,
   tracker: Tracker,
 ): ConsumerEntry {
-  return {
-    is: "consumer",
+  const asked = {
     endpoint,
     channel,
-    feed,
-    feedName,
     schema: new Uint8Array(0),
+    modulator: undefined,
     queue: { whenFull: 0, limitBytes: 0 },
     label: "",
     as: "",
     from: undefined,
-    fromSeq: 0,
-    modulator: undefined,
-    place: { epoch: 0, seq: 0 },
-    tracker,
-    replay: 0,
-    waiting: [],
-    dropped: 0,
-    isPaused: false,
-    channelNumber: 0,
-    number: 0,
   };
+  return { ...newConsumer(asked, tracker), feed, feedName };
 }

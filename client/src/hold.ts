@@ -1,4 +1,4 @@
-import type { ProducerEntry } from "./entries.ts";
+import type { ProducerEntry } from "./entry.ts";
 import type { Installation } from "./modulation.ts";
 
 /** What somebody elsewhere wants: a producer's events, or what a modulator makes. */

@@ -50,3 +50,19 @@ export class Lanes {
     }
   }
 }
+
+/** The lanes of a process' own events, by which it knows these when they come over the wire. */
+export class OwnLanes {
+  readonly #sources = new Set<bigint>();
+
+  create(): Lanes {
+    const lanes = new Lanes();
+    this.#sources.add(lanes.usual.source);
+    return lanes;
+  }
+
+  /** Is it the source of one of them? */
+  has(source: bigint): boolean {
+    return this.#sources.has(source);
+  }
+}

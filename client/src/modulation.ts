@@ -12,7 +12,7 @@ import {
   refusal,
 } from "@jecho/shared/internal";
 import type { DerivedDemand } from "./demand.ts";
-import type { ProducerEntry } from "./entries.ts";
+import type { ProducerEntry } from "./entry.ts";
 import type { Lanes } from "./lane.ts";
 
 /** Gateways number their channels from 1; what is beyond is free for other names. */

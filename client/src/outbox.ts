@@ -25,6 +25,7 @@ export class Outbox {
   /** What waits to go out in one message. */
   #gathered: { readonly message: Uint8Array; readonly runs: Sent["runs"] }[] = [];
   #gatheredBytes = 0;
+  #isGathering = false;
 
   constructor(link: Link) {
     this.#link = link;
@@ -40,16 +41,28 @@ export class Outbox {
     return this.#head === this.#sent.length;
   }
 
-  /** As `send`, but together with others: by `release`, in the same turn, at the latest. */
+  /** What is gathered while this acts goes out together. */
+  together<R>(act: () => R): R {
+    this.#isGathering = true;
+    try {
+      return act();
+    } finally {
+      this.#isGathering = false;
+      this.release();
+    }
+  }
+
+  /** As `send`, but `together` with others. */
   gather(message: Uint8Array, runs: Sent["runs"]): boolean {
     if (!this.#link.isLive) return false;
     if (this.#gatheredBytes + message.byteLength > MESSAGE_BYTES) this.release();
     this.#gathered.push({ message, runs });
     this.#gatheredBytes += message.byteLength;
+    if (!this.#isGathering) this.release();
     return true;
   }
 
-  /** Sends what was gathered. */
+  /** Sends what was gathered, at once. */
   release(): void {
     const gathered = this.#gathered;
     if (gathered.length === 0) return;

@@ -7,7 +7,7 @@ import {
   type RunHeader,
   writeRun,
 } from "@jecho/shared/internal";
-import type { ProducerEntry } from "./entries.ts";
+import type { ProducerEntry } from "./entry.ts";
 import type { Lane } from "./lane.ts";
 import type { RingRecord } from "./ring.ts";
 

@@ -1,5 +1,5 @@
 import type { EventsFrame, HeldPlace, Position } from "@jecho/shared/internal";
-import type { ConsumerEntry } from "./entries.ts";
+import type { ConsumerEntry } from "./entry.ts";
 import type { Lane } from "./lane.ts";
 import type { PortListener } from "./port.ts";
 import type { SynchronousEvents } from "./synchronous.ts";

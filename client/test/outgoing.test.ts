@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ProducerEntry } from "../src/entries.ts";
+import type { ProducerEntry } from "../src/entry.ts";
 import { Lanes } from "../src/lane.ts";
 import { outgoingRuns } from "../src/outgoing.ts";
 import { Ring } from "../src/ring.ts";

@@ -1,0 +1,135 @@
+import type { Value } from "@jecho/modulators";
+import type { Offer } from "@jecho/modulators/internal";
+import type { EventsFrame, Feed, History, Modulator, Place, Queue } from "@jecho/shared/internal";
+import type { Demand, DerivedDemand } from "./demand.ts";
+import type { Lanes } from "./lane.ts";
+import type { ControlRequest } from "./port.ts";
+import { type Source, Tracker } from "./tracking.ts";
+
+/** A producer of this process, as its concentrator knows it. */
+export interface ProducerEntry {
+  readonly is: "producer";
+  readonly endpoint: number;
+  readonly channel: string;
+  readonly schema: Uint8Array;
+  /** The type that it writes; 0n on an untyped channel. */
+  readonly token: bigint;
+  /** What its delegate offers to modulators, if it has one. */
+  readonly offers: readonly Offer[] | undefined;
+  /** The newest views of its state, by name. */
+  readonly context: Map<string, Value>;
+  /** At the present connection; 0 while there is none. */
+  channelNumber: number;
+  number: number;
+  /** What the gateway is to keep of its channel. */
+  readonly history: History;
+  readonly key: string;
+  /** The counts of its events; they go on over connections. */
+  readonly lanes: Lanes;
+  /** Consumers of the channel in other processes. */
+  elsewhere: number;
+  open?: boolean;
+  /** Has it ever been open? Then it is opened again whatever passing trouble comes. */
+  wasOpen?: boolean;
+}
+
+/** A consumer of this process, as its concentrator knows it. */
+export interface ConsumerEntry {
+  readonly is: "consumer";
+  readonly endpoint: number;
+  readonly channel: string;
+  readonly schema: Uint8Array;
+  /** What the gateway does where this process does not keep up. */
+  readonly queue: Queue;
+  label: string;
+  /** The name that what its modulator makes has for others; "" for none. */
+  as: string;
+  /** It feeds modulators that run here, and what it takes is not an application's. */
+  readonly feed?: Feed;
+  readonly feedName?: string;
+  /** Where it begins when it is opened first. */
+  readonly from: Place | undefined;
+  /** Events before this number are not for it. */
+  fromSeq: number;
+  modulator: Modulator | undefined;
+  /** The newest event that it has had over the wire: where it goes on at another connection. */
+  readonly place: { epoch: number; seq: number };
+  readonly tracker: Tracker;
+  /** Not 0: the number under which the past comes, until that is over. */
+  replay: number;
+  /** This process' own events that wait until then. */
+  waiting: { readonly frame: EventsFrame; readonly source: Source }[];
+  /** Events that the gateway dropped and that have not been told as missing yet. */
+  dropped: number;
+  /** The application can take no more for now. */
+  isPaused: boolean;
+  channelNumber: number;
+  /** And at the last connection. */
+  lastChannel?: number;
+  number: number;
+  wasOpen?: boolean;
+  /** The newest reset that was asked for, and the one that is in force. */
+  reset?: number;
+  opened?: number;
+  /** What holds until that reset is answered. */
+  before?: { readonly modulator: Modulator | undefined; readonly as: string };
+}
+
+/** An application's copy of a shared object, as its concentrator knows it. */
+export interface ObjectEntry {
+  readonly is: "object";
+  readonly endpoint: number;
+  readonly object: string;
+  readonly lazy: boolean;
+  /** What it knows, for the next connection. */
+  term: number;
+  version: number;
+  state: string;
+  /** At the present connection; 0 while there is none. */
+  number: number;
+  wasOpen?: boolean;
+}
+
+export type EndpointEntry = ProducerEntry | ConsumerEntry | ObjectEntry;
+
+type Request<Is extends ControlRequest["is"]> = Omit<Extract<ControlRequest, { is: Is }>, "is">;
+
+export function newProducer(request: Request<"openProducer">, lanes: Lanes): ProducerEntry {
+  const context = new Map(request.context);
+  return { ...request, is: "producer", channelNumber: 0, number: 0, lanes, context, elsewhere: 0 };
+}
+
+export function newConsumer(
+  request: Omit<Request<"openConsumer">, "sources">,
+  tracker = new Tracker(),
+): ConsumerEntry {
+  const { endpoint, channel, schema, modulator, queue, label, as, from } = request;
+  return {
+    is: "consumer",
+    endpoint,
+    channel,
+    schema,
+    queue,
+    label,
+    as,
+    from,
+    fromSeq: 0,
+    modulator,
+    place: { epoch: 0, seq: 0 },
+    tracker,
+    replay: 0,
+    waiting: [],
+    dropped: 0,
+    isPaused: false,
+    channelNumber: 0,
+    number: 0,
+  };
+}
+
+export function newObject(request: Request<"openObject">): ObjectEntry {
+  return { ...request, is: "object", term: 0, number: 0 };
+}
+
+export function wantedOf(consumers: number, derived: readonly DerivedDemand[]): Demand {
+  return { consumers, derived, total: derived.reduce((sum, { consumers }) => sum + consumers, consumers) };
+}

@@ -1,0 +1,269 @@
+import { JechoError } from "@jecho/shared";
+import { type Control, type CopyUpdate, FROM, type Modulator } from "@jecho/shared/internal";
+import type { Demands } from "./demands.ts";
+import type { Deriving } from "./deriving.ts";
+import type { Entries } from "./entries.ts";
+import type { ConsumerEntry, EndpointEntry } from "./entry.ts";
+import type { Feeds } from "./feeds.ts";
+import type { Flow } from "./flow.ts";
+import type { Link } from "./link.ts";
+import type { Modulation } from "./modulation.ts";
+import { placementOf } from "./placement.ts";
+import type { PortNotice } from "./port.ts";
+import type { Reception } from "./reception.ts";
+
+type Opened<Kind extends Control["kind"]> = Extract<Control, { kind: Kind }>;
+
+const REOPEN_MS = 1000;
+
+export interface OpeningOptions {
+  /** May this process' producers have modulators? */
+  readonly modulates: boolean;
+  readonly nextRequest: () => number;
+}
+
+interface Parts {
+  readonly entries: Entries;
+  readonly link: Link;
+  readonly modulation: Modulation;
+  readonly reception: Reception;
+  readonly feeds: Feeds;
+  readonly deriving: Deriving;
+  readonly demands: Demands;
+  readonly flow: Flow;
+}
+
+/** Opens endpoints at the gateway, again at each connection, and takes them off again. */
+export class Openings {
+  readonly #options: OpeningOptions;
+  readonly #entries: Entries;
+  readonly #link: Link;
+  readonly #modulation: Modulation;
+  readonly #reception: Reception;
+  readonly #feeds: Feeds;
+  readonly #deriving: Deriving;
+  readonly #demands: Demands;
+  readonly #flow: Flow;
+  readonly #notify: (notice: PortNotice) => void;
+  /** What waits for an answer of the gateway, by request. */
+  readonly #pending = new Map<number, { readonly entry: EndpointEntry; readonly reset: number }>();
+
+  constructor(options: OpeningOptions, parts: Parts, notify: (notice: PortNotice) => void) {
+    this.#options = options;
+    this.#entries = parts.entries;
+    this.#link = parts.link;
+    this.#modulation = parts.modulation;
+    this.#reception = parts.reception;
+    this.#feeds = parts.feeds;
+    this.#deriving = parts.deriving;
+    this.#demands = parts.demands;
+    this.#flow = parts.flow;
+    this.#notify = notify;
+  }
+
+  /** A new endpoint. */
+  add(entry: EndpointEntry): void {
+    const others = entry.is === "producer" ? [...this.#entries.producersNamed(entry.channel)] : [];
+    this.#entries.add(entry);
+    if (entry.is === "producer" && others.some(({ token }) => token !== entry.token))
+      this.#refused(entry, 0, new JechoError("TYPE_MISMATCH", oneType(entry.channel)));
+    else if (this.#link.isLive) this.#open(entry, 0);
+  }
+
+  /** A consumer's modulator is to be another one. */
+  reset(endpoint: number, reset: number, modulator: Modulator | undefined): void {
+    const entry = this.#entries.consumer(endpoint);
+    if (entry === undefined) return;
+    entry.before = { modulator: entry.modulator, as: entry.as };
+    entry.modulator = modulator;
+    // The name stays with what the old one makes, for those who subscribed to that.
+    entry.as = "";
+    entry.reset = reset;
+    // While there is no connection, the new modulator is simply the one that will be asked for.
+    if (this.#link.isLive) this.#open(entry, reset);
+  }
+
+  /** There is a connection. */
+  live(): void {
+    const entries = [...this.#entries];
+    // Objects first, so that their masters are known before modulators bring them. Producers next, so that consumers of this process find the types that it writes.
+    for (const entry of entries) if (entry.is === "object") this.#open(entry, 0);
+    for (const entry of entries) if (entry.is === "producer") this.#open(entry, 0);
+    // What feeds modulators is opened again when they are asked for.
+    for (const entry of entries)
+      if (entry.is === "consumer" && entry.feed === undefined) this.#open(entry, entry.reset ?? 0);
+  }
+
+  /** The connection broke: nothing that was asked is answered any more. */
+  interrupted(): void {
+    this.#pending.clear();
+  }
+
+  #open(entry: EndpointEntry, reset: number): void {
+    const request = this.#options.nextRequest();
+    this.#pending.set(request, { entry, reset });
+    switch (entry.is) {
+      case "object": {
+        const { object, lazy, term, version, state } = entry;
+        return this.#link.send({ kind: "OpenObject", request, object, lazy, term, version, state });
+      }
+      case "producer": {
+        const { channel, schema, history, key } = entry;
+        const { modulates } = this.#options;
+        return this.#link.send({ kind: "OpenProducer", request, channel, schema, modulates, history, key });
+      }
+      case "consumer": {
+        const { channel, schema, modulator, queue, label, as, place, feed } = entry;
+        // What was open before goes on behind the newest event that it has had.
+        const resume = { from: FROM.resume, epoch: place.epoch, seq: BigInt(place.seq), agoMs: 0, speed: 0 };
+        const from = entry.wasOpen && reset === (entry.opened ?? 0) ? resume : entry.from;
+        const asked = { request, channel, schema, modulator, from, queue, label, as, feed };
+        return this.#link.send({ kind: "OpenConsumer", ...asked });
+      }
+    }
+  }
+
+  #answered(request: number): { readonly entry: EndpointEntry; readonly reset: number } | undefined {
+    const pending = this.#pending.get(request);
+    this.#pending.delete(request);
+    return pending;
+  }
+
+  objectOpened({ request, copy }: CopyUpdate): void {
+    const entry = this.#answered(request)?.entry;
+    if (entry?.is !== "object") return;
+    if (!this.#entries.has(entry)) return this.#link.send({ kind: "CloseEndpoint", endpoint: copy });
+    entry.number = copy;
+    entry.wasOpen = true;
+    this.#entries.enter(entry);
+  }
+
+  producerOpened({ request, channel, producer }: Opened<"ProducerOpened">): void {
+    const entry = this.#answered(request)?.entry;
+    if (entry?.is !== "producer") return;
+    entry.channelNumber = channel;
+    entry.number = producer;
+    entry.lanes.address(channel, producer);
+    this.#entries.enter(entry);
+  }
+
+  consumerOpened(opened: Opened<"ConsumerOpened">): void {
+    const { entry, reset = 0 } = this.#answered(opened.request) ?? {};
+    if (entry?.is !== "consumer") return;
+    const isStale = !this.#entries.has(entry) || (entry.reset ?? 0) !== reset;
+    if (isStale) return this.#link.send({ kind: "CloseEndpoint", endpoint: opened.consumer });
+    // From here on no event of the old modulator reaches the consumer, and the first of the new one comes next.
+    const old = entry.number;
+    this.leave(entry);
+    const wasOpen = entry.wasOpen === true && (entry.opened ?? 0) === reset;
+    this.#place(entry, reset, wasOpen, opened);
+    if (entry.feed !== undefined) {
+      const { recovered, missing } = opened;
+      this.#feeds.opened(entry, wasOpen ? { recovered, missing: Number(missing) } : undefined);
+      return;
+    }
+    if (wasOpen) this.#deriving.handKept(entry);
+    if (entry.isPaused) this.#flow.tell(entry.channelNumber);
+    this.#tellOpened(entry, reset, wasOpen, opened);
+    if (old !== 0) this.#link.send({ kind: "CloseEndpoint", endpoint: old });
+  }
+
+  #place(entry: ConsumerEntry, reset: number, wasOpen: boolean, opened: Opened<"ConsumerOpened">): void {
+    // What another modulator makes is counted anew.
+    if (!wasOpen && entry.wasOpen) entry.tracker.clear();
+    entry.channelNumber = opened.channel;
+    entry.number = opened.consumer;
+    entry.replay = opened.replay;
+    entry.place.epoch = opened.epoch;
+    entry.place.seq = Number(opened.seq) - 1;
+    // A run is sent whole. The newest of each key, which a first opening may ask for, are older than what comes behind them.
+    entry.fromSeq = !wasOpen && entry.from?.from === FROM.last ? 0 : Number(opened.seq);
+    delete entry.before;
+    entry.wasOpen = true;
+    entry.opened = reset;
+    if (!wasOpen) entry.waiting = [];
+    this.#entries.enter(entry);
+    this.#reception.enter(entry);
+  }
+
+  #tellOpened(
+    { endpoint, from }: ConsumerEntry,
+    reset: number,
+    wasOpen: boolean,
+    { channel, replay, recovered, missing, placements: tables }: Opened<"ConsumerOpened">,
+  ): void {
+    const replays = replay !== 0;
+    const placements = tables.map(placementOf);
+    const asksForPast = wasOpen || (reset === 0 && from !== undefined && from.from !== FROM.last);
+    if (!asksForPast) return this.#notify({ is: "opened", endpoint, reset, replays, placements });
+    const behind = this.#feeds.recoveryOf(this.#modulation.feedsOf(channel));
+    const resumed = { recovered: recovered && behind.recovered, missing: Number(missing) + behind.missing };
+    this.#notify({ is: "opened", endpoint, reset, replays, placements, ...resumed });
+  }
+
+  /** The gateway refuses what was asked. */
+  refused(request: number, error: JechoError): void {
+    const pending = this.#answered(request);
+    if (pending !== undefined) this.#refused(pending.entry, pending.reset, error);
+  }
+
+  /** The gateway ended a consumer that was open. */
+  lost(number: number, error: JechoError): void {
+    const entry = this.#entries.consumerOf(number);
+    if (entry === undefined) return;
+    this.leave(entry);
+    entry.channelNumber = 0;
+    entry.number = 0;
+    this.#refused(entry, 0, error);
+  }
+
+  #refused(entry: EndpointEntry, reset: number, error: JechoError): void {
+    if (!this.#entries.has(entry)) return;
+    if (entry.is === "consumer" && entry.feed !== undefined && error.code !== "SLOW_CONSUMER") {
+      this.#entries.remove(entry);
+      return this.#feeds.refused(entry, error);
+    }
+    if (entry.is === "consumer" && reset !== 0 && entry.number !== 0 && entry.before !== undefined) {
+      // The old pair goes on.
+      if (entry.reset === reset) {
+        entry.modulator = entry.before.modulator;
+        entry.as = entry.before.as;
+      }
+      delete entry.before;
+    } else if (error.retry && entry.wasOpen) {
+      // It has been open, and what hinders it passes: it is asked for again, as after a lost connection.
+      if (entry.is !== "consumer" || entry.feed === undefined)
+        this.#notify({ is: "interrupted", endpoint: entry.endpoint });
+      setTimeout(() => this.#openAgain(entry), REOPEN_MS);
+      return;
+    } else {
+      this.#entries.remove(entry);
+    }
+    this.#notify({ is: "refused", endpoint: entry.endpoint, reset, error });
+  }
+
+  #openAgain(entry: EndpointEntry): void {
+    const isWaiting = this.#entries.has(entry) && entry.number === 0;
+    if (isWaiting && this.#link.isLive) this.#open(entry, entry.is === "consumer" ? (entry.reset ?? 0) : 0);
+  }
+
+  /** Ends an endpoint. */
+  close(entry: EndpointEntry): void {
+    this.#entries.remove(entry);
+    this.leave(entry);
+    if (entry.number !== 0) this.#link.send({ kind: "CloseEndpoint", endpoint: entry.number });
+  }
+
+  /** An endpoint has nothing more to do with the channel, or object, that it has at the present connection. */
+  leave(entry: EndpointEntry): void {
+    this.#entries.leave(entry);
+    if (entry.is !== "consumer") return;
+    this.#reception.leave(entry);
+    this.#demands.left(entry);
+  }
+}
+
+/** Modulators here read what one type says; producers of others are at other connections. */
+function oneType(channel: string): string {
+  return `this session has a producer of ${channel} already that writes another type; a session of its own can have both`;
+}
