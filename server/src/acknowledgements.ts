@@ -53,7 +53,7 @@ export class Acknowledgements {
         `at most ${MOST_PENDING} synchronous events of one process may be under way`,
       );
     }
-    const receivers = channel.receivers(from, process);
+    const receivers = channel.listeners.receivers(from, process);
     for (let i = 0; i < count; i++) {
       const pending: Pending = {
         from,
@@ -110,7 +110,7 @@ export class Acknowledgements {
         if (pending.from !== from || number !== producer || count !== Number(raised)) continue;
         given = pending;
         // A modulator that runs there in the producer's stead is one that has not answered.
-        missing += Math.max(1, pending.channel.consumersAt(connection));
+        missing += Math.max(1, pending.channel.listeners.consumersAt(connection));
       }
     }
     if (given === undefined) return;

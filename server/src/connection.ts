@@ -1,9 +1,9 @@
 import type { WebSocket } from "uWebSockets.js";
 import { ERRORS, type ErrorCode } from "@jecho/shared";
 import { type Control, encodeForNow, type Outgoing } from "@jecho/shared/internal";
-import type { Channel } from "./channel.ts";
 import type { Consumer, Producer } from "./endpoints.ts";
 import type { Replay } from "./history/replay.ts";
+import type { Listeners } from "./listeners.ts";
 import { count, each, find, type Numbered, without, withThing } from "./numbered.ts";
 import { Requests } from "./requests.ts";
 
@@ -23,7 +23,7 @@ let drawn = RANDOM.length;
 /** What most connections never need: made for those that do. */
 class Seldom {
   /** Channels whose events wait in a queue for this connection. */
-  readonly lagging = new Set<Channel>();
+  readonly lagging = new Set<Listeners>();
   /** Its consumers that are being sent their past. */
   readonly replays = new Set<Replay>();
   readonly requests = new Requests();
@@ -124,7 +124,7 @@ export class Connection {
   }
 
   /** Events of this channel wait in a queue for this connection, or no longer. */
-  lags(channel: Channel, isLagging: boolean): void {
+  lags(channel: Listeners, isLagging: boolean): void {
     if (!isLagging) this.#seldom?.lagging.delete(channel);
     else {
       this.#seldom ??= new Seldom();

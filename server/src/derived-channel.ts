@@ -62,7 +62,7 @@ export class DerivedChannel {
   /** Tokens of what it is written with at present. */
   get tokens(): bigint[] {
     if (this.types.size > 0) return [...this.types.keys()];
-    return this.parent?.tokens ?? this.manager.tokens;
+    return this.parent?.tokens ?? this.manager.types.tokens;
   }
 
   /**
@@ -121,12 +121,12 @@ export class DerivedChannel {
     if (this.types.has(type.token)) return;
     this.types.set(type.token, type);
     this.manager.names.types.hold(type);
-    this.manager.announceDerivedType(this, type);
+    this.manager.consumers.tellType(type, this);
   }
 
   /** May its events be of this type? */
   mayBe(token: bigint): boolean {
-    if (token === 0n || this.types.has(token) || this.manager.isWritten(token)) return true;
+    if (token === 0n || this.types.has(token) || this.manager.types.isWritten(token)) return true;
     return this.parent?.mayBe(token) ?? false;
   }
 }

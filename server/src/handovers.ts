@@ -91,7 +91,7 @@ export class Handovers {
 
   #inherited({ manager, channel, derived, terms }: Consumer, place: HeldPlace | undefined): Inherited {
     return {
-      channel: manager.nameUnder(derived?.parent),
+      channel: manager.derivations.nameUnder(derived?.parent),
       // The first device may call it something else by now.
       label: place?.label ?? terms.label,
       as: terms.as,

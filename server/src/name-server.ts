@@ -1,23 +1,14 @@
 import { randomInt } from "node:crypto";
 import { checkUserName, formatChannelName } from "@jecho/shared";
 import type { Acknowledgements } from "./acknowledgements.ts";
-import { Channel } from "./channel.ts";
+import { Channel, type ChannelOwner } from "./channel.ts";
 import { ChannelManager } from "./channel-manager.ts";
 import type { Connection } from "./connection.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
 import type { Gathering } from "./gathering.ts";
-import type { HistoryStore } from "./history/store.ts";
+import type { Keeping } from "./history/keeper.ts";
 import type { SharedObjects } from "./shared-objects.ts";
 import { TypeRegistry } from "./type-registry.ts";
-
-/** How a gateway keeps the past. */
-export interface Keeping {
-  /** Bytes of events kept of one channel at most. */
-  readonly historyBytes: number;
-  /** How long producers go on sending for a consumer that was cut off, in milliseconds. */
-  readonly resumeWindowMs: number;
-  readonly store: HistoryStore | undefined;
-}
 
 /** Maps names to channel managers and numbers to channels. Names are the user's part: all of them live at this server. */
 export class NameServer {
@@ -54,8 +45,7 @@ export class NameServer {
     let manager = this.#managers.get(name);
     if (manager === undefined) {
       checkUserName(name);
-      manager = new ChannelManager(name, this.newChannel(), this, this.#objects);
-      manager.restore();
+      manager = new ChannelManager(name, this, this.#objects);
       this.#managers.set(name, manager);
     }
     return manager;
@@ -66,9 +56,9 @@ export class NameServer {
     return this.#managers.get(checkUserName(name));
   }
 
-  newChannel(): Channel {
+  newChannel(owner: ChannelOwner): Channel {
     const [number, epoch] = [this.#nextNumber++, this.#nextEpoch++];
-    const channel = new Channel(number, epoch, this.#acknowledgements, this.#gathering);
+    const channel = new Channel(number, epoch, owner, this.#acknowledgements, this.#gathering);
     this.#channels.set(channel.number, channel);
     return channel;
   }

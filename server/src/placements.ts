@@ -44,7 +44,7 @@ export class Placements {
   async install(consumer: Connection): Promise<void> {
     const { manager } = this.#derived;
     await Promise.all(
-      [...manager.producingConnections()].map(async producing => {
+      [...manager.producers.connections()].map(async producing => {
         const place = await this.place(producing);
         if (place?.at === "consumer") await this.installOwn(consumer, producing);
       }),
@@ -127,7 +127,7 @@ export class Placements {
 
   /** As consumers are told it. */
   describe(): Placement[] {
-    const producers = this.#derived.manager.producersByProcess();
+    const producers = this.#derived.manager.producers.numbers();
     return [...this.#places].map(([producing, { at, why }]) => ({
       producers: producers.get(producing) ?? [],
       at: AT[at],
@@ -182,7 +182,7 @@ export class Placements {
     // It runs behind the other one, which has made its events where it is.
     let why = before?.why;
     if (before === undefined || before.at === "producer") {
-      why = manager.runsModulators(producing)
+      why = manager.producers.runModulators(producing)
         ? await this.#attempt(producing, producing)
         : new JechoError("MODULATORS_NOT_SERVED", "the producer runs no modulators");
       if (why === undefined) return { at: "producer", maker: producing, why };
@@ -220,7 +220,7 @@ export class Placements {
   async #installWithConsumers(producing: Connection): Promise<void> {
     const { manager } = this.#derived;
     await Promise.all(
-      [...manager.consumingConnections(this.#derived)].map(consumer =>
+      [...manager.consumers.connectionsOf(this.#derived)].map(consumer =>
         this.installOwn(consumer, producing).catch((error: unknown) =>
           manager.modulatorRemovedAt(this.#derived, consumer, JechoError.from(error)),
         ),
@@ -234,7 +234,7 @@ export class Placements {
     const instead = {
       process: producing.process,
       base: manager.name,
-      producers: manager.producersOf(producing).map(({ number }) => number),
+      producers: manager.producers.of(producing).map(({ number }) => number),
       schema: parent?.schemaOf(producing) ?? manager.schemaOf(producing),
       own,
     };
@@ -254,12 +254,12 @@ export class Placements {
         throw error;
       });
     // Nor does it matter then what came of it.
-    if (answer === undefined || this.#ended || !manager.producesAt(producing)) return;
+    if (answer === undefined || this.#ended || !manager.producers.isAt(producing)) return;
     this.#installed(answer);
     if (!own && maker === producing) return;
     // Its events count from the moment that it knows of whom they go to; where it is not yet open, that is its first word.
     const feeder = (await parent?.placements.place(producing))?.maker ?? producing;
-    if (manager.isAdmitted(producing))
+    if (manager.producers.isAdmitted(producing))
       await input.channel.assureDemand(feeder, producing.process).catch((error: JechoError) => {
         if (error.code !== "PRODUCER_GONE") throw error;
       });

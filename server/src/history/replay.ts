@@ -150,7 +150,7 @@ export class Replay {
           urgent: isUrgent,
           source,
           raised: BigInt(raised - 1),
-          process: this.#channel.processOf(producer),
+          process: this.#channel.owner.processOf(producer),
         }),
       );
     }

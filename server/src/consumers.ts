@@ -1,0 +1,52 @@
+import type { Type } from "@jecho/shared";
+import type { Channel } from "./channel.ts";
+import type { Connection } from "./connection.ts";
+import type { DerivedChannel } from "./derived-channel.ts";
+import type { Consumer } from "./endpoints.ts";
+
+/** The consumers of a channel and of those derived from it. */
+export class Consumers {
+  readonly #all = new Set<Consumer>();
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  add(consumer: Consumer): void {
+    this.#all.add(consumer);
+  }
+
+  has(consumer: Consumer): boolean {
+    return this.#all.has(consumer);
+  }
+
+  /** @returns false where there is none such */
+  remove(consumer: Consumer): boolean {
+    return this.#all.delete(consumer);
+  }
+
+  /** Those of one channel at one connection. */
+  at(channel: Channel, connection: Connection): Consumer[] {
+    return [...this.#all].filter(one => one.channel === channel && one.connection === connection);
+  }
+
+  /** Those of a derived channel. */
+  of(derived: DerivedChannel): Consumer[] {
+    return [...this.#all].filter(consumer => consumer.derived === derived);
+  }
+
+  /** Connections that have consumers of a derived channel, each once. */
+  connectionsOf(derived: DerivedChannel): Set<Connection> {
+    return new Set(this.of(derived).map(({ connection }) => connection));
+  }
+
+  /** Events are written with this type from now on. @param derived those of a derived channel alone */
+  tellType(type: Type, derived?: DerivedChannel): void {
+    for (const consumer of this.#all)
+      if (derived === undefined || consumer.derived === derived) tellType(consumer, type);
+  }
+}
+
+export function tellType({ connection }: Consumer, { schema }: Type): void {
+  connection.send({ kind: "TypeKnown", schema, request: 0 });
+}

@@ -1,0 +1,123 @@
+import { Type } from "@jecho/shared";
+import type { EventsFrame } from "@jecho/shared/internal";
+import type { Channel } from "../channel.ts";
+import type { WrittenTypes } from "../written-types.ts";
+import type { Retention } from "./event-log.ts";
+import { History } from "./history.ts";
+import type { HistoryStore } from "./store.ts";
+
+/** How a gateway keeps the past. */
+export interface Keeping {
+  /** Bytes of events kept of one channel at most. */
+  readonly historyBytes: number;
+  /** How long producers go on sending for a consumer that was cut off, in milliseconds. */
+  readonly resumeWindowMs: number;
+  readonly store: HistoryStore | undefined;
+}
+
+/** What is kept at most for consumers that were cut off, where the channel has no history. */
+const TRANSIENT_BYTES = 8 << 20;
+
+/** Sees to what is kept of one channel's events, and of those of its derived channels. */
+export class Keeper {
+  readonly #name: string;
+  readonly #keeping: Keeping;
+  readonly #types: WrittenTypes;
+  #retention: Retention | undefined;
+  /** Field that distinguishes events of which the newest matters. */
+  #key = "";
+
+  /** @param name the channel's */
+  constructor(name: string, keeping: Keeping, types: WrittenTypes) {
+    this.#name = name;
+    this.#keeping = keeping;
+    this.#types = types;
+  }
+
+  /** Has somebody asked for a history? */
+  get isAsked(): boolean {
+    return this.#retention !== undefined;
+  }
+
+  /** What an earlier gateway kept of the channel. */
+  restore(channel: Channel): void {
+    const stored = this.#keeping.store?.load(this.#name);
+    if (stored === undefined) return;
+    for (const schema of stored.schemas) this.#types.remember(Type.fromSchema(schema));
+    this.ask({ ...stored.retention, bytes: this.#keeping.historyBytes }, "");
+    this.keep(channel, "", true);
+  }
+
+  /** At least this much is to be kept from now on. @returns false where that is nothing */
+  ask(wanted: Retention | undefined, key: string): boolean {
+    if (key !== "") this.#key = key;
+    if (wanted === undefined) return false;
+    const old = this.#retention;
+    this.#retention = {
+      events: Math.max(wanted.events, old?.events ?? 0),
+      seconds: Math.max(wanted.seconds, old?.seconds ?? 0),
+      bytes: wanted.bytes,
+      latest: wanted.latest || (old?.latest ?? false),
+    };
+    return true;
+  }
+
+  /**
+   * Begins a channel's history, or keeps more from now on, where somebody has asked for that.
+   *
+   * @param derived the key of the derived channel; "" for the channel itself
+   * @param isNew the channel has just come into being
+   */
+  keep(channel: Channel, derived = "", isNew = false): void {
+    if (this.#retention === undefined) return;
+    const { history } = channel;
+    if (history !== undefined && !history.isTransient) {
+      history.log.retention = this.#retention;
+      return;
+    }
+    const name = derived === "" ? this.#name : `${this.#name} ${derived}`;
+    const { store } = this.#keeping;
+    // Numbers that were given without being kept would be given twice.
+    if (!isNew) store?.forget(name);
+    const stored = isNew ? store?.load(name) : undefined;
+    const newest = stored?.runs.at(-1)?.frame;
+    if (newest !== undefined) channel.nextSeq = newest.seq + newest.count;
+    const present = { epoch: channel.epoch, firstSeq: channel.nextSeq };
+    channel.history = new History(this.#retention, keyer(channel), name, present, store, stored);
+    for (const run of history?.log.all() ?? []) channel.history.log.append(run);
+    channel.lanes.restore(channel.history.sources().values());
+    for (const { token, schema } of this.#types.present()) channel.history.addType(token, schema);
+  }
+
+  /** What comes is kept for consumers that were cut off, also where nobody has asked for a history. */
+  keepMeanwhile(channel: Channel): void {
+    if (channel.history !== undefined) return;
+    const retention = {
+      events: Number.POSITIVE_INFINITY,
+      seconds: Number.POSITIVE_INFINITY,
+      bytes: Math.min(this.#keeping.historyBytes, TRANSIENT_BYTES),
+      latest: false,
+    };
+    const present = { epoch: channel.epoch, firstSeq: channel.nextSeq };
+    channel.history = new History(retention, keyer(channel), "", present, undefined, undefined);
+  }
+
+  /** The value of the field that distinguishes events. @param typeOf finds the type with a token */
+  keyOf(run: EventsFrame, i: number, typeOf: (token: bigint) => Type | undefined): string {
+    const type = this.#key === "" ? undefined : typeOf(run.token);
+    if (type === undefined) return "";
+    try {
+      const [start, end] = [run.eventStart(i), run.eventEnd(i)];
+      type.verify(run.view, start, end);
+      const event = type.readerOf(type)(run.view, run.bytes, start) as Record<string, unknown>;
+      return String(event[this.#key]);
+    } catch {
+      // Its consumers will refuse it; here it is an event like any other.
+      return "";
+    }
+  }
+}
+
+function keyer({ owner }: Channel): (run: EventsFrame, i: number) => string {
+  return (run, i) => owner.keyOf(run, i);
+}

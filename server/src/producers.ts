@@ -1,0 +1,82 @@
+import type { Connection } from "./connection.ts";
+import type { Producer } from "./endpoints.ts";
+
+/** A channel's producers, by number and by process. */
+export class Producers {
+  readonly #all = new Map<number, Producer>();
+  /** Processes whose first producers wait for what is installed at the channel. */
+  readonly #admitting = new Map<Connection, Promise<void>>();
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  add(producer: Producer): void {
+    this.#all.set(producer.number, producer);
+  }
+
+  /** @returns true where its process has no other here */
+  remove({ number, connection }: Producer): boolean {
+    this.#all.delete(number);
+    if (this.isAt(connection)) return false;
+    this.#admitting.delete(connection);
+    return true;
+  }
+
+  find(number: number): Producer | undefined {
+    return this.#all.get(number);
+  }
+
+  /** Connections that have producers here, each once. */
+  connections(): Set<Connection> {
+    return new Set([...this.#all.values()].map(({ connection }) => connection));
+  }
+
+  /** The producers of a process. */
+  of(connection: Connection): Producer[] {
+    return [...this.#all.values()].filter(producer => producer.connection === connection);
+  }
+
+  /** Has this process a producer here? */
+  isAt(connection: Connection): boolean {
+    for (const producer of this.#all.values()) if (producer.connection === connection) return true;
+    return false;
+  }
+
+  /** The numbers of the producers of each process. */
+  numbers(): Map<Connection, number[]> {
+    const all = new Map<Connection, number[]>();
+    for (const { connection, number } of this.#all.values()) {
+      const numbers = all.get(connection);
+      if (numbers === undefined) all.set(connection, [number]);
+      else numbers.push(number);
+    }
+    return all;
+  }
+
+  /** Does this process run modulators? */
+  runModulators(connection: Connection): boolean {
+    return this.of(connection).every(({ modulates }) => modulates);
+  }
+
+  /** The type that the producers of a process write; 0 where that is none. */
+  tokenOf(connection: Connection): bigint {
+    return this.of(connection)[0]?.token ?? 0n;
+  }
+
+  /** A process' events count when this has come to pass, whichever of its producers waits for it. */
+  async admit(connection: Connection, installing?: Promise<unknown>): Promise<void> {
+    if (installing !== undefined)
+      this.#admitting.set(
+        connection,
+        installing.then(() => {}),
+      );
+    await this.#admitting.get(connection);
+    this.#admitting.delete(connection);
+  }
+
+  /** Do this process' events count? */
+  isAdmitted(connection: Connection): boolean {
+    return !this.#admitting.has(connection);
+  }
+}

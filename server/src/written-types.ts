@@ -1,0 +1,95 @@
+import { JechoError, type Type } from "@jecho/shared";
+import type { TypeRegistry } from "./type-registry.ts";
+
+/** The types of one channel's events: those that its present producers write, and those that kept events were written with. */
+export class WrittenTypes {
+  readonly #registry: TypeRegistry;
+  readonly #present = new Map<bigint, Type>();
+  readonly #past = new Map<bigint, Type>();
+
+  constructor(registry: TypeRegistry) {
+    this.#registry = registry;
+  }
+
+  /** Tokens of what the present producers write. */
+  get tokens(): bigint[] {
+    return [...this.#present.keys()];
+  }
+
+  /** What the present producers write. */
+  present(): Iterable<Type> {
+    return this.#present.values();
+  }
+
+  /** What events are written with that may come. */
+  all(): Set<Type> {
+    return new Set([...this.#past.values(), ...this.#present.values()]);
+  }
+
+  /** Does a present producer write it? */
+  isWritten(token: bigint): boolean {
+    return this.#present.has(token);
+  }
+
+  find(token: bigint): Type | undefined {
+    return this.#present.get(token) ?? this.#past.get(token);
+  }
+
+  /** A producer writes it. @returns false where that is nothing new */
+  add(type: Type): boolean {
+    if (this.#present.has(type.token)) return false;
+    this.#present.set(type.token, type);
+    this.#registry.hold(type);
+    return true;
+  }
+
+  /** Kept events are written with it, though nobody may write it any more. */
+  remember(type: Type): void {
+    if (this.#past.has(type.token)) return;
+    this.#past.set(type.token, type);
+    this.#registry.hold(type);
+  }
+
+  /** The last producer has gone. @param isKept what it wrote is kept */
+  leave(isKept: boolean): void {
+    for (const type of this.#present.values()) {
+      if (isKept) this.remember(type);
+      this.#registry.release(type);
+    }
+    this.#present.clear();
+  }
+
+  /** Nothing is kept any more. */
+  forget(): void {
+    for (const type of this.#past.values()) this.#registry.release(type);
+    this.#past.clear();
+  }
+
+  /**
+   * A channel is typed or untyped for all its present producers.
+   *
+   * @param channel its name
+   * @param producers how many there are already
+   * @throws JechoError `TYPE_MISMATCH`
+   */
+  checkWriter(type: Type | undefined, channel: string, producers: number): void {
+    if (producers === 0 || (type === undefined) === (this.#present.size === 0)) return;
+    const kind = type === undefined ? "a typed" : "an untyped";
+    throw new JechoError("TYPE_MISMATCH", `${channel} is ${kind} channel`);
+  }
+
+  /**
+   * A consumer that declares a type must be able to read what the present producers write.
+   *
+   * @throws JechoError `TYPE_MISMATCH`
+   */
+  checkReader(type: Type | undefined, channel: string, producers: number): void {
+    if (type === undefined) return;
+    for (const written of this.#present.values()) type.readerOf(written);
+    if (this.#present.size === 0 && producers > 0)
+      throw new JechoError(
+        "TYPE_MISMATCH",
+        `${channel} is an untyped channel and the consumer expects ${type.name}`,
+      );
+  }
+}
