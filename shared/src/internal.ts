@@ -28,9 +28,10 @@ export {
 export type { Ack, Processed } from "./frames/reply.ts";
 export type * from "./generated/frame-schema.ts";
 export { accessorBytes } from "./types/accessor.ts";
-export { readBfbs } from "./types/bfbs.ts";
+export { readBfbs } from "./types/bfbs-reader.ts";
 export { describeObject } from "./types/describe.ts";
-export { encode, encodeInto, measure } from "./types/encode.ts";
+export { encode, encodeInto } from "./types/encode.ts";
+export { measure } from "./types/measure.ts";
 export { createReader, type ReadEvent } from "./types/reader.ts";
 export type { ObjectType } from "./types/schema.ts";
 export { tokenOf } from "./types/type.ts";

@@ -202,12 +202,15 @@ function planOf$1(type) {
 		bytes: type.bytes,
 		holes: [],
 		isFlat: false,
+		stride: 0,
+		getters: void 0,
 		sharedBy: -1,
 		sharedAt: 0
 	};
 	plans.set(type, plan);
 	if (type.isStruct) planStruct(plan, type);
 	else planTable(plan, type);
+	plan.stride = alignUp(plan.bytes, 8);
 	plan.isFlat = plan.fields.every(({ op, optional }) => op <= OP$1.bool && !optional);
 	return plan;
 }
@@ -603,576 +606,9 @@ function unpack(value) {
 	return plain;
 }
 
-// ../shared/src/types/typed-arrays.ts
-/** What a vector of numbers is read as, and written from. */
-const ARRAYS$1 = {
-	bool: Uint8Array,
-	int8: Int8Array,
-	uint8: Uint8Array,
-	int16: Int16Array,
-	uint16: Uint16Array,
-	int32: Int32Array,
-	uint32: Uint32Array,
-	int64: BigInt64Array,
-	uint64: BigUint64Array,
-	float32: Float32Array,
-	float64: Float64Array
-};
-/**
-* Reads a vector of numbers: as a view on the received bytes, and as a copy only where they do not lie aligned in their
-* buffer, or where the reader's numbers are wider.
-*/
-function arrayReader(from, to) {
-	return from === to ? READERS[from] : widened(READERS[from], to);
-}
-/** A function for each kind: engines make an array twice as fast where they know of which kind it is. */
-const READERS = {
-	bool: readUint8s,
-	int8: readInt8s,
-	uint8: readUint8s,
-	int16: readInt16s,
-	uint16: readUint16s,
-	int32: readInt32s,
-	uint32: readUint32s,
-	int64: readInt64s,
-	uint64: readUint64s,
-	float32: readFloat32s,
-	float64: readFloat64s
-};
-/** The getter of a vector that reader and writer have alike; where the writer left it out, it is empty. */
-function arrayGetter(scalar, entry) {
-	return GETTERS[scalar](entry);
-}
-/** Each calls its reader by name: engines put the one into the other then. */
-const GETTERS = {
-	bool: (entry) => function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? /* @__PURE__ */ new Uint8Array(0) : readUint8s(this["@source"], at);
-	},
-	int8: (entry) => function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? /* @__PURE__ */ new Int8Array(0) : readInt8s(this["@source"], at);
-	},
-	uint8: (entry) => function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? /* @__PURE__ */ new Uint8Array(0) : readUint8s(this["@source"], at);
-	},
-	int16: (entry) => function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? /* @__PURE__ */ new Int16Array(0) : readInt16s(this["@source"], at);
-	},
-	uint16: (entry) => function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? /* @__PURE__ */ new Uint16Array(0) : readUint16s(this["@source"], at);
-	},
-	int32: (entry) => function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? /* @__PURE__ */ new Int32Array(0) : readInt32s(this["@source"], at);
-	},
-	uint32: (entry) => function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? /* @__PURE__ */ new Uint32Array(0) : readUint32s(this["@source"], at);
-	},
-	int64: (entry) => function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? /* @__PURE__ */ new BigInt64Array(0) : readInt64s(this["@source"], at);
-	},
-	uint64: (entry) => function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? /* @__PURE__ */ new BigUint64Array(0) : readUint64s(this["@source"], at);
-	},
-	float32: (entry) => function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? /* @__PURE__ */ new Float32Array(0) : readFloat32s(this["@source"], at);
-	},
-	float64: (entry) => function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? /* @__PURE__ */ new Float64Array(0) : readFloat64s(this["@source"], at);
-	}
-};
-function readInt8s({ view, buffer, offset }, at) {
-	const position = at + view.getUint32(at, true);
-	return new Int8Array(buffer, offset + position + 4, view.getUint32(position, true));
-}
-function readUint8s({ view, buffer, offset }, at) {
-	const position = at + view.getUint32(at, true);
-	return new Uint8Array(buffer, offset + position + 4, view.getUint32(position, true));
-}
-function readInt16s(source, at) {
-	const { view, buffer, offset } = source;
-	const position = at + view.getUint32(at, true);
-	const length = view.getUint32(position, true);
-	const start = offset + position + 4;
-	if ((start & 1) !== 0) return new Int16Array(copyOf(source, position + 4, 2 * length));
-	return new Int16Array(buffer, start, length);
-}
-function readUint16s(source, at) {
-	const { view, buffer, offset } = source;
-	const position = at + view.getUint32(at, true);
-	const length = view.getUint32(position, true);
-	const start = offset + position + 4;
-	if ((start & 1) !== 0) return new Uint16Array(copyOf(source, position + 4, 2 * length));
-	return new Uint16Array(buffer, start, length);
-}
-function readInt32s(source, at) {
-	const { view, buffer, offset } = source;
-	const position = at + view.getUint32(at, true);
-	const length = view.getUint32(position, true);
-	const start = offset + position + 4;
-	if ((start & 3) !== 0) return new Int32Array(copyOf(source, position + 4, 4 * length));
-	return new Int32Array(buffer, start, length);
-}
-function readUint32s(source, at) {
-	const { view, buffer, offset } = source;
-	const position = at + view.getUint32(at, true);
-	const length = view.getUint32(position, true);
-	const start = offset + position + 4;
-	if ((start & 3) !== 0) return new Uint32Array(copyOf(source, position + 4, 4 * length));
-	return new Uint32Array(buffer, start, length);
-}
-function readInt64s(source, at) {
-	const { view, buffer, offset } = source;
-	const position = at + view.getUint32(at, true);
-	const length = view.getUint32(position, true);
-	const start = offset + position + 4;
-	if ((start & 7) !== 0) return new BigInt64Array(copyOf(source, position + 4, 8 * length));
-	return new BigInt64Array(buffer, start, length);
-}
-function readUint64s(source, at) {
-	const { view, buffer, offset } = source;
-	const position = at + view.getUint32(at, true);
-	const length = view.getUint32(position, true);
-	const start = offset + position + 4;
-	if ((start & 7) !== 0) return new BigUint64Array(copyOf(source, position + 4, 8 * length));
-	return new BigUint64Array(buffer, start, length);
-}
-function readFloat32s(source, at) {
-	const { view, buffer, offset } = source;
-	const position = at + view.getUint32(at, true);
-	const length = view.getUint32(position, true);
-	const start = offset + position + 4;
-	if ((start & 3) !== 0) return new Float32Array(copyOf(source, position + 4, 4 * length));
-	return new Float32Array(buffer, start, length);
-}
-function readFloat64s(source, at) {
-	const { view, buffer, offset } = source;
-	const position = at + view.getUint32(at, true);
-	const length = view.getUint32(position, true);
-	const start = offset + position + 4;
-	if ((start & 7) !== 0) return new Float64Array(copyOf(source, position + 4, 8 * length));
-	return new Float64Array(buffer, start, length);
-}
-function copyOf({ bytes }, start, length) {
-	return bytes.slice(start, start + length).buffer;
-}
-/** What is wider has no place in the received bytes: a new typed array of the reader's kind. */
-function widened(narrow, to) {
-	const Constructor = ARRAYS$1[to];
-	const isBig = to === "int64" || to === "uint64";
-	return (source, at) => {
-		const from = narrow(source, at);
-		const wide = new Constructor(from.length);
-		for (let i = 0; i < from.length; i++) wide[i] = isBig ? BigInt(from[i]) : from[i];
-		return wide;
-	};
-}
-
-// ../shared/src/types/target-arrays.ts
-/** Memory that is written to, as typed arrays of every kind. */
-var TargetArrays = class {
-	#bytes;
-	#copiers = {};
-	/** @param bytes begin at a multiple of 8 of their buffer */
-	constructor(bytes) {
-		this.#bytes = bytes;
-	}
-	/** Copies `list` to `at` where it is a typed array of this kind; false where it is not, and nothing is written. */
-	set(scalar, list, at) {
-		let copier = this.#copiers[scalar];
-		if (copier === void 0) {
-			copier = this.#copier(scalar);
-			this.#copiers[scalar] = copier;
-		}
-		return copier(list, at);
-	}
-	#copier(scalar) {
-		const Constructor = ARRAYS$1[scalar];
-		const { buffer, byteOffset, byteLength } = this.#bytes;
-		const size = Constructor.BYTES_PER_ELEMENT;
-		const target = new Constructor(buffer, byteOffset, Math.floor(byteLength / size));
-		return (list, at) => {
-			if (!(list instanceof Constructor) && !(scalar === "uint8" && list instanceof Uint8ClampedArray)) return false;
-			target.set(list, at / size);
-			return true;
-		};
-	}
-};
-
-// ../shared/src/types/utf8.ts
-const SHORT_TO_WRITE = 48;
-const SHORT_TO_READ = 24;
-const native = typeof TextEncoder === "function" && typeof TextDecoder === "function" ? {
-	encoder: new TextEncoder(),
-	decoder: new TextDecoder()
-} : void 0;
-const { fromCharCode, fromCodePoint } = String;
-function isShared(memory) {
-	return typeof SharedArrayBuffer === "function" && memory instanceof SharedArrayBuffer;
-}
-/** Bytes that `text` can take at the most. */
-function utf8Bound(text) {
-	return text.length * 3;
-}
-/** Writes `text` at `at` and returns the bytes written. Lone surrogates become U+FFFD. The room must be there. */
-function writeUtf8(target, at, text) {
-	if (native !== void 0 && text.length > SHORT_TO_WRITE) {
-		if (isShared(target.buffer)) {
-			const bytes = native.encoder.encode(text);
-			target.set(bytes, at);
-			return bytes.byteLength;
-		}
-		return native.encoder.encodeInto(text, target.subarray(at)).written;
-	}
-	let p = at;
-	for (let i = 0; i < text.length; i++) {
-		let code = text.charCodeAt(i);
-		if (code < 128) {
-			target[p++] = code;
-			continue;
-		}
-		if (code < 2048) {
-			target[p++] = 192 | code >> 6;
-			target[p++] = 128 | code & 63;
-			continue;
-		}
-		if (code >= 55296 && code < 57344) {
-			const low = i + 1 < text.length ? text.charCodeAt(i + 1) : 0;
-			if (code < 56320 && low >= 56320 && low < 57344) {
-				code = 65536 + (code - 55296 << 10) + (low - 56320);
-				i++;
-				target[p++] = 240 | code >> 18;
-				target[p++] = 128 | code >> 12 & 63;
-				target[p++] = 128 | code >> 6 & 63;
-				target[p++] = 128 | code & 63;
-				continue;
-			}
-			code = 65533;
-		}
-		target[p++] = 224 | code >> 12;
-		target[p++] = 128 | code >> 6 & 63;
-		target[p++] = 128 | code & 63;
-	}
-	return p - at;
-}
-/** Reads `length` bytes at `at` as text. Broken sequences become U+FFFD. */
-function readUtf8(source, at, length) {
-	if (native !== void 0 && length > SHORT_TO_READ) return native.decoder.decode(source.subarray(at, at + length));
-	let text = "";
-	let p = at;
-	const end = at + length;
-	for (; p + 4 <= end; p += 4) {
-		const a = source[p];
-		const b = source[p + 1];
-		const c = source[p + 2];
-		const d = source[p + 3];
-		if ((a | b | c | d) >= 128) break;
-		if (p + 8 <= end) {
-			const e = source[p + 4];
-			const f = source[p + 5];
-			const g = source[p + 6];
-			const h = source[p + 7];
-			if ((e | f | g | h) < 128) {
-				text += fromCharCode(a, b, c, d, e, f, g, h);
-				p += 4;
-				continue;
-			}
-		}
-		text += fromCharCode(a, b, c, d);
-	}
-	while (p < end) {
-		const lead = source[p++];
-		if (lead < 128) {
-			text += fromCharCode(lead);
-			continue;
-		}
-		const more = lead >= 240 && lead < 245 ? 3 : lead >= 224 && lead < 240 ? 2 : lead >= 194 && lead < 224 ? 1 : 0;
-		let code = more === 0 ? 65533 : lead & 63 >> more;
-		let taken = 0;
-		while (taken < more && p < end && (source[p] & 192) === 128) {
-			code = code << 6 | source[p++] & 63;
-			taken++;
-		}
-		text += fromCodePoint(taken < more || code < (more === 3 ? 65536 : more === 2 ? 2048 : 0) || code > 1114111 || code >= 55296 && code < 57344 ? 65533 : code);
-	}
-	return text;
-}
-
-// ../shared/src/types/encode.ts
-const RANGES = {
-	[OP$1.int8]: [-128, 127],
-	[OP$1.uint8]: [0, 255],
-	[OP$1.int16]: [-32768, 32767],
-	[OP$1.uint16]: [0, 65535],
-	[OP$1.int32]: [-2147483648, 2147483647],
-	[OP$1.uint32]: [0, 4294967295]
-};
-/** An upper bound of the bytes that `encodeInto` takes for this value. @throws JechoError `EVENT_INVALID` */
-function measure(type, value) {
-	return 8 + measureTable(planOf$1(type), value, type.name);
-}
-/**
-* Writes `value` as a FlatBuffer at `offset` (8-aligned) and returns the offset behind it.
-* The room of `measure(type, value)` must be there.
-*
-* @throws JechoError `EVENT_INVALID` naming the field
-*/
-function encodeInto(type, value, bytes, view, offset) {
-	const encoding = Encoding.on(bytes, view);
-	const position = encoding.begin(planOf$1(type), value, offset + 4);
-	view.setUint32(offset, position - offset, true);
-	return encoding.at;
-}
-/**
-* Encodes into memory of its own.
-*
-* @param identifier FlatBuffers' four-letter file identifier, where the format asks for one
-* @throws JechoError `EVENT_INVALID`
-*/
-function encode(type, value, identifier = "") {
-	const bytes = new Uint8Array(measure(type, value) + 8);
-	const view = new DataView(bytes.buffer);
-	const encoding = new Encoding(bytes, view);
-	const position = encoding.begin(planOf$1(type), value, 4 + writeUtf8(bytes, 4, identifier));
-	view.setUint32(0, position, true);
-	return bytes.subarray(0, encoding.at);
-}
-function measureTable(plan, value, path) {
-	if (typeof value !== "object" || value === null) throw invalid(path, "an object", value);
-	const { fields } = plan;
-	let size = plan.vtableBytes + plan.bytes + 16;
-	if (plan.isFlat) return size;
-	for (let i = 0; i < fields.length; i++) {
-		const field = fields[i];
-		if (field.op <= OP$1.bool) continue;
-		const inner = value[field.name];
-		if (inner !== void 0 && inner !== null) size += measureField(field, inner);
-	}
-	return size;
-}
-function measureField(field, value) {
-	switch (field.op) {
-		case OP$1.string:
-			if (typeof value !== "string") throw invalid(field.path, "a string", value);
-			return 16 + utf8Bound(value);
-		case OP$1.table: return measureTable(field.plan, value, field.path);
-		case OP$1.union: return measureTable(memberOf(field, value).plan, value, field.path);
-		case OP$1.vector: {
-			const list = listOf(value, field.path);
-			const element = field.element;
-			let size = 24 + list.length * element.size;
-			if (element.op === OP$1.string || element.op === OP$1.table) for (let i = 0; i < list.length; i++) size += measureField(element, list[i]);
-			return size;
-		}
-		default: return 0;
-	}
-}
-/**
-* Vectors of scalars from this size on lie at a multiple of 8: into memory that threads share, engines copy words where both
-* sides are aligned to them, and else single bytes, which takes eight times as long.
-*/
-const LARGE_BYTES = 64;
-/** Writing into one piece of memory. The two views start at the same byte, which is 8-aligned in its buffer. */
-var Encoding = class Encoding {
-	static #newest;
-	static #count = 0;
-	/** Where the next byte goes. */
-	at = 0;
-	#bytes;
-	#view;
-	#arrays;
-	/** Which event this is: vtables are shared within one. */
-	#number = 0;
-	constructor(bytes, view) {
-		this.#bytes = bytes;
-		this.#view = view;
-		this.#arrays = new TargetArrays(bytes);
-	}
-	/** Producers write into one ring again and again. */
-	static on(bytes, view) {
-		const newest = Encoding.#newest;
-		if (newest !== void 0 && newest.#bytes === bytes && newest.#view === view) return newest;
-		Encoding.#newest = new Encoding(bytes, view);
-		return Encoding.#newest;
-	}
-	begin(plan, value, at) {
-		this.#number = ++Encoding.#count;
-		this.at = at;
-		return this.#table(plan, value);
-	}
-	#table(plan, value) {
-		const view = this.#view;
-		const { fields, vtableBytes, holes } = plan;
-		const event = value;
-		const whole = plan.isFlat || isWhole(fields, event);
-		const shares = whole && plan.sharedBy === this.#number;
-		const position = alignUp(this.at + (shares ? 4 : vtableBytes + 4), 8) - 4;
-		let vtable = plan.sharedAt;
-		if (!shares) {
-			vtable = position - vtableBytes;
-			const words = plan.vtable;
-			for (let i = 0; i < words.length; i++) view.setUint16(vtable + 2 * i, words[i], true);
-			if (whole) {
-				plan.sharedBy = this.#number;
-				plan.sharedAt = vtable;
-			}
-		}
-		this.#zero(this.at, shares ? position : vtable);
-		view.setInt32(position, position - vtable, true);
-		for (let i = 0; i < holes.length; i++) view.setUint8(position + holes[i], 0);
-		this.at = position + plan.bytes;
-		for (let i = 0; i < fields.length; i++) {
-			const field = fields[i];
-			const inner = event[field.name];
-			const inline = position + field.inline;
-			if (field.op <= OP$1.bool && !(field.optional && (inner === void 0 || inner === null))) this.#scalar(inline, field, inner ?? field.defaultValue);
-			else if (inner === void 0 || inner === null) {
-				this.#zero(inline, inline + field.size);
-				view.setUint16(vtable + field.entry, 0, true);
-				if (field.op === OP$1.union) {
-					view.setUint8(position + field.tagInline, 0);
-					view.setUint16(vtable + field.entry - 2, 0, true);
-				}
-			} else if (field.op === OP$1.struct) this.#struct(inline, field.plan, inner, field.path);
-			else {
-				if (field.op === OP$1.union) view.setUint8(position + field.tagInline, memberOf(field, inner).tag);
-				view.setUint32(inline, this.#outside(field, inner) - inline, true);
-			}
-		}
-		return position;
-	}
-	/** Writes what a table or vector points at, and returns where it lies. */
-	#outside(field, value) {
-		switch (field.op) {
-			case OP$1.string: return this.#string(value);
-			case OP$1.vector: return this.#vector(field.element, listOf(value, field.path), field.path);
-			case OP$1.union: return this.#table(memberOf(field, value).plan, value);
-			default: return this.#table(field.plan, value);
-		}
-	}
-	#string(text) {
-		const position = this.#pad(4, 0);
-		const length = writeUtf8(this.#bytes, position + 4, text);
-		this.#view.setUint32(position, length, true);
-		this.#view.setUint8(position + 4 + length, 0);
-		this.at = position + 5 + length;
-		return position;
-	}
-	#vector(element, list, path) {
-		const view = this.#view;
-		const { size, op } = element;
-		const { length } = list;
-		const isLarge = op <= OP$1.bool && length * size >= LARGE_BYTES;
-		const position = this.#pad(isLarge ? 8 : Math.max(4, element.align), 4);
-		const start = position + 4;
-		view.setUint32(position, length, true);
-		this.at = start + length * size;
-		if (op <= OP$1.bool) {
-			if (!this.#arrays.set(element.scalar, list, start)) for (let i = 0; i < length; i++) this.#scalar(start + i * size, element, list[i]);
-		} else if (op === OP$1.struct) for (let i = 0; i < length; i++) this.#struct(start + i * size, element.plan, list[i], path);
-		else for (let i = 0; i < length; i++) {
-			const slot = start + i * 4;
-			view.setUint32(slot, this.#outside(element, list[i]) - slot, true);
-		}
-		return position;
-	}
-	#struct(position, plan, value, path) {
-		if (typeof value !== "object" || value === null) throw invalid(path, "an object", value);
-		const { fields, holes } = plan;
-		for (let i = 0; i < holes.length; i++) this.#view.setUint8(position + holes[i], 0);
-		for (let i = 0; i < fields.length; i++) {
-			const field = fields[i];
-			const inner = value[field.name];
-			if (field.op === OP$1.struct) this.#struct(position + field.inline, field.plan, inner, field.path);
-			else this.#scalar(position + field.inline, field, inner ?? field.defaultValue);
-		}
-	}
-	#scalar(at, field, value) {
-		const view = this.#view;
-		switch (field.op) {
-			case OP$1.float32:
-				if (typeof value !== "number") throw invalid(field.path, "a number", value);
-				view.setFloat32(at, value, true);
-				return;
-			case OP$1.float64:
-				if (typeof value !== "number") throw invalid(field.path, "a number", value);
-				view.setFloat64(at, value, true);
-				return;
-			case OP$1.int32:
-				if (typeof value !== "number" || (value | 0) !== value) throw notInRange(field, value);
-				view.setInt32(at, value, true);
-				return;
-			case OP$1.int64:
-			case OP$1.uint64:
-				if (typeof value !== "bigint") throw invalid(field.path, "a bigint", value);
-				if (field.op === OP$1.int64) view.setBigInt64(at, value, true);
-				else view.setBigUint64(at, value, true);
-				return;
-			case OP$1.bool:
-				if (typeof value !== "boolean" && value !== 0 && value !== 1) throw invalid(field.path, "a boolean", value);
-				view.setUint8(at, value ? 1 : 0);
-				return;
-		}
-		const [least, most] = RANGES[field.op];
-		if (typeof value !== "number" || !(value >= least && value <= most) || !Number.isInteger(value)) throw notInRange(field, value);
-		if (field.size === 4) view.setUint32(at, value, true);
-		else if (field.size === 2) view.setUint16(at, value, true);
-		else view.setUint8(at, value);
-	}
-	/** Zero bytes up to where something with this alignment may lie, `ahead` bytes before the aligned place. */
-	#pad(align, ahead) {
-		const position = alignUp(this.at + ahead, align) - ahead;
-		this.#zero(this.at, position);
-		return position;
-	}
-	#zero(start, end) {
-		const view = this.#view;
-		for (let at = start; at < end; at++) view.setUint8(at, 0);
-	}
-};
-/** Has it every field that may be absent? @throws JechoError `EVENT_INVALID` where one of them is required */
-function isWhole(fields, event) {
-	let whole = true;
-	for (let i = 0; i < fields.length; i++) {
-		const field = fields[i];
-		if (field.op <= OP$1.bool && !field.optional) continue;
-		const inner = event[field.name];
-		if (inner !== void 0 && inner !== null) continue;
-		if (field.required) throw invalid(field.path, "a value, for it is required", inner);
-		whole = false;
-	}
-	return whole;
-}
-function listOf(value, path) {
-	if (Array.isArray(value) || ArrayBuffer.isView(value) && !(value instanceof DataView)) return value;
-	throw invalid(path, "an array", value);
-}
-function memberOf({ members, path }, value) {
-	const kind = value?.kind;
-	const member = members.find((candidate) => candidate.name === kind);
-	if (member === void 0) throw invalid(path, `an object whose kind is one of ${members.map((m) => m.name).join(", ")}`, value);
-	return member;
-}
-function notInRange({ op, path }, value) {
-	const [least, most] = RANGES[op];
-	return invalid(path, `an integer from ${least} to ${most}`, value);
-}
-function invalid(path, wanted, value) {
-	return new JechoError("EVENT_INVALID", `${path}: ${wanted} is wanted, not ${typeof value === "number" || typeof value === "boolean" ? String(value) : value === null ? "null" : typeof value}`);
-}
-
 // ../shared/src/generated/accessor-classes.ts
 /** Each makes a class of accessors, at a place of its own. */
-const PLACES = [
+const PLACES$1 = [
 	() => {
 		class EventAccessor {
 			constructor(source, at) {
@@ -1625,6 +1061,279 @@ function scalarReader(scalar) {
 	}
 }
 
+// ../shared/src/types/typed-arrays.ts
+/** What a vector of numbers is read as, and written from. */
+const ARRAYS$1 = {
+	bool: Uint8Array,
+	int8: Int8Array,
+	uint8: Uint8Array,
+	int16: Int16Array,
+	uint16: Uint16Array,
+	int32: Int32Array,
+	uint32: Uint32Array,
+	int64: BigInt64Array,
+	uint64: BigUint64Array,
+	float32: Float32Array,
+	float64: Float64Array
+};
+/**
+* Reads a vector of numbers: as a view on the received bytes, and as a copy only where they do not lie aligned in their
+* buffer, or where the reader's numbers are wider.
+*/
+function arrayReader(from, to) {
+	return from === to ? READERS[from] : widened(READERS[from], to);
+}
+/** A function for each kind: engines make an array twice as fast where they know of which kind it is. */
+const READERS = {
+	bool: readUint8s,
+	int8: readInt8s,
+	uint8: readUint8s,
+	int16: readInt16s,
+	uint16: readUint16s,
+	int32: readInt32s,
+	uint32: readUint32s,
+	int64: readInt64s,
+	uint64: readUint64s,
+	float32: readFloat32s,
+	float64: readFloat64s
+};
+/** The getter of a vector that reader and writer have alike; where the writer left it out, it is empty. */
+function arrayGetter(scalar, entry) {
+	return GETTERS[scalar](entry);
+}
+/** Each calls its reader by name: engines put the one into the other then. */
+const GETTERS = {
+	bool: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Uint8Array(0) : readUint8s(this["@source"], at);
+	},
+	int8: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Int8Array(0) : readInt8s(this["@source"], at);
+	},
+	uint8: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Uint8Array(0) : readUint8s(this["@source"], at);
+	},
+	int16: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Int16Array(0) : readInt16s(this["@source"], at);
+	},
+	uint16: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Uint16Array(0) : readUint16s(this["@source"], at);
+	},
+	int32: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Int32Array(0) : readInt32s(this["@source"], at);
+	},
+	uint32: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Uint32Array(0) : readUint32s(this["@source"], at);
+	},
+	int64: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new BigInt64Array(0) : readInt64s(this["@source"], at);
+	},
+	uint64: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new BigUint64Array(0) : readUint64s(this["@source"], at);
+	},
+	float32: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Float32Array(0) : readFloat32s(this["@source"], at);
+	},
+	float64: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Float64Array(0) : readFloat64s(this["@source"], at);
+	}
+};
+function readInt8s({ view, buffer, offset }, at) {
+	const position = at + view.getUint32(at, true);
+	return new Int8Array(buffer, offset + position + 4, view.getUint32(position, true));
+}
+function readUint8s({ view, buffer, offset }, at) {
+	const position = at + view.getUint32(at, true);
+	return new Uint8Array(buffer, offset + position + 4, view.getUint32(position, true));
+}
+function readInt16s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 1) !== 0) return new Int16Array(copyOf(source, position + 4, 2 * length));
+	return new Int16Array(buffer, start, length);
+}
+function readUint16s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 1) !== 0) return new Uint16Array(copyOf(source, position + 4, 2 * length));
+	return new Uint16Array(buffer, start, length);
+}
+function readInt32s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 3) !== 0) return new Int32Array(copyOf(source, position + 4, 4 * length));
+	return new Int32Array(buffer, start, length);
+}
+function readUint32s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 3) !== 0) return new Uint32Array(copyOf(source, position + 4, 4 * length));
+	return new Uint32Array(buffer, start, length);
+}
+function readInt64s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 7) !== 0) return new BigInt64Array(copyOf(source, position + 4, 8 * length));
+	return new BigInt64Array(buffer, start, length);
+}
+function readUint64s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 7) !== 0) return new BigUint64Array(copyOf(source, position + 4, 8 * length));
+	return new BigUint64Array(buffer, start, length);
+}
+function readFloat32s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 3) !== 0) return new Float32Array(copyOf(source, position + 4, 4 * length));
+	return new Float32Array(buffer, start, length);
+}
+function readFloat64s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 7) !== 0) return new Float64Array(copyOf(source, position + 4, 8 * length));
+	return new Float64Array(buffer, start, length);
+}
+function copyOf({ bytes }, start, length) {
+	return bytes.slice(start, start + length).buffer;
+}
+/** What is wider has no place in the received bytes: a new typed array of the reader's kind. */
+function widened(narrow, to) {
+	const Constructor = ARRAYS$1[to];
+	const isBig = to === "int64" || to === "uint64";
+	return (source, at) => {
+		const from = narrow(source, at);
+		const wide = new Constructor(from.length);
+		for (let i = 0; i < from.length; i++) wide[i] = isBig ? BigInt(from[i]) : from[i];
+		return wide;
+	};
+}
+
+// ../shared/src/types/utf8.ts
+const SHORT_TO_WRITE = 48;
+const SHORT_TO_READ = 24;
+const native = typeof TextEncoder === "function" && typeof TextDecoder === "function" ? {
+	encoder: new TextEncoder(),
+	decoder: new TextDecoder()
+} : void 0;
+const { fromCharCode, fromCodePoint } = String;
+function isShared(memory) {
+	return typeof SharedArrayBuffer === "function" && memory instanceof SharedArrayBuffer;
+}
+/** Bytes that `text` can take at the most. */
+function utf8Bound(text) {
+	return text.length * 3;
+}
+/** Writes `text` at `at` and returns the bytes written. Lone surrogates become U+FFFD. The room must be there. */
+function writeUtf8(target, at, text) {
+	if (native !== void 0 && text.length > SHORT_TO_WRITE) {
+		if (isShared(target.buffer)) {
+			const bytes = native.encoder.encode(text);
+			target.set(bytes, at);
+			return bytes.byteLength;
+		}
+		return native.encoder.encodeInto(text, target.subarray(at)).written;
+	}
+	let p = at;
+	for (let i = 0; i < text.length; i++) {
+		let code = text.charCodeAt(i);
+		if (code < 128) {
+			target[p++] = code;
+			continue;
+		}
+		if (code < 2048) {
+			target[p++] = 192 | code >> 6;
+			target[p++] = 128 | code & 63;
+			continue;
+		}
+		if (code >= 55296 && code < 57344) {
+			const low = i + 1 < text.length ? text.charCodeAt(i + 1) : 0;
+			if (code < 56320 && low >= 56320 && low < 57344) {
+				code = 65536 + (code - 55296 << 10) + (low - 56320);
+				i++;
+				target[p++] = 240 | code >> 18;
+				target[p++] = 128 | code >> 12 & 63;
+				target[p++] = 128 | code >> 6 & 63;
+				target[p++] = 128 | code & 63;
+				continue;
+			}
+			code = 65533;
+		}
+		target[p++] = 224 | code >> 12;
+		target[p++] = 128 | code >> 6 & 63;
+		target[p++] = 128 | code & 63;
+	}
+	return p - at;
+}
+/** Reads `length` bytes at `at` as text. Broken sequences become U+FFFD. */
+function readUtf8(source, at, length) {
+	if (native !== void 0 && length > SHORT_TO_READ) return native.decoder.decode(source.subarray(at, at + length));
+	let text = "";
+	let p = at;
+	const end = at + length;
+	for (; p + 4 <= end; p += 4) {
+		const a = source[p];
+		const b = source[p + 1];
+		const c = source[p + 2];
+		const d = source[p + 3];
+		if ((a | b | c | d) >= 128) break;
+		if (p + 8 <= end) {
+			const e = source[p + 4];
+			const f = source[p + 5];
+			const g = source[p + 6];
+			const h = source[p + 7];
+			if ((e | f | g | h) < 128) {
+				text += fromCharCode(a, b, c, d, e, f, g, h);
+				p += 4;
+				continue;
+			}
+		}
+		text += fromCharCode(a, b, c, d);
+	}
+	while (p < end) {
+		const lead = source[p++];
+		if (lead < 128) {
+			text += fromCharCode(lead);
+			continue;
+		}
+		const more = lead >= 240 && lead < 245 ? 3 : lead >= 224 && lead < 240 ? 2 : lead >= 194 && lead < 224 ? 1 : 0;
+		let code = more === 0 ? 65533 : lead & 63 >> more;
+		let taken = 0;
+		while (taken < more && p < end && (source[p] & 192) === 128) {
+			code = code << 6 | source[p++] & 63;
+			taken++;
+		}
+		text += fromCodePoint(taken < more || code < (more === 3 ? 65536 : more === 2 ? 2048 : 0) || code > 1114111 || code >= 55296 && code < 57344 ? 65533 : code);
+	}
+	return text;
+}
+
 // ../shared/src/types/field-getter.ts
 /** @param inStruct does the writer's field lie at a fixed place, not in a slot of a vtable? */
 function fieldGetter({ field, source }, inStruct, makerOf) {
@@ -1886,13 +1595,113 @@ var AccessorMaker = class {
 	}
 };
 /** Which place the next class comes from. */
-let next = 0;
+let next$1 = 0;
 function newClass() {
-	const place = PLACES[next++ % PLACES.length];
+	const place = PLACES$1[next$1++ % PLACES$1.length];
 	const made = place();
 	markAccessor(made.prototype);
 	return made;
 }
+
+// ../shared/src/types/reflection.ts
+/** In the order of reflection.fbs' BaseType. */
+const BASE_TYPES = [
+	"none",
+	"tag",
+	"bool",
+	"int8",
+	"uint8",
+	"int16",
+	"uint16",
+	"int32",
+	"uint32",
+	"int64",
+	"uint64",
+	"float32",
+	"float64",
+	"string",
+	"vector",
+	"object",
+	"union"
+];
+const scalar = (scalar) => ({
+	is: "scalar",
+	scalar
+});
+const object = (object) => ({
+	is: "object",
+	object
+});
+const tables = (object) => ({
+	is: "vector",
+	of: {
+		is: "object",
+		object
+	}
+});
+const TEXT = { is: "string" };
+function reflected(name, fields) {
+	const made = newObject(name, false);
+	made.fields = Object.entries(fields).map(([name, [place, kind, defaultValue = 0]]) => ({
+		name,
+		place,
+		kind,
+		defaultValue,
+		required: false,
+		optional: false
+	}));
+	return made;
+}
+const REFLECTED_TYPE = reflected("reflection.Type", {
+	base_type: [0, scalar("int8")],
+	element: [1, scalar("int8")],
+	index: [
+		2,
+		scalar("int32"),
+		-1
+	],
+	base_size: [
+		4,
+		scalar("uint32"),
+		4
+	],
+	element_size: [5, scalar("uint32")]
+});
+const REFLECTED_FIELD = reflected("reflection.Field", {
+	name: [0, TEXT],
+	type: [1, object(REFLECTED_TYPE)],
+	id: [2, scalar("uint16")],
+	offset: [3, scalar("uint16")],
+	default_integer: [4, scalar("int64")],
+	default_real: [5, scalar("float64")],
+	deprecated: [6, scalar("bool")],
+	required: [7, scalar("bool")],
+	key: [8, scalar("bool")],
+	optional: [11, scalar("bool")]
+});
+const REFLECTED_OBJECT = reflected("reflection.Object", {
+	name: [0, TEXT],
+	fields: [1, tables(REFLECTED_FIELD)],
+	is_struct: [2, scalar("bool")],
+	minalign: [3, scalar("int32")],
+	bytesize: [4, scalar("int32")]
+});
+const REFLECTED_VALUE = reflected("reflection.EnumVal", {
+	name: [0, TEXT],
+	value: [1, scalar("int64")],
+	union_type: [3, object(REFLECTED_TYPE)]
+});
+const REFLECTED_ENUM = reflected("reflection.Enum", {
+	name: [0, TEXT],
+	values: [1, tables(REFLECTED_VALUE)],
+	is_union: [2, scalar("bool")],
+	underlying_type: [3, object(REFLECTED_TYPE)]
+});
+const REFLECTED_SCHEMA = reflected("reflection.Schema", {
+	objects: [0, tables(REFLECTED_OBJECT)],
+	enums: [1, tables(REFLECTED_ENUM)],
+	root_table: [4, object(REFLECTED_OBJECT)]
+});
 
 // ../shared/src/types/verify.ts
 const MAX_DEPTH = 16;
@@ -2116,104 +1925,7 @@ var Walk = class {
 	}
 };
 
-// ../shared/src/types/bfbs.ts
-const BASE_TYPES = [
-	"none",
-	"tag",
-	"bool",
-	"int8",
-	"uint8",
-	"int16",
-	"uint16",
-	"int32",
-	"uint32",
-	"int64",
-	"uint64",
-	"float32",
-	"float64",
-	"string",
-	"vector",
-	"object",
-	"union"
-];
-const scalar = (scalar) => ({
-	is: "scalar",
-	scalar
-});
-const object = (object) => ({
-	is: "object",
-	object
-});
-const tables = (object) => ({
-	is: "vector",
-	of: {
-		is: "object",
-		object
-	}
-});
-const TEXT = { is: "string" };
-function reflected(name, fields) {
-	const made = newObject(name, false);
-	made.fields = Object.entries(fields).map(([name, [place, kind, defaultValue = 0]]) => ({
-		name,
-		place,
-		kind,
-		defaultValue,
-		required: false,
-		optional: false
-	}));
-	return made;
-}
-const REFLECTED_TYPE = reflected("reflection.Type", {
-	base_type: [0, scalar("int8")],
-	element: [1, scalar("int8")],
-	index: [
-		2,
-		scalar("int32"),
-		-1
-	],
-	base_size: [
-		4,
-		scalar("uint32"),
-		4
-	],
-	element_size: [5, scalar("uint32")]
-});
-const REFLECTED_FIELD = reflected("reflection.Field", {
-	name: [0, TEXT],
-	type: [1, object(REFLECTED_TYPE)],
-	id: [2, scalar("uint16")],
-	offset: [3, scalar("uint16")],
-	default_integer: [4, scalar("int64")],
-	default_real: [5, scalar("float64")],
-	deprecated: [6, scalar("bool")],
-	required: [7, scalar("bool")],
-	key: [8, scalar("bool")],
-	optional: [11, scalar("bool")]
-});
-const REFLECTED_OBJECT = reflected("reflection.Object", {
-	name: [0, TEXT],
-	fields: [1, tables(REFLECTED_FIELD)],
-	is_struct: [2, scalar("bool")],
-	minalign: [3, scalar("int32")],
-	bytesize: [4, scalar("int32")]
-});
-const REFLECTED_VALUE = reflected("reflection.EnumVal", {
-	name: [0, TEXT],
-	value: [1, scalar("int64")],
-	union_type: [3, object(REFLECTED_TYPE)]
-});
-const REFLECTED_ENUM = reflected("reflection.Enum", {
-	name: [0, TEXT],
-	values: [1, tables(REFLECTED_VALUE)],
-	is_union: [2, scalar("bool")],
-	underlying_type: [3, object(REFLECTED_TYPE)]
-});
-const REFLECTED_SCHEMA = reflected("reflection.Schema", {
-	objects: [0, tables(REFLECTED_OBJECT)],
-	enums: [1, tables(REFLECTED_ENUM)],
-	root_table: [4, object(REFLECTED_OBJECT)]
-});
+// ../shared/src/types/bfbs-reader.ts
 const readSchema = createReader(REFLECTED_SCHEMA);
 const MAX_SCHEMA_BYTES = 1 << 20;
 /**
@@ -2359,146 +2071,442 @@ function unionMembers(path, union, objects) {
 		};
 	});
 }
+
+// ../shared/src/types/written-values.ts
+const RANGES = {
+	[OP$1.int8]: [-128, 127],
+	[OP$1.uint8]: [0, 255],
+	[OP$1.int16]: [-32768, 32767],
+	[OP$1.uint16]: [0, 65535],
+	[OP$1.int32]: [-2147483648, 2147483647],
+	[OP$1.uint32]: [0, 4294967295]
+};
+/** Writes one number. @throws JechoError `EVENT_INVALID` where the field cannot hold it */
+function writeScalar(view, at, field, value) {
+	switch (field.op) {
+		case OP$1.float32:
+			if (typeof value !== "number") throw invalid(field.path, "a number", value);
+			view.setFloat32(at, value, true);
+			return;
+		case OP$1.float64:
+			if (typeof value !== "number") throw invalid(field.path, "a number", value);
+			view.setFloat64(at, value, true);
+			return;
+		case OP$1.int32:
+			if (typeof value !== "number" || (value | 0) !== value) throw notInRange(field, value);
+			view.setInt32(at, value, true);
+			return;
+		case OP$1.int64:
+		case OP$1.uint64:
+			if (typeof value !== "bigint") throw invalid(field.path, "a bigint", value);
+			if (field.op === OP$1.int64) view.setBigInt64(at, value, true);
+			else view.setBigUint64(at, value, true);
+			return;
+		case OP$1.bool:
+			if (typeof value !== "boolean" && value !== 0 && value !== 1) throw invalid(field.path, "a boolean", value);
+			view.setUint8(at, value ? 1 : 0);
+			return;
+	}
+	const [least, most] = RANGES[field.op];
+	if (typeof value !== "number" || !(value >= least && value <= most) || !Number.isInteger(value)) throw notInRange(field, value);
+	if (field.size === 4) view.setUint32(at, value, true);
+	else if (field.size === 2) view.setUint16(at, value, true);
+	else view.setUint8(at, value);
+}
+/** The value as a list. @throws JechoError `EVENT_INVALID` */
+function listOf(value, path) {
+	if (Array.isArray(value) || ArrayBuffer.isView(value) && !(value instanceof DataView)) return value;
+	throw invalid(path, "an array", value);
+}
+/** Which member of a union the value is. @throws JechoError `EVENT_INVALID` */
+function memberOf({ members, path }, value) {
+	const kind = value?.kind;
+	const member = members.find((candidate) => candidate.name === kind);
+	if (member === void 0) throw invalid(path, `an object whose kind is one of ${members.map((m) => m.name).join(", ")}`, value);
+	return member;
+}
+function notInRange({ op, path }, value) {
+	const [least, most] = RANGES[op];
+	return invalid(path, `an integer from ${least} to ${most}`, value);
+}
+function invalid(path, wanted, value) {
+	return new JechoError("EVENT_INVALID", `${path}: ${wanted} is wanted, not ${typeof value === "number" || typeof value === "boolean" ? String(value) : value === null ? "null" : typeof value}`);
+}
+
+// ../shared/src/types/measure.ts
+/** An upper bound of the bytes that `encodeInto` takes for this value. @throws JechoError `EVENT_INVALID` */
+function measure(type, value) {
+	return 8 + measureTable(planOf$1(type), value, type.name);
+}
+function measureTable(plan, value, path) {
+	if (typeof value !== "object" || value === null) throw invalid(path, "an object", value);
+	const { fields } = plan;
+	let size = plan.vtableBytes + plan.bytes + 16;
+	if (plan.isFlat) return size;
+	for (let i = 0; i < fields.length; i++) {
+		const field = fields[i];
+		if (field.op <= OP$1.bool) continue;
+		const inner = value[field.name];
+		if (inner !== void 0 && inner !== null) size += measureField(field, inner);
+	}
+	return size;
+}
+function measureField(field, value) {
+	switch (field.op) {
+		case OP$1.string:
+			if (typeof value !== "string") throw invalid(field.path, "a string", value);
+			return 16 + utf8Bound(value);
+		case OP$1.table: return measureTable(field.plan, value, field.path);
+		case OP$1.union: return measureTable(memberOf(field, value).plan, value, field.path);
+		case OP$1.vector: return measureVector(field.element, listOf(value, field.path));
+		default: return 0;
+	}
+}
+function measureVector(element, list) {
+	const { op, plan, size } = element;
+	const bytes = 24 + list.length * size;
+	if (op === OP$1.table && plan?.isFlat) return bytes + plan.vtableBytes + list.length * plan.stride;
+	if (op !== OP$1.string && op !== OP$1.table) return bytes;
+	let inner = 0;
+	for (let i = 0; i < list.length; i++) inner += measureField(element, list[i]);
+	return bytes + inner;
+}
+
+// ../shared/src/generated/property-places.ts
+/** Each makes a getter of one property, at a place of its own. */
+const PLACES = [
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name]
+];
+
+// ../shared/src/types/rows.ts
+/** Which place the next getter comes from; those that come when all are taken share them. */
+let next = 0;
 /**
-* Writes the canonical binary form of a type: only what can be reached from its root, everything in the order that
-* reflection.fbs demands, no documentation. Equal types give equal bytes, whichever tool wrote their schema.
+* Writes `list` as rows that lie `stride` bytes from each other, the first one at `start`.
+*
+* @throws JechoError `EVENT_INVALID`
 */
-function writeBfbs(root) {
-	const objects = [];
-	const enums = /* @__PURE__ */ new Map();
-	walkObjects(root, (object) => {
-		objects.push(object);
-		for (const { kind } of object.fields) {
-			const named = kind.is === "union" ? kind : namesOf$1(kind);
-			if (named !== void 0) enums.set(named.name, named);
+function writeRows(view, plan, list, start, stride, path) {
+	const { length } = list;
+	for (let i = 0; i < length; i++) {
+		const row = list[i];
+		if (typeof row !== "object" || row === null) throw invalid(path, "an object", row);
+	}
+	const { fields, holes } = plan;
+	plan.getters ??= fields.map(({ name }) => getterOf(name));
+	for (let i = 0; i < holes.length; i++) {
+		let at = start + holes[i];
+		for (let k = 0; k < length; k++, at += stride) view.setUint8(at, 0);
+	}
+	for (let i = 0; i < fields.length; i++) {
+		const field = fields[i];
+		const { defaultValue, inline } = field;
+		const get = plan.getters[i];
+		let at = start + inline;
+		for (let k = 0; k < length; k++, at += stride) writeScalar(view, at, field, get(list[k]) ?? defaultValue);
+	}
+}
+function getterOf(name) {
+	const place = PLACES[next++ % PLACES.length];
+	return place(name);
+}
+
+// ../shared/src/types/target-arrays.ts
+/** Memory that is written to, as typed arrays of every kind. */
+var TargetArrays = class {
+	#bytes;
+	#copiers = {};
+	/** @param bytes begin at a multiple of 8 of their buffer */
+	constructor(bytes) {
+		this.#bytes = bytes;
+	}
+	/** Copies `list` to `at` where it is a typed array of this kind; false where it is not, and nothing is written. */
+	set(scalar, list, at) {
+		let copier = this.#copiers[scalar];
+		if (copier === void 0) {
+			copier = this.#copier(scalar);
+			this.#copiers[scalar] = copier;
 		}
-	});
-	const byName = (a, b) => a.name < b.name ? -1 : 1;
-	objects.sort(byName);
-	const sorted = [...enums.values()].sort(byName);
-	const indexOf = (name) => sorted.findIndex((one) => one.name === name);
-	const typeOf = (kind) => {
-		const plain = {
-			element: 0,
-			index: -1,
-			base_size: 4,
-			element_size: 0
+		return copier(list, at);
+	}
+	#copier(scalar) {
+		const Constructor = ARRAYS$1[scalar];
+		const { buffer, byteOffset, byteLength } = this.#bytes;
+		const size = Constructor.BYTES_PER_ELEMENT;
+		const target = new Constructor(buffer, byteOffset, Math.floor(byteLength / size));
+		return (list, at) => {
+			if (!(list instanceof Constructor) && !(scalar === "uint8" && list instanceof Uint8ClampedArray)) return false;
+			target.set(list, at / size);
+			return true;
 		};
-		switch (kind.is) {
-			case "scalar": {
-				const index = kind.names === void 0 ? -1 : indexOf(kind.names.name);
-				return {
-					...plain,
-					base_type: BASE_TYPES.indexOf(kind.scalar),
-					base_size: elementBytes(kind),
-					index
-				};
-			}
-			case "string": return {
-				...plain,
-				base_type: BASE_TYPES.indexOf("string")
-			};
-			case "object": return {
-				...plain,
-				base_type: BASE_TYPES.indexOf("object"),
-				index: objects.indexOf(kind.object)
-			};
-			case "union": return {
-				...plain,
-				base_type: BASE_TYPES.indexOf("union"),
-				index: indexOf(kind.name)
-			};
-			case "vector": {
-				const element = typeOf(kind.of);
-				return {
-					...element,
-					base_type: BASE_TYPES.indexOf("vector"),
-					element: element.base_type,
-					base_size: 4,
-					element_size: elementBytes(kind.of)
-				};
+	}
+};
+
+// ../shared/src/types/encode.ts
+/**
+* Writes `value` as a FlatBuffer at `offset` (8-aligned) and returns the offset behind it.
+* The room of `measure(type, value)` must be there.
+*
+* @throws JechoError `EVENT_INVALID` naming the field
+*/
+function encodeInto(type, value, bytes, view, offset) {
+	const encoding = Encoding.on(bytes, view);
+	const position = encoding.begin(planOf$1(type), value, offset + 4);
+	view.setUint32(offset, position - offset, true);
+	return encoding.at;
+}
+/**
+* Encodes into memory of its own.
+*
+* @param identifier FlatBuffers' four-letter file identifier, where the format asks for one
+* @throws JechoError `EVENT_INVALID`
+*/
+function encode(type, value, identifier = "") {
+	const bytes = new Uint8Array(measure(type, value) + 8);
+	const view = new DataView(bytes.buffer);
+	const encoding = new Encoding(bytes, view);
+	const position = encoding.begin(planOf$1(type), value, 4 + writeUtf8(bytes, 4, identifier));
+	view.setUint32(0, position, true);
+	return bytes.subarray(0, encoding.at);
+}
+/**
+* Vectors of scalars from this size on lie at a multiple of 8: into memory that threads share, engines copy words where both
+* sides are aligned to them, and else single bytes, which takes eight times as long.
+*/
+const LARGE_BYTES = 64;
+/** Writing into one piece of memory. The two views start at the same byte, which is 8-aligned in its buffer. */
+var Encoding = class Encoding {
+	static #newest;
+	static #count = 0;
+	/** Where the next byte goes. */
+	at = 0;
+	#bytes;
+	#view;
+	#arrays;
+	/** Which event this is: vtables are shared within one. */
+	#number = 0;
+	/** Of the newest table. */
+	#vtable = 0;
+	constructor(bytes, view) {
+		this.#bytes = bytes;
+		this.#view = view;
+		this.#arrays = new TargetArrays(bytes);
+	}
+	/** Producers write into one ring again and again. */
+	static on(bytes, view) {
+		const newest = Encoding.#newest;
+		if (newest !== void 0 && newest.#bytes === bytes && newest.#view === view) return newest;
+		Encoding.#newest = new Encoding(bytes, view);
+		return Encoding.#newest;
+	}
+	begin(plan, value, at) {
+		this.#number = ++Encoding.#count;
+		this.at = at;
+		return this.#table(plan, value);
+	}
+	#table(plan, value) {
+		const view = this.#view;
+		const { fields, holes } = plan;
+		const event = value;
+		const position = this.#place(plan, plan.isFlat || isWhole(fields, event));
+		const vtable = this.#vtable;
+		for (let i = 0; i < holes.length; i++) view.setUint8(position + holes[i], 0);
+		this.at = position + plan.bytes;
+		for (let i = 0; i < fields.length; i++) {
+			const field = fields[i];
+			const inner = event[field.name];
+			const inline = position + field.inline;
+			if (field.op <= OP$1.bool && !(field.optional && (inner === void 0 || inner === null))) writeScalar(view, inline, field, inner ?? field.defaultValue);
+			else if (inner === void 0 || inner === null) {
+				this.#zero(inline, inline + field.size);
+				view.setUint16(vtable + field.entry, 0, true);
+				if (field.op === OP$1.union) {
+					view.setUint8(position + field.tagInline, 0);
+					view.setUint16(vtable + field.entry - 2, 0, true);
+				}
+			} else if (field.op === OP$1.struct) this.#struct(inline, field.plan, inner, field.path);
+			else {
+				if (field.op === OP$1.union) view.setUint8(position + field.tagInline, memberOf(field, inner).tag);
+				view.setUint32(inline, this.#outside(field, inner) - inline, true);
 			}
 		}
-	};
-	const reflectObject = (object) => ({
-		name: object.name,
-		is_struct: object.isStruct,
-		minalign: object.align,
-		bytesize: object.bytes,
-		fields: object.fields.flatMap((field) => reflectField(object, field, typeOf)).sort(byName)
-	});
-	const schema = {
-		objects: objects.map(reflectObject),
-		enums: sorted.map((named, index) => "members" in named ? reflectUnion(named, index, typeOf) : reflectEnum(named, index)),
-		root_table: reflectObject(root)
-	};
-	return encode(REFLECTED_SCHEMA, schema, "BFBS");
-}
-function namesOf$1(kind) {
-	if (kind.is === "vector") return namesOf$1(kind.of);
-	return kind.is === "scalar" ? kind.names : void 0;
-}
-function reflectEnum({ name, scalar, values }, index) {
-	const base_size = SCALAR_BYTES[scalar];
-	return {
-		name,
-		is_union: false,
-		underlying_type: {
-			base_type: BASE_TYPES.indexOf(scalar),
-			element: 0,
-			index,
-			base_size,
-			element_size: 0
-		},
-		values: values.map(({ name, value }) => ({
-			name,
-			value,
-			union_type: void 0
-		}))
-	};
-}
-function reflectUnion({ name, members }, index, typeOf) {
-	return {
-		name,
-		is_union: true,
-		underlying_type: tagType(index),
-		values: members.map(({ tag, name, object }) => ({
-			name,
-			value: BigInt(tag),
-			union_type: typeOf({
-				is: "object",
-				object
-			})
-		}))
-	};
-}
-function tagType(index) {
-	return {
-		base_type: BASE_TYPES.indexOf("tag"),
-		element: 0,
-		index,
-		base_size: 1,
-		element_size: 0
-	};
-}
-function reflectField(object, field, typeOf) {
-	const real = field.kind.is === "scalar" && field.kind.scalar.startsWith("float");
-	const type = typeOf(field.kind);
-	const reflect = (name, id, type) => ({
-		name,
-		type,
-		id: object.isStruct ? 0 : id,
-		offset: object.isStruct ? field.place : 4 + 2 * id,
-		default_integer: real ? 0n : BigInt.asIntN(64, BigInt(field.defaultValue)),
-		default_real: real ? Number(field.defaultValue) : 0,
-		deprecated: false,
-		required: field.required,
-		key: false,
-		optional: field.optional
-	});
-	const value = reflect(field.name, field.place, type);
-	if (field.kind.is !== "union") return [value];
-	return [value, reflect(`${field.name}_type`, field.place - 1, tagType(type.index))];
+		return position;
+	}
+	/**
+	* Where the next table lies, behind its vtable unless it shares one.
+	*
+	* @param whole has it all fields?
+	*/
+	#place(plan, whole) {
+		const view = this.#view;
+		const { vtableBytes } = plan;
+		const shares = whole && plan.sharedBy === this.#number;
+		const position = alignUp(this.at + (shares ? 4 : vtableBytes + 4), 8) - 4;
+		this.#vtable = shares ? plan.sharedAt : position - vtableBytes;
+		this.#zero(this.at, shares ? position : this.#vtable);
+		if (!shares) {
+			const words = plan.vtable;
+			for (let i = 0; i < words.length; i++) view.setUint16(this.#vtable + 2 * i, words[i], true);
+		}
+		if (whole) {
+			plan.sharedBy = this.#number;
+			plan.sharedAt = this.#vtable;
+		}
+		view.setInt32(position, position - this.#vtable, true);
+		return position;
+	}
+	/** Writes what a table or vector points at, and returns where it lies. */
+	#outside(field, value) {
+		switch (field.op) {
+			case OP$1.string: return this.#string(value);
+			case OP$1.vector: return this.#vector(field.element, listOf(value, field.path), field.path);
+			case OP$1.union: return this.#table(memberOf(field, value).plan, value);
+			default: return this.#table(field.plan, value);
+		}
+	}
+	#string(text) {
+		const position = this.#pad(4, 0);
+		const length = writeUtf8(this.#bytes, position + 4, text);
+		this.#view.setUint32(position, length, true);
+		this.#view.setUint8(position + 4 + length, 0);
+		this.at = position + 5 + length;
+		return position;
+	}
+	#vector(element, list, path) {
+		const view = this.#view;
+		const { size, op } = element;
+		const { length } = list;
+		const isLarge = op <= OP$1.bool && length * size >= LARGE_BYTES;
+		const position = this.#pad(isLarge ? 8 : Math.max(4, element.align), 4);
+		const start = position + 4;
+		view.setUint32(position, length, true);
+		this.at = start + length * size;
+		if (op <= OP$1.bool) {
+			if (!this.#arrays.set(element.scalar, list, start)) for (let i = 0; i < length; i++) writeScalar(view, start + i * size, element, list[i]);
+		} else if (element.plan?.isFlat) this.#rows(element.plan, list, start, path);
+		else if (op === OP$1.struct) for (let i = 0; i < length; i++) this.#struct(start + i * size, element.plan, list[i], path);
+		else for (let i = 0; i < length; i++) {
+			const slot = start + i * 4;
+			view.setUint32(slot, this.#outside(element, list[i]) - slot, true);
+		}
+		return position;
+	}
+	/** Elements of one layout each: structs from `start` on, or tables that the offsets there lead to. */
+	#rows(plan, list, start, path) {
+		const { length } = list;
+		if (length === 0) return;
+		if (plan.vtableBytes === 0) return writeRows(this.#view, plan, list, start, plan.bytes, path);
+		const view = this.#view;
+		const { stride } = plan;
+		const first = this.#place(plan, true);
+		for (let i = 0; i < length; i++) {
+			const position = first + i * stride;
+			const slot = start + 4 * i;
+			view.setUint32(slot, position - slot, true);
+			view.setInt32(position, position - this.#vtable, true);
+		}
+		const end = first + length * stride;
+		for (let i = plan.bytes; i < stride; i++) for (let at = first + i; at < end; at += stride) view.setUint8(at, 0);
+		writeRows(view, plan, list, first, stride, path);
+		this.at = end - stride + plan.bytes;
+	}
+	#struct(position, plan, value, path) {
+		if (typeof value !== "object" || value === null) throw invalid(path, "an object", value);
+		const { fields, holes } = plan;
+		for (let i = 0; i < holes.length; i++) this.#view.setUint8(position + holes[i], 0);
+		for (let i = 0; i < fields.length; i++) {
+			const field = fields[i];
+			const inner = value[field.name];
+			if (field.op === OP$1.struct) this.#struct(position + field.inline, field.plan, inner, field.path);
+			else writeScalar(this.#view, position + field.inline, field, inner ?? field.defaultValue);
+		}
+	}
+	/** Zero bytes up to where something with this alignment may lie, `ahead` bytes before the aligned place. */
+	#pad(align, ahead) {
+		const position = alignUp(this.at + ahead, align) - ahead;
+		this.#zero(this.at, position);
+		return position;
+	}
+	#zero(start, end) {
+		const view = this.#view;
+		for (let at = start; at < end; at++) view.setUint8(at, 0);
+	}
+};
+/** Has it every field that may be absent? @throws JechoError `EVENT_INVALID` where one of them is required */
+function isWhole(fields, event) {
+	let whole = true;
+	for (let i = 0; i < fields.length; i++) {
+		const field = fields[i];
+		if (field.op <= OP$1.bool && !field.optional) continue;
+		const inner = event[field.name];
+		if (inner !== void 0 && inner !== null) continue;
+		if (field.required) throw invalid(field.path, "a value, for it is required", inner);
+		whole = false;
+	}
+	return whole;
 }
 
 // ../shared/src/frames/reply.ts
@@ -3309,6 +3317,149 @@ var _SHA256 = class extends SHA2_32B {
 */
 const sha256 = /* @__PURE__ */ createHasher(() => new _SHA256(), /* @__PURE__ */ oidNist(1));
 
+// ../shared/src/types/bfbs-writer.ts
+/**
+* Writes the canonical binary form of a type: only what can be reached from its root, everything in the order that
+* reflection.fbs demands, no documentation. Equal types give equal bytes, whichever tool wrote their schema.
+*/
+function writeBfbs(root) {
+	const objects = [];
+	const enums = /* @__PURE__ */ new Map();
+	walkObjects(root, (object) => {
+		objects.push(object);
+		for (const { kind } of object.fields) {
+			const named = kind.is === "union" ? kind : namesOf$1(kind);
+			if (named !== void 0) enums.set(named.name, named);
+		}
+	});
+	const byName = (a, b) => a.name < b.name ? -1 : 1;
+	objects.sort(byName);
+	const sorted = [...enums.values()].sort(byName);
+	const indexOf = (name) => sorted.findIndex((one) => one.name === name);
+	const typeOf = (kind) => {
+		const plain = {
+			element: 0,
+			index: -1,
+			base_size: 4,
+			element_size: 0
+		};
+		switch (kind.is) {
+			case "scalar": {
+				const index = kind.names === void 0 ? -1 : indexOf(kind.names.name);
+				return {
+					...plain,
+					base_type: BASE_TYPES.indexOf(kind.scalar),
+					base_size: elementBytes(kind),
+					index
+				};
+			}
+			case "string": return {
+				...plain,
+				base_type: BASE_TYPES.indexOf("string")
+			};
+			case "object": return {
+				...plain,
+				base_type: BASE_TYPES.indexOf("object"),
+				index: objects.indexOf(kind.object)
+			};
+			case "union": return {
+				...plain,
+				base_type: BASE_TYPES.indexOf("union"),
+				index: indexOf(kind.name)
+			};
+			case "vector": {
+				const element = typeOf(kind.of);
+				return {
+					...element,
+					base_type: BASE_TYPES.indexOf("vector"),
+					element: element.base_type,
+					base_size: 4,
+					element_size: elementBytes(kind.of)
+				};
+			}
+		}
+	};
+	const reflectObject = (object) => ({
+		name: object.name,
+		is_struct: object.isStruct,
+		minalign: object.align,
+		bytesize: object.bytes,
+		fields: object.fields.flatMap((field) => reflectField(object, field, typeOf)).sort(byName)
+	});
+	const schema = {
+		objects: objects.map(reflectObject),
+		enums: sorted.map((named, index) => "members" in named ? reflectUnion(named, index, typeOf) : reflectEnum(named, index)),
+		root_table: reflectObject(root)
+	};
+	return encode(REFLECTED_SCHEMA, schema, "BFBS");
+}
+function namesOf$1(kind) {
+	if (kind.is === "vector") return namesOf$1(kind.of);
+	return kind.is === "scalar" ? kind.names : void 0;
+}
+function reflectEnum({ name, scalar, values }, index) {
+	const base_size = SCALAR_BYTES[scalar];
+	return {
+		name,
+		is_union: false,
+		underlying_type: {
+			base_type: BASE_TYPES.indexOf(scalar),
+			element: 0,
+			index,
+			base_size,
+			element_size: 0
+		},
+		values: values.map(({ name, value }) => ({
+			name,
+			value,
+			union_type: void 0
+		}))
+	};
+}
+function reflectUnion({ name, members }, index, typeOf) {
+	return {
+		name,
+		is_union: true,
+		underlying_type: tagType(index),
+		values: members.map(({ tag, name, object }) => ({
+			name,
+			value: BigInt(tag),
+			union_type: typeOf({
+				is: "object",
+				object
+			})
+		}))
+	};
+}
+function tagType(index) {
+	return {
+		base_type: BASE_TYPES.indexOf("tag"),
+		element: 0,
+		index,
+		base_size: 1,
+		element_size: 0
+	};
+}
+function reflectField(object, field, typeOf) {
+	const real = field.kind.is === "scalar" && field.kind.scalar.startsWith("float");
+	const type = typeOf(field.kind);
+	const reflect = (name, id, type) => ({
+		name,
+		type,
+		id: object.isStruct ? 0 : id,
+		offset: object.isStruct ? field.place : 4 + 2 * id,
+		default_integer: real ? 0n : BigInt.asIntN(64, BigInt(field.defaultValue)),
+		default_real: real ? Number(field.defaultValue) : 0,
+		deprecated: false,
+		required: field.required,
+		key: false,
+		optional: field.optional
+	});
+	const value = reflect(field.name, field.place, type);
+	if (field.kind.is !== "union") return [value];
+	return [value, reflect(`${field.name}_type`, field.place - 1, tagType(type.index))];
+}
+
 // ../shared/src/types/fbs-lexer.ts
 const MAX_CHARACTERS = 1 << 20;
 const BLANK = /(?:\s+|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y;
@@ -3611,6 +3762,71 @@ var Parser = class {
 	}
 };
 
+// ../shared/src/types/fbs-values.ts
+/** Reads the numbers of a schema's text. Each of its methods throws `TYPE_INVALID` with line and column. */
+var ValueReader = class {
+	#lexer;
+	constructor(lexer) {
+		this.#lexer = lexer;
+	}
+	/**
+	* What a field that is not written reads as.
+	*
+	* @param isExclusive is each value of this enum one of its names?
+	*/
+	defaultOf(field, kind, isExclusive) {
+		const { defaultValue: token } = field;
+		if (kind.is !== "scalar") {
+			if (token !== void 0) throw this.#lexer.wrong(token.at, "only numbers have defaults");
+			return 0;
+		}
+		const { scalar, names } = kind;
+		if (token === void 0 || token.value === "null") {
+			if (!(names === void 0 || names.values.some(({ value }) => value === 0n)) && token === void 0 && isExclusive(names)) throw this.#lexer.wrong(field.at, `${field.name} needs a default: ${names.name} has no 0`);
+			return zeroOf(kind);
+		}
+		if (scalar.startsWith("float")) return this.#real(token);
+		const value = this.#integerOrName(token, kind);
+		if (!fits(value, scalar)) throw this.#lexer.wrong(token.at, `${token.value} is no ${scalar}`);
+		return scalar === "int64" || scalar === "uint64" ? value : Number(value);
+	}
+	#integerOrName(token, { scalar, names }) {
+		if (token.is === "number") return this.integer(token);
+		if (scalar === "bool" && (token.value === "true" || token.value === "false")) return token.value === "true" ? 1n : 0n;
+		const words = token.value.split(" ").map((word) => word.slice(word.lastIndexOf(".") + 1));
+		let sum = 0n;
+		for (const word of words) {
+			const value = names?.values.find(({ name }) => name === word)?.value;
+			if (value === void 0) throw this.#lexer.wrong(token.at, `"${token.value.slice(0, 40)}" is no ${names?.name ?? scalar}`);
+			sum |= value;
+		}
+		return sum;
+	}
+	integer(token) {
+		const match = token.is === "number" ? /^([+-]?)(\d+|0[xX][0-9A-Fa-f]+)$/.exec(token.value) : null;
+		if (match === null) throw this.#lexer.wrong(token.at, `"${token.value.slice(0, 40)}" is no integer`);
+		const size = BigInt(match[2]);
+		return match[1] === "-" ? -size : size;
+	}
+	#real(token) {
+		const named = /^([+-]?)(inf|infinity|nan)$/.exec(token.value);
+		if (named !== null) return named[2] === "nan" ? NaN : named[1] === "-" ? -1e400 : 1e400;
+		const value = token.is === "number" ? Number(token.value) : NaN;
+		if (Number.isNaN(value)) throw this.#lexer.wrong(token.at, `"${token.value.slice(0, 40)}" is no number`);
+		return value;
+	}
+};
+/** The default of a field that has none in the text. */
+function zeroOf(kind) {
+	return kind.is === "scalar" && (kind.scalar === "int64" || kind.scalar === "uint64") ? 0n : 0;
+}
+/** Is the value one of this kind? */
+function fits(value, scalar) {
+	if (scalar === "bool") return value === 0n || value === 1n;
+	const bits = 8 * SCALAR_BYTES[scalar];
+	return (scalar.startsWith("u") ? BigInt.asUintN(bits, value) : BigInt.asIntN(bits, value)) === value;
+}
+
 // ../shared/src/types/fbs-reader.ts
 const SCALARS = {
 	bool: "bool",
@@ -3638,6 +3854,7 @@ function readFbs(text, root) {
 }
 var SchemaReader = class {
 	#parsed;
+	#values;
 	#declarations = /* @__PURE__ */ new Map();
 	#objects = /* @__PURE__ */ new Map();
 	#enums = /* @__PURE__ */ new Map();
@@ -3646,6 +3863,7 @@ var SchemaReader = class {
 	#measuring = /* @__PURE__ */ new Set();
 	constructor(parsed) {
 		this.#parsed = parsed;
+		this.#values = new ValueReader(parsed.lexer);
 		for (const declaration of parsed.declarations) {
 			const name = fullName(declaration);
 			if (this.#declarations.has(name)) throw this.#wrong(declaration.at, `${name} is declared twice`);
@@ -3685,7 +3903,7 @@ var SchemaReader = class {
 		const flags = declaration.attributes.has("bit_flags");
 		let next = 0n;
 		const values = declaration.values.map(({ name, at, value: token }) => {
-			const number = token === void 0 ? next : this.#integer(token);
+			const number = token === void 0 ? next : this.#values.integer(token);
 			next = number + 1n;
 			const value = flags ? 1n << number : number;
 			if (!fits(value, scalar)) throw this.#wrong(at, `${name} is ${value}, which is no ${scalar}`);
@@ -3716,7 +3934,7 @@ var SchemaReader = class {
 		const members = declaration.members.map(({ name, type, value }) => {
 			const found = this.#find(type, declaration.namespace);
 			if (found?.is !== "table") throw this.#wrong(type.at, `${type.name} is no table`);
-			const tag = value === void 0 ? next : this.#integer(value);
+			const tag = value === void 0 ? next : this.#values.integer(value);
 			if (tag < 1n || tag > 255n) throw this.#wrong(type.at, `a union's tags are from 1 to 255`);
 			next = tag + 1n;
 			const object = this.#objectOf(found);
@@ -3758,7 +3976,7 @@ var SchemaReader = class {
 			const required = field.attributes.has("required") || isKey;
 			if (required && kind.is === "scalar") throw this.#wrong(field.at, `${field.name} is a ${kind.scalar}, which always has a value`);
 			const optional = field.defaultValue?.value === "null" && kind.is === "scalar";
-			const defaultValue = this.#defaultOf(field, kind);
+			const defaultValue = this.#values.defaultOf(field, kind, (names) => this.#isExclusive(names));
 			return {
 				name: field.name,
 				place: slots[i],
@@ -3781,7 +3999,7 @@ var SchemaReader = class {
 			});
 		}
 		if (given < fields.length) throw this.#wrong(at, `either all fields of ${name} have an id or none has`);
-		const slots = ids.map((id) => Number(this.#integer(id)));
+		const slots = ids.map((id) => Number(this.#values.integer(id)));
 		const taken = slots.flatMap((slot, i) => kinds[i]?.is === "union" ? [slot - 1, slot] : [slot]);
 		taken.sort((a, b) => a - b);
 		if (taken.some((slot, i) => slot !== i)) throw this.#wrong(at, `the ids of ${name} do not go from 0 upwards; a union takes two, and its is the second`);
@@ -3810,7 +4028,7 @@ var SchemaReader = class {
 		});
 		const forced = declaration.attributes.get("force_align");
 		if (forced !== void 0) {
-			const align = Number(this.#integer(forced));
+			const align = Number(this.#values.integer(forced));
 			if (align < object.align || align > 16 || (align & align - 1) !== 0) throw this.#wrong(forced.at, `force_align is a power of two from ${object.align} to 16`);
 			object.align = align;
 		}
@@ -3851,63 +4069,14 @@ var SchemaReader = class {
 			object: this.#objectOf(found)
 		};
 	}
-	#defaultOf(field, kind) {
-		const { defaultValue: token } = field;
-		if (kind.is !== "scalar") {
-			if (token !== void 0) throw this.#wrong(token.at, "only numbers have defaults");
-			return 0;
-		}
-		const { scalar, names } = kind;
-		if (token === void 0 || token.value === "null") {
-			if (!(names === void 0 || names.values.some(({ value }) => value === 0n)) && token === void 0 && this.#isExclusive(names)) throw this.#wrong(field.at, `${field.name} needs a default: ${names.name} has no 0`);
-			return zeroOf(kind);
-		}
-		if (scalar.startsWith("float")) return this.#real(token);
-		const value = this.#integerOrName(token, kind);
-		if (!fits(value, scalar)) throw this.#wrong(token.at, `${token.value} is no ${scalar}`);
-		return scalar === "int64" || scalar === "uint64" ? value : Number(value);
-	}
 	/** Flags are combined freely, so 0 needs no name there. */
 	#isExclusive(names) {
 		const [declaration] = [...this.#enums].find(([, made]) => made === names) ?? [];
 		return declaration?.is === "enum" && !declaration.attributes.has("bit_flags");
 	}
-	#integerOrName(token, { scalar, names }) {
-		if (token.is === "number") return this.#integer(token);
-		if (scalar === "bool" && (token.value === "true" || token.value === "false")) return token.value === "true" ? 1n : 0n;
-		const words = token.value.split(" ").map((word) => word.slice(word.lastIndexOf(".") + 1));
-		let sum = 0n;
-		for (const word of words) {
-			const value = names?.values.find(({ name }) => name === word)?.value;
-			if (value === void 0) throw this.#wrong(token.at, `"${token.value.slice(0, 40)}" is no ${names?.name ?? scalar}`);
-			sum |= value;
-		}
-		return sum;
-	}
-	#integer(token) {
-		const match = token.is === "number" ? /^([+-]?)(\d+|0[xX][0-9A-Fa-f]+)$/.exec(token.value) : null;
-		if (match === null) throw this.#wrong(token.at, `"${token.value.slice(0, 40)}" is no integer`);
-		const size = BigInt(match[2]);
-		return match[1] === "-" ? -size : size;
-	}
-	#real(token) {
-		const named = /^([+-]?)(inf|infinity|nan)$/.exec(token.value);
-		if (named !== null) return named[2] === "nan" ? NaN : named[1] === "-" ? -1e400 : 1e400;
-		const value = token.is === "number" ? Number(token.value) : NaN;
-		if (Number.isNaN(value)) throw this.#wrong(token.at, `"${token.value.slice(0, 40)}" is no number`);
-		return value;
-	}
 };
 function fullName({ name, namespace }) {
 	return namespace === "" ? name : `${namespace}.${name}`;
-}
-function zeroOf(kind) {
-	return kind.is === "scalar" && (kind.scalar === "int64" || kind.scalar === "uint64") ? 0n : 0;
-}
-function fits(value, scalar) {
-	if (scalar === "bool") return value === 0n || value === 1n;
-	const bits = 8 * SCALAR_BYTES[scalar];
-	return (scalar.startsWith("u") ? BigInt.asUintN(bits, value) : BigInt.asIntN(bits, value)) === value;
 }
 
 // ../shared/src/types/fbs-writer.ts
@@ -4079,7 +4248,8 @@ var Type = class Type {
 	#readers = /* @__PURE__ */ new Map();
 	#verifiers = /* @__PURE__ */ new Map();
 	/** Of its own events; made at the first. */
-	#own;
+	#verify;
+	#read;
 	constructor(root) {
 		this.name = root.name;
 		this.root = root;
@@ -4143,16 +4313,14 @@ var Type = class Type {
 	}
 	/** One event out of bytes that hold nothing else; typed arrays are views on them. @throws JechoError `EVENT_INVALID` */
 	decode(bytes) {
-		this.#own ??= {
-			verify: this.verifierOf(this),
-			read: this.readerOf(this)
-		};
-		const { verify, read } = this.#own;
+		this.#verify ??= this.verifierOf(this);
+		this.#read ??= this.readerOf(this);
 		const start = bytes.byteOffset;
 		if ((start & 7) !== 0) return this.#decodeUnaligned(bytes);
-		const views = bytes.buffer === newest?.buffer ? newest : viewsOf(bytes.buffer);
-		verify(views.view, start, start + bytes.byteLength);
-		return read(views.view, views.bytes, start);
+		const { buffer } = bytes;
+		const views = buffer === newest?.buffer ? newest : viewsOf(buffer);
+		this.#verify(views.view, start, start + bytes.byteLength);
+		return this.#read(views.view, views.bytes, start);
 	}
 	/** Alignment is counted from the event's first byte, wherever that lies. */
 	#decodeUnaligned(bytes) {
@@ -4943,781 +5111,9 @@ var _SHA256 = class extends SHA2_32B {
 */
 const sha256 = /* @__PURE__ */ createHasher(() => new _SHA256(), /* @__PURE__ */ oidNist(1));
 
-// ../shared/src/types/schema.ts
-const SCALAR_BYTES = {
-	bool: 1,
-	int8: 1,
-	uint8: 1,
-	int16: 2,
-	uint16: 2,
-	int32: 4,
-	uint32: 4,
-	int64: 8,
-	uint64: 8,
-	float32: 4,
-	float64: 8
-};
-function newObject(name, isStruct) {
-	return {
-		name,
-		isStruct,
-		bytes: 0,
-		align: 1,
-		fields: []
-	};
-}
-const WORD = "[A-Za-z_][A-Za-z0-9_]{0,63}";
-const FIELD_NAME = new RegExp(\`^\${WORD}$\`);
-const TYPE_NAME = new RegExp(\`^\${WORD}(?:\\\\.\${WORD}){0,15}$\`);
-/** Schemas come over the wire, and names become properties and are printed: they are plain words. */
-function isFieldName(name) {
-	return FIELD_NAME.test(name) && name !== "__proto__";
-}
-/** A word, or several with dots between where there are namespaces. */
-function isTypeName(name) {
-	return TYPE_NAME.test(name);
-}
-/** Bytes that an element of this kind takes inside a vector: itself for scalars and structs, an offset for the rest. */
-function elementBytes(kind) {
-	if (kind.is === "scalar") return SCALAR_BYTES[kind.scalar];
-	if (kind.is === "object" && kind.object.isStruct) return kind.object.bytes;
-	return 4;
-}
-/** The alignment of an element of this kind. */
-function elementAlign(kind) {
-	if (kind.is === "scalar") return SCALAR_BYTES[kind.scalar];
-	if (kind.is === "object" && kind.object.isStruct) return kind.object.align;
-	return 4;
-}
-/** Calls \`visit\` once for each object that can be reached from \`root\`, \`root\` first. */
-function walkObjects(root, visit) {
-	const seen = /* @__PURE__ */ new Set();
-	const enter = (object) => {
-		if (seen.has(object)) return;
-		seen.add(object);
-		visit(object);
-		for (const { kind } of object.fields) if (kind.is === "object") enter(kind.object);
-		else if (kind.is === "vector" && kind.of.is === "object") enter(kind.of.object);
-		else if (kind.is === "union") for (const member of kind.members) enter(member.object);
-	};
-	enter(root);
-}
-
-// ../shared/src/types/encode-plan.ts
-/** Numbers come first: \`op <= OP.bool\` is a scalar. */
-const OP$1 = {
-	int8: 0,
-	uint8: 1,
-	int16: 2,
-	uint16: 3,
-	int32: 4,
-	uint32: 5,
-	float32: 6,
-	float64: 7,
-	int64: 8,
-	uint64: 9,
-	bool: 10,
-	string: 11,
-	table: 12,
-	struct: 13,
-	vector: 14,
-	union: 15
-};
-const plans = /* @__PURE__ */ new WeakMap();
-function planOf$1(type) {
-	const known = plans.get(type);
-	if (known !== void 0) return known;
-	const plan = {
-		name: type.name,
-		fields: [],
-		vtable: /* @__PURE__ */ new Uint16Array(0),
-		vtableBytes: 0,
-		bytes: type.bytes,
-		holes: [],
-		isFlat: false,
-		sharedBy: -1,
-		sharedAt: 0
-	};
-	plans.set(type, plan);
-	if (type.isStruct) planStruct(plan, type);
-	else planTable(plan, type);
-	plan.isFlat = plan.fields.every(({ op, optional }) => op <= OP$1.bool && !optional);
-	return plan;
-}
-function planStruct(plan, type) {
-	plan.fields = type.fields.map((field) => planField(type, field, field.place, 0));
-	plan.holes = holesOf(0, type.bytes, plan.fields.map(({ inline, size }) => [inline, size]));
-}
-function planTable(plan, type) {
-	let slots = 0;
-	const parts = [];
-	for (const field of type.fields) {
-		slots = Math.max(slots, field.place + 1);
-		if (field.kind.is === "union") parts.push({
-			field,
-			bytes: 1,
-			align: 1,
-			tag: true
-		});
-		const kind = inlineKind(field.kind);
-		parts.push({
-			field,
-			bytes: elementBytes(kind),
-			align: elementAlign(kind),
-			tag: false
-		});
-	}
-	parts.sort((a, b) => b.align - a.align);
-	const places = /* @__PURE__ */ new Map();
-	const taken = [[0, 4]];
-	let size = 4;
-	for (const part of parts) {
-		const align = Math.min(8, part.align);
-		size = alignUp(size - 4, align) + 4;
-		const place = places.get(part.field) ?? {
-			inline: 0,
-			tagInline: 0
-		};
-		if (part.tag) place.tagInline = size;
-		else place.inline = size;
-		places.set(part.field, place);
-		taken.push([size, part.bytes]);
-		size += part.bytes;
-	}
-	plan.bytes = size;
-	plan.holes = holesOf(0, size, taken);
-	plan.vtableBytes = 4 + 2 * slots;
-	plan.vtable = new Uint16Array(2 + slots);
-	plan.vtable[0] = plan.vtableBytes;
-	plan.vtable[1] = size;
-	plan.fields = type.fields.map((field) => {
-		const { inline, tagInline } = places.get(field);
-		plan.vtable[2 + field.place] = inline;
-		if (field.kind.is === "union") plan.vtable[1 + field.place] = tagInline;
-		return planField(type, field, inline, tagInline);
-	});
-}
-function planField(type, field, inline, tagInline) {
-	const { name, kind, required, optional, defaultValue, place } = field;
-	return {
-		...planKind(kind, \`\${type.name}.\${name}\`),
-		name,
-		inline,
-		tagInline,
-		entry: 4 + 2 * place,
-		required,
-		optional,
-		defaultValue
-	};
-}
-function planKind(kind, path) {
-	const isObject = kind.is === "object";
-	const inline = inlineKind(kind);
-	return {
-		name: "",
-		path,
-		op: kind.is === "scalar" ? OP$1[kind.scalar] : isObject ? kind.object.isStruct ? OP$1.struct : OP$1.table : OP$1[kind.is],
-		scalar: kind.is === "scalar" ? kind.scalar : void 0,
-		inline: 0,
-		entry: 0,
-		tagInline: 0,
-		required: false,
-		optional: false,
-		defaultValue: kind.is === "scalar" && kind.scalar.endsWith("int64") ? 0n : 0,
-		plan: isObject ? planOf$1(kind.object) : void 0,
-		members: kind.is === "union" ? kind.members.map(({ tag, name, object }) => ({
-			tag,
-			name,
-			plan: planOf$1(object)
-		})) : [],
-		element: kind.is === "vector" ? planKind(kind.of, path) : void 0,
-		size: elementBytes(inline),
-		align: Math.min(8, elementAlign(inline))
-	};
-}
-/** As what a kind lies in its table: vectors and unions as an offset, like strings. */
-function inlineKind(kind) {
-	return kind.is === "vector" || kind.is === "union" ? { is: "string" } : kind;
-}
-function holesOf(start, end, taken) {
-	const holes = [];
-	for (let at = start; at < end; at++) if (!taken.some(([first, bytes]) => at >= first && at < first + bytes)) holes.push(at);
-	return holes;
-}
-function alignUp(value, align) {
-	return value + align - 1 & -align;
-}
-
-// ../shared/src/types/typed-arrays.ts
-/** What a vector of numbers is read as, and written from. */
-const ARRAYS$1 = {
-	bool: Uint8Array,
-	int8: Int8Array,
-	uint8: Uint8Array,
-	int16: Int16Array,
-	uint16: Uint16Array,
-	int32: Int32Array,
-	uint32: Uint32Array,
-	int64: BigInt64Array,
-	uint64: BigUint64Array,
-	float32: Float32Array,
-	float64: Float64Array
-};
-/**
-* Reads a vector of numbers: as a view on the received bytes, and as a copy only where they do not lie aligned in their
-* buffer, or where the reader's numbers are wider.
-*/
-function arrayReader(from, to) {
-	return from === to ? READERS[from] : widened(READERS[from], to);
-}
-/** A function for each kind: engines make an array twice as fast where they know of which kind it is. */
-const READERS = {
-	bool: readUint8s,
-	int8: readInt8s,
-	uint8: readUint8s,
-	int16: readInt16s,
-	uint16: readUint16s,
-	int32: readInt32s,
-	uint32: readUint32s,
-	int64: readInt64s,
-	uint64: readUint64s,
-	float32: readFloat32s,
-	float64: readFloat64s
-};
-/** The getter of a vector that reader and writer have alike; where the writer left it out, it is empty. */
-function arrayGetter(scalar, entry) {
-	return GETTERS[scalar](entry);
-}
-/** Each calls its reader by name: engines put the one into the other then. */
-const GETTERS = {
-	bool: (entry) => function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? /* @__PURE__ */ new Uint8Array(0) : readUint8s(this["@source"], at);
-	},
-	int8: (entry) => function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? /* @__PURE__ */ new Int8Array(0) : readInt8s(this["@source"], at);
-	},
-	uint8: (entry) => function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? /* @__PURE__ */ new Uint8Array(0) : readUint8s(this["@source"], at);
-	},
-	int16: (entry) => function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? /* @__PURE__ */ new Int16Array(0) : readInt16s(this["@source"], at);
-	},
-	uint16: (entry) => function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? /* @__PURE__ */ new Uint16Array(0) : readUint16s(this["@source"], at);
-	},
-	int32: (entry) => function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? /* @__PURE__ */ new Int32Array(0) : readInt32s(this["@source"], at);
-	},
-	uint32: (entry) => function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? /* @__PURE__ */ new Uint32Array(0) : readUint32s(this["@source"], at);
-	},
-	int64: (entry) => function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? /* @__PURE__ */ new BigInt64Array(0) : readInt64s(this["@source"], at);
-	},
-	uint64: (entry) => function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? /* @__PURE__ */ new BigUint64Array(0) : readUint64s(this["@source"], at);
-	},
-	float32: (entry) => function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? /* @__PURE__ */ new Float32Array(0) : readFloat32s(this["@source"], at);
-	},
-	float64: (entry) => function() {
-		const at = slotOf(this, entry);
-		return at === 0 ? /* @__PURE__ */ new Float64Array(0) : readFloat64s(this["@source"], at);
-	}
-};
-function readInt8s({ view, buffer, offset }, at) {
-	const position = at + view.getUint32(at, true);
-	return new Int8Array(buffer, offset + position + 4, view.getUint32(position, true));
-}
-function readUint8s({ view, buffer, offset }, at) {
-	const position = at + view.getUint32(at, true);
-	return new Uint8Array(buffer, offset + position + 4, view.getUint32(position, true));
-}
-function readInt16s(source, at) {
-	const { view, buffer, offset } = source;
-	const position = at + view.getUint32(at, true);
-	const length = view.getUint32(position, true);
-	const start = offset + position + 4;
-	if ((start & 1) !== 0) return new Int16Array(copyOf(source, position + 4, 2 * length));
-	return new Int16Array(buffer, start, length);
-}
-function readUint16s(source, at) {
-	const { view, buffer, offset } = source;
-	const position = at + view.getUint32(at, true);
-	const length = view.getUint32(position, true);
-	const start = offset + position + 4;
-	if ((start & 1) !== 0) return new Uint16Array(copyOf(source, position + 4, 2 * length));
-	return new Uint16Array(buffer, start, length);
-}
-function readInt32s(source, at) {
-	const { view, buffer, offset } = source;
-	const position = at + view.getUint32(at, true);
-	const length = view.getUint32(position, true);
-	const start = offset + position + 4;
-	if ((start & 3) !== 0) return new Int32Array(copyOf(source, position + 4, 4 * length));
-	return new Int32Array(buffer, start, length);
-}
-function readUint32s(source, at) {
-	const { view, buffer, offset } = source;
-	const position = at + view.getUint32(at, true);
-	const length = view.getUint32(position, true);
-	const start = offset + position + 4;
-	if ((start & 3) !== 0) return new Uint32Array(copyOf(source, position + 4, 4 * length));
-	return new Uint32Array(buffer, start, length);
-}
-function readInt64s(source, at) {
-	const { view, buffer, offset } = source;
-	const position = at + view.getUint32(at, true);
-	const length = view.getUint32(position, true);
-	const start = offset + position + 4;
-	if ((start & 7) !== 0) return new BigInt64Array(copyOf(source, position + 4, 8 * length));
-	return new BigInt64Array(buffer, start, length);
-}
-function readUint64s(source, at) {
-	const { view, buffer, offset } = source;
-	const position = at + view.getUint32(at, true);
-	const length = view.getUint32(position, true);
-	const start = offset + position + 4;
-	if ((start & 7) !== 0) return new BigUint64Array(copyOf(source, position + 4, 8 * length));
-	return new BigUint64Array(buffer, start, length);
-}
-function readFloat32s(source, at) {
-	const { view, buffer, offset } = source;
-	const position = at + view.getUint32(at, true);
-	const length = view.getUint32(position, true);
-	const start = offset + position + 4;
-	if ((start & 3) !== 0) return new Float32Array(copyOf(source, position + 4, 4 * length));
-	return new Float32Array(buffer, start, length);
-}
-function readFloat64s(source, at) {
-	const { view, buffer, offset } = source;
-	const position = at + view.getUint32(at, true);
-	const length = view.getUint32(position, true);
-	const start = offset + position + 4;
-	if ((start & 7) !== 0) return new Float64Array(copyOf(source, position + 4, 8 * length));
-	return new Float64Array(buffer, start, length);
-}
-function copyOf({ bytes }, start, length) {
-	return bytes.slice(start, start + length).buffer;
-}
-/** What is wider has no place in the received bytes: a new typed array of the reader's kind. */
-function widened(narrow, to) {
-	const Constructor = ARRAYS$1[to];
-	const isBig = to === "int64" || to === "uint64";
-	return (source, at) => {
-		const from = narrow(source, at);
-		const wide = new Constructor(from.length);
-		for (let i = 0; i < from.length; i++) wide[i] = isBig ? BigInt(from[i]) : from[i];
-		return wide;
-	};
-}
-
-// ../shared/src/types/target-arrays.ts
-/** Memory that is written to, as typed arrays of every kind. */
-var TargetArrays = class {
-	#bytes;
-	#copiers = {};
-	/** @param bytes begin at a multiple of 8 of their buffer */
-	constructor(bytes) {
-		this.#bytes = bytes;
-	}
-	/** Copies \`list\` to \`at\` where it is a typed array of this kind; false where it is not, and nothing is written. */
-	set(scalar, list, at) {
-		let copier = this.#copiers[scalar];
-		if (copier === void 0) {
-			copier = this.#copier(scalar);
-			this.#copiers[scalar] = copier;
-		}
-		return copier(list, at);
-	}
-	#copier(scalar) {
-		const Constructor = ARRAYS$1[scalar];
-		const { buffer, byteOffset, byteLength } = this.#bytes;
-		const size = Constructor.BYTES_PER_ELEMENT;
-		const target = new Constructor(buffer, byteOffset, Math.floor(byteLength / size));
-		return (list, at) => {
-			if (!(list instanceof Constructor) && !(scalar === "uint8" && list instanceof Uint8ClampedArray)) return false;
-			target.set(list, at / size);
-			return true;
-		};
-	}
-};
-
-// ../shared/src/types/utf8.ts
-const SHORT_TO_WRITE = 48;
-const SHORT_TO_READ = 24;
-const native = typeof TextEncoder === "function" && typeof TextDecoder === "function" ? {
-	encoder: new TextEncoder(),
-	decoder: new TextDecoder()
-} : void 0;
-const { fromCharCode, fromCodePoint } = String;
-function isShared(memory) {
-	return typeof SharedArrayBuffer === "function" && memory instanceof SharedArrayBuffer;
-}
-/** Bytes that \`text\` can take at the most. */
-function utf8Bound(text) {
-	return text.length * 3;
-}
-/** Writes \`text\` at \`at\` and returns the bytes written. Lone surrogates become U+FFFD. The room must be there. */
-function writeUtf8(target, at, text) {
-	if (native !== void 0 && text.length > SHORT_TO_WRITE) {
-		if (isShared(target.buffer)) {
-			const bytes = native.encoder.encode(text);
-			target.set(bytes, at);
-			return bytes.byteLength;
-		}
-		return native.encoder.encodeInto(text, target.subarray(at)).written;
-	}
-	let p = at;
-	for (let i = 0; i < text.length; i++) {
-		let code = text.charCodeAt(i);
-		if (code < 128) {
-			target[p++] = code;
-			continue;
-		}
-		if (code < 2048) {
-			target[p++] = 192 | code >> 6;
-			target[p++] = 128 | code & 63;
-			continue;
-		}
-		if (code >= 55296 && code < 57344) {
-			const low = i + 1 < text.length ? text.charCodeAt(i + 1) : 0;
-			if (code < 56320 && low >= 56320 && low < 57344) {
-				code = 65536 + (code - 55296 << 10) + (low - 56320);
-				i++;
-				target[p++] = 240 | code >> 18;
-				target[p++] = 128 | code >> 12 & 63;
-				target[p++] = 128 | code >> 6 & 63;
-				target[p++] = 128 | code & 63;
-				continue;
-			}
-			code = 65533;
-		}
-		target[p++] = 224 | code >> 12;
-		target[p++] = 128 | code >> 6 & 63;
-		target[p++] = 128 | code & 63;
-	}
-	return p - at;
-}
-/** Reads \`length\` bytes at \`at\` as text. Broken sequences become U+FFFD. */
-function readUtf8(source, at, length) {
-	if (native !== void 0 && length > SHORT_TO_READ) return native.decoder.decode(source.subarray(at, at + length));
-	let text = "";
-	let p = at;
-	const end = at + length;
-	for (; p + 4 <= end; p += 4) {
-		const a = source[p];
-		const b = source[p + 1];
-		const c = source[p + 2];
-		const d = source[p + 3];
-		if ((a | b | c | d) >= 128) break;
-		if (p + 8 <= end) {
-			const e = source[p + 4];
-			const f = source[p + 5];
-			const g = source[p + 6];
-			const h = source[p + 7];
-			if ((e | f | g | h) < 128) {
-				text += fromCharCode(a, b, c, d, e, f, g, h);
-				p += 4;
-				continue;
-			}
-		}
-		text += fromCharCode(a, b, c, d);
-	}
-	while (p < end) {
-		const lead = source[p++];
-		if (lead < 128) {
-			text += fromCharCode(lead);
-			continue;
-		}
-		const more = lead >= 240 && lead < 245 ? 3 : lead >= 224 && lead < 240 ? 2 : lead >= 194 && lead < 224 ? 1 : 0;
-		let code = more === 0 ? 65533 : lead & 63 >> more;
-		let taken = 0;
-		while (taken < more && p < end && (source[p] & 192) === 128) {
-			code = code << 6 | source[p++] & 63;
-			taken++;
-		}
-		text += fromCodePoint(taken < more || code < (more === 3 ? 65536 : more === 2 ? 2048 : 0) || code > 1114111 || code >= 55296 && code < 57344 ? 65533 : code);
-	}
-	return text;
-}
-
-// ../shared/src/types/encode.ts
-const RANGES = {
-	[OP$1.int8]: [-128, 127],
-	[OP$1.uint8]: [0, 255],
-	[OP$1.int16]: [-32768, 32767],
-	[OP$1.uint16]: [0, 65535],
-	[OP$1.int32]: [-2147483648, 2147483647],
-	[OP$1.uint32]: [0, 4294967295]
-};
-/** An upper bound of the bytes that \`encodeInto\` takes for this value. @throws JechoError \`EVENT_INVALID\` */
-function measure(type, value) {
-	return 8 + measureTable(planOf$1(type), value, type.name);
-}
-/**
-* Writes \`value\` as a FlatBuffer at \`offset\` (8-aligned) and returns the offset behind it.
-* The room of \`measure(type, value)\` must be there.
-*
-* @throws JechoError \`EVENT_INVALID\` naming the field
-*/
-function encodeInto(type, value, bytes, view, offset) {
-	const encoding = Encoding.on(bytes, view);
-	const position = encoding.begin(planOf$1(type), value, offset + 4);
-	view.setUint32(offset, position - offset, true);
-	return encoding.at;
-}
-/**
-* Encodes into memory of its own.
-*
-* @param identifier FlatBuffers' four-letter file identifier, where the format asks for one
-* @throws JechoError \`EVENT_INVALID\`
-*/
-function encode(type, value, identifier = "") {
-	const bytes = new Uint8Array(measure(type, value) + 8);
-	const view = new DataView(bytes.buffer);
-	const encoding = new Encoding(bytes, view);
-	const position = encoding.begin(planOf$1(type), value, 4 + writeUtf8(bytes, 4, identifier));
-	view.setUint32(0, position, true);
-	return bytes.subarray(0, encoding.at);
-}
-function measureTable(plan, value, path) {
-	if (typeof value !== "object" || value === null) throw invalid(path, "an object", value);
-	const { fields } = plan;
-	let size = plan.vtableBytes + plan.bytes + 16;
-	if (plan.isFlat) return size;
-	for (let i = 0; i < fields.length; i++) {
-		const field = fields[i];
-		if (field.op <= OP$1.bool) continue;
-		const inner = value[field.name];
-		if (inner !== void 0 && inner !== null) size += measureField(field, inner);
-	}
-	return size;
-}
-function measureField(field, value) {
-	switch (field.op) {
-		case OP$1.string:
-			if (typeof value !== "string") throw invalid(field.path, "a string", value);
-			return 16 + utf8Bound(value);
-		case OP$1.table: return measureTable(field.plan, value, field.path);
-		case OP$1.union: return measureTable(memberOf(field, value).plan, value, field.path);
-		case OP$1.vector: {
-			const list = listOf(value, field.path);
-			const element = field.element;
-			let size = 24 + list.length * element.size;
-			if (element.op === OP$1.string || element.op === OP$1.table) for (let i = 0; i < list.length; i++) size += measureField(element, list[i]);
-			return size;
-		}
-		default: return 0;
-	}
-}
-/**
-* Vectors of scalars from this size on lie at a multiple of 8: into memory that threads share, engines copy words where both
-* sides are aligned to them, and else single bytes, which takes eight times as long.
-*/
-const LARGE_BYTES = 64;
-/** Writing into one piece of memory. The two views start at the same byte, which is 8-aligned in its buffer. */
-var Encoding = class Encoding {
-	static #newest;
-	static #count = 0;
-	/** Where the next byte goes. */
-	at = 0;
-	#bytes;
-	#view;
-	#arrays;
-	/** Which event this is: vtables are shared within one. */
-	#number = 0;
-	constructor(bytes, view) {
-		this.#bytes = bytes;
-		this.#view = view;
-		this.#arrays = new TargetArrays(bytes);
-	}
-	/** Producers write into one ring again and again. */
-	static on(bytes, view) {
-		const newest = Encoding.#newest;
-		if (newest !== void 0 && newest.#bytes === bytes && newest.#view === view) return newest;
-		Encoding.#newest = new Encoding(bytes, view);
-		return Encoding.#newest;
-	}
-	begin(plan, value, at) {
-		this.#number = ++Encoding.#count;
-		this.at = at;
-		return this.#table(plan, value);
-	}
-	#table(plan, value) {
-		const view = this.#view;
-		const { fields, vtableBytes, holes } = plan;
-		const event = value;
-		const whole = plan.isFlat || isWhole(fields, event);
-		const shares = whole && plan.sharedBy === this.#number;
-		const position = alignUp(this.at + (shares ? 4 : vtableBytes + 4), 8) - 4;
-		let vtable = plan.sharedAt;
-		if (!shares) {
-			vtable = position - vtableBytes;
-			const words = plan.vtable;
-			for (let i = 0; i < words.length; i++) view.setUint16(vtable + 2 * i, words[i], true);
-			if (whole) {
-				plan.sharedBy = this.#number;
-				plan.sharedAt = vtable;
-			}
-		}
-		this.#zero(this.at, shares ? position : vtable);
-		view.setInt32(position, position - vtable, true);
-		for (let i = 0; i < holes.length; i++) view.setUint8(position + holes[i], 0);
-		this.at = position + plan.bytes;
-		for (let i = 0; i < fields.length; i++) {
-			const field = fields[i];
-			const inner = event[field.name];
-			const inline = position + field.inline;
-			if (field.op <= OP$1.bool && !(field.optional && (inner === void 0 || inner === null))) this.#scalar(inline, field, inner ?? field.defaultValue);
-			else if (inner === void 0 || inner === null) {
-				this.#zero(inline, inline + field.size);
-				view.setUint16(vtable + field.entry, 0, true);
-				if (field.op === OP$1.union) {
-					view.setUint8(position + field.tagInline, 0);
-					view.setUint16(vtable + field.entry - 2, 0, true);
-				}
-			} else if (field.op === OP$1.struct) this.#struct(inline, field.plan, inner, field.path);
-			else {
-				if (field.op === OP$1.union) view.setUint8(position + field.tagInline, memberOf(field, inner).tag);
-				view.setUint32(inline, this.#outside(field, inner) - inline, true);
-			}
-		}
-		return position;
-	}
-	/** Writes what a table or vector points at, and returns where it lies. */
-	#outside(field, value) {
-		switch (field.op) {
-			case OP$1.string: return this.#string(value);
-			case OP$1.vector: return this.#vector(field.element, listOf(value, field.path), field.path);
-			case OP$1.union: return this.#table(memberOf(field, value).plan, value);
-			default: return this.#table(field.plan, value);
-		}
-	}
-	#string(text) {
-		const position = this.#pad(4, 0);
-		const length = writeUtf8(this.#bytes, position + 4, text);
-		this.#view.setUint32(position, length, true);
-		this.#view.setUint8(position + 4 + length, 0);
-		this.at = position + 5 + length;
-		return position;
-	}
-	#vector(element, list, path) {
-		const view = this.#view;
-		const { size, op } = element;
-		const { length } = list;
-		const isLarge = op <= OP$1.bool && length * size >= LARGE_BYTES;
-		const position = this.#pad(isLarge ? 8 : Math.max(4, element.align), 4);
-		const start = position + 4;
-		view.setUint32(position, length, true);
-		this.at = start + length * size;
-		if (op <= OP$1.bool) {
-			if (!this.#arrays.set(element.scalar, list, start)) for (let i = 0; i < length; i++) this.#scalar(start + i * size, element, list[i]);
-		} else if (op === OP$1.struct) for (let i = 0; i < length; i++) this.#struct(start + i * size, element.plan, list[i], path);
-		else for (let i = 0; i < length; i++) {
-			const slot = start + i * 4;
-			view.setUint32(slot, this.#outside(element, list[i]) - slot, true);
-		}
-		return position;
-	}
-	#struct(position, plan, value, path) {
-		if (typeof value !== "object" || value === null) throw invalid(path, "an object", value);
-		const { fields, holes } = plan;
-		for (let i = 0; i < holes.length; i++) this.#view.setUint8(position + holes[i], 0);
-		for (let i = 0; i < fields.length; i++) {
-			const field = fields[i];
-			const inner = value[field.name];
-			if (field.op === OP$1.struct) this.#struct(position + field.inline, field.plan, inner, field.path);
-			else this.#scalar(position + field.inline, field, inner ?? field.defaultValue);
-		}
-	}
-	#scalar(at, field, value) {
-		const view = this.#view;
-		switch (field.op) {
-			case OP$1.float32:
-				if (typeof value !== "number") throw invalid(field.path, "a number", value);
-				view.setFloat32(at, value, true);
-				return;
-			case OP$1.float64:
-				if (typeof value !== "number") throw invalid(field.path, "a number", value);
-				view.setFloat64(at, value, true);
-				return;
-			case OP$1.int32:
-				if (typeof value !== "number" || (value | 0) !== value) throw notInRange(field, value);
-				view.setInt32(at, value, true);
-				return;
-			case OP$1.int64:
-			case OP$1.uint64:
-				if (typeof value !== "bigint") throw invalid(field.path, "a bigint", value);
-				if (field.op === OP$1.int64) view.setBigInt64(at, value, true);
-				else view.setBigUint64(at, value, true);
-				return;
-			case OP$1.bool:
-				if (typeof value !== "boolean" && value !== 0 && value !== 1) throw invalid(field.path, "a boolean", value);
-				view.setUint8(at, value ? 1 : 0);
-				return;
-		}
-		const [least, most] = RANGES[field.op];
-		if (typeof value !== "number" || !(value >= least && value <= most) || !Number.isInteger(value)) throw notInRange(field, value);
-		if (field.size === 4) view.setUint32(at, value, true);
-		else if (field.size === 2) view.setUint16(at, value, true);
-		else view.setUint8(at, value);
-	}
-	/** Zero bytes up to where something with this alignment may lie, \`ahead\` bytes before the aligned place. */
-	#pad(align, ahead) {
-		const position = alignUp(this.at + ahead, align) - ahead;
-		this.#zero(this.at, position);
-		return position;
-	}
-	#zero(start, end) {
-		const view = this.#view;
-		for (let at = start; at < end; at++) view.setUint8(at, 0);
-	}
-};
-/** Has it every field that may be absent? @throws JechoError \`EVENT_INVALID\` where one of them is required */
-function isWhole(fields, event) {
-	let whole = true;
-	for (let i = 0; i < fields.length; i++) {
-		const field = fields[i];
-		if (field.op <= OP$1.bool && !field.optional) continue;
-		const inner = event[field.name];
-		if (inner !== void 0 && inner !== null) continue;
-		if (field.required) throw invalid(field.path, "a value, for it is required", inner);
-		whole = false;
-	}
-	return whole;
-}
-function listOf(value, path) {
-	if (Array.isArray(value) || ArrayBuffer.isView(value) && !(value instanceof DataView)) return value;
-	throw invalid(path, "an array", value);
-}
-function memberOf({ members, path }, value) {
-	const kind = value?.kind;
-	const member = members.find((candidate) => candidate.name === kind);
-	if (member === void 0) throw invalid(path, \`an object whose kind is one of \${members.map((m) => m.name).join(", ")}\`, value);
-	return member;
-}
-function notInRange({ op, path }, value) {
-	const [least, most] = RANGES[op];
-	return invalid(path, \`an integer from \${least} to \${most}\`, value);
-}
-function invalid(path, wanted, value) {
-	return new JechoError("EVENT_INVALID", \`\${path}: \${wanted} is wanted, not \${typeof value === "number" || typeof value === "boolean" ? String(value) : value === null ? "null" : typeof value}\`);
-}
-
 // ../shared/src/generated/accessor-classes.ts
 /** Each makes a class of accessors, at a place of its own. */
-const PLACES = [
+const PLACES$1 = [
 	() => {
 		class EventAccessor {
 			constructor(source, at) {
@@ -6170,6 +5566,339 @@ function scalarReader(scalar) {
 	}
 }
 
+// ../shared/src/types/schema.ts
+const SCALAR_BYTES = {
+	bool: 1,
+	int8: 1,
+	uint8: 1,
+	int16: 2,
+	uint16: 2,
+	int32: 4,
+	uint32: 4,
+	int64: 8,
+	uint64: 8,
+	float32: 4,
+	float64: 8
+};
+function newObject(name, isStruct) {
+	return {
+		name,
+		isStruct,
+		bytes: 0,
+		align: 1,
+		fields: []
+	};
+}
+const WORD = "[A-Za-z_][A-Za-z0-9_]{0,63}";
+const FIELD_NAME = new RegExp(\`^\${WORD}$\`);
+const TYPE_NAME = new RegExp(\`^\${WORD}(?:\\\\.\${WORD}){0,15}$\`);
+/** Schemas come over the wire, and names become properties and are printed: they are plain words. */
+function isFieldName(name) {
+	return FIELD_NAME.test(name) && name !== "__proto__";
+}
+/** A word, or several with dots between where there are namespaces. */
+function isTypeName(name) {
+	return TYPE_NAME.test(name);
+}
+/** Bytes that an element of this kind takes inside a vector: itself for scalars and structs, an offset for the rest. */
+function elementBytes(kind) {
+	if (kind.is === "scalar") return SCALAR_BYTES[kind.scalar];
+	if (kind.is === "object" && kind.object.isStruct) return kind.object.bytes;
+	return 4;
+}
+/** The alignment of an element of this kind. */
+function elementAlign(kind) {
+	if (kind.is === "scalar") return SCALAR_BYTES[kind.scalar];
+	if (kind.is === "object" && kind.object.isStruct) return kind.object.align;
+	return 4;
+}
+/** Calls \`visit\` once for each object that can be reached from \`root\`, \`root\` first. */
+function walkObjects(root, visit) {
+	const seen = /* @__PURE__ */ new Set();
+	const enter = (object) => {
+		if (seen.has(object)) return;
+		seen.add(object);
+		visit(object);
+		for (const { kind } of object.fields) if (kind.is === "object") enter(kind.object);
+		else if (kind.is === "vector" && kind.of.is === "object") enter(kind.of.object);
+		else if (kind.is === "union") for (const member of kind.members) enter(member.object);
+	};
+	enter(root);
+}
+
+// ../shared/src/types/typed-arrays.ts
+/** What a vector of numbers is read as, and written from. */
+const ARRAYS$1 = {
+	bool: Uint8Array,
+	int8: Int8Array,
+	uint8: Uint8Array,
+	int16: Int16Array,
+	uint16: Uint16Array,
+	int32: Int32Array,
+	uint32: Uint32Array,
+	int64: BigInt64Array,
+	uint64: BigUint64Array,
+	float32: Float32Array,
+	float64: Float64Array
+};
+/**
+* Reads a vector of numbers: as a view on the received bytes, and as a copy only where they do not lie aligned in their
+* buffer, or where the reader's numbers are wider.
+*/
+function arrayReader(from, to) {
+	return from === to ? READERS[from] : widened(READERS[from], to);
+}
+/** A function for each kind: engines make an array twice as fast where they know of which kind it is. */
+const READERS = {
+	bool: readUint8s,
+	int8: readInt8s,
+	uint8: readUint8s,
+	int16: readInt16s,
+	uint16: readUint16s,
+	int32: readInt32s,
+	uint32: readUint32s,
+	int64: readInt64s,
+	uint64: readUint64s,
+	float32: readFloat32s,
+	float64: readFloat64s
+};
+/** The getter of a vector that reader and writer have alike; where the writer left it out, it is empty. */
+function arrayGetter(scalar, entry) {
+	return GETTERS[scalar](entry);
+}
+/** Each calls its reader by name: engines put the one into the other then. */
+const GETTERS = {
+	bool: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Uint8Array(0) : readUint8s(this["@source"], at);
+	},
+	int8: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Int8Array(0) : readInt8s(this["@source"], at);
+	},
+	uint8: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Uint8Array(0) : readUint8s(this["@source"], at);
+	},
+	int16: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Int16Array(0) : readInt16s(this["@source"], at);
+	},
+	uint16: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Uint16Array(0) : readUint16s(this["@source"], at);
+	},
+	int32: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Int32Array(0) : readInt32s(this["@source"], at);
+	},
+	uint32: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Uint32Array(0) : readUint32s(this["@source"], at);
+	},
+	int64: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new BigInt64Array(0) : readInt64s(this["@source"], at);
+	},
+	uint64: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new BigUint64Array(0) : readUint64s(this["@source"], at);
+	},
+	float32: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Float32Array(0) : readFloat32s(this["@source"], at);
+	},
+	float64: (entry) => function() {
+		const at = slotOf(this, entry);
+		return at === 0 ? /* @__PURE__ */ new Float64Array(0) : readFloat64s(this["@source"], at);
+	}
+};
+function readInt8s({ view, buffer, offset }, at) {
+	const position = at + view.getUint32(at, true);
+	return new Int8Array(buffer, offset + position + 4, view.getUint32(position, true));
+}
+function readUint8s({ view, buffer, offset }, at) {
+	const position = at + view.getUint32(at, true);
+	return new Uint8Array(buffer, offset + position + 4, view.getUint32(position, true));
+}
+function readInt16s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 1) !== 0) return new Int16Array(copyOf(source, position + 4, 2 * length));
+	return new Int16Array(buffer, start, length);
+}
+function readUint16s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 1) !== 0) return new Uint16Array(copyOf(source, position + 4, 2 * length));
+	return new Uint16Array(buffer, start, length);
+}
+function readInt32s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 3) !== 0) return new Int32Array(copyOf(source, position + 4, 4 * length));
+	return new Int32Array(buffer, start, length);
+}
+function readUint32s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 3) !== 0) return new Uint32Array(copyOf(source, position + 4, 4 * length));
+	return new Uint32Array(buffer, start, length);
+}
+function readInt64s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 7) !== 0) return new BigInt64Array(copyOf(source, position + 4, 8 * length));
+	return new BigInt64Array(buffer, start, length);
+}
+function readUint64s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 7) !== 0) return new BigUint64Array(copyOf(source, position + 4, 8 * length));
+	return new BigUint64Array(buffer, start, length);
+}
+function readFloat32s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 3) !== 0) return new Float32Array(copyOf(source, position + 4, 4 * length));
+	return new Float32Array(buffer, start, length);
+}
+function readFloat64s(source, at) {
+	const { view, buffer, offset } = source;
+	const position = at + view.getUint32(at, true);
+	const length = view.getUint32(position, true);
+	const start = offset + position + 4;
+	if ((start & 7) !== 0) return new Float64Array(copyOf(source, position + 4, 8 * length));
+	return new Float64Array(buffer, start, length);
+}
+function copyOf({ bytes }, start, length) {
+	return bytes.slice(start, start + length).buffer;
+}
+/** What is wider has no place in the received bytes: a new typed array of the reader's kind. */
+function widened(narrow, to) {
+	const Constructor = ARRAYS$1[to];
+	const isBig = to === "int64" || to === "uint64";
+	return (source, at) => {
+		const from = narrow(source, at);
+		const wide = new Constructor(from.length);
+		for (let i = 0; i < from.length; i++) wide[i] = isBig ? BigInt(from[i]) : from[i];
+		return wide;
+	};
+}
+
+// ../shared/src/types/utf8.ts
+const SHORT_TO_WRITE = 48;
+const SHORT_TO_READ = 24;
+const native = typeof TextEncoder === "function" && typeof TextDecoder === "function" ? {
+	encoder: new TextEncoder(),
+	decoder: new TextDecoder()
+} : void 0;
+const { fromCharCode, fromCodePoint } = String;
+function isShared(memory) {
+	return typeof SharedArrayBuffer === "function" && memory instanceof SharedArrayBuffer;
+}
+/** Bytes that \`text\` can take at the most. */
+function utf8Bound(text) {
+	return text.length * 3;
+}
+/** Writes \`text\` at \`at\` and returns the bytes written. Lone surrogates become U+FFFD. The room must be there. */
+function writeUtf8(target, at, text) {
+	if (native !== void 0 && text.length > SHORT_TO_WRITE) {
+		if (isShared(target.buffer)) {
+			const bytes = native.encoder.encode(text);
+			target.set(bytes, at);
+			return bytes.byteLength;
+		}
+		return native.encoder.encodeInto(text, target.subarray(at)).written;
+	}
+	let p = at;
+	for (let i = 0; i < text.length; i++) {
+		let code = text.charCodeAt(i);
+		if (code < 128) {
+			target[p++] = code;
+			continue;
+		}
+		if (code < 2048) {
+			target[p++] = 192 | code >> 6;
+			target[p++] = 128 | code & 63;
+			continue;
+		}
+		if (code >= 55296 && code < 57344) {
+			const low = i + 1 < text.length ? text.charCodeAt(i + 1) : 0;
+			if (code < 56320 && low >= 56320 && low < 57344) {
+				code = 65536 + (code - 55296 << 10) + (low - 56320);
+				i++;
+				target[p++] = 240 | code >> 18;
+				target[p++] = 128 | code >> 12 & 63;
+				target[p++] = 128 | code >> 6 & 63;
+				target[p++] = 128 | code & 63;
+				continue;
+			}
+			code = 65533;
+		}
+		target[p++] = 224 | code >> 12;
+		target[p++] = 128 | code >> 6 & 63;
+		target[p++] = 128 | code & 63;
+	}
+	return p - at;
+}
+/** Reads \`length\` bytes at \`at\` as text. Broken sequences become U+FFFD. */
+function readUtf8(source, at, length) {
+	if (native !== void 0 && length > SHORT_TO_READ) return native.decoder.decode(source.subarray(at, at + length));
+	let text = "";
+	let p = at;
+	const end = at + length;
+	for (; p + 4 <= end; p += 4) {
+		const a = source[p];
+		const b = source[p + 1];
+		const c = source[p + 2];
+		const d = source[p + 3];
+		if ((a | b | c | d) >= 128) break;
+		if (p + 8 <= end) {
+			const e = source[p + 4];
+			const f = source[p + 5];
+			const g = source[p + 6];
+			const h = source[p + 7];
+			if ((e | f | g | h) < 128) {
+				text += fromCharCode(a, b, c, d, e, f, g, h);
+				p += 4;
+				continue;
+			}
+		}
+		text += fromCharCode(a, b, c, d);
+	}
+	while (p < end) {
+		const lead = source[p++];
+		if (lead < 128) {
+			text += fromCharCode(lead);
+			continue;
+		}
+		const more = lead >= 240 && lead < 245 ? 3 : lead >= 224 && lead < 240 ? 2 : lead >= 194 && lead < 224 ? 1 : 0;
+		let code = more === 0 ? 65533 : lead & 63 >> more;
+		let taken = 0;
+		while (taken < more && p < end && (source[p] & 192) === 128) {
+			code = code << 6 | source[p++] & 63;
+			taken++;
+		}
+		text += fromCodePoint(taken < more || code < (more === 3 ? 65536 : more === 2 ? 2048 : 0) || code > 1114111 || code >= 55296 && code < 57344 ? 65533 : code);
+	}
+	return text;
+}
+
 // ../shared/src/types/field-getter.ts
 /** @param inStruct does the writer's field lie at a fixed place, not in a slot of a vtable? */
 function fieldGetter({ field, source }, inStruct, makerOf) {
@@ -6431,237 +6160,16 @@ var AccessorMaker = class {
 	}
 };
 /** Which place the next class comes from. */
-let next$1 = 0;
+let next$2 = 0;
 function newClass() {
-	const place = PLACES[next$1++ % PLACES.length];
+	const place = PLACES$1[next$2++ % PLACES$1.length];
 	const made = place();
 	markAccessor(made.prototype);
 	return made;
 }
 
-// ../shared/src/types/verify.ts
-const MAX_DEPTH = 16;
-const OP = {
-	scalar: 0,
-	string: 1,
-	vector: 2,
-	offsets: 3,
-	struct: 4,
-	table: 5,
-	union: 6
-};
-/**
-* Makes the function that checks events of the writer's type before the reader's accessors read them. \`start\` is a multiple
-* of 8 of the view, from whose start alignment is counted; errors name the field and what is wrong.
-*
-* @throws JechoError \`TYPE_MISMATCH\`
-*/
-function createVerifier(writer, reader = writer) {
-	const names = [];
-	const plan = planOf(writer, reader, {
-		plans: /* @__PURE__ */ new Map(),
-		names
-	});
-	const walk = new Walk(writer.name, names);
-	return (view, start, end) => walk.root(plan, view, start, end);
-}
-const verifiers = /* @__PURE__ */ new WeakMap();
-/** Checks that the bytes [start, end) are a FlatBuffer of this type. @throws JechoError \`EVENT_INVALID\` */
-function verify(type, view, start, end) {
-	let verifier = verifiers.get(type);
-	if (verifier === void 0) {
-		verifier = createVerifier(type);
-		verifiers.set(type, verifier);
-	}
-	verifier(view, start, end);
-}
-function planOf(writer, reader, made) {
-	const known = made.plans.get(writer) ?? /* @__PURE__ */ new Map();
-	made.plans.set(writer, known);
-	let plan = known.get(reader);
-	if (plan === void 0) {
-		plan = {
-			checks: [],
-			isFlat: true,
-			alignMask: 3
-		};
-		known.set(reader, plan);
-		for (const { field, source } of matchFields(writer, reader)) {
-			if (source === void 0) continue;
-			const check = checkOf(source, field, made);
-			plan.checks.push(check);
-			plan.isFlat &&= check.op === OP.scalar || check.op === OP.struct;
-			plan.alignMask |= check.align - 1;
-		}
-	}
-	return plan;
-}
-function checkOf(source, field, made) {
-	const { kind } = source;
-	const isInline = kind.is === "scalar" || kind.is === "object" && kind.object.isStruct;
-	const element = kind.is === "vector" ? kind.of : void 0;
-	const check = {
-		name: made.names.push(source.name) - 1,
-		op: opOf(kind),
-		entry: 4 + 2 * source.place,
-		required: source.required || field.required,
-		bytes: isInline ? elementBytes(kind) : 4,
-		align: Math.min(8, element ? elementAlign(element) : isInline ? elementAlign(kind) : 4),
-		elementBytes: element ? elementBytes(element) : 1,
-		plan: void 0,
-		members: kind.is === "union" ? /* @__PURE__ */ new Map() : void 0
-	};
-	const inner = kind.is === "vector" ? kind.of : kind;
-	const read = field.kind.is === "vector" ? field.kind.of : field.kind;
-	if (inner.is === "object" && !inner.object.isStruct && read.is === "object") check.plan = planOf(inner.object, read.object, made);
-	if (kind.is === "union" && field.kind.is === "union") for (const { tag, name, object } of kind.members) {
-		const member = kind === field.kind ? object : field.kind.members.find((one) => one.name === name)?.object;
-		check.members?.set(tag, member && planOf(object, member, made));
-	}
-	return check;
-}
-function opOf(kind) {
-	if (kind.is === "scalar" || kind.is === "string" || kind.is === "union") return OP[kind.is];
-	if (kind.is === "object") return kind.object.isStruct ? OP.struct : OP.table;
-	return hasOffsets(kind.of) ? OP.offsets : OP.vector;
-}
-function hasOffsets(kind) {
-	return kind.is === "string" || kind.is === "object" && !kind.object.isStruct;
-}
-/**
-* One way through a buffer. It is used again and again, so that nothing is made for an event that is sound, and what it keeps
-* is numbers: while an engine looks for garbage, each reference that is stored in something old costs more than the check.
-*/
-var Walk = class {
-	#type;
-	#names;
-	#start = 0;
-	#end = 0;
-	/** How many more tables and elements may be visited: honest buffers do not share, so their size bounds it. */
-	#budget = 0;
-	/** The fields that led here, for the message of an error. */
-	#path = /* @__PURE__ */ new Int32Array(17);
-	constructor(type, names) {
-		this.#type = type;
-		this.#names = names;
-	}
-	root(plan, view, start, end) {
-		this.#start = start;
-		this.#end = end;
-		this.#budget = 16 + (end - start);
-		if (end - start < 8 || end > view.byteLength) throw this.#broken(0, "is shorter than any table");
-		this.#table(plan, view, this.#target(view, start, 0), 0);
-	}
-	#table(plan, view, position, depth) {
-		if (depth > MAX_DEPTH) throw this.#broken(MAX_DEPTH, \`is nested deeper than \${MAX_DEPTH}\`);
-		if (--this.#budget < 0) throw this.#broken(depth, "has more parts than its size allows");
-		const vtable = position - view.getInt32(position, true);
-		if (vtable < this.#start || vtable + 4 > this.#end || (vtable & 1) !== 0) throw this.#broken(depth, "has its vtable out of bounds");
-		const vtableBytes = view.getUint16(vtable, true);
-		const tableBytes = view.getUint16(vtable + 2, true);
-		if (vtableBytes < 4 || (vtableBytes & 1) !== 0 || vtable + vtableBytes > this.#end) throw this.#broken(depth, "has a broken vtable");
-		if (tableBytes < 4 || position + tableBytes > this.#end) throw this.#broken(depth, "reaches out of bounds");
-		const { checks } = plan;
-		for (let i = 0; i < checks.length; i++) {
-			const check = checks[i];
-			const { entry } = check;
-			const inline = entry + 2 > vtableBytes ? 0 : view.getUint16(vtable + entry, true);
-			this.#path[depth] = check.name;
-			if (inline === 0) {
-				if (check.required) throw this.#broken(depth + 1, "is required and absent");
-				continue;
-			}
-			if (inline < 4 || inline + check.bytes > tableBytes) throw this.#broken(depth + 1, "lies outside its table");
-			const at = position + inline;
-			switch (check.op) {
-				case OP.scalar:
-				case OP.struct:
-					if ((at & check.align - 1) !== 0) throw this.#broken(depth + 1, "is not aligned");
-					break;
-				case OP.string:
-					this.#string(view, at, depth);
-					break;
-				case OP.vector: {
-					const vector = this.#target(view, at, depth + 1);
-					if (this.#length(view, vector, check.elementBytes, depth) > 0 && (vector + 4 & check.align - 1) !== 0) throw this.#broken(depth + 1, "is not aligned");
-					break;
-				}
-				case OP.offsets:
-					if (check.plan === void 0) this.#strings(view, this.#target(view, at, depth + 1), depth);
-					else this.#tables(check, check.plan, view, this.#target(view, at, depth + 1), depth);
-					break;
-				case OP.table:
-					this.#table(check.plan, view, this.#target(view, at, depth + 1), depth + 1);
-					break;
-				case OP.union: {
-					const tagInline = view.getUint16(vtable + entry - 2, true);
-					if (tagInline < 4 || tagInline >= tableBytes) throw this.#broken(depth + 1, "is a union without a tag");
-					this.#union(check, view, view.getUint8(position + tagInline), at, depth);
-					break;
-				}
-			}
-		}
-	}
-	#union(check, view, tag, at, depth) {
-		const { members } = check;
-		if (members?.has(tag) !== true) throw this.#broken(depth + 1, \`has the unknown tag \${tag}\`);
-		const plan = members.get(tag);
-		if (plan !== void 0) this.#table(plan, view, this.#target(view, at, depth + 1), depth + 1);
-	}
-	#strings(view, position, depth) {
-		const end = position + 4 + 4 * this.#length(view, position, 4, depth);
-		for (let slot = position + 4; slot < end; slot += 4) {
-			if (--this.#budget < 0) throw this.#broken(depth + 1, "has more parts than its size allows");
-			this.#string(view, slot, depth);
-		}
-	}
-	#tables(check, plan, view, position, depth) {
-		const end = position + 4 + 4 * this.#length(view, position, 4, depth);
-		const { isFlat, alignMask } = plan;
-		let vtable = -1;
-		let tableBytes = 0;
-		let aligned = 0;
-		for (let slot = position + 4; slot < end; slot += 4) {
-			const table = this.#target(view, slot, depth + 1);
-			if (table - view.getInt32(table, true) === vtable && (table & alignMask) === aligned && table + tableBytes <= this.#end && this.#budget > 0) {
-				this.#budget--;
-				continue;
-			}
-			this.#table(plan, view, table, depth + 1);
-			this.#path[depth] = check.name;
-			if (!isFlat) continue;
-			vtable = table - view.getInt32(table, true);
-			tableBytes = view.getUint16(vtable + 2, true);
-			aligned = table & alignMask;
-		}
-	}
-	#string(view, at, depth) {
-		const position = this.#target(view, at, depth + 1);
-		const length = view.getUint32(position, true);
-		if (position + 5 + length > this.#end) throw this.#broken(depth + 1, "reaches out of bounds");
-	}
-	#length(view, position, elementBytes, depth) {
-		const length = view.getUint32(position, true);
-		if (position + 4 + length * elementBytes > this.#end) throw this.#broken(depth + 1, "reaches out of bounds");
-		return length;
-	}
-	/** Where the offset at \`at\` leads: always forwards, aligned, never out of bounds. */
-	#target(view, at, depth) {
-		if ((at & 3) !== 0) throw this.#broken(depth, "is not aligned");
-		const position = at + view.getUint32(at, true);
-		if (position <= at) throw this.#broken(depth, "points at itself");
-		if (position + 4 > this.#end) throw this.#broken(depth, "reaches out of bounds");
-		if ((position & 3) !== 0) throw this.#broken(depth, "is not aligned");
-		return position;
-	}
-	/** @param depth how many fields of the path belong to it */
-	#broken(depth, what) {
-		const names = Array.from(this.#path.subarray(0, depth), (name) => this.#names[name] ?? "");
-		return new JechoError("EVENT_INVALID", \`\${[this.#type, ...names].join(".")} \${what}\`);
-	}
-};
-
-// ../shared/src/types/bfbs.ts
+// ../shared/src/types/reflection.ts
+/** In the order of reflection.fbs' BaseType. */
 const BASE_TYPES = [
 	"none",
 	"tag",
@@ -6759,6 +6267,230 @@ const REFLECTED_SCHEMA = reflected("reflection.Schema", {
 	enums: [1, tables(REFLECTED_ENUM)],
 	root_table: [4, object(REFLECTED_OBJECT)]
 });
+
+// ../shared/src/types/verify.ts
+const MAX_DEPTH = 16;
+const OP$1 = {
+	scalar: 0,
+	string: 1,
+	vector: 2,
+	offsets: 3,
+	struct: 4,
+	table: 5,
+	union: 6
+};
+/**
+* Makes the function that checks events of the writer's type before the reader's accessors read them. \`start\` is a multiple
+* of 8 of the view, from whose start alignment is counted; errors name the field and what is wrong.
+*
+* @throws JechoError \`TYPE_MISMATCH\`
+*/
+function createVerifier(writer, reader = writer) {
+	const names = [];
+	const plan = planOf$1(writer, reader, {
+		plans: /* @__PURE__ */ new Map(),
+		names
+	});
+	const walk = new Walk(writer.name, names);
+	return (view, start, end) => walk.root(plan, view, start, end);
+}
+const verifiers = /* @__PURE__ */ new WeakMap();
+/** Checks that the bytes [start, end) are a FlatBuffer of this type. @throws JechoError \`EVENT_INVALID\` */
+function verify(type, view, start, end) {
+	let verifier = verifiers.get(type);
+	if (verifier === void 0) {
+		verifier = createVerifier(type);
+		verifiers.set(type, verifier);
+	}
+	verifier(view, start, end);
+}
+function planOf$1(writer, reader, made) {
+	const known = made.plans.get(writer) ?? /* @__PURE__ */ new Map();
+	made.plans.set(writer, known);
+	let plan = known.get(reader);
+	if (plan === void 0) {
+		plan = {
+			checks: [],
+			isFlat: true,
+			alignMask: 3
+		};
+		known.set(reader, plan);
+		for (const { field, source } of matchFields(writer, reader)) {
+			if (source === void 0) continue;
+			const check = checkOf(source, field, made);
+			plan.checks.push(check);
+			plan.isFlat &&= check.op === OP$1.scalar || check.op === OP$1.struct;
+			plan.alignMask |= check.align - 1;
+		}
+	}
+	return plan;
+}
+function checkOf(source, field, made) {
+	const { kind } = source;
+	const isInline = kind.is === "scalar" || kind.is === "object" && kind.object.isStruct;
+	const element = kind.is === "vector" ? kind.of : void 0;
+	const check = {
+		name: made.names.push(source.name) - 1,
+		op: opOf(kind),
+		entry: 4 + 2 * source.place,
+		required: source.required || field.required,
+		bytes: isInline ? elementBytes(kind) : 4,
+		align: Math.min(8, element ? elementAlign(element) : isInline ? elementAlign(kind) : 4),
+		elementBytes: element ? elementBytes(element) : 1,
+		plan: void 0,
+		members: kind.is === "union" ? /* @__PURE__ */ new Map() : void 0
+	};
+	const inner = kind.is === "vector" ? kind.of : kind;
+	const read = field.kind.is === "vector" ? field.kind.of : field.kind;
+	if (inner.is === "object" && !inner.object.isStruct && read.is === "object") check.plan = planOf$1(inner.object, read.object, made);
+	if (kind.is === "union" && field.kind.is === "union") for (const { tag, name, object } of kind.members) {
+		const member = kind === field.kind ? object : field.kind.members.find((one) => one.name === name)?.object;
+		check.members?.set(tag, member && planOf$1(object, member, made));
+	}
+	return check;
+}
+function opOf(kind) {
+	if (kind.is === "scalar" || kind.is === "string" || kind.is === "union") return OP$1[kind.is];
+	if (kind.is === "object") return kind.object.isStruct ? OP$1.struct : OP$1.table;
+	return hasOffsets(kind.of) ? OP$1.offsets : OP$1.vector;
+}
+function hasOffsets(kind) {
+	return kind.is === "string" || kind.is === "object" && !kind.object.isStruct;
+}
+/**
+* One way through a buffer. It is used again and again, so that nothing is made for an event that is sound, and what it keeps
+* is numbers: while an engine looks for garbage, each reference that is stored in something old costs more than the check.
+*/
+var Walk = class {
+	#type;
+	#names;
+	#start = 0;
+	#end = 0;
+	/** How many more tables and elements may be visited: honest buffers do not share, so their size bounds it. */
+	#budget = 0;
+	/** The fields that led here, for the message of an error. */
+	#path = /* @__PURE__ */ new Int32Array(17);
+	constructor(type, names) {
+		this.#type = type;
+		this.#names = names;
+	}
+	root(plan, view, start, end) {
+		this.#start = start;
+		this.#end = end;
+		this.#budget = 16 + (end - start);
+		if (end - start < 8 || end > view.byteLength) throw this.#broken(0, "is shorter than any table");
+		this.#table(plan, view, this.#target(view, start, 0), 0);
+	}
+	#table(plan, view, position, depth) {
+		if (depth > MAX_DEPTH) throw this.#broken(MAX_DEPTH, \`is nested deeper than \${MAX_DEPTH}\`);
+		if (--this.#budget < 0) throw this.#broken(depth, "has more parts than its size allows");
+		const vtable = position - view.getInt32(position, true);
+		if (vtable < this.#start || vtable + 4 > this.#end || (vtable & 1) !== 0) throw this.#broken(depth, "has its vtable out of bounds");
+		const vtableBytes = view.getUint16(vtable, true);
+		const tableBytes = view.getUint16(vtable + 2, true);
+		if (vtableBytes < 4 || (vtableBytes & 1) !== 0 || vtable + vtableBytes > this.#end) throw this.#broken(depth, "has a broken vtable");
+		if (tableBytes < 4 || position + tableBytes > this.#end) throw this.#broken(depth, "reaches out of bounds");
+		const { checks } = plan;
+		for (let i = 0; i < checks.length; i++) {
+			const check = checks[i];
+			const { entry } = check;
+			const inline = entry + 2 > vtableBytes ? 0 : view.getUint16(vtable + entry, true);
+			this.#path[depth] = check.name;
+			if (inline === 0) {
+				if (check.required) throw this.#broken(depth + 1, "is required and absent");
+				continue;
+			}
+			if (inline < 4 || inline + check.bytes > tableBytes) throw this.#broken(depth + 1, "lies outside its table");
+			const at = position + inline;
+			switch (check.op) {
+				case OP$1.scalar:
+				case OP$1.struct:
+					if ((at & check.align - 1) !== 0) throw this.#broken(depth + 1, "is not aligned");
+					break;
+				case OP$1.string:
+					this.#string(view, at, depth);
+					break;
+				case OP$1.vector: {
+					const vector = this.#target(view, at, depth + 1);
+					if (this.#length(view, vector, check.elementBytes, depth) > 0 && (vector + 4 & check.align - 1) !== 0) throw this.#broken(depth + 1, "is not aligned");
+					break;
+				}
+				case OP$1.offsets:
+					if (check.plan === void 0) this.#strings(view, this.#target(view, at, depth + 1), depth);
+					else this.#tables(check, check.plan, view, this.#target(view, at, depth + 1), depth);
+					break;
+				case OP$1.table:
+					this.#table(check.plan, view, this.#target(view, at, depth + 1), depth + 1);
+					break;
+				case OP$1.union: {
+					const tagInline = view.getUint16(vtable + entry - 2, true);
+					if (tagInline < 4 || tagInline >= tableBytes) throw this.#broken(depth + 1, "is a union without a tag");
+					this.#union(check, view, view.getUint8(position + tagInline), at, depth);
+					break;
+				}
+			}
+		}
+	}
+	#union(check, view, tag, at, depth) {
+		const { members } = check;
+		if (members?.has(tag) !== true) throw this.#broken(depth + 1, \`has the unknown tag \${tag}\`);
+		const plan = members.get(tag);
+		if (plan !== void 0) this.#table(plan, view, this.#target(view, at, depth + 1), depth + 1);
+	}
+	#strings(view, position, depth) {
+		const end = position + 4 + 4 * this.#length(view, position, 4, depth);
+		for (let slot = position + 4; slot < end; slot += 4) {
+			if (--this.#budget < 0) throw this.#broken(depth + 1, "has more parts than its size allows");
+			this.#string(view, slot, depth);
+		}
+	}
+	#tables(check, plan, view, position, depth) {
+		const end = position + 4 + 4 * this.#length(view, position, 4, depth);
+		const { isFlat, alignMask } = plan;
+		let vtable = -1;
+		let tableBytes = 0;
+		let aligned = 0;
+		for (let slot = position + 4; slot < end; slot += 4) {
+			const table = this.#target(view, slot, depth + 1);
+			if (table - view.getInt32(table, true) === vtable && (table & alignMask) === aligned && table + tableBytes <= this.#end && this.#budget > 0) {
+				this.#budget--;
+				continue;
+			}
+			this.#table(plan, view, table, depth + 1);
+			this.#path[depth] = check.name;
+			if (!isFlat) continue;
+			vtable = table - view.getInt32(table, true);
+			tableBytes = view.getUint16(vtable + 2, true);
+			aligned = table & alignMask;
+		}
+	}
+	#string(view, at, depth) {
+		const position = this.#target(view, at, depth + 1);
+		const length = view.getUint32(position, true);
+		if (position + 5 + length > this.#end) throw this.#broken(depth + 1, "reaches out of bounds");
+	}
+	#length(view, position, elementBytes, depth) {
+		const length = view.getUint32(position, true);
+		if (position + 4 + length * elementBytes > this.#end) throw this.#broken(depth + 1, "reaches out of bounds");
+		return length;
+	}
+	/** Where the offset at \`at\` leads: always forwards, aligned, never out of bounds. */
+	#target(view, at, depth) {
+		if ((at & 3) !== 0) throw this.#broken(depth, "is not aligned");
+		const position = at + view.getUint32(at, true);
+		if (position <= at) throw this.#broken(depth, "points at itself");
+		if (position + 4 > this.#end) throw this.#broken(depth, "reaches out of bounds");
+		if ((position & 3) !== 0) throw this.#broken(depth, "is not aligned");
+		return position;
+	}
+	/** @param depth how many fields of the path belong to it */
+	#broken(depth, what) {
+		const names = Array.from(this.#path.subarray(0, depth), (name) => this.#names[name] ?? "");
+		return new JechoError("EVENT_INVALID", \`\${[this.#type, ...names].join(".")} \${what}\`);
+	}
+};
+
+// ../shared/src/types/bfbs-reader.ts
 const readSchema = createReader(REFLECTED_SCHEMA);
 const MAX_SCHEMA_BYTES = 1 << 20;
 /**
@@ -6904,6 +6636,593 @@ function unionMembers(path, union, objects) {
 		};
 	});
 }
+
+// ../shared/src/types/encode-plan.ts
+/** Numbers come first: \`op <= OP.bool\` is a scalar. */
+const OP = {
+	int8: 0,
+	uint8: 1,
+	int16: 2,
+	uint16: 3,
+	int32: 4,
+	uint32: 5,
+	float32: 6,
+	float64: 7,
+	int64: 8,
+	uint64: 9,
+	bool: 10,
+	string: 11,
+	table: 12,
+	struct: 13,
+	vector: 14,
+	union: 15
+};
+const plans = /* @__PURE__ */ new WeakMap();
+function planOf(type) {
+	const known = plans.get(type);
+	if (known !== void 0) return known;
+	const plan = {
+		name: type.name,
+		fields: [],
+		vtable: /* @__PURE__ */ new Uint16Array(0),
+		vtableBytes: 0,
+		bytes: type.bytes,
+		holes: [],
+		isFlat: false,
+		stride: 0,
+		getters: void 0,
+		sharedBy: -1,
+		sharedAt: 0
+	};
+	plans.set(type, plan);
+	if (type.isStruct) planStruct(plan, type);
+	else planTable(plan, type);
+	plan.stride = alignUp(plan.bytes, 8);
+	plan.isFlat = plan.fields.every(({ op, optional }) => op <= OP.bool && !optional);
+	return plan;
+}
+function planStruct(plan, type) {
+	plan.fields = type.fields.map((field) => planField(type, field, field.place, 0));
+	plan.holes = holesOf(0, type.bytes, plan.fields.map(({ inline, size }) => [inline, size]));
+}
+function planTable(plan, type) {
+	let slots = 0;
+	const parts = [];
+	for (const field of type.fields) {
+		slots = Math.max(slots, field.place + 1);
+		if (field.kind.is === "union") parts.push({
+			field,
+			bytes: 1,
+			align: 1,
+			tag: true
+		});
+		const kind = inlineKind(field.kind);
+		parts.push({
+			field,
+			bytes: elementBytes(kind),
+			align: elementAlign(kind),
+			tag: false
+		});
+	}
+	parts.sort((a, b) => b.align - a.align);
+	const places = /* @__PURE__ */ new Map();
+	const taken = [[0, 4]];
+	let size = 4;
+	for (const part of parts) {
+		const align = Math.min(8, part.align);
+		size = alignUp(size - 4, align) + 4;
+		const place = places.get(part.field) ?? {
+			inline: 0,
+			tagInline: 0
+		};
+		if (part.tag) place.tagInline = size;
+		else place.inline = size;
+		places.set(part.field, place);
+		taken.push([size, part.bytes]);
+		size += part.bytes;
+	}
+	plan.bytes = size;
+	plan.holes = holesOf(0, size, taken);
+	plan.vtableBytes = 4 + 2 * slots;
+	plan.vtable = new Uint16Array(2 + slots);
+	plan.vtable[0] = plan.vtableBytes;
+	plan.vtable[1] = size;
+	plan.fields = type.fields.map((field) => {
+		const { inline, tagInline } = places.get(field);
+		plan.vtable[2 + field.place] = inline;
+		if (field.kind.is === "union") plan.vtable[1 + field.place] = tagInline;
+		return planField(type, field, inline, tagInline);
+	});
+}
+function planField(type, field, inline, tagInline) {
+	const { name, kind, required, optional, defaultValue, place } = field;
+	return {
+		...planKind(kind, \`\${type.name}.\${name}\`),
+		name,
+		inline,
+		tagInline,
+		entry: 4 + 2 * place,
+		required,
+		optional,
+		defaultValue
+	};
+}
+function planKind(kind, path) {
+	const isObject = kind.is === "object";
+	const inline = inlineKind(kind);
+	return {
+		name: "",
+		path,
+		op: kind.is === "scalar" ? OP[kind.scalar] : isObject ? kind.object.isStruct ? OP.struct : OP.table : OP[kind.is],
+		scalar: kind.is === "scalar" ? kind.scalar : void 0,
+		inline: 0,
+		entry: 0,
+		tagInline: 0,
+		required: false,
+		optional: false,
+		defaultValue: kind.is === "scalar" && kind.scalar.endsWith("int64") ? 0n : 0,
+		plan: isObject ? planOf(kind.object) : void 0,
+		members: kind.is === "union" ? kind.members.map(({ tag, name, object }) => ({
+			tag,
+			name,
+			plan: planOf(object)
+		})) : [],
+		element: kind.is === "vector" ? planKind(kind.of, path) : void 0,
+		size: elementBytes(inline),
+		align: Math.min(8, elementAlign(inline))
+	};
+}
+/** As what a kind lies in its table: vectors and unions as an offset, like strings. */
+function inlineKind(kind) {
+	return kind.is === "vector" || kind.is === "union" ? { is: "string" } : kind;
+}
+function holesOf(start, end, taken) {
+	const holes = [];
+	for (let at = start; at < end; at++) if (!taken.some(([first, bytes]) => at >= first && at < first + bytes)) holes.push(at);
+	return holes;
+}
+function alignUp(value, align) {
+	return value + align - 1 & -align;
+}
+
+// ../shared/src/types/written-values.ts
+const RANGES = {
+	[OP.int8]: [-128, 127],
+	[OP.uint8]: [0, 255],
+	[OP.int16]: [-32768, 32767],
+	[OP.uint16]: [0, 65535],
+	[OP.int32]: [-2147483648, 2147483647],
+	[OP.uint32]: [0, 4294967295]
+};
+/** Writes one number. @throws JechoError \`EVENT_INVALID\` where the field cannot hold it */
+function writeScalar(view, at, field, value) {
+	switch (field.op) {
+		case OP.float32:
+			if (typeof value !== "number") throw invalid(field.path, "a number", value);
+			view.setFloat32(at, value, true);
+			return;
+		case OP.float64:
+			if (typeof value !== "number") throw invalid(field.path, "a number", value);
+			view.setFloat64(at, value, true);
+			return;
+		case OP.int32:
+			if (typeof value !== "number" || (value | 0) !== value) throw notInRange(field, value);
+			view.setInt32(at, value, true);
+			return;
+		case OP.int64:
+		case OP.uint64:
+			if (typeof value !== "bigint") throw invalid(field.path, "a bigint", value);
+			if (field.op === OP.int64) view.setBigInt64(at, value, true);
+			else view.setBigUint64(at, value, true);
+			return;
+		case OP.bool:
+			if (typeof value !== "boolean" && value !== 0 && value !== 1) throw invalid(field.path, "a boolean", value);
+			view.setUint8(at, value ? 1 : 0);
+			return;
+	}
+	const [least, most] = RANGES[field.op];
+	if (typeof value !== "number" || !(value >= least && value <= most) || !Number.isInteger(value)) throw notInRange(field, value);
+	if (field.size === 4) view.setUint32(at, value, true);
+	else if (field.size === 2) view.setUint16(at, value, true);
+	else view.setUint8(at, value);
+}
+/** The value as a list. @throws JechoError \`EVENT_INVALID\` */
+function listOf(value, path) {
+	if (Array.isArray(value) || ArrayBuffer.isView(value) && !(value instanceof DataView)) return value;
+	throw invalid(path, "an array", value);
+}
+/** Which member of a union the value is. @throws JechoError \`EVENT_INVALID\` */
+function memberOf({ members, path }, value) {
+	const kind = value?.kind;
+	const member = members.find((candidate) => candidate.name === kind);
+	if (member === void 0) throw invalid(path, \`an object whose kind is one of \${members.map((m) => m.name).join(", ")}\`, value);
+	return member;
+}
+function notInRange({ op, path }, value) {
+	const [least, most] = RANGES[op];
+	return invalid(path, \`an integer from \${least} to \${most}\`, value);
+}
+function invalid(path, wanted, value) {
+	return new JechoError("EVENT_INVALID", \`\${path}: \${wanted} is wanted, not \${typeof value === "number" || typeof value === "boolean" ? String(value) : value === null ? "null" : typeof value}\`);
+}
+
+// ../shared/src/types/measure.ts
+/** An upper bound of the bytes that \`encodeInto\` takes for this value. @throws JechoError \`EVENT_INVALID\` */
+function measure(type, value) {
+	return 8 + measureTable(planOf(type), value, type.name);
+}
+function measureTable(plan, value, path) {
+	if (typeof value !== "object" || value === null) throw invalid(path, "an object", value);
+	const { fields } = plan;
+	let size = plan.vtableBytes + plan.bytes + 16;
+	if (plan.isFlat) return size;
+	for (let i = 0; i < fields.length; i++) {
+		const field = fields[i];
+		if (field.op <= OP.bool) continue;
+		const inner = value[field.name];
+		if (inner !== void 0 && inner !== null) size += measureField(field, inner);
+	}
+	return size;
+}
+function measureField(field, value) {
+	switch (field.op) {
+		case OP.string:
+			if (typeof value !== "string") throw invalid(field.path, "a string", value);
+			return 16 + utf8Bound(value);
+		case OP.table: return measureTable(field.plan, value, field.path);
+		case OP.union: return measureTable(memberOf(field, value).plan, value, field.path);
+		case OP.vector: return measureVector(field.element, listOf(value, field.path));
+		default: return 0;
+	}
+}
+function measureVector(element, list) {
+	const { op, plan, size } = element;
+	const bytes = 24 + list.length * size;
+	if (op === OP.table && plan?.isFlat) return bytes + plan.vtableBytes + list.length * plan.stride;
+	if (op !== OP.string && op !== OP.table) return bytes;
+	let inner = 0;
+	for (let i = 0; i < list.length; i++) inner += measureField(element, list[i]);
+	return bytes + inner;
+}
+
+// ../shared/src/generated/property-places.ts
+/** Each makes a getter of one property, at a place of its own. */
+const PLACES = [
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name],
+	(name) => (row) => row[name]
+];
+
+// ../shared/src/types/rows.ts
+/** Which place the next getter comes from; those that come when all are taken share them. */
+let next$1 = 0;
+/**
+* Writes \`list\` as rows that lie \`stride\` bytes from each other, the first one at \`start\`.
+*
+* @throws JechoError \`EVENT_INVALID\`
+*/
+function writeRows(view, plan, list, start, stride, path) {
+	const { length } = list;
+	for (let i = 0; i < length; i++) {
+		const row = list[i];
+		if (typeof row !== "object" || row === null) throw invalid(path, "an object", row);
+	}
+	const { fields, holes } = plan;
+	plan.getters ??= fields.map(({ name }) => getterOf(name));
+	for (let i = 0; i < holes.length; i++) {
+		let at = start + holes[i];
+		for (let k = 0; k < length; k++, at += stride) view.setUint8(at, 0);
+	}
+	for (let i = 0; i < fields.length; i++) {
+		const field = fields[i];
+		const { defaultValue, inline } = field;
+		const get = plan.getters[i];
+		let at = start + inline;
+		for (let k = 0; k < length; k++, at += stride) writeScalar(view, at, field, get(list[k]) ?? defaultValue);
+	}
+}
+function getterOf(name) {
+	const place = PLACES[next$1++ % PLACES.length];
+	return place(name);
+}
+
+// ../shared/src/types/target-arrays.ts
+/** Memory that is written to, as typed arrays of every kind. */
+var TargetArrays = class {
+	#bytes;
+	#copiers = {};
+	/** @param bytes begin at a multiple of 8 of their buffer */
+	constructor(bytes) {
+		this.#bytes = bytes;
+	}
+	/** Copies \`list\` to \`at\` where it is a typed array of this kind; false where it is not, and nothing is written. */
+	set(scalar, list, at) {
+		let copier = this.#copiers[scalar];
+		if (copier === void 0) {
+			copier = this.#copier(scalar);
+			this.#copiers[scalar] = copier;
+		}
+		return copier(list, at);
+	}
+	#copier(scalar) {
+		const Constructor = ARRAYS$1[scalar];
+		const { buffer, byteOffset, byteLength } = this.#bytes;
+		const size = Constructor.BYTES_PER_ELEMENT;
+		const target = new Constructor(buffer, byteOffset, Math.floor(byteLength / size));
+		return (list, at) => {
+			if (!(list instanceof Constructor) && !(scalar === "uint8" && list instanceof Uint8ClampedArray)) return false;
+			target.set(list, at / size);
+			return true;
+		};
+	}
+};
+
+// ../shared/src/types/encode.ts
+/**
+* Writes \`value\` as a FlatBuffer at \`offset\` (8-aligned) and returns the offset behind it.
+* The room of \`measure(type, value)\` must be there.
+*
+* @throws JechoError \`EVENT_INVALID\` naming the field
+*/
+function encodeInto(type, value, bytes, view, offset) {
+	const encoding = Encoding.on(bytes, view);
+	const position = encoding.begin(planOf(type), value, offset + 4);
+	view.setUint32(offset, position - offset, true);
+	return encoding.at;
+}
+/**
+* Encodes into memory of its own.
+*
+* @param identifier FlatBuffers' four-letter file identifier, where the format asks for one
+* @throws JechoError \`EVENT_INVALID\`
+*/
+function encode(type, value, identifier = "") {
+	const bytes = new Uint8Array(measure(type, value) + 8);
+	const view = new DataView(bytes.buffer);
+	const encoding = new Encoding(bytes, view);
+	const position = encoding.begin(planOf(type), value, 4 + writeUtf8(bytes, 4, identifier));
+	view.setUint32(0, position, true);
+	return bytes.subarray(0, encoding.at);
+}
+/**
+* Vectors of scalars from this size on lie at a multiple of 8: into memory that threads share, engines copy words where both
+* sides are aligned to them, and else single bytes, which takes eight times as long.
+*/
+const LARGE_BYTES = 64;
+/** Writing into one piece of memory. The two views start at the same byte, which is 8-aligned in its buffer. */
+var Encoding = class Encoding {
+	static #newest;
+	static #count = 0;
+	/** Where the next byte goes. */
+	at = 0;
+	#bytes;
+	#view;
+	#arrays;
+	/** Which event this is: vtables are shared within one. */
+	#number = 0;
+	/** Of the newest table. */
+	#vtable = 0;
+	constructor(bytes, view) {
+		this.#bytes = bytes;
+		this.#view = view;
+		this.#arrays = new TargetArrays(bytes);
+	}
+	/** Producers write into one ring again and again. */
+	static on(bytes, view) {
+		const newest = Encoding.#newest;
+		if (newest !== void 0 && newest.#bytes === bytes && newest.#view === view) return newest;
+		Encoding.#newest = new Encoding(bytes, view);
+		return Encoding.#newest;
+	}
+	begin(plan, value, at) {
+		this.#number = ++Encoding.#count;
+		this.at = at;
+		return this.#table(plan, value);
+	}
+	#table(plan, value) {
+		const view = this.#view;
+		const { fields, holes } = plan;
+		const event = value;
+		const position = this.#place(plan, plan.isFlat || isWhole(fields, event));
+		const vtable = this.#vtable;
+		for (let i = 0; i < holes.length; i++) view.setUint8(position + holes[i], 0);
+		this.at = position + plan.bytes;
+		for (let i = 0; i < fields.length; i++) {
+			const field = fields[i];
+			const inner = event[field.name];
+			const inline = position + field.inline;
+			if (field.op <= OP.bool && !(field.optional && (inner === void 0 || inner === null))) writeScalar(view, inline, field, inner ?? field.defaultValue);
+			else if (inner === void 0 || inner === null) {
+				this.#zero(inline, inline + field.size);
+				view.setUint16(vtable + field.entry, 0, true);
+				if (field.op === OP.union) {
+					view.setUint8(position + field.tagInline, 0);
+					view.setUint16(vtable + field.entry - 2, 0, true);
+				}
+			} else if (field.op === OP.struct) this.#struct(inline, field.plan, inner, field.path);
+			else {
+				if (field.op === OP.union) view.setUint8(position + field.tagInline, memberOf(field, inner).tag);
+				view.setUint32(inline, this.#outside(field, inner) - inline, true);
+			}
+		}
+		return position;
+	}
+	/**
+	* Where the next table lies, behind its vtable unless it shares one.
+	*
+	* @param whole has it all fields?
+	*/
+	#place(plan, whole) {
+		const view = this.#view;
+		const { vtableBytes } = plan;
+		const shares = whole && plan.sharedBy === this.#number;
+		const position = alignUp(this.at + (shares ? 4 : vtableBytes + 4), 8) - 4;
+		this.#vtable = shares ? plan.sharedAt : position - vtableBytes;
+		this.#zero(this.at, shares ? position : this.#vtable);
+		if (!shares) {
+			const words = plan.vtable;
+			for (let i = 0; i < words.length; i++) view.setUint16(this.#vtable + 2 * i, words[i], true);
+		}
+		if (whole) {
+			plan.sharedBy = this.#number;
+			plan.sharedAt = this.#vtable;
+		}
+		view.setInt32(position, position - this.#vtable, true);
+		return position;
+	}
+	/** Writes what a table or vector points at, and returns where it lies. */
+	#outside(field, value) {
+		switch (field.op) {
+			case OP.string: return this.#string(value);
+			case OP.vector: return this.#vector(field.element, listOf(value, field.path), field.path);
+			case OP.union: return this.#table(memberOf(field, value).plan, value);
+			default: return this.#table(field.plan, value);
+		}
+	}
+	#string(text) {
+		const position = this.#pad(4, 0);
+		const length = writeUtf8(this.#bytes, position + 4, text);
+		this.#view.setUint32(position, length, true);
+		this.#view.setUint8(position + 4 + length, 0);
+		this.at = position + 5 + length;
+		return position;
+	}
+	#vector(element, list, path) {
+		const view = this.#view;
+		const { size, op } = element;
+		const { length } = list;
+		const isLarge = op <= OP.bool && length * size >= LARGE_BYTES;
+		const position = this.#pad(isLarge ? 8 : Math.max(4, element.align), 4);
+		const start = position + 4;
+		view.setUint32(position, length, true);
+		this.at = start + length * size;
+		if (op <= OP.bool) {
+			if (!this.#arrays.set(element.scalar, list, start)) for (let i = 0; i < length; i++) writeScalar(view, start + i * size, element, list[i]);
+		} else if (element.plan?.isFlat) this.#rows(element.plan, list, start, path);
+		else if (op === OP.struct) for (let i = 0; i < length; i++) this.#struct(start + i * size, element.plan, list[i], path);
+		else for (let i = 0; i < length; i++) {
+			const slot = start + i * 4;
+			view.setUint32(slot, this.#outside(element, list[i]) - slot, true);
+		}
+		return position;
+	}
+	/** Elements of one layout each: structs from \`start\` on, or tables that the offsets there lead to. */
+	#rows(plan, list, start, path) {
+		const { length } = list;
+		if (length === 0) return;
+		if (plan.vtableBytes === 0) return writeRows(this.#view, plan, list, start, plan.bytes, path);
+		const view = this.#view;
+		const { stride } = plan;
+		const first = this.#place(plan, true);
+		for (let i = 0; i < length; i++) {
+			const position = first + i * stride;
+			const slot = start + 4 * i;
+			view.setUint32(slot, position - slot, true);
+			view.setInt32(position, position - this.#vtable, true);
+		}
+		const end = first + length * stride;
+		for (let i = plan.bytes; i < stride; i++) for (let at = first + i; at < end; at += stride) view.setUint8(at, 0);
+		writeRows(view, plan, list, first, stride, path);
+		this.at = end - stride + plan.bytes;
+	}
+	#struct(position, plan, value, path) {
+		if (typeof value !== "object" || value === null) throw invalid(path, "an object", value);
+		const { fields, holes } = plan;
+		for (let i = 0; i < holes.length; i++) this.#view.setUint8(position + holes[i], 0);
+		for (let i = 0; i < fields.length; i++) {
+			const field = fields[i];
+			const inner = value[field.name];
+			if (field.op === OP.struct) this.#struct(position + field.inline, field.plan, inner, field.path);
+			else writeScalar(this.#view, position + field.inline, field, inner ?? field.defaultValue);
+		}
+	}
+	/** Zero bytes up to where something with this alignment may lie, \`ahead\` bytes before the aligned place. */
+	#pad(align, ahead) {
+		const position = alignUp(this.at + ahead, align) - ahead;
+		this.#zero(this.at, position);
+		return position;
+	}
+	#zero(start, end) {
+		const view = this.#view;
+		for (let at = start; at < end; at++) view.setUint8(at, 0);
+	}
+};
+/** Has it every field that may be absent? @throws JechoError \`EVENT_INVALID\` where one of them is required */
+function isWhole(fields, event) {
+	let whole = true;
+	for (let i = 0; i < fields.length; i++) {
+		const field = fields[i];
+		if (field.op <= OP.bool && !field.optional) continue;
+		const inner = event[field.name];
+		if (inner !== void 0 && inner !== null) continue;
+		if (field.required) throw invalid(field.path, "a value, for it is required", inner);
+		whole = false;
+	}
+	return whole;
+}
+
+// ../shared/src/types/bfbs-writer.ts
 /**
 * Writes the canonical binary form of a type: only what can be reached from its root, everything in the order that
 * reflection.fbs demands, no documentation. Equal types give equal bytes, whichever tool wrote their schema.
@@ -7405,6 +7724,71 @@ var Parser = class {
 	}
 };
 
+// ../shared/src/types/fbs-values.ts
+/** Reads the numbers of a schema's text. Each of its methods throws \`TYPE_INVALID\` with line and column. */
+var ValueReader = class {
+	#lexer;
+	constructor(lexer) {
+		this.#lexer = lexer;
+	}
+	/**
+	* What a field that is not written reads as.
+	*
+	* @param isExclusive is each value of this enum one of its names?
+	*/
+	defaultOf(field, kind, isExclusive) {
+		const { defaultValue: token } = field;
+		if (kind.is !== "scalar") {
+			if (token !== void 0) throw this.#lexer.wrong(token.at, "only numbers have defaults");
+			return 0;
+		}
+		const { scalar, names } = kind;
+		if (token === void 0 || token.value === "null") {
+			if (!(names === void 0 || names.values.some(({ value }) => value === 0n)) && token === void 0 && isExclusive(names)) throw this.#lexer.wrong(field.at, \`\${field.name} needs a default: \${names.name} has no 0\`);
+			return zeroOf(kind);
+		}
+		if (scalar.startsWith("float")) return this.#real(token);
+		const value = this.#integerOrName(token, kind);
+		if (!fits(value, scalar)) throw this.#lexer.wrong(token.at, \`\${token.value} is no \${scalar}\`);
+		return scalar === "int64" || scalar === "uint64" ? value : Number(value);
+	}
+	#integerOrName(token, { scalar, names }) {
+		if (token.is === "number") return this.integer(token);
+		if (scalar === "bool" && (token.value === "true" || token.value === "false")) return token.value === "true" ? 1n : 0n;
+		const words = token.value.split(" ").map((word) => word.slice(word.lastIndexOf(".") + 1));
+		let sum = 0n;
+		for (const word of words) {
+			const value = names?.values.find(({ name }) => name === word)?.value;
+			if (value === void 0) throw this.#lexer.wrong(token.at, \`"\${token.value.slice(0, 40)}" is no \${names?.name ?? scalar}\`);
+			sum |= value;
+		}
+		return sum;
+	}
+	integer(token) {
+		const match = token.is === "number" ? /^([+-]?)(\\d+|0[xX][0-9A-Fa-f]+)$/.exec(token.value) : null;
+		if (match === null) throw this.#lexer.wrong(token.at, \`"\${token.value.slice(0, 40)}" is no integer\`);
+		const size = BigInt(match[2]);
+		return match[1] === "-" ? -size : size;
+	}
+	#real(token) {
+		const named = /^([+-]?)(inf|infinity|nan)$/.exec(token.value);
+		if (named !== null) return named[2] === "nan" ? NaN : named[1] === "-" ? -1e400 : 1e400;
+		const value = token.is === "number" ? Number(token.value) : NaN;
+		if (Number.isNaN(value)) throw this.#lexer.wrong(token.at, \`"\${token.value.slice(0, 40)}" is no number\`);
+		return value;
+	}
+};
+/** The default of a field that has none in the text. */
+function zeroOf(kind) {
+	return kind.is === "scalar" && (kind.scalar === "int64" || kind.scalar === "uint64") ? 0n : 0;
+}
+/** Is the value one of this kind? */
+function fits(value, scalar) {
+	if (scalar === "bool") return value === 0n || value === 1n;
+	const bits = 8 * SCALAR_BYTES[scalar];
+	return (scalar.startsWith("u") ? BigInt.asUintN(bits, value) : BigInt.asIntN(bits, value)) === value;
+}
+
 // ../shared/src/types/fbs-reader.ts
 const SCALARS = {
 	bool: "bool",
@@ -7432,6 +7816,7 @@ function readFbs(text, root) {
 }
 var SchemaReader = class {
 	#parsed;
+	#values;
 	#declarations = /* @__PURE__ */ new Map();
 	#objects = /* @__PURE__ */ new Map();
 	#enums = /* @__PURE__ */ new Map();
@@ -7440,6 +7825,7 @@ var SchemaReader = class {
 	#measuring = /* @__PURE__ */ new Set();
 	constructor(parsed) {
 		this.#parsed = parsed;
+		this.#values = new ValueReader(parsed.lexer);
 		for (const declaration of parsed.declarations) {
 			const name = fullName(declaration);
 			if (this.#declarations.has(name)) throw this.#wrong(declaration.at, \`\${name} is declared twice\`);
@@ -7479,7 +7865,7 @@ var SchemaReader = class {
 		const flags = declaration.attributes.has("bit_flags");
 		let next = 0n;
 		const values = declaration.values.map(({ name, at, value: token }) => {
-			const number = token === void 0 ? next : this.#integer(token);
+			const number = token === void 0 ? next : this.#values.integer(token);
 			next = number + 1n;
 			const value = flags ? 1n << number : number;
 			if (!fits(value, scalar)) throw this.#wrong(at, \`\${name} is \${value}, which is no \${scalar}\`);
@@ -7510,7 +7896,7 @@ var SchemaReader = class {
 		const members = declaration.members.map(({ name, type, value }) => {
 			const found = this.#find(type, declaration.namespace);
 			if (found?.is !== "table") throw this.#wrong(type.at, \`\${type.name} is no table\`);
-			const tag = value === void 0 ? next : this.#integer(value);
+			const tag = value === void 0 ? next : this.#values.integer(value);
 			if (tag < 1n || tag > 255n) throw this.#wrong(type.at, \`a union's tags are from 1 to 255\`);
 			next = tag + 1n;
 			const object = this.#objectOf(found);
@@ -7552,7 +7938,7 @@ var SchemaReader = class {
 			const required = field.attributes.has("required") || isKey;
 			if (required && kind.is === "scalar") throw this.#wrong(field.at, \`\${field.name} is a \${kind.scalar}, which always has a value\`);
 			const optional = field.defaultValue?.value === "null" && kind.is === "scalar";
-			const defaultValue = this.#defaultOf(field, kind);
+			const defaultValue = this.#values.defaultOf(field, kind, (names) => this.#isExclusive(names));
 			return {
 				name: field.name,
 				place: slots[i],
@@ -7575,7 +7961,7 @@ var SchemaReader = class {
 			});
 		}
 		if (given < fields.length) throw this.#wrong(at, \`either all fields of \${name} have an id or none has\`);
-		const slots = ids.map((id) => Number(this.#integer(id)));
+		const slots = ids.map((id) => Number(this.#values.integer(id)));
 		const taken = slots.flatMap((slot, i) => kinds[i]?.is === "union" ? [slot - 1, slot] : [slot]);
 		taken.sort((a, b) => a - b);
 		if (taken.some((slot, i) => slot !== i)) throw this.#wrong(at, \`the ids of \${name} do not go from 0 upwards; a union takes two, and its is the second\`);
@@ -7604,7 +7990,7 @@ var SchemaReader = class {
 		});
 		const forced = declaration.attributes.get("force_align");
 		if (forced !== void 0) {
-			const align = Number(this.#integer(forced));
+			const align = Number(this.#values.integer(forced));
 			if (align < object.align || align > 16 || (align & align - 1) !== 0) throw this.#wrong(forced.at, \`force_align is a power of two from \${object.align} to 16\`);
 			object.align = align;
 		}
@@ -7645,63 +8031,14 @@ var SchemaReader = class {
 			object: this.#objectOf(found)
 		};
 	}
-	#defaultOf(field, kind) {
-		const { defaultValue: token } = field;
-		if (kind.is !== "scalar") {
-			if (token !== void 0) throw this.#wrong(token.at, "only numbers have defaults");
-			return 0;
-		}
-		const { scalar, names } = kind;
-		if (token === void 0 || token.value === "null") {
-			if (!(names === void 0 || names.values.some(({ value }) => value === 0n)) && token === void 0 && this.#isExclusive(names)) throw this.#wrong(field.at, \`\${field.name} needs a default: \${names.name} has no 0\`);
-			return zeroOf(kind);
-		}
-		if (scalar.startsWith("float")) return this.#real(token);
-		const value = this.#integerOrName(token, kind);
-		if (!fits(value, scalar)) throw this.#wrong(token.at, \`\${token.value} is no \${scalar}\`);
-		return scalar === "int64" || scalar === "uint64" ? value : Number(value);
-	}
 	/** Flags are combined freely, so 0 needs no name there. */
 	#isExclusive(names) {
 		const [declaration] = [...this.#enums].find(([, made]) => made === names) ?? [];
 		return declaration?.is === "enum" && !declaration.attributes.has("bit_flags");
 	}
-	#integerOrName(token, { scalar, names }) {
-		if (token.is === "number") return this.#integer(token);
-		if (scalar === "bool" && (token.value === "true" || token.value === "false")) return token.value === "true" ? 1n : 0n;
-		const words = token.value.split(" ").map((word) => word.slice(word.lastIndexOf(".") + 1));
-		let sum = 0n;
-		for (const word of words) {
-			const value = names?.values.find(({ name }) => name === word)?.value;
-			if (value === void 0) throw this.#wrong(token.at, \`"\${token.value.slice(0, 40)}" is no \${names?.name ?? scalar}\`);
-			sum |= value;
-		}
-		return sum;
-	}
-	#integer(token) {
-		const match = token.is === "number" ? /^([+-]?)(\\d+|0[xX][0-9A-Fa-f]+)$/.exec(token.value) : null;
-		if (match === null) throw this.#wrong(token.at, \`"\${token.value.slice(0, 40)}" is no integer\`);
-		const size = BigInt(match[2]);
-		return match[1] === "-" ? -size : size;
-	}
-	#real(token) {
-		const named = /^([+-]?)(inf|infinity|nan)$/.exec(token.value);
-		if (named !== null) return named[2] === "nan" ? NaN : named[1] === "-" ? -1e400 : 1e400;
-		const value = token.is === "number" ? Number(token.value) : NaN;
-		if (Number.isNaN(value)) throw this.#wrong(token.at, \`"\${token.value.slice(0, 40)}" is no number\`);
-		return value;
-	}
 };
 function fullName({ name, namespace }) {
 	return namespace === "" ? name : \`\${namespace}.\${name}\`;
-}
-function zeroOf(kind) {
-	return kind.is === "scalar" && (kind.scalar === "int64" || kind.scalar === "uint64") ? 0n : 0;
-}
-function fits(value, scalar) {
-	if (scalar === "bool") return value === 0n || value === 1n;
-	const bits = 8 * SCALAR_BYTES[scalar];
-	return (scalar.startsWith("u") ? BigInt.asUintN(bits, value) : BigInt.asIntN(bits, value)) === value;
 }
 
 // ../shared/src/types/fbs-writer.ts
@@ -7873,7 +8210,8 @@ var Type = class Type {
 	#readers = /* @__PURE__ */ new Map();
 	#verifiers = /* @__PURE__ */ new Map();
 	/** Of its own events; made at the first. */
-	#own;
+	#verify;
+	#read;
 	constructor(root) {
 		this.name = root.name;
 		this.root = root;
@@ -7937,16 +8275,14 @@ var Type = class Type {
 	}
 	/** One event out of bytes that hold nothing else; typed arrays are views on them. @throws JechoError \`EVENT_INVALID\` */
 	decode(bytes) {
-		this.#own ??= {
-			verify: this.verifierOf(this),
-			read: this.readerOf(this)
-		};
-		const { verify, read } = this.#own;
+		this.#verify ??= this.verifierOf(this);
+		this.#read ??= this.readerOf(this);
 		const start = bytes.byteOffset;
 		if ((start & 7) !== 0) return this.#decodeUnaligned(bytes);
-		const views = bytes.buffer === newest$1?.buffer ? newest$1 : viewsOf(bytes.buffer);
-		verify(views.view, start, start + bytes.byteLength);
-		return read(views.view, views.bytes, start);
+		const { buffer } = bytes;
+		const views = buffer === newest$1?.buffer ? newest$1 : viewsOf(buffer);
+		this.#verify(views.view, start, start + bytes.byteLength);
+		return this.#read(views.view, views.bytes, start);
 	}
 	/** Alignment is counted from the event's first byte, wherever that lies. */
 	#decodeUnaligned(bytes) {

@@ -1,9 +1,10 @@
 import { JechoError } from "../errors.ts";
 import { type Control as Asked, FRAME_SCHEMA, HEADER, REPLY } from "../generated/frame-schema.ts";
 import { unpack } from "../types/accessor.ts";
-import { readBfbs } from "../types/bfbs.ts";
-import { encodeInto, measure } from "../types/encode.ts";
+import { readBfbs } from "../types/bfbs-reader.ts";
+import { encodeInto } from "../types/encode.ts";
 import { alignUp } from "../types/encode-plan.ts";
+import { measure } from "../types/measure.ts";
 import { createReader } from "../types/reader.ts";
 import type { ObjectType } from "../types/schema.ts";
 import { readUtf8 } from "../types/utf8.ts";

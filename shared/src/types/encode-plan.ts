@@ -25,6 +25,9 @@ export const OP = {
   union: 15,
 } as const;
 
+/** Reads one property of any object. */
+export type PropertyGetter = (row: Readonly<Record<string, unknown>>) => unknown;
+
 /** A table or struct. */
 export interface Plan {
   readonly name: string;
@@ -38,6 +41,10 @@ export interface Plan {
   holes: readonly number[];
   /** Are there only numbers, and all of them always? Then every value takes the same room. */
   isFlat: boolean;
+  /** From one to the next where flat tables lie behind each other. */
+  stride: number;
+  /** Of its fields, for those in vectors; made at the first. */
+  getters: readonly PropertyGetter[] | undefined;
   /** The newest table with all fields, and the encoding that wrote its vtable: the next one there can share it. */
   sharedBy: number;
   sharedAt: number;
@@ -79,6 +86,8 @@ export function planOf(type: ObjectType): Plan {
     bytes: type.bytes,
     holes: [],
     isFlat: false,
+    stride: 0,
+    getters: undefined,
     sharedBy: -1,
     sharedAt: 0,
   };
@@ -86,6 +95,7 @@ export function planOf(type: ObjectType): Plan {
   plans.set(type, plan);
   if (type.isStruct) planStruct(plan, type);
   else planTable(plan, type);
+  plan.stride = alignUp(plan.bytes, 8);
   plan.isFlat = plan.fields.every(({ op, optional }) => op <= OP.bool && !optional);
   return plan;
 }

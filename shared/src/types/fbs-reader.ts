@@ -10,6 +10,7 @@ import {
   type Reference,
   type UnionDeclaration,
 } from "./fbs-parser.ts";
+import { fits, ValueReader, zeroOf } from "./fbs-values.ts";
 import {
   type ElementKind,
   type EnumType,
@@ -51,6 +52,7 @@ export function readFbs(text: string, root?: string): ObjectType {
 
 class SchemaReader {
   readonly #parsed: ParsedSchema;
+  readonly #values: ValueReader;
   readonly #declarations = new Map<string, Declaration>();
   readonly #objects = new Map<Declaration, ObjectType>();
   readonly #enums = new Map<Declaration, EnumType>();
@@ -60,6 +62,7 @@ class SchemaReader {
 
   constructor(parsed: ParsedSchema) {
     this.#parsed = parsed;
+    this.#values = new ValueReader(parsed.lexer);
     for (const declaration of parsed.declarations) {
       const name = fullName(declaration);
       if (this.#declarations.has(name)) throw this.#wrong(declaration.at, `${name} is declared twice`);
@@ -102,7 +105,7 @@ class SchemaReader {
     const flags = declaration.attributes.has("bit_flags");
     let next = 0n;
     const values = declaration.values.map(({ name, at, value: token }) => {
-      const number = token === undefined ? next : this.#integer(token);
+      const number = token === undefined ? next : this.#values.integer(token);
       next = number + 1n;
       const value = flags ? 1n << number : number;
       if (!fits(value, scalar)) throw this.#wrong(at, `${name} is ${value}, which is no ${scalar}`);
@@ -130,7 +133,7 @@ class SchemaReader {
     const members = declaration.members.map(({ name, type, value }) => {
       const found = this.#find(type, declaration.namespace);
       if (found?.is !== "table") throw this.#wrong(type.at, `${type.name} is no table`);
-      const tag = value === undefined ? next : this.#integer(value);
+      const tag = value === undefined ? next : this.#values.integer(value);
       if (tag < 1n || tag > 255n) throw this.#wrong(type.at, `a union's tags are from 1 to 255`);
       next = tag + 1n;
       const object = this.#objectOf(found);
@@ -172,7 +175,7 @@ class SchemaReader {
         if (required && kind.is === "scalar")
           throw this.#wrong(field.at, `${field.name} is a ${kind.scalar}, which always has a value`);
         const optional = field.defaultValue?.value === "null" && kind.is === "scalar";
-        const defaultValue = this.#defaultOf(field, kind);
+        const defaultValue = this.#values.defaultOf(field, kind, names => this.#isExclusive(names));
         return { name: field.name, place: slots[i] as number, kind, defaultValue, required, optional };
       })
       .filter((_, i) => declaration.fields[i]?.attributes.has("deprecated") === false)
@@ -191,7 +194,7 @@ class SchemaReader {
       });
     }
     if (given < fields.length) throw this.#wrong(at, `either all fields of ${name} have an id or none has`);
-    const slots = ids.map(id => Number(this.#integer(id as Token)));
+    const slots = ids.map(id => Number(this.#values.integer(id as Token)));
     const taken = slots.flatMap((slot, i) => (kinds[i]?.is === "union" ? [slot - 1, slot] : [slot]));
     taken.sort((a, b) => a - b);
     if (taken.some((slot, i) => slot !== i))
@@ -221,7 +224,7 @@ class SchemaReader {
     });
     const forced = declaration.attributes.get("force_align");
     if (forced !== undefined) {
-      const align = Number(this.#integer(forced));
+      const align = Number(this.#values.integer(forced));
       if (align < object.align || align > 16 || (align & (align - 1)) !== 0)
         throw this.#wrong(forced.at, `force_align is a power of two from ${object.align} to 16`);
       object.align = align;
@@ -257,73 +260,13 @@ class SchemaReader {
     return { is: "object", object: this.#objectOf(found) };
   }
 
-  #defaultOf(field: FieldDeclaration, kind: Kind): number | bigint {
-    const { defaultValue: token } = field;
-    if (kind.is !== "scalar") {
-      if (token !== undefined) throw this.#wrong(token.at, "only numbers have defaults");
-      return 0;
-    }
-    const { scalar, names } = kind;
-    if (token === undefined || token.value === "null") {
-      const isNamed = names === undefined || names.values.some(({ value }) => value === 0n);
-      if (!isNamed && token === undefined && this.#isExclusive(names))
-        throw this.#wrong(field.at, `${field.name} needs a default: ${names.name} has no 0`);
-      return zeroOf(kind);
-    }
-    if (scalar.startsWith("float")) return this.#real(token);
-    const value = this.#integerOrName(token, kind);
-    if (!fits(value, scalar)) throw this.#wrong(token.at, `${token.value} is no ${scalar}`);
-    return scalar === "int64" || scalar === "uint64" ? value : Number(value);
-  }
-
   /** Flags are combined freely, so 0 needs no name there. */
   #isExclusive(names: EnumType): boolean {
     const [declaration] = [...this.#enums].find(([, made]) => made === names) ?? [];
     return declaration?.is === "enum" && !declaration.attributes.has("bit_flags");
   }
-
-  #integerOrName(token: Token, { scalar, names }: Extract<Kind, { is: "scalar" }>): bigint {
-    if (token.is === "number") return this.#integer(token);
-    if (scalar === "bool" && (token.value === "true" || token.value === "false"))
-      return token.value === "true" ? 1n : 0n;
-    // Several flags may stand in quotes.
-    const words = token.value.split(" ").map(word => word.slice(word.lastIndexOf(".") + 1));
-    let sum = 0n;
-    for (const word of words) {
-      const value = names?.values.find(({ name }) => name === word)?.value;
-      if (value === undefined)
-        throw this.#wrong(token.at, `"${token.value.slice(0, 40)}" is no ${names?.name ?? scalar}`);
-      sum |= value;
-    }
-    return sum;
-  }
-
-  #integer(token: Token): bigint {
-    const match = token.is === "number" ? /^([+-]?)(\d+|0[xX][0-9A-Fa-f]+)$/.exec(token.value) : null;
-    if (match === null) throw this.#wrong(token.at, `"${token.value.slice(0, 40)}" is no integer`);
-    const size = BigInt(match[2] as string);
-    return match[1] === "-" ? -size : size;
-  }
-
-  #real(token: Token): number {
-    const named = /^([+-]?)(inf|infinity|nan)$/.exec(token.value);
-    if (named !== null) return named[2] === "nan" ? Number.NaN : named[1] === "-" ? -Infinity : Infinity;
-    const value = token.is === "number" ? Number(token.value) : Number.NaN;
-    if (Number.isNaN(value)) throw this.#wrong(token.at, `"${token.value.slice(0, 40)}" is no number`);
-    return value;
-  }
 }
 
 function fullName({ name, namespace }: Declaration): string {
   return namespace === "" ? name : `${namespace}.${name}`;
-}
-
-function zeroOf(kind: Kind): number | bigint {
-  return kind.is === "scalar" && (kind.scalar === "int64" || kind.scalar === "uint64") ? 0n : 0;
-}
-
-function fits(value: bigint, scalar: Scalar): boolean {
-  if (scalar === "bool") return value === 0n || value === 1n;
-  const bits = 8 * SCALAR_BYTES[scalar];
-  return (scalar.startsWith("u") ? BigInt.asUintN(bits, value) : BigInt.asIntN(bits, value)) === value;
 }

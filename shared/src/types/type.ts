@@ -1,9 +1,11 @@
 import { sha256 } from "@noble/hashes/sha2.js";
-import { readBfbs, writeBfbs } from "./bfbs.ts";
+import { readBfbs } from "./bfbs-reader.ts";
+import { writeBfbs } from "./bfbs-writer.ts";
 import { type Description, describeObject, type ValueOf } from "./describe.ts";
-import { encode, encodeInto, measure } from "./encode.ts";
+import { encode, encodeInto } from "./encode.ts";
 import { readFbs } from "./fbs-reader.ts";
 import { writeFbs } from "./fbs-writer.ts";
+import { measure } from "./measure.ts";
 import { createReader, type ReadEvent } from "./reader.ts";
 import { type FieldInfo, reflect } from "./reflect.ts";
 import type { ObjectType } from "./schema.ts";
@@ -26,7 +28,8 @@ export class Type<T = unknown> {
   readonly #readers = new Map<ObjectType, ReadEvent>();
   readonly #verifiers = new Map<ObjectType, VerifyEvent>();
   /** Of its own events; made at the first. */
-  #own: { readonly verify: VerifyEvent; readonly read: ReadEvent } | undefined;
+  #verify: VerifyEvent | undefined;
+  #read: ReadEvent | undefined;
 
   constructor(root: ObjectType) {
     this.name = root.name;
@@ -102,13 +105,14 @@ export class Type<T = unknown> {
 
   /** One event out of bytes that hold nothing else; typed arrays are views on them. @throws JechoError `EVENT_INVALID` */
   decode(bytes: Uint8Array): T {
-    this.#own ??= { verify: this.verifierOf(this), read: this.readerOf(this) };
-    const { verify, read } = this.#own;
+    this.#verify ??= this.verifierOf(this);
+    this.#read ??= this.readerOf(this);
     const start = bytes.byteOffset;
     if ((start & 7) !== 0) return this.#decodeUnaligned(bytes);
-    const views = bytes.buffer === newest?.buffer ? newest : viewsOf(bytes.buffer);
-    verify(views.view, start, start + bytes.byteLength);
-    return read(views.view, views.bytes, start) as T;
+    const { buffer } = bytes;
+    const views = buffer === newest?.buffer ? newest : viewsOf(buffer);
+    this.#verify(views.view, start, start + bytes.byteLength);
+    return this.#read(views.view, views.bytes, start) as T;
   }
 
   /** Alignment is counted from the event's first byte, wherever that lies. */

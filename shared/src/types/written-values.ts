@@ -1,0 +1,80 @@
+import { JechoError } from "../errors.ts";
+import { OP, type PlannedField } from "./encode-plan.ts";
+
+/* What values a field takes, and writing its numbers. */
+
+const RANGES: Readonly<Record<number, readonly [number, number]>> = {
+  [OP.int8]: [-128, 127],
+  [OP.uint8]: [0, 255],
+  [OP.int16]: [-32768, 32767],
+  [OP.uint16]: [0, 65535],
+  [OP.int32]: [-2147483648, 2147483647],
+  [OP.uint32]: [0, 4294967295],
+};
+
+/** Writes one number. @throws JechoError `EVENT_INVALID` where the field cannot hold it */
+export function writeScalar(view: DataView, at: number, field: PlannedField, value: unknown): void {
+  switch (field.op) {
+    case OP.float32:
+      if (typeof value !== "number") throw invalid(field.path, "a number", value);
+      view.setFloat32(at, value, true);
+      return;
+    case OP.float64:
+      if (typeof value !== "number") throw invalid(field.path, "a number", value);
+      view.setFloat64(at, value, true);
+      return;
+    case OP.int32:
+      if (typeof value !== "number" || (value | 0) !== value) throw notInRange(field, value);
+      view.setInt32(at, value, true);
+      return;
+    case OP.int64:
+    case OP.uint64:
+      if (typeof value !== "bigint") throw invalid(field.path, "a bigint", value);
+      if (field.op === OP.int64) view.setBigInt64(at, value, true);
+      else view.setBigUint64(at, value, true);
+      return;
+    case OP.bool:
+      if (typeof value !== "boolean" && value !== 0 && value !== 1)
+        throw invalid(field.path, "a boolean", value);
+      view.setUint8(at, value ? 1 : 0);
+      return;
+  }
+  const [least, most] = RANGES[field.op] as readonly [number, number];
+  if (typeof value !== "number" || !(value >= least && value <= most) || !Number.isInteger(value))
+    throw notInRange(field, value);
+  if (field.size === 4) view.setUint32(at, value, true);
+  else if (field.size === 2) view.setUint16(at, value, true);
+  else view.setUint8(at, value);
+}
+
+/** The value as a list. @throws JechoError `EVENT_INVALID` */
+export function listOf(value: unknown, path: string): ArrayLike<unknown> {
+  if (Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView))) {
+    return value as unknown as ArrayLike<unknown>;
+  }
+  throw invalid(path, "an array", value);
+}
+
+/** Which member of a union the value is. @throws JechoError `EVENT_INVALID` */
+export function memberOf({ members, path }: PlannedField, value: unknown): PlannedField["members"][number] {
+  const kind = (value as { kind?: unknown } | null)?.kind;
+  const member = members.find(candidate => candidate.name === kind);
+  if (member === undefined)
+    throw invalid(path, `an object whose kind is one of ${members.map(m => m.name).join(", ")}`, value);
+  return member;
+}
+
+function notInRange({ op, path }: PlannedField, value: unknown): JechoError {
+  const [least, most] = RANGES[op] as readonly [number, number];
+  return invalid(path, `an integer from ${least} to ${most}`, value);
+}
+
+export function invalid(path: string, wanted: string, value: unknown): JechoError {
+  const got =
+    typeof value === "number" || typeof value === "boolean"
+      ? String(value)
+      : value === null
+        ? "null"
+        : typeof value;
+  return new JechoError("EVENT_INVALID", `${path}: ${wanted} is wanted, not ${got}`);
+}
