@@ -23,6 +23,7 @@ const CONCENTRATOR = [
   "delegate",
   "derived-channels",
   "eager-handlers",
+  "equals",
   "handover",
   "history",
   "placement",
@@ -34,11 +35,12 @@ const CONCENTRATOR = [
   "slow-consumers",
   "synchronous",
   "typed-channels",
+  "versions",
 ].map(name => `client/test/${name}.test.ts`);
 
 /** Suites that run once for each place that modulators can run in, the second list only where there is a wall. */
 const MODULATORS = [
-  "modulators/test/{intercepts,services,typed-events,authoring,conformance}.test.ts",
+  "modulators/test/{intercepts,services,typed-events,authoring,conformance,versions}.test.ts",
   "modulators/test/standard/*.test.ts",
 ];
 const WALLED = ["modulators/test/{hostile,hostile-services}.test.ts"];

@@ -110,6 +110,7 @@ export class Concentrator implements PortServer {
       },
       onUnfed: name => this.#feeds.close(name),
       onCall: (base, name, values) => this.#delegates.called(base, name, values),
+      onPull: (derived, object) => this.#link.send({ kind: "PullObject", derived, object }),
     });
     this.#feeds = new Feeds(this.#modulation, this.#synchronous, {
       open: entry => this.#openings.add(entry),
@@ -164,6 +165,8 @@ export class Concentrator implements PortServer {
         return this.#openings.add(newObject(request));
       case "resetConsumer":
         return this.#openings.reset(request.endpoint, request.reset, request.modulator);
+      case "compared":
+        return this.#openings.compared(request);
       case "closeEndpoint":
         return this.#closeEndpoint(request.endpoint);
       case "context":
@@ -267,6 +270,8 @@ export class Concentrator implements PortServer {
         return this.#openings.producerOpened(frame);
       case "ConsumerOpened":
         return this.#openings.consumerOpened(frame);
+      case "Compare":
+        return this.#openings.compare(frame);
       case "ConsumerLost":
         return this.#openings.lost(frame.consumer, errorOf(frame));
       case "Refused": {

@@ -1,5 +1,6 @@
 import type { Demodulator, Modulator } from "@jecho/modulators";
 import type { JechoError, Type } from "@jecho/shared";
+import type { Versions } from "./versions.ts";
 
 /** A consumer's handler, split: the modulator runs in every producer, the demodulator stays here. */
 export interface EagerHandler {
@@ -25,6 +26,8 @@ export interface EventInfo {
   readonly producer: number;
   /** Version of the newest shared object that its modulator used; 0 without one. */
   readonly parameters: number;
+  /** Versions of all shared objects that it was made with, on its whole way: `versions.of(object)`. */
+  readonly versions: Versions;
   /** What the event was written as; undefined on an untyped channel. Its fields can be listed, whatever the consumer expects. */
   readonly type: Type | undefined;
 }

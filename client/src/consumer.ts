@@ -1,4 +1,4 @@
-import type { Demodulator } from "@jecho/modulators";
+import type { Demodulator, Json, Modulator } from "@jecho/modulators";
 import { modulatorTable } from "@jecho/modulators/internal";
 import { JechoError, type Type } from "@jecho/shared";
 import type { EventsFrame } from "@jecho/shared/internal";
@@ -18,6 +18,7 @@ import { labelOf } from "./open-options.ts";
 import type { Placement } from "./placement.ts";
 import type { ControlRequest, PortNotice } from "./port.ts";
 import { Listeners, raise, type Status, statusNow } from "./status.ts";
+import { NO_VERSIONS, Versions } from "./versions.ts";
 
 /** What is done for consumers. */
 export interface ConsumerSession {
@@ -43,6 +44,9 @@ export class Consumer<T> {
     { pair: EagerHandler; sync: boolean; resolve: () => void; reject: (error: JechoError) => void }
   >();
   #demodulator: Demodulator | undefined;
+  #equals: Modulator["equals"];
+  /** Tags of the shared objects on its events' way. */
+  #objects: readonly bigint[] = [];
   #place: EventPlace | undefined;
   #placements: readonly Placement[] = [];
   readonly #placementListeners = new Listeners<readonly Placement[]>();
@@ -69,6 +73,7 @@ export class Consumer<T> {
     );
     this.#handler = handler;
     this.#demodulator = pair.demodulator;
+    this.#equals = pair.modulator?.equals;
     this.#onError = options.onError ?? raise;
     this.#onMissed = options.onMissed ?? (() => {});
     this.#handling = new Handling(
@@ -181,6 +186,9 @@ export class Consumer<T> {
       case "refused":
         this.#refused(notice.reset, notice.error);
         break;
+      case "compare":
+        this.#compare(notice);
+        break;
       case "interrupted":
         this.#setStatus(statusNow("reconnecting"));
         break;
@@ -206,9 +214,11 @@ export class Consumer<T> {
     recovered,
     missing,
     placements = [],
+    objects = [],
   }: Extract<PortNotice, { is: "opened" }>): void {
     this.#reader.forgetMismatches();
     this.#placements = placements;
+    this.#objects = objects;
     for (const [number, { pair, sync, resolve }] of this.#resets) {
       if (number > reset) continue;
       // A newer reset that is in force answers the older ones too.
@@ -216,6 +226,7 @@ export class Consumer<T> {
       if (number === reset) {
         this.#reader.isModulated = pair.modulator !== undefined;
         this.#demodulator = pair.demodulator;
+        this.#equals = pair.modulator?.equals;
       }
       if (sync) void this.#handling.settled().then(resolve);
       else resolve();
@@ -226,6 +237,22 @@ export class Consumer<T> {
       ...(recovered !== undefined && { recovered }),
       ...(missing !== undefined && { missing }),
     });
+  }
+
+  /** Finds out which of these modulators the own one is equal to, if to any. */
+  #compare({ reset, newest, modulators }: Extract<PortNotice, { is: "compare" }>): void {
+    const asked = this.#resets.get(reset);
+    const equals = asked === undefined ? this.#equals : asked.pair.modulator?.equals;
+    const compared = { is: "compared", endpoint: this.#endpoint, reset, newest } as const;
+    try {
+      const equal = modulators.find(({ parameters }) =>
+        equals?.({ parameters: JSON.parse(parameters) as Json }),
+      );
+      this.#session.post({ ...compared, equal, failure: "" });
+    } catch (error) {
+      const { message } = JechoError.from(error);
+      this.#session.post({ ...compared, equal: undefined, failure: `its equals failed: ${message}` });
+    }
   }
 
   #refused(reset: number, error: JechoError): void {
@@ -254,8 +281,9 @@ export class Consumer<T> {
     this.#bytes += frame.end - frame.start;
     const { channel, seq, epoch, producer, raised, parameters, token, isSync } = frame;
     const writer = this.#reader.writerOf(token);
+    const versions = this.#objects.length === 0 ? NO_VERSIONS : new Versions(this.#objects, frame.versions);
     for (let i = first; i < frame.count && this.#status.state !== "closed"; i++) {
-      const info = { seq: seq === 0 ? 0 : seq + i, epoch, producer, parameters, type: writer };
+      const info = { seq: seq === 0 ? 0 : seq + i, epoch, producer, parameters, versions, type: writer };
       if (seq !== 0) this.#place = info;
       if (isSync) this.#handling.begin(channel, producer, raised + i);
       if (this.#reader.isMismatched(token)) {

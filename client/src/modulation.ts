@@ -35,7 +35,12 @@ export interface Installation {
   readonly schema: Uint8Array;
   /** Of its events. */
   readonly made: Uint8Array;
-  readonly objects: Map<string, { readonly name: string; version: number; state: Json }>;
+  readonly objects: Map<
+    string,
+    { readonly name: string; version: number; state: Json; readonly lazy: boolean }
+  >;
+  /** Shared objects that it has pulled, and whose newest state is on its way. */
+  readonly pulled: Set<string>;
   /** The counts of what it makes of each producer's events, by the producer's endpoint. */
   readonly lanes: Map<number, Lanes>;
   /** Not 0: the producing process that it runs here in the stead of. Nothing here is of that, but by its feed. */
@@ -75,6 +80,8 @@ export interface ModulationEvents {
   onUnfed(name: string): void;
   /** The views that modulators of this channel need may have changed. */
   onNeeds(base: string): void;
+  /** The modulator of this derived channel asks for the newest state of a shared object. */
+  onPull(derived: number, object: string): void;
   /** A modulator of this channel called a control, or logged a line. */
   onCall(base: string, name: string, values: readonly Value[]): void;
 }
@@ -125,7 +132,7 @@ export class Modulation {
 
   /** @throws JechoError why it is not */
   async #install(
-    { channel, derived, modulator, instead }: Install,
+    { channel, derived, modulator, instead, behind }: Install,
     producer: ProducerEntry | undefined,
     answer: (installation: Installation) => void,
   ): Promise<void> {
@@ -140,11 +147,11 @@ export class Modulation {
       known.number = derived;
       known.leaves = false;
       for (const { object, version, state } of modulator.objects)
-        this.update({ kind: "ObjectUpdate", object, version, state });
+        this.update({ kind: "ObjectUpdate", object, version, state, derived: 0 });
     } else if (instead === undefined && this.#runs() >= this.#most) {
       throw new JechoError("MODULATORS_NOT_SERVED", `the producer runs at most ${this.#most} modulators`);
     }
-    const asked = { channel, derived, modulator, instead };
+    const asked = { channel, derived, modulator, instead, behind };
     const isFed = instead !== undefined && parent === undefined;
     if (!isFed) {
       // The answer goes out before what it makes.
@@ -178,7 +185,8 @@ export class Modulation {
       derived,
       modulator,
       instead,
-    }: Pick<Install, "channel" | "derived" | "instead"> & { modulator: Modulator },
+      behind,
+    }: Pick<Install, "channel" | "derived" | "instead" | "behind"> & { modulator: Modulator },
     producer: ProducerEntry | undefined,
     answer?: (installation: Installation) => void,
   ): Promise<Installation> {
@@ -199,11 +207,12 @@ export class Modulation {
         modulator,
         ...(offers !== undefined && { offers }),
         context,
+        behind,
       });
       const objects = new Map(
-        modulator.objects.map(({ name, object, version, state }) => [
+        modulator.objects.map(({ name, object, version, state, lazy }) => [
           object,
-          { name, version, state: JSON.parse(state) as Json },
+          { name, version, state: JSON.parse(state) as Json, lazy },
         ]),
       );
       const number = isWanted() ? derived : 0;
@@ -221,6 +230,7 @@ export class Modulation {
         schema: declared,
         made: declared.byteLength > 0 ? declared : schema,
         objects,
+        pulled: new Set(),
         lanes: new Map(),
         number,
         lastNumber: number,
@@ -248,7 +258,9 @@ export class Modulation {
       onDone: tag => this.#events.onDone(raisingOf(tag)),
       onCall: (hosted, name, values) => {
         const installation = this.#installed.get(hosted);
-        if (installation !== undefined) this.#events.onCall(installation.base, name, values);
+        if (installation === undefined) return;
+        if (name === "pull") this.#pull(installation, values[0]);
+        else this.#events.onCall(installation.base, name, values);
       },
       onRemoved: (hosted, { number: code, message }) => {
         const installation = this.#installed.get(hosted);
@@ -321,14 +333,27 @@ export class Modulation {
     return [...names];
   }
 
+  /** A newer version of a shared object, with its state unless that is only for those who pull it. */
   update(update: ObjectUpdate): void {
-    this.#environment?.update(update);
-    for (const { base, objects } of this.#installed.values()) {
+    if (update.derived === 0) this.#environment?.update(update);
+    for (const { hosted, number, base, objects, pulled } of this.#installed.values()) {
+      const isPulled = update.derived !== 0 && update.derived === number && pulled.delete(update.object);
+      if (isPulled) this.#environment?.update({ ...update, derived: hosted });
       const object = objects.get(update.object);
       if (object === undefined || object.version >= update.version) continue;
+      if (update.state === "" || object.lazy !== isPulled) continue;
       object.version = update.version;
       object.state = JSON.parse(update.state) as Json;
       this.#events.onDemand(base);
+    }
+  }
+
+  #pull({ number, modulator, pulled }: Installation, wanted: Value | undefined): void {
+    if (number === 0) return;
+    for (const { name, object, lazy } of modulator.objects) {
+      if (name !== wanted || !lazy || pulled.has(object)) continue;
+      pulled.add(object);
+      this.#events.onPull(number, object);
     }
   }
 
@@ -444,6 +469,7 @@ function feedOf({ base, hosted }: Installation): string {
 function leaveConnection(installation: Installation): void {
   if (installation.number !== 0) installation.lastNumber = installation.number;
   installation.number = 0;
+  installation.pulled.clear();
 }
 
 function raisingOf(tag: string): string {

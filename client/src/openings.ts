@@ -9,7 +9,7 @@ import type { Flow } from "./flow.ts";
 import type { Link } from "./link.ts";
 import type { Modulation } from "./modulation.ts";
 import { placementOf } from "./placement.ts";
-import type { PortNotice } from "./port.ts";
+import type { ControlRequest, PortNotice } from "./port.ts";
 import type { Reception } from "./reception.ts";
 
 type Opened<Kind extends Control["kind"]> = Extract<Control, { kind: Kind }>;
@@ -99,7 +99,8 @@ export class Openings {
     this.#pending.clear();
   }
 
-  #open(entry: EndpointEntry, reset: number): void {
+  /** @param compared the newest derived channel that a consumer's modulator has been compared with */
+  #open(entry: EndpointEntry, reset: number, compared = 0): void {
     const request = this.#options.nextRequest();
     this.#pending.set(request, { entry, reset });
     switch (entry.is) {
@@ -117,7 +118,7 @@ export class Openings {
         // What was open before goes on behind the newest event that it has had.
         const resume = { from: FROM.resume, epoch: place.epoch, seq: BigInt(place.seq), agoMs: 0, speed: 0 };
         const from = entry.wasOpen && reset === (entry.opened ?? 0) ? resume : entry.from;
-        const asked = { request, channel, schema, modulator, from, queue, label, as, feed };
+        const asked = { request, channel, schema, modulator, from, queue, label, as, feed, compared };
         return this.#link.send({ kind: "OpenConsumer", ...asked });
       }
     }
@@ -168,6 +169,22 @@ export class Openings {
     if (old !== 0) this.#link.send({ kind: "CloseEndpoint", endpoint: old });
   }
 
+  /** Before the gateway has a modulator installed, its consumer is to compare it with others. */
+  compare({ request, newest, modulators }: Opened<"Compare">): void {
+    const { entry, reset = 0 } = this.#answered(request) ?? {};
+    if (entry?.is !== "consumer" || !this.#entries.has(entry) || (entry.reset ?? 0) !== reset) return;
+    this.#notify({ is: "compare", endpoint: entry.endpoint, reset, newest, modulators });
+  }
+
+  compared({ endpoint, reset, newest, equal, failure }: Extract<ControlRequest, { is: "compared" }>): void {
+    const entry = this.#entries.consumer(endpoint);
+    if (entry?.modulator === undefined || (entry.reset ?? 0) !== reset) return;
+    if (failure !== "") return this.#refused(entry, reset, new JechoError("MODULATOR_FAILED", failure));
+    if (equal !== undefined) entry.modulator = { ...entry.modulator, ...equal };
+    // Without a connection it is asked for at the next one.
+    if (this.#link.isLive) this.#open(entry, reset, newest);
+  }
+
   #place(entry: ConsumerEntry, reset: number, wasOpen: boolean, opened: Opened<"ConsumerOpened">): void {
     // What another modulator makes is counted anew.
     if (!wasOpen && entry.wasOpen) entry.tracker.clear();
@@ -190,15 +207,15 @@ export class Openings {
     { endpoint, from }: ConsumerEntry,
     reset: number,
     wasOpen: boolean,
-    { channel, replay, recovered, missing, placements: tables }: Opened<"ConsumerOpened">,
+    { channel, replay, recovered, missing, placements: tables, objects }: Opened<"ConsumerOpened">,
   ): void {
     const replays = replay !== 0;
     const placements = tables.map(placementOf);
     const asksForPast = wasOpen || (reset === 0 && from !== undefined && from.from !== FROM.last);
-    if (!asksForPast) return this.#notify({ is: "opened", endpoint, reset, replays, placements });
+    if (!asksForPast) return this.#notify({ is: "opened", endpoint, reset, replays, placements, objects });
     const behind = this.#feeds.recoveryOf(this.#modulation.feedsOf(channel));
     const resumed = { recovered: recovered && behind.recovered, missing: Number(missing) + behind.missing };
-    this.#notify({ is: "opened", endpoint, reset, replays, placements, ...resumed });
+    this.#notify({ is: "opened", endpoint, reset, replays, placements, objects, ...resumed });
   }
 
   /** The gateway refuses what was asked. */

@@ -2,6 +2,7 @@ import type { Value } from "@jecho/modulators";
 import type { Offer } from "@jecho/modulators/internal";
 import type { ErrorCode, JechoError } from "@jecho/shared";
 import type {
+  Compared,
   CopyUpdate,
   EventsFrame,
   HeldPlace,
@@ -69,6 +70,15 @@ export type ControlRequest =
       readonly endpoint: number;
       readonly reset: number;
       readonly modulator: Modulator | undefined;
+    }
+  /** The answer to `compare`: the modulator that the consumer's is equal to, if there is one, or why that cannot be said. */
+  | {
+      readonly is: "compared";
+      readonly endpoint: number;
+      readonly reset: number;
+      readonly newest: number;
+      readonly equal: Compared | undefined;
+      readonly failure: string;
     }
   /** A consumer's handler has ended on a synchronous event. */
   | {
@@ -146,6 +156,17 @@ export type PortNotice =
       readonly missing?: number;
       readonly replays?: boolean;
       readonly placements?: readonly Placement[];
+      /** Tags of the shared objects that modulators read on its events' way. */
+      readonly objects?: readonly bigint[];
+    }
+  /** Before the consumer's modulator is installed, it is to be compared with these. */
+  | {
+      readonly is: "compare";
+      readonly endpoint: number;
+      readonly reset: number;
+      /** Names what has been compared, for the answer. */
+      readonly newest: number;
+      readonly modulators: readonly Compared[];
     }
   /** Where the consumer's modulator runs has changed. */
   | { readonly is: "placed"; readonly endpoint: number; readonly placements: readonly Placement[] }

@@ -1,4 +1,4 @@
-import type { EventsFrame, ObjectUpdate } from "@jecho/shared/internal";
+import type { EventsFrame } from "@jecho/shared/internal";
 import { STANDARD } from "./generated/local.ts";
 import type { CarrierKind } from "./host/carrier.ts";
 import { type HostStats, ModulatorHost } from "./host/modulator-host.ts";
@@ -7,7 +7,14 @@ import { LocalTier } from "./local-tier.ts";
 import type { HostClock } from "./periods.ts";
 import type { Compile, ModuleFunction } from "./sandbox/local.ts";
 import type { Declared, Limits } from "./sandbox/sandbox.ts";
-import { type InstallRequest, type ModulatorStats, type Tier, type TierEvents, tell } from "./tier.ts";
+import {
+  type InstallRequest,
+  type ModulatorStats,
+  type StateUpdate,
+  type Tier,
+  type TierEvents,
+  tell,
+} from "./tier.ts";
 import type { Value } from "./values.ts";
 
 /** How a producer runs modulators. */
@@ -80,7 +87,7 @@ export class ModulatorEnvironment implements Tier {
     this.#hosted.remove(derived);
   }
 
-  update(update: Omit<ObjectUpdate, "kind">): void {
+  update(update: StateUpdate): void {
     this.#local.update(update);
     this.#hosted.update(update);
   }

@@ -7,6 +7,8 @@ import { type EventBytes, EventsFrame, encodeRun, type RunHeader } from "@jecho/
 export class LentRun {
   readonly producer: number;
   readonly flags: number;
+  /** It comes from a producer. */
+  readonly versions: readonly number[] = [];
   readonly events: readonly EventBytes[];
   readonly #header: RunHeader;
   #frame: EventsFrame | undefined;

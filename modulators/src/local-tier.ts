@@ -1,5 +1,5 @@
 import { JechoError } from "@jecho/shared";
-import type { EventBytes, EventsFrame, ObjectUpdate } from "@jecho/shared/internal";
+import type { EventBytes, EventsFrame } from "@jecho/shared/internal";
 import { grantsOf, MOE_OFFERS } from "./delegate.ts";
 import { LentRun } from "./lent-run.ts";
 import { type HostClock, Periods, SYSTEM_CLOCK } from "./periods.ts";
@@ -13,7 +13,14 @@ import {
   type Engine,
   type Limits,
 } from "./sandbox/sandbox.ts";
-import { type InstallRequest, type ModulatorStats, type Tier, type TierEvents, tell } from "./tier.ts";
+import {
+  type InstallRequest,
+  type ModulatorStats,
+  type StateUpdate,
+  type Tier,
+  type TierEvents,
+  tell,
+} from "./tier.ts";
 import { decodeValues, encodeValues, type Value } from "./values.ts";
 
 const WATCH = { enter() {}, leave() {} };
@@ -61,6 +68,7 @@ export class LocalTier implements Tier {
     modulator,
     offers = MOE_OFFERS,
     context = new Map(),
+    behind = 0,
   }: InstallRequest): Promise<Declared> {
     if (this.#isClosed) throw new JechoError("CLOSED", "the modulators' environment is closed");
     checkSizes(modulator, this.#limits);
@@ -69,7 +77,16 @@ export class LocalTier implements Tier {
     const grants = grantsOf(offers, modulator.capabilities);
     const clock = this.#clock;
     const running = new RunningModulator(
-      { kind: "Install", request: derived, channel, derived, modulator, offers: grants, instead: undefined },
+      {
+        kind: "Install",
+        request: derived,
+        channel,
+        derived,
+        modulator,
+        offers: grants,
+        instead: undefined,
+        behind,
+      },
       schema,
       {
         engine: this.#engine,
@@ -100,8 +117,9 @@ export class LocalTier implements Tier {
     this.#forget(derived);
   }
 
-  update(update: Omit<ObjectUpdate, "kind">): void {
-    for (const { running } of this.#modulators.values()) running.update({ kind: "ObjectUpdate", ...update });
+  update(update: StateUpdate): void {
+    for (const { running } of this.#modulators.values())
+      running.update({ kind: "ObjectUpdate", derived: 0, ...update });
   }
 
   setContext(channel: number, name: string, value: Value): void {
@@ -120,7 +138,7 @@ export class LocalTier implements Tier {
       chunk ??= wholeOf(run);
       const chunks = [chunk];
       local.stats.eventsIn += run.count;
-      this.#turn(local, () => local.running.run(chunks, run.producer, run.flags));
+      this.#turn(local, () => local.running.run(chunks, run.producer, run.flags, run.versions));
     }
     this.#tag = undefined;
     if (chunk !== undefined && tag !== undefined) tell(() => this.#events.onDone?.(tag));

@@ -1,3 +1,4 @@
+import { JechoError } from "@jecho/shared";
 import { sha256 } from "@noble/hashes/sha2.js";
 
 /** Plain data, as JSON carries it. */
@@ -21,6 +22,17 @@ export interface Modulator {
   readonly key?: string;
   /** The shared objects that it reads, as `this.objects.NAME`. */
   readonly objects?: Readonly<Record<string, SharedReference>>;
+  /**
+   * The names of those objects whose copies are lazy: the modulator hears of a newer version (`moe.isStale(name)`), and has its state
+   * when it has asked for it (`moe.pull(name)`), with a later event. Default: none; each newer state is there by itself.
+   */
+  readonly lazy?: readonly string[];
+  /**
+   * Is it as good as this other modulator, of the same source, which others run? Then its consumer shares that one's derived channel,
+   * and takes its parameters. It runs with the consumer, and is asked only of modulators that have an `equals` as well, read the
+   * same shared objects, and may use the same. Default: what has the same `key` is equal.
+   */
+  readonly equals?: (other: { readonly parameters: Json }) => boolean;
 }
 
 /** The part of an eager handler that stays with the consumer: makes what the handler sees of what came in. */
@@ -54,8 +66,15 @@ export interface ModulatorTable {
   readonly source: string;
   readonly parameters: string;
   readonly key: string;
-  readonly objects: readonly { name: string; object: string; version: number; state: string }[];
+  readonly objects: readonly {
+    name: string;
+    object: string;
+    version: number;
+    state: string;
+    lazy: boolean;
+  }[];
   readonly capabilities: readonly string[];
+  readonly compares: boolean;
 }
 
 /** JSON with the names of each object in order, so that equal data give equal text. */
@@ -71,27 +90,38 @@ export function canonicalJson(value: unknown): string {
  * The modulator as it travels, with the present states of its shared objects.
  *
  * @param capabilities what its consumer may have it use
+ * @throws JechoError `ARGUMENT_INVALID` where a lazy object is none that it reads
  */
 export function modulatorTable(modulator: Modulator, capabilities: readonly string[] = []): ModulatorTable {
-  const { source, parameters = null, objects = {} } = modulator;
+  const { source, parameters = null, objects = {}, lazy = [] } = modulator;
+  const unknown = lazy.find(name => !Object.hasOwn(objects, name));
+  if (unknown !== undefined)
+    throw new JechoError("ARGUMENT_INVALID", `"${unknown}" is lazy, but no object of the modulator's`);
   return {
     capabilities: [...capabilities].sort(),
+    compares: modulator.equals !== undefined,
     source,
     parameters: canonicalJson(parameters),
     key: modulatorKey(modulator),
     objects: Object.entries(objects)
       .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([name, { id, version, state }]) => ({ name, object: id, version, state: canonicalJson(state) })),
+      .map(([name, { id, version, state }]) => ({
+        name,
+        object: id,
+        version,
+        state: canonicalJson(state),
+        lazy: lazy.includes(name),
+      })),
   };
 }
 
 /**
- * Names a modulator: two with equal keys are one, and share a derived channel. SHA-256 in hex over its source, its `key` and
- * the ids of its shared objects; their states do not count.
+ * Names a modulator: two with equal keys are one, and share a derived channel. SHA-256 in hex over its source, its `key`, the ids
+ * of its shared objects, and which of them are lazy; their states do not count.
  */
-export function modulatorKey({ source, parameters = null, key, objects = {} }: Modulator): string {
+export function modulatorKey({ source, parameters = null, key, objects = {}, lazy = [] }: Modulator): string {
   const ids = Object.entries(objects)
-    .map(([name, { id }]) => [name, id])
+    .map(([name, { id }]) => (lazy.includes(name) ? [name, id, "lazy"] : [name, id]))
     .sort(([a = ""], [b = ""]) => (a < b ? -1 : 1));
   const text = JSON.stringify([source, key ?? canonicalJson(parameters), ids]);
   return Array.from(sha256(new TextEncoder().encode(text)), byte => byte.toString(16).padStart(2, "0")).join(

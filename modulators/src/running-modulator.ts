@@ -47,10 +47,18 @@ export class RunningModulator {
   readonly #pause: () => void;
   readonly #isTrusted: boolean;
   readonly #program: Omit<Program, "context" | "timeMs">;
+  /** The names of its shared objects, by their ids; which of its copies are lazy, by their names. */
   readonly #ids: ReadonlyMap<string, readonly string[]>;
+  readonly #lazy: ReadonlySet<string>;
   /** The newest states of its shared objects by name, as far as they have changed; and those that the sandbox does not have yet. */
   readonly #states = new Map<string, ObjectState>();
   readonly #updates = new Map<string, ObjectState>();
+  /** Of lazy copies: the versions that there are, by name; and those that the sandbox does not know of yet. */
+  readonly #heard = new Map<string, number>();
+  readonly #hearings = new Map<string, number>();
+  /** What its input is made with, and what the sandbox takes it to be. */
+  #behind: readonly number[];
+  #known: readonly number[];
   readonly #budget: TimeBudget;
   #sandbox: Sandbox;
   #type: Type | undefined;
@@ -81,7 +89,10 @@ export class RunningModulator {
     this.#write = write;
     this.#pause = pause;
     this.#budget = new TimeBudget(limits);
-    this.#program = { ...modulator, schema, offers: install.offers };
+    this.#program = { ...modulator, schema, offers: install.offers, behind: install.behind };
+    this.#behind = new Array<number>(install.behind).fill(0);
+    this.#known = this.#behind;
+    this.#lazy = new Set(modulator.objects.filter(({ lazy }) => lazy).map(({ name }) => name));
     const ids = new Map<string, string[]>();
     for (const { name, object } of modulator.objects) ids.set(object, [...(ids.get(object) ?? []), name]);
     this.#ids = ids;
@@ -111,9 +122,18 @@ export class RunningModulator {
     if (this.#needs.includes(context.name)) this.#views.set(context.name, context);
   }
 
-  /** A new state of a shared object; it counts from the next call on. */
-  update({ object, version, state }: ObjectUpdate): void {
+  /** A new state of a shared object, which counts from the next call on. A lazy copy hears of it, unless it has pulled it. */
+  update({ object, version, state, derived }: ObjectUpdate): void {
+    if (derived !== 0 && derived !== this.derived) return;
     for (const name of this.#ids.get(object) ?? []) {
+      const isLazy = this.#lazy.has(name);
+      if (state === "" || (isLazy && derived === 0)) {
+        if (isLazy) {
+          this.#heard.set(name, version);
+          this.#hearings.set(name, version);
+        }
+        continue;
+      }
       if (state.length > this.#limits.parametersBytes) throw objectTooLarge();
       const newest = { name, version, state };
       this.#states.set(name, newest);
@@ -126,10 +146,12 @@ export class RunningModulator {
    *
    * @param producer the number of who raised them
    * @param flags of the run, which hold for what is made of it, too
+   * @param versions that the run was made with
    * @returns events dropped by the modulator's queue
    * @throws JechoError why it has to be removed
    */
-  run(chunks: readonly Chunk[], producer: number, flags: number): number {
+  run(chunks: readonly Chunk[], producer: number, flags: number, versions: readonly number[]): number {
+    if (this.#behind.length > 0) this.#behind = this.#behind.map((_, i) => versions[i] ?? 0);
     this.#batchBytes = 0;
     this.#batchEvents = 0;
     this.#producer = producer;
@@ -143,7 +165,7 @@ export class RunningModulator {
 
   /** Writes frames of what waits. @returns and throws as `run` */
   flush(): number {
-    return this.run([NO_EVENTS], this.#producer, 0);
+    return this.run([NO_EVENTS], this.#producer, 0, this.#behind);
   }
 
   /** Its period is over. @returns and throws as `run` */
@@ -172,12 +194,16 @@ export class RunningModulator {
       try {
         for (const update of this.#updates.values()) this.#sandbox.update(update);
         this.#updates.clear();
+        for (const [name, version] of this.#hearings) this.#sandbox.update({ name, version, state: "" });
+        this.#hearings.clear();
+        if (this.#known.some((version, i) => version !== this.#behind[i])) this.#sandbox.behind(this.#behind);
+        this.#known = this.#behind;
         for (const view of this.#views.values()) this.#sandbox.setContext(view);
         this.#views.clear();
         const { timeMs } = this.#surroundings;
-        const emit: Emit = (made, version, urgent) => {
+        const emit: Emit = (made, versions, urgent) => {
           written = true;
-          this.#writeRun(made, version, urgent ? flags | FLAG_URGENT : flags);
+          this.#writeRun(made, versions, urgent ? flags | FLAG_URGENT : flags);
         };
         const dropped = act({ ready: this.ready, timeMs, emit });
         this.#sendCalls();
@@ -205,6 +231,8 @@ export class RunningModulator {
       try {
         const states = this.#program.objects.map(object => this.#states.get(object.name) ?? object);
         this.#updates.clear();
+        for (const [name, version] of this.#heard) this.#hearings.set(name, version);
+        this.#known = this.#behind.map(() => 0);
         const { timeMs, views } = this.#surroundings;
         const context = [...(views.get(this.channel)?.values() ?? [])];
         const declared = sandbox.install({ ...this.#program, objects: states, context, timeMs });
@@ -226,8 +254,10 @@ export class RunningModulator {
     if (calls !== undefined) this.#surroundings.called(this.derived, calls);
   }
 
-  #writeRun(events: readonly EventBytes[], version: number, flags: number): void {
-    const bytes = measureRun(events);
+  #writeRun(events: readonly EventBytes[], made: readonly number[], flags: number): void {
+    const own = made.length - this.#behind.length;
+    const versions = made.length > own || own > 1 ? made : undefined;
+    const bytes = measureRun(events, versions);
     this.#batchBytes += bytes;
     this.#batchEvents += events.length;
     if (this.#batchBytes > this.#limits.outputBytes || this.#batchEvents > this.#limits.outputEvents) {
@@ -245,8 +275,10 @@ export class RunningModulator {
       producer: this.#producer,
       raised: this.#raised,
       token: this.#type?.token ?? 0n,
-      parameters: version,
+      parameters:
+        own === 1 ? (made[made.length - 1] as number) : Math.max(0, ...made.slice(made.length - own)),
       flags,
+      versions,
     };
     writeRun(this.#frame, this.#view, 0, header, events);
     if (!this.#isTrusted) this.#checkEvents(events);

@@ -19,6 +19,14 @@ export interface InstallRequest {
   readonly offers?: readonly Offer[];
   /** The present values of the views that it offers, by the names that modulators need them under. */
   readonly context?: ReadonlyMap<string, Value>;
+  /** How many shared objects are read by the modulators that it is behind. Default: 0. */
+  readonly behind?: number;
+}
+
+/** A newer state of a shared object, or, without one, that there is such a version. */
+export interface StateUpdate extends Omit<ObjectUpdate, "kind" | "derived"> {
+  /** The modulator that has pulled it; by default it is for all. */
+  readonly derived?: number;
 }
 
 /** Counts since the installation. */
@@ -40,7 +48,7 @@ export interface TierEvents {
   onEvents(frame: Uint8Array, derived: number, tag: string | undefined): void;
   /** Every modulator has seen the run with this tag to its end, or is gone; what they made of it has been handed out. */
   onDone?(tag: string): void;
-  /** A modulator called a control, or logged a line (`log`); it was granted that. */
+  /** A modulator called a control, logged a line (`log`), or pulls an object that it calls so (`pull`); it was granted that. */
   onCall?(derived: number, name: string, values: readonly Value[]): void;
   /** A modulator broke a limit or failed, and is gone. */
   onRemoved(derived: number, error: JechoError): void;
@@ -65,8 +73,11 @@ export interface Tier extends AsyncDisposable {
   /** Removes a modulator; nothing more of its channel comes. */
   remove(derived: number): void;
 
-  /** Hands a new state of a shared object to the modulators that read it. Older versions than the known one are left out. */
-  update(update: Omit<ObjectUpdate, "kind">): void;
+  /**
+   * Hands a new state of a shared object to the modulators that read it. Older versions than the known one are left out. Lazy
+   * copies only hear of it, unless `derived` names the one that has pulled it. Without a state: there is such a version.
+   */
+  update(update: StateUpdate): void;
 
   /** Sets a view of a producer's state, for the modulators of its channel that need it. It counts for the runs that come. */
   setContext(channel: number, name: string, value: Value): void;

@@ -8,6 +8,10 @@ declare module "jecho:moe" {
     readonly objects: O;
     /** Events that the queue of a `FifoModulator` holds. */
     readonly queueEvents: number;
+    /** Of an object whose copy here is lazy: is there a newer state than `objects` shows? */
+    readonly isStale: (name: string & keyof O) => boolean;
+    /** Asks for the newest state of a lazy copy, which is there in a later call; nothing where there is no newer one. */
+    readonly pull: (name: string & keyof O) => void;
     /**
      * Views of the producer's state (`needs`: "context.NAME"), as they were when it raised the first event of a batch;
      * undefined where it could not give one.

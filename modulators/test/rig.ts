@@ -75,6 +75,8 @@ export interface InstallOptions {
   /** Views of the producer's state, by the names that modulators need them under. */
   readonly context?: Readonly<Record<string, Value>>;
   readonly capabilities?: readonly string[];
+  /** Shared objects of the modulators that it is behind. */
+  readonly behind?: number;
 }
 
 /** A real environment with one place in use, and everything that came out of it. */
@@ -119,7 +121,7 @@ export class Rig implements AsyncDisposable {
 
   async install(
     modulator: Modulator,
-    { schema = grid.schema, delegate, context, capabilities }: InstallOptions = {},
+    { schema = grid.schema, delegate, context, capabilities, behind = 0 }: InstallOptions = {},
   ): Promise<number> {
     const derived = this.#derived++;
     if (this.place === "local" && !this.host.trust(modulator.source)) {
@@ -130,6 +132,7 @@ export class Rig implements AsyncDisposable {
       channel: BASE,
       schema,
       modulator: modulatorTable(modulator, capabilities),
+      behind,
       ...(delegate !== undefined && { offers: offersOf(delegate) }),
       ...(context !== undefined && { context: new Map(Object.entries(context)) }),
     });

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { JechoError, Type } from "@jecho/shared";
-import type { Modulator } from "@jecho/shared/internal";
+import { type Modulator, objectTag } from "@jecho/shared/internal";
 import type { Channel } from "./channel.ts";
 import type { ChannelManager } from "./channel-manager.ts";
 import type { Connection } from "./connection.ts";
@@ -22,6 +22,12 @@ export function equalityKey(modulator: Modulator, parent?: DerivedChannel): stri
     .digest("base64");
 }
 
+/** What modulators have to have in common besides their source to be compared: nobody is to learn of others' objects by that. */
+function alikeBut({ objects, capabilities }: Modulator): string {
+  const read = objects.map(({ name, object, lazy }) => [name, object, lazy]);
+  return JSON.stringify([read, [...capabilities].sort()]);
+}
+
 /** What a modulator makes of its parent channel. It exists while it has consumers, and is installed for every producer. */
 export class DerivedChannel {
   readonly manager: ChannelManager;
@@ -34,6 +40,8 @@ export class DerivedChannel {
   readonly parent: DerivedChannel | undefined;
   /** The types that its modulators declared at their installation, by token. Without one it has its parent's types. */
   readonly types = new Map<bigint, Type>();
+  /** Tags of the shared objects of all modulators on the way here, the first one's first: events say the version of each. */
+  readonly objects: readonly bigint[];
   /** Consumers that wait for the installation, and channels derived from this one. */
   joining = 0;
   readonly placements: Placements;
@@ -54,6 +62,8 @@ export class DerivedChannel {
     this.modulator = modulator;
     this.#objects = objects;
     this.parent = parent;
+    const own = modulator.objects.map(({ object }) => objectTag(object));
+    this.objects = [...(parent?.objects ?? []), ...own];
     this.placements = new Placements(this);
     if (parent !== undefined) parent.joining++;
     objects.use(this);
@@ -93,6 +103,19 @@ export class DerivedChannel {
   /** Where the modulator is installed. */
   connections(): Iterable<Connection> {
     return this.placements.connections();
+  }
+
+  /** Are all its copies of this object lazy, if it reads it? */
+  isLazy(object: string): boolean {
+    return this.modulator.objects.every(known => known.object !== object || known.lazy);
+  }
+
+  /** May the consumer of this modulator find out whether it is equal to that of this channel? */
+  isComparable(modulator: Modulator, parent: DerivedChannel | undefined): boolean {
+    const { source, compares } = this.modulator;
+    if (!compares || !modulator.compares || this.parent !== parent || source !== modulator.source)
+      return false;
+    return alikeBut(this.modulator) === alikeBut(modulator);
   }
 
   /** Takes the modulator out of every process. */

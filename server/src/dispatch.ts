@@ -73,7 +73,10 @@ export class Dispatcher {
           this.#objects.open(connection, this.#openings.newNumber(), frame),
         );
       case "PullObject":
-        return this.#attempt(connection, 0, () => this.#objects.pull(connection, frame.copy));
+        return this.#attempt(connection, 0, () => {
+          if (frame.derived === 0) this.#objects.pull(connection, frame.copy);
+          else this.#objects.pullFor(connection, this.#names.derived(frame.derived), frame.object);
+        });
       case "ObjectWrite":
         return this.#attempt(connection, 0, () => this.#objects.write(connection, frame));
       case "ObjectTaken":
@@ -119,6 +122,7 @@ export class Dispatcher {
       case "Fault":
       case "ProducerOpened":
       case "ConsumerOpened":
+      case "Compare":
       case "ConsumerLost":
       case "TypeKnown":
       case "Types":

@@ -2,6 +2,7 @@ import { randomInt } from "node:crypto";
 import { JechoError, splitName, type Type } from "@jecho/shared";
 import {
   type CloseEndpoint,
+  type Compared,
   type Feed,
   FROM,
   type Modulator,
@@ -11,7 +12,7 @@ import {
 } from "@jecho/shared/internal";
 import type { ChannelManager } from "./channel-manager.ts";
 import type { Connection } from "./connection.ts";
-import type { DerivedChannel } from "./derived-channel.ts";
+import { type DerivedChannel, equalityKey } from "./derived-channel.ts";
 import { Consumer, type Place, type Terms } from "./endpoints.ts";
 import { retentionOf } from "./history/event-log.ts";
 import type { History } from "./history/history.ts";
@@ -28,6 +29,8 @@ export interface OpeningLimits {
 }
 
 const MAX_SOURCE_LENGTH = 256 * 1024;
+/** Of the modulators that a consumer is told of at once. */
+const MAX_COMPARED_LENGTH = 256 * 1024;
 
 /** Opens and closes the endpoints of connections. */
 export class Openings {
@@ -100,6 +103,7 @@ export class Openings {
     if (name !== "" && parent === undefined)
       throw new JechoError("DERIVED_UNKNOWN", `nobody derives ${frame.channel} at present`);
     const manager = parent?.manager ?? this.#names.manager(base);
+    if (modulator !== undefined && this.#compares(connection, frame, modulator, manager, parent)) return;
     const derived =
       modulator === undefined
         ? (parent as DerivedChannel)
@@ -134,6 +138,39 @@ export class Openings {
     if (manager === undefined || channel === undefined || !isOfBase || !isThere)
       throw new JechoError("PRODUCER_GONE", `nobody feeds a modulator of ${base}`);
     this.#enterConsumer(connection, frame, { manager, channel, derived: undefined, feed: process });
+  }
+
+  /**
+   * A consumer that finds out itself which modulators are equal to its own is told of those that there are and that it has not
+   * compared yet, and asks again.
+   */
+  #compares(
+    connection: Connection,
+    { request, compared }: OpenConsumer,
+    modulator: Modulator,
+    manager: ChannelManager,
+    parent: DerivedChannel | undefined,
+  ): boolean {
+    if (!modulator.compares || manager.derivations.find(equalityKey(modulator, parent)) !== undefined)
+      return false;
+    const others = [...manager.derivations]
+      .filter(({ channel }) => channel.number > compared)
+      .filter(derived => derived.isComparable(modulator, parent))
+      .sort((a, b) => a.channel.number - b.channel.number);
+    const modulators: Compared[] = [];
+    let newest = 0;
+    let length = 0;
+    for (const { modulator: other, channel } of others) {
+      const { parameters, key } = other;
+      length += parameters.length + key.length;
+      // The others come with the next answer.
+      if (modulators.length > 0 && length > MAX_COMPARED_LENGTH) break;
+      modulators.push({ parameters, key });
+      newest = channel.number;
+    }
+    if (modulators.length === 0) return false;
+    connection.send({ kind: "Compare", request, newest, modulators });
+    return true;
   }
 
   #derive(
@@ -173,6 +210,7 @@ export class Openings {
       recovered,
       missing: BigInt(missing),
       placements: place.derived?.placements.describe() ?? [],
+      objects: place.derived?.objects ?? [],
     });
     manager.addConsumer(consumer);
     const listen = (): void => {

@@ -247,6 +247,7 @@ export class Placements {
         modulator: this.#derived.current(),
         offers: [],
         ...((own || maker !== producing) && { instead }),
+        behind: parent?.objects.length ?? 0,
       }))
       .catch((error: JechoError) => {
         // A process that left in the meantime is not present any more, so nothing is missing.

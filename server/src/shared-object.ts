@@ -184,14 +184,13 @@ export class SharedObject {
   }
 
   #tellAll(): void {
-    const producing = new Set([...this.users].flatMap(derived => [...derived.connections()]));
-    const update = {
-      kind: "ObjectUpdate",
-      object: this.id,
-      version: this.#version,
-      state: this.#state,
-    } as const;
-    for (const connection of producing) connection.send(update);
+    const update = { kind: "ObjectUpdate", object: this.id, version: this.#version } as const;
+    const [prompt, lazy] = [new Set<Connection>(), new Set<Connection>()];
+    for (const derived of this.users)
+      for (const connection of derived.connections())
+        (derived.isLazy(this.id) ? lazy : prompt).add(connection);
+    for (const connection of prompt) connection.send({ ...update, state: this.#state });
+    for (const connection of lazy) if (!prompt.has(connection)) connection.send(update);
     for (const copy of this.copies) if (copy !== this.masterCopy) copy.tellNewer();
   }
 }

@@ -65,6 +65,21 @@ export class SharedObjects {
     this.#copy(connection, number).tell(0);
   }
 
+  /**
+   * The modulator of a derived channel, which runs at this connection, has pulled an object. One that has gone in the meantime
+   * needs no answer.
+   *
+   * @throws JechoError `OBJECT_UNKNOWN` where it does not read it
+   */
+  pullFor(connection: Connection, derived: DerivedChannel | undefined, id: string): void {
+    if (derived === undefined || !new Set(derived.connections()).has(connection)) return;
+    const [state] = this.current(derived.modulator.objects.filter(({ object }) => object === id));
+    if (state === undefined)
+      throw new JechoError("OBJECT_UNKNOWN", "the modulator does not read this object");
+    const { object, version, state: text } = state;
+    connection.send({ kind: "ObjectUpdate", object, version, state: text, derived: derived.channel.number });
+  }
+
   /** What a copy that is not the master changes. @throws JechoError `ENDPOINT_UNKNOWN`, `OBJECT_INVALID` */
   write(connection: Connection, { copy: number, write, patch }: ObjectWrite): void {
     const copy = this.#copy(connection, number);
@@ -134,7 +149,7 @@ export class SharedObjects {
       if (object.masterCopy !== undefined && !copies.includes(object.masterCopy)) continue;
       object.master = to;
       object.masterCopy = undefined;
-      states.push({ name: "", object: id, version: object.version, state: object.state });
+      states.push({ name: "", object: id, version: object.version, state: object.state, lazy: false });
     }
     for (const copy of copies) this.#drop(copy);
     return states;

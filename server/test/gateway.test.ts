@@ -169,6 +169,7 @@ test("MOE-9, and quotas: what cannot be served is refused with a code", async ()
     key: "",
     objects: [],
     capabilities: [],
+    compares: false,
   };
   const open = (request: number, channel: string, key: string): void =>
     consumer.send(
@@ -204,13 +205,14 @@ test("OBJ-4: only the connection with the master copy may update a shared object
   await using gateway = await start();
   using owner = await RawClient.connect(gateway);
   using other = await RawClient.connect(gateway);
-  const objects = [{ name: "view", object: "o1", version: 1, state: "{}" }];
+  const objects = [{ name: "view", object: "o1", version: 1, state: "{}", lazy: false }];
   const modulator = {
     source: "export default class {}",
     parameters: "null",
     key: "",
     objects,
     capabilities: [],
+    compares: false,
   };
   owner.send(encodeControl({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING, modulator }));
   await owner.next("ConsumerOpened");

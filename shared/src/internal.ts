@@ -27,6 +27,7 @@ export {
 } from "./frames/frame.ts";
 export type { Ack, Processed } from "./frames/reply.ts";
 export type * from "./generated/frame-schema.ts";
+export { objectTag } from "./object-tag.ts";
 export { accessorBytes } from "./types/accessor.ts";
 export { readBfbs } from "./types/bfbs-reader.ts";
 export { describeObject } from "./types/describe.ts";

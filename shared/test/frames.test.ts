@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { FRAME_SCHEMA } from "../src/generated/frame-schema.ts";
 import {
-  type EventsFrame,
+  EventsFrame,
   encodeControl,
   encodeRun,
   type Frame,
@@ -37,9 +37,12 @@ const INSTALL = {
     source: "export default class {}",
     parameters: "{}",
     key: "k",
-    objects: [{ name: "view", object: "o", version: 4, state: '{"a":1}' }],
+    objects: [{ name: "view", object: "o", version: 4, state: '{"a":1}', lazy: true }],
     capabilities: ["steer"],
+    compares: true,
   },
+  instead: undefined,
+  behind: 3,
   offers: [{ name: "services.celsius", granted: true, text: "k => k - 273.15" }],
 } as const;
 
@@ -101,6 +104,31 @@ test("WIRE-4: every event lies at a multiple of 8 and ends where it says", () =>
   expect(read).toEqual(events.map(({ bytes }) => [...bytes]));
 });
 
+test("OBJ-13: a run says several versions behind its events, wherever it is copied to", () => {
+  const events = [bytesOf(1, 2, 3), bytesOf(4, 5)];
+  const versions = [3, 0, 2 ** 31 + 1];
+  const bytes = joinFrames([
+    encodeControl({ kind: "Ping", time: 0 }),
+    encodeRun({ ...HEADER, versions }, events),
+    encodeRun(HEADER, events),
+    encodeRun({ ...HEADER, parameters: 0 }, events),
+  ]);
+  const [, several, one, none] = parse(bytes) as [Frame, EventsFrame, EventsFrame, EventsFrame];
+  expect([several.versions, one.versions, none.versions]).toEqual([versions, [HEADER.parameters], []]);
+  const alone = several.raw().slice();
+  expect(EventsFrame.at(alone).versions).toEqual(versions);
+  for (const run of [several, several.copy(), several.slice(1), EventsFrame.at(alone)]) {
+    expect(run.versions).toEqual(versions);
+    const last = run.count - 1;
+    expect([...run.bytes.subarray(run.eventStart(last), run.eventEnd(last))]).toEqual([4, 5]);
+  }
+  const schema = Type.fromSchema(Uint8Array.from(atob(FRAME_SCHEMA), char => char.charCodeAt(0)));
+  const view = new DataView(alone.buffer);
+  schema.verify(view, 4, alone.byteLength);
+  const frame = schema.readerOf(schema)(view, alone, 4) as { versions: Uint32Array };
+  expect([...frame.versions]).toEqual(versions);
+});
+
 test("CHAN-3: a stamp changes the frame where it lies and nothing else", () => {
   const frame = encodeRun(HEADER, [bytesOf(1, 2, 3)]);
   const before = frame.slice();
@@ -123,7 +151,11 @@ test.each([
 });
 
 test("WIRE-5: damaged frames are refused or read within their bounds, fast (seeded)", () => {
-  const good = [encodeControl(INSTALL), encodeRun(HEADER, [bytesOf(1, 2, 3), bytesOf(4)])];
+  const good = [
+    encodeControl(INSTALL),
+    encodeRun(HEADER, [bytesOf(1, 2, 3), bytesOf(4)]),
+    encodeRun({ ...HEADER, versions: [1, 2] }, [bytesOf(1, 2, 3), bytesOf(4)]),
+  ];
   let seed = 7;
   const random = (below: number): number => {
     seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
@@ -132,11 +164,12 @@ test("WIRE-5: damaged frames are refused or read within their bounds, fast (seed
   let refused = 0;
   const begin = performance.now();
   for (let round = 0; round < 20_000; round++) {
-    const bytes = (good[round % 2] as Uint8Array).slice();
+    const bytes = (good[round % 3] as Uint8Array).slice();
     for (let n = random(4); n >= 0; n--) bytes[random(bytes.length)] = random(256);
     try {
       for (const frame of parse(bytes)) {
         if (frame.kind !== "Events") continue;
+        expect(4 * frame.versions.length, `round ${round}`).toBeLessThanOrEqual(frame.end);
         for (let i = 0; i < frame.count; i++) {
           expect(frame.eventEnd(i), `round ${round}`).toBeLessThanOrEqual(frame.end);
           expect(frame.eventStart(i), `round ${round}`).toBeLessThanOrEqual(frame.eventEnd(i));

@@ -10,7 +10,7 @@ export interface Runs {
 }
 
 /** Numbers in the index of each delivery. */
-const DELIVERY = 7;
+const DELIVERY = 8;
 
 /** Gathers what goes to another thread: one copy of each run, whatever the number of its consumers. */
 export class RunBatch {
@@ -33,9 +33,19 @@ export class RunBatch {
       this.#frames.push(frame);
       this.#bytes += frame.end - frame.start;
     }
-    const { start, end, header, payload, ends } = frame;
+    const { start, end, header, payload, ends, versionsAt } = frame;
     const move = this.#bytes - end;
-    this.#index.push(endpoint, first, start + move, this.#bytes, header + move, payload + move, ends + move);
+    const versions = versionsAt === 0 ? 0 : versionsAt + move;
+    this.#index.push(
+      endpoint,
+      first,
+      start + move,
+      this.#bytes,
+      header + move,
+      payload + move,
+      ends + move,
+      versions,
+    );
     return this.#bytes - before;
   }
 
@@ -65,8 +75,8 @@ export function visitRuns(
   for (let i = 0; i < index.length; i += DELIVERY) {
     const [endpoint = 0, first = 0, start = 0] = [index[i], index[i + 1], index[i + 2]];
     if (frame?.start !== start) {
-      const [end = 0, header = 0, payload = 0, ends = 0] = index.subarray(i + 3, i + DELIVERY);
-      frame = new EventsFrame(view, bytes, { start, end, header, payload, ends });
+      const [end = 0, header = 0, payload = 0, ends = 0, versions = 0] = index.subarray(i + 3, i + DELIVERY);
+      frame = new EventsFrame(view, bytes, { start, end, header, payload, ends, versions });
     }
     visit(endpoint, frame, first);
   }

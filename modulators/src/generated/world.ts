@@ -4097,7 +4097,10 @@ const OUTBOX = {
 	periodMs: 3,
 	/** Word 4: calls that wait to be taken. */
 	calls: 4,
-	/** Then, for each event: version, start and end in bytes, and 1 where it is urgent. */
+	/**
+	* Then, for each event: its version, or where the versions lie if there may be several, start and end in bytes, and 1
+	* where it is urgent.
+	*/
 	records: 8,
 	recordWords: 4,
 	maxRecords: 4096
@@ -4290,132 +4293,6 @@ function locateIn(source, position) {
 	};
 }
 
-// src/sandbox/world/moe.ts
-/** What the world keeps of its only modulator. */
-const world = {
-	parameters: void 0,
-	moe: void 0,
-	states: { __proto__: null },
-	versions: { __proto__: null },
-	/** The newest version among the shared objects. */
-	version: 0,
-	/** The version that the event was made with which \`dequeue\` returns. */
-	dequeuedVersion: 0,
-	dropped: 0,
-	/** Is there any urgent event? As long as there is none, nobody looks. */
-	hasUrgent: false
-};
-function openWorld(parameters, offered) {
-	world.parameters = deepFreeze(parse(parameters));
-	world.moe = freeze({
-		objects: { __proto__: null },
-		...offered
-	});
-}
-/** Sets the state of a shared object, a new one or one already there. */
-function setObject(name, version, state) {
-	const { objects } = world.moe;
-	if (!hasOwn(world.versions, name)) Object.defineProperty(objects, name, {
-		get: () => world.states[name],
-		enumerable: true
-	});
-	world.states[name] = deepFreeze(parse(state));
-	world.versions[name] = version;
-	if (version > world.version) world.version = version;
-}
-function deepFreeze(value) {
-	if (typeof value !== "object" || value === null) return value;
-	if (isArray(value)) for (let i = 0; i < value.length; i++) deepFreeze(value[i]);
-	else {
-		const names = keys(value);
-		for (let i = 0; i < names.length; i++) deepFreeze(value[names[i]]);
-	}
-	return freeze(value);
-}
-/**
-* A consumer's code inside the producer. Subclasses override the intercepts; this one takes every event and
-* returns none.
-*/
-var Modulator = class {
-	parameters;
-	objects;
-	/** What it needs of the MOE and the producer. */
-	moe;
-	/** Milliseconds between calls of \`period\`, from 10; 0 for none. Read after each call, so it may change. */
-	periodMs;
-	constructor(parameters = world.parameters, moe = world.moe) {
-		this.parameters = parameters;
-		this.objects = moe.objects;
-		this.moe = moe;
-		this.periodMs = new.target.periodMs ?? 0;
-	}
-	/** It is in place; comes once, before everything else. */
-	installed() {}
-	/** Its last consumer has gone; comes last. What it makes now goes nowhere. */
-	removed() {}
-	/** A producer raised an event. */
-	enqueue(_event) {}
-	/** The transport is ready for an event: the next one, or undefined where there is none. */
-	dequeue() {}
-	/** \`periodMs\` have passed since the last call. */
-	period() {}
-};
-const urgents = /* @__PURE__ */ new WeakMap();
-/**
-* Marks an event to be sent ahead of those that wait on their way.
-*
-* @returns the event as one of the output type, for \`dequeue\` to return
-*/
-function urgent(event) {
-	const made = toOutput(event);
-	remember(urgents, made, true);
-	world.hasUrgent = true;
-	return made;
-}
-function isUrgent(event) {
-	return world.hasUrgent && recall(urgents, event) === true;
-}
-/**
-* Events leave in the order they came. \`enqueue\` takes the event itself, whose bytes are passed on as they are, or a plain
-* object, which is encoded as the output type at once. A full queue drops its oldest.
-*/
-var FifoModulator = class extends Modulator {
-	#events = [];
-	#versions = [];
-	#first = 0;
-	enqueue(event) {
-		if (this.length >= world.moe.queueEvents) {
-			this.#take();
-			world.dropped++;
-		}
-		const at = this.#events.length;
-		this.#events[at] = toOutput(event);
-		this.#versions[at] = world.version;
-	}
-	dequeue() {
-		return this.length === 0 ? void 0 : this.#take();
-	}
-	/** Events that wait. */
-	get length() {
-		return this.#events.length - this.#first;
-	}
-	#take() {
-		const event = this.#events[this.#first];
-		world.dequeuedVersion = this.#versions[this.#first];
-		this.#events[this.#first++] = void 0;
-		if (this.#first === this.#events.length) {
-			this.#events = [];
-			this.#versions = [];
-			this.#first = 0;
-		} else if (this.#first >= 1024) {
-			this.#events = this.#events.slice(this.#first);
-			this.#versions = this.#versions.slice(this.#first);
-			this.#first = 0;
-		}
-		return event;
-	}
-};
-
 // src/sandbox/world/services.ts
 /** Of one turn. */
 const MAX_CALLS = 64;
@@ -4489,6 +4366,7 @@ function takeCalls() {
 	waitingBytes = 0;
 	return taken;
 }
+/** What reaches the producer when the turn has ended well. */
 function call(name, parameters) {
 	const values = [];
 	let bytes = 2 * name.length;
@@ -4520,6 +4398,183 @@ function generator(seed) {
 	};
 }
 
+// src/sandbox/world/objects.ts
+const states = { __proto__: null };
+/** Where each object's version stands among the own ones. */
+const places = { __proto__: null };
+/** Of lazy copies, versions that there are and the copy does not have. */
+const heard = { __proto__: null };
+/** Lazy copies whose newest state is on its way. */
+const pulled = { __proto__: null };
+let behind$1 = [];
+const own = [];
+/** What an event that is made now is made with: replaced when that changes, never changed. */
+const present = {
+	versions: [],
+	isPlain: true
+};
+/** @param count objects that the modulators before this one read */
+function openVersions(count) {
+	const none = [];
+	for (let i = 0; i < count; i++) none[i] = 0;
+	setBehind(none);
+}
+/** What the input is made with from here on. */
+function setBehind(versions) {
+	behind$1 = versions;
+	compose();
+}
+function compose() {
+	const all = [];
+	for (let i = 0; i < behind$1.length; i++) all[i] = behind$1[i];
+	for (let i = 0; i < own.length; i++) all[behind$1.length + i] = own[i];
+	present.versions = all;
+	present.isPlain = behind$1.length === 0 && own.length <= 1;
+}
+/** Sets the state of a shared object, a new one or one already there. */
+function setObject(objects, name, version, state) {
+	if (!hasOwn(places, name)) {
+		places[name] = own.length;
+		Object.defineProperty(objects, name, {
+			get: () => states[name],
+			enumerable: true
+		});
+	}
+	states[name] = deepFreeze(parse(state));
+	own[places[name]] = version;
+	pulled[name] = false;
+	compose();
+}
+/** There is such a version of a lazy copy's object. */
+function hear(name, version) {
+	heard[name] = version;
+	pulled[name] = false;
+}
+/** Is there a newer state of this object than the modulator's copy has? */
+function isStale(name) {
+	if (typeof name !== "string" || !hasOwn(places, name)) throw new TypeError("the name of a shared object that the modulator reads is wanted");
+	return hasOwn(heard, name) && heard[name] > own[places[name]];
+}
+/** Asks for the newest state, which comes with a later call. */
+function pull(name) {
+	if (!isStale(name) || pulled[name] === true) return;
+	call("pull", [name]);
+	pulled[name] = true;
+}
+function deepFreeze(value) {
+	if (typeof value !== "object" || value === null) return value;
+	if (isArray(value)) for (let i = 0; i < value.length; i++) deepFreeze(value[i]);
+	else {
+		const names = keys(value);
+		for (let i = 0; i < names.length; i++) deepFreeze(value[names[i]]);
+	}
+	return freeze(value);
+}
+
+// src/sandbox/world/moe.ts
+/** What the world keeps of its only modulator. */
+const world = {
+	parameters: void 0,
+	moe: void 0,
+	/** The versions that the event was made with which \`dequeue\` returns. */
+	dequeuedVersions: present.versions,
+	dropped: 0,
+	/** Is there any urgent event? As long as there is none, nobody looks. */
+	hasUrgent: false
+};
+function openWorld(parameters, offered) {
+	world.parameters = deepFreeze(parse(parameters));
+	world.moe = freeze({
+		objects: { __proto__: null },
+		isStale,
+		pull,
+		...offered
+	});
+}
+/**
+* A consumer's code inside the producer. Subclasses override the intercepts; this one takes every event and
+* returns none.
+*/
+var Modulator = class {
+	parameters;
+	objects;
+	/** What it needs of the MOE and the producer. */
+	moe;
+	/** Milliseconds between calls of \`period\`, from 10; 0 for none. Read after each call, so it may change. */
+	periodMs;
+	constructor(parameters = world.parameters, moe = world.moe) {
+		this.parameters = parameters;
+		this.objects = moe.objects;
+		this.moe = moe;
+		this.periodMs = new.target.periodMs ?? 0;
+	}
+	/** It is in place; comes once, before everything else. */
+	installed() {}
+	/** Its last consumer has gone; comes last. What it makes now goes nowhere. */
+	removed() {}
+	/** A producer raised an event. */
+	enqueue(_event) {}
+	/** The transport is ready for an event: the next one, or undefined where there is none. */
+	dequeue() {}
+	/** \`periodMs\` have passed since the last call. */
+	period() {}
+};
+const urgents = /* @__PURE__ */ new WeakMap();
+/**
+* Marks an event to be sent ahead of those that wait on their way.
+*
+* @returns the event as one of the output type, for \`dequeue\` to return
+*/
+function urgent(event) {
+	const made = toOutput(event);
+	remember(urgents, made, true);
+	world.hasUrgent = true;
+	return made;
+}
+function isUrgent(event) {
+	return world.hasUrgent && recall(urgents, event) === true;
+}
+/**
+* Events leave in the order they came. \`enqueue\` takes the event itself, whose bytes are passed on as they are, or a plain
+* object, which is encoded as the output type at once. A full queue drops its oldest.
+*/
+var FifoModulator = class extends Modulator {
+	#events = [];
+	#versions = [];
+	#first = 0;
+	enqueue(event) {
+		if (this.length >= world.moe.queueEvents) {
+			this.#take();
+			world.dropped++;
+		}
+		const at = this.#events.length;
+		this.#events[at] = toOutput(event);
+		this.#versions[at] = present.versions;
+	}
+	dequeue() {
+		return this.length === 0 ? void 0 : this.#take();
+	}
+	/** Events that wait. */
+	get length() {
+		return this.#events.length - this.#first;
+	}
+	#take() {
+		const event = this.#events[this.#first];
+		world.dequeuedVersions = this.#versions[this.#first];
+		this.#events[this.#first++] = void 0;
+		if (this.#first === this.#events.length) {
+			this.#events = [];
+			this.#versions = [];
+			this.#first = 0;
+		} else if (this.#first >= 1024) {
+			this.#events = this.#events.slice(this.#first);
+			this.#versions = this.#versions.slice(this.#first);
+			this.#first = 0;
+		}
+		return event;
+	}
+};
+
 // src/sandbox/world/bridge.ts
 const ERROR_CHARACTERS = 2e3;
 const MAX_NEEDS = 32;
@@ -4533,7 +4588,10 @@ let modulator;
 let chunk;
 let next = 0;
 let held;
-let heldVersion = 0;
+let heldVersions = present.versions;
+/** The versions that were written to the outbox last, and where they lie. */
+let writtenVersions;
+let writtenAt = 0;
 let heldUrgent = false;
 let put = writeOut;
 let services;
@@ -4542,7 +4600,7 @@ let needed = [];
 function attach(inMemory, outMemory) {
 	inbox = inMemory;
 	outBytes = new Bytes(outMemory);
-	outWords = new Words(outMemory, 0, OUTBOX_HEAD / 4);
+	outWords = new Words(outMemory, 0, outBytes.length / 4);
 	return 0;
 }
 /** The services that may be called, out of the namespace of the module that brings them. */
@@ -4599,8 +4657,11 @@ function needs() {
 		return describe("MODULATOR_INVALID", thrown);
 	}
 }
-/** @param entropyBytes bytes in the inbox that nobody can guess */
-function open(parameters, queueEvents, timeMs, entropyBytes) {
+/**
+* @param entropyBytes bytes in the inbox that nobody can guess
+* @param behindObjects shared objects that the modulators before this one read
+*/
+function open(parameters, queueEvents, timeMs, entropyBytes, behindObjects) {
 	try {
 		const entropy = new Bytes(new Bytes(inbox, 0, entropyBytes));
 		const offered = offerServices(needed, services, entropy);
@@ -4609,19 +4670,36 @@ function open(parameters, queueEvents, timeMs, entropyBytes) {
 			...offered,
 			queueEvents
 		});
+		openVersions(behindObjects);
 		return 0;
 	} catch (thrown) {
 		return describe("PARAMETERS_INVALID", thrown);
 	}
 }
-/** @param check is the modulator there, to be asked about the new state? */
+/**
+* @param state JSON, or "" where there is a newer version to pull
+* @param check is the modulator there, to be asked about the new state?
+*/
 function update(name, version, state, check) {
 	try {
-		setObject(name, version, state);
+		if (state === "") {
+			hear(name, version);
+			return 0;
+		}
+		setObject(world.moe?.objects, name, version, state);
 		if (check) Class.check?.(world.parameters, world.moe?.objects);
 		return 0;
 	} catch (thrown) {
 		return describe("PARAMETERS_INVALID", thrown);
+	}
+}
+/** What the events that come next are made with, as a JSON list of versions. */
+function behind(versions) {
+	try {
+		setBehind(parse(versions));
+		return 0;
+	} catch (thrown) {
+		return describe("MODULATOR_OUT_OF_MEMORY", thrown);
 	}
 }
 /** A view of the producer's state, in the inbox. */
@@ -4677,7 +4755,7 @@ function run(bytes, count, ready, timeMs) {
 /** For a world without a wall: what leaves is handed over where it lies. */
 function handOver(take) {
 	put = (event) => {
-		take(event, heldVersion, heldUrgent);
+		take(event, heldVersions, heldUrgent);
 		return true;
 	};
 }
@@ -4746,14 +4824,14 @@ function advance(ready) {
 function drain() {
 	for (;;) {
 		if (held === void 0) {
-			world.dequeuedVersion = world.version;
+			world.dequeuedVersions = present.versions;
 			const event = modulator.dequeue();
 			if (event === void 0) return true;
 			if (typeof event !== "object" || event === null) throw new TypeError("dequeue returns an event or undefined");
 			refusePromise(event, "dequeue");
 			held = locateOutput(event);
 			counts.dequeued++;
-			heldVersion = world.dequeuedVersion;
+			heldVersions = world.dequeuedVersions;
 			heldUrgent = isUrgent(event);
 		}
 		if (!put(held)) return false;
@@ -4763,14 +4841,22 @@ function drain() {
 function writeOut({ bytes, start, end }) {
 	const count = outWords[OUTBOX.count];
 	const record = OUTBOX.records + OUTBOX.recordWords * count;
-	const at = (count === 0 ? OUTBOX_HEAD : outWords[record - OUTBOX.recordWords + 2]) + 7 & -8;
+	const front = (count === 0 ? OUTBOX_HEAD : outWords[record - OUTBOX.recordWords + 2]) + 7 & -8;
+	const { isPlain } = present;
+	const isNew = !isPlain && (count === 0 || heldVersions !== writtenVersions);
+	const at = isNew ? front + 4 * heldVersions.length + 7 & -8 : front;
 	const stop = at + end - start;
 	if (count === OUTBOX.maxRecords || stop > outBytes.length) {
 		if (count === 0) outWords[OUTBOX.wanted] = end - start;
 		return false;
 	}
 	setBytes(outBytes, new Bytes(bytes.buffer, bytes.byteOffset + start, end - start), at);
-	outWords[record] = heldVersion;
+	if (isNew) {
+		for (let i = 0; i < heldVersions.length; i++) outWords[front / 4 + i] = heldVersions[i];
+		writtenVersions = heldVersions;
+		writtenAt = front;
+	}
+	outWords[record] = isPlain ? heldVersions[0] ?? 0 : writtenAt;
 	outWords[record + 1] = at;
 	outWords[record + 2] = stop;
 	outWords[record + 3] = heldUrgent ? 1 : 0;
@@ -4846,10 +4932,11 @@ function perform(schema, event, made) {
 	}]);
 	inbox.set(view);
 	must(context("context.some", view.byteLength));
-	must(open("{\\"a\\":[1]}", 4, 0, 0));
+	must(open("{\\"a\\":[1]}", 4, 0, 0, 1));
 	must(update("some", 1, "{\\"a\\":[1]}", false));
 	must(start());
 	must(update("some", 2, "{\\"a\\":[2]}", true));
+	must(behind("[1]"));
 	new Uint32Array(inbox.buffer).set([8, 8 + event.byteLength]);
 	inbox.set(event, 8);
 	must(run(8 + event.byteLength, 1, true, 0));
@@ -4872,6 +4959,7 @@ function seal() {
 exports.FifoModulator = FifoModulator;
 exports.Modulator = Modulator;
 exports.attach = attach;
+exports.behind = behind;
 exports.bytesOf = bytesOf;
 exports.calls = calls;
 exports.context = context;

@@ -91,10 +91,10 @@ export class HostCore {
   #runBatch(run: EventsFrame): void {
     const batch = ++this.#batch;
     const chunks = chunksOf(run);
-    const { producer, flags } = run;
+    const { producer, flags, versions } = run;
     for (const modulator of this.#modulators.values()) {
       if (modulator.channel === run.channel)
-        this.#turn(modulator, batch, () => modulator.run(chunks, producer, flags));
+        this.#turn(modulator, batch, () => modulator.run(chunks, producer, flags, versions));
     }
   }
 

@@ -1,4 +1,4 @@
-import type { EventsFrame, Offer as Grant } from "@jecho/shared/internal";
+import type { EventsFrame, Offer as Grant, ObjectUpdate } from "@jecho/shared/internal";
 import { grantsOf, MOE_OFFERS } from "../delegate.ts";
 import type { Declared } from "../sandbox/sandbox.ts";
 import type { InstallRequest, ModulatorStats } from "../tier.ts";
@@ -27,6 +27,7 @@ export class Installation {
   ready = true;
   #request: InstallRequest;
   readonly #context: Map<string, Value>;
+  readonly #heard = new Map<string, number>();
   #calls: NamedValues[] = [];
   #runs: EventsFrame[] = [];
   #runBytes = 0;
@@ -56,6 +57,7 @@ export class Installation {
 
   /** Is this name one that was granted to it? Whatever its sandbox says, it gets nothing else. */
   isGranted(name: string): boolean {
+    if (name === "pull") return this.#request.modulator.objects.some(({ lazy }) => lazy);
     return this.grants.some(grant => grant.name === name && grant.granted);
   }
 
@@ -64,17 +66,29 @@ export class Installation {
     return this.#request;
   }
 
-  /** @returns does it read this object, and is the version new to it? */
-  update(object: string, version: number, state: string): boolean {
+  /** Versions that there are of the objects of which it has lazy copies. */
+  get heard(): ReadonlyMap<string, number> {
+    return this.#heard;
+  }
+
+  /** @returns does it read this object, and is that news to it? */
+  update({ object, version, state, derived }: ObjectUpdate): boolean {
+    if (derived !== 0 && derived !== this.derived) return false;
     const { modulator } = this.#request;
-    const isNew = modulator.objects.some(known => known.object === object && known.version < version);
-    if (isNew) {
-      const objects = modulator.objects.map(known =>
-        known.object === object ? { ...known, version, state } : known,
-      );
-      this.#request = { ...this.#request, modulator: { ...modulator, objects } };
-    }
-    return isNew;
+    let isNews = false;
+    const objects = modulator.objects.map(known => {
+      if (known.object !== object) return known;
+      const isTaken = state !== "" && (!known.lazy || derived !== 0);
+      if (!isTaken && known.lazy && version >= (this.#heard.get(object) ?? 0)) {
+        this.#heard.set(object, version);
+        isNews = true;
+      }
+      if (!isTaken || known.version >= version) return known;
+      isNews = true;
+      return { ...known, version, state };
+    });
+    this.#request = { ...this.#request, modulator: { ...modulator, objects } };
+    return isNews;
   }
 
   /** Keeps a run until its turn is over, so that a turn counts as a whole or not at all. @returns false beyond the limit */

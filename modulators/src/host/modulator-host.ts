@@ -4,7 +4,14 @@ import type { LentRun } from "../lent-run.ts";
 import { type HostClock, Periods, SYSTEM_CLOCK } from "../periods.ts";
 import { checkSizes } from "../running-modulator.ts";
 import { DEFAULT_LIMITS, type Declared, type Limits } from "../sandbox/sandbox.ts";
-import { type InstallRequest, type ModulatorStats, type Tier, type TierEvents, tell } from "../tier.ts";
+import {
+  type InstallRequest,
+  type ModulatorStats,
+  type StateUpdate,
+  type Tier,
+  type TierEvents,
+  tell,
+} from "../tier.ts";
 import type { Value } from "../values.ts";
 import { Answers } from "./answers.ts";
 import { Backlog } from "./backlog.ts";
@@ -115,10 +122,11 @@ export class ModulatorHost implements Tier {
     this.#hold();
   }
 
-  update({ object, version, state }: Omit<ObjectUpdate, "kind">): void {
+  update(changed: StateUpdate): void {
+    const update: ObjectUpdate = { kind: "ObjectUpdate", derived: 0, ...changed };
     let isRead = false;
-    for (const installation of this.#roster) if (installation.update(object, version, state)) isRead = true;
-    if (isRead) this.#orders.update({ kind: "ObjectUpdate", object, version, state });
+    for (const installation of this.#roster) if (installation.update(update)) isRead = true;
+    if (isRead) this.#orders.update(update);
   }
 
   setContext(channel: number, name: string, value: Value): void {

@@ -14,7 +14,7 @@ export class Orders {
   readonly #outstanding: Outstanding;
   readonly #roster: Roster;
   readonly #clock: HostClock;
-  /** By object, what the host has not been told yet. */
+  /** What the host has not been told yet: of each object the newest state, and the newest version that there is, for all or for one modulator. */
   readonly #updates = new Map<string, ObjectUpdate>();
   #timeMs = 0;
   #preparing: NodeJS.Timeout | undefined;
@@ -35,15 +35,25 @@ export class Orders {
     clearTimeout(this.#preparing);
   }
 
-  install({ request, ready, derived, grants, context }: Installation): void {
-    const { channel, schema, modulator } = request;
+  install({ request, ready, derived, grants, context, heard }: Installation): void {
+    const { channel, schema, modulator, behind = 0 } = request;
     if (schema !== undefined) this.#keeper.send(encodeControl({ kind: "BaseType", channel, schema }));
     for (const [name, value] of context) this.#keeper.send(contextFrame(channel, name, value));
     this.#time();
     this.#outstanding.push({ kind: "install", derived });
     this.#keeper.send(
-      encodeControl({ kind: "Install", request: derived, channel, derived, modulator, offers: grants }),
+      encodeControl({
+        kind: "Install",
+        request: derived,
+        channel,
+        derived,
+        modulator,
+        offers: grants,
+        behind,
+      }),
     );
+    for (const [object, version] of heard)
+      this.#keeper.send(encodeControl({ kind: "ObjectUpdate", object, version, derived }));
     if (!ready) this.#keeper.send(encodeControl({ kind: "Flow", derived, ready }));
   }
 
@@ -67,7 +77,8 @@ export class Orders {
   /** However often an object changes, the host hears of it once per turn of the event loop or run of events. */
   update(update: ObjectUpdate): void {
     if (this.#updates.size === 0) setTimeout(() => this.updates());
-    this.#updates.set(update.object, update);
+    const { derived, state, object } = update;
+    this.#updates.set(`${derived}${state === "" ? "?" : "="}${object}`, update);
   }
 
   /** Tells what has changed in shared objects. */

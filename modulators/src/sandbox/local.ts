@@ -40,12 +40,13 @@ class LocalRealm implements Realm {
   #namespace: { readonly default?: unknown } = {};
   /** May the modulator keep events beyond the call that they come with? */
   #keepsEvents = true;
-  #made: { readonly event: EventBytes; readonly version: number; readonly urgent: boolean }[] = [];
+  #made: { readonly event: EventBytes; readonly versions: readonly number[]; readonly urgent: boolean }[] =
+    [];
 
   constructor(modules: ReadonlyMap<string, ModuleFunction>, compile: Compile) {
     this.#modules = modules;
     this.#compile = compile;
-    this.#world.handOver((event, version, urgent) => this.#made.push({ event, version, urgent }));
+    this.#world.handOver((event, versions, urgent) => this.#made.push({ event, versions, urgent }));
   }
 
   attach(inBytes: number, outBytes: number): void {
@@ -92,14 +93,14 @@ class LocalRealm implements Realm {
     const made = this.#made;
     this.#made = [];
     let events: EventBytes[] = [];
-    let last = 0;
-    for (const { event, version, urgent } of made) {
-      if ((urgent || version !== last) && events.length > 0) {
+    let last: readonly number[] = [];
+    for (const { event, versions, urgent } of made) {
+      if ((urgent || versions !== last) && events.length > 0) {
         emit(events, last, false);
         events = [];
       }
-      last = version;
-      if (urgent) emit([event], version, true);
+      last = versions;
+      if (urgent) emit([event], versions, true);
       else events.push(event);
     }
     if (events.length > 0) emit(events, last, false);

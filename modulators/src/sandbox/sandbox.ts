@@ -48,11 +48,11 @@ export interface Chunk {
   readonly isLent: boolean;
 }
 
-/** A shared object's state, by the name that the modulator knows it under. */
+/** A shared object's state, by the name that the modulator knows it under; without a state, that there is such a version to pull. */
 export interface ObjectState {
   readonly name: string;
   readonly version: number;
-  /** JSON. */
+  /** JSON, or "". */
   readonly state: string;
 }
 
@@ -87,6 +87,8 @@ export interface Program {
   /** JSON. */
   readonly parameters: string;
   readonly objects: readonly ObjectState[];
+  /** How many shared objects the modulators before it read. */
+  readonly behind: number;
   /** The schema (.bfbs) of the events that come in; undefined where they are opaque bytes. */
   readonly schema: Uint8Array | undefined;
   /** What a modulator may need; what is not named here is not offered. */
@@ -96,10 +98,10 @@ export interface Program {
 }
 
 /**
- * Takes events made with version `version` of the shared objects; an urgent one comes alone. The bytes lie in memory that the sandbox will write
+ * Takes events made with these versions of the shared objects: those of the modulators before it, then its own in their order. An urgent one comes alone. The bytes lie in memory that the sandbox will write
  * again: copy them first, and check the copy.
  */
-export type Emit = (events: readonly EventBytes[], version: number, urgent: boolean) => void;
+export type Emit = (events: readonly EventBytes[], versions: readonly number[], urgent: boolean) => void;
 
 /** One modulator behind its wall. Every method throws a JechoError, after which only `dispose` may be called. */
 export interface Sandbox {
@@ -114,6 +116,9 @@ export interface Sandbox {
 
   /** Swaps the state of a shared object, and has the modulator check it. */
   update(object: ObjectState): void;
+
+  /** What the events that come next are made with: so many versions as the program said. */
+  behind(versions: readonly number[]): void;
 
   /** Swaps a view of the producer's state. */
   setContext(context: ContextValue): void;
@@ -166,7 +171,10 @@ export const OUTBOX = {
   periodMs: 3,
   /** Word 4: calls that wait to be taken. */
   calls: 4,
-  /** Then, for each event: version, start and end in bytes, and 1 where it is urgent. */
+  /**
+   * Then, for each event: its version, or where the versions lie if there may be several, start and end in bytes, and 1
+   * where it is urgent.
+   */
   records: 8,
   recordWords: 4,
   maxRecords: 4096,

@@ -26,6 +26,7 @@ export const FUNCTIONS = [
   "load",
   "open",
   "update",
+  "behind",
   "start",
   "run",
   "proceed",
@@ -87,6 +88,10 @@ export interface Direct {
 export class WorldSandbox implements Sandbox {
   readonly #realm: Realm;
   readonly #limits: Limits;
+  /** Versions that each event has: of the objects of those before it, and of its own. */
+  #versions = 0;
+  /** Is that one at most, of an object of its own? */
+  #isPlain = true;
 
   constructor(realm: Realm, limits: Limits) {
     this.#realm = realm;
@@ -97,9 +102,11 @@ export class WorldSandbox implements Sandbox {
     return this.#realm.cpuMs;
   }
 
-  install({ source, parameters, objects, schema, offers, context, timeMs }: Program): Declared {
+  install({ source, parameters, objects, behind, schema, offers, context, timeMs }: Program): Declared {
     const { installMs, queueEvents } = this.#limits;
     const realm = this.#realm;
+    this.#versions = behind + objects.length;
+    this.#isPlain = behind === 0 && objects.length <= 1;
     const services = servicesModule(offers);
     if (services !== undefined) realm.serve(services);
     realm.evaluate(source);
@@ -114,7 +121,7 @@ export class WorldSandbox implements Sandbox {
     for (const view of context) if (needs.includes(view.name)) this.setContext(view);
     const entropy = needs.includes("entropy") ? crypto.getRandomValues(new Uint8Array(32)) : NO_ENTROPY;
     realm.inbox.set(entropy);
-    this.#call("open", [parameters, queueEvents, timeMs, entropy.byteLength], installMs);
+    this.#call("open", [parameters, queueEvents, timeMs, entropy.byteLength, behind], installMs);
     for (const { name, version, state } of objects)
       this.#call("update", [name, version, state, false], installMs);
     this.#call("start", [], installMs);
@@ -123,6 +130,10 @@ export class WorldSandbox implements Sandbox {
 
   update({ name, version, state }: ObjectState): void {
     this.#call("update", [name, version, state, true], this.#limits.callMs);
+  }
+
+  behind(versions: readonly number[]): void {
+    this.#call("behind", [JSON.stringify(versions)], this.#limits.callMs);
   }
 
   setContext({ name, value }: ContextValue): void {
@@ -212,6 +223,7 @@ export class WorldSandbox implements Sandbox {
     if (count > OUTBOX.maxRecords) throw unsound();
     let events: EventBytes[] = [];
     let version = 0;
+    let versions: readonly number[] = [];
     let last = OUTBOX_HEAD;
     for (let i = 0; i < count; i++) {
       const record = OUTBOX.records + OUTBOX.recordWords * i;
@@ -222,16 +234,25 @@ export class WorldSandbox implements Sandbox {
       last = end;
       const urgent = words[record + 3] === 1;
       if ((urgent || made !== version) && events.length > 0) {
-        emit(events, version, false);
+        emit(events, versions, false);
         events = [];
       }
+      if (i === 0 || made !== version) versions = this.#versionsOf(made, words);
       version = made;
       const event = { bytes: outbox, start, end };
-      if (urgent) emit([event], version, true);
+      if (urgent) emit([event], versions, true);
       else events.push(event);
     }
-    if (events.length > 0) emit(events, version, false);
+    if (events.length > 0) emit(events, versions, false);
     return count;
+  }
+
+  /** What a record says of versions. */
+  #versionsOf(made: number, words: Uint32Array): readonly number[] {
+    if (this.#isPlain) return this.#versions === 0 ? [] : [made];
+    const first = made / 4;
+    if (made % 8 !== 0 || made < OUTBOX_HEAD || first + this.#versions > words.length) throw unsound();
+    return Array.from(words.subarray(first, first + this.#versions));
   }
 
   /** An event is larger than the outbox. */
@@ -242,7 +263,7 @@ export class WorldSandbox implements Sandbox {
         `an event of ${wanted} bytes; a batch may make ${this.#limits.outputBytes}`,
       );
     }
-    const bytes = OUTBOX_HEAD + alignUp8(wanted);
+    const bytes = OUTBOX_HEAD + alignUp8(4 * this.#versions) + alignUp8(wanted);
     if (bytes <= this.#realm.outbox.byteLength) throw unsound();
     this.#realm.attach(this.#realm.inbox.byteLength, bytes);
   }

@@ -7,7 +7,7 @@ import { getUint53, isBeyondUint53, setUint53 } from "./uint53.ts";
  * The hot frame: a run of events. It is a FlatBuffer like any other, but always of the layout below, so it is written
  * by copying a template and patching it, and stamped by writing at fixed places.
  *
- *   0 size | 4 root | 8 vtable | 28 table: vtable, ends, payload | 40 header | 88 - | 92 payload length | 96 payload ... | ends
+ *   0 size | 4 root | 8 vtable | 28 table: vtable, ends, payload | 40 header | 88 versions | 92 payload length | 96 payload ... | ends | versions
  */
 
 const VTABLE = 8;
@@ -15,8 +15,14 @@ const TABLE = 28;
 const ENDS = TABLE + 4;
 const PAYLOAD = TABLE + 8;
 const RUN_HEADER = TABLE + 12;
+const VERSIONS = 88;
 const PAYLOAD_LENGTH = 92;
 const PAYLOAD_START = 96;
+
+/** The vtable's entry of `versions`, behind those of the parts that a run does not have. */
+const VTABLE_VERSIONS = VTABLE + 18;
+const VTABLE_BYTES = 12;
+const VTABLE_BYTES_WITH_VERSIONS = 20;
 
 /** Flag of a run whose events are to be acknowledged, one by one. */
 export const FLAG_SYNC = 1;
@@ -32,6 +38,8 @@ export interface RunHeader {
   readonly token: bigint;
   readonly parameters: number;
   readonly flags: number;
+  /** Of the shared objects on the events' way, where `parameters` does not say it all. */
+  readonly versions?: readonly number[] | undefined;
 }
 
 /** Bytes of an event where they lie. */
@@ -41,13 +49,14 @@ export interface EventBytes {
   readonly end: number;
 }
 
+const NO_VERSIONS: readonly number[] = [];
 const TEMPLATE = makeTemplate();
 
 function makeTemplate(): Uint8Array {
   const bytes = new Uint8Array(PAYLOAD_START);
   const view = new DataView(bytes.buffer);
   view.setUint32(4, TABLE - 4, true);
-  view.setUint16(VTABLE, 12, true);
+  view.setUint16(VTABLE, VTABLE_BYTES, true);
   view.setUint16(VTABLE + 2, 12 + HEADER.bytes, true);
   view.setUint16(VTABLE + 4, RUN_HEADER - TABLE, true);
   view.setUint16(VTABLE + 6, ENDS - TABLE, true);
@@ -58,10 +67,11 @@ function makeTemplate(): Uint8Array {
 }
 
 /** Bytes that a run of these events takes as a frame, a multiple of 8. */
-export function measureRun(events: readonly EventBytes[]): number {
+export function measureRun(events: readonly EventBytes[], versions?: readonly number[]): number {
   let payload = 0;
   for (const { start, end } of events) payload = alignUp(payload, 8) + end - start;
-  return alignUp(PAYLOAD_START + alignUp(payload, 4) + 4 + 4 * events.length, 8);
+  const behind = versions === undefined ? 0 : 4 + 4 * versions.length;
+  return alignUp(PAYLOAD_START + alignUp(payload, 4) + 4 + 4 * events.length + behind, 8);
 }
 
 /** Writes the run at `at`, a multiple of 8, and returns where the next frame may begin. The room must be there. */
@@ -101,15 +111,26 @@ export function writeRun(
     view.setUint32(endsAt + 4 + 4 * i, eventEnd, true);
   }
   end = endsAt + 4 + 4 * events.length;
+  if (header.versions !== undefined) end = writeVersions(view, at, end, header.versions);
   const next = alignUp(end, 8);
   while (end < next) target[end++] = 0;
   view.setUint32(at, next - at - 4, true);
   return next;
 }
 
+function writeVersions(view: DataView, at: number, start: number, versions: readonly number[]): number {
+  view.setUint16(at + VTABLE, VTABLE_BYTES_WITH_VERSIONS, true);
+  view.setUint16(at + VTABLE + 2, VERSIONS + 4 - TABLE, true);
+  view.setUint16(at + VTABLE_VERSIONS, VERSIONS - TABLE, true);
+  view.setUint32(at + VERSIONS, start - (at + VERSIONS), true);
+  view.setUint32(start, versions.length, true);
+  for (let i = 0; i < versions.length; i++) view.setUint32(start + 4 + 4 * i, versions[i] as number, true);
+  return start + 4 + 4 * versions.length;
+}
+
 /** The run as a message of its own. */
 export function encodeRun(header: RunHeader, events: readonly EventBytes[]): Uint8Array {
-  const bytes = new Uint8Array(measureRun(events));
+  const bytes = new Uint8Array(measureRun(events, header.versions));
   writeRun(bytes, new DataView(bytes.buffer), 0, header, events);
   return bytes;
 }
@@ -127,12 +148,14 @@ export class EventsFrame {
   readonly header: number;
   readonly payload: number;
   readonly ends: number;
+  /** Where the vector of versions lies; 0 without one. */
+  readonly versionsAt: number;
 
   /** Positions are those that `parseFrame` has checked. */
   constructor(
     view: DataView,
     bytes: Uint8Array,
-    bounds: { start: number; end: number; header: number; payload: number; ends: number },
+    bounds: { start: number; end: number; header: number; payload: number; ends: number; versions: number },
   ) {
     this.view = view;
     this.bytes = bytes;
@@ -141,6 +164,7 @@ export class EventsFrame {
     this.header = bounds.header;
     this.payload = bounds.payload;
     this.ends = bounds.ends;
+    this.versionsAt = bounds.versions;
     this.count = view.getUint32(bounds.header + HEADER.count, true);
   }
 
@@ -158,6 +182,16 @@ export class EventsFrame {
   }
   get parameters(): number {
     return this.view.getUint32(this.header + HEADER.parameters, true);
+  }
+  /**
+   * Of each shared object of all modulators on the events' way, the first one's first. A run that says it by `parameters` alone has
+   * had one modulator with one object at most.
+   */
+  get versions(): readonly number[] {
+    const at = this.versionsAt;
+    if (at === 0) return this.parameters === 0 ? NO_VERSIONS : [this.parameters];
+    const count = this.view.getUint32(at, true);
+    return Array.from({ length: count }, (_, i) => this.view.getUint32(at + 4 + 4 * i, true));
   }
   get flags(): number {
     return this.view.getUint32(this.header + HEADER.flags, true);
@@ -203,7 +237,8 @@ export class EventsFrame {
     const events: EventBytes[] = [];
     for (let i = first; i < end; i++)
       events.push({ bytes, start: this.eventStart(i), end: this.eventEnd(i) });
-    const header = { channel, producer, raised: raised + first, token, parameters, flags };
+    const versions = this.versionsAt === 0 ? undefined : this.versions;
+    const header = { channel, producer, raised: raised + first, token, parameters, flags, versions };
     const slice = EventsFrame.at(encodeRun(header, events));
     slice.stamp(epoch, seq + first);
     return slice;
@@ -227,6 +262,7 @@ export class EventsFrame {
       header: this.header + move,
       payload: this.payload + move,
       ends: this.ends + move,
+      versions: this.versionsAt === 0 ? 0 : this.versionsAt + move,
     });
   }
 
@@ -237,12 +273,14 @@ export class EventsFrame {
     view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength),
   ): EventsFrame {
     const ends = start + ENDS + view.getUint32(start + ENDS, true) + 4;
+    const hasVersions = view.getUint16(start + VTABLE, true) === VTABLE_BYTES_WITH_VERSIONS;
     return new EventsFrame(view, bytes, {
       start,
       end: start + 4 + view.getUint32(start, true),
       header: start + RUN_HEADER,
       payload: start + PAYLOAD_START,
       ends,
+      versions: hasVersions ? start + VERSIONS + view.getUint32(start + VERSIONS, true) : 0,
     });
   }
 

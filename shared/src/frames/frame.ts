@@ -37,6 +37,7 @@ const SLOT_ENDS = 1;
 const SLOT_PAYLOAD = 2;
 const SLOT_REPLY = 5;
 const SLOT_REASON = 6;
+const SLOT_VERSIONS = 7;
 
 /** Most control messages are smaller by far. */
 const SCRATCH_BYTES = 4096;
@@ -127,7 +128,16 @@ export function parseFrame(view: DataView, bytes: Uint8Array, start: number, end
   const ends = vectorAt(view, inlineOf(SLOT_ENDS, 4), 4, end);
   const payload = vectorAt(view, inlineOf(SLOT_PAYLOAD, 4), 1, end);
   checkRun(view, header, payload.start, payload.length, ends.start, ends.length);
-  return new EventsFrame(view, bytes, { start, end, header, payload: payload.start, ends: ends.start });
+  const versionsAt = inlineOf(SLOT_VERSIONS, 4);
+  const versions = versionsAt === 0 ? 0 : vectorAt(view, versionsAt, 4, end).start - 4;
+  return new EventsFrame(view, bytes, {
+    start,
+    end,
+    header,
+    payload: payload.start,
+    ends: ends.start,
+    versions,
+  });
 }
 
 function parseControl(view: DataView, bytes: Uint8Array, start: number, end: number): Control {

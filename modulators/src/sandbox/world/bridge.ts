@@ -2,13 +2,15 @@ import { type, unpack } from "@jecho/shared";
 import { decodeValues, encodeValues, type NamedValues } from "../../values.ts";
 import { LEAST_PERIOD_MS, OUTBOX, OUTBOX_HEAD, PROCEED } from "../sandbox.ts";
 import { bytesOf, Chunk, type Located, locateOutput, setTypes, typeToken } from "./events.ts";
-import { FifoModulator, isUrgent, Modulator, openWorld, setObject, urgent, world } from "./moe.ts";
+import { FifoModulator, isUrgent, Modulator, openWorld, urgent, world } from "./moe.ts";
+import { hear, openVersions, present, setBehind, setObject } from "./objects.ts";
 import {
   Bytes,
   clip,
   getPrototypeOf,
   includes,
   isArray,
+  parse,
   promisePrototype,
   setBytes,
   Words,
@@ -46,7 +48,10 @@ let modulator: Modulator;
 let chunk: Chunk | undefined;
 let next = 0;
 let held: Located | undefined;
-let heldVersion = 0;
+let heldVersions: readonly number[] = present.versions;
+/** The versions that were written to the outbox last, and where they lie. */
+let writtenVersions: readonly number[] | undefined;
+let writtenAt = 0;
 let heldUrgent = false;
 let put: Put = writeOut;
 let services: Record<string, unknown> | undefined;
@@ -56,7 +61,7 @@ let needed: string[] = [];
 export function attach(inMemory: ArrayBufferLike, outMemory: ArrayBufferLike): number {
   inbox = inMemory;
   outBytes = new Bytes(outMemory);
-  outWords = new Words(outMemory, 0, OUTBOX_HEAD / 4);
+  outWords = new Words(outMemory, 0, outBytes.length / 4);
   return 0;
 }
 
@@ -127,32 +132,54 @@ export function needs(): number | string {
   }
 }
 
-/** @param entropyBytes bytes in the inbox that nobody can guess */
+/**
+ * @param entropyBytes bytes in the inbox that nobody can guess
+ * @param behindObjects shared objects that the modulators before this one read
+ */
 export function open(
   parameters: string,
   queueEvents: number,
   timeMs: number,
   entropyBytes: number,
+  behindObjects: number,
 ): number | string {
   try {
     const entropy = new Bytes(new Bytes(inbox, 0, entropyBytes));
     const offered = offerServices(needed, services, entropy);
     setTime(timeMs);
     openWorld(parameters === "" ? "null" : parameters, { ...offered, queueEvents });
+    openVersions(behindObjects);
     return 0;
   } catch (thrown) {
     return describe("PARAMETERS_INVALID", thrown);
   }
 }
 
-/** @param check is the modulator there, to be asked about the new state? */
+/**
+ * @param state JSON, or "" where there is a newer version to pull
+ * @param check is the modulator there, to be asked about the new state?
+ */
 export function update(name: string, version: number, state: string, check: boolean): number | string {
   try {
-    setObject(name, version, state);
+    if (state === "") {
+      hear(name, version);
+      return 0;
+    }
+    setObject(world.moe?.objects as object, name, version, state);
     if (check) Class.check?.(world.parameters, world.moe?.objects);
     return 0;
   } catch (thrown) {
     return describe("PARAMETERS_INVALID", thrown);
+  }
+}
+
+/** What the events that come next are made with, as a JSON list of versions. */
+export function behind(versions: string): number | string {
+  try {
+    setBehind(parse(versions) as number[]);
+    return 0;
+  } catch (thrown) {
+    return describe("MODULATOR_OUT_OF_MEMORY", thrown);
   }
 }
 
@@ -213,9 +240,9 @@ export function run(bytes: number, count: number, ready: boolean, timeMs: number
 }
 
 /** For a world without a wall: what leaves is handed over where it lies. */
-export function handOver(take: (event: Located, version: number, urgent: boolean) => void): void {
+export function handOver(take: (event: Located, versions: readonly number[], urgent: boolean) => void): void {
   put = event => {
-    take(event, heldVersion, heldUrgent);
+    take(event, heldVersions, heldUrgent);
     return true;
   };
 }
@@ -303,7 +330,7 @@ function advance(ready: boolean): boolean {
 function drain(): boolean {
   for (;;) {
     if (held === undefined) {
-      world.dequeuedVersion = world.version;
+      world.dequeuedVersions = present.versions;
       const event = modulator.dequeue();
       if (event === undefined) return true;
       if (typeof event !== "object" || event === null)
@@ -311,7 +338,7 @@ function drain(): boolean {
       refusePromise(event, "dequeue");
       held = locateOutput(event);
       counts.dequeued++;
-      heldVersion = world.dequeuedVersion;
+      heldVersions = world.dequeuedVersions;
       heldUrgent = isUrgent(event);
     }
     if (!put(held)) return false;
@@ -323,14 +350,23 @@ function writeOut({ bytes, start, end }: Located): boolean {
   const count = outWords[OUTBOX.count] as number;
   const record = OUTBOX.records + OUTBOX.recordWords * count;
   const last = count === 0 ? OUTBOX_HEAD : (outWords[record - OUTBOX.recordWords + 2] as number);
-  const at = (last + 7) & -8;
+  const front = (last + 7) & -8;
+  // Several versions are written once for all events in a row that were made with them; their place stands for them.
+  const { isPlain } = present;
+  const isNew = !isPlain && (count === 0 || heldVersions !== writtenVersions);
+  const at = isNew ? (front + 4 * heldVersions.length + 7) & -8 : front;
   const stop = at + end - start;
   if (count === OUTBOX.maxRecords || stop > outBytes.length) {
     if (count === 0) outWords[OUTBOX.wanted] = end - start;
     return false;
   }
   setBytes(outBytes, new Bytes(bytes.buffer as ArrayBuffer, bytes.byteOffset + start, end - start), at);
-  outWords[record] = heldVersion;
+  if (isNew) {
+    for (let i = 0; i < heldVersions.length; i++) outWords[front / 4 + i] = heldVersions[i] as number;
+    writtenVersions = heldVersions;
+    writtenAt = front;
+  }
+  outWords[record] = isPlain ? (heldVersions[0] ?? 0) : writtenAt;
   outWords[record + 1] = at;
   outWords[record + 2] = stop;
   outWords[record + 3] = heldUrgent ? 1 : 0;

@@ -1,5 +1,6 @@
 import { toOutput } from "./events.ts";
-import { freeze, hasOwn, isArray, keys, parse, recall, remember } from "./primordials.ts";
+import { deepFreeze, isStale, present, pull } from "./objects.ts";
+import { freeze, parse, recall, remember } from "./primordials.ts";
 
 /*
  * What modulators see of the MOE: the module "jecho:moe".
@@ -11,6 +12,10 @@ export interface Moe {
   readonly objects: Readonly<Record<string, unknown>>;
   /** Events that the modulator's queue may hold. */
   readonly queueEvents: number;
+  /** Is there a newer state of this object than the modulator's lazy copy has? */
+  readonly isStale: (name: string) => boolean;
+  /** Asks for the newest state of a lazy copy; it is there in a later call. */
+  readonly pull: (name: string) => void;
   /** And what the modulator needs, by its names. */
   readonly [service: string]: unknown;
 }
@@ -19,12 +24,8 @@ export interface Moe {
 export const world = {
   parameters: undefined as unknown,
   moe: undefined as Moe | undefined,
-  states: { __proto__: null } as unknown as Record<string, unknown>,
-  versions: { __proto__: null } as unknown as Record<string, number>,
-  /** The newest version among the shared objects. */
-  version: 0,
-  /** The version that the event was made with which `dequeue` returns. */
-  dequeuedVersion: 0,
+  /** The versions that the event was made with which `dequeue` returns. */
+  dequeuedVersions: present.versions,
   dropped: 0,
   /** Is there any urgent event? As long as there is none, nobody looks. */
   hasUrgent: false,
@@ -32,28 +33,8 @@ export const world = {
 
 export function openWorld(parameters: string, offered: { readonly queueEvents: number }): void {
   world.parameters = deepFreeze(parse(parameters));
-  world.moe = freeze({ objects: { __proto__: null } as unknown as Record<string, unknown>, ...offered });
-}
-
-/** Sets the state of a shared object, a new one or one already there. */
-export function setObject(name: string, version: number, state: string): void {
-  const { objects } = world.moe as Moe;
-  if (!hasOwn(world.versions, name)) {
-    Object.defineProperty(objects, name, { get: () => world.states[name], enumerable: true });
-  }
-  world.states[name] = deepFreeze(parse(state));
-  world.versions[name] = version;
-  if (version > world.version) world.version = version;
-}
-
-function deepFreeze(value: unknown): unknown {
-  if (typeof value !== "object" || value === null) return value;
-  if (isArray(value)) for (let i = 0; i < value.length; i++) deepFreeze(value[i]);
-  else {
-    const names = keys(value);
-    for (let i = 0; i < names.length; i++) deepFreeze((value as Record<string, unknown>)[names[i] as string]);
-  }
-  return freeze(value);
+  const objects = { __proto__: null } as unknown as Record<string, unknown>;
+  world.moe = freeze({ objects, isStale, pull, ...offered });
 }
 
 /**
@@ -117,7 +98,7 @@ export function isUrgent(event: object): boolean {
  */
 export class FifoModulator extends Modulator {
   #events: (object | undefined)[] = [];
-  #versions: number[] = [];
+  #versions: (readonly number[])[] = [];
   #first = 0;
 
   override enqueue(event: object): void {
@@ -127,7 +108,7 @@ export class FifoModulator extends Modulator {
     }
     const at = this.#events.length;
     this.#events[at] = toOutput(event);
-    this.#versions[at] = world.version;
+    this.#versions[at] = present.versions;
   }
 
   override dequeue(): object | undefined {
@@ -141,7 +122,7 @@ export class FifoModulator extends Modulator {
 
   #take(): object | undefined {
     const event = this.#events[this.#first];
-    world.dequeuedVersion = this.#versions[this.#first] as number;
+    world.dequeuedVersions = this.#versions[this.#first] as readonly number[];
     this.#events[this.#first++] = undefined;
     if (this.#first === this.#events.length) {
       this.#events = [];

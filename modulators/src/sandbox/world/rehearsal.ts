@@ -42,10 +42,11 @@ function perform(schema: Uint8Array, event: Uint8Array, made: object): void {
   const view = encodeValues([{ name: "context.some", values: [1] }]);
   inbox.set(view);
   must(world.context("context.some", view.byteLength));
-  must(world.open('{"a":[1]}', 4, 0, 0));
+  must(world.open('{"a":[1]}', 4, 0, 0, 1));
   must(world.update("some", 1, '{"a":[1]}', false));
   must(world.start());
   must(world.update("some", 2, '{"a":[2]}', true));
+  must(world.behind("[1]"));
   new Uint32Array(inbox.buffer).set([8, 8 + event.byteLength]);
   inbox.set(event, 8);
   must(world.run(8 + event.byteLength, 1, true, 0));

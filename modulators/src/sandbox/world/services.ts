@@ -89,7 +89,8 @@ export function takeCalls(): readonly NamedValues[] {
   return taken;
 }
 
-function call(name: string, parameters: readonly unknown[]): void {
+/** What reaches the producer when the turn has ended well. */
+export function call(name: string, parameters: readonly unknown[]): void {
   const values: Value[] = [];
   let bytes = 2 * name.length;
   for (let i = 0; i < parameters.length; i++) {

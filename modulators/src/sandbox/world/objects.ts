@@ -1,0 +1,83 @@
+import { freeze, hasOwn, isArray, keys, parse } from "./primordials.ts";
+import { call } from "./services.ts";
+
+/*
+ * The modulator's copies of shared objects, and the versions that its events are made with: those of its own objects, behind
+ * those that its input was made with.
+ */
+
+const states = { __proto__: null } as unknown as Record<string, unknown>;
+/** Where each object's version stands among the own ones. */
+const places = { __proto__: null } as unknown as Record<string, number>;
+/** Of lazy copies, versions that there are and the copy does not have. */
+const heard = { __proto__: null } as unknown as Record<string, number>;
+/** Lazy copies whose newest state is on its way. */
+const pulled = { __proto__: null } as unknown as Record<string, boolean>;
+let behind: readonly number[] = [];
+const own: number[] = [];
+
+/** What an event that is made now is made with: replaced when that changes, never changed. */
+export const present = { versions: [] as readonly number[], isPlain: true };
+
+/** @param count objects that the modulators before this one read */
+export function openVersions(count: number): void {
+  const none: number[] = [];
+  for (let i = 0; i < count; i++) none[i] = 0;
+  setBehind(none);
+}
+
+/** What the input is made with from here on. */
+export function setBehind(versions: readonly number[]): void {
+  behind = versions;
+  compose();
+}
+
+function compose(): void {
+  const all: number[] = [];
+  for (let i = 0; i < behind.length; i++) all[i] = behind[i] as number;
+  for (let i = 0; i < own.length; i++) all[behind.length + i] = own[i] as number;
+  present.versions = all;
+  present.isPlain = behind.length === 0 && own.length <= 1;
+}
+
+/** Sets the state of a shared object, a new one or one already there. */
+export function setObject(objects: object, name: string, version: number, state: string): void {
+  if (!hasOwn(places, name)) {
+    places[name] = own.length;
+    Object.defineProperty(objects, name, { get: () => states[name], enumerable: true });
+  }
+  states[name] = deepFreeze(parse(state));
+  own[places[name] as number] = version;
+  pulled[name] = false;
+  compose();
+}
+
+/** There is such a version of a lazy copy's object. */
+export function hear(name: string, version: number): void {
+  heard[name] = version;
+  pulled[name] = false;
+}
+
+/** Is there a newer state of this object than the modulator's copy has? */
+export function isStale(name: unknown): boolean {
+  if (typeof name !== "string" || !hasOwn(places, name))
+    throw new TypeError("the name of a shared object that the modulator reads is wanted");
+  return hasOwn(heard, name) && (heard[name] as number) > (own[places[name] as number] as number);
+}
+
+/** Asks for the newest state, which comes with a later call. */
+export function pull(name: unknown): void {
+  if (!isStale(name) || pulled[name as string] === true) return;
+  call("pull", [name]);
+  pulled[name as string] = true;
+}
+
+export function deepFreeze(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (isArray(value)) for (let i = 0; i < value.length; i++) deepFreeze(value[i]);
+  else {
+    const names = keys(value);
+    for (let i = 0; i < names.length; i++) deepFreeze((value as Record<string, unknown>)[names[i] as string]);
+  }
+  return freeze(value);
+}
