@@ -28,6 +28,12 @@ const STANDARD = [
 /** Those that bring libraries along: their text travels, so it had better be short. */
 const LARGE = new Set(["encrypt"]);
 
+/** Modules of this package that the world needs and that have no state. */
+const STATELESS = [
+  { file: /\/values\.ts$/, from: "../values.ts" },
+  { file: /\/sandbox\.ts$/, from: "../sandbox/sandbox.ts" },
+] as const;
+
 function nameOf(file: string): string {
   return `${file.replaceAll("-", "_").toUpperCase()}_SOURCE`;
 }
@@ -54,16 +60,20 @@ export async function generateSources(): Promise<Map<string, string>> {
   ]);
 }
 
-/** The world and the standard modulators as functions. */
+/**
+ * The world and the standard modulators as functions. What has no state of its own is the process' own, and the same for all
+ * worlds: what an engine has learned about it, it has learned for all of them.
+ */
 async function local(): Promise<string> {
-  const world = pathOf("src/sandbox/world/bridge.ts");
+  const world = await moduleBody(pathOf("src/sandbox/world/bridge.ts"));
   const lines = [
     "// @ts-nocheck",
     BANNER,
+    ...world.imports,
     `import { ${STANDARD.map(nameOf).join(", ")} } from "./standard.ts";`,
     "",
     'export function createWorld(): typeof import("../sandbox/world/bridge.ts") {',
-    await functionBody(world),
+    world.text,
     "}",
     "",
     "/** By their source: take what the world offers, return what the module exports. */",
@@ -78,6 +88,23 @@ async function local(): Promise<string> {
 
 async function script(input: string): Promise<string> {
   return `globalThis.jechoWorld = (() => {\n"use strict";\n${await functionBody(pathOf(input))}\n})();\n`;
+}
+
+/** A module's imports, as they are in the folder of what is generated; its text as that of a function that returns what it exports. */
+async function moduleBody(input: string): Promise<{ readonly imports: string[]; readonly text: string }> {
+  const code = await bundle(input, { external: [/^@jecho\/shared/, ...STATELESS.map(({ file }) => file)] });
+  const imports: string[] = [];
+  const text = code
+    .replaceAll(/^import (.*) from "(.*)";\n/gm, (_, names, from) => {
+      const path = STATELESS.find(({ file }) => file.test(from))?.from ?? from;
+      imports.push(`import ${names} from "${path}";`);
+      return "";
+    })
+    .replace(
+      /^export \{(.*)\};$/m,
+      (_, names) => `return {${names.replaceAll(/(\S+) as (\S+)/g, "$2: $1")}};`,
+    );
+  return { imports, text };
 }
 
 async function functionBody(input: string): Promise<string> {
@@ -97,16 +124,18 @@ export async function generatePrograms(): Promise<Map<string, string>> {
 interface BundleOptions {
   readonly format?: "esm" | "cjs";
   readonly minify?: boolean;
+  /** What is imported from elsewhere, besides what is never bundled. */
+  readonly external?: readonly RegExp[];
 }
 
 async function bundle(
   input: string,
-  { format = "esm", minify = false }: BundleOptions = {},
+  { format = "esm", minify = false, external = [] }: BundleOptions = {},
 ): Promise<string> {
   const build = await rolldown({
     input,
     cwd: pathOf("."),
-    external: ["jecho:moe", "isolated-vm", /^quickjs-emscripten|^@jitl\//, /^node:/],
+    external: ["jecho:moe", "isolated-vm", /^quickjs-emscripten|^@jitl\//, /^node:/, ...external],
     platform: "neutral",
     // Of our packages only what is used may come along: frames decode their schema when they load.
     treeshake: { moduleSideEffects: false },

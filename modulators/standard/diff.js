@@ -1,5 +1,5 @@
 import { FifoModulator } from "jecho:moe";
-import { checkView, crop, geometry, viewOf, WindowFinder } from "./window.js";
+import { checkView, crop, cutOf, viewOf, WindowFinder } from "./window.js";
 
 /** A layer's events that are sent before one with all cells, for those who came late or missed one. */
 const REFRESH_EVENTS = 50;
@@ -59,8 +59,10 @@ export default class Diff extends FifoModulator {
     if (values.length > this.#room.length && !window.whole) this.#room = values;
     const change = this.#change(layer, values);
     if (change === undefined) return;
-    const { step, time } = event;
-    super.enqueue({ step, layer, time, ...geometry(window, event), ...change });
+    const cut = cutOf(window, event);
+    cut.cells = change.cells;
+    cut.values = change.values;
+    super.enqueue(cut);
   }
 
   /**

@@ -29,20 +29,15 @@ export function mostWords(count) {
 export function packFloats(numbers, columns, words) {
   const count = numbers.length;
   for (let i = 0; i < count; i++) numbers[i] = inOrder(numbers[i]);
-  differ(numbers, 0, count, columns);
-  for (let row = 0; row < count; row += columns) differ(numbers, row, row + columns, 1);
+  // Of a column alone the same comes out as of a row alone, sooner.
+  differ(numbers, columns === 1 ? count : columns);
   let length = 0;
   let word = 0;
   let filled = 0;
   for (let from = 0; from < count; from += BLOCK) {
     const to = Math.min(from + BLOCK, count);
     let all = 0;
-    for (let i = from; i < to; i++) {
-      // Small numbers of either sign as small numbers: 0, -1, 1, -2 as 0, 1, 2, 3.
-      const value = (numbers[i] << 1) ^ (numbers[i] >> 31);
-      numbers[i] = value;
-      all |= value;
-    }
+    for (let i = from; i < to; i++) all |= numbers[i];
     const width = 32 - Math.clz32(all);
     word |= width << filled;
     filled += WIDTH_BITS;
@@ -52,14 +47,31 @@ export function packFloats(numbers, columns, words) {
       word = width >>> (WIDTH_BITS - filled);
     }
     if (width === 0) continue;
-    for (let i = from; i < to; i++) {
+    let i = from;
+    // Two at once, where they fit into a word. Whether a word is full follows no rule, so there is no branch that depends on it.
+    if (width <= 16) {
+      for (; i < to - 1; i += 2) {
+        const pair = numbers[i] | (numbers[i + 1] << width);
+        const now = word | (pair << filled);
+        words[length] = now;
+        const rest = (pair >>> 1) >>> (31 - filled);
+        filled += 2 * width;
+        const full = filled >>> 5;
+        word = (now & (full - 1)) | (rest & -full);
+        length += full;
+        filled &= 31;
+      }
+    }
+    for (; i < to; i++) {
       const value = numbers[i];
-      word |= value << filled;
+      const now = word | (value << filled);
+      words[length] = now;
+      const rest = (value >>> 1) >>> (31 - filled);
       filled += width;
-      if (filled < 32) continue;
-      words[length++] = word;
-      filled -= 32;
-      word = filled === 0 ? 0 : value >>> (width - filled);
+      const full = filled >>> 5;
+      word = (now & (full - 1)) | (rest & -full);
+      length += full;
+      filled &= 31;
     }
   }
   if (filled > 0) words[length++] = word;
@@ -87,15 +99,23 @@ export function unpackFloats(words, rows, columns) {
     at += WIDTH_BITS;
     if (width > 32 || at + width * (to - from) > bits) return undefined;
     if (width === 0) continue;
-    for (let i = from; i < to; i++) {
-      const value = bitsAt(words, at, width);
-      numbers[i] = (value >>> 1) ^ -(value & 1);
+    let i = from;
+    if (width <= 16) {
+      const low = (1 << width) - 1;
+      for (; i < to - 1; i += 2) {
+        const pair = bitsAt(words, at, 2 * width);
+        numbers[i] = pair & low;
+        numbers[i + 1] = pair >>> width;
+        at += 2 * width;
+      }
+    }
+    for (; i < to; i++) {
+      numbers[i] = bitsAt(words, at, width);
       at += width;
     }
   }
   if (Math.ceil(at / 32) !== words.length) return undefined;
-  for (let row = 0; row < count; row += columns) sum(numbers, row, row + columns, 1);
-  sum(numbers, 0, count, columns);
+  sum(numbers, columns === 1 ? count : columns);
   for (let i = 0; i < count; i++) numbers[i] = inOrder(numbers[i]);
   return new Float32Array(numbers.buffer);
 }
@@ -108,9 +128,8 @@ export function unpackFloats(words, rows, columns) {
 function bitsAt(words, at, width) {
   const first = at >>> 5;
   const shift = at & 31;
-  let value = words[first] >>> shift;
-  if (shift + width > 32) value |= words[first + 1] << (32 - shift);
-  return value & (-1 >>> (32 - width));
+  const next = first + 1 < words.length ? words[first + 1] : 0;
+  return ((words[first] >>> shift) | ((next << 1) << (31 - shift))) & (-1 >>> (32 - width));
 }
 
 /**
@@ -123,32 +142,54 @@ function inOrder(bits) {
 }
 
 /**
- * Of each number, how it differs from the line through the two before it, each so many places from the next.
+ * Of each number, how it differs from the line through the two above it; of these differences, how each differs from the line
+ * through the two west of it. Small ones of either sign are small then: 0, -1, 1, -2 stand as 0, 1, 2, 3.
  *
  * @param {Int32Array} numbers
- * @param {number} from
- * @param {number} to
- * @param {number} places
+ * @param {number} columns
  */
-function differ(numbers, from, to, places) {
-  const third = from + 2 * places;
-  const second = from + places;
-  let i = to - 1;
-  for (; i >= third; i--) numbers[i] = (numbers[i] - 2 * numbers[i - places] + numbers[i - 2 * places]) | 0;
-  for (; i >= second; i--) numbers[i] = (numbers[i] - numbers[i - places]) | 0;
+function differ(numbers, columns) {
+  // From below: each row is made of two above it. What is not there counts as zeros, and as no slope.
+  for (let row = numbers.length - columns; row >= 0; row -= columns) {
+    const above = row >= columns ? columns : 0;
+    const further = row >= 2 * columns ? columns : 0;
+    const hasAbove = above === 0 ? 0 : -1;
+    const hasFurther = further === 0 ? 0 : -1;
+    let last = 0;
+    let slope = 0;
+    for (let i = row; i < row + columns; i++) {
+      const up = numbers[i - above];
+      const down = (numbers[i] - (up & hasAbove) - ((up - numbers[i - above - further]) & hasFurther)) | 0;
+      const rise = (down - last) | 0;
+      const value = (rise - slope) | 0;
+      numbers[i] = (value << 1) ^ (value >> 31);
+      last = down;
+      slope = i === row ? 0 : rise;
+    }
+  }
 }
 
 /**
  * Undoes `differ`.
  *
  * @param {Int32Array} numbers
- * @param {number} from
- * @param {number} to
- * @param {number} places
+ * @param {number} columns
  */
-function sum(numbers, from, to, places) {
-  const third = Math.min(from + 2 * places, to);
-  let i = from + places;
-  for (; i < third; i++) numbers[i] = (numbers[i] + numbers[i - places]) | 0;
-  for (; i < to; i++) numbers[i] = (numbers[i] + 2 * numbers[i - places] - numbers[i - 2 * places]) | 0;
+function sum(numbers, columns) {
+  for (let row = 0; row < numbers.length; row += columns) {
+    const above = row >= columns ? columns : 0;
+    const further = row >= 2 * columns ? columns : 0;
+    const hasAbove = above === 0 ? 0 : -1;
+    const hasFurther = further === 0 ? 0 : -1;
+    let last = 0;
+    let slope = 0;
+    for (let i = row; i < row + columns; i++) {
+      const value = numbers[i];
+      const rise = (((value >>> 1) ^ -(value & 1)) + slope) | 0;
+      last = (last + rise) | 0;
+      slope = i === row ? 0 : rise;
+      const up = numbers[i - above];
+      numbers[i] = (last + (up & hasAbove) + ((up - numbers[i - above - further]) & hasFurther)) | 0;
+    }
+  }
 }

@@ -1,6 +1,6 @@
 import { FifoModulator } from "jecho:moe";
 import { mostWords, packFloats } from "./packed-floats.js";
-import { checkView, copyWindow, geometry, viewOf, WindowFinder } from "./window.js";
+import { checkView, copyWindow, cutOf, viewOf, WindowFinder } from "./window.js";
 
 /** Of each layer in the view, the part that lies in its window, in fewer bytes and bit by bit the same. */
 export default class PackedView extends FifoModulator {
@@ -40,8 +40,9 @@ export default class PackedView extends FifoModulator {
     if (layer < view.firstLayer || layer > view.lastLayer) return;
     const window = this.#windows.find(view, event);
     if (window === undefined) return;
-    const { step, time } = event;
-    super.enqueue({ step, layer, time, ...geometry(window, event), words: this.#pack(window, event) });
+    const cut = cutOf(window, event);
+    cut.words = this.#pack(window, event);
+    super.enqueue(cut);
   }
 
   /**

@@ -1,5 +1,5 @@
 import { FifoModulator } from "jecho:moe";
-import { checkView, crop, geometry, viewOf, WindowFinder } from "./window.js";
+import { checkView, crop, cutOf, viewOf, WindowFinder } from "./window.js";
 
 /** Of each layer in the view, the part that lies in its window. */
 export default class ViewFilter extends FifoModulator {
@@ -25,10 +25,10 @@ export default class ViewFilter extends FifoModulator {
     if (window === undefined) return;
     if (window.whole) super.enqueue(event);
     else {
-      const { step, time } = event;
-      const values = crop(window, event, this.#room);
-      if (values.length > this.#room.length) this.#room = values;
-      super.enqueue({ step, layer, time, ...geometry(window, event), values });
+      const cut = cutOf(window, event);
+      cut.values = crop(window, event, this.#room);
+      if (cut.values.length > this.#room.length) this.#room = cut.values;
+      super.enqueue(cut);
     }
   }
 }

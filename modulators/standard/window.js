@@ -232,13 +232,18 @@ export function copyWindow(window, gridColumns, values, to) {
 }
 
 /**
- * Where the window lies, in a grid's words.
+ * What an event of the window says besides its values.
  *
  * @param {Window} window
- * @param {Grid} grid
+ * @param {any} grid the event that it is cut out of
+ * @returns {any} without the values
  */
-export function geometry({ row, column, stride, rows, columns }, grid) {
+export function cutOf({ row, column, stride, rows, columns }, grid) {
+  // Field by field: spreading one object into another takes ten times as long.
   return {
+    step: grid.step,
+    layer: grid.layer,
+    time: grid.time,
     latFirst: grid.latFirst + row * grid.latStep,
     latStep: grid.latStep * stride,
     rows,

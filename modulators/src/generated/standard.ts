@@ -556,13 +556,17 @@ function copyWindow(window, gridColumns, values, to) {
 	}
 }
 /**
-* Where the window lies, in a grid's words.
+* What an event of the window says besides its values.
 *
 * @param {Window} window
-* @param {Grid} grid
+* @param {any} grid the event that it is cut out of
+* @returns {any} without the values
 */
-function geometry({ row, column, stride, rows, columns }, grid) {
+function cutOf({ row, column, stride, rows, columns }, grid) {
 	return {
+		step: grid.step,
+		layer: grid.layer,
+		time: grid.time,
 		latFirst: grid.latFirst + row * grid.latStep,
 		latStep: grid.latStep * stride,
 		rows,
@@ -626,14 +630,10 @@ var Diff = class extends FifoModulator {
 		if (values.length > this.#room.length && !window.whole) this.#room = values;
 		const change = this.#change(layer, values);
 		if (change === void 0) return;
-		const { step, time } = event;
-		super.enqueue({
-			step,
-			layer,
-			time,
-			...geometry(window, event),
-			...change
-		});
+		const cut = cutOf(window, event);
+		cut.cells = change.cells;
+		cut.values = change.values;
+		super.enqueue(cut);
 	}
 	/**
 	* @param {number} layer
@@ -926,19 +926,14 @@ function mostWords(count) {
 function packFloats(numbers, columns, words) {
 	const count = numbers.length;
 	for (let i = 0; i < count; i++) numbers[i] = inOrder(numbers[i]);
-	differ(numbers, 0, count, columns);
-	for (let row = 0; row < count; row += columns) differ(numbers, row, row + columns, 1);
+	differ(numbers, columns === 1 ? count : columns);
 	let length = 0;
 	let word = 0;
 	let filled = 0;
 	for (let from = 0; from < count; from += BLOCK) {
 		const to = Math.min(from + BLOCK, count);
 		let all = 0;
-		for (let i = from; i < to; i++) {
-			const value = numbers[i] << 1 ^ numbers[i] >> 31;
-			numbers[i] = value;
-			all |= value;
-		}
+		for (let i = from; i < to; i++) all |= numbers[i];
 		const width = 32 - Math.clz32(all);
 		word |= width << filled;
 		filled += WIDTH_BITS;
@@ -948,14 +943,28 @@ function packFloats(numbers, columns, words) {
 			word = width >>> WIDTH_BITS - filled;
 		}
 		if (width === 0) continue;
-		for (let i = from; i < to; i++) {
+		let i = from;
+		if (width <= 16) for (; i < to - 1; i += 2) {
+			const pair = numbers[i] | numbers[i + 1] << width;
+			const now = word | pair << filled;
+			words[length] = now;
+			const rest = pair >>> 1 >>> 31 - filled;
+			filled += 2 * width;
+			const full = filled >>> 5;
+			word = now & full - 1 | rest & -full;
+			length += full;
+			filled &= 31;
+		}
+		for (; i < to; i++) {
 			const value = numbers[i];
-			word |= value << filled;
+			const now = word | value << filled;
+			words[length] = now;
+			const rest = value >>> 1 >>> 31 - filled;
 			filled += width;
-			if (filled < 32) continue;
-			words[length++] = word;
-			filled -= 32;
-			word = filled === 0 ? 0 : value >>> width - filled;
+			const full = filled >>> 5;
+			word = now & full - 1 | rest & -full;
+			length += full;
+			filled &= 31;
 		}
 	}
 	if (filled > 0) words[length++] = word;
@@ -970,19 +979,30 @@ function inOrder(bits) {
 	return bits ^ bits >> 31 & 2147483647;
 }
 /**
-* Of each number, how it differs from the line through the two before it, each so many places from the next.
+* Of each number, how it differs from the line through the two above it; of these differences, how each differs from the line
+* through the two west of it. Small ones of either sign are small then: 0, -1, 1, -2 stand as 0, 1, 2, 3.
 *
 * @param {Int32Array} numbers
-* @param {number} from
-* @param {number} to
-* @param {number} places
+* @param {number} columns
 */
-function differ(numbers, from, to, places) {
-	const third = from + 2 * places;
-	const second = from + places;
-	let i = to - 1;
-	for (; i >= third; i--) numbers[i] = numbers[i] - 2 * numbers[i - places] + numbers[i - 2 * places] | 0;
-	for (; i >= second; i--) numbers[i] = numbers[i] - numbers[i - places] | 0;
+function differ(numbers, columns) {
+	for (let row = numbers.length - columns; row >= 0; row -= columns) {
+		const above = row >= columns ? columns : 0;
+		const further = row >= 2 * columns ? columns : 0;
+		const hasAbove = above === 0 ? 0 : -1;
+		const hasFurther = further === 0 ? 0 : -1;
+		let last = 0;
+		let slope = 0;
+		for (let i = row; i < row + columns; i++) {
+			const up = numbers[i - above];
+			const down = numbers[i] - (up & hasAbove) - (up - numbers[i - above - further] & hasFurther) | 0;
+			const rise = down - last | 0;
+			const value = rise - slope | 0;
+			numbers[i] = value << 1 ^ value >> 31;
+			last = down;
+			slope = i === row ? 0 : rise;
+		}
+	}
 }
 
 // standard/window.js
@@ -1191,13 +1211,17 @@ function copyWindow(window, gridColumns, values, to) {
 	}
 }
 /**
-* Where the window lies, in a grid's words.
+* What an event of the window says besides its values.
 *
 * @param {Window} window
-* @param {Grid} grid
+* @param {any} grid the event that it is cut out of
+* @returns {any} without the values
 */
-function geometry({ row, column, stride, rows, columns }, grid) {
+function cutOf({ row, column, stride, rows, columns }, grid) {
 	return {
+		step: grid.step,
+		layer: grid.layer,
+		time: grid.time,
 		latFirst: grid.latFirst + row * grid.latStep,
 		latStep: grid.latStep * stride,
 		rows,
@@ -1243,14 +1267,9 @@ var PackedView = class extends FifoModulator {
 		if (layer < view.firstLayer || layer > view.lastLayer) return;
 		const window = this.#windows.find(view, event);
 		if (window === void 0) return;
-		const { step, time } = event;
-		super.enqueue({
-			step,
-			layer,
-			time,
-			...geometry(window, event),
-			words: this.#pack(window, event)
-		});
+		const cut = cutOf(window, event);
+		cut.words = this.#pack(window, event);
+		super.enqueue(cut);
 	}
 	/**
 	* @param {import("./window.js").Window} window
@@ -1841,13 +1860,17 @@ function copyWindow(window, gridColumns, values, to) {
 	}
 }
 /**
-* Where the window lies, in a grid's words.
+* What an event of the window says besides its values.
 *
 * @param {Window} window
-* @param {Grid} grid
+* @param {any} grid the event that it is cut out of
+* @returns {any} without the values
 */
-function geometry({ row, column, stride, rows, columns }, grid) {
+function cutOf({ row, column, stride, rows, columns }, grid) {
 	return {
+		step: grid.step,
+		layer: grid.layer,
+		time: grid.time,
 		latFirst: grid.latFirst + row * grid.latStep,
 		latStep: grid.latStep * stride,
 		rows,
@@ -1879,16 +1902,10 @@ var ViewFilter = class extends FifoModulator {
 		if (window === void 0) return;
 		if (window.whole) super.enqueue(event);
 		else {
-			const { step, time } = event;
-			const values = crop(window, event, this.#room);
-			if (values.length > this.#room.length) this.#room = values;
-			super.enqueue({
-				step,
-				layer,
-				time,
-				...geometry(window, event),
-				values
-			});
+			const cut = cutOf(window, event);
+			cut.values = crop(window, event, this.#room);
+			if (cut.values.length > this.#room.length) this.#room = cut.values;
+			super.enqueue(cut);
 		}
 	}
 };
