@@ -222,8 +222,12 @@ export class Concentrator implements PortServer {
   #closeEndpoint(endpoint: number): void {
     const entry = this.#entries.get(endpoint);
     if (entry === undefined) return;
-    if (entry.is === "producer" && !this.#events.isEmpty()) this.#closing.add(endpoint);
-    else this.#openings.close(entry);
+    if (entry.is === "producer" && !this.#events.isEmpty()) {
+      this.#closing.add(endpoint);
+      return;
+    }
+    this.#openings.close(entry);
+    if (entry.is === "producer") this.#lanes.forget(entry.lanes);
   }
 
   #close(): void {

@@ -105,7 +105,7 @@ export class Deriving {
   ): void {
     lane.channel = frame.channel;
     lane.producer = frame.producer;
-    const sent = elsewhere > 0 && this.#outbox.gather(message, [{ lane, frame }]);
+    const sent = elsewhere > 0 && this.#outbox.gather(message, [{ lane, raised: frame.raised }]);
     if (raising === undefined || !frame.isSync) {
       this.#reception.raised(frame, lane);
       return;

@@ -5,7 +5,7 @@ import type { Lane } from "./lane.ts";
 import type { Modulation } from "./modulation.ts";
 import type { SynchronousEvents } from "./synchronous.ts";
 import { NOBODY } from "./tally.ts";
-import { type Source, Tracker } from "./tracking.ts";
+import { Had, Tracker } from "./tracking.ts";
 
 /** What a modulator takes that runs here in the stead of a producing process: a consumer of what that raises. */
 interface Feed {
@@ -44,7 +44,7 @@ export class Feeds {
   readonly #synchronous: SynchronousEvents;
   readonly #feeds = new Map<string, Feed>();
   /** How far those were that are closed, by the base channel's name: what consumers here had of it does not come to them again. */
-  readonly #had = new Map<string, Map<Source, number>>();
+  readonly #had = new Map<string, Had>();
   #nextEndpoint = -1;
   #nextTag = 1;
 
@@ -171,8 +171,9 @@ export class Feeds {
   }
 
   /** What was had of a source was had, whatever it is fed by now: a gateway that was started again has other numbers. */
-  #hadOf(base: string, closed?: Tracker): Map<Source, number> {
-    const had = new Map(this.#had.get(base));
+  #hadOf(base: string, closed?: Tracker): Had {
+    const had = new Had();
+    this.#had.get(base)?.leaveTo(had);
     closed?.leaveTo(had);
     for (const feed of this.#feeds.values()) if (feed.base === base) feed.entry.tracker.leaveTo(had);
     return had;

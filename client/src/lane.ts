@@ -1,9 +1,10 @@
 import type { EventsFrame } from "@jecho/shared/internal";
+import { Source } from "./tracking.ts";
 
 /** One stream of counted events on its way out: a producer's, its urgent ones, or what a modulator made of either. */
 export class Lane {
   /** The same over connections: consumers know by it what they have had. */
-  readonly source: bigint;
+  readonly source: Source;
   readonly urgent: boolean;
   /** At the present connection; 0 while there is none. */
   channel = 0;
@@ -12,12 +13,15 @@ export class Lane {
   isPlaced = false;
   /** Count of the newest event that was sent, or went nowhere because nobody elsewhere wanted it. */
   raised = 0;
+  /** Which of what is being gathered has its newest run, and which of the runs there that is. */
+  gathering = 0;
+  newestRun = 0;
   /** Runs that a broken connection may have swallowed, or that wait for a connection. */
   unconfirmed: EventsFrame[] = [];
 
-  constructor(source: bigint, urgent: boolean) {
+  constructor(source: Source) {
     this.source = source;
-    this.urgent = urgent;
+    this.urgent = source.urgent;
   }
 }
 
@@ -27,9 +31,9 @@ export class Lanes {
   readonly urgent: Lane;
 
   constructor() {
-    const [source] = crypto.getRandomValues(new BigUint64Array(1));
-    this.usual = new Lane(source as bigint, false);
-    this.urgent = new Lane(source as bigint, true);
+    const [id = 0n] = crypto.getRandomValues(new BigUint64Array(1));
+    this.usual = new Lane(new Source(id, false));
+    this.urgent = new Lane(new Source(id, true));
   }
 
   of(urgent: boolean): Lane {
@@ -57,8 +61,13 @@ export class OwnLanes {
 
   create(): Lanes {
     const lanes = new Lanes();
-    this.#sources.add(lanes.usual.source);
+    this.#sources.add(lanes.usual.source.id);
     return lanes;
+  }
+
+  /** These raise nothing any more. */
+  forget(lanes: Lanes): void {
+    this.#sources.delete(lanes.usual.source.id);
   }
 
   /** Is it the source of one of them? */

@@ -357,6 +357,11 @@ export class Modulation {
     }
   }
 
+  /** May there be a modulator that takes what is raised on this channel? */
+  takes(base: string): boolean {
+    return this.#bases.has(base);
+  }
+
   /**
    * Gives a run to every modulator of its channel.
    *

@@ -1,11 +1,18 @@
-import { type EventsFrame, joinFrames } from "@jecho/shared/internal";
+import { type EventsFrame, joinFrames, parseMessage } from "@jecho/shared/internal";
 import type { Lane } from "./lane.ts";
 import type { Link } from "./link.ts";
 import { MESSAGE_BYTES } from "./outgoing.ts";
 
+/** Whose a run is that goes out, and the count of its first event. */
+interface SentRun {
+  readonly lane: Lane;
+  readonly raised: number;
+}
+
+/** A message, and whose its runs are, in their order. */
 interface Sent {
-  readonly bytes: number;
-  readonly runs: readonly { readonly lane: Lane; readonly frame: EventsFrame }[];
+  readonly message: Uint8Array;
+  readonly lanes: readonly Lane[];
 }
 
 /** Bytes that may be sent and unconfirmed before more has to wait in the ring. */
@@ -23,7 +30,7 @@ export class Outbox {
   #head = 0;
   #bytes = 0;
   /** What waits to go out in one message. */
-  #gathered: { readonly message: Uint8Array; readonly runs: Sent["runs"] }[] = [];
+  #gathered: { readonly message: Uint8Array; readonly runs: readonly SentRun[] }[] = [];
   #gatheredBytes = 0;
   #isGathering = false;
 
@@ -53,7 +60,7 @@ export class Outbox {
   }
 
   /** As `send`, but `together` with others. */
-  gather(message: Uint8Array, runs: Sent["runs"]): boolean {
+  gather(message: Uint8Array, runs: readonly SentRun[]): boolean {
     if (!this.#link.isLive) return false;
     if (this.#gatheredBytes + message.byteLength > MESSAGE_BYTES) this.release();
     this.#gathered.push({ message, runs });
@@ -75,12 +82,14 @@ export class Outbox {
   }
 
   /** Sends a message of whole runs. False where there is no connection. */
-  send(message: Uint8Array, runs: Sent["runs"]): boolean {
+  send(message: Uint8Array, runs: readonly SentRun[]): boolean {
     if (!this.#link.isLive) return false;
-    for (const { lane, frame } of runs) {
-      if (!lane.isPlaced) this.place(lane, frame.raised - 1);
+    const lanes: Lane[] = [];
+    for (const { lane, raised } of runs) {
+      if (!lane.isPlaced) this.place(lane, raised - 1);
+      lanes.push(lane);
     }
-    this.#sent.push({ bytes: message.byteLength, runs });
+    this.#sent.push({ message, lanes });
     this.#bytes += message.byteLength;
     this.#link.sendMessage(message);
     return true;
@@ -90,13 +99,20 @@ export class Outbox {
   place(lane: Lane, raised = lane.raised): void {
     lane.isPlaced = true;
     const { channel, producer, urgent, source } = lane;
-    this.#link.send({ kind: "Position", channel, producer, urgent, source, raised: BigInt(raised) });
+    this.#link.send({
+      kind: "Position",
+      channel,
+      producer,
+      urgent,
+      source: source.id,
+      raised: BigInt(raised),
+    });
   }
 
   /** The gateway has so many more messages. */
   taken(messages: number): void {
     for (let i = 0; i < messages && this.#head < this.#sent.length; i++) {
-      this.#bytes -= (this.#sent[this.#head++] as Sent).bytes;
+      this.#bytes -= (this.#sent[this.#head++] as Sent).message.byteLength;
     }
     if (this.#head === this.#sent.length || this.#head > 1024) {
       this.#sent = this.#sent.slice(this.#head);
@@ -106,12 +122,15 @@ export class Outbox {
 
   /** The connection broke: what is unconfirmed goes back to its lanes. */
   interrupted(): void {
-    for (const { runs } of this.#sent.slice(this.#head)) {
-      for (const { lane, frame } of runs) {
+    for (const { message, lanes } of this.#sent.slice(this.#head)) {
+      let run = 0;
+      parseMessage(message, frame => {
+        const lane = lanes[run++];
+        if (frame.kind !== "Events" || lane === undefined) return;
         // Who waited for it was told; the event itself still goes to those who have not had it.
         frame.forgetSync();
         this.hold(lane, frame);
-      }
+      });
     }
     this.#sent = [];
     this.#head = 0;
@@ -143,7 +162,7 @@ export class Outbox {
     for (const frame of frames) frame.readdress(lane.channel, lane.producer);
     this.send(
       joinFrames(frames.map(frame => frame.raw())),
-      frames.map(frame => ({ lane, frame })),
+      frames.map(({ raised }) => ({ lane, raised })),
     );
   }
 }

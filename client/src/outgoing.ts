@@ -1,6 +1,5 @@
 import {
   type EventBytes,
-  EventsFrame,
   FLAG_SYNC,
   FLAG_URGENT,
   measureRun,
@@ -11,21 +10,8 @@ import type { ProducerEntry } from "./entry.ts";
 import type { Lane } from "./lane.ts";
 import type { RingRecord } from "./ring.ts";
 
-/** Frames that go out together: one write for many events, of one channel or of many. */
-export interface OutgoingMessage {
-  readonly bytes: Uint8Array;
-  readonly runs: readonly {
-    readonly producer: ProducerEntry;
-    readonly lane: Lane;
-    readonly frame: EventsFrame;
-  }[];
-}
-
-/** A message is closed when it has grown to this size; a single event may be larger. */
-export const MESSAGE_BYTES = 256 * 1024;
-/** What only this process wants is taken in such pieces: what a modulator may make is limited for each. */
-const QUIET_BYTES = 4 << 20;
-const QUIET_EVENTS = 32_768;
+/** What a run takes besides its events. */
+const RUN_BYTES = measureRun([]);
 
 /** Events of one lane whose counts follow one another, where they lie. */
 export interface RaisedRun {
@@ -35,67 +21,104 @@ export interface RaisedRun {
   /** Count of the first event; those of the others follow it. */
   readonly raised: number;
   readonly events: EventBytes[];
+  /** Where its frame begins in the message that it goes out in. */
+  start: number;
 }
+
+/** Frames that go out together: one write for many events, of one channel or of many. */
+export interface OutgoingMessage {
+  readonly bytes: Uint8Array;
+  readonly view: DataView;
+  readonly runs: readonly RaisedRun[];
+}
+
+/** Where runs go, in each producer's order. What lies in them is valid until the call returns. */
+export interface RunTaker {
+  /** Somebody elsewhere wants these. */
+  send(message: OutgoingMessage): void;
+  /** Nobody elsewhere wants this: it is left where it lies. */
+  keep(run: RaisedRun): void;
+}
+
+/** A message is closed when it has grown to this size; a single event may be larger. */
+export const MESSAGE_BYTES = 256 * 1024;
+/** What only this process wants is taken in such pieces: what a modulator may make is limited for each. */
+const QUIET_BYTES = 4 << 20;
+const QUIET_EVENTS = 32_768;
 
 /**
- * Gathers what was raised and somebody elsewhere wants into runs, one for each producer as long as a message is open, and
- * runs into messages. Each producer's events keep their order and their counts: after a gap, where events were dropped, begins a new run.
+ * Gathers what was raised into runs, one for each lane as long as a message is open, and those that somebody elsewhere wants
+ * into messages. Each lane's events keep their order and their counts: after a gap, where events were dropped, begins a new run.
  * A synchronous event is a run of its own.
  */
-export function* outgoingRuns(
+export function gatherRuns(
   records: readonly RingRecord[],
   producerOf: (endpoint: number) => ProducerEntry | undefined,
-): Generator<OutgoingMessage> {
-  for (const runs of gather(records, producerOf, true, MESSAGE_BYTES, Number.POSITIVE_INFINITY))
-    yield closeMessage(runs);
-}
-
-/** Gathers what nobody elsewhere wants as `outgoingRuns` does, but leaves it where it lies. */
-export function* quietRuns(
-  records: readonly RingRecord[],
-  producerOf: (endpoint: number) => ProducerEntry | undefined,
-): Generator<RaisedRun> {
-  for (const runs of gather(records, producerOf, false, QUIET_BYTES, QUIET_EVENTS)) {
-    for (const run of runs) {
-      run.lane.raised = run.raised + run.events.length - 1;
-      yield run;
-    }
-  }
-}
-
-function* gather(
-  records: readonly RingRecord[],
-  producerOf: (endpoint: number) => ProducerEntry | undefined,
-  wanted: boolean,
-  limitBytes: number,
-  limitEvents: number,
-): Generator<RaisedRun[]> {
-  let runs: RaisedRun[] = [];
-  let newest = new Map<Lane, RaisedRun>();
-  let bytes = 0;
-  let events = 0;
+  taker: RunTaker,
+): void {
+  const wanted = new OpenRuns();
+  const quiet = new OpenRuns();
   for (const record of records) {
-    const { sync, raised, start, end } = record;
     const producer = producerOf(record.endpoint);
-    if (producer === undefined || producer.elsewhere > 0 !== wanted) continue;
+    if (producer === undefined) continue;
     const lane = producer.lanes.of(record.urgent ?? false);
-    let run = newest.get(lane);
-    if (run === undefined || run.sync || sync || raised !== run.raised + run.events.length) {
-      run = { producer, lane, sync, raised, events: [] };
-      newest.set(lane, run);
-      runs.push(run);
-    }
-    run.events.push(record);
-    bytes += end - start;
-    if (bytes >= limitBytes || ++events === limitEvents) {
-      yield runs;
-      runs = [];
-      newest = new Map();
-      bytes = 0;
-      events = 0;
+    if (producer.elsewhere > 0) {
+      wanted.add(producer, lane, record);
+      if (wanted.bytes >= MESSAGE_BYTES) send(wanted.close(), taker);
+    } else {
+      quiet.add(producer, lane, record);
+      if (quiet.bytes >= QUIET_BYTES || quiet.events === QUIET_EVENTS) keep(quiet.close(), taker);
     }
   }
-  if (runs.length > 0) yield runs;
+  send(wanted.close(), taker);
+  keep(quiet.close(), taker);
+}
+
+function send(runs: readonly RaisedRun[], taker: RunTaker): void {
+  if (runs.length > 0) taker.send(messageOf(runs));
+}
+
+function keep(runs: readonly RaisedRun[], taker: RunTaker): void {
+  for (const run of runs) {
+    run.lane.raised = run.raised + run.events.length - 1;
+    taker.keep(run);
+  }
+}
+
+let nextGathering = 1;
+
+/** Runs that more events may be added to. */
+class OpenRuns {
+  bytes = 0;
+  events = 0;
+  #runs: RaisedRun[] = [];
+  /** A lane says which run of which gathering is its newest: nothing has to be looked up. */
+  #gathering = nextGathering++;
+
+  add(producer: ProducerEntry, lane: Lane, record: RingRecord): void {
+    const { sync, raised, start, end } = record;
+    const run = lane.gathering === this.#gathering ? this.#runs[lane.newestRun] : undefined;
+    if (run === undefined || sync || run.sync || raised !== run.raised + run.events.length) {
+      lane.gathering = this.#gathering;
+      lane.newestRun = this.#runs.length;
+      this.#runs.push({ producer, lane, sync, raised, events: [record], start: 0 });
+      this.bytes += RUN_BYTES;
+    } else {
+      run.events.push(record);
+    }
+    this.bytes += end - start;
+    this.events++;
+  }
+
+  close(): RaisedRun[] {
+    const runs = this.#runs;
+    if (runs.length === 0) return runs;
+    this.#runs = [];
+    this.#gathering = nextGathering++;
+    this.bytes = 0;
+    this.events = 0;
+    return runs;
+  }
 }
 
 /** The header of a run, under the numbers of the present connection. */
@@ -105,18 +128,16 @@ export function headerOf({ producer, lane, sync, raised }: RaisedRun): RunHeader
   return { channel: channelNumber, producer: number, raised, token, parameters: 0, flags };
 }
 
-function closeMessage(runs: readonly RaisedRun[]): OutgoingMessage {
+function messageOf(runs: readonly RaisedRun[]): OutgoingMessage {
   let size = 0;
   for (const { events } of runs) size += measureRun(events);
   const bytes = new Uint8Array(size);
   const view = new DataView(bytes.buffer);
   let at = 0;
-  const made = runs.map(run => {
-    const { producer, lane, raised, events } = run;
-    const start = at;
-    at = writeRun(bytes, view, at, headerOf(run), events);
-    lane.raised = raised + events.length - 1;
-    return { producer, lane, frame: EventsFrame.at(bytes, start, view) };
-  });
-  return { bytes, runs: made };
+  for (const run of runs) {
+    run.start = at;
+    at = writeRun(bytes, view, at, headerOf(run), run.events);
+    run.lane.raised = run.raised + run.events.length - 1;
+  }
+  return { bytes, view, runs };
 }

@@ -1,5 +1,5 @@
 import { LentRun } from "@jecho/modulators/internal";
-import type { EventsFrame } from "@jecho/shared/internal";
+import { EventsFrame } from "@jecho/shared/internal";
 import type { Entries } from "./entries.ts";
 import type { ProducerEntry } from "./entry.ts";
 import type { Feeds } from "./feeds.ts";
@@ -9,7 +9,7 @@ import type { Lane } from "./lane.ts";
 import type { Link } from "./link.ts";
 import type { Modulation } from "./modulation.ts";
 import type { Outbox } from "./outbox.ts";
-import { headerOf, outgoingRuns, quietRuns, type RaisedRun } from "./outgoing.ts";
+import { gatherRuns, headerOf, type OutgoingMessage, type RaisedRun, type RunTaker } from "./outgoing.ts";
 import type { EventSource, PortNotice } from "./port.ts";
 import type { Reception } from "./reception.ts";
 import type { RingRecord } from "./ring.ts";
@@ -40,6 +40,11 @@ export class Raising {
   readonly #feeds: Feeds;
   readonly #synchronous: SynchronousEvents;
   readonly #notify: (notice: PortNotice) => void;
+  readonly #producerOf = (endpoint: number): ProducerEntry | undefined => this.#entries.producer(endpoint);
+  readonly #taker: RunTaker = {
+    send: message => this.#send(message),
+    keep: run => this.#raiseQuietly(run),
+  };
   /** Who waits for everything that was raised before to be taken. */
   #flushes: number[] = [];
 
@@ -83,13 +88,26 @@ export class Raising {
   }
 
   #take(records: readonly RingRecord[]): number {
-    const producerOf = (endpoint: number): ProducerEntry | undefined => this.#entries.producer(endpoint);
-    for (const { bytes, runs } of outgoingRuns(records, producerOf)) {
-      const sent = this.#outbox.send(bytes, runs);
-      for (const { producer, lane, frame } of runs) this.#raise(producer, lane, frame, sent);
-    }
-    for (const run of quietRuns(records, producerOf)) this.#raiseQuietly(run);
+    gatherRuns(records, this.#producerOf, this.#taker);
     return records.length;
+  }
+
+  #send({ bytes, view, runs }: OutgoingMessage): void {
+    const sent = this.#outbox.send(bytes, runs);
+    for (const { producer, lane, sync, start } of runs) {
+      if (!sent || sync || this.#concerns(producer))
+        this.#raise(producer, lane, EventsFrame.at(bytes, start, view), sent);
+    }
+  }
+
+  /** Is there anybody in this process whom its events may be for? */
+  #concerns({ channel, channelNumber }: ProducerEntry): boolean {
+    return (
+      channelNumber === 0 ||
+      this.#reception.takes(channelNumber) ||
+      this.#modulation.takes(channel) ||
+      this.#feeds.isFed(channelNumber)
+    );
   }
 
   /** One run within this process: its consumers here, and the modulators. */

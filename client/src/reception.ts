@@ -4,7 +4,7 @@ import type { Lane } from "./lane.ts";
 import type { PortListener } from "./port.ts";
 import type { SynchronousEvents } from "./synchronous.ts";
 import type { Outcome } from "./tally.ts";
-import { type Source, Sources } from "./tracking.ts";
+import { Remembered, Source } from "./tracking.ts";
 
 /** Bytes of this process' own events that wait for a consumer while it is being sent the past. */
 const WAITING_BYTES = 16 << 20;
@@ -15,18 +15,31 @@ export interface FeedListener {
   missing(entry: ConsumerEntry, events: number): void;
 }
 
+/** What comes under one number: a channel's, or that of its past for one consumer. Whoever is in a list may leave while it is read. */
+interface Route {
+  consumers: readonly ConsumerEntry[];
+  /** Those of the channel that are being sent the past, under numbers of their own. */
+  replaying: readonly ConsumerEntry[];
+  /** Whose the runs are, by the producer's number and their urgency. */
+  readonly origins: Remembered<number, Origin>;
+}
+
+interface Origin {
+  readonly source: Source;
+  /** The process that raises them. */
+  readonly process: number;
+  heard: number;
+}
+
+const NOBODY: readonly ConsumerEntry[] = [];
+
 /** Hands runs to the consumers of this process: each event once and in its producer's order, and what is missing is told. */
 export class Reception {
   readonly #listener: PortListener;
   readonly #feeds: FeedListener;
   readonly #synchronous: SynchronousEvents;
-  readonly #sources = new Sources();
-  /** Consumers by the number under which their events come. */
-  readonly #consumers = new Map<number, Set<ConsumerEntry>>();
-  /** Consumers that are being sent the past, by their channel's number. */
-  readonly #replaying = new Map<number, Set<ConsumerEntry>>();
-  /** Whose producer it is that raises events elsewhere, by its number. */
-  readonly #processes = new Map<number, number>();
+  /** By their numbers at the present connection. */
+  readonly #routes = new Map<number, Route>();
 
   constructor(listener: PortListener, synchronous: SynchronousEvents, feeds: FeedListener) {
     this.#listener = listener;
@@ -36,26 +49,45 @@ export class Reception {
 
   /** Consumers here of a channel or derived channel. */
   consumersOf(channel: number): number {
-    let consumers = this.#replaying.get(channel)?.size ?? 0;
-    for (const { feed } of this.#consumers.get(channel) ?? []) if (feed === undefined) consumers++;
+    const route = this.#routes.get(channel);
+    if (route === undefined) return 0;
+    let consumers = route.replaying.length;
+    for (const { feed } of route.consumers) if (feed === undefined) consumers++;
     return consumers;
   }
 
+  /** Is there anybody here whom a run of this channel is for? */
+  takes(channel: number): boolean {
+    const route = this.#routes.get(channel);
+    return route !== undefined && route.consumers.length + route.replaying.length > 0;
+  }
+
   enter(entry: ConsumerEntry): void {
-    if (entry.replay === 0) {
-      add(this.#consumers, entry.channelNumber, entry);
-      return;
+    const channel = this.#route(entry.channelNumber);
+    if (entry.replay === 0) channel.consumers = [...channel.consumers, entry];
+    else {
+      channel.replaying = [...channel.replaying, entry];
+      const past = this.#route(entry.replay);
+      past.consumers = [...past.consumers, entry];
     }
-    add(this.#consumers, entry.replay, entry);
-    add(this.#replaying, entry.channelNumber, entry);
   }
 
   leave(entry: ConsumerEntry): void {
-    remove(this.#consumers, entry.channelNumber, entry);
-    if (entry.replay === 0) return;
-    remove(this.#consumers, entry.replay, entry);
-    remove(this.#replaying, entry.channelNumber, entry);
-    this.#sources.forgetChannel(entry.replay);
+    const channel = this.#routes.get(entry.channelNumber);
+    if (channel !== undefined) {
+      channel.consumers = channel.consumers.filter(other => other !== entry);
+      channel.replaying = channel.replaying.filter(other => other !== entry);
+    }
+    if (entry.replay !== 0) this.#routes.delete(entry.replay);
+  }
+
+  #route(number: number): Route {
+    let route = this.#routes.get(number);
+    if (route === undefined) {
+      route = { consumers: NOBODY, replaying: NOBODY, origins: new Remembered() };
+      this.#routes.set(number, route);
+    }
+    return route;
   }
 
   /** The past has come to its end: what comes now is live. */
@@ -65,36 +97,38 @@ export class Reception {
     this.enter(entry);
     const { waiting } = entry;
     entry.waiting = [];
-    for (const { frame, source } of waiting) this.#hand([entry], frame, source);
+    for (const { frame, source } of waiting) this.#hand([entry], frame, source, 0);
   }
 
   /** A producer elsewhere goes on behind this event. */
   position({ channel, producer, urgent, source: id, raised, process }: Position, isOurs: boolean): void {
-    const source = this.#sources.named(id, urgent);
-    this.#processes.set(producer, process);
-    this.#sources.place(channel, producer, source);
+    const route = this.#route(channel);
+    const source = new Source(id, urgent);
+    route.origins.set(numberOf(producer, urgent), { source, process, heard: 0 });
+    const { consumers } = route;
     // Our own events do not come over the wire, save those of the past.
-    if (isOurs && !this.#isReplay(channel)) return;
-    for (const entry of this.#consumers.get(channel) ?? []) {
-      if (this.#takes(entry, producer)) this.#missing(entry, entry.tracker.place(source, Number(raised)));
-    }
+    if (isOurs && consumers[0]?.replay !== channel) return;
+    for (const entry of consumers)
+      if (takes(entry, process)) this.#missing(entry, entry.tracker.place(source, Number(raised)));
   }
 
   /** The gateway dropped events that we were too slow for. */
   dropped(channel: number, events: number): void {
-    for (const entry of this.#consumers.get(channel) ?? []) entry.dropped += events;
+    for (const entry of this.#routes.get(channel)?.consumers ?? NOBODY) entry.dropped += events;
   }
 
   /** A run from elsewhere. @param handled called for each event of a synchronous run */
   arrived(frame: EventsFrame, handled: (outcome: Outcome, i: number) => void): void {
-    const { channel, seq, epoch, count } = frame;
-    const consumers = this.#consumers.get(channel);
+    const route = this.#routes.get(frame.channel);
+    const consumers = route?.consumers ?? NOBODY;
+    const origin = route?.origins.get(numberOf(frame.producer, frame.isUrgent));
+    const process = origin?.process ?? 0;
     if (frame.isSync) {
-      const takers = [...(consumers ?? [])].filter(entry => this.#takes(entry, frame.producer));
+      const takers = consumers.filter(entry => takes(entry, process));
       this.#synchronous.deliver(frame, takers.length, handled);
     }
-    if (consumers === undefined) return;
-    this.#hand(consumers, frame, this.#sources.of(frame));
+    this.#hand(consumers, frame, origin?.source, process);
+    const { seq, epoch, count } = frame;
     for (const { place } of consumers) {
       place.epoch = epoch;
       place.seq = seq + count - 1;
@@ -103,22 +137,18 @@ export class Reception {
 
   /** A run that was raised or derived here. @param handled called for each event of a synchronous run */
   raised(frame: EventsFrame, lane: Lane, handled?: (outcome: Outcome, i: number) => void): void {
-    const all = this.#consumers.get(frame.channel);
+    const { consumers = NOBODY, replaying = NOBODY } = this.#routes.get(frame.channel) ?? {};
     // What feeds modulators is fed with it otherwise.
-    const consumers = all && [...all].filter(({ feed }) => feed === undefined);
-    if (handled !== undefined) this.#synchronous.deliver(frame, consumers?.length ?? 0, handled);
-    const replaying = this.#replaying.get(frame.channel);
-    if (consumers === undefined && replaying === undefined) return;
-    const source = this.#sources.named(lane.source, lane.urgent);
-    for (const entry of replaying ?? []) this.#wait(entry, frame, source);
-    if (consumers !== undefined) this.#hand(consumers, frame, source);
+    const takers = consumers.filter(({ feed }) => feed === undefined);
+    if (handled !== undefined) this.#synchronous.deliver(frame, takers.length, handled);
+    for (const entry of replaying) this.#wait(entry, frame, lane.source);
+    this.#hand(takers, frame, lane.source, 0);
   }
 
   /** A run that was made here while this consumer was away. */
   raisedBefore(entry: ConsumerEntry, frame: EventsFrame, lane: Lane): void {
-    const source = this.#sources.named(lane.source, lane.urgent);
-    if (entry.replay !== 0) this.#wait(entry, frame, source);
-    else this.#hand([entry], frame, source);
+    if (entry.replay !== 0) this.#wait(entry, frame, lane.source);
+    else this.#hand([entry], frame, lane.source, 0);
   }
 
   #wait(entry: ConsumerEntry, frame: EventsFrame, source: Source): void {
@@ -126,11 +156,6 @@ export class Reception {
     let bytes = 0;
     for (const waiting of entry.waiting) bytes += waiting.frame.end - waiting.frame.start;
     if (bytes > WAITING_BYTES) entry.waiting.shift();
-  }
-
-  /** What feeds modulators takes the events of one process alone. */
-  #takes({ feed }: ConsumerEntry, producer: number): boolean {
-    return feed === undefined || feed.process === this.#processes.get(producer);
   }
 
   /** Where a consumer is, for another device to go on there. */
@@ -142,27 +167,31 @@ export class Reception {
   /** What another device has had. */
   inherit(entry: ConsumerEntry, sources: HeldPlace["sources"]): void {
     for (const { source, urgent, raised } of sources)
-      entry.tracker.place(this.#sources.named(source, urgent), Number(raised));
+      entry.tracker.place(new Source(source, urgent), Number(raised));
   }
 
   /** The connection broke. */
   interrupted(): void {
-    this.#processes.clear();
-    this.#consumers.clear();
-    this.#replaying.clear();
-    this.#sources.clear();
+    this.#routes.clear();
   }
 
-  #hand(consumers: Iterable<ConsumerEntry>, frame: EventsFrame, source: Source | undefined): void {
+  /** @param process that raised it elsewhere; 0 where it was this one */
+  #hand(
+    consumers: readonly ConsumerEntry[],
+    frame: EventsFrame,
+    source: Source | undefined,
+    process: number,
+  ): void {
+    const { seq, count } = frame;
     for (const entry of consumers) {
-      if (!this.#takes(entry, frame.producer)) continue;
-      let had = Math.max(0, entry.fromSeq - (frame.seq || entry.fromSeq));
+      if (!takes(entry, process)) continue;
+      let had = seq === 0 ? 0 : Math.max(0, entry.fromSeq - seq);
       if (source !== undefined) {
         const counted = entry.tracker.take(source, frame);
         if (counted.missing > 0) this.#missing(entry, counted.missing);
         had = Math.max(had, counted.had);
       }
-      if (had === frame.count) continue;
+      if (had === count) continue;
       if (entry.feed !== undefined) this.#feeds.take(entry, frame, had);
       else this.#listener.receive(entry.endpoint, frame, had);
     }
@@ -176,21 +205,13 @@ export class Reception {
     entry.dropped -= dropped;
     this.#listener.notify({ is: "missing", endpoint: entry.endpoint, events, dropped });
   }
-
-  #isReplay(channel: number): boolean {
-    for (const entry of this.#consumers.get(channel) ?? []) return entry.replay === channel;
-    return false;
-  }
 }
 
-function add<E>(sets: Map<number, Set<E>>, channel: number, entry: E): void {
-  const set = sets.get(channel);
-  if (set === undefined) sets.set(channel, new Set([entry]));
-  else set.add(entry);
+/** What feeds modulators takes the events of one process alone. */
+function takes({ feed }: ConsumerEntry, process: number): boolean {
+  return feed === undefined || feed.process === process;
 }
 
-function remove<E>(sets: Map<number, Set<E>>, channel: number, entry: E): void {
-  const set = sets.get(channel);
-  set?.delete(entry);
-  if (set?.size === 0) sets.delete(channel);
+function numberOf(producer: number, urgent: boolean): number {
+  return 2 * producer + (urgent ? 1 : 0);
 }

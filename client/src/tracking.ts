@@ -1,47 +1,54 @@
-import type { EventsFrame } from "@jecho/shared/internal";
+import { type EventsFrame, Few } from "@jecho/shared/internal";
 
 /** A lane of some producer, as consumers know it: the same over connections. */
-export interface Source {
+export class Source {
   readonly id: bigint;
   readonly urgent: boolean;
+  #name: string | undefined;
+
+  constructor(id: bigint, urgent: boolean) {
+    this.id = id;
+    this.urgent = urgent;
+  }
+
+  /** Equal for equal sources. */
+  get name(): string {
+    this.#name ??= `${this.id} ${this.urgent}`;
+    return this.#name;
+  }
 }
 
-/** Which source the numbers in a run's header stand for at the present connection. */
-export class Sources {
-  readonly #known = new Map<string, Source>();
-  readonly #byChannel = new Map<number, Map<number, Source>>();
+/** More than a channel has producers, and few enough to be kept: nobody says of a source that it has gone for good. */
+const MOST_REMEMBERED = 65_536;
 
-  /** The one object that stands for this source. */
-  named(id: bigint, urgent: boolean): Source {
-    const name = `${id} ${urgent}`;
-    let source = this.#known.get(name);
-    if (source === undefined) {
-      source = { id, urgent };
-      this.#known.set(name, source);
-    }
-    return source;
+/** What is known of sources. Of too many, the quarter is forgotten that was not asked for for the longest time. */
+export class Remembered<K, V extends { heard: number }> {
+  readonly #known = new Few<K, V>();
+  #clock = 0;
+
+  get(key: K): V | undefined {
+    const known = this.#known.get(key);
+    if (known !== undefined) known.heard = ++this.#clock;
+    return known;
   }
 
-  place(channel: number, producer: number, source: Source): void {
-    let producers = this.#byChannel.get(channel);
-    if (producers === undefined) {
-      producers = new Map();
-      this.#byChannel.set(channel, producers);
-    }
-    producers.set(numberOf(producer, source.urgent), source);
+  set(key: K, value: V): void {
+    value.heard = ++this.#clock;
+    this.#known.set(key, value);
+    if (this.#known.size > MOST_REMEMBERED) this.#forget();
   }
 
-  of(frame: EventsFrame): Source | undefined {
-    return this.#byChannel.get(frame.channel)?.get(numberOf(frame.producer, frame.isUrgent));
+  values(): Iterable<V> {
+    return this.#known.values();
   }
 
-  forgetChannel(channel: number): void {
-    this.#byChannel.delete(channel);
-  }
-
-  /** The connection is gone, and its numbers with it. */
   clear(): void {
-    this.#byChannel.clear();
+    this.#known.clear();
+  }
+
+  #forget(): void {
+    const silent = [...this.#known].sort(([, a], [, b]) => a.heard - b.heard);
+    for (const [key] of silent.slice(0, MOST_REMEMBERED / 4)) this.#known.delete(key);
   }
 }
 
@@ -55,56 +62,81 @@ export interface Counted {
 
 const ALL_NEW: Counted = { had: 0, missing: 0 };
 
-const NOTHING: ReadonlyMap<Source, number> = new Map();
+interface Reached {
+  readonly source: Source;
+  /** Count of the newest event. */
+  raised: number;
+  heard: number;
+}
+
+/** How far several consumers were together. */
+export class Had {
+  readonly #reached = new Remembered<string, Reached>();
+
+  of(source: Source): number {
+    return this.#reached.get(source.name)?.raised ?? 0;
+  }
+
+  /** One of them was that far. */
+  add(source: Source, raised: number): void {
+    const reached = this.#reached.get(source.name);
+    if (reached === undefined) this.#reached.set(source.name, { source, raised, heard: 0 });
+    else reached.raised = Math.max(reached.raised, raised);
+  }
+
+  /** Adds all of that to another one. */
+  leaveTo(after: Had): void {
+    for (const { source, raised } of this.#reached.values()) after.add(source, raised);
+  }
+}
+
+const NOTHING = new Had();
 
 /** How far one consumer is in each source's count: what it has had does not come again, and what never came is told. */
 export class Tracker {
-  readonly #raised = new Map<Source, number>();
-  readonly #before: ReadonlyMap<Source, number>;
+  readonly #reached = new Remembered<string, Reached>();
+  readonly #before: Had;
 
   /** @param before how far another one was, whose stead this one takes: that does not come again, but what is missing behind it was nobody's */
-  constructor(before: ReadonlyMap<Source, number> = NOTHING) {
+  constructor(before: Had = NOTHING) {
     this.#before = before;
   }
 
   /** A run came. */
-  take(source: Source, frame: EventsFrame): Counted {
-    const { raised, count } = frame;
-    const last = this.#raised.get(source);
+  take(source: Source, { raised, count }: EventsFrame): Counted {
+    const reached = this.#reached.get(source.name);
     const newest = raised + count - 1;
-    if (last === undefined) {
-      const before = this.#before.get(source) ?? 0;
-      this.#raised.set(source, Math.max(newest, before));
+    if (reached === undefined) {
+      const before = this.#before.of(source);
+      this.#reached.set(source.name, { source, raised: Math.max(newest, before), heard: 0 });
       return { had: Math.max(0, Math.min(count, before + 1 - raised)), missing: 0 };
     }
-    if (raised === last + 1) {
-      this.#raised.set(source, newest);
-      return ALL_NEW;
-    }
-    if (newest > last) this.#raised.set(source, newest);
+    const last = reached.raised;
+    if (newest > last) reached.raised = newest;
+    if (raised === last + 1) return ALL_NEW;
     return { had: Math.max(0, Math.min(count, last + 1 - raised)), missing: Math.max(0, raised - last - 1) };
   }
 
   /** The source goes on behind this event. @returns how many never came */
   place(source: Source, raised: number): number {
-    const last = this.#raised.get(source);
-    if (last === undefined) {
-      this.#raised.set(source, Math.max(raised, this.#before.get(source) ?? 0));
+    const reached = this.#reached.get(source.name);
+    if (reached === undefined) {
+      const before = this.#before.of(source);
+      this.#reached.set(source.name, { source, raised: Math.max(raised, before), heard: 0 });
       return 0;
     }
-    if (last >= raised) return 0;
-    this.#raised.set(source, raised);
-    return raised - last;
+    const missing = Math.max(0, raised - reached.raised);
+    reached.raised += missing;
+    return missing;
   }
 
   /** Adds how far this one is, for those that come after it. */
-  leaveTo(after: Map<Source, number>): void {
-    for (const [source, raised] of this.#raised)
-      if (raised > (after.get(source) ?? 0)) after.set(source, raised);
+  leaveTo(after: Had): void {
+    for (const { source, raised } of this.#reached.values()) after.add(source, raised);
   }
 
   places(): { source: bigint; raised: bigint; urgent: boolean }[] {
-    return [...this.#raised].map(([{ id, urgent }, raised]) => ({
+    return [...this.#reached.values()].map(({ source: { id, urgent }, raised }) => ({
       source: id,
       raised: BigInt(raised),
       urgent,
@@ -112,10 +144,6 @@ export class Tracker {
   }
 
   clear(): void {
-    this.#raised.clear();
+    this.#reached.clear();
   }
-}
-
-function numberOf(producer: number, urgent: boolean): number {
-  return 2 * producer + (urgent ? 1 : 0);
 }

@@ -307,3 +307,24 @@ test("batch: more than the queue holds goes out in between", async () => {
   });
   expect(await inbox.take(10)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
 });
+
+test("a producer is closed while another one's events wait for requests that were made before them", {
+  timeout: 30_000,
+}, async () => {
+  await using rig = await startRig();
+  const session = rig.session();
+  const inbox = new Inbox<number>();
+  const consumer = await session.channel("a", Tick).subscribe(({ n }) => inbox.put(n));
+  const producer = await session.channel("a", Tick).produce();
+  await isWanted(producer);
+  const rounds = 50;
+  for (let n = 1; n <= rounds; n++) {
+    const other = await session.channel(`b${n}`, Tick).produce();
+    void other.close();
+    // Where memory is shared, the event is there before these are.
+    for (let i = 0; i < 5; i++) consumer.relabel(`${n}.${i}`);
+    producer.publish({ n, note: NOTE });
+    await session.flush();
+  }
+  expect(await inbox.take(rounds)).toEqual(Array.from({ length: rounds }, (_, i) => i + 1));
+});

@@ -1,5 +1,6 @@
 /** What our own packages need besides `mod.ts`: frames and the workings of types. */
 
+export { Few } from "./few.ts";
 export { FROM, WHEN_FULL } from "./frames/delivery.ts";
 export {
   type EventBytes,

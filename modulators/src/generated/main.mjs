@@ -387,7 +387,7 @@ function writeRun(target, view, at, header, events) {
 	for (const { bytes, start, end: stop } of events) {
 		const next = alignUp(end, 8);
 		while (end < next) target[end++] = 0;
-		target.set(start === 0 && stop === bytes.byteLength ? bytes : bytes.subarray(start, stop), end);
+		copyEvent(bytes, start, stop, target, end);
 		end += stop - start;
 	}
 	view.setUint32(at + PAYLOAD_LENGTH, end - payload, true);
@@ -416,6 +416,11 @@ function writeVersions(view, at, start, versions) {
 	view.setUint32(start, versions.length, true);
 	for (let i = 0; i < versions.length; i++) view.setUint32(start + 4 + 4 * i, versions[i], true);
 	return start + 4 + 4 * versions.length;
+}
+/** A few bytes are copied sooner one by one than by a view on them. */
+function copyEvent(from, start, end, to, at) {
+	if (end - start > 64) to.set(start === 0 && end === from.byteLength ? from : from.subarray(start, end), at);
+	else for (let i = start, j = at; i < end; i++) to[j++] = from[i];
 }
 /** The run as a message of its own. */
 function encodeRun(header, events) {

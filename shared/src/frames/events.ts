@@ -96,7 +96,7 @@ export function writeRun(
   for (const { bytes, start, end: stop } of events) {
     const next = alignUp(end, 8);
     while (end < next) target[end++] = 0;
-    target.set(start === 0 && stop === bytes.byteLength ? bytes : bytes.subarray(start, stop), end);
+    copyEvent(bytes, start, stop, target, end);
     end += stop - start;
   }
   view.setUint32(at + PAYLOAD_LENGTH, end - payload, true);
@@ -126,6 +126,12 @@ function writeVersions(view: DataView, at: number, start: number, versions: read
   view.setUint32(start, versions.length, true);
   for (let i = 0; i < versions.length; i++) view.setUint32(start + 4 + 4 * i, versions[i] as number, true);
   return start + 4 + 4 * versions.length;
+}
+
+/** A few bytes are copied sooner one by one than by a view on them. */
+function copyEvent(from: Uint8Array, start: number, end: number, to: Uint8Array, at: number): void {
+  if (end - start > 64) to.set(start === 0 && end === from.byteLength ? from : from.subarray(start, end), at);
+  else for (let i = start, j = at; i < end; i++) to[j++] = from[i] as number;
 }
 
 /** The run as a message of its own. */
