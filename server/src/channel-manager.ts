@@ -122,6 +122,7 @@ export class ChannelManager implements ChannelOwner {
       this.consumers.tellType(type);
     }
     this.producers.add(producer);
+    this.names.registerProducer(producer);
   }
 
   /** Gives a new producer's concentrator what is installed here; when that is done, its events count. */
@@ -140,6 +141,7 @@ export class ChannelManager implements ChannelOwner {
 
   removeProducer(producer: Producer): void {
     const isLast = this.producers.remove(producer);
+    this.names.forgetProducer(producer);
     for (const { lanes } of this.#channels()) lanes.leave(producer.number);
     for (const derived of this.derivations) {
       if (isLast) derived.placements.remove(producer.connection);

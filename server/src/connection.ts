@@ -59,10 +59,6 @@ export class Connection {
   }
 
   /** By the number that the gateway gave it. */
-  producer(number: number): Producer | undefined {
-    return find(this.#producers, number);
-  }
-
   consumer(number: number): Consumer | undefined {
     return find(this.#consumers, number);
   }

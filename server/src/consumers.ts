@@ -1,4 +1,5 @@
 import type { Type } from "@jecho/shared";
+import { Few } from "@jecho/shared/internal";
 import type { Channel } from "./channel.ts";
 import type { Connection } from "./connection.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
@@ -6,33 +7,33 @@ import type { Consumer } from "./endpoints.ts";
 
 /** The consumers of a channel and of those derived from it. */
 export class Consumers {
-  readonly #all = new Set<Consumer>();
+  readonly #all = new Few<number, Consumer>();
 
   get size(): number {
     return this.#all.size;
   }
 
   add(consumer: Consumer): void {
-    this.#all.add(consumer);
+    this.#all.set(consumer.number, consumer);
   }
 
   has(consumer: Consumer): boolean {
-    return this.#all.has(consumer);
+    return this.#all.has(consumer.number);
   }
 
   /** @returns false where there is none such */
   remove(consumer: Consumer): boolean {
-    return this.#all.delete(consumer);
+    return this.#all.delete(consumer.number);
   }
 
   /** Those of one channel at one connection. */
   at(channel: Channel, connection: Connection): Consumer[] {
-    return [...this.#all].filter(one => one.channel === channel && one.connection === connection);
+    return [...this.#all.values()].filter(one => one.channel === channel && one.connection === connection);
   }
 
   /** Those of a derived channel. */
   of(derived: DerivedChannel): Consumer[] {
-    return [...this.#all].filter(consumer => consumer.derived === derived);
+    return [...this.#all.values()].filter(consumer => consumer.derived === derived);
   }
 
   /** Connections that have consumers of a derived channel, each once. */
@@ -42,7 +43,7 @@ export class Consumers {
 
   /** Events are written with this type from now on. @param derived those of a derived channel alone */
   tellType(type: Type, derived?: DerivedChannel): void {
-    for (const consumer of this.#all)
+    for (const consumer of this.#all.values())
       if (derived === undefined || consumer.derived === derived) tellType(consumer, type);
   }
 }

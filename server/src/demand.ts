@@ -1,3 +1,5 @@
+import { Few } from "@jecho/shared/internal";
+
 /**
  * Whom a channel's producers send for: consumers that listen, those that are still being sent the past, and those that are away
  * and may come back. Each wants all events, or those of one process alone: `feed` is that process' number, 0 for all.
@@ -6,9 +8,9 @@ export class Demand {
   #consumers = 0;
   #feeds = 0;
   /** Consumers that are being sent the past, by what they want. */
-  readonly #coming = new Map<number, number>();
+  readonly #coming = new Few<number, number>();
   /** Consumers that are away and may come back, by the same: what ends the waiting for each. */
-  readonly #awaited = new Map<number, Set<() => void>>();
+  readonly #awaited = new Few<number, Set<() => void>>();
 
   /** Consumers of all events: those that listen and those that are expected. */
   get consumers(): number {

@@ -1,11 +1,12 @@
 import { checkName, JechoError } from "@jecho/shared";
+import { Few } from "@jecho/shared/internal";
 import type { DerivedChannel } from "./derived-channel.ts";
 
 /** The derived channels of one channel, by what they are made with, and by the names that consumers gave some of them. */
 export class Derivations {
   readonly #channel: string;
-  readonly #byKey = new Map<string, DerivedChannel>();
-  readonly #named = new Map<string, DerivedChannel>();
+  readonly #byKey = new Few<string, DerivedChannel>();
+  readonly #named = new Few<string, DerivedChannel>();
 
   /** @param channel its name */
   constructor(channel: string) {
@@ -17,7 +18,7 @@ export class Derivations {
   }
 
   [Symbol.iterator](): Iterator<DerivedChannel> {
-    return this.#byKey.values();
+    return this.#byKey.values()[Symbol.iterator]();
   }
 
   find(key: string): DerivedChannel | undefined {

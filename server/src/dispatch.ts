@@ -1,5 +1,5 @@
 import { errorCode, JechoError, splitName } from "@jecho/shared";
-import { type Frame, type Hello, PROTOCOL, type Removed, refusal } from "@jecho/shared/internal";
+import { EventsFrame, type Frame, type Hello, PROTOCOL, type Removed, refusal } from "@jecho/shared/internal";
 import type { Acknowledgements } from "./acknowledgements.ts";
 import type { Connection } from "./connection.ts";
 import type { Gathering } from "./gathering.ts";
@@ -51,11 +51,11 @@ export class Dispatcher {
     if (!connection.greeted && frame.kind !== "Hello") {
       throw new JechoError("FRAME_UNEXPECTED", `the first frame is Hello, not ${frame.kind}`);
     }
-    // What others are sent on account of this comes behind the runs before it.
-    if (frame.kind !== "Events") this.#gathering.flush();
+    // By its class, which is one, where the kinds of all others are found in places of many kinds.
+    if (frame instanceof EventsFrame) return this.#intake.run(connection, frame);
+    // What others are sent on account of this comes behind the runs before it; a position comes in its place among them.
+    if (frame.kind !== "Position") this.#gathering.flush();
     switch (frame.kind) {
-      case "Events":
-        return this.#intake.run(connection, frame);
       case "Hello":
         return this.#hello(connection, frame);
       case "Ping":
@@ -70,7 +70,7 @@ export class Dispatcher {
         return this.#attempt(connection, 0, () => this.#objects.update(connection, frame));
       case "OpenObject":
         return this.#attempt(connection, frame.request, () =>
-          this.#objects.open(connection, this.#openings.newNumber(), frame),
+          this.#objects.open(connection, this.#names.newEndpoint(), frame),
         );
       case "PullObject":
         return this.#attempt(connection, 0, () => {

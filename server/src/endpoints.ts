@@ -6,7 +6,7 @@ import type { Replay } from "./history/replay.ts";
 import type { QueuePolicy } from "./listener.ts";
 
 /** A producer, as its channel's manager knows it. */
-export interface Producer {
+export class Producer {
   readonly number: number;
   readonly connection: Connection;
   readonly manager: ChannelManager;
@@ -14,6 +14,20 @@ export interface Producer {
   readonly token: bigint;
   /** Can its process run modulators? */
   readonly modulates: boolean;
+
+  constructor(
+    number: number,
+    connection: Connection,
+    manager: ChannelManager,
+    token: bigint,
+    modulates: boolean,
+  ) {
+    this.number = number;
+    this.connection = connection;
+    this.manager = manager;
+    this.token = token;
+    this.modulates = modulates;
+  }
 }
 
 /** What a consumer reads; all consumers of it share one. */

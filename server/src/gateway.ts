@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { JechoError } from "@jecho/shared";
-import { parseMessage, SUBPROTOCOL } from "@jecho/shared/internal";
+import { EventsFrame, parseMessage, SUBPROTOCOL } from "@jecho/shared/internal";
 import { Acknowledgements } from "./acknowledgements.ts";
 import { Confirmations } from "./confirmations.ts";
 import { Connection } from "./connection.ts";
@@ -171,7 +171,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
         let hasEvents = false;
         try {
           parseMessage(new Uint8Array(message), frame => {
-            hasEvents ||= frame.kind === "Events";
+            hasEvents ||= frame instanceof EventsFrame;
             dispatcher.frame(connection, frame);
           });
         } finally {

@@ -1,4 +1,4 @@
-import type { EventsFrame } from "@jecho/shared/internal";
+import { type EventsFrame, joinFrames } from "@jecho/shared/internal";
 import type { Audience } from "./audience.ts";
 import type { Connection } from "./connection.ts";
 
@@ -7,65 +7,91 @@ const MOST_PARCELS = 64;
 
 const NOTHING = new Uint8Array(0);
 
-/** Runs of one message for one audience: stretches of that message, [start, end) each. */
-interface Parcel {
+/** What one message has for one audience, in its order: stretches of that message, and frames of our own. */
+class Parcel {
   readonly audience: Audience;
-  readonly stretches: number[];
+  readonly #parts: Uint8Array[] = [];
+  /** The stretch that may still grow is [start, end) of the message at hand. */
+  #start = 0;
+  #end = 0;
+
+  constructor(audience: Audience) {
+    this.audience = audience;
+  }
+
+  addRun({ bytes, start, end }: EventsFrame): void {
+    if (this.#end !== start || this.#end === this.#start) {
+      this.#cut(bytes);
+      this.#start = start;
+    }
+    this.#end = end;
+  }
+
+  add(frame: Uint8Array, message: Uint8Array): void {
+    this.#cut(message);
+    this.#parts.push(frame);
+  }
+
+  /** Those very bytes where they lie in a row, and one copy of them where they do not. */
+  take(message: Uint8Array): Uint8Array {
+    this.#cut(message);
+    return joinFrames(this.#parts);
+  }
+
+  #cut(message: Uint8Array): void {
+    if (this.#end > this.#start) this.#parts.push(message.subarray(this.#start, this.#end));
+    this.#start = this.#end;
+  }
 }
 
 /**
- * What the message at hand has for others. Runs of many channels that the same connections listen to go on as one message: those
- * very bytes where they lie in a row, and one copy of them where they do not. Sends what it has before anything that
- * could overtake it, and before anybody's subscription changes.
+ * What the message at hand has for others. Runs of many channels that the same connections listen to go on as one message.
+ * Sends what it has before anything that could overtake it, and before anybody's subscription changes.
  */
 export class Gathering {
   readonly #parcels: Parcel[] = [];
   #from: Connection | undefined;
   #message: Uint8Array = NOTHING;
-  /** Bytes that went through so far. */
+  /** Bytes of runs that went through so far. */
   bytes = 0;
 
-  /** A run that lies in the message at hand. Each audience gets its runs in their order. */
+  /** A run that lies in the message at hand. Each audience gets what is for it in its order. */
   add(audience: Audience, frame: EventsFrame, from: Connection): void {
-    const { start, end } = frame;
-    this.bytes += end - start;
+    this.bytes += frame.end - frame.start;
     this.#from = from;
     this.#message = frame.bytes;
-    const parcels = this.#parcels;
-    // Runs for the same audience mostly follow each other.
-    for (let i = parcels.length - 1; i >= 0; i--) {
-      const { audience: known, stretches } = parcels[i] as Parcel;
-      if (!known.equals(audience)) continue;
-      if (stretches.at(-1) === start) stretches[stretches.length - 1] = end;
-      else stretches.push(start, end);
-      return;
-    }
-    if (parcels.length === MOST_PARCELS) this.flush();
-    parcels.push({ audience, stretches: [start, end] });
+    this.#parcelFor(audience).addRun(frame);
+  }
+
+  /** A control message on account of the message at hand, for all of an audience but its sender. */
+  tell(audience: Audience, frame: Uint8Array, from: Connection): void {
+    this.#from = from;
+    this.#parcelFor(audience).add(frame, this.#message);
   }
 
   /** Sends what was gathered. */
   flush(): void {
     if (this.#parcels.length === 0) return;
-    for (const { audience, stretches } of this.#parcels)
-      this.#from?.publish(audience.topic, take(this.#message, stretches));
-    this.#parcels.length = 0;
+    this.#send();
     this.#message = NOTHING;
     this.#from = undefined;
   }
-}
 
-function take(message: Uint8Array, stretches: readonly number[]): Uint8Array {
-  const [first = 0, firstEnd = 0] = stretches;
-  if (stretches.length === 2) return message.subarray(first, firstEnd);
-  let size = 0;
-  for (let i = 0; i < stretches.length; i += 2) size += (stretches[i + 1] ?? 0) - (stretches[i] ?? 0);
-  const taken = new Uint8Array(size);
-  let at = 0;
-  for (let i = 0; i < stretches.length; i += 2) {
-    const [start = 0, end = 0] = [stretches[i], stretches[i + 1]];
-    taken.set(message.subarray(start, end), at);
-    at += end - start;
+  #send(): void {
+    for (const parcel of this.#parcels)
+      this.#from?.publish(parcel.audience.topic, parcel.take(this.#message));
+    this.#parcels.length = 0;
   }
-  return taken;
+
+  #parcelFor(audience: Audience): Parcel {
+    // What is for the same audience mostly comes in a row.
+    for (let i = this.#parcels.length - 1; i >= 0; i--) {
+      const parcel = this.#parcels[i] as Parcel;
+      if (parcel.audience.equals(audience)) return parcel;
+    }
+    if (this.#parcels.length === MOST_PARCELS) this.#send();
+    const parcel = new Parcel(audience);
+    this.#parcels.push(parcel);
+    return parcel;
+  }
 }

@@ -19,7 +19,7 @@ export class Intake {
 
   /** A run of a channel, or of a derived one. @throws JechoError that ends the connection */
   run(connection: Connection, frame: EventsFrame): void {
-    const producer = connection.producer(frame.producer);
+    const producer = this.#names.producer(connection, frame.producer);
     if (producer === undefined) return this.#runInstead(connection, frame);
     const { manager } = producer;
     if (frame.channel === manager.channel.number) {
@@ -49,7 +49,8 @@ export class Intake {
    */
   position(connection: Connection, position: Position): void {
     const derived = this.#names.derived(position.channel);
-    const producer = connection.producer(position.producer) ?? this.#standIn(connection, derived, position);
+    const producer =
+      this.#names.producer(connection, position.producer) ?? this.#standIn(connection, derived, position);
     const manager = producer?.manager ?? this.#goneBehind(connection, derived);
     if (manager === undefined) return;
     if (position.raised > Number.MAX_SAFE_INTEGER)

@@ -1,4 +1,4 @@
-import type { EventsFrame, Position } from "@jecho/shared/internal";
+import { type EventsFrame, Few, type Position } from "@jecho/shared/internal";
 
 /** One source's events on one channel, as they are counted: those of a producer, or its urgent ones, which are counted apart. */
 interface Lane {
@@ -16,8 +16,8 @@ const MOST_REMEMBERED = 4096;
 
 /** Where each producer of a channel is in the count of its events, over its connections. */
 export class Lanes {
-  readonly #bySource = new Map<string, Lane>();
-  readonly #byProducer = new Map<number, Lane>();
+  readonly #bySource = new Few<string, Lane>();
+  readonly #byProducer = new Few<number, Lane>();
 
   /** What an earlier gateway has taken. */
   restore(lanes: Iterable<{ source: bigint; urgent: boolean; raised: number }>): void {

@@ -1,4 +1,4 @@
-import type { Control, EventsFrame } from "@jecho/shared/internal";
+import { type EventsFrame, encodeControl, Few, type Outgoing } from "@jecho/shared/internal";
 import type { Acknowledgements } from "./acknowledgements.ts";
 import { Audience } from "./audience.ts";
 import type { Channel } from "./channel.ts";
@@ -21,9 +21,10 @@ export class Listeners {
   /** Those that keep up. */
   readonly #audience: Audience;
   /** By the connection: the bytes cross it once, however many consumers stand behind it. */
-  readonly #all = new Map<Connection, Listener>();
-  readonly #lagging = new Set<Listener>();
-  readonly #feeding = new Set<Listener>();
+  readonly #all = new Few<Connection, Listener>();
+  /** Those that do not keep up, and those that feed on some processes alone; undefined where there is none. */
+  #lagging: Set<Listener> | undefined;
+  #feeding: Set<Listener> | undefined;
   #sinceLook = 0;
   #lookedAt = 0;
   /** Queues that are full and whose producers were asked to wait. */
@@ -61,7 +62,7 @@ export class Listeners {
     if (!listener.isEmpty) return true;
     this.#all.delete(connection);
     if (listener.backlog !== undefined) this.#forgive(listener.backlog);
-    this.#lagging.delete(listener);
+    this.#lagging = without(this.#lagging, listener);
     connection.lags(this, false);
     this.#acknowledgements.left(connection, this.#channel.number);
     return true;
@@ -89,17 +90,19 @@ export class Listeners {
   }
 
   /** A control message for everybody but its sender, in the order of the channel's events. */
-  tell(control: Control, from: Connection): void {
-    for (const listener of this.#all.values()) if (listener.connection !== from) listener.tell(control);
+  tell(control: Outgoing, from: Connection): void {
+    for (const others of [this.#lagging, this.#feeding])
+      for (const listener of others ?? []) if (listener.connection !== from) listener.tell(control);
+    if (this.#audience.size > 0) this.#gathering.tell(this.#audience, encodeControl(control), from);
   }
 
   /** The very bytes of a stamped run go to everybody but its sender. @param process who raised it, or what it was made of */
   send(run: EventsFrame, from: Connection, process: number): void {
-    if (this.#lagging.size > 0) this.#enqueue(run, from, process);
+    if (this.#lagging !== undefined) this.#enqueue(this.#lagging, run, from, process);
     if (this.#audience.size > 0) this.#gathering.add(this.#audience, run, from);
-    for (const listener of this.#feeding) {
-      if (listener.connection !== from && listener.wants(process)) listener.connection.sendBytes(run.raw());
-    }
+    if (this.#feeding !== undefined)
+      for (const listener of this.#feeding)
+        if (listener.connection !== from && listener.wants(process)) listener.connection.sendBytes(run.raw());
     this.#sinceLook += run.end - run.start;
     const isLong = this.#gathering.bytes - this.#lookedAt >= LOOK_EVERY_BYTES_OF_ALL;
     if (isLong || this.#sinceLook >= LOOK_EVERY_BYTES) this.#look();
@@ -126,7 +129,7 @@ export class Listeners {
     if (backlog.queue.bytes * 2 <= backlog.queue.limitBytes) this.#forgive(backlog);
     if (!isLevel || !connection.isOpen) return;
     this.#change(listener, () => listener.keepUp());
-    this.#lagging.delete(listener);
+    this.#lagging = without(this.#lagging, listener);
     connection.lags(this, false);
   }
 
@@ -141,8 +144,9 @@ export class Listeners {
       if (hears) this.#audience.enter(connection);
       else this.#audience.leave(connection);
     }
-    if (hears || listener.backlog !== undefined || listener.isEmpty) this.#feeding.delete(listener);
-    else this.#feeding.add(listener);
+    if (hears || listener.backlog !== undefined || listener.isEmpty)
+      this.#feeding = without(this.#feeding, listener);
+    else this.#feeding = withOne(this.#feeding, listener);
     return done;
   }
 
@@ -157,15 +161,15 @@ export class Listeners {
 
   #lag(listener: Listener): Backlog {
     if (listener.backlog !== undefined) return listener.backlog;
-    this.#lagging.add(listener);
+    this.#lagging = withOne(this.#lagging, listener);
     listener.connection.lags(this, true);
     return this.#change(listener, () => listener.lag());
   }
 
-  #enqueue(run: EventsFrame, from: Connection, process: number): void {
+  #enqueue(lagging: Set<Listener>, run: EventsFrame, from: Connection, process: number): void {
     const channel = this.#channel;
     let copy: EventsFrame | undefined;
-    for (const listener of this.#lagging) {
+    for (const listener of lagging) {
       const { connection, backlog } = listener;
       if (connection === from || backlog === undefined || !listener.wants(process)) continue;
       const { queue } = backlog;
@@ -190,4 +194,15 @@ export class Listeners {
     backlog.isBlocking = false;
     if (--this.#blocking === 0) this.#channel.owner.block(this.#channel, true);
   }
+}
+
+/** @returns what to keep instead */
+function withOne(some: Set<Listener> | undefined, listener: Listener): Set<Listener> {
+  return some?.add(listener) ?? new Set([listener]);
+}
+
+/** @returns what to keep instead: hardly any channel has one of these, and none takes no memory */
+function without(some: Set<Listener> | undefined, listener: Listener): Set<Listener> | undefined {
+  some?.delete(listener);
+  return some?.size === 0 ? undefined : some;
 }

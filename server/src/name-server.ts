@@ -5,12 +5,14 @@ import { Channel, type ChannelOwner } from "./channel.ts";
 import { ChannelManager } from "./channel-manager.ts";
 import type { Connection } from "./connection.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
+import type { Producer } from "./endpoints.ts";
 import type { Gathering } from "./gathering.ts";
 import type { Keeping } from "./history/keeper.ts";
+import { NumberTable } from "./number-table.ts";
 import type { SharedObjects } from "./shared-objects.ts";
 import { TypeRegistry } from "./type-registry.ts";
 
-/** Maps names to channel managers and numbers to channels. Names are the user's part: all of them live at this server. */
+/** Maps names to channel managers, and numbers to channels and producers. Names are the user's part: all of them live at this server. */
 export class NameServer {
   readonly keeping: Keeping;
   /** What producers and modulators write at present. */
@@ -22,9 +24,11 @@ export class NameServer {
   readonly #gathering: Gathering;
   readonly #managers = new Map<string, ChannelManager>();
   readonly #derived = new Map<number, DerivedChannel>();
-  /** Channels and derived channels by number. */
-  readonly #channels = new Map<number, Channel>();
+  /** Channels and derived channels. */
+  readonly #channels = new NumberTable<Channel>();
+  readonly #producers = new NumberTable<Producer>();
   #nextNumber = 1;
+  #nextEndpoint = 1;
   // Random, so that a gateway that was started again does not continue its predecessor's numbering by chance.
   #nextEpoch = randomInt(1, 2 ** 31);
 
@@ -66,6 +70,25 @@ export class NameServer {
   /** A number for runs that are sent to one consumer alone. */
   newNumber(): number {
     return this.#nextNumber++;
+  }
+
+  /** A number that no endpoint has. */
+  newEndpoint(): number {
+    return this.#nextEndpoint++;
+  }
+
+  registerProducer(producer: Producer): void {
+    this.#producers.set(producer.number, producer);
+  }
+
+  forgetProducer({ number }: Producer): void {
+    this.#producers.delete(number);
+  }
+
+  /** The producer with this number, whose connection that is. */
+  producer(connection: Connection, number: number): Producer | undefined {
+    const producer = this.#producers.get(number);
+    return producer?.connection === connection ? producer : undefined;
   }
 
   registerDerived(derived: DerivedChannel): void {

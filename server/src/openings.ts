@@ -13,7 +13,7 @@ import {
 import type { ChannelManager } from "./channel-manager.ts";
 import type { Connection } from "./connection.ts";
 import { type DerivedChannel, equalityKey } from "./derived-channel.ts";
-import { Consumer, type Place, type Terms } from "./endpoints.ts";
+import { Consumer, type Place, Producer, type Terms } from "./endpoints.ts";
 import { retentionOf } from "./history/event-log.ts";
 import type { History } from "./history/history.ts";
 import { beginningOf, Replay } from "./history/replay.ts";
@@ -38,7 +38,6 @@ export class Openings {
   readonly #objects: SharedObjects;
   readonly #limits: OpeningLimits;
   readonly #usual: Terms;
-  #nextEndpoint = 1;
   // Random, so that processes at a gateway that was started again do not have the numbers that others had.
   #nextProcess = randomInt(1, 2 ** 31);
 
@@ -50,18 +49,13 @@ export class Openings {
     this.#usual = { queue, label: "", as: "" };
   }
 
-  /** A number that no endpoint has. */
-  newNumber(): number {
-    return this.#nextEndpoint++;
-  }
-
   /** @throws JechoError why it is not opened */
   openProducer(connection: Connection, frame: OpenProducer): void {
     this.#checkEndpoints(connection);
     const type = this.#typeOf(frame.schema);
     const manager = this.#names.manager(frame.channel);
-    const number = this.newNumber();
-    const producer = { number, connection, manager, token: type?.token ?? 0n, modulates: frame.modulates };
+    const number = this.#names.newEndpoint();
+    const producer = new Producer(number, connection, manager, type?.token ?? 0n, frame.modulates);
     connection.process ||= this.#nextProcess++;
     manager.addProducer(producer, type);
     manager.retain(
@@ -191,7 +185,7 @@ export class Openings {
 
   #enterConsumer(connection: Connection, frame: OpenConsumer, place: Place): void {
     const { request, from } = frame;
-    const number = this.newNumber();
+    const number = this.#names.newEndpoint();
     const { channel, manager } = place;
     const consumer = new Consumer(number, connection, place, this.#termsOf(frame));
     const beginning = beginningOf(channel, from, Date.now());
@@ -249,7 +243,7 @@ export class Openings {
       consumer.manager.removeConsumer(consumer);
       return;
     }
-    const producer = connection.producer(endpoint);
+    const producer = this.#names.producer(connection, endpoint);
     if (producer === undefined) return;
     connection.removeProducer(producer);
     producer.manager.removeProducer(producer);

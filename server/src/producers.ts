@@ -1,11 +1,12 @@
+import { Few } from "@jecho/shared/internal";
 import type { Connection } from "./connection.ts";
 import type { Producer } from "./endpoints.ts";
 
 /** A channel's producers, by number and by process. */
 export class Producers {
-  readonly #all = new Map<number, Producer>();
+  readonly #all = new Few<number, Producer>();
   /** Processes whose first producers wait for what is installed at the channel. */
-  readonly #admitting = new Map<Connection, Promise<void>>();
+  readonly #admitting = new Few<Connection, Promise<void>>();
 
   get size(): number {
     return this.#all.size;

@@ -1,11 +1,12 @@
 import { JechoError, type Type } from "@jecho/shared";
+import { Few } from "@jecho/shared/internal";
 import type { TypeRegistry } from "./type-registry.ts";
 
 /** The types of one channel's events: those that its present producers write, and those that kept events were written with. */
 export class WrittenTypes {
   readonly #registry: TypeRegistry;
-  readonly #present = new Map<bigint, Type>();
-  readonly #past = new Map<bigint, Type>();
+  readonly #present = new Few<bigint, Type>();
+  readonly #past = new Few<bigint, Type>();
 
   constructor(registry: TypeRegistry) {
     this.#registry = registry;

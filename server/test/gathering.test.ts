@@ -108,6 +108,7 @@ test("DEL-2: where a producer is comes in its place among the runs of one messag
   await expect.poll(consumer.came).toEqual(["a1", "b1", "a10"]);
   const kinds = consumer.client.frames.map(({ kind }) => kind);
   expect(kinds).toEqual(["Position", "Events", "Events", "Position", "Events"]);
+  expect(consumer.messages()).toEqual([kinds]);
 });
 
 test("WIRE-5: runs in front of a malformed frame reach their consumers", async () => {
