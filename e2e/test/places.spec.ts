@@ -1,48 +1,6 @@
-import { fileURLToPath } from "node:url";
-import { type ConcentratorPlace, connect, type Session, type } from "@jecho/client";
-import { createGateway, type Gateway } from "@jecho/server";
-import { type BrowserContext, test as base, expect, type Page } from "@playwright/test";
-import { build } from "vite";
-import "../pages/places/main.ts";
-
-const PAGE = fileURLToPath(new URL("../pages/places/", import.meta.url));
-const DIST = `${PAGE}dist/`;
-const HEARTBEAT_MS = 1000;
-const Tick = type("Tick", { n: "uint32", note: "string" });
-
-/** A gateway that serves a page with the library in it, and a session of this process with the gateway. */
-const test = base.extend<{ session: Session; open: () => Promise<Page> }, { gateway: Gateway }>({
-  gateway: [
-    // biome-ignore lint/correctness/noEmptyPattern: Playwright asks for the pattern
-    async ({}, use) => {
-      await build({ root: PAGE, logLevel: "warn", build: { outDir: DIST, target: "es2023" } });
-      await using gateway = await createGateway({ staticFolder: DIST, heartbeatMs: HEARTBEAT_MS });
-      await use(gateway);
-    },
-    { scope: "worker", timeout: 120_000 },
-  ],
-  session: async ({ gateway }, use) => {
-    await using session = connect(gateway.address, { place: "here" });
-    await session.ready();
-    await use(session);
-  },
-  /** Opens another tab of the same browser. */
-  open: async ({ context, gateway }, use) => {
-    await use(() => openTab(context, gateway));
-  },
-});
-
-async function openTab(context: BrowserContext, gateway: Gateway): Promise<Page> {
-  const page = await context.newPage();
-  await page.goto(`http://${gateway.address}/`);
-  await page.waitForFunction(() => globalThis.jecho !== undefined);
-  return page;
-}
-
-async function connections(gateway: Gateway): Promise<number> {
-  const health = await fetch(`http://${gateway.address}/healthz`).then(response => response.json());
-  return health.connections;
-}
+import type { ConcentratorPlace } from "@jecho/client";
+import { expect, type Page } from "@playwright/test";
+import { connections, HEARTBEAT_MS, openTab, Tick, test } from "./library-page.ts";
 
 test("the gateway's pages are isolated, so that they may share memory with their workers", async ({
   open,

@@ -1,7 +1,9 @@
 /** Runs modulators in a page. */
 import { JechoError } from "@jecho/shared";
 import { type ModulatorOptions, ModulatorEnvironment as SharedEnvironment } from "./environment.ts";
+import type { WorkerFailure } from "./host/serve-worker.ts";
 import { type StartWorker, workerCarrier } from "./host/worker-carrier.ts";
+import type { HostClock } from "./periods.ts";
 import type { TierEvents } from "./tier.ts";
 
 /**
@@ -9,8 +11,9 @@ import type { TierEvents } from "./tier.ts";
  * The page compiles no text, so its policy needs no `unsafe-eval`; the worker's needs `wasm-unsafe-eval`.
  */
 export class ModulatorEnvironment extends SharedEnvironment {
-  constructor(options: ModulatorOptions, events: TierEvents) {
-    super({ carrier: workerCarrier(startWorker), compile: () => undefined }, options, events);
+  /** @param clock default: the machine's */
+  constructor(options: ModulatorOptions, events: TierEvents, clock?: HostClock) {
+    super({ carrier: workerCarrier(startWorker), compile: () => undefined, clock }, options, events);
   }
 }
 
@@ -23,7 +26,7 @@ const startWorker: StartWorker = listener => {
     type: "module",
     name: "modulators",
   });
-  worker.onmessage = ({ data }: MessageEvent<Uint8Array>) => listener.message(data);
+  worker.onmessage = ({ data }: MessageEvent<Uint8Array | WorkerFailure>) => listener.message(data);
   worker.onerror = ({ message }) => listener.error(new Error(message));
   return {
     post: (message, transfer) => worker.postMessage(message, transfer),

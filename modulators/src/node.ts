@@ -3,6 +3,7 @@ import { Worker } from "node:worker_threads";
 import { type ModulatorOptions, ModulatorEnvironment as SharedEnvironment } from "./environment.ts";
 import type { CarrierKind } from "./host/carrier.ts";
 import { childProcess } from "./host/child.ts";
+import type { WorkerFailure } from "./host/serve-worker.ts";
 import { type StartWorker, workerCarrier } from "./host/worker-carrier.ts";
 import type { HostClock } from "./periods.ts";
 import { compileModule } from "./sandbox/compile.ts";
@@ -45,7 +46,7 @@ const startThread: StartWorker = listener => {
     execArgv: ["--no-warnings"],
     stderr: true,
   });
-  worker.on("message", (bytes: Uint8Array) => listener.message(bytes));
+  worker.on("message", (message: Uint8Array | WorkerFailure) => listener.message(message));
   worker.on("error", error => listener.error(error));
   worker.on("exit", () => listener.ended());
   return {

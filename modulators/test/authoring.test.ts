@@ -149,28 +149,26 @@ test("types for modulators are generated from the channel's schema", () => {
     where: { latitude: "float32" },
     stations: [{ heights: "int16[]" }],
   });
-  expect(typeScriptOf(Weather)).toMatchInlineSnapshot(`
-    "/** Weather */
-    export interface Weather {
-      readonly step: number;
-      readonly isStormy: boolean;
-      readonly id: bigint;
-      readonly place: string;
-      readonly names: readonly string[];
-      readonly winds: Float32Array;
-      readonly where: where | undefined;
-      readonly stations: readonly stations[];
-    }
+  expect(typeScriptOf(Weather)).toBe(`/** Weather */
+export interface Weather {
+  readonly step: number;
+  readonly isStormy: boolean;
+  readonly id: bigint;
+  readonly place: string;
+  readonly names: readonly string[];
+  readonly winds: Float32Array;
+  readonly where: where | undefined;
+  readonly stations: readonly stations[];
+}
 
-    /** Weather.where */
-    export interface where {
-      readonly latitude: number;
-    }
+/** Weather.where */
+export interface where {
+  readonly latitude: number;
+}
 
-    /** Weather.stations */
-    export interface stations {
-      readonly heights: Int16Array;
-    }
-    "
-  `);
+/** Weather.stations */
+export interface stations {
+  readonly heights: Int16Array;
+}
+`);
 });

@@ -1,10 +1,12 @@
 import type { Delegate, EagerHandler, GridData, Modulator, Value } from "@jecho/modulators";
 import { modulatorTable, offersOf } from "@jecho/modulators/internal";
-import { type HostClock, type Limits, ModulatorEnvironment, type TierEvents } from "@jecho/modulators/node";
+import type { HostClock, Limits, TierEvents } from "@jecho/modulators/node";
 import { type BenchOptions, ModulatorBench } from "@jecho/modulators/testing";
 import { type JechoError, Type, type } from "@jecho/shared";
 import { type EventsFrame, encodeRun, parseFrame } from "@jecho/shared/internal";
 import { inject } from "vitest";
+// What a page runs them in, too.
+import { ModulatorEnvironment } from "#environment";
 
 export const BASE = 1;
 export const grid: Type<GridData> = type("GridData", {

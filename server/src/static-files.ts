@@ -78,7 +78,8 @@ export class StaticFiles {
       .writeHeader("referrer-policy", "no-referrer")
       .writeHeader(
         "content-security-policy",
-        "default-src 'self'; connect-src 'self' ws: wss:; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; frame-ancestors 'self'",
+        // A page that produces, or makes its own view of what is modulated nowhere else, runs modulators in WebAssembly.
+        "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self' ws: wss:; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; frame-ancestors 'self'",
       );
     response.end(file.body);
   }

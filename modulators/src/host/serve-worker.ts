@@ -1,3 +1,4 @@
+import { type ErrorCode, JechoError } from "@jecho/shared";
 import { parseFrame } from "@jecho/shared/internal";
 import { type QuickJsPlace, quickJsEngine } from "../sandbox/quickjs.ts";
 import type { Engine, Limits } from "../sandbox/sandbox.ts";
@@ -6,8 +7,16 @@ import { HostCore } from "./core.ts";
 /** A worker's side of its channel to who started it. */
 export interface WorkerPort {
   post(bytes: Uint8Array<ArrayBuffer>): void;
+  /** Says why it can do no more, and waits for its end. A page's worker is not heard otherwise when a promise of it fails. */
+  fail(failure: WorkerFailure): void;
   /** Ends the worker. */
   close(): void;
+}
+
+/** Why a worker can do no more. */
+export interface WorkerFailure {
+  readonly code: ErrorCode;
+  readonly message: string;
 }
 
 /** First the limits; then frames, each in memory of its own; undefined says that no more will come. */
@@ -38,7 +47,10 @@ export function serveWorker(port: WorkerPort, place: QuickJsPlace): (message: Wo
   }
 
   return message => {
-    // What fails here is an error of the worker, and ends it.
     last = last.then(() => take(message));
+    last.catch(thrown => {
+      const { code, message } = JechoError.from(thrown, "MODULATOR_FAILED");
+      port.fail({ code, message });
+    });
   };
 }

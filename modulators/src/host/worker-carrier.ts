@@ -1,7 +1,7 @@
 import { JechoError } from "@jecho/shared";
 import type { Limits } from "../sandbox/sandbox.ts";
 import type { Carrier, CarrierKind, CarrierListener } from "./carrier.ts";
-import type { WorkerMessage } from "./serve-worker.ts";
+import type { WorkerFailure, WorkerMessage } from "./serve-worker.ts";
 
 /** A worker thread of Node or a page's Worker, as far as they agree. */
 export interface WorkerHandle {
@@ -11,7 +11,7 @@ export interface WorkerHandle {
 }
 
 export interface WorkerListener {
-  message(bytes: Uint8Array): void;
+  message(message: Uint8Array | WorkerFailure): void;
   /** An error that nobody caught there; `ended` may still follow. */
   error(error: Error): void;
   /** It is no more. A page's worker never says so. */
@@ -40,15 +40,14 @@ class WorkerCarrier implements Carrier {
   constructor(start: StartWorker, limits: Limits, limitBytes: number, listener: CarrierListener) {
     this.#listener = listener;
     this.#worker = start({
-      message: bytes => {
+      message: message => {
         if (this.#ended) return;
-        if (bytes.byteLength <= limitBytes) listener.frame(bytes);
+        if (!(message instanceof Uint8Array)) this.#fail(new JechoError(message.code, message.message));
+        else if (message.byteLength <= limitBytes) listener.frame(message);
         else this.kill();
       },
-      error: error => {
-        this.#error ??= new JechoError("MODULATOR_FAILED", `the host died while it ran: ${error.message}`);
-        this.kill();
-      },
+      error: ({ message }) =>
+        this.#fail(new JechoError("MODULATOR_FAILED", `the host died while it ran: ${message}`)),
       ended: () => this.#end(false),
     });
     this.#worker.post({ limits }, []);
@@ -70,6 +69,11 @@ class WorkerCarrier implements Carrier {
 
   hold(held: boolean): void {
     this.#worker.hold(held);
+  }
+
+  #fail(error: JechoError): void {
+    this.#error ??= error;
+    this.kill();
   }
 
   #end(isForeign: boolean): void {

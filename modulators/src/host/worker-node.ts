@@ -5,6 +5,7 @@ import { serveWorker, type WorkerMessage } from "./serve-worker.ts";
 const take = serveWorker(
   {
     post: bytes => parentPort?.postMessage(bytes, [bytes.buffer]),
+    fail: failure => parentPort?.postMessage(failure),
     close: () => process.exit(0),
   },
   {

@@ -179,9 +179,13 @@ class QuickJsRealm implements Realm {
   }
 
   evaluate(source: string): void {
-    this.#guarded(this.#limits.installMs, () => {
-      this.#namespace = this.#namespaceOf(source, USER_MODULE, "MODULATOR_INVALID");
-    });
+    this.#guarded(
+      this.#limits.installMs,
+      () => {
+        this.#namespace = this.#namespaceOf(source, USER_MODULE, "MODULATOR_INVALID");
+      },
+      "MODULATOR_INVALID",
+    );
   }
 
   call(name: FunctionName, parameters: readonly Parameter[], limitMs: number): unknown {
@@ -237,7 +241,8 @@ class QuickJsRealm implements Realm {
     result.dispose();
   }
 
-  #guarded<T>(limitMs: number, act: () => T): T {
+  /** @param code of an error of the machine below QuickJS: of WebAssembly, or the end of the thread's stack */
+  #guarded<T>(limitMs: number, act: () => T, code: ErrorCode = "MODULATOR_FAILED"): T {
     if (this.#isBroken) throw new JechoError("MODULATOR_FAILED", "its instance is broken");
     const { nowMs, cpuMs } = this.#place;
     const cpuBefore = cpuMs();
@@ -253,8 +258,7 @@ class QuickJsRealm implements Realm {
       this.#isBroken = true;
       if (this.#isLate) throw timedOut(limitMs, cpuMs() - cpuBefore);
       if (thrown instanceof JechoError) throw thrown;
-      // An error of the machine below QuickJS: of WebAssembly, or the end of the thread's stack.
-      throw new JechoError("MODULATOR_FAILED", (thrown as Error).message);
+      throw new JechoError(code, (thrown as Error).message);
     } finally {
       this.#deadlineMs = Number.POSITIVE_INFINITY;
       this.#cpuMs += cpuMs() - cpuBefore;

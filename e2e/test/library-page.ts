@@ -1,0 +1,46 @@
+import { fileURLToPath } from "node:url";
+import { connect, type Session, type } from "@jecho/client";
+import { createGateway, type Gateway } from "@jecho/server";
+import { type BrowserContext, test as base, type Page } from "@playwright/test";
+import { build } from "vite";
+import "../pages/places/main.ts";
+
+const PAGE = fileURLToPath(new URL("../pages/places/", import.meta.url));
+const DIST = `${PAGE}dist/`;
+
+export const HEARTBEAT_MS = 1000;
+export const Tick = type("Tick", { n: "uint32", note: "string" });
+
+/** A gateway that serves a page with the library in it, and a session of this process with the gateway. */
+export const test = base.extend<{ session: Session; open: () => Promise<Page> }, { gateway: Gateway }>({
+  gateway: [
+    // biome-ignore lint/correctness/noEmptyPattern: Playwright asks for the pattern
+    async ({}, use) => {
+      await build({ root: PAGE, logLevel: "error", build: { outDir: DIST, target: "es2023" } });
+      await using gateway = await createGateway({ staticFolder: DIST, heartbeatMs: HEARTBEAT_MS });
+      await use(gateway);
+    },
+    { scope: "worker", timeout: 120_000 },
+  ],
+  session: async ({ gateway }, use) => {
+    await using session = connect(gateway.address, { place: "here" });
+    await session.ready();
+    await use(session);
+  },
+  /** Opens another tab of the same browser. */
+  open: async ({ context, gateway }, use) => {
+    await use(() => openTab(context, gateway));
+  },
+});
+
+export async function openTab(context: BrowserContext, gateway: Gateway): Promise<Page> {
+  const page = await context.newPage();
+  await page.goto(`http://${gateway.address}/`);
+  await page.waitForFunction(() => globalThis.jecho !== undefined);
+  return page;
+}
+
+export async function connections(gateway: Gateway): Promise<number> {
+  const health = await fetch(`http://${gateway.address}/healthz`).then(response => response.json());
+  return health.connections;
+}

@@ -1,0 +1,165 @@
+import { connect, type Modulator } from "@jecho/client";
+import { expect, type Page } from "@playwright/test";
+import { Tick, test } from "./library-page.ts";
+
+type Event = typeof Tick.event;
+
+/** Anybody's: no producer has seen its source, so it runs behind a wall. */
+const multiples = (of: number): Modulator => ({
+  source: `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator {
+  seen = 0;
+  enqueue({ n }) {
+    this.seen++;
+    if (n % this.parameters === 0) super.enqueue({ n, note: "of " + this.seen });
+  }
+}`,
+  parameters: of,
+});
+
+/** A page that raises events. */
+interface Producing {
+  /** Raises events with these numbers, one after the other. */
+  raise(from: number, count: number): Promise<void>;
+  /** Resolves to how many consumers have handled it. */
+  raiseSync(n: number): Promise<number>;
+  /** Consumers of the channel itself elsewhere. */
+  consumers(): number;
+}
+
+declare global {
+  var producing: Producing;
+}
+
+async function produce(page: Page, place: "here" | "worker" | "shared", channel: string): Promise<void> {
+  await page.evaluate(
+    async ({ place, channel }) => {
+      const { connect, type } = globalThis.jecho;
+      const Tick = type("Tick", { n: "uint32", note: "string" });
+      const session = connect(location.host, { place });
+      const producer = await session.channel(channel, Tick).produce();
+      globalThis.producing = {
+        async raise(from, count) {
+          for (let n = from; n < from + count; n++) producer.publish({ n, note: "" });
+          await session.flush();
+        },
+        raiseSync: n => producer.publishSync({ n, note: "" }),
+        consumers: () => producer.demand.consumers,
+      };
+    },
+    { place, channel },
+  );
+}
+
+for (const place of ["here", "worker"] as const) {
+  test(`${place}: a page that produces runs a modulator that a consumer elsewhere brings`, async ({
+    open,
+    session,
+  }) => {
+    const page = await open();
+    await produce(page, place, `${place}/page`);
+    const channel = session.channel(`${place}/page`, Tick);
+    const seen: Event[] = [];
+    const consumer = await channel.subscribe(({ n, note }) => void seen.push({ n, note }), {
+      modulator: multiples(3),
+    });
+    expect(consumer.placements).toMatchObject([{ at: "producer", code: undefined, why: "" }]);
+    await page.evaluate(() => globalThis.producing.raise(0, 3000));
+    await expect.poll(() => seen.length).toBe(1000);
+    expect(seen).toEqual(Array.from({ length: 1000 }, (_, i) => ({ n: 3 * i, note: `of ${3 * i + 1}` })));
+    expect(await page.evaluate(() => globalThis.producing.raiseSync(6))).toBe(1);
+    expect(await page.evaluate(() => globalThis.producing.raiseSync(7))).toBe(0);
+    expect(await page.evaluate(() => globalThis.producing.consumers())).toBe(0);
+  });
+
+  test(`${place}: one that does not end is removed from the page, and neither the page nor another notices`, async ({
+    open,
+    session,
+  }) => {
+    const page = await open();
+    await produce(page, place, `${place}/hostile`);
+    const channel = session.channel(`${place}/hostile`, Tick);
+    const seen: number[] = [];
+    await channel.subscribe(({ n }) => void seen.push(n), { modulator: multiples(1) });
+    const lost = await channel.subscribe(() => {}, {
+      modulator: {
+        source: `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator { enqueue({ n }) { while (n === 5) /^(a+)+$/.test("a".repeat(40) + "b"); } }`,
+      },
+    });
+    await page.evaluate(() => globalThis.producing.raise(0, 10));
+    await expect.poll(() => lost.status.state).toBe("refused");
+    expect(lost.status.error).toMatchObject({ code: "MODULATOR_TIMED_OUT" });
+    await page.evaluate(() => globalThis.producing.raise(10, 10));
+    await expect.poll(() => seen).toEqual(Array.from({ length: 20 }, (_, n) => n));
+    await expect(
+      channel.subscribe(() => {}, { modulator: { source: "export default class {" } }),
+    ).rejects.toMatchObject({ code: "MODULATOR_INVALID", message: expect.stringContaining("line 1") });
+  });
+}
+
+test("shared: where no worker can be started, modulators run with the consumer, who is told", async ({
+  open,
+  session,
+}) => {
+  const page = await open();
+  await produce(page, "shared", "shared/page");
+  const seen: Event[] = [];
+  const consumer = await session
+    .channel("shared/page", Tick)
+    .subscribe(({ n, note }) => void seen.push({ n, note }), { modulator: multiples(3) });
+  expect(consumer.placements).toMatchObject([
+    {
+      at: "consumer",
+      code: "MODULATORS_NOT_SERVED",
+      why: expect.stringContaining("no worker can be started"),
+    },
+  ]);
+  await page.evaluate(() => globalThis.producing.raise(0, 300));
+  await expect.poll(() => seen.length).toBe(100);
+  expect(seen[1]).toEqual({ n: 3, note: "of 4" });
+});
+
+test("a page whose worker may compile no WebAssembly runs none, and says so", async ({ open, session }) => {
+  const page = await open();
+  await page.route("**/worker-web*", async route => {
+    const response = await route.fetch();
+    const headers = { ...response.headers(), "content-security-policy": "default-src 'self'" };
+    await route.fulfill({ response, headers });
+  });
+  await produce(page, "here", "strict/page");
+  const consumer = await session
+    .channel("strict/page", Tick)
+    .subscribe(() => {}, { modulator: multiples(3) });
+  expect(consumer.placements).toMatchObject([
+    { at: "consumer", code: "MODULATORS_NOT_SERVED", why: expect.stringContaining("QuickJS does not load") },
+  ]);
+  expect(await page.evaluate(() => globalThis.producing.raiseSync(3))).toBe(1);
+});
+
+for (const place of ["here", "worker"] as const)
+  test(`${place}: a page makes for itself what nobody else modulates for it`, async ({ open, gateway }) => {
+    await using refusing = connect(gateway.address, { place: "here", modulators: { most: 0 } });
+    const producer = await refusing.channel(`${place}/view`, Tick).produce();
+    const page = await open();
+    const placements = await page.evaluate(
+      async ({ place, source, parameters }) => {
+        const { connect, type } = globalThis.jecho;
+        const Tick = type("Tick", { n: "uint32", note: "string" });
+        const consumer = await connect(location.host, { place })
+          .channel(`${place}/view`, Tick)
+          .subscribe(
+            ({ n, note }) => {
+              document.title = `${n} ${note}`;
+            },
+            { modulator: { source, parameters } },
+          );
+        return consumer.placements;
+      },
+      { place, source: multiples(2).source, parameters: 2 },
+    );
+    expect(placements).toMatchObject([{ at: "consumer", code: "MODULATORS_NOT_SERVED" }]);
+    expect(await producer.publishSync({ n: 1, note: "" })).toBe(0);
+    expect(await producer.publishSync({ n: 2, note: "" })).toBe(1);
+    await expect(page).toHaveTitle("2 of 2");
+  });
