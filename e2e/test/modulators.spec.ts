@@ -47,7 +47,10 @@ for (const suite of [
   "standard/rates",
   "standard/sizes",
   "hostile-services",
-  "hostile",
+  "hostile-time",
+  "hostile-memory",
+  "hostile-reach",
+  "hostile-values",
 ])
   test(`QuickJS in a page's worker: ${suite}`, async ({ page, address }) => {
     test.setTimeout(300_000);

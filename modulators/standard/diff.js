@@ -1,5 +1,6 @@
-import { FifoModulator } from "jecho:moe";
-import { checkView, crop, cutOf, viewOf, WindowFinder } from "./window.js";
+import { checkNumber } from "./check.js";
+import { ViewModulator } from "./view-modulator.js";
+import { cutOf } from "./window.js";
 
 /** A layer's events that are sent before one with all cells, for those who came late or missed one. */
 const REFRESH_EVENTS = 50;
@@ -8,8 +9,7 @@ const REFRESH_EVENTS = 50;
  * Of each layer in the view, the cells of its window that differ from what was last sent of them by more than a
  * threshold. The first event of a layer, and the first after the window changed, has all cells; one without any is not sent.
  */
-export default class Diff extends FifoModulator {
-  static keepsEvents = false;
+export default class Diff extends ViewModulator {
   static output = {
     name: "GridChange",
     description: {
@@ -27,8 +27,6 @@ export default class Diff extends FifoModulator {
     },
   };
 
-  #windows = new WindowFinder();
-  #room = new Float32Array(0);
   #cells = new Uint32Array(0);
   /** @type {import("./window.js").Window | undefined} */
   #window;
@@ -40,24 +38,17 @@ export default class Diff extends FifoModulator {
    * @param {any} objects
    */
   static check(parameters, objects) {
-    checkView(viewOf(parameters, objects));
-    const threshold = parameters?.threshold;
-    if (!Number.isFinite(threshold) || threshold < 0)
-      throw new RangeError("threshold: a number from 0 is wanted");
+    ViewModulator.check(parameters, objects);
+    checkNumber(parameters, "threshold", 0);
   }
 
   /** @param {any} event GridData */
   enqueue(event) {
-    const view = viewOf(this.parameters, this.objects);
-    const { layer } = event;
-    if (layer < view.firstLayer || layer > view.lastLayer) return;
-    const window = this.#windows.find(view, event);
+    const window = this.windowOf(event);
+    if (window === undefined) return;
     if (window !== this.#window) this.#layers.clear();
     this.#window = window;
-    if (window === undefined) return;
-    const values = crop(window, event, this.#room);
-    if (values.length > this.#room.length && !window.whole) this.#room = values;
-    const change = this.#change(layer, values);
+    const change = this.#change(event.layer, this.crop(window, event));
     if (change === undefined) return;
     const cut = cutOf(window, event);
     cut.cells = change.cells;

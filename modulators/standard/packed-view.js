@@ -1,10 +1,9 @@
-import { FifoModulator } from "jecho:moe";
 import { mostWords, packFloats } from "./packed-floats.js";
-import { checkView, copyWindow, cutOf, viewOf, WindowFinder } from "./window.js";
+import { bitsOf, copyWindow, ViewModulator } from "./view-modulator.js";
+import { cutOf } from "./window.js";
 
 /** Of each layer in the view, the part that lies in its window, in fewer bytes and bit by bit the same. */
-export default class PackedView extends FifoModulator {
-  static keepsEvents = false;
+export default class PackedView extends ViewModulator {
   static output = {
     name: "PackedGrid",
     description: {
@@ -21,24 +20,12 @@ export default class PackedView extends FifoModulator {
     },
   };
 
-  #windows = new WindowFinder();
   #numbers = new Int32Array(0);
   #words = new Uint32Array(0);
 
-  /**
-   * @param {any} parameters
-   * @param {any} objects
-   */
-  static check(parameters, objects) {
-    checkView(viewOf(parameters, objects));
-  }
-
   /** @param {any} event GridData */
   enqueue(event) {
-    const view = viewOf(this.parameters, this.objects);
-    const { layer } = event;
-    if (layer < view.firstLayer || layer > view.lastLayer) return;
-    const window = this.#windows.find(view, event);
+    const window = this.windowOf(event);
     if (window === undefined) return;
     const cut = cutOf(window, event);
     cut.words = this.#pack(window, event);
@@ -50,10 +37,7 @@ export default class PackedView extends FifoModulator {
    * @param {import("./window.js").Grid} grid
    */
   #pack(window, { values, rows, columns }) {
-    if (!(values instanceof Float32Array) || values.length !== rows * columns)
-      throw new RangeError(`values: ${rows} x ${columns} float32 are wanted`);
-    // Bits, not numbers: a NaN that is read as a number need not keep its own.
-    const bits = new Int32Array(values.buffer, values.byteOffset, values.length);
+    const bits = bitsOf(values, rows, columns);
     const count = window.rows * window.columns;
     if (count > this.#numbers.length) {
       this.#numbers = new Int32Array(count);

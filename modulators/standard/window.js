@@ -38,17 +38,6 @@
 const NUMBERS = ["firstLayer", "lastLayer", "south", "north", "west", "east", "stride"];
 
 /**
- * The view, out of a shared object "view" or the parameters.
- *
- * @param {any} parameters
- * @param {any} objects
- * @returns {View}
- */
-export function viewOf(parameters, objects) {
-  return objects.view ?? parameters?.view;
-}
-
-/**
  * @param {any} view
  * @throws {RangeError} naming what is wrong
  */
@@ -72,56 +61,12 @@ function describe(value) {
   return value === null || typeof value === "number" ? String(value) : typeof value;
 }
 
-/** Remembers the last window, which stays the same as long as neither view nor grid change. */
-export class WindowFinder {
-  /** @type {Grid | undefined} */
-  #grid;
-  /** @type {View | undefined} */
-  #view;
-  /** @type {Window | undefined} */
-  #window;
-
-  /**
-   * @param {View} view
-   * @param {Grid} grid
-   * @returns {Window | undefined} the same object as long as nothing changed; undefined where nothing is in
-   */
-  find(view, grid) {
-    const { latFirst, latStep, rows, lonFirst, lonStep, columns } = grid;
-    const last = this.#grid;
-    if (
-      last === undefined ||
-      this.#view !== view ||
-      last.latFirst !== latFirst ||
-      last.latStep !== latStep ||
-      last.rows !== rows ||
-      last.lonFirst !== lonFirst ||
-      last.lonStep !== lonStep ||
-      last.columns !== columns
-    ) {
-      this.#view = view;
-      this.#grid = {
-        layer: 0,
-        latFirst,
-        latStep,
-        rows,
-        lonFirst,
-        lonStep,
-        columns,
-        values: new Float32Array(0),
-      };
-      this.#window = findWindow(view, this.#grid);
-    }
-    return this.#window;
-  }
-}
-
 /**
  * @param {View} view
  * @param {Grid} grid
- * @returns {Window | undefined}
+ * @returns {Window | undefined} undefined where nothing is in
  */
-function findWindow(view, grid) {
+export function findWindow(view, grid) {
   const rows = rowsIn(view, grid);
   const columns = columnsIn(view, grid);
   if (rows.count === 0 || columns.count === 0) return undefined;
@@ -193,42 +138,6 @@ function columnsIn({ west, east }, { lonFirst, lonStep, columns }) {
  */
 function modulo(value, by) {
   return ((value % by) + by) % by;
-}
-
-/**
- * The window's values, row by row.
- *
- * @param {Window} window
- * @param {Grid} grid
- * @param {Float32Array} room is written to, where it is large enough and the window is not the whole grid: an allocation for each
- *   event costs more than the copying
- * @returns {Float32Array}
- */
-export function crop(window, grid, room) {
-  if (window.whole) return grid.values;
-  const count = window.rows * window.columns;
-  const cropped = count > room.length ? new Float32Array(count) : room.subarray(0, count);
-  copyWindow(window, grid.columns, grid.values, cropped);
-  return cropped;
-}
-
-/**
- * @param {Window} window
- * @param {number} gridColumns
- * @param {Float32Array | Int32Array} values the grid's
- * @param {Float32Array | Int32Array | Uint32Array} to the window's, row by row, from the first place on
- */
-export function copyWindow(window, gridColumns, values, to) {
-  const { row, column, stride, rows, columns } = window;
-  for (let r = 0; r < rows; r++) {
-    const from = (row + r * stride) * gridColumns;
-    const start = r * columns;
-    // A plain loop: for rows as short as these it is faster than subarray and set.
-    for (let c = 0, at = column; c < columns; c++, at += stride) {
-      if (at >= gridColumns) at -= gridColumns;
-      to[start + c] = values[from + at];
-    }
-  }
 }
 
 /**

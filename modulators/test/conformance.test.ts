@@ -1,5 +1,6 @@
 import { fifo } from "@jecho/modulators";
 import { expect, test, vi } from "vitest";
+import { neighbourIn } from "./hostile-rig.ts";
 import { modulator, Rig } from "./rig.ts";
 
 /* What a modulator may rely on wherever it runs: this suite runs in the local tier and on each engine. */
@@ -53,6 +54,7 @@ test("parameters and states are frozen, and change between calls only", async ()
 
 test("hostile 31: an object that changes a hundred thousand times in a turn: the newest state counts, and few are told", async () => {
   await using rig = new Rig();
+  const neighbourHasSeenAll = await neighbourIn(rig);
   const counting = `
     static told = 0;
     static check() { this.told++; }
@@ -66,10 +68,12 @@ test("hostile 31: an object that changes a hundred thousand times in a turn: the
   const [seen] = rig.received(derived);
   expect(seen).toMatchObject({ parameters: 100_000, event: { step: 100_000 } });
   expect(seen?.event.layer).toBeLessThan(10);
+  neighbourHasSeenAll();
 });
 
 test("hostile 32: states that change while calls run: one version for the whole of an event, and the event says which", async () => {
   await using rig = new Rig();
+  const neighbourHasSeenAll = await neighbourIn(rig);
   const slow = `
     enqueue(event) {
       const before = this.objects.o.n;
@@ -90,6 +94,7 @@ test("hostile 32: states that change while calls run: one version for the whole 
     expect(after).toBe(before);
     expect(version).toBe(before);
   }
+  neighbourHasSeenAll();
 });
 
 test("errors name the place in the modulator's source", async () => {

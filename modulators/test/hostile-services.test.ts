@@ -1,5 +1,6 @@
 import type { Delegate } from "@jecho/modulators";
 import { expect, test } from "vitest";
+import { neighbourIn } from "./hostile-rig.ts";
 import { modulator, Rig } from "./rig.ts";
 
 /* Hostile uses of services: only where there is a wall. */
@@ -16,6 +17,7 @@ const DELEGATE: Delegate = { controls: { warm: () => {}, name: () => {} } };
 
 test("hostile 22: patched prototypes do not change what arrives", async () => {
   await using rig = new Rig({ limits: { callMs: 1000, installMs: 5000 } });
+  const neighbourHasSeenAll = await neighbourIn(rig);
   const patches = `installed() {
     Object.hasOwn = () => true;
     Object.prototype.kind = "Function";
@@ -28,7 +30,6 @@ test("hostile 22: patched prototypes do not change what arrives", async () => {
     saying(["controls.warm"], "this.moe.controls.warm(new Float64Array([1, 2]), 'x')", patches),
     { delegate: DELEGATE },
   );
-  const beside = await rig.install(modulator(""));
   rig.step(1);
   await rig.settled();
   // It hurts only itself: either its call is sound, or it has failed.
@@ -37,11 +38,12 @@ test("hostile 22: patched prototypes do not change what arrives", async () => {
     for (const value of values) expect(["number", "string", "boolean", "object"]).toContain(typeof value);
   }
   if (rig.calls.length === 0) expect(rig.removed.has(derived)).toBe(true);
-  expect(rig.received(beside).length).toBe(1);
+  neighbourHasSeenAll();
 });
 
 test("hostile 25, 31: more calls than a turn may have are an error; more lines are left out", async () => {
   await using rig = new Rig({ limits: { callMs: 1000 } });
+  const neighbourHasSeenAll = await neighbourIn(rig);
   const shouts = await rig.install(
     saying(
       ["log"],
@@ -69,4 +71,5 @@ test("hostile 25, 31: more calls than a turn may have are an error; more lines a
     code: "MODULATOR_FAILED",
     message: expect.stringContaining("64 calls"),
   });
+  neighbourHasSeenAll();
 });

@@ -91,6 +91,7 @@ export class Rig implements AsyncDisposable {
   restarts = 0;
   readonly #frames = new Map<number, EventsFrame[]>();
   readonly #types = new Map<number, Type>();
+  readonly #raised: (readonly [step: number, layer: number])[] = [];
   #derived = 100;
   #step = 0;
 
@@ -143,6 +144,7 @@ export class Rig implements AsyncDisposable {
   }
 
   publish(events: readonly GridData[], tag?: string): void {
+    for (const { step, layer } of events) this.#raised.push([step, layer]);
     this.host.enqueue(runOf(encodeEvents(events)), tag);
   }
 
@@ -155,6 +157,11 @@ export class Rig implements AsyncDisposable {
 
   get steps(): number {
     return this.#step;
+  }
+
+  /** Step and layer of each event that was published, in order. */
+  get raised(): readonly (readonly [step: number, layer: number])[] {
+    return this.#raised;
   }
 
   received<T = GridData>(derived: number): Received<T>[] {

@@ -334,6 +334,21 @@ export { Compress as default };`;
 
 export const DIFF_SOURCE = `import { FifoModulator } from "jecho:moe";
 
+// standard/check.js
+/**
+* @param {any} parameters
+* @param {string} name
+* @param {number} least
+*/
+function checkNumber(parameters, name, least) {
+	const value = parameters?.[name];
+	if (!Number.isFinite(value) || value < least) throw new RangeError(\`\${name}: a number from \${least} is wanted, not \${text(value)}\`);
+}
+/** @param {unknown} value */
+function text(value) {
+	return typeof value === "number" || typeof value === "string" ? String(value).slice(0, 40) : typeof value;
+}
+
 // standard/window.js
 /**
 * @typedef {object} View
@@ -375,16 +390,6 @@ const NUMBERS = [
 	"stride"
 ];
 /**
-* The view, out of a shared object "view" or the parameters.
-*
-* @param {any} parameters
-* @param {any} objects
-* @returns {View}
-*/
-function viewOf(parameters, objects) {
-	return objects.view ?? parameters?.view;
-}
-/**
 * @param {any} view
 * @throws {RangeError} naming what is wrong
 */
@@ -399,43 +404,10 @@ function checkView(view) {
 function describe(value) {
 	return value === null || typeof value === "number" ? String(value) : typeof value;
 }
-/** Remembers the last window, which stays the same as long as neither view nor grid change. */
-var WindowFinder = class {
-	/** @type {Grid | undefined} */
-	#grid;
-	/** @type {View | undefined} */
-	#view;
-	/** @type {Window | undefined} */
-	#window;
-	/**
-	* @param {View} view
-	* @param {Grid} grid
-	* @returns {Window | undefined} the same object as long as nothing changed; undefined where nothing is in
-	*/
-	find(view, grid) {
-		const { latFirst, latStep, rows, lonFirst, lonStep, columns } = grid;
-		const last = this.#grid;
-		if (last === void 0 || this.#view !== view || last.latFirst !== latFirst || last.latStep !== latStep || last.rows !== rows || last.lonFirst !== lonFirst || last.lonStep !== lonStep || last.columns !== columns) {
-			this.#view = view;
-			this.#grid = {
-				layer: 0,
-				latFirst,
-				latStep,
-				rows,
-				lonFirst,
-				lonStep,
-				columns,
-				values: /* @__PURE__ */ new Float32Array(0)
-			};
-			this.#window = findWindow(view, this.#grid);
-		}
-		return this.#window;
-	}
-};
 /**
 * @param {View} view
 * @param {Grid} grid
-* @returns {Window | undefined}
+* @returns {Window | undefined} undefined where nothing is in
 */
 function findWindow(view, grid) {
 	const rows = rowsIn(view, grid);
@@ -523,39 +495,6 @@ function modulo(value, by) {
 	return (value % by + by) % by;
 }
 /**
-* The window's values, row by row.
-*
-* @param {Window} window
-* @param {Grid} grid
-* @param {Float32Array} room is written to, where it is large enough and the window is not the whole grid: an allocation for each
-*   event costs more than the copying
-* @returns {Float32Array}
-*/
-function crop(window, grid, room) {
-	if (window.whole) return grid.values;
-	const count = window.rows * window.columns;
-	const cropped = count > room.length ? new Float32Array(count) : room.subarray(0, count);
-	copyWindow(window, grid.columns, grid.values, cropped);
-	return cropped;
-}
-/**
-* @param {Window} window
-* @param {number} gridColumns
-* @param {Float32Array | Int32Array} values the grid's
-* @param {Float32Array | Int32Array | Uint32Array} to the window's, row by row, from the first place on
-*/
-function copyWindow(window, gridColumns, values, to) {
-	const { row, column, stride, rows, columns } = window;
-	for (let r = 0; r < rows; r++) {
-		const from = (row + r * stride) * gridColumns;
-		const start = r * columns;
-		for (let c = 0, at = column; c < columns; c++, at += stride) {
-			if (at >= gridColumns) at -= gridColumns;
-			to[start + c] = values[from + at];
-		}
-	}
-}
-/**
 * What an event of the window says besides its values.
 *
 * @param {Window} window
@@ -576,6 +515,111 @@ function cutOf({ row, column, stride, rows, columns }, grid) {
 	};
 }
 
+// standard/view-modulator.js
+/** @typedef {import("./window.js").View} View */
+/** @typedef {import("./window.js").Grid} Grid */
+/** @typedef {import("./window.js").Window} Window */
+/** What modulators have in common that show a view: a shared object "view", or the parameter of that name. */
+var ViewModulator = class extends FifoModulator {
+	static keepsEvents = false;
+	/** @type {View | undefined} */
+	#view;
+	/** @type {Grid | undefined} */
+	#grid;
+	/** @type {Window | undefined} */
+	#window;
+	#room = /* @__PURE__ */ new Int32Array(0);
+	/**
+	* @param {any} parameters
+	* @param {any} objects
+	*/
+	static check(parameters, objects) {
+		checkView(viewOf(parameters, objects));
+	}
+	/**
+	* Where the view meets a layer.
+	*
+	* @param {Grid} grid
+	* @returns {Window | undefined} the same object as long as neither the view nor where the grid lies changes; undefined where
+	*   nothing of the layer is in
+	*/
+	windowOf(grid) {
+		const view = viewOf(this.parameters, this.objects);
+		if (grid.layer < view.firstLayer || grid.layer > view.lastLayer) return void 0;
+		const { latFirst, latStep, rows, lonFirst, lonStep, columns } = grid;
+		const last = this.#grid;
+		if (last === void 0 || this.#view !== view || last.latFirst !== latFirst || last.latStep !== latStep || last.rows !== rows || last.lonFirst !== lonFirst || last.lonStep !== lonStep || last.columns !== columns) {
+			this.#view = view;
+			this.#grid = {
+				layer: 0,
+				latFirst,
+				latStep,
+				rows,
+				lonFirst,
+				lonStep,
+				columns,
+				values: NONE
+			};
+			this.#window = findWindow(view, this.#grid);
+		}
+		return this.#window;
+	}
+	/**
+	* The window's values, row by row and bit by bit: the grid's own where it is all of them, else in room that the next call
+	* uses again, for an allocation for each event costs more than the copying.
+	*
+	* @param {Window} window
+	* @param {Grid} grid
+	* @returns {Float32Array}
+	*/
+	crop(window, { values, rows, columns }) {
+		const bits = bitsOf(values, rows, columns);
+		if (window.whole) return values;
+		const count = window.rows * window.columns;
+		if (count > this.#room.length) this.#room = new Int32Array(count);
+		copyWindow(window, columns, bits, this.#room);
+		return new Float32Array(this.#room.buffer, 0, count);
+	}
+};
+const NONE = /* @__PURE__ */ new Float32Array(0);
+/**
+* @param {any} parameters
+* @param {any} objects
+* @returns {View}
+*/
+function viewOf(parameters, objects) {
+	return objects.view ?? parameters?.view;
+}
+/**
+* Values as bits, for a NaN that is read as a number need not keep its own.
+*
+* @param {unknown} values
+* @param {number} rows
+* @param {number} columns
+* @returns {Int32Array}
+* @throws {RangeError} where they are not so many float32
+*/
+function bitsOf(values, rows, columns) {
+	if (!(values instanceof Float32Array) || values.length !== rows * columns) throw new RangeError(\`values: \${rows} x \${columns} float32 are wanted\`);
+	return new Int32Array(values.buffer, values.byteOffset, values.length);
+}
+/**
+* @param {Window} window
+* @param {number} gridColumns
+* @param {Int32Array} bits of the grid's values
+* @param {Int32Array | Uint32Array} to the window's, row by row, from the first place on
+*/
+function copyWindow({ row, column, stride, rows, columns }, gridColumns, bits, to) {
+	for (let r = 0; r < rows; r++) {
+		const from = (row + r * stride) * gridColumns;
+		const start = r * columns;
+		for (let c = 0, at = column; c < columns; c++, at += stride) {
+			if (at >= gridColumns) at -= gridColumns;
+			to[start + c] = bits[from + at];
+		}
+	}
+}
+
 // standard/diff.js
 /** A layer's events that are sent before one with all cells, for those who came late or missed one. */
 const REFRESH_EVENTS = 50;
@@ -583,8 +627,7 @@ const REFRESH_EVENTS = 50;
 * Of each layer in the view, the cells of its window that differ from what was last sent of them by more than a
 * threshold. The first event of a layer, and the first after the window changed, has all cells; one without any is not sent.
 */
-var Diff = class extends FifoModulator {
-	static keepsEvents = false;
+var Diff = class extends ViewModulator {
 	static output = {
 		name: "GridChange",
 		description: {
@@ -601,8 +644,6 @@ var Diff = class extends FifoModulator {
 			values: "float32[]"
 		}
 	};
-	#windows = new WindowFinder();
-	#room = /* @__PURE__ */ new Float32Array(0);
 	#cells = /* @__PURE__ */ new Uint32Array(0);
 	/** @type {import("./window.js").Window | undefined} */
 	#window;
@@ -613,22 +654,16 @@ var Diff = class extends FifoModulator {
 	* @param {any} objects
 	*/
 	static check(parameters, objects) {
-		checkView(viewOf(parameters, objects));
-		const threshold = parameters?.threshold;
-		if (!Number.isFinite(threshold) || threshold < 0) throw new RangeError("threshold: a number from 0 is wanted");
+		ViewModulator.check(parameters, objects);
+		checkNumber(parameters, "threshold", 0);
 	}
 	/** @param {any} event GridData */
 	enqueue(event) {
-		const view = viewOf(this.parameters, this.objects);
-		const { layer } = event;
-		if (layer < view.firstLayer || layer > view.lastLayer) return;
-		const window = this.#windows.find(view, event);
+		const window = this.windowOf(event);
+		if (window === void 0) return;
 		if (window !== this.#window) this.#layers.clear();
 		this.#window = window;
-		if (window === void 0) return;
-		const values = crop(window, event, this.#room);
-		if (values.length > this.#room.length && !window.whole) this.#room = values;
-		const change = this.#change(layer, values);
+		const change = this.#change(event.layer, this.crop(window, event));
 		if (change === void 0) return;
 		const cut = cutOf(window, event);
 		cut.cells = change.cells;
@@ -1046,16 +1081,6 @@ const NUMBERS = [
 	"stride"
 ];
 /**
-* The view, out of a shared object "view" or the parameters.
-*
-* @param {any} parameters
-* @param {any} objects
-* @returns {View}
-*/
-function viewOf(parameters, objects) {
-	return objects.view ?? parameters?.view;
-}
-/**
 * @param {any} view
 * @throws {RangeError} naming what is wrong
 */
@@ -1070,43 +1095,10 @@ function checkView(view) {
 function describe(value) {
 	return value === null || typeof value === "number" ? String(value) : typeof value;
 }
-/** Remembers the last window, which stays the same as long as neither view nor grid change. */
-var WindowFinder = class {
-	/** @type {Grid | undefined} */
-	#grid;
-	/** @type {View | undefined} */
-	#view;
-	/** @type {Window | undefined} */
-	#window;
-	/**
-	* @param {View} view
-	* @param {Grid} grid
-	* @returns {Window | undefined} the same object as long as nothing changed; undefined where nothing is in
-	*/
-	find(view, grid) {
-		const { latFirst, latStep, rows, lonFirst, lonStep, columns } = grid;
-		const last = this.#grid;
-		if (last === void 0 || this.#view !== view || last.latFirst !== latFirst || last.latStep !== latStep || last.rows !== rows || last.lonFirst !== lonFirst || last.lonStep !== lonStep || last.columns !== columns) {
-			this.#view = view;
-			this.#grid = {
-				layer: 0,
-				latFirst,
-				latStep,
-				rows,
-				lonFirst,
-				lonStep,
-				columns,
-				values: /* @__PURE__ */ new Float32Array(0)
-			};
-			this.#window = findWindow(view, this.#grid);
-		}
-		return this.#window;
-	}
-};
 /**
 * @param {View} view
 * @param {Grid} grid
-* @returns {Window | undefined}
+* @returns {Window | undefined} undefined where nothing is in
 */
 function findWindow(view, grid) {
 	const rows = rowsIn(view, grid);
@@ -1194,23 +1186,6 @@ function modulo(value, by) {
 	return (value % by + by) % by;
 }
 /**
-* @param {Window} window
-* @param {number} gridColumns
-* @param {Float32Array | Int32Array} values the grid's
-* @param {Float32Array | Int32Array | Uint32Array} to the window's, row by row, from the first place on
-*/
-function copyWindow(window, gridColumns, values, to) {
-	const { row, column, stride, rows, columns } = window;
-	for (let r = 0; r < rows; r++) {
-		const from = (row + r * stride) * gridColumns;
-		const start = r * columns;
-		for (let c = 0, at = column; c < columns; c++, at += stride) {
-			if (at >= gridColumns) at -= gridColumns;
-			to[start + c] = values[from + at];
-		}
-	}
-}
-/**
 * What an event of the window says besides its values.
 *
 * @param {Window} window
@@ -1231,10 +1206,114 @@ function cutOf({ row, column, stride, rows, columns }, grid) {
 	};
 }
 
+// standard/view-modulator.js
+/** @typedef {import("./window.js").View} View */
+/** @typedef {import("./window.js").Grid} Grid */
+/** @typedef {import("./window.js").Window} Window */
+/** What modulators have in common that show a view: a shared object "view", or the parameter of that name. */
+var ViewModulator = class extends FifoModulator {
+	static keepsEvents = false;
+	/** @type {View | undefined} */
+	#view;
+	/** @type {Grid | undefined} */
+	#grid;
+	/** @type {Window | undefined} */
+	#window;
+	#room = /* @__PURE__ */ new Int32Array(0);
+	/**
+	* @param {any} parameters
+	* @param {any} objects
+	*/
+	static check(parameters, objects) {
+		checkView(viewOf(parameters, objects));
+	}
+	/**
+	* Where the view meets a layer.
+	*
+	* @param {Grid} grid
+	* @returns {Window | undefined} the same object as long as neither the view nor where the grid lies changes; undefined where
+	*   nothing of the layer is in
+	*/
+	windowOf(grid) {
+		const view = viewOf(this.parameters, this.objects);
+		if (grid.layer < view.firstLayer || grid.layer > view.lastLayer) return void 0;
+		const { latFirst, latStep, rows, lonFirst, lonStep, columns } = grid;
+		const last = this.#grid;
+		if (last === void 0 || this.#view !== view || last.latFirst !== latFirst || last.latStep !== latStep || last.rows !== rows || last.lonFirst !== lonFirst || last.lonStep !== lonStep || last.columns !== columns) {
+			this.#view = view;
+			this.#grid = {
+				layer: 0,
+				latFirst,
+				latStep,
+				rows,
+				lonFirst,
+				lonStep,
+				columns,
+				values: NONE
+			};
+			this.#window = findWindow(view, this.#grid);
+		}
+		return this.#window;
+	}
+	/**
+	* The window's values, row by row and bit by bit: the grid's own where it is all of them, else in room that the next call
+	* uses again, for an allocation for each event costs more than the copying.
+	*
+	* @param {Window} window
+	* @param {Grid} grid
+	* @returns {Float32Array}
+	*/
+	crop(window, { values, rows, columns }) {
+		const bits = bitsOf(values, rows, columns);
+		if (window.whole) return values;
+		const count = window.rows * window.columns;
+		if (count > this.#room.length) this.#room = new Int32Array(count);
+		copyWindow(window, columns, bits, this.#room);
+		return new Float32Array(this.#room.buffer, 0, count);
+	}
+};
+const NONE = /* @__PURE__ */ new Float32Array(0);
+/**
+* @param {any} parameters
+* @param {any} objects
+* @returns {View}
+*/
+function viewOf(parameters, objects) {
+	return objects.view ?? parameters?.view;
+}
+/**
+* Values as bits, for a NaN that is read as a number need not keep its own.
+*
+* @param {unknown} values
+* @param {number} rows
+* @param {number} columns
+* @returns {Int32Array}
+* @throws {RangeError} where they are not so many float32
+*/
+function bitsOf(values, rows, columns) {
+	if (!(values instanceof Float32Array) || values.length !== rows * columns) throw new RangeError(\`values: \${rows} x \${columns} float32 are wanted\`);
+	return new Int32Array(values.buffer, values.byteOffset, values.length);
+}
+/**
+* @param {Window} window
+* @param {number} gridColumns
+* @param {Int32Array} bits of the grid's values
+* @param {Int32Array | Uint32Array} to the window's, row by row, from the first place on
+*/
+function copyWindow({ row, column, stride, rows, columns }, gridColumns, bits, to) {
+	for (let r = 0; r < rows; r++) {
+		const from = (row + r * stride) * gridColumns;
+		const start = r * columns;
+		for (let c = 0, at = column; c < columns; c++, at += stride) {
+			if (at >= gridColumns) at -= gridColumns;
+			to[start + c] = bits[from + at];
+		}
+	}
+}
+
 // standard/packed-view.js
 /** Of each layer in the view, the part that lies in its window, in fewer bytes and bit by bit the same. */
-var PackedView = class extends FifoModulator {
-	static keepsEvents = false;
+var PackedView = class extends ViewModulator {
 	static output = {
 		name: "PackedGrid",
 		description: {
@@ -1250,22 +1329,11 @@ var PackedView = class extends FifoModulator {
 			words: "uint32[]"
 		}
 	};
-	#windows = new WindowFinder();
 	#numbers = /* @__PURE__ */ new Int32Array(0);
 	#words = /* @__PURE__ */ new Uint32Array(0);
-	/**
-	* @param {any} parameters
-	* @param {any} objects
-	*/
-	static check(parameters, objects) {
-		checkView(viewOf(parameters, objects));
-	}
 	/** @param {any} event GridData */
 	enqueue(event) {
-		const view = viewOf(this.parameters, this.objects);
-		const { layer } = event;
-		if (layer < view.firstLayer || layer > view.lastLayer) return;
-		const window = this.#windows.find(view, event);
+		const window = this.windowOf(event);
 		if (window === void 0) return;
 		const cut = cutOf(window, event);
 		cut.words = this.#pack(window, event);
@@ -1276,8 +1344,7 @@ var PackedView = class extends FifoModulator {
 	* @param {import("./window.js").Grid} grid
 	*/
 	#pack(window, { values, rows, columns }) {
-		if (!(values instanceof Float32Array) || values.length !== rows * columns) throw new RangeError(\`values: \${rows} x \${columns} float32 are wanted\`);
-		const bits = new Int32Array(values.buffer, values.byteOffset, values.length);
+		const bits = bitsOf(values, rows, columns);
 		const count = window.rows * window.columns;
 		if (count > this.#numbers.length) {
 			this.#numbers = new Int32Array(count);
@@ -1679,16 +1746,6 @@ const NUMBERS = [
 	"stride"
 ];
 /**
-* The view, out of a shared object "view" or the parameters.
-*
-* @param {any} parameters
-* @param {any} objects
-* @returns {View}
-*/
-function viewOf(parameters, objects) {
-	return objects.view ?? parameters?.view;
-}
-/**
 * @param {any} view
 * @throws {RangeError} naming what is wrong
 */
@@ -1703,43 +1760,10 @@ function checkView(view) {
 function describe(value) {
 	return value === null || typeof value === "number" ? String(value) : typeof value;
 }
-/** Remembers the last window, which stays the same as long as neither view nor grid change. */
-var WindowFinder = class {
-	/** @type {Grid | undefined} */
-	#grid;
-	/** @type {View | undefined} */
-	#view;
-	/** @type {Window | undefined} */
-	#window;
-	/**
-	* @param {View} view
-	* @param {Grid} grid
-	* @returns {Window | undefined} the same object as long as nothing changed; undefined where nothing is in
-	*/
-	find(view, grid) {
-		const { latFirst, latStep, rows, lonFirst, lonStep, columns } = grid;
-		const last = this.#grid;
-		if (last === void 0 || this.#view !== view || last.latFirst !== latFirst || last.latStep !== latStep || last.rows !== rows || last.lonFirst !== lonFirst || last.lonStep !== lonStep || last.columns !== columns) {
-			this.#view = view;
-			this.#grid = {
-				layer: 0,
-				latFirst,
-				latStep,
-				rows,
-				lonFirst,
-				lonStep,
-				columns,
-				values: /* @__PURE__ */ new Float32Array(0)
-			};
-			this.#window = findWindow(view, this.#grid);
-		}
-		return this.#window;
-	}
-};
 /**
 * @param {View} view
 * @param {Grid} grid
-* @returns {Window | undefined}
+* @returns {Window | undefined} undefined where nothing is in
 */
 function findWindow(view, grid) {
 	const rows = rowsIn(view, grid);
@@ -1827,39 +1851,6 @@ function modulo(value, by) {
 	return (value % by + by) % by;
 }
 /**
-* The window's values, row by row.
-*
-* @param {Window} window
-* @param {Grid} grid
-* @param {Float32Array} room is written to, where it is large enough and the window is not the whole grid: an allocation for each
-*   event costs more than the copying
-* @returns {Float32Array}
-*/
-function crop(window, grid, room) {
-	if (window.whole) return grid.values;
-	const count = window.rows * window.columns;
-	const cropped = count > room.length ? new Float32Array(count) : room.subarray(0, count);
-	copyWindow(window, grid.columns, grid.values, cropped);
-	return cropped;
-}
-/**
-* @param {Window} window
-* @param {number} gridColumns
-* @param {Float32Array | Int32Array} values the grid's
-* @param {Float32Array | Int32Array | Uint32Array} to the window's, row by row, from the first place on
-*/
-function copyWindow(window, gridColumns, values, to) {
-	const { row, column, stride, rows, columns } = window;
-	for (let r = 0; r < rows; r++) {
-		const from = (row + r * stride) * gridColumns;
-		const start = r * columns;
-		for (let c = 0, at = column; c < columns; c++, at += stride) {
-			if (at >= gridColumns) at -= gridColumns;
-			to[start + c] = values[from + at];
-		}
-	}
-}
-/**
 * What an event of the window says besides its values.
 *
 * @param {Window} window
@@ -1880,12 +1871,20 @@ function cutOf({ row, column, stride, rows, columns }, grid) {
 	};
 }
 
-// standard/view-filter.js
-/** Of each layer in the view, the part that lies in its window. */
-var ViewFilter = class extends FifoModulator {
+// standard/view-modulator.js
+/** @typedef {import("./window.js").View} View */
+/** @typedef {import("./window.js").Grid} Grid */
+/** @typedef {import("./window.js").Window} Window */
+/** What modulators have in common that show a view: a shared object "view", or the parameter of that name. */
+var ViewModulator = class extends FifoModulator {
 	static keepsEvents = false;
-	#windows = new WindowFinder();
-	#room = /* @__PURE__ */ new Float32Array(0);
+	/** @type {View | undefined} */
+	#view;
+	/** @type {Grid | undefined} */
+	#grid;
+	/** @type {Window | undefined} */
+	#window;
+	#room = /* @__PURE__ */ new Int32Array(0);
 	/**
 	* @param {any} parameters
 	* @param {any} objects
@@ -1893,18 +1892,101 @@ var ViewFilter = class extends FifoModulator {
 	static check(parameters, objects) {
 		checkView(viewOf(parameters, objects));
 	}
+	/**
+	* Where the view meets a layer.
+	*
+	* @param {Grid} grid
+	* @returns {Window | undefined} the same object as long as neither the view nor where the grid lies changes; undefined where
+	*   nothing of the layer is in
+	*/
+	windowOf(grid) {
+		const view = viewOf(this.parameters, this.objects);
+		if (grid.layer < view.firstLayer || grid.layer > view.lastLayer) return void 0;
+		const { latFirst, latStep, rows, lonFirst, lonStep, columns } = grid;
+		const last = this.#grid;
+		if (last === void 0 || this.#view !== view || last.latFirst !== latFirst || last.latStep !== latStep || last.rows !== rows || last.lonFirst !== lonFirst || last.lonStep !== lonStep || last.columns !== columns) {
+			this.#view = view;
+			this.#grid = {
+				layer: 0,
+				latFirst,
+				latStep,
+				rows,
+				lonFirst,
+				lonStep,
+				columns,
+				values: NONE
+			};
+			this.#window = findWindow(view, this.#grid);
+		}
+		return this.#window;
+	}
+	/**
+	* The window's values, row by row and bit by bit: the grid's own where it is all of them, else in room that the next call
+	* uses again, for an allocation for each event costs more than the copying.
+	*
+	* @param {Window} window
+	* @param {Grid} grid
+	* @returns {Float32Array}
+	*/
+	crop(window, { values, rows, columns }) {
+		const bits = bitsOf(values, rows, columns);
+		if (window.whole) return values;
+		const count = window.rows * window.columns;
+		if (count > this.#room.length) this.#room = new Int32Array(count);
+		copyWindow(window, columns, bits, this.#room);
+		return new Float32Array(this.#room.buffer, 0, count);
+	}
+};
+const NONE = /* @__PURE__ */ new Float32Array(0);
+/**
+* @param {any} parameters
+* @param {any} objects
+* @returns {View}
+*/
+function viewOf(parameters, objects) {
+	return objects.view ?? parameters?.view;
+}
+/**
+* Values as bits, for a NaN that is read as a number need not keep its own.
+*
+* @param {unknown} values
+* @param {number} rows
+* @param {number} columns
+* @returns {Int32Array}
+* @throws {RangeError} where they are not so many float32
+*/
+function bitsOf(values, rows, columns) {
+	if (!(values instanceof Float32Array) || values.length !== rows * columns) throw new RangeError(\`values: \${rows} x \${columns} float32 are wanted\`);
+	return new Int32Array(values.buffer, values.byteOffset, values.length);
+}
+/**
+* @param {Window} window
+* @param {number} gridColumns
+* @param {Int32Array} bits of the grid's values
+* @param {Int32Array | Uint32Array} to the window's, row by row, from the first place on
+*/
+function copyWindow({ row, column, stride, rows, columns }, gridColumns, bits, to) {
+	for (let r = 0; r < rows; r++) {
+		const from = (row + r * stride) * gridColumns;
+		const start = r * columns;
+		for (let c = 0, at = column; c < columns; c++, at += stride) {
+			if (at >= gridColumns) at -= gridColumns;
+			to[start + c] = bits[from + at];
+		}
+	}
+}
+
+// standard/view-filter.js
+/** Of each layer in the view, the part that lies in its window. */
+var ViewFilter = class extends ViewModulator {
 	/** @param {any} event GridData */
 	enqueue(event) {
-		const view = viewOf(this.parameters, this.objects);
-		const { layer } = event;
-		if (layer < view.firstLayer || layer > view.lastLayer) return;
-		const window = this.#windows.find(view, event);
+		const window = this.windowOf(event);
 		if (window === void 0) return;
 		if (window.whole) super.enqueue(event);
 		else {
 			const cut = cutOf(window, event);
-			cut.values = crop(window, event, this.#room);
-			if (cut.values.length > this.#room.length) this.#room = cut.values;
+			cut.values = this.crop(window, event);
 			super.enqueue(cut);
 		}
 	}

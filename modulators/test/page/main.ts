@@ -29,7 +29,10 @@ const SUITES: Readonly<Record<string, () => Promise<unknown>>> = {
   "standard/rates": () => import("../standard/rates.test.ts"),
   "standard/sizes": () => import("../standard/sizes.test.ts"),
   "hostile-services": () => import("../hostile-services.test.ts"),
-  hostile: () => import("../hostile.test.ts"),
+  "hostile-time": () => import("../hostile-time.test.ts"),
+  "hostile-memory": () => import("../hostile-memory.test.ts"),
+  "hostile-reach": () => import("../hostile-reach.test.ts"),
+  "hostile-values": () => import("../hostile-values.test.ts"),
 };
 
 globalThis.runSuite = async (suite, limitMs) => {

@@ -1,0 +1,117 @@
+import { FifoModulator } from "jecho:moe";
+import { checkView, findWindow } from "./window.js";
+
+/** @typedef {import("./window.js").View} View */
+/** @typedef {import("./window.js").Grid} Grid */
+/** @typedef {import("./window.js").Window} Window */
+
+/** What modulators have in common that show a view: a shared object "view", or the parameter of that name. */
+export class ViewModulator extends FifoModulator {
+  static keepsEvents = false;
+
+  /** @type {View | undefined} */
+  #view;
+  /** @type {Grid | undefined} */
+  #grid;
+  /** @type {Window | undefined} */
+  #window;
+  #room = new Int32Array(0);
+
+  /**
+   * @param {any} parameters
+   * @param {any} objects
+   */
+  static check(parameters, objects) {
+    checkView(viewOf(parameters, objects));
+  }
+
+  /**
+   * Where the view meets a layer.
+   *
+   * @param {Grid} grid
+   * @returns {Window | undefined} the same object as long as neither the view nor where the grid lies changes; undefined where
+   *   nothing of the layer is in
+   */
+  windowOf(grid) {
+    const view = viewOf(this.parameters, this.objects);
+    if (grid.layer < view.firstLayer || grid.layer > view.lastLayer) return undefined;
+    const { latFirst, latStep, rows, lonFirst, lonStep, columns } = grid;
+    const last = this.#grid;
+    if (
+      last === undefined ||
+      this.#view !== view ||
+      last.latFirst !== latFirst ||
+      last.latStep !== latStep ||
+      last.rows !== rows ||
+      last.lonFirst !== lonFirst ||
+      last.lonStep !== lonStep ||
+      last.columns !== columns
+    ) {
+      this.#view = view;
+      this.#grid = { layer: 0, latFirst, latStep, rows, lonFirst, lonStep, columns, values: NONE };
+      this.#window = findWindow(view, this.#grid);
+    }
+    return this.#window;
+  }
+
+  /**
+   * The window's values, row by row and bit by bit: the grid's own where it is all of them, else in room that the next call
+   * uses again, for an allocation for each event costs more than the copying.
+   *
+   * @param {Window} window
+   * @param {Grid} grid
+   * @returns {Float32Array}
+   */
+  crop(window, { values, rows, columns }) {
+    const bits = bitsOf(values, rows, columns);
+    if (window.whole) return values;
+    const count = window.rows * window.columns;
+    if (count > this.#room.length) this.#room = new Int32Array(count);
+    copyWindow(window, columns, bits, this.#room);
+    return new Float32Array(this.#room.buffer, 0, count);
+  }
+}
+
+const NONE = new Float32Array(0);
+
+/**
+ * @param {any} parameters
+ * @param {any} objects
+ * @returns {View}
+ */
+function viewOf(parameters, objects) {
+  return objects.view ?? parameters?.view;
+}
+
+/**
+ * Values as bits, for a NaN that is read as a number need not keep its own.
+ *
+ * @param {unknown} values
+ * @param {number} rows
+ * @param {number} columns
+ * @returns {Int32Array}
+ * @throws {RangeError} where they are not so many float32
+ */
+export function bitsOf(values, rows, columns) {
+  if (!(values instanceof Float32Array) || values.length !== rows * columns)
+    throw new RangeError(`values: ${rows} x ${columns} float32 are wanted`);
+  return new Int32Array(values.buffer, values.byteOffset, values.length);
+}
+
+/**
+ * @param {Window} window
+ * @param {number} gridColumns
+ * @param {Int32Array} bits of the grid's values
+ * @param {Int32Array | Uint32Array} to the window's, row by row, from the first place on
+ */
+export function copyWindow({ row, column, stride, rows, columns }, gridColumns, bits, to) {
+  for (let r = 0; r < rows; r++) {
+    const from = (row + r * stride) * gridColumns;
+    const start = r * columns;
+    // A plain loop: for rows as short as these it is faster than subarray and set.
+    for (let c = 0, at = column; c < columns; c++, at += stride) {
+      if (at >= gridColumns) at -= gridColumns;
+      to[start + c] = bits[from + at];
+    }
+  }
+}
