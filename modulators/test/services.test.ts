@@ -96,7 +96,7 @@ test("MOE-10: what is not listed is not there", async () => {
     ),
     { delegate: DELEGATE, context: { "context.temperature": 1 } },
   );
-  expect(await once(rig, seen)).toBe("objects,context,services,controls,queueEvents||celsius|");
+  expect(await once(rig, seen)).toBe("objects,isStale,pull,context,services,controls,queueEvents||celsius|");
 });
 
 test.each([
