@@ -47,7 +47,8 @@ export class Consumer<T> {
   #equals: Modulator["equals"];
   /** Tags of the shared objects on its events' way. */
   #objects: readonly bigint[] = [];
-  #place: EventPlace | undefined;
+  #epoch = 0;
+  #seq = 0;
   #placements: readonly Placement[] = [];
   readonly #placementListeners = new Listeners<readonly Placement[]>();
   #missed = 0;
@@ -94,7 +95,7 @@ export class Consumer<T> {
 
   /** Of the newest event that came over the wire; undefined before any. */
   get place(): EventPlace | undefined {
-    return this.#place;
+    return this.#seq === 0 ? undefined : { epoch: this.#epoch, seq: this.#seq };
   }
 
   /**
@@ -224,7 +225,7 @@ export class Consumer<T> {
       // A newer reset that is in force answers the older ones too.
       this.#resets.delete(number);
       if (number === reset) {
-        this.#reader.isModulated = pair.modulator !== undefined;
+        this.#reader.modulate(pair.modulator !== undefined);
         this.#demodulator = pair.demodulator;
         this.#equals = pair.modulator?.equals;
       }
@@ -284,7 +285,10 @@ export class Consumer<T> {
     const versions = this.#objects.length === 0 ? NO_VERSIONS : new Versions(this.#objects, frame.versions);
     for (let i = first; i < frame.count && this.#status.state !== "closed"; i++) {
       const info = { seq: seq === 0 ? 0 : seq + i, epoch, producer, parameters, versions, type: writer };
-      if (seq !== 0) this.#place = info;
+      if (seq !== 0) {
+        this.#epoch = epoch;
+        this.#seq = info.seq;
+      }
       if (isSync) this.#handling.begin(channel, producer, raised + i);
       if (this.#reader.isMismatched(token)) {
         if (isSync) this.#handling.end(channel, producer, raised + i, new JechoError("TYPE_MISMATCH"));

@@ -3,6 +3,15 @@ import { JechoError, type Type } from "@jecho/shared";
 import type { EventsFrame, VerifyEvent } from "@jecho/shared/internal";
 import type { EventChannel } from "./channel.ts";
 
+const NOTHING = new Uint8Array(0);
+
+/** How events of one type are read. */
+interface Reading {
+  readonly writer: Type;
+  readonly verify: VerifyEvent;
+  readonly read: ReturnType<Type["readerOf"]>;
+}
+
 /**
  * Reads events for one consumer: verified along their writer's type, and in place. What a modulator makes may be of another
  * type than the channel; then its names are its own.
@@ -14,7 +23,9 @@ export class EventReader<T> {
   readonly #mismatched = new Set<bigint>();
   /** Decodes events of the base channel that come inside others, for demodulators. */
   readonly source: EventSource = { decode: (token, bytes) => this.#decode(token, bytes) };
-  isModulated: boolean;
+  #isModulated: boolean;
+  /** How the events of the writer are read whose events came last. */
+  #reading: Reading | undefined;
 
   /** @param writtenType the type that events with this token were written with */
   constructor(
@@ -23,8 +34,14 @@ export class EventReader<T> {
     writtenType: (token: bigint) => Type | undefined,
   ) {
     this.#channel = channel;
-    this.isModulated = isModulated;
+    this.#isModulated = isModulated;
     this.#writtenType = writtenType;
+  }
+
+  /** Do events come through a modulator, from now on? */
+  modulate(isModulated: boolean): void {
+    this.#isModulated = isModulated;
+    this.#reading = undefined;
   }
 
   /** The type that a run's events were written with; undefined where they are bytes. */
@@ -46,31 +63,36 @@ export class EventReader<T> {
   read(frame: EventsFrame, i: number, token: bigint, writer: Type | undefined): unknown {
     const start = frame.eventStart(i);
     const end = frame.eventEnd(i);
-    if (token === 0n) return this.#readBytes(frame.bytes.subarray(start, end));
+    if (token === 0n) return this.#readBytes(frame.view, start, end);
     if (writer === undefined) throw unknown(token);
-    const { type } = this.#channel;
-    const reader: Type = this.isModulated || type === undefined ? writer : (type as Type);
-    this.#verifierOf(reader, writer, frame.producer)(frame.view, start, end);
-    return reader.readerOf(writer)(frame.view, frame.bytes, start);
+    let reading = this.#reading;
+    if (reading?.writer !== writer) {
+      reading = this.#readingOf(writer, frame.producer);
+      this.#reading = reading;
+    }
+    reading.verify(frame.view, start, end);
+    return reading.read(frame.view, frame.bytes, start);
   }
 
-  #readBytes(bytes: Uint8Array): unknown {
+  #readBytes(view: DataView, start: number, end: number): unknown {
     const { name, type, codec } = this.#channel;
-    if (this.isModulated) return bytes;
-    if (type !== undefined)
+    if (type !== undefined && !this.#isModulated)
       throw new JechoError("TYPE_MISMATCH", `untyped bytes on ${name}, where ${type.name} is expected`);
-    return codec === undefined ? bytes : codec.decode(bytes);
+    // An event without content is a mark; it needs no view of its own.
+    const bytes = start === end ? NOTHING : new Uint8Array(view.buffer, view.byteOffset + start, end - start);
+    return codec === undefined || this.#isModulated ? bytes : codec.decode(bytes);
   }
 
-  #verifierOf(reader: Type, writer: Type, producer: number): VerifyEvent {
+  #readingOf(writer: Type, producer: number): Reading {
+    const { name, type } = this.#channel;
+    const reader: Type = this.#isModulated || type === undefined ? writer : (type as Type);
     try {
-      return reader.verifierOf(writer);
+      return { writer, verify: reader.verifierOf(writer), read: reader.readerOf(writer) };
     } catch (error) {
       this.#mismatched.add(writer.token);
       const { message } = error as Error;
       const sides = `producer ${producer} writes ${nameOf(writer)}, this consumer reads ${nameOf(reader)}`;
-      const where = `${this.#channel.name}: ${sides}`;
-      throw new JechoError("TYPE_MISMATCH", `${message} (${where}); its events are dropped`);
+      throw new JechoError("TYPE_MISMATCH", `${message} (${name}: ${sides}); its events are dropped`);
     }
   }
 

@@ -69,6 +69,7 @@ export class Handling {
 
 /** What a handler returned, where it is something to wait for. */
 export function promiseOf(returned: unknown): Promise<unknown> | undefined {
+  if (typeof returned !== "object" && typeof returned !== "function") return undefined;
   if (returned instanceof Promise) return returned;
   const isThenable = typeof (returned as PromiseLike<unknown> | undefined)?.then === "function";
   return isThenable ? Promise.resolve(returned) : undefined;

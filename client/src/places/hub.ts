@@ -5,6 +5,7 @@ import { Concentrator, type ConcentratorOptions } from "../concentrator.ts";
 import type { ControlRequest, EventSource, PortListener, PortNotice } from "../port.ts";
 import type { Visit } from "../ring.ts";
 import { type Status, statusNow } from "../status.ts";
+import { atEndOfTurn } from "../turn.ts";
 import { Attachment } from "./attachment.ts";
 
 /** Whose endpoint it is, and the number that it has there. */
@@ -105,7 +106,7 @@ export class Hub {
   }
 
   /** At the end of the turn: what one turn raises goes out together. */
-  drainSoon(defer: (drain: () => void) => void = microtask): void {
+  drainSoon(defer: (drain: () => void) => void = atEndOfTurn): void {
     if (this.#willDrain) return;
     this.#willDrain = true;
     defer(this.#drainNow);
@@ -192,11 +193,4 @@ export class Hub {
     this.#asked.delete(number);
     return asked;
   }
-}
-
-const DONE = Promise.resolve();
-
-/** As `queueMicrotask`, whose bookkeeping in Node takes longer than what is done here. */
-function microtask(act: () => void): void {
-  void DONE.then(act);
 }

@@ -70,7 +70,7 @@ export class RemotePort implements Omit<Port, "settled" | "posted"> {
         this.#end.close();
         this.#closed.resolve();
       } else if (notice.is === "runs") {
-        this.#taken += notice.bytes.byteLength;
+        this.#taken += notice.framesBytes;
         visitRuns(notice, (...of) => this.#listener.receive(...of));
       } else this.#listener.notify(notice);
     }

@@ -1,15 +1,18 @@
 import { EventsFrame } from "@jecho/shared/internal";
 
-/** Runs that go to another thread together, and which of its consumers each is for. */
+/** Runs that go to another thread together, and which of its consumers each is for: one block of memory, which is moved there. */
 export interface Runs {
   readonly is: "runs";
-  /** The frames, one behind the other. */
+  /**
+   * The frames, one behind the other; then an index: of each delivery the consumer's endpoint, the first event that is for it,
+   * and where the frame and its parts lie.
+   */
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Of each delivery: the consumer's endpoint, the first event that is for it, and where the frame and its parts lie. */
-  readonly index: Uint32Array<ArrayBuffer>;
+  /** Bytes of the frames. */
+  readonly framesBytes: number;
 }
 
-/** Numbers in the index of each delivery. */
+/** Numbers in the index of each delivery, four bytes each. */
 const DELIVERY = 8;
 
 /** Gathers what goes to another thread: one copy of each run, whatever the number of its consumers. */
@@ -51,33 +54,36 @@ export class RunBatch {
 
   /** What was added, in memory of its own: the messages that the frames lie in are needed by others. */
   take(): Runs {
-    const bytes = new Uint8Array(this.#bytes);
+    const framesBytes = this.#bytes;
+    const bytes = new Uint8Array(framesBytes + 4 * this.#index.length);
     let at = 0;
     for (const frame of this.#frames) {
       bytes.set(frame.raw(), at);
       at += frame.end - frame.start;
     }
-    const index = new Uint32Array(this.#index);
+    new Uint32Array(bytes.buffer, framesBytes).set(this.#index);
     this.#frames = [];
     this.#index = [];
     this.#bytes = 0;
-    return { is: "runs", bytes, index };
+    return { is: "runs", bytes, framesBytes };
   }
 }
 
 /** Visits the deliveries in their order. The frames were verified when they came in. */
 export function visitRuns(
-  { bytes, index }: Runs,
+  { bytes, framesBytes }: Runs,
   visit: (endpoint: number, frame: EventsFrame, first: number) => void,
 ): void {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const view = new DataView(bytes.buffer);
+  const index = new Uint32Array(bytes.buffer, framesBytes);
+  const at = (i: number): number => index[i] as number;
   let frame: EventsFrame | undefined;
   for (let i = 0; i < index.length; i += DELIVERY) {
-    const [endpoint = 0, first = 0, start = 0] = [index[i], index[i + 1], index[i + 2]];
+    const start = at(i + 2);
     if (frame?.start !== start) {
-      const [end = 0, header = 0, payload = 0, ends = 0, versions = 0] = index.subarray(i + 3, i + DELIVERY);
+      const [end, header, payload, ends, versions] = [at(i + 3), at(i + 4), at(i + 5), at(i + 6), at(i + 7)];
       frame = new EventsFrame(view, bytes, { start, end, header, payload, ends, versions });
     }
-    visit(endpoint, frame, first);
+    visit(at(i), frame, at(i + 1));
   }
 }

@@ -2,6 +2,7 @@ import { JechoError } from "@jecho/shared";
 import type { EventsFrame } from "@jecho/shared/internal";
 import type { ConcentratorOptions } from "../concentrator.ts";
 import type { PortListener } from "../port.ts";
+import { atEndOfTurn } from "../turn.ts";
 import type { Attachment } from "./attachment.ts";
 import type { Hub } from "./hub.ts";
 import { type FromPlace, type MessageEnd, type ToPlace, toPlain } from "./message-end.ts";
@@ -89,6 +90,8 @@ class Outbox {
     return added;
   }
 
+  readonly #sendNow = (): void => this.send();
+
   send(): void {
     this.#willSend = false;
     this.#closeBatch();
@@ -101,13 +104,13 @@ class Outbox {
   #sendSoon(): void {
     if (this.#willSend) return;
     this.#willSend = true;
-    queueMicrotask(() => this.send());
+    atEndOfTurn(this.#sendNow);
   }
 
   #closeBatch(): void {
     if (this.#runs.isEmpty) return;
     const runs = this.#runs.take();
     this.#notices.push(runs);
-    this.#transfer.push(runs.bytes.buffer, runs.index.buffer);
+    this.#transfer.push(runs.bytes.buffer);
   }
 }
