@@ -22,6 +22,7 @@ const CONCENTRATOR = [
   "channels",
   "delegate",
   "derived-channels",
+  "direct-producers",
   "eager-handlers",
   "equals",
   "handover",

@@ -80,7 +80,9 @@ export class EventChannel<T = Uint8Array> {
   }
 
   /**
-   * Opens a producer: resolves when it has every modulator that is installed on this channel, so that its first event counts.
+   * Opens a producer: resolves when it has every modulator that is installed on this channel, so that its first event counts. On a
+   * derived channel (`NAME#SEGMENT`) its events go to all that subscribe to that, beside what a modulator makes there; as long as nobody
+   * derives a channel of that name, its demand is 0.
    *
    * @throws JechoError `TYPE_MISMATCH`, `MODULATORS_NOT_SERVED`, `ARGUMENT_INVALID` for what cannot be offered or no queue's size,
    * what ended the connection, or the signal's reason

@@ -105,7 +105,7 @@ export class Concentrator implements PortServer {
       onDemand: base => this.#demands.tell(base),
       onNeeds: base => this.#delegates.tellNeeds(base),
       onFeed: (name, { process, base, producers }, channel) => {
-        const isOwn = producers.some(number => this.#entries.hasProducer(number));
+        const isOwn = producers.some(number => this.#entries.producerOf(number) !== undefined);
         return this.#feeds.open(name, base, { process, channel }, isOwn);
       },
       onUnfed: name => this.#feeds.close(name),

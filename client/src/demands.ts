@@ -35,12 +35,13 @@ export class Demands {
 
   /** So many consumers elsewhere want the events of a channel or derived channel. */
   told(channel: number, consumers: number): void {
-    const producers = this.#entries.producersOf(channel);
-    if (producers === undefined) this.#toldOfDerived(channel, consumers);
-    else for (const producer of producers) this.#toldOfBase(producer, consumers);
+    // What is derived may be made here, and published here as well.
+    this.#toldOfDerived(channel, consumers);
+    for (const producer of this.#entries.producersOf(channel) ?? [])
+      this.#toldOfProducer(producer, consumers);
   }
 
-  #toldOfBase(producer: ProducerEntry, consumers: number): void {
+  #toldOfProducer(producer: ProducerEntry, consumers: number): void {
     const begins = producer.elsewhere === 0 || this.#hold.isHolding;
     producer.elsewhere = consumers;
     // The first word on demand says that all modulators are installed: the producer's events count.
@@ -67,7 +68,7 @@ export class Demands {
       this.#wanted(lanes, consumers, begins);
     }
     if (consumers > 0) this.#hold.back(installation);
-    this.tell(installation.base);
+    this.#tellOf(installation);
   }
 
   /** The same of what runs here in the stead of other processes, unless that is for the consumers here alone. */
@@ -104,8 +105,12 @@ export class Demands {
   /** A consumer here has left a channel or derived channel. */
   left({ channelNumber }: ConsumerEntry): void {
     for (const { channel } of this.#entries.producersOf(channelNumber) ?? []) this.tell(channel);
-    const base = this.#modulation.ofNumber(channelNumber)?.base;
-    if (base !== undefined) this.tell(base);
+    const installation = this.#modulation.ofNumber(channelNumber);
+    if (installation !== undefined) this.#tellOf(installation);
+  }
+
+  #tellOf(installation: Installation): void {
+    for (const name of this.#modulation.sourcesOf(installation)) this.tell(name);
   }
 
   /** What somebody elsewhere wants of this process' producers. */

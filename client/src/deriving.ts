@@ -65,7 +65,10 @@ export class Deriving {
   ): void {
     // What was held may come after its producer has gone, and what a period makes is nobody's.
     const producers = [...this.#entries.producersNamed(installation.base)];
-    const producer = producers.find(({ number }) => number === frame.producer) ?? producers[0];
+    const producer =
+      producers.find(({ number }) => number === frame.producer) ??
+      this.#entries.producerOf(frame.producer) ??
+      producers[0];
     if (producer === undefined) return;
     const lane = this.laneOf(installation, producer.endpoint, frame.isUrgent);
     count(frame, lane);

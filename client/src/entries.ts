@@ -85,11 +85,11 @@ export class Entries {
     return this.#copies.get(number);
   }
 
-  /** Is there a producer that has this number at the present connection? */
-  hasProducer(number: number): boolean {
+  /** The producer that has this number at the present connection. */
+  producerOf(number: number): ProducerEntry | undefined {
     for (const producers of this.#producers.values())
-      for (const producer of producers) if (producer.number === number) return true;
-    return false;
+      for (const producer of producers) if (producer.number === number) return producer;
+    return undefined;
   }
 
   /** Are there consumers of the channel, or of what is made of it? They may be away. */

@@ -1,6 +1,6 @@
 import type { Json, Value } from "@jecho/modulators";
 import { LentRun, type Tier, type TierEvents } from "@jecho/modulators/internal";
-import { JechoError } from "@jecho/shared";
+import { JechoError, splitName } from "@jecho/shared";
 import {
   type EventsFrame,
   type Install,
@@ -10,6 +10,7 @@ import {
   type Outgoing,
   parseFrame,
   refusal,
+  tokenOf,
 } from "@jecho/shared/internal";
 import type { DerivedDemand } from "./demand.ts";
 import type { ProducerEntry } from "./entry.ts";
@@ -26,8 +27,12 @@ export interface Installation {
   readonly hosted: number;
   /** The base channel's name. */
   readonly base: string;
-  /** What it is fed with: the base channel, or what another modulator makes. */
+  /** What it is fed with: the base channel, or what another modulator makes, and what producers publish there. */
   readonly feed: string;
+  /** The number that the host knows that by. */
+  readonly input: number;
+  /** What of it comes over the wire; "" for nothing. */
+  readonly wire: string;
   readonly modulator: Modulator;
   readonly parameters: Json;
   readonly needs: readonly string[];
@@ -95,6 +100,8 @@ export class Modulation {
   readonly #most: number;
   /** The numbers that the host knows base channels by. */
   readonly #bases = new Map<string, number>();
+  /** Producers here by the number of what they publish into, where that is a derived channel: their name for it, and their type. */
+  readonly #direct = new Map<number, { readonly name: string; readonly token: bigint }>();
   /** Installations under way: the host's number by the derived channel's and the process. */
   readonly #installing = new Map<string, number>();
   #apart: ReturnType<typeof setTimeout> | undefined;
@@ -142,26 +149,29 @@ export class Modulation {
     const parent = this.ofNumber(channel, process);
     const source = instead === undefined ? (producer as ProducerEntry).channel : `${process}@${channel}`;
     const feed = parent === undefined ? source : feedOf(parent);
-    const known = this.#adopt(feed, modulator);
+    const known = this.#adopt(this.#hostedBase(feed, channel), modulator);
     if (known !== undefined) {
       known.number = derived;
       known.leaves = false;
+      this.#meet(known);
       for (const { object, version, state } of modulator.objects)
         this.update({ kind: "ObjectUpdate", object, version, state, derived: 0 });
     } else if (instead === undefined && this.#runs() >= this.#most) {
       throw new JechoError("MODULATORS_NOT_SERVED", `the producer runs at most ${this.#most} modulators`);
     }
     const asked = { channel, derived, modulator, instead, behind };
-    const isFed = instead !== undefined && parent === undefined;
-    if (!isFed) {
+    const wire = instead !== undefined && (parent === undefined || instead.direct) ? source : "";
+    if (wire === "") {
       // The answer goes out before what it makes.
       if (known === undefined) await this.#installNew(feed, parent, asked, producer, answer);
       else answer(known);
       return;
     }
-    const installation = known ?? (await this.#installNew(feed, parent, asked, producer));
+    // What comes over the wire is for the same modulators as what is made here.
+    this.#alias(wire, feed, channel);
+    const installation = known ?? (await this.#installNew(feed, parent, { ...asked, wire }, producer));
     try {
-      await this.#events.onFeed(feed, instead, channel);
+      await this.#events.onFeed(wire, instead as Instead, channel);
     } catch (error) {
       this.#remove(installation);
       throw error;
@@ -186,7 +196,8 @@ export class Modulation {
       modulator,
       instead,
       behind,
-    }: Pick<Install, "channel" | "derived" | "instead" | "behind"> & { modulator: Modulator },
+      wire = "",
+    }: Pick<Install, "channel" | "derived" | "instead" | "behind"> & { modulator: Modulator; wire?: string },
     producer: ProducerEntry | undefined,
     answer?: (installation: Installation) => void,
   ): Promise<Installation> {
@@ -194,6 +205,7 @@ export class Modulation {
     const base = parent?.base ?? feed;
     const environment = this.#running();
     const hosted = this.#nextHosted++;
+    const input = this.#hostedBase(feed, channel);
     const name = `${derived}/${process}`;
     this.#installing.set(name, hosted);
     const { offers, context = new Map() } = (instead === undefined ? producer : undefined) ?? {};
@@ -202,7 +214,7 @@ export class Modulation {
     try {
       const { schema: declared = new Uint8Array(0), needs } = await environment.install({
         derived: hosted,
-        channel: this.#hostedBase(feed, channel),
+        channel: input,
         schema: schema.byteLength === 0 ? undefined : schema,
         modulator,
         ...(offers !== undefined && { offers }),
@@ -215,12 +227,16 @@ export class Modulation {
           { name, version, state: JSON.parse(state) as Json, lazy },
         ]),
       );
+      const made = declared.byteLength > 0 ? declared : schema;
+      this.#checkBeside(derived, process, hosted, made);
       const number = isWanted() ? derived : 0;
       const own = instead?.own ?? false;
       const installation: Installation = {
         hosted,
         base,
         feed,
+        input,
+        wire,
         process,
         own,
         producers: instead?.producers ?? [],
@@ -228,7 +244,7 @@ export class Modulation {
         parameters: JSON.parse(modulator.parameters || "null") as Json,
         needs,
         schema: declared,
-        made: declared.byteLength > 0 ? declared : schema,
+        made,
         objects,
         pulled: new Set(),
         lanes: new Map(),
@@ -239,6 +255,7 @@ export class Modulation {
         elsewhere: process === 0 ? 1 : 0,
       };
       this.#installed.set(hosted, installation);
+      this.#meet(installation);
       if (number === 0) {
         this.#remove(installation);
         throw new JechoError("CLOSED", "it is not wanted any more");
@@ -288,6 +305,7 @@ export class Modulation {
   /** The connection broke: modulators stay, for their consumers are expected back. */
   interrupted(): void {
     this.#installing.clear();
+    this.#direct.clear();
     for (const installation of this.#installed.values()) {
       leaveConnection(installation);
     }
@@ -310,12 +328,14 @@ export class Modulation {
 
   /** What the modulators are fed by that make this channel here. */
   feedsOf(derived: number): string[] {
-    return [...this.#installed.values()].filter(({ number }) => number === derived).map(({ feed }) => feed);
+    return [...this.#installed.values()].filter(({ number }) => number === derived).map(({ wire }) => wire);
   }
 
   /** What is fed by this. */
   fedBy(feed: string): Installation[] {
-    return [...this.#installed.values()].filter(installation => installation.feed === feed);
+    const hosted = this.#bases.get(feed);
+    if (hosted === undefined) return [];
+    return [...this.#installed.values()].filter(({ input }) => input === hosted);
   }
 
   setContext(base: string, name: string, value: Value): void {
@@ -336,7 +356,8 @@ export class Modulation {
   /** A newer version of a shared object, with its state unless that is only for those who pull it. */
   update(update: ObjectUpdate): void {
     if (update.derived === 0) this.#environment?.update(update);
-    for (const { hosted, number, base, objects, pulled } of this.#installed.values()) {
+    for (const installation of this.#installed.values()) {
+      const { hosted, number, objects, pulled } = installation;
       const isPulled = update.derived !== 0 && update.derived === number && pulled.delete(update.object);
       if (isPulled) this.#environment?.update({ ...update, derived: hosted });
       const object = objects.get(update.object);
@@ -344,7 +365,7 @@ export class Modulation {
       if (update.state === "" || object.lazy !== isPulled) continue;
       object.version = update.version;
       object.state = JSON.parse(update.state) as Json;
-      this.#events.onDemand(base);
+      for (const name of this.sourcesOf(installation)) this.#events.onDemand(name);
     }
   }
 
@@ -383,11 +404,28 @@ export class Modulation {
     for (const hosted of this.#installed.keys()) this.#environment?.flow(hosted, ready);
   }
 
+  /** What modulators here make of what is raised there, one behind the other. */
+  #madeOf(feed: string): Set<Installation> {
+    const made = new Set(this.fedBy(feed));
+    for (const installation of made) for (const next of this.fedBy(feedOf(installation))) made.add(next);
+    return made;
+  }
+
+  /** The channels whose events come to this modulator, by the names that producers here have for them. */
+  sourcesOf(installation: Installation): Set<string> {
+    const sources = new Set([installation.base]);
+    // No producer here has a name for what another process raises.
+    if (this.#direct.size === 0 || installation.process !== 0) return sources;
+    const { base } = splitName(installation.base);
+    for (const name of [base, ...Array.from(this.#direct.values(), ({ name }) => name)])
+      if (this.#madeOf(name).has(installation)) sources.add(name);
+    return sources;
+  }
+
   /** What is wanted of a channel through modulators. */
   derivedOf(base: string, here: (derived: number) => number): DerivedDemand[] {
     const list: DerivedDemand[] = [];
-    for (const installation of this.#installed.values()) {
-      if (installation.base !== base) continue;
+    for (const installation of this.#madeOf(base)) {
       const objects = Object.fromEntries(
         [...installation.objects.values()].map(({ name, state }) => [name, state]),
       );
@@ -402,10 +440,53 @@ export class Modulation {
     await this.#environment?.close();
   }
 
+  /** A producer here has this name for the channel with this number. Of one that is derived, its events go where those go that are made here. */
+  published(channel: number, name: string, token: bigint): void {
+    if (splitName(name).derived === "") return;
+    this.#direct.set(channel, { name, token });
+    const made = this.ofNumber(channel);
+    if (made !== undefined) this.#alias(name, feedOf(made), channel);
+  }
+
+  /**
+   * What modulators here take is of one type, whether it is made here or published.
+   *
+   * @throws JechoError `TYPE_MISMATCH`
+   */
+  #checkBeside(derived: number, process: number, hosted: number, made: Uint8Array): void {
+    const direct = process === 0 ? this.#direct.get(derived) : undefined;
+    const token = made.byteLength === 0 ? 0n : tokenOf(made);
+    if (direct === undefined || direct.token === token) return;
+    this.#environment?.remove(hosted);
+    throw new JechoError(
+      "TYPE_MISMATCH",
+      `a producer of the same process publishes events of another type into ${direct.name}`,
+    );
+  }
+
+  /** No producer here publishes into this one any more. */
+  unpublished(channel: number): void {
+    this.#direct.delete(channel);
+  }
+
+  /** Producers here may publish into what it makes, too. */
+  #meet(installation: Installation): void {
+    const { number, process } = installation;
+    const direct = this.#direct.get(number);
+    if (direct !== undefined && process === 0) this.#alias(direct.name, feedOf(installation), number);
+  }
+
+  /** Two names for what the same modulators are fed with. */
+  #alias(name: string, feed: string, channel: number): void {
+    const hosted = this.#bases.get(name) ?? this.#hostedBase(feed, channel);
+    this.#bases.set(name, hosted);
+    this.#bases.set(feed, hosted);
+  }
+
   /** The installation that is apart from its derived channel and is the very modulator that is asked for. */
-  #adopt(feed: string, modulator: Modulator): Installation | undefined {
+  #adopt(input: number, modulator: Modulator): Installation | undefined {
     for (const installation of this.#installed.values()) {
-      if ((installation.number !== 0 && !installation.leaves) || installation.feed !== feed) continue;
+      if ((installation.number !== 0 && !installation.leaves) || installation.input !== input) continue;
       if (isSame(installation.modulator, modulator)) return installation;
     }
     return undefined;
@@ -418,11 +499,13 @@ export class Modulation {
   }
 
   #forget(installation: Installation): void {
+    const sources = this.sourcesOf(installation);
     this.#installed.delete(installation.hosted);
-    if (installation.process !== 0 && this.fedBy(installation.feed).length === 0)
-      this.#events.onUnfed(installation.feed);
+    const { wire } = installation;
+    const isFed = [...this.#installed.values()].some(other => other.wire === wire);
+    if (wire !== "" && !isFed) this.#events.onUnfed(wire);
     this.#bases.delete(feedOf(installation));
-    this.#events.onDemand(installation.base);
+    for (const name of sources) this.#events.onDemand(name);
     this.#events.onNeeds(installation.base);
   }
 

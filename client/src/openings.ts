@@ -140,12 +140,19 @@ export class Openings {
   }
 
   producerOpened({ request, channel, producer }: Opened<"ProducerOpened">): void {
-    const entry = this.#answered(request)?.entry;
+    // A derived channel that it publishes into has another number when it comes again.
+    const known = request === 0 ? this.#entries.producerOf(producer) : undefined;
+    const entry = known ?? this.#answered(request)?.entry;
     if (entry?.is !== "producer") return;
+    if (known !== undefined) {
+      this.leave(known);
+      known.elsewhere = 0;
+    }
     entry.channelNumber = channel;
     entry.number = producer;
     entry.lanes.address(channel, producer);
     this.#entries.enter(entry);
+    this.#modulation.published(channel, entry.channel, entry.token);
   }
 
   consumerOpened(opened: Opened<"ConsumerOpened">): void {
@@ -274,6 +281,8 @@ export class Openings {
   /** An endpoint has nothing more to do with the channel, or object, that it has at the present connection. */
   leave(entry: EndpointEntry): void {
     this.#entries.leave(entry);
+    if (entry.is === "producer" && this.#entries.producersOf(entry.channelNumber) === undefined)
+      this.#modulation.unpublished(entry.channelNumber);
     if (entry.is !== "consumer") return;
     this.#reception.leave(entry);
     this.#demands.left(entry);

@@ -101,7 +101,7 @@ export class Session {
 
   /**
    * A channel by its name: in full (`jecho://HOST:PORT/atmosphere/ozone`) or the user's part of it. Without a type its
-   * events are bytes. `atmosphere/ozone#alarms` is what somebody's modulator makes of it who subscribed with `as: "alarms"`.
+   * events are bytes. `atmosphere/ozone#alarms` is what somebody's modulator makes of it who subscribed with `as: "alarms"`, and what others publish there.
    *
    * @throws JechoError `CHANNEL_NAME_INVALID`, `CHANNEL_ELSEWHERE` where another gateway than this session's is named
    */

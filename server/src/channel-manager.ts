@@ -9,6 +9,7 @@ import type { Consumer, Place, Producer } from "./endpoints.ts";
 import type { Retention } from "./history/event-log.ts";
 import { Keeper } from "./history/keeper.ts";
 import type { NameServer } from "./name-server.ts";
+import { Outlets } from "./outlets.ts";
 import { Producers } from "./producers.ts";
 import type { SharedObjects } from "./shared-objects.ts";
 import { WrittenTypes } from "./written-types.ts";
@@ -29,6 +30,8 @@ export class ChannelManager implements ChannelOwner {
   readonly derivations: Derivations;
   readonly #objects: SharedObjects;
   readonly #keeper: Keeper;
+  /** Few channels have any. */
+  #outlets: Outlets | undefined;
   #idle: NodeJS.Timeout | undefined;
 
   constructor(name: string, names: NameServer, objects: SharedObjects) {
@@ -41,6 +44,12 @@ export class ChannelManager implements ChannelOwner {
     this.#objects = objects;
     this.#keeper = new Keeper(name, names.keeping, this.types);
     this.#keeper.restore(this.channel);
+  }
+
+  /** The producers of its derived channels. */
+  get outlets(): Outlets {
+    this.#outlets ??= new Outlets(this);
+    return this.#outlets;
   }
 
   /**
@@ -76,7 +85,7 @@ export class ChannelManager implements ChannelOwner {
   }
 
   processOf(producer: number): number {
-    return this.producers.find(producer)?.connection.process ?? 0;
+    return (this.producers.find(producer) ?? this.#outlets?.find(producer))?.connection.process ?? 0;
   }
 
   cutOff(channel: Channel, connection: Connection): void {
@@ -85,14 +94,17 @@ export class ChannelManager implements ChannelOwner {
   }
 
   block({ number }: Channel, ready: boolean): void {
-    for (const connection of this.producers.connections())
+    for (const connection of this.#sendersOf(number).connections())
       connection.send({ kind: "Flow", derived: number, ready });
   }
 
   #typeOf(token: bigint): Type | undefined {
     const own = this.types.find(token);
     if (own !== undefined) return own;
-    for (const { types } of this.derivations) if (types.has(token)) return types.get(token);
+    for (const derived of this.derivations) {
+      const type = derived.typeOf(token);
+      if (type !== undefined) return type;
+    }
     return undefined;
   }
 
@@ -117,6 +129,7 @@ export class ChannelManager implements ChannelOwner {
    */
   addProducer(producer: Producer, type: Type | undefined): void {
     this.types.checkWriter(type, this.name, this.producers.size);
+    this.#outlets?.checkBeside(producer.connection, producer.token);
     if (type !== undefined && this.types.add(type)) {
       this.channel.history?.addType(type.token, type.schema);
       this.consumers.tellType(type);
@@ -128,8 +141,7 @@ export class ChannelManager implements ChannelOwner {
   /** Gives a new producer's concentrator what is installed here; when that is done, its events count. */
   async admit({ connection }: Producer): Promise<void> {
     if (this.producers.of(connection).length === 1) {
-      const installing = Promise.all(Array.from(this.derivations, derived => derived.installAt(connection)));
-      await this.producers.admit(connection, installing);
+      await this.producers.admit(connection, this.#installAt(connection, this.derivations));
     } else {
       for (const derived of this.derivations) this.announcePlacements(derived);
       await this.producers.admit(connection);
@@ -139,15 +151,56 @@ export class ChannelManager implements ChannelOwner {
     this.channel.tellDemand(connection);
   }
 
+  /** Where a process comes to feed a derived channel in two ways, what it runs is set up anew, one behind the other. */
+  async #installAt(connection: Connection, derivations: Iterable<DerivedChannel>): Promise<void> {
+    if (!derivationsFedAt(derivations, connection)) {
+      await Promise.all(Array.from(derivations, derived => derived.installAt(connection)));
+      return;
+    }
+    for (const derived of derivations) await derived.installAt(connection);
+  }
+
+  /** A process publishes into this derived channel: gives it what is installed behind that. */
+  installBehind(derived: DerivedChannel, connection: Connection): Promise<void> {
+    return this.#installAt(
+      connection,
+      [...this.derivations].filter(one => one.isBehind(derived)),
+    );
+  }
+
+  /** A process publishes into this derived channel no more. */
+  leftBehind(derived: DerivedChannel, connection: Connection): void {
+    for (const one of this.derivations) {
+      if (!one.isBehind(derived)) continue;
+      if (!one.feeders.isAt(connection)) one.placements.remove(connection);
+      this.announcePlacements(one);
+    }
+  }
+
+  /** Tells the demand for everything behind a derived channel. */
+  tellDemandBehind(derived: DerivedChannel): void {
+    for (const one of this.derivations) if (one.isBehind(derived)) this.#tellDemand(one.channel);
+  }
+
   removeProducer(producer: Producer): void {
-    const isLast = this.producers.remove(producer);
+    const { connection, outlet } = producer;
     this.names.forgetProducer(producer);
     for (const { lanes } of this.#channels()) lanes.leave(producer.number);
-    for (const derived of this.derivations) {
-      if (isLast) derived.placements.remove(producer.connection);
-      this.announcePlacements(derived);
+    if (outlet !== undefined) this.outlets.remove(producer);
+    else {
+      const isLast = this.producers.remove(producer);
+      for (const derived of this.derivations) {
+        if (isLast && !derived.feeders.isAt(connection)) derived.placements.remove(connection);
+        this.announcePlacements(derived);
+      }
     }
     this.#forgetIfUnused();
+  }
+
+  /** Others may subscribe to it by this name, and publish into it. @throws JechoError `DERIVED_TAKEN`, `CHANNEL_NAME_INVALID` */
+  nameDerived(derived: DerivedChannel, name: string): void {
+    this.derivations.name(derived, name);
+    this.#outlets?.attach(name);
   }
 
   /**
@@ -179,7 +232,7 @@ export class ChannelManager implements ChannelOwner {
     clearTimeout(this.#idle);
     this.consumers.add(consumer);
     consumer.channel.demand.expect(consumer.feed);
-    for (const type of [...this.types.all(), ...(consumer.derived?.types.values() ?? [])])
+    for (const type of [...this.types.all(), ...(consumer.derived?.allTypes() ?? [])])
       tellType(consumer, type);
     this.#tellDemand(consumer.channel);
   }
@@ -208,6 +261,7 @@ export class ChannelManager implements ChannelOwner {
   dropIfUnused(derived: DerivedChannel): void {
     if (derived.channel.consumers > 0 || derived.joining > 0) return;
     if (!this.derivations.remove(derived)) return;
+    this.#outlets?.detach(derived);
     this.names.forgetDerived(derived);
     derived.channel.history?.forget();
     derived.remove();
@@ -255,12 +309,18 @@ export class ChannelManager implements ChannelOwner {
   }
 
   #tellDemand(channel: Channel): void {
-    for (const connection of this.producers.connections())
-      if (this.producers.isAdmitted(connection)) channel.tellDemand(connection);
+    const senders = this.#sendersOf(channel.number);
+    for (const connection of senders.connections())
+      if (senders.isAdmitted(connection)) channel.tellDemand(connection);
     if (this.names.modulating === undefined) return;
     const makers = this.names.derived(channel.number)?.placements.makers() ?? [];
-    const producing = this.producers.connections();
+    const producing = senders.connections();
     for (const [maker, processes] of makers) if (!producing.has(maker)) channel.tellDemand(maker, processes);
+  }
+
+  /** Whose processes send events of the channel or derived channel of this number, unless others do in their stead. */
+  #sendersOf(channel: number): Producers {
+    return this.names.derived(channel)?.senders ?? this.producers;
   }
 
   #channels(): Channel[] {
@@ -273,6 +333,7 @@ export class ChannelManager implements ChannelOwner {
       this.producers.size > 0 ||
       this.consumers.size > 0 ||
       this.derivations.size > 0 ||
+      (this.#outlets?.size ?? 0) > 0 ||
       this.channel.demand.isAwaiting
     )
       return;
@@ -289,4 +350,10 @@ export class ChannelManager implements ChannelOwner {
     this.types.forget();
     this.names.forget(this);
   }
+}
+
+/** Does this process feed one of these already? */
+function derivationsFedAt(derivations: Iterable<DerivedChannel>, connection: Connection): boolean {
+  for (const { placements } of derivations) if (placements.isPlacing(connection)) return true;
+  return false;
 }

@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
 import { JechoError, Type } from "@jecho/shared";
-import { type Modulator, objectTag } from "@jecho/shared/internal";
+import { type Modulator, objectTag, tokenOf } from "@jecho/shared/internal";
 import type { Channel } from "./channel.ts";
 import type { ChannelManager } from "./channel-manager.ts";
 import type { Connection } from "./connection.ts";
 import type { Place } from "./endpoints.ts";
+import type { Outlet } from "./outlet.ts";
 import { Placements } from "./placements.ts";
+import { Producers } from "./producers.ts";
 import type { SharedObjects } from "./shared-objects.ts";
 
 /**
@@ -45,6 +47,8 @@ export class DerivedChannel {
   /** Consumers that wait for the installation, and channels derived from this one. */
   joining = 0;
   readonly placements: Placements;
+  /** Where producers publish into it directly. */
+  readonly outlets = new Set<Outlet>();
   readonly #objects: SharedObjects;
 
   constructor(
@@ -69,10 +73,84 @@ export class DerivedChannel {
     objects.use(this);
   }
 
+  /** The producers whose events its modulator takes: of the channel, or what they publish into those between. */
+  get feeders(): Producers {
+    return this.parent?.senders ?? this.manager.producers;
+  }
+
+  /** The same with those who publish into this one. */
+  get senders(): Producers {
+    const direct = [...this.outlets].filter(({ sending }) => sending.size > 0);
+    if (direct.length === 0) return this.feeders;
+    return new Producers([this.feeders, ...direct.map(({ sending }) => sending)]);
+  }
+
+  /** Does this process publish into it directly? */
+  isDirectAt(connection: Connection): boolean {
+    for (const { sending } of this.outlets) if (sending.isAt(connection)) return true;
+    return false;
+  }
+
+  /** Is it made of that one? */
+  isBehind(other: DerivedChannel): boolean {
+    return this.parent === other || (this.parent?.isBehind(other) ?? false);
+  }
+
   /** Tokens of what it is written with at present. */
   get tokens(): bigint[] {
-    if (this.types.size > 0) return [...this.types.keys()];
-    return this.parent?.tokens ?? this.manager.types.tokens;
+    const made =
+      this.types.size > 0 ? [...this.types.keys()] : (this.parent?.tokens ?? this.manager.types.tokens);
+    return [...new Set([...made, ...[...this.outlets].flatMap(({ types }) => [...types.keys()])])];
+  }
+
+  /** Types that its events may be of, besides those of the channel. */
+  allTypes(): Type[] {
+    const direct = [...this.outlets].flatMap(({ types }) => [...types.values()]);
+    return [...this.types.values(), ...direct, ...(this.parent?.allTypes() ?? [])];
+  }
+
+  /** Of its own types. */
+  typeOf(token: bigint): Type | undefined {
+    const own = this.types.get(token);
+    if (own !== undefined) return own;
+    for (const { types } of this.outlets) if (types.has(token)) return types.get(token);
+    return undefined;
+  }
+
+  /**
+   * A producer that publishes into it directly writes what its modulator makes; where that is what it takes, a process
+   * writes but one type, and all are typed or none.
+   *
+   * @param name that it publishes into
+   * @throws JechoError `TYPE_MISMATCH`
+   */
+  checkWriter(type: Type | undefined, connection: Connection, name: string): void {
+    const token = type?.token ?? 0n;
+    const declared = this.declaredSchema;
+    const isFixed = declared !== undefined || this.manager.producers.isAt(connection);
+    const schema = declared ?? this.manager.schemaOf(connection);
+    const expected = schema.byteLength === 0 ? 0n : tokenOf(schema);
+    const isTyped = this.tokens.length > 0;
+    const fits = isFixed ? expected === token : this.senders.size === 0 || isTyped === (type !== undefined);
+    if (fits) return;
+    const known =
+      isFixed && schema.byteLength > 0 ? `of ${Type.fromSchema(schema).name}` : isTyped ? "typed" : "untyped";
+    throw new JechoError(
+      "TYPE_MISMATCH",
+      `${name} is ${known}, and the producer writes ${type === undefined ? "bytes" : type.name}`,
+    );
+  }
+
+  /** What its modulator, or the one before it, says that it makes; undefined where that is what producers write. */
+  get declaredSchema(): Uint8Array | undefined {
+    const [declared] = this.types.values();
+    return declared?.schema ?? this.parent?.declaredSchema;
+  }
+
+  /** Events of this type come from now on: consumers of it and of what is behind it are told. */
+  announce(type: Type): void {
+    for (const derived of this.manager.derivations)
+      if (derived === this || derived.isBehind(this)) this.manager.consumers.tellType(type, derived);
   }
 
   /**
@@ -84,6 +162,7 @@ export class DerivedChannel {
     if (type === undefined) return;
     if (this.types.size === 0) (this.parent ?? this.manager).checkReader(type);
     for (const written of this.types.values()) type.readerOf(written);
+    for (const { types } of this.outlets) for (const written of types.values()) type.readerOf(written);
   }
 
   /** Installs for a producer that comes later. Where that fails the derived channel ends: it is all or nothing. */
@@ -134,7 +213,14 @@ export class DerivedChannel {
   /** What is made of this process' events is of this type. */
   schemaOf(producing: Connection): Uint8Array {
     const [declared] = this.types.values();
-    return declared?.schema ?? this.parent?.schemaOf(producing) ?? this.manager.schemaOf(producing);
+    if (declared !== undefined) return declared.schema;
+    if (this.feeders.isAt(producing))
+      return this.parent?.schemaOf(producing) ?? this.manager.schemaOf(producing);
+    for (const { sending, types } of this.outlets) {
+      const type = types.get(sending.tokenOf(producing));
+      if (type !== undefined) return type.schema;
+    }
+    return new Uint8Array(0);
   }
 
   /** The modulator says what type it makes; without one it is that of what it takes. */
@@ -144,12 +230,12 @@ export class DerivedChannel {
     if (this.types.has(type.token)) return;
     this.types.set(type.token, type);
     this.manager.names.types.hold(type);
-    this.manager.consumers.tellType(type, this);
+    this.announce(type);
   }
 
   /** May its events be of this type? */
   mayBe(token: bigint): boolean {
-    if (token === 0n || this.types.has(token) || this.manager.types.isWritten(token)) return true;
+    if (token === 0n || this.typeOf(token) !== undefined || this.manager.types.isWritten(token)) return true;
     return this.parent?.mayBe(token) ?? false;
   }
 }

@@ -4,6 +4,7 @@ import type { Connection } from "./connection.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
 import type { Replay } from "./history/replay.ts";
 import type { QueuePolicy } from "./listener.ts";
+import type { Outlet } from "./outlet.ts";
 
 /** A producer, as its channel's manager knows it. */
 export class Producer {
@@ -14,6 +15,8 @@ export class Producer {
   readonly token: bigint;
   /** Can its process run modulators? */
   readonly modulates: boolean;
+  /** What it publishes into, where that is a derived channel. */
+  readonly outlet: Outlet | undefined;
 
   constructor(
     number: number,
@@ -21,12 +24,14 @@ export class Producer {
     manager: ChannelManager,
     token: bigint,
     modulates: boolean,
+    outlet?: Outlet,
   ) {
     this.number = number;
     this.connection = connection;
     this.manager = manager;
     this.token = token;
     this.modulates = modulates;
+    this.outlet = outlet;
   }
 }
 

@@ -1,11 +1,13 @@
 import { JechoError } from "@jecho/shared";
 import type { EventsFrame, Position } from "@jecho/shared/internal";
 import type { Acknowledgements } from "./acknowledgements.ts";
+import type { Channel } from "./channel.ts";
 import type { ChannelManager } from "./channel-manager.ts";
 import type { Connection } from "./connection.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
 import type { Producer } from "./endpoints.ts";
 import type { NameServer } from "./name-server.ts";
+import type { Outlet } from "./outlet.ts";
 
 /** Takes runs of events, and where their producers are in their counts, to the channels that they are for. */
 export class Intake {
@@ -21,12 +23,18 @@ export class Intake {
   run(connection: Connection, frame: EventsFrame): void {
     const producer = this.#names.producer(connection, frame.producer);
     if (producer === undefined) return this.#runInstead(connection, frame);
-    const { manager } = producer;
-    if (frame.channel === manager.channel.number) {
+    const { manager, outlet } = producer;
+    const own = outlet === undefined ? manager.channel : sendingTo(outlet, producer);
+    if (frame.channel === own?.number) {
       if (frame.token !== producer.token)
         throw new JechoError("TYPE_MISMATCH", "a run of another type than its producer's");
-      return manager.channel.fanOut(frame, connection, connection.process);
+      return own.fanOut(frame, connection, connection.process);
     }
+    if (frame.channel === manager.channel.number)
+      throw new JechoError(
+        "FRAME_UNEXPECTED",
+        "a run of the channel, of a producer that publishes behind it",
+      );
     const derived = this.#names.derived(frame.channel);
     if (derived === undefined) {
       // Its last consumer left while this was under way, and so did the word that it is gone.
@@ -56,7 +64,8 @@ export class Intake {
     if (position.raised > Number.MAX_SAFE_INTEGER)
       throw new JechoError("FRAME_MALFORMED", "a count is beyond 2^53");
     const { channel } = manager;
-    if (position.channel === channel.number) return channel.position(connection, position);
+    if (position.channel === channel.number)
+      return producer?.outlet === undefined ? channel.position(connection, position) : undefined;
     if (derived?.manager === manager) derived.channel.position(connection, position);
   }
 
@@ -79,11 +88,16 @@ export class Intake {
     derived: DerivedChannel | undefined,
     { producer }: { readonly producer: number },
   ): Producer | undefined {
-    return derived?.placements.standIn(connection, derived.manager.producers.find(producer));
+    return derived?.placements.standIn(connection, derived.feeders.find(producer));
   }
 
   /** The gateway's own process may be at events of a producer that has just gone, which will not come again. */
   #goneBehind(connection: Connection, derived: DerivedChannel | undefined): ChannelManager | undefined {
     return connection === this.#names.modulating ? derived?.manager : undefined;
   }
+}
+
+/** The derived channel that takes this producer's events, if one does. */
+function sendingTo({ derived, sending }: Outlet, { number }: Producer): Channel | undefined {
+  return sending.find(number) === undefined ? undefined : derived?.channel;
 }

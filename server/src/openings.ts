@@ -53,17 +53,20 @@ export class Openings {
   openProducer(connection: Connection, frame: OpenProducer): void {
     this.#checkEndpoints(connection);
     const type = this.#typeOf(frame.schema);
-    const manager = this.#names.manager(frame.channel);
+    const { base, derived: name } = splitName(frame.channel);
+    const manager = this.#names.manager(base);
     const number = this.#names.newEndpoint();
-    const producer = new Producer(number, connection, manager, type?.token ?? 0n, frame.modulates);
+    const outlet = name === "" ? undefined : manager.outlets.named(name);
+    const token = type?.token ?? 0n;
+    const producer = new Producer(number, connection, manager, token, frame.modulates, outlet);
     connection.process ||= this.#nextProcess++;
-    manager.addProducer(producer, type);
-    manager.retain(
-      retentionOf(frame.history, this.#names.keeping.historyBytes),
-      frame.key,
-      frame.history?.onDemand === false,
-    );
+    if (outlet === undefined) manager.addProducer(producer, type);
+    else manager.outlets.add(producer, outlet, type);
+    // A history that is to be whole is the channel's producers' to ask for.
+    const always = outlet === undefined && frame.history?.onDemand === false;
+    manager.retain(retentionOf(frame.history, this.#names.keeping.historyBytes), frame.key, always);
     connection.addProducer(producer);
+    if (outlet !== undefined) return void manager.outlets.admit(producer, frame.request);
     const { channel } = manager;
     connection.send({
       kind: "ProducerOpened",
@@ -105,7 +108,7 @@ export class Openings {
     derived.joining++;
     connection.modulators++;
     try {
-      if (frame.as !== "") manager.derivations.name(derived, frame.as);
+      if (frame.as !== "") manager.nameDerived(derived, frame.as);
       await derived.placements.install(connection);
       if (modulator === undefined) derived.checkReader(this.#typeOf(frame.schema));
       if (connection.isOpen) this.#enterConsumer(connection, frame, derived.place);
@@ -128,7 +131,9 @@ export class Openings {
     const manager = this.#names.find(base);
     const channel = this.#names.channel(number);
     const isOfBase = channel === manager?.channel || this.#names.derived(number)?.manager === manager;
-    const isThere = [...(manager?.producers.connections() ?? [])].some(one => one.process === process);
+    const isThere =
+      [...(manager?.producers.connections() ?? [])].some(one => one.process === process) ||
+      manager?.outlets.isAtProcess(process) === true;
     if (manager === undefined || channel === undefined || !isOfBase || !isThere)
       throw new JechoError("PRODUCER_GONE", `nobody feeds a modulator of ${base}`);
     this.#enterConsumer(connection, frame, { manager, channel, derived: undefined, feed: process });

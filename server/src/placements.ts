@@ -42,9 +42,8 @@ export class Placements {
    * @throws JechoError the first reason why it does not
    */
   async install(consumer: Connection): Promise<void> {
-    const { manager } = this.#derived;
     await Promise.all(
-      [...manager.producers.connections()].map(async producing => {
+      [...this.#derived.feeders.connections()].map(async producing => {
         const place = await this.place(producing);
         if (place?.at === "consumer") await this.installOwn(consumer, producing);
       }),
@@ -53,9 +52,27 @@ export class Placements {
 
   /** For a producer that comes later, at the consumers that there are. @throws JechoError as `install` */
   async admit(producing: Connection): Promise<void> {
+    const known = await this.#placing.get(producing);
+    if (known !== undefined) {
+      // It feeds it in one more way: both have to come to where it runs.
+      const before = await this.#before(producing);
+      const isThere = known.at === "producer" && (before === undefined || before.at === "producer");
+      if (!isThere) this.remove(producing);
+    }
     const place = await this.place(producing);
     if (place?.at === "consumer") await this.#installWithConsumers(producing);
     this.#derived.manager.announcePlacements(this.#derived);
+  }
+
+  /** Has it, or is it to have, a place for what this process raises? */
+  isPlacing(producing: Connection): boolean {
+    return this.#placing.has(producing);
+  }
+
+  /** Where the modulator before it runs for a process; undefined where there is none that takes what that raises. */
+  async #before(producing: Connection): Promise<Spot | undefined> {
+    const { parent } = this.#derived;
+    return parent?.feeders.isAt(producing) === true ? parent.placements.place(producing) : undefined;
   }
 
   /** Finds the place for a process' producers, and installs the modulator there unless that is with each consumer. */
@@ -127,7 +144,7 @@ export class Placements {
 
   /** As consumers are told it. */
   describe(): Placement[] {
-    const producers = this.#derived.manager.producers.numbers();
+    const producers = this.#derived.feeders.numbers();
     return [...this.#places].map(([producing, { at, why }]) => ({
       producers: producers.get(producing) ?? [],
       at: AT[at],
@@ -176,13 +193,13 @@ export class Placements {
   }
 
   async #find(producing: Connection): Promise<Spot | undefined> {
-    const { manager, parent } = this.#derived;
-    const before = await parent?.placements.place(producing);
+    const { manager, feeders } = this.#derived;
+    const before = await this.#before(producing);
     if (this.#ended) return undefined;
     // It runs behind the other one, which has made its events where it is.
     let why = before?.why;
     if (before === undefined || before.at === "producer") {
-      why = manager.producers.runModulators(producing)
+      why = feeders.runModulators(producing)
         ? await this.#attempt(producing, producing)
         : new JechoError("MODULATORS_NOT_SERVED", "the producer runs no modulators");
       if (why === undefined) return { at: "producer", maker: producing, why };
@@ -212,7 +229,7 @@ export class Placements {
 
   async #installOwn(consumer: Connection, producing: Connection): Promise<void> {
     const { parent } = this.#derived;
-    const before = await parent?.placements.place(producing);
+    const before = await this.#before(producing);
     if (before?.at === "consumer") await parent?.placements.installOwn(consumer, producing);
     if (!this.#ended) await this.#request(consumer, producing, true);
   }
@@ -229,14 +246,16 @@ export class Placements {
   }
 
   async #request(maker: Connection, producing: Connection, own: boolean): Promise<void> {
-    const { manager, parent, channel } = this.#derived;
+    const { manager, parent, channel, feeders } = this.#derived;
+    const isMade = parent?.feeders.isAt(producing) === true;
     const input = parent ?? manager;
     const instead = {
       process: producing.process,
       base: manager.name,
-      producers: manager.producers.of(producing).map(({ number }) => number),
+      producers: feeders.of(producing).map(({ number }) => number),
       schema: parent?.schemaOf(producing) ?? manager.schemaOf(producing),
       own,
+      direct: isMade && parent.isDirectAt(producing),
     };
     const answer = await maker
       .request(request => ({
@@ -255,12 +274,14 @@ export class Placements {
         throw error;
       });
     // Nor does it matter then what came of it.
-    if (answer === undefined || this.#ended || !manager.producers.isAt(producing)) return;
+    if (answer === undefined || this.#ended || !this.#derived.feeders.isAt(producing)) return;
     this.#installed(answer);
     if (!own && maker === producing) return;
     // Its events count from the moment that it knows of whom they go to; where it is not yet open, that is its first word.
-    const feeder = (await parent?.placements.place(producing))?.maker ?? producing;
-    if (manager.producers.isAdmitted(producing))
+    if (!feeders.isAdmitted(producing)) return;
+    const feeding = new Set([(await this.#before(producing))?.maker ?? producing]);
+    if (instead.direct) feeding.add(producing);
+    for (const feeder of feeding)
       await input.channel.assureDemand(feeder, producing.process).catch((error: JechoError) => {
         if (error.code !== "PRODUCER_GONE") throw error;
       });

@@ -2,52 +2,69 @@ import { Few } from "@jecho/shared/internal";
 import type { Connection } from "./connection.ts";
 import type { Producer } from "./endpoints.ts";
 
+const NONE: readonly Producers[] = [];
+
 /** A channel's producers, by number and by process. */
 export class Producers {
-  readonly #all = new Few<number, Producer>();
+  readonly #own = new Few<number, Producer>();
+  readonly #others: readonly Producers[];
   /** Processes whose first producers wait for what is installed at the channel. */
   readonly #admitting = new Few<Connection, Promise<void>>();
 
+  /** @param others whose producers are among these, too */
+  constructor(others = NONE) {
+    this.#others = others;
+  }
+
+  *[Symbol.iterator](): Generator<Producer> {
+    yield* this.#own.values();
+    for (const producers of this.#others) yield* producers;
+  }
+
   get size(): number {
-    return this.#all.size;
+    return this.#others.reduce((sum, { size }) => sum + size, this.#own.size);
   }
 
   add(producer: Producer): void {
-    this.#all.set(producer.number, producer);
+    this.#own.set(producer.number, producer);
   }
 
   /** @returns true where its process has no other here */
   remove({ number, connection }: Producer): boolean {
-    this.#all.delete(number);
+    this.#own.delete(number);
     if (this.isAt(connection)) return false;
     this.#admitting.delete(connection);
     return true;
   }
 
   find(number: number): Producer | undefined {
-    return this.#all.get(number);
+    for (const producers of this.#others) {
+      const producer = producers.find(number);
+      if (producer !== undefined) return producer;
+    }
+    return this.#own.get(number);
   }
 
   /** Connections that have producers here, each once. */
   connections(): Set<Connection> {
-    return new Set([...this.#all.values()].map(({ connection }) => connection));
+    return new Set(Array.from(this, ({ connection }) => connection));
   }
 
   /** The producers of a process. */
   of(connection: Connection): Producer[] {
-    return [...this.#all.values()].filter(producer => producer.connection === connection);
+    return [...this].filter(producer => producer.connection === connection);
   }
 
   /** Has this process a producer here? */
   isAt(connection: Connection): boolean {
-    for (const producer of this.#all.values()) if (producer.connection === connection) return true;
+    for (const producer of this) if (producer.connection === connection) return true;
     return false;
   }
 
   /** The numbers of the producers of each process. */
   numbers(): Map<Connection, number[]> {
     const all = new Map<Connection, number[]>();
-    for (const { connection, number } of this.#all.values()) {
+    for (const { connection, number } of this) {
       const numbers = all.get(connection);
       if (numbers === undefined) all.set(connection, [number]);
       else numbers.push(number);
@@ -78,6 +95,6 @@ export class Producers {
 
   /** Do this process' events count? */
   isAdmitted(connection: Connection): boolean {
-    return !this.#admitting.has(connection);
+    return !this.#admitting.has(connection) && this.#others.every(others => others.isAdmitted(connection));
   }
 }

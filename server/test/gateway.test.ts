@@ -101,6 +101,35 @@ test("CHAN-3: the gateway stamps epoch and sequence number, and forwards the pro
   expect(first.raw()).toEqual(expected);
 });
 
+test("CHAN-9: who publishes into a derived channel has no other channel than that, and nothing is left of it when it goes", async () => {
+  await using gateway = await start();
+  const stats = async (): Promise<unknown> => (await fetch(`http://${gateway.address}/healthz`)).json();
+  const before = await stats();
+  using consumer = await RawClient.connect(gateway);
+  consumer.send(encodeControl({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING }));
+  const base = await consumer.next("ConsumerOpened");
+  using direct = await RawClient.connect(gateway);
+  const open = (request: number, channel: string): void =>
+    direct.send(encodeControl({ kind: "OpenProducer", request, channel, schema: NOTHING, modulates: true }));
+  open(1, "a#x");
+  const { channel, producer } = await direct.next("ProducerOpened");
+  expect(await direct.next("Demand")).toMatchObject({ channel, consumers: 0 });
+  const run = (channel: number): Uint8Array =>
+    encodeRun({ channel, producer, raised: 1, token: 0n, parameters: 0, flags: 0 }, [
+      { bytes: Uint8Array.of(1), start: 0, end: 1 },
+    ]);
+  // Nobody derives it: what it sends goes nowhere.
+  direct.send(run(channel));
+  await direct.isAlive();
+  open(2, "a#no name");
+  expect(await direct.next("Refused")).toMatchObject({ request: 2, code: 4510 });
+  direct.send(run(base.channel));
+  expect(await direct.closed).toMatchObject({ code: 4502 });
+  expect(consumer.frames.filter(({ kind }) => kind === "Events")).toEqual([]);
+  consumer.send(encodeControl({ kind: "CloseEndpoint", endpoint: base.consumer }));
+  await expect.poll(stats).toMatchObject({ channels: (before as { channels: number }).channels });
+});
+
 test("events of an endpoint that was closed, or of another's number, reach nobody", async () => {
   await using gateway = await start();
   using producer = await RawClient.connect(gateway);

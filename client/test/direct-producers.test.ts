@@ -1,0 +1,297 @@
+import { type Consumer, connect, type Modulator, type Session, type as typeOf } from "@jecho/client";
+import { expect, test } from "vitest";
+import { startCutter } from "./cutter.ts";
+import { Inbox, type Rig, startRig, Tick, whenState } from "./rig.ts";
+
+const moe = (body: string): Modulator => ({
+  source: `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator { ${body} }`,
+});
+const EVENS = moe("enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); }");
+const THIRDS = moe("enqueue(event) { if (event.n % 3 === 0) super.enqueue(event); }");
+const ALARMS = moe(`static output = { name: "Alarm", description: { level: "float64" } };
+  enqueue(event) { if (event.n > 5) super.enqueue({ level: event.n }); }`);
+const Alarm = typeOf("Alarm", { level: "float64" });
+
+interface Told {
+  readonly n: number;
+  readonly seq: number;
+}
+
+/** Subscribes to evens of "a", under that name. */
+async function evens(rig: Rig, inbox: Inbox<Told>, session = rig.session()): Promise<Session> {
+  await session
+    .channel("a", Tick)
+    .subscribe(({ n }, { seq }) => inbox.put({ n, seq }), { modulator: EVENS, as: "evens" });
+  return session;
+}
+
+const numbers = (told: readonly Told[]): number[] => told.map(({ n }) => n);
+const raise = async (
+  producer: { publishSync(event: { n: number; note: string }): Promise<number> },
+  ...all: number[]
+): Promise<number[]> => {
+  const consumers: number[] = [];
+  for (const n of all) consumers.push(await producer.publishSync({ n, note: "" }));
+  return consumers;
+};
+
+test("CHAN-9: what a producer publishes into a derived channel goes to all its consumers, with what is made there, as it is", async () => {
+  await using rig = await startRig();
+  const [own, named] = [new Inbox<Told>(), new Inbox<Told>()];
+  const base = await rig.session().channel("a", Tick).produce();
+  await evens(rig, own);
+  await rig
+    .session()
+    .channel("a#evens", Tick)
+    .subscribe(({ n }, { seq }) => named.put({ n, seq }));
+  const direct = await rig.session().channel("a#evens", Tick).produce();
+  expect(direct.demand).toMatchObject({ consumers: 2, derived: [], total: 2 });
+  expect(await raise(direct, 1)).toEqual([2]);
+  expect(await raise(base, 1, 2)).toEqual([0, 2]);
+  expect(await raise(direct, 3)).toEqual([2]);
+  for (const inbox of [own, named])
+    expect(inbox.all).toEqual([
+      { n: 1, seq: 1 },
+      { n: 2, seq: 2 },
+      { n: 3, seq: 3 },
+    ]);
+  // Consumers of the channel itself have nothing to do with it.
+  const all = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }) => all.put(n));
+  await raise(direct, 5);
+  await raise(base, 7);
+  expect(all.all).toEqual([7]);
+});
+
+test("CHAN-9: its type is that of the derived channel", async () => {
+  await using rig = await startRig();
+  const base = await rig.session().channel("a", Tick).produce();
+  const levels = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(event => levels.put((event as unknown as { level: number }).level), {
+      modulator: ALARMS,
+      as: "alarms",
+    });
+  await evens(rig, new Inbox());
+  const wrong = { code: "TYPE_MISMATCH", message: expect.stringContaining("Alarm") };
+  await expect(rig.session().channel("a#alarms", Tick).produce()).rejects.toMatchObject(wrong);
+  await expect(rig.session().channel("a#alarms").produce()).rejects.toMatchObject(wrong);
+  await expect(rig.session().channel("a#evens").produce()).rejects.toMatchObject({ code: "TYPE_MISMATCH" });
+  const session = rig.session();
+  const direct = await session.channel("a#alarms", Alarm).produce();
+  await direct.publishSync({ level: 0.5 });
+  await raise(base, 6);
+  expect(levels.all).toEqual([0.5, 6]);
+  // A type of its own would not be what modulators of that process are fed with.
+  const beside = rig.session();
+  await beside.channel("b", Tick).subscribe(() => {}, { modulator: EVENS, as: "evens" });
+  await beside.channel("b#evens", Alarm).produce();
+  await expect(beside.channel("b", Tick).produce()).rejects.toMatchObject({ code: "TYPE_MISMATCH" });
+});
+
+test("CHAN-9: who reads it is told types that nobody else writes", async () => {
+  await using rig = await startRig();
+  const inbox = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a")
+    .subscribe(event => inbox.put((event as unknown as { level: number }).level), {
+      modulator: moe(""),
+      as: "all",
+    });
+  const direct = await rig.session().channel("a#all", Alarm).produce();
+  await direct.publishSync({ level: 3 });
+  expect(inbox.all).toEqual([3]);
+  expect((await rig.session().channel("a#all").types()).map(({ name }) => name)).toEqual(["Alarm"]);
+});
+
+test("CHAN-9: there may be producers before there is a derived channel, and when it has gone; nobody wants what they raise then", async () => {
+  await using rig = await startRig();
+  const direct = await rig.session().channel("a#evens", Tick).produce();
+  expect(direct.demand.total).toBe(0);
+  expect(await raise(direct, 1)).toEqual([0]);
+  const first = new Inbox<Told>();
+  const session = await evens(rig, first);
+  await expect.poll(() => direct.demand.total).toBe(1);
+  expect(await raise(direct, 2)).toEqual([1]);
+  await session.close();
+  await expect.poll(() => direct.demand.total).toBe(0);
+  expect(await raise(direct, 3)).toEqual([0]);
+  const second = new Inbox<Told>();
+  await evens(rig, second);
+  await expect.poll(() => direct.demand.total).toBe(1);
+  direct.publish({ n: 4, note: "" });
+  await raise(direct, 5);
+  expect([numbers(first.all), second.all]).toEqual([
+    [2],
+    [
+      { n: 4, seq: 1 },
+      { n: 5, seq: 2 },
+    ],
+  ]);
+});
+
+test("CHAN-9: a name that comes to be of another type is none of theirs, and they are told", async () => {
+  await using rig = await startRig();
+  const errors: string[] = [];
+  const session = rig.session({ onError: ({ code }) => errors.push(code) });
+  const direct = await session.channel("a#x", Tick).produce();
+  await rig.session().channel("a", Tick).produce();
+  const [one, other] = [rig.session(), rig.session()];
+  await one.channel("a", Tick).subscribe(() => {}, { modulator: EVENS, as: "x" });
+  await expect.poll(() => direct.demand.total).toBe(1);
+  await one.close();
+  await expect.poll(() => direct.demand.total).toBe(0);
+  await other.channel("a", Tick).subscribe(() => {}, { modulator: ALARMS });
+  await other.channel("a", Tick).subscribe(() => {}, { modulator: ALARMS, as: "x" });
+  await expect.poll(() => errors).toEqual(["TYPE_MISMATCH"]);
+  expect(direct.demand.total).toBe(0);
+  expect(await raise(direct, 1)).toEqual([0]);
+});
+
+/** A modulator behind evens: what it lets through. */
+async function thirdsOfEvens(
+  rig: Rig,
+): Promise<{ inbox: Inbox<Told>; viewer: Session; consumer: Consumer<{ n: number; note: string }> }> {
+  const viewer = await evens(rig, new Inbox());
+  const inbox = new Inbox<Told>();
+  const consumer = await viewer
+    .channel("a#evens", Tick)
+    .subscribe(({ n }, { seq }) => inbox.put({ n, seq }), { modulator: THIRDS });
+  return { inbox, viewer, consumer };
+}
+
+test.each([
+  ["in the producer", {}],
+  ["elsewhere, where the producer runs none", { most: 0 }],
+])("CHAN-9: modulators behind the derived channel take it too: %s", async (_, modulators) => {
+  await using rig = await startRig();
+  const { inbox } = await thirdsOfEvens(rig);
+  const direct = await rig.session({ modulators }).channel("a#evens", Tick).produce();
+  await expect.poll(() => direct.demand.total).toBeGreaterThan(0);
+  expect(await raise(direct, 1, 3, 4, 6, 9)).toEqual([1, 2, 1, 2, 2]);
+  expect(numbers(inbox.all)).toEqual([3, 6, 9]);
+  expect(inbox.all.map(({ seq }) => seq)).toEqual("most" in modulators ? [0, 0, 0] : [1, 2, 3]);
+});
+
+test.each([
+  ["the channel first", {}, true],
+  ["the derived channel first", {}, false],
+  ["the channel first, and no modulators there", { most: 0 }, true],
+  ["the derived channel first, and no modulators there", { most: 0 }, false],
+  ["the channel first, and one modulator there", { most: 1 }, true],
+  ["the derived channel first, and one modulator there", { most: 1 }, false],
+])("CHAN-9: one process publishes into both: %s", async (_, modulators, baseFirst) => {
+  await using rig = await startRig();
+  const { inbox } = await thirdsOfEvens(rig);
+  const session = rig.session({ modulators });
+  const open = (name: string) => session.channel(name, Tick).produce();
+  const first = await open(baseFirst ? "a" : "a#evens");
+  const second = await open(baseFirst ? "a#evens" : "a");
+  const [base, direct] = baseFirst ? [first, second] : [second, first];
+  await raise(direct, 1, 3);
+  await raise(base, 2, 3, 6);
+  await raise(direct, 9);
+  await raise(base, 12);
+  expect(numbers(inbox.all)).toEqual([3, 6, 9, 12]);
+  // Either may go, and the other goes on.
+  await (baseFirst ? base : direct).close();
+  const [left, n] = baseFirst ? [direct, 15] : [base, 18];
+  await raise(left, n);
+  expect(numbers(inbox.all)).toEqual([3, 6, 9, 12, n]);
+});
+
+test("CHAN-9: demand tells a direct producer what is derived of its channel, and the channel's producers the same as ever", async () => {
+  await using rig = await startRig();
+  const { viewer } = await thirdsOfEvens(rig);
+  const session = rig.session();
+  const direct = await session.channel("a#evens", Tick).produce();
+  const shape = (demand: typeof direct.demand): unknown => [
+    demand.consumers,
+    demand.derived.map(({ consumers }) => consumers),
+  ];
+  await expect.poll(() => shape(direct.demand)).toEqual([1, [1]]);
+  const base = await session.channel("a", Tick).produce();
+  await expect.poll(() => shape(base.demand)).toEqual([0, [1, 1]]);
+  expect(shape(direct.demand)).toEqual([1, [1]]);
+  await viewer.close();
+  await expect.poll(() => [direct.demand.total, base.demand.total]).toEqual([0, 0]);
+});
+
+test("CHAN-9: it is kept with the channel's history, and who was cut off has all of it", async () => {
+  await using rig = await startRig();
+  await using way = await startCutter(rig.gateway.address);
+  const base = await rig
+    .session()
+    .channel("a", Tick)
+    .produce({ history: { events: 100 } });
+  await evens(rig, new Inbox());
+  const direct = await rig.session().channel("a#evens", Tick).produce();
+  await raise(direct, 1);
+  await raise(base, 2);
+  const inbox = new Inbox<Told>();
+  const away = connect(way.address, { backoff: { firstMs: 20, mostMs: 100 } });
+  const consumer = await away
+    .channel("a#evens", Tick)
+    .subscribe(({ n }, { seq }) => inbox.put({ n, seq }), { from: 1 });
+  expect(numbers(await inbox.take(2))).toEqual([1, 2]);
+  const interrupted = whenState(consumer, "reconnecting");
+  way.cut();
+  await interrupted;
+  direct.publish({ n: 3, note: "" });
+  base.publish({ n: 4, note: "" });
+  expect(numbers(await inbox.take(4)).sort()).toEqual([1, 2, 3, 4]);
+  await away.close();
+});
+
+test("CHAN-9: a direct producer's broken connection loses nothing and repeats nothing, and after a restart of the gateway it goes on", async () => {
+  await using rig = await startRig();
+  const { port } = rig.gateway;
+  await using way = await startCutter(rig.gateway.address);
+  const { inbox, viewer, consumer } = await thirdsOfEvens(rig);
+  const plain = new Inbox<Told>();
+  const named = await rig
+    .session()
+    .channel("a#evens", Tick)
+    .subscribe(({ n }, { seq }) => plain.put({ n, seq }));
+  const session = connect(way.address, { backoff: { firstMs: 20, mostMs: 100 } });
+  const direct = await session.channel("a#evens", Tick).produce();
+  await raise(direct, 3);
+  const cut = whenState(session, "reconnecting");
+  way.cut();
+  for (const n of [4, 6]) direct.publish({ n, note: "" });
+  await cut;
+  direct.publish({ n: 9, note: "" });
+  expect(numbers(await plain.take(4))).toEqual([3, 4, 6, 9]);
+  expect(numbers(await inbox.take(3))).toEqual([3, 6, 9]);
+  const apart = Promise.all([session, viewer, named].map(one => whenState(one, "reconnecting")));
+  await rig.gateway.close();
+  await apart;
+  await using _again = await startRig({ port });
+  await Promise.all([named, consumer].map(one => whenState(one, "live")));
+  await expect.poll(() => direct.demand.total).toBe(3);
+  direct.publish({ n: 12, note: "" });
+  expect(numbers(await plain.take(5))).toEqual([3, 4, 6, 9, 12]);
+  expect(numbers(await inbox.take(4))).toEqual([3, 6, 9, 12]);
+  await session.close();
+});
+
+test("MOE-17: behind a modulator with a type of its own one without is read by that type", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  const viewer = rig.session();
+  await viewer.channel("a", Tick).subscribe(() => {}, { modulator: ALARMS, as: "alarms" });
+  const levels = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a#alarms")
+    .subscribe(event => levels.put((event as unknown as { level: number }).level), { modulator: moe("") });
+  await raise(producer, 7);
+  expect(levels.all).toEqual([7]);
+});

@@ -1,0 +1,166 @@
+import { JechoError, type Type } from "@jecho/shared";
+import type { ChannelManager } from "./channel-manager.ts";
+import type { Connection } from "./connection.ts";
+import type { DerivedChannel } from "./derived-channel.ts";
+import type { Producer } from "./endpoints.ts";
+import { Outlet } from "./outlet.ts";
+
+/** The producers of one channel's derived channels, by the names that they publish into. */
+export class Outlets {
+  readonly #manager: ChannelManager;
+  readonly #byName = new Map<string, Outlet>();
+
+  constructor(manager: ChannelManager) {
+    this.#manager = manager;
+  }
+
+  get size(): number {
+    return this.#byName.size;
+  }
+
+  /** The outlet of this name, which comes into being when first asked for. */
+  named(name: string): Outlet {
+    let outlet = this.#byName.get(name);
+    if (outlet === undefined) {
+      const { names } = this.#manager;
+      outlet = new Outlet(`${this.#manager.name}#${name}`, names.newNumber(), names.types);
+      this.#byName.set(name, outlet);
+      this.attach(name);
+    }
+    return outlet;
+  }
+
+  /** A producer by its number. */
+  find(number: number): Producer | undefined {
+    for (const { producers } of this.#byName.values()) {
+      const producer = producers.find(number);
+      if (producer !== undefined) return producer;
+    }
+    return undefined;
+  }
+
+  /** Has a process such a producer? */
+  isAtProcess(process: number): boolean {
+    for (const { sending } of this.#byName.values())
+      for (const { connection } of sending) if (connection.process === process) return true;
+    return false;
+  }
+
+  /**
+   * Within one process what modulators take on a channel is of one type: that of what they are fed with by its producers.
+   *
+   * @throws JechoError `TYPE_MISMATCH`
+   */
+  checkBeside(connection: Connection, token: bigint): void {
+    for (const { name, derived, sending } of this.#byName.values()) {
+      if (derived === undefined || derived.declaredSchema !== undefined || !sending.isAt(connection))
+        continue;
+      if (sending.tokenOf(connection) !== token)
+        throw new JechoError("TYPE_MISMATCH", `this process publishes another type into ${name}`);
+    }
+  }
+
+  /**
+   * Enters a producer into the books: `admit` says when it counts.
+   *
+   * @throws JechoError `TYPE_MISMATCH`
+   */
+  add(producer: Producer, outlet: Outlet, type: Type | undefined): void {
+    try {
+      outlet.derived?.checkWriter(type, producer.connection, outlet.name);
+    } catch (error) {
+      this.#dropIfUnused(outlet);
+      throw error;
+    }
+    outlet.add(producer, type);
+    this.#manager.names.registerProducer(producer);
+    if (outlet.derived !== undefined) this.#take(outlet, producer);
+  }
+
+  /** A derived channel has this name, or somebody publishes into it: those that do are connected with it. */
+  attach(name: string): void {
+    const outlet = this.#byName.get(name);
+    const derived = this.#manager.derivations.named(name);
+    if (outlet === undefined || derived === undefined || outlet.derived === derived) return;
+    outlet.derived = derived;
+    derived.outlets.add(outlet);
+    for (const producer of outlet.producers) {
+      try {
+        derived.checkWriter(outlet.typeOf(producer), producer.connection, outlet.name);
+      } catch (error) {
+        // It stays, for whoever has the name next; nobody wants what it raises.
+        const { number: code, message } = JechoError.from(error);
+        producer.connection.send({ kind: "Fault", code, message });
+        continue;
+      }
+      this.#take(outlet, producer);
+      void this.admit(producer, 0);
+    }
+  }
+
+  #take(outlet: Outlet, producer: Producer): void {
+    outlet.sending.add(producer);
+    const type = outlet.typeOf(producer);
+    if (type !== undefined && outlet.derived !== undefined) outlet.derived.announce(type);
+  }
+
+  /** A derived channel is no more: its producers stay. */
+  detach({ outlets }: DerivedChannel): void {
+    for (const outlet of outlets)
+      for (const producer of outlet.detach()) {
+        this.#tellOpened(producer, outlet, 0);
+        producer.connection.send({ kind: "Demand", channel: outlet.number, consumers: 0 });
+      }
+    outlets.clear();
+  }
+
+  /**
+   * Gives a producer's process what is installed behind the derived channel; when that is done, its events count.
+   *
+   * @param request that opened it; 0 where it has been open before
+   */
+  async admit(producer: Producer, request: number): Promise<void> {
+    const outlet = producer.outlet as Outlet;
+    const { connection } = producer;
+    const { derived } = outlet;
+    this.#tellOpened(producer, outlet, request);
+    if (derived === undefined || outlet.sending.find(producer.number) === undefined) {
+      connection.send({ kind: "Demand", channel: outlet.number, consumers: 0 });
+      return;
+    }
+    const isFirst = outlet.sending.of(connection).length === 1;
+    await outlet.sending.admit(
+      connection,
+      isFirst ? this.#manager.installBehind(derived, connection) : undefined,
+    );
+    if (outlet.derived !== derived || outlet.sending.find(producer.number) === undefined) return;
+    this.#manager.tellDemandBehind(derived);
+    // The first word on its channel says that all is installed.
+    derived.channel.tellDemand(connection);
+  }
+
+  #tellOpened(
+    { connection, number }: Producer,
+    { derived, number: idle, sending }: Outlet,
+    request: number,
+  ): void {
+    const isSending = derived !== undefined && sending.find(number) !== undefined;
+    const channel = isSending ? derived.channel.number : idle;
+    const epoch = isSending ? derived.channel.epoch : 0;
+    connection.send({ kind: "ProducerOpened", request, channel, producer: number, epoch });
+  }
+
+  remove(producer: Producer): void {
+    const { connection, outlet } = producer;
+    if (outlet === undefined) return;
+    outlet.remove(producer);
+    if (outlet.derived !== undefined) this.#manager.leftBehind(outlet.derived, connection);
+    this.#dropIfUnused(outlet);
+  }
+
+  #dropIfUnused(outlet: Outlet): void {
+    if (outlet.producers.size > 0) return;
+    outlet.derived?.outlets.delete(outlet);
+    for (const [name, one] of this.#byName) if (one === outlet) this.#byName.delete(name);
+  }
+}
