@@ -10,8 +10,12 @@ import type { OpenIdlers } from "../workers/idlers.ts";
 const CONNECTIONS = 10_000;
 const QUICK_CONNECTIONS = 5000;
 const PARTS = 2;
-/** Come first, so that what a server sets up once, or has at hand anyway, is no part of what a connection costs. */
-const FIRST = 1000;
+/**
+ * The share of the connections that comes first, so that what a server sets up once is no part of what a connection costs, and so that
+ * what its start has left free (megabytes, more or fewer each time) is used up: before that connections seem to cost next to
+ * nothing.
+ */
+const FIRST = 1 / 2;
 const SETTLE_MS = 250;
 const SERVERS: readonly Kind[] = ["jecho", "uws", "ws", "socketio"];
 
@@ -70,17 +74,19 @@ async function measure(kind: Kind, count: number, costs: Costs): Promise<void> {
           idler.call("open", { kind, port, part, connections: connections / PARTS } satisfies OpenIdlers),
         ),
       );
-    await all(FIRST);
+    const first = PARTS * Math.ceil((FIRST * count) / PARTS);
+    const rest = count - first;
+    await all(first);
     const memory = await heldBytes(server);
     const generatorMs = (): number => idlers.reduce((sum, idler) => sum + idler.cpuMs(), 0);
     const [cpu, generatorCpu, begin] = [server.cpuMs(), generatorMs(), performance.now()];
-    await all(count - FIRST);
-    costs.accept.push((1000 * (count - FIRST)) / (performance.now() - begin));
-    costs.cpu.push((1000 * (server.cpuMs() - cpu)) / (count - FIRST));
-    costs.generator.push((1000 * (generatorMs() - generatorCpu)) / (count - FIRST));
+    await all(rest);
+    costs.accept.push((1000 * rest) / (performance.now() - begin));
+    costs.cpu.push((1000 * (server.cpuMs() - cpu)) / rest);
+    costs.generator.push((1000 * (generatorMs() - generatorCpu)) / rest);
     await delay(SETTLE_MS);
-    costs.resident.push((server.memoryBytes() - memory) / (count - FIRST));
-    costs.bytes.push(((await heldBytes(server)) - memory) / (count - FIRST));
+    costs.resident.push((server.memoryBytes() - memory) / rest);
+    costs.bytes.push(((await heldBytes(server)) - memory) / rest);
     const killed = performance.now();
     const back = Promise.all(idlers.map(idler => idler.call("back")));
     // Where the server does not come back, that is the failure to be told of.
