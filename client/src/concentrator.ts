@@ -244,6 +244,14 @@ export class Concentrator implements PortServer {
       this.#link.send({ kind: "GiveUp", channel, producer, raised: BigInt(raised) });
   }
 
+  /** The gateway has so many more messages with events. */
+  #taken(messages: number): void {
+    if (messages === 0) return;
+    this.#outbox.taken(messages);
+    this.#raising.checkFlushes();
+    if (!this.#events.isEmpty()) this.#drainSoon();
+  }
+
   #receive(frame: Frame): void {
     switch (frame.kind) {
       case "Events":
@@ -252,13 +260,12 @@ export class Concentrator implements PortServer {
           this.#link.send({ kind: "Ack", channel: frame.channel, seq, consumers, failed, message });
         });
       case "Processed":
-        return this.#synchronous.answered(frame);
+        this.#synchronous.answered(frame);
+        return this.#taken(frame.taken);
       case "Position":
         return this.#reception.position(frame, this.#lanes.has(frame.source));
       case "Taken":
-        this.#outbox.taken(frame.messages);
-        this.#raising.checkFlushes();
-        return !this.#events.isEmpty() ? this.#drainSoon() : undefined;
+        return this.#taken(frame.messages);
       case "Dropped":
         return this.#reception.dropped(frame.channel, Number(frame.events));
       case "Flow":

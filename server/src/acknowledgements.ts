@@ -186,5 +186,6 @@ function tell(pending: Pending, missing = 0): void {
     failed,
     message,
     missing,
+    taken: from.takeUnconfirmed(),
   });
 }

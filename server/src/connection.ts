@@ -164,10 +164,16 @@ export class Connection {
 
   /** Tells that the messages with events which came since the last time are taken. */
   confirm(): void {
+    const messages = this.takeUnconfirmed();
+    if (messages > 0) this.send({ kind: "Taken", messages });
+  }
+
+  /** How many messages with events came since the last time; what is sent now says that they are taken. */
+  takeUnconfirmed(): number {
     const messages = this.unconfirmed;
     this.unconfirmed = 0;
     this.unconfirmedBytes = 0;
-    if (messages > 0) this.send({ kind: "Taken", messages });
+    return messages;
   }
 
   /** Sends to every subscriber of the topic but this connection itself. */

@@ -78,6 +78,7 @@ test.for([
     failed: 2,
     message: "no",
     missing: 1,
+    taken: 5,
   },
 ] as const)("SYNC-1: the reply %o goes there and comes back, and is a FlatBuffer of the schema", reply => {
   const bytes = encodeControl(reply);

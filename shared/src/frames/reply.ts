@@ -6,7 +6,7 @@ import { getUint53, setUint53 } from "./uint53.ts";
  * Replies to synchronous events, there and back for each of them: like runs, FlatBuffers of a fixed layout that are written and
  * read where they lie.
  *
- *   0 size | 4 root | 8 vtable | 28 table: vtable | 32 reply | 64 reason ...
+ *   0 size | 4 root | 8 vtable | 28 table: vtable | 32 reply | 72 reason ...
  */
 
 const VTABLE = 8;
@@ -37,6 +37,8 @@ export interface Processed {
   readonly message: string;
   /** Consumers that had not answered when the producer gave up waiting. */
   readonly missing: number;
+  /** Messages with events that the gateway has taken since it last said so. */
+  readonly taken: number;
 }
 
 const TEMPLATE = makeTemplate();
@@ -83,6 +85,7 @@ function writeReply(view: DataView, reply: Ack | Processed): void {
   view.setUint32(STRUCT + REPLY.producer, isAck ? 0 : reply.producer, true);
   view.setUint32(STRUCT + REPLY.missing, isAck ? 0 : reply.missing, true);
   view.setUint32(STRUCT + REPLY.processed, isAck ? 0 : 1, true);
+  view.setUint32(STRUCT + REPLY.taken, isAck ? 0 : reply.taken, true);
 }
 
 /** @param at where the struct lies @param message the reason, which lies elsewhere in the frame */
@@ -95,5 +98,6 @@ export function readReply(view: DataView, at: number, message: string): Ack | Pr
     return { kind: "Ack", channel, seq: number, consumers, failed, message };
   const producer = view.getUint32(at + REPLY.producer, true);
   const missing = view.getUint32(at + REPLY.missing, true);
-  return { kind: "Processed", channel, producer, raised: number, consumers, failed, message, missing };
+  const taken = view.getUint32(at + REPLY.taken, true);
+  return { kind: "Processed", channel, producer, raised: number, consumers, failed, message, missing, taken };
 }
