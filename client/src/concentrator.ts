@@ -1,5 +1,5 @@
 import { errorCode, JechoError } from "@jecho/shared";
-import type { Frame } from "@jecho/shared/internal";
+import { type Frame, tokenOf } from "@jecho/shared/internal";
 import { createEnvironment, onNetworkChange } from "#platform";
 import { Delegates } from "./delegates.ts";
 import { Demands } from "./demands.ts";
@@ -59,6 +59,8 @@ export class Concentrator implements PortServer {
   readonly #openings: Openings;
   readonly #copies: ObjectCopies;
   readonly #questions: GatewayQuestions;
+  /** Of the types that the gateway has told of, by token: for what modulators here are fed with. */
+  readonly #schemas = new Map<bigint, Uint8Array>();
   /** Producers to be closed once their events are out. */
   readonly #closing = new Set<number>();
   readonly #stopWatching: () => void;
@@ -103,6 +105,7 @@ export class Concentrator implements PortServer {
         this.#link.send(answer);
       },
       onDemand: base => this.#demands.tell(base),
+      schemaOf: token => this.#entries.schemaOf(token) ?? this.#schemas.get(token),
       onNeeds: base => this.#delegates.tellNeeds(base),
       onFeed: (name, { process, base, producers }, channel) => {
         const isOwn = producers.some(number => this.#entries.producerOf(number) !== undefined);
@@ -297,6 +300,7 @@ export class Concentrator implements PortServer {
         return;
       }
       case "TypeKnown":
+        this.#schemas.set(tokenOf(frame.schema), frame.schema.slice());
         this.#notify({ is: "type", schema: frame.schema });
         this.#questions.answered(frame.request, []);
         return;

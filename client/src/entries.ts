@@ -53,6 +53,13 @@ export class Entries {
     return this.#producersNamed.get(channel) ?? [];
   }
 
+  /** Of the type with this token, where a producer here writes it. */
+  schemaOf(token: bigint): Uint8Array | undefined {
+    for (const entry of this.#all.values())
+      if (entry.is === "producer" && entry.token === token) return entry.schema;
+    return undefined;
+  }
+
   /** Its numbers at the present connection are known. */
   enter(entry: EndpointEntry): void {
     if (entry.is === "producer") enter(this.#producers, entry.channelNumber, entry);

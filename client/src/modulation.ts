@@ -83,6 +83,8 @@ export interface ModulationEvents {
   onFeed(name: string, instead: Instead, channel: number): Promise<void>;
   /** Nothing is fed by this any more. */
   onUnfed(name: string): void;
+  /** The schema of the type with this token; undefined where nobody has told of it. */
+  schemaOf(token: bigint): Uint8Array | undefined;
   /** The views that modulators of this channel need may have changed. */
   onNeeds(base: string): void;
   /** The modulator of this derived channel asks for the newest state of a shared object. */
@@ -102,6 +104,8 @@ export class Modulation {
   readonly #bases = new Map<string, number>();
   /** Producers here by the number of what they publish into, where that is a derived channel: their name for it, and their type. */
   readonly #direct = new Map<number, { readonly name: string; readonly token: bigint }>();
+  /** The schemas that it was told of each, by token. */
+  readonly #told = new Map<number, Map<bigint, Uint8Array>>();
   /** Installations under way: the host's number by the derived channel's and the process. */
   readonly #installing = new Map<string, number>();
   #apart: ReturnType<typeof setTimeout> | undefined;
@@ -210,12 +214,15 @@ export class Modulation {
     this.#installing.set(name, hosted);
     const { offers, context = new Map() } = (instead === undefined ? producer : undefined) ?? {};
     const schema = parent?.made ?? instead?.schema ?? producer?.schema ?? new Uint8Array(0);
+    const further = [...(this.#told.get(input)?.values() ?? [])];
+    if (schema.byteLength > 0) this.#toldOf(input).set(tokenOf(schema), schema);
     const isWanted = (): boolean => this.#installing.get(name) === hosted;
     try {
       const { schema: declared = new Uint8Array(0), needs } = await environment.install({
         derived: hosted,
         channel: input,
         schema: schema.byteLength === 0 ? undefined : schema,
+        further,
         modulator,
         ...(offers !== undefined && { offers }),
         context,
@@ -392,12 +399,37 @@ export class Modulation {
   enqueue(base: string, frame: EventsFrame | LentRun, raising?: string): boolean {
     const hosted = this.#bases.get(base);
     if (this.#environment === undefined || hosted === undefined) return false;
+    if (!this.#tellType(hosted, frame.token)) return false;
     if (frame.channel === hosted) return this.#environment.enqueue(frame, raising);
     // The host knows the channel by a number that is the same over connections; the frame itself is still to be sent.
     if (frame instanceof LentRun) return this.#environment.enqueue(frame.readdressed(hosted), raising);
     const copy = frame.copy();
     copy.readdress(hosted, frame.producer);
     return this.#environment.enqueue(copy, raising);
+  }
+
+  /** The environment hears of a type before the first run of it. @returns false where nobody has told of it here */
+  #tellType(hosted: number, token: bigint): boolean {
+    const told = this.#toldOf(hosted);
+    if (token === 0n || told.has(token)) return true;
+    const schema = this.#declaredSchema(token) ?? this.#events.schemaOf(token);
+    if (schema === undefined) return false;
+    told.set(token, schema);
+    this.#environment?.addType(hosted, schema);
+    return true;
+  }
+
+  #toldOf(hosted: number): Map<bigint, Uint8Array> {
+    const told = this.#told.get(hosted) ?? new Map<bigint, Uint8Array>();
+    this.#told.set(hosted, told);
+    return told;
+  }
+
+  /** Of a type that a modulator here declares. */
+  #declaredSchema(token: bigint): Uint8Array | undefined {
+    for (const { schema } of this.#installed.values())
+      if (schema.byteLength > 0 && tokenOf(schema) === token) return schema;
+    return undefined;
   }
 
   flow(ready: boolean): void {
@@ -504,9 +536,16 @@ export class Modulation {
     const { wire } = installation;
     const isFed = [...this.#installed.values()].some(other => other.wire === wire);
     if (wire !== "" && !isFed) this.#events.onUnfed(wire);
-    this.#bases.delete(feedOf(installation));
+    this.#forgetFeed(feedOf(installation));
     for (const name of sources) this.#events.onDemand(name);
     this.#events.onNeeds(installation.base);
+  }
+
+  #forgetFeed(feed: string): void {
+    const hosted = this.#bases.get(feed);
+    this.#bases.delete(feed);
+    // It may have another name.
+    if (hosted !== undefined && ![...this.#bases.values()].includes(hosted)) this.#told.delete(hosted);
   }
 
   /** The number that the host knows a base channel by: its first one at a gateway, unless that is taken. */
@@ -542,7 +581,7 @@ export class Modulation {
     if (raising !== undefined) this.#events.onFurther(raising);
     // The environment is in the middle of handing out this run.
     queueMicrotask(() => {
-      const isTaken = this.#environment?.enqueue(copy, tag) === true;
+      const isTaken = this.#tellType(hosted, copy.token) && this.#environment?.enqueue(copy, tag) === true;
       if (!isTaken && raising !== undefined) this.#events.onDone(raising);
     });
   }

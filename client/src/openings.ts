@@ -63,11 +63,8 @@ export class Openings {
 
   /** A new endpoint. */
   add(entry: EndpointEntry): void {
-    const others = entry.is === "producer" ? [...this.#entries.producersNamed(entry.channel)] : [];
     this.#entries.add(entry);
-    if (entry.is === "producer" && others.some(({ token }) => token !== entry.token))
-      this.#refused(entry, 0, new JechoError("TYPE_MISMATCH", oneType(entry.channel)));
-    else if (this.#link.isLive) this.#open(entry, 0);
+    if (this.#link.isLive) this.#open(entry, 0);
   }
 
   /** A consumer's modulator is to be another one. */
@@ -287,9 +284,4 @@ export class Openings {
     this.#reception.leave(entry);
     this.#demands.left(entry);
   }
-}
-
-/** Modulators here read what one type says; producers of others are at other connections. */
-function oneType(channel: string): string {
-  return `this session has a producer of ${channel} already that writes another type; a session of its own can have both`;
 }

@@ -9,6 +9,7 @@ import { Inbox, startRig } from "./rig.ts";
  *   copy on the way): "three versions of GridData", "typed arrays in handlers are views"; the encoding itself in shared/test/types.test.ts.
  * - Type extension (a source submits a superset of the channel's type, a sink has a subset, matched by name; within a process, too):
  *   "three versions of GridData", "type extension within a process"; what does not match: "a writer that a consumer cannot read".
+ *   Producers of several types in one process, and modulators there: several-types.test.ts.
  *   That a modulator written for an older type works on a newer one: modulators/test/typed-events.test.ts. Its price: `npm run bench -- types`.
  * - Type discovery and reflection (a token in every event's header, which retrieves the full type; generic components that operate on
  *   data without knowing it): "a consumer that knows nothing finds the types of a channel", "a token that nobody writes";
@@ -118,23 +119,6 @@ function plainNumbers(_: string, value: unknown): unknown {
   if (typeof value === "bigint") return Number(value);
   return ArrayBuffer.isView(value) ? Array.from(value as unknown as ArrayLike<number>) : value;
 }
-
-test("TYPE-5: producers of one session and channel write one type; another one is refused, and the first goes on", async () => {
-  await using rig = await startRig();
-  const session = rig.session();
-  const producer = await session.channel("grid", First).produce();
-  await expect(session.channel("grid", Second).produce()).rejects.toMatchObject({ code: "TYPE_MISMATCH" });
-  const seen = new Inbox<number>();
-  await rig
-    .session()
-    .channel("grid", First)
-    .subscribe(({ step }) => seen.put(step));
-  await expect.poll(() => producer.demand.total).toBe(1);
-  producer.publish({ step: 7, layer: 1, values: new Float32Array(1) });
-  expect(await seen.take(1)).toEqual([7]);
-  // With a session of its own the other type has its place.
-  await (await rig.session().channel("grid", Second).produce()).close();
-});
 
 test("type extension within a process: each of its consumers reads by its own type, from the same bytes", async () => {
   await using rig = await startRig();

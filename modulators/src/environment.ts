@@ -82,6 +82,11 @@ export class ModulatorEnvironment implements Tier {
     return tier.install(request);
   }
 
+  addType(channel: number, schema: Uint8Array): void {
+    this.#local.addType(channel, schema);
+    this.#hosted.addType(channel, schema);
+  }
+
   remove(derived: number): void {
     this.#local.remove(derived);
     this.#hosted.remove(derived);

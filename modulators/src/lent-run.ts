@@ -25,6 +25,10 @@ export class LentRun {
     return this.#header.channel;
   }
 
+  get token(): bigint {
+    return this.#header.token;
+  }
+
   get count(): number {
     return this.events.length;
   }

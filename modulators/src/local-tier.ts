@@ -1,5 +1,6 @@
 import { JechoError } from "@jecho/shared";
 import type { EventBytes, EventsFrame } from "@jecho/shared/internal";
+import { ChannelTypes } from "./channel-types.ts";
 import { grantsOf, MOE_OFFERS } from "./delegate.ts";
 import { LentRun } from "./lent-run.ts";
 import { type HostClock, Periods, SYSTEM_CLOCK } from "./periods.ts";
@@ -42,6 +43,7 @@ export class LocalTier implements Tier {
   readonly #modulators = new Map<number, Local>();
   readonly #clock: HostClock;
   readonly #periods: Periods;
+  readonly #types = new ChannelTypes();
   readonly #views = new Map<number, Map<string, ContextValue>>();
   /** Of the run that the modulators are at. */
   #tag: string | undefined;
@@ -65,6 +67,7 @@ export class LocalTier implements Tier {
     derived,
     channel,
     schema,
+    further = [],
     modulator,
     offers = MOE_OFFERS,
     context = new Map(),
@@ -74,6 +77,7 @@ export class LocalTier implements Tier {
     checkSizes(modulator, this.#limits);
     const stats = { eventsIn: 0, eventsOut: 0, bytesOut: 0, cpuMs: 0, dropped: 0, restarts: 0 };
     for (const [name, value] of context) this.setContext(channel, name, value);
+    for (const other of further) this.addType(channel, other);
     const grants = grantsOf(offers, modulator.capabilities);
     const clock = this.#clock;
     const running = new RunningModulator(
@@ -101,6 +105,7 @@ export class LocalTier implements Tier {
             tell(() => this.#events.onCall?.(derived, name, values));
         },
         pause() {},
+        types: this.#types,
         views: this.#views,
         get timeMs() {
           return clock.now();
@@ -110,6 +115,10 @@ export class LocalTier implements Tier {
     this.#modulators.set(derived, { running, stats });
     this.#periods.set(derived, running.periodMs);
     return { schema: running.schema, needs: running.needs };
+  }
+
+  addType(channel: number, schema: Uint8Array): void {
+    this.#types.add(channel, schema);
   }
 
   remove(derived: number): void {
@@ -138,7 +147,8 @@ export class LocalTier implements Tier {
       chunk ??= wholeOf(run);
       const chunks = [chunk];
       local.stats.eventsIn += run.count;
-      this.#turn(local, () => local.running.run(chunks, run.producer, run.flags, run.versions));
+      const { token, producer, flags, versions } = run;
+      this.#turn(local, () => local.running.run(chunks, token, producer, flags, versions));
     }
     this.#tag = undefined;
     if (chunk !== undefined && tag !== undefined) tell(() => this.#events.onDone?.(tag));

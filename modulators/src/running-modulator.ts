@@ -8,7 +8,8 @@ import {
   type ObjectUpdate,
   writeRun,
 } from "@jecho/shared/internal";
-import { isStarved } from "./sandbox/failures.ts";
+import type { ChannelTypes } from "./channel-types.ts";
+import { isStarved, unsound } from "./sandbox/failures.ts";
 import {
   CHUNK_BYTES,
   CHUNK_EVENTS,
@@ -46,7 +47,7 @@ export class RunningModulator {
   readonly #surroundings: Surroundings;
   readonly #pause: () => void;
   readonly #isTrusted: boolean;
-  readonly #program: Omit<Program, "context" | "timeMs">;
+  readonly #program: Omit<Program, "context" | "timeMs" | "schemas">;
   /** The names of its shared objects, by their ids; which of its copies are lazy, by their names. */
   readonly #ids: ReadonlyMap<string, readonly string[]>;
   readonly #lazy: ReadonlySet<string>;
@@ -61,7 +62,12 @@ export class RunningModulator {
   #known: readonly number[];
   readonly #budget: TimeBudget;
   #sandbox: Sandbox;
-  #type: Type | undefined;
+  /** What comes in, in the order of the sandbox's numbers, from 1. */
+  readonly #types: Type[] = [];
+  /** The number of the newest run's type. */
+  #type = 0;
+  /** What it declares that it makes. */
+  #declared: Type | undefined;
   #raised = 0;
   /** Who raised the newest events that it has seen. */
   #producer = 0;
@@ -73,7 +79,10 @@ export class RunningModulator {
   #batchBytes = 0;
   #batchEvents = 0;
 
-  /** @throws JechoError why it cannot be installed */
+  /**
+   * @param schema of what comes in, at first; undefined for opaque bytes
+   * @throws JechoError why it cannot be installed
+   */
   constructor(install: Install, schema: Uint8Array | undefined, surroundings: Surroundings) {
     const { modulator } = install;
     if (modulator === undefined) throw new JechoError("FRAME_UNEXPECTED", "an Install without its modulator");
@@ -89,7 +98,8 @@ export class RunningModulator {
     this.#write = write;
     this.#pause = pause;
     this.#budget = new TimeBudget(limits);
-    this.#program = { ...modulator, schema, offers: install.offers, behind: install.behind };
+    this.#program = { ...modulator, offers: install.offers, behind: install.behind };
+    if (schema !== undefined) this.#type = this.#types.push(Type.fromSchema(schema));
     this.#behind = new Array<number>(install.behind).fill(0);
     this.#known = this.#behind;
     this.#lazy = new Set(modulator.objects.filter(({ lazy }) => lazy).map(({ name }) => name));
@@ -144,28 +154,53 @@ export class RunningModulator {
   /**
    * Takes a run of events, cut into chunks, and writes frames of what comes out.
    *
+   * @param token names the type that they were written with
    * @param producer the number of who raised them
    * @param flags of the run, which hold for what is made of it, too
    * @param versions that the run was made with
    * @returns events dropped by the modulator's queue
    * @throws JechoError why it has to be removed
    */
-  run(chunks: readonly Chunk[], producer: number, flags: number, versions: readonly number[]): number {
+  run(
+    chunks: readonly Chunk[],
+    token: bigint,
+    producer: number,
+    flags: number,
+    versions: readonly number[],
+  ): number {
     if (this.#behind.length > 0) this.#behind = this.#behind.map((_, i) => versions[i] ?? 0);
+    this.#type = this.#numberOf(token);
+    this.#producer = producer;
+    return this.#run(chunks, flags);
+  }
+
+  /** Writes frames of what waits. @returns and throws as `run` */
+  flush(): number {
+    return this.#run([NO_EVENTS], 0);
+  }
+
+  #run(chunks: readonly Chunk[], flags: number): number {
     this.#batchBytes = 0;
     this.#batchEvents = 0;
-    this.#producer = producer;
     let dropped = 0;
     for (const chunk of chunks) {
-      dropped += this.#turn(flags, chunk.bounds.length / 2, turn => this.#sandbox.run(chunk, turn));
+      dropped += this.#turn(flags, chunk.bounds.length / 2, turn =>
+        this.#sandbox.run(chunk, this.#type, turn),
+      );
       this.#pause();
     }
     return dropped;
   }
 
-  /** Writes frames of what waits. @returns and throws as `run` */
-  flush(): number {
-    return this.run([NO_EVENTS], this.#producer, 0, this.#behind);
+  /** The number of the type with this token, which the sandbox is told where it is new. */
+  #numberOf(token: bigint): number {
+    if (token === 0n) return 0;
+    for (let i = 0; i < this.#types.length; i++) if (this.#types[i]?.token === token) return i + 1;
+    const schema = this.#surroundings.types.find(this.channel, token);
+    if (schema === undefined)
+      throw new JechoError("TYPE_UNKNOWN", "events of a type that nobody has told of");
+    this.#sandbox.addType(schema);
+    return this.#types.push(Type.fromSchema(schema));
   }
 
   /** Its period is over. @returns and throws as `run` */
@@ -201,9 +236,9 @@ export class RunningModulator {
         for (const view of this.#views.values()) this.#sandbox.setContext(view);
         this.#views.clear();
         const { timeMs } = this.#surroundings;
-        const emit: Emit = (made, versions, urgent) => {
+        const emit: Emit = (made, versions, urgent, type) => {
           written = true;
-          this.#writeRun(made, versions, urgent ? flags | FLAG_URGENT : flags);
+          this.#writeRun(made, versions, urgent ? flags | FLAG_URGENT : flags, this.#madeType(type));
         };
         const dropped = act({ ready: this.ready, timeMs, emit });
         this.#sendCalls();
@@ -235,12 +270,12 @@ export class RunningModulator {
         this.#known = this.#behind.map(() => 0);
         const { timeMs, views } = this.#surroundings;
         const context = [...(views.get(this.channel)?.values() ?? [])];
-        const declared = sandbox.install({ ...this.#program, objects: states, context, timeMs });
+        const schemas = this.#types.map(({ schema }) => schema);
+        const declared = sandbox.install({ ...this.#program, schemas, objects: states, context, timeMs });
         this.schema = declared.schema;
         this.#needs = declared.needs;
         this.#views.clear();
-        const schema = this.schema ?? this.#program.schema;
-        this.#type = schema === undefined ? undefined : Type.fromSchema(schema);
+        this.#declared = this.schema && Type.fromSchema(this.schema);
         return sandbox;
       } catch (error) {
         sandbox.dispose();
@@ -254,7 +289,21 @@ export class RunningModulator {
     if (calls !== undefined) this.#surroundings.called(this.derived, calls);
   }
 
-  #writeRun(events: readonly EventBytes[], made: readonly number[], flags: number): void {
+  /** What the sandbox says that it made. */
+  #madeType(number: number): Type | undefined {
+    if (this.#declared !== undefined) return this.#declared;
+    if (number === 0) {
+      if (this.#types.length === 0 || this.#type === 0) return undefined;
+    } else if (number <= this.#types.length) return this.#types[number - 1];
+    throw unsound();
+  }
+
+  #writeRun(
+    events: readonly EventBytes[],
+    made: readonly number[],
+    flags: number,
+    type: Type | undefined,
+  ): void {
     const own = made.length - this.#behind.length;
     const versions = made.length > own || own > 1 ? made : undefined;
     const bytes = measureRun(events, versions);
@@ -274,26 +323,25 @@ export class RunningModulator {
       channel: this.derived,
       producer: this.#producer,
       raised: this.#raised,
-      token: this.#type?.token ?? 0n,
+      token: type?.token ?? 0n,
       parameters:
         own === 1 ? (made[made.length - 1] as number) : Math.max(0, ...made.slice(made.length - own)),
       flags,
       versions,
     };
     writeRun(this.#frame, this.#view, 0, header, events);
-    if (!this.#isTrusted) this.#checkEvents(events);
+    if (!this.#isTrusted && type !== undefined) this.#checkEvents(events, type);
     this.#raised += events.length;
     this.#write(this.#frame.subarray(0, bytes));
   }
 
   /** Copied first, checked then: what the modulator's memory says now counts no more. */
-  #checkEvents(events: readonly EventBytes[]): void {
-    if (this.#type === undefined) return;
+  #checkEvents(events: readonly EventBytes[], type: Type): void {
     let at = RUN_PAYLOAD;
     for (const { start, end } of events) {
       at = 8 * Math.ceil(at / 8);
       try {
-        this.#type.verify(this.#view, at, at + end - start);
+        type.verify(this.#view, at, at + end - start);
       } catch (error) {
         throw new JechoError("MODULATOR_FAILED", `it made a broken event: ${(error as Error).message}`);
       }
@@ -332,6 +380,8 @@ export interface Surroundings {
   readonly limits: Limits;
   readonly watch: Watch;
   readonly write: WriteFrame;
+  /** What the base channels' producers write. */
+  readonly types: ChannelTypes;
   /** Views of producers' state, by base channel and name. */
   readonly views: ReadonlyMap<number, ReadonlyMap<string, ContextValue>>;
   /** Milliseconds since 1970, as the producer said last. */

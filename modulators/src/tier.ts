@@ -12,8 +12,13 @@ export interface InstallRequest {
   readonly derived: number;
   /** Number of the base channel. */
   readonly channel: number;
-  /** Schema (.bfbs) of the base channel's events; undefined where they are opaque bytes. */
+  /**
+   * Schema (.bfbs) of the base channel's events; undefined where they are opaque bytes. What the modulator makes before the first
+   * event comes is of this type.
+   */
   readonly schema: Uint8Array | undefined;
+  /** Schemas of others that its producers write, too. */
+  readonly further?: readonly Uint8Array[];
   readonly modulator: ModulatorTable;
   /** What the producer offers. Default: what every MOE offers. */
   readonly offers?: readonly Offer[];
@@ -69,6 +74,9 @@ export interface Tier extends AsyncDisposable {
    * `DELEGATE_FAILED`, `MODULATOR_FAILED`, `MODULATOR_TIMED_OUT`, `MODULATOR_OUT_OF_MEMORY`, `MODULATORS_NOT_SERVED`, `MODULATOR_HOST_FAILED`, `CLOSED`
    */
   install(request: InstallRequest): Promise<Declared>;
+
+  /** Tells of a further type of a base channel's events, before the first run of it. */
+  addType(channel: number, schema: Uint8Array): void;
 
   /** Removes a modulator; nothing more of its channel comes. */
   remove(derived: number): void;

@@ -11,6 +11,8 @@ export default class Cluster extends FifoModulator {
   /** @type {Uint8Array[]} */
   #parts = [];
   #size = 0;
+  /** Of the type that all of them are of. */
+  #token = 0n;
 
   /** @param {any} parameters */
   static check(parameters) {
@@ -23,7 +25,10 @@ export default class Cluster extends FifoModulator {
   enqueue(event) {
     const { events, bytes, withinMs } = /** @type {any} */ (this.parameters);
     const part = bytesOf(event);
-    if (this.#size + part.length > bytes && this.#parts.length > 0) this.#flush();
+    const token = typeToken();
+    const isApart = token !== this.#token || this.#size + part.length > bytes;
+    if (isApart && this.#parts.length > 0) this.#flush();
+    this.#token = token;
     this.#parts.push(part);
     this.#size += part.length;
     if (this.#parts.length >= events || this.#size >= bytes) this.#flush();
@@ -46,6 +51,6 @@ export default class Cluster extends FifoModulator {
     this.#parts = [];
     this.#size = 0;
     this.periodMs = 0;
-    super.enqueue({ token: typeToken(), ends, bytes });
+    super.enqueue({ token: this.#token, ends, bytes });
   }
 }

@@ -86,10 +86,13 @@ declare module "jecho:moe" {
   /** The same values as a plain object; typed arrays are still views on the event's bytes. */
   export function unpack<Event>(event: Event): Event;
 
-  /** The bytes of an event of the input type: as they lie where it came in, else what the plain object is encoded to. */
+  /**
+   * The bytes of an event: as they lie where it came in, else what the plain object is encoded to, as the type of the newest
+   * event that came in. A channel's producers may write several types.
+   */
   export function bytesOf(event: object): Uint8Array;
 
-  /** Names the input type; a demodulator decodes `bytesOf` with it. 0n on an untyped channel. */
+  /** Names the type of the newest event that came in; a demodulator decodes `bytesOf` with it. 0n on an untyped channel. */
   export function typeToken(): bigint;
 
   /** A type from a description, as in @jecho/shared. */

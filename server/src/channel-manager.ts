@@ -117,7 +117,7 @@ export class ChannelManager implements ChannelOwner {
     this.removeConsumer(consumer);
   }
 
-  /** The type that the producers of a process write; empty where that is none. */
+  /** The type that the first producer of a process writes; empty where that is none. Of others it hears by `TypeKnown` who takes the events. */
   schemaOf(producing: Connection): Uint8Array {
     return this.types.find(this.producers.tokenOf(producing))?.schema ?? new Uint8Array(0);
   }

@@ -77,7 +77,7 @@ export class Producers {
     return this.of(connection).every(({ modulates }) => modulates);
   }
 
-  /** The type that the producers of a process write; 0 where that is none. */
+  /** The type that the first producer of a process writes; 0 where that is none. */
   tokenOf(connection: Connection): bigint {
     return this.of(connection)[0]?.token ?? 0n;
   }

@@ -8501,8 +8501,8 @@ const OUTBOX = {
 	/** Word 4: calls that wait to be taken. */
 	calls: 4,
 	/**
-	* Then, for each event: its version, or where the versions lie if there may be several, start and end in bytes, and 1
-	* where it is urgent.
+	* Then, for each event: its version, or where the versions lie if there may be several, start and end in bytes, and twice the
+	* number of its type, with 1 more where it is urgent.
 	*/
 	records: 8,
 	recordWords: 4,
@@ -8554,18 +8554,39 @@ function clip(text, characters) {
 const sources = /* @__PURE__ */ new WeakMap();
 /** Events of one run are looked up one after the other. */
 let newest;
+/** Of the events that come in, in the order in which they were told: producers may write several. */
+const inTypes = [];
+/** Of the newest run; undefined where its events are opaque bytes. */
 let inType;
-let outType;
-let readIn;
-let readOut;
-/** @param output what the class declares: a name with a description, or a type */
+/** What the class declares. */
+let declaredType;
+/**
+* @param schema of the first type that comes in
+* @param output what the class declares: a name with a description, or a type
+*/
 function setTypes(schema, output) {
-	inType = schema === void 0 ? void 0 : readBfbs(schema);
+	inTypes.length = 0;
+	inType = void 0;
+	if (schema !== void 0) {
+		addType(schema);
+		inType = inTypes[0];
+	}
 	const declared = output === void 0 ? void 0 : output instanceof Type ? output : typeFrom(output);
-	outType = declared?.root ?? inType;
-	readIn = inType === void 0 ? void 0 : createReader(inType);
-	readOut = outType === inType || outType === void 0 ? readIn : createReader(outType);
+	declaredType = declared && knownType(declared.root, 0);
 	return declared;
+}
+/** A further type of the events that come in: it has the next number. */
+function addType(schema) {
+	inTypes[inTypes.length] = knownType(readBfbs(schema), inTypes.length + 1);
+}
+function knownType(object, number) {
+	return {
+		number,
+		object,
+		read: createReader(object),
+		token: void 0,
+		block: void 0
+	};
 }
 function typeFrom({ name, description }) {
 	if (typeof name !== "string" || typeof description !== "object" || description === null) throw new TypeError("static output is { name, description }");
@@ -8576,7 +8597,9 @@ var Chunk = class {
 	count;
 	#source;
 	#view;
-	constructor(bytes, bounds, count) {
+	/** @param type the number of its events' type, which counts for what is made from now on, too; 0 for opaque bytes */
+	constructor(bytes, bounds, count, type) {
+		inType = type === 0 ? void 0 : inTypes[type - 1];
 		this.count = count;
 		this.#source = {
 			bytes,
@@ -8589,55 +8612,55 @@ var Chunk = class {
 		remember(sources, bytes, this.#source);
 	}
 	event(i) {
-		const { bytes, bounds } = this.#source;
+		const { bytes, bounds, type } = this.#source;
 		const start = bounds[2 * i];
-		if (readIn !== void 0) return readIn(this.#view, bytes, start);
+		if (type !== void 0) return type.read(this.#view, bytes, start);
 		return new Bytes(bytes.buffer, bytes.byteOffset + start, bounds[2 * i + 1] - start);
 	}
 };
 /**
-* An event of the output type: the very one that came in where it is of that type, else what \`value\` describes,
-* encoded.
+* An event that may leave: the very one that came in where the class declares no other type, else what \`value\` describes,
+* encoded as the declared type, or as the newest one that came in.
 */
 function toOutput(value) {
-	if (outType === void 0) {
-		if (!isBytes(value)) throw new TypeError("an event of an untyped channel is a Uint8Array");
-		return value;
-	}
 	const found = accessorBytes(value);
-	if (found !== void 0 && sourceOf(found.bytes)?.type === outType) return value;
-	return encodeOutput(outType, value);
+	const type = found && sourceOf(found.bytes)?.type;
+	if (type !== void 0 && (declaredType === void 0 || type === declaredType)) return value;
+	const written = declaredType ?? inType;
+	if (written !== void 0) return encodeOutput(written, value);
+	if (!isBytes(value)) throw new TypeError("an event of an untyped channel is a Uint8Array");
+	return value;
 }
 function sourceOf(bytes) {
 	if (newest?.bytes !== bytes) newest = recall(sources, bytes);
 	return newest;
 }
 /**
-* The bytes of an event of the input type: those of one that came in as they lie, or what a plain object is encoded to.
+* The bytes of an event of an input type: those of one that came in as they lie, or what a plain object is encoded to.
 * Together with \`typeToken\` they are an event wherever its type is known.
 */
 function bytesOf(event) {
-	if (inType === void 0) {
-		if (!isBytes(event)) throw new TypeError("an event of an untyped channel is a Uint8Array");
-		return event;
-	}
 	const found = accessorBytes(event);
 	const source = found && sourceOf(found.bytes);
-	if (found === void 0 || source?.type !== inType) return encode(inType, event);
-	const { bytes, start, end } = locateIn(source, found.position);
-	return new Bytes(bytes.buffer, bytes.byteOffset + start, end - start);
+	if (found !== void 0 && source?.type !== void 0 && source.type !== declaredType) {
+		const { bytes, start, end } = locateIn(source, found.position);
+		return new Bytes(bytes.buffer, bytes.byteOffset + start, end - start);
+	}
+	if (inType !== void 0) return encode(inType.object, event);
+	if (!isBytes(event)) throw new TypeError("an event of an untyped channel is a Uint8Array");
+	return event;
 }
-let token;
-/** Names the input type everywhere; 0n for opaque bytes. */
+/** Names the type of the events that come in at present; 0n for opaque bytes. */
 function typeToken() {
-	token ??= inType === void 0 ? 0n : new Type(inType).token;
-	return token;
+	if (inType === void 0) return 0n;
+	inType.token ??= new Type(inType.object).token;
+	return inType.token;
 }
 const BLOCK_BYTES$1 = 65536;
 const BLOCK_EVENTS = 512;
-let block;
 function encodeOutput(type, value) {
-	const room = measure(type, value);
+	const room = measure(type.object, value);
+	let { block } = type;
 	if (block === void 0 || block.at + room > block.view.byteLength || block.source.count === BLOCK_EVENTS) {
 		const bytes = new Bytes(room > BLOCK_BYTES$1 ? room + 8 : BLOCK_BYTES$1);
 		const source = {
@@ -8653,31 +8676,33 @@ function encodeOutput(type, value) {
 			view: new View(bytes.buffer),
 			at: 0
 		};
+		type.block = block;
 	}
 	const { source, view, at } = block;
-	const end = encodeInto(type, value, source.bytes, view, at);
+	const end = encodeInto(type.object, value, source.bytes, view, at);
 	source.bounds[2 * source.count] = at;
 	source.bounds[2 * source.count + 1] = end;
 	source.count++;
 	block.at = end + 7 & -8;
-	return readOut(view, source.bytes, at);
+	return type.read(view, source.bytes, at);
 }
-/** Where the bytes of an event of the output type lie, or those of what \`value\` is encoded to. */
+/** Where the bytes of an event that may leave lie, or those of what \`value\` is encoded to. */
 function locateOutput(value) {
 	const event = toOutput(value);
-	if (outType === void 0) {
+	const found = accessorBytes(event);
+	if (found === void 0) {
 		const bytes = event;
 		return {
 			bytes,
 			start: 0,
-			end: bytes.byteLength
+			end: bytes.byteLength,
+			type: 0
 		};
 	}
-	const found = accessorBytes(event);
 	return locateIn(sourceOf(found.bytes), found.position);
 }
 function locateIn(source, position) {
-	const { bytes, bounds, count, next } = source;
+	const { bytes, bounds, count, next, type } = source;
 	let low = next;
 	if (!(next < count && position >= bounds[2 * next] && position < bounds[2 * next + 1])) {
 		low = 0;
@@ -8692,7 +8717,8 @@ function locateIn(source, position) {
 	return {
 		bytes,
 		start: bounds[2 * low],
-		end: bounds[2 * low + 1]
+		end: bounds[2 * low + 1],
+		type: type?.number ?? 0
 	};
 }
 
@@ -9012,7 +9038,7 @@ function serve(namespace) {
 	return 0;
 }
 /**
-* Takes the modulator's class out of its module's namespace. The schema of its input lies in the inbox.
+* Takes the modulator's class out of its module's namespace. The schema of its input, of type 1, lies in the inbox.
 *
 * @param offered the names of what is offered, each behind + where it is granted and - where it is not, parted by commas
 * @returns bytes of the output's schema in the outbox, 0 where the class declares none
@@ -9035,6 +9061,15 @@ function load(namespace, schemaBytes, offered) {
 		return declared.schema.byteLength;
 	} catch (thrown) {
 		return describe("MODULATOR_INVALID", thrown);
+	}
+}
+/** A further type of the events that come in, of the next number; its schema lies in the inbox. */
+function further(schemaBytes) {
+	try {
+		addType(new Bytes(new Bytes(inbox, 0, schemaBytes)));
+		return 0;
+	} catch (thrown) {
+		return describe("TYPE_INVALID", thrown);
 	}
 }
 function needsOf(needs) {
@@ -9143,12 +9178,16 @@ function start() {
 		return describe("MODULATOR_FAILED", thrown);
 	}
 }
-/** Takes the inbox: for each event its start and end as words, then the events; 0 bytes for none. */
-function run(bytes, count, ready, timeMs) {
+/**
+* Takes the inbox: for each event its start and end as words, then the events; 0 bytes for none.
+*
+* @param type the number of the events' type; 0 for opaque bytes
+*/
+function run(bytes, count, ready, timeMs, type) {
 	try {
 		setTime(timeMs);
 		const copy = new Bytes(new Bytes(inbox, 0, bytes));
-		chunk = bytes === 0 ? void 0 : new Chunk(copy, new Words(copy.buffer, 0, 2 * count), count);
+		chunk = bytes === 0 ? void 0 : new Chunk(copy, new Words(copy.buffer, 0, 2 * count), count, type);
 		next = 0;
 	} catch (thrown) {
 		return describe("MODULATOR_OUT_OF_MEMORY", thrown);
@@ -9163,9 +9202,9 @@ function handOver(take) {
 	};
 }
 /** As \`run\`, with the events where they lie. Nobody writes that memory any more: what is held is not copied either. */
-function runInPlace(bytes, bounds, ready, timeMs) {
+function runInPlace(bytes, bounds, ready, timeMs, type) {
 	setTime(timeMs);
-	chunk = new Chunk(bytes, bounds, bounds.length / 2);
+	chunk = new Chunk(bytes, bounds, bounds.length / 2, type);
 	next = 0;
 	return proceed(ready);
 }
@@ -9241,7 +9280,7 @@ function drain() {
 		held = void 0;
 	}
 }
-function writeOut({ bytes, start, end }) {
+function writeOut({ bytes, start, end, type }) {
 	const count = outWords[OUTBOX.count];
 	const record = OUTBOX.records + OUTBOX.recordWords * count;
 	const front = (count === 0 ? OUTBOX_HEAD : outWords[record - OUTBOX.recordWords + 2]) + 7 & -8;
@@ -9262,7 +9301,7 @@ function writeOut({ bytes, start, end }) {
 	outWords[record] = isPlain ? heldVersions[0] ?? 0 : writtenAt;
 	outWords[record + 1] = at;
 	outWords[record + 2] = stop;
-	outWords[record + 3] = heldUrgent ? 1 : 0;
+	outWords[record + 3] = 2 * type + (heldUrgent ? 1 : 0);
 	outWords[OUTBOX.count] = count + 1;
 	return true;
 }
@@ -9342,7 +9381,7 @@ function perform(schema, event, made) {
 	must(behind("[1]"));
 	new Uint32Array(inbox.buffer).set([8, 8 + event.byteLength]);
 	inbox.set(event, 8);
-	must(run(8 + event.byteLength, 1, true, 0));
+	must(run(8 + event.byteLength, 1, true, 0, schema.byteLength === 0 ? 0 : 1));
 	must(period(true, 0));
 	must(calls());
 	must(remove());
@@ -9366,6 +9405,7 @@ exports.behind = behind;
 exports.bytesOf = bytesOf;
 exports.calls = calls;
 exports.context = context;
+exports.further = further;
 exports.handOver = handOver;
 exports.load = load;
 exports.needs = needs;
@@ -9465,8 +9505,8 @@ const OUTBOX = {
 	/** Word 4: calls that wait to be taken. */
 	calls: 4,
 	/**
-	* Then, for each event: its version, or where the versions lie if there may be several, start and end in bytes, and 1
-	* where it is urgent.
+	* Then, for each event: its version, or where the versions lie if there may be several, start and end in bytes, and twice the
+	* number of its type, with 1 more where it is urgent.
 	*/
 	records: 8,
 	recordWords: 4,
@@ -9599,6 +9639,7 @@ function readValue({ kind, number, text, bytes }) {
 const FUNCTIONS = [
 	"attach",
 	"load",
+	"further",
 	"open",
 	"update",
 	"behind",
@@ -9633,7 +9674,7 @@ var WorldSandbox = class {
 	get cpuMs() {
 		return this.#realm.cpuMs;
 	}
-	install({ source, parameters, objects, behind, schema, offers, context, timeMs }) {
+	install({ source, parameters, objects, behind, schemas, offers, context, timeMs }) {
 		const { installMs, queueEvents } = this.#limits;
 		const realm = this.#realm;
 		this.#versions = behind + objects.length;
@@ -9641,12 +9682,12 @@ var WorldSandbox = class {
 		const services = servicesModule(offers);
 		if (services !== void 0) realm.serve(services);
 		realm.evaluate(source);
-		const schemaBytes = schema?.byteLength ?? 0;
-		const inBytes = Math.max(alignUp8(schemaBytes), IN_BYTES);
-		if (realm.inbox.byteLength < inBytes) realm.attach(inBytes, OUT_BYTES);
-		if (schema !== void 0) realm.inbox.set(schema);
+		if (realm.inbox.byteLength < IN_BYTES) realm.attach(IN_BYTES, OUT_BYTES);
+		const [schema, ...further] = schemas;
+		const schemaBytes = schema === void 0 ? 0 : this.#give(schema);
 		const offered = offers.map(({ name, granted }) => `${granted ? "+" : "-"}${name}`).join();
 		const declared = this.#taken(this.#call("load", [schemaBytes, offered], installMs));
+		for (const other of further) this.addType(other);
 		const needed = this.#taken(this.#call("needs", [], installMs));
 		const needs = needed === void 0 ? [] : decodeValues(needed).map(({ name }) => name);
 		for (const view of context) if (needs.includes(view.name)) this.setContext(view);
@@ -9671,6 +9712,9 @@ var WorldSandbox = class {
 			needs
 		};
 	}
+	addType(schema) {
+		this.#call("further", [this.#give(schema)], this.#limits.installMs);
+	}
 	update({ name, version, state }) {
 		this.#call("update", [
 			name,
@@ -9683,10 +9727,14 @@ var WorldSandbox = class {
 		this.#call("behind", [JSON.stringify(versions)], this.#limits.callMs);
 	}
 	setContext({ name, value }) {
+		this.#call("context", [name, this.#give(value)], this.#limits.callMs);
+	}
+	/** Puts bytes into the inbox. @returns how many */
+	#give(bytes) {
 		const realm = this.#realm;
-		if (value.byteLength > realm.inbox.byteLength) realm.attach(alignUp8(value.byteLength), realm.outbox.byteLength);
-		realm.inbox.set(value);
-		this.#call("context", [name, value.byteLength], this.#limits.callMs);
+		if (bytes.byteLength > realm.inbox.byteLength) realm.attach(alignUp8(bytes.byteLength), realm.outbox.byteLength);
+		realm.inbox.set(bytes);
+		return bytes.byteLength;
 	}
 	takeCalls() {
 		if (this.#realm.words[OUTBOX.calls] === 0) return void 0;
@@ -9695,15 +9743,16 @@ var WorldSandbox = class {
 	get periodMs() {
 		return this.#realm.words[OUTBOX.periodMs];
 	}
-	run(chunk, turn) {
+	run(chunk, type, turn) {
 		const { ready, timeMs } = turn;
 		const { direct } = this.#realm;
 		const status = direct === void 0 ? this.#call("run", [
 			this.#fill(chunk),
 			chunk.bounds.length / 2,
 			ready,
-			timeMs
-		], this.#limits.callMs) : numberOf(direct.run(chunk, ready, timeMs));
+			timeMs,
+			type
+		], this.#limits.callMs) : numberOf(direct.run(chunk, type, ready, timeMs));
 		return this.#finish(status, turn);
 	}
 	period(turn) {
@@ -9761,6 +9810,7 @@ var WorldSandbox = class {
 		let events = [];
 		let version = 0;
 		let versions = [];
+		let type = 0;
 		let last = OUTBOX_HEAD;
 		for (let i = 0; i < count; i++) {
 			const record = OUTBOX.records + OUTBOX.recordWords * i;
@@ -9769,22 +9819,24 @@ var WorldSandbox = class {
 			const end = words[record + 2];
 			if (start % 8 !== 0 || start < last || end < start || end > outbox.byteLength) throw unsound();
 			last = end;
-			const urgent = words[record + 3] === 1;
-			if ((urgent || made !== version) && events.length > 0) {
-				emit(events, versions, false);
+			const flags = words[record + 3];
+			const urgent = (flags & 1) === 1;
+			if ((urgent || made !== version || flags >>> 1 !== type) && events.length > 0) {
+				emit(events, versions, false, type);
 				events = [];
 			}
 			if (i === 0 || made !== version) versions = this.#versionsOf(made, words);
 			version = made;
+			type = flags >>> 1;
 			const event = {
 				bytes: outbox,
 				start,
 				end
 			};
-			if (urgent) emit([event], versions, true);
+			if (urgent) emit([event], versions, true, type);
 			else events.push(event);
 		}
-		if (events.length > 0) emit(events, versions, false);
+		if (events.length > 0) emit(events, versions, false, type);
 		return count;
 	}
 	/** What a record says of versions. */
@@ -9968,6 +10020,20 @@ function threadCpuMs() {
 /** From this share of its memory on, the memory is the cause of what a modulator fails at. */
 const CROWDED = .9;
 
+// src/channel-types.ts
+/** The types of channels' events as far as they were told: one channel's producers may write several. */
+var ChannelTypes = class {
+	/** Schemas (.bfbs) by channel and token. */
+	#channels = /* @__PURE__ */ new Map();
+	add(channel, schema) {
+		const known = this.#channels.get(channel) ?? /* @__PURE__ */ new Map();
+		this.#channels.set(channel, known.set(tokenOf(schema), schema));
+	}
+	find(channel, token) {
+		return this.#channels.get(channel)?.get(token);
+	}
+};
+
 // src/running-modulator.ts
 /** What an event may cost in any case: how many there are is the producer's doing. */
 const FREE_MS_PER_EVENT = 1;
@@ -10006,7 +10072,12 @@ var RunningModulator = class {
 	#known;
 	#budget;
 	#sandbox;
-	#type;
+	/** What comes in, in the order of the sandbox's numbers, from 1. */
+	#types = [];
+	/** The number of the newest run's type. */
+	#type = 0;
+	/** What it declares that it makes. */
+	#declared;
 	#raised = 0;
 	/** Who raised the newest events that it has seen. */
 	#producer = 0;
@@ -10017,7 +10088,10 @@ var RunningModulator = class {
 	#view = new DataView(this.#frame.buffer);
 	#batchBytes = 0;
 	#batchEvents = 0;
-	/** @throws JechoError why it cannot be installed */
+	/**
+	* @param schema of what comes in, at first; undefined for opaque bytes
+	* @throws JechoError why it cannot be installed
+	*/
 	constructor(install, schema, surroundings) {
 		const { modulator } = install;
 		if (modulator === void 0) throw new JechoError("FRAME_UNEXPECTED", "an Install without its modulator");
@@ -10035,10 +10109,10 @@ var RunningModulator = class {
 		this.#budget = new TimeBudget(limits);
 		this.#program = {
 			...modulator,
-			schema,
 			offers: install.offers,
 			behind: install.behind
 		};
+		if (schema !== void 0) this.#type = this.#types.push(Type.fromSchema(schema));
 		this.#behind = new Array(install.behind).fill(0);
 		this.#known = this.#behind;
 		this.#lazy = new Set(modulator.objects.filter(({ lazy }) => lazy).map(({ name }) => name));
@@ -10090,27 +10164,41 @@ var RunningModulator = class {
 	/**
 	* Takes a run of events, cut into chunks, and writes frames of what comes out.
 	*
+	* @param token names the type that they were written with
 	* @param producer the number of who raised them
 	* @param flags of the run, which hold for what is made of it, too
 	* @param versions that the run was made with
 	* @returns events dropped by the modulator's queue
 	* @throws JechoError why it has to be removed
 	*/
-	run(chunks, producer, flags, versions) {
+	run(chunks, token, producer, flags, versions) {
 		if (this.#behind.length > 0) this.#behind = this.#behind.map((_, i) => versions[i] ?? 0);
+		this.#type = this.#numberOf(token);
+		this.#producer = producer;
+		return this.#run(chunks, flags);
+	}
+	/** Writes frames of what waits. @returns and throws as `run` */
+	flush() {
+		return this.#run([NO_EVENTS], 0);
+	}
+	#run(chunks, flags) {
 		this.#batchBytes = 0;
 		this.#batchEvents = 0;
-		this.#producer = producer;
 		let dropped = 0;
 		for (const chunk of chunks) {
-			dropped += this.#turn(flags, chunk.bounds.length / 2, (turn) => this.#sandbox.run(chunk, turn));
+			dropped += this.#turn(flags, chunk.bounds.length / 2, (turn) => this.#sandbox.run(chunk, this.#type, turn));
 			this.#pause();
 		}
 		return dropped;
 	}
-	/** Writes frames of what waits. @returns and throws as `run` */
-	flush() {
-		return this.run([NO_EVENTS], this.#producer, 0, this.#behind);
+	/** The number of the type with this token, which the sandbox is told where it is new. */
+	#numberOf(token) {
+		if (token === 0n) return 0;
+		for (let i = 0; i < this.#types.length; i++) if (this.#types[i]?.token === token) return i + 1;
+		const schema = this.#surroundings.types.find(this.channel, token);
+		if (schema === void 0) throw new JechoError("TYPE_UNKNOWN", "events of a type that nobody has told of");
+		this.#sandbox.addType(schema);
+		return this.#types.push(Type.fromSchema(schema));
 	}
 	/** Its period is over. @returns and throws as `run` */
 	period() {
@@ -10146,9 +10234,9 @@ var RunningModulator = class {
 				for (const view of this.#views.values()) this.#sandbox.setContext(view);
 				this.#views.clear();
 				const { timeMs } = this.#surroundings;
-				const emit = (made, versions, urgent) => {
+				const emit = (made, versions, urgent, type) => {
 					written = true;
-					this.#writeRun(made, versions, urgent ? flags | 2 : flags);
+					this.#writeRun(made, versions, urgent ? flags | 2 : flags, this.#madeType(type));
 				};
 				const dropped = act({
 					ready: this.ready,
@@ -10182,8 +10270,10 @@ var RunningModulator = class {
 				this.#known = this.#behind.map(() => 0);
 				const { timeMs, views } = this.#surroundings;
 				const context = [...views.get(this.channel)?.values() ?? []];
+				const schemas = this.#types.map(({ schema }) => schema);
 				const declared = sandbox.install({
 					...this.#program,
+					schemas,
 					objects: states,
 					context,
 					timeMs
@@ -10191,8 +10281,7 @@ var RunningModulator = class {
 				this.schema = declared.schema;
 				this.#needs = declared.needs;
 				this.#views.clear();
-				const schema = this.schema ?? this.#program.schema;
-				this.#type = schema === void 0 ? void 0 : Type.fromSchema(schema);
+				this.#declared = this.schema && Type.fromSchema(this.schema);
 				return sandbox;
 			} catch (error) {
 				sandbox.dispose();
@@ -10204,7 +10293,15 @@ var RunningModulator = class {
 		const calls = this.#sandbox.takeCalls();
 		if (calls !== void 0) this.#surroundings.called(this.derived, calls);
 	}
-	#writeRun(events, made, flags) {
+	/** What the sandbox says that it made. */
+	#madeType(number) {
+		if (this.#declared !== void 0) return this.#declared;
+		if (number === 0) {
+			if (this.#types.length === 0 || this.#type === 0) return void 0;
+		} else if (number <= this.#types.length) return this.#types[number - 1];
+		throw unsound();
+	}
+	#writeRun(events, made, flags, type) {
 		const own = made.length - this.#behind.length;
 		const versions = made.length > own || own > 1 ? made : void 0;
 		const bytes = measureRun(events, versions);
@@ -10219,24 +10316,23 @@ var RunningModulator = class {
 			channel: this.derived,
 			producer: this.#producer,
 			raised: this.#raised,
-			token: this.#type?.token ?? 0n,
+			token: type?.token ?? 0n,
 			parameters: own === 1 ? made[made.length - 1] : Math.max(0, ...made.slice(made.length - own)),
 			flags,
 			versions
 		};
 		writeRun(this.#frame, this.#view, 0, header, events);
-		if (!this.#isTrusted) this.#checkEvents(events);
+		if (!this.#isTrusted && type !== void 0) this.#checkEvents(events, type);
 		this.#raised += events.length;
 		this.#write(this.#frame.subarray(0, bytes));
 	}
 	/** Copied first, checked then: what the modulator's memory says now counts no more. */
-	#checkEvents(events) {
-		if (this.#type === void 0) return;
+	#checkEvents(events, type) {
 		let at = RUN_PAYLOAD;
 		for (const { start, end } of events) {
 			at = 8 * Math.ceil(at / 8);
 			try {
-				this.#type.verify(this.#view, at, at + end - start);
+				type.verify(this.#view, at, at + end - start);
 			} catch (error) {
 				throw new JechoError("MODULATOR_FAILED", `it made a broken event: ${error.message}`);
 			}
@@ -10319,6 +10415,8 @@ var HostCore = class {
 	#views = /* @__PURE__ */ new Map();
 	#write;
 	#modulators = /* @__PURE__ */ new Map();
+	#types = new ChannelTypes();
+	/** The schema that was told last, of each base channel. */
 	#schemas = /* @__PURE__ */ new Map();
 	#batch = 0;
 	#signed = 0;
@@ -10334,6 +10432,7 @@ var HostCore = class {
 				calls
 			}),
 			pause: () => this.#sign(),
+			types: this.#types,
 			views: this.#views,
 			timeMs: Date.now()
 		};
@@ -10343,9 +10442,12 @@ var HostCore = class {
 		this.#signed = performance.now();
 		switch (frame.kind) {
 			case "Events": return this.#runBatch(frame);
-			case "BaseType":
-				this.#schemas.set(frame.channel, frame.schema.slice());
+			case "BaseType": {
+				const schema = frame.schema.slice();
+				this.#types.add(frame.channel, schema);
+				this.#schemas.set(frame.channel, schema);
 				return;
+			}
 			case "Context": {
 				const { channel, name, value } = frame;
 				const known = this.#views.get(channel) ?? /* @__PURE__ */ new Map();
@@ -10389,8 +10491,8 @@ var HostCore = class {
 	#runBatch(run) {
 		const batch = ++this.#batch;
 		const chunks = chunksOf(run);
-		const { producer, flags, versions } = run;
-		for (const modulator of this.#modulators.values()) if (modulator.channel === run.channel) this.#turn(modulator, batch, () => modulator.run(chunks, producer, flags, versions));
+		const { token, producer, flags, versions } = run;
+		for (const modulator of this.#modulators.values()) if (modulator.channel === run.channel) this.#turn(modulator, batch, () => modulator.run(chunks, token, producer, flags, versions));
 	}
 	/** A turn without events. Who asked for it is answered even if the modulator has gone. */
 	#turnOf(derived, act) {

@@ -187,6 +187,8 @@ var Cluster = class extends FifoModulator {
 	/** @type {Uint8Array[]} */
 	#parts = [];
 	#size = 0;
+	/** Of the type that all of them are of. */
+	#token = 0n;
 	/** @param {any} parameters */
 	static check(parameters) {
 		checkInteger(parameters, "events", 1, 65536);
@@ -197,7 +199,9 @@ var Cluster = class extends FifoModulator {
 	enqueue(event) {
 		const { events, bytes, withinMs } = this.parameters;
 		const part = bytesOf(event);
-		if (this.#size + part.length > bytes && this.#parts.length > 0) this.#flush();
+		const token = typeToken();
+		if ((token !== this.#token || this.#size + part.length > bytes) && this.#parts.length > 0) this.#flush();
+		this.#token = token;
 		this.#parts.push(part);
 		this.#size += part.length;
 		if (this.#parts.length >= events || this.#size >= bytes) this.#flush();
@@ -219,7 +223,7 @@ var Cluster = class extends FifoModulator {
 		this.#size = 0;
 		this.periodMs = 0;
 		super.enqueue({
-			token: typeToken(),
+			token: this.#token,
 			ends,
 			bytes
 		});

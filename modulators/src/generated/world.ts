@@ -4098,8 +4098,8 @@ const OUTBOX = {
 	/** Word 4: calls that wait to be taken. */
 	calls: 4,
 	/**
-	* Then, for each event: its version, or where the versions lie if there may be several, start and end in bytes, and 1
-	* where it is urgent.
+	* Then, for each event: its version, or where the versions lie if there may be several, start and end in bytes, and twice the
+	* number of its type, with 1 more where it is urgent.
 	*/
 	records: 8,
 	recordWords: 4,
@@ -4151,18 +4151,39 @@ function clip(text, characters) {
 const sources = /* @__PURE__ */ new WeakMap();
 /** Events of one run are looked up one after the other. */
 let newest;
+/** Of the events that come in, in the order in which they were told: producers may write several. */
+const inTypes = [];
+/** Of the newest run; undefined where its events are opaque bytes. */
 let inType;
-let outType;
-let readIn;
-let readOut;
-/** @param output what the class declares: a name with a description, or a type */
+/** What the class declares. */
+let declaredType;
+/**
+* @param schema of the first type that comes in
+* @param output what the class declares: a name with a description, or a type
+*/
 function setTypes(schema, output) {
-	inType = schema === void 0 ? void 0 : readBfbs(schema);
+	inTypes.length = 0;
+	inType = void 0;
+	if (schema !== void 0) {
+		addType(schema);
+		inType = inTypes[0];
+	}
 	const declared = output === void 0 ? void 0 : output instanceof Type ? output : typeFrom(output);
-	outType = declared?.root ?? inType;
-	readIn = inType === void 0 ? void 0 : createReader(inType);
-	readOut = outType === inType || outType === void 0 ? readIn : createReader(outType);
+	declaredType = declared && knownType(declared.root, 0);
 	return declared;
+}
+/** A further type of the events that come in: it has the next number. */
+function addType(schema) {
+	inTypes[inTypes.length] = knownType(readBfbs(schema), inTypes.length + 1);
+}
+function knownType(object, number) {
+	return {
+		number,
+		object,
+		read: createReader(object),
+		token: void 0,
+		block: void 0
+	};
 }
 function typeFrom({ name, description }) {
 	if (typeof name !== "string" || typeof description !== "object" || description === null) throw new TypeError("static output is { name, description }");
@@ -4173,7 +4194,9 @@ var Chunk = class {
 	count;
 	#source;
 	#view;
-	constructor(bytes, bounds, count) {
+	/** @param type the number of its events' type, which counts for what is made from now on, too; 0 for opaque bytes */
+	constructor(bytes, bounds, count, type) {
+		inType = type === 0 ? void 0 : inTypes[type - 1];
 		this.count = count;
 		this.#source = {
 			bytes,
@@ -4186,55 +4209,55 @@ var Chunk = class {
 		remember(sources, bytes, this.#source);
 	}
 	event(i) {
-		const { bytes, bounds } = this.#source;
+		const { bytes, bounds, type } = this.#source;
 		const start = bounds[2 * i];
-		if (readIn !== void 0) return readIn(this.#view, bytes, start);
+		if (type !== void 0) return type.read(this.#view, bytes, start);
 		return new Bytes(bytes.buffer, bytes.byteOffset + start, bounds[2 * i + 1] - start);
 	}
 };
 /**
-* An event of the output type: the very one that came in where it is of that type, else what \`value\` describes,
-* encoded.
+* An event that may leave: the very one that came in where the class declares no other type, else what \`value\` describes,
+* encoded as the declared type, or as the newest one that came in.
 */
 function toOutput(value) {
-	if (outType === void 0) {
-		if (!isBytes(value)) throw new TypeError("an event of an untyped channel is a Uint8Array");
-		return value;
-	}
 	const found = accessorBytes(value);
-	if (found !== void 0 && sourceOf(found.bytes)?.type === outType) return value;
-	return encodeOutput(outType, value);
+	const type = found && sourceOf(found.bytes)?.type;
+	if (type !== void 0 && (declaredType === void 0 || type === declaredType)) return value;
+	const written = declaredType ?? inType;
+	if (written !== void 0) return encodeOutput(written, value);
+	if (!isBytes(value)) throw new TypeError("an event of an untyped channel is a Uint8Array");
+	return value;
 }
 function sourceOf(bytes) {
 	if (newest?.bytes !== bytes) newest = recall(sources, bytes);
 	return newest;
 }
 /**
-* The bytes of an event of the input type: those of one that came in as they lie, or what a plain object is encoded to.
+* The bytes of an event of an input type: those of one that came in as they lie, or what a plain object is encoded to.
 * Together with \`typeToken\` they are an event wherever its type is known.
 */
 function bytesOf(event) {
-	if (inType === void 0) {
-		if (!isBytes(event)) throw new TypeError("an event of an untyped channel is a Uint8Array");
-		return event;
-	}
 	const found = accessorBytes(event);
 	const source = found && sourceOf(found.bytes);
-	if (found === void 0 || source?.type !== inType) return encode(inType, event);
-	const { bytes, start, end } = locateIn(source, found.position);
-	return new Bytes(bytes.buffer, bytes.byteOffset + start, end - start);
+	if (found !== void 0 && source?.type !== void 0 && source.type !== declaredType) {
+		const { bytes, start, end } = locateIn(source, found.position);
+		return new Bytes(bytes.buffer, bytes.byteOffset + start, end - start);
+	}
+	if (inType !== void 0) return encode(inType.object, event);
+	if (!isBytes(event)) throw new TypeError("an event of an untyped channel is a Uint8Array");
+	return event;
 }
-let token;
-/** Names the input type everywhere; 0n for opaque bytes. */
+/** Names the type of the events that come in at present; 0n for opaque bytes. */
 function typeToken() {
-	token ??= inType === void 0 ? 0n : new Type(inType).token;
-	return token;
+	if (inType === void 0) return 0n;
+	inType.token ??= new Type(inType.object).token;
+	return inType.token;
 }
 const BLOCK_BYTES$1 = 65536;
 const BLOCK_EVENTS = 512;
-let block;
 function encodeOutput(type, value) {
-	const room = measure(type, value);
+	const room = measure(type.object, value);
+	let { block } = type;
 	if (block === void 0 || block.at + room > block.view.byteLength || block.source.count === BLOCK_EVENTS) {
 		const bytes = new Bytes(room > BLOCK_BYTES$1 ? room + 8 : BLOCK_BYTES$1);
 		const source = {
@@ -4250,31 +4273,33 @@ function encodeOutput(type, value) {
 			view: new View(bytes.buffer),
 			at: 0
 		};
+		type.block = block;
 	}
 	const { source, view, at } = block;
-	const end = encodeInto(type, value, source.bytes, view, at);
+	const end = encodeInto(type.object, value, source.bytes, view, at);
 	source.bounds[2 * source.count] = at;
 	source.bounds[2 * source.count + 1] = end;
 	source.count++;
 	block.at = end + 7 & -8;
-	return readOut(view, source.bytes, at);
+	return type.read(view, source.bytes, at);
 }
-/** Where the bytes of an event of the output type lie, or those of what \`value\` is encoded to. */
+/** Where the bytes of an event that may leave lie, or those of what \`value\` is encoded to. */
 function locateOutput(value) {
 	const event = toOutput(value);
-	if (outType === void 0) {
+	const found = accessorBytes(event);
+	if (found === void 0) {
 		const bytes = event;
 		return {
 			bytes,
 			start: 0,
-			end: bytes.byteLength
+			end: bytes.byteLength,
+			type: 0
 		};
 	}
-	const found = accessorBytes(event);
 	return locateIn(sourceOf(found.bytes), found.position);
 }
 function locateIn(source, position) {
-	const { bytes, bounds, count, next } = source;
+	const { bytes, bounds, count, next, type } = source;
 	let low = next;
 	if (!(next < count && position >= bounds[2 * next] && position < bounds[2 * next + 1])) {
 		low = 0;
@@ -4289,7 +4314,8 @@ function locateIn(source, position) {
 	return {
 		bytes,
 		start: bounds[2 * low],
-		end: bounds[2 * low + 1]
+		end: bounds[2 * low + 1],
+		type: type?.number ?? 0
 	};
 }
 
@@ -4609,7 +4635,7 @@ function serve(namespace) {
 	return 0;
 }
 /**
-* Takes the modulator's class out of its module's namespace. The schema of its input lies in the inbox.
+* Takes the modulator's class out of its module's namespace. The schema of its input, of type 1, lies in the inbox.
 *
 * @param offered the names of what is offered, each behind + where it is granted and - where it is not, parted by commas
 * @returns bytes of the output's schema in the outbox, 0 where the class declares none
@@ -4632,6 +4658,15 @@ function load(namespace, schemaBytes, offered) {
 		return declared.schema.byteLength;
 	} catch (thrown) {
 		return describe("MODULATOR_INVALID", thrown);
+	}
+}
+/** A further type of the events that come in, of the next number; its schema lies in the inbox. */
+function further(schemaBytes) {
+	try {
+		addType(new Bytes(new Bytes(inbox, 0, schemaBytes)));
+		return 0;
+	} catch (thrown) {
+		return describe("TYPE_INVALID", thrown);
 	}
 }
 function needsOf(needs) {
@@ -4740,12 +4775,16 @@ function start() {
 		return describe("MODULATOR_FAILED", thrown);
 	}
 }
-/** Takes the inbox: for each event its start and end as words, then the events; 0 bytes for none. */
-function run(bytes, count, ready, timeMs) {
+/**
+* Takes the inbox: for each event its start and end as words, then the events; 0 bytes for none.
+*
+* @param type the number of the events' type; 0 for opaque bytes
+*/
+function run(bytes, count, ready, timeMs, type) {
 	try {
 		setTime(timeMs);
 		const copy = new Bytes(new Bytes(inbox, 0, bytes));
-		chunk = bytes === 0 ? void 0 : new Chunk(copy, new Words(copy.buffer, 0, 2 * count), count);
+		chunk = bytes === 0 ? void 0 : new Chunk(copy, new Words(copy.buffer, 0, 2 * count), count, type);
 		next = 0;
 	} catch (thrown) {
 		return describe("MODULATOR_OUT_OF_MEMORY", thrown);
@@ -4760,9 +4799,9 @@ function handOver(take) {
 	};
 }
 /** As \`run\`, with the events where they lie. Nobody writes that memory any more: what is held is not copied either. */
-function runInPlace(bytes, bounds, ready, timeMs) {
+function runInPlace(bytes, bounds, ready, timeMs, type) {
 	setTime(timeMs);
-	chunk = new Chunk(bytes, bounds, bounds.length / 2);
+	chunk = new Chunk(bytes, bounds, bounds.length / 2, type);
 	next = 0;
 	return proceed(ready);
 }
@@ -4838,7 +4877,7 @@ function drain() {
 		held = void 0;
 	}
 }
-function writeOut({ bytes, start, end }) {
+function writeOut({ bytes, start, end, type }) {
 	const count = outWords[OUTBOX.count];
 	const record = OUTBOX.records + OUTBOX.recordWords * count;
 	const front = (count === 0 ? OUTBOX_HEAD : outWords[record - OUTBOX.recordWords + 2]) + 7 & -8;
@@ -4859,7 +4898,7 @@ function writeOut({ bytes, start, end }) {
 	outWords[record] = isPlain ? heldVersions[0] ?? 0 : writtenAt;
 	outWords[record + 1] = at;
 	outWords[record + 2] = stop;
-	outWords[record + 3] = heldUrgent ? 1 : 0;
+	outWords[record + 3] = 2 * type + (heldUrgent ? 1 : 0);
 	outWords[OUTBOX.count] = count + 1;
 	return true;
 }
@@ -4939,7 +4978,7 @@ function perform(schema, event, made) {
 	must(behind("[1]"));
 	new Uint32Array(inbox.buffer).set([8, 8 + event.byteLength]);
 	inbox.set(event, 8);
-	must(run(8 + event.byteLength, 1, true, 0));
+	must(run(8 + event.byteLength, 1, true, 0, schema.byteLength === 0 ? 0 : 1));
 	must(period(true, 0));
 	must(calls());
 	must(remove());
@@ -4963,6 +5002,7 @@ exports.behind = behind;
 exports.bytesOf = bytesOf;
 exports.calls = calls;
 exports.context = context;
+exports.further = further;
 exports.handOver = handOver;
 exports.load = load;
 exports.needs = needs;

@@ -7,6 +7,7 @@ import {
   type Install,
   refusal,
 } from "@jecho/shared/internal";
+import { ChannelTypes } from "../channel-types.ts";
 import { chunksOf, RunningModulator, type Surroundings } from "../running-modulator.ts";
 import type { ContextValue } from "../sandbox/sandbox.ts";
 
@@ -20,6 +21,8 @@ export class HostCore {
   readonly #views = new Map<number, Map<string, ContextValue>>();
   readonly #write: (frame: Uint8Array) => void;
   readonly #modulators = new Map<number, RunningModulator>();
+  readonly #types = new ChannelTypes();
+  /** The schema that was told last, of each base channel. */
   readonly #schemas = new Map<number, Uint8Array>();
   #batch = 0;
   #signed = 0;
@@ -35,6 +38,7 @@ export class HostCore {
       write,
       called: (derived, calls) => this.#send({ kind: "Calls", derived, calls }),
       pause: () => this.#sign(),
+      types: this.#types,
       views: this.#views,
       timeMs: Date.now(),
     };
@@ -46,9 +50,12 @@ export class HostCore {
     switch (frame.kind) {
       case "Events":
         return this.#runBatch(frame);
-      case "BaseType":
-        this.#schemas.set(frame.channel, frame.schema.slice());
+      case "BaseType": {
+        const schema = frame.schema.slice();
+        this.#types.add(frame.channel, schema);
+        this.#schemas.set(frame.channel, schema);
         return;
+      }
       case "Context": {
         const { channel, name, value } = frame;
         const known = this.#views.get(channel) ?? new Map<string, ContextValue>();
@@ -91,10 +98,10 @@ export class HostCore {
   #runBatch(run: EventsFrame): void {
     const batch = ++this.#batch;
     const chunks = chunksOf(run);
-    const { producer, flags, versions } = run;
+    const { token, producer, flags, versions } = run;
     for (const modulator of this.#modulators.values()) {
       if (modulator.channel === run.channel)
-        this.#turn(modulator, batch, () => modulator.run(chunks, producer, flags, versions));
+        this.#turn(modulator, batch, () => modulator.run(chunks, token, producer, flags, versions));
     }
   }
 

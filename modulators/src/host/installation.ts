@@ -61,7 +61,7 @@ export class Installation {
     return this.grants.some(grant => grant.name === name && grant.granted);
   }
 
-  /** With the newest states of its shared objects. */
+  /** With the newest states of its shared objects, and all types that it has been told of. */
   get request(): InstallRequest {
     return this.#request;
   }
@@ -69,6 +69,11 @@ export class Installation {
   /** Versions that there are of the objects of which it has lazy copies. */
   get heard(): ReadonlyMap<string, number> {
     return this.#heard;
+  }
+
+  /** What it is fed with may be of this type, too: a new host has to know. */
+  addType(schema: Uint8Array): void {
+    this.#request = { ...this.#request, further: [...(this.#request.further ?? []), schema] };
   }
 
   /** @returns does it read this object, and is that news to it? */

@@ -112,6 +112,15 @@ export class ModulatorHost implements Tier {
     return installation.installed.promise;
   }
 
+  addType(channel: number, schema: Uint8Array): void {
+    let isFed = false;
+    for (const installation of this.#roster.fedWith(channel)) {
+      installation.addType(schema);
+      isFed = true;
+    }
+    if (isFed) this.#orders.addType(channel, schema);
+  }
+
   remove(derived: number): void {
     const installation = this.#roster.get(derived);
     if (installation === undefined) return;

@@ -37,7 +37,9 @@ export class Orders {
 
   install({ request, ready, derived, grants, context, heard }: Installation): void {
     const { channel, schema, modulator, behind = 0 } = request;
-    if (schema !== undefined) this.#keeper.send(encodeControl({ kind: "BaseType", channel, schema }));
+    for (const other of request.further ?? []) this.addType(channel, other);
+    // What was told last is what it begins with.
+    if (schema !== undefined) this.addType(channel, schema);
     for (const [name, value] of context) this.#keeper.send(contextFrame(channel, name, value));
     this.#time();
     this.#outstanding.push({ kind: "install", derived });
@@ -55,6 +57,10 @@ export class Orders {
     for (const [object, version] of heard)
       this.#keeper.send(encodeControl({ kind: "ObjectUpdate", object, version, derived }));
     if (!ready) this.#keeper.send(encodeControl({ kind: "Flow", derived, ready }));
+  }
+
+  addType(channel: number, schema: Uint8Array): void {
+    this.#keeper.send(encodeControl({ kind: "BaseType", channel, schema }));
   }
 
   remove(derived: number): void {

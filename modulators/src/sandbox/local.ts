@@ -11,6 +11,7 @@ export type ModuleFunction = (moe: object) => { readonly default?: unknown };
 export type Compile = (source: string) => ModuleFunction | undefined;
 
 type World = ReturnType<typeof createWorld>;
+type Located = EventBytes & { readonly type: number };
 
 /**
  * Runs modulators whose source the producer has itself, in its own process and without a wall: with the same world
@@ -40,8 +41,7 @@ class LocalRealm implements Realm {
   #namespace: { readonly default?: unknown } = {};
   /** May the modulator keep events beyond the call that they come with? */
   #keepsEvents = true;
-  #made: { readonly event: EventBytes; readonly versions: readonly number[]; readonly urgent: boolean }[] =
-    [];
+  #made: { readonly event: Located; readonly versions: readonly number[]; readonly urgent: boolean }[] = [];
 
   constructor(modules: ReadonlyMap<string, ModuleFunction>, compile: Compile) {
     this.#modules = modules;
@@ -80,12 +80,12 @@ class LocalRealm implements Realm {
 
   dispose(): void {}
 
-  #run(chunk: Chunk, ready: boolean, timeMs: number): unknown {
+  #run(chunk: Chunk, type: number, ready: boolean, timeMs: number): unknown {
     // While the transport is not ready, whatever comes is kept.
     const { bytes, bounds } = chunk.isLent && (this.#keepsEvents || !ready) ? copyOf(chunk) : chunk;
     // A view of its own for each run: by it the world knows whose events they are.
     const words = bounds instanceof Uint32Array ? bounds : Uint32Array.from(bounds);
-    return this.#world.runInPlace(bytes.subarray(), words, ready, timeMs);
+    return this.#world.runInPlace(bytes.subarray(), words, ready, timeMs, type);
   }
 
   #flush(emit: Emit): void {
@@ -94,16 +94,18 @@ class LocalRealm implements Realm {
     this.#made = [];
     let events: EventBytes[] = [];
     let last: readonly number[] = [];
+    let type = 0;
     for (const { event, versions, urgent } of made) {
-      if ((urgent || versions !== last) && events.length > 0) {
-        emit(events, last, false);
+      if ((urgent || versions !== last || event.type !== type) && events.length > 0) {
+        emit(events, last, false, type);
         events = [];
       }
       last = versions;
-      if (urgent) emit([event], versions, true);
+      type = event.type;
+      if (urgent) emit([event], versions, true, type);
       else events.push(event);
     }
-    if (events.length > 0) emit(events, last, false);
+    if (events.length > 0) emit(events, last, false, type);
   }
 }
 

@@ -89,8 +89,8 @@ export interface Program {
   readonly objects: readonly ObjectState[];
   /** How many shared objects the modulators before it read. */
   readonly behind: number;
-  /** The schema (.bfbs) of the events that come in; undefined where they are opaque bytes. */
-  readonly schema: Uint8Array | undefined;
+  /** The schemas (.bfbs) of the events that come in: their types are numbered from 1. None where they are opaque bytes, of type 0. */
+  readonly schemas: readonly Uint8Array[];
   /** What a modulator may need; what is not named here is not offered. */
   readonly offers: readonly Offer[];
   readonly context: readonly ContextValue[];
@@ -100,8 +100,15 @@ export interface Program {
 /**
  * Takes events made with these versions of the shared objects: those of the modulators before it, then its own in their order. An urgent one comes alone. The bytes lie in memory that the sandbox will write
  * again: copy them first, and check the copy.
+ *
+ * @param type the number of the type that they are of, unchecked; 0 for the declared one, and for opaque bytes
  */
-export type Emit = (events: readonly EventBytes[], versions: readonly number[], urgent: boolean) => void;
+export type Emit = (
+  events: readonly EventBytes[],
+  versions: readonly number[],
+  urgent: boolean,
+  type: number,
+) => void;
 
 /** One modulator behind its wall. Every method throws a JechoError, after which only `dispose` may be called. */
 export interface Sandbox {
@@ -113,6 +120,9 @@ export interface Sandbox {
 
   /** Evaluates the module and constructs the modulator. */
   install(program: Program): Declared;
+
+  /** A further type of the events that come in: it has the next number. */
+  addType(schema: Uint8Array): void;
 
   /** Swaps the state of a shared object, and has the modulator check it. */
   update(object: ObjectState): void;
@@ -130,9 +140,10 @@ export interface Sandbox {
    * Hands the events to `enqueue`, and what `dequeue` returns to `emit` where the transport is ready.
    *
    * @param chunk at most `CHUNK_EVENTS`, and `CHUNK_BYTES` unless it is a single one; none at all, to take what waits
+   * @param type the number of their type
    * @returns how many events fell out of the modulator's full queue
    */
-  run(chunk: Chunk, turn: Turn): number;
+  run(chunk: Chunk, type: number, turn: Turn): number;
 
   /** Calls `period`, and hands on what `dequeue` returns then. @returns as `run` */
   period(turn: Turn): number;
@@ -172,8 +183,8 @@ export const OUTBOX = {
   /** Word 4: calls that wait to be taken. */
   calls: 4,
   /**
-   * Then, for each event: its version, or where the versions lie if there may be several, start and end in bytes, and 1
-   * where it is urgent.
+   * Then, for each event: its version, or where the versions lie if there may be several, start and end in bytes, and twice the
+   * number of its type, with 1 more where it is urgent.
    */
   records: 8,
   recordWords: 4,

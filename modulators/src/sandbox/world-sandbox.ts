@@ -24,6 +24,7 @@ import {
 export const FUNCTIONS = [
   "attach",
   "load",
+  "further",
   "open",
   "update",
   "behind",
@@ -79,7 +80,7 @@ export interface Realm {
 /** A way around the memory, for worlds that may touch the producer's. */
 export interface Direct {
   /** As the world's `run`, with the events where they lie. */
-  run(chunk: Chunk, ready: boolean, timeMs: number): unknown;
+  run(chunk: Chunk, type: number, ready: boolean, timeMs: number): unknown;
   /** Hands on what the last calls let out, where it lies. */
   flush(emit: Emit): void;
 }
@@ -102,7 +103,7 @@ export class WorldSandbox implements Sandbox {
     return this.#realm.cpuMs;
   }
 
-  install({ source, parameters, objects, behind, schema, offers, context, timeMs }: Program): Declared {
+  install({ source, parameters, objects, behind, schemas, offers, context, timeMs }: Program): Declared {
     const { installMs, queueEvents } = this.#limits;
     const realm = this.#realm;
     this.#versions = behind + objects.length;
@@ -110,12 +111,12 @@ export class WorldSandbox implements Sandbox {
     const services = servicesModule(offers);
     if (services !== undefined) realm.serve(services);
     realm.evaluate(source);
-    const schemaBytes = schema?.byteLength ?? 0;
-    const inBytes = Math.max(alignUp8(schemaBytes), IN_BYTES);
-    if (realm.inbox.byteLength < inBytes) realm.attach(inBytes, OUT_BYTES);
-    if (schema !== undefined) realm.inbox.set(schema);
+    if (realm.inbox.byteLength < IN_BYTES) realm.attach(IN_BYTES, OUT_BYTES);
+    const [schema, ...further] = schemas;
+    const schemaBytes = schema === undefined ? 0 : this.#give(schema);
     const offered = offers.map(({ name, granted }) => `${granted ? "+" : "-"}${name}`).join();
     const declared = this.#taken(this.#call("load", [schemaBytes, offered], installMs));
+    for (const other of further) this.addType(other);
     const needed = this.#taken(this.#call("needs", [], installMs));
     const needs = needed === undefined ? [] : decodeValues(needed).map(({ name }) => name);
     for (const view of context) if (needs.includes(view.name)) this.setContext(view);
@@ -128,6 +129,10 @@ export class WorldSandbox implements Sandbox {
     return { schema: declared, needs };
   }
 
+  addType(schema: Uint8Array): void {
+    this.#call("further", [this.#give(schema)], this.#limits.installMs);
+  }
+
   update({ name, version, state }: ObjectState): void {
     this.#call("update", [name, version, state, true], this.#limits.callMs);
   }
@@ -137,11 +142,16 @@ export class WorldSandbox implements Sandbox {
   }
 
   setContext({ name, value }: ContextValue): void {
+    this.#call("context", [name, this.#give(value)], this.#limits.callMs);
+  }
+
+  /** Puts bytes into the inbox. @returns how many */
+  #give(bytes: Uint8Array): number {
     const realm = this.#realm;
-    if (value.byteLength > realm.inbox.byteLength)
-      realm.attach(alignUp8(value.byteLength), realm.outbox.byteLength);
-    realm.inbox.set(value);
-    this.#call("context", [name, value.byteLength], this.#limits.callMs);
+    if (bytes.byteLength > realm.inbox.byteLength)
+      realm.attach(alignUp8(bytes.byteLength), realm.outbox.byteLength);
+    realm.inbox.set(bytes);
+    return bytes.byteLength;
   }
 
   takeCalls(): Uint8Array | undefined {
@@ -153,13 +163,17 @@ export class WorldSandbox implements Sandbox {
     return this.#realm.words[OUTBOX.periodMs] as number;
   }
 
-  run(chunk: Chunk, turn: Turn): number {
+  run(chunk: Chunk, type: number, turn: Turn): number {
     const { ready, timeMs } = turn;
     const { direct } = this.#realm;
     const status =
       direct === undefined
-        ? this.#call("run", [this.#fill(chunk), chunk.bounds.length / 2, ready, timeMs], this.#limits.callMs)
-        : numberOf(direct.run(chunk, ready, timeMs));
+        ? this.#call(
+            "run",
+            [this.#fill(chunk), chunk.bounds.length / 2, ready, timeMs, type],
+            this.#limits.callMs,
+          )
+        : numberOf(direct.run(chunk, type, ready, timeMs));
     return this.#finish(status, turn);
   }
 
@@ -224,6 +238,7 @@ export class WorldSandbox implements Sandbox {
     let events: EventBytes[] = [];
     let version = 0;
     let versions: readonly number[] = [];
+    let type = 0;
     let last = OUTBOX_HEAD;
     for (let i = 0; i < count; i++) {
       const record = OUTBOX.records + OUTBOX.recordWords * i;
@@ -232,18 +247,20 @@ export class WorldSandbox implements Sandbox {
       const end = words[record + 2] as number;
       if (start % 8 !== 0 || start < last || end < start || end > outbox.byteLength) throw unsound();
       last = end;
-      const urgent = words[record + 3] === 1;
-      if ((urgent || made !== version) && events.length > 0) {
-        emit(events, versions, false);
+      const flags = words[record + 3] as number;
+      const urgent = (flags & 1) === 1;
+      if ((urgent || made !== version || flags >>> 1 !== type) && events.length > 0) {
+        emit(events, versions, false, type);
         events = [];
       }
       if (i === 0 || made !== version) versions = this.#versionsOf(made, words);
       version = made;
+      type = flags >>> 1;
       const event = { bytes: outbox, start, end };
-      if (urgent) emit([event], versions, true);
+      if (urgent) emit([event], versions, true, type);
       else events.push(event);
     }
-    if (events.length > 0) emit(events, versions, false);
+    if (events.length > 0) emit(events, versions, false, type);
     return count;
   }
 

@@ -1,7 +1,7 @@
 import { type, unpack } from "@jecho/shared";
 import { decodeValues, encodeValues, type NamedValues } from "../../values.ts";
 import { LEAST_PERIOD_MS, OUTBOX, OUTBOX_HEAD, PROCEED } from "../sandbox.ts";
-import { bytesOf, Chunk, type Located, locateOutput, setTypes, typeToken } from "./events.ts";
+import { addType, bytesOf, Chunk, type Located, locateOutput, setTypes, typeToken } from "./events.ts";
 import { FifoModulator, isUrgent, Modulator, openWorld, urgent, world } from "./moe.ts";
 import { hear, openVersions, present, setBehind, setObject } from "./objects.ts";
 import {
@@ -72,7 +72,7 @@ export function serve(namespace: { default?: Record<string, unknown> }): number 
 }
 
 /**
- * Takes the modulator's class out of its module's namespace. The schema of its input lies in the inbox.
+ * Takes the modulator's class out of its module's namespace. The schema of its input, of type 1, lies in the inbox.
  *
  * @param offered the names of what is offered, each behind + where it is granted and - where it is not, parted by commas
  * @returns bytes of the output's schema in the outbox, 0 where the class declares none
@@ -104,6 +104,16 @@ export function load(
     return declared.schema.byteLength;
   } catch (thrown) {
     return describe("MODULATOR_INVALID", thrown);
+  }
+}
+
+/** A further type of the events that come in, of the next number; its schema lies in the inbox. */
+export function further(schemaBytes: number): number | string {
+  try {
+    addType(new Bytes(new Bytes(inbox, 0, schemaBytes)));
+    return 0;
+  } catch (thrown) {
+    return describe("TYPE_INVALID", thrown);
   }
 }
 
@@ -225,13 +235,23 @@ export function start(): number | string {
   }
 }
 
-/** Takes the inbox: for each event its start and end as words, then the events; 0 bytes for none. */
-export function run(bytes: number, count: number, ready: boolean, timeMs: number): number | string {
+/**
+ * Takes the inbox: for each event its start and end as words, then the events; 0 bytes for none.
+ *
+ * @param type the number of the events' type; 0 for opaque bytes
+ */
+export function run(
+  bytes: number,
+  count: number,
+  ready: boolean,
+  timeMs: number,
+  type: number,
+): number | string {
   try {
     setTime(timeMs);
     // A copy without zeroing first. What it is made of is out of reach for any patch.
     const copy = new Bytes(new Bytes(inbox, 0, bytes));
-    chunk = bytes === 0 ? undefined : new Chunk(copy, new Words(copy.buffer, 0, 2 * count), count);
+    chunk = bytes === 0 ? undefined : new Chunk(copy, new Words(copy.buffer, 0, 2 * count), count, type);
     next = 0;
   } catch (thrown) {
     return describe("MODULATOR_OUT_OF_MEMORY", thrown);
@@ -253,9 +273,10 @@ export function runInPlace(
   bounds: Uint32Array,
   ready: boolean,
   timeMs: number,
+  type: number,
 ): number | string {
   setTime(timeMs);
-  chunk = new Chunk(bytes, bounds, bounds.length / 2);
+  chunk = new Chunk(bytes, bounds, bounds.length / 2, type);
   next = 0;
   return proceed(ready);
 }
@@ -346,7 +367,7 @@ function drain(): boolean {
   }
 }
 
-function writeOut({ bytes, start, end }: Located): boolean {
+function writeOut({ bytes, start, end, type }: Located): boolean {
   const count = outWords[OUTBOX.count] as number;
   const record = OUTBOX.records + OUTBOX.recordWords * count;
   const last = count === 0 ? OUTBOX_HEAD : (outWords[record - OUTBOX.recordWords + 2] as number);
@@ -369,7 +390,7 @@ function writeOut({ bytes, start, end }: Located): boolean {
   outWords[record] = isPlain ? (heldVersions[0] ?? 0) : writtenAt;
   outWords[record + 1] = at;
   outWords[record + 2] = stop;
-  outWords[record + 3] = heldUrgent ? 1 : 0;
+  outWords[record + 3] = 2 * type + (heldUrgent ? 1 : 0);
   outWords[OUTBOX.count] = count + 1;
   return true;
 }

@@ -24,7 +24,18 @@ interface Source {
   count: number;
   /** Which event is looked for next, most likely: they leave in their order. */
   next: number;
-  readonly type: ObjectType | undefined;
+  readonly type: KnownType | undefined;
+}
+
+/** A type that events here are of. */
+interface KnownType {
+  /** Which of the types that come in it is, from 1; 0 for the one that the class declares. */
+  readonly number: number;
+  readonly object: ObjectType;
+  readonly read: ReadEvent;
+  token: bigint | undefined;
+  /** Where events of this type are encoded. */
+  block: Block | undefined;
 }
 
 /** Where an event's bytes lie. */
@@ -32,26 +43,45 @@ export interface Located {
   readonly bytes: Uint8Array;
   readonly start: number;
   readonly end: number;
+  /** The number of its type; 0 for the one that the class declares, and for opaque bytes. */
+  readonly type: number;
 }
 
 const sources = new WeakMap<Uint8Array, Source>();
 /** Events of one run are looked up one after the other. */
 let newest: Source | undefined;
-let inType: ObjectType | undefined;
-let outType: ObjectType | undefined;
-let readIn: ReadEvent | undefined;
-let readOut: ReadEvent | undefined;
+/** Of the events that come in, in the order in which they were told: producers may write several. */
+const inTypes: KnownType[] = [];
+/** Of the newest run; undefined where its events are opaque bytes. */
+let inType: KnownType | undefined;
+/** What the class declares. */
+let declaredType: KnownType | undefined;
 
-/** @param output what the class declares: a name with a description, or a type */
+/**
+ * @param schema of the first type that comes in
+ * @param output what the class declares: a name with a description, or a type
+ */
 export function setTypes(schema: Uint8Array | undefined, output: unknown): Type | undefined {
-  // Not as a Type: its token would have to be computed, which takes a third of the time of an installation.
-  inType = schema === undefined ? undefined : readBfbs(schema);
+  inTypes.length = 0;
+  inType = undefined;
+  if (schema !== undefined) {
+    addType(schema);
+    inType = inTypes[0];
+  }
   const declared =
     output === undefined ? undefined : output instanceof Type ? output : typeFrom(output as TypeDescription);
-  outType = declared?.root ?? inType;
-  readIn = inType === undefined ? undefined : createReader(inType);
-  readOut = outType === inType || outType === undefined ? readIn : createReader(outType);
+  declaredType = declared && knownType(declared.root, 0);
   return declared;
+}
+
+/** A further type of the events that come in: it has the next number. */
+export function addType(schema: Uint8Array): void {
+  // Not as a Type: its token would have to be computed, which takes a third of the time of an installation.
+  inTypes[inTypes.length] = knownType(readBfbs(schema), inTypes.length + 1);
+}
+
+function knownType(object: ObjectType, number: number): KnownType {
+  return { number, object, read: createReader(object), token: undefined, block: undefined };
 }
 
 interface TypeDescription {
@@ -72,7 +102,9 @@ export class Chunk {
   readonly #source: Source;
   readonly #view: DataView;
 
-  constructor(bytes: Uint8Array, bounds: Uint32Array, count: number) {
+  /** @param type the number of its events' type, which counts for what is made from now on, too; 0 for opaque bytes */
+  constructor(bytes: Uint8Array, bounds: Uint32Array, count: number, type: number) {
+    inType = type === 0 ? undefined : inTypes[type - 1];
     this.count = count;
     this.#source = { bytes, bounds, count, next: 0, type: inType };
     this.#view = new View(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -80,25 +112,25 @@ export class Chunk {
   }
 
   event(i: number): object {
-    const { bytes, bounds } = this.#source;
+    const { bytes, bounds, type } = this.#source;
     const start = bounds[2 * i] as number;
-    if (readIn !== undefined) return readIn(this.#view, bytes, start);
+    if (type !== undefined) return type.read(this.#view, bytes, start);
     return new Bytes(bytes.buffer, bytes.byteOffset + start, (bounds[2 * i + 1] as number) - start);
   }
 }
 
 /**
- * An event of the output type: the very one that came in where it is of that type, else what `value` describes,
- * encoded.
+ * An event that may leave: the very one that came in where the class declares no other type, else what `value` describes,
+ * encoded as the declared type, or as the newest one that came in.
  */
 export function toOutput(value: object): object {
-  if (outType === undefined) {
-    if (!isBytes(value)) throw new TypeError("an event of an untyped channel is a Uint8Array");
-    return value;
-  }
   const found = accessorBytes(value);
-  if (found !== undefined && sourceOf(found.bytes)?.type === outType) return value;
-  return encodeOutput(outType, value);
+  const type = found && sourceOf(found.bytes)?.type;
+  if (type !== undefined && (declaredType === undefined || type === declaredType)) return value;
+  const written = declaredType ?? inType;
+  if (written !== undefined) return encodeOutput(written, value);
+  if (!isBytes(value)) throw new TypeError("an event of an untyped channel is a Uint8Array");
+  return value;
 }
 
 function sourceOf(bytes: Uint8Array): Source | undefined {
@@ -107,64 +139,70 @@ function sourceOf(bytes: Uint8Array): Source | undefined {
 }
 
 /**
- * The bytes of an event of the input type: those of one that came in as they lie, or what a plain object is encoded to.
+ * The bytes of an event of an input type: those of one that came in as they lie, or what a plain object is encoded to.
  * Together with `typeToken` they are an event wherever its type is known.
  */
 export function bytesOf(event: object): Uint8Array {
-  if (inType === undefined) {
-    if (!isBytes(event)) throw new TypeError("an event of an untyped channel is a Uint8Array");
-    return event;
-  }
   const found = accessorBytes(event);
   const source = found && sourceOf(found.bytes);
-  if (found === undefined || source?.type !== inType) return encode(inType, event);
-  const { bytes, start, end } = locateIn(source, found.position);
-  return new Bytes(bytes.buffer, bytes.byteOffset + start, end - start);
+  if (found !== undefined && source?.type !== undefined && source.type !== declaredType) {
+    const { bytes, start, end } = locateIn(source, found.position);
+    return new Bytes(bytes.buffer, bytes.byteOffset + start, end - start);
+  }
+  if (inType !== undefined) return encode(inType.object, event);
+  if (!isBytes(event)) throw new TypeError("an event of an untyped channel is a Uint8Array");
+  return event;
 }
 
-let token: bigint | undefined;
-
-/** Names the input type everywhere; 0n for opaque bytes. */
+/** Names the type of the events that come in at present; 0n for opaque bytes. */
 export function typeToken(): bigint {
-  token ??= inType === undefined ? 0n : new Type(inType).token;
-  return token;
+  if (inType === undefined) return 0n;
+  inType.token ??= new Type(inType.object).token;
+  return inType.token;
 }
 
 // Encoded events lie together in blocks: an allocation for each costs more than the encoding.
 const BLOCK_BYTES = 64 << 10;
 const BLOCK_EVENTS = 512;
-let block: { readonly source: Source; readonly view: DataView; at: number } | undefined;
 
-function encodeOutput(type: ObjectType, value: object): object {
-  const room = measure(type, value);
+interface Block {
+  readonly source: Source;
+  readonly view: DataView;
+  at: number;
+}
+
+function encodeOutput(type: KnownType, value: object): object {
+  const room = measure(type.object, value);
+  let { block } = type;
   if (block === undefined || block.at + room > block.view.byteLength || block.source.count === BLOCK_EVENTS) {
     const bytes = new Bytes(room > BLOCK_BYTES ? room + 8 : BLOCK_BYTES);
     const source = { bytes, bounds: new Words(2 * BLOCK_EVENTS), count: 0, next: 0, type };
     remember(sources, bytes, source);
     block = { source, view: new View(bytes.buffer), at: 0 };
+    type.block = block;
   }
   const { source, view, at } = block;
-  const end = encodeInto(type, value, source.bytes, view, at);
+  const end = encodeInto(type.object, value, source.bytes, view, at);
   source.bounds[2 * source.count] = at;
   source.bounds[2 * source.count + 1] = end;
   source.count++;
   block.at = (end + 7) & -8;
-  return (readOut as ReadEvent)(view, source.bytes, at);
+  return type.read(view, source.bytes, at);
 }
 
-/** Where the bytes of an event of the output type lie, or those of what `value` is encoded to. */
+/** Where the bytes of an event that may leave lie, or those of what `value` is encoded to. */
 export function locateOutput(value: object): Located {
   const event = toOutput(value);
-  if (outType === undefined) {
+  const found = accessorBytes(event);
+  if (found === undefined) {
     const bytes = event as Uint8Array;
-    return { bytes, start: 0, end: bytes.byteLength };
+    return { bytes, start: 0, end: bytes.byteLength, type: 0 };
   }
-  const found = accessorBytes(event) as { bytes: Uint8Array; position: number };
   return locateIn(sourceOf(found.bytes) as Source, found.position);
 }
 
 function locateIn(source: Source, position: number): Located {
-  const { bytes, bounds, count, next } = source;
+  const { bytes, bounds, count, next, type } = source;
   let low = next;
   const isNext =
     next < count && position >= (bounds[2 * next] as number) && position < (bounds[2 * next + 1] as number);
@@ -178,5 +216,6 @@ function locateIn(source: Source, position: number): Located {
     }
   }
   source.next = low + 1;
-  return { bytes, start: bounds[2 * low] as number, end: bounds[2 * low + 1] as number };
+  const start = bounds[2 * low] as number;
+  return { bytes, start, end: bounds[2 * low + 1] as number, type: type?.number ?? 0 };
 }

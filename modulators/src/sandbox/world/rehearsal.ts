@@ -49,7 +49,7 @@ function perform(schema: Uint8Array, event: Uint8Array, made: object): void {
   must(world.behind("[1]"));
   new Uint32Array(inbox.buffer).set([8, 8 + event.byteLength]);
   inbox.set(event, 8);
-  must(world.run(8 + event.byteLength, 1, true, 0));
+  must(world.run(8 + event.byteLength, 1, true, 0, schema.byteLength === 0 ? 0 : 1));
   must(world.period(true, 0));
   must(world.calls());
   must(world.remove());
