@@ -1,7 +1,7 @@
 import { fifo } from "@jecho/modulators";
 import { expect, test, vi } from "vitest";
 import { neighbourIn } from "./hostile-rig.ts";
-import { modulator, Rig } from "./rig.ts";
+import { layerOf, modulator, Rig } from "./rig.ts";
 
 /* What a modulator may rely on wherever it runs: this suite runs in the local tier and on each engine. */
 
@@ -16,6 +16,22 @@ test("events wait in the modulator while the transport is not ready", async () =
   await vi.waitUntil(() => rig.received(derived).length > 0, { interval: 2, timeout: 9000 });
   expect(rig.received(derived).map(({ event }) => event.step)).toEqual([2, 3, 3, 3, 4, 4, 4, 5, 5, 5]);
   expect(rig.host.stats.modulators.get(derived)).toMatchObject({ dropped: 5, eventsIn: 15, eventsOut: 10 });
+});
+
+test("a modulator that looks at each event, and makes one of each, runs on and on in its memory", async () => {
+  await using rig = new Rig({ limits: { memoryMiB: 8, callMs: 1000 } });
+  const makes = modulator(
+    "enqueue(event) { super.enqueue({ step: event.step, layer: event.values.length }); }",
+  );
+  const derived = await rig.install(makes);
+  const events = Array.from({ length: 200 }, (_, layer) => layerOf(1, layer));
+  // Many times what its memory holds.
+  for (let i = 0; i < 300; i++) {
+    rig.publish(events);
+    await rig.settled();
+  }
+  expect(rig.removed.get(derived)).toBeUndefined();
+  expect(rig.host.stats.modulators.get(derived)?.eventsOut).toBe(60_000);
 });
 
 test("an event that is held stays as it was", async () => {

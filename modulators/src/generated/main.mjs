@@ -8554,6 +8554,7 @@ function clip(text, characters) {
 const sources = /* @__PURE__ */ new WeakMap();
 /** Events of one run are looked up one after the other. */
 let newest;
+let newestBytes;
 /** Of the events that come in, in the order in which they were told: producers may write several. */
 const inTypes = [];
 /** Of the newest run; undefined where its events are opaque bytes. */
@@ -8595,14 +8596,15 @@ function typeFrom({ name, description }) {
 /** A run of events as it came in: \`bounds\` says where in the bytes each lies. They are the modulator's own. */
 var Chunk = class {
 	count;
+	#bytes;
 	#source;
 	#view;
 	/** @param type the number of its events' type, which counts for what is made from now on, too; 0 for opaque bytes */
 	constructor(bytes, bounds, count, type) {
 		inType = type === 0 ? void 0 : inTypes[type - 1];
 		this.count = count;
+		this.#bytes = bytes;
 		this.#source = {
-			bytes,
 			bounds,
 			count,
 			next: 0,
@@ -8612,7 +8614,8 @@ var Chunk = class {
 		remember(sources, bytes, this.#source);
 	}
 	event(i) {
-		const { bytes, bounds, type } = this.#source;
+		const bytes = this.#bytes;
+		const { bounds, type } = this.#source;
 		const start = bounds[2 * i];
 		if (type !== void 0) return type.read(this.#view, bytes, start);
 		return new Bytes(bytes.buffer, bytes.byteOffset + start, bounds[2 * i + 1] - start);
@@ -8632,7 +8635,10 @@ function toOutput(value) {
 	return value;
 }
 function sourceOf(bytes) {
-	if (newest?.bytes !== bytes) newest = recall(sources, bytes);
+	if (newestBytes !== bytes) {
+		newest = recall(sources, bytes);
+		newestBytes = bytes;
+	}
 	return newest;
 }
 /**
@@ -8643,7 +8649,7 @@ function bytesOf(event) {
 	const found = accessorBytes(event);
 	const source = found && sourceOf(found.bytes);
 	if (found !== void 0 && source?.type !== void 0 && source.type !== declaredType) {
-		const { bytes, start, end } = locateIn(source, found.position);
+		const { bytes, start, end } = locateIn(source, found);
 		return new Bytes(bytes.buffer, bytes.byteOffset + start, end - start);
 	}
 	if (inType !== void 0) return encode(inType.object, event);
@@ -8664,7 +8670,6 @@ function encodeOutput(type, value) {
 	if (block === void 0 || block.at + room > block.view.byteLength || block.source.count === BLOCK_EVENTS) {
 		const bytes = new Bytes(room > BLOCK_BYTES$1 ? room + 8 : BLOCK_BYTES$1);
 		const source = {
-			bytes,
 			bounds: new Words(2 * BLOCK_EVENTS),
 			count: 0,
 			next: 0,
@@ -8672,19 +8677,20 @@ function encodeOutput(type, value) {
 		};
 		remember(sources, bytes, source);
 		block = {
+			bytes,
 			source,
 			view: new View(bytes.buffer),
 			at: 0
 		};
 		type.block = block;
 	}
-	const { source, view, at } = block;
-	const end = encodeInto(type.object, value, source.bytes, view, at);
+	const { bytes, source, view, at } = block;
+	const end = encodeInto(type.object, value, bytes, view, at);
 	source.bounds[2 * source.count] = at;
 	source.bounds[2 * source.count + 1] = end;
 	source.count++;
 	block.at = end + 7 & -8;
-	return type.read(view, source.bytes, at);
+	return type.read(view, bytes, at);
 }
 /** Where the bytes of an event that may leave lie, or those of what \`value\` is encoded to. */
 function locateOutput(value) {
@@ -8699,10 +8705,10 @@ function locateOutput(value) {
 			type: 0
 		};
 	}
-	return locateIn(sourceOf(found.bytes), found.position);
+	return locateIn(sourceOf(found.bytes), found);
 }
-function locateIn(source, position) {
-	const { bytes, bounds, count, next, type } = source;
+function locateIn(source, { bytes, position }) {
+	const { bounds, count, next, type } = source;
 	let low = next;
 	if (!(next < count && position >= bounds[2 * next] && position < bounds[2 * next + 1])) {
 		low = 0;
@@ -9187,7 +9193,7 @@ function run(bytes, count, ready, timeMs, type) {
 	try {
 		setTime(timeMs);
 		const copy = new Bytes(new Bytes(inbox, 0, bytes));
-		chunk = bytes === 0 ? void 0 : new Chunk(copy, new Words(copy.buffer, 0, 2 * count), count, type);
+		chunk = bytes === 0 ? void 0 : new Chunk(copy, new Words(new Words(copy.buffer, 0, 2 * count)), count, type);
 		next = 0;
 	} catch (thrown) {
 		return describe("MODULATOR_OUT_OF_MEMORY", thrown);

@@ -251,7 +251,8 @@ export function run(
     setTime(timeMs);
     // A copy without zeroing first. What it is made of is out of reach for any patch.
     const copy = new Bytes(new Bytes(inbox, 0, bytes));
-    chunk = bytes === 0 ? undefined : new Chunk(copy, new Words(copy.buffer, 0, 2 * count), count, type);
+    chunk =
+      bytes === 0 ? undefined : new Chunk(copy, new Words(new Words(copy.buffer, 0, 2 * count)), count, type);
     next = 0;
   } catch (thrown) {
     return describe("MODULATOR_OUT_OF_MEMORY", thrown);

@@ -16,9 +16,11 @@ import { Bytes, isBytes, recall, remember, View, Words } from "./primordials.ts"
  * holds stays as it is, and one that it writes to is its own loss.
  */
 
-/** Bytes that hold events: where each lies, and of which type they are. */
+/**
+ * What there is to say of bytes that hold events: where each lies, and of which type they are. It does not lead to the bytes
+ * themselves, nor to their buffer: QuickJS would never let go of a key of a WeakMap that its own value leads to.
+ */
 interface Source {
-  readonly bytes: Uint8Array;
   /** Start and end of each event, ascending; the first `count` of them. */
   readonly bounds: Uint32Array;
   count: number;
@@ -50,6 +52,7 @@ export interface Located {
 const sources = new WeakMap<Uint8Array, Source>();
 /** Events of one run are looked up one after the other. */
 let newest: Source | undefined;
+let newestBytes: Uint8Array | undefined;
 /** Of the events that come in, in the order in which they were told: producers may write several. */
 const inTypes: KnownType[] = [];
 /** Of the newest run; undefined where its events are opaque bytes. */
@@ -99,6 +102,7 @@ function typeFrom({ name, description }: TypeDescription): Type {
 /** A run of events as it came in: `bounds` says where in the bytes each lies. They are the modulator's own. */
 export class Chunk {
   readonly count: number;
+  readonly #bytes: Uint8Array;
   readonly #source: Source;
   readonly #view: DataView;
 
@@ -106,13 +110,15 @@ export class Chunk {
   constructor(bytes: Uint8Array, bounds: Uint32Array, count: number, type: number) {
     inType = type === 0 ? undefined : inTypes[type - 1];
     this.count = count;
-    this.#source = { bytes, bounds, count, next: 0, type: inType };
+    this.#bytes = bytes;
+    this.#source = { bounds, count, next: 0, type: inType };
     this.#view = new View(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     remember(sources, bytes, this.#source);
   }
 
   event(i: number): object {
-    const { bytes, bounds, type } = this.#source;
+    const bytes = this.#bytes;
+    const { bounds, type } = this.#source;
     const start = bounds[2 * i] as number;
     if (type !== undefined) return type.read(this.#view, bytes, start);
     return new Bytes(bytes.buffer, bytes.byteOffset + start, (bounds[2 * i + 1] as number) - start);
@@ -134,7 +140,10 @@ export function toOutput(value: object): object {
 }
 
 function sourceOf(bytes: Uint8Array): Source | undefined {
-  if (newest?.bytes !== bytes) newest = recall(sources, bytes);
+  if (newestBytes !== bytes) {
+    newest = recall(sources, bytes);
+    newestBytes = bytes;
+  }
   return newest;
 }
 
@@ -146,7 +155,7 @@ export function bytesOf(event: object): Uint8Array {
   const found = accessorBytes(event);
   const source = found && sourceOf(found.bytes);
   if (found !== undefined && source?.type !== undefined && source.type !== declaredType) {
-    const { bytes, start, end } = locateIn(source, found.position);
+    const { bytes, start, end } = locateIn(source, found);
     return new Bytes(bytes.buffer, bytes.byteOffset + start, end - start);
   }
   if (inType !== undefined) return encode(inType.object, event);
@@ -166,6 +175,7 @@ const BLOCK_BYTES = 64 << 10;
 const BLOCK_EVENTS = 512;
 
 interface Block {
+  readonly bytes: Uint8Array;
   readonly source: Source;
   readonly view: DataView;
   at: number;
@@ -176,18 +186,18 @@ function encodeOutput(type: KnownType, value: object): object {
   let { block } = type;
   if (block === undefined || block.at + room > block.view.byteLength || block.source.count === BLOCK_EVENTS) {
     const bytes = new Bytes(room > BLOCK_BYTES ? room + 8 : BLOCK_BYTES);
-    const source = { bytes, bounds: new Words(2 * BLOCK_EVENTS), count: 0, next: 0, type };
+    const source = { bounds: new Words(2 * BLOCK_EVENTS), count: 0, next: 0, type };
     remember(sources, bytes, source);
-    block = { source, view: new View(bytes.buffer), at: 0 };
+    block = { bytes, source, view: new View(bytes.buffer), at: 0 };
     type.block = block;
   }
-  const { source, view, at } = block;
-  const end = encodeInto(type.object, value, source.bytes, view, at);
+  const { bytes, source, view, at } = block;
+  const end = encodeInto(type.object, value, bytes, view, at);
   source.bounds[2 * source.count] = at;
   source.bounds[2 * source.count + 1] = end;
   source.count++;
   block.at = (end + 7) & -8;
-  return type.read(view, source.bytes, at);
+  return type.read(view, bytes, at);
 }
 
 /** Where the bytes of an event that may leave lie, or those of what `value` is encoded to. */
@@ -198,11 +208,14 @@ export function locateOutput(value: object): Located {
     const bytes = event as Uint8Array;
     return { bytes, start: 0, end: bytes.byteLength, type: 0 };
   }
-  return locateIn(sourceOf(found.bytes) as Source, found.position);
+  return locateIn(sourceOf(found.bytes) as Source, found);
 }
 
-function locateIn(source: Source, position: number): Located {
-  const { bytes, bounds, count, next, type } = source;
+function locateIn(
+  source: Source,
+  { bytes, position }: { readonly bytes: Uint8Array; readonly position: number },
+): Located {
+  const { bounds, count, next, type } = source;
   let low = next;
   const isNext =
     next < count && position >= (bounds[2 * next] as number) && position < (bounds[2 * next + 1] as number);
