@@ -109,6 +109,8 @@ export class Modulation {
   /** Installations under way: the host's number by the derived channel's and the process. */
   readonly #installing = new Map<string, number>();
   #apart: ReturnType<typeof setTimeout> | undefined;
+  /** Counts connections that broke. */
+  #connection = 0;
   #nextHosted = 1;
   #nextFeed = 1;
   #environment: Tier | undefined;
@@ -134,11 +136,14 @@ export class Modulation {
   /** @param producer whose channel it is, and who offers what the modulator may need */
   install(install: Install, producer: ProducerEntry | undefined): void {
     const { request, derived } = install;
+    const connection = this.#connection;
+    const say = (answer: Outgoing): void => {
+      // At another connection the request's number is that of another request.
+      if (connection === this.#connection) this.#events.onAnswer(answer);
+    };
     const answer = ({ schema, needs }: Installation): void =>
-      this.#events.onAnswer({ kind: "Installed", request, derived, schema, needs });
-    this.#install(install, producer, answer).catch((error: unknown) =>
-      this.#events.onAnswer(refusal(request, error)),
-    );
+      say({ kind: "Installed", request, derived, schema, needs });
+    this.#install(install, producer, answer).catch((error: unknown) => say(refusal(request, error)));
   }
 
   /** @throws JechoError why it is not */
@@ -311,6 +316,7 @@ export class Modulation {
 
   /** The connection broke: modulators stay, for their consumers are expected back. */
   interrupted(): void {
+    this.#connection++;
     this.#installing.clear();
     this.#direct.clear();
     for (const installation of this.#installed.values()) {

@@ -218,7 +218,12 @@ export class Openings {
     const asksForPast = wasOpen || (reset === 0 && from !== undefined && from.from !== FROM.last);
     if (!asksForPast) return this.#notify({ is: "opened", endpoint, reset, replays, placements, objects });
     const behind = this.#feeds.recoveryOf(this.#modulation.feedsOf(channel));
-    const resumed = { recovered: recovered && behind.recovered, missing: Number(missing) + behind.missing };
+    // Nothing is kept of what this process makes for itself.
+    const keeps = wasOpen || placements.every(({ at }) => at !== "consumer");
+    const resumed = {
+      recovered: recovered && behind.recovered && keeps,
+      missing: Number(missing) + behind.missing,
+    };
     this.#notify({ is: "opened", endpoint, reset, replays, placements, objects, ...resumed });
   }
 

@@ -2,7 +2,7 @@ import { connect, type Placement } from "@jecho/client";
 import { createGateway } from "@jecho/server";
 import { describe, expect, inject, test } from "vitest";
 import { startCutter } from "./cutter.ts";
-import { numbered, PATIENT, PLACES, rigAt } from "./placement-rig.ts";
+import { numbered, PATIENT, PLACES, rigAt, startPatient } from "./placement-rig.ts";
 import { Inbox, startRig, Tick, whenState } from "./rig.ts";
 
 const QUICK = {
@@ -63,34 +63,32 @@ describe.each(PLACES)("modulators at the %s", at => {
     expect(consumer.stats.missed).toBe(0);
   });
 
-  // With the gateway goes its own process for modulators, and what that has not confirmed.
-  test.skipIf(at === "gateway")(
-    "DEL-3, MOE-18: over a gateway's restart each event comes once and in order",
-    async () => {
-      let gateway = await createGateway();
-      await using way = await startCutter(gateway.address);
-      await using producing = connect(way.address, {
-        ...QUICK,
-        ...(at !== "producer" && { modulators: { most: 0 } }),
-      });
-      await using session = connect(way.address, QUICK);
-      const producer = await producing.channel("a", Tick).produce();
-      const inbox = new Inbox<number>();
-      const consumer = await session
-        .channel("a", Tick)
-        .subscribe(({ n }) => inbox.put(n), { modulator: numbered });
-      for (let n = 0; n < 1000; n++) producer.publish({ n, note: "" });
-      await inbox.take(250);
-      const { host, port } = gateway;
-      const broken = whenState(consumer, "reconnecting");
-      await gateway.close();
-      await broken;
-      gateway = await createGateway({ host, port });
-      for (let n = 1000; n < 2000; n++) producer.publish({ n, note: "" });
-      expect(await inbox.take(1000)).toEqual(EVENS);
-      await gateway.close();
-    },
-  );
+  test("DEL-3, MOE-18: over a gateway's restart each event comes once and in order, and they run where they ran", async () => {
+    const options = at === "gateway" ? { modulating: startPatient } : {};
+    let gateway = await createGateway(options);
+    await using way = await startCutter(gateway.address);
+    await using producing = connect(way.address, {
+      ...QUICK,
+      ...(at !== "producer" && { modulators: { most: 0 } }),
+    });
+    await using session = connect(way.address, QUICK);
+    const producer = await producing.channel("a", Tick).produce();
+    const inbox = new Inbox<number>();
+    const consumer = await session
+      .channel("a", Tick)
+      .subscribe(({ n }) => inbox.put(n), { modulator: numbered });
+    for (let n = 0; n < 1000; n++) producer.publish({ n, note: "" });
+    await inbox.take(250);
+    const { host, port } = gateway;
+    const broken = whenState(consumer, "reconnecting");
+    await gateway.close();
+    await broken;
+    gateway = await createGateway({ host, port, ...options });
+    for (let n = 1000; n < 2000; n++) producer.publish({ n, note: "" });
+    expect(await inbox.take(1000)).toEqual(EVENS);
+    await expect.poll(() => consumer.placements.map(({ at }) => at)).toEqual([at]);
+    await gateway.close();
+  });
 });
 
 test("MOE-18: where the gateway's process for modulators ends, they go on with the consumers, who are told", async () => {

@@ -1,5 +1,5 @@
 import type { ConnectOptions, Modulator, Placement } from "@jecho/client";
-import { startModulating } from "@jecho/client/modulating";
+import { type ModulatingProcess, startModulating } from "@jecho/client/modulating";
 import { type Rig, startRig } from "./rig.ts";
 
 export type Place = Placement["at"];
@@ -9,12 +9,13 @@ export const PLACES: readonly Place[] = ["producer", "gateway", "consumer"];
 /** Deadlines that no busy machine makes a modulator miss: MOE-11 has it start anew then, and this is about other things. */
 export const PATIENT = { limits: { callMs: 5000, installMs: 5000 } };
 
+export const startPatient = (address: string, token: string): ModulatingProcess =>
+  startModulating(address, token, PATIENT);
+
 /** A rig in which modulators run in one place. `producing` is for the sessions of its producers. */
 export async function rigAt(at: Place): Promise<Rig & { readonly producing: ConnectOptions }> {
   const rig = await startRig({
-    ...(at === "gateway" && {
-      modulating: (address: string, token: string) => startModulating(address, token, PATIENT),
-    }),
+    ...(at === "gateway" && { modulating: startPatient }),
   });
   return {
     ...rig,

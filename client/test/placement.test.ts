@@ -249,3 +249,27 @@ test("MOE-18: a consumer in the very process that refuses is fed there", async (
   expect(await inbox.take(2)).toEqual(["2 1", "4 2"]);
   expect(await producer.publishSync({ n: 6, note: "" })).toBe(1);
 });
+
+test("MOE-18: what a consumer's own process makes has no history: a beginning in the past gives what comes, and is told", async () => {
+  await using rig = await rigAt("consumer");
+  const producer = await rig
+    .session(rig.producing)
+    .channel("a", Tick)
+    .produce({ history: { events: 100 } });
+  const live = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }) => live.put(n), { modulator: numbered });
+  for (const n of [2, 4]) producer.publish({ n, note: "" });
+  await live.take(2);
+  const late = new Inbox<number[]>();
+  const consumer = await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }, { seq }) => late.put([n, seq]), { modulator: numbered, from: new Date(0) });
+  expect(consumer.placements).toMatchObject([{ at: "consumer" }]);
+  expect(consumer.status).toMatchObject({ recovered: false });
+  producer.publish({ n: 6, note: "" });
+  expect(await late.take(1)).toEqual([[6, 0]]);
+});

@@ -85,6 +85,8 @@ const LISTEN_EXCLUSIVE_PORT = 1;
 /** Close codes of those who leave for good: 1000 or none by a program, 1001 by a page. */
 const LEAVING = new Set([1000, 1001, 1005]);
 const CLOSE_GRACE_MS = 2000;
+/** So long producers that come are made to wait for the process for modulators to be there. */
+const MODULATING_START_MS = 5000;
 
 /**
  * Starts a gateway: the concentrator for browsers and programs, with name server and channel managers inside.
@@ -133,6 +135,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   const connections = new Map<Socket, Connection>();
   const startedAt = performance.now();
   let whenEmpty: (() => void) | undefined;
+  let closing: Promise<void> | undefined;
 
   const app = uws.App();
   app.ws<object>("/*", {
@@ -191,7 +194,9 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       if (connection === undefined) return;
       connections.delete(socket);
       confirmations.lost(connection);
-      dispatcher.lost(connection, !LEAVING.has(code));
+      // Of a gateway that stops producers must not hear that nobody wants their events any more: they keep them for the next one.
+      if (closing !== undefined) connection.lost();
+      else dispatcher.lost(connection, !LEAVING.has(code));
       if (connections.size === 0) whenEmpty?.();
     },
   });
@@ -224,9 +229,12 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
 
   const address = `${shownHost}:${boundPort}`;
   const modulating = options.modulating?.(address, modulatingToken as string);
-  await modulating?.ready;
+  if (modulating !== undefined) {
+    const late = new Promise<void>(resolve => setTimeout(resolve, MODULATING_START_MS).unref());
+    names.modulatingStarts = Promise.race([modulating.ready, late]);
+    await modulating.ready;
+  }
 
-  let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     await modulating?.close();
     uws.us_listen_socket_close(listening);

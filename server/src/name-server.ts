@@ -19,6 +19,8 @@ export class NameServer {
   readonly types = new TypeRegistry();
   /** The process beside the gateway that runs modulators for producers that do not; undefined without any. */
   modulating: Connection | undefined;
+  /** Resolves when that process, which starts with the gateway, is there, or is not expected any more. */
+  modulatingStarts: Promise<void> | undefined;
   readonly #objects: SharedObjects;
   readonly #acknowledgements: Acknowledgements;
   readonly #gathering: Gathering;

@@ -204,6 +204,9 @@ export class Placements {
         : new JechoError("MODULATORS_NOT_SERVED", "the producer runs no modulators");
       if (why === undefined) return { at: "producer", maker: producing, why };
     }
+    // Who comes back to a gateway that was started again is there sooner than its process is.
+    if (before?.at !== "consumer") await manager.names.modulatingStarts;
+    if (this.#ended) return undefined;
     const { modulating } = manager.names;
     if (before?.at !== "consumer" && modulating?.isOpen) {
       const refused = await this.#attempt(modulating, producing);
