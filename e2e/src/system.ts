@@ -20,11 +20,12 @@ export class System {
     this.url = `http://localhost:${port}/`;
   }
 
-  static async start(): Promise<System> {
+  /** @param options of the simulation's command */
+  static async start(...options: string[]): Promise<System> {
     await buildViewer(() => {});
     const { child, address } = await startGateway("0");
     const port = address.slice(address.lastIndexOf(":") + 1);
-    const simulation = fork(SIMULATION, ["--gateway", `localhost:${port}`, "--speed", "2"]);
+    const simulation = fork(SIMULATION, ["--gateway", `localhost:${port}`, "--speed", "2", ...options]);
     await once(simulation, "message");
     return new System(child, simulation, port);
   }

@@ -6,6 +6,7 @@ test("the page shows three live views, each with its own data, and what each cos
     await nextStep(page, kind);
     expect(Number(await drawn(page, kind, "bytes"))).toBeGreaterThan(0);
     await expect(page.getByTestId(`gauge-${kind}`)).toContainText("%");
+    await expect(page.getByTestId(`gauge-${kind}`)).toHaveAttribute("data-placements", "producer");
   }
   expect(await drawn(page, "section", "layer")).toBe("0-36");
   expect(await drawn(page, "section", "columns")).toBe("1");

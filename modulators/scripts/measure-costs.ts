@@ -1,11 +1,12 @@
 /**
- * Measures what each standard modulator costs per event in a real host, and writes it into its page in docs/. Meant for a
- * machine with nothing else to do.
+ * Measures what each standard modulator costs per event in each place that it can run in, and writes it into its page in docs/.
+ * Meant for a machine with nothing else to do; takes a minute or two.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { fileURLToPath } from "node:url";
 import { type } from "@jecho/shared";
+import { type EventsFrame, encodeRun, parseFrame } from "@jecho/shared/internal";
 import {
   aggregate,
   cluster,
@@ -23,11 +24,16 @@ import {
   sample,
   viewFilter,
 } from "../src/mod.ts";
+import { modulatorTable } from "../src/modulator.ts";
+import { ModulatorEnvironment } from "../src/node.ts";
 import { ModulatorBench } from "../src/testing.ts";
 
 const BATCH_EVENTS = 64;
-const BATCHES = Number(process.env["JECHO_COST_BATCHES"] ?? 200);
-const WARM_UP = 20;
+/** Of the sandbox's processor time, for each number; what an engine learns of the code comes before. */
+const MEASURED_MS = 200;
+const WARM_UP_MS = 200;
+const MOST_BATCHES = 2000;
+const PLACES = ["local", "isolated-vm", "quickjs"] as const;
 
 const Grid = type("GridData", {
   step: "uint32",
@@ -42,6 +48,8 @@ const Grid = type("GridData", {
   values: "float32[]",
 });
 type Grid = typeof Grid.event;
+
+type Shape = readonly [rows: number, columns: number];
 
 const SIZES = { "8 x 16": [8, 16], "37 x 253": [37, 253] } as const;
 const VIEW = { firstLayer: 0, lastLayer: 0, south: -45, north: 45, west: 0, east: 180, stride: 1 };
@@ -79,40 +87,124 @@ function gridAt(step: number, rows: number, columns: number): Grid {
   };
 }
 
-/** Processor time of the sandbox per event, and bytes out per byte in. */
-async function measure(handler: EagerHandler, rows: number, columns: number) {
-  // Without the demodulator: its cost is the consumer's.
-  const bench = await ModulatorBench.open<Grid>({ modulator: handler.modulator }, { type: Grid });
-  const batches = Array.from({ length: 4 }, (_, batch) =>
+/** Processor time per event, and bytes out per byte in. */
+type Cost = { readonly us: number; readonly share: number };
+
+/** In the producer's own process, with what goes out: nobody else does anything meanwhile. */
+async function measureLocal({ modulator }: EagerHandler, [rows, columns]: Shape): Promise<Cost> {
+  let bytesOut = 0;
+  const environment = new ModulatorEnvironment(
+    {},
+    {
+      onEvents: frame => {
+        bytesOut += frame.byteLength;
+      },
+      onRemoved: (_, error) => {
+        throw error;
+      },
+    },
+  );
+  const runs = batchesOf(rows, columns).map(events => {
+    const parts = events
+      .map(event => Grid.encode(event))
+      .map(bytes => ({ bytes, start: 0, end: bytes.byteLength }));
+    const header = { channel: 1, producer: 3, raised: 0, token: Grid.token, parameters: 0, flags: 0 };
+    const bytes = encodeRun(header, parts);
+    return parseFrame(new DataView(bytes.buffer), bytes, 0, bytes.byteLength) as EventsFrame;
+  });
+  await environment.install({
+    derived: 2,
+    channel: 1,
+    schema: Grid.schema,
+    modulator: modulatorTable(modulator),
+  });
+  const run = (ms: number): { readonly count: number; readonly cpuMs: number } => {
+    const before = process.cpuUsage();
+    for (let count = 1; ; count++) {
+      environment.enqueue(runs[count % runs.length] as EventsFrame);
+      const { user, system } = process.cpuUsage(before);
+      const cpuMs = (user + system) / 1000;
+      if (cpuMs >= ms) return { count, cpuMs };
+    }
+  };
+  run(WARM_UP_MS);
+  bytesOut = 0;
+  const { count, cpuMs } = run(MEASURED_MS);
+  await environment.close();
+  return costOf(rows, columns, count, cpuMs, bytesOut);
+}
+
+/** Behind the wall, as the host tells it. */
+async function measureHosted(
+  { modulator }: EagerHandler,
+  [rows, columns]: Shape,
+  place: "isolated-vm" | "quickjs",
+): Promise<Cost> {
+  const bench = await ModulatorBench.open<Grid>(
+    { modulator },
+    { type: Grid, place, limits: { callMs: 5000, memoryMiB: 128 } },
+  );
+  const batches = batchesOf(rows, columns);
+  const run = async (ms: number) => {
+    const { cpuMs: cpuBefore = 0, bytesOut: bytesBefore = 0 } = bench.stats ?? {};
+    for (let count = 1; ; count++) {
+      await bench.push(...(batches[count % 4] as Grid[]));
+      bench.made.length = 0;
+      const { cpuMs = 0, bytesOut = 0 } = bench.stats ?? {};
+      if (cpuMs - cpuBefore < ms && count < MOST_BATCHES) continue;
+      return { count, cpuMs: cpuMs - cpuBefore, bytesOut: bytesOut - bytesBefore };
+    }
+  };
+  await run(WARM_UP_MS);
+  const { count, cpuMs, bytesOut } = await run(MEASURED_MS);
+  await bench.close();
+  return costOf(rows, columns, count, cpuMs, bytesOut);
+}
+
+function batchesOf(rows: number, columns: number): Grid[][] {
+  return Array.from({ length: 4 }, (_, batch) =>
     Array.from({ length: BATCH_EVENTS }, (_, i) => gridAt(batch * BATCH_EVENTS + i, rows, columns)),
   );
-  const bytesIn = Grid.encode(gridAt(0, rows, columns)).byteLength * BATCH_EVENTS * BATCHES;
-  let before = { cpuMs: 0, bytesOut: 0 };
-  for (let i = 0; i < WARM_UP + BATCHES; i++) {
-    if (i === WARM_UP) before = { ...before, ...bench.stats };
-    await bench.push(...(batches[i % 4] as Grid[]));
-    bench.made.length = 0;
-  }
-  const after = { cpuMs: 0, bytesOut: 0, ...bench.stats };
-  await bench.close();
-  const us = (1000 * (after.cpuMs - before.cpuMs)) / (BATCH_EVENTS * BATCHES);
-  return { us, share: (after.bytesOut - before.bytesOut) / bytesIn };
+}
+
+function costOf(rows: number, columns: number, batches: number, cpuMs: number, bytesOut: number): Cost {
+  const events = BATCH_EVENTS * batches;
+  const bytesIn = Grid.encode(gridAt(0, rows, columns)).byteLength * events;
+  return { us: (1000 * cpuMs) / events, share: bytesOut / bytesIn };
 }
 
 const where = `${cpus()[0]?.model ?? "an unknown processor"}, Node ${process.versions.node}, ${new Date().toISOString().slice(0, 10)}`;
 for (const [name, make] of Object.entries(HANDLERS)) {
-  const rows = ["| event | processor time per event | bytes out per byte in |", "| --- | --- | --- |"];
-  for (const [size, [height, width]] of Object.entries(SIZES)) {
-    const { us, share } = await measure(make(), height, width);
-    rows.push(`| ${size} float32 | ${us.toPrecision(2)} us | ${share.toPrecision(2)} |`);
-    console.log(`metric costs.${name.replaceAll("-", "_")}_${height}x${width} ${us.toPrecision(3)} us`);
+  const rows = [
+    `| event | ${PLACES.join(" | ")} | bytes out per byte in |`,
+    `| --- | ${PLACES.map(() => "---:").join(" | ")} | ---: |`,
+  ];
+  for (const [size, shape] of Object.entries(SIZES)) {
+    const cells: string[] = [];
+    let share = 0;
+    for (const place of PLACES) {
+      // Without the demodulator: its cost is the consumer's.
+      const measured =
+        place === "local" ? await measureLocal(make(), shape) : await measureHosted(make(), shape, place);
+      ({ share } = measured);
+      cells.push(`${plain(measured.us)} us`);
+      const of = `${name}_${shape.join("x")}_${place}`.replaceAll("-", "_");
+      console.log(`metric costs.${of} ${measured.us.toPrecision(3)} us`);
+    }
+    rows.push(`| ${size} float32 | ${cells.join(" | ")} | ${plain(share)} |`);
   }
   const page = fileURLToPath(new URL(`../docs/${name}.md`, import.meta.url));
-  const text = readFileSync(page, "utf8");
-  const note = `In the modulator host, batches of ${BATCH_EVENTS} events, without the demodulator. ${where}.`;
+  const note = `Processor time per event, in batches of ${BATCH_EVENTS} events, without the demodulator. Local: all that the producer's process spends on
+it, from its event to the message that goes out. isolated-vm and QuickJS: the sandbox alone. ${where}.`;
   const table = `<!-- cost -->\n${rows.join("\n")}\n\n${note}\n<!-- /cost -->`;
+  const text = readFileSync(page, "utf8");
   writeFileSync(
     page,
     text.replace(/<!-- cost -->[\s\S]*<!-- \/cost -->/, () => table),
   );
+}
+
+/** Two digits that count, without an exponent. */
+function plain(value: number): string {
+  return String(Number(value.toPrecision(2)));
 }

@@ -13,7 +13,10 @@ type Derivation = (
   given: { readonly parameters: any; readonly objects: any; readonly moe: any },
 ) => unknown;
 
-type ModulatorClass = new (parameters: never, moe: never) => ModulatorBase;
+type ModulatorClass = new (
+  parameters: never,
+  moe: never,
+) => Pick<ModulatorBase, "dequeue" | "period"> & { enqueue(event: never): void };
 
 /**
  * A modulator from the text of its module, from a class that extends `Modulator` or `FifoModulator`, or from a

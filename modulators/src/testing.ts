@@ -42,9 +42,10 @@ export interface Made {
  * Runs one eager handler.
  *
  * ```ts
- * await using bench = await ModulatorBench.open(rateLimit(1000), { type: Reading });
+ * const bench = await ModulatorBench.open(rateLimit(1000), { type: Reading });
  * expect(await bench.push(first, second)).toEqual([first]);
  * expect(await bench.pass(1000)).toEqual([second]);
+ * await bench.close();
  * ```
  */
 export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {

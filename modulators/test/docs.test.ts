@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { generateSources } from "../scripts/generate-sources.ts";
@@ -11,7 +11,9 @@ test("every standard modulator has its page, with its parameters and its cost", 
     (name as string).toLowerCase().replaceAll("_", "-"),
   );
   expect(names.length).toBeGreaterThan(10);
-  expect(readdirSync(folder).sort()).toEqual([...names.map(name => `${name}.md`), "README.md"].sort());
+  expect(readdirSync(folder).sort()).toEqual(
+    [...names.map(name => `${name}.md`), "README.md", "papers.md"].sort(),
+  );
   const index = readFileSync(`${folder}README.md`, "utf8");
   for (const name of names) {
     const page = readFileSync(`${folder}${name}.md`, "utf8");
@@ -19,5 +21,25 @@ test("every standard modulator has its page, with its parameters and its cost", 
       expect(page).toContain(part);
     }
     expect(index).toContain(`[${name}](${name}.md)`);
+  }
+});
+
+test("what is said of the papers names sources that there are, and tests by their titles", () => {
+  const rows = readFileSync(`${folder}papers.md`, "utf8").split("\n");
+  const links = (text: string) =>
+    [...text.matchAll(/\[([^\]]+)\]\(([^)]+)\)/g)].map(([, title, path]) => ({
+      title: title as string,
+      path: `${folder}${path}`,
+    }));
+  for (const { path } of rows.flatMap(links)) expect(existsSync(path), path).toBe(true);
+  const cells = rows.filter(row => /^\| [^-w]/.test(row)).map(row => row.split(" | "));
+  expect(cells.length).toBeGreaterThan(30);
+  for (const [said, sources = "", tests = ""] of cells) {
+    expect(links(sources), said).not.toEqual([]);
+    expect(links(tests), said).not.toEqual([]);
+    for (const { title, path } of links(tests)) {
+      expect(path).toMatch(/\.test\.ts$/);
+      expect(readFileSync(path, "utf8"), title).toContain(`"${title}"`);
+    }
   }
 });

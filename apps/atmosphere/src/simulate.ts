@@ -1,4 +1,4 @@
-/** The simulation's process: `node simulate.ts --gateway HOST:PORT [--resolution DEGREES] [--speed STEPS/S] [--month M] [--seed N]`. */
+/** The simulation's process: `node simulate.ts --gateway HOST:PORT [--resolution DEGREES] [--speed STEPS/S] [--month M] [--seed N] [--modulators MOST]`. */
 import { parseArgs } from "node:util";
 import { connect } from "@jecho/client";
 import { Model } from "./model/mod.ts";
@@ -12,6 +12,8 @@ const { values } = parseArgs({
     speed: { type: "string", default: "2" },
     month: { type: "string", default: "0" },
     seed: { type: "string", default: "1" },
+    /** Viewers' modulators that it runs; the others run beside the gateway or with the viewers. Default: all. */
+    modulators: { type: "string" },
   },
 });
 
@@ -26,6 +28,7 @@ const session = connect(values.gateway, {
   backoff: { mostMs: 2000 },
   // A gateway that is away for long costs the oldest steps, not the simulation.
   queue: { whenFull: "drop-oldest" },
+  modulators: values.modulators === undefined ? {} : { most: Number(values.modulators) },
 });
 session.onStatus(({ state, error }) => {
   if (error !== undefined) console.error(`simulation: ${state}: ${error.message}`);

@@ -1,9 +1,11 @@
+import { typeScriptOf } from "@jecho/client";
 import { meet } from "./meet.ts";
 import { parseChannelArguments, type Screen } from "./usage.ts";
 
 const USAGE = `jecho types CHANNEL [options]
 
   CHANNEL               its name: jecho://HOST:PORT/NAME, or NAME alone
+  --typescript          as TypeScript, for modulators and handlers
   --gateway HOST:PORT   where NAME alone is (localhost:8080)
 
 Prints the types that its present producers write, as text in FlatBuffers' schema language.`;
@@ -12,7 +14,7 @@ Prints the types that its present producers write, as text in FlatBuffers' schem
 export async function printTypes(args: string[], { out, note }: Screen, signal: AbortSignal): Promise<void> {
   const { channel, values } = parseChannelArguments(
     args,
-    { gateway: { type: "string" }, help: { type: "boolean", short: "h" } },
+    { typescript: { type: "boolean" }, gateway: { type: "string" }, help: { type: "boolean", short: "h" } },
     USAGE,
   );
   if (values.help) return void out.write(`${USAGE}\n`);
@@ -21,7 +23,9 @@ export async function printTypes(args: string[], { out, note }: Screen, signal: 
     const types = await found.types();
     if (types.length === 0)
       note(`${found.name} has no type at present: nobody produces there, or what they write is untyped`);
-    for (const type of types)
-      out.write(`// ${type.name}, token ${type.token.toString(16).padStart(16, "0")}\n${type.toFbs()}\n`);
+    for (const type of types) {
+      const text = values.typescript === true ? typeScriptOf(type) : type.toFbs();
+      out.write(`// ${type.name}, token ${type.token.toString(16).padStart(16, "0")}\n${text}\n`);
+    }
   });
 }

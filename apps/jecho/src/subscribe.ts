@@ -1,4 +1,5 @@
-import { type EventInfo, type Session, unpack } from "@jecho/client";
+import { type EventInfo, type Placement, type Session, unpack } from "@jecho/client";
+import { derivationOf, describePlacements } from "./derivation.ts";
 import { LineWriter } from "./line-writer.ts";
 import { meet } from "./meet.ts";
 import { parseChannelArguments, parseCount, type Screen, UsageError } from "./usage.ts";
@@ -7,6 +8,8 @@ import { pick, plain, toJson } from "./values.ts";
 const USAGE = `jecho sub CHANNEL [options]
 
   CHANNEL               its name: jecho://HOST:PORT/NAME, or NAME alone
+  --where EXPRESSION    only events for which it is true, which are chosen where they are raised: 'event.celsius > 30'
+  --modulator FILE      what the modulator in this file makes of them there
   --field NAME          only this field; may be repeated, and NAME.INNER is a field of a nested table
   --json                each event as one line of JSON, with all its numbers
   --count N             end after so many events
@@ -19,6 +22,8 @@ export async function subscribe(args: string[], { out, note }: Screen, signal: A
   const { channel, values } = parseChannelArguments(
     args,
     {
+      where: { type: "string" },
+      modulator: { type: "string" },
       field: { type: "string", multiple: true },
       json: { type: "boolean" },
       count: { type: "string" },
@@ -30,6 +35,7 @@ export async function subscribe(args: string[], { out, note }: Screen, signal: A
   if (values.help) return void out.write(`${USAGE}\n`);
   const most =
     values.count === undefined ? Number.POSITIVE_INFINITY : parseCount("--count", values.count, USAGE);
+  const modulator = await derivationOf(values, USAGE);
   const lines = new LineWriter(out);
   let announced: bigint | undefined;
   let shown = 0;
@@ -60,8 +66,11 @@ export async function subscribe(args: string[], { out, note }: Screen, signal: A
       };
       session
         .channel(channel)
-        .subscribe(take, { signal, onError: error => note(`${error.code}: ${error.message}`) })
+        .subscribe(take, { signal, modulator, onError: error => note(`${error.code}: ${error.message}`) })
         .then(consumer => {
+          const sayWhere = (placements: readonly Placement[]) => describePlacements(placements).forEach(note);
+          sayWhere(consumer.placements);
+          consumer.onPlacements(sayWhere);
           consumer.onStatus(({ state, error }) => state === "refused" && reject(error));
         })
         .catch(reject);

@@ -91,10 +91,49 @@ test("sub --json prints everything, --field only what is asked for", async () =>
   expect(JSON.parse(some.out).event).toEqual({ "place.latitude": EVENT.place.latitude, sky: 2 });
 });
 
+test("MOE-20: sub --where has events chosen where they are raised, and says where that is", async () => {
+  const args = ["sub", "weather/stations", "--gateway", gateway.address, "--count", "1", "--json"];
+  const here = await run([...args, "--where", "event.id > 8"], () => raise(3));
+  expect(JSON.parse(here.out).event.id).toBe(9);
+  expect(here.err).toContain("# the modulator runs with the producer\n");
+  await using refusing = connect(gateway.address, { modulators: { most: 0 } });
+  const other = await refusing.channel("weather/refused", Station).produce();
+  const [command, , ...rest] = args;
+  const elsewhere = await run(
+    [command as string, "weather/refused", ...rest, "--where", "event.id > 8"],
+    async () => {
+      await expect.poll(() => other.demand.total).toBe(1);
+      for (const id of [7, 8, 9]) other.publish({ ...EVENT, id });
+    },
+  );
+  expect(JSON.parse(elsewhere.out).event.id).toBe(9);
+  expect(elsewhere.err).toContain(
+    "# the modulator runs here, with the consumer (the producer runs no modulators)",
+  );
+  const wrong = await run([...args, "--where", "event.place.nothing.more"], () => raise(1));
+  expect(wrong).toMatchObject({ code: 1, err: expect.stringContaining("line 4") });
+});
+
+test("sub --modulator takes what a file makes of the events", async () => {
+  const file = fileURLToPath(new URL("warmest.modulator.js", import.meta.url));
+  const args = ["sub", "weather/stations", "--gateway", gateway.address, "--count", "1"];
+  const { out, err } = await run([...args, "--modulator", file], () => raise(1));
+  expect(err).toContain("# Warmest: id uint32, celsius float32");
+  expect(out).toContain("id 7  celsius 11.5");
+  const both = await run([...args, "--modulator", file, "--where", "true"]);
+  expect(both).toMatchObject({ code: 2, err: expect.stringContaining("--where and --modulator") });
+  const none = await run([...args, "--modulator", "nowhere.js"]);
+  expect(none).toMatchObject({ code: 1, err: expect.stringContaining("MODULATOR_INVALID: ") });
+});
+
 test("TYPE-8: types prints what a channel's producers write, as text that gives the same type", async () => {
   const { code, out } = await run(["types", "weather/stations", "--gateway", gateway.address]);
   expect(Type.fromFbs(out).token).toBe(Station.token);
   expect(code).toBe(0);
+  const written = await run(["types", "weather/stations", "--gateway", gateway.address, "--typescript"]);
+  expect(written.out).toContain(
+    "export interface Station {\n  readonly id: number;\n  readonly big: bigint;",
+  );
   const none = await run(["types", "nobody/here", "--gateway", gateway.address]);
   expect(none).toMatchObject({ code: 0, out: "", err: expect.stringContaining("nobody produces there") });
 });

@@ -6,6 +6,7 @@ import {
   type EagerHandler,
   type InheritedSubscription,
   JechoError,
+  type Placement,
   type Session,
   type SharedObject,
   type Status,
@@ -43,6 +44,8 @@ export interface FieldSnapshot {
   readonly isReplay: boolean;
   /** What the last loss of the connection cost, once that is known; `at` as `Date.now()` gives it. */
   readonly resumed: { readonly at: number; readonly missedSteps: number } | undefined;
+  /** Where the modulator runs, and why there. */
+  readonly placements: readonly Placement[];
   /** Why the last change of the mode or a single event failed. */
   readonly fault: JechoError | undefined;
 }
@@ -111,6 +114,7 @@ export class FieldSubscription {
       isChanging: false,
       isReplay: false,
       resumed: undefined,
+      placements: [],
       fault: undefined,
     };
     void this.#begin(mode, handed && inherited);
@@ -206,7 +210,7 @@ export class FieldSubscription {
       await consumer.reset(this.#pair(mode));
       this.#stream = { consumer, mode };
       this.#relabel();
-      this.#set({ mode, isReplay: false });
+      this.#set({ mode, isReplay: false, placements: consumer.placements });
     });
   }
 
@@ -318,8 +322,12 @@ export class FieldSubscription {
     this.#missedBefore = undefined;
     this.#toldLabel = "";
     this.#relabel();
-    this.#set({ status: consumer.status, mode, isReplay: consumer.status.replaying ?? false });
+    const { status, placements } = consumer;
+    this.#set({ status, mode, isReplay: status.replaying ?? false, placements });
     consumer.onStatus(status => this.#follow(consumer, status));
+    consumer.onPlacements(placements => {
+      if (consumer === this.#stream?.consumer) this.#set({ placements });
+    });
   }
 
   #follow(consumer: Consumer<GridData>, status: Status): void {
@@ -329,7 +337,8 @@ export class FieldSubscription {
     if (status.state === "live" && before.state !== "live") this.#openedAt = Date.now();
     const isOver = this.#snapshot.isReplay && status.replaying !== true;
     if (isOver) this.#wantWhole();
-    this.#set({ status, isReplay: this.#snapshot.isReplay && !isOver });
+    const { placements } = consumer;
+    this.#set({ status, isReplay: this.#snapshot.isReplay && !isOver, placements });
   }
 
   /** The first event after a lost connection: what did not come is known now. */

@@ -138,6 +138,7 @@ const NO_FIELD: FieldSnapshot = {
   isChanging: false,
   isReplay: false,
   resumed: undefined,
+  placements: [],
   fault: undefined,
 };
 

@@ -1,3 +1,4 @@
+import type { Placement } from "@jecho/client";
 import { type ReactNode, useEffect, useEffectEvent, useState } from "react";
 import type { StatusFeed } from "../status-feed.ts";
 import { addSample, formatBytes, formatShare, ratesOf, type Sample, seriesOf, windowMsFor } from "./rate.ts";
@@ -13,15 +14,18 @@ interface GaugeProps {
   /** Events that will not come, and how many of them were dropped because this page did not keep up. */
   readonly lost: { readonly missed: number; readonly dropped: number };
   readonly feed: StatusFeed | undefined;
+  /** Where the view is cut out of the field. */
+  readonly placements: readonly Placement[];
   /** Time between steps. */
   readonly intervalMs: number;
 }
 
 /** What is received beside what the simulation makes for the whole field. */
-export function Gauge({ name, received, lost, feed, intervalMs }: GaugeProps): ReactNode {
+export function Gauge({ name, received, lost, feed, placements, intervalMs }: GaugeProps): ReactNode {
   const samples = useSamples(received, feed);
   const { receivedPerSecond, producedPerSecond, share } = ratesOf(samples, windowMsFor(intervalMs));
   const last = samples.at(-1);
+  const [elsewhere] = placements.filter(({ at }) => at !== "producer");
   const totals = `${formatBytes(last?.receivedBytes ?? 0)} of ${formatBytes(last?.producedBytes ?? 0)}`;
   return (
     <div
@@ -34,13 +38,19 @@ export function Gauge({ name, received, lost, feed, intervalMs }: GaugeProps): R
       data-produced={last?.producedBytes ?? 0}
       data-missed={lost.missed}
       data-dropped={lost.dropped}
-      title={`Received ${totals} since this page began. ${sayLost(lost)}`}
+      data-placements={placements.map(({ at }) => at).join(" ")}
+      title={`Received ${totals} since this page began. ${sayLost(lost)} ${sayWhere(elsewhere)}`}
     >
       <Sparkline values={seriesOf(samples)} />
       <span className="gauge-numbers">
         <b>{formatBytes(receivedPerSecond)}/s</b>
         <span className="of"> of {formatBytes(producedPerSecond)}/s</span>
       </span>
+      {elsewhere !== undefined && (
+        <span className="gauge-elsewhere">
+          cut out {elsewhere.at === "gateway" ? "at the gateway" : "here"}
+        </span>
+      )}
       {lost.missed > 0 && <span className="gauge-missed">{lost.missed} missed</span>}
       <span className="gauge-share">{formatShare(share)}</span>
     </div>
@@ -53,6 +63,13 @@ function sayLost({ missed, dropped }: GaugeProps["lost"]): string {
   return dropped === 0
     ? `${events}.`
     : `${events}, ${dropped} of them dropped because this page was too slow.`;
+}
+
+function sayWhere(elsewhere: Placement | undefined): string {
+  if (elsewhere === undefined) return "The simulation cuts this view out of the field.";
+  if (elsewhere.at === "consumer")
+    return `This page gets the whole field and cuts this view out of it itself: ${elsewhere.why}.`;
+  return `A process beside the gateway cuts this view out of the field: ${elsewhere.why}.`;
 }
 
 /** A sample of the totals every second, for the last minute. */

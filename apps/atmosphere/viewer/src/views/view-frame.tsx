@@ -128,6 +128,7 @@ export function ViewFrame(props: ViewFrameProps): ReactNode {
           received={() => subscription?.bytes ?? 0}
           lost={subscription?.stats ?? NOTHING_LOST}
           feed={page.feed}
+          placements={snapshot.placements}
           intervalMs={expectedIntervalMs(page.latest.simulation?.speed ?? 1, page.latest.intervalMs)}
         />
       </footer>

@@ -1,0 +1,52 @@
+/** What `jecho sub` has made of the events before they are sent, and where. */
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { type Modulator, modulatorFrom, modulatorFromFile, type Placement } from "@jecho/client";
+import { UsageError } from "./usage.ts";
+
+export interface DerivationOptions {
+  /** An expression of `event`: what it is true for is sent. */
+  readonly where?: string | undefined;
+  /** The path of a modulator's module. */
+  readonly modulator?: string | undefined;
+}
+
+/**
+ * @returns undefined where the channel is wanted as it is
+ * @throws UsageError for both at once
+ * @throws JechoError `MODULATOR_INVALID` where the file cannot be read
+ */
+export async function derivationOf(
+  { where, modulator }: DerivationOptions,
+  usage: string,
+): Promise<Modulator | undefined> {
+  if (where !== undefined && modulator !== undefined)
+    throw new UsageError("--where and --modulator are not for one another", usage);
+  if (modulator !== undefined) return modulatorFromFile(pathToFileURL(resolve(modulator)));
+  if (where === undefined) return undefined;
+  return modulatorFrom(`import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator {
+  enqueue(event) {
+    if (${where}) super.enqueue(event);
+  }
+}`);
+}
+
+const AT = {
+  producer: "with the producer",
+  gateway: "beside the gateway",
+  consumer: "here, with the consumer",
+} as const;
+
+/** A line for each place that the modulator runs in. */
+export function describePlacements(placements: readonly Placement[]): string[] {
+  const producers = new Map<string, number[]>();
+  for (const { at, why, producers: numbers } of placements) {
+    const where = why === "" ? AT[at] : `${AT[at]} (${why})`;
+    producers.set(where, [...(producers.get(where) ?? []), ...numbers]);
+  }
+  return [...producers].map(([where, numbers]) => {
+    const whose = producers.size === 1 ? "" : ` for ${numbers.join(", ")}`;
+    return `# the modulator runs ${where}${whose}`;
+  });
+}

@@ -1,0 +1,21 @@
+/// <reference path="../standard/moe.d.ts" />
+/**
+ * What modulators extend that are written as classes beside their consumers. Where this is imported, TypeScript also knows the
+ * module "jecho:moe", which modulators in files of their own import.
+ */
+import type * as Moe from "jecho:moe";
+import * as world from "./sandbox/world/moe.ts";
+
+type Objects = Readonly<Record<string, unknown>>;
+
+export const Modulator = world.Modulator as unknown as typeof Moe.Modulator;
+export type Modulator<Event extends object = object, P = unknown, O = Objects> = Moe.Modulator<Event, P, O>;
+
+export const FifoModulator = world.FifoModulator as unknown as typeof Moe.FifoModulator;
+export type FifoModulator<Event extends object = object, P = unknown, O = Objects> = Moe.FifoModulator<
+  Event,
+  P,
+  O
+>;
+
+export const urgent: typeof Moe.urgent = world.urgent;
