@@ -90,8 +90,10 @@ export class Concentrator implements PortServer {
       notify({ is: "processed", endpoint, raised, outcome }),
     );
     this.#reception = new Reception(listener, this.#synchronous, {
-      take: (entry, frame, first) => this.#feeds.take(entry, frame, first),
-      missing: (entry, events) => this.#feeds.missing(entry, events),
+      onTaken: (entry, frame, first) => this.#feeds.take(entry, frame, first),
+      onMissing: (entry, events) => this.#feeds.missing(entry, events),
+      onHandled: ({ channel, seq }, i, { consumers, failed, message }) =>
+        this.#link.send({ kind: "Ack", channel, seq: seq + i, consumers, failed, message }),
     });
     const { most = Number.POSITIVE_INFINITY, ...running } = options.modulators;
     this.#modulation = new Modulation(events => createEnvironment(running, events), most, {
@@ -258,10 +260,7 @@ export class Concentrator implements PortServer {
   #receive(frame: Frame): void {
     switch (frame.kind) {
       case "Events":
-        return this.#reception.arrived(frame, ({ consumers, failed, message }, i) => {
-          const seq = frame.seq + i;
-          this.#link.send({ kind: "Ack", channel: frame.channel, seq, consumers, failed, message });
-        });
+        return this.#reception.arrived(frame);
       case "Processed":
         this.#synchronous.answered(frame);
         return this.#taken(frame.taken);

@@ -9,10 +9,13 @@ import { Remembered, Source } from "./tracking.ts";
 /** Bytes of this process' own events that wait for a consumer while it is being sent the past. */
 const WAITING_BYTES = 16 << 20;
 
-/** Takes what is for modulators that run here in a producer's stead. */
-export interface FeedListener {
-  take(entry: ConsumerEntry, frame: EventsFrame, first: number): void;
-  missing(entry: ConsumerEntry, events: number): void;
+export interface ReceptionEvents {
+  /** A run for modulators that run here in a producer's stead, from its event `first` on. */
+  onTaken(entry: ConsumerEntry, frame: EventsFrame, first: number): void;
+  /** So many events will not come to them. */
+  onMissing(entry: ConsumerEntry, events: number): void;
+  /** All consumers here have handled an event of a synchronous run from elsewhere. */
+  onHandled(frame: EventsFrame, i: number, outcome: Outcome): void;
 }
 
 /** What comes under one number: a channel's, or that of its past for one consumer. Whoever is in a list may leave while it is read. */
@@ -36,14 +39,14 @@ const NOBODY: readonly ConsumerEntry[] = [];
 /** Hands runs to the consumers of this process: each event once and in its producer's order, and what is missing is told. */
 export class Reception {
   readonly #listener: PortListener;
-  readonly #feeds: FeedListener;
+  readonly #events: ReceptionEvents;
   readonly #synchronous: SynchronousEvents;
   /** By their numbers at the present connection. */
   readonly #routes = new Map<number, Route>();
 
-  constructor(listener: PortListener, synchronous: SynchronousEvents, feeds: FeedListener) {
+  constructor(listener: PortListener, synchronous: SynchronousEvents, events: ReceptionEvents) {
     this.#listener = listener;
-    this.#feeds = feeds;
+    this.#events = events;
     this.#synchronous = synchronous;
   }
 
@@ -117,15 +120,17 @@ export class Reception {
     for (const entry of this.#routes.get(channel)?.consumers ?? NOBODY) entry.dropped += events;
   }
 
-  /** A run from elsewhere. @param handled called for each event of a synchronous run */
-  arrived(frame: EventsFrame, handled: (outcome: Outcome, i: number) => void): void {
+  /** A run from elsewhere. */
+  arrived(frame: EventsFrame): void {
     const route = this.#routes.get(frame.channel);
     const consumers = route?.consumers ?? NOBODY;
     const origin = route?.origins.get(numberOf(frame.producer, frame.isUrgent));
     const process = origin?.process ?? 0;
     if (frame.isSync) {
       const takers = consumers.filter(entry => takes(entry, process));
-      this.#synchronous.deliver(frame, takers.length, handled);
+      this.#synchronous.deliver(frame, takers.length, (outcome, i) =>
+        this.#events.onHandled(frame, i, outcome),
+      );
     }
     this.#hand(consumers, frame, origin?.source, process);
     const { seq, epoch, count } = frame;
@@ -192,14 +197,14 @@ export class Reception {
         had = Math.max(had, counted.had);
       }
       if (had === count) continue;
-      if (entry.feed !== undefined) this.#feeds.take(entry, frame, had);
+      if (entry.feed !== undefined) this.#events.onTaken(entry, frame, had);
       else this.#listener.receive(entry.endpoint, frame, had);
     }
   }
 
   #missing(entry: ConsumerEntry, events: number): void {
     if (events === 0) return;
-    if (entry.feed !== undefined) return this.#feeds.missing(entry, events);
+    if (entry.feed !== undefined) return this.#events.onMissing(entry, events);
     // What the gateway dropped for us is said to be that; the rest was lost on the way.
     const dropped = Math.min(events, entry.dropped);
     entry.dropped -= dropped;

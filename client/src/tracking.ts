@@ -1,4 +1,4 @@
-import { type EventsFrame, Few } from "@jecho/shared/internal";
+import type { EventsFrame } from "@jecho/shared/internal";
 
 /** A lane of some producer, as consumers know it: the same over connections. */
 export class Source {
@@ -21,35 +21,53 @@ export class Source {
 /** More than a channel has producers, and few enough to be kept: nobody says of a source that it has gone for good. */
 const MOST_REMEMBERED = 65_536;
 
-/** What is known of sources. Of too many, the quarter is forgotten that was not asked for for the longest time. */
+/**
+ * What is known of sources, by key. Most often it is one source that is asked for, again and again, so the one that was asked for last is
+ * at hand, and a map is made for more than one. Of too many, the quarter is forgotten that was not asked for for the longest time.
+ */
 export class Remembered<K, V extends { heard: number }> {
-  readonly #known = new Few<K, V>();
+  #newestKey: K | undefined;
+  #newest: V | undefined;
+  /** All of them, where they are more than one. */
+  #all: Map<K, V> | undefined;
   #clock = 0;
 
   get(key: K): V | undefined {
-    const known = this.#known.get(key);
-    if (known !== undefined) known.heard = ++this.#clock;
+    if (key === this.#newestKey) return this.#newest;
+    const known = this.#all?.get(key);
+    if (known !== undefined) this.#hear(key, known);
     return known;
   }
 
   set(key: K, value: V): void {
-    value.heard = ++this.#clock;
-    this.#known.set(key, value);
-    if (this.#known.size > MOST_REMEMBERED) this.#forget();
+    if (this.#all === undefined && this.#newest !== undefined && key !== this.#newestKey)
+      this.#all = new Map([[this.#newestKey as K, this.#newest]]);
+    this.#all?.set(key, value);
+    this.#hear(key, value);
+    if (this.#all !== undefined && this.#all.size > MOST_REMEMBERED) forgetSilent(this.#all);
+  }
+
+  #hear(key: K, known: V): void {
+    known.heard = ++this.#clock;
+    this.#newestKey = key;
+    this.#newest = known;
   }
 
   values(): Iterable<V> {
-    return this.#known.values();
+    if (this.#all !== undefined) return this.#all.values();
+    return this.#newest === undefined ? [] : [this.#newest];
   }
 
   clear(): void {
-    this.#known.clear();
+    this.#newestKey = undefined;
+    this.#newest = undefined;
+    this.#all = undefined;
   }
+}
 
-  #forget(): void {
-    const silent = [...this.#known].sort(([, a], [, b]) => a.heard - b.heard);
-    for (const [key] of silent.slice(0, MOST_REMEMBERED / 4)) this.#known.delete(key);
-  }
+function forgetSilent<K, V extends { heard: number }>(all: Map<K, V>): void {
+  const silent = [...all].sort(([, a], [, b]) => a.heard - b.heard);
+  for (const [key] of silent.slice(0, MOST_REMEMBERED / 4)) all.delete(key);
 }
 
 /** What came of a run's counts at one consumer. */

@@ -51,6 +51,9 @@ export interface EventBytes {
 
 const NO_VERSIONS: readonly number[] = [];
 const TEMPLATE = makeTemplate();
+const TEMPLATE_VIEW = new DataView(TEMPLATE.buffer);
+/** Where a run of the usual layout has the template's words. */
+const FIXED = [4, VTABLE, VTABLE + 4, VTABLE + 8, TABLE, PAYLOAD];
 
 function makeTemplate(): Uint8Array {
   const bytes = new Uint8Array(PAYLOAD_START);
@@ -304,6 +307,33 @@ export class EventsFrame {
   raw(): Uint8Array {
     return this.bytes.subarray(this.start, this.end);
   }
+}
+
+/**
+ * The run that lies in [start, end), if it has the very layout that `writeRun` gives one without versions: most have, and
+ * theirs takes a few comparisons to know.
+ *
+ * @throws JechoError `FRAME_MALFORMED` where what is in it is not right
+ */
+export function usualRun(
+  view: DataView,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): EventsFrame | undefined {
+  if (end - start < PAYLOAD_START + 8) return undefined;
+  for (const at of FIXED)
+    if (view.getUint32(start + at, true) !== TEMPLATE_VIEW.getUint32(at, true)) return undefined;
+  const payload = start + PAYLOAD_START;
+  const payloadBytes = view.getUint32(start + PAYLOAD_LENGTH, true);
+  const count = start + ENDS + view.getUint32(start + ENDS, true);
+  if (count % 4 !== 0 || count + 4 > end || payload + payloadBytes > end) return undefined;
+  const ends = count + 4;
+  const endsCount = view.getUint32(count, true);
+  if (ends + 4 * endsCount > end) return undefined;
+  const header = start + RUN_HEADER;
+  checkRun(view, header, payload, payloadBytes, ends, endsCount);
+  return new EventsFrame(view, bytes, { start, end, header, payload, ends, versions: 0 });
 }
 
 /** Checks that `ends` are as many as the header says, ascend, and stay within the payload. */

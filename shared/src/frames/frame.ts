@@ -9,7 +9,7 @@ import { createReader } from "../types/reader.ts";
 import type { ObjectType } from "../types/schema.ts";
 import { readUtf8 } from "../types/utf8.ts";
 import { verify } from "../types/verify.ts";
-import { checkRun, EventsFrame, malformed } from "./events.ts";
+import { checkRun, EventsFrame, malformed, usualRun } from "./events.ts";
 import { type Ack, encodeReply, type Processed, readReply } from "./reply.ts";
 import { isBeyondUint53 } from "./uint53.ts";
 
@@ -99,6 +99,8 @@ export function frameEnd(view: DataView, at: number): number {
 
 /** The frame that lies in [start, end). @throws JechoError `FRAME_MALFORMED` */
 export function parseFrame(view: DataView, bytes: Uint8Array, start: number, end: number): Frame {
+  const usual = usualRun(view, bytes, start, end);
+  if (usual !== undefined) return usual;
   const table = start + 4 + view.getUint32(start + 4, true);
   if (table % 4 !== 0 || table + 4 > end) throw malformed("the root lies outside the frame");
   const vtable = table - view.getInt32(table, true);
