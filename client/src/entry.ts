@@ -47,8 +47,10 @@ export interface ConsumerEntry {
   /** It feeds modulators that run here, and what it takes is not an application's. */
   readonly feed?: Feed;
   readonly feedName?: string;
-  /** Where it begins when it is opened first. */
+  /** Where it begins when it is opened first; `agoMs` is counted from when it was asked for. */
   readonly from: Place | undefined;
+  /** On this thread's clock, in milliseconds. */
+  readonly askedAt: number;
   /** Events before this number are not for it. */
   fromSeq: number;
   modulator: Modulator | undefined;
@@ -113,6 +115,7 @@ export function newConsumer(
     label,
     as,
     from,
+    askedAt: performance.now(),
     fromSeq: 0,
     modulator,
     place: { epoch: 0, seq: 0 },

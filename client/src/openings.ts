@@ -1,5 +1,5 @@
 import { JechoError } from "@jecho/shared";
-import { type Control, type CopyUpdate, FROM, type Modulator } from "@jecho/shared/internal";
+import { type Control, type CopyUpdate, FROM, type Modulator, type Place } from "@jecho/shared/internal";
 import type { Demands } from "./demands.ts";
 import type { Deriving } from "./deriving.ts";
 import type { Entries } from "./entries.ts";
@@ -114,7 +114,7 @@ export class Openings {
         const { channel, schema, modulator, queue, label, as, place, feed } = entry;
         // What was open before goes on behind the newest event that it has had.
         const resume = { from: FROM.resume, epoch: place.epoch, seq: BigInt(place.seq), agoMs: 0, speed: 0 };
-        const from = entry.wasOpen && reset === (entry.opened ?? 0) ? resume : entry.from;
+        const from = entry.wasOpen && reset === (entry.opened ?? 0) ? resume : beginningOf(entry);
         const asked = { request, channel, schema, modulator, from, queue, label, as, feed, compared };
         return this.#link.send({ kind: "OpenConsumer", ...asked });
       }
@@ -289,4 +289,10 @@ export class Openings {
     this.#reception.leave(entry);
     this.#demands.left(entry);
   }
+}
+
+/** Where a consumer begins, as of now: there may have been no connection when it was asked for. */
+function beginningOf({ from, askedAt }: ConsumerEntry): Place | undefined {
+  if (from?.from !== FROM.time) return from;
+  return { ...from, agoMs: from.agoMs + performance.now() - askedAt };
 }
