@@ -182,6 +182,8 @@ export class Concentrator implements PortServer {
         return this.#giveUp(request.endpoint, request.raised);
       case "flow":
         return this.#flow.setReady(request.endpoint, request.ready);
+      case "stall":
+        return this.#flow.setStalled(request.endpoint, request.stalled);
       case "label": {
         const entry = this.#entries.consumer(request.endpoint);
         if (entry !== undefined) entry.label = request.label;

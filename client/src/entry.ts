@@ -65,6 +65,8 @@ export interface ConsumerEntry {
   dropped: number;
   /** The application can take no more for now. */
   isPaused: boolean;
+  /** Does its application's thread not take its events? */
+  isStalled: boolean;
   channelNumber: number;
   /** And at the last connection. */
   lastChannel?: number;
@@ -124,6 +126,7 @@ export function newConsumer(
     waiting: [],
     dropped: 0,
     isPaused: false,
+    isStalled: false,
     channelNumber: 0,
     number: 0,
   };

@@ -168,7 +168,7 @@ export class Openings {
       return;
     }
     if (wasOpen) this.#deriving.handKept(entry);
-    if (entry.isPaused) this.#flow.tell(entry.channelNumber);
+    this.#flow.entered(entry);
     this.#tellOpened(entry, reset, wasOpen, opened);
     if (old !== 0) this.#link.send({ kind: "CloseEndpoint", endpoint: old });
   }
@@ -287,6 +287,7 @@ export class Openings {
       this.#modulation.unpublished(entry.channelNumber);
     if (entry.is !== "consumer") return;
     this.#reception.leave(entry);
+    this.#flow.left(entry);
     this.#demands.left(entry);
   }
 }

@@ -20,6 +20,8 @@ export class Attachment {
   readonly #endpoints = new Map<number, number>();
   readonly #leavingEndpoints = new Set<number>();
   readonly #leavingQueues = new Set<number>();
+  /** Consumers whose events its thread does not take. */
+  readonly #stalled = new Set<number>();
   #handled = 0;
   /** Is there an event that waits for a request which was posted before it? */
   #isHeld = false;
@@ -79,7 +81,7 @@ export class Attachment {
         return;
       }
       case "closeEndpoint":
-        this.#closeEndpoint(request.endpoint);
+        this.closeEndpoint(request.endpoint);
         return;
       case "ask":
         this.#hub.handle({ ...request, question: this.#hub.ask(this, request.question) });
@@ -99,9 +101,26 @@ export class Attachment {
     }
   }
 
+  /** For the place: the application's thread does not take this consumer's events. */
+  stall(number: number): void {
+    const endpoint = this.#endpoints.get(number);
+    if (endpoint === undefined || this.#stalled.has(number)) return;
+    this.#stalled.add(number);
+    this.#hub.handle({ is: "stall", endpoint, stalled: true });
+  }
+
+  /** For the place: it takes them again. */
+  resume(): void {
+    for (const number of this.#stalled) {
+      const endpoint = this.#endpoints.get(number);
+      if (endpoint !== undefined) this.#hub.handle({ is: "stall", endpoint, stalled: false });
+    }
+    this.#stalled.clear();
+  }
+
   /** Ends all of this port: what it raised goes out, and its endpoints leave their channels. */
   detach(): void {
-    for (const endpoint of [...this.#endpoints.keys()]) this.#closeEndpoint(endpoint);
+    for (const endpoint of [...this.#endpoints.keys()]) this.closeEndpoint(endpoint);
     for (const { timer } of this.#queues.values()) clearTimeout(timer);
     this.#hub.detach(this);
   }
@@ -159,9 +178,11 @@ export class Attachment {
     }, queue.batchDelayMs);
   }
 
-  #closeEndpoint(number: number): void {
+  /** For the place, too: ends one of this port's endpoints. */
+  closeEndpoint(number: number): void {
     const endpoint = this.#endpoints.get(number);
     if (endpoint === undefined) return;
+    this.#stalled.delete(number);
     this.#hub.handle({ is: "closeEndpoint", endpoint });
     this.#hub.disown(endpoint);
     this.#leavingEndpoints.add(number);

@@ -8,7 +8,10 @@ import type { Hub } from "./hub.ts";
 import { type FromPlace, type MessageEnd, type ToPlace, toPlain } from "./message-end.ts";
 import { RunBatch } from "./run-batch.ts";
 
-/** Bytes of events that may be on their way to an application's thread that does not take them. */
+/** Bytes of events on their way to an application's thread from which on more wait at the gateway, and when they go on. */
+const HIGH_WATER_BYTES = 4 << 20;
+const LOW_WATER_BYTES = 1 << 20;
+/** What may be on the way in spite of that: what was sent before, the past, and events of this process, which no gateway holds back. */
 const LIMIT_BYTES = 32 << 20;
 /** Bytes of events in one block of memory: who keeps an event keeps that, too. */
 const BLOCK_BYTES = 64 << 10;
@@ -31,11 +34,13 @@ export function serve(
     notify: notice => outbox.put(notice),
     receive: (endpoint, frame, first) => {
       outstanding += outbox.putRun(endpoint, frame, first);
-      if (outstanding > LIMIT_BYTES) queueMicrotask(() => cutOff(endpoint));
+      // Not within the turn that hands events out.
+      if (outstanding > LIMIT_BYTES) atEndOfTurn(() => cutOff(endpoint));
+      else if (outstanding > HIGH_WATER_BYTES) atEndOfTurn(() => attachment?.stall(endpoint));
     },
   };
   const cutOff = (endpoint: number): void => {
-    attachment?.handle({ is: "closeEndpoint", endpoint });
+    attachment?.closeEndpoint(endpoint);
     const error = new JechoError("SLOW_CONSUMER", "the application's thread did not take its events");
     outbox.put({ is: "refused", endpoint, reset: 0, error });
   };
@@ -49,6 +54,7 @@ export function serve(
         return;
       case "eventsTaken":
         outstanding -= request.bytes;
+        if (outstanding <= LOW_WATER_BYTES) attachment?.resume();
         return;
       case "close":
         attachment?.handle(request);
