@@ -1,6 +1,6 @@
 /**
  * Measures what each standard modulator costs per event in each place that it can run in, and writes it into its page in docs/.
- * Meant for a machine with nothing else to do; takes a minute or two.
+ * Meant for a machine with nothing else to do; takes some minutes. `npm run costs --workspace @jecho/modulators -- NAME...` measures these alone.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
@@ -32,7 +32,7 @@ const BATCH_EVENTS = 64;
 /** Of the sandbox's processor time, for each number; what an engine learns of the code comes before. */
 const MEASURED_MS = 200;
 const WARM_UP_MS = 200;
-const MOST_BATCHES = 2000;
+const MOST_BATCHES = 200;
 const PLACES = ["local", "isolated-vm", "quickjs"] as const;
 
 const Grid = type("GridData", {
@@ -174,7 +174,9 @@ function costOf(rows: number, columns: number, batches: number, cpuMs: number, b
 }
 
 const where = `${cpus()[0]?.model ?? "an unknown processor"}, Node ${process.versions.node}, ${new Date().toISOString().slice(0, 10)}`;
+const wanted = process.argv.slice(2);
 for (const [name, make] of Object.entries(HANDLERS)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue;
   const rows = [
     `| event | ${PLACES.join(" | ")} | bytes out per byte in |`,
     `| --- | ${PLACES.map(() => "---:").join(" | ")} | ---: |`,

@@ -10,6 +10,7 @@ export interface PageResult {
 /** What Vitest tells of a file, a suite or a test, as far as it is read here. */
 interface Task {
   readonly name: string;
+  readonly mode: string;
   readonly tasks?: readonly Task[];
   readonly result?: { readonly state: string; readonly errors?: readonly { readonly message: string }[] };
 }
@@ -56,7 +57,9 @@ globalThis.runSuite = async (suite, limitMs) => {
   return files.flatMap(file => resultsOf(file, []));
 };
 
-function resultsOf({ name, tasks, result }: Task, path: readonly string[]): PageResult[] {
+function resultsOf({ name, mode, tasks, result }: Task, path: readonly string[]): PageResult[] {
+  // Some are for hosts that are processes.
+  if (mode === "skip") return [];
   const errors = (result?.errors ?? []).map(({ message }) => message);
   const here = [...path, name];
   // A suite that itself failed, while it was collected or in a hook, has more to say than its tests.
