@@ -21,6 +21,7 @@ import { placementOf } from "./placement.ts";
 import type { ControlRequest, EventSource, PortListener, PortNotice, PortServer } from "./port.ts";
 import { Raising } from "./raising.ts";
 import { Reception } from "./reception.ts";
+import { RunChecker } from "./run-checker.ts";
 import { SynchronousEvents } from "./synchronous.ts";
 
 export interface ConcentratorOptions extends LinkOptions {
@@ -95,6 +96,9 @@ export class Concentrator implements PortServer {
       onHandled: ({ channel, seq }, i, { consumers, failed, message }) =>
         this.#link.send({ kind: "Ack", channel, seq: seq + i, consumers, failed, message }),
     });
+    const schemaOf = (token: bigint): Uint8Array | undefined =>
+      this.#entries.schemaOf(token) ?? this.#schemas.get(token);
+    const checker = new RunChecker(schemaOf);
     const { most = Number.POSITIVE_INFINITY, ...running } = options.modulators;
     this.#modulation = new Modulation(events => createEnvironment(running, events), most, {
       onEvents: (installation, frame, message, raising) =>
@@ -107,7 +111,7 @@ export class Concentrator implements PortServer {
         this.#link.send(answer);
       },
       onDemand: base => this.#demands.tell(base),
-      schemaOf: token => this.#entries.schemaOf(token) ?? this.#schemas.get(token),
+      schemaOf,
       onNeeds: base => this.#delegates.tellNeeds(base),
       onFeed: (name, { process, base, producers }, channel) => {
         const isOwn = producers.some(number => this.#entries.producerOf(number) !== undefined);
@@ -120,6 +124,7 @@ export class Concentrator implements PortServer {
     this.#feeds = new Feeds(this.#modulation, this.#synchronous, {
       open: entry => this.#openings.add(entry),
       close: entry => this.#openings.close(entry),
+      isSound: run => checker.isSound(run),
       isConsumed: base => this.#entries.isConsumed(base),
       lanesBehind: (feed, producer, urgent) =>
         this.#modulation

@@ -33,6 +33,8 @@ export interface FeedEvents {
   close(entry: ConsumerEntry): void;
   /** Has this process consumers of the channel, or of what is made of it? They may be away. */
   isConsumed(base: string): boolean;
+  /** Can the events of this run, which another process raised, be read without harm? */
+  isSound(run: EventsFrame): boolean;
   /** The lanes of what is made of this producer's events behind a feed. */
   lanesBehind(feed: string, producer: number, urgent: boolean): Lane[];
 }
@@ -133,8 +135,11 @@ export class Feeds {
       for (const lane of this.#events.lanesBehind(feedName, producer, isUrgent)) lane.raised += feed.missing;
       feed.missing = 0;
     }
+    const isSound = this.#events.isSound(run);
+    // As if it had been lost on the way.
+    if (!isSound) feed.missing += count;
     if (!run.isSync) {
-      this.#modulation.enqueue(feedName, run);
+      if (isSound) this.#modulation.enqueue(feedName, run);
       return;
     }
     const tag = this.#synchronous.begin(endpoint, raised, undefined, outcome => {
@@ -142,7 +147,7 @@ export class Feeds {
         this.#synchronous.handled(channel, producer, raised + i, i === 0 ? outcome : NOBODY);
     });
     this.#synchronous.settle(tag);
-    if (!this.#modulation.enqueue(feedName, run, tag)) this.#synchronous.settle(tag);
+    if (!isSound || !this.#modulation.enqueue(feedName, run, tag)) this.#synchronous.settle(tag);
   }
 
   /** So many events will not come. */

@@ -183,3 +183,36 @@ test("TYPE-5: a cluster holds events of one type, and each comes out as its writ
   const wanted = range(50).map(step => ({ step, run: step % 2 === 0 ? "" : `r${step}` }));
   expect(seen.toSorted((a, b) => a.step - b.step)).toEqual(wanted);
 });
+
+test.each(["gateway", "consumer"] as const)(
+  "TYPE-4: events that cannot be read without harm reach no modulator at the %s: they are missing, and it goes on",
+  async at => {
+    await using rig = await rigAt(at);
+    const broken = type("GridData", { step: "uint16", layer: "int16", values: "float32[]" });
+    // What a producer would send that means harm: its root lies far outside.
+    broken.encodeInto = (_event, bytes, _view, offset) => {
+      bytes.fill(0x7f, offset, offset + 16);
+      return offset + 16;
+    };
+    const session = rig.session(rig.producing);
+    const both = await producers(session);
+    const harmful = await session.channel("grid", broken).produce();
+    const inbox = new Inbox<Grid>();
+    const errors: unknown[] = [];
+    const consumer = await rig
+      .session()
+      .channel("grid")
+      .subscribe(event => inbox.put(unpack(event) as unknown as Grid), {
+        modulator: passing,
+        onError: error => errors.push(error),
+      });
+    await expect.poll(() => harmful.demand.total).toBe(1);
+    publish(both, 2);
+    await harmful.publishSync({ step: 1, layer: 0, values: VALUES });
+    publish(both, 2);
+    const seen = await inbox.take(4);
+    expect(seen.map(({ step }) => step).toSorted()).toEqual([0, 0, 1, 1]);
+    expect(errors).toEqual([]);
+    expect(consumer.placements.map(placement => placement.at)).toEqual([at]);
+  },
+);

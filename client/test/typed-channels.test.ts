@@ -220,6 +220,9 @@ test("TYPE-5: a writer that a consumer cannot read is told once, naming field an
       .subscribe(() => {}),
   ).rejects.toMatchObject({
     code: "TYPE_MISMATCH",
+    message: expect.stringMatching(
+      /"layer".*string.*int32.*grid is written as GridData \(\w{16}\), this consumer reads GridData \(\w{16}\)/,
+    ),
   });
 });
 

@@ -9,6 +9,7 @@ import type { Outlet } from "./outlet.ts";
 import { Placements } from "./placements.ts";
 import { Producers } from "./producers.ts";
 import type { SharedObjects } from "./shared-objects.ts";
+import { checkMatch } from "./written-types.ts";
 
 /**
  * What makes two modulators equal: their source, their key, what they may use, and what they are run on. The key is the
@@ -161,8 +162,9 @@ export class DerivedChannel {
   checkReader(type: Type | undefined): void {
     if (type === undefined) return;
     if (this.types.size === 0) (this.parent ?? this.manager).checkReader(type);
-    for (const written of this.types.values()) type.readerOf(written);
-    for (const { types } of this.outlets) for (const written of types.values()) type.readerOf(written);
+    for (const written of this.types.values()) checkMatch(written, type, this.manager.name);
+    for (const { types } of this.outlets)
+      for (const written of types.values()) checkMatch(written, type, this.manager.name);
   }
 
   /** Installs for a producer that comes later. Where that fails the derived channel ends: it is all or nothing. */

@@ -86,11 +86,30 @@ export class WrittenTypes {
    */
   checkReader(type: Type | undefined, channel: string, producers: number): void {
     if (type === undefined) return;
-    for (const written of this.#present.values()) type.readerOf(written);
+    for (const written of this.#present.values()) checkMatch(written, type, channel);
     if (this.#present.size === 0 && producers > 0)
       throw new JechoError(
         "TYPE_MISMATCH",
         `${channel} is an untyped channel and the consumer expects ${type.name}`,
       );
   }
+}
+
+/**
+ * Can this be read as that?
+ *
+ * @param channel where
+ * @throws JechoError `TYPE_MISMATCH` naming the field, both types and both sides
+ */
+export function checkMatch(written: Type, read: Type, channel: string): void {
+  try {
+    read.readerOf(written);
+  } catch (error) {
+    const sides = `${channel} is written as ${nameOf(written)}, this consumer reads ${nameOf(read)}`;
+    throw new JechoError("TYPE_MISMATCH", `${(error as Error).message} (${sides})`);
+  }
+}
+
+function nameOf({ name, token }: Type): string {
+  return `${name} (${token.toString(16).padStart(16, "0")})`;
 }

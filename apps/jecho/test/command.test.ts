@@ -126,6 +126,51 @@ test("sub --modulator takes what a file makes of the events", async () => {
   expect(none).toMatchObject({ code: 1, err: expect.stringContaining("MODULATOR_INVALID: ") });
 });
 
+test("sub reads tables within tables and in vectors, of types it never saw, and one field of them by its path", async () => {
+  const Network = Type.fromFbs<Record<string, unknown>>(`
+    struct Place { latitude: float; longitude: float; }
+    table Sensor { place: Place; unit: string; values: [double]; }
+    table Site { name: string; chief: Sensor; sensors: [Sensor]; corners: [Place]; }
+    table Network { site: Site; }
+    root_type Network;`);
+  const place = { latitude: 1.5, longitude: -2 };
+  const sensor = { place, unit: "K", values: Float64Array.of(270.25, 271) };
+  const event = {
+    site: {
+      name: "Uto",
+      chief: sensor,
+      sensors: [sensor, { ...sensor, unit: "Pa" }],
+      corners: [place, place],
+    },
+  };
+  const network = await session.channel("weather/network", Network).produce();
+  const raised = async (): Promise<void> => {
+    await expect.poll(() => network.demand.total).toBe(1);
+    network.publish(event);
+  };
+  const args = ["sub", "weather/network", "--gateway", gateway.address, "--count", "1"];
+  const people = await run(args, raised);
+  expect(people.out).toContain(
+    'site {name "Uto", chief {place {latitude 1.5, longitude -2}, unit "K", values [270.3, 271]}, sensors [{',
+  );
+  expect(people.out).toContain("corners [{latitude 1.5, longitude -2}, {latitude 1.5, longitude -2}]");
+  const whole = await run([...args, "--json"], raised);
+  expect(JSON.parse(whole.out).event).toEqual(
+    JSON.parse(
+      JSON.stringify(event, (_, one) => (ArrayBuffer.isView(one) ? Array.from(one as Float64Array) : one)),
+    ),
+  );
+  const some = await run(
+    [...args, "--json", "--field", "site.sensors.1.unit", "--field", "site.chief.place.latitude"],
+    raised,
+  );
+  expect(JSON.parse(some.out).event).toEqual({
+    "site.sensors.1.unit": "Pa",
+    "site.chief.place.latitude": 1.5,
+  });
+  await network.close();
+});
+
 test("TYPE-8: types prints what a channel's producers write, as text that gives the same type", async () => {
   const { code, out } = await run(["types", "weather/stations", "--gateway", gateway.address]);
   expect(Type.fromFbs(out).token).toBe(Station.token);
