@@ -65,14 +65,14 @@ export async function generateSources(): Promise<Map<string, string>> {
  * worlds: what an engine has learned about it, it has learned for all of them.
  */
 async function local(): Promise<string> {
-  const world = await moduleBody(pathOf("src/sandbox/world/bridge.ts"));
+  const world = await moduleBody(pathOf("src/sandbox/world/many.ts"));
   const lines = [
     "// @ts-nocheck",
     BANNER,
     ...world.imports,
     `import { ${STANDARD.map(nameOf).join(", ")} } from "./standard.ts";`,
     "",
-    'export function createWorld(): typeof import("../sandbox/world/bridge.ts") {',
+    'export function createWorld(): typeof import("../sandbox/world/many.ts") {',
     world.text,
     "}",
     "",

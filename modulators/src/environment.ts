@@ -72,6 +72,7 @@ export class ModulatorEnvironment implements Tier {
 
   /** Adds a source to those that run in this process from now on. @returns false where it has to be hosted all the same */
   trust(source: string): boolean {
+    if (this.#known.has(source)) return true;
     const compiled = this.#place.compile(source);
     if (compiled !== undefined) this.#known.set(source, compiled);
     return compiled !== undefined;

@@ -4152,12 +4152,15 @@ const sources = /* @__PURE__ */ new WeakMap();
 /** Events of one run are looked up one after the other. */
 let newest;
 let newestBytes;
-/** Of the events that come in, in the order in which they were told: producers may write several. */
-const inTypes = [];
-/** Of the newest run; undefined where its events are opaque bytes. */
-let inType;
-/** What the class declares. */
-let declaredType;
+const blank$4 = () => ({
+	/** Of the events that come in, in the order in which they were told: producers may write several. */
+	inTypes: [],
+	/** Of the newest run; undefined where its events are opaque bytes. */
+	inType: void 0,
+	/** What the class declares. */
+	declaredType: void 0
+});
+let { inTypes, inType, declaredType } = blank$4();
 /**
 * @param schema of the first type that comes in
 * @param output what the class declares: a name with a description, or a type
@@ -4169,22 +4172,62 @@ function setTypes(schema, output) {
 		addType(schema);
 		inType = inTypes[0];
 	}
-	const declared = output === void 0 ? void 0 : output instanceof Type ? output : typeFrom(output);
+	const declared = output === void 0 ? void 0 : outputType(output);
 	declaredType = declared && knownType(declared.root, 0);
 	return declared;
 }
 /** A further type of the events that come in: it has the next number. */
 function addType(schema) {
-	inTypes[inTypes.length] = knownType(readBfbs(schema), inTypes.length + 1);
+	inTypes[inTypes.length] = knownType(inputType(schema), inTypes.length + 1);
 }
 function knownType(object, number) {
 	return {
 		number,
 		object,
-		read: createReader(object),
+		read: readerOf(object),
 		token: void 0,
 		block: void 0
 	};
+}
+const inputTypes = [];
+const outputTypes = /* @__PURE__ */ new WeakMap();
+const readers = /* @__PURE__ */ new WeakMap();
+/** Beyond that the oldest are forgotten. */
+const MOST_INPUT_TYPES = 16;
+/** Not as a Type: its token would have to be computed, which takes a third of the time of an installation. */
+function inputType(schema) {
+	for (let i = 0; i < inputTypes.length; i++) {
+		const known = inputTypes[i];
+		if (isSame(known.schema, schema)) return known.object;
+	}
+	const object = readBfbs(schema);
+	if (inputTypes.length === MOST_INPUT_TYPES) inputTypes.shift();
+	inputTypes[inputTypes.length] = {
+		schema,
+		object
+	};
+	return object;
+}
+function isSame(a, b) {
+	if (a.length !== b.length) return false;
+	for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+	return true;
+}
+function outputType(output) {
+	if (output instanceof Type) return output;
+	const known = recall(outputTypes, output);
+	if (known !== void 0) return known;
+	const made = typeFrom(output);
+	remember(outputTypes, output, made);
+	return made;
+}
+function readerOf(object) {
+	let read = recall(readers, object);
+	if (read === void 0) {
+		read = createReader(object);
+		remember(readers, object, read);
+	}
+	return read;
 }
 function typeFrom({ name, description }) {
 	if (typeof name !== "string" || typeof description !== "object" || description === null) throw new TypeError("static output is { name, description }");
@@ -4330,15 +4373,18 @@ function locateIn(source, { bytes, position }) {
 const MAX_CALLS = 64;
 const MAX_CALL_BYTES = 65536;
 const LINE_CHARACTERS = 1e3;
-const counts = {
-	enqueued: 0,
-	dequeued: 0,
-	dropped: 0
-};
-const views = { __proto__: null };
-let timeMs = 0;
-let waiting = [];
-let waitingBytes = 0;
+const blank$3 = () => ({
+	counts: {
+		enqueued: 0,
+		dequeued: 0,
+		dropped: 0
+	},
+	views: { __proto__: null },
+	timeMs: 0,
+	waiting: [],
+	waitingBytes: 0
+});
+let { counts, views, timeMs, waiting, waitingBytes } = blank$3();
 /** The parts of \`moe\` that these needs stand for. */
 function offerServices(needs, services, entropy) {
 	const groups = {
@@ -4350,11 +4396,13 @@ function offerServices(needs, services, entropy) {
 	for (let i = 0; i < needs.length; i++) {
 		const need = needs[i];
 		const [group = "", name = ""] = need.split(".");
-		if (group === "context") Object.defineProperty(groups.context, name, {
-			get: () => views[need],
-			enumerable: true
-		});
-		else if (group === "services") Object.defineProperty(groups.services, name, {
+		if (group === "context") {
+			const its = views;
+			Object.defineProperty(groups.context, name, {
+				get: () => its[need],
+				enumerable: true
+			});
+		} else if (group === "services") Object.defineProperty(groups.services, name, {
 			value: services?.[name],
 			enumerable: true
 		});
@@ -4431,20 +4479,23 @@ function generator(seed) {
 }
 
 // src/sandbox/world/objects.ts
-const states = { __proto__: null };
-/** Where each object's version stands among the own ones. */
-const places = { __proto__: null };
-/** Of lazy copies, versions that there are and the copy does not have. */
-const heard = { __proto__: null };
-/** Lazy copies whose newest state is on its way. */
-const pulled = { __proto__: null };
-let behind$1 = [];
-const own = [];
-/** What an event that is made now is made with: replaced when that changes, never changed. */
-const present = {
-	versions: [],
-	isPlain: true
-};
+const blank$2 = () => ({
+	states: { __proto__: null },
+	/** Where each object's version stands among the own ones. */
+	places: { __proto__: null },
+	/** Of lazy copies, versions that there are and the copy does not have. */
+	heard: { __proto__: null },
+	/** Lazy copies whose newest state is on its way. */
+	pulled: { __proto__: null },
+	behind: [],
+	own: [],
+	/** What an event that is made now is made with: replaced when that changes, never changed. */
+	present: {
+		versions: [],
+		isPlain: true
+	}
+});
+let { states, places, heard, pulled, behind: behind$1, own, present } = blank$2();
 /** @param count objects that the modulators before this one read */
 function openVersions(count) {
 	const none = [];
@@ -4467,8 +4518,9 @@ function compose() {
 function setObject(objects, name, version, state) {
 	if (!hasOwn(places, name)) {
 		places[name] = own.length;
+		const its = states;
 		Object.defineProperty(objects, name, {
-			get: () => states[name],
+			get: () => its[name],
 			enumerable: true
 		});
 	}
@@ -4504,16 +4556,17 @@ function deepFreeze(value) {
 }
 
 // src/sandbox/world/moe.ts
-/** What the world keeps of its only modulator. */
-const world = {
+const blank$1 = () => ({
 	parameters: void 0,
 	moe: void 0,
 	/** The versions that the event was made with which \`dequeue\` returns. */
-	dequeuedVersions: present.versions,
+	dequeuedVersions: [],
 	dropped: 0,
 	/** Is there any urgent event? As long as there is none, nobody looks. */
 	hasUrgent: false
-};
+});
+/** What the world keeps of its modulator. */
+let world = blank$1();
 function openWorld(parameters, offered) {
 	world.parameters = deepFreeze(parse(parameters));
 	world.moe = freeze({
@@ -4612,22 +4665,52 @@ const ERROR_CHARACTERS = 2e3;
 const MAX_NEEDS = 32;
 /** What a timer takes. */
 const LONGEST_PERIOD_MS = 2147483647;
-let inbox;
-let outBytes;
-let outWords;
-let Class;
-let modulator;
-let chunk;
-let next = 0;
-let held;
-let heldVersions = present.versions;
-/** The versions that were written to the outbox last, and where they lie. */
-let writtenVersions;
-let writtenAt = 0;
-let heldUrgent = false;
-let put = writeOut;
-let services;
-let needed = [];
+const blank = () => ({
+	inbox: void 0,
+	outBytes: void 0,
+	outWords: void 0,
+	Class: void 0,
+	modulator: void 0,
+	chunk: void 0,
+	next: 0,
+	held: void 0,
+	heldVersions: [],
+	/** The versions that were written to the outbox last, and where they lie. */
+	writtenVersions: void 0,
+	writtenAt: 0,
+	heldUrgent: false,
+	put: writeOut,
+	services: void 0,
+	needed: []
+});
+let { inbox, outBytes, outWords, Class, modulator, chunk, next, held, put, services, needed } = blank();
+let { heldVersions, writtenVersions, writtenAt, heldUrgent } = blank();
+const bridgeMemory = {
+	blank,
+	leave: () => {
+		return {
+			inbox,
+			outBytes,
+			outWords,
+			Class,
+			modulator,
+			chunk,
+			next,
+			held,
+			put,
+			services,
+			needed,
+			heldVersions,
+			writtenVersions,
+			writtenAt,
+			heldUrgent
+		};
+	},
+	enter: (memory) => {
+		({inbox, outBytes, outWords, Class, modulator, chunk, next, held, put, services, needed} = memory);
+		({heldVersions, writtenVersions, writtenAt, heldUrgent} = memory);
+	}
+};
 /** Gives the world its memory. Called again where an event needs more. */
 function attach(inMemory, outMemory) {
 	inbox = inMemory;
@@ -5005,6 +5088,7 @@ exports.FifoModulator = FifoModulator;
 exports.Modulator = Modulator;
 exports.attach = attach;
 exports.behind = behind;
+exports.bridgeMemory = bridgeMemory;
 exports.bytesOf = bytesOf;
 exports.calls = calls;
 exports.context = context;

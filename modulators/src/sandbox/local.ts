@@ -1,31 +1,89 @@
 import { JechoError } from "@jecho/shared";
 import type { EventBytes } from "@jecho/shared/internal";
-import { createWorld } from "../generated/local.ts";
+import { createWorld, STANDARD } from "../generated/local.ts";
 import type { Chunk, Emit, Engine } from "./sandbox.ts";
+import type { WorldMemory } from "./world/many.ts";
 import { type Direct, type FunctionName, type Parameter, type Realm, WorldSandbox } from "./world-sandbox.ts";
 
 /** A module as a function: takes what "jecho:moe" exports, returns what the module exports. */
-export type ModuleFunction = (moe: object) => { readonly default?: unknown };
+export type ModuleFunction = (moe: object) => Namespace;
+interface Namespace {
+  readonly default?: unknown;
+}
 
 /** Makes a function of a module's text; undefined where that cannot be done. */
 export type Compile = (source: string) => ModuleFunction | undefined;
 
 type World = ReturnType<typeof createWorld>;
 type Located = EventBytes & { readonly type: number };
+/** What a world that is at another modulator keeps of this one. */
+interface Resident {
+  memory: WorldMemory;
+}
 
 /**
  * Runs modulators whose source the producer has itself, in its own process and without a wall: with the same world
- * as in a sandbox, one for each modulator, and on the events where they lie. What has no end is not ended here.
+ * as in a sandbox, and on the events where they lie. What has no end is not ended here.
  *
  * @param modules by their source
  */
 export function localEngine(modules: ReadonlyMap<string, ModuleFunction>, compile: Compile): Engine {
+  let standard: LocalWorld | undefined;
+  const worldOf = (source: string): LocalWorld => {
+    const module = modules.get(source);
+    if (module === undefined) throw new JechoError("MODULATOR_INVALID", "it is none that is known here");
+    // An owner's own may have variables beside its class, and call the world when it is not called.
+    if (module !== STANDARD.get(source)) return new LocalWorld(modules);
+    standard ??= new LocalWorld(modules);
+    return standard;
+  };
   return {
     name: "local",
     isTrusted: true,
     prepare() {},
-    create: limits => new WorldSandbox(new LocalRealm(modules, compile), limits),
+    create: limits => new WorldSandbox(new LocalRealm(worldOf, compile), limits),
   };
+}
+
+/** A world, whichever modulators it serves, one at a time; and their modules, each evaluated once. */
+class LocalWorld {
+  readonly #world = createWorld();
+  readonly #modules: ReadonlyMap<string, ModuleFunction>;
+  readonly #namespaces = new Map<string, Namespace>();
+  #inside: Resident | undefined;
+
+  constructor(modules: ReadonlyMap<string, ModuleFunction>) {
+    this.#modules = modules;
+  }
+
+  blankMemory(): WorldMemory {
+    return this.#world.blankMemory();
+  }
+
+  /** The world as this modulator knows it. */
+  of(resident: Resident): World {
+    if (this.#inside === resident) return this.#world;
+    const left = this.#world.exchangeMemory(resident.memory);
+    if (this.#inside !== undefined) this.#inside.memory = left;
+    this.#inside = resident;
+    return this.#world;
+  }
+
+  /** The modulator has gone: nothing of it is kept. */
+  leave(resident: Resident): void {
+    if (this.#inside !== resident) return;
+    this.#world.exchangeMemory(this.#world.blankMemory());
+    this.#inside = undefined;
+  }
+
+  namespaceOf(source: string): Namespace {
+    let namespace = this.#namespaces.get(source);
+    if (namespace === undefined) {
+      namespace = (this.#modules.get(source) as ModuleFunction)(this.#world);
+      this.#namespaces.set(source, namespace);
+    }
+    return namespace;
+  }
 }
 
 class LocalRealm implements Realm {
@@ -35,38 +93,43 @@ class LocalRealm implements Realm {
   outbox = new Uint8Array(0);
   words = new Uint32Array(0);
   readonly direct: Direct = { run: (...all) => this.#run(...all), flush: emit => this.#flush(emit) };
-  readonly #modules: ReadonlyMap<string, ModuleFunction>;
+  readonly #worldOf: (source: string) => LocalWorld;
   readonly #compile: Compile;
-  readonly #world: World = createWorld();
-  #namespace: { readonly default?: unknown } = {};
+  #world: LocalWorld | undefined;
+  #resident: Resident = { memory: [] };
+  #services: string | undefined;
+  #namespace: Namespace = {};
   /** May the modulator keep events beyond the call that they come with? */
   #keepsEvents = true;
   #made: { readonly event: Located; readonly versions: readonly number[]; readonly urgent: boolean }[] = [];
 
-  constructor(modules: ReadonlyMap<string, ModuleFunction>, compile: Compile) {
-    this.#modules = modules;
+  constructor(worldOf: (source: string) => LocalWorld, compile: Compile) {
+    this.#worldOf = worldOf;
     this.#compile = compile;
-    this.#world.handOver((event, versions, urgent) => this.#made.push({ event, versions, urgent }));
   }
 
   attach(inBytes: number, outBytes: number): void {
     this.inbox = new Uint8Array(inBytes);
     this.outbox = new Uint8Array(outBytes);
     this.words = new Uint32Array(this.outbox.buffer);
-    this.#world.attach(this.inbox.buffer, this.outbox.buffer);
+    this.#inside().attach(this.inbox.buffer, this.outbox.buffer);
   }
 
-  /** Where text cannot be made code there are the standard modulators only, and none of them needs a producer's service. */
   serve(source: string): void {
-    const module = this.#compile(source);
-    if (module !== undefined) this.#world.serve(module(this.#world) as { default: Record<string, unknown> });
+    this.#services = source;
   }
 
   evaluate(source: string): void {
-    const module = this.#modules.get(source);
-    if (module === undefined) throw new JechoError("MODULATOR_INVALID", "it is none that is known here");
+    const world = this.#worldOf(source);
+    this.#world = world;
+    this.#resident = { memory: world.blankMemory() };
+    const inside = this.#inside();
+    inside.handOver((event, versions, urgent) => this.#made.push({ event, versions, urgent }));
+    // Where text cannot be made code there are the standard modulators only, and none of them needs a producer's service.
+    const services = this.#services === undefined ? undefined : this.#compile(this.#services);
+    if (services !== undefined) inside.serve(services(inside) as { default: Record<string, unknown> });
     try {
-      this.#namespace = module(this.#world);
+      this.#namespace = world.namespaceOf(source);
       this.#keepsEvents = (this.#namespace.default as { keepsEvents?: unknown })?.keepsEvents !== false;
     } catch (error) {
       throw JechoError.from(error, "MODULATOR_FAILED");
@@ -74,18 +137,24 @@ class LocalRealm implements Realm {
   }
 
   call(name: FunctionName, parameters: readonly Parameter[]): unknown {
-    const inside = this.#world[name] as (...all: unknown[]) => unknown;
+    const inside = this.#inside()[name] as (...all: unknown[]) => unknown;
     return name === "load" ? inside(this.#namespace, ...parameters) : inside(...parameters);
   }
 
-  dispose(): void {}
+  #inside(): World {
+    return (this.#world as LocalWorld).of(this.#resident);
+  }
+
+  dispose(): void {
+    this.#world?.leave(this.#resident);
+  }
 
   #run(chunk: Chunk, type: number, ready: boolean, timeMs: number): unknown {
     // While the transport is not ready, whatever comes is kept.
     const { bytes, bounds } = chunk.isLent && (this.#keepsEvents || !ready) ? copyOf(chunk) : chunk;
     // A view of its own for each run: by it the world knows whose events they are.
     const words = bounds instanceof Uint32Array ? bounds : Uint32Array.from(bounds);
-    return this.#world.runInPlace(bytes.subarray(), words, ready, timeMs, type);
+    return this.#inside().runInPlace(bytes.subarray(), words, ready, timeMs, type);
   }
 
   #flush(emit: Emit): void {

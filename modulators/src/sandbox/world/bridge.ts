@@ -2,6 +2,7 @@ import { type, unpack } from "@jecho/shared";
 import { decodeValues, encodeValues, type NamedValues } from "../../values.ts";
 import { LEAST_PERIOD_MS, OUTBOX, OUTBOX_HEAD, PROCEED } from "../sandbox.ts";
 import { addType, bytesOf, Chunk, type Located, locateOutput, setTypes, typeToken } from "./events.ts";
+import type { Memory } from "./memory.ts";
 import { FifoModulator, isUrgent, Modulator, openWorld, urgent, world } from "./moe.ts";
 import { hear, openVersions, present, setBehind, setObject } from "./objects.ts";
 import {
@@ -40,22 +41,38 @@ const LONGEST_PERIOD_MS = 0x7fff_ffff;
 /** Takes an event that leaves, and says whether there was room for it. */
 type Put = (event: Located) => boolean;
 
-let inbox: ArrayBufferLike;
-let outBytes: Uint8Array;
-let outWords: Uint32Array;
-let Class: ModulatorClass;
-let modulator: Modulator;
-let chunk: Chunk | undefined;
-let next = 0;
-let held: Located | undefined;
-let heldVersions: readonly number[] = present.versions;
-/** The versions that were written to the outbox last, and where they lie. */
-let writtenVersions: readonly number[] | undefined;
-let writtenAt = 0;
-let heldUrgent = false;
-let put: Put = writeOut;
-let services: Record<string, unknown> | undefined;
-let needed: string[] = [];
+const blank = () => ({
+  inbox: undefined as unknown as ArrayBufferLike,
+  outBytes: undefined as unknown as Uint8Array,
+  outWords: undefined as unknown as Uint32Array,
+  Class: undefined as unknown as ModulatorClass,
+  modulator: undefined as unknown as Modulator,
+  chunk: undefined as Chunk | undefined,
+  next: 0,
+  held: undefined as Located | undefined,
+  heldVersions: [] as readonly number[],
+  /** The versions that were written to the outbox last, and where they lie. */
+  writtenVersions: undefined as readonly number[] | undefined,
+  writtenAt: 0,
+  heldUrgent: false,
+  put: writeOut as Put,
+  services: undefined as Record<string, unknown> | undefined,
+  needed: [] as string[],
+});
+let { inbox, outBytes, outWords, Class, modulator, chunk, next, held, put, services, needed } = blank();
+let { heldVersions, writtenVersions, writtenAt, heldUrgent } = blank();
+
+export const bridgeMemory: Memory<ReturnType<typeof blank>> = {
+  blank,
+  leave: () => {
+    const own = { inbox, outBytes, outWords, Class, modulator, chunk, next, held, put, services, needed };
+    return { ...own, heldVersions, writtenVersions, writtenAt, heldUrgent };
+  },
+  enter: memory => {
+    ({ inbox, outBytes, outWords, Class, modulator, chunk, next, held, put, services, needed } = memory);
+    ({ heldVersions, writtenVersions, writtenAt, heldUrgent } = memory);
+  },
+};
 
 /** Gives the world its memory. Called again where an event needs more. */
 export function attach(inMemory: ArrayBufferLike, outMemory: ArrayBufferLike): number {

@@ -9,6 +9,7 @@ import {
   type ReadEvent,
   readBfbs,
 } from "@jecho/shared/internal";
+import type { Memory } from "./memory.ts";
 import { Bytes, isBytes, recall, remember, View, Words } from "./primordials.ts";
 
 /*
@@ -18,7 +19,8 @@ import { Bytes, isBytes, recall, remember, View, Words } from "./primordials.ts"
 
 /**
  * What there is to say of bytes that hold events: where each lies, and of which type they are. It does not lead to the bytes
- * themselves, nor to their buffer: QuickJS would never let go of a key of a WeakMap that its own value leads to.
+ * themselves, nor to their buffer: QuickJS would never let go of a key of a WeakMap that its own value leads to, and V8 not before
+ * it collects old garbage.
  */
 interface Source {
   /** Start and end of each event, ascending; the first `count` of them. */
@@ -53,12 +55,24 @@ const sources = new WeakMap<Uint8Array, Source>();
 /** Events of one run are looked up one after the other. */
 let newest: Source | undefined;
 let newestBytes: Uint8Array | undefined;
-/** Of the events that come in, in the order in which they were told: producers may write several. */
-const inTypes: KnownType[] = [];
-/** Of the newest run; undefined where its events are opaque bytes. */
-let inType: KnownType | undefined;
-/** What the class declares. */
-let declaredType: KnownType | undefined;
+
+const blank = () => ({
+  /** Of the events that come in, in the order in which they were told: producers may write several. */
+  inTypes: [] as KnownType[],
+  /** Of the newest run; undefined where its events are opaque bytes. */
+  inType: undefined as KnownType | undefined,
+  /** What the class declares. */
+  declaredType: undefined as KnownType | undefined,
+});
+let { inTypes, inType, declaredType } = blank();
+
+export const eventsMemory: Memory<ReturnType<typeof blank>> = {
+  blank,
+  leave: () => ({ inTypes, inType, declaredType }),
+  enter: memory => {
+    ({ inTypes, inType, declaredType } = memory);
+  },
+};
 
 /**
  * @param schema of the first type that comes in
@@ -71,20 +85,61 @@ export function setTypes(schema: Uint8Array | undefined, output: unknown): Type 
     addType(schema);
     inType = inTypes[0];
   }
-  const declared =
-    output === undefined ? undefined : output instanceof Type ? output : typeFrom(output as TypeDescription);
+  const declared = output === undefined ? undefined : outputType(output);
   declaredType = declared && knownType(declared.root, 0);
   return declared;
 }
 
 /** A further type of the events that come in: it has the next number. */
 export function addType(schema: Uint8Array): void {
-  // Not as a Type: its token would have to be computed, which takes a third of the time of an installation.
-  inTypes[inTypes.length] = knownType(readBfbs(schema), inTypes.length + 1);
+  inTypes[inTypes.length] = knownType(inputType(schema), inTypes.length + 1);
 }
 
 function knownType(object: ObjectType, number: number): KnownType {
-  return { number, object, read: createReader(object), token: undefined, block: undefined };
+  return { number, object, read: readerOf(object), token: undefined, block: undefined };
+}
+
+// A world that serves many modulators makes no type twice: each would have a class of accessors of its own.
+const inputTypes: { readonly schema: Uint8Array; readonly object: ObjectType }[] = [];
+const outputTypes = new WeakMap<object, Type>();
+const readers = new WeakMap<ObjectType, ReadEvent>();
+/** Beyond that the oldest are forgotten. */
+const MOST_INPUT_TYPES = 16;
+
+/** Not as a Type: its token would have to be computed, which takes a third of the time of an installation. */
+function inputType(schema: Uint8Array): ObjectType {
+  for (let i = 0; i < inputTypes.length; i++) {
+    const known = inputTypes[i] as (typeof inputTypes)[number];
+    if (isSame(known.schema, schema)) return known.object;
+  }
+  const object = readBfbs(schema);
+  if (inputTypes.length === MOST_INPUT_TYPES) inputTypes.shift();
+  inputTypes[inputTypes.length] = { schema, object };
+  return object;
+}
+
+function isSame(a: Uint8Array, b: Uint8Array): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+function outputType(output: unknown): Type {
+  if (output instanceof Type) return output;
+  const known = recall(outputTypes, output as object);
+  if (known !== undefined) return known;
+  const made = typeFrom(output as TypeDescription);
+  remember(outputTypes, output as object, made);
+  return made;
+}
+
+function readerOf(object: ObjectType): ReadEvent {
+  let read = recall(readers, object);
+  if (read === undefined) {
+    read = createReader(object);
+    remember(readers, object, read);
+  }
+  return read;
 }
 
 interface TypeDescription {

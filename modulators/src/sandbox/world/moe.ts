@@ -1,4 +1,5 @@
 import { toOutput } from "./events.ts";
+import type { Memory } from "./memory.ts";
 import { deepFreeze, isStale, present, pull } from "./objects.ts";
 import { freeze, parse, recall, remember } from "./primordials.ts";
 
@@ -20,15 +21,25 @@ export interface Moe {
   readonly [service: string]: unknown;
 }
 
-/** What the world keeps of its only modulator. */
-export const world = {
+const blank = () => ({
   parameters: undefined as unknown,
   moe: undefined as Moe | undefined,
   /** The versions that the event was made with which `dequeue` returns. */
-  dequeuedVersions: present.versions,
+  dequeuedVersions: [] as readonly number[],
   dropped: 0,
   /** Is there any urgent event? As long as there is none, nobody looks. */
   hasUrgent: false,
+});
+
+/** What the world keeps of its modulator. */
+export let world = blank();
+
+export const moeMemory: Memory<typeof world> = {
+  blank,
+  leave: () => world,
+  enter: memory => {
+    world = memory;
+  },
 };
 
 export function openWorld(parameters: string, offered: { readonly queueEvents: number }): void {

@@ -1,3 +1,4 @@
+import type { Memory } from "./memory.ts";
 import { freeze, hasOwn, isArray, keys, parse } from "./primordials.ts";
 import { call } from "./services.ts";
 
@@ -6,18 +7,30 @@ import { call } from "./services.ts";
  * those that its input was made with.
  */
 
-const states = { __proto__: null } as unknown as Record<string, unknown>;
-/** Where each object's version stands among the own ones. */
-const places = { __proto__: null } as unknown as Record<string, number>;
-/** Of lazy copies, versions that there are and the copy does not have. */
-const heard = { __proto__: null } as unknown as Record<string, number>;
-/** Lazy copies whose newest state is on its way. */
-const pulled = { __proto__: null } as unknown as Record<string, boolean>;
-let behind: readonly number[] = [];
-const own: number[] = [];
+const blank = () => ({
+  states: { __proto__: null } as unknown as Record<string, unknown>,
+  /** Where each object's version stands among the own ones. */
+  places: { __proto__: null } as unknown as Record<string, number>,
+  /** Of lazy copies, versions that there are and the copy does not have. */
+  heard: { __proto__: null } as unknown as Record<string, number>,
+  /** Lazy copies whose newest state is on its way. */
+  pulled: { __proto__: null } as unknown as Record<string, boolean>,
+  behind: [] as readonly number[],
+  own: [] as number[],
+  /** What an event that is made now is made with: replaced when that changes, never changed. */
+  present: { versions: [] as readonly number[], isPlain: true },
+});
+let { states, places, heard, pulled, behind, own, present } = blank();
 
-/** What an event that is made now is made with: replaced when that changes, never changed. */
-export const present = { versions: [] as readonly number[], isPlain: true };
+export { present };
+
+export const objectsMemory: Memory<ReturnType<typeof blank>> = {
+  blank,
+  leave: () => ({ states, places, heard, pulled, behind, own, present }),
+  enter: memory => {
+    ({ states, places, heard, pulled, behind, own, present } = memory);
+  },
+};
 
 /** @param count objects that the modulators before this one read */
 export function openVersions(count: number): void {
@@ -44,7 +57,8 @@ function compose(): void {
 export function setObject(objects: object, name: string, version: number, state: string): void {
   if (!hasOwn(places, name)) {
     places[name] = own.length;
-    Object.defineProperty(objects, name, { get: () => states[name], enumerable: true });
+    const its = states;
+    Object.defineProperty(objects, name, { get: () => its[name], enumerable: true });
   }
   states[name] = deepFreeze(parse(state));
   own[places[name] as number] = version;

@@ -1,4 +1,5 @@
 import { copyValue, type NamedValues, sizeOf, type Value } from "../../values.ts";
+import type { Memory } from "./memory.ts";
 import { clip, freeze } from "./primordials.ts";
 
 /*
@@ -12,11 +13,24 @@ const MAX_CALLS = 64;
 const MAX_CALL_BYTES = 64 << 10;
 const LINE_CHARACTERS = 1000;
 
-export const counts = { enqueued: 0, dequeued: 0, dropped: 0 };
-const views = { __proto__: null } as unknown as Record<string, Value | undefined>;
-let timeMs = 0;
-let waiting: NamedValues[] = [];
-let waitingBytes = 0;
+const blank = () => ({
+  counts: { enqueued: 0, dequeued: 0, dropped: 0 },
+  views: { __proto__: null } as unknown as Record<string, Value | undefined>,
+  timeMs: 0,
+  waiting: [] as NamedValues[],
+  waitingBytes: 0,
+});
+let { counts, views, timeMs, waiting, waitingBytes } = blank();
+
+export { counts };
+
+export const servicesMemory: Memory<ReturnType<typeof blank>> = {
+  blank,
+  leave: () => ({ counts, views, timeMs, waiting, waitingBytes }),
+  enter: memory => {
+    ({ counts, views, timeMs, waiting, waitingBytes } = memory);
+  },
+};
 
 /** The parts of `moe` that these needs stand for. */
 export function offerServices(
@@ -34,7 +48,8 @@ export function offerServices(
     const need = needs[i] as string;
     const [group = "", name = ""] = need.split(".");
     if (group === "context") {
-      Object.defineProperty(groups.context, name, { get: () => views[need], enumerable: true });
+      const its = views;
+      Object.defineProperty(groups.context, name, { get: () => its[need], enumerable: true });
     } else if (group === "services") {
       Object.defineProperty(groups.services, name, { value: services?.[name], enumerable: true });
     } else if (group === "controls") {
