@@ -102,6 +102,8 @@ export class Modulation {
   readonly #most: number;
   /** The numbers that the host knows base channels by. */
   readonly #bases = new Map<string, number>();
+  /** Base channels of modulators, from before they are installed until they are removed: what they call then counts, too. */
+  readonly #callers = new Map<number, string>();
   /** Producers here by the number of what they publish into, where that is a derived channel: their name for it, and their type. */
   readonly #direct = new Map<number, { readonly name: string; readonly token: bigint }>();
   /** The schemas that it was told of each, by token. */
@@ -222,6 +224,7 @@ export class Modulation {
     const further = [...(this.#told.get(input)?.values() ?? [])];
     if (schema.byteLength > 0) this.#toldOf(input).set(tokenOf(schema), schema);
     const isWanted = (): boolean => this.#installing.get(name) === hosted;
+    this.#callers.set(hosted, base);
     try {
       const { schema: declared = new Uint8Array(0), needs } = await environment.install({
         derived: hosted,
@@ -275,6 +278,9 @@ export class Modulation {
       this.#events.onNeeds(base);
       answer?.(installation);
       return installation;
+    } catch (error) {
+      this.#callers.delete(hosted);
+      throw error;
     } finally {
       if (isWanted()) this.#installing.delete(name);
     }
@@ -287,14 +293,15 @@ export class Modulation {
       onDone: tag => this.#events.onDone(raisingOf(tag)),
       onCall: (hosted, name, values) => {
         const installation = this.#installed.get(hosted);
-        if (installation === undefined) return;
-        if (name === "pull") this.#pull(installation, values[0]);
-        else this.#events.onCall(installation.base, name, values);
+        const base = this.#callers.get(hosted);
+        if (name !== "pull" && base !== undefined) this.#events.onCall(base, name, values);
+        else if (installation !== undefined) this.#pull(installation, values[0]);
       },
       onRemoved: (hosted, { number: code, message }) => {
         const installation = this.#installed.get(hosted);
         if (installation === undefined) return;
         this.#forget(installation);
+        this.#callers.delete(hosted);
         if (installation.number !== 0)
           this.#events.onAnswer({ kind: "Removed", derived: installation.number, code, message });
       },
@@ -531,9 +538,11 @@ export class Modulation {
   }
 
   #remove(installation: Installation): void {
+    const { hosted } = installation;
     this.#forget(installation);
     leaveConnection(installation);
-    this.#environment?.remove(installation.hosted);
+    this.#environment?.remove(hosted);
+    void this.#environment?.settled().then(() => this.#callers.delete(hosted));
   }
 
   #forget(installation: Installation): void {

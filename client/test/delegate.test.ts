@@ -101,6 +101,30 @@ test("MOE-10, MOE-15: a control takes the capability that the producer asks for,
   expect(granted.status.state).toBe("live");
 });
 
+test.each([[true], [false]])(
+  "MOE-12: what a modulator calls when its last consumer has gone reaches the producer: trusted %s",
+  async isTrusted => {
+    await using rig = await startRig();
+    const source = `import { FifoModulator } from "jecho:moe";
+    export default class extends FifoModulator {
+      static needs = ["controls.wanted"];
+      installed() { this.moe.controls.wanted(true); }
+      removed() { this.moe.controls.wanted(false); }
+    }`;
+    const told: boolean[] = [];
+    const delegate = { controls: { wanted: (is: boolean) => told.push(is) } };
+    const modulators = { trusted: isTrusted ? [source] : [] };
+    await rig.session({ modulators }).channel("test/removed", Tick).produce({ delegate });
+    const consumer = await rig
+      .session()
+      .channel("test/removed", Tick)
+      .subscribe(() => {}, { modulator: { source } });
+    await expect.poll(() => told).toEqual([true]);
+    await consumer.close();
+    await expect.poll(() => told).toEqual([true, false]);
+  },
+);
+
 test("a delegate that fails harms nobody, and its owner is told", async () => {
   await using rig = await startRig();
   const errors = new Inbox<string>();

@@ -214,6 +214,7 @@ export class RunningModulator {
   remove(): void {
     try {
       this.#sandbox.remove();
+      this.#sendCalls();
     } catch {}
     this.dispose();
   }

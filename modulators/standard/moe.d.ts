@@ -64,7 +64,7 @@ declare module "jecho:moe" {
     dequeue(): object | undefined;
     /** `periodMs` milliseconds have passed since the last call. */
     period(): void;
-    /** The last consumer has gone: comes last. */
+    /** The last consumer has gone: comes last. What it makes then goes nowhere; what it calls reaches the producer. */
     removed(): void;
   }
 

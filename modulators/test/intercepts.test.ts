@@ -142,6 +142,35 @@ test("MOE-12: installed comes before the first event, and what it throws fails t
   });
 });
 
+test("MOE-12: removed comes last: what it makes goes nowhere, and what it calls reaches the delegate, unless it fails", async () => {
+  await using rig = new Rig({ limits: PATIENT });
+  const delegate = { controls: { stop: () => {} } };
+  const leaving = (name: string, fails = "") =>
+    rig.install(
+      modulator(`static needs = ["controls.stop"];
+        seen = 0;
+        enqueue() { this.seen++; this.moe.controls.stop("${name}", this.seen); }
+        removed() { this.moe.controls.stop("${name}", -this.seen); super.enqueue({ step: 9 }); ${fails} }`),
+      { delegate },
+    );
+  const well = await leaving("well");
+  const failing = await leaving("failing", "throw new Error('no');");
+  const stays = await rig.install(modulator(""));
+  rig.step(1);
+  rig.step(1);
+  rig.host.remove(well);
+  rig.host.remove(failing);
+  rig.step(1);
+  await rig.settled();
+  const called = (name: string): unknown[] =>
+    rig.calls.filter(({ values }) => values[0] === name).map(({ values }) => values[1]);
+  expect(called("well")).toEqual([1, 2, -2]);
+  expect(called("failing")).toEqual([1, 2]);
+  expect([rig.received(well), rig.received(failing)]).toEqual([[], []]);
+  expect(rig.received(stays)).toHaveLength(3);
+  expect(rig.removed.size).toBe(0);
+});
+
 test("MOE-13: an urgent event is a run of its own, flagged, and keeps its place in the modulator", async () => {
   await using rig = new Rig({ limits: PATIENT });
   const derived = await rig.install({

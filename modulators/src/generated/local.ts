@@ -848,6 +848,7 @@ function period(ready, timeMs) {
 function remove() {
 	try {
 		modulator.removed();
+		outWords[OUTBOX.calls] = waitingCalls();
 		return 0;
 	} catch (thrown) {
 		return describe("MODULATOR_FAILED", thrown);

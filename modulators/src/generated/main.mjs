@@ -9349,6 +9349,7 @@ function period(ready, timeMs) {
 function remove() {
 	try {
 		modulator.removed();
+		outWords[OUTBOX.calls] = waitingCalls();
 		return 0;
 	} catch (thrown) {
 		return describe("MODULATOR_FAILED", thrown);
@@ -10339,6 +10340,7 @@ var RunningModulator = class {
 	remove() {
 		try {
 			this.#sandbox.remove();
+			this.#sendCalls();
 		} catch {}
 		this.dispose();
 	}

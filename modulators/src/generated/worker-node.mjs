@@ -9341,6 +9341,7 @@ function period(ready, timeMs) {
 function remove() {
 	try {
 		modulator.removed();
+		outWords[OUTBOX.calls] = waitingCalls();
 		return 0;
 	} catch (thrown) {
 		return describe("MODULATOR_FAILED", thrown);
@@ -10414,6 +10415,7 @@ var RunningModulator = class {
 	remove() {
 		try {
 			this.#sandbox.remove();
+			this.#sendCalls();
 		} catch {}
 		this.dispose();
 	}

@@ -65,8 +65,8 @@ export class Answers {
         return this.#atWork(frame.channel)?.collect(frame, this.#keeper.frameBytes) ?? false;
       }
       case "Calls": {
-        if (this.#roster.isLeaving(frame.derived)) return true;
-        return this.#atWork(frame.derived)?.collectCalls(decodeValues(frame.calls)) ?? false;
+        const at = this.#roster.leaving(frame.derived) ?? this.#atWork(frame.derived);
+        return at?.collectCalls(decodeValues(frame.calls)) ?? false;
       }
       case "Done":
         return this.#turnDone(frame);
@@ -83,8 +83,11 @@ export class Answers {
       case "Removed": {
         const { derived } = frame;
         if (frame.code !== 0) return this.#failed(derived, frame);
+        const gone = this.#roster.leaving(derived);
         this.#roster.left(derived);
-        return this.#outstanding.finish("remove", derived);
+        const isExpected = this.#outstanding.finish("remove", derived);
+        if (isExpected && gone !== undefined) this.#deliverCalls(gone);
+        return isExpected;
       }
       // It is alive, in the middle of something long.
       case "Ping":
@@ -112,7 +115,11 @@ export class Answers {
   }
 
   #failed(derived: number, { code, message }: { code: number; message: string }): boolean {
-    if (this.#roster.isLeaving(derived)) return true;
+    const leaving = this.#roster.leaving(derived);
+    if (leaving !== undefined) {
+      leaving.discard();
+      return true;
+    }
     const installation = this.#roster.get(derived);
     if (installation === undefined) return false;
     this.#events.removed(installation, new JechoError(errorCode(code), message));

@@ -126,7 +126,7 @@ export class ModulatorHost implements Tier {
     if (installation === undefined) return;
     this.#forget(installation);
     installation.installed.reject(new JechoError("CLOSED", "the modulator was removed"));
-    this.#orders.remove(derived);
+    this.#orders.remove(installation);
     this.#backlog.send();
     this.#hold();
   }

@@ -63,8 +63,9 @@ export class Orders {
     this.#keeper.send(encodeControl({ kind: "BaseType", channel, schema }));
   }
 
-  remove(derived: number): void {
-    this.#roster.leave(derived);
+  remove(installation: Installation): void {
+    const { derived } = installation;
+    this.#roster.leave(installation);
     this.#outstanding.push({ kind: "remove", derived });
     this.#keeper.send(encodeControl({ kind: "Remove", derived }));
   }

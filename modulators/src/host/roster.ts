@@ -3,8 +3,8 @@ import type { Installation } from "./installation.ts";
 /** The modulators of one host, by their derived channels, in the order in which the host runs them; and those on their way out. */
 export class Roster {
   readonly #installations = new Map<number, Installation>();
-  /** How often the host has still to confirm that one is removed. */
-  readonly #leaving = new Map<number, number>();
+  /** Those of which the host has still to confirm that they are removed, in that order. */
+  readonly #leaving = new Map<number, Installation[]>();
 
   get size(): number {
     return this.#installations.size;
@@ -52,9 +52,15 @@ export class Roster {
     return all;
   }
 
-  /** The host is asked to remove it: what it says of it until it has is of no interest. */
-  leave(derived: number): void {
-    this.#leaving.set(derived, (this.#leaving.get(derived) ?? 0) + 1);
+  /** The host is asked to remove it: what it makes until then is of no interest, but what it calls counts. */
+  leave(installation: Installation): void {
+    const { derived } = installation;
+    this.#leaving.set(derived, [...(this.#leaving.get(derived) ?? []), installation]);
+  }
+
+  /** The one that the host is to remove next of those that made this derived channel. */
+  leaving(derived: number): Installation | undefined {
+    return this.#leaving.get(derived)?.[0];
   }
 
   isLeaving(derived: number): boolean {
@@ -63,8 +69,8 @@ export class Roster {
 
   /** The host has removed it. */
   left(derived: number): void {
-    const left = this.#leaving.get(derived) ?? 0;
-    if (left > 1) this.#leaving.set(derived, left - 1);
+    const left = (this.#leaving.get(derived) ?? []).slice(1);
+    if (left.length > 0) this.#leaving.set(derived, left);
     else this.#leaving.delete(derived);
   }
 

@@ -313,6 +313,7 @@ export function period(ready: boolean, timeMs: number): number | string {
 export function remove(): number | string {
   try {
     modulator.removed();
+    outWords[OUTBOX.calls] = waitingCalls();
     return 0;
   } catch (thrown) {
     return describe("MODULATOR_FAILED", thrown);
