@@ -50,6 +50,7 @@ export class Consumer<T> {
   #epoch = 0;
   #seq = 0;
   #placements: readonly Placement[] = [];
+  readonly #restartListeners = new Listeners<JechoError>();
   readonly #placementListeners = new Listeners<readonly Placement[]>();
   #missed = 0;
   #dropped = 0;
@@ -109,6 +110,14 @@ export class Consumer<T> {
   /** Calls back when that changes; returns what stops it. */
   onPlacements(listener: (placements: readonly Placement[]) => void): () => void {
     return this.#placementListeners.add(listener);
+  }
+
+  /**
+   * Calls back when the modulator began anew at one of the producers, without the state that it had: with
+   * `MODULATOR_RESTARTED` and the reason; returns what stops that.
+   */
+  onRestart(listener: (why: JechoError) => void): () => void {
+    return this.#restartListeners.add(listener);
   }
 
   /** Calls back when the status changes; returns what stops that. */
@@ -192,6 +201,9 @@ export class Consumer<T> {
         break;
       case "interrupted":
         this.#setStatus(statusNow("reconnecting"));
+        break;
+      case "restarted":
+        this.#restartListeners.tell(notice.error);
         break;
       case "placed":
         this.#placements = notice.placements;

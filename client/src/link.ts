@@ -1,6 +1,7 @@
 import { ERRORS, errorCode, JechoError, mayRetry } from "@jecho/shared";
 import {
   encodeControl,
+  encodeForNow,
   type Frame,
   type Outgoing,
   PROTOCOL,
@@ -107,7 +108,7 @@ export class Link {
   }
 
   send(control: Outgoing): void {
-    if (this.isLive) this.#sendNow(encodeControl(control));
+    if (this.isLive) this.#sendNow(encodeForNow(control));
   }
 
   /** Sends a message of whole frames. False where the connection is not live: nothing was sent. */

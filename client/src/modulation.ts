@@ -297,6 +297,10 @@ export class Modulation {
         if (name !== "pull" && base !== undefined) this.#events.onCall(base, name, values);
         else if (installation !== undefined) this.#pull(installation, values[0]);
       },
+      onRestarted: (hosted, { number: code, message }) => {
+        const derived = this.#installed.get(hosted)?.number ?? 0;
+        if (derived !== 0) this.#events.onAnswer({ kind: "Restarted", derived, code, message });
+      },
       onRemoved: (hosted, { number: code, message }) => {
         const installation = this.#installed.get(hosted);
         if (installation === undefined) return;
@@ -375,7 +379,7 @@ export class Modulation {
 
   /** A newer version of a shared object, with its state unless that is only for those who pull it. */
   update(update: ObjectUpdate): void {
-    if (update.derived === 0) this.#environment?.update(update);
+    const bases = new Set<string>();
     for (const installation of this.#installed.values()) {
       const { hosted, number, objects, pulled } = installation;
       const isPulled = update.derived !== 0 && update.derived === number && pulled.delete(update.object);
@@ -385,8 +389,10 @@ export class Modulation {
       if (update.state === "" || object.lazy !== isPulled) continue;
       object.version = update.version;
       object.state = JSON.parse(update.state) as Json;
-      for (const name of this.sourcesOf(installation)) this.#events.onDemand(name);
+      for (const name of this.sourcesOf(installation)) bases.add(name);
     }
+    for (const base of bases) this.#events.onDemand(base);
+    if (update.derived === 0) this.#environment?.update(update);
   }
 
   #pull({ number, modulator, pulled }: Installation, wanted: Value | undefined): void {

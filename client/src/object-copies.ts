@@ -22,9 +22,9 @@ export class ObjectCopies {
   update({ endpoint, version, state, taken }: Request<"updateObject">): void {
     const entry = this.#entries.object(endpoint);
     if (entry === undefined) return;
-    this.#know(entry, version, state);
     for (const { copy, write } of taken) this.#link.send({ kind: "ObjectTaken", copy, write });
     this.#link.send({ kind: "ObjectUpdate", object: entry.object, version, state });
+    this.#know(entry, version, state);
   }
 
   /** A copy that is not the master changes something. */

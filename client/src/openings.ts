@@ -1,5 +1,6 @@
 import { JechoError } from "@jecho/shared";
 import { type Control, type CopyUpdate, FROM, type Modulator, type Place } from "@jecho/shared/internal";
+import { laterTurn } from "#platform";
 import type { Demands } from "./demands.ts";
 import type { Deriving } from "./deriving.ts";
 import type { Entries } from "./entries.ts";
@@ -170,7 +171,8 @@ export class Openings {
     if (wasOpen) this.#deriving.handKept(entry);
     this.#flow.entered(entry);
     this.#tellOpened(entry, reset, wasOpen, opened);
-    if (old !== 0) this.#link.send({ kind: "CloseEndpoint", endpoint: old });
+    // The application is told first.
+    if (old !== 0) laterTurn(() => this.#link.send({ kind: "CloseEndpoint", endpoint: old }));
   }
 
   /** Before the gateway has a modulator installed, its consumer is to compare it with others. */

@@ -345,6 +345,34 @@ test("a demodulator that throws is told to its owner", async () => {
   expect(await errors.take(1)).toMatchObject([{ code: "DEMODULATOR_FAILED", message: "cannot" }]);
 });
 
+test("MOE-11: a consumer is told that its modulator began anew, when another one took their host along", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  const counting = `import { FifoModulator } from "jecho:moe";
+export default class Counting extends FifoModulator {
+  count = 0;
+  enqueue() { super.enqueue({ n: ++this.count, note: "" }); }
+}`;
+  const inbox = new Inbox<number>();
+  const consumer = await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }) => inbox.put(n), { modulator: { source: counting } });
+  const told = new Promise<JechoError>(resolve => consumer.onRestart(resolve));
+  const killing = throwing("new Array(5e8).fill(0);");
+  const hostile = await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(() => {}, { modulator: killing });
+  await producer.publishSync({ n: 1, note: "" });
+  await producer.publishSync({ n: 3, note: "" });
+  await whenState(hostile, "refused");
+  expect(await told).toMatchObject({ code: "MODULATOR_RESTARTED" });
+  expect(consumer.status.state).toBe("live");
+  await producer.publishSync({ n: 1, note: "" });
+  expect(await inbox.take(3)).toEqual([1, 2, 1]);
+});
+
 test("CON-4: after a restart of the gateway modulators are installed again, with the newest view", async () => {
   await using rig = await startRig();
   const { port } = rig.gateway;

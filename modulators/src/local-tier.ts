@@ -104,6 +104,8 @@ export class LocalTier implements Tier {
           for (const { name, values } of decodeValues(calls))
             tell(() => this.#events.onCall?.(derived, name, values));
         },
+        // Nothing ends a call here.
+        restarted() {},
         pause() {},
         types: this.#types,
         views: this.#views,

@@ -116,14 +116,30 @@ export function modulatorTable(modulator: Modulator, capabilities: readonly stri
 }
 
 /**
- * Names a modulator: two with equal keys are one, and share a derived channel. SHA-256 in hex over its source, its `key`, the ids
+ * Names a modulator: two with equal keys are one, and share a derived channel. SHA-256 in hex over that of its source, its `key`, the ids
  * of its shared objects, and which of them are lazy; their states do not count.
  */
 export function modulatorKey({ source, parameters = null, key, objects = {}, lazy = [] }: Modulator): string {
   const ids = Object.entries(objects)
     .map(([name, { id }]) => (lazy.includes(name) ? [name, id, "lazy"] : [name, id]))
     .sort(([a = ""], [b = ""]) => (a < b ? -1 : 1));
-  const text = JSON.stringify([source, key ?? canonicalJson(parameters), ids]);
+  return hashOf(JSON.stringify([hashOfSource(source), key ?? canonicalJson(parameters), ids]));
+}
+
+/** A source is installed again and again with other parameters, and takes far longer to hash than these. */
+const SOURCES = 16;
+const hashes = new Map<string, string>();
+
+function hashOfSource(source: string): string {
+  const hash = hashes.get(source) ?? hashOf(source);
+  // The one that was used last is the last to go.
+  hashes.delete(source);
+  hashes.set(source, hash);
+  if (hashes.size > SOURCES) hashes.delete(hashes.keys().next().value as string);
+  return hash;
+}
+
+function hashOf(text: string): string {
   return Array.from(sha256(new TextEncoder().encode(text)), byte => byte.toString(16).padStart(2, "0")).join(
     "",
   );

@@ -250,6 +250,7 @@ export class RunningModulator {
         // Ended on a machine too busy to run it: that is not its fault, so it starts anew.
         this.#sandbox.dispose();
         this.#sandbox = this.#installed(starved + 1);
+        this.#surroundings.restarted(this.derived, JechoError.from(error).message);
       }
     }
   }
@@ -389,6 +390,8 @@ export interface Surroundings {
   readonly timeMs: number;
   /** Takes what a modulator called, as encoded by values.ts; unchecked. */
   readonly called: (derived: number, calls: Uint8Array) => void;
+  /** Told of a modulator that began anew, without the state that it had, and why. */
+  readonly restarted: (derived: number, why: string) => void;
   /** Called between the calls of a long run. */
   readonly pause: () => void;
 }

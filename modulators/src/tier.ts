@@ -43,7 +43,7 @@ export interface ModulatorStats {
   cpuMs: number;
   /** Events that fell out of a full queue, before the modulator or in it. */
   dropped: number;
-  /** Times that the host died and the modulator started anew. */
+  /** Times that the modulator began anew, without the state that it had. */
   restarts: number;
 }
 
@@ -57,8 +57,10 @@ export interface TierEvents {
   onCall?(derived: number, name: string, values: readonly Value[]): void;
   /** A modulator broke a limit or failed, and is gone. */
   onRemoved(derived: number, error: JechoError): void;
-  /** The host died and a new one has begun, with the modulators that remain; their state starts anew. */
+  /** The host died and a new one has begun, with the modulators that remain. */
   onRestart?(): void;
+  /** A modulator began anew, without the state that it had: `MODULATOR_RESTARTED` with the reason. */
+  onRestarted?(derived: number, why: JechoError): void;
 }
 
 /**

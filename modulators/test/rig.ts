@@ -89,6 +89,8 @@ export class Rig implements AsyncDisposable {
   /** Tags of the runs that all modulators have seen to their end. */
   readonly done: string[] = [];
   restarts = 0;
+  /** Modulators that began anew, and why. */
+  readonly restarted: { readonly derived: number; readonly why: JechoError }[] = [];
   readonly #frames = new Map<number, EventsFrame[]>();
   readonly #types = new Map<number, Type>();
   readonly #raised: (readonly [step: number, layer: number])[] = [];
@@ -117,6 +119,7 @@ export class Rig implements AsyncDisposable {
       onCall: (_, name, values) => this.calls.push({ name, values }),
       onRemoved: (derived, error) => this.removed.set(derived, error),
       onRestart: () => this.restarts++,
+      onRestarted: (derived, why) => this.restarted.push({ derived, why }),
       onDone: tag => this.done.push(tag),
     };
     this.host = new ModulatorEnvironment(options, events, clock);

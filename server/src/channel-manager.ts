@@ -227,17 +227,17 @@ export class ChannelManager implements ChannelOwner {
     this.types.checkReader(type, this.name, this.producers.size);
   }
 
-  /** Enters a consumer into the books: producers are told. Its events begin with `listen`. */
-  addConsumer(consumer: Consumer): void {
+  /** Enters a consumer into the books. Its events begin with `listen`; unless that comes at once, producers are told now. */
+  addConsumer(consumer: Consumer, waits: boolean): void {
     clearTimeout(this.#idle);
     this.consumers.add(consumer);
     consumer.channel.demand.expect(consumer.feed);
     for (const type of [...this.types.all(), ...(consumer.derived?.allTypes() ?? [])])
       tellType(consumer, type);
-    this.#tellDemand(consumer.channel);
+    if (waits) this.#tellDemand(consumer.channel);
   }
 
-  /** From here on the consumer gets what comes. */
+  /** From here on the consumer gets what comes: producers are told. */
   listen(consumer: Consumer): void {
     if (!this.consumers.has(consumer)) return;
     consumer.isListening = true;
@@ -285,6 +285,13 @@ export class ChannelManager implements ChannelOwner {
     const placements = derived.placements.describe();
     for (const connection of this.consumers.connectionsOf(derived))
       connection.send({ kind: "Placed", derived: derived.channel.number, placements });
+  }
+
+  /** A modulator began anew: what it makes goes on without the state that it had, and so does what is derived from that. */
+  modulatorRestarted(derived: DerivedChannel, code: number, message: string): void {
+    for (const child of this.derivations.behind(derived)) this.modulatorRestarted(child, code, message);
+    for (const connection of this.consumers.connectionsOf(derived))
+      connection.send({ kind: "Restarted", derived: derived.channel.number, code, message });
   }
 
   /** The gateway's process for modulators has gone. */

@@ -1,5 +1,13 @@
 import { errorCode, JechoError, splitName } from "@jecho/shared";
-import { EventsFrame, type Frame, type Hello, PROTOCOL, type Removed, refusal } from "@jecho/shared/internal";
+import {
+  EventsFrame,
+  type Frame,
+  type Hello,
+  PROTOCOL,
+  type Removed,
+  type Restarted,
+  refusal,
+} from "@jecho/shared/internal";
 import type { Acknowledgements } from "./acknowledgements.ts";
 import type { Connection } from "./connection.ts";
 import type { Gathering } from "./gathering.ts";
@@ -117,6 +125,8 @@ export class Dispatcher {
         return connection.answer(frame.request, frame);
       case "Removed":
         return this.#removed(connection, frame);
+      case "Restarted":
+        return this.#restarted(connection, frame);
       case "Welcome":
       case "Pong":
       case "Fault":
@@ -198,6 +208,14 @@ export class Dispatcher {
     // Who runs it for its own consumers alone says nothing about others.
     if (derived?.placements.makers().has(connection)) derived.manager.modulatorRemoved(derived, error);
     else derived?.manager.modulatorRemovedAt(derived, connection, error);
+  }
+
+  #restarted(connection: Connection, { derived: number, code, message }: Restarted): void {
+    const derived = this.#names.derived(number);
+    if (derived?.placements.makers().has(connection))
+      derived.manager.modulatorRestarted(derived, code, message);
+    else if (derived?.placements.isOwn(connection))
+      connection.send({ kind: "Restarted", derived: number, code, message });
   }
 
   /** What fails inside is the asker's to know, by a coded answer; the connection goes on. */

@@ -211,7 +211,7 @@ export class Openings {
       placements: place.derived?.placements.describe() ?? [],
       objects: place.derived?.objects ?? [],
     });
-    manager.addConsumer(consumer);
+    manager.addConsumer(consumer, replays);
     const listen = (): void => {
       manager.listen(consumer);
       // Not sooner: what is kept for its return alone goes with that.

@@ -11,6 +11,7 @@ export interface Socket {
   onmessage: ((event: never) => unknown) | null;
   onclose: ((event: never) => unknown) | null;
   onerror: ((event: never) => unknown) | null;
+  /** Up to 4 KiB are copied at once; the memory of more must stay as it is. */
   send(data: Uint8Array<ArrayBuffer>): void;
   close(code?: number, reason?: string): void;
 }

@@ -81,7 +81,7 @@ export class NodeSocket implements Socket {
     return this.#tcp.writableLength;
   }
 
-  /** Sends a binary message. Its memory must stay as it is. */
+  /** Sends a binary message. The memory of more than `JOIN_BYTES` must stay as it is. */
   send(data: Uint8Array): void {
     if (this.#state === "open") this.#write(OPCODE.binary, data);
   }

@@ -58,6 +58,7 @@ const ERRORS = {
 	OVERLOADED: [4007, "A limit of this gateway is reached; try again later."],
 	QUEUE_FULL: [4008, "The queue of outgoing events is full; the event was not taken."],
 	DERIVED_UNKNOWN: [4009, "Nobody derives a channel of this name at present."],
+	MODULATOR_RESTARTED: [4010, "The modulator began anew, without the state that it had."],
 	FRAME_MALFORMED: [4500, "A frame does not follow the wire format."],
 	FRAME_TOO_LARGE: [4501, "A frame is larger than the gateway accepts."],
 	FRAME_UNEXPECTED: [4502, "A frame is well-formed but not allowed from this side or at this moment."],
@@ -5035,6 +5036,14 @@ function rehearse() {
 	perform(/* @__PURE__ */ new Uint8Array(0), /* @__PURE__ */ new Uint8Array(8), /* @__PURE__ */ new Uint8Array(8));
 	return 0;
 }
+/** Does once what an installation does, in the very world that is to be: what comes then replaces all of it. */
+function warmUp() {
+	class Idle extends Modulator {}
+	must(load({ default: Idle }, 0, ""));
+	must(open("{\\"a\\":[1]}", 4, 0, 0, 0));
+	must(start());
+	return 0;
+}
 /** @param made an event that the modulator makes beside the one that comes in */
 function perform(schema, event, made) {
 	class Rehearsed extends FifoModulator {
@@ -5112,6 +5121,7 @@ exports.typeToken = typeToken;
 exports.unpack = unpack;
 exports.update = update;
 exports.urgent = urgent;
+exports.warmUp = warmUp;
 return exports;
 })();
 `;

@@ -28,13 +28,13 @@ export class Answers {
   readonly #outstanding: Outstanding;
   readonly #roster: Roster;
   readonly #periods: Periods;
-  readonly #listener: Pick<TierEvents, "onEvents" | "onCall">;
+  readonly #listener: Pick<TierEvents, "onEvents" | "onCall" | "onRestarted">;
   readonly #events: AnswersEvents;
 
-  /** @param listener is told what modulators make and call */
+  /** @param listener is told what modulators make and call, and when one began anew */
   constructor(
     from: { keeper: Keeper; outstanding: Outstanding; roster: Roster; periods: Periods },
-    listener: Pick<TierEvents, "onEvents" | "onCall">,
+    listener: Pick<TierEvents, "onEvents" | "onCall" | "onRestarted">,
     events: AnswersEvents,
   ) {
     this.#keeper = from.keeper;
@@ -88,6 +88,15 @@ export class Answers {
         const isExpected = this.#outstanding.finish("remove", derived);
         if (isExpected && gone !== undefined) this.#deliverCalls(gone);
         return isExpected;
+      }
+      case "Restarted": {
+        const { derived, message } = frame;
+        const installation = this.#atWork(derived);
+        if (installation === undefined) return this.#roster.isLeaving(derived);
+        installation.stats.restarts++;
+        const why = new JechoError("MODULATOR_RESTARTED", message);
+        tell(() => this.#listener.onRestarted?.(derived, why));
+        return true;
       }
       // It is alive, in the middle of something long.
       case "Ping":

@@ -24,6 +24,8 @@ export class HostCore {
   readonly #types = new ChannelTypes();
   /** The schema that was told last, of each base channel. */
   readonly #schemas = new Map<number, Uint8Array>();
+  /** The source that was installed last. */
+  #source: string | undefined;
   #batch = 0;
   #signed = 0;
 
@@ -37,6 +39,10 @@ export class HostCore {
       ...surroundings,
       write,
       called: (derived, calls) => this.#send({ kind: "Calls", derived, calls }),
+      restarted: (derived, message) => {
+        const { number: code } = new JechoError("MODULATOR_RESTARTED");
+        this.#send({ kind: "Restarted", derived, code, message });
+      },
       pause: () => this.#sign(),
       types: this.#types,
       views: this.#views,
@@ -70,7 +76,7 @@ export class HostCore {
         return;
       // The producer waits for nothing.
       case "Ping":
-        this.#surroundings.engine.prepare();
+        this.#surroundings.engine.prepare(this.#source);
         return;
       case "Install":
         return this.#install(frame);
@@ -127,6 +133,7 @@ export class HostCore {
     try {
       const modulator = new RunningModulator(frame, this.#schemas.get(channel), this.#surroundings);
       this.#modulators.set(derived, modulator);
+      this.#source = frame.modulator?.source;
       const { periodMs, needs, schema = new Uint8Array(0) } = modulator;
       this.#send({ kind: "Installed", request, derived, schema, needs });
       if (periodMs > 0) this.#send({ kind: "Period", derived, periodMs });

@@ -255,7 +255,11 @@ export class ModulatorHost implements Tier {
       for (const item of work) if (item.kind === "batch") this.#done(item);
       return this.#settle();
     }
-    for (const { stats } of this.#roster) stats.restarts++;
+    const why = new JechoError("MODULATOR_RESTARTED", `its host is replaced: ${error.message}`);
+    for (const { derived, stats } of this.#roster) {
+      stats.restarts++;
+      tell(() => this.#options.onRestarted?.(derived, why));
+    }
     this.#begin();
     this.#hold();
     this.#resume(work);

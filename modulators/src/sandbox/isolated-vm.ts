@@ -50,8 +50,9 @@ export async function isolatedVmEngine(memoryMiB: number): Promise<Engine> {
   return {
     name: "isolated-vm",
     isTrusted: false,
-    prepare() {
+    prepare(source) {
       spare ??= make();
+      if (source !== undefined) spare.expect(source);
     },
     create(limits, watch) {
       const realm = spare ?? make();
@@ -74,6 +75,8 @@ class IsolateRealm implements Realm {
   readonly #face: ivm.Module;
   readonly #functions: Functions;
   #namespace: ivm.Dereference<unknown> | undefined;
+  /** What the next modulator probably is, compiled. */
+  #expected: { readonly source: string; readonly module: ivm.Module } | undefined;
 
   constructor(library: typeof ivm, snapshot: ivm.ExternalCopy<ArrayBuffer>, memoryMiB: number) {
     this.#ivm = library;
@@ -86,8 +89,14 @@ class IsolateRealm implements Realm {
     this.#functions = Object.fromEntries(
       FUNCTIONS.map(name => [name, world.getSync(name, { reference: true })]),
     ) as Functions;
-    world.getSync("seal", { reference: true }).applySync();
     this.attach(IN_BYTES, OUT_BYTES);
+    for (const name of ["warmUp", "seal"]) world.getSync(name, { reference: true }).applySync();
+  }
+
+  /** Compiles what will probably be evaluated: its text alone, nothing of it runs. */
+  expect(source: string): void {
+    if (this.#expected !== undefined || source.length > EXPECTED_CHARACTERS) return;
+    this.#expected = { source, module: this.#compile(source) };
   }
 
   /** For a modulator. */
@@ -124,14 +133,10 @@ class IsolateRealm implements Realm {
 
   evaluate(source: string): void {
     const { installMs } = this.#limits;
-    const module = this.#guarded(installMs, "MODULATOR_INVALID", () => {
-      const user = this.#isolate.compileModuleSync(source, { filename: USER_MODULE });
-      user.instantiateSync(this.#context, specifier => {
-        if (specifier === "jecho:moe") return this.#face;
-        throw importRefused(specifier);
-      });
-      return user;
-    });
+    const module =
+      this.#expected?.source === source
+        ? this.#expected.module
+        : this.#guarded(installMs, "MODULATOR_INVALID", () => this.#compile(source));
     this.#guarded(installMs, "MODULATOR_FAILED", () => module.evaluateSync({ timeout: installMs }));
     this.#namespace = module.namespace.derefInto();
   }
@@ -142,6 +147,15 @@ class IsolateRealm implements Realm {
     return this.#guarded(limitMs, "MODULATOR_FAILED", () =>
       inside.applySync(undefined, all, { timeout: limitMs }),
     );
+  }
+
+  #compile(source: string): ivm.Module {
+    const module = this.#isolate.compileModuleSync(source, { filename: USER_MODULE });
+    module.instantiateSync(this.#context, specifier => {
+      if (specifier === "jecho:moe") return this.#face;
+      throw importRefused(specifier);
+    });
+    return module;
   }
 
   dispose(): void {
@@ -189,6 +203,9 @@ function threadCpuMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;
 }
+
+/** Longer sources are not compiled ahead: others may have to wait for that. */
+const EXPECTED_CHARACTERS = 64 << 10;
 
 /** From this share of its memory on, the memory is the cause of what a modulator fails at. */
 const CROWDED = 0.9;

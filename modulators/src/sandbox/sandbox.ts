@@ -165,8 +165,12 @@ export interface Engine {
   readonly name: string;
   /** Does it run only what the producer trusts? Then what comes out need not be checked. */
   readonly isTrusted: boolean;
-  /** Makes ready what the next `create` needs, while nobody waits; it may be called before that and again. */
-  prepare(): void | Promise<void>;
+  /**
+   * Makes ready what the next `create` needs, while nobody waits; it may be called before that and again.
+   *
+   * @param source that was installed before, and so will probably be again, with other parameters
+   */
+  prepare(source?: string): void | Promise<void>;
   create(limits: Limits, watch: Watch): Sandbox;
 }
 

@@ -1,0 +1,38 @@
+import { availableParallelism } from "node:os";
+import { expect, test } from "vitest";
+import { modulator, Rig } from "./rig.ts";
+import { BusyMachine } from "./starvation.ts";
+
+/** Works for about 4 ms of a processor with each event, by a count of loops that it takes itself at its installation. */
+const WORKING = modulator(`
+installed() {
+  this.loops = Infinity;
+  for (let i = 0; i < 5; i++) {
+    let loops = 0;
+    for (const start = Date.now(); Date.now() - start < 4;) { this.work(50); loops += 50; }
+    this.loops = Math.min(this.loops, loops);
+  }
+  this.count = 0;
+}
+work(loops) { let sum = 0; for (let i = 0; i < loops; i++) sum = (sum * 31 + i) | 0; this.sum = sum; }
+enqueue() { this.work(this.loops); super.enqueue({ step: ++this.count }); }`);
+
+test("MOE-11: a call that a busy machine starved is tried again; that the state is lost is told and counted", async () => {
+  await using rig = new Rig({ limits: { callMs: 10, timeShare: 1 } });
+  const derived = await rig.install(WORKING);
+  rig.step(1);
+  await rig.settled();
+  await using _busy = new BusyMachine(4 * availableParallelism());
+  while (rig.restarted.length === 0) {
+    rig.step(1);
+    await rig.settled();
+  }
+  expect(rig.removed.size).toBe(0);
+  expect(rig.restarted[0]).toMatchObject({ derived, why: { code: "MODULATOR_RESTARTED" } });
+  expect(rig.host.modulators.get(derived)?.restarts).toBe(rig.restarted.length);
+  // The host is the same one, no event is lost, and the count began anew.
+  expect(rig.restarts).toBe(0);
+  const counts = rig.received(derived).map(({ event }) => event.step);
+  expect(counts).toHaveLength(rig.steps);
+  expect(counts.filter(count => count === 1).length).toBe(1 + rig.restarted.length);
+});
