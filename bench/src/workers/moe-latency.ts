@@ -1,81 +1,89 @@
-// Installing a modulator with 400 bytes of state, and changing them, against a synchronous event of that size.
+// Installing a modulator with 400 bytes of state, and changing such a state, against a synchronous event of that size.
+import { setTimeout as delay } from "node:timers/promises";
 import { type Consumer, connect, type Producer, type SharedObject } from "@jecho/client";
-import { summarise } from "../statistics.ts";
 import { serve } from "../worker.ts";
 
-/** Microseconds. */
-export interface Latencies {
-  readonly sync: number;
-  readonly install: number;
-  readonly update: number;
+const ACTS = ["sync", "install", "update"] as const;
+export type Act = (typeof ACTS)[number];
+/** Microseconds for each time. */
+export type Latencies = Readonly<Record<Act, number[]>>;
+
+export interface Measurement {
+  /** How often each act is done. */
+  readonly acts: number;
+  /** Before each act nothing happens for so long, and then comes another act; 0 for one act in a row after the other. */
+  readonly restMs: number;
 }
 
 const BYTES = 400;
-/** Synchronous events in a row, of which the later half counts. */
-const SYNCS = 20;
+/** What JSON and the name of the only field add. */
+const JSON_BYTES = 11;
 const SOURCE = `import { FifoModulator } from "jecho:moe";
 export default class Selected extends FifoModulator {
-  enqueue(event) { if (this.objects.wanted.text.length > 0) super.enqueue(event); }
+  enqueue(event) { if (this.wanted.text.length > 0) super.enqueue(event); }
+  get wanted() { return this.objects.wanted ?? this.parameters; }
 }`;
 
-interface Wanted {
-  text: string;
-}
+type Wanted = { readonly text: string };
 
 let producer: Producer<Uint8Array>;
 let modulated: Producer<Uint8Array>;
 let consumer: Consumer<Uint8Array>;
-let wanted: SharedObject<Wanted>;
+let shared: SharedObject<Wanted>;
 let count = 0;
 
-function text(): string {
-  return `${++count}`.padEnd(BYTES - 12, ".");
+/** Never the same as one before. */
+function wanted(): Wanted {
+  return { text: `${++count}`.padEnd(BYTES - JSON_BYTES, ".") };
 }
 
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const start = performance.now();
-  await work();
-  return 1000 * (performance.now() - start);
-}
+const DO: Readonly<Record<Act, () => Promise<unknown>>> = {
+  sync: () => producer.publishSync(new Uint8Array(BYTES)),
+  install: () => consumer.reset({ modulator: { source: SOURCE, parameters: wanted() } }),
+  /** Until the producer's application knows. */
+  update() {
+    const next = wanted();
+    const known = new Promise<void>(resolve => {
+      const stop = modulated.onDemand(({ derived }) => {
+        const isThere = derived.some(
+          ({ objects }) => (objects["wanted"] as unknown as Wanted | undefined)?.text === next.text,
+        );
+        if (!isThere) return;
+        stop();
+        resolve();
+      });
+    });
+    shared.update(next);
+    return known;
+  },
+};
 
 serve({
-  async open(port: number) {
-    const [here, there] = [connect(`127.0.0.1:${port}`), connect(`127.0.0.1:${port}`)];
-    producer = await there.channel("moe/plain").produce();
-    modulated = await there.channel("moe/modulated").produce();
-    await here.channel("moe/plain").subscribe(() => {});
-    wanted = here.share<Wanted>({ text: text() });
-    // Keeps the host, as other consumers would.
+  /** @param local does the producer have the modulator's source itself? */
+  async open({ port, local }: { port: number; local: boolean }) {
+    const modulators = local ? { trusted: [SOURCE] } : {};
+    const [here, there] = [connect(`127.0.0.1:${port}`), connect(`127.0.0.1:${port}`, { modulators })];
+    const channel = `moe/${local ? "local" : "hosted"}`;
+    producer = await there.channel(`${channel}/plain`).produce();
+    modulated = await there.channel(channel).produce();
+    await here.channel(`${channel}/plain`).subscribe(() => {});
+    shared = here.share(wanted());
+    // It also keeps the host, as other consumers would.
     await here
-      .channel("moe/modulated")
-      .subscribe(() => {}, { modulator: { source: SOURCE, objects: { wanted } } });
-    consumer = await here.channel("moe/modulated").subscribe(() => {});
+      .channel(channel)
+      .subscribe(() => {}, { modulator: { source: SOURCE, objects: { wanted: shared } } });
+    consumer = await here.channel(channel).subscribe(() => {});
   },
-  async measure(): Promise<Latencies> {
-    // Nobody installs twice in a millisecond: the host has come to rest when the next installation comes.
-    const syncs: number[] = [];
-    for (let i = 0; i < SYNCS; i++)
-      syncs.push(await timed(() => producer.publishSync(new Uint8Array(BYTES))));
-    const sync = summarise(syncs.slice(SYNCS / 2)).median;
-    // Never the same as one before, so that it has to be installed.
-    const install = await timed(() =>
-      consumer.reset({ modulator: { source: SOURCE, key: text(), objects: { wanted } } }),
-    );
-    const update = await timed(() => {
-      const next = text();
-      const known = new Promise<void>(resolve => {
-        const stop = modulated.onDemand(({ derived }) => {
-          const is = derived.some(
-            ({ objects }) => (objects["wanted"] as unknown as Wanted | undefined)?.text === next,
-          );
-          if (!is) return;
-          stop();
-          resolve();
-        });
-      });
-      wanted.update({ text: next });
-      return known;
-    });
-    return { sync, install, update };
+  async measure({ acts, restMs }: Measurement): Promise<Latencies> {
+    const times: Record<Act, number[]> = { sync: [], install: [], update: [] };
+    const take = async (act: Act): Promise<void> => {
+      if (restMs > 0) await delay(restMs);
+      const start = performance.now();
+      await DO[act]();
+      times[act].push(1000 * (performance.now() - start));
+    };
+    if (restMs > 0) for (let i = 0; i < acts; i++) for (const act of ACTS) await take(act);
+    else for (const act of ACTS) for (let i = 0; i < acts; i++) await take(act);
+    return times;
   },
 });
