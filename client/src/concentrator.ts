@@ -324,12 +324,10 @@ export class Concentrator implements PortServer {
         return this.#modulation.install(frame, this.#delegates.ofNumber(frame.channel));
       case "Remove":
         return this.#modulation.remove(frame.derived, frame.process);
-      case "Restarted": {
-        const error = new JechoError(errorCode(frame.code), frame.message);
+      case "Restarted":
         for (const { endpoint } of this.#entries.consumersOf(frame.derived))
-          this.#notify({ is: "restarted", endpoint, error });
+          this.#notify({ is: "restarted", endpoint, error: errorOf(frame) });
         return;
-      }
       case "Placed":
         for (const { endpoint } of this.#entries.consumersOf(frame.derived))
           this.#notify({ is: "placed", endpoint, placements: frame.placements.map(placementOf) });

@@ -34,5 +34,8 @@ test("MOE-11: a call that a busy machine starved is tried again; that the state 
   expect(rig.restarts).toBe(0);
   const counts = rig.received(derived).map(({ event }) => event.step);
   expect(counts).toHaveLength(rig.steps);
-  expect(counts.filter(count => count === 1).length).toBe(1 + rig.restarted.length);
+  // One event may be starved more than once, and is handled once.
+  expect(counts.at(-1)).toBe(1);
+  for (const [i, count] of counts.entries()) expect([1, (counts[i - 1] ?? 0) + 1]).toContain(count);
+  expect(counts.filter(count => count === 1).length).toBeLessThanOrEqual(1 + rig.restarted.length);
 });

@@ -71,6 +71,20 @@ test("MOE-12: period is called at its interval, without any event", async () => 
   expect(texts(rig, never)).toEqual([]);
 });
 
+test("MOE-12: what a modulator calls does not change how often its period is over", async () => {
+  await using rig = new Rig({ limits: PATIENT });
+  const then = performance.now();
+  const logging = await rig.install(
+    modulator(`${TEXT} static needs = ["log"]; static periodMs = 50; n = 0;
+      period() {
+        this.moe.log("a line");
+        super.enqueue({ text: String(++this.n) });
+      }`),
+  );
+  await vi.waitUntil(() => texts(rig, logging).length >= 4, { interval: 5, timeout: 9000 });
+  expect(performance.now() - then).toBeGreaterThan(190);
+});
+
 test("MOE-12: a period is changed by the modulator itself, is at least 10 ms, and 0 ends it", async () => {
   await using rig = new Rig({ limits: PATIENT });
   const derived = await rig.install(

@@ -9187,8 +9187,7 @@ function load(namespace, schemaBytes, offered) {
 		const schema = schemaBytes === 0 ? void 0 : new Bytes(new Bytes(inbox, 0, schemaBytes));
 		const declared = setTypes(schema, Class.output);
 		if (declared === void 0) return 0;
-		setBytes(outBytes, declared.schema, 0);
-		return declared.schema.byteLength;
+		return hand(declared.schema);
 	} catch (thrown) {
 		return describe("MODULATOR_INVALID", thrown);
 	}
@@ -9289,8 +9288,11 @@ function calls() {
 	}
 }
 function writeValues(named) {
-	const bytes = encodeValues(named);
-	setBytes(outBytes, bytes, 0);
+	return hand(encodeValues(named));
+}
+/** Leaves bytes for the host where events lie: what stands before them is read later. */
+function hand(bytes) {
+	setBytes(outBytes, bytes, OUTBOX_HEAD);
 	return bytes.byteLength;
 }
 function start() {
@@ -9921,11 +9923,11 @@ var WorldSandbox = class {
 			status = this.#call("proceed", [ready], this.#limits.callMs);
 		}
 	}
-	/** Bytes that the world has written to the front of its outbox. */
+	/** Bytes that the world has left where events lie. */
 	#taken(bytes) {
 		const { outbox } = this.#realm;
-		if (bytes > outbox.byteLength) throw unsound();
-		return bytes === 0 ? void 0 : outbox.slice(0, bytes);
+		if (OUTBOX_HEAD + bytes > outbox.byteLength) throw unsound();
+		return bytes === 0 ? void 0 : outbox.slice(OUTBOX_HEAD, OUTBOX_HEAD + bytes);
 	}
 	/** Writes the events into the inbox, behind a table of where each begins and ends. */
 	#fill({ bytes, bounds }) {

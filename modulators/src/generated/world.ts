@@ -4744,8 +4744,7 @@ function load(namespace, schemaBytes, offered) {
 		const schema = schemaBytes === 0 ? void 0 : new Bytes(new Bytes(inbox, 0, schemaBytes));
 		const declared = setTypes(schema, Class.output);
 		if (declared === void 0) return 0;
-		setBytes(outBytes, declared.schema, 0);
-		return declared.schema.byteLength;
+		return hand(declared.schema);
 	} catch (thrown) {
 		return describe("MODULATOR_INVALID", thrown);
 	}
@@ -4846,8 +4845,11 @@ function calls() {
 	}
 }
 function writeValues(named) {
-	const bytes = encodeValues(named);
-	setBytes(outBytes, bytes, 0);
+	return hand(encodeValues(named));
+}
+/** Leaves bytes for the host where events lie: what stands before them is read later. */
+function hand(bytes) {
+	setBytes(outBytes, bytes, OUTBOX_HEAD);
 	return bytes.byteLength;
 }
 function start() {

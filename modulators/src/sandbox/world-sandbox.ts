@@ -206,11 +206,11 @@ export class WorldSandbox implements Sandbox {
     }
   }
 
-  /** Bytes that the world has written to the front of its outbox. */
+  /** Bytes that the world has left where events lie. */
   #taken(bytes: number): Uint8Array | undefined {
     const { outbox } = this.#realm;
-    if (bytes > outbox.byteLength) throw unsound();
-    return bytes === 0 ? undefined : outbox.slice(0, bytes);
+    if (OUTBOX_HEAD + bytes > outbox.byteLength) throw unsound();
+    return bytes === 0 ? undefined : outbox.slice(OUTBOX_HEAD, OUTBOX_HEAD + bytes);
   }
 
   /** Writes the events into the inbox, behind a table of where each begins and ends. */

@@ -117,8 +117,7 @@ export function load(
     const schema = schemaBytes === 0 ? undefined : new Bytes(new Bytes(inbox, 0, schemaBytes));
     const declared = setTypes(schema, Class.output);
     if (declared === undefined) return 0;
-    setBytes(outBytes, declared.schema, 0);
-    return declared.schema.byteLength;
+    return hand(declared.schema);
   } catch (thrown) {
     return describe("MODULATOR_INVALID", thrown);
   }
@@ -231,8 +230,12 @@ export function calls(): number | string {
 }
 
 function writeValues(named: readonly NamedValues[]): number {
-  const bytes = encodeValues(named);
-  setBytes(outBytes, bytes, 0);
+  return hand(encodeValues(named));
+}
+
+/** Leaves bytes for the host where events lie: what stands before them is read later. */
+function hand(bytes: Uint8Array): number {
+  setBytes(outBytes, bytes, OUTBOX_HEAD);
   return bytes.byteLength;
 }
 
