@@ -1,7 +1,8 @@
-import type { EventsFrame, Position } from "@jecho/shared/internal";
+import type { EventsFrame, Outgoing, Position } from "@jecho/shared/internal";
 import type { Acknowledgements } from "./acknowledgements.ts";
 import type { Connection } from "./connection.ts";
 import { Demand } from "./demand.ts";
+import type { DemandNotices } from "./demand-notices.ts";
 import type { Gathering } from "./gathering.ts";
 import type { History } from "./history/history.ts";
 import { Lanes } from "./lanes.ts";
@@ -35,6 +36,7 @@ export class Channel {
   readonly listeners: Listeners;
   readonly demand = new Demand();
   readonly #acknowledgements: Acknowledgements;
+  readonly #notices: DemandNotices;
 
   constructor(
     number: number,
@@ -42,11 +44,13 @@ export class Channel {
     owner: ChannelOwner,
     acknowledgements: Acknowledgements,
     gathering: Gathering,
+    notices: DemandNotices,
   ) {
     this.number = number;
     this.epoch = epoch;
     this.owner = owner;
     this.#acknowledgements = acknowledgements;
+    this.#notices = notices;
     this.listeners = new Listeners(this, acknowledgements, gathering);
   }
 
@@ -79,15 +83,23 @@ export class Channel {
   }
 
   /**
-   * Tells who sends the events of some processes how many consumers there are elsewhere; it knows its own.
+   * Tells who sends the events of some processes how many consumers there are elsewhere; it knows its own. That goes out when
+   * the turn is over.
    *
    * @param processes by default its own
    */
   tellDemand(connection: Connection, processes: readonly number[] = [connection.process]): void {
+    this.#notices.add(connection, this, processes);
+  }
+
+  /** What is to be told now. */
+  takeDemand(connection: Connection, processes: readonly number[]): Outgoing[] {
     const consumers = Math.max(0, ...processes.map(process => this.#demandOf(process, connection)));
-    connection.send({ kind: "Demand", channel: this.number, consumers });
     if (consumers === 0) this.lanes.rest(producer => processes.includes(this.owner.processOf(producer)));
-    if (this.listeners.isBlocking) connection.send({ kind: "Flow", derived: this.number, ready: false });
+    const demand: Outgoing = { kind: "Demand", channel: this.number, consumers };
+    return this.listeners.isBlocking
+      ? [demand, { kind: "Flow", derived: this.number, ready: false }]
+      : [demand];
   }
 
   /** The same, answered when the other side knows it. */

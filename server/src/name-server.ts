@@ -4,6 +4,7 @@ import type { Acknowledgements } from "./acknowledgements.ts";
 import { Channel, type ChannelOwner } from "./channel.ts";
 import { ChannelManager } from "./channel-manager.ts";
 import type { Connection } from "./connection.ts";
+import { DemandNotices } from "./demand-notices.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
 import type { Producer } from "./endpoints.ts";
 import type { Gathering } from "./gathering.ts";
@@ -24,6 +25,7 @@ export class NameServer {
   readonly #objects: SharedObjects;
   readonly #acknowledgements: Acknowledgements;
   readonly #gathering: Gathering;
+  readonly #notices = new DemandNotices(channel => this.channel(channel.number) === channel);
   readonly #managers = new Map<string, ChannelManager>();
   readonly #derived = new Map<number, DerivedChannel>();
   /** Channels and derived channels. */
@@ -64,7 +66,7 @@ export class NameServer {
 
   newChannel(owner: ChannelOwner): Channel {
     const [number, epoch] = [this.#nextNumber++, this.#nextEpoch++];
-    const channel = new Channel(number, epoch, owner, this.#acknowledgements, this.#gathering);
+    const channel = new Channel(number, epoch, owner, this.#acknowledgements, this.#gathering, this.#notices);
     this.#channels.set(channel.number, channel);
     return channel;
   }
