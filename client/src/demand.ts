@@ -8,6 +8,11 @@ export interface DerivedDemand {
   /** The current states of the shared objects that its modulator reads, by their names in it. */
   readonly objects: Readonly<Record<string, Json>>;
   readonly consumers: number;
+  /**
+   * Events a second that its modulator wants at most of a producer (`mostPerSecond` of its class); Infinity for every event. Of one
+   * behind others it is what the first of them wants. It may change with the state of shared objects.
+   */
+  readonly mostPerSecond: number;
 }
 
 /** What is wanted of a producer's channel at this moment. Counts are of consumers; endpoints stay anonymous. */
@@ -17,6 +22,12 @@ export interface Demand {
   readonly derived: readonly DerivedDemand[];
   /** Consumers in all. Where it is 0, nobody would see an event. */
   readonly total: number;
+  /**
+   * Events a second that are wanted at most: what is raised beyond that is of no use to anybody. The greatest of the derived channels that
+   * have consumers; Infinity where somebody wants every event, as do consumers of the channel itself, among whom count modulators
+   * that run elsewhere than with the producer; 0 where nobody listens.
+   */
+  readonly mostPerSecond: number;
 }
 
-export const NO_DEMAND: Demand = { consumers: 0, derived: [], total: 0 };
+export const NO_DEMAND: Demand = { consumers: 0, derived: [], total: 0, mostPerSecond: 0 };

@@ -137,5 +137,11 @@ export function newObject(request: Request<"openObject">): ObjectEntry {
 }
 
 export function wantedOf(consumers: number, derived: readonly DerivedDemand[]): Demand {
-  return { consumers, derived, total: derived.reduce((sum, { consumers }) => sum + consumers, consumers) };
+  let total = consumers;
+  let mostPerSecond = consumers > 0 ? Number.POSITIVE_INFINITY : 0;
+  for (const channel of derived) {
+    total += channel.consumers;
+    if (channel.consumers > 0) mostPerSecond = Math.max(mostPerSecond, channel.mostPerSecond);
+  }
+  return { consumers, derived, total, mostPerSecond };
 }

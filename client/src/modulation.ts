@@ -301,6 +301,11 @@ export class Modulation {
         const derived = this.#installed.get(hosted)?.number ?? 0;
         if (derived !== 0) this.#events.onAnswer({ kind: "Restarted", derived, code, message });
       },
+      onRate: hosted => {
+        const installation = this.#installed.get(hosted);
+        if (installation === undefined) return;
+        for (const name of this.sourcesOf(installation)) this.#events.onDemand(name);
+      },
       onRemoved: (hosted, { number: code, message }) => {
         const installation = this.#installed.get(hosted);
         if (installation === undefined) return;
@@ -455,10 +460,11 @@ export class Modulation {
     for (const hosted of this.#installed.keys()) this.#environment?.flow(hosted, ready);
   }
 
-  /** What modulators here make of what is raised there, one behind the other. */
-  #madeOf(feed: string): Set<Installation> {
-    const made = new Set(this.fedBy(feed));
-    for (const installation of made) for (const next of this.fedBy(feedOf(installation))) made.add(next);
+  /** What modulators here make of what is raised there, one behind the other, each with the first of those. */
+  #madeOf(feed: string): Map<Installation, Installation> {
+    const made = new Map(this.fedBy(feed).map(first => [first, first]));
+    for (const [installation, first] of made)
+      for (const next of this.fedBy(feedOf(installation))) made.set(next, first);
     return made;
   }
 
@@ -476,12 +482,14 @@ export class Modulation {
   /** What is wanted of a channel through modulators. */
   derivedOf(base: string, here: (derived: number) => number): DerivedDemand[] {
     const list: DerivedDemand[] = [];
-    for (const installation of this.#madeOf(base)) {
+    for (const [installation, first] of this.#madeOf(base)) {
       const objects = Object.fromEntries(
         [...installation.objects.values()].map(({ name, state }) => [name, state]),
       );
       const { hosted: id, parameters, number, elsewhere } = installation;
-      list.push({ id, parameters, objects, consumers: elsewhere + (number === 0 ? 0 : here(number)) });
+      const consumers = elsewhere + (number === 0 ? 0 : here(number));
+      const mostPerSecond = this.#environment?.mostPerSecond(first.hosted) || Number.POSITIVE_INFINITY;
+      list.push({ id, parameters, objects, consumers, mostPerSecond });
     }
     return list;
   }

@@ -127,6 +127,10 @@ export class ModulatorEnvironment implements Tier {
     this.#hosted.flow(derived, ready);
   }
 
+  mostPerSecond(derived: number): number {
+    return this.#local.mostPerSecond(derived) || this.#hosted.mostPerSecond(derived);
+  }
+
   settled(): Promise<void> {
     return this.#hosted.settled();
   }

@@ -129,8 +129,11 @@ export class LocalTier implements Tier {
   }
 
   update(update: StateUpdate): void {
-    for (const { running } of this.#modulators.values())
-      running.update({ kind: "ObjectUpdate", derived: 0, ...update });
+    for (const local of this.#modulators.values()) {
+      const { running } = local;
+      const isNew = running.update({ kind: "ObjectUpdate", derived: 0, ...update });
+      if (isNew && running.mostPerSecond > 0) this.#turn(local, () => running.flush());
+    }
   }
 
   setContext(channel: number, name: string, value: Value): void {
@@ -162,6 +165,10 @@ export class LocalTier implements Tier {
     if (local === undefined || local.running.ready === ready) return;
     local.running.ready = ready;
     if (ready) this.#turn(local, () => local.running.flush());
+  }
+
+  mostPerSecond(derived: number): number {
+    return this.#modulators.get(derived)?.running.mostPerSecond ?? 0;
   }
 
   settled(): Promise<void> {
@@ -196,10 +203,11 @@ export class LocalTier implements Tier {
   }
 
   #turn({ running, stats }: Local, act: () => number): void {
-    const { derived, periodMs } = running;
+    const { derived, periodMs, mostPerSecond } = running;
     try {
       stats.dropped += act();
       if (running.periodMs !== periodMs) this.#periods.set(derived, running.periodMs);
+      if (running.mostPerSecond !== mostPerSecond) tell(() => this.#events.onRate?.(derived));
     } catch (thrown) {
       this.#forget(derived);
       tell(() => this.#events.onRemoved(derived, JechoError.from(thrown)));

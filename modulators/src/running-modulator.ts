@@ -123,6 +123,11 @@ export class RunningModulator {
     return this.#sandbox.periodMs;
   }
 
+  /** Events a second that it wants at most of a producer; 0 for every event. */
+  get mostPerSecond(): number {
+    return this.#sandbox.mostPerSecond;
+  }
+
   get needs(): readonly string[] {
     return this.#needs;
   }
@@ -132,9 +137,13 @@ export class RunningModulator {
     if (this.#needs.includes(context.name)) this.#views.set(context.name, context);
   }
 
-  /** A new state of a shared object, which counts from the next call on. A lazy copy hears of it, unless it has pulled it. */
-  update({ object, version, state, derived }: ObjectUpdate): void {
-    if (derived !== 0 && derived !== this.derived) return;
+  /**
+   * A new state of a shared object, which counts from the next call on. A lazy copy hears of it, unless it has pulled it.
+   *
+   * @returns is there a new state to count?
+   */
+  update({ object, version, state, derived }: ObjectUpdate): boolean {
+    if (derived !== 0 && derived !== this.derived) return false;
     for (const name of this.#ids.get(object) ?? []) {
       const isLazy = this.#lazy.has(name);
       if (state === "" || (isLazy && derived === 0)) {
@@ -149,6 +158,7 @@ export class RunningModulator {
       this.#states.set(name, newest);
       this.#updates.set(name, newest);
     }
+    return this.#updates.size > 0;
   }
 
   /**

@@ -55,6 +55,8 @@ export interface TierEvents {
   onDone?(tag: string): void;
   /** A modulator called a control, logged a line (`log`), or pulls an object that it calls so (`pull`); it was granted that. */
   onCall?(derived: number, name: string, values: readonly Value[]): void;
+  /** A modulator wants another rate than before (`mostPerSecond`). */
+  onRate?(derived: number): void;
   /** A modulator broke a limit or failed, and is gone. */
   onRemoved(derived: number, error: JechoError): void;
   /** The host died and a new one has begun, with the modulators that remain. */
@@ -86,6 +88,8 @@ export interface Tier extends AsyncDisposable {
   /**
    * Hands a new state of a shared object to the modulators that read it. Older versions than the known one are left out. Lazy
    * copies only hear of it, unless `derived` names the one that has pulled it. Without a state: there is such a version.
+   * It counts from a modulator's next call on. That comes at once where the modulator wants fewer than all events: the rate may
+   * follow the state, and the next event be long in coming.
    */
   update(update: StateUpdate): void;
 
@@ -103,6 +107,9 @@ export interface Tier extends AsyncDisposable {
 
   /** Is the transport ready for more events of a derived channel? Until told, it is; else events wait in the modulator. */
   flow(derived: number, ready: boolean): void;
+
+  /** Events a second that this modulator wants at most of a producer, as it said last; 0 for every event. */
+  mostPerSecond(derived: number): number;
 
   /** Resolves when all that was given so far is finished, and nothing waits. */
   settled(): Promise<void>;

@@ -39,8 +39,8 @@ declare module "jecho:moe" {
   type Value = number | boolean | string | ArrayBufferView;
 
   /**
-   * A consumer's code inside the producer. Optional statics: `periodMs`, `output = { name, description }` where it makes events of
-   * another type than it takes, and `check(parameters, objects)`, which throws where it cannot work with these, and
+   * A consumer's code inside the producer. Optional statics: `periodMs`, `mostPerSecond`, `output = { name, description }` where it
+   * makes events of another type than it takes, and `check(parameters, objects)`, which throws where it cannot work with these, and
    * `needs`, the names of services that it cannot do without, each the path under `moe` where it finds it; where one is not
    * offered or not granted, it is not installed. `keepsEvents = false` says that it keeps no event, and no typed array out of one,
    * beyond the call that the event came with, save in a `FifoModulator`'s queue: a producer that runs it in its own process then
@@ -66,6 +66,16 @@ declare module "jecho:moe" {
     period(): void;
     /** The last consumer has gone: comes last. What it makes then goes nowhere; what it calls reaches the producer. */
     removed(): void;
+  }
+
+  // An interface, so that a class may have it as a property or as a getter.
+  export interface Modulator<Event extends object = object, P = unknown, O = Objects> {
+    /**
+     * Events a second that it wants at most of a producer, which may then compute no more; 0, the default, for every event. It is
+     * told, and nothing is held back for it. Also as a static. Read after each call, and when a shared object has changed, so that it
+     * may follow one: `get mostPerSecond() { return this.objects.wanted.perSecond; }`.
+     */
+    mostPerSecond?: number;
   }
 
   /** Marks an event, one that came in or a plain object, to be sent ahead of those that wait on their way. */

@@ -9,6 +9,12 @@ export default class RateLimit extends FifoModulator {
   /** @type {object | undefined} */
   #held;
 
+  /** @param {any} parameters @param {any} moe */
+  constructor(parameters, moe) {
+    super(parameters, moe);
+    this.mostPerSecond = 1000 / parameters.intervalMs;
+  }
+
   /** @param {any} parameters */
   static check(parameters) {
     checkNumber(parameters, "intervalMs", 10);

@@ -100,6 +100,15 @@ test("MOE-12: the periods go on in a new host", async () => {
   await vi.waitUntil(() => rig.received(derived).length >= before + 2, { interval: 5, timeout: 9000 });
 });
 
+test("MOE-23: a new host begins with every event, and says anew what is wanted", async () => {
+  await using rig = new Rig();
+  const derived = await rig.install(modulator("static mostPerSecond = 4;"));
+  await vi.waitUntil(() => rig.host.mostPerSecond(derived) === 4, { interval: 5, timeout: 9000 });
+  process.kill(rig.host.stats.pid as number, "SIGKILL");
+  await vi.waitUntil(() => rig.rates.length === 3, { interval: 5, timeout: 9000 });
+  expect(rig.rates.map(([, perSecond]) => perSecond)).toEqual([4, 0, 4]);
+});
+
 test("too much for the host: the oldest runs are dropped and counted, and nobody waits", async () => {
   await using rig = new Rig({ pendingBytes: 100_000 });
   const derived = await rig.install(

@@ -88,6 +88,8 @@ export class Rig implements AsyncDisposable {
   readonly removed = new Map<number, JechoError>();
   /** Tags of the runs that all modulators have seen to their end. */
   readonly done: string[] = [];
+  /** Each rate that a modulator told of, in order. */
+  readonly rates: (readonly [derived: number, perSecond: number])[] = [];
   restarts = 0;
   /** Modulators that began anew, and why. */
   readonly restarted: { readonly derived: number; readonly why: JechoError }[] = [];
@@ -118,6 +120,7 @@ export class Rig implements AsyncDisposable {
       },
       onCall: (_, name, values) => this.calls.push({ name, values }),
       onRemoved: (derived, error) => this.removed.set(derived, error),
+      onRate: derived => this.rates.push([derived, this.host.mostPerSecond(derived)]),
       onRestart: () => this.restarts++,
       onRestarted: (derived, why) => this.restarted.push({ derived, why }),
       onDone: tag => this.done.push(tag),

@@ -532,7 +532,9 @@ var Modulator = class {
 		this.parameters = parameters;
 		this.objects = moe.objects;
 		this.moe = moe;
-		this.periodMs = new.target.periodMs ?? 0;
+		const { periodMs = 0, mostPerSecond } = new.target;
+		this.periodMs = periodMs;
+		if (mostPerSecond !== void 0) this.mostPerSecond = mostPerSecond;
 	}
 	/** It is in place; comes once, before everything else. */
 	installed() {}
@@ -606,6 +608,9 @@ const ERROR_CHARACTERS = 2e3;
 const MAX_NEEDS = 32;
 /** What a timer takes. */
 const LONGEST_PERIOD_MS = 2147483647;
+/** To write a float64 as two words. */
+const rate = /* @__PURE__ */ new Float64Array(1);
+const rateWords = new Words(rate.buffer);
 const blank = () => ({
 	inbox: void 0,
 	outBytes: void 0,
@@ -861,6 +866,11 @@ function periodOf({ periodMs }) {
 	if (periodMs === 0) return 0;
 	return periodMs > LEAST_PERIOD_MS ? periodMs < LONGEST_PERIOD_MS ? periodMs : LONGEST_PERIOD_MS : LEAST_PERIOD_MS;
 }
+/** @returns 0 for every event */
+function rateOf({ mostPerSecond = 0 }) {
+	if (typeof mostPerSecond !== "number" || !(mostPerSecond >= 0)) throw new TypeError("mostPerSecond is a number of events a second from 0, which stands for every event");
+	return mostPerSecond < 1e400 ? mostPerSecond : 0;
+}
 /** Goes on until all events are through, or the outbox is full. */
 function proceed(ready) {
 	try {
@@ -880,6 +890,9 @@ function proceed(ready) {
 }
 function finish() {
 	outWords[OUTBOX.periodMs] = periodOf(modulator);
+	rate[0] = rateOf(modulator);
+	outWords[OUTBOX.mostPerSecond] = rateWords[0];
+	outWords[OUTBOX.mostPerSecond + 1] = rateWords[1];
 	outWords[OUTBOX.calls] = waitingCalls();
 }
 function advance(ready) {
@@ -6914,6 +6927,11 @@ var RateLimit = class extends jecho_moe.FifoModulator {
 	#next = 0;
 	/** @type {object | undefined} */
 	#held;
+	/** @param {any} parameters @param {any} moe */
+	constructor(parameters, moe) {
+		super(parameters, moe);
+		this.mostPerSecond = 1e3 / parameters.intervalMs;
+	}
 	/** @param {any} parameters */
 	static check(parameters) {
 		checkNumber(parameters, "intervalMs", 10);

@@ -1643,6 +1643,11 @@ var RateLimit = class extends FifoModulator {
 	#next = 0;
 	/** @type {object | undefined} */
 	#held;
+	/** @param {any} parameters @param {any} moe */
+	constructor(parameters, moe) {
+		super(parameters, moe);
+		this.mostPerSecond = 1e3 / parameters.intervalMs;
+	}
 	/** @param {any} parameters */
 	static check(parameters) {
 		checkNumber(parameters, "intervalMs", 10);

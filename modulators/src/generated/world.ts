@@ -4098,6 +4098,8 @@ const OUTBOX = {
 	periodMs: 3,
 	/** Word 4: calls that wait to be taken. */
 	calls: 4,
+	/** Words 6 and 7: a float64, events a second that the modulator wants at most, 0 for every event. */
+	mostPerSecond: 6,
 	/**
 	* Then, for each event: its version, or where the versions lie if there may be several, start and end in bytes, and twice the
 	* number of its type, with 1 more where it is urgent.
@@ -4592,7 +4594,9 @@ var Modulator = class {
 		this.parameters = parameters;
 		this.objects = moe.objects;
 		this.moe = moe;
-		this.periodMs = new.target.periodMs ?? 0;
+		const { periodMs = 0, mostPerSecond } = new.target;
+		this.periodMs = periodMs;
+		if (mostPerSecond !== void 0) this.mostPerSecond = mostPerSecond;
 	}
 	/** It is in place; comes once, before everything else. */
 	installed() {}
@@ -4666,6 +4670,9 @@ const ERROR_CHARACTERS = 2e3;
 const MAX_NEEDS = 32;
 /** What a timer takes. */
 const LONGEST_PERIOD_MS = 2147483647;
+/** To write a float64 as two words. */
+const rate = /* @__PURE__ */ new Float64Array(1);
+const rateWords = new Words(rate.buffer);
 const blank = () => ({
 	inbox: void 0,
 	outBytes: void 0,
@@ -4921,6 +4928,11 @@ function periodOf({ periodMs }) {
 	if (periodMs === 0) return 0;
 	return periodMs > 10 ? periodMs < LONGEST_PERIOD_MS ? periodMs : LONGEST_PERIOD_MS : 10;
 }
+/** @returns 0 for every event */
+function rateOf({ mostPerSecond = 0 }) {
+	if (typeof mostPerSecond !== "number" || !(mostPerSecond >= 0)) throw new TypeError("mostPerSecond is a number of events a second from 0, which stands for every event");
+	return mostPerSecond < 1e400 ? mostPerSecond : 0;
+}
 /** Goes on until all events are through, or the outbox is full. */
 function proceed(ready) {
 	try {
@@ -4940,6 +4952,9 @@ function proceed(ready) {
 }
 function finish() {
 	outWords[OUTBOX.periodMs] = periodOf(modulator);
+	rate[0] = rateOf(modulator);
+	outWords[OUTBOX.mostPerSecond] = rateWords[0];
+	outWords[OUTBOX.mostPerSecond + 1] = rateWords[1];
 	outWords[OUTBOX.calls] = waitingCalls();
 }
 function advance(ready) {

@@ -28,13 +28,13 @@ export class Answers {
   readonly #outstanding: Outstanding;
   readonly #roster: Roster;
   readonly #periods: Periods;
-  readonly #listener: Pick<TierEvents, "onEvents" | "onCall" | "onRestarted">;
+  readonly #listener: Pick<TierEvents, "onEvents" | "onCall" | "onRestarted" | "onRate">;
   readonly #events: AnswersEvents;
 
   /** @param listener is told what modulators make and call, and when one began anew */
   constructor(
     from: { keeper: Keeper; outstanding: Outstanding; roster: Roster; periods: Periods },
-    listener: Pick<TierEvents, "onEvents" | "onCall" | "onRestarted">,
+    listener: Pick<TierEvents, "onEvents" | "onCall" | "onRestarted" | "onRate">,
     events: AnswersEvents,
   ) {
     this.#keeper = from.keeper;
@@ -78,6 +78,8 @@ export class Answers {
         if (isKnown) this.#periods.set(derived, periodMs);
         return isKnown || this.#roster.isLeaving(derived);
       }
+      case "Rate":
+        return this.#rate(frame);
       case "Refused":
         return this.#failed(frame.request, frame);
       case "Removed": {
@@ -149,6 +151,15 @@ export class Answers {
     if (finished === undefined) this.#periods.done(derived);
     else if (finished.waiting.size === 0) this.#events.done(finished);
     this.#events.turned();
+    return true;
+  }
+
+  #rate({ derived, mostPerSecond }: Extract<Frame, { kind: "Rate" }>): boolean {
+    const installation = this.#roster.get(derived);
+    if (installation === undefined) return this.#roster.isLeaving(derived);
+    if (!(mostPerSecond >= 0 && Number.isFinite(mostPerSecond))) return false;
+    installation.mostPerSecond = mostPerSecond;
+    tell(() => this.#listener.onRate?.(derived));
     return true;
   }
 

@@ -120,11 +120,13 @@ export class HostCore {
 
   /** What a modulator does at once: its outcome is told before the next one's turn. */
   #turn(modulator: RunningModulator, batch: number, act: () => number): void {
-    const { derived, cpuMs, periodMs } = modulator;
+    const { derived, cpuMs, periodMs, mostPerSecond } = modulator;
     const dropped = this.#attempt(modulator, act);
     if (dropped === undefined) return;
     if (modulator.periodMs !== periodMs)
       this.#send({ kind: "Period", derived, periodMs: modulator.periodMs });
+    if (modulator.mostPerSecond !== mostPerSecond)
+      this.#send({ kind: "Rate", derived, mostPerSecond: modulator.mostPerSecond });
     this.#send({ kind: "Done", derived, batch, dropped, cpuMs: Math.max(0, modulator.cpuMs - cpuMs) });
   }
 
@@ -134,9 +136,10 @@ export class HostCore {
       const modulator = new RunningModulator(frame, this.#schemas.get(channel), this.#surroundings);
       this.#modulators.set(derived, modulator);
       this.#source = frame.modulator?.source;
-      const { periodMs, needs, schema = new Uint8Array(0) } = modulator;
+      const { periodMs, mostPerSecond, needs, schema = new Uint8Array(0) } = modulator;
       this.#send({ kind: "Installed", request, derived, schema, needs });
       if (periodMs > 0) this.#send({ kind: "Period", derived, periodMs });
+      if (mostPerSecond > 0) this.#send({ kind: "Rate", derived, mostPerSecond });
     } catch (error) {
       this.#send(refusal(request, error));
     }

@@ -25,6 +25,8 @@ export class Installation {
   /** Times in a row that the host was killed while this one was at work. */
   strikes = 0;
   ready = true;
+  /** Events a second that it wants at most; 0 for every event. */
+  mostPerSecond = 0;
   #request: InstallRequest;
   readonly #context: Map<string, Value>;
   readonly #heard = new Map<string, number>();

@@ -133,9 +133,8 @@ export class ModulatorHost implements Tier {
 
   update(changed: StateUpdate): void {
     const update: ObjectUpdate = { kind: "ObjectUpdate", derived: 0, ...changed };
-    let isRead = false;
-    for (const installation of this.#roster) if (installation.update(update)) isRead = true;
-    if (isRead) this.#orders.update(update);
+    const readers = Array.from(this.#roster).filter(installation => installation.update(update));
+    if (readers.length > 0) this.#orders.update(update, readers);
   }
 
   setContext(channel: number, name: string, value: Value): void {
@@ -156,6 +155,10 @@ export class ModulatorHost implements Tier {
     if (installation === undefined || installation.ready === ready) return;
     installation.ready = ready;
     this.#orders.flow(derived, ready);
+  }
+
+  mostPerSecond(derived: number): number {
+    return this.#roster.get(derived)?.mostPerSecond ?? 0;
   }
 
   settled(): Promise<void> {
@@ -237,7 +240,13 @@ export class ModulatorHost implements Tier {
     const work = this.#outstanding.clear();
     this.#roster.allLeft();
     this.#periods.clear();
-    for (const installation of this.#roster) installation.discard();
+    for (const installation of this.#roster) {
+      installation.discard();
+      // It starts anew, and will say.
+      if (installation.mostPerSecond === 0) continue;
+      installation.mostPerSecond = 0;
+      tell(() => this.#options.onRate?.(installation.derived));
+    }
     if (current !== undefined) {
       current.strikes += isForeign ? 1 : STRIKES;
       // Without a single frame from it, the host itself is at fault.

@@ -16,6 +16,8 @@ export class Orders {
   readonly #clock: HostClock;
   /** What the host has not been told yet: of each object the newest state, and the newest version that there is, for all or for one modulator. */
   readonly #updates = new Map<string, ObjectUpdate>();
+  /** Modulators whose rate may be another with that. */
+  readonly #rated = new Set<Installation>();
   #timeMs = 0;
   #preparing: NodeJS.Timeout | undefined;
 
@@ -81,17 +83,27 @@ export class Orders {
     this.#keeper.send(encodeControl({ kind: "Period", derived, periodMs: 0 }));
   }
 
-  /** However often an object changes, the host hears of it once per turn of the event loop or run of events. */
-  update(update: ObjectUpdate): void {
+  /**
+   * However often an object changes, the host hears of it once per turn of the event loop or run of events.
+   *
+   * @param readers for whom it is news
+   */
+  update(update: ObjectUpdate, readers: readonly Installation[]): void {
     if (this.#updates.size === 0) setTimeout(() => this.updates());
     const { derived, state, object } = update;
     this.#updates.set(`${derived}${state === "" ? "?" : "="}${object}`, update);
+    for (const reader of readers) if (reader.mostPerSecond > 0) this.#rated.add(reader);
   }
 
   /** Tells what has changed in shared objects. */
   updates(): void {
     for (const update of this.#updates.values()) this.#keeper.send(encodeControl(update));
     this.#updates.clear();
+    const rated = [...this.#rated];
+    this.#rated.clear();
+    // Where the transport is not ready, the turn comes when it is.
+    for (const reader of rated)
+      if (reader.ready && this.#roster.get(reader.derived) === reader) this.flow(reader.derived, true);
   }
 
   timeIfNeeded(): void {

@@ -118,6 +118,9 @@ export interface Sandbox {
   /** How often it wants its `period` called, after the last call: milliseconds, from `LEAST_PERIOD_MS` on; 0 for not at all. */
   readonly periodMs: number;
 
+  /** Events a second that it wants at most of a producer, after the last call; 0 for every event. */
+  readonly mostPerSecond: number;
+
   /** Evaluates the module and constructs the modulator. */
   install(program: Program): Declared;
 
@@ -186,6 +189,8 @@ export const OUTBOX = {
   periodMs: 3,
   /** Word 4: calls that wait to be taken. */
   calls: 4,
+  /** Words 6 and 7: a float64, events a second that the modulator wants at most, 0 for every event. */
+  mostPerSecond: 6,
   /**
    * Then, for each event: its version, or where the versions lie if there may be several, start and end in bytes, and twice the
    * number of its type, with 1 more where it is urgent.

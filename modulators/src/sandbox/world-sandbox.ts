@@ -50,6 +50,9 @@ export const IN_BYTES = CHUNK_BYTES + 16 * CHUNK_EVENTS;
 export const OUT_BYTES = OUTBOX_HEAD + CHUNK_BYTES;
 
 const NO_ENTROPY = new Uint8Array(0);
+/** To read a float64 out of two words. */
+const RATE = new Float64Array(1);
+const RATE_WORDS = new Uint32Array(RATE.buffer);
 
 /** What an engine provides: a world, its functions, and memory that both sides see. */
 export interface Realm {
@@ -161,6 +164,14 @@ export class WorldSandbox implements Sandbox {
 
   get periodMs(): number {
     return this.#realm.words[OUTBOX.periodMs] as number;
+  }
+
+  get mostPerSecond(): number {
+    const { words } = this.#realm;
+    RATE_WORDS[0] = words[OUTBOX.mostPerSecond] as number;
+    RATE_WORDS[1] = words[OUTBOX.mostPerSecond + 1] as number;
+    const rate = RATE[0] as number;
+    return rate > 0 && rate < Number.POSITIVE_INFINITY ? rate : 0;
   }
 
   run(chunk: Chunk, type: number, turn: Turn): number {

@@ -38,6 +38,10 @@ const MAX_NEEDS = 32;
 /** What a timer takes. */
 const LONGEST_PERIOD_MS = 0x7fff_ffff;
 
+/** To write a float64 as two words. */
+const rate = new Float64Array(1);
+const rateWords = new Words(rate.buffer);
+
 /** Takes an event that leaves, and says whether there was room for it. */
 type Put = (event: Located) => boolean;
 
@@ -335,6 +339,14 @@ function periodOf({ periodMs }: Modulator): number {
     : LEAST_PERIOD_MS;
 }
 
+/** @returns 0 for every event */
+function rateOf({ mostPerSecond = 0 }: Modulator): number {
+  if (typeof mostPerSecond !== "number" || !(mostPerSecond >= 0)) {
+    throw new TypeError("mostPerSecond is a number of events a second from 0, which stands for every event");
+  }
+  return mostPerSecond < Infinity ? mostPerSecond : 0;
+}
+
 /** Goes on until all events are through, or the outbox is full. */
 export function proceed(ready: boolean): number | string {
   try {
@@ -355,6 +367,9 @@ export function proceed(ready: boolean): number | string {
 
 function finish(): void {
   outWords[OUTBOX.periodMs] = periodOf(modulator);
+  rate[0] = rateOf(modulator);
+  outWords[OUTBOX.mostPerSecond] = rateWords[0] as number;
+  outWords[OUTBOX.mostPerSecond + 1] = rateWords[1] as number;
   outWords[OUTBOX.calls] = waitingCalls();
 }
 

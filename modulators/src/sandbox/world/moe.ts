@@ -59,12 +59,17 @@ export class Modulator {
   readonly moe: Moe;
   /** Milliseconds between calls of `period`, from 10; 0 for none. Read after each call, so it may change. */
   periodMs: number;
+  /** Events a second that it wants at most of a producer; 0, the default, for every event. Read after each call, as `periodMs`. */
+  declare mostPerSecond?: number;
 
   constructor(parameters: unknown = world.parameters, moe: Moe = world.moe as Moe) {
     this.parameters = parameters;
     this.objects = moe.objects;
     this.moe = moe;
-    this.periodMs = (new.target as { periodMs?: number }).periodMs ?? 0;
+    const { periodMs = 0, mostPerSecond } = new.target as { periodMs?: number; mostPerSecond?: number };
+    this.periodMs = periodMs;
+    // A getter of the class must not meet it.
+    if (mostPerSecond !== undefined) this.mostPerSecond = mostPerSecond;
   }
 
   /** It is in place; comes once, before everything else. */
