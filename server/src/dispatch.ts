@@ -149,11 +149,15 @@ export class Dispatcher {
       case "Inheritance":
       case "CopyUpdate":
       case "Done":
+      case "BaseType":
       case "Period":
+      case "Rate":
       case "Context":
       case "Clock":
       case "Calls":
         throw new JechoError("FRAME_UNEXPECTED", `${frame.kind} is not for a gateway`);
+      default:
+        frame satisfies never;
     }
   }
 

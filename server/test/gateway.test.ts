@@ -59,6 +59,8 @@ test.each<[string, Uint8Array | string, number]>([
   ["text", "hello", 4500],
   ["a cut frame", encodeControl({ kind: "Ping", time: 0 }).slice(0, 16), 4500],
   ["a frame for clients", encodeControl({ kind: "Demand", channel: 1, consumers: 1 }), 4502],
+  ["a frame for modulator hosts", encodeControl({ kind: "BaseType", channel: 1, schema: NOTHING }), 4502],
+  ["a frame of modulator hosts", encodeControl({ kind: "Rate", derived: 1, mostPerSecond: 5 }), 4502],
 ])("WIRE-5, CON-5: %s ends that connection with a code, and nobody else's", async (_, message, code) => {
   await using gateway = await start();
   using bystander = await RawClient.connect(gateway);
