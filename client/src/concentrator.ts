@@ -127,7 +127,7 @@ export class Concentrator implements PortServer {
       isSound: run => checker.isSound(run),
       isConsumed: base => this.#entries.isConsumed(base),
       lanesBehind: (feed, producer, urgent) =>
-        this.#modulation
+        this.#modulation.installed
           .fedBy(feed)
           .map(installation => this.#deriving.laneOf(installation, producer, urgent)),
     });

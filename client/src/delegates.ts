@@ -29,7 +29,8 @@ export class Delegates {
   /** The same for what is installed on a channel or derived channel, by its number. */
   ofNumber(channel: number): ProducerEntry | undefined {
     const base =
-      this.#modulation.ofNumber(channel)?.base ?? first(this.#entries.producersOf(channel))?.channel;
+      this.#modulation.installed.ofNumber(channel)?.base ??
+      first(this.#entries.producersOf(channel))?.channel;
     return base === undefined ? undefined : this.of(base);
   }
 
@@ -37,7 +38,7 @@ export class Delegates {
   tellNeeds(base: string): void {
     const producer = this.of(base);
     if (producer?.offers === undefined) return;
-    const names = this.#modulation.needsOf(base);
+    const names = this.#modulation.installed.needsOf(base);
     this.#notify({ is: "needs", endpoint: producer.endpoint, names });
   }
 

@@ -1,8 +1,9 @@
 import type { Entries } from "./entries.ts";
 import { type ConsumerEntry, type ProducerEntry, wantedOf } from "./entry.ts";
 import type { Hold } from "./hold.ts";
+import type { Installation } from "./installation.ts";
 import type { Lanes } from "./lane.ts";
-import type { Installation, Modulation } from "./modulation.ts";
+import type { Modulation } from "./modulation.ts";
 import type { Outbox } from "./outbox.ts";
 import type { PortNotice } from "./port.ts";
 import type { Reception } from "./reception.ts";
@@ -57,7 +58,7 @@ export class Demands {
 
   #toldOfDerived(channel: number, consumers: number): void {
     this.#toldInstead(channel, consumers);
-    const installation = this.#modulation.ofNumber(channel);
+    const installation = this.#modulation.installed.ofNumber(channel);
     if (installation === undefined) return;
     const begins = installation.elsewhere === 0 || this.#hold.isHolding;
     installation.elsewhere = consumers;
@@ -73,7 +74,7 @@ export class Demands {
 
   /** The same of what runs here in the stead of other processes, unless that is for the consumers here alone. */
   #toldInstead(channel: number, consumers: number): void {
-    for (const installation of this.#modulation) {
+    for (const installation of this.#modulation.installed) {
       if (installation.number !== channel || installation.process === 0 || installation.own) continue;
       const begins = installation.elsewhere === 0;
       installation.elsewhere = consumers;
@@ -105,18 +106,18 @@ export class Demands {
   /** A consumer here has left a channel or derived channel. */
   left({ channelNumber }: ConsumerEntry): void {
     for (const { channel } of this.#entries.producersOf(channelNumber) ?? []) this.tell(channel);
-    const installation = this.#modulation.ofNumber(channelNumber);
+    const installation = this.#modulation.installed.ofNumber(channelNumber);
     if (installation !== undefined) this.#tellOf(installation);
   }
 
   #tellOf(installation: Installation): void {
-    for (const name of this.#modulation.sourcesOf(installation)) this.tell(name);
+    for (const name of this.#modulation.installed.sourcesOf(installation)) this.tell(name);
   }
 
   /** What somebody elsewhere wants of this process' producers. */
   *elsewhere(): Generator<ProducerEntry | Installation> {
     for (const entry of this.#entries) if (entry.is === "producer" && entry.elsewhere > 0) yield entry;
-    for (const installation of this.#modulation)
+    for (const installation of this.#modulation.installed)
       if (installation.elsewhere > 0 && installation.process === 0) yield installation;
   }
 

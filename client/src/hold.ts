@@ -1,5 +1,5 @@
 import type { ProducerEntry } from "./entry.ts";
-import type { Installation } from "./modulation.ts";
+import type { Installation } from "./installation.ts";
 
 /** What somebody elsewhere wants: a producer's events, or what a modulator makes. */
 type Wanted = ProducerEntry | Installation;

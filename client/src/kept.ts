@@ -1,7 +1,7 @@
 import type { EventsFrame } from "@jecho/shared/internal";
 import type { ConsumerEntry } from "./entry.ts";
+import type { Installation } from "./installation.ts";
 import type { Lane } from "./lane.ts";
-import type { Installation } from "./modulation.ts";
 
 /** Bytes that are kept for consumers that are away. */
 const KEPT_BYTES = 16 << 20;

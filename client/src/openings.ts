@@ -150,7 +150,7 @@ export class Openings {
     entry.number = producer;
     entry.lanes.address(channel, producer);
     this.#entries.enter(entry);
-    this.#modulation.published(channel, entry.channel, entry.token);
+    this.#modulation.installed.published(channel, entry.channel, entry.token);
   }
 
   consumerOpened(opened: Opened<"ConsumerOpened">): void {
@@ -219,7 +219,7 @@ export class Openings {
     const placements = tables.map(placementOf);
     const asksForPast = wasOpen || (reset === 0 && from !== undefined && from.from !== FROM.last);
     if (!asksForPast) return this.#notify({ is: "opened", endpoint, reset, replays, placements, objects });
-    const behind = this.#feeds.recoveryOf(this.#modulation.feedsOf(channel));
+    const behind = this.#feeds.recoveryOf(this.#modulation.installed.feedsOf(channel));
     // Nothing is kept of what this process makes for itself.
     const keeps = wasOpen || placements.every(({ at }) => at !== "consumer");
     const resumed = {
@@ -286,7 +286,7 @@ export class Openings {
   leave(entry: EndpointEntry): void {
     this.#entries.leave(entry);
     if (entry.is === "producer" && this.#entries.producersOf(entry.channelNumber) === undefined)
-      this.#modulation.unpublished(entry.channelNumber);
+      this.#modulation.installed.unpublished(entry.channelNumber);
     if (entry.is !== "consumer") return;
     this.#reception.leave(entry);
     this.#flow.left(entry);

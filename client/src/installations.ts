@@ -1,0 +1,141 @@
+import { splitName } from "@jecho/shared";
+import { type Modulator, tokenOf } from "@jecho/shared/internal";
+import type { FeedNames } from "./feed-names.ts";
+import { feedOf, type Installation, isSame } from "./installation.ts";
+
+/** What a producer here publishes into, where that is a derived channel. */
+interface DirectProducer {
+  /** Its name for it. */
+  readonly name: string;
+  /** Of its type. */
+  readonly token: bigint;
+}
+
+/** The modulators that are installed in this process, and which of them are fed with what. */
+export class Installations {
+  readonly #names: FeedNames;
+  /** By their numbers at the host. */
+  readonly #installed = new Map<number, Installation>();
+  /** By the number of what they publish into. */
+  readonly #direct = new Map<number, DirectProducer>();
+
+  constructor(names: FeedNames) {
+    this.#names = names;
+  }
+
+  [Symbol.iterator](): Iterator<Installation> {
+    return this.#installed.values();
+  }
+
+  get(hosted: number): Installation | undefined {
+    return this.#installed.get(hosted);
+  }
+
+  add(installation: Installation): void {
+    this.#installed.set(installation.hosted, installation);
+    this.meet(installation);
+  }
+
+  delete({ hosted }: Installation): void {
+    this.#installed.delete(hosted);
+  }
+
+  /** The installation that makes this derived channel of what this process raises, or that one. */
+  ofNumber(derived: number, process = 0): Installation | undefined {
+    for (const installation of this)
+      if (installation.number === derived && installation.process === process) return installation;
+    return undefined;
+  }
+
+  /** The installation that is apart from its derived channel and is the very modulator that is asked for. */
+  apart(input: number, modulator: Modulator): Installation | undefined {
+    for (const installation of this) {
+      if ((installation.number !== 0 && !installation.leaves) || installation.input !== input) continue;
+      if (isSame(installation.modulator, modulator)) return installation;
+    }
+    return undefined;
+  }
+
+  /** What the modulators are fed by that make this channel here. */
+  feedsOf(derived: number): string[] {
+    return [...this].filter(({ number }) => number === derived).map(({ wire }) => wire);
+  }
+
+  /** Is anything fed by this over the wire? */
+  isFed(wire: string): boolean {
+    for (const installation of this) if (installation.wire === wire) return true;
+    return false;
+  }
+
+  /** What is fed by this. */
+  fedBy(feed: string): Installation[] {
+    const number = this.#names.numberOf(feed);
+    if (number === undefined) return [];
+    return [...this].filter(({ input }) => input === number);
+  }
+
+  /** What modulators here make of what is raised there, one behind the other, each with the first of those. */
+  madeOf(feed: string): Map<Installation, Installation> {
+    const made = new Map(this.fedBy(feed).map(first => [first, first]));
+    for (const [installation, first] of made)
+      for (const next of this.fedBy(feedOf(installation))) made.set(next, first);
+    return made;
+  }
+
+  /** The channels whose events come to this modulator, by the names that producers here have for them. */
+  sourcesOf(installation: Installation): Set<string> {
+    const sources = new Set([installation.base]);
+    // No producer here has a name for what another process raises.
+    if (this.#direct.size === 0 || installation.process !== 0) return sources;
+    const { base } = splitName(installation.base);
+    for (const name of [base, ...Array.from(this.#direct.values(), ({ name }) => name)])
+      if (this.madeOf(name).has(installation)) sources.add(name);
+    return sources;
+  }
+
+  /** The names of the views that modulators of a channel need. */
+  needsOf(base: string): string[] {
+    const names = new Set<string>();
+    for (const installation of this) {
+      if (installation.base !== base) continue;
+      for (const name of installation.needs) if (name.startsWith("context.")) names.add(name);
+    }
+    return [...names];
+  }
+
+  /** The schema of a type that a modulator here declares. */
+  schemaOf(token: bigint): Uint8Array | undefined {
+    for (const { schema } of this) if (schema.byteLength > 0 && tokenOf(schema) === token) return schema;
+    return undefined;
+  }
+
+  /** A producer here has this name for the channel with this number. Of one that is derived, its events go where those go that are made here. */
+  published(channel: number, name: string, token: bigint): void {
+    if (splitName(name).derived === "") return;
+    this.#direct.set(channel, { name, token });
+    const made = this.ofNumber(channel);
+    if (made !== undefined) this.#names.alias(name, feedOf(made), channel);
+  }
+
+  /** No producer here publishes into this one any more. */
+  unpublished(channel: number): void {
+    this.#direct.delete(channel);
+  }
+
+  /** The producer here that publishes into this derived channel. */
+  directAt(channel: number): DirectProducer | undefined {
+    return this.#direct.get(channel);
+  }
+
+  /** Producers here may publish into what it makes, too. */
+  meet(installation: Installation): void {
+    const { number, process } = installation;
+    const direct = this.#direct.get(number);
+    if (direct !== undefined && process === 0) this.#names.alias(direct.name, feedOf(installation), number);
+  }
+
+  /** The connection broke: numbers mean nothing at another one. */
+  interrupted(): void {
+    this.#direct.clear();
+  }
+}
