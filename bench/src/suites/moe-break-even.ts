@@ -10,64 +10,69 @@ type Size = keyof typeof SIZES;
 /** Nobody's filter, one that rejects nothing, one that rejects all. */
 const SCENARIOS = ["plain", "none", "all"] as const;
 type Scenario = (typeof SCENARIOS)[number];
-const BYTES_A_ROUND = 60 << 20;
-const MOST_EVENTS = 300_000;
+/** So much that what else a process does in a round is lost in it. */
+const BYTES_A_ROUND = 100 << 20;
+const MOST_EVENTS = 200_000;
 
 /**
- * Part of `moe`: the share of events that a filter must reject to pay for itself, in the CPU time of all processes:
- * producer, host, gateway and consumers. Between rejecting nothing and all the cost falls in proportion.
+ * Part of `moe`: the share of events that a filter must reject to pay for itself, in the CPU time of all threads of all processes:
+ * producer, host, gateway and consumers. Between rejecting nothing and all the cost falls in proportion. The three scenarios are open
+ * at once and take turns, round by round, and each round gives a share: their spread says how much it can be trusted.
  */
 export async function moeBreakEven({ report, quick }: Context): Promise<void> {
   const gateway = await GatewayProcess.start();
   const [source, sink] = [new Worker("moe-source"), new Worker("moe-sink")];
   const processes = [source, gateway, sink];
-  const rounds = quick ? 1 : 3;
-  const cpuMs = (): number => processes.reduce((sum, process) => sum + process.treeCpuMs(), 0);
+  const rounds = quick ? 3 : 9;
+  const cpuMs = (): number => processes.reduce((sum, process) => sum + process.threadsCpuMs(), 0);
+  const { port } = gateway;
+
+  /** Microseconds for each event, by round. */
+  async function costsOf(
+    tier: Stream["tier"],
+    eventBytes: number,
+    consumers: number,
+  ): Promise<Record<Scenario, number[]>> {
+    const costs: Record<Scenario, number[]> = { plain: [], none: [], all: [] };
+    const channelOf = (scenario: Scenario): string => `moe/${tier}/${eventBytes}/${consumers}/${scenario}`;
+    const events = Math.floor(Math.min(MOST_EVENTS, BYTES_A_ROUND / eventBytes) / (quick ? 3 : 1));
+    await source.call("open", { port, tier, channels: SCENARIOS.map(channelOf) });
+    for (const scenario of SCENARIOS)
+      await sink.call("open", { port, channel: channelOf(scenario), consumers, scenario });
+    for (let round = -1; round < rounds; round++) {
+      for (const scenario of SCENARIOS) {
+        const stream: Stream = { channel: channelOf(scenario), tier, eventBytes, events };
+        const before = cpuMs();
+        await source.call("stream", stream);
+        if (round >= 0) costs[scenario].push((1000 * (cpuMs() - before)) / events);
+      }
+    }
+    await sink.call("close");
+    await source.call("close");
+    return costs;
+  }
+
   try {
-    const { port } = gateway;
     await Promise.all([source, sink].map(worker => worker.call("keep", port)));
     for (const tier of TIERS) {
       const curves: { name: string; points: [number, number[]][] }[] = [];
       for (const consumers of [1, 10]) {
         const points: [number, number[]][] = [];
         for (const [size, eventBytes] of Object.entries(SIZES) as [Size, number][]) {
-          const costs = new Map<Scenario, number[]>(SCENARIOS.map(scenario => [scenario, []]));
-          const events = Math.min(MOST_EVENTS, Math.floor(BYTES_A_ROUND / eventBytes)) / (quick ? 10 : 3);
-          for (const scenario of SCENARIOS) {
-            const channel = `moe/${tier}/${size}/${consumers}/${scenario}`;
-            const stream: Stream = { channel, tier, eventBytes, events: Math.floor(events) };
-            await source.call("open", { port, ...stream });
-            await sink.call("open", { port, channel, consumers, scenario });
-            for (let round = -1; round < rounds; round++) {
-              const before = cpuMs();
-              await source.call("stream", stream);
-              if (round >= 0) costs.get(scenario)?.push((1000 * (cpuMs() - before)) / stream.events);
-            }
-            await sink.call("close");
-            await source.call("close");
-          }
-          const of = (scenario: Scenario): number => summarise(costs.get(scenario) ?? []).median;
-          const [plain, none, all] = SCENARIOS.map(of) as [number, number, number];
+          const costs = await costsOf(tier, eventBytes, consumers);
           for (const scenario of SCENARIOS)
-            report.metric(
-              `moe.${tier}_${size}_${consumers}_${scenario}`,
-              costs.get(scenario) ?? [],
-              "us/event",
-            );
-          const metric = `moe.breakeven_${tier}`;
+            report.metric(`moe.${tier}_${size}_${consumers}_${scenario}`, costs[scenario], "us/event");
           const isHeadline = size === "100b" && consumers === 1;
           const goal = tier === "local" && isHeadline ? atMost(0.033) : undefined;
-          const name = isHeadline ? metric : `${metric}_${size}_${consumers}`;
-          if (all >= plain) {
-            report.note(
-              `${name}: there is none, even rejecting all costs more (${all} of ${plain} us/event)`,
-            );
+          const name = `moe.breakeven_${tier}${isHeadline ? "" : `_${size}_${consumers}`}`;
+          const shares = sharesOf(costs);
+          if (shares.length === 0) {
+            report.note(`${name}: there is none, rejecting all costs more than having no filter`);
             if (goal !== undefined) report.missing(name, goal, "rejecting all costs more");
             continue;
           }
-          const share = Math.max(0, (none - plain) / (none - all));
-          report.metric(name, share, "fraction", goal);
-          points.push([eventBytes, [share]]);
+          report.metric(name, shares, "fraction", goal);
+          points.push([eventBytes, shares]);
         }
         curves.push({ name: `${consumers} consumer${consumers === 1 ? "" : "s"}`, points });
       }
@@ -82,4 +87,13 @@ export async function moeBreakEven({ report, quick }: Context): Promise<void> {
   } finally {
     await Promise.all(processes.map(process => process.stop()));
   }
+}
+
+/** Of each round; none where in the middle of them a filter that rejects all does not pay for itself. */
+function sharesOf({ plain, none, all }: Record<Scenario, number[]>): number[] {
+  if (summarise(all).median >= summarise(plain).median) return [];
+  return plain.map((cost, round) => {
+    const [passing, rejecting] = [none[round] as number, all[round] as number];
+    return Math.min(1, Math.max(0, (passing - cost) / (passing - rejecting)));
+  });
 }

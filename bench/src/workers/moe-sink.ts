@@ -5,7 +5,7 @@ import { serve } from "../worker.ts";
 
 const REJECTED = { plain: undefined, none: 0, all: 100 } as const;
 
-let sessions: Session[] = [];
+const sessions: Session[] = [];
 let sum = 0;
 
 serve({
@@ -16,17 +16,19 @@ serve({
   async open(options: { port: number; channel: string; consumers: number; scenario: keyof typeof REJECTED }) {
     const { port, channel, consumers, scenario } = options;
     const rejected = REJECTED[scenario];
-    sessions = Array.from({ length: consumers }, () => connect(`127.0.0.1:${port}`));
-    for (const session of sessions)
+    for (let i = 0; i < consumers; i++) {
+      const session = connect(`127.0.0.1:${port}`);
+      sessions.push(session);
       await session.channel(channel, Record).subscribe(
         ({ price }) => {
           sum += price;
         },
         rejected === undefined ? {} : rangeFilter(rejected),
       );
+    }
   },
   async close() {
-    await Promise.all(sessions.map(session => session.close()));
+    await Promise.all(sessions.splice(0).map(session => session.close()));
     return sum;
   },
 });

@@ -18,20 +18,21 @@ const BURST_BYTES = 256 << 10;
 const BURSTS = 3;
 
 let session: Session | undefined;
-let producer: Producer<typeof Record.event>;
+const producers = new Map<string, Producer<typeof Record.event>>();
 
 serve({
   /** Holds the concentrators' thread, which ends with its last session: starting it takes longer than a stream. */
   keep(port: number) {
     connect(`127.0.0.1:${port}`);
   },
-  async open({ port, channel, tier }: Stream & { port: number }) {
+  async open({ port, channels, tier }: { port: number; channels: readonly string[]; tier: Stream["tier"] }) {
     const modulators = tier === "local" ? { trusted: [RANGE_SOURCE] } : { local: false };
     session = connect(`127.0.0.1:${port}`, { modulators });
-    producer = await session.channel(channel, Record).produce();
+    for (const channel of channels) producers.set(channel, await session.channel(channel, Record).produce());
   },
   /** Answers when the last event is handled. */
-  async stream({ eventBytes, events }: Stream) {
+  async stream({ channel, eventBytes, events }: Stream) {
+    const producer = producers.get(channel) as Producer<typeof Record.event>;
     const filler = new Uint8Array(Math.max(0, eventBytes - REST_BYTES));
     const burst = Math.max(1, Math.floor(BURST_BYTES / eventBytes));
     const under: Promise<unknown>[] = [];
@@ -46,5 +47,6 @@ serve({
   },
   async close() {
     await session?.close();
+    producers.clear();
   },
 });
