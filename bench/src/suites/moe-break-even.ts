@@ -35,7 +35,7 @@ export async function moeBreakEven({ report, quick }: Context): Promise<void> {
   ): Promise<Record<Scenario, number[]>> {
     const costs: Record<Scenario, number[]> = { plain: [], none: [], all: [] };
     const channelOf = (scenario: Scenario): string => `moe/${tier}/${eventBytes}/${consumers}/${scenario}`;
-    const events = Math.floor(Math.min(MOST_EVENTS, BYTES_A_ROUND / eventBytes) / (quick ? 3 : 1));
+    const events = Math.floor(Math.min(MOST_EVENTS, BYTES_A_ROUND / eventBytes) / (quick ? 10 : 1));
     await source.call("open", { port, tier, channels: SCENARIOS.map(channelOf) });
     for (const scenario of SCENARIOS)
       await sink.call("open", { port, channel: channelOf(scenario), consumers, scenario });
