@@ -11,8 +11,8 @@ type Size = keyof typeof SIZES;
 const SCENARIOS = ["plain", "none", "all"] as const;
 type Scenario = (typeof SCENARIOS)[number];
 /** So much that what else a process does in a round is lost in it. */
-const BYTES_A_ROUND = 100 << 20;
-const MOST_EVENTS = 200_000;
+const BYTES_A_ROUND = 50 << 20;
+const MOST_EVENTS = 100_000;
 
 /**
  * Part of `moe`: the share of events that a filter must reject to pay for itself, in the CPU time of all threads of all processes:
@@ -23,7 +23,7 @@ export async function moeBreakEven({ report, quick }: Context): Promise<void> {
   const gateway = await GatewayProcess.start();
   const [source, sink] = [new Worker("moe-source"), new Worker("moe-sink")];
   const processes = [source, gateway, sink];
-  const rounds = quick ? 3 : 9;
+  const rounds = quick ? 3 : 5;
   const cpuMs = (): number => processes.reduce((sum, process) => sum + process.threadsCpuMs(), 0);
   const { port } = gateway;
 
@@ -35,7 +35,7 @@ export async function moeBreakEven({ report, quick }: Context): Promise<void> {
   ): Promise<Record<Scenario, number[]>> {
     const costs: Record<Scenario, number[]> = { plain: [], none: [], all: [] };
     const channelOf = (scenario: Scenario): string => `moe/${tier}/${eventBytes}/${consumers}/${scenario}`;
-    const events = Math.floor(Math.min(MOST_EVENTS, BYTES_A_ROUND / eventBytes) / (quick ? 10 : 1));
+    const events = Math.floor(Math.min(MOST_EVENTS, BYTES_A_ROUND / eventBytes) / (quick ? 5 : 1));
     await source.call("open", { port, tier, channels: SCENARIOS.map(channelOf) });
     for (const scenario of SCENARIOS)
       await sink.call("open", { port, channel: channelOf(scenario), consumers, scenario });
