@@ -46,8 +46,11 @@ export class FeedNames {
 
   /** What the environment was told of the types of what comes by this number; more may be entered. */
   typesOf(number: number): Map<bigint, Uint8Array> {
-    const types = this.#types.get(number) ?? new Map<bigint, Uint8Array>();
-    this.#types.set(number, types);
+    let types = this.#types.get(number);
+    if (types === undefined) {
+      types = new Map();
+      this.#types.set(number, types);
+    }
     return types;
   }
 }

@@ -55,7 +55,8 @@ export class Modulation {
   readonly #createEnvironment: (events: TierEvents) => Tier;
   readonly #events: ModulationEvents;
   readonly #names = new FeedNames();
-  readonly #installed = new Installations(this.#names);
+  /** What is installed here. */
+  readonly installed = new Installations(this.#names);
   readonly #most: number;
   /** Base channels of modulators, from before they are installed until they are removed: what they call then counts, too. */
   readonly #callers = new Map<number, string>();
@@ -73,11 +74,6 @@ export class Modulation {
     this.#createEnvironment = createEnvironment;
     this.#most = most;
     this.#events = events;
-  }
-
-  /** What is installed here. */
-  get installed(): Installations {
-    return this.#installed;
   }
 
   /** @param producer whose channel it is, and who offers what the modulator may need */
@@ -102,14 +98,14 @@ export class Modulation {
     const process = instead?.process ?? 0;
     if (modulator === undefined || (producer === undefined && instead === undefined))
       throw new JechoError("MODULATORS_NOT_SERVED", "there is no producer of this channel here");
-    const parent = this.#installed.ofNumber(channel, process);
+    const parent = this.installed.ofNumber(channel, process);
     const source = instead === undefined ? (producer as ProducerEntry).channel : `${process}@${channel}`;
     const feed = parent === undefined ? source : feedOf(parent);
-    const known = this.#installed.apart(this.#names.enter(feed, channel), modulator);
+    const known = this.installed.apart(this.#names.enter(feed, channel), modulator);
     if (known !== undefined) {
       known.number = derived;
       known.leaves = false;
-      this.#installed.meet(known);
+      this.installed.meet(known);
       for (const { object, version, state } of modulator.objects)
         this.update({ kind: "ObjectUpdate", object, version, state, derived: 0 });
     } else if (instead === undefined && this.#runs() >= this.#most) {
@@ -138,7 +134,7 @@ export class Modulation {
   /** Modulators that run here, or will, for this process' own producers. */
   #runs(): number {
     let runs = 0;
-    for (const { process } of this.#installed) if (process === 0) runs++;
+    for (const { process } of this.installed) if (process === 0) runs++;
     for (const name of this.#installing.keys()) if (name.endsWith("/0")) runs++;
     return runs;
   }
@@ -196,7 +192,7 @@ export class Modulation {
         made,
         number,
       });
-      this.#installed.add(installation);
+      this.installed.add(installation);
       if (number === 0) {
         this.#remove(installation);
         throw new JechoError("CLOSED", "it is not wanted any more");
@@ -218,22 +214,22 @@ export class Modulation {
         this.#receive(frame, tag === undefined ? undefined : raisingOf(tag)),
       onDone: tag => this.#events.onDone(raisingOf(tag)),
       onCall: (hosted, name, values) => {
-        const installation = this.#installed.get(hosted);
+        const installation = this.installed.get(hosted);
         const base = this.#callers.get(hosted);
         if (name !== "pull" && base !== undefined) this.#events.onCall(base, name, values);
         else if (installation !== undefined) this.#pull(installation, values[0]);
       },
       onRestarted: (hosted, { number: code, message }) => {
-        const derived = this.#installed.get(hosted)?.number ?? 0;
+        const derived = this.installed.get(hosted)?.number ?? 0;
         if (derived !== 0) this.#events.onAnswer({ kind: "Restarted", derived, code, message });
       },
       onRate: hosted => {
-        const installation = this.#installed.get(hosted);
+        const installation = this.installed.get(hosted);
         if (installation === undefined) return;
-        for (const name of this.#installed.sourcesOf(installation)) this.#events.onDemand(name);
+        for (const name of this.installed.sourcesOf(installation)) this.#events.onDemand(name);
       },
       onRemoved: (hosted, { number: code, message }) => {
-        const installation = this.#installed.get(hosted);
+        const installation = this.installed.get(hosted);
         if (installation === undefined) return;
         this.#forget(installation);
         this.#callers.delete(hosted);
@@ -246,7 +242,7 @@ export class Modulation {
 
   remove(derived: number, process: number): void {
     this.#installing.delete(`${derived}/${process}`);
-    const installation = this.#installed.ofNumber(derived, process);
+    const installation = this.installed.ofNumber(derived, process);
     if (installation === undefined) return;
     if (process === 0 || this.#environment === undefined) return this.#remove(installation);
     // Who raised it may be gone and come again, and what is under way will not come again.
@@ -260,10 +256,10 @@ export class Modulation {
   interrupted(): void {
     this.#connection++;
     this.#installing.clear();
-    this.#installed.interrupted();
-    for (const installation of this.#installed) leaveConnection(installation);
+    this.installed.interrupted();
+    for (const installation of this.installed) leaveConnection(installation);
     clearTimeout(this.#apart);
-    if ([...this.#installed].some(({ process }) => process !== 0))
+    if ([...this.installed].some(({ process }) => process !== 0))
       this.#apart = setTimeout(() => this.#removeApart(({ process }) => process !== 0), APART_MS);
   }
 
@@ -274,7 +270,7 @@ export class Modulation {
   }
 
   #removeApart(isMeant: (installation: Installation) => boolean): void {
-    for (const installation of [...this.#installed]) {
+    for (const installation of [...this.installed]) {
       if (installation.number === 0 && isMeant(installation)) this.#remove(installation);
     }
   }
@@ -287,7 +283,7 @@ export class Modulation {
   /** A newer version of a shared object, with its state unless that is only for those who pull it. */
   update(update: ObjectUpdate): void {
     const bases = new Set<string>();
-    for (const installation of this.#installed) {
+    for (const installation of this.installed) {
       const { hosted, number, objects, pulled } = installation;
       const isPulled = update.derived !== 0 && update.derived === number && pulled.delete(update.object);
       if (isPulled) this.#environment?.update({ ...update, derived: hosted });
@@ -296,7 +292,7 @@ export class Modulation {
       if (update.state === "" || object.lazy !== isPulled) continue;
       object.version = update.version;
       object.state = JSON.parse(update.state) as Json;
-      for (const name of this.#installed.sourcesOf(installation)) bases.add(name);
+      for (const name of this.installed.sourcesOf(installation)) bases.add(name);
     }
     for (const base of bases) this.#events.onDemand(base);
     if (update.derived === 0) this.#environment?.update(update);
@@ -336,9 +332,10 @@ export class Modulation {
 
   /** The environment hears of a type before the first run of it. @returns false where nobody has told of it here */
   #tellType(hosted: number, token: bigint): boolean {
+    if (token === 0n) return true;
     const told = this.#names.typesOf(hosted);
-    if (token === 0n || told.has(token)) return true;
-    const schema = this.#installed.schemaOf(token) ?? this.#events.schemaOf(token);
+    if (told.has(token)) return true;
+    const schema = this.installed.schemaOf(token) ?? this.#events.schemaOf(token);
     if (schema === undefined) return false;
     told.set(token, schema);
     this.#environment?.addType(hosted, schema);
@@ -346,13 +343,13 @@ export class Modulation {
   }
 
   flow(ready: boolean): void {
-    for (const { hosted } of this.#installed) this.#environment?.flow(hosted, ready);
+    for (const { hosted } of this.installed) this.#environment?.flow(hosted, ready);
   }
 
   /** What is wanted of a channel through modulators. */
   derivedOf(base: string, here: (derived: number) => number): DerivedDemand[] {
     const list: DerivedDemand[] = [];
-    for (const [installation, first] of this.#installed.madeOf(base)) {
+    for (const [installation, first] of this.installed.madeOf(base)) {
       const objects = Object.fromEntries(
         [...installation.objects.values()].map(({ name, state }) => [name, state]),
       );
@@ -375,7 +372,7 @@ export class Modulation {
    * @throws JechoError `TYPE_MISMATCH`
    */
   #checkBeside(derived: number, process: number, hosted: number, made: Uint8Array): void {
-    const direct = process === 0 ? this.#installed.directAt(derived) : undefined;
+    const direct = process === 0 ? this.installed.directAt(derived) : undefined;
     const token = made.byteLength === 0 ? 0n : tokenOf(made);
     if (direct === undefined || direct.token === token) return;
     this.#environment?.remove(hosted);
@@ -394,10 +391,10 @@ export class Modulation {
   }
 
   #forget(installation: Installation): void {
-    const sources = this.#installed.sourcesOf(installation);
-    this.#installed.delete(installation);
+    const sources = this.installed.sourcesOf(installation);
+    this.installed.delete(installation);
     const { wire } = installation;
-    if (wire !== "" && !this.#installed.isFed(wire)) this.#events.onUnfed(wire);
+    if (wire !== "" && !this.installed.isFed(wire)) this.#events.onUnfed(wire);
     this.#names.forget(feedOf(installation));
     for (const name of sources) this.#events.onDemand(name);
     this.#events.onNeeds(installation.base);
@@ -407,7 +404,7 @@ export class Modulation {
     const view = new DataView(message.buffer, message.byteOffset, message.byteLength);
     const frame = parseFrame(view, message, 0, message.byteLength);
     if (frame.kind !== "Events") return;
-    const installation = this.#installed.get(frame.channel);
+    const installation = this.installed.get(frame.channel);
     if (installation === undefined) return;
     this.#events.onEvents(installation, frame, message, raising);
     this.#feed(installation, frame, frame.isSync ? raising : undefined);
