@@ -27,7 +27,8 @@ export interface SubscribeOptions extends EagerHandler, ConsumerOptions {
   /**
    * Where to begin: `now`, the default; `last`: with the newest event, or the newest of each value of the channel's key;
    * a sequence number; behind a place that another consumer had (`consumer.place`), also over a restart of the gateway; or a
-   * time. What is not kept any more is left out. Then it goes on live without a gap.
+   * time of this machine's clock: with the first event that reached the gateway since then, or somewhat earlier, by no more than
+   * a message from there takes, but never later. What is not kept any more is left out. Then it goes on live without a gap.
    */
   readonly from?: "now" | "last" | number | EventPlace | Date;
   /** How many times as fast as they came in past events are sent; as fast as possible by default. */

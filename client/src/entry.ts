@@ -47,10 +47,8 @@ export interface ConsumerEntry {
   /** It feeds modulators that run here, and what it takes is not an application's. */
   readonly feed?: Feed;
   readonly feedName?: string;
-  /** Where it begins when it is opened first; `agoMs` is counted from when it was asked for. */
+  /** Where it begins when it is opened first; a time in it is of this machine's clock. */
   readonly from: Place | undefined;
-  /** On this thread's clock, in milliseconds. */
-  readonly askedAt: number;
   /** Events before this number are not for it. */
   fromSeq: number;
   modulator: Modulator | undefined;
@@ -117,7 +115,6 @@ export function newConsumer(
     label,
     as,
     from,
-    askedAt: performance.now(),
     fromSeq: 0,
     modulator,
     place: { epoch: 0, seq: 0 },

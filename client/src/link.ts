@@ -52,6 +52,8 @@ export class Link {
   #handover: string;
   #lastHeard = 0;
   #heartbeatMs = 10_000;
+  /** So much is the gateway's clock ahead of this machine's, or more: what the gateway says of it was true some time before it is here. */
+  #aheadMs = 0;
   #timers = new Set<ReturnType<typeof setTimeout>>();
 
   constructor(options: LinkOptions, events: LinkEvents) {
@@ -72,6 +74,14 @@ export class Link {
   /** Is there room for more without letting the buffers grow? */
   get isReady(): boolean {
     return this.#ready;
+  }
+
+  /**
+   * A time of this machine's clock (`Date.now()`, of whichever thread) on the gateway's. It is never later than that moment was
+   * there, and earlier by as long as the newest word of the gateway's clock was on its way: whose replay begins at it misses nothing.
+   */
+  gatewayTime(time: number): number {
+    return time + this.#aheadMs;
   }
 
   connect(): void {
@@ -162,8 +172,11 @@ export class Link {
       if (!(bytes instanceof Uint8Array)) throw new JechoError("FRAME_MALFORMED", "messages are binary");
       parseMessage(bytes, frame => {
         if (frame.kind === "Inheritance") this.#handover = "";
-        if (frame.kind === "Welcome") this.#welcomed(frame.heartbeatMs);
-        else if (frame.kind !== "Pong") this.#events.onFrame(frame);
+        if (frame.kind === "Welcome") {
+          this.#setClock(frame.now);
+          this.#welcomed(frame.heartbeatMs);
+        } else if (frame.kind === "Pong") this.#setClock(frame.now);
+        else this.#events.onFrame(frame);
       });
     } catch (error) {
       this.#drop(socket, JechoError.from(error));
@@ -174,6 +187,12 @@ export class Link {
     this.#heartbeatMs = Math.max(100, heartbeatMs);
     this.#setStatus(statusNow("live"));
     this.#beat();
+  }
+
+  /** The newest word counts, not the quickest: either clock may be set, and clocks drift apart. */
+  #setClock(now: number): void {
+    // Clocks are read in whole milliseconds, rounded down: here that would be too late a time.
+    this.#aheadMs = now - (Date.now() + 1);
   }
 
   #beat(): void {

@@ -52,7 +52,11 @@ export function labelOf(label = ""): string {
   return label;
 }
 
-/** @returns undefined for a consumer that begins now @throws JechoError `ARGUMENT_INVALID` */
+/**
+ * A time in it is of this machine's clock: what sends it makes that the gateway's.
+ *
+ * @returns undefined for a consumer that begins now @throws JechoError `ARGUMENT_INVALID`
+ */
 export function placeOf({ from = "now", speed = 0 }: SubscribeOptions): Place | undefined {
   if (!(speed >= 0))
     throw new JechoError("ARGUMENT_INVALID", `speed is ${speed}, which is no number from 0 on`);
@@ -60,13 +64,16 @@ export function placeOf({ from = "now", speed = 0 }: SubscribeOptions): Place | 
     from: FROM.now as number,
     epoch: 0,
     seq: 0n,
-    agoMs: 0,
+    at: 0,
     speed: Number.isFinite(speed) ? speed : 0,
   };
   if (from === "now") return undefined;
   if (from === "last") return { ...place, from: FROM.last };
-  if (from instanceof Date)
-    return { ...place, from: FROM.time, agoMs: Math.max(0, Date.now() - from.getTime()) };
+  if (from instanceof Date) {
+    const at = from.getTime();
+    if (Number.isNaN(at)) throw new JechoError("ARGUMENT_INVALID", "from is a date that is no time");
+    return { ...place, from: FROM.time, at };
+  }
   const seq = typeof from === "object" ? from.seq : from;
   if (!Number.isSafeInteger(seq) || seq < 0)
     throw new JechoError("ARGUMENT_INVALID", `from is ${seq}, which is no sequence number`);

@@ -117,7 +117,7 @@ export class Opener {
       queue: queueOf(options.queue),
       label,
       as,
-      from: { from: FROM.resume, epoch, seq, agoMs: 0, speed: 0 },
+      from: { from: FROM.resume, epoch, seq, at: 0, speed: 0 },
       sources,
     });
   }

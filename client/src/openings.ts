@@ -114,12 +114,18 @@ export class Openings {
       case "consumer": {
         const { channel, schema, modulator, queue, label, as, place, feed } = entry;
         // What was open before goes on behind the newest event that it has had.
-        const resume = { from: FROM.resume, epoch: place.epoch, seq: BigInt(place.seq), agoMs: 0, speed: 0 };
-        const from = entry.wasOpen && reset === (entry.opened ?? 0) ? resume : beginningOf(entry);
+        const resume = { from: FROM.resume, epoch: place.epoch, seq: BigInt(place.seq), at: 0, speed: 0 };
+        const from = entry.wasOpen && reset === (entry.opened ?? 0) ? resume : this.#beginningOf(entry);
         const asked = { request, channel, schema, modulator, from, queue, label, as, feed, compared };
         return this.#link.send({ kind: "OpenConsumer", ...asked });
       }
     }
+  }
+
+  /** A time is the application's until it is asked for at a connection, whose gateway has a clock of its own. */
+  #beginningOf({ from }: ConsumerEntry): Place | undefined {
+    if (from?.from !== FROM.time) return from;
+    return { ...from, at: this.#link.gatewayTime(from.at) };
   }
 
   #answered(request: number): { readonly entry: EndpointEntry; readonly reset: number } | undefined {
@@ -292,10 +298,4 @@ export class Openings {
     this.#flow.left(entry);
     this.#demands.left(entry);
   }
-}
-
-/** Where a consumer begins, as of now: there may have been no connection when it was asked for. */
-function beginningOf({ from, askedAt }: ConsumerEntry): Place | undefined {
-  if (from?.from !== FROM.time) return from;
-  return { ...from, agoMs: from.agoMs + performance.now() - askedAt };
 }

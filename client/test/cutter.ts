@@ -13,6 +13,9 @@ export interface Cutter {
   /** Lets nothing more through from the gateway, as a client does that has stopped reading; and again. */
   stall(): void;
   flow(): void;
+  /** Lets nothing more through to the gateway, as a slow network; and what was kept back. */
+  hold(): void;
+  release(): void;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -21,6 +24,7 @@ export async function startCutter(target: string): Promise<Cutter> {
   const sockets = new Set<Socket>();
   let isParted = false;
   let isStalled = false;
+  let isHeld = false;
   const pairs = new Set<readonly [near: Socket, far: Socket]>();
   const server = createServer(near => {
     if (isParted) {
@@ -38,7 +42,7 @@ export async function startCutter(target: string): Promise<Cutter> {
     ] as const) {
       sockets.add(socket);
       socket.setNoDelay(true);
-      if (socket === near || !isStalled) socket.pipe(other);
+      if (socket === near ? !isHeld : !isStalled) socket.pipe(other);
       socket.on("error", () => {});
       socket.on("close", () => {
         sockets.delete(socket);
@@ -64,6 +68,14 @@ export async function startCutter(target: string): Promise<Cutter> {
     flow: () => {
       isStalled = false;
       for (const [near, far] of pairs) far.pipe(near);
+    },
+    hold: () => {
+      isHeld = true;
+      for (const [near, far] of pairs) near.unpipe(far);
+    },
+    release: () => {
+      isHeld = false;
+      for (const [near, far] of pairs) near.pipe(far);
     },
     join: () => {
       isParted = false;

@@ -67,7 +67,7 @@ export class Dispatcher {
       case "Hello":
         return this.#hello(connection, frame);
       case "Ping":
-        return connection.send({ kind: "Pong", time: frame.time });
+        return connection.send({ kind: "Pong", time: frame.time, now: Date.now() });
       case "OpenProducer":
         return this.#attempt(connection, frame.request, () => this.#openings.openProducer(connection, frame));
       case "OpenConsumer":
@@ -195,7 +195,8 @@ export class Dispatcher {
     }
     connection.greeted = true;
     const { heartbeatMs, limitBytes } = this.#options;
-    connection.send({ kind: "Welcome", session: String(this.#nextSession++), heartbeatMs, limitBytes });
+    const session = String(this.#nextSession++);
+    connection.send({ kind: "Welcome", session, heartbeatMs, limitBytes, now: Date.now() });
     if (handover === "") return;
     this.#handovers.take(handover, connection).then(
       inheritance => connection.send(inheritance),

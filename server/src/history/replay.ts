@@ -32,9 +32,8 @@ export function beginningOf(channel: Channel, place: Place | undefined, now: num
   if (place.from === FROM.last) return { ...live, newest: history?.log.newest() ?? [] };
   const speed = Number.isFinite(place.speed) && place.speed > 0 ? place.speed : 0;
   if (place.from === FROM.time) {
-    const since = now - place.agoMs;
-    const seq = history?.log.seqSince(since) ?? nextSeq;
-    return { ...live, seq, recovered: history?.log.reaches(since) ?? nextSeq === 1, speed };
+    const seq = history?.log.seqSince(place.at) ?? nextSeq;
+    return { ...live, seq, recovered: history?.log.reaches(place.at) ?? nextSeq === 1, speed };
   }
   const isSame = place.epoch === channel.epoch;
   const wanted =
