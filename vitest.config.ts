@@ -10,11 +10,11 @@ declare module "vitest" {
 const common = {
   // Processes, not threads: sandboxes and gateways load native code, and one that dies must not take others along.
   pool: "forks",
-  testTimeout: 20_000,
   // A condition is waited for as long as a loaded machine may need; it costs nothing where it holds sooner.
-  expect: { poll: { timeout: 10_000, interval: 20 } },
-  hookTimeout: 10_000,
-  teardownTimeout: 10_000,
+  expect: { poll: { timeout: 60_000, interval: 20 } },
+  testTimeout: 120_000,
+  hookTimeout: 60_000,
+  teardownTimeout: 60_000,
 } as const;
 
 /** The tests of the concentrator, and of what endpoints see of it. */
@@ -46,14 +46,24 @@ const MODULATORS = [
   "modulators/test/standard/*.test.ts",
 ];
 const WALLED = ["modulators/test/hostile-*.test.ts"];
+/** Suites that take the whole machine for themselves: they run at the end, one after the other. */
+const GREEDY = ["bench/test/chaos.test.ts"];
+const GREEDY_WALLED = ["modulators/test/hostile-starved.test.ts"];
 const modulatorPlaces = (["local", "isolated-vm", "quickjs"] as const).map(modulatorPlace => ({
   extends: true as const,
   test: {
     ...common,
     name: modulatorPlace,
     include: modulatorPlace === "local" ? MODULATORS : [...MODULATORS, ...WALLED],
+    exclude: GREEDY_WALLED,
     provide: { modulatorPlace },
   },
+}));
+
+const alone = { ...common, maxWorkers: 1, sequence: { groupOrder: 1 } } as const;
+const greedyPlaces = (["isolated-vm", "quickjs"] as const).map(modulatorPlace => ({
+  extends: true as const,
+  test: { ...alone, name: `${modulatorPlace}, alone`, include: GREEDY_WALLED, provide: { modulatorPlace } },
 }));
 
 export default defineConfig({
@@ -67,7 +77,7 @@ export default defineConfig({
           ...common,
           name: "all",
           include: ["{scripts,shared,modulators,client,server,apps/*,bench}/test/**/*.test.{ts,tsx}"],
-          exclude: [...MODULATORS, ...WALLED],
+          exclude: [...MODULATORS, ...WALLED, ...GREEDY],
           provide: { place: "here" },
         },
       },
@@ -76,6 +86,8 @@ export default defineConfig({
         test: { ...common, name: "worker thread", include: CONCENTRATOR, provide: { place: "worker" } },
       },
       ...modulatorPlaces,
+      { extends: true, test: { ...alone, name: "alone", include: GREEDY } },
+      ...greedyPlaces,
     ],
   },
 });

@@ -6,8 +6,9 @@ export default defineConfig({
   outputDir: "test-results",
   workers: 1,
   retries: 0,
-  timeout: 120_000,
-  expect: { timeout: 30_000 },
+  // A condition is waited for as long as a loaded machine may need.
+  timeout: 300_000,
+  expect: { timeout: 60_000 },
   forbidOnly: !!process.env["CI"],
   use: {
     browserName: "chromium",

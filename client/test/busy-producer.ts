@@ -1,8 +1,10 @@
-// A simulation that never yields: it raises an event every now and then, and says at the end how its session went.
+// A simulation that never yields: it raises an event every now and then until there is a file of this name, and says at the end
+// how its session went.
+import { existsSync } from "node:fs";
 import { connect } from "@jecho/client";
 import { Tick } from "./tick.ts";
 
-const [address = "", busyMs = ""] = process.argv.slice(2);
+const [address = "", enough = ""] = process.argv.slice(2);
 const session = connect(address);
 const producer = await session.channel("busy", Tick).produce();
 const states: string[] = [session.status.state];
@@ -13,7 +15,7 @@ await new Promise<void>(resolve => {
 });
 const start = performance.now();
 let events = 0;
-while (performance.now() - start < Number(busyMs)) {
+while (!existsSync(enough)) {
   if (performance.now() - start > 50 * events) producer.publish({ n: events++, note: "" });
 }
 // What the session was told meanwhile is heard only now.

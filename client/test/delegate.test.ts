@@ -62,6 +62,8 @@ test("a view is read only while a modulator needs it", async () => {
   expect(await got.take(3)).toEqual([1, 2, 3].map(n => String(atInstallation + n)));
   await reader.close();
   await expect.poll(() => producer.demand.derived.length).toBe(0);
+  // That nobody needs it any more is told in the same turn: it is known by the time that an event comes back.
+  await producer.publishSync({ n: 8, note: "" });
   const afterwards = reads;
   await producer.publishSync({ n: 9, note: "" });
   expect(reads).toBe(afterwards);

@@ -62,6 +62,7 @@ test("CHAN-9: what a producer publishes into a derived channel goes to all its c
     .session()
     .channel("a", Tick)
     .subscribe(({ n }) => all.put(n));
+  await expect.poll(() => base.demand.consumers).toBe(1);
   await raise(direct, 5);
   await raise(base, 7);
   expect(all.all).toEqual([7]);

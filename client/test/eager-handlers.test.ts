@@ -1,4 +1,5 @@
 import {
+  type ConnectOptions,
   diff,
   type EventInfo,
   fifo,
@@ -54,6 +55,9 @@ export default class Evens extends FifoModulator {
     parameters: { key },
   };
 }
+
+/** Deadlines as they are unless set otherwise, for what runs into them. */
+const USUAL: ConnectOptions = { modulators: { limits: {} } };
 
 function throwing(where: string): Modulator {
   const source = `import { FifoModulator } from "jecho:moe";
@@ -156,7 +160,7 @@ export default class extends FifoModulator { static check() { throw new RangeErr
   ],
 ])("MOE-3: a modulator that %s is refused at the one who sent it", async (_, source, code) => {
   await using rig = await startRig();
-  const producer = await rig.session().channel("a", Tick).produce();
+  const producer = await rig.session(USUAL).channel("a", Tick).produce();
   const inbox = new Inbox<number>();
   await rig
     .session()
@@ -185,7 +189,8 @@ test.each([
   "MOE-5: a modulator that %s is removed, its consumer told why, and nobody else notices",
   async (_, code, expected, message) => {
     await using rig = await startRig();
-    const producer = await rig.session().channel("a", Tick).produce();
+    const options = expected === "MODULATOR_TIMED_OUT" ? USUAL : {};
+    const producer = await rig.session(options).channel("a", Tick).produce();
     const good = new Inbox<number>();
     await rig
       .session()

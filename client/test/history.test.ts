@@ -18,13 +18,11 @@ const numbers = (from: number, to: number): number[] => Array.from({ length: to 
 
 test("HIST-1: a consumer begins with a past event and goes on live without a gap", async () => {
   await using rig = await startRig();
-  const producer = await rig
-    .session()
-    .channel("a", Count)
-    .produce({ history: { events: 500 } });
+  const producing = rig.session();
+  const producer = await producing.channel("a", Count).produce({ history: { events: 500 } });
   let n = 0;
   for (; n < 1000; n++) producer.publish({ n });
-  await rig.session().flush();
+  await producing.flush();
   const early = new Inbox<number>();
   const consumer = await rig
     .session()

@@ -59,7 +59,7 @@ test("SLOW-1: back-pressure travels up a pipeline: its slowest end holds the sou
         before = raised;
         return isStill;
       },
-      { interval: 500, timeout: 20_000 },
+      { interval: 500 },
     )
     .toBe(true);
   expect(raised).toBeLessThan(EVENTS);

@@ -2,8 +2,8 @@ import { connect, type Placement } from "@jecho/client";
 import { createGateway } from "@jecho/server";
 import { describe, expect, inject, test } from "vitest";
 import { startCutter } from "./cutter.ts";
-import { numbered, PATIENT, PLACES, rigAt, startPatient } from "./placement-rig.ts";
-import { Inbox, startRig, Tick, whenState } from "./rig.ts";
+import { numbered, PLACES, rigAt, startPatient } from "./placement-rig.ts";
+import { Inbox, PATIENT, startRig, Tick, whenState } from "./rig.ts";
 
 const QUICK = {
   backoff: { firstMs: 10, mostMs: 50 },

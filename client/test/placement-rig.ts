@@ -1,13 +1,10 @@
 import type { ConnectOptions, Modulator, Placement } from "@jecho/client";
 import { type ModulatingProcess, startModulating } from "@jecho/client/modulating";
-import { type Rig, startRig } from "./rig.ts";
+import { PATIENT, type Rig, startRig } from "./rig.ts";
 
 export type Place = Placement["at"];
 
 export const PLACES: readonly Place[] = ["producer", "gateway", "consumer"];
-
-/** Deadlines that no busy machine makes a modulator miss: MOE-11 has it start anew then, and this is about other things. */
-export const PATIENT = { limits: { callMs: 5000, installMs: 5000 } };
 
 export const startPatient = (address: string, token: string): ModulatingProcess =>
   startModulating(address, token, PATIENT);
@@ -19,8 +16,7 @@ export async function rigAt(at: Place): Promise<Rig & { readonly producing: Conn
   });
   return {
     ...rig,
-    session: options => rig.session({ modulators: PATIENT, ...options }),
-    producing: { modulators: at === "producer" ? PATIENT : { most: 0 } },
+    producing: at === "producer" ? {} : { modulators: { most: 0 } },
   };
 }
 

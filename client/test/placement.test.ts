@@ -205,7 +205,7 @@ test("MOE-18: only the events of the producer that refuses are modulated elsewhe
     .subscribe(({ n, note }) => inbox.put(`${n} ${note}`), { modulator: numbered });
   expect(consumer.placements.map(({ at }) => at).toSorted()).toEqual(["consumer", "producer"]);
   await expect.poll(() => runs.demand).toMatchObject({ consumers: 0, total: 1 });
-  expect(refuses.demand).toMatchObject({ consumers: 1, derived: [] });
+  await expect.poll(() => refuses.demand).toMatchObject({ consumers: 1, derived: [] });
   const raise = (producer: Producer<Event>, note: string) =>
     [0, 1, 2].map(n => producer.publish({ n, note }));
   raise(runs, "r");

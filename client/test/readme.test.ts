@@ -26,12 +26,11 @@ test("the README's producer and viewer run as they stand there", async () => {
     (await run("viewer", viewer)).stdout?.on("data", chunk => {
       said += chunk;
     });
-    // Two programs are started: that takes its time on a loaded machine.
-    await expect.poll(() => said, { timeout: 60_000 }).toMatch(/station 7: \d\d\.\d degrees/);
+    await expect.poll(() => said).toMatch(/station 7: \d\d\.\d degrees/);
     await expect.poll(() => said).toMatch(/station 8: \d\d\.\d degrees/);
     expect(said).not.toMatch(/station [^78]:/);
   } finally {
     for (const child of children) child.kill();
     await rm(folder, { recursive: true });
   }
-}, 90_000);
+});

@@ -2,7 +2,7 @@ import { connect, fifo, type Missed, type Session, type } from "@jecho/client";
 import { createGateway } from "@jecho/server";
 import { expect, inject, test } from "vitest";
 import { type Cutter, startCutter } from "./cutter.ts";
-import { Inbox, startRig, Tick, whenState } from "./rig.ts";
+import { Inbox, PATIENT, startRig, Tick, whenState } from "./rig.ts";
 
 const QUICK = { backoff: { firstMs: 10, mostMs: 50 } };
 const Count = type("Count", { n: "uint32" });
@@ -12,7 +12,7 @@ async function throughCutter(
   address: string,
 ): Promise<{ session: Session } & Omit<Cutter, "address"> & AsyncDisposable> {
   const cutter = await startCutter(address);
-  const session = connect(cutter.address, { ...QUICK, place: inject("place") });
+  const session = connect(cutter.address, { ...QUICK, place: inject("place"), modulators: PATIENT });
   return {
     ...cutter,
     session,

@@ -15,7 +15,9 @@ for (let raised = 1; raised <= events; raised++) {
   const bytes = 8 + random(1000);
   let at = ring.reserve(bytes);
   while (at < 0) {
-    ring.dropOldest(record => dropped.push(record.raised));
+    ring.dropOldest(record => {
+      if (dropped.push(record.raised) === 1) parentPort?.postMessage("drops");
+    });
     at = ring.reserve(bytes);
   }
   // Every byte tells which event it belongs to: a torn copy would show.

@@ -76,6 +76,7 @@ test("OBJ-13: who subscribes to a channel by its name, or brings no modulator, i
     .subscribe(put("own"), { modulator: reads(above("low"), { low }), as: "low" });
   await rig.session().channel("a#low", Tick).subscribe(put("named"));
   await rig.session().channel("a", Tick).subscribe(put("base"));
+  await expect.poll(() => producer.demand.consumers).toBe(1);
   await producer.publishSync({ n: 1, note: "" });
   expect(seen.sort()).toEqual([
     ["base", undefined, 0],

@@ -49,6 +49,29 @@ export async function drawn(page: Page, kind: string, what: string): Promise<str
   return (await view(page, kind).getAttribute(`data-${what}`)) ?? "";
 }
 
+/**
+ * Notes in the page itself, where nothing is missed, what an element has as an attribute, or as its text, from now on. The
+ * returned function resolves to that, in order.
+ */
+export async function noted(page: Page, selector: string, attribute = ""): Promise<() => Promise<string[]>> {
+  const list = await page.evaluateHandle(
+    ([selector, attribute]) => {
+      const texts: string[] = [];
+      const note = (): void => {
+        const element = document.querySelector(selector);
+        const text = attribute === "" ? element?.textContent : element?.getAttribute(attribute);
+        if (text && text !== texts.at(-1)) texts.push(text);
+      };
+      const what = { attributes: true, characterData: true, childList: true, subtree: true };
+      new MutationObserver(note).observe(document.body, what);
+      note();
+      return texts;
+    },
+    [selector, attribute] as const,
+  );
+  return () => list.jsonValue();
+}
+
 /** Resolves when the view has drawn a later step than it had. */
 export async function nextStep(page: Page, kind: string): Promise<void> {
   const before = Number(await drawn(page, kind, "step"));

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { connect, type Session, type } from "@jecho/client";
 import { createGateway, type Gateway } from "@jecho/server";
-import { type BrowserContext, test as base, type Page } from "@playwright/test";
+import { type BrowserContext, test as base, expect, type Page } from "@playwright/test";
 import { build } from "vite";
 import "../pages/places/main.ts";
 
@@ -38,6 +38,11 @@ export async function openTab(context: BrowserContext, gateway: Gateway): Promis
   await page.goto(`http://${gateway.address}/`);
   await page.waitForFunction(() => globalThis.jecho !== undefined);
   return page;
+}
+
+/** Resolves when the test's own session is the only one: what tabs before it had may take its time to go. */
+export async function alone(gateway: Gateway): Promise<void> {
+  await expect.poll(() => connections(gateway)).toBe(1);
 }
 
 export async function connections(gateway: Gateway): Promise<number> {

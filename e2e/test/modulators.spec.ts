@@ -4,7 +4,7 @@ import { test as base, expect, type Page } from "@playwright/test";
 import { build } from "vite";
 
 const FOLDER = fileURLToPath(new URL("../../modulators/test/page/", import.meta.url));
-const CASE_MS = 20_000;
+const CASE_MS = 120_000;
 
 /** What the page with the suites has for tests. */
 interface SuitesPage {
@@ -53,7 +53,7 @@ for (const suite of [
   "hostile-values",
 ])
   test(`QuickJS in a page's worker: ${suite}`, async ({ page, address }) => {
-    test.setTimeout(300_000);
+    test.setTimeout(900_000);
     const results = await run(page, address, suite);
     expect(results.length).toBeGreaterThan(1);
     expect(results.filter(({ errors }) => errors.length > 0)).toEqual([]);

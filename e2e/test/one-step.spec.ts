@@ -16,7 +16,7 @@ const PLACE = "?place=here";
  * machine can. That each step comes once, and no older view after the new one, must hold for every change at any load.
  */
 test("OBJ-5: a changed view takes effect within one simulation step", async ({ open }) => {
-  test.setTimeout(300_000);
+  test.setTimeout(900_000);
   const wires: Wire[] = [];
   const page = await open(opened => wires.push(new Wire(opened)), PLACE);
   const wire = wires[0] as Wire;

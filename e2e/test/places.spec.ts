@@ -1,6 +1,6 @@
 import type { ConcentratorPlace } from "@jecho/client";
 import { expect, type Page } from "@playwright/test";
-import { connections, HEARTBEAT_MS, openTab, Tick, test } from "./library-page.ts";
+import { alone, connections, HEARTBEAT_MS, openTab, Tick, test } from "./library-page.ts";
 
 test("the gateway's pages are isolated, so that they may share memory with their workers", async ({
   open,
@@ -15,6 +15,7 @@ for (const place of ["here", "worker", "shared"] as const) {
     session,
     gateway,
   }) => {
+    await alone(gateway);
     const page = await open();
     const up: number[] = [];
     await session.channel(`${place}/up`, Tick).subscribe(({ n }) => void up.push(n));
@@ -24,7 +25,6 @@ for (const place of ["here", "worker", "shared"] as const) {
     await Promise.all(
       names.map(name => session.channel(name, Tick).subscribe(({ note }) => void many.add(note))),
     );
-    const before = await connections(gateway);
     const done = page.evaluate(
       async ({ place, names }) => {
         const { connect, type } = globalThis.jecho;
@@ -57,9 +57,9 @@ for (const place of ["here", "worker", "shared"] as const) {
     expect(up).toEqual(Array.from({ length: 5000 }, (_, n) => n));
     expect(got).toEqual(Array.from({ length: 2000 }, (_, n) => n));
     await expect.poll(() => many.size).toBe(1000);
-    expect(await connections(gateway)).toBe(before + 1);
+    expect(await connections(gateway)).toBe(2);
     await page.close();
-    await expect.poll(() => connections(gateway)).toBe(before);
+    await expect.poll(() => connections(gateway)).toBe(1);
   });
 
   test(`${place}: a queue that drops the oldest counts what it dropped, and keeps the newest`, async ({
@@ -94,7 +94,7 @@ test("shared: two tabs have one connection, and what one opened goes with it", a
   session,
   gateway,
 }) => {
-  const before = await connections(gateway);
+  await alone(gateway);
   const producer = await session.channel("tabs", Tick).produce();
   const tabs = [await open(), await open()] as const;
   const listen = (tab: Page): Promise<void> =>
@@ -109,7 +109,7 @@ test("shared: two tabs have one connection, and what one opened goes with it", a
   await listen(tabs[0]);
   await listen(tabs[1]);
   await expect.poll(() => producer.demand.total).toBe(2);
-  expect(await connections(gateway)).toBe(before + 1);
+  expect(await connections(gateway)).toBe(2);
   expect(await producer.publishSync({ n: 1, note: "" })).toBe(2);
   for (const tab of tabs) await expect(tab).toHaveTitle("1");
   // A tab that is gone says nothing.
@@ -117,14 +117,14 @@ test("shared: two tabs have one connection, and what one opened goes with it", a
   await expect.poll(() => producer.demand.total).toBe(1);
   expect(await producer.publishSync({ n: 2, note: "" })).toBe(1);
   await expect(tabs[1]).toHaveTitle("2");
-  expect(await connections(gateway)).toBe(before + 1);
+  expect(await connections(gateway)).toBe(2);
   // A third finds the connection, and the types that events are written with.
   const third = await open();
   await listen(third);
   await expect.poll(() => producer.demand.total).toBe(2);
   expect(await producer.publishSync({ n: 3, note: "" })).toBe(2);
   await expect(third).toHaveTitle("3");
-  expect(await connections(gateway)).toBe(before + 1);
+  expect(await connections(gateway)).toBe(2);
 });
 
 test("where there is no SharedWorker, each tab has a worker; where there is none either, its own thread", async ({
@@ -132,7 +132,7 @@ test("where there is no SharedWorker, each tab has a worker; where there is none
   gateway,
   session,
 }) => {
-  const before = await connections(gateway);
+  await alone(gateway);
   const producer = await session.channel("fallback", Tick).produce();
   const without = async (names: readonly ("SharedWorker" | "Worker")[]): Promise<void> => {
     const page = await openTab(context, gateway);
@@ -149,7 +149,7 @@ test("where there is no SharedWorker, each tab has a worker; where there is none
   await without(["SharedWorker"]);
   await without(["SharedWorker", "Worker"]);
   await expect.poll(() => producer.demand.total).toBe(3);
-  expect(await connections(gateway)).toBe(before + 3);
+  expect(await connections(gateway)).toBe(4);
   expect(await producer.publishSync({ n: 1, note: "" })).toBe(3);
 });
 

@@ -1,7 +1,7 @@
 import { fifo, type Modulator } from "@jecho/modulators";
 import { JechoError } from "@jecho/shared";
 import { afterAll, afterEach, expect } from "vitest";
-import { modulator, Rig } from "./rig.ts";
+import { modulator, Rig, USUAL } from "./rig.ts";
 
 /*
  * Hostile modulators, whose tests are named after their rows in the list of what the sandbox must withstand. A well-behaved
@@ -33,7 +33,7 @@ export async function neighbourIn(rig: Rig): Promise<() => void> {
 
 /** One rig for all tests of a file; after each of them its neighbour is asked. */
 export async function besideNeighbour() {
-  const rig = new Rig();
+  const rig = new Rig({ limits: USUAL });
   const hasSeenAll = await neighbourIn(rig);
   afterAll(() => rig.host.close());
   afterEach(async () => {

@@ -16,7 +16,7 @@ function saying(needs: string[], expression: string, more = "") {
 const DELEGATE: Delegate = { controls: { warm: () => {}, name: () => {} } };
 
 test("hostile 22: patched prototypes do not change what arrives", async () => {
-  await using rig = new Rig({ limits: { callMs: 1000, installMs: 5000 } });
+  await using rig = new Rig();
   const neighbourHasSeenAll = await neighbourIn(rig);
   const patches = `installed() {
     Object.hasOwn = () => true;
@@ -42,7 +42,7 @@ test("hostile 22: patched prototypes do not change what arrives", async () => {
 });
 
 test("hostile 25, 31: more calls than a turn may have are an error; more lines are left out", async () => {
-  await using rig = new Rig({ limits: { callMs: 1000 } });
+  await using rig = new Rig();
   const neighbourHasSeenAll = await neighbourIn(rig);
   const shouts = await rig.install(
     saying(

@@ -2,8 +2,6 @@ import { FLAG_URGENT } from "@jecho/shared/internal";
 import { expect, test, vi } from "vitest";
 import { modulator, Rig } from "./rig.ts";
 
-/** Time that a busy machine may need: a sandbox that starts anew has lost what it held. */
-const PATIENT = { callMs: 1000, installMs: 5000 };
 const TEXT = `static output = { name: "Said", description: { text: "string" } };`;
 const IMPORTS = `import { Modulator, urgent } from "jecho:moe";`;
 
@@ -12,7 +10,7 @@ function texts(rig: Rig, derived: number): string[] {
 }
 
 test("MOE-12: a modulator discards, passes, transforms, splits and merges", async () => {
-  await using rig = new Rig({ limits: PATIENT });
+  await using rig = new Rig();
   const discards = await rig.install(
     modulator("enqueue(event) { if (event.step % 2 === 0) super.enqueue(event); }"),
   );
@@ -40,7 +38,7 @@ test("MOE-12: a modulator discards, passes, transforms, splits and merges", asyn
 });
 
 test("MOE-12: a modulator holds events and gives them in another order", async () => {
-  await using rig = new Rig({ limits: PATIENT });
+  await using rig = new Rig();
   const reverses = await rig.install({
     source: `${IMPORTS}
       export default class extends Modulator {
@@ -59,20 +57,20 @@ test("MOE-12: a modulator holds events and gives them in another order", async (
 });
 
 test("MOE-12: period is called at its interval, without any event", async () => {
-  await using rig = new Rig({ limits: PATIENT });
+  await using rig = new Rig();
   const then = performance.now();
   const every = await rig.install(
     modulator(`${TEXT} static periodMs = 30; n = 0; period() { super.enqueue({ text: String(++this.n) }); }`),
   );
   const never = await rig.install(modulator(`${TEXT} period() { super.enqueue({ text: "never" }); }`));
-  await vi.waitUntil(() => texts(rig, every).length >= 3, { interval: 5, timeout: 9000 });
+  await vi.waitUntil(() => texts(rig, every).length >= 3, { interval: 5, timeout: 60_000 });
   expect(performance.now() - then).toBeGreaterThan(80);
   expect(texts(rig, every).slice(0, 3)).toEqual(["1", "2", "3"]);
   expect(texts(rig, never)).toEqual([]);
 });
 
 test("MOE-12: what a modulator calls does not change how often its period is over", async () => {
-  await using rig = new Rig({ limits: PATIENT });
+  await using rig = new Rig();
   const then = performance.now();
   const logging = await rig.install(
     modulator(`${TEXT} static needs = ["log"]; static periodMs = 50; n = 0;
@@ -81,12 +79,12 @@ test("MOE-12: what a modulator calls does not change how often its period is ove
         super.enqueue({ text: String(++this.n) });
       }`),
   );
-  await vi.waitUntil(() => texts(rig, logging).length >= 4, { interval: 5, timeout: 9000 });
+  await vi.waitUntil(() => texts(rig, logging).length >= 4, { interval: 5, timeout: 60_000 });
   expect(performance.now() - then).toBeGreaterThan(190);
 });
 
 test("MOE-12: a period is changed by the modulator itself, is at least 10 ms, and 0 ends it", async () => {
-  await using rig = new Rig({ limits: PATIENT });
+  await using rig = new Rig();
   const derived = await rig.install(
     modulator(`${TEXT} periodMs = 0; n = 0;
       enqueue() { this.periodMs = 1; }
@@ -98,19 +96,19 @@ test("MOE-12: a period is changed by the modulator itself, is at least 10 ms, an
   const all = await rig.install(
     modulator(`${TEXT} static periodMs = 20; period() { super.enqueue({ text: "tick" }); }`),
   );
-  await vi.waitUntil(() => texts(rig, all).length >= 2, { interval: 5, timeout: 9000 });
+  await vi.waitUntil(() => texts(rig, all).length >= 2, { interval: 5, timeout: 60_000 });
   expect(texts(rig, derived)).toEqual([]);
   const then = performance.now();
   rig.step(1);
-  await vi.waitUntil(() => texts(rig, derived).length === 5, { interval: 5, timeout: 9000 });
+  await vi.waitUntil(() => texts(rig, derived).length === 5, { interval: 5, timeout: 60_000 });
   expect(performance.now() - then).toBeGreaterThan(45);
   const ticks = texts(rig, all).length;
-  await vi.waitUntil(() => texts(rig, all).length >= ticks + 3, { interval: 5, timeout: 9000 });
+  await vi.waitUntil(() => texts(rig, all).length >= ticks + 3, { interval: 5, timeout: 60_000 });
   expect(texts(rig, derived).length).toBe(5);
 });
 
 test("MOE-12: what a period makes waits while the transport is not ready", async () => {
-  await using rig = new Rig({ limits: PATIENT });
+  await using rig = new Rig();
   const derived = await rig.install(
     modulator(`${TEXT} static periodMs = 10; n = 0; period() { super.enqueue({ text: String(++this.n) }); }`),
   );
@@ -120,10 +118,10 @@ test("MOE-12: what a period makes waits while the transport is not ready", async
   rig.host.flow(derived, false);
   const before = texts(rig, derived).length;
   const ticks = texts(rig, beside).length;
-  await vi.waitUntil(() => texts(rig, beside).length >= ticks + 3, { interval: 5, timeout: 9000 });
+  await vi.waitUntil(() => texts(rig, beside).length >= ticks + 3, { interval: 5, timeout: 60_000 });
   expect(texts(rig, derived).length).toBeLessThanOrEqual(before + 1);
   rig.host.flow(derived, true);
-  await vi.waitUntil(() => texts(rig, derived).length >= before + 3, { interval: 5, timeout: 9000 });
+  await vi.waitUntil(() => texts(rig, derived).length >= before + 3, { interval: 5, timeout: 60_000 });
   const numbers = texts(rig, derived).map(Number);
   expect(numbers).toEqual(numbers.map((_, i) => i + 1));
 });
@@ -133,7 +131,7 @@ test.each([
   ["a negative one", "periodMs = -1;"],
   ["not a number", "static periodMs = NaN;"],
 ])("MOE-12: a period that is none is refused: %s", async (_, body) => {
-  await using rig = new Rig({ limits: PATIENT });
+  await using rig = new Rig();
   await expect(rig.install(modulator(body))).rejects.toMatchObject({
     code: "MODULATOR_FAILED",
     message: expect.stringContaining("periodMs"),
@@ -141,7 +139,7 @@ test.each([
 });
 
 test("MOE-12: installed comes before the first event, and what it throws fails the installation", async () => {
-  await using rig = new Rig({ limits: PATIENT });
+  await using rig = new Rig();
   const derived = await rig.install(
     modulator(
       `${TEXT} installed() { super.enqueue({ text: "installed" }); } enqueue({ step }) { super.enqueue({ text: String(step) }); }`,
@@ -157,7 +155,7 @@ test("MOE-12: installed comes before the first event, and what it throws fails t
 });
 
 test("MOE-12: removed comes last: what it makes goes nowhere, and what it calls reaches the delegate, unless it fails", async () => {
-  await using rig = new Rig({ limits: PATIENT });
+  await using rig = new Rig();
   const delegate = { controls: { stop: () => {} } };
   const leaving = (name: string, fails = "") =>
     rig.install(
@@ -186,7 +184,7 @@ test("MOE-12: removed comes last: what it makes goes nowhere, and what it calls 
 });
 
 test("MOE-13: an urgent event is a run of its own, flagged, and keeps its place in the modulator", async () => {
-  await using rig = new Rig({ limits: PATIENT });
+  await using rig = new Rig();
   const derived = await rig.install({
     source: `import { FifoModulator, urgent } from "jecho:moe";
       export default class extends FifoModulator {
@@ -197,7 +195,7 @@ test("MOE-13: an urgent event is a run of its own, flagged, and keeps its place 
   for (let i = 0; i < 4; i++) rig.step(1);
   await rig.settled();
   rig.host.flow(derived, true);
-  await vi.waitUntil(() => rig.received(derived).length === 4, { interval: 2, timeout: 9000 });
+  await vi.waitUntil(() => rig.received(derived).length === 4, { interval: 2, timeout: 60_000 });
   const frames = rig.frames(derived).map(({ count, flags }) => [count, flags]);
   expect(frames).toEqual([
     [1, 0],
@@ -208,7 +206,7 @@ test("MOE-13: an urgent event is a run of its own, flagged, and keeps its place 
 });
 
 test("MOE-13: an event that is made can be urgent as well", async () => {
-  await using rig = new Rig({ limits: PATIENT });
+  await using rig = new Rig();
   const derived = await rig.install({
     source: `${IMPORTS}
       export default class extends Modulator {
@@ -224,7 +222,7 @@ test("MOE-13: an event that is made can be urgent as well", async () => {
 });
 
 test("an output type of its own, nested and with vectors, is read by it", async () => {
-  await using rig = new Rig({ limits: PATIENT });
+  await using rig = new Rig();
   const derived = await rig.install(
     modulator(`static output = { name: "Summary", description: { step: "uint32", ranges: [{ low: "float32", high: "float32" }], names: "string[]" } };
       enqueue({ step, values }) {

@@ -3,15 +3,13 @@ import { FifoModulator } from "@jecho/modulators/moe";
 import { expect, test, vi } from "vitest";
 import { modulator, Rig } from "./rig.ts";
 
-const PATIENT = { callMs: 5000, installMs: 5000 };
-
 /** Resolves when the modulator has told of this rate. */
 async function whenRate(rig: Rig, derived: number, perSecond: number): Promise<void> {
-  await vi.waitUntil(() => rig.host.mostPerSecond(derived) === perSecond, { interval: 5, timeout: 9000 });
+  await vi.waitUntil(() => rig.host.mostPerSecond(derived) === perSecond, { interval: 5, timeout: 60_000 });
 }
 
 test("MOE-23: a modulator says how many events a second it wants at most, by a static or by a property", async () => {
-  await using rig = new Rig({ limits: PATIENT });
+  await using rig = new Rig();
   const fixed = await rig.install(modulator("static mostPerSecond = 0.1;"));
   const own = await rig.install(modulator("mostPerSecond = 1000 / 3;"));
   const limited = await rig.install(rateLimit(250).modulator);
@@ -30,7 +28,7 @@ test("MOE-23: a modulator says how many events a second it wants at most, by a s
 });
 
 test("MOE-23: a rate is read after each call, and told when it has changed", async () => {
-  await using rig = new Rig({ limits: PATIENT });
+  await using rig = new Rig();
   const derived = await rig.install(
     modulator(`static needs = ["log"];
       enqueue({ step }) {
@@ -50,7 +48,7 @@ test("MOE-23: a rate is read after each call, and told when it has changed", asy
 });
 
 test("MOE-23: a rate follows the state of a shared object, whether events come or not", async () => {
-  await using rig = new Rig({ limits: PATIENT });
+  await using rig = new Rig();
   class Following extends FifoModulator<object, unknown, { readonly wanted: { perSecond: number } }> {
     override get mostPerSecond(): number {
       return this.objects.wanted.perSecond;
@@ -73,7 +71,7 @@ test("MOE-23: a rate follows the state of a shared object, whether events come o
 });
 
 test.each(["-1", "NaN", '"2"', "null"])("MOE-23: %s is no rate", async rate => {
-  await using rig = new Rig({ limits: PATIENT });
+  await using rig = new Rig();
   const refused = { code: "MODULATOR_FAILED", message: expect.stringContaining("mostPerSecond") };
   await expect(rig.install(modulator(`mostPerSecond = ${rate};`))).rejects.toMatchObject(refused);
   const later = await rig.install(modulator(`enqueue() { this.mostPerSecond = ${rate}; }`));

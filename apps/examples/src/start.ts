@@ -12,7 +12,11 @@ if (example === undefined) {
 console.log(example.about);
 const gateway = address === undefined ? await createGateway() : undefined;
 const sessions = ["producing", "consuming"].map(side =>
-  connect(address ?? (gateway?.address as string), { name: `${name}, ${side}` }),
+  connect(address ?? (gateway?.address as string), {
+    name: `${name}, ${side}`,
+    // A machine that is busy with something else is not to make a modulator start anew: these tell what each has made so far.
+    modulators: { limits: { callMs: 1000 } },
+  }),
 ) as [Session, Session];
 await example.run(...sessions, line => console.log(line));
 for (const session of sessions) await session.close();

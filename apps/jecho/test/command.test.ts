@@ -42,7 +42,13 @@ interface Ended {
   readonly err: string;
 }
 
-async function run(args: readonly string[], during?: () => Promise<void>): Promise<Ended> {
+/** @param from whose events it is to print; nobody listens to these any more when it begins */
+async function run(
+  args: readonly string[],
+  during?: () => Promise<void>,
+  from: Producer<Record<string, unknown>> = producer,
+): Promise<Ended> {
+  await expect.poll(() => from.demand.total).toBe(0);
   const child = spawn(process.execPath, ["--no-warnings", MAIN, ...args], {
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -149,12 +155,12 @@ test("sub reads tables within tables and in vectors, of types it never saw, and 
     network.publish(event);
   };
   const args = ["sub", "weather/network", "--gateway", gateway.address, "--count", "1"];
-  const people = await run(args, raised);
+  const people = await run(args, raised, network);
   expect(people.out).toContain(
     'site {name "Uto", chief {place {latitude 1.5, longitude -2}, unit "K", values [270.3, 271]}, sensors [{',
   );
   expect(people.out).toContain("corners [{latitude 1.5, longitude -2}, {latitude 1.5, longitude -2}]");
-  const whole = await run([...args, "--json"], raised);
+  const whole = await run([...args, "--json"], raised, network);
   expect(JSON.parse(whole.out).event).toEqual(
     JSON.parse(
       JSON.stringify(event, (_, one) => (ArrayBuffer.isView(one) ? Array.from(one as Float64Array) : one)),
@@ -163,6 +169,7 @@ test("sub reads tables within tables and in vectors, of types it never saw, and 
   const some = await run(
     [...args, "--json", "--field", "site.sensors.1.unit", "--field", "site.chief.place.latitude"],
     raised,
+    network,
   );
   expect(JSON.parse(some.out).event).toEqual({
     "site.sensors.1.unit": "Pa",

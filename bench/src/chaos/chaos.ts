@@ -19,7 +19,7 @@ export interface ChaosResult extends Verdict {
   readonly done: Readonly<Record<string, number>>;
 }
 
-const SETTLE_MS = 30_000;
+const SETTLE_MS = 120_000;
 
 interface LiveProducer {
   readonly id: number;
