@@ -211,6 +211,11 @@ export class Concentrator implements PortServer {
     }
   }
 
+  /** What these requests send besides events goes out in one message. */
+  together(handle: () => void): void {
+    this.#link.together(handle);
+  }
+
   /** Sends everything that was raised since the last time, unless it has to wait where it is. */
   drain(): void {
     if (!this.#raising.drain()) return;

@@ -143,16 +143,15 @@ export class EventQueue {
   /**
    * Does what raises an event, unless it would have to wait.
    *
-   * @returns false where it has to: see `whenReady`
+   * @returns what it returns, or undefined where it has to wait: see `whenReady`
    * @throws whatever `raise` throws
    */
-  ifReady(raise: () => void): boolean {
-    if (this.#waiters.length > 0) return false;
+  ifReady<R>(raise: () => R): R | undefined {
+    if (this.#waiters.length > 0) return undefined;
     try {
-      raise();
-      return true;
+      return raise();
     } catch (error) {
-      if (this.#hasToWait(error)) return false;
+      if (this.#hasToWait(error)) return undefined;
       throw error;
     }
   }

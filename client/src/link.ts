@@ -3,6 +3,7 @@ import {
   encodeControl,
   encodeForNow,
   type Frame,
+  joinFrames,
   type Outgoing,
   PROTOCOL,
   parseMessage,
@@ -55,6 +56,8 @@ export class Link {
   /** So much is the gateway's clock ahead of this machine's, or more: what the gateway says of it was true some time before it is here. */
   #aheadMs = 0;
   #timers = new Set<ReturnType<typeof setTimeout>>();
+  /** Control messages that wait for others to go out with them. */
+  #gathered: Uint8Array[] | undefined;
 
   constructor(options: LinkOptions, events: LinkEvents) {
     this.#options = options;
@@ -118,12 +121,33 @@ export class Link {
   }
 
   send(control: Outgoing): void {
-    if (this.isLive) this.#sendNow(encodeForNow(control));
+    if (!this.isLive) return;
+    if (this.#gathered === undefined) this.#sendNow(encodeForNow(control));
+    else this.#gathered.push(encodeControl(control));
+  }
+
+  /** What `act` sends besides messages of events goes out in one message. */
+  together(act: () => void): void {
+    this.#gathered = [];
+    try {
+      act();
+    } finally {
+      this.#sendGathered();
+      this.#gathered = undefined;
+    }
+  }
+
+  #sendGathered(): void {
+    const gathered = this.#gathered;
+    if (gathered === undefined || gathered.length === 0) return;
+    this.#gathered = [];
+    this.#sendNow(joinFrames(gathered));
   }
 
   /** Sends a message of whole frames. False where the connection is not live: nothing was sent. */
   sendMessage(message: Uint8Array): boolean {
     if (!this.isLive) return false;
+    this.#sendGathered();
     this.#sendNow(message);
     if (this.#ready && (this.#socket?.bufferedAmount ?? 0) > HIGH_WATER_BYTES) {
       this.#ready = false;

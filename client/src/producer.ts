@@ -1,4 +1,5 @@
 import { JechoError, type Type } from "@jecho/shared";
+import { AwaitedEvents, type Patience } from "./awaited-events.ts";
 import type { EventChannel } from "./channel.ts";
 import type { Delegation } from "./delegation.ts";
 import { type Demand, NO_DEMAND } from "./demand.ts";
@@ -12,9 +13,6 @@ export interface SyncOptions {
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
-
-/** How long the gateway may take to say how many consumers have not answered. */
-const SAY_WHO_MS = 1000;
 
 /** What is done for producers. */
 export interface ProducerSession {
@@ -42,11 +40,7 @@ export class Producer<T> {
   readonly #count = (): number => ++this.#raised;
   /** Urgent events are counted apart, for they overtake. */
   readonly #countUrgent = (): number => ++this.#raisedUrgently;
-  /** Synchronous events under way, by their count. */
-  readonly #processing = new Map<
-    number,
-    { resolve: (consumers: number) => void; reject: (error: unknown) => void; timeoutMs: number }
-  >();
+  readonly #awaited: AwaitedEvents;
   #bytes = 0;
   #dropped = 0;
 
@@ -64,6 +58,7 @@ export class Producer<T> {
     this.#type = channel.type;
     this.#codec = channel.codec;
     this.#delegation = delegation;
+    this.#awaited = new AwaitedEvents(raised => session.post({ is: "giveUp", endpoint, raised }));
   }
 
   /** What is wanted now: whether anybody would see an event, and through which modulators. */
@@ -144,46 +139,42 @@ export class Producer<T> {
    * number of consumers that did not answer,
    * `CONNECTION_LOST`, `EVENT_INVALID`, `QUEUE_FULL`, `CLOSED`, or the signal's reason
    */
-  async publishSync(event: T, { timeoutMs = 10_000, signal }: SyncOptions = {}): Promise<number> {
-    this.#checkOpen();
-    signal?.throwIfAborted();
-    const { promise, resolve, reject } = Promise.withResolvers<number>();
-    // Whoever waits for room hears of it by what that wait throws.
-    promise.catch(() => {});
-    let waiting: AbortController | undefined;
-    let raised = 0;
-    const raise = (): void => {
-      this.#checkOpen();
-      // A command that cannot reach anybody now is not to take effect later.
-      if (this.#isInterrupted)
-        throw new JechoError("CONNECTION_LOST", "there is no connection at the moment");
-      this.#raise(event, true);
-      raised = this.#raised;
-      this.#processing.set(raised, { resolve, reject, timeoutMs });
-    };
-    const giveUp = (error: unknown): void => {
-      waiting?.abort(error);
-      reject(error);
-    };
-    const abort = (): void => giveUp(signal?.reason);
-    signal?.addEventListener("abort", abort);
-    let timer = setTimeout(() => {
-      if (raised === 0) return giveUp(new JechoError("TIMED_OUT", `there was no room after ${timeoutMs} ms`));
-      // The gateway says how many have not answered; should it not answer either, that is all there is to say.
-      this.#session.post({ is: "giveUp", endpoint: this.#endpoint, raised });
-      timer = setTimeout(() => giveUp(timedOut(timeoutMs)), SAY_WHO_MS);
-    }, timeoutMs);
+  publishSync(event: T, { timeoutMs = 10_000, signal }: SyncOptions = {}): Promise<number> {
+    const patience = { timeoutMs, endsAt: performance.now() + timeoutMs, signal };
+    const raise = (): Promise<number> => this.#raiseSync(event, patience);
     try {
-      if (!this.#queue.ifReady(raise)) {
-        waiting = new AbortController();
-        await this.#queue.whenReady(raise, waiting.signal);
-      }
-      return await promise;
+      this.#checkOpen();
+      signal?.throwIfAborted();
+      return this.#queue.ifReady(raise) ?? this.#whenThereIsRoom(raise, patience);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  #raiseSync(event: T, patience: Patience): Promise<number> {
+    this.#checkOpen();
+    // A command that cannot reach anybody now is not to take effect later.
+    if (this.#isInterrupted) throw new JechoError("CONNECTION_LOST", "there is no connection at the moment");
+    this.#raise(event, true);
+    return this.#awaited.wait(this.#raised, patience);
+  }
+
+  async #whenThereIsRoom<R>(raise: () => Promise<R>, { timeoutMs, signal }: Patience): Promise<R> {
+    const waiting = new AbortController();
+    const abort = (): void => waiting.abort(signal?.reason);
+    signal?.addEventListener("abort", abort);
+    const timer = setTimeout(
+      () => waiting.abort(new JechoError("TIMED_OUT", `there was no room after ${timeoutMs} ms`)),
+      timeoutMs,
+    );
+    let processed: { readonly by: Promise<R> };
+    try {
+      processed = await this.#queue.whenReady(() => ({ by: raise() }), waiting.signal);
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener("abort", abort);
-      this.#processing.delete(raised);
     }
+    return processed.by;
   }
 
   /** Leaves the channel. What was raised before still goes out. */
@@ -191,7 +182,7 @@ export class Producer<T> {
     if (this.#isOpen) {
       this.#isOpen = false;
       this.#session.closeProducer(this.#endpoint, this.#queue);
-      this.#fail(new JechoError("CLOSED", `the producer of ${this.channel} was closed`));
+      this.#awaited.failAll(new JechoError("CLOSED", `the producer of ${this.channel} was closed`));
     }
     return Promise.resolve();
   }
@@ -202,7 +193,9 @@ export class Producer<T> {
 
   /** For the session: what the concentrator tells of this endpoint. */
   notice(notice: PortNotice): void {
-    if (notice.is === "demand") {
+    if (notice.is === "processed") {
+      this.#awaited.settle(notice.raised, notice.outcome);
+    } else if (notice.is === "demand") {
       this.#demand = notice.demand;
       this.#demandListeners.tell(notice.demand);
     } else if (notice.is === "dropped") {
@@ -211,16 +204,7 @@ export class Producer<T> {
         notice.code === undefined
           ? new JechoError("CONNECTION_LOST", "there is no connection; the event went nowhere")
           : new JechoError(notice.code);
-      for (let i = 0; i < notice.events; i++) this.#processing.get(notice.raised + i)?.reject(error);
-    } else if (notice.is === "processed") {
-      const { consumers, failed, message, missing } = notice.outcome;
-      const processing = this.#processing.get(notice.raised);
-      if (missing > 0) processing?.reject(timedOut(processing.timeoutMs, missing, consumers));
-      else if (failed === 0) processing?.resolve(consumers);
-      else
-        processing?.reject(
-          new JechoError("HANDLER_FAILED", `${failed} of ${consumers} handlers failed: ${message}`),
-        );
+      for (let i = 0; i < notice.events; i++) this.#awaited.fail(notice.raised + i, error);
     } else if (notice.is === "needs") {
       this.#delegation?.want(notice.names);
     } else if (notice.is === "called") {
@@ -229,7 +213,7 @@ export class Producer<T> {
       this.#isInterrupted = false;
     } else if (notice.is === "interrupted") {
       this.#isInterrupted = true;
-      this.#fail(new JechoError("CONNECTION_LOST"));
+      this.#awaited.failAll(new JechoError("CONNECTION_LOST"));
     }
   }
 
@@ -247,16 +231,4 @@ export class Producer<T> {
     this.#bytes += bytes;
     return bytes;
   }
-
-  #fail(error: JechoError): void {
-    for (const { reject } of this.#processing.values()) reject(error);
-  }
-}
-
-function timedOut(timeoutMs: number, missing?: number, answered = 0): JechoError {
-  const who =
-    missing === undefined
-      ? "not every consumer has"
-      : `${missing} of ${missing + answered} consumers have not`;
-  return new JechoError("TIMED_OUT", `${who} handled the event after ${timeoutMs} ms`);
 }

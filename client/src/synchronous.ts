@@ -1,6 +1,13 @@
-import type { EventsFrame, Processed } from "@jecho/shared/internal";
+import { type EventsFrame, Few, type Processed } from "@jecho/shared/internal";
 import { ByEvent } from "./by-event.ts";
 import { NOBODY, type Outcome, Tally } from "./tally.ts";
+
+/** An event as it was sent: its channel, its producer there, and its count. */
+interface SentEvent {
+  readonly channel: number;
+  readonly producer: number;
+  readonly raised: number;
+}
 
 /** An event that was raised here, and who has not handled it yet. */
 interface Raising {
@@ -10,7 +17,7 @@ interface Raising {
   readonly tag: string;
   readonly tally: Tally;
   /** What was sent of it, and the gateway has not answered. */
-  readonly elsewhere: Set<{ channel: number; producer: number; raised: number }>;
+  readonly elsewhere: SentEvent[];
 }
 
 /** Keeps track of synchronous events: which were raised here and wait for whom, and which consumers here are at. */
@@ -19,7 +26,7 @@ export class SynchronousEvents {
   /** Events that consumers here are handling. */
   readonly #handling = new ByEvent<Tally>();
   /** Events that were raised here, by tag. */
-  readonly #raised = new Map<string, Raising>();
+  readonly #raised = new Few<string, Raising>();
   /** Which of them an answer of the gateway belongs to. */
   readonly #elsewhere = new ByEvent<Raising>();
   #nextTag = 1;
@@ -47,7 +54,7 @@ export class SynchronousEvents {
       this.#raised.delete(tag);
       done(outcome);
     });
-    const raising: Raising = { endpoint, raised, tag, tally, elsewhere: new Set() };
+    const raising: Raising = { endpoint, raised, tag, tally, elsewhere: [] };
     this.#raised.set(tag, raising);
     if (sent !== undefined) this.#sent(raising, sent, 0);
     return tag;
@@ -75,8 +82,7 @@ export class SynchronousEvents {
 
   #sent(raising: Raising, { channel, producer, raised }: EventsFrame, i: number): void {
     raising.tally.add();
-    const event = { channel, producer, raised: raised + i };
-    raising.elsewhere.add(event);
+    raising.elsewhere.push({ channel, producer, raised: raised + i });
     this.#elsewhere.set(channel, producer, raised + i, raising);
   }
 
@@ -85,10 +91,11 @@ export class SynchronousEvents {
     const raising = this.#elsewhere.get(channel, producer, raised);
     if (raising === undefined) return;
     this.#elsewhere.delete(channel, producer, raised);
-    for (const event of raising.elsewhere) {
-      if (event.channel === channel && event.producer === producer && event.raised === raised)
-        raising.elsewhere.delete(event);
-    }
+    const { elsewhere } = raising;
+    const at = elsewhere.findIndex(
+      event => event.channel === channel && event.producer === producer && event.raised === raised,
+    );
+    elsewhere.splice(at, 1);
     raising.tally.settle({ consumers, failed, message, missing });
   }
 
@@ -97,7 +104,7 @@ export class SynchronousEvents {
    *
    * @returns the events to ask it about
    */
-  giveUp(endpoint: number, raised: number): { channel: number; producer: number; raised: number }[] {
+  giveUp(endpoint: number, raised: number): readonly SentEvent[] {
     const raising = [...this.#raised.values()].find(
       event => event.endpoint === endpoint && event.raised === raised,
     );

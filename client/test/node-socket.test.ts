@@ -26,12 +26,13 @@ function frameOf(opcode: number, payload: Uint8Array, isLast = true): Buffer {
   return Buffer.concat([Uint8Array.of(first, byteLength < 65536 ? 126 : 127), length, payload]);
 }
 
-/** What the reader makes of these bytes, handed to it in pieces that lie in memory which is written again. */
+/**
+ * What the reader makes of these bytes, handed to it in pieces that lie in memory which is written again. It is looked at when
+ * all has come: what was handed out is not written again.
+ */
 function readAll(bytes: Uint8Array, cut: () => number): { opcode: number; payload: number[] }[] {
-  const seen: { opcode: number; payload: number[] }[] = [];
-  const reader = new MessageReader(LIMIT_BYTES, (opcode, payload) =>
-    seen.push({ opcode, payload: [...payload] }),
-  );
+  const seen: { opcode: number; payload: Uint8Array }[] = [];
+  const reader = new MessageReader(LIMIT_BYTES, (opcode, payload) => seen.push({ opcode, payload }));
   const memory = new Uint8Array(64);
   for (let at = 0; at < bytes.byteLength; ) {
     const size = Math.min(bytes.byteLength - at, Math.max(1, cut() % 61));
@@ -40,7 +41,8 @@ function readAll(bytes: Uint8Array, cut: () => number): { opcode: number; payloa
     reader.take(memory, 3, 3 + size);
     at += size;
   }
-  return seen;
+  for (const { payload } of seen) expect(payload.byteOffset % 8).toBe(0);
+  return seen.map(({ opcode, payload }) => ({ opcode, payload: [...payload] }));
 }
 
 test.each(Array.from({ length: 30 }, (_, seed) => seed))(

@@ -163,6 +163,57 @@ test("SYNC-4: it gives up after its time, on its signal, and when the connection
   await expect(producer.publishSync({ n: 4, note: "" })).rejects.toMatchObject({ code: "CONNECTION_LOST" });
 });
 
+test("SYNC-7: each of several events under way is given up after its own time", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  const last = gate();
+  const seen = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }) => {
+      seen.put(n);
+      return n === 2 ? undefined : last.passed;
+    });
+  await expect.poll(() => producer.demand.total).toBe(1);
+  const publish = (n: number, timeoutMs: number): Promise<number> =>
+    producer.publishSync({ n, note: "" }, { timeoutMs });
+  const patient = publish(1, 60_000);
+  const forever = publish(1, Number.POSITIVE_INFINITY);
+  expect(await publish(2, 60_000)).toBe(1);
+  const [first, second] = [publish(3, 100), publish(4, 20)];
+  const refused = { code: "TIMED_OUT" };
+  await Promise.all([
+    expect(first).rejects.toMatchObject(refused),
+    expect(second).rejects.toMatchObject(refused),
+  ]);
+  await seen.take(5);
+  last.open();
+  expect(await Promise.all([patient, forever])).toEqual([1, 1]);
+});
+
+test("SYNC-1: handlers that end together, each with an event of its own: nothing overtakes, and all are acknowledged", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  const stage = rig.session();
+  const answers = await stage.channel("b", Tick).produce();
+  const seen = new Inbox<number>();
+  await rig
+    .session()
+    .channel("b", Tick)
+    .subscribe(({ n }) => seen.put(n));
+  const together = gate();
+  await stage.channel("a", Tick).subscribe(async ({ n }) => {
+    await together.passed;
+    answers.publish({ n, note: "" });
+  });
+  await expect.poll(() => [producer.demand.total, answers.demand.total]).toEqual([1, 1]);
+  const published = Array.from({ length: 10 }, (_, n) => producer.publishSync({ n, note: "" }));
+  together.open();
+  expect(await Promise.all(published)).toEqual(published.map(() => 1));
+  expect(await seen.take(10)).toEqual(published.map((_, n) => n));
+});
+
 test("CHAN-4: synchronous and asynchronous events of a producer keep their order, with any number under way", async () => {
   await using rig = await startRig();
   const producer = await rig.session().channel("a", Tick).produce();

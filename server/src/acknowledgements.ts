@@ -1,5 +1,5 @@
 import { JechoError } from "@jecho/shared";
-import type { Ack, EventsFrame, GiveUp } from "@jecho/shared/internal";
+import { type Ack, type EventsFrame, Few, type GiveUp } from "@jecho/shared/internal";
 import type { Channel } from "./channel.ts";
 import type { Connection } from "./connection.ts";
 
@@ -34,7 +34,7 @@ const MOST_PENDING = 16_384;
 /** Gathers the acknowledgements of synchronous events, and tells the producer's process when all are there. */
 export class Acknowledgements {
   /** What each connection owes an acknowledgement for, by channel number and sequence number. */
-  readonly #owed = new Map<Connection, Map<number, Map<number, Pending>>>();
+  readonly #owed = new Map<Connection, Map<number, Few<number, Pending>>>();
   readonly #waiting = new Map<Connection, Waiting>();
   /** Events that a connection's consumers were at when they left. */
   readonly #forgiven = new Map<Connection, Set<string>>();
@@ -161,9 +161,12 @@ export class Acknowledgements {
       owed = new Map();
       this.#owed.set(receiver, owed);
     }
-    const pendings = owed.get(pending.channel.number);
-    if (pendings === undefined) owed.set(pending.channel.number, new Map([[pending.seq, pending]]));
-    else pendings.set(pending.seq, pending);
+    let pendings = owed.get(pending.channel.number);
+    if (pendings === undefined) {
+      pendings = new Few();
+      owed.set(pending.channel.number, pendings);
+    }
+    pendings.set(pending.seq, pending);
   }
 
   #settle(connection: Connection, pending: Pending): void {

@@ -37,7 +37,11 @@ export class Few<K, V> {
 
   /** @returns false where there was none */
   delete(key: K): boolean {
-    if (this.#all !== undefined) return this.#all.delete(key);
+    if (this.#all !== undefined) {
+      const isThere = this.#all.delete(key);
+      if (this.#all.size === 0) this.#all = undefined;
+      return isThere;
+    }
     if (!this.has(key)) return false;
     this.clear();
     return true;

@@ -32,6 +32,11 @@ export class Attachment {
     this.listener = listener;
   }
 
+  /** What the concentrator sends on account of these requests goes out in one message. */
+  together(handle: () => void): void {
+    this.#hub.together(handle);
+  }
+
   handle(request: PortRequest): void {
     this.#act(request);
     this.#handled++;
@@ -92,6 +97,13 @@ export class Attachment {
       case "close":
         this.detach();
         return;
+      case "handled": {
+        const { channel, producer, raised, outcome } = request;
+        const endpoint = this.#endpoints.get(request.endpoint);
+        if (endpoint !== undefined)
+          this.#hub.handle({ is: "handled", endpoint, channel, producer, raised, outcome });
+        return;
+      }
       default:
         if (!("endpoint" in request)) this.#hub.handle(request);
         else {

@@ -67,6 +67,11 @@ export class Hub {
     this.#concentrator.handle(request);
   }
 
+  /** For attachments: what is sent on account of these requests goes out in one message. */
+  together(handle: () => void): void {
+    this.#concentrator.together(handle);
+  }
+
   /** For attachments: the number that a new endpoint of theirs has at the concentrator. */
   own(attachment: Attachment, number: number): number {
     const endpoint = this.#nextEndpoint++;
@@ -148,6 +153,12 @@ export class Hub {
 
   #tell(notice: PortNotice): void {
     switch (notice.is) {
+      case "processed": {
+        const owner = this.#owners.get(notice.endpoint);
+        const { raised, outcome } = notice;
+        owner?.attachment.listener.notify({ is: "processed", endpoint: owner.number, raised, outcome });
+        return;
+      }
       case "status":
         this.#status = notice.status;
         break;

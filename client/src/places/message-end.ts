@@ -1,6 +1,6 @@
 import { type ErrorCode, JechoError } from "@jecho/shared";
 import type { ConcentratorOptions } from "../concentrator.ts";
-import type { PortNotice, PortRequest } from "../port.ts";
+import type { ControlRequest, PortNotice, PortRequest } from "../port.ts";
 import type { Runs } from "./run-batch.ts";
 
 /** One end of a way between threads, on which messages pass in order. */
@@ -29,19 +29,66 @@ export type ToPlace =
       readonly lock: string | undefined;
     }
   | PortRequest
+  | Handled
   /** So many bytes of events have been handed to their consumers. */
   | { readonly is: "eventsTaken"; readonly bytes: number };
 
 /** What the place sends, several at once. */
 export type FromPlace = { readonly is: "ready" } | { readonly is: "closed" } | Runs | PortNotice;
 
+/** Requests of the kind `handled`, which are many: values in a row, for objects take several times as long from thread to thread. */
+export type Handled = (number | string)[];
+/** Values of each of them. */
+const HANDLED = 8;
+
+type HandledRequest = Extract<ControlRequest, { is: "handled" }>;
+
+export function addHandled(
+  to: Handled,
+  { endpoint, channel, producer, raised, outcome: { consumers, failed, message, missing } }: HandledRequest,
+): void {
+  to.push(endpoint, channel, producer, raised, consumers, failed, message, missing);
+}
+
+export function visitHandled(all: Handled, visit: (request: HandledRequest) => void): void {
+  for (let i = 0; i < all.length; i += HANDLED) {
+    visit({
+      is: "handled",
+      endpoint: all[i] as number,
+      channel: all[i + 1] as number,
+      producer: all[i + 2] as number,
+      raised: all[i + 3] as number,
+      outcome: {
+        consumers: all[i + 4] as number,
+        failed: all[i + 5] as number,
+        message: all[i + 6] as string,
+        missing: all[i + 7] as number,
+      },
+    });
+  }
+}
+
 interface PlainError {
   readonly code: ErrorCode;
   readonly message: string;
 }
 
+/** A notice of the kind `processed`, in a row as above. */
+type Processed = [
+  endpoint: number,
+  raised: number,
+  consumers: number,
+  failed: number,
+  message: string,
+  missing: number,
+];
+
 /** The notice as data that can be cloned: an error's class would be lost on the way. */
 export function toPlain(notice: FromPlace): unknown {
+  if (notice.is === "processed") {
+    const { consumers, failed, message, missing } = notice.outcome;
+    return [notice.endpoint, notice.raised, consumers, failed, message, missing] satisfies Processed;
+  }
   if (notice.is === "status" && notice.status.error !== undefined) {
     return { ...notice, status: { ...notice.status, error: plainOf(notice.status.error) } };
   }
@@ -52,7 +99,12 @@ export function toPlain(notice: FromPlace): unknown {
 }
 
 export function fromPlain(plain: unknown): FromPlace {
+  if (Array.isArray(plain)) {
+    const [endpoint, raised, consumers, failed, message, missing] = plain as Processed;
+    return { is: "processed", endpoint, raised, outcome: { consumers, failed, message, missing } };
+  }
   const notice = plain as FromPlace;
+  if (notice.is === "runs") return notice;
   if (notice.is === "status" && notice.status.error !== undefined) {
     return { ...notice, status: { ...notice.status, error: errorOf(notice.status.error) } };
   }

@@ -1,7 +1,8 @@
 import { JechoError } from "@jecho/shared";
 import type { ConcentratorOptions } from "../concentrator.ts";
 import type { Port, PortListener, PortRequest } from "../port.ts";
-import { fromPlain, type MessageEnd, type ToPlace } from "./message-end.ts";
+import { atEndOfTurn } from "../turn.ts";
+import { addHandled, fromPlain, type Handled, type MessageEnd, type ToPlace } from "./message-end.ts";
 import { visitRuns } from "./run-batch.ts";
 
 /** Before a place is told again how much of what it sent was taken. */
@@ -19,8 +20,12 @@ export class RemotePort implements Omit<Port, "settled" | "posted"> {
   readonly #listener: PortListener;
   readonly #events: RemotePortEvents;
   readonly #closed = Promise.withResolvers<void>();
+  readonly #receiveRun: PortListener["receive"];
+  readonly #sendHandled = (): void => this.#flushHandled();
   #isClosing = false;
   #taken = 0;
+  /** What handlers have ended on in this turn. */
+  #handled: Handled = [];
 
   constructor(
     end: MessageEnd,
@@ -31,6 +36,7 @@ export class RemotePort implements Omit<Port, "settled" | "posted"> {
   ) {
     this.#end = end;
     this.#listener = listener;
+    this.#receiveRun = (endpoint, frame, first) => listener.receive(endpoint, frame, first);
     this.#events = events;
     end.listen(
       message => this.#receive(message as unknown[]),
@@ -42,6 +48,12 @@ export class RemotePort implements Omit<Port, "settled" | "posted"> {
   }
 
   post(request: PortRequest): void {
+    if (request.is === "handled") {
+      if (this.#handled.length === 0) atEndOfTurn(this.#sendHandled);
+      addHandled(this.#handled, request);
+      return;
+    }
+    this.#flushHandled();
     this.#send(request);
   }
 
@@ -52,13 +64,22 @@ export class RemotePort implements Omit<Port, "settled" | "posted"> {
   close(): Promise<void> {
     if (!this.#isClosing) {
       this.#isClosing = true;
+      this.#flushHandled();
       this.#send({ is: "close" });
     }
     return this.#closed.promise;
   }
 
+  /** In the order of the requests. */
+  #flushHandled(): void {
+    if (this.#handled.length === 0) return;
+    const handled = this.#handled;
+    this.#handled = [];
+    this.#send(handled);
+  }
+
   #send(message: ToPlace): void {
-    if (message.is === "records") this.#end.post(message, [message.bytes.buffer]);
+    if ("is" in message && message.is === "records") this.#end.post(message, [message.bytes.buffer]);
     else this.#end.post(message);
   }
 
@@ -71,7 +92,7 @@ export class RemotePort implements Omit<Port, "settled" | "posted"> {
         this.#closed.resolve();
       } else if (notice.is === "runs") {
         this.#taken += notice.framesBytes;
-        visitRuns(notice, (...of) => this.#listener.receive(...of));
+        visitRuns(notice, this.#receiveRun);
       } else this.#listener.notify(notice);
     }
     if (this.#taken < TAKEN_STEP_BYTES) return;

@@ -5,7 +5,7 @@ import type { PortListener } from "../port.ts";
 import { atEndOfTurn } from "../turn.ts";
 import type { Attachment } from "./attachment.ts";
 import type { Hub } from "./hub.ts";
-import { type FromPlace, type MessageEnd, type ToPlace, toPlain } from "./message-end.ts";
+import { type FromPlace, type MessageEnd, type ToPlace, toPlain, visitHandled } from "./message-end.ts";
 import { RunBatch } from "./run-batch.ts";
 
 /** Bytes of events on their way to an application's thread from which on more wait at the gateway, and when they go on. */
@@ -46,6 +46,10 @@ export function serve(
   };
   const receive = (message: unknown): void => {
     const request = message as ToPlace;
+    if (Array.isArray(request)) {
+      attachment?.together(() => visitHandled(request, handled => attachment?.handle(handled)));
+      return;
+    }
     switch (request.is) {
       case "attach":
         outbox.put({ is: "ready" });

@@ -147,7 +147,8 @@ export class NodeSocket implements Socket {
         if (this.#state === "open") this.#write(OPCODE.pong, payload);
         return;
       case OPCODE.close: {
-        const code = payload.byteLength < 2 ? 1005 : new DataView(payload.buffer).getUint16(0);
+        const code =
+          payload.byteLength < 2 ? 1005 : new DataView(payload.buffer, payload.byteOffset).getUint16(0);
         this.#closed = { code, reason: Buffer.from(payload.subarray(2)).toString() };
         if (code === 1005) this.close();
         else this.close(code);

@@ -4280,9 +4280,14 @@ function makeTemplate() {
 const VIEW = new DataView(TEMPLATE.buffer);
 /** A reply as a frame of its own, a multiple of 8 bytes. */
 function encodeReply(reply) {
+	const bytes = encodeReplyForNow(reply);
+	return bytes === TEMPLATE ? bytes.slice() : bytes;
+}
+/** The same in memory that the next call writes over. */
+function encodeReplyForNow(reply) {
 	writeReply(VIEW, reply);
 	const { message } = reply;
-	if (message === "") return TEMPLATE.slice();
+	if (message === "") return TEMPLATE;
 	const reason = new TextEncoder().encode(message);
 	const bytes = new Uint8Array(alignUp(REASON + 8 + reason.byteLength + 1, 8));
 	bytes.set(TEMPLATE);

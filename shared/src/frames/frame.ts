@@ -10,7 +10,7 @@ import type { ObjectType } from "../types/schema.ts";
 import { readUtf8 } from "../types/utf8.ts";
 import { verify } from "../types/verify.ts";
 import { checkRun, EventsFrame, malformed, usualRun } from "./events.ts";
-import { type Ack, encodeReply, type Processed, readReply } from "./reply.ts";
+import { type Ack, encodeReply, encodeReplyForNow, type Processed, readReply } from "./reply.ts";
 import { isBeyondUint53 } from "./uint53.ts";
 
 /** The WebSocket subprotocol, and the number that `Hello` carries. */
@@ -54,7 +54,8 @@ export function encodeControl(control: Outgoing): Uint8Array {
 
 /** The same in memory that the next call writes over: for who sends it, or copies it, at once. */
 export function encodeForNow(control: Outgoing): Uint8Array {
-  if (control.kind === "Ack" || control.kind === "Processed") return encodeReply(control as Ack | Processed);
+  if (control.kind === "Ack" || control.kind === "Processed")
+    return encodeReplyForNow(control as Ack | Processed);
   const frame = { control };
   const size = alignUp(16 + measure(FRAME, frame), 8);
   if (size > SCRATCH_BYTES) return encodeControl(control);

@@ -59,9 +59,15 @@ const VIEW = new DataView(TEMPLATE.buffer);
 
 /** A reply as a frame of its own, a multiple of 8 bytes. */
 export function encodeReply(reply: Ack | Processed): Uint8Array {
+  const bytes = encodeReplyForNow(reply);
+  return bytes === TEMPLATE ? bytes.slice() : bytes;
+}
+
+/** The same in memory that the next call writes over. */
+export function encodeReplyForNow(reply: Ack | Processed): Uint8Array {
   writeReply(VIEW, reply);
   const { message } = reply;
-  if (message === "") return TEMPLATE.slice();
+  if (message === "") return TEMPLATE;
   const reason = new TextEncoder().encode(message);
   const bytes = new Uint8Array(alignUp(REASON + 8 + reason.byteLength + 1, 8));
   bytes.set(TEMPLATE);
