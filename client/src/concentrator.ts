@@ -329,9 +329,9 @@ export class Concentrator implements PortServer {
         return this.#modulation.install(frame, this.#delegates.ofNumber(frame.channel));
       case "Remove":
         return this.#modulation.remove(frame.derived, frame.process);
-      case "Restarted":
+      case "Impaired":
         for (const { endpoint } of this.#entries.consumersOf(frame.derived))
-          this.#notify({ is: "restarted", endpoint, error: errorOf(frame) });
+          this.#notify({ is: "impaired", endpoint, error: errorOf(frame) });
         return;
       case "Placed":
         for (const { endpoint } of this.#entries.consumersOf(frame.derived))

@@ -202,8 +202,9 @@ export class Consumer<T> {
       case "interrupted":
         this.#setStatus(statusNow("reconnecting"));
         break;
-      case "restarted":
-        this.#restartListeners.tell(notice.error);
+      case "impaired":
+        if (notice.error.code === "MODULATOR_RESTARTED") this.#restartListeners.tell(notice.error);
+        else this.#onError(notice.error);
         break;
       case "placed":
         this.#placements = notice.placements;

@@ -91,7 +91,7 @@ export class EventReader<T> {
     } catch (error) {
       this.#mismatched.add(writer.token);
       const { message } = error as Error;
-      const sides = `producer ${producer} writes ${nameOf(writer)}, this consumer reads ${nameOf(reader)}`;
+      const sides = `producer ${producer} writes ${writer}, this consumer reads ${reader}`;
       throw new JechoError("TYPE_MISMATCH", `${message} (${name}: ${sides}); its events are dropped`);
     }
   }
@@ -112,9 +112,4 @@ export class EventReader<T> {
 
 function unknown(token: bigint): JechoError {
   return new JechoError("TYPE_UNKNOWN", `an event of the unknown type ${token.toString(16)}`);
-}
-
-/** Types may have one name and differ; tokens do not. */
-function nameOf({ name, token }: Type): string {
-  return `${name} (${token.toString(16).padStart(16, "0")})`;
 }

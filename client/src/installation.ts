@@ -19,6 +19,8 @@ export interface Installation {
   readonly needs: readonly string[];
   /** That it declared; empty where its events are of the type of what it is fed with. */
   readonly schema: Uint8Array;
+  /** Of what it was written for; empty where it takes whatever comes. */
+  readonly reads: Uint8Array;
   /** Of its events. */
   readonly made: Uint8Array;
   readonly objects: Map<
@@ -47,7 +49,7 @@ export interface Installation {
 
 type Placed = Pick<
   Installation,
-  "hosted" | "base" | "feed" | "input" | "wire" | "needs" | "schema" | "made" | "number"
+  "hosted" | "base" | "feed" | "input" | "wire" | "needs" | "schema" | "reads" | "made" | "number"
 >;
 
 export function newInstallation(

@@ -103,9 +103,12 @@ export class Installations {
     return [...names];
   }
 
-  /** The schema of a type that a modulator here declares. */
+  /** The schema of a type that a modulator here makes of its own. */
   schemaOf(token: bigint): Uint8Array | undefined {
-    for (const { schema } of this) if (schema.byteLength > 0 && tokenOf(schema) === token) return schema;
+    for (const { schema, reads } of this) {
+      const own = schema.byteLength > 0 ? schema : reads;
+      if (own.byteLength > 0 && tokenOf(own) === token) return own;
+    }
     return undefined;
   }
 

@@ -18,6 +18,7 @@ import { FeedNames } from "./feed-names.ts";
 import { feedOf, type Installation, leaveConnection, newInstallation } from "./installation.ts";
 import { Installations } from "./installations.ts";
 
+const NONE = new Uint8Array(0);
 /** How long modulators that run in another process' stead are kept over a broken connection. */
 const APART_MS = 30_000;
 
@@ -84,8 +85,8 @@ export class Modulation {
       // At another connection the request's number is that of another request.
       if (connection === this.#connection) this.#events.onAnswer(answer);
     };
-    const answer = ({ schema, needs }: Installation): void =>
-      say({ kind: "Installed", request, derived, schema, needs });
+    const answer = ({ schema, needs, reads }: Installation): void =>
+      say({ kind: "Installed", request, derived, schema, needs, reads });
     this.#install(install, producer, answer).catch((error: unknown) => say(refusal(request, error)));
   }
 
@@ -161,14 +162,18 @@ export class Modulation {
     const name = `${derived}/${process}`;
     this.#installing.set(name, hosted);
     const { offers, context = new Map() } = (instead === undefined ? producer : undefined) ?? {};
-    const schema = parent?.made ?? instead?.schema ?? producer?.schema ?? new Uint8Array(0);
+    const schema = parent?.made ?? instead?.schema ?? producer?.schema ?? NONE;
     const told = this.#names.typesOf(input);
     const further = [...told.values()];
     if (schema.byteLength > 0) told.set(tokenOf(schema), schema);
     const isWanted = (): boolean => this.#installing.get(name) === hosted;
     this.#callers.set(hosted, base);
     try {
-      const { schema: declared = new Uint8Array(0), needs } = await environment.install({
+      const {
+        schema: declared = NONE,
+        reads = NONE,
+        needs,
+      } = await environment.install({
         derived: hosted,
         channel: input,
         schema: schema.byteLength === 0 ? undefined : schema,
@@ -189,6 +194,7 @@ export class Modulation {
         wire,
         needs,
         schema: declared,
+        reads,
         made,
         number,
       });
@@ -219,9 +225,9 @@ export class Modulation {
         if (name !== "pull" && base !== undefined) this.#events.onCall(base, name, values);
         else if (installation !== undefined) this.#pull(installation, values[0]);
       },
-      onRestarted: (hosted, { number: code, message }) => {
+      onImpaired: (hosted, { number: code, message }) => {
         const derived = this.installed.get(hosted)?.number ?? 0;
-        if (derived !== 0) this.#events.onAnswer({ kind: "Restarted", derived, code, message });
+        if (derived !== 0) this.#events.onAnswer({ kind: "Impaired", derived, code, message });
       },
       onRate: hosted => {
         const installation = this.installed.get(hosted);

@@ -170,8 +170,8 @@ export type PortNotice =
       readonly newest: number;
       readonly modulators: readonly Compared[];
     }
-  /** The consumer's modulator began anew, without the state that it had. */
-  | { readonly is: "restarted"; readonly endpoint: number; readonly error: JechoError }
+  /** The consumer's modulator goes on, but it began anew, without the state that it had, or cannot read what one writes. */
+  | { readonly is: "impaired"; readonly endpoint: number; readonly error: JechoError }
   /** Where the consumer's modulator runs has changed. */
   | { readonly is: "placed"; readonly endpoint: number; readonly placements: readonly Placement[] }
   /** The past has been sent; what comes now is live. */

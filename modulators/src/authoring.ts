@@ -1,4 +1,4 @@
-import { JechoError } from "@jecho/shared";
+import { JechoError, type Type } from "@jecho/shared";
 import type { Modulator } from "./modulator.ts";
 import { FifoModulator, Modulator as ModulatorBase } from "./sandbox/world/moe.ts";
 
@@ -6,9 +6,8 @@ import { FifoModulator, Modulator as ModulatorBase } from "./sandbox/world/moe.t
  * What a modulator does with one event, as a function: `true` passes it, `false` or nothing discards it, an object goes out
  * in its place, and a list of objects as so many events.
  */
-type Derivation = (
-  // biome-ignore lint/suspicious/noExplicitAny: of the channel's type, which this function knows.
-  event: any,
+type Derivation<Event> = (
+  event: Event,
   // biome-ignore lint/suspicious/noExplicitAny: of the modulator's own, which this function knows.
   given: { readonly parameters: any; readonly objects: any; readonly moe: any },
 ) => unknown;
@@ -26,21 +25,25 @@ type ModulatorClass = new (
  * ```ts
  * modulatorFrom(event => event.celsius > 30)
  * modulatorFrom((event, { objects }) => event.station === objects.wanted.station, { objects: { wanted } })
+ * modulatorFrom(event => event.celsius > 30, { input: Reading })
  * ```
  *
- * @param rest its parameters, key and shared objects
- * @throws JechoError `MODULATOR_INVALID` where it is none of these
+ * @param rest its parameters, key and shared objects; and, of a function, `input`: the type that it was written for, by whose names
+ * it reads whatever producers write, as a class does by its static of that name
+ * @throws JechoError `MODULATOR_INVALID` where it is none of these, or where `input` stands beside a text or a class
  */
-export function modulatorFrom(
-  written: string | ModulatorClass | Derivation,
-  rest: Omit<Modulator, "source"> = {},
+// biome-ignore lint/suspicious/noExplicitAny: of the channel's type, which the function knows.
+export function modulatorFrom<Event = any>(
+  written: string | ModulatorClass | Derivation<Event>,
+  { input, ...rest }: Omit<Modulator, "source"> & { readonly input?: Type<Event> } = {},
 ): Modulator {
-  if (typeof written === "string") return { ...rest, source: written };
-  const source = isModulatorClass(written) ? classSource(written) : derivationSource(written as Derivation);
-  return { ...rest, source };
+  if (typeof written !== "string" && !isModulatorClass(written))
+    return { ...rest, source: derivationSource(written, input) };
+  if (input !== undefined) throw invalid("a text or a class says by its own static what it was written for");
+  return { ...rest, source: typeof written === "string" ? written : classSource(written) };
 }
 
-function isModulatorClass(written: ModulatorClass | Derivation): written is ModulatorClass {
+function isModulatorClass(written: unknown): written is ModulatorClass {
   return typeof written === "function" && written.prototype instanceof ModulatorBase;
 }
 
@@ -79,11 +82,12 @@ function nameIn(text: string): string {
   return /^class\s+([\w$]+)/.exec(text)?.[1] as string;
 }
 
-function derivationSource(written: Derivation): string {
+function derivationSource(written: unknown, input: Type | undefined): string {
   const text = textOf(written);
+  const reads = input === undefined ? "" : `\n  static input = ${JSON.stringify(input.toFbs())};`;
   // The function's text comes first, too.
   return `const derive = ${text};
-export default class extends FifoModulator {
+export default class extends FifoModulator {${reads}
   enqueue(event) {
     const { parameters, objects, moe } = this;
     const made = derive(event, { parameters, objects, moe });

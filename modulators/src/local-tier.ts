@@ -104,8 +104,7 @@ export class LocalTier implements Tier {
           for (const { name, values } of decodeValues(calls))
             tell(() => this.#events.onCall?.(derived, name, values));
         },
-        // Nothing ends a call here.
-        restarted() {},
+        impaired: (_, why) => tell(() => this.#events.onImpaired?.(derived, why)),
         pause() {},
         types: this.#types,
         views: this.#views,
@@ -116,7 +115,7 @@ export class LocalTier implements Tier {
     );
     this.#modulators.set(derived, { running, stats });
     this.#periods.set(derived, running.periodMs);
-    return { schema: running.schema, needs: running.needs };
+    return { schema: running.schema, reads: running.reads, needs: running.needs };
   }
 
   addType(channel: number, schema: Uint8Array): void {

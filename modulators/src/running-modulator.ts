@@ -9,6 +9,7 @@ import {
   writeRun,
 } from "@jecho/shared/internal";
 import type { ChannelTypes } from "./channel-types.ts";
+import { InputTypes } from "./input-types.ts";
 import { isStarved, unsound } from "./sandbox/failures.ts";
 import {
   CHUNK_BYTES,
@@ -62,8 +63,7 @@ export class RunningModulator {
   #known: readonly number[];
   readonly #budget: TimeBudget;
   #sandbox: Sandbox;
-  /** What comes in, in the order of the sandbox's numbers, from 1. */
-  readonly #types: Type[] = [];
+  readonly #types: InputTypes;
   /** The number of the newest run's type. */
   #type = 0;
   /** What it declares that it makes. */
@@ -99,7 +99,11 @@ export class RunningModulator {
     this.#pause = pause;
     this.#budget = new TimeBudget(limits);
     this.#program = { ...modulator, offers: install.offers, behind: install.behind };
-    if (schema !== undefined) this.#type = this.#types.push(Type.fromSchema(schema));
+    this.#types = new InputTypes(
+      token => surroundings.types.find(this.channel, token),
+      mismatch => surroundings.impaired(this.derived, mismatch),
+    );
+    if (schema !== undefined) this.#type = this.#types.add(schema);
     this.#behind = new Array<number>(install.behind).fill(0);
     this.#known = this.#behind;
     this.#lazy = new Set(modulator.objects.filter(({ lazy }) => lazy).map(({ name }) => name));
@@ -108,6 +112,11 @@ export class RunningModulator {
     this.#ids = ids;
     this.#sandbox = this.#installed();
     this.#sendCalls();
+  }
+
+  /** The schema (.bfbs) of what it was written for; undefined where it takes whatever comes. */
+  get reads(): Uint8Array | undefined {
+    return this.#types.reads?.schema;
   }
 
   get eventsOut(): number {
@@ -168,7 +177,7 @@ export class RunningModulator {
    * @param producer the number of who raised them
    * @param flags of the run, which hold for what is made of it, too
    * @param versions that the run was made with
-   * @returns events dropped by the modulator's queue
+   * @returns events dropped by the modulator's queue, or all of them where it cannot read them
    * @throws JechoError why it has to be removed
    */
   run(
@@ -178,8 +187,10 @@ export class RunningModulator {
     flags: number,
     versions: readonly number[],
   ): number {
+    if (!this.#types.canRead(token, producer))
+      return chunks.reduce((events, { bounds }) => events + bounds.length / 2, 0);
     if (this.#behind.length > 0) this.#behind = this.#behind.map((_, i) => versions[i] ?? 0);
-    this.#type = this.#numberOf(token);
+    this.#type = this.#types.numberOf(token, schema => this.#sandbox.addType(schema));
     this.#producer = producer;
     return this.#run(chunks, flags);
   }
@@ -200,17 +211,6 @@ export class RunningModulator {
       this.#pause();
     }
     return dropped;
-  }
-
-  /** The number of the type with this token, which the sandbox is told where it is new. */
-  #numberOf(token: bigint): number {
-    if (token === 0n) return 0;
-    for (let i = 0; i < this.#types.length; i++) if (this.#types[i]?.token === token) return i + 1;
-    const schema = this.#surroundings.types.find(this.channel, token);
-    if (schema === undefined)
-      throw new JechoError("TYPE_UNKNOWN", "events of a type that nobody has told of");
-    this.#sandbox.addType(schema);
-    return this.#types.push(Type.fromSchema(schema));
   }
 
   /** Its period is over. @returns and throws as `run` */
@@ -260,7 +260,8 @@ export class RunningModulator {
         // Ended on a machine too busy to run it: that is not its fault, so it starts anew.
         this.#sandbox.dispose();
         this.#sandbox = this.#installed(starved + 1);
-        this.#surroundings.restarted(this.derived, JechoError.from(error).message);
+        const { message } = JechoError.from(error);
+        this.#surroundings.impaired(this.derived, new JechoError("MODULATOR_RESTARTED", message));
       }
     }
   }
@@ -282,9 +283,10 @@ export class RunningModulator {
         this.#known = this.#behind.map(() => 0);
         const { timeMs, views } = this.#surroundings;
         const context = [...(views.get(this.channel)?.values() ?? [])];
-        const schemas = this.#types.map(({ schema }) => schema);
+        const { schemas } = this.#types;
         const declared = sandbox.install({ ...this.#program, schemas, objects: states, context, timeMs });
         this.schema = declared.schema;
+        this.#types.readAs(declared.reads);
         this.#needs = declared.needs;
         this.#views.clear();
         this.#declared = this.schema && Type.fromSchema(this.schema);
@@ -304,10 +306,10 @@ export class RunningModulator {
   /** What the sandbox says that it made. */
   #madeType(number: number): Type | undefined {
     if (this.#declared !== undefined) return this.#declared;
-    if (number === 0) {
-      if (this.#types.length === 0 || this.#type === 0) return undefined;
-    } else if (number <= this.#types.length) return this.#types[number - 1];
-    throw unsound();
+    const type = number === 0 ? this.#types.reads : this.#types.at(number);
+    const areBytes = number === 0 && (this.#types.size === 0 || this.#type === 0);
+    if (type === undefined && !areBytes) throw unsound();
+    return type;
   }
 
   #writeRun(
@@ -400,8 +402,8 @@ export interface Surroundings {
   readonly timeMs: number;
   /** Takes what a modulator called, as encoded by values.ts; unchecked. */
   readonly called: (derived: number, calls: Uint8Array) => void;
-  /** Told of a modulator that began anew, without the state that it had, and why. */
-  readonly restarted: (derived: number, why: string) => void;
+  /** Told of a modulator that began anew, without the state that it had, or that cannot read what one writes, and why. */
+  readonly impaired: (derived: number, why: JechoError) => void;
   /** Called between the calls of a long run. */
   readonly pause: () => void;
 }

@@ -56,7 +56,8 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
   readonly #options: BenchOptions<In>;
   readonly #handler: EagerHandler;
   readonly #source: EventSource;
-  #type: Type | undefined;
+  /** What its events may be of, by token. */
+  readonly #types = new Map<bigint, Type>();
   #needs: readonly string[] = [];
   #out: Out[] = [];
   #raised = 0;
@@ -173,7 +174,7 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
 
   async #install(): Promise<void> {
     const { type, delegate = {}, capabilities } = this.#options;
-    const { schema, needs } = await this.#host.install({
+    const { schema, reads, needs } = await this.#host.install({
       derived: DERIVED,
       channel: CHANNEL,
       schema: type?.schema,
@@ -184,7 +185,10 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
       ),
     });
     this.#needs = needs;
-    this.#type = schema === undefined ? (type as Type | undefined) : Type.fromSchema(schema);
+    const written = reads && Type.fromSchema(reads);
+    if (type !== undefined) written?.readerOf(type as Type);
+    for (const known of [type as Type | undefined, written, schema && Type.fromSchema(schema)])
+      if (known !== undefined) this.#types.set(known.token, known);
   }
 
   /** The views of the producer's state, as they are when it raises events. */
@@ -204,7 +208,7 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
     const frame = runOf(bytes);
     for (let i = 0; i < frame.count; i++) {
       const part = bytes.slice(frame.eventStart(i), frame.eventEnd(i));
-      const event = this.#type === undefined ? part : this.#type.decode(part);
+      const event = this.#types.get(frame.token)?.decode(part) ?? part;
       this.made.push({ event, bytes: part.byteLength, urgent: (frame.flags & FLAG_URGENT) !== 0 });
       const { demodulator } = this.#handler;
       if (demodulator === undefined) this.#out.push(event as Out);

@@ -41,7 +41,7 @@ export interface ModulatorStats {
   bytesOut: number;
   /** Processor time; 0 in the local tier, where it is the producer's own. */
   cpuMs: number;
-  /** Events that fell out of a full queue, before the modulator or in it. */
+  /** Events that fell out of a full queue, before the modulator or in it, or that it cannot read. */
   dropped: number;
   /** Times that the modulator began anew, without the state that it had. */
   restarts: number;
@@ -61,8 +61,11 @@ export interface TierEvents {
   onRemoved(derived: number, error: JechoError): void;
   /** The host died and a new one has begun, with the modulators that remain. */
   onRestart?(): void;
-  /** A modulator began anew, without the state that it had: `MODULATOR_RESTARTED` with the reason. */
-  onRestarted?(derived: number, why: JechoError): void;
+  /**
+   * A modulator goes on, but it began anew, without the state that it had (`MODULATOR_RESTARTED` with the reason), or cannot read what
+   * a producer writes (`TYPE_MISMATCH`): that is told once, and those events are dropped.
+   */
+  onImpaired?(derived: number, why: JechoError): void;
 }
 
 /**
@@ -73,7 +76,7 @@ export interface Tier extends AsyncDisposable {
   /**
    * Installs a modulator on a base channel.
    *
-   * @returns the schema of the derived channel's events, if the modulator declares one of its own, and what it needs
+   * @returns the schema of the derived channel's events, if the modulator declares one of its own, what it was written for, and what it needs
    * @throws JechoError `MODULATOR_INVALID`, `MODULATOR_TOO_LARGE`, `PARAMETERS_INVALID`, `SERVICE_MISSING`, `SERVICE_NOT_GRANTED`,
    * `DELEGATE_FAILED`, `MODULATOR_FAILED`, `MODULATOR_TIMED_OUT`, `MODULATOR_OUT_OF_MEMORY`, `MODULATORS_NOT_SERVED`, `MODULATOR_HOST_FAILED`, `CLOSED`
    */

@@ -39,8 +39,9 @@ declare module "jecho:moe" {
   type Value = number | boolean | string | ArrayBufferView;
 
   /**
-   * A consumer's code inside the producer. Optional statics: `periodMs`, `mostPerSecond`, `output = { name, description }` where it
-   * makes events of another type than it takes, and `check(parameters, objects)`, which throws where it cannot work with these, and
+   * A consumer's code inside the producer. Optional statics: `periodMs`, `mostPerSecond`, `input`, the type that it was written for
+   * (then it reads by the names of that, whatever producers write), `output`, where it makes events of another type than it
+   * takes, both as `{ name, description }` or as the text of a FlatBuffers schema, `check(parameters, objects)`, which throws where it cannot work with these, and
    * `needs`, the names of services that it cannot do without, each the path under `moe` where it finds it; where one is not
    * offered or not granted, it is not installed. `keepsEvents = false` says that it keeps no event, and no typed array out of one,
    * beyond the call that the event came with, save in a `FifoModulator`'s queue: a producer that runs it in its own process then
@@ -58,7 +59,7 @@ declare module "jecho:moe" {
     periodMs: number;
     /** It is in place: comes once, before everything else. What it makes goes out with the first event. */
     installed(): void;
-    /** A producer raised an event: an accessor of the base type, or a Uint8Array on an untyped channel. It stays valid. */
+    /** A producer raised an event: an accessor of the type `input`, else of its writer's, or a Uint8Array on an untyped channel. It stays valid. */
     enqueue(event: Event): void;
     /** The transport is ready: the next event, or undefined. */
     dequeue(): object | undefined;
@@ -97,8 +98,8 @@ declare module "jecho:moe" {
   export function unpack<Event>(event: Event): Event;
 
   /**
-   * The bytes of an event: as they lie where it came in, else what the plain object is encoded to, as the type of the newest
-   * event that came in. A channel's producers may write several types.
+   * The bytes of an event: as they lie where it came in, of its writer's type, else what the plain object is encoded to, as the type of
+   * the newest event that came in. A channel's producers may write several types.
    */
   export function bytesOf(event: object): Uint8Array;
 

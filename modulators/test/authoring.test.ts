@@ -1,7 +1,7 @@
 import { modulatorFrom } from "@jecho/modulators";
 import { FifoModulator, Modulator, urgent } from "@jecho/modulators/moe";
 
-import { type, typeScriptOf } from "@jecho/shared";
+import { type, typeScriptOf, unpack } from "@jecho/shared";
 import { expect, test } from "vitest";
 import { openBench } from "./rig.ts";
 
@@ -94,7 +94,7 @@ test.each([
   ["a bound function", ((event: Reading) => event.n > 1).bind(null)],
   ["no function", 5 as unknown as string],
 ])("what has no text is refused: %s", (_, written) => {
-  expect(() => modulatorFrom(written)).toThrow(expect.objectContaining({ code: "MODULATOR_INVALID" }));
+  expect(() => modulatorFrom<never>(written)).toThrow(expect.objectContaining({ code: "MODULATOR_INVALID" }));
 });
 
 test("the bench: controls, views, log, urgent events, and why a modulator was removed", async () => {
@@ -171,4 +171,16 @@ export interface stations {
   readonly heights: Int16Array;
 }
 `);
+});
+
+test("TYPE-10: a function says which type it was written for, and what it reads has that type for the compiler, too", async () => {
+  const Grown = type("Reading", { station: "string", celsius: "float32", n: "uint16" });
+  const modulator = modulatorFrom(({ n, celsius }) => ({ n: n * 100_000, celsius }), { input: Reading });
+  await using bench = await openBench<typeof Grown.event, Reading>(modulator, { type: Grown });
+  expect((await bench.push({ station: "a", n: 2, celsius: 0.5 })).map(event => unpack(event))).toEqual([
+    { n: 200_000, celsius: 0.5 },
+  ]);
+  const Other = type("Reading", { n: "int64", celsius: "float32" });
+  await expect(openBench(modulator, { type: Other })).rejects.toMatchObject({ code: "TYPE_MISMATCH" });
+  expect(() => modulatorFrom(modulator.source, { input: Reading })).toThrow("static");
 });

@@ -98,7 +98,7 @@ test("MOE-12: the periods go on in a new host", async () => {
   process.kill(rig.host.stats.pid as number, "SIGKILL");
   await vi.waitUntil(() => rig.restarts === 1, { interval: 5, timeout: 60_000 });
   // MOE-11: its state is lost, and that is told.
-  expect(rig.restarted).toMatchObject([{ derived, why: { code: "MODULATOR_RESTARTED" } }]);
+  expect(rig.impaired).toMatchObject([{ derived, why: { code: "MODULATOR_RESTARTED" } }]);
   const before = rig.received(derived).length;
   await vi.waitUntil(() => rig.received(derived).length >= before + 2, { interval: 5, timeout: 60_000 });
 });

@@ -26,13 +26,13 @@ test("MOE-11: a call that a busy machine starved is tried again; that the state 
   rig.step(1);
   await rig.settled();
   await using _busy = new BusyMachine(8 * availableParallelism());
-  while (rig.restarted.length === 0 && rig.removed.size === 0) {
+  while (rig.impaired.length === 0 && rig.removed.size === 0) {
     rig.step(1);
     await rig.settled();
   }
   expect(rig.removed.size).toBe(0);
-  expect(rig.restarted[0]).toMatchObject({ derived, why: { code: "MODULATOR_RESTARTED" } });
-  expect(rig.host.modulators.get(derived)?.restarts).toBe(rig.restarted.length);
+  expect(rig.impaired[0]).toMatchObject({ derived, why: { code: "MODULATOR_RESTARTED" } });
+  expect(rig.host.modulators.get(derived)?.restarts).toBe(rig.impaired.length);
   // The host is the same one, no event is lost, and the count began anew.
   expect(rig.restarts).toBe(0);
   const counts = rig.received(derived).map(({ event }) => event.step);
@@ -40,5 +40,5 @@ test("MOE-11: a call that a busy machine starved is tried again; that the state 
   // One event may be starved more than once, and is handled once.
   expect(counts.at(-1)).toBe(1);
   for (const [i, count] of counts.entries()) expect([1, (counts[i - 1] ?? 0) + 1]).toContain(count);
-  expect(counts.filter(count => count === 1).length).toBeLessThanOrEqual(1 + rig.restarted.length);
+  expect(counts.filter(count => count === 1).length).toBeLessThanOrEqual(1 + rig.impaired.length);
 });

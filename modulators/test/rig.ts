@@ -97,8 +97,8 @@ export class Rig implements AsyncDisposable {
   /** Each rate that a modulator told of, in order. */
   readonly rates: (readonly [derived: number, perSecond: number])[] = [];
   restarts = 0;
-  /** Modulators that began anew, and why. */
-  readonly restarted: { readonly derived: number; readonly why: JechoError }[] = [];
+  /** Modulators that began anew, or cannot read what one writes, and why. */
+  readonly impaired: { readonly derived: number; readonly why: JechoError }[] = [];
   readonly #frames = new Map<number, EventsFrame[]>();
   readonly #types = new Map<number, Type>();
   readonly #raised: (readonly [step: number, layer: number])[] = [];
@@ -128,7 +128,7 @@ export class Rig implements AsyncDisposable {
       onRemoved: (derived, error) => this.removed.set(derived, error),
       onRate: derived => this.rates.push([derived, this.host.mostPerSecond(derived)]),
       onRestart: () => this.restarts++,
-      onRestarted: (derived, why) => this.restarted.push({ derived, why }),
+      onImpaired: (derived, why) => this.impaired.push({ derived, why }),
       onDone: tag => this.done.push(tag),
     };
     this.host = new ModulatorEnvironment(options, events, clock);

@@ -12,7 +12,7 @@ import type { NameServer } from "./name-server.ts";
 import { Outlets } from "./outlets.ts";
 import { Producers } from "./producers.ts";
 import type { SharedObjects } from "./shared-objects.ts";
-import { WrittenTypes } from "./written-types.ts";
+import { type Reader, WrittenTypes } from "./written-types.ts";
 
 /** How long a channel with history stays in memory when nobody uses it. */
 const IDLE_MS = 600_000;
@@ -219,12 +219,12 @@ export class ChannelManager implements ChannelOwner {
   }
 
   /**
-   * A consumer that declares a type must be able to read what the present producers write.
+   * Who declares a type must be able to read what the present producers write.
    *
    * @throws JechoError `TYPE_MISMATCH`
    */
-  checkReader(type: Type | undefined): void {
-    this.types.checkReader(type, this.name, this.producers.size);
+  checkReader(type: Type | undefined, reader: Reader): void {
+    this.types.checkReader(type, this.name, this.producers.size, reader);
   }
 
   /** Enters a consumer into the books. Its events begin with `listen`; unless that comes at once, producers are told now. */
@@ -287,11 +287,11 @@ export class ChannelManager implements ChannelOwner {
       connection.send({ kind: "Placed", derived: derived.channel.number, placements });
   }
 
-  /** A modulator began anew: what it makes goes on without the state that it had, and so does what is derived from that. */
-  modulatorRestarted(derived: DerivedChannel, code: number, message: string): void {
-    for (const child of this.derivations.behind(derived)) this.modulatorRestarted(child, code, message);
+  /** A modulator goes on, but not with all that it had or is to have; and so does what is derived from it. */
+  modulatorImpaired(derived: DerivedChannel, code: number, message: string): void {
+    for (const child of this.derivations.behind(derived)) this.modulatorImpaired(child, code, message);
     for (const connection of this.consumers.connectionsOf(derived))
-      connection.send({ kind: "Restarted", derived: derived.channel.number, code, message });
+      connection.send({ kind: "Impaired", derived: derived.channel.number, code, message });
   }
 
   /** The gateway's process for modulators has gone. */

@@ -9,7 +9,7 @@ import type { Outlet } from "./outlet.ts";
 import { Placements } from "./placements.ts";
 import { Producers } from "./producers.ts";
 import type { SharedObjects } from "./shared-objects.ts";
-import { checkMatch } from "./written-types.ts";
+import { checkMatch, type Reader } from "./written-types.ts";
 
 /**
  * What makes two modulators equal: their source, their key, what they may use, and what they are run on. The key is the
@@ -43,6 +43,8 @@ export class DerivedChannel {
   readonly parent: DerivedChannel | undefined;
   /** The types that its modulators declared at their installation, by token. Without one it has its parent's types. */
   readonly types = new Map<bigint, Type>();
+  /** The type that its modulator was written for, if it says so. Without one of its own it makes events of that, too. */
+  #reads: Type | undefined;
   /** Tags of the shared objects of all modulators on the way here, the first one's first: events say the version of each. */
   readonly objects: readonly bigint[];
   /** Consumers that wait for the installation, and channels derived from this one. */
@@ -107,12 +109,13 @@ export class DerivedChannel {
   /** Types that its events may be of, besides those of the channel. */
   allTypes(): Type[] {
     const direct = [...this.outlets].flatMap(({ types }) => [...types.values()]);
-    return [...this.types.values(), ...direct, ...(this.parent?.allTypes() ?? [])];
+    const own = this.#reads === undefined ? [] : [this.#reads];
+    return [...this.types.values(), ...own, ...direct, ...(this.parent?.allTypes() ?? [])];
   }
 
   /** Of its own types. */
   typeOf(token: bigint): Type | undefined {
-    const own = this.types.get(token);
+    const own = this.types.get(token) ?? (this.#reads?.token === token ? this.#reads : undefined);
     if (own !== undefined) return own;
     for (const { types } of this.outlets) if (types.has(token)) return types.get(token);
     return undefined;
@@ -155,16 +158,25 @@ export class DerivedChannel {
   }
 
   /**
-   * A consumer that declares a type must be able to read what the modulator makes.
+   * Who declares a type must be able to read what the modulator makes, or passes on.
    *
    * @throws JechoError `TYPE_MISMATCH`
    */
-  checkReader(type: Type | undefined): void {
+  checkReader(type: Type | undefined, reader: Reader): void {
     if (type === undefined) return;
-    if (this.types.size === 0) (this.parent ?? this.manager).checkReader(type);
-    for (const written of this.types.values()) checkMatch(written, type, this.manager.name);
+    if (this.types.size === 0) (this.parent ?? this.manager).checkReader(type, reader);
+    for (const written of this.types.values()) checkMatch(written, type, this.manager.name, reader);
     for (const { types } of this.outlets)
-      for (const written of types.values()) checkMatch(written, type, this.manager.name);
+      for (const written of types.values()) checkMatch(written, type, this.manager.name, reader);
+  }
+
+  /**
+   * A modulator that says what it was written for must be able to read what its present producers write.
+   *
+   * @throws JechoError `TYPE_MISMATCH`
+   */
+  checkInput(): void {
+    (this.parent ?? this.manager).checkReader(this.#reads, "modulator");
   }
 
   /** Installs for a producer that comes later. Where that fails the derived channel ends: it is all or nothing. */
@@ -204,6 +216,7 @@ export class DerivedChannel {
     if (this.parent !== undefined) this.parent.joining--;
     this.#objects.release(this);
     for (const type of this.types.values()) this.manager.names.types.release(type);
+    if (this.#reads !== undefined) this.manager.names.types.release(this.#reads);
     this.placements.end();
   }
 
@@ -225,12 +238,23 @@ export class DerivedChannel {
     return new Uint8Array(0);
   }
 
-  /** The modulator says what type it makes; without one it is that of what it takes. */
-  declares(schema: Uint8Array): void {
+  /**
+   * The modulator says what type it makes, without one that of what it takes; and which one it was written for, without one
+   * whatever comes.
+   */
+  declares(schema: Uint8Array, reads: Uint8Array): void {
+    if (reads.byteLength > 0 && this.#reads === undefined) {
+      this.#reads = Type.fromSchema(reads);
+      this.#hold(this.#reads);
+    }
     if (schema.byteLength === 0) return;
     const type = Type.fromSchema(schema);
     if (this.types.has(type.token)) return;
     this.types.set(type.token, type);
+    this.#hold(type);
+  }
+
+  #hold(type: Type): void {
     this.manager.names.types.hold(type);
     this.announce(type);
   }

@@ -3,9 +3,9 @@ import {
   EventsFrame,
   type Frame,
   type Hello,
+  type Impaired,
   PROTOCOL,
   type Removed,
-  type Restarted,
   refusal,
 } from "@jecho/shared/internal";
 import type { Acknowledgements } from "./acknowledgements.ts";
@@ -125,8 +125,8 @@ export class Dispatcher {
         return connection.answer(frame.request, frame);
       case "Removed":
         return this.#removed(connection, frame);
-      case "Restarted":
-        return this.#restarted(connection, frame);
+      case "Impaired":
+        return this.#impaired(connection, frame);
       case "Welcome":
       case "Pong":
       case "Fault":
@@ -215,12 +215,12 @@ export class Dispatcher {
     else derived?.manager.modulatorRemovedAt(derived, connection, error);
   }
 
-  #restarted(connection: Connection, { derived: number, code, message }: Restarted): void {
+  #impaired(connection: Connection, { derived: number, code, message }: Impaired): void {
     const derived = this.#names.derived(number);
     if (derived?.placements.makers().has(connection))
-      derived.manager.modulatorRestarted(derived, code, message);
+      derived.manager.modulatorImpaired(derived, code, message);
     else if (derived?.placements.isOwn(connection))
-      connection.send({ kind: "Restarted", derived: number, code, message });
+      connection.send({ kind: "Impaired", derived: number, code, message });
   }
 
   /** What fails inside is the asker's to know, by a coded answer; the connection goes on. */

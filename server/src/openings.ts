@@ -86,7 +86,7 @@ export class Openings {
     if (feed !== undefined) return this.#openFeed(connection, frame, base, feed);
     if (name === "" && modulator === undefined) {
       const manager = this.#names.manager(base);
-      manager.checkReader(this.#typeOf(frame.schema));
+      manager.checkReader(this.#typeOf(frame.schema), "consumer");
       this.#enterConsumer(connection, frame, manager.place);
       return;
     }
@@ -110,7 +110,8 @@ export class Openings {
     try {
       if (frame.as !== "") manager.nameDerived(derived, frame.as);
       await derived.placements.install(connection);
-      if (modulator === undefined) derived.checkReader(this.#typeOf(frame.schema));
+      if (modulator === undefined) derived.checkReader(this.#typeOf(frame.schema), "consumer");
+      else derived.checkInput();
       if (connection.isOpen) this.#enterConsumer(connection, frame, derived.place);
     } catch (error) {
       connection.modulators--;

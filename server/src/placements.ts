@@ -295,7 +295,7 @@ export class Placements {
     if (answer.kind === "Refused") throw new JechoError(errorCode(answer.code), answer.message);
     if (answer.kind !== "Installed")
       throw new JechoError("FRAME_UNEXPECTED", `an installation was answered by ${answer.kind}`);
-    this.#derived.declares(answer.schema);
+    this.#derived.declares(answer.schema, answer.reads);
   }
 
   /** @param process that it ran in the stead of; 0 for none */

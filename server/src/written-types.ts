@@ -80,20 +80,23 @@ export class WrittenTypes {
   }
 
   /**
-   * A consumer that declares a type must be able to read what the present producers write.
+   * Who declares a type must be able to read what the present producers write.
    *
    * @throws JechoError `TYPE_MISMATCH`
    */
-  checkReader(type: Type | undefined, channel: string, producers: number): void {
+  checkReader(type: Type | undefined, channel: string, producers: number, reader: Reader): void {
     if (type === undefined) return;
-    for (const written of this.#present.values()) checkMatch(written, type, channel);
+    for (const written of this.#present.values()) checkMatch(written, type, channel, reader);
     if (this.#present.size === 0 && producers > 0)
       throw new JechoError(
         "TYPE_MISMATCH",
-        `${channel} is an untyped channel and the consumer expects ${type.name}`,
+        `${channel} is an untyped channel and the ${reader} expects ${type.name}`,
       );
   }
 }
+
+/** Who reads by a type of its own. */
+export type Reader = "consumer" | "modulator";
 
 /**
  * Can this be read as that?
@@ -101,15 +104,11 @@ export class WrittenTypes {
  * @param channel where
  * @throws JechoError `TYPE_MISMATCH` naming the field, both types and both sides
  */
-export function checkMatch(written: Type, read: Type, channel: string): void {
+export function checkMatch(written: Type, read: Type, channel: string, reader: Reader): void {
   try {
     read.readerOf(written);
   } catch (error) {
-    const sides = `${channel} is written as ${nameOf(written)}, this consumer reads ${nameOf(read)}`;
+    const sides = `${channel} is written as ${written}, this ${reader} reads ${read}`;
     throw new JechoError("TYPE_MISMATCH", `${(error as Error).message} (${sides})`);
   }
-}
-
-function nameOf({ name, token }: Type): string {
-  return `${name} (${token.toString(16).padStart(16, "0")})`;
 }

@@ -2144,7 +2144,7 @@ var Walk = class {
 };
 
 // ../shared/src/types/bfbs-reader.ts
-const readSchema = createReader(REFLECTED_SCHEMA);
+const readSchema$1 = createReader(REFLECTED_SCHEMA);
 const MAX_SCHEMA_BYTES = 1 << 20;
 /**
 * Reads the root table of a schema in binary form, as \`flatc --binary --schema\` writes it.
@@ -2158,7 +2158,7 @@ function readBfbs(bfbs) {
 	let schema;
 	try {
 		verify(REFLECTED_SCHEMA, view, 0, bytes.byteLength);
-		schema = unpack(readSchema(view, bytes, 0));
+		schema = unpack(readSchema$1(view, bytes, 0));
 	} catch (error) {
 		throw new JechoError("TYPE_INVALID", \`these bytes are no schema: \${error.message}\`);
 	}
@@ -3888,6 +3888,10 @@ var Type = class Type {
 	get fields() {
 		return reflect(this.root);
 	}
+	/** Its name and its token: types may have one name and differ; tokens do not. */
+	toString() {
+		return \`\${this.name} (\${this.token.toString(16).padStart(16, "0")})\`;
+	}
 	/** The type as text in FlatBuffers' schema language. */
 	toFbs() {
 		return writeFbs(this.root);
@@ -4160,40 +4164,65 @@ const blank$4 = () => ({
 	inTypes: [],
 	/** Of the newest run; undefined where its events are opaque bytes. */
 	inType: void 0,
-	/** What the class declares. */
-	declaredType: void 0
+	/** What the class was written for: undefined for whatever comes. */
+	readType: void 0,
+	/** What it makes, where it says so: the type that it declares, or else the one that it was written for. */
+	madeType: void 0,
+	/** Does it make that alone? Else what comes in may leave as it came. */
+	makesOne: false
 });
-let { inTypes, inType, declaredType } = blank$4();
+let { inTypes, inType, readType, madeType, makesOne } = blank$4();
 /**
 * @param schema of the first type that comes in
-* @param output what the class declares: a name with a description, or a type
+* @param input what the class says that it was written for, if it does: a name with a description, the text of a schema, or a type
+* @param output what it says that it makes, in the same form
+* @returns that
 */
-function setTypes(schema, output) {
+function setTypes(schema, input, output) {
+	readType = input === void 0 ? void 0 : declaredType(input, "input");
 	inTypes.length = 0;
 	inType = void 0;
 	if (schema !== void 0) {
 		addType(schema);
 		inType = inTypes[0];
 	}
-	const declared = output === void 0 ? void 0 : outputType(output);
-	declaredType = declared && knownType(declared.root, 0);
+	const declared = output === void 0 ? void 0 : declaredType(output, "output");
+	makesOne = declared !== void 0;
+	const made = declared ?? readType;
+	madeType = made && knownType(made.root, 0, readerOf(made.root));
 	return declared;
+}
+/** The schema of what the class was written for. */
+function readSchema() {
+	return readType?.schema;
 }
 /** A further type of the events that come in: it has the next number. */
 function addType(schema) {
-	inTypes[inTypes.length] = knownType(inputType(schema), inTypes.length + 1);
+	const object = inputType(schema);
+	const read = readType === void 0 ? readerOf(object) : readerAs(object, readType.root);
+	inTypes[inTypes.length] = knownType(object, inTypes.length + 1, read);
 }
-function knownType(object, number) {
+function knownType(object, number, read) {
 	return {
 		number,
 		object,
-		read: readerOf(object),
+		read,
 		token: void 0,
 		block: void 0
 	};
 }
+/** Where the two do not match, the host finds that, too, and gives the modulator no such event. */
+function readerAs(writer, reader) {
+	try {
+		return createReader(writer, reader);
+	} catch (mismatch) {
+		return () => {
+			throw mismatch;
+		};
+	}
+}
 const inputTypes = [];
-const outputTypes = /* @__PURE__ */ new WeakMap();
+const declaredTypes = /* @__PURE__ */ new WeakMap();
 const readers = /* @__PURE__ */ new WeakMap();
 /** Beyond that the oldest are forgotten. */
 const MOST_INPUT_TYPES = 16;
@@ -4216,12 +4245,14 @@ function isSame(a, b) {
 	for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
 	return true;
 }
-function outputType(output) {
-	if (output instanceof Type) return output;
-	const known = recall(outputTypes, output);
+/** @param name of the static that says it */
+function declaredType(said, name) {
+	if (said instanceof Type) return said;
+	if (typeof said === "string") return Type.fromFbs(said);
+	const known = recall(declaredTypes, said);
 	if (known !== void 0) return known;
-	const made = typeFrom(output);
-	remember(outputTypes, output, made);
+	const made = typeFrom(said, name);
+	remember(declaredTypes, said, made);
 	return made;
 }
 function readerOf(object) {
@@ -4232,8 +4263,9 @@ function readerOf(object) {
 	}
 	return read;
 }
-function typeFrom({ name, description }) {
-	if (typeof name !== "string" || typeof description !== "object" || description === null) throw new TypeError("static output is { name, description }");
+function typeFrom(said, from) {
+	const { name, description } = said ?? {};
+	if (typeof name !== "string" || typeof description !== "object" || description === null) throw new TypeError(\`static \${from} is { name, description }, or the text of a FlatBuffers schema\`);
 	return type(name, description);
 }
 /** A run of events as it came in: \`bounds\` says where in the bytes each lies. They are the modulator's own. */
@@ -4266,13 +4298,13 @@ var Chunk = class {
 };
 /**
 * An event that may leave: the very one that came in where the class declares no other type, else what \`value\` describes,
-* encoded as the declared type, or as the newest one that came in.
+* encoded as the type that the class makes, or as the newest one that came in.
 */
 function toOutput(value) {
 	const found = accessorBytes(value);
 	const type = found && sourceOf(found.bytes)?.type;
-	if (type !== void 0 && (declaredType === void 0 || type === declaredType)) return value;
-	const written = declaredType ?? inType;
+	if (type !== void 0 && (!makesOne || type === madeType)) return value;
+	const written = madeType ?? inType;
 	if (written !== void 0) return encodeOutput(written, value);
 	if (!isBytes(value)) throw new TypeError("an event of an untyped channel is a Uint8Array");
 	return value;
@@ -4291,7 +4323,7 @@ function sourceOf(bytes) {
 function bytesOf(event) {
 	const found = accessorBytes(event);
 	const source = found && sourceOf(found.bytes);
-	if (found !== void 0 && source?.type !== void 0 && source.type !== declaredType) {
+	if (found !== void 0 && source?.type !== void 0 && source.type !== madeType) {
 		const { bytes, start, end } = locateIn(source, found);
 		return new Bytes(bytes.buffer, bytes.byteOffset + start, end - start);
 	}
@@ -4749,9 +4781,17 @@ function load(namespace, schemaBytes, offered) {
 			return includes(\`,\${offered},\`, \`,-\${name},\`) ? describe("SERVICE_NOT_GRANTED", \`it needs "\${name}", for which its consumer lacks the capability\`) : describe("SERVICE_MISSING", \`it needs "\${name}", which is not offered here\`);
 		}
 		const schema = schemaBytes === 0 ? void 0 : new Bytes(new Bytes(inbox, 0, schemaBytes));
-		const declared = setTypes(schema, Class.output);
-		if (declared === void 0) return 0;
-		return hand(declared.schema);
+		const made = setTypes(schema, Class.input, Class.output);
+		return made === void 0 ? 0 : hand(made.schema);
+	} catch (thrown) {
+		return describe("MODULATOR_INVALID", thrown);
+	}
+}
+/** @returns bytes of the schema in the outbox of what the class was written for, 0 where it takes whatever comes */
+function reads() {
+	try {
+		const schema = readSchema();
+		return schema === void 0 ? 0 : hand(schema);
 	} catch (thrown) {
 		return describe("MODULATOR_INVALID", thrown);
 	}
@@ -5080,6 +5120,7 @@ function perform(schema, event, made) {
 	attach(inbox.buffer, new ArrayBuffer(OUTBOX_HEAD + BLOCK_BYTES));
 	inbox.set(schema);
 	must(load({ default: Rehearsed }, schema.byteLength, "+clock,+log,+context.some"));
+	must(reads());
 	must(needs());
 	const view = encodeValues([{
 		name: "context.some",
@@ -5126,6 +5167,7 @@ exports.needs = needs;
 exports.open = open;
 exports.period = period;
 exports.proceed = proceed;
+exports.reads = reads;
 exports.rehearse = rehearse;
 exports.remove = remove;
 exports.run = run;

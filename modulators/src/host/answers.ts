@@ -28,13 +28,13 @@ export class Answers {
   readonly #outstanding: Outstanding;
   readonly #roster: Roster;
   readonly #periods: Periods;
-  readonly #listener: Pick<TierEvents, "onEvents" | "onCall" | "onRestarted" | "onRate">;
+  readonly #listener: Pick<TierEvents, "onEvents" | "onCall" | "onImpaired" | "onRate">;
   readonly #events: AnswersEvents;
 
   /** @param listener is told what modulators make and call, and when one began anew */
   constructor(
     from: { keeper: Keeper; outstanding: Outstanding; roster: Roster; periods: Periods },
-    listener: Pick<TierEvents, "onEvents" | "onCall" | "onRestarted" | "onRate">,
+    listener: Pick<TierEvents, "onEvents" | "onCall" | "onImpaired" | "onRate">,
     events: AnswersEvents,
   ) {
     this.#keeper = from.keeper;
@@ -91,15 +91,8 @@ export class Answers {
         if (isExpected && gone !== undefined) this.#deliverCalls(gone);
         return isExpected;
       }
-      case "Restarted": {
-        const { derived, message } = frame;
-        const installation = this.#atWork(derived);
-        if (installation === undefined) return this.#roster.isLeaving(derived);
-        installation.stats.restarts++;
-        const why = new JechoError("MODULATOR_RESTARTED", message);
-        tell(() => this.#listener.onRestarted?.(derived, why));
-        return true;
-      }
+      case "Impaired":
+        return this.#impaired(frame);
       // It is alive, in the middle of something long.
       case "Ping":
         return true;
@@ -113,13 +106,12 @@ export class Answers {
     return derived === this.#outstanding.current() ? this.#roster.get(derived) : undefined;
   }
 
-  #installed({ derived, schema, needs }: Extract<Frame, { kind: "Installed" }>): boolean {
+  #installed({ derived, schema, needs, reads }: Extract<Frame, { kind: "Installed" }>): boolean {
     if (!this.#outstanding.finish("install", derived)) return this.#roster.isLeaving(derived);
     const installation = this.#roster.get(derived);
     if (installation === undefined) return true;
     installation.needs = needs;
-    const output = schema.byteLength === 0 ? undefined : schema.slice();
-    installation.installed.resolve({ schema: output, needs });
+    installation.installed.resolve({ schema: copyOf(schema), reads: copyOf(reads), needs });
     this.#deliverCalls(installation);
     this.#events.installed();
     return needs.every(name => installation.isGranted(name));
@@ -154,6 +146,16 @@ export class Answers {
     return true;
   }
 
+  #impaired({ derived, code, message }: Extract<Frame, { kind: "Impaired" }>): boolean {
+    const installation = this.#atWork(derived);
+    if (installation === undefined) return this.#roster.isLeaving(derived);
+    const why = new JechoError(errorCode(code), message);
+    if (why.code === "MODULATOR_RESTARTED") installation.stats.restarts++;
+    else if (why.code !== "TYPE_MISMATCH") return false;
+    tell(() => this.#listener.onImpaired?.(derived, why));
+    return true;
+  }
+
   #rate({ derived, mostPerSecond }: Extract<Frame, { kind: "Rate" }>): boolean {
     const installation = this.#roster.get(derived);
     if (installation === undefined) return this.#roster.isLeaving(derived);
@@ -167,4 +169,9 @@ export class Answers {
     for (const { name, values } of installation.deliverCalls())
       tell(() => this.#listener.onCall?.(installation.derived, name, values));
   }
+}
+
+/** @returns undefined for nothing */
+function copyOf(schema: Uint8Array): Uint8Array | undefined {
+  return schema.byteLength === 0 ? undefined : schema.slice();
 }

@@ -11,6 +11,7 @@ import { ChannelTypes } from "../channel-types.ts";
 import { chunksOf, RunningModulator, type Surroundings } from "../running-modulator.ts";
 import type { ContextValue } from "../sandbox/sandbox.ts";
 
+const NONE = new Uint8Array(0);
 /** A sign of life is due after so long without another one. */
 const SIGN_MS = 100;
 
@@ -39,10 +40,8 @@ export class HostCore {
       ...surroundings,
       write,
       called: (derived, calls) => this.#send({ kind: "Calls", derived, calls }),
-      restarted: (derived, message) => {
-        const { number: code } = new JechoError("MODULATOR_RESTARTED");
-        this.#send({ kind: "Restarted", derived, code, message });
-      },
+      impaired: (derived, { number: code, message }) =>
+        this.#send({ kind: "Impaired", derived, code, message }),
       pause: () => this.#sign(),
       types: this.#types,
       views: this.#views,
@@ -136,8 +135,8 @@ export class HostCore {
       const modulator = new RunningModulator(frame, this.#schemas.get(channel), this.#surroundings);
       this.#modulators.set(derived, modulator);
       this.#source = frame.modulator?.source;
-      const { periodMs, mostPerSecond, needs, schema = new Uint8Array(0) } = modulator;
-      this.#send({ kind: "Installed", request, derived, schema, needs });
+      const { periodMs, mostPerSecond, needs, schema = NONE, reads = NONE } = modulator;
+      this.#send({ kind: "Installed", request, derived, schema, needs, reads });
       if (periodMs > 0) this.#send({ kind: "Period", derived, periodMs });
       if (mostPerSecond > 0) this.#send({ kind: "Rate", derived, mostPerSecond });
     } catch (error) {

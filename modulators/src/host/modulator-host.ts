@@ -267,7 +267,7 @@ export class ModulatorHost implements Tier {
     const why = new JechoError("MODULATOR_RESTARTED", `its host is replaced: ${error.message}`);
     for (const { derived, stats } of this.#roster) {
       stats.restarts++;
-      tell(() => this.#options.onRestarted?.(derived, why));
+      tell(() => this.#options.onImpaired?.(derived, why));
     }
     this.#begin();
     this.#hold();

@@ -76,6 +76,8 @@ export interface Turn {
 export interface Declared {
   /** The schema (.bfbs) of what it makes, if that is of another type than what it takes; unchecked. */
   readonly schema: Uint8Array | undefined;
+  /** The schema (.bfbs) of what it was written for; undefined where it takes whatever comes; unchecked. */
+  readonly reads: Uint8Array | undefined;
   /** The names of the services that it needs, all of which are granted. */
   readonly needs: readonly string[];
 }
@@ -121,7 +123,7 @@ export interface Sandbox {
   /** Events a second that it wants at most of a producer, after the last call; 0 for every event. */
   readonly mostPerSecond: number;
 
-  /** Evaluates the module and constructs the modulator. */
+  /** Evaluates the module and constructs the modulator. Events of a type that it cannot read it must not be given. */
   install(program: Program): Declared;
 
   /** A further type of the events that come in: it has the next number. */

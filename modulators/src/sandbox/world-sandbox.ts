@@ -24,6 +24,7 @@ import {
 export const FUNCTIONS = [
   "attach",
   "load",
+  "reads",
   "further",
   "open",
   "update",
@@ -119,6 +120,7 @@ export class WorldSandbox implements Sandbox {
     const schemaBytes = schema === undefined ? 0 : this.#give(schema);
     const offered = offers.map(({ name, granted }) => `${granted ? "+" : "-"}${name}`).join();
     const declared = this.#taken(this.#call("load", [schemaBytes, offered], installMs));
+    const reads = this.#taken(this.#call("reads", [], installMs));
     for (const other of further) this.addType(other);
     const needed = this.#taken(this.#call("needs", [], installMs));
     const needs = needed === undefined ? [] : decodeValues(needed).map(({ name }) => name);
@@ -129,7 +131,7 @@ export class WorldSandbox implements Sandbox {
     for (const { name, version, state } of objects)
       this.#call("update", [name, version, state, false], installMs);
     this.#call("start", [], installMs);
-    return { schema: declared, needs };
+    return { schema: declared, reads, needs };
   }
 
   addType(schema: Uint8Array): void {

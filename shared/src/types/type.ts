@@ -58,6 +58,11 @@ export class Type<T = unknown> {
     return reflect(this.root);
   }
 
+  /** Its name and its token: types may have one name and differ; tokens do not. */
+  toString(): string {
+    return `${this.name} (${this.token.toString(16).padStart(16, "0")})`;
+  }
+
   /** The type as text in FlatBuffers' schema language. */
   toFbs(): string {
     return writeFbs(this.root);

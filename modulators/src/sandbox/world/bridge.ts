@@ -1,7 +1,16 @@
 import { type, unpack } from "@jecho/shared";
 import { decodeValues, encodeValues, type NamedValues } from "../../values.ts";
 import { LEAST_PERIOD_MS, OUTBOX, OUTBOX_HEAD, PROCEED } from "../sandbox.ts";
-import { addType, bytesOf, Chunk, type Located, locateOutput, setTypes, typeToken } from "./events.ts";
+import {
+  addType,
+  bytesOf,
+  Chunk,
+  type Located,
+  locateOutput,
+  readSchema,
+  setTypes,
+  typeToken,
+} from "./events.ts";
 import type { Memory } from "./memory.ts";
 import { FifoModulator, isUrgent, Modulator, openWorld, urgent, world } from "./moe.ts";
 import { hear, openVersions, present, setBehind, setObject } from "./objects.ts";
@@ -28,6 +37,7 @@ export { bytesOf, FifoModulator, Modulator, type, typeToken, unpack, urgent };
 
 interface ModulatorClass {
   new (parameters: unknown, moe: unknown): Modulator;
+  readonly input?: unknown;
   readonly output?: unknown;
   readonly needs?: unknown;
   check?(parameters: unknown, objects: unknown): void;
@@ -119,9 +129,18 @@ export function load(
         : describe("SERVICE_MISSING", `it needs "${name}", which is not offered here`);
     }
     const schema = schemaBytes === 0 ? undefined : new Bytes(new Bytes(inbox, 0, schemaBytes));
-    const declared = setTypes(schema, Class.output);
-    if (declared === undefined) return 0;
-    return hand(declared.schema);
+    const made = setTypes(schema, Class.input, Class.output);
+    return made === undefined ? 0 : hand(made.schema);
+  } catch (thrown) {
+    return describe("MODULATOR_INVALID", thrown);
+  }
+}
+
+/** @returns bytes of the schema in the outbox of what the class was written for, 0 where it takes whatever comes */
+export function reads(): number | string {
+  try {
+    const schema = readSchema();
+    return schema === undefined ? 0 : hand(schema);
   } catch (thrown) {
     return describe("MODULATOR_INVALID", thrown);
   }

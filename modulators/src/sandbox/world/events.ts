@@ -33,7 +33,7 @@ interface Source {
 
 /** A type that events here are of. */
 interface KnownType {
-  /** Which of the types that come in it is, from 1; 0 for the one that the class declares. */
+  /** Which of the types that come in it is, from 1; 0 for the one that the class makes. */
   readonly number: number;
   readonly object: ObjectType;
   readonly read: ReadEvent;
@@ -47,7 +47,7 @@ export interface Located {
   readonly bytes: Uint8Array;
   readonly start: number;
   readonly end: number;
-  /** The number of its type; 0 for the one that the class declares, and for opaque bytes. */
+  /** The number of its type; 0 for the one that the class makes, and for opaque bytes. */
   readonly type: number;
 }
 
@@ -61,47 +61,74 @@ const blank = () => ({
   inTypes: [] as KnownType[],
   /** Of the newest run; undefined where its events are opaque bytes. */
   inType: undefined as KnownType | undefined,
-  /** What the class declares. */
-  declaredType: undefined as KnownType | undefined,
+  /** What the class was written for: undefined for whatever comes. */
+  readType: undefined as Type | undefined,
+  /** What it makes, where it says so: the type that it declares, or else the one that it was written for. */
+  madeType: undefined as KnownType | undefined,
+  /** Does it make that alone? Else what comes in may leave as it came. */
+  makesOne: false,
 });
-let { inTypes, inType, declaredType } = blank();
+let { inTypes, inType, readType, madeType, makesOne } = blank();
 
 export const eventsMemory: Memory<ReturnType<typeof blank>> = {
   blank,
-  leave: () => ({ inTypes, inType, declaredType }),
+  leave: () => ({ inTypes, inType, readType, madeType, makesOne }),
   enter: memory => {
-    ({ inTypes, inType, declaredType } = memory);
+    ({ inTypes, inType, readType, madeType, makesOne } = memory);
   },
 };
 
 /**
  * @param schema of the first type that comes in
- * @param output what the class declares: a name with a description, or a type
+ * @param input what the class says that it was written for, if it does: a name with a description, the text of a schema, or a type
+ * @param output what it says that it makes, in the same form
+ * @returns that
  */
-export function setTypes(schema: Uint8Array | undefined, output: unknown): Type | undefined {
+export function setTypes(schema: Uint8Array | undefined, input: unknown, output: unknown): Type | undefined {
+  readType = input === undefined ? undefined : declaredType(input, "input");
   inTypes.length = 0;
   inType = undefined;
   if (schema !== undefined) {
     addType(schema);
     inType = inTypes[0];
   }
-  const declared = output === undefined ? undefined : outputType(output);
-  declaredType = declared && knownType(declared.root, 0);
+  const declared = output === undefined ? undefined : declaredType(output, "output");
+  makesOne = declared !== undefined;
+  const made = declared ?? readType;
+  madeType = made && knownType(made.root, 0, readerOf(made.root));
   return declared;
+}
+
+/** The schema of what the class was written for. */
+export function readSchema(): Uint8Array | undefined {
+  return readType?.schema;
 }
 
 /** A further type of the events that come in: it has the next number. */
 export function addType(schema: Uint8Array): void {
-  inTypes[inTypes.length] = knownType(inputType(schema), inTypes.length + 1);
+  const object = inputType(schema);
+  const read = readType === undefined ? readerOf(object) : readerAs(object, readType.root);
+  inTypes[inTypes.length] = knownType(object, inTypes.length + 1, read);
 }
 
-function knownType(object: ObjectType, number: number): KnownType {
-  return { number, object, read: readerOf(object), token: undefined, block: undefined };
+function knownType(object: ObjectType, number: number, read: ReadEvent): KnownType {
+  return { number, object, read, token: undefined, block: undefined };
+}
+
+/** Where the two do not match, the host finds that, too, and gives the modulator no such event. */
+function readerAs(writer: ObjectType, reader: ObjectType): ReadEvent {
+  try {
+    return createReader(writer, reader);
+  } catch (mismatch) {
+    return () => {
+      throw mismatch;
+    };
+  }
 }
 
 // A world that serves many modulators makes no type twice: each would have a class of accessors of its own.
 const inputTypes: { readonly schema: Uint8Array; readonly object: ObjectType }[] = [];
-const outputTypes = new WeakMap<object, Type>();
+const declaredTypes = new WeakMap<object, Type>();
 const readers = new WeakMap<ObjectType, ReadEvent>();
 /** Beyond that the oldest are forgotten. */
 const MOST_INPUT_TYPES = 16;
@@ -124,12 +151,14 @@ function isSame(a: Uint8Array, b: Uint8Array): boolean {
   return true;
 }
 
-function outputType(output: unknown): Type {
-  if (output instanceof Type) return output;
-  const known = recall(outputTypes, output as object);
+/** @param name of the static that says it */
+function declaredType(said: unknown, name: string): Type {
+  if (said instanceof Type) return said;
+  if (typeof said === "string") return Type.fromFbs(said);
+  const known = recall(declaredTypes, said as object);
   if (known !== undefined) return known;
-  const made = typeFrom(output as TypeDescription);
-  remember(outputTypes, output as object, made);
+  const made = typeFrom(said as TypeDescription, name);
+  remember(declaredTypes, said as object, made);
   return made;
 }
 
@@ -147,9 +176,10 @@ interface TypeDescription {
   readonly description: Description;
 }
 
-function typeFrom({ name, description }: TypeDescription): Type {
+function typeFrom(said: TypeDescription | null, from: string): Type {
+  const { name, description } = said ?? {};
   if (typeof name !== "string" || typeof description !== "object" || description === null) {
-    throw new TypeError("static output is { name, description }");
+    throw new TypeError(`static ${from} is { name, description }, or the text of a FlatBuffers schema`);
   }
   return type(name, description);
 }
@@ -182,13 +212,13 @@ export class Chunk {
 
 /**
  * An event that may leave: the very one that came in where the class declares no other type, else what `value` describes,
- * encoded as the declared type, or as the newest one that came in.
+ * encoded as the type that the class makes, or as the newest one that came in.
  */
 export function toOutput(value: object): object {
   const found = accessorBytes(value);
   const type = found && sourceOf(found.bytes)?.type;
-  if (type !== undefined && (declaredType === undefined || type === declaredType)) return value;
-  const written = declaredType ?? inType;
+  if (type !== undefined && (!makesOne || type === madeType)) return value;
+  const written = madeType ?? inType;
   if (written !== undefined) return encodeOutput(written, value);
   if (!isBytes(value)) throw new TypeError("an event of an untyped channel is a Uint8Array");
   return value;
@@ -209,7 +239,7 @@ function sourceOf(bytes: Uint8Array): Source | undefined {
 export function bytesOf(event: object): Uint8Array {
   const found = accessorBytes(event);
   const source = found && sourceOf(found.bytes);
-  if (found !== undefined && source?.type !== undefined && source.type !== declaredType) {
+  if (found !== undefined && source?.type !== undefined && source.type !== madeType) {
     const { bytes, start, end } = locateIn(source, found);
     return new Bytes(bytes.buffer, bytes.byteOffset + start, end - start);
   }

@@ -47,6 +47,7 @@ function perform(schema: Uint8Array, event: Uint8Array, made: object): void {
   world.attach(inbox.buffer, new ArrayBuffer(OUTBOX_HEAD + BLOCK_BYTES));
   inbox.set(schema);
   must(world.load({ default: Rehearsed }, schema.byteLength, "+clock,+log,+context.some"));
+  must(world.reads());
   must(world.needs());
   const view = encodeValues([{ name: "context.some", values: [1] }]);
   inbox.set(view);

@@ -1,0 +1,226 @@
+import { Type, unpack } from "@jecho/shared";
+import { type EventBytes, encodeRun } from "@jecho/shared/internal";
+import { expect, inject, test } from "vitest";
+import { BASE, modulator, Rig, runOf } from "./rig.ts";
+
+type Event = Record<string, unknown>;
+type Version = Type<Event>;
+
+const typeOf = (text: string): Version => Type.fromFbs<Event>(`${text} root_type GridData;`);
+
+/** What the modulators of these tests were written for. */
+const INPUT = `table Place { latitude: double; longitude: double; }
+table GridData { step: int; layer: int; mean: double; run: string; values: [float]; origin: Place; }
+root_type GridData;`;
+const Input = Type.fromFbs<Event>(INPUT);
+
+/** Narrower fields in other slots, and some that were not there yet. */
+const Older = typeOf("table GridData { values: [float]; step: short; layer: byte; mean: float; }");
+/** Fields more, a struct where a table was. */
+const Newer = typeOf(`struct Place { altitude: float; longitude: float; latitude: float; }
+  table GridData { origin: Place; more: [float]; run: string; mean: double; values: [float]; layer: int; step: int; }`);
+/** An int that grew beyond what the modulator was written for. */
+const Grown = typeOf("table GridData { step: long; layer: int; values: [float]; }");
+/** A field that is something else. */
+const Other = typeOf("table GridData { step: int; layer: int; values: string; }");
+
+const VALUES = Float32Array.of(1, 2, 3);
+const EVENTS = new Map<Version, Event>([
+  [Older, { step: 5, layer: 1, mean: 0.5, values: VALUES }],
+  [
+    Newer,
+    {
+      step: 7,
+      layer: 2,
+      mean: 0.25,
+      run: "x",
+      values: VALUES,
+      more: VALUES,
+      origin: { altitude: 3, latitude: 1, longitude: 2 },
+    },
+  ],
+  [Grown, { step: 9n, layer: 3, values: VALUES }],
+  [Other, { step: 9, layer: 4, values: "1, 2, 3" }],
+]);
+
+function publish(rig: Rig, producer: number, token: bigint, event: EventBytes): void {
+  const header = { channel: BASE, producer, raised: 0, token, parameters: 0, flags: 0 };
+  rig.host.enqueue(runOf(encodeRun(header, [event])));
+}
+
+/** One event of each of these versions, by producers of their own. */
+function publishAll(rig: Rig, versions: readonly Version[]): void {
+  for (const version of versions) {
+    const bytes = version.encode(EVENTS.get(version) as Event);
+    publish(rig, [...EVENTS.keys()].indexOf(version) + 1, version.token, {
+      bytes,
+      start: 0,
+      end: bytes.byteLength,
+    });
+  }
+}
+
+function tell(rig: Rig, ...versions: readonly Version[]): void {
+  for (const { schema } of versions) rig.host.addType(BASE, schema);
+}
+
+/** Says of each event what it sees of it. */
+const SEEN = `static input = ${JSON.stringify(INPUT)};
+  static output = { name: "Seen", description: { text: "string" } };
+  enqueue({ step, layer, mean, run, values, origin }) {
+    super.enqueue({ text: JSON.stringify([step, layer, mean, run, [...values], origin === undefined ? null : unpack(origin)]) });
+  }`;
+const seeing = modulator(SEEN, `import { unpack } from "jecho:moe";`);
+
+const textsOf = (rig: Rig, derived: number): unknown[] =>
+  rig.received<{ text: string }>(derived).map(({ event }) => JSON.parse(event.text));
+
+const OLDER_SEEN = [5, 1, 0.5, "", [1, 2, 3], null];
+const NEWER_SEEN = [7, 2, 0.25, "x", [1, 2, 3], { latitude: 1, longitude: 2 }];
+
+test("TYPE-10: a modulator reads by the names of the type that it was written for, whatever is written: wider, defaults, other slots and nesting", async () => {
+  await using rig = new Rig();
+  const derived = await rig.install(seeing, { schema: Older.schema });
+  tell(rig, Newer);
+  publishAll(rig, [Older, Newer, Older, Newer]);
+  await rig.settled();
+  expect(rig.impaired).toEqual([]);
+  expect(textsOf(rig, derived)).toEqual([OLDER_SEEN, NEWER_SEEN, OLDER_SEEN, NEWER_SEEN]);
+});
+
+test("TYPE-10: a writer that cannot be matched is told once, with the field and both sides; the modulator goes on with the others", async () => {
+  await using rig = new Rig();
+  const derived = await rig.install(seeing, { schema: Older.schema });
+  tell(rig, Newer, Grown, Other);
+  publishAll(rig, [Grown, Older, Other, Newer, Grown, Other, Older]);
+  await rig.settled();
+  expect(rig.removed.get(derived)).toBeUndefined();
+  expect(textsOf(rig, derived)).toEqual([OLDER_SEEN, NEWER_SEEN, OLDER_SEEN]);
+  expect(rig.impaired.map(({ derived, why: { code, message } }) => [derived, code, message])).toEqual([
+    [
+      derived,
+      "TYPE_MISMATCH",
+      `field "step" of the writer's GridData and the reader's GridData: the writer's int64 does not fit the reader's int32 (producer 3 writes ${Grown}, the modulator reads ${Input}); its events are dropped`,
+    ],
+    [
+      derived,
+      "TYPE_MISMATCH",
+      `field "values" of the writer's GridData and the reader's GridData: the writer has a string and the reader a vector of float32 (producer 4 writes ${Other}, the modulator reads ${Input}); its events are dropped`,
+    ],
+  ]);
+  expect(rig.host.modulators.get(derived)).toMatchObject({ dropped: 4, restarts: 0 });
+});
+
+test("TYPE-10: what a present producer writes may be what it cannot read: it waits for others", async () => {
+  await using rig = new Rig();
+  const derived = await rig.install(seeing, { schema: Grown.schema });
+  tell(rig, Newer);
+  publishAll(rig, [Grown, Newer]);
+  await rig.settled();
+  expect(textsOf(rig, derived)).toEqual([NEWER_SEEN]);
+  expect(rig.impaired).toHaveLength(1);
+});
+
+test("TYPE-10: a field that it cannot do without, and a channel without a type, are told as well", async () => {
+  await using rig = new Rig();
+  const derived = await rig.install(
+    modulator(`static input = "table GridData { step: int; run: string (required); } root_type GridData;";
+      enqueue(event) { super.enqueue(event); }`),
+    { schema: Newer.schema },
+  );
+  tell(rig, Older);
+  publishAll(rig, [Older, Newer]);
+  publish(rig, 9, 0n, { bytes: new Uint8Array(16), start: 0, end: 16 });
+  await rig.settled();
+  expect(rig.frames(derived).map(({ token }) => token)).toEqual([Newer.token]);
+  expect(rig.impaired.map(({ why }) => why.message)).toEqual([
+    expect.stringContaining('"run"'),
+    expect.stringContaining("producer 9 writes bytes"),
+  ]);
+});
+
+test("TYPE-10: what it passes on stays of its writer's type, and what it makes is of the type that it was written for", async () => {
+  await using rig = new Rig();
+  const derived = await rig.install(
+    modulator(
+      `static input = ${JSON.stringify(INPUT)};
+      enqueue(event) {
+        super.enqueue(event);
+        super.enqueue({ ...unpack(event), layer: -event.layer });
+      }`,
+      `import { unpack } from "jecho:moe";`,
+    ),
+    { schema: Older.schema },
+  );
+  tell(rig, Newer);
+  publishAll(rig, [Older, Newer]);
+  await rig.settled();
+  expect(rig.removed.get(derived)).toBeUndefined();
+  const frames = rig.frames(derived);
+  expect(frames.map(({ token }) => token)).toEqual([Older.token, Input.token, Newer.token, Input.token]);
+  const events = frames.map((frame, i) =>
+    unpack(
+      ([Older, Input, Newer, Input][i] as Version).decode(
+        frame.bytes.slice(frame.eventStart(0), frame.eventEnd(0)),
+      ),
+    ),
+  );
+  expect(events).toEqual([
+    EVENTS.get(Older),
+    { step: 5, layer: -1, mean: 0.5, run: "", values: VALUES, origin: undefined },
+    EVENTS.get(Newer),
+    { step: 7, layer: -2, mean: 0.25, run: "x", values: VALUES, origin: { latitude: 1, longitude: 2 } },
+  ]);
+});
+
+test("what it was written for may be a description, too, and what it makes the text of a schema", async () => {
+  await using rig = new Rig();
+  const derived = await rig.install(
+    modulator(`static input = { name: "GridData", description: { step: "int64", values: "float32[]" } };
+      static output = "table Sum { step: long; sum: float; } root_type Sum;";
+      enqueue({ step, values }) { super.enqueue({ step: step + 1n, sum: values.reduce((a, b) => a + b, 0) }); }`),
+    { schema: Older.schema },
+  );
+  tell(rig, Grown);
+  publishAll(rig, [Older, Grown]);
+  await rig.settled();
+  expect(rig.impaired).toEqual([]);
+  expect(rig.received(derived).map(({ event }) => unpack(event))).toEqual([
+    { step: 6n, sum: 6 },
+    { step: 10n, sum: 6 },
+  ]);
+});
+
+test.each([
+  ["7", /static input is \{ name, description \}/],
+  ['"table {"', /line 1/],
+  ["{ name: 'A', description: { a: 'int33' } }", /A\.a/],
+])("what is no type is not installed, and the cause is named: %s", async (input, cause) => {
+  await using rig = new Rig();
+  await expect(rig.install(modulator(`static input = ${input};`))).rejects.toMatchObject({
+    code: "MODULATOR_INVALID",
+    message: expect.stringMatching(cause),
+  });
+});
+
+// Only a process can be killed from outside.
+test.skipIf(["local", "quickjs"].includes(inject("modulatorPlace") ?? ""))(
+  "TYPE-10: in a host that takes the place of one that died it reads as before",
+  async () => {
+    await using rig = new Rig();
+    const derived = await rig.install(seeing, { schema: Older.schema });
+    tell(rig, Newer, Grown);
+    publishAll(rig, [Grown, Newer]);
+    await rig.settled();
+    process.kill(rig.host.stats.pid as number, "SIGKILL");
+    await expect.poll(() => rig.restarts).toBe(1);
+    publishAll(rig, [Newer, Older, Grown]);
+    await rig.settled();
+    expect(textsOf(rig, derived)).toEqual([NEWER_SEEN, NEWER_SEEN, OLDER_SEEN]);
+    expect(rig.impaired.map(({ why }) => why.code)).toEqual([
+      "TYPE_MISMATCH",
+      "MODULATOR_RESTARTED",
+      "TYPE_MISMATCH",
+    ]);
+  },
+);
