@@ -1,5 +1,5 @@
 import { errorCode, JechoError } from "@jecho/shared";
-import { type Frame, tokenOf } from "@jecho/shared/internal";
+import { EventsFrame, type Frame, tokenOf } from "@jecho/shared/internal";
 import { createEnvironment, onNetworkChange } from "#platform";
 import { Delegates } from "./delegates.ts";
 import { Demands } from "./demands.ts";
@@ -270,9 +270,9 @@ export class Concentrator implements PortServer {
   }
 
   #receive(frame: Frame): void {
+    // By its class, which is one, where the kinds of all others are found in places of many kinds.
+    if (frame instanceof EventsFrame) return this.#reception.arrived(frame);
     switch (frame.kind) {
-      case "Events":
-        return this.#reception.arrived(frame);
       case "Processed":
         this.#synchronous.answered(frame);
         return this.#taken(frame.taken);

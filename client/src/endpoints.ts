@@ -1,5 +1,5 @@
 import type { JechoError } from "@jecho/shared";
-import type { EventsFrame } from "@jecho/shared/internal";
+import { type EventsFrame, NumberTable } from "@jecho/shared/internal";
 import type { PortNotice } from "./port.ts";
 
 /** What a session opens: a producer, a consumer, a copy of a shared object. */
@@ -17,7 +17,7 @@ interface Opening {
 
 /** The endpoints of a session by their numbers, and which of them are being opened. */
 export class Endpoints {
-  readonly #endpoints = new Map<number, Endpoint>();
+  readonly #endpoints = new NumberTable<Endpoint>();
   readonly #openings = new Map<number, Opening>();
   #next = 1;
 
@@ -101,7 +101,7 @@ export class Endpoints {
   close(error: JechoError): void {
     this.failOpenings(error);
     this.#openings.clear();
-    for (const endpoint of [...this.#endpoints.values()]) void endpoint.close();
+    for (const [, endpoint] of [...this.#endpoints]) void endpoint.close();
     this.#endpoints.clear();
   }
 }

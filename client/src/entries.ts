@@ -1,9 +1,12 @@
 import { splitName } from "@jecho/shared";
+import { NumberTable } from "@jecho/shared/internal";
 import type { ConsumerEntry, EndpointEntry, ObjectEntry, ProducerEntry } from "./entry.ts";
 
 /** The endpoints of a process: by the numbers that its sessions know them by, by their channels, and by those of the present connection. */
 export class Entries {
   readonly #all = new Map<number, EndpointEntry>();
+  /** Those that raise events: each run asks for one. */
+  readonly #raising = new NumberTable<ProducerEntry>();
   readonly #producersNamed = new Map<string, Set<ProducerEntry>>();
   readonly #producers = new Map<number, Set<ProducerEntry>>();
   readonly #consumers = new Map<number, ConsumerEntry>();
@@ -15,13 +18,17 @@ export class Entries {
 
   add(entry: EndpointEntry): void {
     this.#all.set(entry.endpoint, entry);
-    if (entry.is === "producer") enter(this.#producersNamed, entry.channel, entry);
+    if (entry.is !== "producer") return;
+    this.#raising.set(entry.endpoint, entry);
+    enter(this.#producersNamed, entry.channel, entry);
   }
 
   /** It is no more. What it is at the present connection, `leave` ends. */
   remove(entry: EndpointEntry): void {
     this.#all.delete(entry.endpoint);
-    if (entry.is === "producer") leave(this.#producersNamed, entry.channel, entry);
+    if (entry.is !== "producer") return;
+    this.#raising.delete(entry.endpoint);
+    leave(this.#producersNamed, entry.channel, entry);
   }
 
   /** Is it still there? */
@@ -34,8 +41,7 @@ export class Entries {
   }
 
   producer(endpoint: number): ProducerEntry | undefined {
-    const entry = this.#all.get(endpoint);
-    return entry?.is === "producer" ? entry : undefined;
+    return this.#raising.get(endpoint);
   }
 
   consumer(endpoint: number): ConsumerEntry | undefined {

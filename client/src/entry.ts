@@ -36,7 +36,17 @@ export interface ProducerEntry {
 /** A consumer of this process, as its concentrator knows it. */
 export interface ConsumerEntry {
   readonly is: "consumer";
+  // What each run needs comes first, for it to lie together in memory.
   readonly endpoint: number;
+  /** It feeds modulators that run here, and what it takes is not an application's. */
+  readonly feed: Feed | undefined;
+  /** Events before this number are not for it. */
+  fromSeq: number;
+  readonly tracker: Tracker;
+  /** The newest event that it has had over the wire: where it goes on at another connection. */
+  epoch: number;
+  seq: number;
+  readonly feedName: string;
   readonly channel: string;
   readonly schema: Uint8Array;
   /** What the gateway does where this process does not keep up. */
@@ -44,17 +54,9 @@ export interface ConsumerEntry {
   label: string;
   /** The name that what its modulator makes has for others; "" for none. */
   as: string;
-  /** It feeds modulators that run here, and what it takes is not an application's. */
-  readonly feed?: Feed;
-  readonly feedName?: string;
   /** Where it begins when it is opened first; a time in it is of this machine's clock. */
   readonly from: Place | undefined;
-  /** Events before this number are not for it. */
-  fromSeq: number;
   modulator: Modulator | undefined;
-  /** The newest event that it has had over the wire: where it goes on at another connection. */
-  readonly place: { epoch: number; seq: number };
-  readonly tracker: Tracker;
   /** Not 0: the number under which the past comes, until that is over. */
   replay: number;
   /** This process' own events that wait until then. */
@@ -104,21 +106,26 @@ export function newProducer(request: Request<"openProducer">, lanes: Lanes): Pro
 export function newConsumer(
   request: Omit<Request<"openConsumer">, "sources">,
   tracker = new Tracker(),
+  feed: Feed | undefined = undefined,
+  feedName = "",
 ): ConsumerEntry {
   const { endpoint, channel, schema, modulator, queue, label, as, from } = request;
   return {
     is: "consumer",
     endpoint,
+    feed,
+    fromSeq: 0,
+    tracker,
+    epoch: 0,
+    seq: 0,
+    feedName,
     channel,
     schema,
     queue,
     label,
     as,
     from,
-    fromSeq: 0,
     modulator,
-    place: { epoch: 0, seq: 0 },
-    tracker,
     replay: 0,
     waiting: [],
     dropped: 0,

@@ -77,7 +77,7 @@ export class Feeds {
   }
 
   /** The gateway feeds it. @param recovery of one that was open before */
-  opened({ feedName = "" }: ConsumerEntry, recovery: Recovery | undefined): void {
+  opened({ feedName }: ConsumerEntry, recovery: Recovery | undefined): void {
     const feed = this.#feeds.get(feedName);
     if (feed === undefined) return;
     feed.recovery = recovery ?? WHOLE;
@@ -95,7 +95,7 @@ export class Feeds {
   }
 
   /** The gateway does not. */
-  refused({ feedName = "" }: ConsumerEntry, error: JechoError): void {
+  refused({ feedName }: ConsumerEntry, error: JechoError): void {
     const feed = this.#feeds.get(feedName);
     if (feed === undefined) return;
     this.#forget(feedName, feed);
@@ -125,7 +125,7 @@ export class Feeds {
   }
 
   /** A run came for it, of which the events before `first` were had before. */
-  take({ feedName = "", endpoint }: ConsumerEntry, frame: EventsFrame, first: number): void {
+  take({ feedName, endpoint }: ConsumerEntry, frame: EventsFrame, first: number): void {
     const feed = this.#feeds.get(feedName);
     if (feed === undefined) return;
     const run = first === 0 ? frame : frame.slice(first);
@@ -151,7 +151,7 @@ export class Feeds {
   }
 
   /** So many events will not come. */
-  missing({ feedName = "" }: ConsumerEntry, events: number): void {
+  missing({ feedName }: ConsumerEntry, events: number): void {
     const feed = this.#feeds.get(feedName);
     if (feed !== undefined) feed.missing += events;
   }
@@ -204,5 +204,5 @@ function newEntry(
     as: "",
     from: undefined,
   };
-  return { ...newConsumer(asked, tracker), feed, feedName };
+  return newConsumer(asked, tracker, feed, feedName);
 }

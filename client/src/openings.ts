@@ -112,9 +112,9 @@ export class Openings {
         return this.#link.send({ kind: "OpenProducer", request, channel, schema, modulates, history, key });
       }
       case "consumer": {
-        const { channel, schema, modulator, queue, label, as, place, feed } = entry;
+        const { channel, schema, modulator, queue, label, as, epoch, feed } = entry;
         // What was open before goes on behind the newest event that it has had.
-        const resume = { from: FROM.resume, epoch: place.epoch, seq: BigInt(place.seq), at: 0, speed: 0 };
+        const resume = { from: FROM.resume, epoch, seq: BigInt(entry.seq), at: 0, speed: 0 };
         const from = entry.wasOpen && reset === (entry.opened ?? 0) ? resume : this.#beginningOf(entry);
         const asked = { request, channel, schema, modulator, from, queue, label, as, feed, compared };
         return this.#link.send({ kind: "OpenConsumer", ...asked });
@@ -203,8 +203,8 @@ export class Openings {
     entry.channelNumber = opened.channel;
     entry.number = opened.consumer;
     entry.replay = opened.replay;
-    entry.place.epoch = opened.epoch;
-    entry.place.seq = Number(opened.seq) - 1;
+    entry.epoch = opened.epoch;
+    entry.seq = Number(opened.seq) - 1;
     // A run is sent whole. The newest of each key, which a first opening may ask for, are older than what comes behind them.
     entry.fromSeq = !wasOpen && entry.from?.from === FROM.last ? 0 : Number(opened.seq);
     delete entry.before;

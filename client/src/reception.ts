@@ -1,4 +1,4 @@
-import type { EventsFrame, HeldPlace, Position } from "@jecho/shared/internal";
+import { type EventsFrame, type HeldPlace, NumberTable, type Position } from "@jecho/shared/internal";
 import type { ConsumerEntry } from "./entry.ts";
 import type { Lane } from "./lane.ts";
 import type { PortListener } from "./port.ts";
@@ -18,15 +18,6 @@ export interface ReceptionEvents {
   onHandled(frame: EventsFrame, i: number, outcome: Outcome): void;
 }
 
-/** What comes under one number: a channel's, or that of its past for one consumer. Whoever is in a list may leave while it is read. */
-interface Route {
-  consumers: readonly ConsumerEntry[];
-  /** Those of the channel that are being sent the past, under numbers of their own. */
-  replaying: readonly ConsumerEntry[];
-  /** Whose the runs are, by the producer's number and their urgency. */
-  readonly origins: Remembered<number, Origin>;
-}
-
 interface Origin {
   readonly source: Source;
   /** The process that raises them. */
@@ -36,13 +27,55 @@ interface Origin {
 
 const NOBODY: readonly ConsumerEntry[] = [];
 
+/** What comes under one number: a channel's, or that of its past for one consumer. Whoever is in a list may leave while it is read. */
+class Route {
+  /** The one consumer, where there is no more than one: most channels have one here, and each look into a list is one into memory. */
+  only: ConsumerEntry | undefined;
+  /** Whose the newest run was, and the key that it is found by. */
+  #newestKey = -1;
+  #newest: Origin | undefined;
+  #consumers = NOBODY;
+  /** Those of the channel that are being sent the past, under numbers of their own. */
+  replaying = NOBODY;
+  /** Whose the runs are, by the producer's number and their urgency. */
+  readonly #origins = new Remembered<number, Origin>();
+
+  get consumers(): readonly ConsumerEntry[] {
+    return this.#consumers;
+  }
+
+  set consumers(consumers: readonly ConsumerEntry[]) {
+    this.#consumers = consumers;
+    this.only = consumers.length === 1 ? consumers[0] : undefined;
+  }
+
+  originOf(producer: number, urgent: boolean): Origin | undefined {
+    const key = keyOf(producer, urgent);
+    if (key === this.#newestKey) return this.#newest;
+    const origin = this.#origins.get(key);
+    if (origin !== undefined) this.#hear(key, origin);
+    return origin;
+  }
+
+  setOrigin(producer: number, urgent: boolean, origin: Origin): void {
+    const key = keyOf(producer, urgent);
+    this.#origins.set(key, origin);
+    this.#hear(key, origin);
+  }
+
+  #hear(key: number, origin: Origin): void {
+    this.#newestKey = key;
+    this.#newest = origin;
+  }
+}
+
 /** Hands runs to the consumers of this process: each event once and in its producer's order, and what is missing is told. */
 export class Reception {
   readonly #listener: PortListener;
   readonly #events: ReceptionEvents;
   readonly #synchronous: SynchronousEvents;
   /** By their numbers at the present connection. */
-  readonly #routes = new Map<number, Route>();
+  readonly #routes = new NumberTable<Route>();
 
   constructor(listener: PortListener, synchronous: SynchronousEvents, events: ReceptionEvents) {
     this.#listener = listener;
@@ -87,7 +120,7 @@ export class Reception {
   #route(number: number): Route {
     let route = this.#routes.get(number);
     if (route === undefined) {
-      route = { consumers: NOBODY, replaying: NOBODY, origins: new Remembered() };
+      route = new Route();
       this.#routes.set(number, route);
     }
     return route;
@@ -100,14 +133,14 @@ export class Reception {
     this.enter(entry);
     const { waiting } = entry;
     entry.waiting = [];
-    for (const { frame, source } of waiting) this.#hand([entry], frame, source, 0);
+    for (const { frame, source } of waiting) this.#handTo(entry, frame, source, 0);
   }
 
   /** A producer elsewhere goes on behind this event. */
   position({ channel, producer, urgent, source: id, raised, process }: Position, isOurs: boolean): void {
     const route = this.#route(channel);
     const source = new Source(id, urgent);
-    route.origins.set(numberOf(producer, urgent), { source, process, heard: 0 });
+    route.setOrigin(producer, urgent, { source, process, heard: 0 });
     const { consumers } = route;
     // Our own events do not come over the wire, save those of the past.
     if (isOurs && consumers[0]?.replay !== channel) return;
@@ -123,21 +156,25 @@ export class Reception {
   /** A run from elsewhere. */
   arrived(frame: EventsFrame): void {
     const route = this.#routes.get(frame.channel);
-    const consumers = route?.consumers ?? NOBODY;
-    const origin = route?.origins.get(numberOf(frame.producer, frame.isUrgent));
+    if (route === undefined) {
+      if (frame.isSync) this.#deliver(frame, 0);
+      return;
+    }
+    const origin = route.originOf(frame.producer, frame.isUrgent);
     const process = origin?.process ?? 0;
-    if (frame.isSync) {
-      const takers = consumers.filter(entry => takes(entry, process));
-      this.#synchronous.deliver(frame, takers.length, (outcome, i) =>
-        this.#events.onHandled(frame, i, outcome),
-      );
-    }
-    this.#hand(consumers, frame, origin?.source, process);
-    const { seq, epoch, count } = frame;
-    for (const { place } of consumers) {
-      place.epoch = epoch;
-      place.seq = seq + count - 1;
-    }
+    if (frame.isSync) this.#deliver(frame, route.consumers.filter(entry => takes(entry, process)).length);
+    if (route.only !== undefined) this.#arrivedFor(route.only, frame, origin?.source, process);
+    else for (const entry of route.consumers) this.#arrivedFor(entry, frame, origin?.source, process);
+  }
+
+  #deliver(frame: EventsFrame, takers: number): void {
+    this.#synchronous.deliver(frame, takers, (outcome, i) => this.#events.onHandled(frame, i, outcome));
+  }
+
+  #arrivedFor(entry: ConsumerEntry, frame: EventsFrame, source: Source | undefined, process: number): void {
+    this.#handTo(entry, frame, source, process);
+    entry.epoch = frame.epoch;
+    entry.seq = frame.seq + frame.count - 1;
   }
 
   /** A run that was raised or derived here. @param handled called for each event of a synchronous run */
@@ -147,13 +184,13 @@ export class Reception {
     const takers = consumers.filter(({ feed }) => feed === undefined);
     if (handled !== undefined) this.#synchronous.deliver(frame, takers.length, handled);
     for (const entry of replaying) this.#wait(entry, frame, lane.source);
-    this.#hand(takers, frame, lane.source, 0);
+    for (const entry of takers) this.#handTo(entry, frame, lane.source, 0);
   }
 
   /** A run that was made here while this consumer was away. */
   raisedBefore(entry: ConsumerEntry, frame: EventsFrame, lane: Lane): void {
     if (entry.replay !== 0) this.#wait(entry, frame, lane.source);
-    else this.#hand([entry], frame, lane.source, 0);
+    else this.#handTo(entry, frame, lane.source, 0);
   }
 
   #wait(entry: ConsumerEntry, frame: EventsFrame, source: Source): void {
@@ -164,8 +201,7 @@ export class Reception {
   }
 
   /** Where a consumer is, for another device to go on there. */
-  placeOf({ number, place, tracker, label }: ConsumerEntry): HeldPlace {
-    const { epoch, seq } = place;
+  placeOf({ number, epoch, seq, tracker, label }: ConsumerEntry): HeldPlace {
     return { consumer: number, epoch, seq: BigInt(seq), sources: tracker.places(), label };
   }
 
@@ -181,25 +217,18 @@ export class Reception {
   }
 
   /** @param process that raised it elsewhere; 0 where it was this one */
-  #hand(
-    consumers: readonly ConsumerEntry[],
-    frame: EventsFrame,
-    source: Source | undefined,
-    process: number,
-  ): void {
+  #handTo(entry: ConsumerEntry, frame: EventsFrame, source: Source | undefined, process: number): void {
+    if (!takes(entry, process)) return;
     const { seq, count } = frame;
-    for (const entry of consumers) {
-      if (!takes(entry, process)) continue;
-      let had = seq === 0 ? 0 : Math.max(0, entry.fromSeq - seq);
-      if (source !== undefined) {
-        const counted = entry.tracker.take(source, frame);
-        if (counted.missing > 0) this.#missing(entry, counted.missing);
-        had = Math.max(had, counted.had);
-      }
-      if (had === count) continue;
-      if (entry.feed !== undefined) this.#events.onTaken(entry, frame, had);
-      else this.#listener.receive(entry.endpoint, frame, had);
+    let had = seq === 0 ? 0 : Math.max(0, entry.fromSeq - seq);
+    if (source !== undefined) {
+      const counted = entry.tracker.take(source, frame);
+      if (counted.missing > 0) this.#missing(entry, counted.missing);
+      had = Math.max(had, counted.had);
     }
+    if (had === count) return;
+    if (entry.feed !== undefined) this.#events.onTaken(entry, frame, had);
+    else this.#listener.receive(entry.endpoint, frame, had);
   }
 
   #missing(entry: ConsumerEntry, events: number): void {
@@ -217,6 +246,6 @@ function takes({ feed }: ConsumerEntry, process: number): boolean {
   return feed === undefined || feed.process === process;
 }
 
-function numberOf(producer: number, urgent: boolean): number {
+function keyOf(producer: number, urgent: boolean): number {
   return 2 * producer + (urgent ? 1 : 0);
 }

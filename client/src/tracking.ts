@@ -81,7 +81,7 @@ export interface Counted {
 const ALL_NEW: Counted = { had: 0, missing: 0 };
 
 interface Reached {
-  readonly source: Source;
+  source: Source;
   /** Count of the newest event. */
   raised: number;
   heard: number;
@@ -112,6 +112,8 @@ const NOTHING = new Had();
 
 /** How far one consumer is in each source's count: what it has had does not come again, and what never came is told. */
 export class Tracker {
+  /** Where it is in the count of the source that was heard last, which mostly is the one that is heard next. */
+  #newest: Reached | undefined;
   readonly #reached = new Remembered<string, Reached>();
   readonly #before: Had;
 
@@ -122,11 +124,11 @@ export class Tracker {
 
   /** A run came. */
   take(source: Source, { raised, count }: EventsFrame): Counted {
-    const reached = this.#reached.get(source.name);
+    const reached = this.#of(source);
     const newest = raised + count - 1;
     if (reached === undefined) {
       const before = this.#before.of(source);
-      this.#reached.set(source.name, { source, raised: Math.max(newest, before), heard: 0 });
+      this.#enter(source, Math.max(newest, before));
       return { had: Math.max(0, Math.min(count, before + 1 - raised)), missing: 0 };
     }
     const last = reached.raised;
@@ -137,10 +139,9 @@ export class Tracker {
 
   /** The source goes on behind this event. @returns how many never came */
   place(source: Source, raised: number): number {
-    const reached = this.#reached.get(source.name);
+    const reached = this.#of(source);
     if (reached === undefined) {
-      const before = this.#before.of(source);
-      this.#reached.set(source.name, { source, raised: Math.max(raised, before), heard: 0 });
+      this.#enter(source, Math.max(raised, this.#before.of(source)));
       return 0;
     }
     const missing = Math.max(0, raised - reached.raised);
@@ -162,6 +163,22 @@ export class Tracker {
   }
 
   clear(): void {
+    this.#newest = undefined;
     this.#reached.clear();
+  }
+
+  #of(source: Source): Reached | undefined {
+    if (this.#newest?.source === source) return this.#newest;
+    const reached = this.#reached.get(source.name);
+    if (reached === undefined) return undefined;
+    // Equal sources may be several objects.
+    reached.source = source;
+    this.#newest = reached;
+    return reached;
+  }
+
+  #enter(source: Source, raised: number): void {
+    this.#newest = { source, raised, heard: 0 };
+    this.#reached.set(source.name, this.#newest);
   }
 }

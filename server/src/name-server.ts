@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import { checkUserName, formatChannelName } from "@jecho/shared";
+import { NumberTable } from "@jecho/shared/internal";
 import type { Acknowledgements } from "./acknowledgements.ts";
 import { Channel, type ChannelOwner } from "./channel.ts";
 import { ChannelManager } from "./channel-manager.ts";
@@ -9,7 +10,6 @@ import type { DerivedChannel } from "./derived-channel.ts";
 import type { Producer } from "./endpoints.ts";
 import type { Gathering } from "./gathering.ts";
 import type { Keeping } from "./history/keeper.ts";
-import { NumberTable } from "./number-table.ts";
 import type { SharedObjects } from "./shared-objects.ts";
 import { TypeRegistry } from "./type-registry.ts";
 

@@ -28,6 +28,7 @@ export {
 } from "./frames/frame.ts";
 export type { Ack, Processed } from "./frames/reply.ts";
 export type * from "./generated/frame-schema.ts";
+export { NumberTable } from "./number-table.ts";
 export { objectTag } from "./object-tag.ts";
 export { accessorBytes } from "./types/accessor.ts";
 export { readBfbs } from "./types/bfbs-reader.ts";

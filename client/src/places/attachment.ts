@@ -1,3 +1,4 @@
+import { NumberTable } from "@jecho/shared/internal";
 import type { PortListener, PortRequest } from "../port.ts";
 import type { Visit } from "../ring.ts";
 import type { Hub } from "./hub.ts";
@@ -17,7 +18,7 @@ export class Attachment {
   /** Those of urgent events first. */
   #readers: readonly QueueReader[] = [];
   /** The concentrator's numbers of this port's endpoints by its own. */
-  readonly #endpoints = new Map<number, number>();
+  readonly #endpoints = new NumberTable<number>();
   readonly #leavingEndpoints = new Set<number>();
   readonly #leavingQueues = new Set<number>();
   /** Consumers whose events its thread does not take. */
@@ -132,14 +133,14 @@ export class Attachment {
 
   /** Ends all of this port: what it raised goes out, and its endpoints leave their channels. */
   detach(): void {
-    for (const endpoint of [...this.#endpoints.keys()]) this.closeEndpoint(endpoint);
+    for (const [number] of [...this.#endpoints]) this.closeEndpoint(number);
     for (const { timer } of this.#queues.values()) clearTimeout(timer);
     this.#hub.detach(this);
   }
 
   /** The concentrator's numbers of this port's endpoints. */
   get endpoints(): number[] {
-    return [...this.#endpoints.values()];
+    return Array.from(this.#endpoints, ([, endpoint]) => endpoint);
   }
 
   get isEmpty(): boolean {

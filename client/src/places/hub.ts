@@ -1,5 +1,5 @@
 import { JechoError } from "@jecho/shared";
-import { tokenOf } from "@jecho/shared/internal";
+import { NumberTable, tokenOf } from "@jecho/shared/internal";
 import { laterTurn } from "#platform";
 import { Concentrator, type ConcentratorOptions } from "../concentrator.ts";
 import type { ControlRequest, EventSource, PortListener, PortNotice } from "../port.ts";
@@ -24,7 +24,7 @@ export class Hub {
   /** Those that have gone, and whose last events are still to be sent. */
   readonly #leaving = new Set<Attachment>();
   /** By the concentrator's number of an endpoint. */
-  readonly #owners = new Map<number, Owner>();
+  readonly #owners = new NumberTable<Owner>();
   /** What events were written with, for ports that come later. */
   readonly #types = new Map<bigint, Uint8Array>();
   /** Who waits for an answer, by the concentrator's number of the question or flush. */

@@ -15,58 +15,81 @@ export interface Runs {
 /** Numbers in the index of each delivery, four bytes each. */
 const DELIVERY = 8;
 
+/** Part of a message: one run, or several that lie in a row. */
+interface Stretch {
+  readonly bytes: Uint8Array;
+  readonly start: number;
+  end: number;
+}
+
 /** Gathers what goes to another thread: one copy of each run, whatever the number of its consumers. */
 export class RunBatch {
-  #frames: EventsFrame[] = [];
-  #index: number[] = [];
+  #stretches: Stretch[] = [];
+  #newest: EventsFrame | undefined;
   #bytes = 0;
+  #index = new Uint32Array(64 * DELIVERY);
+  #indexed = 0;
 
   get bytes(): number {
     return this.#bytes;
   }
 
   get isEmpty(): boolean {
-    return this.#frames.length === 0;
+    return this.#indexed === 0;
   }
 
   /** @returns bytes by which it has grown: none where the run is the one that was added last */
   add(endpoint: number, frame: EventsFrame, first: number): number {
     const before = this.#bytes;
-    if (this.#frames.at(-1) !== frame) {
-      this.#frames.push(frame);
-      this.#bytes += frame.end - frame.start;
-    }
-    const { start, end, header, payload, ends, versionsAt } = frame;
-    const move = this.#bytes - end;
-    const versions = versionsAt === 0 ? 0 : versionsAt + move;
-    this.#index.push(
-      endpoint,
-      first,
-      start + move,
-      this.#bytes,
-      header + move,
-      payload + move,
-      ends + move,
-      versions,
-    );
+    if (this.#newest !== frame) this.#append(frame);
+    const move = this.#bytes - frame.end;
+    if (this.#indexed === this.#index.length) this.#index = grown(this.#index);
+    const index = this.#index;
+    const at = this.#indexed;
+    index[at] = endpoint;
+    index[at + 1] = first;
+    index[at + 2] = frame.start + move;
+    index[at + 3] = this.#bytes;
+    index[at + 4] = frame.header + move;
+    index[at + 5] = frame.payload + move;
+    index[at + 6] = frame.ends + move;
+    index[at + 7] = frame.versionsAt === 0 ? 0 : frame.versionsAt + move;
+    this.#indexed += DELIVERY;
     return this.#bytes - before;
+  }
+
+  #append(frame: EventsFrame): void {
+    const { bytes, start, end } = frame;
+    const last = this.#stretches.at(-1);
+    // Runs that came in one message are copied together.
+    if (last !== undefined && last.bytes === bytes && last.end === start) last.end = end;
+    else this.#stretches.push({ bytes, start, end });
+    this.#bytes += end - start;
+    this.#newest = frame;
   }
 
   /** What was added, in memory of its own: the messages that the frames lie in are needed by others. */
   take(): Runs {
     const framesBytes = this.#bytes;
-    const bytes = new Uint8Array(framesBytes + 4 * this.#index.length);
+    const bytes = new Uint8Array(framesBytes + 4 * this.#indexed);
     let at = 0;
-    for (const frame of this.#frames) {
-      bytes.set(frame.raw(), at);
-      at += frame.end - frame.start;
+    for (const { bytes: message, start, end } of this.#stretches) {
+      bytes.set(message.subarray(start, end), at);
+      at += end - start;
     }
-    new Uint32Array(bytes.buffer, framesBytes).set(this.#index);
-    this.#frames = [];
-    this.#index = [];
+    new Uint32Array(bytes.buffer, framesBytes).set(this.#index.subarray(0, this.#indexed));
+    this.#stretches = [];
+    this.#newest = undefined;
+    this.#indexed = 0;
     this.#bytes = 0;
     return { is: "runs", bytes, framesBytes };
   }
+}
+
+function grown(index: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
+  const larger = new Uint32Array(2 * index.length);
+  larger.set(index);
+  return larger;
 }
 
 /** Visits the deliveries in their order. The frames were verified when they came in. */
@@ -76,14 +99,18 @@ export function visitRuns(
 ): void {
   const view = new DataView(bytes.buffer);
   const index = new Uint32Array(bytes.buffer, framesBytes);
-  const at = (i: number): number => index[i] as number;
   let frame: EventsFrame | undefined;
   for (let i = 0; i < index.length; i += DELIVERY) {
-    const start = at(i + 2);
-    if (frame?.start !== start) {
-      const [end, header, payload, ends, versions] = [at(i + 3), at(i + 4), at(i + 5), at(i + 6), at(i + 7)];
-      frame = new EventsFrame(view, bytes, { start, end, header, payload, ends, versions });
-    }
-    visit(at(i), frame, at(i + 1));
+    const start = index[i + 2] as number;
+    if (frame?.start !== start)
+      frame = new EventsFrame(view, bytes, {
+        start,
+        end: index[i + 3] as number,
+        header: index[i + 4] as number,
+        payload: index[i + 5] as number,
+        ends: index[i + 6] as number,
+        versions: index[i + 7] as number,
+      });
+    visit(index[i] as number, frame, index[i + 1] as number);
   }
 }

@@ -8,28 +8,26 @@ interface Page<T> {
 }
 
 /**
- * Things by numbers that count up: a look-up is two steps into arrays, however many there are. A page of numbers whose things
- * have all gone takes no memory, for numbers are not given again.
+ * Things by numbers that count up: a look-up is two steps into arrays, however many there are, and those that are asked for one after
+ * the other lie beside one another. A page of numbers whose things have all gone takes no memory, for numbers are not given again.
  */
-export class NumberTable<T extends object> {
+export class NumberTable<T extends object | number> {
   readonly #pages: (Page<T> | undefined)[] = [];
 
   get(number: number): T | undefined {
     return this.#pages[number >>> SHIFT]?.things[number & (PAGE - 1)];
   }
 
-  /** @param number that has none yet */
+  /** @param number from 0 to 2^32 - 1 */
   set(number: number, thing: T): void {
     const at = number >>> SHIFT;
-    // Numbers before it may have gone to things that are kept elsewhere.
-    while (this.#pages.length <= at) this.#pages.push(undefined);
     let page = this.#pages[at];
     if (page === undefined) {
       page = { things: new Array<T | undefined>(PAGE).fill(undefined), used: 0 };
       this.#pages[at] = page;
     }
+    if (page.things[number & (PAGE - 1)] === undefined) page.used++;
     page.things[number & (PAGE - 1)] = thing;
-    page.used++;
   }
 
   delete(number: number): void {
@@ -38,5 +36,16 @@ export class NumberTable<T extends object> {
     if (page?.things[number & (PAGE - 1)] === undefined) return;
     page.things[number & (PAGE - 1)] = undefined;
     if (--page.used === 0) this.#pages[at] = undefined;
+  }
+
+  clear(): void {
+    this.#pages.length = 0;
+  }
+
+  /** All of them, in the order of their numbers. */
+  *[Symbol.iterator](): Generator<[number, T]> {
+    for (const [at, page] of this.#pages.entries())
+      for (const [i, thing] of page?.things.entries() ?? [])
+        if (thing !== undefined) yield [at * PAGE + i, thing];
   }
 }
