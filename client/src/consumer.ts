@@ -30,33 +30,35 @@ export interface ConsumerSession {
 
 /** Receives the events of a channel, or of the channel that its modulator derives. Made by `channel.subscribe`. */
 export class Consumer<T> {
+  // What each run needs comes first, for it to lie together in memory.
+  #events = 0;
+  #bytes = 0;
+  readonly #reader: EventReader<T>;
+  #isClosed = false;
+  /** Tags of the shared objects on its events' way. */
+  #objects: readonly bigint[] = [];
+  #epoch = 0;
+  #seq = 0;
+  #demodulator: Demodulator | undefined;
+  readonly #handler: Handler<T>;
+  readonly #handling: Handling;
   readonly channel: string;
   readonly #session: ConsumerSession;
   readonly #endpoint: number;
-  readonly #reader: EventReader<T>;
-  readonly #handler: Handler<T>;
   readonly #onError: (error: JechoError) => void;
   readonly #onMissed: (missed: Missed) => void;
-  readonly #handling: Handling;
   readonly #statusListeners = new Listeners<Status>();
   readonly #resets = new Map<
     number,
     { pair: EagerHandler; sync: boolean; resolve: () => void; reject: (error: JechoError) => void }
   >();
-  #demodulator: Demodulator | undefined;
   #equals: Modulator["equals"];
-  /** Tags of the shared objects on its events' way. */
-  #objects: readonly bigint[] = [];
-  #epoch = 0;
-  #seq = 0;
   #placements: readonly Placement[] = [];
   readonly #restartListeners = new Listeners<JechoError>();
   readonly #placementListeners = new Listeners<readonly Placement[]>();
   #missed = 0;
   #dropped = 0;
   #status: Status = statusNow("connecting");
-  #events = 0;
-  #bytes = 0;
   #nextReset = 1;
 
   constructor(
@@ -286,6 +288,7 @@ export class Consumer<T> {
 
   #setStatus(status: Status): void {
     this.#status = status;
+    this.#isClosed = status.state === "closed";
     this.#statusListeners.tell(status);
   }
 
@@ -296,7 +299,7 @@ export class Consumer<T> {
     const { channel, seq, epoch, producer, raised, parameters, token, isSync } = frame;
     const writer = this.#reader.writerOf(token);
     const versions = this.#objects.length === 0 ? NO_VERSIONS : new Versions(this.#objects, frame.versions);
-    for (let i = first; i < frame.count && this.#status.state !== "closed"; i++) {
+    for (let i = first; i < frame.count && !this.#isClosed; i++) {
       const info = { seq: seq === 0 ? 0 : seq + i, epoch, producer, parameters, versions, type: writer };
       if (seq !== 0) {
         this.#epoch = epoch;

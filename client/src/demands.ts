@@ -46,7 +46,7 @@ export class Demands {
     const begins = producer.elsewhere === 0 || this.#hold.isHolding;
     producer.elsewhere = consumers;
     // The first word on demand says that all modulators are installed: the producer's events count.
-    if (producer.open !== true) {
+    if (!producer.open) {
       producer.open = true;
       producer.wasOpen = true;
       this.#notify({ is: "opened", endpoint: producer.endpoint, reset: 0 });
@@ -124,7 +124,7 @@ export class Demands {
   /** Nobody is expected back: producers that are not open again have consumers here alone. */
   nobodyBack(): void {
     for (const entry of this.#entries) {
-      if (entry.is !== "producer" || entry.open === true) continue;
+      if (entry.is !== "producer" || entry.open) continue;
       entry.elsewhere = 0;
       for (const lane of entry.lanes) lane.unconfirmed = [];
       this.tell(entry.channel);

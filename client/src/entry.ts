@@ -9,28 +9,29 @@ import { type Source, Tracker } from "./tracking.ts";
 /** A producer of this process, as its concentrator knows it. */
 export interface ProducerEntry {
   readonly is: "producer";
+  // What each run needs comes first, for it to lie together in memory.
   readonly endpoint: number;
-  readonly channel: string;
-  readonly schema: Uint8Array;
+  /** At the present connection; 0 while there is none. */
+  channelNumber: number;
+  number: number;
+  /** Consumers of the channel in other processes. */
+  elsewhere: number;
   /** The type that it writes; 0n on an untyped channel. */
   readonly token: bigint;
+  /** The counts of its events; they go on over connections. */
+  readonly lanes: Lanes;
+  readonly channel: string;
+  readonly schema: Uint8Array;
   /** What its delegate offers to modulators, if it has one. */
   readonly offers: readonly Offer[] | undefined;
   /** The newest views of its state, by name. */
   readonly context: Map<string, Value>;
-  /** At the present connection; 0 while there is none. */
-  channelNumber: number;
-  number: number;
   /** What the gateway is to keep of its channel. */
   readonly history: History;
   readonly key: string;
-  /** The counts of its events; they go on over connections. */
-  readonly lanes: Lanes;
-  /** Consumers of the channel in other processes. */
-  elsewhere: number;
-  open?: boolean;
+  open: boolean;
   /** Has it ever been open? Then it is opened again whatever passing trouble comes. */
-  wasOpen?: boolean;
+  wasOpen: boolean;
 }
 
 /** A consumer of this process, as its concentrator knows it. */
@@ -99,8 +100,24 @@ export type EndpointEntry = ProducerEntry | ConsumerEntry | ObjectEntry;
 type Request<Is extends ControlRequest["is"]> = Omit<Extract<ControlRequest, { is: Is }>, "is">;
 
 export function newProducer(request: Request<"openProducer">, lanes: Lanes): ProducerEntry {
-  const context = new Map(request.context);
-  return { ...request, is: "producer", channelNumber: 0, number: 0, lanes, context, elsewhere: 0 };
+  const { endpoint, token, channel, schema, offers, context, history, key } = request;
+  return {
+    is: "producer",
+    endpoint,
+    channelNumber: 0,
+    number: 0,
+    elsewhere: 0,
+    token,
+    lanes,
+    channel,
+    schema,
+    offers,
+    context: new Map(context),
+    history,
+    key,
+    open: false,
+    wasOpen: false,
+  };
 }
 
 export function newConsumer(

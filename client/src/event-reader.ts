@@ -17,15 +17,18 @@ interface Reading {
  * type than the channel; then its names are its own.
  */
 export class EventReader<T> {
-  readonly #channel: EventChannel<T>;
-  readonly #writtenType: (token: bigint) => Type | undefined;
-  /** Types of writers that this consumer cannot read: told once, and their events dropped. */
-  readonly #mismatched = new Set<bigint>();
-  /** Decodes events of the base channel that come inside others, for demodulators. */
-  readonly source: EventSource = { decode: (token, bytes) => this.#decode(token, bytes) };
-  #isModulated: boolean;
+  // What each run needs comes first, for it to lie together in memory.
+  /** Types of writers that this consumer cannot read: told once, and their events dropped. Hardly any consumer has one. */
+  #mismatched: Set<bigint> | undefined;
   /** How the events of the writer are read whose events came last. */
   #reading: Reading | undefined;
+  /** How untyped events are read: undefined where they are not expected. */
+  #ofBytes: ((bytes: Uint8Array) => unknown) | undefined;
+  readonly #channel: EventChannel<T>;
+  readonly #writtenType: (token: bigint) => Type | undefined;
+  /** Decodes events of the base channel that come inside others, for demodulators. */
+  readonly source: EventSource = { decode: (token, bytes) => this.#decode(token, bytes) };
+  #isModulated = false;
 
   /** @param writtenType the type that events with this token were written with */
   constructor(
@@ -34,14 +37,17 @@ export class EventReader<T> {
     writtenType: (token: bigint) => Type | undefined,
   ) {
     this.#channel = channel;
-    this.#isModulated = isModulated;
     this.#writtenType = writtenType;
+    this.modulate(isModulated);
   }
 
   /** Do events come through a modulator, from now on? */
   modulate(isModulated: boolean): void {
+    const { type, codec } = this.#channel;
     this.#isModulated = isModulated;
     this.#reading = undefined;
+    if (isModulated || (type === undefined && codec === undefined)) this.#ofBytes = asTheyAre;
+    else this.#ofBytes = type === undefined ? bytes => codec?.decode(bytes) : undefined;
   }
 
   /** The type that a run's events were written with; undefined where they are bytes. */
@@ -51,12 +57,12 @@ export class EventReader<T> {
 
   /** Was it told before that events of this type cannot be read? */
   isMismatched(token: bigint): boolean {
-    return this.#mismatched.size > 0 && this.#mismatched.has(token);
+    return this.#mismatched?.has(token) ?? false;
   }
 
   /** Types that could not be read are tried again. */
   forgetMismatches(): void {
-    this.#mismatched.clear();
+    this.#mismatched = undefined;
   }
 
   /** @throws JechoError `TYPE_UNKNOWN`, `TYPE_MISMATCH`, `EVENT_INVALID` */
@@ -75,12 +81,13 @@ export class EventReader<T> {
   }
 
   #readBytes(view: DataView, start: number, end: number): unknown {
-    const { name, type, codec } = this.#channel;
-    if (type !== undefined && !this.#isModulated)
-      throw new JechoError("TYPE_MISMATCH", `untyped bytes on ${name}, where ${type.name} is expected`);
+    const read = this.#ofBytes;
+    if (read === undefined) {
+      const { name, type } = this.#channel;
+      throw new JechoError("TYPE_MISMATCH", `untyped bytes on ${name}, where ${type?.name} is expected`);
+    }
     // An event without content is a mark; it needs no view of its own.
-    const bytes = start === end ? NOTHING : new Uint8Array(view.buffer, view.byteOffset + start, end - start);
-    return codec === undefined || this.#isModulated ? bytes : codec.decode(bytes);
+    return read(start === end ? NOTHING : new Uint8Array(view.buffer, view.byteOffset + start, end - start));
   }
 
   #readingOf(writer: Type, producer: number): Reading {
@@ -89,6 +96,7 @@ export class EventReader<T> {
     try {
       return { writer, verify: reader.verifierOf(writer), read: reader.readerOf(writer) };
     } catch (error) {
+      this.#mismatched ??= new Set();
       this.#mismatched.add(writer.token);
       const { message } = error as Error;
       const sides = `producer ${producer} writes ${writer}, this consumer reads ${reader}`;
@@ -108,6 +116,10 @@ export class EventReader<T> {
     reader.verifierOf(writer)(view, 0, own.byteLength);
     return reader.readerOf(writer)(view, own, 0);
   }
+}
+
+function asTheyAre(bytes: Uint8Array): Uint8Array {
+  return bytes;
 }
 
 function unknown(token: bigint): JechoError {

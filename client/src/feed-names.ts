@@ -11,7 +11,7 @@ export class FeedNames {
   readonly #types = new Map<number, Map<bigint, Uint8Array>>();
 
   has(name: string): boolean {
-    return this.#numbers.has(name);
+    return this.#numbers.size > 0 && this.#numbers.has(name);
   }
 
   numberOf(name: string): number | undefined {

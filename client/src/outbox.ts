@@ -1,4 +1,10 @@
-import { type EventsFrame, joinFrames, parseMessage } from "@jecho/shared/internal";
+import {
+  type EventsFrame,
+  encodeControl,
+  joinFrames,
+  type Outgoing,
+  parseMessage,
+} from "@jecho/shared/internal";
 import type { Lane } from "./lane.ts";
 import type { Link } from "./link.ts";
 import { MESSAGE_BYTES } from "./outgoing.ts";
@@ -85,10 +91,13 @@ export class Outbox {
   send(message: Uint8Array, runs: readonly SentRun[]): boolean {
     if (!this.#link.isLive) return false;
     const lanes: Lane[] = [];
+    // A process that begins to raise on many channels says where it is on all of them by one message.
+    const positions: Uint8Array[] = [];
     for (const { lane, raised } of runs) {
-      if (!lane.isPlaced) this.place(lane, raised - 1);
+      if (!lane.isPlaced) positions.push(encodeControl(placing(lane, raised - 1)));
       lanes.push(lane);
     }
+    if (positions.length > 0) this.#link.sendMessage(joinFrames(positions));
     this.#sent.push({ message, lanes });
     this.#bytes += message.byteLength;
     this.#link.sendMessage(message);
@@ -97,16 +106,7 @@ export class Outbox {
 
   /** Tells where a lane's count is. */
   place(lane: Lane, raised = lane.raised): void {
-    lane.isPlaced = true;
-    const { channel, producer, urgent, source } = lane;
-    this.#link.send({
-      kind: "Position",
-      channel,
-      producer,
-      urgent,
-      source: source.id,
-      raised: BigInt(raised),
-    });
+    this.#link.send(placing(lane, raised));
   }
 
   /** The gateway has so many more messages. */
@@ -165,4 +165,11 @@ export class Outbox {
       frames.map(({ raised }) => ({ lane, raised })),
     );
   }
+}
+
+/** What tells where a lane's count is, from when it is sent. */
+function placing(lane: Lane, raised: number): Outgoing {
+  lane.isPlaced = true;
+  const { channel, producer, urgent, source } = lane;
+  return { kind: "Position", channel, producer, urgent, source: source.id, raised: BigInt(raised) };
 }

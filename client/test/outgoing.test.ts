@@ -20,6 +20,8 @@ test("CHAN-7: the counts of a run's events follow one another; where events are 
     key: "",
     lanes: new Lanes(),
     elsewhere: 1,
+    open: true,
+    wasOpen: true,
   };
   const ring = Ring.ofBytes(1024);
   for (const raised of [1, 2, 3, 6, 7, 9]) {

@@ -23,17 +23,18 @@ export interface ChannelOwner {
 
 /** What a channel and a derived channel have in common at the gateway: a number, listeners, and the count of events. */
 export class Channel {
+  // What each run needs comes first, for it to lie together in memory.
   readonly number: number;
   /** Which numbering this is; a channel that is forgotten and comes back has another one. */
   readonly epoch: number;
-  readonly owner: ChannelOwner;
   /** Sequence number that the next event gets. The first event of a channel is 1. */
   nextSeq = 1;
   history: History | undefined;
-  /** Its history is kept whether anybody listens or not. */
-  isKept = false;
   readonly lanes = new Lanes();
   readonly listeners: Listeners;
+  readonly owner: ChannelOwner;
+  /** Its history is kept whether anybody listens or not. */
+  isKept = false;
   readonly demand = new Demand();
   readonly #acknowledgements: Acknowledgements;
   readonly #notices: DemandNotices;

@@ -11,12 +11,14 @@ export class Producer {
   readonly number: number;
   readonly connection: Connection;
   readonly manager: ChannelManager;
+  /** The manager's: each run asks for it. */
+  readonly channel: Channel;
+  /** What it publishes into, where that is a derived channel. */
+  readonly outlet: Outlet | undefined;
   /** The type that it writes; 0 on an untyped channel. */
   readonly token: bigint;
   /** Can its process run modulators? */
   readonly modulates: boolean;
-  /** What it publishes into, where that is a derived channel. */
-  readonly outlet: Outlet | undefined;
 
   constructor(
     number: number,
@@ -29,9 +31,10 @@ export class Producer {
     this.number = number;
     this.connection = connection;
     this.manager = manager;
+    this.channel = manager.channel;
+    this.outlet = outlet;
     this.token = token;
     this.modulates = modulates;
-    this.outlet = outlet;
   }
 }
 

@@ -23,14 +23,14 @@ export class Intake {
   run(connection: Connection, frame: EventsFrame): void {
     const producer = this.#names.producer(connection, frame.producer);
     if (producer === undefined) return this.#runInstead(connection, frame);
-    const { manager, outlet } = producer;
-    const own = outlet === undefined ? manager.channel : sendingTo(outlet, producer);
+    const { channel, outlet } = producer;
+    const own = outlet === undefined ? channel : sendingTo(outlet, producer);
     if (frame.channel === own?.number) {
       if (frame.token !== producer.token)
         throw new JechoError("TYPE_MISMATCH", "a run of another type than its producer's");
       return own.fanOut(frame, connection, connection.process);
     }
-    if (frame.channel === manager.channel.number)
+    if (frame.channel === channel.number)
       throw new JechoError(
         "FRAME_UNEXPECTED",
         "a run of the channel, of a producer that publishes behind it",
@@ -41,7 +41,7 @@ export class Intake {
       if (frame.isSync) this.#acknowledgements.unheard(frame, connection);
       return;
     }
-    if (derived.manager !== manager || !derived.allows(connection, frame.token)) {
+    if (derived.manager !== producer.manager || !derived.allows(connection, frame.token)) {
       throw new JechoError(
         "FRAME_UNEXPECTED",
         "a run of a derived channel that this producer does not serve",

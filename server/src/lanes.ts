@@ -16,6 +16,8 @@ const MOST_REMEMBERED = 4096;
 
 /** Where each producer of a channel is in the count of its events, over its connections. */
 export class Lanes {
+  /** That of the newest run, which mostly is that of the next. */
+  #newest: Lane | undefined;
   readonly #bySource = new Few<string, Lane>();
   readonly #byProducer = new Few<number, Lane>();
 
@@ -39,6 +41,7 @@ export class Lanes {
     }
     // What lies between was raised and never sent; what was taken already is not to come again.
     lane.raised = Math.max(lane.raised, raised);
+    this.#newest = undefined;
     lane.producer = producer;
     lane.live = true;
     this.#byProducer.set(numberOf(producer, urgent), lane);
@@ -47,7 +50,7 @@ export class Lanes {
 
   /** Counts a run. @returns its source, or undefined where it was taken before */
   take(run: EventsFrame): bigint | undefined {
-    const lane = this.#byProducer.get(numberOf(run.producer, run.isUrgent));
+    const lane = this.#of(run.producer, run.isUrgent);
     if (lane === undefined) return 0n;
     const last = run.raised + run.count - 1;
     if (last <= lane.raised) return undefined;
@@ -55,8 +58,17 @@ export class Lanes {
     return lane.source;
   }
 
+  #of(producer: number, urgent: boolean): Lane | undefined {
+    const newest = this.#newest;
+    if (newest?.producer === producer && newest.urgent === urgent) return newest;
+    const lane = this.#byProducer.get(numberOf(producer, urgent));
+    if (lane !== undefined) this.#newest = lane;
+    return lane;
+  }
+
   /** The producer has gone. */
   leave(producer: number): void {
+    this.#newest = undefined;
     for (const urgent of [false, true]) {
       const lane = this.#byProducer.get(numberOf(producer, urgent));
       if (lane !== undefined) lane.live = false;

@@ -15,18 +15,19 @@ const LOOK_EVERY_BYTES_OF_ALL = 4 << 20;
  * through a queue each, and those that want the events of some processes alone by runs of their own.
  */
 export class Listeners {
-  readonly #channel: Channel;
-  readonly #acknowledgements: Acknowledgements;
-  readonly #gathering: Gathering;
-  /** Those that keep up. */
-  readonly #audience: Audience;
-  /** By the connection: the bytes cross it once, however many consumers stand behind it. */
-  readonly #all = new Few<Connection, Listener>();
+  // What each run needs comes first, for it to lie together in memory.
   /** Those that do not keep up, and those that feed on some processes alone; undefined where there is none. */
   #lagging: Set<Listener> | undefined;
   #feeding: Set<Listener> | undefined;
+  /** Those that keep up. */
+  readonly #audience: Audience;
+  readonly #gathering: Gathering;
   #sinceLook = 0;
   #lookedAt = 0;
+  readonly #channel: Channel;
+  readonly #acknowledgements: Acknowledgements;
+  /** By the connection: the bytes cross it once, however many consumers stand behind it. */
+  readonly #all = new Few<Connection, Listener>();
   /** Queues that are full and whose producers were asked to wait. */
   #blocking = 0;
 

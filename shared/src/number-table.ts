@@ -44,8 +44,9 @@ export class NumberTable<T extends object | number> {
 
   /** All of them, in the order of their numbers. */
   *[Symbol.iterator](): Generator<[number, T]> {
-    for (const [at, page] of this.#pages.entries())
-      for (const [i, thing] of page?.things.entries() ?? [])
+    // Numbers may lie far apart: pages that never were are passed over.
+    for (const at of Object.keys(this.#pages).map(Number))
+      for (const [i, thing] of this.#pages[at]?.things.entries() ?? [])
         if (thing !== undefined) yield [at * PAGE + i, thing];
   }
 }
