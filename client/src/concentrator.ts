@@ -101,8 +101,7 @@ export class Concentrator implements PortServer {
     const checker = new RunChecker(schemaOf);
     const { most = Number.POSITIVE_INFINITY, ...running } = options.modulators;
     this.#modulation = new Modulation(events => createEnvironment(running, events), most, {
-      onEvents: (installation, frame, message, raising) =>
-        this.#deriving.made(installation, frame, message, raising),
+      onEvents: (installation, frame, raising) => this.#deriving.made(installation, frame, raising),
       onDone: raising => this.#synchronous.settle(raising),
       onFurther: raising => this.#synchronous.further(raising),
       onAnswer: answer => {

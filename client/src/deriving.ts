@@ -44,25 +44,15 @@ export class Deriving {
   /**
    * A modulator made a run.
    *
-   * @param message the run, as the message that it is
+   * @param frame the run, alone in its memory
    * @param raising names the synchronous event that it was made of, if of one
    */
-  made(
-    installation: Installation,
-    frame: EventsFrame,
-    message: Uint8Array,
-    raising: string | undefined,
-  ): void {
-    if (installation.process === 0) this.#madeOfOwn(installation, frame, message, raising);
-    else this.#madeInstead(installation, frame, message, raising);
+  made(installation: Installation, frame: EventsFrame, raising: string | undefined): void {
+    if (installation.process === 0) this.#madeOfOwn(installation, frame, raising);
+    else this.#madeInstead(installation, frame, raising);
   }
 
-  #madeOfOwn(
-    installation: Installation,
-    frame: EventsFrame,
-    message: Uint8Array,
-    raising: string | undefined,
-  ): void {
+  #madeOfOwn(installation: Installation, frame: EventsFrame, raising: string | undefined): void {
     // What was held may come after its producer has gone, and what a period makes is nobody's.
     const producers = [...this.#entries.producersNamed(installation.base)];
     const producer =
@@ -78,17 +68,12 @@ export class Deriving {
       this.#outbox.hold(lane, frame);
       return;
     }
-    this.#handOut(installation, frame, lane, message, raising);
+    this.#handOut(installation, frame, lane, raising);
     this.#feeds.raised(frame, frame.isSync ? raising : undefined);
   }
 
   /** Of what another process raised. */
-  #madeInstead(
-    installation: Installation,
-    frame: EventsFrame,
-    message: Uint8Array,
-    raising: string | undefined,
-  ): void {
+  #madeInstead(installation: Installation, frame: EventsFrame, raising: string | undefined): void {
     const { producers, number, own } = installation;
     const producer = frame.producer || (producers[0] ?? 0);
     const lane = this.laneOf(installation, producer, frame.isUrgent);
@@ -96,19 +81,13 @@ export class Deriving {
     frame.readdress(number, producer);
     // Consumers here may be expected back. Those elsewhere are served by another process by now.
     if (own && this.#entries.isAnyAway()) this.#kept.add(installation, frame, lane);
-    if (number !== 0) this.#handOut(installation, frame, lane, message, raising);
+    if (number !== 0) this.#handOut(installation, frame, lane, raising);
   }
 
-  #handOut(
-    { elsewhere }: Installation,
-    frame: EventsFrame,
-    lane: Lane,
-    message: Uint8Array,
-    raising: string | undefined,
-  ): void {
+  #handOut({ elsewhere }: Installation, frame: EventsFrame, lane: Lane, raising: string | undefined): void {
     lane.channel = frame.channel;
     lane.producer = frame.producer;
-    const sent = elsewhere > 0 && this.#outbox.gather(message, [{ lane, raised: frame.raised }]);
+    const sent = elsewhere > 0 && this.#outbox.gather(frame.raw(), [{ lane, raised: frame.raised }]);
     if (raising === undefined || !frame.isSync) {
       this.#reception.raised(frame, lane);
       return;

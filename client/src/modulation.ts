@@ -8,7 +8,6 @@ import {
   type Modulator,
   type ObjectUpdate,
   type Outgoing,
-  parseFrame,
   refusal,
   tokenOf,
 } from "@jecho/shared/internal";
@@ -23,13 +22,8 @@ const NONE = new Uint8Array(0);
 const APART_MS = 30_000;
 
 export interface ModulationEvents {
-  /** A run that a modulator made, as a frame and as the message that it is; of which synchronous event, if of one. */
-  onEvents(
-    installation: Installation,
-    frame: EventsFrame,
-    message: Uint8Array,
-    raising: string | undefined,
-  ): void;
+  /** A run that a modulator made, alone in its memory; of which synchronous event, if of one. */
+  onEvents(installation: Installation, frame: EventsFrame, raising: string | undefined): void;
   /** Every modulator has seen this synchronous event to its end. */
   onDone(raising: string): void;
   /** What a modulator made of this synchronous event goes on to further ones: `onDone` comes once more. */
@@ -216,8 +210,7 @@ export class Modulation {
 
   #running(): Tier {
     this.#environment ??= this.#createEnvironment({
-      onEvents: (frame, _derived, tag) =>
-        this.#receive(frame, tag === undefined ? undefined : raisingOf(tag)),
+      onEvents: (run, _derived, tag) => this.#receive(run, tag === undefined ? undefined : raisingOf(tag)),
       onDone: tag => this.#events.onDone(raisingOf(tag)),
       onCall: (hosted, name, values) => {
         const installation = this.installed.get(hosted);
@@ -406,13 +399,10 @@ export class Modulation {
     this.#events.onNeeds(installation.base);
   }
 
-  #receive(message: Uint8Array, raising: string | undefined): void {
-    const view = new DataView(message.buffer, message.byteOffset, message.byteLength);
-    const frame = parseFrame(view, message, 0, message.byteLength);
-    if (frame.kind !== "Events") return;
+  #receive(frame: EventsFrame, raising: string | undefined): void {
     const installation = this.installed.get(frame.channel);
     if (installation === undefined) return;
-    this.#events.onEvents(installation, frame, message, raising);
+    this.#events.onEvents(installation, frame, raising);
     this.#feed(installation, frame, frame.isSync ? raising : undefined);
   }
 

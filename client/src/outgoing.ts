@@ -1,9 +1,9 @@
 import {
-  type EventBytes,
   FLAG_SYNC,
   FLAG_URGENT,
   measureRun,
   type RunHeader,
+  type Stretch,
   writeRun,
 } from "@jecho/shared/internal";
 import type { ProducerEntry } from "./entry.ts";
@@ -20,9 +20,15 @@ export interface RaisedRun {
   readonly sync: boolean;
   /** Count of the first event; those of the others follow it. */
   readonly raised: number;
-  readonly events: EventBytes[];
+  readonly events: RaisedEvents;
   /** Where its frame begins in the message that it goes out in. */
   start: number;
+}
+
+interface RaisedEvents extends Stretch {
+  readonly bounds: number[];
+  readonly first: 0;
+  end: number;
 }
 
 /** Frames that go out together: one write for many events, of one channel or of many. */
@@ -80,7 +86,7 @@ function send(runs: readonly RaisedRun[], taker: RunTaker): void {
 
 function keep(runs: readonly RaisedRun[], taker: RunTaker): void {
   for (const run of runs) {
-    run.lane.raised = run.raised + run.events.length - 1;
+    run.lane.raised = run.raised + run.events.end - 1;
     taker.keep(run);
   }
 }
@@ -96,15 +102,24 @@ class OpenRuns {
   #gathering = nextGathering++;
 
   add(producer: ProducerEntry, lane: Lane, record: RingRecord): void {
-    const { sync, raised, start, end } = record;
+    const { bytes, sync, raised, start, end } = record;
     const run = lane.gathering === this.#gathering ? this.#runs[lane.newestRun] : undefined;
-    if (run === undefined || sync || run.sync || raised !== run.raised + run.events.length) {
+    const isNext =
+      run !== undefined &&
+      !sync &&
+      !run.sync &&
+      raised === run.raised + run.events.end &&
+      bytes === run.events.bytes;
+    if (!isNext) {
       lane.gathering = this.#gathering;
       lane.newestRun = this.#runs.length;
-      this.#runs.push({ producer, lane, sync, raised, events: [record], start: 0 });
+      const events: RaisedEvents = { bytes, bounds: [start, end], first: 0, end: 1 };
+      this.#runs.push({ producer, lane, sync, raised, events, start: 0 });
       this.bytes += RUN_BYTES;
     } else {
-      run.events.push(record);
+      const { events } = run;
+      events.bounds.push(start, end);
+      events.end++;
     }
     this.bytes += end - start;
     this.events++;
@@ -130,14 +145,14 @@ export function headerOf({ producer, lane, sync, raised }: RaisedRun): RunHeader
 
 function messageOf(runs: readonly RaisedRun[]): OutgoingMessage {
   let size = 0;
-  for (const { events } of runs) size += measureRun(events);
+  for (const { events } of runs) size += measureRun([events]);
   const bytes = new Uint8Array(size);
   const view = new DataView(bytes.buffer);
   let at = 0;
   for (const run of runs) {
     run.start = at;
-    at = writeRun(bytes, view, at, headerOf(run), run.events);
-    run.lane.raised = run.raised + run.events.length - 1;
+    at = writeRun(bytes, view, at, headerOf(run), [run.events]);
+    run.lane.raised = run.raised + run.events.end - 1;
   }
   return { bytes, view, runs };
 }

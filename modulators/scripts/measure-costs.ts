@@ -96,8 +96,8 @@ async function measureLocal({ modulator }: EagerHandler, [rows, columns]: Shape)
   const environment = new ModulatorEnvironment(
     {},
     {
-      onEvents: frame => {
-        bytesOut += frame.byteLength;
+      onEvents: ({ start, end }) => {
+        bytesOut += end - start;
       },
       onRemoved: (_, error) => {
         throw error;

@@ -1,4 +1,4 @@
-import { type EventBytes, EventsFrame, encodeRun, type RunHeader } from "@jecho/shared/internal";
+import { EventsFrame, encodeStretches, type RunHeader, type Stretch } from "@jecho/shared/internal";
 
 /**
  * A run of events where they lie, in memory that is written again once the call has returned that it was given to: for
@@ -9,16 +9,17 @@ export class LentRun {
   readonly flags: number;
   /** It comes from a producer. */
   readonly versions: readonly number[] = [];
-  readonly events: readonly EventBytes[];
+  readonly count: number;
+  readonly #events: Stretch;
   readonly #header: RunHeader;
   #frame: EventsFrame | undefined;
 
-  /** @param events in one piece of memory, in ascending order */
-  constructor(header: RunHeader, events: readonly EventBytes[]) {
+  constructor(header: RunHeader, events: Stretch) {
     this.#header = header;
     this.producer = header.producer;
     this.flags = header.flags;
-    this.events = events;
+    this.count = events.end - events.first;
+    this.#events = events;
   }
 
   get channel(): number {
@@ -29,18 +30,19 @@ export class LentRun {
     return this.#header.token;
   }
 
-  get count(): number {
-    return this.events.length;
-  }
-
   /** The same events as a run of another channel. */
   readdressed(channel: number): LentRun {
-    return new LentRun({ ...this.#header, channel }, this.events);
+    return new LentRun({ ...this.#header, channel }, this.#events);
+  }
+
+  /** Its events where they lie. */
+  stretch(): Stretch {
+    return this.#events;
   }
 
   /** The same run in memory of its own, made at most once. */
   frame(): EventsFrame {
-    this.#frame ??= EventsFrame.at(encodeRun(this.#header, this.events));
+    this.#frame ??= EventsFrame.at(encodeStretches(this.#header, [this.#events]));
     return this.#frame;
   }
 }

@@ -1,5 +1,5 @@
 import { JechoError } from "@jecho/shared";
-import type { EventBytes, EventsFrame } from "@jecho/shared/internal";
+import { EventsFrame } from "@jecho/shared/internal";
 import { ChannelTypes } from "./channel-types.ts";
 import { grantsOf, MOE_OFFERS } from "./delegate.ts";
 import { LentRun } from "./lent-run.ts";
@@ -98,7 +98,8 @@ export class LocalTier implements Tier {
         watch: WATCH,
         write: frame => {
           stats.bytesOut += frame.byteLength;
-          tell(() => this.#events.onEvents(frame, derived, this.#tag));
+          const run = EventsFrame.at(frame);
+          tell(() => this.#events.onEvents(run, derived, this.#tag));
         },
         called: (_, calls) => {
           for (const { name, values } of decodeValues(calls))
@@ -148,7 +149,7 @@ export class LocalTier implements Tier {
     this.#tag = tag;
     for (const local of this.#modulators.values()) {
       if (local.running.channel !== run.channel) continue;
-      chunk ??= wholeOf(run);
+      chunk ??= { ...run.stretch(), isLent: run instanceof LentRun };
       const chunks = [chunk];
       local.stats.eventsIn += run.count;
       const { token, producer, flags, versions } = run;
@@ -217,23 +218,4 @@ export class LocalTier implements Tier {
     this.#modulators.delete(derived);
     this.#periods.set(derived, 0);
   }
-}
-
-/** A run as it lies: nothing has to be kept short where nothing is copied and nothing ended. */
-function wholeOf(run: EventsFrame | LentRun): Chunk {
-  const bounds = new Uint32Array(2 * run.count);
-  if (run instanceof LentRun) {
-    const { events } = run;
-    for (let i = 0; i < events.length; i++) {
-      const { start, end } = events[i] as EventBytes;
-      bounds[2 * i] = start;
-      bounds[2 * i + 1] = end;
-    }
-    return { bytes: (events[0] as EventBytes).bytes, bounds, isLent: true };
-  }
-  for (let i = 0; i < run.count; i++) {
-    bounds[2 * i] = run.eventStart(i);
-    bounds[2 * i + 1] = run.eventEnd(i);
-  }
-  return { bytes: run.bytes, bounds, isLent: false };
 }

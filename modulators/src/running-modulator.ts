@@ -1,11 +1,11 @@
 import { JechoError, Type } from "@jecho/shared";
 import {
-  type EventBytes,
-  type EventsFrame,
+  EventsFrame,
   FLAG_URGENT,
   type Install,
   measureRun,
   type ObjectUpdate,
+  type Stretch,
   writeRun,
 } from "@jecho/shared/internal";
 import type { ChannelTypes } from "./channel-types.ts";
@@ -205,9 +205,7 @@ export class RunningModulator {
     this.#batchEvents = 0;
     let dropped = 0;
     for (const chunk of chunks) {
-      dropped += this.#turn(flags, chunk.bounds.length / 2, turn =>
-        this.#sandbox.run(chunk, this.#type, turn),
-      );
+      dropped += this.#turn(flags, chunk.end, turn => this.#sandbox.run(chunk, this.#type, turn));
       this.#pause();
     }
     return dropped;
@@ -313,7 +311,7 @@ export class RunningModulator {
   }
 
   #writeRun(
-    events: readonly EventBytes[],
+    events: readonly Stretch[],
     made: readonly number[],
     flags: number,
     type: Type | undefined,
@@ -321,8 +319,9 @@ export class RunningModulator {
     const own = made.length - this.#behind.length;
     const versions = made.length > own || own > 1 ? made : undefined;
     const bytes = measureRun(events, versions);
+    const count = events.reduce((sum, { first, end }) => sum + end - first, 0);
     this.#batchBytes += bytes;
-    this.#batchEvents += events.length;
+    this.#batchEvents += count;
     if (this.#batchBytes > this.#limits.outputBytes || this.#batchEvents > this.#limits.outputEvents) {
       throw new JechoError(
         "MODULATOR_OUTPUT_EXCEEDED",
@@ -344,31 +343,26 @@ export class RunningModulator {
       versions,
     };
     writeRun(this.#frame, this.#view, 0, header, events);
-    if (!this.#isTrusted && type !== undefined) this.#checkEvents(events, type);
-    this.#raised += events.length;
+    if (!this.#isTrusted && type !== undefined) this.#checkEvents(count, type);
+    this.#raised += count;
     this.#write(this.#frame.subarray(0, bytes));
   }
 
   /** Copied first, checked then: what the modulator's memory says now counts no more. */
-  #checkEvents(events: readonly EventBytes[], type: Type): void {
-    let at = RUN_PAYLOAD;
-    for (const { start, end } of events) {
-      at = 8 * Math.ceil(at / 8);
+  #checkEvents(count: number, type: Type): void {
+    const { bounds } = EventsFrame.at(this.#frame, 0, this.#view).stretch();
+    for (let i = 0; i < count; i++) {
       try {
-        type.verify(this.#view, at, at + end - start);
+        type.verify(this.#view, bounds[2 * i] as number, bounds[2 * i + 1] as number);
       } catch (error) {
         throw new JechoError("MODULATOR_FAILED", `it made a broken event: ${(error as Error).message}`);
       }
-      at += end - start;
     }
   }
 }
 
-/** Where the events of a run begin in a frame that `writeRun` wrote. */
-const RUN_PAYLOAD = 96;
-
 /** Nothing that comes in: for what waits. */
-const NO_EVENTS: Chunk = { bytes: new Uint8Array(0), bounds: [], isLent: false };
+const NO_EVENTS: Chunk = { bytes: new Uint8Array(0), bounds: [], first: 0, end: 0, isLent: false };
 
 /** A run in pieces that a sandbox takes at once. */
 export function chunksOf(run: EventsFrame): Chunk[] {
@@ -379,13 +373,17 @@ export function chunksOf(run: EventsFrame): Chunk[] {
     const end = run.eventEnd(i);
     const isFull = bounds.length === 2 * CHUNK_EVENTS || end - (bounds[0] ?? start) > CHUNK_BYTES;
     if (isFull && bounds.length > 0) {
-      chunks.push({ bytes: run.bytes, bounds, isLent: false });
+      chunks.push(chunkOf(run.bytes, bounds));
       bounds = [];
     }
     bounds.push(start, end);
   }
-  chunks.push({ bytes: run.bytes, bounds, isLent: false });
+  chunks.push(chunkOf(run.bytes, bounds));
   return chunks;
+}
+
+function chunkOf(bytes: Uint8Array, bounds: readonly number[]): Chunk {
+  return { bytes, bounds, first: 0, end: bounds.length / 2, isLent: false };
 }
 
 /** What all modulators of a tier share. */

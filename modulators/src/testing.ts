@@ -204,8 +204,8 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
     else controls[name.slice("controls.".length)]?.(...values);
   }
 
-  #receive(bytes: Uint8Array): void {
-    const frame = runOf(bytes);
+  #receive(frame: EventsFrame): void {
+    const { bytes } = frame;
     for (let i = 0; i < frame.count; i++) {
       const part = bytes.slice(frame.eventStart(i), frame.eventEnd(i));
       const event = this.#types.get(frame.token)?.decode(part) ?? part;

@@ -49,8 +49,8 @@ export interface ModulatorStats {
 
 /** What comes out of a tier. A listener that throws harms nobody but its own program. */
 export interface TierEvents {
-  /** A run of events of a derived channel, as one frame in memory of its own, and the tag of the run that it was made of. */
-  onEvents(frame: Uint8Array, derived: number, tag: string | undefined): void;
+  /** A run of events of a derived channel, alone in memory of its own, and the tag of the run that it was made of. */
+  onEvents(run: EventsFrame, derived: number, tag: string | undefined): void;
   /** Every modulator has seen the run with this tag to its end, or is gone; what they made of it has been handed out. */
   onDone?(tag: string): void;
   /** A modulator called a control, logged a line (`log`), or pulls an object that it calls so (`pull`); it was granted that. */

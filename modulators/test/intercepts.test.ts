@@ -37,6 +37,34 @@ test("MOE-12: a modulator discards, passes, transforms, splits and merges", asyn
   expect(texts(rig, merges)).toEqual(["1+2", "3+4"]);
 });
 
+test("MOE-12: what passes, is made, comes twice, late or urgent leaves in the modulator's order", async () => {
+  await using rig = new Rig();
+  const mixes = await rig.install({
+    source: `import { Modulator, urgent, unpack } from "jecho:moe";
+      export default class extends Modulator {
+        out = [];
+        enqueue(event) {
+          const { step, layer } = event;
+          if (layer === 0) this.first = event;
+          if (layer === 2) this.out.push({ ...unpack(event), step: 100 });
+          else if (layer === 4) this.out.push(event, event);
+          else if (layer === 5) this.out.push(urgent(event));
+          else if (layer === 7) this.out.push(this.first, event);
+          else if (layer !== 1) this.out.push(event);
+        }
+        dequeue() { return this.out.shift(); }
+      }`,
+  });
+  for (let i = 0; i < 2; i++) rig.step(9);
+  await rig.settled();
+  const seen = rig.received(mixes).map(({ event: { step, layer } }) => `${step}/${layer}`);
+  const layers = (step: number): string[] =>
+    ["0", "3", "4", "4", "5", "6", "0", "7", "8"].map(layer => `${step}/${layer}`);
+  expect(seen).toEqual([1, 2].flatMap(step => layers(step).toSpliced(1, 0, "100/2")));
+  const urgent = rig.frames(mixes).filter(({ isUrgent }) => isUrgent);
+  expect(urgent.map(({ count }) => count)).toEqual([1, 1]);
+});
+
 test("MOE-12: a modulator holds events and gives them in another order", async () => {
   await using rig = new Rig();
   const reverses = await rig.install({

@@ -118,8 +118,7 @@ export class Rig implements AsyncDisposable {
     const engine = place === "local" ? undefined : place;
     const options = { local: place === "local", engine, limits: { ...PATIENT, ...limits }, pendingBytes };
     const events: TierEvents = {
-      onEvents: (bytes, derived) => {
-        const frame = runOf(bytes);
+      onEvents: (frame, derived) => {
         const list = this.#frames.get(derived) ?? [];
         this.#frames.set(derived, list);
         list.push(frame);

@@ -6,10 +6,13 @@ export {
   type EventBytes,
   EventsFrame,
   encodeRun,
+  encodeStretches,
   FLAG_SYNC,
   FLAG_URGENT,
   measureRun,
   type RunHeader,
+  type Stretch,
+  stretchOf,
   writeRun,
 } from "./frames/events.ts";
 export {

@@ -4,6 +4,7 @@ import {
   EventsFrame,
   encodeControl,
   encodeRun,
+  encodeStretches,
   type Frame,
   joinFrames,
   parseMessage,
@@ -103,6 +104,29 @@ test("WIRE-4: every event lies at a multiple of 8 and ends where it says", () =>
     return [...run.bytes.subarray(run.eventStart(i), run.eventEnd(i))];
   });
   expect(read).toEqual(events.map(({ bytes }) => [...bytes]));
+});
+
+test("WIRE-4: stretches of events make the run that the events make one by one", () => {
+  const bytes = Uint8Array.from({ length: 200 }, (_, i) => i + 1);
+  const dense = { bytes, bounds: [8, 11, 16, 24, 24, 24, 24, 95], first: 0, end: 4 };
+  const apart = { bytes, bounds: [0, 5, 16, 20, 104, 191], first: 1, end: 3 };
+  const stretches = [dense, { ...apart, first: 2 }, dense, apart];
+  const events = stretches.flatMap(({ bounds, first, end }) =>
+    Array.from({ length: end - first }, (_, i) => {
+      const at = 2 * (first + i);
+      return { bytes, start: bounds[at] as number, end: bounds[at + 1] as number };
+    }),
+  );
+  const [run] = parse(encodeStretches(HEADER, stretches)) as [EventsFrame];
+  const [one] = parse(encodeRun(HEADER, events)) as [EventsFrame];
+  const read = (frame: EventsFrame): number[][] =>
+    Array.from({ length: frame.count }, (_, i) => [
+      ...frame.bytes.subarray(frame.eventStart(i), frame.eventEnd(i)),
+    ]);
+  expect(run.count).toBe(events.length);
+  expect(read(run)).toEqual(events.map(({ start, end }) => [...bytes.subarray(start, end)]));
+  expect(read(one)).toEqual(read(run));
+  expect(read(run.slice(2, 7))).toEqual(read(run).slice(2, 7));
 });
 
 test("OBJ-13: a run says several versions behind its events, wherever it is copied to", () => {

@@ -47,6 +47,10 @@ const sources = /* @__PURE__ */ new WeakMap();
 /** Events of one run are looked up one after the other. */
 let newest;
 let newestBytes;
+const NOTHING = {};
+/** The event that `enqueue` was given last, if it may leave as it came, and where it lies: most leave at once or never. */
+let passing = NOTHING;
+let passingAt;
 const blank$4 = () => ({
 	/** Of the events that come in, in the order in which they were told: producers may write several. */
 	inTypes: [],
@@ -172,36 +176,56 @@ function typeFrom(said, from) {
 /** A run of events as it came in: `bounds` says where in the bytes each lies. They are the modulator's own. */
 var Chunk = class {
 	count;
-	#bytes;
-	#source;
+	#type;
 	#view;
+	#newest;
+	#mayPass;
 	/** @param type the number of its events' type, which counts for what is made from now on, too; 0 for opaque bytes */
 	constructor(bytes, bounds, count, type) {
 		inType = type === 0 ? void 0 : inTypes[type - 1];
 		this.count = count;
-		this.#bytes = bytes;
-		this.#source = {
+		this.#type = inType;
+		this.#view = new View(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+		this.#newest = {
+			bytes,
+			bounds,
+			index: 0,
+			type: inType?.number ?? 0
+		};
+		this.#mayPass = inType === void 0 ? madeType === void 0 : !makesOne;
+		remember(sources, bytes, {
 			bounds,
 			count,
 			next: 0,
 			type: inType
-		};
-		this.#view = new View(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-		remember(sources, bytes, this.#source);
+		});
 	}
 	event(i) {
-		const bytes = this.#bytes;
-		const { bounds, type } = this.#source;
+		const at = this.#newest;
+		const { bytes, bounds } = at;
 		const start = bounds[2 * i];
-		if (type !== void 0) return type.read(this.#view, bytes, start);
-		return new Bytes(bytes.buffer, bytes.byteOffset + start, bounds[2 * i + 1] - start);
+		const event = this.#type === void 0 ? new Bytes(bytes.buffer, bytes.byteOffset + start, bounds[2 * i + 1] - start) : this.#type.read(this.#view, bytes, start);
+		at.index = i;
+		passing = this.#mayPass ? event : NOTHING;
+		passingAt = at;
+		return event;
+	}
+	/** All of its events have been given. */
+	close() {
+		passing = NOTHING;
+		passingAt = void 0;
 	}
 };
+/** Where this event lies, if it is the very one that `enqueue` was given last and may leave as it came. */
+function passed(event) {
+	return event === passing ? passingAt : void 0;
+}
 /**
 * An event that may leave: the very one that came in where the class declares no other type, else what `value` describes,
 * encoded as the type that the class makes, or as the newest one that came in.
 */
 function toOutput(value) {
+	if (value === passing) return value;
 	const found = accessorBytes(value);
 	const type = found && sourceOf(found.bytes)?.type;
 	if (type !== void 0 && (!makesOne || type === madeType)) return value;
@@ -225,8 +249,9 @@ function bytesOf(event) {
 	const found = accessorBytes(event);
 	const source = found && sourceOf(found.bytes);
 	if (found !== void 0 && source?.type !== void 0 && source.type !== madeType) {
-		const { bytes, start, end } = locateIn(source, found);
-		return new Bytes(bytes.buffer, bytes.byteOffset + start, end - start);
+		const { bytes, bounds, index } = locateIn(source, found);
+		const start = bounds[2 * index];
+		return new Bytes(bytes.buffer, bytes.byteOffset + start, bounds[2 * index + 1] - start);
 	}
 	if (inType !== void 0) return encode(inType.object, event);
 	if (!isBytes(event)) throw new TypeError("an event of an untyped channel is a Uint8Array");
@@ -245,8 +270,9 @@ function encodeOutput(type, value) {
 	let { block } = type;
 	if (block === void 0 || block.at + room > block.view.byteLength || block.source.count === BLOCK_EVENTS) {
 		const bytes = new Bytes(room > BLOCK_BYTES ? room + 8 : BLOCK_BYTES);
+		const bounds = new Words(2 * BLOCK_EVENTS);
 		const source = {
-			bounds: new Words(2 * BLOCK_EVENTS),
+			bounds,
 			count: 0,
 			next: 0,
 			type
@@ -254,21 +280,22 @@ function encodeOutput(type, value) {
 		remember(sources, bytes, source);
 		block = {
 			bytes,
+			bounds,
 			source,
 			view: new View(bytes.buffer),
 			at: 0
 		};
 		type.block = block;
 	}
-	const { bytes, source, view, at } = block;
+	const { bytes, bounds, source, view, at } = block;
 	const end = encodeInto(type.object, value, bytes, view, at);
-	source.bounds[2 * source.count] = at;
-	source.bounds[2 * source.count + 1] = end;
+	bounds[2 * source.count] = at;
+	bounds[2 * source.count + 1] = end;
 	source.count++;
 	block.at = end + 7 & -8;
 	return type.read(view, bytes, at);
 }
-/** Where the bytes of an event that may leave lie, or those of what `value` is encoded to. */
+/** Where an event that may leave lies, or what `value` is encoded to. */
 function locateOutput(value) {
 	const event = toOutput(value);
 	const found = accessorBytes(event);
@@ -276,8 +303,8 @@ function locateOutput(value) {
 		const bytes = event;
 		return {
 			bytes,
-			start: 0,
-			end: bytes.byteLength,
+			bounds: [0, bytes.byteLength],
+			index: 0,
 			type: 0
 		};
 	}
@@ -298,8 +325,8 @@ function locateIn(source, { bytes, position }) {
 	source.next = low + 1;
 	return {
 		bytes,
-		start: bounds[2 * low],
-		end: bounds[2 * low + 1],
+		bounds,
+		index: low,
 		type: type?.number ?? 0
 	};
 }
@@ -599,34 +626,35 @@ function isUrgent(event) {
 var FifoModulator = class extends Modulator {
 	#events = [];
 	#versions = [];
+	/** Where the first one that waits lies, and where the next one will. */
 	#first = 0;
+	#next = 0;
 	enqueue(event) {
-		if (this.length >= world.moe.queueEvents) {
+		if (this.#next - this.#first >= world.moe.queueEvents) {
 			this.#take();
 			world.dropped++;
 		}
-		const at = this.#events.length;
-		this.#events[at] = toOutput(event);
-		this.#versions[at] = present.versions;
+		this.#events[this.#next] = toOutput(event);
+		this.#versions[this.#next++] = present.versions;
 	}
 	dequeue() {
-		return this.length === 0 ? void 0 : this.#take();
+		return this.#first === this.#next ? void 0 : this.#take();
 	}
 	/** Events that wait. */
 	get length() {
-		return this.#events.length - this.#first;
+		return this.#next - this.#first;
 	}
 	#take() {
 		const event = this.#events[this.#first];
 		world.dequeuedVersions = this.#versions[this.#first];
 		this.#events[this.#first++] = void 0;
-		if (this.#first === this.#events.length) {
-			this.#events = [];
-			this.#versions = [];
+		if (this.#first === this.#next) {
 			this.#first = 0;
+			this.#next = 0;
 		} else if (this.#first >= 1024) {
-			this.#events = this.#events.slice(this.#first);
-			this.#versions = this.#versions.slice(this.#first);
+			this.#events = this.#events.slice(this.#first, this.#next);
+			this.#versions = this.#versions.slice(this.#first, this.#next);
+			this.#next -= this.#first;
 			this.#first = 0;
 		}
 		return event;
@@ -868,10 +896,7 @@ function run(bytes, count, ready, timeMs, type) {
 }
 /** For a world without a wall: what leaves is handed over where it lies. */
 function handOver(take) {
-	put = (event) => {
-		take(event, heldVersions, heldUrgent);
-		return true;
-	};
+	put = take;
 }
 /** As `run`, with the events where they lie. Nobody writes that memory any more: what is held is not copied either. */
 function runInPlace(bytes, bounds, ready, timeMs, type) {
@@ -919,6 +944,7 @@ function proceed(ready) {
 		counts.dropped += world.dropped;
 		world.dropped = 0;
 		if (!done) return PROCEED.more;
+		chunk?.close();
 		chunk = void 0;
 		finish();
 		return PROCEED.done;
@@ -950,18 +976,23 @@ function drain() {
 			world.dequeuedVersions = present.versions;
 			const event = modulator.dequeue();
 			if (event === void 0) return true;
-			if (typeof event !== "object" || event === null) throw new TypeError("dequeue returns an event or undefined");
-			refusePromise(event, "dequeue");
-			held = locateOutput(event);
+			held = passed(event) ?? locateDequeued(event);
 			counts.dequeued++;
 			heldVersions = world.dequeuedVersions;
 			heldUrgent = isUrgent(event);
 		}
-		if (!put(held)) return false;
+		if (!put(held, heldVersions, heldUrgent)) return false;
 		held = void 0;
 	}
 }
-function writeOut({ bytes, start, end, type }) {
+function locateDequeued(event) {
+	if (typeof event !== "object" || event === null) throw new TypeError("dequeue returns an event or undefined");
+	refusePromise(event, "dequeue");
+	return locateOutput(event);
+}
+function writeOut({ bytes, bounds, index, type }) {
+	const start = bounds[2 * index];
+	const end = bounds[2 * index + 1];
 	const count = outWords[OUTBOX.count];
 	const record = OUTBOX.records + OUTBOX.recordWords * count;
 	const front = (count === 0 ? OUTBOX_HEAD : outWords[record - OUTBOX.recordWords + 2]) + 7 & -8;

@@ -4006,48 +4006,74 @@ function makeTemplate$1() {
 	return bytes;
 }
 /** Bytes that a run of these events takes as a frame, a multiple of 8. */
-function measureRun(events, versions) {
+function measureRun(stretches, versions) {
 	let payload = 0;
-	for (const { start, end } of events) payload = alignUp(payload, 8) + end - start;
+	let events = 0;
+	for (const { bounds, first, end } of stretches) {
+		events += end - first;
+		for (let i = 2 * first; i < 2 * end; i += 2) payload = alignUp(payload, 8) + bounds[i + 1] - bounds[i];
+	}
 	const behind = versions === void 0 ? 0 : 4 + 4 * versions.length;
-	return alignUp(PAYLOAD_START + alignUp(payload, 4) + 4 + 4 * events.length + behind, 8);
+	return alignUp(PAYLOAD_START + alignUp(payload, 4) + 4 + 4 * events + behind, 8);
 }
 /** Writes the run at `at`, a multiple of 8, and returns where the next frame may begin. The room must be there. */
-function writeRun(target, view, at, header, events) {
+function writeRun(target, view, at, header, stretches) {
 	target.set(TEMPLATE$1, at);
+	let events = 0;
+	for (const { first, end } of stretches) events += end - first;
 	const h = at + RUN_HEADER;
 	view.setUint32(h + HEADER.channel, header.channel, true);
 	setUint53(view, h + HEADER.raised, header.raised);
 	view.setBigUint64(h + HEADER.token, header.token, true);
 	view.setUint32(h + HEADER.producer, header.producer, true);
 	view.setUint32(h + HEADER.parameters, header.parameters, true);
-	view.setUint32(h + HEADER.count, events.length, true);
+	view.setUint32(h + HEADER.count, events, true);
 	view.setUint32(h + HEADER.flags, header.flags, true);
 	const payload = at + PAYLOAD_START;
 	let end = payload;
-	for (const { bytes, start, end: stop } of events) {
-		const next = alignUp(end, 8);
-		while (end < next) target[end++] = 0;
-		copyEvent(bytes, start, stop, target, end);
-		end += stop - start;
-	}
+	for (const stretch of stretches) end = writeEvents(target, alignZeros(target, end, 8), stretch);
 	view.setUint32(at + PAYLOAD_LENGTH, end - payload, true);
-	const endsAt = alignUp(end, 4);
-	while (end < endsAt) target[end++] = 0;
+	const endsAt = alignZeros(target, end, 4);
 	view.setUint32(at + ENDS, endsAt - (at + ENDS), true);
-	view.setUint32(endsAt, events.length, true);
-	let eventEnd = 0;
-	for (let i = 0; i < events.length; i++) {
-		const { start, end: stop } = events[i];
-		eventEnd = alignUp(eventEnd, 8) + stop - start;
-		view.setUint32(endsAt + 4 + 4 * i, eventEnd, true);
-	}
-	end = endsAt + 4 + 4 * events.length;
+	view.setUint32(endsAt, events, true);
+	end = writeEnds(view, endsAt + 4, stretches);
 	if (header.versions !== void 0) end = writeVersions(view, at, end, header.versions);
-	const next = alignUp(end, 8);
-	while (end < next) target[end++] = 0;
+	const next = alignZeros(target, end, 8);
 	view.setUint32(at, next - at - 4, true);
 	return next;
+}
+/** Copies events to `at`, those that lie as they are to lie at once. @returns where the last one ends */
+function writeEvents(target, at, { bytes, bounds, first, end: stop }) {
+	let from = bounds[2 * first];
+	let until = from;
+	let to = at;
+	for (let i = 2 * first; i < 2 * stop; i += 2) {
+		const start = bounds[i];
+		if (start !== alignUp(until, 8)) {
+			copyBytes(bytes, from, until, target, to);
+			to = alignZeros(target, to + until - from, 8);
+			from = start;
+		}
+		until = bounds[i + 1];
+	}
+	copyBytes(bytes, from, until, target, to);
+	return to + until - from;
+}
+function writeEnds(view, start, stretches) {
+	let at = start;
+	let last = 0;
+	for (const { bounds, first, end } of stretches) for (let i = 2 * first; i < 2 * end; i += 2) {
+		last = alignUp(last, 8) + bounds[i + 1] - bounds[i];
+		view.setUint32(at, last, true);
+		at += 4;
+	}
+	return at;
+}
+/** Fills up to a multiple of `unit` with zeros, and returns it. */
+function alignZeros(target, at, unit) {
+	const end = alignUp(at, unit);
+	for (let i = at; i < end; i++) target[i] = 0;
+	return end;
 }
 function writeVersions(view, at, start, versions) {
 	view.setUint16(at + VTABLE$1, VTABLE_BYTES_WITH_VERSIONS, true);
@@ -4059,14 +4085,14 @@ function writeVersions(view, at, start, versions) {
 	return start + 4 + 4 * versions.length;
 }
 /** A few bytes are copied sooner one by one than by a view on them. */
-function copyEvent(from, start, end, to, at) {
+function copyBytes(from, start, end, to, at) {
 	if (end - start > 64) to.set(start === 0 && end === from.byteLength ? from : from.subarray(start, end), at);
 	else for (let i = start, j = at; i < end; i++) to[j++] = from[i];
 }
 /** The run as a message of its own. */
-function encodeRun(header, events) {
-	const bytes = new Uint8Array(measureRun(events, header.versions));
-	writeRun(bytes, new DataView(bytes.buffer), 0, header, events);
+function encodeStretches(header, stretches) {
+	const bytes = new Uint8Array(measureRun(stretches, header.versions));
+	writeRun(bytes, new DataView(bytes.buffer), 0, header, stretches);
 	return bytes;
 }
 /** A run of events as it lies in a received message. Everything but the stamps is immutable. */
@@ -4155,13 +4181,7 @@ var EventsFrame = class EventsFrame {
 	}
 	/** The events from `first` on, up to but without `end`, as a run of its own in memory of its own. */
 	slice(first, end = this.count) {
-		const { channel, producer, raised, token, parameters, flags, epoch, seq, bytes } = this;
-		const events = [];
-		for (let i = first; i < end; i++) events.push({
-			bytes,
-			start: this.eventStart(i),
-			end: this.eventEnd(i)
-		});
+		const { channel, producer, raised, token, parameters, flags, epoch, seq } = this;
 		const versions = this.versionsAt === 0 ? void 0 : this.versions;
 		const header = {
 			channel,
@@ -4172,9 +4192,24 @@ var EventsFrame = class EventsFrame {
 			flags,
 			versions
 		};
-		const slice = EventsFrame.at(encodeRun(header, events));
+		const slice = EventsFrame.at(encodeStretches(header, [this.stretch(first, end)]));
 		slice.stamp(epoch, seq + first);
 		return slice;
+	}
+	/** The events from `first` on, up to but without `end`, where they lie. */
+	stretch(first = 0, end = this.count) {
+		const { bytes, view, payload, ends } = this;
+		const bounds = [];
+		for (let i = first; i < end; i++) {
+			bounds.push(i === first ? this.eventStart(i) : alignUp(bounds[bounds.length - 1], 8));
+			bounds.push(payload + view.getUint32(ends + 4 * i, true));
+		}
+		return {
+			bytes,
+			bounds,
+			first: 0,
+			end: end - first
+		};
 	}
 	get isSync() {
 		return (this.flags & 1) !== 0;
@@ -8603,6 +8638,10 @@ const sources = /* @__PURE__ */ new WeakMap();
 /** Events of one run are looked up one after the other. */
 let newest;
 let newestBytes;
+const NOTHING = {};
+/** The event that \`enqueue\` was given last, if it may leave as it came, and where it lies: most leave at once or never. */
+let passing = NOTHING;
+let passingAt;
 const blank$4 = () => ({
 	/** Of the events that come in, in the order in which they were told: producers may write several. */
 	inTypes: [],
@@ -8715,36 +8754,56 @@ function typeFrom(said, from) {
 /** A run of events as it came in: \`bounds\` says where in the bytes each lies. They are the modulator's own. */
 var Chunk = class {
 	count;
-	#bytes;
-	#source;
+	#type;
 	#view;
+	#newest;
+	#mayPass;
 	/** @param type the number of its events' type, which counts for what is made from now on, too; 0 for opaque bytes */
 	constructor(bytes, bounds, count, type) {
 		inType = type === 0 ? void 0 : inTypes[type - 1];
 		this.count = count;
-		this.#bytes = bytes;
-		this.#source = {
+		this.#type = inType;
+		this.#view = new View(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+		this.#newest = {
+			bytes,
+			bounds,
+			index: 0,
+			type: inType?.number ?? 0
+		};
+		this.#mayPass = inType === void 0 ? madeType === void 0 : !makesOne;
+		remember(sources, bytes, {
 			bounds,
 			count,
 			next: 0,
 			type: inType
-		};
-		this.#view = new View(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-		remember(sources, bytes, this.#source);
+		});
 	}
 	event(i) {
-		const bytes = this.#bytes;
-		const { bounds, type } = this.#source;
+		const at = this.#newest;
+		const { bytes, bounds } = at;
 		const start = bounds[2 * i];
-		if (type !== void 0) return type.read(this.#view, bytes, start);
-		return new Bytes(bytes.buffer, bytes.byteOffset + start, bounds[2 * i + 1] - start);
+		const event = this.#type === void 0 ? new Bytes(bytes.buffer, bytes.byteOffset + start, bounds[2 * i + 1] - start) : this.#type.read(this.#view, bytes, start);
+		at.index = i;
+		passing = this.#mayPass ? event : NOTHING;
+		passingAt = at;
+		return event;
+	}
+	/** All of its events have been given. */
+	close() {
+		passing = NOTHING;
+		passingAt = void 0;
 	}
 };
+/** Where this event lies, if it is the very one that \`enqueue\` was given last and may leave as it came. */
+function passed(event) {
+	return event === passing ? passingAt : void 0;
+}
 /**
 * An event that may leave: the very one that came in where the class declares no other type, else what \`value\` describes,
 * encoded as the type that the class makes, or as the newest one that came in.
 */
 function toOutput(value) {
+	if (value === passing) return value;
 	const found = accessorBytes(value);
 	const type = found && sourceOf(found.bytes)?.type;
 	if (type !== void 0 && (!makesOne || type === madeType)) return value;
@@ -8768,8 +8827,9 @@ function bytesOf(event) {
 	const found = accessorBytes(event);
 	const source = found && sourceOf(found.bytes);
 	if (found !== void 0 && source?.type !== void 0 && source.type !== madeType) {
-		const { bytes, start, end } = locateIn(source, found);
-		return new Bytes(bytes.buffer, bytes.byteOffset + start, end - start);
+		const { bytes, bounds, index } = locateIn(source, found);
+		const start = bounds[2 * index];
+		return new Bytes(bytes.buffer, bytes.byteOffset + start, bounds[2 * index + 1] - start);
 	}
 	if (inType !== void 0) return encode(inType.object, event);
 	if (!isBytes(event)) throw new TypeError("an event of an untyped channel is a Uint8Array");
@@ -8788,8 +8848,9 @@ function encodeOutput(type, value) {
 	let { block } = type;
 	if (block === void 0 || block.at + room > block.view.byteLength || block.source.count === BLOCK_EVENTS) {
 		const bytes = new Bytes(room > BLOCK_BYTES$1 ? room + 8 : BLOCK_BYTES$1);
+		const bounds = new Words(2 * BLOCK_EVENTS);
 		const source = {
-			bounds: new Words(2 * BLOCK_EVENTS),
+			bounds,
 			count: 0,
 			next: 0,
 			type
@@ -8797,21 +8858,22 @@ function encodeOutput(type, value) {
 		remember(sources, bytes, source);
 		block = {
 			bytes,
+			bounds,
 			source,
 			view: new View(bytes.buffer),
 			at: 0
 		};
 		type.block = block;
 	}
-	const { bytes, source, view, at } = block;
+	const { bytes, bounds, source, view, at } = block;
 	const end = encodeInto(type.object, value, bytes, view, at);
-	source.bounds[2 * source.count] = at;
-	source.bounds[2 * source.count + 1] = end;
+	bounds[2 * source.count] = at;
+	bounds[2 * source.count + 1] = end;
 	source.count++;
 	block.at = end + 7 & -8;
 	return type.read(view, bytes, at);
 }
-/** Where the bytes of an event that may leave lie, or those of what \`value\` is encoded to. */
+/** Where an event that may leave lies, or what \`value\` is encoded to. */
 function locateOutput(value) {
 	const event = toOutput(value);
 	const found = accessorBytes(event);
@@ -8819,8 +8881,8 @@ function locateOutput(value) {
 		const bytes = event;
 		return {
 			bytes,
-			start: 0,
-			end: bytes.byteLength,
+			bounds: [0, bytes.byteLength],
+			index: 0,
 			type: 0
 		};
 	}
@@ -8841,8 +8903,8 @@ function locateIn(source, { bytes, position }) {
 	source.next = low + 1;
 	return {
 		bytes,
-		start: bounds[2 * low],
-		end: bounds[2 * low + 1],
+		bounds,
+		index: low,
 		type: type?.number ?? 0
 	};
 }
@@ -9107,34 +9169,35 @@ function isUrgent(event) {
 var FifoModulator = class extends Modulator {
 	#events = [];
 	#versions = [];
+	/** Where the first one that waits lies, and where the next one will. */
 	#first = 0;
+	#next = 0;
 	enqueue(event) {
-		if (this.length >= world.moe.queueEvents) {
+		if (this.#next - this.#first >= world.moe.queueEvents) {
 			this.#take();
 			world.dropped++;
 		}
-		const at = this.#events.length;
-		this.#events[at] = toOutput(event);
-		this.#versions[at] = present.versions;
+		this.#events[this.#next] = toOutput(event);
+		this.#versions[this.#next++] = present.versions;
 	}
 	dequeue() {
-		return this.length === 0 ? void 0 : this.#take();
+		return this.#first === this.#next ? void 0 : this.#take();
 	}
 	/** Events that wait. */
 	get length() {
-		return this.#events.length - this.#first;
+		return this.#next - this.#first;
 	}
 	#take() {
 		const event = this.#events[this.#first];
 		world.dequeuedVersions = this.#versions[this.#first];
 		this.#events[this.#first++] = void 0;
-		if (this.#first === this.#events.length) {
-			this.#events = [];
-			this.#versions = [];
+		if (this.#first === this.#next) {
 			this.#first = 0;
+			this.#next = 0;
 		} else if (this.#first >= 1024) {
-			this.#events = this.#events.slice(this.#first);
-			this.#versions = this.#versions.slice(this.#first);
+			this.#events = this.#events.slice(this.#first, this.#next);
+			this.#versions = this.#versions.slice(this.#first, this.#next);
+			this.#next -= this.#first;
 			this.#first = 0;
 		}
 		return event;
@@ -9376,10 +9439,7 @@ function run(bytes, count, ready, timeMs, type) {
 }
 /** For a world without a wall: what leaves is handed over where it lies. */
 function handOver(take) {
-	put = (event) => {
-		take(event, heldVersions, heldUrgent);
-		return true;
-	};
+	put = take;
 }
 /** As \`run\`, with the events where they lie. Nobody writes that memory any more: what is held is not copied either. */
 function runInPlace(bytes, bounds, ready, timeMs, type) {
@@ -9427,6 +9487,7 @@ function proceed(ready) {
 		counts.dropped += world.dropped;
 		world.dropped = 0;
 		if (!done) return PROCEED.more;
+		chunk?.close();
 		chunk = void 0;
 		finish();
 		return PROCEED.done;
@@ -9458,18 +9519,23 @@ function drain() {
 			world.dequeuedVersions = present.versions;
 			const event = modulator.dequeue();
 			if (event === void 0) return true;
-			if (typeof event !== "object" || event === null) throw new TypeError("dequeue returns an event or undefined");
-			refusePromise(event, "dequeue");
-			held = locateOutput(event);
+			held = passed(event) ?? locateDequeued(event);
 			counts.dequeued++;
 			heldVersions = world.dequeuedVersions;
 			heldUrgent = isUrgent(event);
 		}
-		if (!put(held)) return false;
+		if (!put(held, heldVersions, heldUrgent)) return false;
 		held = void 0;
 	}
 }
-function writeOut({ bytes, start, end, type }) {
+function locateDequeued(event) {
+	if (typeof event !== "object" || event === null) throw new TypeError("dequeue returns an event or undefined");
+	refusePromise(event, "dequeue");
+	return locateOutput(event);
+}
+function writeOut({ bytes, bounds, index, type }) {
+	const start = bounds[2 * index];
+	const end = bounds[2 * index + 1];
 	const count = outWords[OUTBOX.count];
 	const record = OUTBOX.records + OUTBOX.recordWords * count;
 	const front = (count === 0 ? OUTBOX_HEAD : outWords[record - OUTBOX.recordWords + 2]) + 7 & -8;
@@ -9958,7 +10024,7 @@ var WorldSandbox = class {
 		const { direct } = this.#realm;
 		const status = direct === void 0 ? this.#call("run", [
 			this.#fill(chunk),
-			chunk.bounds.length / 2,
+			chunk.end,
 			ready,
 			timeMs,
 			type
@@ -9997,8 +10063,7 @@ var WorldSandbox = class {
 		return bytes === 0 ? void 0 : outbox.slice(OUTBOX_HEAD, OUTBOX_HEAD + bytes);
 	}
 	/** Writes the events into the inbox, behind a table of where each begins and ends. */
-	#fill({ bytes, bounds }) {
-		const count = bounds.length / 2;
+	#fill({ bytes, bounds, end: count }) {
 		if (count === 0) return 0;
 		const first = bounds[0];
 		const last = bounds[bounds.length - 1];
@@ -10017,11 +10082,23 @@ var WorldSandbox = class {
 		const { outbox } = this.#realm;
 		const count = words[OUTBOX.count];
 		if (count > OUTBOX.maxRecords) throw unsound();
-		let events = [];
+		const bounds = [];
+		/** From which record on they were made alike. */
+		let first = 0;
 		let version = 0;
 		let versions = [];
 		let type = 0;
 		let last = OUTBOX_HEAD;
+		const emitUntil = (end, urgent) => {
+			const events = {
+				bytes: outbox,
+				bounds,
+				first,
+				end
+			};
+			if (end > first) emit([events], versions, urgent, type);
+			first = end;
+		};
 		for (let i = 0; i < count; i++) {
 			const record = OUTBOX.records + OUTBOX.recordWords * i;
 			const made = words[record];
@@ -10031,22 +10108,14 @@ var WorldSandbox = class {
 			last = end;
 			const flags = words[record + 3];
 			const urgent = (flags & 1) === 1;
-			if ((urgent || made !== version || flags >>> 1 !== type) && events.length > 0) {
-				emit(events, versions, false, type);
-				events = [];
-			}
+			if (urgent || made !== version || flags >>> 1 !== type) emitUntil(i, false);
 			if (i === 0 || made !== version) versions = this.#versionsOf(made, words);
 			version = made;
 			type = flags >>> 1;
-			const event = {
-				bytes: outbox,
-				start,
-				end
-			};
-			if (urgent) emit([event], versions, true, type);
-			else events.push(event);
+			bounds.push(start, end);
+			if (urgent) emitUntil(i + 1, true);
 		}
-		if (events.length > 0) emit(events, versions, false, type);
+		emitUntil(count, false);
 		return count;
 	}
 	/** What a record says of versions. */
@@ -10587,7 +10656,7 @@ var RunningModulator = class {
 		this.#batchEvents = 0;
 		let dropped = 0;
 		for (const chunk of chunks) {
-			dropped += this.#turn(flags, chunk.bounds.length / 2, (turn) => this.#sandbox.run(chunk, this.#type, turn));
+			dropped += this.#turn(flags, chunk.end, (turn) => this.#sandbox.run(chunk, this.#type, turn));
 			this.#pause();
 		}
 		return dropped;
@@ -10701,8 +10770,9 @@ var RunningModulator = class {
 		const own = made.length - this.#behind.length;
 		const versions = made.length > own || own > 1 ? made : void 0;
 		const bytes = measureRun(events, versions);
+		const count = events.reduce((sum, { first, end }) => sum + end - first, 0);
 		this.#batchBytes += bytes;
-		this.#batchEvents += events.length;
+		this.#batchEvents += count;
 		if (this.#batchBytes > this.#limits.outputBytes || this.#batchEvents > this.#limits.outputEvents) throw new JechoError("MODULATOR_OUTPUT_EXCEEDED", `one batch made more than ${this.#limits.outputBytes} bytes or ${this.#limits.outputEvents} events`);
 		if (this.#isTrusted || bytes > this.#frame.byteLength) {
 			this.#frame = new Uint8Array(bytes);
@@ -10718,30 +10788,26 @@ var RunningModulator = class {
 			versions
 		};
 		writeRun(this.#frame, this.#view, 0, header, events);
-		if (!this.#isTrusted && type !== void 0) this.#checkEvents(events, type);
-		this.#raised += events.length;
+		if (!this.#isTrusted && type !== void 0) this.#checkEvents(count, type);
+		this.#raised += count;
 		this.#write(this.#frame.subarray(0, bytes));
 	}
 	/** Copied first, checked then: what the modulator's memory says now counts no more. */
-	#checkEvents(events, type) {
-		let at = RUN_PAYLOAD;
-		for (const { start, end } of events) {
-			at = 8 * Math.ceil(at / 8);
-			try {
-				type.verify(this.#view, at, at + end - start);
-			} catch (error) {
-				throw new JechoError("MODULATOR_FAILED", `it made a broken event: ${error.message}`);
-			}
-			at += end - start;
+	#checkEvents(count, type) {
+		const { bounds } = EventsFrame.at(this.#frame, 0, this.#view).stretch();
+		for (let i = 0; i < count; i++) try {
+			type.verify(this.#view, bounds[2 * i], bounds[2 * i + 1]);
+		} catch (error) {
+			throw new JechoError("MODULATOR_FAILED", `it made a broken event: ${error.message}`);
 		}
 	}
 };
-/** Where the events of a run begin in a frame that `writeRun` wrote. */
-const RUN_PAYLOAD = 96;
 /** Nothing that comes in: for what waits. */
 const NO_EVENTS = {
 	bytes: /* @__PURE__ */ new Uint8Array(0),
 	bounds: [],
+	first: 0,
+	end: 0,
 	isLent: false
 };
 /** A run in pieces that a sandbox takes at once. */
@@ -10752,21 +10818,22 @@ function chunksOf(run) {
 		const start = run.eventStart(i);
 		const end = run.eventEnd(i);
 		if ((bounds.length === 2 * 256 || end - (bounds[0] ?? start) > 262144) && bounds.length > 0) {
-			chunks.push({
-				bytes: run.bytes,
-				bounds,
-				isLent: false
-			});
+			chunks.push(chunkOf(run.bytes, bounds));
 			bounds = [];
 		}
 		bounds.push(start, end);
 	}
-	chunks.push({
-		bytes: run.bytes,
-		bounds,
-		isLent: false
-	});
+	chunks.push(chunkOf(run.bytes, bounds));
 	return chunks;
+}
+function chunkOf(bytes, bounds) {
+	return {
+		bytes,
+		bounds,
+		first: 0,
+		end: bounds.length / 2,
+		isLent: false
+	};
 }
 /** @throws JechoError `MODULATOR_TOO_LARGE`, `OBJECT_INVALID` */
 function checkSizes({ source, parameters, objects }, { sourceBytes, parametersBytes }) {

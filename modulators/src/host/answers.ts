@@ -138,7 +138,7 @@ export class Answers {
     installation.stats.cpuMs += cpuMs;
     installation.strikes = 0;
     for (const run of installation.deliver())
-      tell(() => this.#listener.onEvents(run.raw(), derived, finished?.tag));
+      tell(() => this.#listener.onEvents(run, derived, finished?.tag));
     this.#deliverCalls(installation);
     if (finished === undefined) this.#periods.done(derived);
     else if (finished.waiting.size === 0) this.#events.done(finished);

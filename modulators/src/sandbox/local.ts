@@ -1,5 +1,5 @@
 import { JechoError } from "@jecho/shared";
-import type { EventBytes } from "@jecho/shared/internal";
+import type { Stretch } from "@jecho/shared/internal";
 import { createWorld, STANDARD } from "../generated/local.ts";
 import type { Chunk, Emit, Engine } from "./sandbox.ts";
 import type { WorldMemory } from "./world/many.ts";
@@ -15,7 +15,13 @@ interface Namespace {
 export type Compile = (source: string) => ModuleFunction | undefined;
 
 type World = ReturnType<typeof createWorld>;
-type Located = EventBytes & { readonly type: number };
+/** Events that lie one behind the other, and were let through or made one after the other. */
+interface Made extends Stretch {
+  end: number;
+  readonly type: number;
+  readonly versions: readonly number[];
+  readonly urgent: boolean;
+}
 /** What a world that is at another modulator keeps of this one. */
 interface Resident {
   memory: WorldMemory;
@@ -101,7 +107,9 @@ class LocalRealm implements Realm {
   #namespace: Namespace = {};
   /** May the modulator keep events beyond the call that they come with? */
   #keepsEvents = true;
-  #made: { readonly event: Located; readonly versions: readonly number[]; readonly urgent: boolean }[] = [];
+  #made: Made[] = [];
+  /** The newest, where more may follow. */
+  #open: Made | undefined;
 
   constructor(worldOf: (source: string) => LocalWorld, compile: Compile) {
     this.#worldOf = worldOf;
@@ -124,7 +132,17 @@ class LocalRealm implements Realm {
     this.#world = world;
     this.#resident = { memory: world.blankMemory() };
     const inside = this.#inside();
-    inside.handOver((event, versions, urgent) => this.#made.push({ event, versions, urgent }));
+    inside.handOver(({ bytes, bounds, index, type }, versions, urgent) => {
+      const open = this.#open;
+      if (open?.bounds === bounds && open.end === index && open.versions === versions && !urgent) {
+        open.end++;
+        return true;
+      }
+      const made = { bytes, bounds, first: index, end: index + 1, type, versions, urgent };
+      this.#made.push(made);
+      this.#open = urgent ? undefined : made;
+      return true;
+    });
     // Where text cannot be made code there are the standard modulators only, and none of them needs a producer's service.
     const services = this.#services === undefined ? undefined : this.#compile(this.#services);
     if (services !== undefined) inside.serve(services(inside) as { default: Record<string, unknown> });
@@ -153,38 +171,36 @@ class LocalRealm implements Realm {
     // While the transport is not ready, whatever comes is kept.
     const { bytes, bounds } = chunk.isLent && (this.#keepsEvents || !ready) ? copyOf(chunk) : chunk;
     // A view of its own for each run: by it the world knows whose events they are.
-    const words = bounds instanceof Uint32Array ? bounds : Uint32Array.from(bounds);
-    return this.#inside().runInPlace(bytes.subarray(), words, ready, timeMs, type);
+    return this.#inside().runInPlace(bytes.subarray(), bounds, ready, timeMs, type);
   }
 
   #flush(emit: Emit): void {
     if (this.#made.length === 0) return;
     const made = this.#made;
     this.#made = [];
-    let events: EventBytes[] = [];
-    let last: readonly number[] = [];
-    let type = 0;
-    for (const { event, versions, urgent } of made) {
-      if ((urgent || versions !== last || event.type !== type) && events.length > 0) {
-        emit(events, last, false, type);
+    this.#open = undefined;
+    let events: Stretch[] = [];
+    let [last] = made as [Made, ...Made[]];
+    for (const stretch of made) {
+      const isAlike = stretch.versions === last.versions && stretch.type === last.type;
+      if (stretch.urgent || last.urgent || !isAlike) {
+        if (events.length > 0) emit(events, last.versions, last.urgent, last.type);
         events = [];
       }
-      last = versions;
-      type = event.type;
-      if (urgent) emit([event], versions, true, type);
-      else events.push(event);
+      last = stretch;
+      events.push(stretch);
     }
-    if (events.length > 0) emit(events, last, false, type);
+    emit(events, last.versions, last.urgent, last.type);
   }
 }
 
 /** The same events in memory of their own. */
-function copyOf({ bytes, bounds }: Chunk): Chunk {
-  const first = bounds[0] as number;
-  const last = bounds[bounds.length - 1] as number;
-  const moved = new Uint32Array(bounds.length);
-  for (let i = 0; i < moved.length; i++) moved[i] = (bounds[i] as number) - first;
-  const own = new Uint8Array(last - first);
-  own.set(bytes.subarray(first, last));
-  return { bytes: own, bounds: moved, isLent: false };
+function copyOf({ bytes, bounds, first, end }: Chunk): Chunk {
+  const start = bounds[2 * first] as number;
+  const stop = bounds[2 * end - 1] as number;
+  const moved: number[] = [];
+  for (let i = 2 * first; i < 2 * end; i++) moved.push((bounds[i] as number) - start);
+  const own = new Uint8Array(stop - start);
+  own.set(bytes.subarray(start, stop));
+  return { bytes: own, bounds: moved, first: 0, end: end - first, isLent: false };
 }

@@ -1,4 +1,4 @@
-import type { EventBytes, Offer } from "@jecho/shared/internal";
+import type { Offer, Stretch } from "@jecho/shared/internal";
 
 /** What one modulator may use. One that uses more is removed, and its consumers are told why. */
 export interface Limits {
@@ -39,11 +39,8 @@ export const DEFAULT_LIMITS: Limits = {
 export const CHUNK_BYTES = 256 << 10;
 export const CHUNK_EVENTS = 256;
 
-/** Some events of one run, where they lie: each begins at a multiple of 8, and the next one follows. */
-export interface Chunk {
-  readonly bytes: Uint8Array;
-  /** Start and end of each event. */
-  readonly bounds: ArrayLike<number>;
+/** Some events of one run, where they lie: all of those that lie there. */
+export interface Chunk extends Stretch {
   /** Are the bytes written again once the call has returned? */
   readonly isLent: boolean;
 }
@@ -106,7 +103,7 @@ export interface Program {
  * @param type the number of the type that they are of, unchecked; 0 for the declared one, and for opaque bytes
  */
 export type Emit = (
-  events: readonly EventBytes[],
+  events: readonly Stretch[],
   versions: readonly number[],
   urgent: boolean,
   type: number,

@@ -1,5 +1,5 @@
 import { JechoError } from "@jecho/shared";
-import type { EventBytes } from "@jecho/shared/internal";
+import type { Stretch } from "@jecho/shared/internal";
 import { servicesModule } from "../delegate.ts";
 import { decodeValues } from "../values.ts";
 import { fromInside, unsound } from "./failures.ts";
@@ -181,11 +181,7 @@ export class WorldSandbox implements Sandbox {
     const { direct } = this.#realm;
     const status =
       direct === undefined
-        ? this.#call(
-            "run",
-            [this.#fill(chunk), chunk.bounds.length / 2, ready, timeMs, type],
-            this.#limits.callMs,
-          )
+        ? this.#call("run", [this.#fill(chunk), chunk.end, ready, timeMs, type], this.#limits.callMs)
         : numberOf(direct.run(chunk, type, ready, timeMs));
     return this.#finish(status, turn);
   }
@@ -227,8 +223,7 @@ export class WorldSandbox implements Sandbox {
   }
 
   /** Writes the events into the inbox, behind a table of where each begins and ends. */
-  #fill({ bytes, bounds }: Chunk): number {
-    const count = bounds.length / 2;
+  #fill({ bytes, bounds, end: count }: Chunk): number {
     if (count === 0) return 0;
     const first = bounds[0] as number;
     const last = bounds[bounds.length - 1] as number;
@@ -248,11 +243,18 @@ export class WorldSandbox implements Sandbox {
     const { outbox } = this.#realm;
     const count = words[OUTBOX.count] as number;
     if (count > OUTBOX.maxRecords) throw unsound();
-    let events: EventBytes[] = [];
+    const bounds: number[] = [];
+    /** From which record on they were made alike. */
+    let first = 0;
     let version = 0;
     let versions: readonly number[] = [];
     let type = 0;
     let last = OUTBOX_HEAD;
+    const emitUntil = (end: number, urgent: boolean): void => {
+      const events: Stretch = { bytes: outbox, bounds, first, end };
+      if (end > first) emit([events], versions, urgent, type);
+      first = end;
+    };
     for (let i = 0; i < count; i++) {
       const record = OUTBOX.records + OUTBOX.recordWords * i;
       const made = words[record] as number;
@@ -262,18 +264,14 @@ export class WorldSandbox implements Sandbox {
       last = end;
       const flags = words[record + 3] as number;
       const urgent = (flags & 1) === 1;
-      if ((urgent || made !== version || flags >>> 1 !== type) && events.length > 0) {
-        emit(events, versions, false, type);
-        events = [];
-      }
+      if (urgent || made !== version || flags >>> 1 !== type) emitUntil(i, false);
       if (i === 0 || made !== version) versions = this.#versionsOf(made, words);
       version = made;
       type = flags >>> 1;
-      const event = { bytes: outbox, start, end };
-      if (urgent) emit([event], versions, true, type);
-      else events.push(event);
+      bounds.push(start, end);
+      if (urgent) emitUntil(i + 1, true);
     }
-    if (events.length > 0) emit(events, versions, false, type);
+    emitUntil(count, false);
     return count;
   }
 

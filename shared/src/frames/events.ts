@@ -49,6 +49,16 @@ export interface EventBytes {
   readonly end: number;
 }
 
+/** Events one behind the other where they lie, in one piece of memory: a run is made of such. */
+export interface Stretch {
+  readonly bytes: Uint8Array;
+  /** Start and end of each event that lies there, ascending; each starts at a multiple of 8. */
+  readonly bounds: ArrayLike<number>;
+  /** Those from `first` on, up to but without `end`. */
+  readonly first: number;
+  readonly end: number;
+}
+
 const NO_VERSIONS: readonly number[] = [];
 const TEMPLATE = makeTemplate();
 const TEMPLATE_VIEW = new DataView(TEMPLATE.buffer);
@@ -70,11 +80,16 @@ function makeTemplate(): Uint8Array {
 }
 
 /** Bytes that a run of these events takes as a frame, a multiple of 8. */
-export function measureRun(events: readonly EventBytes[], versions?: readonly number[]): number {
+export function measureRun(stretches: readonly Stretch[], versions?: readonly number[]): number {
   let payload = 0;
-  for (const { start, end } of events) payload = alignUp(payload, 8) + end - start;
+  let events = 0;
+  for (const { bounds, first, end } of stretches) {
+    events += end - first;
+    for (let i = 2 * first; i < 2 * end; i += 2)
+      payload = alignUp(payload, 8) + (bounds[i + 1] as number) - (bounds[i] as number);
+  }
   const behind = versions === undefined ? 0 : 4 + 4 * versions.length;
-  return alignUp(PAYLOAD_START + alignUp(payload, 4) + 4 + 4 * events.length + behind, 8);
+  return alignUp(PAYLOAD_START + alignUp(payload, 4) + 4 + 4 * events + behind, 8);
 }
 
 /** Writes the run at `at`, a multiple of 8, and returns where the next frame may begin. The room must be there. */
@@ -83,42 +98,69 @@ export function writeRun(
   view: DataView,
   at: number,
   header: RunHeader,
-  events: readonly EventBytes[],
+  stretches: readonly Stretch[],
 ): number {
   target.set(TEMPLATE, at);
+  let events = 0;
+  for (const { first, end } of stretches) events += end - first;
   const h = at + RUN_HEADER;
   view.setUint32(h + HEADER.channel, header.channel, true);
   setUint53(view, h + HEADER.raised, header.raised);
   view.setBigUint64(h + HEADER.token, header.token, true);
   view.setUint32(h + HEADER.producer, header.producer, true);
   view.setUint32(h + HEADER.parameters, header.parameters, true);
-  view.setUint32(h + HEADER.count, events.length, true);
+  view.setUint32(h + HEADER.count, events, true);
   view.setUint32(h + HEADER.flags, header.flags, true);
   const payload = at + PAYLOAD_START;
   let end = payload;
-  for (const { bytes, start, end: stop } of events) {
-    const next = alignUp(end, 8);
-    while (end < next) target[end++] = 0;
-    copyEvent(bytes, start, stop, target, end);
-    end += stop - start;
-  }
+  for (const stretch of stretches) end = writeEvents(target, alignZeros(target, end, 8), stretch);
   view.setUint32(at + PAYLOAD_LENGTH, end - payload, true);
-  const endsAt = alignUp(end, 4);
-  while (end < endsAt) target[end++] = 0;
+  const endsAt = alignZeros(target, end, 4);
   view.setUint32(at + ENDS, endsAt - (at + ENDS), true);
-  view.setUint32(endsAt, events.length, true);
-  let eventEnd = 0;
-  for (let i = 0; i < events.length; i++) {
-    const { start, end: stop } = events[i] as EventBytes;
-    eventEnd = alignUp(eventEnd, 8) + stop - start;
-    view.setUint32(endsAt + 4 + 4 * i, eventEnd, true);
-  }
-  end = endsAt + 4 + 4 * events.length;
+  view.setUint32(endsAt, events, true);
+  end = writeEnds(view, endsAt + 4, stretches);
   if (header.versions !== undefined) end = writeVersions(view, at, end, header.versions);
-  const next = alignUp(end, 8);
-  while (end < next) target[end++] = 0;
+  const next = alignZeros(target, end, 8);
   view.setUint32(at, next - at - 4, true);
   return next;
+}
+
+/** Copies events to `at`, those that lie as they are to lie at once. @returns where the last one ends */
+function writeEvents(target: Uint8Array, at: number, { bytes, bounds, first, end: stop }: Stretch): number {
+  let from = bounds[2 * first] as number;
+  let until = from;
+  let to = at;
+  for (let i = 2 * first; i < 2 * stop; i += 2) {
+    const start = bounds[i] as number;
+    if (start !== alignUp(until, 8)) {
+      copyBytes(bytes, from, until, target, to);
+      to = alignZeros(target, to + until - from, 8);
+      from = start;
+    }
+    until = bounds[i + 1] as number;
+  }
+  copyBytes(bytes, from, until, target, to);
+  return to + until - from;
+}
+
+function writeEnds(view: DataView, start: number, stretches: readonly Stretch[]): number {
+  let at = start;
+  let last = 0;
+  for (const { bounds, first, end } of stretches) {
+    for (let i = 2 * first; i < 2 * end; i += 2) {
+      last = alignUp(last, 8) + (bounds[i + 1] as number) - (bounds[i] as number);
+      view.setUint32(at, last, true);
+      at += 4;
+    }
+  }
+  return at;
+}
+
+/** Fills up to a multiple of `unit` with zeros, and returns it. */
+function alignZeros(target: Uint8Array, at: number, unit: number): number {
+  const end = alignUp(at, unit);
+  for (let i = at; i < end; i++) target[i] = 0;
+  return end;
 }
 
 function writeVersions(view: DataView, at: number, start: number, versions: readonly number[]): number {
@@ -132,15 +174,25 @@ function writeVersions(view: DataView, at: number, start: number, versions: read
 }
 
 /** A few bytes are copied sooner one by one than by a view on them. */
-function copyEvent(from: Uint8Array, start: number, end: number, to: Uint8Array, at: number): void {
+function copyBytes(from: Uint8Array, start: number, end: number, to: Uint8Array, at: number): void {
   if (end - start > 64) to.set(start === 0 && end === from.byteLength ? from : from.subarray(start, end), at);
   else for (let i = start, j = at; i < end; i++) to[j++] = from[i] as number;
 }
 
+/** A stretch of this one event. */
+export function stretchOf({ bytes, start, end }: EventBytes): Stretch {
+  return { bytes, bounds: [start, end], first: 0, end: 1 };
+}
+
 /** The run as a message of its own. */
 export function encodeRun(header: RunHeader, events: readonly EventBytes[]): Uint8Array {
-  const bytes = new Uint8Array(measureRun(events, header.versions));
-  writeRun(bytes, new DataView(bytes.buffer), 0, header, events);
+  return encodeStretches(header, events.map(stretchOf));
+}
+
+/** The run as a message of its own. */
+export function encodeStretches(header: RunHeader, stretches: readonly Stretch[]): Uint8Array {
+  const bytes = new Uint8Array(measureRun(stretches, header.versions));
+  writeRun(bytes, new DataView(bytes.buffer), 0, header, stretches);
   return bytes;
 }
 
@@ -242,15 +294,23 @@ export class EventsFrame {
 
   /** The events from `first` on, up to but without `end`, as a run of its own in memory of its own. */
   slice(first: number, end = this.count): EventsFrame {
-    const { channel, producer, raised, token, parameters, flags, epoch, seq, bytes } = this;
-    const events: EventBytes[] = [];
-    for (let i = first; i < end; i++)
-      events.push({ bytes, start: this.eventStart(i), end: this.eventEnd(i) });
+    const { channel, producer, raised, token, parameters, flags, epoch, seq } = this;
     const versions = this.versionsAt === 0 ? undefined : this.versions;
     const header = { channel, producer, raised: raised + first, token, parameters, flags, versions };
-    const slice = EventsFrame.at(encodeRun(header, events));
+    const slice = EventsFrame.at(encodeStretches(header, [this.stretch(first, end)]));
     slice.stamp(epoch, seq + first);
     return slice;
+  }
+
+  /** The events from `first` on, up to but without `end`, where they lie. */
+  stretch(first = 0, end = this.count): Stretch {
+    const { bytes, view, payload, ends } = this;
+    const bounds: number[] = [];
+    for (let i = first; i < end; i++) {
+      bounds.push(i === first ? this.eventStart(i) : alignUp(bounds[bounds.length - 1] as number, 8));
+      bounds.push(payload + view.getUint32(ends + 4 * i, true));
+    }
+    return { bytes, bounds, first: 0, end: end - first };
   }
 
   get isSync(): boolean {

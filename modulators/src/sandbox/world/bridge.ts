@@ -7,6 +7,7 @@ import {
   Chunk,
   type Located,
   locateOutput,
+  passed,
   readSchema,
   setTypes,
   typeToken,
@@ -52,8 +53,8 @@ const LONGEST_PERIOD_MS = 0x7fff_ffff;
 const rate = new Float64Array(1);
 const rateWords = new Words(rate.buffer);
 
-/** Takes an event that leaves, and says whether there was room for it. */
-type Put = (event: Located) => boolean;
+/** Takes an event that leaves, as far as `at` says now where it lies, and says whether there was room for it. */
+type Put = (at: Located, versions: readonly number[], urgent: boolean) => boolean;
 
 const blank = () => ({
   inbox: undefined as unknown as ArrayBufferLike,
@@ -304,17 +305,14 @@ export function run(
 }
 
 /** For a world without a wall: what leaves is handed over where it lies. */
-export function handOver(take: (event: Located, versions: readonly number[], urgent: boolean) => void): void {
-  put = event => {
-    take(event, heldVersions, heldUrgent);
-    return true;
-  };
+export function handOver(take: Put): void {
+  put = take;
 }
 
 /** As `run`, with the events where they lie. Nobody writes that memory any more: what is held is not copied either. */
 export function runInPlace(
   bytes: Uint8Array,
-  bounds: Uint32Array,
+  bounds: ArrayLike<number>,
   ready: boolean,
   timeMs: number,
   type: number,
@@ -376,6 +374,7 @@ export function proceed(ready: boolean): number | string {
     counts.dropped += world.dropped;
     world.dropped = 0;
     if (!done) return PROCEED.more;
+    chunk?.close();
     chunk = undefined;
     finish();
     return PROCEED.done;
@@ -410,20 +409,26 @@ function drain(): boolean {
       world.dequeuedVersions = present.versions;
       const event = modulator.dequeue();
       if (event === undefined) return true;
-      if (typeof event !== "object" || event === null)
-        throw new TypeError("dequeue returns an event or undefined");
-      refusePromise(event, "dequeue");
-      held = locateOutput(event);
+      held = passed(event) ?? locateDequeued(event);
       counts.dequeued++;
       heldVersions = world.dequeuedVersions;
       heldUrgent = isUrgent(event);
     }
-    if (!put(held)) return false;
+    if (!put(held, heldVersions, heldUrgent)) return false;
     held = undefined;
   }
 }
 
-function writeOut({ bytes, start, end, type }: Located): boolean {
+function locateDequeued(event: unknown): Located {
+  if (typeof event !== "object" || event === null)
+    throw new TypeError("dequeue returns an event or undefined");
+  refusePromise(event, "dequeue");
+  return locateOutput(event);
+}
+
+function writeOut({ bytes, bounds, index, type }: Located): boolean {
+  const start = bounds[2 * index] as number;
+  const end = bounds[2 * index + 1] as number;
   const count = outWords[OUTBOX.count] as number;
   const record = OUTBOX.records + OUTBOX.recordWords * count;
   const last = count === 0 ? OUTBOX_HEAD : (outWords[record - OUTBOX.recordWords + 2] as number);

@@ -24,7 +24,7 @@ import { Bytes, isBytes, recall, remember, View, Words } from "./primordials.ts"
  */
 interface Source {
   /** Start and end of each event, ascending; the first `count` of them. */
-  readonly bounds: Uint32Array;
+  readonly bounds: ArrayLike<number>;
   count: number;
   /** Which event is looked for next, most likely: they leave in their order. */
   next: number;
@@ -42,11 +42,13 @@ interface KnownType {
   block: Block | undefined;
 }
 
-/** Where an event's bytes lie. */
+/** Where an event lies. */
 export interface Located {
   readonly bytes: Uint8Array;
-  readonly start: number;
-  readonly end: number;
+  /** Start and end of each event there. */
+  readonly bounds: ArrayLike<number>;
+  /** Which of them it is; that of the newest one of a run moves on with the run. */
+  index: number;
   /** The number of its type; 0 for the one that the class makes, and for opaque bytes. */
   readonly type: number;
 }
@@ -55,6 +57,10 @@ const sources = new WeakMap<Uint8Array, Source>();
 /** Events of one run are looked up one after the other. */
 let newest: Source | undefined;
 let newestBytes: Uint8Array | undefined;
+const NOTHING = {};
+/** The event that `enqueue` was given last, if it may leave as it came, and where it lies: most leave at once or never. */
+let passing: object = NOTHING;
+let passingAt: Located | undefined;
 
 const blank = () => ({
   /** Of the events that come in, in the order in which they were told: producers may write several. */
@@ -187,27 +193,46 @@ function typeFrom(said: TypeDescription | null, from: string): Type {
 /** A run of events as it came in: `bounds` says where in the bytes each lies. They are the modulator's own. */
 export class Chunk {
   readonly count: number;
-  readonly #bytes: Uint8Array;
-  readonly #source: Source;
+  readonly #type: KnownType | undefined;
   readonly #view: DataView;
+  readonly #newest: Located;
+  readonly #mayPass: boolean;
 
   /** @param type the number of its events' type, which counts for what is made from now on, too; 0 for opaque bytes */
-  constructor(bytes: Uint8Array, bounds: Uint32Array, count: number, type: number) {
+  constructor(bytes: Uint8Array, bounds: ArrayLike<number>, count: number, type: number) {
     inType = type === 0 ? undefined : inTypes[type - 1];
     this.count = count;
-    this.#bytes = bytes;
-    this.#source = { bounds, count, next: 0, type: inType };
+    this.#type = inType;
     this.#view = new View(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    remember(sources, bytes, this.#source);
+    this.#newest = { bytes, bounds, index: 0, type: inType?.number ?? 0 };
+    this.#mayPass = inType === undefined ? madeType === undefined : !makesOne;
+    remember(sources, bytes, { bounds, count, next: 0, type: inType });
   }
 
   event(i: number): object {
-    const bytes = this.#bytes;
-    const { bounds, type } = this.#source;
+    const at = this.#newest;
+    const { bytes, bounds } = at;
     const start = bounds[2 * i] as number;
-    if (type !== undefined) return type.read(this.#view, bytes, start);
-    return new Bytes(bytes.buffer, bytes.byteOffset + start, (bounds[2 * i + 1] as number) - start);
+    const event =
+      this.#type === undefined
+        ? new Bytes(bytes.buffer, bytes.byteOffset + start, (bounds[2 * i + 1] as number) - start)
+        : this.#type.read(this.#view, bytes, start);
+    at.index = i;
+    passing = this.#mayPass ? event : NOTHING;
+    passingAt = at;
+    return event;
   }
+
+  /** All of its events have been given. */
+  close(): void {
+    passing = NOTHING;
+    passingAt = undefined;
+  }
+}
+
+/** Where this event lies, if it is the very one that `enqueue` was given last and may leave as it came. */
+export function passed(event: object): Located | undefined {
+  return event === passing ? passingAt : undefined;
 }
 
 /**
@@ -215,6 +240,7 @@ export class Chunk {
  * encoded as the type that the class makes, or as the newest one that came in.
  */
 export function toOutput(value: object): object {
+  if (value === passing) return value;
   const found = accessorBytes(value);
   const type = found && sourceOf(found.bytes)?.type;
   if (type !== undefined && (!makesOne || type === madeType)) return value;
@@ -240,8 +266,9 @@ export function bytesOf(event: object): Uint8Array {
   const found = accessorBytes(event);
   const source = found && sourceOf(found.bytes);
   if (found !== undefined && source?.type !== undefined && source.type !== madeType) {
-    const { bytes, start, end } = locateIn(source, found);
-    return new Bytes(bytes.buffer, bytes.byteOffset + start, end - start);
+    const { bytes, bounds, index } = locateIn(source, found);
+    const start = bounds[2 * index] as number;
+    return new Bytes(bytes.buffer, bytes.byteOffset + start, (bounds[2 * index + 1] as number) - start);
   }
   if (inType !== undefined) return encode(inType.object, event);
   if (!isBytes(event)) throw new TypeError("an event of an untyped channel is a Uint8Array");
@@ -261,6 +288,7 @@ const BLOCK_EVENTS = 512;
 
 interface Block {
   readonly bytes: Uint8Array;
+  readonly bounds: Uint32Array;
   readonly source: Source;
   readonly view: DataView;
   at: number;
@@ -271,27 +299,28 @@ function encodeOutput(type: KnownType, value: object): object {
   let { block } = type;
   if (block === undefined || block.at + room > block.view.byteLength || block.source.count === BLOCK_EVENTS) {
     const bytes = new Bytes(room > BLOCK_BYTES ? room + 8 : BLOCK_BYTES);
-    const source = { bounds: new Words(2 * BLOCK_EVENTS), count: 0, next: 0, type };
+    const bounds = new Words(2 * BLOCK_EVENTS);
+    const source = { bounds, count: 0, next: 0, type };
     remember(sources, bytes, source);
-    block = { bytes, source, view: new View(bytes.buffer), at: 0 };
+    block = { bytes, bounds, source, view: new View(bytes.buffer), at: 0 };
     type.block = block;
   }
-  const { bytes, source, view, at } = block;
+  const { bytes, bounds, source, view, at } = block;
   const end = encodeInto(type.object, value, bytes, view, at);
-  source.bounds[2 * source.count] = at;
-  source.bounds[2 * source.count + 1] = end;
+  bounds[2 * source.count] = at;
+  bounds[2 * source.count + 1] = end;
   source.count++;
   block.at = (end + 7) & -8;
   return type.read(view, bytes, at);
 }
 
-/** Where the bytes of an event that may leave lie, or those of what `value` is encoded to. */
+/** Where an event that may leave lies, or what `value` is encoded to. */
 export function locateOutput(value: object): Located {
   const event = toOutput(value);
   const found = accessorBytes(event);
   if (found === undefined) {
     const bytes = event as Uint8Array;
-    return { bytes, start: 0, end: bytes.byteLength, type: 0 };
+    return { bytes, bounds: [0, bytes.byteLength], index: 0, type: 0 };
   }
   return locateIn(sourceOf(found.bytes) as Source, found);
 }
@@ -314,6 +343,5 @@ function locateIn(
     }
   }
   source.next = low + 1;
-  const start = bounds[2 * low] as number;
-  return { bytes, start, end: bounds[2 * low + 1] as number, type: type?.number ?? 0 };
+  return { bytes, bounds, index: low, type: type?.number ?? 0 };
 }

@@ -115,38 +115,40 @@ export function isUrgent(event: object): boolean {
 export class FifoModulator extends Modulator {
   #events: (object | undefined)[] = [];
   #versions: (readonly number[])[] = [];
+  /** Where the first one that waits lies, and where the next one will. */
   #first = 0;
+  #next = 0;
 
   override enqueue(event: object): void {
-    if (this.length >= (world.moe as Moe).queueEvents) {
+    if (this.#next - this.#first >= (world.moe as Moe).queueEvents) {
       this.#take();
       world.dropped++;
     }
-    const at = this.#events.length;
-    this.#events[at] = toOutput(event);
-    this.#versions[at] = present.versions;
+    this.#events[this.#next] = toOutput(event);
+    this.#versions[this.#next++] = present.versions;
   }
 
   override dequeue(): object | undefined {
-    return this.length === 0 ? undefined : this.#take();
+    return this.#first === this.#next ? undefined : this.#take();
   }
 
   /** Events that wait. */
   get length(): number {
-    return this.#events.length - this.#first;
+    return this.#next - this.#first;
   }
 
   #take(): object | undefined {
     const event = this.#events[this.#first];
     world.dequeuedVersions = this.#versions[this.#first] as readonly number[];
     this.#events[this.#first++] = undefined;
-    if (this.#first === this.#events.length) {
-      this.#events = [];
-      this.#versions = [];
+    if (this.#first === this.#next) {
+      // The room is kept: most events find the queue empty.
       this.#first = 0;
+      this.#next = 0;
     } else if (this.#first >= 1024) {
-      this.#events = this.#events.slice(this.#first);
-      this.#versions = this.#versions.slice(this.#first);
+      this.#events = this.#events.slice(this.#first, this.#next);
+      this.#versions = this.#versions.slice(this.#first, this.#next);
+      this.#next -= this.#first;
       this.#first = 0;
     }
     return event;
