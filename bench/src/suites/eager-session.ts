@@ -3,12 +3,16 @@ import { atMost } from "../report.ts";
 import { ratios } from "../statistics.ts";
 import type { Context } from "../suite.ts";
 import { readViewingSession } from "../viewing-session.ts";
+import type { Produce } from "../workers/field-producer.ts";
 import type { OpenViewer } from "../workers/viewer.ts";
 
 /** Of the model, computed beforehand; the replay goes through them there and back. */
 const MODEL_STEPS = { quick: 24, full: 60 } as const;
-/** The round that is not counted is so many times as fast: code is compiled when it has run often, whatever the time. */
-const WARM_UP_HASTE = 2;
+/**
+ * The round that is not counted is so many times as fast, with so many times the steps in the same session: code is compiled when it has
+ * run often, whatever the time.
+ */
+const WARM_UP = { haste: 2, steps: 2 } as const;
 
 /** What one replay cost: CPU in milliseconds, bytes on the wire in both directions. */
 interface Costs {
@@ -40,7 +44,7 @@ export async function eagerSession({ report, quick }: Context): Promise<void> {
     for (let round = -1; round < rounds; round++)
       for (const kind of ["eager", "whole"] as const) {
         const viewer = viewers[kind];
-        const haste = round < 0 ? WARM_UP_HASTE * speed : speed;
+        const [haste, more] = round < 0 ? [WARM_UP.haste * speed, WARM_UP.steps] : [speed, 1];
         const look = async (): Promise<Costs> => ({
           producer: producer.treeCpuMs(),
           gateway: gateway.cpuMs(),
@@ -51,7 +55,10 @@ export async function eagerSession({ report, quick }: Context): Promise<void> {
         await viewer.call("open", { port: viewerPort, isEager: kind === "eager" } satisfies OpenViewer);
         const before = await look();
         await Promise.all([
-          producer.call("produce", { steps, intervalMs: 1000 / stepsPerSecond / haste }),
+          producer.call("produce", {
+            steps: more * steps,
+            intervalMs: 1000 / (stepsPerSecond * more) / haste,
+          } satisfies Produce),
           viewer.call("replay", haste),
         ]);
         const after = await look();

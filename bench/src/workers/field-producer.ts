@@ -12,6 +12,8 @@ export interface Produce {
 }
 
 const MODEL_SECONDS_PER_STEP = 7200;
+/** Every so many steps the viewer is waited for: what cannot keep up takes longer, and costs what it costs. */
+const STEPS_AHEAD = 4;
 
 let producer: Producer<GridData>;
 /** By step, all of its layers. */
@@ -45,11 +47,13 @@ serve({
       // There and back, so that no step is far from the one before.
       const at = step % (2 * fields.length);
       const layers = fields[at < fields.length ? at : 2 * fields.length - 1 - at] as GridData[];
-      // No step before the last one is with the viewer: what cannot keep up takes longer, and costs what it costs.
+      // All layers at once, as the application does it; now and then the last is waited for.
+      const waits = step % STEPS_AHEAD === STEPS_AHEAD - 1 || step === steps - 1;
       await producer.batch(() => {
         const events = layers.map(layer => ({ ...layer, step }));
-        for (const event of events.slice(0, -1)) producer.publish(event);
-        return producer.publishSync(events.at(-1) as GridData, { timeoutMs: 30_000 });
+        const last = waits ? events.pop() : undefined;
+        for (const event of events) producer.publish(event);
+        return last && producer.publishSync(last, { timeoutMs: 30_000 });
       });
     }
     return performance.now() - start;
