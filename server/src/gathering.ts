@@ -14,12 +14,15 @@ class Parcel {
   /** The stretch that may still grow is [start, end) of the message at hand. */
   #start = 0;
   #end = 0;
+  #isAwaited = false;
 
   constructor(audience: Audience) {
     this.audience = audience;
   }
 
-  addRun({ bytes, start, end }: EventsFrame): void {
+  addRun(run: EventsFrame): void {
+    const { bytes, start, end } = run;
+    this.#isAwaited ||= run.isSync;
     if (this.#end !== start || this.#end === this.#start) {
       this.#cut(bytes);
       this.#start = start;
@@ -32,10 +35,10 @@ class Parcel {
     this.#parts.push(frame);
   }
 
-  /** Those very bytes where they lie in a row, and one copy of them where they do not. */
-  take(message: Uint8Array): Uint8Array {
+  /** Sends those very bytes where they lie in a row, and one copy of them where they do not. */
+  send(message: Uint8Array, from: Connection): void {
     this.#cut(message);
-    return joinFrames(this.#parts);
+    this.audience.send(joinFrames(this.#parts), from, this.#isAwaited);
   }
 
   #cut(message: Uint8Array): void {
@@ -78,8 +81,8 @@ export class Gathering {
   }
 
   #send(): void {
-    for (const parcel of this.#parcels)
-      this.#from?.publish(parcel.audience.topic, parcel.take(this.#message));
+    const from = this.#from;
+    if (from !== undefined) for (const parcel of this.#parcels) parcel.send(this.#message, from);
     this.#parcels.length = 0;
   }
 
