@@ -1,7 +1,6 @@
 import { type ErrorCode, JechoError } from "@jecho/shared";
 import type { ConcentratorOptions } from "../concentrator.ts";
 import type { ControlRequest, PortNotice, PortRequest } from "../port.ts";
-import type { Runs } from "./run-batch.ts";
 
 /** One end of a way between threads, on which messages pass in order. */
 export interface MessageEnd {
@@ -33,8 +32,8 @@ export type ToPlace =
   /** So many bytes of events have been handed to their consumers. */
   | { readonly is: "eventsTaken"; readonly bytes: number };
 
-/** What the place sends, several at once. */
-export type FromPlace = { readonly is: "ready" } | { readonly is: "closed" } | Runs | PortNotice;
+/** What the place tells. It sends several at once, and between them `Runs`. */
+export type FromPlace = { readonly is: "ready" } | { readonly is: "closed" } | PortNotice;
 
 /** Requests of the kind `handled`, which are many: values in a row, for objects take several times as long from thread to thread. */
 export type Handled = (number | string)[];
@@ -104,7 +103,6 @@ export function fromPlain(plain: unknown): FromPlace {
     return { is: "processed", endpoint, raised, outcome: { consumers, failed, message, missing } };
   }
   const notice = plain as FromPlace;
-  if (notice.is === "runs") return notice;
   if (notice.is === "status" && notice.status.error !== undefined) {
     return { ...notice, status: { ...notice.status, error: errorOf(notice.status.error) } };
   }

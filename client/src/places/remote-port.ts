@@ -85,14 +85,15 @@ export class RemotePort implements Omit<Port, "settled" | "posted"> {
 
   #receive(messages: unknown[]): void {
     for (const plain of messages) {
+      if (plain instanceof ArrayBuffer) {
+        this.#taken += visitRuns(plain, this.#receiveRun);
+        continue;
+      }
       const notice = fromPlain(plain);
       if (notice.is === "ready") this.#events.onReady();
       else if (notice.is === "closed") {
         this.#end.close();
         this.#closed.resolve();
-      } else if (notice.is === "runs") {
-        this.#taken += notice.framesBytes;
-        visitRuns(notice, this.#receiveRun);
       } else this.#listener.notify(notice);
     }
     if (this.#taken < TAKEN_STEP_BYTES) return;

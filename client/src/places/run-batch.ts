@@ -1,16 +1,11 @@
 import { EventsFrame } from "@jecho/shared/internal";
 
-/** Runs that go to another thread together, and which of its consumers each is for: one block of memory, which is moved there. */
-export interface Runs {
-  readonly is: "runs";
-  /**
-   * The frames, one behind the other; then an index: of each delivery the consumer's endpoint, the first event that is for it,
-   * and where the frame and its parts lie.
-   */
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Bytes of the frames. */
-  readonly framesBytes: number;
-}
+/**
+ * Runs that go to another thread together, and which of its consumers each is for: one block of memory, which is moved there. The
+ * frames, one behind the other; then an index: of each delivery the consumer's endpoint, the first event that is for it, and where
+ * the frame and its parts lie; then how many numbers the index has.
+ */
+export type Runs = ArrayBuffer;
 
 /** Numbers in the index of each delivery, four bytes each. */
 const DELIVERY = 8;
@@ -70,19 +65,21 @@ export class RunBatch {
 
   /** What was added, in memory of its own: the messages that the frames lie in are needed by others. */
   take(): Runs {
-    const framesBytes = this.#bytes;
-    const bytes = new Uint8Array(framesBytes + 4 * this.#indexed);
+    const runs = new ArrayBuffer(this.#bytes + 4 * (this.#indexed + 1));
+    const bytes = new Uint8Array(runs);
     let at = 0;
     for (const { bytes: message, start, end } of this.#stretches) {
       bytes.set(message.subarray(start, end), at);
       at += end - start;
     }
-    new Uint32Array(bytes.buffer, framesBytes).set(this.#index.subarray(0, this.#indexed));
+    const index = new Uint32Array(runs, at);
+    index.set(this.#index.subarray(0, this.#indexed));
+    index[this.#indexed] = this.#indexed;
     this.#stretches = [];
     this.#newest = undefined;
     this.#indexed = 0;
     this.#bytes = 0;
-    return { is: "runs", bytes, framesBytes };
+    return runs;
   }
 }
 
@@ -92,13 +89,16 @@ function grown(index: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
   return larger;
 }
 
-/** Visits the deliveries in their order. The frames were verified when they came in. */
+/** Visits the deliveries in their order. The frames were verified when they came in. @returns bytes of the frames */
 export function visitRuns(
-  { bytes, framesBytes }: Runs,
+  runs: Runs,
   visit: (endpoint: number, frame: EventsFrame, first: number) => void,
-): void {
-  const view = new DataView(bytes.buffer);
-  const index = new Uint32Array(bytes.buffer, framesBytes);
+): number {
+  const bytes = new Uint8Array(runs);
+  const view = new DataView(runs);
+  const [indexed = 0] = new Uint32Array(runs, runs.byteLength - 4);
+  const framesBytes = runs.byteLength - 4 * (indexed + 1);
+  const index = new Uint32Array(runs, framesBytes, indexed);
   let frame: EventsFrame | undefined;
   for (let i = 0; i < index.length; i += DELIVERY) {
     const start = index[i + 2] as number;
@@ -113,4 +113,5 @@ export function visitRuns(
       });
     visit(index[i] as number, frame, index[i + 1] as number);
   }
+  return framesBytes;
 }

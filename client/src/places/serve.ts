@@ -121,6 +121,6 @@ class Outbox {
     if (this.#runs.isEmpty) return;
     const runs = this.#runs.take();
     this.#notices.push(runs);
-    this.#transfer.push(runs.bytes.buffer);
+    this.#transfer.push(runs);
   }
 }
