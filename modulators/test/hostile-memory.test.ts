@@ -47,6 +47,18 @@ test("12 a little leaked with each event: ended at the cap", async () => {
   expect(rig.removed.get(derived)).toMatchObject({ code: "MODULATOR_OUT_OF_MEMORY" });
 });
 
+test("12 memory that ends in a promise's job, where nobody hears of it: ended at the cap", async () => {
+  // Time enough for the memory to be the end of it.
+  await using patient = new Rig({ limits: { memoryMiB: 8, timeShare: 1 } });
+  const neighbourHasSeenAll = await neighbourIn(patient);
+  const hostile = inEnqueue("const again = () => Promise.resolve().then(again); again();");
+  const derived = await patient.install(hostile);
+  patient.step();
+  await patient.settled();
+  expect(patient.removed.get(derived)).toMatchObject({ code: "MODULATOR_OUT_OF_MEMORY" });
+  neighbourHasSeenAll();
+});
+
 test("13 an array far past the limit in one step: killed, or the host is replaced", async () => {
   const fate = await fateOf(inEnqueue("new Array(6e7).fill(0);"));
   expect(fate.code).toMatch(/^MODULATOR_(OUT_OF_MEMORY|TIMED_OUT)$/);

@@ -10171,12 +10171,12 @@ async function quickJsEngine(place, memoryMiB) {
 		const initial = 256;
 		const maximum = Math.max(initial, (OWN_MIB + memoryMiB) * PAGES_PER_MIB);
 		make = async () => {
-			const wasmMemory = new WebAssembly.Memory({
+			const wasmMemory = new LimitedMemory({
 				initial,
 				maximum
 			});
 			const limited = core.newVariant(variant.default, { wasmMemory });
-			return new QuickJsRealm(await core.newQuickJSWASMModuleFromVariant(limited), place);
+			return new QuickJsRealm(await core.newQuickJSWASMModuleFromVariant(limited), wasmMemory, place);
 		};
 		await make();
 	} catch (error) {
@@ -10196,6 +10196,19 @@ async function quickJsEngine(place, memoryMiB) {
 		}
 	};
 }
+/**
+* An instance's memory, which notes that it could not have more. What the interpreter says of that is not always to be seen: where
+* nothing is left even for an error it throws null, and what is thrown in a promise's job goes nowhere.
+*/
+var LimitedMemory = class extends WebAssembly.Memory {
+	isExhausted = false;
+	grow(pages) {
+		this.isExhausted = true;
+		const before = super.grow(pages);
+		this.isExhausted = false;
+		return before;
+	}
+};
 const NO_BLOCK = {
 	pointer: 0,
 	bytes: 0
@@ -10219,9 +10232,9 @@ var QuickJsRealm = class {
 	#isBroken = false;
 	#inbox = NO_BLOCK;
 	#outbox = NO_BLOCK;
-	constructor(module, place) {
+	constructor(module, memory, place) {
 		this.#place = place;
-		this.#memory = module.getWasmMemory();
+		this.#memory = memory;
 		this.#runtime = module.newRuntime();
 		this.#runtime.setMaxStackSize(STACK_BYTES);
 		this.#runtime.setInterruptHandler(() => {
@@ -10335,10 +10348,12 @@ var QuickJsRealm = class {
 		try {
 			const result = act();
 			if (this.#isLate) throw timedOut(limitMs, cpuMs() - cpuBefore);
+			if (this.#memory.isExhausted) throw outOfMemory(this.#limits.memoryMiB);
 			return result;
 		} catch (thrown) {
 			this.#isBroken = true;
 			if (this.#isLate) throw timedOut(limitMs, cpuMs() - cpuBefore);
+			if (this.#memory.isExhausted) throw outOfMemory(this.#limits.memoryMiB);
 			if (thrown instanceof JechoError) throw thrown;
 			throw new JechoError(code, thrown.message);
 		} finally {

@@ -57,9 +57,9 @@ export async function quickJsEngine(place: QuickJsPlace, memoryMiB: number): Pro
     const initial = INITIAL_MIB * PAGES_PER_MIB;
     const maximum = Math.max(initial, (OWN_MIB + memoryMiB) * PAGES_PER_MIB);
     make = async () => {
-      const wasmMemory = new WebAssembly.Memory({ initial, maximum });
+      const wasmMemory = new LimitedMemory({ initial, maximum });
       const limited = core.newVariant(variant.default, { wasmMemory });
-      return new QuickJsRealm(await core.newQuickJSWASMModuleFromVariant(limited), place);
+      return new QuickJsRealm(await core.newQuickJSWASMModuleFromVariant(limited), wasmMemory, place);
     };
     await make();
   } catch (error) {
@@ -80,6 +80,21 @@ export async function quickJsEngine(place: QuickJsPlace, memoryMiB: number): Pro
   };
 }
 
+/**
+ * An instance's memory, which notes that it could not have more. What the interpreter says of that is not always to be seen: where
+ * nothing is left even for an error it throws null, and what is thrown in a promise's job goes nowhere.
+ */
+class LimitedMemory extends WebAssembly.Memory {
+  isExhausted = false;
+
+  override grow(pages: number): number {
+    this.isExhausted = true;
+    const before = super.grow(pages);
+    this.isExhausted = false;
+    return before;
+  }
+}
+
 /** Memory of an ArrayBuffer inside, and where it lies in the instance's. */
 interface Block {
   readonly handle: QuickJSHandle;
@@ -93,7 +108,7 @@ class QuickJsRealm implements Realm {
   #limits = DEFAULT_LIMITS;
   #watch: Watch = { enter() {}, leave() {} };
   readonly #place: QuickJsPlace;
-  readonly #memory: WebAssembly.Memory;
+  readonly #memory: LimitedMemory;
   readonly #runtime: QuickJSRuntime;
   readonly #context: QuickJSContext;
   readonly #newArrayBuffer: (bytes: number) => Block;
@@ -106,9 +121,9 @@ class QuickJsRealm implements Realm {
   #inbox: Omit<Block, "handle"> = NO_BLOCK;
   #outbox: Omit<Block, "handle"> = NO_BLOCK;
 
-  constructor(module: QuickJSWASMModule, place: QuickJsPlace) {
+  constructor(module: QuickJSWASMModule, memory: LimitedMemory, place: QuickJsPlace) {
     this.#place = place;
-    this.#memory = module.getWasmMemory();
+    this.#memory = memory;
     this.#runtime = module.newRuntime();
     this.#runtime.setMaxStackSize(STACK_BYTES);
     this.#runtime.setInterruptHandler(() => {
@@ -253,10 +268,12 @@ class QuickJsRealm implements Realm {
       const result = act();
       // What is interrupted in a promise's job shows nowhere else.
       if (this.#isLate) throw timedOut(limitMs, cpuMs() - cpuBefore);
+      if (this.#memory.isExhausted) throw outOfMemory(this.#limits.memoryMiB);
       return result;
     } catch (thrown) {
       this.#isBroken = true;
       if (this.#isLate) throw timedOut(limitMs, cpuMs() - cpuBefore);
+      if (this.#memory.isExhausted) throw outOfMemory(this.#limits.memoryMiB);
       if (thrown instanceof JechoError) throw thrown;
       throw new JechoError(code, (thrown as Error).message);
     } finally {
