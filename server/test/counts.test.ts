@@ -61,6 +61,7 @@ test("DEL-4: a source is the same at another connection and under another number
   before.raise(1);
   await expect.poll(consumer.came).toEqual([1]);
   before.close();
+  await first.isAlive();
   using second = await RawClient.connect(gateway);
   const after = await produce(second, 50n);
   after.place(0);
