@@ -1878,7 +1878,7 @@ const REFLECTED_SCHEMA = reflected("reflection.Schema", {
 
 // ../shared/src/types/verify.ts
 const MAX_DEPTH = 16;
-const OP$1 = {
+const OP$2 = {
 	scalar: 0,
 	string: 1,
 	vector: 2,
@@ -1927,7 +1927,7 @@ function planOf$1(writer, reader, made) {
 			if (source === void 0) continue;
 			const check = checkOf(source, field, made);
 			plan.checks.push(check);
-			plan.isFlat &&= check.op === OP$1.scalar || check.op === OP$1.struct;
+			plan.isFlat &&= check.op === OP$2.scalar || check.op === OP$2.struct;
 			plan.alignMask |= check.align - 1;
 		}
 	}
@@ -1939,7 +1939,7 @@ function checkOf(source, field, made) {
 	const element = kind.is === "vector" ? kind.of : void 0;
 	const check = {
 		name: made.names.push(source.name) - 1,
-		op: opOf(kind),
+		op: opOf$1(kind),
 		entry: 4 + 2 * source.place,
 		required: source.required || field.required,
 		bytes: isInline ? elementBytes(kind) : 4,
@@ -1957,10 +1957,10 @@ function checkOf(source, field, made) {
 	}
 	return check;
 }
-function opOf(kind) {
-	if (kind.is === "scalar" || kind.is === "string" || kind.is === "union") return OP$1[kind.is];
-	if (kind.is === "object") return kind.object.isStruct ? OP$1.struct : OP$1.table;
-	return hasOffsets(kind.of) ? OP$1.offsets : OP$1.vector;
+function opOf$1(kind) {
+	if (kind.is === "scalar" || kind.is === "string" || kind.is === "union") return OP$2[kind.is];
+	if (kind.is === "object") return kind.object.isStruct ? OP$2.struct : OP$2.table;
+	return hasOffsets(kind.of) ? OP$2.offsets : OP$2.vector;
 }
 function hasOffsets(kind) {
 	return kind.is === "string" || kind.is === "object" && !kind.object.isStruct;
@@ -2011,26 +2011,26 @@ var Walk = class {
 			if (inline < 4 || inline + check.bytes > tableBytes) throw this.#broken(depth + 1, "lies outside its table");
 			const at = position + inline;
 			switch (check.op) {
-				case OP$1.scalar:
-				case OP$1.struct:
+				case OP$2.scalar:
+				case OP$2.struct:
 					if ((at & check.align - 1) !== 0) throw this.#broken(depth + 1, "is not aligned");
 					break;
-				case OP$1.string:
+				case OP$2.string:
 					this.#string(view, at, depth);
 					break;
-				case OP$1.vector: {
+				case OP$2.vector: {
 					const vector = this.#target(view, at, depth + 1);
 					if (this.#length(view, vector, check.elementBytes, depth) > 0 && (vector + 4 & check.align - 1) !== 0) throw this.#broken(depth + 1, "is not aligned");
 					break;
 				}
-				case OP$1.offsets:
+				case OP$2.offsets:
 					if (check.plan === void 0) this.#strings(view, this.#target(view, at, depth + 1), depth);
 					else this.#tables(check, check.plan, view, this.#target(view, at, depth + 1), depth);
 					break;
-				case OP$1.table:
+				case OP$2.table:
 					this.#table(check.plan, view, this.#target(view, at, depth + 1), depth + 1);
 					break;
-				case OP$1.union: {
+				case OP$2.union: {
 					const tagInline = view.getUint16(vtable + entry - 2, true);
 					if (tagInline < 4 || tagInline >= tableBytes) throw this.#broken(depth + 1, "is a union without a tag");
 					this.#union(check, view, view.getUint8(position + tagInline), at, depth);
@@ -2247,7 +2247,7 @@ function unionMembers(path, union, objects) {
 
 // ../shared/src/types/encode-plan.ts
 /** Numbers come first: `op <= OP.bool` is a scalar. */
-const OP = {
+const OP$1 = {
 	int8: 0,
 	uint8: 1,
 	int16: 2,
@@ -2286,7 +2286,7 @@ function planOf(type) {
 	if (type.isStruct) planStruct(plan, type);
 	else planTable(plan, type);
 	plan.stride = alignUp(plan.bytes, 8);
-	plan.isFlat = plan.fields.every(({ op, optional }) => op <= OP.bool && !optional);
+	plan.isFlat = plan.fields.every(({ op, optional }) => op <= OP$1.bool && !optional);
 	return plan;
 }
 function planStruct(plan, type) {
@@ -2361,7 +2361,7 @@ function planKind(kind, path) {
 	return {
 		name: "",
 		path,
-		op: kind.is === "scalar" ? OP[kind.scalar] : isObject ? kind.object.isStruct ? OP.struct : OP.table : OP[kind.is],
+		op: kind.is === "scalar" ? OP$1[kind.scalar] : isObject ? kind.object.isStruct ? OP$1.struct : OP$1.table : OP$1[kind.is],
 		scalar: kind.is === "scalar" ? kind.scalar : void 0,
 		inline: 0,
 		entry: 0,
@@ -2395,35 +2395,35 @@ function alignUp(value, align) {
 
 // ../shared/src/types/written-values.ts
 const RANGES = {
-	[OP.int8]: [-128, 127],
-	[OP.uint8]: [0, 255],
-	[OP.int16]: [-32768, 32767],
-	[OP.uint16]: [0, 65535],
-	[OP.int32]: [-2147483648, 2147483647],
-	[OP.uint32]: [0, 4294967295]
+	[OP$1.int8]: [-128, 127],
+	[OP$1.uint8]: [0, 255],
+	[OP$1.int16]: [-32768, 32767],
+	[OP$1.uint16]: [0, 65535],
+	[OP$1.int32]: [-2147483648, 2147483647],
+	[OP$1.uint32]: [0, 4294967295]
 };
 /** Writes one number. @throws JechoError `EVENT_INVALID` where the field cannot hold it */
 function writeScalar(view, at, field, value) {
 	switch (field.op) {
-		case OP.float32:
+		case OP$1.float32:
 			if (typeof value !== "number") throw invalid(field.path, "a number", value);
 			view.setFloat32(at, value, true);
 			return;
-		case OP.float64:
+		case OP$1.float64:
 			if (typeof value !== "number") throw invalid(field.path, "a number", value);
 			view.setFloat64(at, value, true);
 			return;
-		case OP.int32:
+		case OP$1.int32:
 			if (typeof value !== "number" || (value | 0) !== value) throw notInRange(field, value);
 			view.setInt32(at, value, true);
 			return;
-		case OP.int64:
-		case OP.uint64:
+		case OP$1.int64:
+		case OP$1.uint64:
 			if (typeof value !== "bigint") throw invalid(field.path, "a bigint", value);
-			if (field.op === OP.int64) view.setBigInt64(at, value, true);
+			if (field.op === OP$1.int64) view.setBigInt64(at, value, true);
 			else view.setBigUint64(at, value, true);
 			return;
-		case OP.bool:
+		case OP$1.bool:
 			if (typeof value !== "boolean" && value !== 0 && value !== 1) throw invalid(field.path, "a boolean", value);
 			view.setUint8(at, value ? 1 : 0);
 			return;
@@ -2466,7 +2466,7 @@ function measureTable(plan, value, path) {
 	if (plan.isFlat) return size;
 	for (let i = 0; i < fields.length; i++) {
 		const field = fields[i];
-		if (field.op <= OP.bool) continue;
+		if (field.op <= OP$1.bool) continue;
 		const inner = value[field.name];
 		if (inner !== void 0 && inner !== null) size += measureField(field, inner);
 	}
@@ -2474,20 +2474,20 @@ function measureTable(plan, value, path) {
 }
 function measureField(field, value) {
 	switch (field.op) {
-		case OP.string:
+		case OP$1.string:
 			if (typeof value !== "string") throw invalid(field.path, "a string", value);
 			return 16 + utf8Bound(value);
-		case OP.table: return measureTable(field.plan, value, field.path);
-		case OP.union: return measureTable(memberOf(field, value).plan, value, field.path);
-		case OP.vector: return measureVector(field.element, listOf(value, field.path));
+		case OP$1.table: return measureTable(field.plan, value, field.path);
+		case OP$1.union: return measureTable(memberOf(field, value).plan, value, field.path);
+		case OP$1.vector: return measureVector(field.element, listOf(value, field.path));
 		default: return 0;
 	}
 }
 function measureVector(element, list) {
 	const { op, plan, size } = element;
 	const bytes = 24 + list.length * size;
-	if (op === OP.table && plan?.isFlat) return bytes + plan.vtableBytes + list.length * plan.stride;
-	if (op !== OP.string && op !== OP.table) return bytes;
+	if (op === OP$1.table && plan?.isFlat) return bytes + plan.vtableBytes + list.length * plan.stride;
+	if (op !== OP$1.string && op !== OP$1.table) return bytes;
 	let inner = 0;
 	for (let i = 0; i < list.length; i++) inner += measureField(element, list[i]);
 	return bytes + inner;
@@ -2700,17 +2700,17 @@ var Encoding = class Encoding {
 			const field = fields[i];
 			const inner = event[field.name];
 			const inline = position + field.inline;
-			if (field.op <= OP.bool && !(field.optional && (inner === void 0 || inner === null))) writeScalar(view, inline, field, inner ?? field.defaultValue);
+			if (field.op <= OP$1.bool && !(field.optional && (inner === void 0 || inner === null))) writeScalar(view, inline, field, inner ?? field.defaultValue);
 			else if (inner === void 0 || inner === null) {
 				this.#zero(inline, inline + field.size);
 				view.setUint16(vtable + field.entry, 0, true);
-				if (field.op === OP.union) {
+				if (field.op === OP$1.union) {
 					view.setUint8(position + field.tagInline, 0);
 					view.setUint16(vtable + field.entry - 2, 0, true);
 				}
-			} else if (field.op === OP.struct) this.#struct(inline, field.plan, inner, field.path);
+			} else if (field.op === OP$1.struct) this.#struct(inline, field.plan, inner, field.path);
 			else {
-				if (field.op === OP.union) view.setUint8(position + field.tagInline, memberOf(field, inner).tag);
+				if (field.op === OP$1.union) view.setUint8(position + field.tagInline, memberOf(field, inner).tag);
 				view.setUint32(inline, this.#outside(field, inner) - inline, true);
 			}
 		}
@@ -2742,9 +2742,9 @@ var Encoding = class Encoding {
 	/** Writes what a table or vector points at, and returns where it lies. */
 	#outside(field, value) {
 		switch (field.op) {
-			case OP.string: return this.#string(value);
-			case OP.vector: return this.#vector(field.element, listOf(value, field.path), field.path);
-			case OP.union: return this.#table(memberOf(field, value).plan, value);
+			case OP$1.string: return this.#string(value);
+			case OP$1.vector: return this.#vector(field.element, listOf(value, field.path), field.path);
+			case OP$1.union: return this.#table(memberOf(field, value).plan, value);
 			default: return this.#table(field.plan, value);
 		}
 	}
@@ -2760,15 +2760,15 @@ var Encoding = class Encoding {
 		const view = this.#view;
 		const { size, op } = element;
 		const { length } = list;
-		const isLarge = op <= OP.bool && length * size >= LARGE_BYTES;
+		const isLarge = op <= OP$1.bool && length * size >= LARGE_BYTES;
 		const position = this.#pad(isLarge ? 8 : Math.max(4, element.align), 4);
 		const start = position + 4;
 		view.setUint32(position, length, true);
 		this.at = start + length * size;
-		if (op <= OP.bool) {
+		if (op <= OP$1.bool) {
 			if (!this.#arrays.set(element.scalar, list, start)) for (let i = 0; i < length; i++) writeScalar(view, start + i * size, element, list[i]);
 		} else if (element.plan?.isFlat) this.#rows(element.plan, list, start, path);
-		else if (op === OP.struct) for (let i = 0; i < length; i++) this.#struct(start + i * size, element.plan, list[i], path);
+		else if (op === OP$1.struct) for (let i = 0; i < length; i++) this.#struct(start + i * size, element.plan, list[i], path);
 		else for (let i = 0; i < length; i++) {
 			const slot = start + i * 4;
 			view.setUint32(slot, this.#outside(element, list[i]) - slot, true);
@@ -2801,7 +2801,7 @@ var Encoding = class Encoding {
 		for (let i = 0; i < fields.length; i++) {
 			const field = fields[i];
 			const inner = value[field.name];
-			if (field.op === OP.struct) this.#struct(position + field.inline, field.plan, inner, field.path);
+			if (field.op === OP$1.struct) this.#struct(position + field.inline, field.plan, inner, field.path);
 			else writeScalar(this.#view, position + field.inline, field, inner ?? field.defaultValue);
 		}
 	}
@@ -2821,7 +2821,7 @@ function isWhole(fields, event) {
 	let whole = true;
 	for (let i = 0; i < fields.length; i++) {
 		const field = fields[i];
-		if (field.op <= OP.bool && !field.optional) continue;
+		if (field.op <= OP$1.bool && !field.optional) continue;
 		const inner = event[field.name];
 		if (inner !== void 0 && inner !== null) continue;
 		if (field.required) throw invalid(field.path, "a value, for it is required", inner);
@@ -4300,6 +4300,326 @@ function malformed(why) {
 	return new JechoError("FRAME_MALFORMED", why);
 }
 
+// ../shared/src/frames/control-reader.ts
+const OP = {
+	scalar: 0,
+	string: 1,
+	numbers: 2,
+	strings: 3,
+	tables: 4,
+	table: 5
+};
+/** Text and elements that one frame may have read, for each of its bytes: honest frames share few of their parts. */
+const BUDGET_PER_BYTE = 16;
+/** What a table or an element takes of it besides its text. */
+const ELEMENT_COST = 8;
+/** Reads the members of one union: checks all that it reads, bounds, alignment and how much it is. */
+var ControlReader = class {
+	#members;
+	#view = /* @__PURE__ */ new DataView(/* @__PURE__ */ new ArrayBuffer(0));
+	#bytes = /* @__PURE__ */ new Uint8Array(0);
+	#start = 0;
+	#end = 0;
+	#budget = 0;
+	/** @param frame the table with the union `control` */
+	constructor(frame) {
+		const members = [];
+		for (const { kind } of frame.fields) {
+			if (kind.is !== "union") continue;
+			for (const { tag, name, object } of kind.members) members[tag] = {
+				kind: name,
+				steps: stepsOf(object)
+			};
+		}
+		this.#members = members;
+	}
+	/**
+	* Reads a member as a plain object with its name as `kind`. Typed arrays are views on the bytes where they lie aligned there.
+	*
+	* @param tag of the member
+	* @param at where the offset lies that leads to it
+	* @param start of the frame, from which alignment is counted
+	* @param end of the frame
+	* @throws JechoError `FRAME_MALFORMED`
+	*/
+	read(view, bytes, tag, at, start, end) {
+		const member = this.#members[tag];
+		if (member === void 0) throw malformed(`a control message of the unknown kind ${tag}`);
+		this.#view = view;
+		this.#bytes = bytes;
+		this.#start = start;
+		this.#end = end;
+		this.#budget = BUDGET_PER_BYTE * (end - start);
+		return this.#table({ kind: member.kind }, member.steps, this.#target(at));
+	}
+	#table(plain, steps, position) {
+		const view = this.#view;
+		const end = this.#end;
+		this.#spend(0);
+		const vtable = position - view.getInt32(position, true);
+		if (vtable < this.#start || vtable + 4 > end || (vtable & 1) !== 0) throw malformed("a vtable lies outside the frame");
+		const vtableBytes = view.getUint16(vtable, true);
+		const tableBytes = view.getUint16(vtable + 2, true);
+		if (vtableBytes < 4 || (vtableBytes & 1) !== 0 || vtable + vtableBytes > end) throw malformed("a vtable is broken");
+		if (tableBytes < 4 || position + tableBytes > end) throw malformed("a table lies outside the frame");
+		for (let i = 0; i < steps.length; i++) {
+			const step = steps[i];
+			const { entry } = step;
+			const inline = entry + 2 > vtableBytes ? 0 : view.getUint16(vtable + entry, true);
+			if (inline === 0) {
+				plain[step.name] = absent(step);
+				continue;
+			}
+			if (inline < 4 || inline + step.bytes > tableBytes) throw broken(step, "lies outside its table");
+			plain[step.name] = this.#field(step, position + inline);
+		}
+		return plain;
+	}
+	#field(step, at) {
+		switch (step.op) {
+			case OP.scalar:
+				if ((at - this.#start & step.alignMask) !== 0) throw broken(step, "is not aligned");
+				return scalarAt(this.#view, step.scalar, at);
+			case OP.string: return this.#string(at);
+			case OP.table: return this.#table({}, step.steps, this.#target(at));
+			default: return this.#vector(step, this.#target(at));
+		}
+	}
+	#vector(step, position) {
+		const length = this.#view.getUint32(position, true);
+		const start = position + 4;
+		const end = start + length * step.elementBytes;
+		if (end > this.#end) throw broken(step, "reaches out of bounds");
+		if (step.op === OP.numbers) {
+			if (length > 0 && (start - this.#start & step.alignMask) !== 0) throw broken(step, "is not aligned");
+			return this.#numbers(step, start, length);
+		}
+		const list = [];
+		for (let slot = start; slot < end; slot += 4) list.push(step.op === OP.strings ? this.#string(slot) : this.#table({}, step.steps, this.#target(slot)));
+		return list;
+	}
+	#numbers({ scalar, elementBytes }, start, length) {
+		const { byteOffset } = this.#bytes;
+		const buffer = this.#bytes.buffer;
+		if (scalar === "uint8") return new Uint8Array(buffer, byteOffset + start, length);
+		const Numbers = ARRAYS$1[scalar];
+		if ((byteOffset + start) % elementBytes === 0) return new Numbers(buffer, byteOffset + start, length);
+		return new Numbers(this.#bytes.slice(start, start + length * elementBytes).buffer);
+	}
+	#string(at) {
+		const position = this.#target(at);
+		const length = this.#view.getUint32(position, true);
+		if (position + 5 + length > this.#end) throw malformed("a text lies outside the frame");
+		this.#spend(length);
+		return readUtf8(this.#bytes, position + 4, length);
+	}
+	/** Where the offset at `at` leads: always forwards, aligned, never out of bounds. */
+	#target(at) {
+		const position = at + this.#view.getUint32(at, true);
+		if (position <= at || position + 4 > this.#end || (position - this.#start & 3) !== 0) throw malformed("an offset leads out of bounds");
+		return position;
+	}
+	#spend(textBytes) {
+		this.#budget -= ELEMENT_COST + textBytes;
+		if (this.#budget < 0) throw malformed("a frame has more parts than its size allows");
+	}
+};
+/** A control message contains no others of its own kind, so that this ends. */
+function stepsOf({ fields }) {
+	return fields.map((field) => {
+		const { name, kind, place, required, optional } = field;
+		const element = kind.is === "vector" ? kind.of : void 0;
+		const inner = element ?? kind;
+		if (inner.is === "union" || inner.is === "vector" || required || optional) throw new TypeError(`a control message has no field like ${name}`);
+		if (inner.is === "object" && inner.object.isStruct) throw new TypeError(`a control message has no structs, as ${name}`);
+		const isInline = kind.is === "scalar";
+		return {
+			name,
+			op: opOf(kind, element),
+			entry: 4 + 2 * place,
+			bytes: isInline ? elementBytes(kind) : 4,
+			alignMask: (isInline || element !== void 0 ? elementAlign(inner) : 4) - 1,
+			scalar: inner.is === "scalar" ? inner.scalar : "uint8",
+			elementBytes: elementBytes(inner),
+			absent: isInline ? absentNumber(kind.scalar, field) : kind.is === "string" ? "" : void 0,
+			steps: inner.is === "object" ? stepsOf(inner.object) : []
+		};
+	});
+}
+function opOf(kind, element) {
+	if (element === void 0) return kind.is === "scalar" ? OP.scalar : kind.is === "string" ? OP.string : OP.table;
+	return element.is === "scalar" ? OP.numbers : element.is === "string" ? OP.strings : OP.tables;
+}
+function absentNumber(scalar, { defaultValue }) {
+	if (scalar === "bool") return Number(defaultValue) !== 0;
+	return scalar === "int64" || scalar === "uint64" ? BigInt(defaultValue) : Number(defaultValue);
+}
+function absent({ op, absent, scalar }) {
+	if (op === OP.numbers) return new ARRAYS$1[scalar](0);
+	return op === OP.strings || op === OP.tables ? [] : absent;
+}
+function scalarAt(view, scalar, at) {
+	switch (scalar) {
+		case "bool": return view.getUint8(at) !== 0;
+		case "uint8": return view.getUint8(at);
+		case "uint16": return view.getUint16(at, true);
+		case "uint32": return view.getUint32(at, true);
+		case "uint64": return view.getBigUint64(at, true);
+		case "float32": return view.getFloat32(at, true);
+		case "float64": return view.getFloat64(at, true);
+		case "int8": return view.getInt8(at);
+		case "int16": return view.getInt16(at, true);
+		case "int32": return view.getInt32(at, true);
+		case "int64": return view.getBigInt64(at, true);
+	}
+}
+function broken({ name }, what) {
+	return malformed(`"${name}" ${what}`);
+}
+
+// ../shared/src/frames/control-writer.ts
+/** Most are smaller by far. */
+const SCRATCH_BYTES = 4096;
+/** Where the parts of a frame lie that are the same in all: its size, where its root is, the root's vtable, and the root. */
+const AT = {
+	size: 0,
+	rootOffset: 4,
+	vtable: 8,
+	root: 24,
+	control: 28,
+	tag: 32,
+	end: 33
+};
+/** The vtable's words: its bytes, the root's, and where the slots of Frame lie in that up to `control`. */
+const ROOT_VTABLE = [
+	14,
+	AT.end - AT.root,
+	0,
+	0,
+	0,
+	AT.tag - AT.root,
+	AT.control - AT.root
+];
+/** Writes control messages as frames. */
+var ControlWriter = class {
+	#union;
+	#members;
+	#bytes = /* @__PURE__ */ new Uint8Array(0);
+	#view = new DataView(this.#bytes.buffer);
+	/** Where the next byte goes. */
+	#at = 0;
+	/** @param frame the table with the union of control messages as `control` */
+	constructor(frame) {
+		const union = planOf(frame).fields.find(({ op }) => op === OP$1.union);
+		if (union?.entry !== 4 + 2 * (ROOT_VTABLE.length - 3)) throw new TypeError("control lies in another slot");
+		this.#union = union;
+		this.#members = new Map(union.members.map((member) => [member.name, member]));
+	}
+	/**
+	* One control message as a frame of its own, a multiple of 8 bytes, in memory that the next call writes over.
+	*
+	* @throws JechoError `EVENT_INVALID` naming the field
+	*/
+	write(control) {
+		if (this.#bytes.byteLength !== SCRATCH_BYTES) this.#begin(SCRATCH_BYTES);
+		const { tag, plan } = this.#members.get(control.kind) ?? memberOf(this.#union, control);
+		this.#at = AT.end;
+		const position = this.#table(plan, control);
+		const end = alignUp(this.#at, 8);
+		this.#reach(end);
+		this.#bytes.fill(0, this.#at, end);
+		const view = this.#view;
+		view.setUint32(AT.size, end - 4, true);
+		view.setUint32(AT.control, position - AT.control, true);
+		view.setUint8(AT.tag, tag);
+		return this.#bytes.subarray(0, end);
+	}
+	#begin(bytes) {
+		this.#bytes = new Uint8Array(bytes);
+		const view = new DataView(this.#bytes.buffer);
+		this.#view = view;
+		view.setUint32(AT.rootOffset, AT.root - AT.rootOffset, true);
+		for (let i = 0; i < ROOT_VTABLE.length; i++) view.setUint16(AT.vtable + 2 * i, ROOT_VTABLE[i], true);
+		view.setInt32(AT.root, AT.root - AT.vtable, true);
+	}
+	/** There is room up to this place. */
+	#reach(end) {
+		const former = this.#bytes;
+		if (end <= former.byteLength) return;
+		this.#begin(2 * end);
+		this.#bytes.set(former);
+	}
+	/** @returns where it lies */
+	#table(plan, value) {
+		if (typeof value !== "object" || value === null) throw invalid(plan.name, "an object", value);
+		const { fields, vtableBytes, vtable: words } = plan;
+		const position = alignUp(this.#at + vtableBytes + 4, 8) - 4;
+		const vtable = position - vtableBytes;
+		const end = position + plan.bytes;
+		this.#reach(end);
+		this.#bytes.fill(0, this.#at, end);
+		this.#at = end;
+		for (let i = 0; i < words.length; i++) this.#view.setUint16(vtable + 2 * i, words[i], true);
+		this.#view.setInt32(position, vtableBytes, true);
+		for (let i = 0; i < fields.length; i++) {
+			const field = fields[i];
+			const inner = value[field.name];
+			const at = position + field.inline;
+			if (field.op <= OP$1.bool) writeScalar(this.#view, at, field, inner ?? field.defaultValue);
+			else if (inner === void 0 || inner === null) this.#view.setUint16(vtable + field.entry, 0, true);
+			else {
+				const target = this.#outside(field, inner);
+				this.#view.setUint32(at, target - at, true);
+			}
+		}
+		return position;
+	}
+	/** Writes what a table or vector points at. @returns where it lies */
+	#outside(field, value) {
+		if (field.op === OP$1.string) return this.#string(value, field.path);
+		if (field.op === OP$1.table) return this.#table(field.plan, value);
+		return this.#vector(field.element, listOf(value, field.path));
+	}
+	#string(text, path) {
+		if (typeof text !== "string") throw invalid(path, "a string", text);
+		const position = this.#place(4, 0, 5 + utf8Bound(text));
+		const length = writeUtf8(this.#bytes, position + 4, text);
+		this.#view.setUint32(position, length, true);
+		this.#at = position + 5 + length;
+		this.#bytes[this.#at - 1] = 0;
+		return position;
+	}
+	#vector(element, list) {
+		const { length } = list;
+		const { size, op } = element;
+		const position = this.#place(Math.max(4, element.align), 4, 4 + length * size);
+		const start = position + 4;
+		this.#view.setUint32(position, length, true);
+		this.#at = start + length * size;
+		if (op === OP$1.uint8 && list instanceof Uint8Array) {
+			this.#bytes.set(list, start);
+			return position;
+		}
+		for (let i = 0; i < length; i++) {
+			const at = start + i * size;
+			if (op <= OP$1.bool) {
+				writeScalar(this.#view, at, element, list[i]);
+				continue;
+			}
+			const target = this.#outside(element, list[i]);
+			this.#view.setUint32(at, target - at, true);
+		}
+		return position;
+	}
+	/** Room for so many bytes, of which those behind the first `ahead` are aligned. @returns where they begin */
+	#place(align, ahead, bytes) {
+		const position = alignUp(this.#at + ahead, align) - ahead;
+		this.#reach(position + bytes);
+		this.#bytes.fill(0, this.#at, position);
+		return position;
+	}
+};
+
 // ../shared/src/frames/reply.ts
 const VTABLE = 8;
 const VTABLE_BYTES = 18;
@@ -4319,11 +4639,6 @@ function makeTemplate() {
 	return bytes;
 }
 const VIEW = new DataView(TEMPLATE.buffer);
-/** A reply as a frame of its own, a multiple of 8 bytes. */
-function encodeReply(reply) {
-	const bytes = encodeReplyForNow(reply);
-	return bytes === TEMPLATE ? bytes.slice() : bytes;
-}
 /** The same in memory that the next call writes over. */
 function encodeReplyForNow(reply) {
 	writeReply(VIEW, reply);
@@ -4382,26 +4697,22 @@ function readReply(view, at, message) {
 
 // ../shared/src/frames/frame.ts
 const FRAME = readBfbs(Uint8Array.from(atob(FRAME_SCHEMA), (char) => char.charCodeAt(0)));
-const readFrame = createReader(FRAME);
+const reader = new ControlReader(FRAME);
+const writer = new ControlWriter(FRAME);
 const SLOT_HEADER = 0;
 const SLOT_ENDS = 1;
 const SLOT_PAYLOAD = 2;
+const SLOT_CONTROL_TAG = 3;
+const SLOT_CONTROL = 4;
 const SLOT_REPLY = 5;
 const SLOT_REASON = 6;
 const SLOT_VERSIONS = 7;
-/** One control message as a frame of its own, a multiple of 8 bytes. */
-function encodeControl(control) {
-	if (control.kind === "Ack" || control.kind === "Processed") return encodeReply(control);
-	const frame = { control };
-	const bytes = new Uint8Array(alignUp(16 + measure(FRAME, frame), 8));
-	return encodeAt(bytes, new DataView(bytes.buffer), frame);
+/** The same in memory that the next call writes over: for who sends it, or copies it, at once. */
+function encodeForNow(control) {
+	return isReply(control) ? encodeReplyForNow(control) : writer.write(control);
 }
-function encodeAt(bytes, view, frame) {
-	view.setUint32(4, 4, true);
-	const end = alignUp(encodeInto(FRAME, frame, bytes, view, 8), 8);
-	view.setUint32(4, 4 + view.getUint32(8, true), true);
-	view.setUint32(0, end - 4, true);
-	return bytes.subarray(0, end);
+function isReply({ kind }) {
+	return kind === "Ack" || kind === "Processed";
 }
 /** The frame that lies in [start, end). @throws JechoError `FRAME_MALFORMED` */
 function parseFrame(view, bytes, start, end) {
@@ -4423,7 +4734,12 @@ function parseFrame(view, bytes, start, end) {
 	const header = inlineOf(SLOT_HEADER, HEADER.bytes);
 	if (header === 0) {
 		const reply = inlineOf(SLOT_REPLY, REPLY.bytes);
-		if (reply === 0) return parseControl(view, bytes, start, end);
+		if (reply === 0) {
+			const tag = inlineOf(SLOT_CONTROL_TAG, 1);
+			const control = inlineOf(SLOT_CONTROL, 4);
+			if (tag === 0 || control === 0) throw malformed("a frame carries neither events nor a control message");
+			return reader.read(view, bytes, view.getUint8(tag), control, start, end);
+		}
 		if (isBeyondUint53(view, reply + REPLY.number)) throw malformed("a count is beyond 2^53");
 		const reason = inlineOf(SLOT_REASON, 4);
 		if (reason === 0) return readReply(view, reply, "");
@@ -4443,18 +4759,6 @@ function parseFrame(view, bytes, start, end) {
 		ends: ends.start,
 		versions
 	});
-}
-function parseControl(view, bytes, start, end) {
-	try {
-		const root = start + 4;
-		if (root + view.getUint32(root, true) >= end) throw malformed("the root lies outside the frame");
-		verify(FRAME, new DataView(view.buffer, view.byteOffset + start), 4, end - start);
-		const { control } = unpack(readFrame(view, bytes, root));
-		if (control !== void 0) return control;
-	} catch (error) {
-		throw malformed(error.message);
-	}
-	throw malformed("a frame carries neither events nor a control message");
 }
 function vectorAt(view, at, elementBytes, end) {
 	if (at === 0 || at % 4 !== 0) throw malformed("a run of events lacks a part");
@@ -11071,7 +11375,7 @@ var HostCore = class {
 	}
 	#send(control) {
 		this.#signed = performance.now();
-		this.#write(encodeControl(control));
+		this.#write(encodeForNow(control));
 	}
 };
 

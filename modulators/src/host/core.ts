@@ -2,7 +2,7 @@ import { JechoError } from "@jecho/shared";
 import {
   type Control,
   type EventsFrame,
-  encodeControl,
+  encodeForNow,
   type Frame,
   type Install,
   refusal,
@@ -164,6 +164,6 @@ export class HostCore {
 
   #send(control: Control): void {
     this.#signed = performance.now();
-    this.#write(encodeControl(control));
+    this.#write(encodeForNow(control));
   }
 }

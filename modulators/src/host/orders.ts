@@ -31,6 +31,8 @@ export class Orders {
   /** A new host knows nothing. */
   begin(): void {
     this.#timeMs = 0;
+    // What it installs has the newest states.
+    this.#updates.clear();
   }
 
   close(): void {
@@ -73,37 +75,46 @@ export class Orders {
   }
 
   flow(derived: number, ready: boolean): void {
+    this.#sendUpdates();
     if (ready) this.#outstanding.push({ kind: "turn", derived });
     this.#keeper.send(encodeControl({ kind: "Flow", derived, ready }));
   }
 
   period(derived: number): void {
     this.timeIfNeeded();
+    this.#sendUpdates();
     this.#outstanding.push({ kind: "turn", derived });
     this.#keeper.send(encodeControl({ kind: "Period", derived, periodMs: 0 }));
   }
 
   /**
-   * However often an object changes, the host hears of it once per turn of the event loop or run of events.
+   * However often an object changes, the host is woken for it only by the next call of a modulator, which it counts from: that
+   * is at the end of the turn for one whose rate may follow it.
    *
    * @param readers for whom it is news
    */
   update(update: ObjectUpdate, readers: readonly Installation[]): void {
-    if (this.#updates.size === 0) setTimeout(() => this.updates());
     const { derived, state, object } = update;
     this.#updates.set(`${derived}${state === "" ? "?" : "="}${object}`, update);
-    for (const reader of readers) if (reader.mostPerSecond > 0) this.#rated.add(reader);
+    const rated = readers.filter(({ mostPerSecond }) => mostPerSecond > 0);
+    if (rated.length === 0) return;
+    if (this.#rated.size === 0) setTimeout(() => this.updates());
+    for (const reader of rated) this.#rated.add(reader);
   }
 
   /** Tells what has changed in shared objects. */
   updates(): void {
-    for (const update of this.#updates.values()) this.#keeper.send(encodeControl(update));
-    this.#updates.clear();
+    this.#sendUpdates();
     const rated = [...this.#rated];
     this.#rated.clear();
     // Where the transport is not ready, the turn comes when it is.
     for (const reader of rated)
       if (reader.ready && this.#roster.get(reader.derived) === reader) this.flow(reader.derived, true);
+  }
+
+  #sendUpdates(): void {
+    for (const update of this.#updates.values()) this.#keeper.send(encodeControl(update));
+    this.#updates.clear();
   }
 
   timeIfNeeded(): void {

@@ -1,14 +1,10 @@
 import { JechoError } from "../errors.ts";
 import { type Control as Asked, FRAME_SCHEMA, HEADER, REPLY } from "../generated/frame-schema.ts";
-import { unpack } from "../types/accessor.ts";
 import { readBfbs } from "../types/bfbs-reader.ts";
-import { encodeInto } from "../types/encode.ts";
-import { alignUp } from "../types/encode-plan.ts";
-import { measure } from "../types/measure.ts";
-import { createReader } from "../types/reader.ts";
 import type { ObjectType } from "../types/schema.ts";
 import { readUtf8 } from "../types/utf8.ts";
-import { verify } from "../types/verify.ts";
+import { ControlReader } from "./control-reader.ts";
+import { ControlWriter } from "./control-writer.ts";
 import { checkRun, EventsFrame, malformed, usualRun } from "./events.ts";
 import { type Ack, encodeReply, encodeReplyForNow, type Processed, readReply } from "./reply.ts";
 import { isBeyondUint53 } from "./uint53.ts";
@@ -29,49 +25,31 @@ export type Outgoing = {
 }[Control["kind"]];
 
 const FRAME: ObjectType = readBfbs(Uint8Array.from(atob(FRAME_SCHEMA), char => char.charCodeAt(0)));
-const readFrame = createReader(FRAME);
+const reader = new ControlReader(FRAME);
+const writer = new ControlWriter(FRAME);
 
 // The vtable's entries, in the order of Frame's slots; the union's tag comes before its value.
 const SLOT_HEADER = 0;
 const SLOT_ENDS = 1;
 const SLOT_PAYLOAD = 2;
+const SLOT_CONTROL_TAG = 3;
+const SLOT_CONTROL = 4;
 const SLOT_REPLY = 5;
 const SLOT_REASON = 6;
 const SLOT_VERSIONS = 7;
 
-/** Most control messages are smaller by far. */
-const SCRATCH_BYTES = 4096;
-let scratch: DataView | undefined;
-let scratchBytes: Uint8Array | undefined;
-
 /** One control message as a frame of its own, a multiple of 8 bytes. */
 export function encodeControl(control: Outgoing): Uint8Array {
-  if (control.kind === "Ack" || control.kind === "Processed") return encodeReply(control as Ack | Processed);
-  const frame = { control };
-  const bytes = new Uint8Array(alignUp(16 + measure(FRAME, frame), 8));
-  return encodeAt(bytes, new DataView(bytes.buffer), frame);
+  return isReply(control) ? encodeReply(control as Ack | Processed) : writer.write(control).slice();
 }
 
 /** The same in memory that the next call writes over: for who sends it, or copies it, at once. */
 export function encodeForNow(control: Outgoing): Uint8Array {
-  if (control.kind === "Ack" || control.kind === "Processed")
-    return encodeReplyForNow(control as Ack | Processed);
-  const frame = { control };
-  const size = alignUp(16 + measure(FRAME, frame), 8);
-  if (size > SCRATCH_BYTES) return encodeControl(control);
-  scratch ??= new DataView(new ArrayBuffer(SCRATCH_BYTES));
-  scratchBytes ??= new Uint8Array(scratch.buffer);
-  scratchBytes.fill(0, 0, size);
-  return encodeAt(scratchBytes, scratch, frame);
+  return isReply(control) ? encodeReplyForNow(control as Ack | Processed) : writer.write(control);
 }
 
-function encodeAt(bytes: Uint8Array, view: DataView, frame: { readonly control: Outgoing }): Uint8Array {
-  // Behind the 4 bytes of the size, a FlatBuffer that begins at a multiple of 8 keeps its alignment in the message.
-  view.setUint32(4, 4, true);
-  const end = alignUp(encodeInto(FRAME, frame, bytes, view, 8), 8);
-  view.setUint32(4, 4 + view.getUint32(8, true), true);
-  view.setUint32(0, end - 4, true);
-  return bytes.subarray(0, end);
+function isReply({ kind }: Outgoing): boolean {
+  return kind === "Ack" || kind === "Processed";
 }
 
 /**
@@ -121,7 +99,12 @@ export function parseFrame(view: DataView, bytes: Uint8Array, start: number, end
   const header = inlineOf(SLOT_HEADER, HEADER.bytes);
   if (header === 0) {
     const reply = inlineOf(SLOT_REPLY, REPLY.bytes);
-    if (reply === 0) return parseControl(view, bytes, start, end);
+    if (reply === 0) {
+      const tag = inlineOf(SLOT_CONTROL_TAG, 1);
+      const control = inlineOf(SLOT_CONTROL, 4);
+      if (tag === 0 || control === 0) throw malformed("a frame carries neither events nor a control message");
+      return reader.read(view, bytes, view.getUint8(tag), control, start, end) as Control;
+    }
     if (isBeyondUint53(view, reply + REPLY.number)) throw malformed("a count is beyond 2^53");
     const reason = inlineOf(SLOT_REASON, 4);
     if (reason === 0) return readReply(view, reply, "");
@@ -141,20 +124,6 @@ export function parseFrame(view: DataView, bytes: Uint8Array, start: number, end
     ends: ends.start,
     versions,
   });
-}
-
-function parseControl(view: DataView, bytes: Uint8Array, start: number, end: number): Control {
-  try {
-    // Alignment is counted from the start of the view, so that is the frame.
-    const root = start + 4;
-    if (root + view.getUint32(root, true) >= end) throw malformed("the root lies outside the frame");
-    verify(FRAME, new DataView(view.buffer, view.byteOffset + start), 4, end - start);
-    const { control } = unpack(readFrame(view, bytes, root)) as { control: Control | undefined };
-    if (control !== undefined) return control;
-  } catch (error) {
-    throw malformed((error as Error).message);
-  }
-  throw malformed("a frame carries neither events nor a control message");
 }
 
 function vectorAt(
