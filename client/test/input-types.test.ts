@@ -1,7 +1,16 @@
-import { type JechoError, type Modulator, type Producer, type Session, Type, unpack } from "@jecho/client";
+import {
+  connect,
+  type JechoError,
+  type Modulator,
+  type Producer,
+  type Session,
+  Type,
+  unpack,
+} from "@jecho/client";
 import { describe, expect, test } from "vitest";
+import { startCutter } from "./cutter.ts";
 import { PLACES, rigAt } from "./placement-rig.ts";
-import { Inbox, startRig } from "./rig.ts";
+import { Inbox, startRig, whenState } from "./rig.ts";
 
 /*
  * Modulators that say which type they were written for, and producers that grew since.
@@ -94,6 +103,38 @@ test("TYPE-10: a consumer is refused at open where a present producer cannot be 
     code: "TYPE_MISMATCH",
     message: `field "step" of the writer's GridData and the reader's GridData: the writer's int64 does not fit the reader's int32 (grid is written as ${Grown}, this modulator reads ${Type.fromFbs(INPUT)})`,
   });
+});
+
+test("TYPE-3, TYPE-10: whom it cannot read does not keep a consumer from coming back, with a modulator or without", async () => {
+  await using rig = await startRig();
+  await using way = await startCutter(rig.gateway.address);
+  const newer = await produce(rig.session(), Newer);
+  const away = connect(way.address, { backoff: { firstMs: 20, mostMs: 100 } });
+  const [made, read] = [new Inbox<number>(), new Inbox<number>()];
+  const errors = [new Inbox<JechoError>(), new Inbox<JechoError>()] as const;
+  const modulated = await away
+    .channel("grid")
+    .subscribe(event => made.put((event as unknown as { step: number }).step), {
+      modulator: written,
+      onError: errors[0].put,
+    });
+  const reader = await away
+    .channel("grid", Type.fromFbs<{ step: number }>(INPUT))
+    .subscribe(({ step }) => read.put(step), { onError: errors[1].put });
+  const grown = await produce(rig.session(), Grown);
+  await expect.poll(() => grown.demand.total).toBe(2);
+  grown.publish({ step: 3n, layer: 3, values: VALUES });
+  for (const inbox of errors) expect(await inbox.take(1)).toMatchObject([{ code: "TYPE_MISMATCH" }]);
+  const consumers = [modulated, reader];
+  const interrupted = consumers.map(consumer => whenState(consumer, "reconnecting"));
+  way.cut();
+  await Promise.all(interrupted);
+  await Promise.all(consumers.map(consumer => whenState(consumer, "live")));
+  await expect.poll(() => newer.demand.total).toBe(2);
+  newer.publish({ step: 5, layer: 2, run: "", values: VALUES, more: VALUES });
+  expect(await made.take(1)).toEqual([6]);
+  expect(await read.take(1)).toEqual([5]);
+  await away.close();
 });
 
 test("TYPE-10: bytes without a type are refused at open, too", async () => {

@@ -42,6 +42,7 @@ for (const suite of [
   "intercepts",
   "services",
   "typed-events",
+  "input-types",
   "authoring",
   "standard/grids",
   "standard/rates",

@@ -32,6 +32,11 @@ const MAX_SOURCE_LENGTH = 256 * 1024;
 /** Of the modulators that a consumer is told of at once. */
 const MAX_COMPARED_LENGTH = 256 * 1024;
 
+/** Who was open before goes on with those whom it can read, as if its connection had not broken. */
+function comesBack({ from }: OpenConsumer): boolean {
+  return from?.from === FROM.resume;
+}
+
 /** Opens and closes the endpoints of connections. */
 export class Openings {
   readonly #names: NameServer;
@@ -86,7 +91,7 @@ export class Openings {
     if (feed !== undefined) return this.#openFeed(connection, frame, base, feed);
     if (name === "" && modulator === undefined) {
       const manager = this.#names.manager(base);
-      manager.checkReader(this.#typeOf(frame.schema), "consumer");
+      if (!comesBack(frame)) manager.checkReader(this.#typeOf(frame.schema), "consumer");
       this.#enterConsumer(connection, frame, manager.place);
       return;
     }
@@ -110,8 +115,10 @@ export class Openings {
     try {
       if (frame.as !== "") manager.nameDerived(derived, frame.as);
       await derived.placements.install(connection);
-      if (modulator === undefined) derived.checkReader(this.#typeOf(frame.schema), "consumer");
-      else derived.checkInput();
+      if (!comesBack(frame)) {
+        if (modulator === undefined) derived.checkReader(this.#typeOf(frame.schema), "consumer");
+        else derived.checkInput();
+      }
       if (connection.isOpen) this.#enterConsumer(connection, frame, derived.place);
     } catch (error) {
       connection.modulators--;

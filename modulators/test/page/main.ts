@@ -25,6 +25,7 @@ const SUITES: Readonly<Record<string, () => Promise<unknown>>> = {
   intercepts: () => import("../intercepts.test.ts"),
   services: () => import("../services.test.ts"),
   "typed-events": () => import("../typed-events.test.ts"),
+  "input-types": () => import("../input-types.test.ts"),
   authoring: () => import("../authoring.test.ts"),
   "standard/grids": () => import("../standard/grids.test.ts"),
   "standard/rates": () => import("../standard/rates.test.ts"),
