@@ -3,21 +3,13 @@ import { type Modulator, tokenOf } from "@jecho/shared/internal";
 import type { FeedNames } from "./feed-names.ts";
 import { feedOf, type Installation, isSame } from "./installation.ts";
 
-/** What a producer here publishes into, where that is a derived channel. */
-interface DirectProducer {
-  /** Its name for it. */
-  readonly name: string;
-  /** Of its type. */
-  readonly token: bigint;
-}
-
 /** The modulators that are installed in this process, and which of them are fed with what. */
 export class Installations {
   readonly #names: FeedNames;
   /** By their numbers at the host. */
   readonly #installed = new Map<number, Installation>();
-  /** By the number of what they publish into. */
-  readonly #direct = new Map<number, DirectProducer>();
+  /** The names of the derived channels that producers here publish into, by their numbers. */
+  readonly #direct = new Map<number, string>();
 
   constructor(names: FeedNames) {
     this.#names = names;
@@ -88,7 +80,7 @@ export class Installations {
     // No producer here has a name for what another process raises.
     if (this.#direct.size === 0 || installation.process !== 0) return sources;
     const { base } = splitName(installation.base);
-    for (const name of [base, ...Array.from(this.#direct.values(), ({ name }) => name)])
+    for (const name of [base, ...this.#direct.values()])
       if (this.madeOf(name).has(installation)) sources.add(name);
     return sources;
   }
@@ -113,9 +105,9 @@ export class Installations {
   }
 
   /** A producer here has this name for the channel with this number. Of one that is derived, its events go where those go that are made here. */
-  published(channel: number, name: string, token: bigint): void {
+  published(channel: number, name: string): void {
     if (splitName(name).derived === "") return;
-    this.#direct.set(channel, { name, token });
+    this.#direct.set(channel, name);
     const made = this.ofNumber(channel);
     if (made !== undefined) this.#names.alias(name, feedOf(made), channel);
   }
@@ -125,16 +117,11 @@ export class Installations {
     this.#direct.delete(channel);
   }
 
-  /** The producer here that publishes into this derived channel. */
-  directAt(channel: number): DirectProducer | undefined {
-    return this.#direct.get(channel);
-  }
-
   /** Producers here may publish into what it makes, too. */
   meet(installation: Installation): void {
     const { number, process } = installation;
     const direct = this.#direct.get(number);
-    if (direct !== undefined && process === 0) this.#names.alias(direct.name, feedOf(installation), number);
+    if (direct !== undefined && process === 0) this.#names.alias(direct, feedOf(installation), number);
   }
 
   /** The connection broke: numbers mean nothing at another one. */

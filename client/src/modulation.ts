@@ -178,7 +178,6 @@ export class Modulation {
         behind,
       });
       const made = declared.byteLength > 0 ? declared : schema;
-      this.#checkBeside(derived, process, hosted, made);
       const number = isWanted() ? derived : 0;
       const installation = newInstallation(modulator, instead, {
         hosted,
@@ -363,22 +362,6 @@ export class Modulation {
   async close(): Promise<void> {
     clearTimeout(this.#apart);
     await this.#environment?.close();
-  }
-
-  /**
-   * What modulators here take is of one type, whether it is made here or published.
-   *
-   * @throws JechoError `TYPE_MISMATCH`
-   */
-  #checkBeside(derived: number, process: number, hosted: number, made: Uint8Array): void {
-    const direct = process === 0 ? this.installed.directAt(derived) : undefined;
-    const token = made.byteLength === 0 ? 0n : tokenOf(made);
-    if (direct === undefined || direct.token === token) return;
-    this.#environment?.remove(hosted);
-    throw new JechoError(
-      "TYPE_MISMATCH",
-      `a producer of the same process publishes events of another type into ${direct.name}`,
-    );
   }
 
   #remove(installation: Installation): void {

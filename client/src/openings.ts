@@ -156,7 +156,7 @@ export class Openings {
     entry.number = producer;
     entry.lanes.address(channel, producer);
     this.#entries.enter(entry);
-    this.#modulation.installed.published(channel, entry.channel, entry.token);
+    this.#modulation.installed.published(channel, entry.channel);
   }
 
   consumerOpened(opened: Opened<"ConsumerOpened">): void {

@@ -1,6 +1,7 @@
-import { type Consumer, connect, type Modulator, type Session, type as typeOf } from "@jecho/client";
-import { expect, test } from "vitest";
+import { type Consumer, connect, type Modulator, type Session, type as typeOf, unpack } from "@jecho/client";
+import { describe, expect, test } from "vitest";
 import { startCutter } from "./cutter.ts";
+import { PLACES, rigAt } from "./placement-rig.ts";
 import { Inbox, type Rig, startRig, Tick, whenState } from "./rig.ts";
 
 const moe = (body: string): Modulator => ({
@@ -12,6 +13,7 @@ const THIRDS = moe("enqueue(event) { if (event.n % 3 === 0) super.enqueue(event)
 const ALARMS = moe(`static output = { name: "Alarm", description: { level: "float64" } };
   enqueue(event) { if (event.n > 5) super.enqueue({ level: event.n }); }`);
 const Alarm = typeOf("Alarm", { level: "float64" });
+const Other = typeOf("Other", { n: "int64" });
 
 interface Told {
   readonly n: number;
@@ -89,11 +91,49 @@ test("CHAN-9: its type is that of the derived channel", async () => {
   await direct.publishSync({ level: 0.5 });
   await raise(base, 6);
   expect(levels.all).toEqual([0.5, 6]);
-  // A type of its own would not be what modulators of that process are fed with.
-  const beside = rig.session();
-  await beside.channel("b", Tick).subscribe(() => {}, { modulator: EVENS, as: "evens" });
-  await beside.channel("b#evens", Alarm).produce();
-  await expect(beside.channel("b", Tick).produce()).rejects.toMatchObject({ code: "TYPE_MISMATCH" });
+});
+
+describe.each(PLACES)("with modulators at the %s", at => {
+  test("CHAN-9, TYPE-5: beside a modulator that declares no type others publish others, its own process, too; what is behind it reads each by its own", async () => {
+    await using rig = await rigAt(at);
+    const session = rig.session(rig.producing);
+    const base = await session.channel("a", Tick).produce();
+    const direct = await session.channel("a#all", Alarm).produce();
+    const viewer = rig.session();
+    const [own, behind] = [new Inbox<unknown>(), new Inbox<unknown>()];
+    await viewer.channel("a").subscribe(event => own.put(unpack(event)), { modulator: moe(""), as: "all" });
+    await viewer.channel("a#all").subscribe(event => behind.put(unpack(event)), { modulator: moe("") });
+    await expect.poll(() => direct.demand.total).toBe(2);
+    await raise(base, 1);
+    await direct.publishSync({ level: 0.5 });
+    const other = await rig.session(rig.producing).channel("a#all", Other).produce();
+    await expect.poll(() => other.demand.total).toBe(2);
+    await other.publishSync({ n: 3n });
+    await raise(base, 2);
+    await direct.publishSync({ level: 1.5 });
+    const wanted = [{ n: 1, note: "" }, { level: 0.5 }, { n: 3n }, { n: 2, note: "" }, { level: 1.5 }];
+    expect(await own.take(5)).toEqual(wanted);
+    expect(await behind.take(5)).toEqual(wanted);
+  });
+
+  test("CHAN-9: who was connected before its modulator said what it makes is disconnected then, and told", async () => {
+    await using rig = await rigAt(at);
+    const errors: string[] = [];
+    const early = rig.session({ ...rig.producing, onError: ({ code }) => errors.push(code) });
+    const inbox = new Inbox<unknown>();
+    await rig
+      .session()
+      .channel("a")
+      .subscribe(event => inbox.put(unpack(event)), { modulator: ALARMS, as: "alarms" });
+    const direct = await early.channel("a#alarms", Tick).produce();
+    await expect.poll(() => direct.demand.total).toBe(1);
+    const base = await rig.session(rig.producing).channel("a", Tick).produce();
+    await expect.poll(() => errors).toEqual(["TYPE_MISMATCH"]);
+    await expect.poll(() => direct.demand.total).toBe(0);
+    expect(await raise(direct, 7)).toEqual([0]);
+    await raise(base, 6);
+    expect(await inbox.take(1)).toEqual([{ level: 6 }]);
+  });
 });
 
 test("CHAN-9: who reads it is told types that nobody else writes", async () => {

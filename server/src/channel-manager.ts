@@ -129,7 +129,6 @@ export class ChannelManager implements ChannelOwner {
    */
   addProducer(producer: Producer, type: Type | undefined): void {
     this.types.checkWriter(type, this.name, this.producers.size);
-    this.#outlets?.checkBeside(producer.connection, producer.token);
     if (type !== undefined && this.types.add(type)) {
       this.channel.history?.addType(type.token, type.schema);
       this.consumers.tellType(type);
@@ -175,6 +174,11 @@ export class ChannelManager implements ChannelOwner {
       if (!one.feeders.isAt(connection)) one.placements.remove(connection);
       this.announcePlacements(one);
     }
+  }
+
+  /** The modulator of this derived channel has said what it makes. */
+  reviewOutlets(derived: DerivedChannel): void {
+    this.#outlets?.review(derived);
   }
 
   /** Tells the demand for everything behind a derived channel. */
@@ -232,8 +236,8 @@ export class ChannelManager implements ChannelOwner {
     clearTimeout(this.#idle);
     this.consumers.add(consumer);
     consumer.channel.demand.expect(consumer.feed);
-    for (const type of [...this.types.all(), ...(consumer.derived?.allTypes() ?? [])])
-      tellType(consumer, type);
+    const derived = consumer.derived ?? this.names.derived(consumer.channel.number);
+    for (const type of [...this.types.all(), ...(derived?.allTypes() ?? [])]) tellType(consumer, type);
     if (waits) this.#tellDemand(consumer.channel);
   }
 

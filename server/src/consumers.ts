@@ -41,10 +41,10 @@ export class Consumers {
     return new Set(this.of(derived).map(({ connection }) => connection));
   }
 
-  /** Events are written with this type from now on. @param derived those of a derived channel alone */
+  /** Events are written with this type from now on. @param derived those of a derived channel alone, and what feeds modulators behind it */
   tellType(type: Type, derived?: DerivedChannel): void {
     for (const consumer of this.#all.values())
-      if (derived === undefined || consumer.derived === derived) tellType(consumer, type);
+      if (derived === undefined || consumer.channel === derived.channel) tellType(consumer, type);
   }
 }
 

@@ -122,23 +122,22 @@ export class DerivedChannel {
   }
 
   /**
-   * A producer that publishes into it directly writes what its modulator makes; where that is what it takes, a process
-   * writes but one type, and all are typed or none.
+   * A producer that publishes into it directly writes what its modulator declares that it makes; where it declares nothing, all
+   * are typed or none.
    *
    * @param name that it publishes into
    * @throws JechoError `TYPE_MISMATCH`
    */
-  checkWriter(type: Type | undefined, connection: Connection, name: string): void {
-    const token = type?.token ?? 0n;
+  checkWriter(type: Type | undefined, name: string): void {
     const declared = this.declaredSchema;
-    const isFixed = declared !== undefined || this.manager.producers.isAt(connection);
-    const schema = declared ?? this.manager.schemaOf(connection);
-    const expected = schema.byteLength === 0 ? 0n : tokenOf(schema);
     const isTyped = this.tokens.length > 0;
-    const fits = isFixed ? expected === token : this.senders.size === 0 || isTyped === (type !== undefined);
+    const fits =
+      declared === undefined
+        ? this.senders.size === 0 || isTyped === (type !== undefined)
+        : tokenOf(declared) === type?.token;
     if (fits) return;
     const known =
-      isFixed && schema.byteLength > 0 ? `of ${Type.fromSchema(schema).name}` : isTyped ? "typed" : "untyped";
+      declared === undefined ? (isTyped ? "typed" : "untyped") : `of ${Type.fromSchema(declared).name}`;
     throw new JechoError(
       "TYPE_MISMATCH",
       `${name} is ${known}, and the producer writes ${type === undefined ? "bytes" : type.name}`,
@@ -252,6 +251,7 @@ export class DerivedChannel {
     if (this.types.has(type.token)) return;
     this.types.set(type.token, type);
     this.#hold(type);
+    this.manager.reviewOutlets(this);
   }
 
   #hold(type: Type): void {

@@ -1,6 +1,5 @@
 import { JechoError, type Type } from "@jecho/shared";
 import type { ChannelManager } from "./channel-manager.ts";
-import type { Connection } from "./connection.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
 import type { Producer } from "./endpoints.ts";
 import { Outlet } from "./outlet.ts";
@@ -47,27 +46,13 @@ export class Outlets {
   }
 
   /**
-   * Within one process what modulators take on a channel is of one type: that of what they are fed with by its producers.
-   *
-   * @throws JechoError `TYPE_MISMATCH`
-   */
-  checkBeside(connection: Connection, token: bigint): void {
-    for (const { name, derived, sending } of this.#byName.values()) {
-      if (derived === undefined || derived.declaredSchema !== undefined || !sending.isAt(connection))
-        continue;
-      if (sending.tokenOf(connection) !== token)
-        throw new JechoError("TYPE_MISMATCH", `this process publishes another type into ${name}`);
-    }
-  }
-
-  /**
    * Enters a producer into the books: `admit` says when it counts.
    *
    * @throws JechoError `TYPE_MISMATCH`
    */
   add(producer: Producer, outlet: Outlet, type: Type | undefined): void {
     try {
-      outlet.derived?.checkWriter(type, producer.connection, outlet.name);
+      outlet.derived?.checkWriter(type, outlet.name);
     } catch (error) {
       this.#dropIfUnused(outlet);
       throw error;
@@ -85,17 +70,41 @@ export class Outlets {
     outlet.derived = derived;
     derived.outlets.add(outlet);
     for (const producer of outlet.producers) {
-      try {
-        derived.checkWriter(outlet.typeOf(producer), producer.connection, outlet.name);
-      } catch (error) {
-        // It stays, for whoever has the name next; nobody wants what it raises.
-        const { number: code, message } = JechoError.from(error);
-        producer.connection.send({ kind: "Fault", code, message });
-        continue;
-      }
+      if (!this.#fits(outlet, producer, derived)) continue;
       this.#take(outlet, producer);
       void this.admit(producer, 0);
     }
+  }
+
+  /** A modulator has said what it makes: whose type is another is connected no more with that, or with what is derived from it. */
+  review(made: DerivedChannel): void {
+    for (const outlet of this.#byName.values()) {
+      const { derived } = outlet;
+      if (derived === undefined || (derived !== made && !derived.isBehind(made))) continue;
+      for (const producer of [...outlet.sending]) {
+        if (this.#fits(outlet, producer, derived)) continue;
+        outlet.sending.remove(producer);
+        this.#disconnect(producer, outlet);
+        this.#manager.leftBehind(derived, producer.connection);
+      }
+    }
+  }
+
+  /** Otherwise it stays, for whoever has the name next, and is told; nobody wants what it raises. */
+  #fits(outlet: Outlet, producer: Producer, derived: DerivedChannel): boolean {
+    try {
+      derived.checkWriter(outlet.typeOf(producer), outlet.name);
+      return true;
+    } catch (error) {
+      const { number: code, message } = JechoError.from(error);
+      producer.connection.send({ kind: "Fault", code, message });
+      return false;
+    }
+  }
+
+  #disconnect(producer: Producer, outlet: Outlet): void {
+    this.#tellOpened(producer, outlet, 0);
+    producer.connection.send({ kind: "Demand", channel: outlet.number, consumers: 0 });
   }
 
   #take(outlet: Outlet, producer: Producer): void {
@@ -106,11 +115,7 @@ export class Outlets {
 
   /** A derived channel is no more: its producers stay. */
   detach({ outlets }: DerivedChannel): void {
-    for (const outlet of outlets)
-      for (const producer of outlet.detach()) {
-        this.#tellOpened(producer, outlet, 0);
-        producer.connection.send({ kind: "Demand", channel: outlet.number, consumers: 0 });
-      }
+    for (const outlet of outlets) for (const producer of outlet.detach()) this.#disconnect(producer, outlet);
     outlets.clear();
   }
 
