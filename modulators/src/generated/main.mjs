@@ -1668,12 +1668,23 @@ function mismatch(writer, reader, field, why) {
 
 // ../shared/src/types/reader.ts
 /**
+* Makes the function that makes accessors of the writer's type with the reader's names.
+*
+* @throws JechoError `TYPE_MISMATCH` naming the field and both types where a field's kinds cannot be matched
+*/
+function createMaker(writer, reader = writer) {
+	return new AccessorMaker().of(writer, reader).make;
+}
+/**
 * Makes the function that reads events of the writer's type through the reader's names.
 *
 * @throws JechoError `TYPE_MISMATCH` naming the field and both types where a field's kinds cannot be matched
 */
 function createReader(writer, reader = writer) {
-	const { make } = new AccessorMaker().of(writer, reader);
+	return readerOf(createMaker(writer, reader));
+}
+/** Reads events with what makes their accessors. */
+function readerOf(make) {
 	let source = sourceOf(/* @__PURE__ */ new DataView(/* @__PURE__ */ new ArrayBuffer(0)), /* @__PURE__ */ new Uint8Array(0));
 	return (view, bytes, start) => {
 		if (source.view !== view || source.bytes !== bytes) source = sourceOf(view, bytes);
@@ -1820,12 +1831,13 @@ const REFLECTED_SCHEMA = reflected("reflection.Schema", {
 
 // ../shared/src/types/verify.ts
 const MAX_DEPTH = 16;
+/** Up to `struct` a field lies in its table; up to `string` it points at something that points at nothing else. */
 const OP$1 = {
 	scalar: 0,
-	string: 1,
+	struct: 1,
 	vector: 2,
-	offsets: 3,
-	struct: 4,
+	string: 3,
+	offsets: 4,
 	table: 5,
 	union: 6
 };
@@ -1869,8 +1881,8 @@ function planOf(writer, reader, made) {
 			if (source === void 0) continue;
 			const check = checkOf(source, field, made);
 			plan.checks.push(check);
-			plan.isFlat &&= check.op === OP$1.scalar || check.op === OP$1.struct;
-			plan.alignMask |= check.align - 1;
+			plan.isFlat &&= check.op <= OP$1.struct;
+			plan.alignMask |= check.alignMask;
 		}
 	}
 	return plan;
@@ -1885,8 +1897,9 @@ function checkOf(source, field, made) {
 		entry: 4 + 2 * source.place,
 		required: source.required || field.required,
 		bytes: isInline ? elementBytes(kind) : 4,
-		align: Math.min(8, element ? elementAlign(element) : isInline ? elementAlign(kind) : 4),
+		alignMask: Math.min(8, element ? elementAlign(element) : isInline ? elementAlign(kind) : 4) - 1,
 		elementBytes: element ? elementBytes(element) : 1,
+		behindBytes: kind.is === "string" ? 1 : 0,
 		plan: void 0,
 		members: kind.is === "union" ? /* @__PURE__ */ new Map() : void 0
 	};
@@ -1918,84 +1931,89 @@ var Walk = class {
 	#end = 0;
 	/** How many more tables and elements may be visited: honest buffers do not share, so their size bounds it. */
 	#budget = 0;
-	/** The fields that led here, for the message of an error. */
+	/** The fields that led to the table at hand, for the message of an error. */
 	#path = /* @__PURE__ */ new Int32Array(17);
 	constructor(type, names) {
 		this.#type = type;
 		this.#names = names;
 	}
 	root(plan, view, start, end) {
+		if (end - start < 8) throw this.#broken(0, "is shorter than any table");
 		this.#start = start;
 		this.#end = end;
 		this.#budget = 16 + (end - start);
-		if (end - start < 8 || end > view.byteLength) throw this.#broken(0, "is shorter than any table");
-		this.#table(plan, view, this.#target(view, start, 0), 0);
+		const position = this.#target(view, start, 0);
+		this.#table(plan, view, position, 0);
+		return position;
 	}
+	/** What most fields are it checks itself: to call a function for each would take as long as the check. */
 	#table(plan, view, position, depth) {
+		const end = this.#end;
 		if (depth > MAX_DEPTH) throw this.#broken(MAX_DEPTH, `is nested deeper than ${MAX_DEPTH}`);
 		if (--this.#budget < 0) throw this.#broken(depth, "has more parts than its size allows");
 		const vtable = position - view.getInt32(position, true);
-		if (vtable < this.#start || vtable + 4 > this.#end || (vtable & 1) !== 0) throw this.#broken(depth, "has its vtable out of bounds");
-		const vtableBytes = view.getUint16(vtable, true);
-		const tableBytes = view.getUint16(vtable + 2, true);
-		if (vtableBytes < 4 || (vtableBytes & 1) !== 0 || vtable + vtableBytes > this.#end) throw this.#broken(depth, "has a broken vtable");
-		if (tableBytes < 4 || position + tableBytes > this.#end) throw this.#broken(depth, "reaches out of bounds");
+		if (vtable < this.#start || vtable + 4 > end || (vtable & 1) !== 0) throw this.#broken(depth, "has its vtable out of bounds");
+		const sizes = view.getUint32(vtable, true);
+		const vtableBytes = sizes & 65535;
+		const tableBytes = sizes >>> 16;
+		if (vtableBytes < 4 || (vtableBytes & 1) !== 0 || vtable + vtableBytes > end) throw this.#broken(depth, "has a broken vtable");
+		if (tableBytes < 4 || position + tableBytes > end) throw this.#broken(depth, "reaches out of bounds");
 		const { checks } = plan;
 		for (let i = 0; i < checks.length; i++) {
 			const check = checks[i];
-			const { entry } = check;
+			const { op, entry } = check;
 			const inline = entry + 2 > vtableBytes ? 0 : view.getUint16(vtable + entry, true);
-			this.#path[depth] = check.name;
 			if (inline === 0) {
-				if (check.required) throw this.#broken(depth + 1, "is required and absent");
+				if (check.required) throw this.#brokenField(depth, check, "is required and absent");
 				continue;
 			}
-			if (inline < 4 || inline + check.bytes > tableBytes) throw this.#broken(depth + 1, "lies outside its table");
+			if (inline < 4 || inline + check.bytes > tableBytes) throw this.#brokenField(depth, check, "lies outside its table");
 			const at = position + inline;
-			switch (check.op) {
-				case OP$1.scalar:
-				case OP$1.struct:
-					if ((at & check.align - 1) !== 0) throw this.#broken(depth + 1, "is not aligned");
-					break;
-				case OP$1.string:
-					this.#string(view, at, depth);
-					break;
-				case OP$1.vector: {
-					const vector = this.#target(view, at, depth + 1);
-					if (this.#length(view, vector, check.elementBytes, depth) > 0 && (vector + 4 & check.align - 1) !== 0) throw this.#broken(depth + 1, "is not aligned");
-					break;
-				}
-				case OP$1.offsets:
-					if (check.plan === void 0) this.#strings(view, this.#target(view, at, depth + 1), depth);
-					else this.#tables(check, check.plan, view, this.#target(view, at, depth + 1), depth);
-					break;
-				case OP$1.table:
-					this.#table(check.plan, view, this.#target(view, at, depth + 1), depth + 1);
-					break;
-				case OP$1.union: {
-					const tagInline = view.getUint16(vtable + entry - 2, true);
-					if (tagInline < 4 || tagInline >= tableBytes) throw this.#broken(depth + 1, "is a union without a tag");
-					this.#union(check, view, view.getUint8(position + tagInline), at, depth);
-					break;
-				}
+			if (op <= OP$1.struct) {
+				if ((at & check.alignMask) !== 0) throw this.#brokenField(depth, check, "is not aligned");
+				continue;
 			}
+			if (op > OP$1.string) {
+				this.#path[depth] = check.name;
+				this.#nested(check, view, position, at, depth);
+				continue;
+			}
+			if ((at & 3) !== 0) throw this.#brokenField(depth, check, "is not aligned");
+			const target = at + view.getUint32(at, true);
+			if (target === at) throw this.#brokenField(depth, check, "points at itself");
+			if (target + 4 > end) throw this.#brokenField(depth, check, "reaches out of bounds");
+			if ((target & 3) !== 0) throw this.#brokenField(depth, check, "is not aligned");
+			const length = view.getUint32(target, true);
+			if (target + 4 + length * check.elementBytes + check.behindBytes > end) throw this.#brokenField(depth, check, "reaches out of bounds");
+			if (length > 0 && (target + 4 & check.alignMask) !== 0) throw this.#brokenField(depth, check, "is not aligned");
 		}
 	}
-	#union(check, view, tag, at, depth) {
-		const { members } = check;
+	/** A field that points at what points at something in turn. */
+	#nested(check, view, position, at, depth) {
+		const target = this.#target(view, at, depth + 1);
+		if (check.op === OP$1.union) this.#union(check, view, position, target, depth);
+		else if (check.plan === void 0) this.#strings(view, target, depth);
+		else if (check.op === OP$1.table) this.#table(check.plan, view, target, depth + 1);
+		else this.#tables(check.plan, view, target, depth);
+	}
+	#union({ entry, members }, view, position, target, depth) {
+		const vtable = position - view.getInt32(position, true);
+		const inline = view.getUint16(vtable + entry - 2, true);
+		if (inline < 4 || inline >= view.getUint16(vtable + 2, true)) throw this.#broken(depth + 1, "is a union without a tag");
+		const tag = view.getUint8(position + inline);
 		if (members?.has(tag) !== true) throw this.#broken(depth + 1, `has the unknown tag ${tag}`);
 		const plan = members.get(tag);
-		if (plan !== void 0) this.#table(plan, view, this.#target(view, at, depth + 1), depth + 1);
+		if (plan !== void 0) this.#table(plan, view, target, depth + 1);
 	}
 	#strings(view, position, depth) {
-		const end = position + 4 + 4 * this.#length(view, position, 4, depth);
+		const end = position + 4 + 4 * this.#length(view, position, depth);
 		for (let slot = position + 4; slot < end; slot += 4) {
 			if (--this.#budget < 0) throw this.#broken(depth + 1, "has more parts than its size allows");
 			this.#string(view, slot, depth);
 		}
 	}
-	#tables(check, plan, view, position, depth) {
-		const end = position + 4 + 4 * this.#length(view, position, 4, depth);
+	#tables(plan, view, position, depth) {
+		const end = position + 4 + 4 * this.#length(view, position, depth);
 		const { isFlat, alignMask } = plan;
 		let vtable = -1;
 		let tableBytes = 0;
@@ -2007,7 +2025,6 @@ var Walk = class {
 				continue;
 			}
 			this.#table(plan, view, table, depth + 1);
-			this.#path[depth] = check.name;
 			if (!isFlat) continue;
 			vtable = table - view.getInt32(table, true);
 			tableBytes = view.getUint16(vtable + 2, true);
@@ -2019,9 +2036,10 @@ var Walk = class {
 		const length = view.getUint32(position, true);
 		if (position + 5 + length > this.#end) throw this.#broken(depth + 1, "reaches out of bounds");
 	}
-	#length(view, position, elementBytes, depth) {
+	/** Of a vector of offsets. */
+	#length(view, position, depth) {
 		const length = view.getUint32(position, true);
-		if (position + 4 + length * elementBytes > this.#end) throw this.#broken(depth + 1, "reaches out of bounds");
+		if (position + 4 + length * 4 > this.#end) throw this.#broken(depth + 1, "reaches out of bounds");
 		return length;
 	}
 	/** Where the offset at `at` leads: always forwards, aligned, never out of bounds. */
@@ -2032,6 +2050,10 @@ var Walk = class {
 		if (position + 4 > this.#end) throw this.#broken(depth, "reaches out of bounds");
 		if ((position & 3) !== 0) throw this.#broken(depth, "is not aligned");
 		return position;
+	}
+	#brokenField(depth, { name }, what) {
+		this.#path[depth] = name;
+		return this.#broken(depth + 1, what);
 	}
 	/** @param depth how many fields of the path belong to it */
 	#broken(depth, what) {
@@ -4688,7 +4710,7 @@ var Type = class Type {
 	#verifiers = /* @__PURE__ */ new Map();
 	/** Of its own events; made at the first. */
 	#verify;
-	#read;
+	#make;
 	constructor(root) {
 		this.name = root.name;
 		this.root = root;
@@ -4749,24 +4771,31 @@ var Type = class Type {
 	readerOf(writer) {
 		let reader = this.#readers.get(writer.root);
 		if (reader === void 0) {
-			reader = createReader(writer.root, this.root);
+			reader = writer.root === this.root ? readerOf(this.#ownMaker()) : createReader(writer.root, this.root);
 			this.#readers.set(writer.root, reader);
 		}
 		return reader;
 	}
 	/** One event out of bytes that hold nothing else; typed arrays are views on them. @throws JechoError `EVENT_INVALID` */
 	decode(bytes) {
-		this.#verify ??= this.verifierOf(this);
-		this.#read ??= this.readerOf(this);
-		const start = bytes.byteOffset;
-		if ((start & 7) !== 0) return this.#decodeUnaligned(bytes);
+		const verify = this.#verify ?? this.#ownVerifier();
+		const make = this.#make ?? this.#ownMaker();
 		const { buffer } = bytes;
-		const views = buffer === newest?.buffer ? newest : viewsOf(buffer);
-		this.#verify(views.view, start, start + bytes.byteLength);
-		return this.#read(views.view, views.bytes, start);
+		const source = buffer === newest?.buffer ? newest : wholeOf(buffer);
+		const start = bytes.byteOffset | 0;
+		if (source === void 0 || (start & 7) !== 0) return this.#decodeApart(bytes);
+		return make(source, verify(source.view, start, start + bytes.byteLength | 0));
 	}
-	/** Alignment is counted from the event's first byte, wherever that lies. */
-	#decodeUnaligned(bytes) {
+	#ownVerifier() {
+		this.#verify ??= this.verifierOf(this);
+		return this.#verify;
+	}
+	#ownMaker() {
+		this.#make ??= createMaker(this.root);
+		return this.#make;
+	}
+	/** Wherever it lies: alignment is counted from the event's first byte. */
+	#decodeApart(bytes) {
 		const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 		this.verify(view, 0, bytes.byteLength);
 		return this.readerOf(this)(view, bytes, 0);
@@ -4776,18 +4805,14 @@ var Type = class Type {
 function tokenOf(schema) {
 	return new DataView(sha256(schema).buffer).getBigUint64(0);
 }
-/** Of larger buffers the views are not kept: they would keep the buffer. */
 const KEPT_BYTES = 1 << 20;
-/** Views on the buffer that an event was decoded in last: to make them takes longer than to read a small event, and events often lie together. */
+/** The buffer that an event was decoded in last: to make views on it takes longer than to read a small event, and events often lie together. */
 let newest;
-function viewsOf(buffer) {
-	const views = {
-		buffer,
-		bytes: new Uint8Array(buffer),
-		view: new DataView(buffer)
-	};
-	if (buffer.byteLength <= KEPT_BYTES) newest = views;
-	return views;
+/** @returns undefined for a large one: the views would keep it */
+function wholeOf(buffer) {
+	if (buffer.byteLength > KEPT_BYTES) return void 0;
+	newest = sourceOf(new DataView(buffer), new Uint8Array(buffer));
+	return newest;
 }
 
 // src/generated/world.ts
@@ -6562,12 +6587,23 @@ function mismatch(writer, reader, field, why) {
 
 // ../shared/src/types/reader.ts
 /**
+* Makes the function that makes accessors of the writer's type with the reader's names.
+*
+* @throws JechoError \`TYPE_MISMATCH\` naming the field and both types where a field's kinds cannot be matched
+*/
+function createMaker(writer, reader = writer) {
+	return new AccessorMaker().of(writer, reader).make;
+}
+/**
 * Makes the function that reads events of the writer's type through the reader's names.
 *
 * @throws JechoError \`TYPE_MISMATCH\` naming the field and both types where a field's kinds cannot be matched
 */
 function createReader(writer, reader = writer) {
-	const { make } = new AccessorMaker().of(writer, reader);
+	return readerOf$1(createMaker(writer, reader));
+}
+/** Reads events with what makes their accessors. */
+function readerOf$1(make) {
 	let source = sourceOf$1(/* @__PURE__ */ new DataView(/* @__PURE__ */ new ArrayBuffer(0)), /* @__PURE__ */ new Uint8Array(0));
 	return (view, bytes, start) => {
 		if (source.view !== view || source.bytes !== bytes) source = sourceOf$1(view, bytes);
@@ -6714,12 +6750,13 @@ const REFLECTED_SCHEMA = reflected("reflection.Schema", {
 
 // ../shared/src/types/verify.ts
 const MAX_DEPTH = 16;
+/** Up to \`struct\` a field lies in its table; up to \`string\` it points at something that points at nothing else. */
 const OP$1 = {
 	scalar: 0,
-	string: 1,
+	struct: 1,
 	vector: 2,
-	offsets: 3,
-	struct: 4,
+	string: 3,
+	offsets: 4,
 	table: 5,
 	union: 6
 };
@@ -6763,8 +6800,8 @@ function planOf$1(writer, reader, made) {
 			if (source === void 0) continue;
 			const check = checkOf(source, field, made);
 			plan.checks.push(check);
-			plan.isFlat &&= check.op === OP$1.scalar || check.op === OP$1.struct;
-			plan.alignMask |= check.align - 1;
+			plan.isFlat &&= check.op <= OP$1.struct;
+			plan.alignMask |= check.alignMask;
 		}
 	}
 	return plan;
@@ -6779,8 +6816,9 @@ function checkOf(source, field, made) {
 		entry: 4 + 2 * source.place,
 		required: source.required || field.required,
 		bytes: isInline ? elementBytes(kind) : 4,
-		align: Math.min(8, element ? elementAlign(element) : isInline ? elementAlign(kind) : 4),
+		alignMask: Math.min(8, element ? elementAlign(element) : isInline ? elementAlign(kind) : 4) - 1,
 		elementBytes: element ? elementBytes(element) : 1,
+		behindBytes: kind.is === "string" ? 1 : 0,
 		plan: void 0,
 		members: kind.is === "union" ? /* @__PURE__ */ new Map() : void 0
 	};
@@ -6812,84 +6850,89 @@ var Walk = class {
 	#end = 0;
 	/** How many more tables and elements may be visited: honest buffers do not share, so their size bounds it. */
 	#budget = 0;
-	/** The fields that led here, for the message of an error. */
+	/** The fields that led to the table at hand, for the message of an error. */
 	#path = /* @__PURE__ */ new Int32Array(17);
 	constructor(type, names) {
 		this.#type = type;
 		this.#names = names;
 	}
 	root(plan, view, start, end) {
+		if (end - start < 8) throw this.#broken(0, "is shorter than any table");
 		this.#start = start;
 		this.#end = end;
 		this.#budget = 16 + (end - start);
-		if (end - start < 8 || end > view.byteLength) throw this.#broken(0, "is shorter than any table");
-		this.#table(plan, view, this.#target(view, start, 0), 0);
+		const position = this.#target(view, start, 0);
+		this.#table(plan, view, position, 0);
+		return position;
 	}
+	/** What most fields are it checks itself: to call a function for each would take as long as the check. */
 	#table(plan, view, position, depth) {
+		const end = this.#end;
 		if (depth > MAX_DEPTH) throw this.#broken(MAX_DEPTH, \`is nested deeper than \${MAX_DEPTH}\`);
 		if (--this.#budget < 0) throw this.#broken(depth, "has more parts than its size allows");
 		const vtable = position - view.getInt32(position, true);
-		if (vtable < this.#start || vtable + 4 > this.#end || (vtable & 1) !== 0) throw this.#broken(depth, "has its vtable out of bounds");
-		const vtableBytes = view.getUint16(vtable, true);
-		const tableBytes = view.getUint16(vtable + 2, true);
-		if (vtableBytes < 4 || (vtableBytes & 1) !== 0 || vtable + vtableBytes > this.#end) throw this.#broken(depth, "has a broken vtable");
-		if (tableBytes < 4 || position + tableBytes > this.#end) throw this.#broken(depth, "reaches out of bounds");
+		if (vtable < this.#start || vtable + 4 > end || (vtable & 1) !== 0) throw this.#broken(depth, "has its vtable out of bounds");
+		const sizes = view.getUint32(vtable, true);
+		const vtableBytes = sizes & 65535;
+		const tableBytes = sizes >>> 16;
+		if (vtableBytes < 4 || (vtableBytes & 1) !== 0 || vtable + vtableBytes > end) throw this.#broken(depth, "has a broken vtable");
+		if (tableBytes < 4 || position + tableBytes > end) throw this.#broken(depth, "reaches out of bounds");
 		const { checks } = plan;
 		for (let i = 0; i < checks.length; i++) {
 			const check = checks[i];
-			const { entry } = check;
+			const { op, entry } = check;
 			const inline = entry + 2 > vtableBytes ? 0 : view.getUint16(vtable + entry, true);
-			this.#path[depth] = check.name;
 			if (inline === 0) {
-				if (check.required) throw this.#broken(depth + 1, "is required and absent");
+				if (check.required) throw this.#brokenField(depth, check, "is required and absent");
 				continue;
 			}
-			if (inline < 4 || inline + check.bytes > tableBytes) throw this.#broken(depth + 1, "lies outside its table");
+			if (inline < 4 || inline + check.bytes > tableBytes) throw this.#brokenField(depth, check, "lies outside its table");
 			const at = position + inline;
-			switch (check.op) {
-				case OP$1.scalar:
-				case OP$1.struct:
-					if ((at & check.align - 1) !== 0) throw this.#broken(depth + 1, "is not aligned");
-					break;
-				case OP$1.string:
-					this.#string(view, at, depth);
-					break;
-				case OP$1.vector: {
-					const vector = this.#target(view, at, depth + 1);
-					if (this.#length(view, vector, check.elementBytes, depth) > 0 && (vector + 4 & check.align - 1) !== 0) throw this.#broken(depth + 1, "is not aligned");
-					break;
-				}
-				case OP$1.offsets:
-					if (check.plan === void 0) this.#strings(view, this.#target(view, at, depth + 1), depth);
-					else this.#tables(check, check.plan, view, this.#target(view, at, depth + 1), depth);
-					break;
-				case OP$1.table:
-					this.#table(check.plan, view, this.#target(view, at, depth + 1), depth + 1);
-					break;
-				case OP$1.union: {
-					const tagInline = view.getUint16(vtable + entry - 2, true);
-					if (tagInline < 4 || tagInline >= tableBytes) throw this.#broken(depth + 1, "is a union without a tag");
-					this.#union(check, view, view.getUint8(position + tagInline), at, depth);
-					break;
-				}
+			if (op <= OP$1.struct) {
+				if ((at & check.alignMask) !== 0) throw this.#brokenField(depth, check, "is not aligned");
+				continue;
 			}
+			if (op > OP$1.string) {
+				this.#path[depth] = check.name;
+				this.#nested(check, view, position, at, depth);
+				continue;
+			}
+			if ((at & 3) !== 0) throw this.#brokenField(depth, check, "is not aligned");
+			const target = at + view.getUint32(at, true);
+			if (target === at) throw this.#brokenField(depth, check, "points at itself");
+			if (target + 4 > end) throw this.#brokenField(depth, check, "reaches out of bounds");
+			if ((target & 3) !== 0) throw this.#brokenField(depth, check, "is not aligned");
+			const length = view.getUint32(target, true);
+			if (target + 4 + length * check.elementBytes + check.behindBytes > end) throw this.#brokenField(depth, check, "reaches out of bounds");
+			if (length > 0 && (target + 4 & check.alignMask) !== 0) throw this.#brokenField(depth, check, "is not aligned");
 		}
 	}
-	#union(check, view, tag, at, depth) {
-		const { members } = check;
+	/** A field that points at what points at something in turn. */
+	#nested(check, view, position, at, depth) {
+		const target = this.#target(view, at, depth + 1);
+		if (check.op === OP$1.union) this.#union(check, view, position, target, depth);
+		else if (check.plan === void 0) this.#strings(view, target, depth);
+		else if (check.op === OP$1.table) this.#table(check.plan, view, target, depth + 1);
+		else this.#tables(check.plan, view, target, depth);
+	}
+	#union({ entry, members }, view, position, target, depth) {
+		const vtable = position - view.getInt32(position, true);
+		const inline = view.getUint16(vtable + entry - 2, true);
+		if (inline < 4 || inline >= view.getUint16(vtable + 2, true)) throw this.#broken(depth + 1, "is a union without a tag");
+		const tag = view.getUint8(position + inline);
 		if (members?.has(tag) !== true) throw this.#broken(depth + 1, \`has the unknown tag \${tag}\`);
 		const plan = members.get(tag);
-		if (plan !== void 0) this.#table(plan, view, this.#target(view, at, depth + 1), depth + 1);
+		if (plan !== void 0) this.#table(plan, view, target, depth + 1);
 	}
 	#strings(view, position, depth) {
-		const end = position + 4 + 4 * this.#length(view, position, 4, depth);
+		const end = position + 4 + 4 * this.#length(view, position, depth);
 		for (let slot = position + 4; slot < end; slot += 4) {
 			if (--this.#budget < 0) throw this.#broken(depth + 1, "has more parts than its size allows");
 			this.#string(view, slot, depth);
 		}
 	}
-	#tables(check, plan, view, position, depth) {
-		const end = position + 4 + 4 * this.#length(view, position, 4, depth);
+	#tables(plan, view, position, depth) {
+		const end = position + 4 + 4 * this.#length(view, position, depth);
 		const { isFlat, alignMask } = plan;
 		let vtable = -1;
 		let tableBytes = 0;
@@ -6901,7 +6944,6 @@ var Walk = class {
 				continue;
 			}
 			this.#table(plan, view, table, depth + 1);
-			this.#path[depth] = check.name;
 			if (!isFlat) continue;
 			vtable = table - view.getInt32(table, true);
 			tableBytes = view.getUint16(vtable + 2, true);
@@ -6913,9 +6955,10 @@ var Walk = class {
 		const length = view.getUint32(position, true);
 		if (position + 5 + length > this.#end) throw this.#broken(depth + 1, "reaches out of bounds");
 	}
-	#length(view, position, elementBytes, depth) {
+	/** Of a vector of offsets. */
+	#length(view, position, depth) {
 		const length = view.getUint32(position, true);
-		if (position + 4 + length * elementBytes > this.#end) throw this.#broken(depth + 1, "reaches out of bounds");
+		if (position + 4 + length * 4 > this.#end) throw this.#broken(depth + 1, "reaches out of bounds");
 		return length;
 	}
 	/** Where the offset at \`at\` leads: always forwards, aligned, never out of bounds. */
@@ -6926,6 +6969,10 @@ var Walk = class {
 		if (position + 4 > this.#end) throw this.#broken(depth, "reaches out of bounds");
 		if ((position & 3) !== 0) throw this.#broken(depth, "is not aligned");
 		return position;
+	}
+	#brokenField(depth, { name }, what) {
+		this.#path[depth] = name;
+		return this.#broken(depth + 1, what);
 	}
 	/** @param depth how many fields of the path belong to it */
 	#broken(depth, what) {
@@ -8655,7 +8702,7 @@ var Type = class Type {
 	#verifiers = /* @__PURE__ */ new Map();
 	/** Of its own events; made at the first. */
 	#verify;
-	#read;
+	#make;
 	constructor(root) {
 		this.name = root.name;
 		this.root = root;
@@ -8716,24 +8763,31 @@ var Type = class Type {
 	readerOf(writer) {
 		let reader = this.#readers.get(writer.root);
 		if (reader === void 0) {
-			reader = createReader(writer.root, this.root);
+			reader = writer.root === this.root ? readerOf$1(this.#ownMaker()) : createReader(writer.root, this.root);
 			this.#readers.set(writer.root, reader);
 		}
 		return reader;
 	}
 	/** One event out of bytes that hold nothing else; typed arrays are views on them. @throws JechoError \`EVENT_INVALID\` */
 	decode(bytes) {
-		this.#verify ??= this.verifierOf(this);
-		this.#read ??= this.readerOf(this);
-		const start = bytes.byteOffset;
-		if ((start & 7) !== 0) return this.#decodeUnaligned(bytes);
+		const verify = this.#verify ?? this.#ownVerifier();
+		const make = this.#make ?? this.#ownMaker();
 		const { buffer } = bytes;
-		const views = buffer === newest$1?.buffer ? newest$1 : viewsOf(buffer);
-		this.#verify(views.view, start, start + bytes.byteLength);
-		return this.#read(views.view, views.bytes, start);
+		const source = buffer === newest$1?.buffer ? newest$1 : wholeOf(buffer);
+		const start = bytes.byteOffset | 0;
+		if (source === void 0 || (start & 7) !== 0) return this.#decodeApart(bytes);
+		return make(source, verify(source.view, start, start + bytes.byteLength | 0));
 	}
-	/** Alignment is counted from the event's first byte, wherever that lies. */
-	#decodeUnaligned(bytes) {
+	#ownVerifier() {
+		this.#verify ??= this.verifierOf(this);
+		return this.#verify;
+	}
+	#ownMaker() {
+		this.#make ??= createMaker(this.root);
+		return this.#make;
+	}
+	/** Wherever it lies: alignment is counted from the event's first byte. */
+	#decodeApart(bytes) {
 		const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 		this.verify(view, 0, bytes.byteLength);
 		return this.readerOf(this)(view, bytes, 0);
@@ -8743,18 +8797,14 @@ var Type = class Type {
 function tokenOf(schema) {
 	return new DataView(sha256(schema).buffer).getBigUint64(0);
 }
-/** Of larger buffers the views are not kept: they would keep the buffer. */
 const KEPT_BYTES = 1 << 20;
-/** Views on the buffer that an event was decoded in last: to make them takes longer than to read a small event, and events often lie together. */
+/** The buffer that an event was decoded in last: to make views on it takes longer than to read a small event, and events often lie together. */
 let newest$1;
-function viewsOf(buffer) {
-	const views = {
-		buffer,
-		bytes: new Uint8Array(buffer),
-		view: new DataView(buffer)
-	};
-	if (buffer.byteLength <= KEPT_BYTES) newest$1 = views;
-	return views;
+/** @returns undefined for a large one: the views would keep it */
+function wholeOf(buffer) {
+	if (buffer.byteLength > KEPT_BYTES) return void 0;
+	newest$1 = sourceOf$1(new DataView(buffer), new Uint8Array(buffer));
+	return newest$1;
 }
 /**
 * A type from a description, for example

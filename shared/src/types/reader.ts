@@ -1,5 +1,5 @@
 import { type AccessorClass, PLACES } from "../generated/accessor-classes.ts";
-import { type FieldGetter, markAccessor, sourceOf } from "./accessor.ts";
+import { type FieldGetter, markAccessor, type Source, sourceOf } from "./accessor.ts";
 import { fieldGetter, type MakeAccessor } from "./field-getter.ts";
 import { type Match, matchFields } from "./matching.ts";
 import type { ObjectType } from "./schema.ts";
@@ -13,13 +13,29 @@ import type { ObjectType } from "./schema.ts";
 /** Reads the event whose bytes begin at `start`; what it points at has been verified. */
 export type ReadEvent = (view: DataView, bytes: Uint8Array, start: number) => object;
 
+/** Makes the accessor of a table of the writer's type that lies at `position`. */
+export type MakeEvent = (source: Source, position: number) => object;
+
+/**
+ * Makes the function that makes accessors of the writer's type with the reader's names.
+ *
+ * @throws JechoError `TYPE_MISMATCH` naming the field and both types where a field's kinds cannot be matched
+ */
+export function createMaker(writer: ObjectType, reader: ObjectType = writer): MakeEvent {
+  return new AccessorMaker().of(writer, reader).make;
+}
+
 /**
  * Makes the function that reads events of the writer's type through the reader's names.
  *
  * @throws JechoError `TYPE_MISMATCH` naming the field and both types where a field's kinds cannot be matched
  */
 export function createReader(writer: ObjectType, reader: ObjectType = writer): ReadEvent {
-  const { make } = new AccessorMaker().of(writer, reader);
+  return readerOf(createMaker(writer, reader));
+}
+
+/** Reads events with what makes their accessors. */
+export function readerOf(make: MakeEvent): ReadEvent {
   // Events lie together in one frame, and what they have in common is made once.
   let source = sourceOf(new DataView(new ArrayBuffer(0)), new Uint8Array(0));
   return (view, bytes, start) => {

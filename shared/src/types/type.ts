@@ -1,4 +1,5 @@
 import { sha256 } from "@noble/hashes/sha2.js";
+import { type Source, sourceOf } from "./accessor.ts";
 import { readBfbs } from "./bfbs-reader.ts";
 import { writeBfbs } from "./bfbs-writer.ts";
 import { type Description, describeObject, type ValueOf } from "./describe.ts";
@@ -6,7 +7,7 @@ import { encode, encodeInto } from "./encode.ts";
 import { readFbs } from "./fbs-reader.ts";
 import { writeFbs } from "./fbs-writer.ts";
 import { measure } from "./measure.ts";
-import { createReader, type ReadEvent } from "./reader.ts";
+import { createMaker, createReader, type MakeEvent, type ReadEvent, readerOf } from "./reader.ts";
 import { type FieldInfo, reflect } from "./reflect.ts";
 import type { ObjectType } from "./schema.ts";
 import { createVerifier, type VerifyEvent } from "./verify.ts";
@@ -29,7 +30,7 @@ export class Type<T = unknown> {
   readonly #verifiers = new Map<ObjectType, VerifyEvent>();
   /** Of its own events; made at the first. */
   #verify: VerifyEvent | undefined;
-  #read: ReadEvent | undefined;
+  #make: MakeEvent | undefined;
 
   constructor(root: ObjectType) {
     this.name = root.name;
@@ -102,7 +103,7 @@ export class Type<T = unknown> {
   readerOf(writer: Type): ReadEvent {
     let reader = this.#readers.get(writer.root);
     if (reader === undefined) {
-      reader = createReader(writer.root, this.root);
+      reader = writer.root === this.root ? readerOf(this.#ownMaker()) : createReader(writer.root, this.root);
       this.#readers.set(writer.root, reader);
     }
     return reader;
@@ -110,18 +111,28 @@ export class Type<T = unknown> {
 
   /** One event out of bytes that hold nothing else; typed arrays are views on them. @throws JechoError `EVENT_INVALID` */
   decode(bytes: Uint8Array): T {
-    this.#verify ??= this.verifierOf(this);
-    this.#read ??= this.readerOf(this);
-    const start = bytes.byteOffset;
-    if ((start & 7) !== 0) return this.#decodeUnaligned(bytes);
+    const verify = this.#verify ?? this.#ownVerifier();
+    const make = this.#make ?? this.#ownMaker();
     const { buffer } = bytes;
-    const views = buffer === newest?.buffer ? newest : viewsOf(buffer);
-    this.#verify(views.view, start, start + bytes.byteLength);
-    return this.#read(views.view, views.bytes, start) as T;
+    const source = buffer === newest?.buffer ? newest : wholeOf(buffer);
+    // In a buffer that is kept every place is a small integer. Engines are told so: what might be more they calculate as fractions.
+    const start = bytes.byteOffset | 0;
+    if (source === undefined || (start & 7) !== 0) return this.#decodeApart(bytes);
+    return make(source, verify(source.view, start, (start + bytes.byteLength) | 0)) as T;
   }
 
-  /** Alignment is counted from the event's first byte, wherever that lies. */
-  #decodeUnaligned(bytes: Uint8Array): T {
+  #ownVerifier(): VerifyEvent {
+    this.#verify ??= this.verifierOf(this);
+    return this.#verify;
+  }
+
+  #ownMaker(): MakeEvent {
+    this.#make ??= createMaker(this.root);
+    return this.#make;
+  }
+
+  /** Wherever it lies: alignment is counted from the event's first byte. */
+  #decodeApart(bytes: Uint8Array): T {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.verify(view, 0, bytes.byteLength);
     return this.readerOf(this)(view, bytes, 0) as T;
@@ -133,21 +144,15 @@ export function tokenOf(schema: Uint8Array): bigint {
   return new DataView(sha256(schema).buffer).getBigUint64(0);
 }
 
-interface Views {
-  readonly buffer: ArrayBufferLike;
-  readonly bytes: Uint8Array;
-  readonly view: DataView;
-}
-
-/** Of larger buffers the views are not kept: they would keep the buffer. */
 const KEPT_BYTES = 1 << 20;
-/** Views on the buffer that an event was decoded in last: to make them takes longer than to read a small event, and events often lie together. */
-let newest: Views | undefined;
+/** The buffer that an event was decoded in last: to make views on it takes longer than to read a small event, and events often lie together. */
+let newest: Source | undefined;
 
-function viewsOf(buffer: ArrayBufferLike): Views {
-  const views = { buffer, bytes: new Uint8Array(buffer), view: new DataView(buffer) };
-  if (buffer.byteLength <= KEPT_BYTES) newest = views;
-  return views;
+/** @returns undefined for a large one: the views would keep it */
+function wholeOf(buffer: ArrayBufferLike): Source | undefined {
+  if (buffer.byteLength > KEPT_BYTES) return undefined;
+  newest = sourceOf(new DataView(buffer), new Uint8Array(buffer));
+  return newest;
 }
 
 /**

@@ -17,7 +17,8 @@ import {
 
 const MAX_DEPTH = 16;
 
-const OP = { scalar: 0, string: 1, vector: 2, offsets: 3, struct: 4, table: 5, union: 6 } as const;
+/** Up to `struct` a field lies in its table; up to `string` it points at something that points at nothing else. */
+const OP = { scalar: 0, struct: 1, vector: 2, string: 3, offsets: 4, table: 5, union: 6 } as const;
 
 /** One field to check. Numbers and small objects only, of one shape, for this runs for every event. */
 interface Check {
@@ -29,10 +30,12 @@ interface Check {
   readonly required: boolean;
   /** Bytes of the field in its table. */
   readonly bytes: number;
-  /** Of the field, or of a vector's elements. */
-  readonly align: number;
-  /** Bytes of a vector's element. */
+  /** The alignment of the field, or of a vector's elements, less one. */
+  readonly alignMask: number;
+  /** Bytes of an element of what it points at. */
   readonly elementBytes: number;
+  /** Bytes behind the elements: a string has a zero there. */
+  readonly behindBytes: number;
   /** Of the table or tables, by their tag in a union; strings in a vector have none. */
   plan: Plan | undefined;
   readonly members: Map<number, Plan | undefined> | undefined;
@@ -47,8 +50,13 @@ interface Plan {
   alignMask: number;
 }
 
-/** Checks that the bytes [start, end) are an event that can be read without harm. @throws JechoError `EVENT_INVALID` */
-export type VerifyEvent = (view: DataView, start: number, end: number) => void;
+/**
+ * Checks that the bytes [start, end), which lie in the view, are an event that can be read without harm.
+ *
+ * @returns where its root table lies
+ * @throws JechoError `EVENT_INVALID`
+ */
+export type VerifyEvent = (view: DataView, start: number, end: number) => number;
 
 /**
  * Makes the function that checks events of the writer's type before the reader's accessors read them. `start` is a multiple
@@ -91,8 +99,8 @@ function planOf(writer: ObjectType, reader: ObjectType, made: Made): Plan {
       if (source === undefined) continue;
       const check = checkOf(source, field, made);
       plan.checks.push(check);
-      plan.isFlat &&= check.op === OP.scalar || check.op === OP.struct;
-      plan.alignMask |= check.align - 1;
+      plan.isFlat &&= check.op <= OP.struct;
+      plan.alignMask |= check.alignMask;
     }
   }
   return plan;
@@ -109,8 +117,9 @@ function checkOf(source: Field, field: Field, made: Made): Check {
     required: source.required || field.required,
     bytes: isInline ? elementBytes(kind) : 4,
     // Memory is aligned to 8 and no read needs more, whatever a struct was forced to.
-    align: Math.min(8, element ? elementAlign(element) : isInline ? elementAlign(kind) : 4),
+    alignMask: Math.min(8, element ? elementAlign(element) : isInline ? elementAlign(kind) : 4) - 1,
     elementBytes: element ? elementBytes(element) : 1,
+    behindBytes: kind.is === "string" ? 1 : 0,
     plan: undefined,
     members: kind.is === "union" ? new Map() : undefined,
   };
@@ -148,7 +157,7 @@ class Walk {
   #end = 0;
   /** How many more tables and elements may be visited: honest buffers do not share, so their size bounds it. */
   #budget = 0;
-  /** The fields that led here, for the message of an error. */
+  /** The fields that led to the table at hand, for the message of an error. */
   readonly #path = new Int32Array(MAX_DEPTH + 1);
 
   constructor(type: string, names: readonly string[]) {
@@ -156,90 +165,95 @@ class Walk {
     this.#names = names;
   }
 
-  root(plan: Plan, view: DataView, start: number, end: number): void {
+  root(plan: Plan, view: DataView, start: number, end: number): number {
+    if (end - start < 8) throw this.#broken(0, "is shorter than any table");
     this.#start = start;
     this.#end = end;
     this.#budget = 16 + (end - start);
-    if (end - start < 8 || end > view.byteLength) throw this.#broken(0, "is shorter than any table");
-    this.#table(plan, view, this.#target(view, start, 0), 0);
+    const position = this.#target(view, start, 0);
+    this.#table(plan, view, position, 0);
+    return position;
   }
 
+  /** What most fields are it checks itself: to call a function for each would take as long as the check. */
   #table(plan: Plan, view: DataView, position: number, depth: number): void {
+    const end = this.#end;
     if (depth > MAX_DEPTH) throw this.#broken(MAX_DEPTH, `is nested deeper than ${MAX_DEPTH}`);
     if (--this.#budget < 0) throw this.#broken(depth, "has more parts than its size allows");
     const vtable = position - view.getInt32(position, true);
-    if (vtable < this.#start || vtable + 4 > this.#end || (vtable & 1) !== 0)
+    if (vtable < this.#start || vtable + 4 > end || (vtable & 1) !== 0)
       throw this.#broken(depth, "has its vtable out of bounds");
-    const vtableBytes = view.getUint16(vtable, true);
-    const tableBytes = view.getUint16(vtable + 2, true);
-    if (vtableBytes < 4 || (vtableBytes & 1) !== 0 || vtable + vtableBytes > this.#end)
+    const sizes = view.getUint32(vtable, true);
+    const vtableBytes = sizes & 0xffff;
+    const tableBytes = sizes >>> 16;
+    if (vtableBytes < 4 || (vtableBytes & 1) !== 0 || vtable + vtableBytes > end)
       throw this.#broken(depth, "has a broken vtable");
-    if (tableBytes < 4 || position + tableBytes > this.#end)
-      throw this.#broken(depth, "reaches out of bounds");
+    if (tableBytes < 4 || position + tableBytes > end) throw this.#broken(depth, "reaches out of bounds");
     const { checks } = plan;
     for (let i = 0; i < checks.length; i++) {
       const check = checks[i] as Check;
-      const { entry } = check;
+      const { op, entry } = check;
       const inline = entry + 2 > vtableBytes ? 0 : view.getUint16(vtable + entry, true);
-      this.#path[depth] = check.name;
       if (inline === 0) {
-        if (check.required) throw this.#broken(depth + 1, "is required and absent");
+        if (check.required) throw this.#brokenField(depth, check, "is required and absent");
         continue;
       }
       if (inline < 4 || inline + check.bytes > tableBytes)
-        throw this.#broken(depth + 1, "lies outside its table");
+        throw this.#brokenField(depth, check, "lies outside its table");
       const at = position + inline;
-      switch (check.op) {
-        case OP.scalar:
-        case OP.struct:
-          if ((at & (check.align - 1)) !== 0) throw this.#broken(depth + 1, "is not aligned");
-          break;
-        case OP.string:
-          this.#string(view, at, depth);
-          break;
-        case OP.vector: {
-          const vector = this.#target(view, at, depth + 1);
-          const length = this.#length(view, vector, check.elementBytes, depth);
-          if (length > 0 && ((vector + 4) & (check.align - 1)) !== 0)
-            throw this.#broken(depth + 1, "is not aligned");
-          break;
-        }
-        case OP.offsets:
-          if (check.plan === undefined) this.#strings(view, this.#target(view, at, depth + 1), depth);
-          else this.#tables(check, check.plan, view, this.#target(view, at, depth + 1), depth);
-          break;
-        case OP.table:
-          this.#table(check.plan as Plan, view, this.#target(view, at, depth + 1), depth + 1);
-          break;
-        case OP.union: {
-          const tagInline = view.getUint16(vtable + entry - 2, true);
-          if (tagInline < 4 || tagInline >= tableBytes)
-            throw this.#broken(depth + 1, "is a union without a tag");
-          this.#union(check, view, view.getUint8(position + tagInline), at, depth);
-          break;
-        }
+      if (op <= OP.struct) {
+        if ((at & check.alignMask) !== 0) throw this.#brokenField(depth, check, "is not aligned");
+        continue;
       }
+      if (op > OP.string) {
+        this.#path[depth] = check.name;
+        this.#nested(check, view, position, at, depth);
+        continue;
+      }
+      if ((at & 3) !== 0) throw this.#brokenField(depth, check, "is not aligned");
+      const target = at + view.getUint32(at, true);
+      if (target === at) throw this.#brokenField(depth, check, "points at itself");
+      if (target + 4 > end) throw this.#brokenField(depth, check, "reaches out of bounds");
+      if ((target & 3) !== 0) throw this.#brokenField(depth, check, "is not aligned");
+      const length = view.getUint32(target, true);
+      if (target + 4 + length * check.elementBytes + check.behindBytes > end)
+        throw this.#brokenField(depth, check, "reaches out of bounds");
+      if (length > 0 && ((target + 4) & check.alignMask) !== 0)
+        throw this.#brokenField(depth, check, "is not aligned");
     }
   }
 
-  #union(check: Check, view: DataView, tag: number, at: number, depth: number): void {
-    const { members } = check;
+  /** A field that points at what points at something in turn. */
+  #nested(check: Check, view: DataView, position: number, at: number, depth: number): void {
+    const target = this.#target(view, at, depth + 1);
+    if (check.op === OP.union) this.#union(check, view, position, target, depth);
+    else if (check.plan === undefined) this.#strings(view, target, depth);
+    else if (check.op === OP.table) this.#table(check.plan, view, target, depth + 1);
+    else this.#tables(check.plan, view, target, depth);
+  }
+
+  #union({ entry, members }: Check, view: DataView, position: number, target: number, depth: number): void {
+    const vtable = position - view.getInt32(position, true);
+    const inline = view.getUint16(vtable + entry - 2, true);
+    if (inline < 4 || inline >= view.getUint16(vtable + 2, true))
+      throw this.#broken(depth + 1, "is a union without a tag");
+    const tag = view.getUint8(position + inline);
     if (members?.has(tag) !== true) throw this.#broken(depth + 1, `has the unknown tag ${tag}`);
     const plan = members.get(tag);
     // A member that the reader does not know is not read.
-    if (plan !== undefined) this.#table(plan, view, this.#target(view, at, depth + 1), depth + 1);
+    if (plan !== undefined) this.#table(plan, view, target, depth + 1);
   }
 
   #strings(view: DataView, position: number, depth: number): void {
-    const end = position + 4 + 4 * this.#length(view, position, 4, depth);
+    const end = position + 4 + 4 * this.#length(view, position, depth);
     for (let slot = position + 4; slot < end; slot += 4) {
       if (--this.#budget < 0) throw this.#broken(depth + 1, "has more parts than its size allows");
       this.#string(view, slot, depth);
     }
   }
 
-  #tables(check: Check, plan: Plan, view: DataView, position: number, depth: number): void {
-    const end = position + 4 + 4 * this.#length(view, position, 4, depth);
+  #tables(plan: Plan, view: DataView, position: number, depth: number): void {
+    const end = position + 4 + 4 * this.#length(view, position, depth);
     const { isFlat, alignMask } = plan;
     // Of small tables most have the vtable of the one before, and are as sound as that where they lie aligned as it does.
     let vtable = -1;
@@ -257,7 +271,6 @@ class Walk {
         continue;
       }
       this.#table(plan, view, table, depth + 1);
-      this.#path[depth] = check.name;
       if (!isFlat) continue;
       vtable = table - view.getInt32(table, true);
       tableBytes = view.getUint16(vtable + 2, true);
@@ -272,10 +285,10 @@ class Walk {
     if (position + 5 + length > this.#end) throw this.#broken(depth + 1, "reaches out of bounds");
   }
 
-  #length(view: DataView, position: number, elementBytes: number, depth: number): number {
+  /** Of a vector of offsets. */
+  #length(view: DataView, position: number, depth: number): number {
     const length = view.getUint32(position, true);
-    if (position + 4 + length * elementBytes > this.#end)
-      throw this.#broken(depth + 1, "reaches out of bounds");
+    if (position + 4 + length * 4 > this.#end) throw this.#broken(depth + 1, "reaches out of bounds");
     return length;
   }
 
@@ -287,6 +300,11 @@ class Walk {
     if (position + 4 > this.#end) throw this.#broken(depth, "reaches out of bounds");
     if ((position & 3) !== 0) throw this.#broken(depth, "is not aligned");
     return position;
+  }
+
+  #brokenField(depth: number, { name }: Check, what: string): JechoError {
+    this.#path[depth] = name;
+    return this.#broken(depth + 1, what);
   }
 
   /** @param depth how many fields of the path belong to it */
