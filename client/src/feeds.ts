@@ -170,6 +170,7 @@ export class Feeds {
 
   /** Do modulators here take what this very process raises on the channel? */
   isFed(channel: number): boolean {
+    if (this.#feeds.size === 0) return false;
     for (const { isOwn, entry } of this.#feeds.values())
       if (isOwn && entry.channelNumber === channel) return true;
     return false;

@@ -3,19 +3,20 @@ import { Source } from "./tracking.ts";
 
 /** One stream of counted events on its way out: a producer's, its urgent ones, or what a modulator made of either. */
 export class Lane {
-  /** The same over connections: consumers know by it what they have had. */
-  readonly source: Source;
-  readonly urgent: boolean;
-  /** At the present connection; 0 while there is none. */
-  channel = 0;
-  producer = 0;
-  /** Has the gateway been told where the count is? */
-  isPlaced = false;
+  // What each run needs comes first, for it to lie together in memory.
   /** Count of the newest event that was sent, or went nowhere because nobody elsewhere wanted it. */
   raised = 0;
   /** Which of what is being gathered has its newest run, and which of the runs there that is. */
   gathering = 0;
   newestRun = 0;
+  readonly urgent: boolean;
+  /** Has the gateway been told where the count is? */
+  isPlaced = false;
+  /** At the present connection; 0 while there is none. */
+  channel = 0;
+  producer = 0;
+  /** The same over connections: consumers know by it what they have had. */
+  readonly source: Source;
   /** Runs that a broken connection may have swallowed, or that wait for a connection. */
   unconfirmed: EventsFrame[] = [];
 

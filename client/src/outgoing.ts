@@ -67,7 +67,7 @@ export function gatherRuns(
   for (const record of records) {
     const producer = producerOf(record.endpoint);
     if (producer === undefined) continue;
-    const lane = producer.lanes.of(record.urgent ?? false);
+    const lane = producer.lanes.of(record.urgent);
     if (producer.elsewhere > 0) {
       wanted.add(producer, lane, record);
       if (wanted.bytes >= MESSAGE_BYTES) send(wanted.close(), taker);

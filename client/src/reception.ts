@@ -31,7 +31,7 @@ const NOBODY: readonly ConsumerEntry[] = [];
 class Route {
   /** The one consumer, where there is no more than one: most channels have one here, and each look into a list is one into memory. */
   only: ConsumerEntry | undefined;
-  /** Whose the newest run was, and the key that it is found by. */
+  /** Whose the newest run was, and the key that it is found by: what is remembered is one look further away. */
   #newestKey = -1;
   #newest: Origin | undefined;
   #consumers = NOBODY;

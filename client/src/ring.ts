@@ -30,8 +30,8 @@ export interface RingRecord {
   /** The producer's own count of the event. */
   readonly raised: number;
   readonly sync: boolean;
-  /** Out of the queue of those that go first: counted apart. */
-  urgent?: boolean;
+  /** Out of the queue of those that go first: counted apart. It is the reader who knows. */
+  urgent: boolean;
   /** Requests that were posted before the event was raised, modulo 2^32. */
   readonly after: number;
   readonly start: number;
@@ -250,7 +250,8 @@ function recordAt(bytes: Uint8Array, view: DataView, at: number, length: number)
   const raised = view.getUint32(at + 12, true) * 0x1_0000_0000 + view.getUint32(at + 8, true);
   const after = view.getUint32(at + 16, true);
   const start = at + RECORD_HEADER;
-  return { bytes, endpoint: tag % SYNC, raised, sync: tag >= SYNC, after, start, end: start + length };
+  const end = start + length;
+  return { bytes, endpoint: tag % SYNC, raised, sync: tag >= SYNC, urgent: false, after, start, end };
 }
 
 /** Bytes of these records, which lie in a row. */

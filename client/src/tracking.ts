@@ -112,7 +112,7 @@ const NOTHING = new Had();
 
 /** How far one consumer is in each source's count: what it has had does not come again, and what never came is told. */
 export class Tracker {
-  /** Where it is in the count of the source that was heard last, which mostly is the one that is heard next. */
+  /** Where it is in the count of the source that was heard last, which mostly is the one that is heard next, without a look at its name. */
   #newest: Reached | undefined;
   readonly #reached = new Remembered<string, Reached>();
   readonly #before: Had;
