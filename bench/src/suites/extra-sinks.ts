@@ -3,6 +3,7 @@ import { atMost, formatNumber } from "../report.ts";
 import { summarise } from "../statistics.ts";
 import type { Context } from "../suite.ts";
 import type { Published } from "../window.ts";
+import type { OpenConsumers } from "../workers/consumer.ts";
 import type { Publish } from "../workers/publisher.ts";
 
 const QUICK = [1, 2, 4, 8];
@@ -12,9 +13,13 @@ const EVENT_BYTES = 0;
 const START_AT_ONCE = 4;
 
 const channelOf = (consumers: number): string => `sinks/${consumers}`;
+/** Consumers whose connection is in the application's own thread. */
+const hereChannelOf = (consumers: number): string => `sinks/here/${consumers}`;
 
 /** Of one number of consumers, a value for each round. */
 interface Times {
+  readonly channel: string;
+  readonly consumers: number;
   readonly sync: number[];
   readonly async: number[];
   /** CPU of producer and gateway for each asynchronous event. */
@@ -31,15 +36,23 @@ export async function extraSinks({ report, quick }: Context): Promise<void> {
   const counts = quick ? QUICK : FULL;
   const most = counts.at(-1) as number;
   const rounds = quick ? 3 : 5;
-  const times = new Map<number, Times>(
-    counts.map(count => [count, { sync: [], async: [], asyncCpu: [], consumerCpu: [] } satisfies Times]),
-  );
+  const timesOf = (channel: string, consumers: number): Times => ({
+    channel,
+    consumers,
+    sync: [],
+    async: [],
+    asyncCpu: [],
+    consumerCpu: [],
+  });
+  const times = new Map(counts.map(count => [count, timesOf(channelOf(count), count)]));
+  const here = new Map([1, most].map(count => [count, timesOf(hereChannelOf(count), count)]));
+  const all = [...times.values(), ...here.values()];
   const gateway = await GatewayProcess.start();
   const producer = new Worker("publisher");
   const consumers: Worker[] = [];
   try {
     const { port } = gateway;
-    await producer.call("open", { port, channels: counts.map(channelOf) });
+    await producer.call("open", { port, channels: all.map(({ channel }) => channel) });
     while (consumers.length < most) {
       const first = consumers.length;
       const some = Array.from(
@@ -48,18 +61,22 @@ export async function extraSinks({ report, quick }: Context): Promise<void> {
       );
       consumers.push(...some);
       await Promise.all(
-        some.map((consumer, i) => {
-          const channels = counts.filter(count => count > first + i).map(channelOf);
-          return consumer.call("open", { port, channels });
+        some.map(async (consumer, i) => {
+          const channelsOf = (some: ReadonlyMap<number, Times>): string[] =>
+            [...some.values()].filter(({ consumers }) => consumers > first + i).map(({ channel }) => channel);
+          const opens: OpenConsumers[] = [
+            { port, channels: channelsOf(times) },
+            { port, channels: channelsOf(here), place: "here" },
+          ];
+          for (const open of opens) await consumer.call("open", open);
         }),
       );
     }
-    for (const count of counts)
-      await producer.call("demand", { channel: channelOf(count), consumers: count });
+    for (const { channel, consumers } of all) await producer.call("demand", { channel, consumers });
     for (let round = -1; round < rounds; round++) {
-      for (const [count, { sync, async, asyncCpu, consumerCpu }] of times) {
+      for (const { channel, consumers: count, sync, async, asyncCpu, consumerCpu } of all) {
         const options: Publish = {
-          channel: channelOf(count),
+          channel,
           eventBytes: EVENT_BYTES,
           ms: quick ? 250 : 500,
         };
@@ -79,14 +96,18 @@ export async function extraSinks({ report, quick }: Context): Promise<void> {
   } finally {
     await Promise.all([...consumers, producer, gateway].map(process => process.stop()));
   }
-  for (const [count, { sync, async, asyncCpu, consumerCpu }] of times) {
-    report.metric(`sinks.sync_${count}`, sync, "us/event");
-    report.metric(`sinks.async_${count}`, async, "us/event");
-    const [both, each] = [asyncCpu, consumerCpu].map(values => formatNumber(summarise(values).median));
-    report.note(
-      `sinks.async_${count}: CPU per event ${both} us of producer and gateway, ${each} us of each consumer`,
-    );
-  }
+  for (const [part, some] of [
+    ["", times],
+    ["here_", here],
+  ] as const)
+    for (const [count, { sync, async, asyncCpu, consumerCpu }] of some) {
+      report.metric(`sinks.sync_${part}${count}`, sync, "us/event");
+      report.metric(`sinks.async_${part}${count}`, async, "us/event");
+      const [both, each] = [asyncCpu, consumerCpu].map(values => formatNumber(summarise(values).median));
+      report.note(
+        `sinks.async_${part}${count}: CPU per event ${both} us of producer and gateway, ${each} us of each consumer`,
+      );
+    }
   report.plot({
     name: "sinks-processes",
     title: "A null event to consumers in processes of their own",
@@ -97,16 +118,13 @@ export async function extraSinks({ report, quick }: Context): Promise<void> {
       points: [...times].map(([count, its]) => [count, its[kind]]),
     })),
   });
-  const shares = (of: (times: Times) => number[]): number[] => {
-    const [first, last] = [1, most].map(count => of(times.get(count) as Times)) as [number[], number[]];
+  const shares = (of: (times: Times) => number[], some: ReadonlyMap<number, Times> = times): number[] => {
+    const [first, last] = [1, most].map(count => of(some.get(count) as Times)) as [number[], number[]];
     return first.map((one, round) => ((last[round] as number) - one) / (most - 1) / one);
   };
-  report.metric(
-    "sinks.async_extra_sink",
-    shares(({ async }) => async),
-    "x",
-    atMost(0.17),
-  );
+  const async = ({ async }: Times): number[] => async;
+  report.metric("sinks.async_extra_sink", shares(async), "x", atMost(0.17));
+  report.metric("sinks.async_extra_sink_here", shares(async, here), "x");
   report.metric(
     "sinks.async_extra_sink_cpu",
     shares(({ asyncCpu }) => asyncCpu),

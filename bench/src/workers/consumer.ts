@@ -3,11 +3,18 @@ import { connect } from "@jecho/client";
 import { inBatches } from "../batches.ts";
 import { serve } from "../worker.ts";
 
+export interface OpenConsumers {
+  readonly port: number;
+  readonly channels: readonly string[];
+  readonly place?: "here";
+}
+
 let events = 0;
 
 serve({
-  async open({ port, channels }: { port: number; channels: readonly string[] }) {
-    const session = connect(`127.0.0.1:${port}`);
+  /** @param place where the connection is; more than one may be opened */
+  async open({ port, channels, place }: OpenConsumers) {
+    const session = connect(`127.0.0.1:${port}`, place === undefined ? {} : { place });
     await inBatches(channels, channel =>
       session.channel(channel).subscribe(() => {
         events++;
