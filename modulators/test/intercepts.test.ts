@@ -65,6 +65,33 @@ test("MOE-12: what passes, is made, comes twice, late or urgent leaves in the mo
   expect(urgent.map(({ count }) => count)).toEqual([1, 1]);
 });
 
+test("MOE-12: a queue counts what waits in it, whether that passes as it came, is made, or comes twice", async () => {
+  await using rig = new Rig();
+  const counts = await rig.install(
+    modulator(
+      `enqueue(event) {
+        const { layer } = event;
+        super.enqueue(event);
+        if (layer !== 1) super.enqueue(layer === 0 ? event : { ...unpack(event), layer: 10 * this.length });
+        super.enqueue({ ...unpack(event), layer: 100 * this.length });
+      }`,
+      'import { unpack } from "jecho:moe";',
+    ),
+  );
+  const first = await rig.install(
+    modulator(`enqueue(event) {
+      super.enqueue(event);
+      const [own] = [super.dequeue()];
+      if (own === event && this.length === 0) super.enqueue(own);
+    }`),
+  );
+  rig.step(3);
+  await rig.settled();
+  const layers = (derived: number): number[] => rig.received(derived).map(({ event }) => event.layer);
+  expect(layers(counts)).toEqual([0, 0, 200, 1, 100, 2, 10, 200]);
+  expect(layers(first)).toEqual([0, 1, 2]);
+});
+
 test("MOE-12: a modulator holds events and gives them in another order", async () => {
   await using rig = new Rig();
   const reverses = await rig.install({

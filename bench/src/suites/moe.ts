@@ -2,7 +2,7 @@ import { GatewayProcess, Worker } from "../processes.ts";
 import { atMost } from "../report.ts";
 import { ratios, summarise } from "../statistics.ts";
 import type { Context, Suite } from "../suite.ts";
-import type { Cost, CostOf } from "../workers/moe-cost.ts";
+import type { Cost, CostOf, Crossing } from "../workers/moe-cost.ts";
 import type { Act, Latencies } from "../workers/moe-latency.ts";
 import { moeBreakEven } from "./moe-break-even.ts";
 import { moeConformance } from "./moe-conformance.ts";
@@ -20,6 +20,9 @@ export const moe: Suite = {
 };
 
 const PLACES = ["local", "isolated-vm", "quickjs"] as const;
+
+/** Events by size: enough for each measurement to take a few tenths of a second. */
+const CROSSINGS = { "100b": 200_000, "1kb": 50_000, "37kb": 2000 } as const;
 
 /** What an event costs a filter, and where that goes. */
 async function costs({ report, quick }: Context): Promise<void> {
@@ -50,14 +53,18 @@ async function costs({ report, quick }: Context): Promise<void> {
         place === "isolated-vm" ? atMost(2) : undefined,
       );
       if (place !== "isolated-vm") continue;
-      // The crossing of 37 layers of 37 x 253 cells, of which one gets through.
-      const crossings = await repeat(rounds, () => cost({ place, filter: "layer", events: 740 }));
-      for (const part of ["producerNs", "hostNs", "sandboxNs"] as const)
-        report.metric(
-          `moe.crossing_37kb_${part.slice(0, -2)}`,
-          crossings.map(crossing => crossing[part] / 1000),
-          "us/event",
-        );
+      for (const [size, events] of Object.entries(CROSSINGS)) {
+        for (const fate of ["rejected", "passed"] as const) {
+          const filter = `${fate}_${size}` as Crossing;
+          const crossings = await repeat(rounds, () => cost({ place, filter, events }));
+          for (const part of ["producerNs", "hostNs", "sandboxNs"] as const)
+            report.metric(
+              `moe.crossing_${filter}_${part.slice(0, -2)}`,
+              crossings.map(crossing => crossing[part] / 1000),
+              "us/event",
+            );
+        }
+      }
     }
   } finally {
     await worker.stop();

@@ -1,6 +1,6 @@
 // What modulators cost without any network: their environment alone, in one place after the other.
-import { readFileSync } from "node:fs";
-import { type EagerHandler, type Modulator, type Type, type } from "@jecho/client";
+import { readdirSync, readFileSync } from "node:fs";
+import type { EagerHandler, Modulator, Type } from "@jecho/client";
 import { modulatorTable } from "@jecho/modulators/internal";
 import { ModulatorEnvironment } from "@jecho/modulators/node";
 import { type EventsFrame, encodeRun, parseFrame } from "@jecho/shared/internal";
@@ -12,9 +12,12 @@ type PlaceName = "local" | "isolated-vm" | "quickjs";
 
 export interface CostOf {
   readonly place: PlaceName;
-  readonly filter: "range" | "mean" | "layer";
+  readonly filter: "range" | "mean" | Crossing;
   readonly events: number;
 }
+
+/** What goes to a host and is rejected there, or passes. */
+export type Crossing = `${"rejected" | "passed"}_${keyof typeof CROSSING_BYTES}`;
 
 /** Of one event, in nanoseconds of processor time. */
 export interface Cost {
@@ -29,13 +32,12 @@ const CHANNEL = 1;
 const DERIVED = 2;
 const BATCH = 100;
 const LAYERS = 37;
-const TICK_NS = 10_000_000;
+/** As many events as `moe-break-even.ts` raises in one turn. */
+const BURST_BYTES = 256 << 10;
+export const CROSSING_BYTES = { "100b": 100, "1kb": 1000, "37kb": LAYERS * 253 * 4 } as const;
+/** About what the other fields and the table take. */
+const REST_BYTES = 28;
 
-const Layer = type("Layer", { layer: "uint32", values: "float32[]" });
-const LAYER_SOURCE = `import { FifoModulator } from "jecho:moe";
-export default class OneLayer extends FifoModulator {
-  enqueue(event) { if (event.layer === 5) super.enqueue(event); }
-}`;
 const field = Float32Array.from({ length: LAYERS * 253 }, (_, i) => i % 50);
 
 interface Work {
@@ -56,23 +58,31 @@ function workOf<T>({ modulator }: EagerHandler, of: Type<T>, events: readonly T[
 }
 
 const filler = new Uint8Array(72);
-const WORKS: Readonly<{ [filter in CostOf["filter"]]: Work }> = {
-  range: workOf(
-    rangeFilter(100),
-    Record,
-    Array.from({ length: BATCH }, (_, i) => ({ price: i, time: i, filler })),
-  ),
-  mean: workOf(
-    averageFilter(),
-    Winds,
-    Array.from({ length: LAYERS }, () => ({ velocity: field })),
-  ),
-  layer: workOf(
-    { modulator: { source: LAYER_SOURCE } },
-    Layer,
-    Array.from({ length: LAYERS }, (_, layer) => ({ layer, values: field })),
-  ),
-};
+const works = new Map<CostOf["filter"], Work>([
+  [
+    "range",
+    workOf(
+      rangeFilter(100),
+      Record,
+      Array.from({ length: BATCH }, (_, i) => ({ price: i, time: i, filler })),
+    ),
+  ],
+  [
+    "mean",
+    workOf(
+      averageFilter(),
+      Winds,
+      Array.from({ length: LAYERS }, () => ({ velocity: field })),
+    ),
+  ],
+]);
+for (const [size, bytes] of Object.entries(CROSSING_BYTES) as [keyof typeof CROSSING_BYTES, number][]) {
+  const filler = new Uint8Array(bytes - REST_BYTES);
+  const length = Math.floor(BURST_BYTES / bytes);
+  const events = Array.from({ length }, (_, i) => ({ price: i % 100, time: i, filler }));
+  works.set(`rejected_${size}`, workOf(rangeFilter(100), Record, events));
+  works.set(`passed_${size}`, workOf(rangeFilter(0), Record, events));
+}
 
 interface Open {
   readonly environment: ModulatorEnvironment;
@@ -88,7 +98,7 @@ function open({ place, filter }: CostOf): Promise<Open> {
   const name = `${place} ${filter}`;
   let found = opened.get(name);
   if (found === undefined) {
-    found = begin(place, WORKS[filter]);
+    found = begin(place, works.get(filter) as Work);
     opened.set(name, found);
   }
   return found;
@@ -121,12 +131,13 @@ async function begin(place: PlaceName, work: Work): Promise<Open> {
   return { environment, work };
 }
 
-/** Hundredths of a second are too coarse for a short run, but all that there is of another process. */
+/** Linux counts what each thread has run in nanoseconds. */
 function childCpuNs(pid: number | undefined): number {
   if (pid === undefined) return 0;
-  const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) * TICK_NS;
+  let ns = 0;
+  for (const thread of readdirSync(`/proc/${pid}/task`))
+    ns += Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "latin1").split(" ")[0]);
+  return ns;
 }
 
 serve({

@@ -4184,10 +4184,6 @@ const sources = /* @__PURE__ */ new WeakMap();
 /** Events of one run are looked up one after the other. */
 let newest;
 let newestBytes;
-const NOTHING = {};
-/** The event that \`enqueue\` was given last, if it may leave as it came, and where it lies: most leave at once or never. */
-let passing = NOTHING;
-let passingAt;
 const blank$4 = () => ({
 	/** Of the events that come in, in the order in which they were told: producers may write several. */
 	inTypes: [],
@@ -4297,59 +4293,65 @@ function typeFrom(said, from) {
 	if (typeof name !== "string" || typeof description !== "object" || description === null) throw new TypeError(\`static \${from} is { name, description }, or the text of a FlatBuffers schema\`);
 	return type(name, description);
 }
-/** A run of events as it came in: \`bounds\` says where in the bytes each lies. They are the modulator's own. */
-var Chunk = class {
-	count;
-	#type;
-	#view;
-	#newest;
-	#mayPass;
-	/** @param type the number of its events' type, which counts for what is made from now on, too; 0 for opaque bytes */
-	constructor(bytes, bounds, count, type) {
-		inType = type === 0 ? void 0 : inTypes[type - 1];
-		this.count = count;
-		this.#type = inType;
-		this.#view = new View(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-		this.#newest = {
+const NOTHING = {};
+const NO_EVENTS = chunkOf(new Bytes(0), [], 0, void 0, false);
+/** The one that the modulator is being given. */
+let current = NO_EVENTS;
+/** @param type the number of its events' type, which counts for what is made from now on, too; 0 for opaque bytes */
+function openChunk(bytes, bounds, count, type) {
+	inType = type === 0 ? void 0 : inTypes[type - 1];
+	current = chunkOf(bytes, bounds, count, inType, inType === void 0 ? madeType === void 0 : !makesOne);
+	remember(sources, bytes, {
+		bounds,
+		count,
+		next: 0,
+		type: inType
+	});
+	return current;
+}
+/** The modulator has been given all of its events. */
+function closeChunk() {
+	current = NO_EVENTS;
+}
+function chunkOf(bytes, bounds, count, type, mayPass) {
+	return {
+		count,
+		type,
+		view: new View(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+		mayPass,
+		at: {
 			bytes,
 			bounds,
 			index: 0,
-			type: inType?.number ?? 0
-		};
-		this.#mayPass = inType === void 0 ? madeType === void 0 : !makesOne;
-		remember(sources, bytes, {
-			bounds,
-			count,
-			next: 0,
-			type: inType
-		});
-	}
-	event(i) {
-		const at = this.#newest;
-		const { bytes, bounds } = at;
-		const start = bounds[2 * i];
-		const event = this.#type === void 0 ? new Bytes(bytes.buffer, bytes.byteOffset + start, bounds[2 * i + 1] - start) : this.#type.read(this.#view, bytes, start);
-		at.index = i;
-		passing = this.#mayPass ? event : NOTHING;
-		passingAt = at;
-		return event;
-	}
-	/** All of its events have been given. */
-	close() {
-		passing = NOTHING;
-		passingAt = void 0;
-	}
-};
-/** Where this event lies, if it is the very one that \`enqueue\` was given last and may leave as it came. */
+			type: type?.number ?? 0
+		},
+		newest: NOTHING
+	};
+}
+function eventOf(chunk, i) {
+	const { type, view, at, mayPass } = chunk;
+	const { bytes, bounds } = at;
+	const start = bounds[2 * i];
+	const event = type === void 0 ? new Bytes(bytes.buffer, bytes.byteOffset + start, bounds[2 * i + 1] - start) : type.read(view, bytes, start);
+	at.index = i;
+	if (mayPass) chunk.newest = event;
+	return event;
+}
+/** The very event that \`enqueue\` was given last, if it may leave as it came; else an object that is none. */
+function newestEvent() {
+	return current.newest;
+}
+/** Where this event lies, if it is that one. */
 function passed(event) {
-	return event === passing ? passingAt : void 0;
+	const { newest, at } = current;
+	return event === newest ? at : void 0;
 }
 /**
 * An event that may leave: the very one that came in where the class declares no other type, else what \`value\` describes,
 * encoded as the type that the class makes, or as the newest one that came in.
 */
 function toOutput(value) {
-	if (value === passing) return value;
+	if (value === current.newest) return value;
 	const found = accessorBytes(value);
 	const type = found && sourceOf(found.bytes)?.type;
 	if (type !== void 0 && (!makesOne || type === madeType)) return value;
@@ -4649,6 +4651,8 @@ const blank$1 = () => ({
 	/** The versions that the event was made with which \`dequeue\` returns. */
 	dequeuedVersions: [],
 	dropped: 0,
+	/** Is what waits taken as soon as \`enqueue\` has returned? */
+	drains: false,
 	/** Is there any urgent event? As long as there is none, nobody looks. */
 	hasUrgent: false
 });
@@ -4713,42 +4717,69 @@ function isUrgent(event) {
 * object, which is encoded as the output type at once. A full queue drops its oldest.
 */
 var FifoModulator = class extends Modulator {
-	#events = [];
-	#versions = [];
-	/** Where the first one that waits lies, and where the next one will. */
-	#first = 0;
-	#next = 0;
+	/** @internal */
+	"@waiting" = {
+		events: [],
+		versions: [],
+		first: 0,
+		next: 0,
+		passes: false
+	};
 	enqueue(event) {
-		if (this.#next - this.#first >= world.moe.queueEvents) {
-			this.#take();
-			world.dropped++;
+		const waiting = this["@waiting"];
+		if (event === newestEvent() && world.drains && isEmpty(waiting) && this.dequeue === dequeueFirst) {
+			waiting.passes = true;
+			return;
 		}
-		this.#events[this.#next] = toOutput(event);
-		this.#versions[this.#next++] = present.versions;
+		if (waiting.passes) {
+			waiting.passes = false;
+			keep(waiting, newestEvent());
+		}
+		keep(waiting, event);
 	}
 	dequeue() {
-		return this.#first === this.#next ? void 0 : this.#take();
+		const waiting = this["@waiting"];
+		if (waiting.passes) {
+			waiting.passes = false;
+			return newestEvent();
+		}
+		return waiting.first === waiting.next ? void 0 : take(waiting);
 	}
 	/** Events that wait. */
 	get length() {
-		return this.#next - this.#first;
-	}
-	#take() {
-		const event = this.#events[this.#first];
-		world.dequeuedVersions = this.#versions[this.#first];
-		this.#events[this.#first++] = void 0;
-		if (this.#first === this.#next) {
-			this.#first = 0;
-			this.#next = 0;
-		} else if (this.#first >= 1024) {
-			this.#events = this.#events.slice(this.#first, this.#next);
-			this.#versions = this.#versions.slice(this.#first, this.#next);
-			this.#next -= this.#first;
-			this.#first = 0;
-		}
-		return event;
+		const { first, next, passes } = this["@waiting"];
+		return next - first + (passes ? 1 : 0);
 	}
 };
+const dequeueFirst = FifoModulator.prototype.dequeue;
+function isEmpty({ first, next, passes }) {
+	return first === next && !passes;
+}
+function keep(waiting, event) {
+	if (waiting.next - waiting.first >= world.moe.queueEvents) {
+		take(waiting);
+		world.dropped++;
+	}
+	waiting.events[waiting.next] = toOutput(event);
+	waiting.versions[waiting.next++] = present.versions;
+}
+function take(waiting) {
+	const { events, versions, first } = waiting;
+	const event = events[first];
+	world.dequeuedVersions = versions[first];
+	events[first] = void 0;
+	waiting.first++;
+	if (waiting.first === waiting.next) {
+		waiting.first = 0;
+		waiting.next = 0;
+	} else if (waiting.first >= 1024) {
+		waiting.events = events.slice(waiting.first, waiting.next);
+		waiting.versions = versions.slice(waiting.first, waiting.next);
+		waiting.next -= waiting.first;
+		waiting.first = 0;
+	}
+	return event;
+}
 
 // src/sandbox/world/bridge.ts
 const ERROR_CHARACTERS = 2e3;
@@ -4976,7 +5007,7 @@ function run(bytes, count, ready, timeMs, type) {
 	try {
 		setTime(timeMs);
 		const copy = new Bytes(new Bytes(inbox, 0, bytes));
-		chunk = bytes === 0 ? void 0 : new Chunk(copy, new Words(new Words(copy.buffer, 0, 2 * count)), count, type);
+		chunk = bytes === 0 ? void 0 : openChunk(copy, new Words(new Words(copy.buffer, 0, 2 * count)), count, type);
 		next = 0;
 	} catch (thrown) {
 		return describe("MODULATOR_OUT_OF_MEMORY", thrown);
@@ -4990,7 +5021,7 @@ function handOver(take) {
 /** As \`run\`, with the events where they lie. Nobody writes that memory any more: what is held is not copied either. */
 function runInPlace(bytes, bounds, ready, timeMs, type) {
 	setTime(timeMs);
-	chunk = new Chunk(bytes, bounds, bounds.length / 2, type);
+	chunk = openChunk(bytes, bounds, bounds.length / 2, type);
 	next = 0;
 	return proceed(ready);
 }
@@ -5033,8 +5064,9 @@ function proceed(ready) {
 		counts.dropped += world.dropped;
 		world.dropped = 0;
 		if (!done) return PROCEED.more;
-		chunk?.close();
+		closeChunk();
 		chunk = void 0;
+		world.drains = false;
 		finish();
 		return PROCEED.done;
 	} catch (thrown) {
@@ -5051,27 +5083,32 @@ function finish() {
 function advance(ready) {
 	if (ready && !drain()) return false;
 	if (chunk === void 0) return true;
+	world.drains = ready;
 	while (next < chunk.count) {
 		counts.enqueued++;
-		refusePromise(modulator.enqueue(chunk.event(next++)), "enqueue");
+		refusePromise(modulator.enqueue(eventOf(chunk, next++)), "enqueue");
 		if (ready && !drain()) return false;
 	}
 	return true;
 }
 /** @returns false where the outbox is full */
 function drain() {
-	for (;;) {
-		if (held === void 0) {
-			world.dequeuedVersions = present.versions;
-			const event = modulator.dequeue();
-			if (event === void 0) return true;
-			held = passed(event) ?? locateDequeued(event);
-			counts.dequeued++;
-			heldVersions = world.dequeuedVersions;
-			heldUrgent = isUrgent(event);
-		}
+	if (held !== void 0) {
 		if (!put(held, heldVersions, heldUrgent)) return false;
 		held = void 0;
+	}
+	for (;;) {
+		world.dequeuedVersions = present.versions;
+		const event = modulator.dequeue();
+		if (event === void 0) return true;
+		const at = passed(event) ?? locateDequeued(event);
+		const urgent = isUrgent(event);
+		counts.dequeued++;
+		if (put(at, world.dequeuedVersions, urgent)) continue;
+		held = at;
+		heldVersions = world.dequeuedVersions;
+		heldUrgent = urgent;
+		return false;
 	}
 }
 function locateDequeued(event) {
@@ -5079,15 +5116,15 @@ function locateDequeued(event) {
 	refusePromise(event, "dequeue");
 	return locateOutput(event);
 }
-function writeOut({ bytes, bounds, index, type }) {
+function writeOut({ bytes, bounds, index, type }, versions, urgent) {
 	const start = bounds[2 * index];
 	const end = bounds[2 * index + 1];
 	const count = outWords[OUTBOX.count];
 	const record = OUTBOX.records + OUTBOX.recordWords * count;
 	const front = (count === 0 ? OUTBOX_HEAD : outWords[record - OUTBOX.recordWords + 2]) + 7 & -8;
 	const { isPlain } = present;
-	const isNew = !isPlain && (count === 0 || heldVersions !== writtenVersions);
-	const at = isNew ? front + 4 * heldVersions.length + 7 & -8 : front;
+	const isNew = !isPlain && (count === 0 || versions !== writtenVersions);
+	const at = isNew ? front + 4 * versions.length + 7 & -8 : front;
 	const stop = at + end - start;
 	if (count === OUTBOX.maxRecords || stop > outBytes.length) {
 		if (count === 0) outWords[OUTBOX.wanted] = end - start;
@@ -5095,14 +5132,14 @@ function writeOut({ bytes, bounds, index, type }) {
 	}
 	setBytes(outBytes, new Bytes(bytes.buffer, bytes.byteOffset + start, end - start), at);
 	if (isNew) {
-		for (let i = 0; i < heldVersions.length; i++) outWords[front / 4 + i] = heldVersions[i];
-		writtenVersions = heldVersions;
+		for (let i = 0; i < versions.length; i++) outWords[front / 4 + i] = versions[i];
+		writtenVersions = versions;
 		writtenAt = front;
 	}
-	outWords[record] = isPlain ? heldVersions[0] ?? 0 : writtenAt;
+	outWords[record] = isPlain ? versions[0] ?? 0 : writtenAt;
 	outWords[record + 1] = at;
 	outWords[record + 2] = stop;
-	outWords[record + 3] = 2 * type + (heldUrgent ? 1 : 0);
+	outWords[record + 3] = 2 * type + (urgent ? 1 : 0);
 	outWords[OUTBOX.count] = count + 1;
 	return true;
 }

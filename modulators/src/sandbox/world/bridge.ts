@@ -4,9 +4,12 @@ import { LEAST_PERIOD_MS, OUTBOX, OUTBOX_HEAD, PROCEED } from "../sandbox.ts";
 import {
   addType,
   bytesOf,
-  Chunk,
+  type Chunk,
+  closeChunk,
+  eventOf,
   type Located,
   locateOutput,
+  openChunk,
   passed,
   readSchema,
   setTypes,
@@ -296,7 +299,7 @@ export function run(
     // A copy without zeroing first. What it is made of is out of reach for any patch.
     const copy = new Bytes(new Bytes(inbox, 0, bytes));
     chunk =
-      bytes === 0 ? undefined : new Chunk(copy, new Words(new Words(copy.buffer, 0, 2 * count)), count, type);
+      bytes === 0 ? undefined : openChunk(copy, new Words(new Words(copy.buffer, 0, 2 * count)), count, type);
     next = 0;
   } catch (thrown) {
     return describe("MODULATOR_OUT_OF_MEMORY", thrown);
@@ -318,7 +321,7 @@ export function runInPlace(
   type: number,
 ): number | string {
   setTime(timeMs);
-  chunk = new Chunk(bytes, bounds, bounds.length / 2, type);
+  chunk = openChunk(bytes, bounds, bounds.length / 2, type);
   next = 0;
   return proceed(ready);
 }
@@ -374,8 +377,9 @@ export function proceed(ready: boolean): number | string {
     counts.dropped += world.dropped;
     world.dropped = 0;
     if (!done) return PROCEED.more;
-    chunk?.close();
+    closeChunk();
     chunk = undefined;
+    world.drains = false;
     finish();
     return PROCEED.done;
   } catch (thrown) {
@@ -394,9 +398,10 @@ function finish(): void {
 function advance(ready: boolean): boolean {
   if (ready && !drain()) return false;
   if (chunk === undefined) return true;
+  world.drains = ready;
   while (next < chunk.count) {
     counts.enqueued++;
-    refusePromise(modulator.enqueue(chunk.event(next++)), "enqueue");
+    refusePromise(modulator.enqueue(eventOf(chunk, next++)), "enqueue");
     if (ready && !drain()) return false;
   }
   return true;
@@ -404,18 +409,22 @@ function advance(ready: boolean): boolean {
 
 /** @returns false where the outbox is full */
 function drain(): boolean {
-  for (;;) {
-    if (held === undefined) {
-      world.dequeuedVersions = present.versions;
-      const event = modulator.dequeue();
-      if (event === undefined) return true;
-      held = passed(event) ?? locateDequeued(event);
-      counts.dequeued++;
-      heldVersions = world.dequeuedVersions;
-      heldUrgent = isUrgent(event);
-    }
+  if (held !== undefined) {
     if (!put(held, heldVersions, heldUrgent)) return false;
     held = undefined;
+  }
+  for (;;) {
+    world.dequeuedVersions = present.versions;
+    const event = modulator.dequeue();
+    if (event === undefined) return true;
+    const at = passed(event) ?? locateDequeued(event);
+    const urgent = isUrgent(event);
+    counts.dequeued++;
+    if (put(at, world.dequeuedVersions, urgent)) continue;
+    held = at;
+    heldVersions = world.dequeuedVersions;
+    heldUrgent = urgent;
+    return false;
   }
 }
 
@@ -426,7 +435,11 @@ function locateDequeued(event: unknown): Located {
   return locateOutput(event);
 }
 
-function writeOut({ bytes, bounds, index, type }: Located): boolean {
+function writeOut(
+  { bytes, bounds, index, type }: Located,
+  versions: readonly number[],
+  urgent: boolean,
+): boolean {
   const start = bounds[2 * index] as number;
   const end = bounds[2 * index + 1] as number;
   const count = outWords[OUTBOX.count] as number;
@@ -435,8 +448,8 @@ function writeOut({ bytes, bounds, index, type }: Located): boolean {
   const front = (last + 7) & -8;
   // Several versions are written once for all events in a row that were made with them; their place stands for them.
   const { isPlain } = present;
-  const isNew = !isPlain && (count === 0 || heldVersions !== writtenVersions);
-  const at = isNew ? (front + 4 * heldVersions.length + 7) & -8 : front;
+  const isNew = !isPlain && (count === 0 || versions !== writtenVersions);
+  const at = isNew ? (front + 4 * versions.length + 7) & -8 : front;
   const stop = at + end - start;
   if (count === OUTBOX.maxRecords || stop > outBytes.length) {
     if (count === 0) outWords[OUTBOX.wanted] = end - start;
@@ -444,14 +457,14 @@ function writeOut({ bytes, bounds, index, type }: Located): boolean {
   }
   setBytes(outBytes, new Bytes(bytes.buffer as ArrayBuffer, bytes.byteOffset + start, end - start), at);
   if (isNew) {
-    for (let i = 0; i < heldVersions.length; i++) outWords[front / 4 + i] = heldVersions[i] as number;
-    writtenVersions = heldVersions;
+    for (let i = 0; i < versions.length; i++) outWords[front / 4 + i] = versions[i] as number;
+    writtenVersions = versions;
     writtenAt = front;
   }
-  outWords[record] = isPlain ? (heldVersions[0] ?? 0) : writtenAt;
+  outWords[record] = isPlain ? (versions[0] ?? 0) : writtenAt;
   outWords[record + 1] = at;
   outWords[record + 2] = stop;
-  outWords[record + 3] = 2 * type + (heldUrgent ? 1 : 0);
+  outWords[record + 3] = 2 * type + (urgent ? 1 : 0);
   outWords[OUTBOX.count] = count + 1;
   return true;
 }

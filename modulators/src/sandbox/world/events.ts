@@ -57,10 +57,6 @@ const sources = new WeakMap<Uint8Array, Source>();
 /** Events of one run are looked up one after the other. */
 let newest: Source | undefined;
 let newestBytes: Uint8Array | undefined;
-const NOTHING = {};
-/** The event that `enqueue` was given last, if it may leave as it came, and where it lies: most leave at once or never. */
-let passing: object = NOTHING;
-let passingAt: Located | undefined;
 
 const blank = () => ({
   /** Of the events that come in, in the order in which they were told: producers may write several. */
@@ -190,49 +186,75 @@ function typeFrom(said: TypeDescription | null, from: string): Type {
   return type(name, description);
 }
 
+/*
+ * Where worlds share what the engine learns about their code, a private name is another one in each of them, and is looked up: what
+ * every event touches has plain ones.
+ */
+
 /** A run of events as it came in: `bounds` says where in the bytes each lies. They are the modulator's own. */
-export class Chunk {
+export interface Chunk {
   readonly count: number;
-  readonly #type: KnownType | undefined;
-  readonly #view: DataView;
-  readonly #newest: Located;
-  readonly #mayPass: boolean;
-
-  /** @param type the number of its events' type, which counts for what is made from now on, too; 0 for opaque bytes */
-  constructor(bytes: Uint8Array, bounds: ArrayLike<number>, count: number, type: number) {
-    inType = type === 0 ? undefined : inTypes[type - 1];
-    this.count = count;
-    this.#type = inType;
-    this.#view = new View(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    this.#newest = { bytes, bounds, index: 0, type: inType?.number ?? 0 };
-    this.#mayPass = inType === undefined ? madeType === undefined : !makesOne;
-    remember(sources, bytes, { bounds, count, next: 0, type: inType });
-  }
-
-  event(i: number): object {
-    const at = this.#newest;
-    const { bytes, bounds } = at;
-    const start = bounds[2 * i] as number;
-    const event =
-      this.#type === undefined
-        ? new Bytes(bytes.buffer, bytes.byteOffset + start, (bounds[2 * i + 1] as number) - start)
-        : this.#type.read(this.#view, bytes, start);
-    at.index = i;
-    passing = this.#mayPass ? event : NOTHING;
-    passingAt = at;
-    return event;
-  }
-
-  /** All of its events have been given. */
-  close(): void {
-    passing = NOTHING;
-    passingAt = undefined;
-  }
+  readonly type: KnownType | undefined;
+  readonly view: DataView;
+  readonly mayPass: boolean;
+  /** Where the event lies that was asked for last, and that event itself if it may leave as it came: most leave at once or never. */
+  readonly at: Located;
+  newest: object;
 }
 
-/** Where this event lies, if it is the very one that `enqueue` was given last and may leave as it came. */
+const NOTHING = {};
+const NO_EVENTS = chunkOf(new Bytes(0), [], 0, undefined, false);
+/** The one that the modulator is being given. */
+let current = NO_EVENTS;
+
+/** @param type the number of its events' type, which counts for what is made from now on, too; 0 for opaque bytes */
+export function openChunk(bytes: Uint8Array, bounds: ArrayLike<number>, count: number, type: number): Chunk {
+  inType = type === 0 ? undefined : inTypes[type - 1];
+  const mayPass = inType === undefined ? madeType === undefined : !makesOne;
+  current = chunkOf(bytes, bounds, count, inType, mayPass);
+  remember(sources, bytes, { bounds, count, next: 0, type: inType });
+  return current;
+}
+
+/** The modulator has been given all of its events. */
+export function closeChunk(): void {
+  current = NO_EVENTS;
+}
+
+function chunkOf(
+  bytes: Uint8Array,
+  bounds: ArrayLike<number>,
+  count: number,
+  type: KnownType | undefined,
+  mayPass: boolean,
+): Chunk {
+  const view = new View(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const at = { bytes, bounds, index: 0, type: type?.number ?? 0 };
+  return { count, type, view, mayPass, at, newest: NOTHING };
+}
+
+export function eventOf(chunk: Chunk, i: number): object {
+  const { type, view, at, mayPass } = chunk;
+  const { bytes, bounds } = at;
+  const start = bounds[2 * i] as number;
+  const event =
+    type === undefined
+      ? new Bytes(bytes.buffer, bytes.byteOffset + start, (bounds[2 * i + 1] as number) - start)
+      : type.read(view, bytes, start);
+  at.index = i;
+  if (mayPass) chunk.newest = event;
+  return event;
+}
+
+/** The very event that `enqueue` was given last, if it may leave as it came; else an object that is none. */
+export function newestEvent(): object {
+  return current.newest;
+}
+
+/** Where this event lies, if it is that one. */
 export function passed(event: object): Located | undefined {
-  return event === passing ? passingAt : undefined;
+  const { newest, at } = current;
+  return event === newest ? at : undefined;
 }
 
 /**
@@ -240,7 +262,7 @@ export function passed(event: object): Located | undefined {
  * encoded as the type that the class makes, or as the newest one that came in.
  */
 export function toOutput(value: object): object {
-  if (value === passing) return value;
+  if (value === current.newest) return value;
   const found = accessorBytes(value);
   const type = found && sourceOf(found.bytes)?.type;
   if (type !== undefined && (!makesOne || type === madeType)) return value;

@@ -1,4 +1,4 @@
-import { toOutput } from "./events.ts";
+import { newestEvent, toOutput } from "./events.ts";
 import type { Memory } from "./memory.ts";
 import { deepFreeze, isStale, present, pull } from "./objects.ts";
 import { freeze, parse, recall, remember } from "./primordials.ts";
@@ -27,6 +27,8 @@ const blank = () => ({
   /** The versions that the event was made with which `dequeue` returns. */
   dequeuedVersions: [] as readonly number[],
   dropped: 0,
+  /** Is what waits taken as soon as `enqueue` has returned? */
+  drains: false,
   /** Is there any urgent event? As long as there is none, nobody looks. */
   hasUrgent: false,
 });
@@ -108,49 +110,84 @@ export function isUrgent(event: object): boolean {
   return world.hasUrgent && recall(urgents, event) === true;
 }
 
+/** What waits. Its names are plain ones, as those of all that every event touches. */
+interface Waiting {
+  events: (object | undefined)[];
+  versions: (readonly number[])[];
+  /** Where the first one lies, and where the next one will. */
+  first: number;
+  next: number;
+  /** Does nothing wait but the very event that the modulator is being given? It need not be kept: it leaves next. */
+  passes: boolean;
+}
+
 /**
  * Events leave in the order they came. `enqueue` takes the event itself, whose bytes are passed on as they are, or a plain
  * object, which is encoded as the output type at once. A full queue drops its oldest.
  */
 export class FifoModulator extends Modulator {
-  #events: (object | undefined)[] = [];
-  #versions: (readonly number[])[] = [];
-  /** Where the first one that waits lies, and where the next one will. */
-  #first = 0;
-  #next = 0;
+  /** @internal */
+  readonly "@waiting": Waiting = { events: [], versions: [], first: 0, next: 0, passes: false };
 
   override enqueue(event: object): void {
-    if (this.#next - this.#first >= (world.moe as Moe).queueEvents) {
-      this.#take();
-      world.dropped++;
+    const waiting = this["@waiting"];
+    if (event === newestEvent() && world.drains && isEmpty(waiting) && this.dequeue === dequeueFirst) {
+      waiting.passes = true;
+      return;
     }
-    this.#events[this.#next] = toOutput(event);
-    this.#versions[this.#next++] = present.versions;
+    if (waiting.passes) {
+      waiting.passes = false;
+      keep(waiting, newestEvent());
+    }
+    keep(waiting, event);
   }
 
   override dequeue(): object | undefined {
-    return this.#first === this.#next ? undefined : this.#take();
+    const waiting = this["@waiting"];
+    if (waiting.passes) {
+      waiting.passes = false;
+      return newestEvent();
+    }
+    return waiting.first === waiting.next ? undefined : take(waiting);
   }
 
   /** Events that wait. */
   get length(): number {
-    return this.#next - this.#first;
+    const { first, next, passes } = this["@waiting"];
+    return next - first + (passes ? 1 : 0);
   }
+}
 
-  #take(): object | undefined {
-    const event = this.#events[this.#first];
-    world.dequeuedVersions = this.#versions[this.#first] as readonly number[];
-    this.#events[this.#first++] = undefined;
-    if (this.#first === this.#next) {
-      // The room is kept: most events find the queue empty.
-      this.#first = 0;
-      this.#next = 0;
-    } else if (this.#first >= 1024) {
-      this.#events = this.#events.slice(this.#first, this.#next);
-      this.#versions = this.#versions.slice(this.#first, this.#next);
-      this.#next -= this.#first;
-      this.#first = 0;
-    }
-    return event;
+const dequeueFirst = FifoModulator.prototype.dequeue;
+
+function isEmpty({ first, next, passes }: Waiting): boolean {
+  return first === next && !passes;
+}
+
+function keep(waiting: Waiting, event: object): void {
+  if (waiting.next - waiting.first >= (world.moe as Moe).queueEvents) {
+    take(waiting);
+    world.dropped++;
   }
+  waiting.events[waiting.next] = toOutput(event);
+  waiting.versions[waiting.next++] = present.versions;
+}
+
+function take(waiting: Waiting): object | undefined {
+  const { events, versions, first } = waiting;
+  const event = events[first];
+  world.dequeuedVersions = versions[first] as readonly number[];
+  events[first] = undefined;
+  waiting.first++;
+  if (waiting.first === waiting.next) {
+    // The room is kept: most events find the queue empty.
+    waiting.first = 0;
+    waiting.next = 0;
+  } else if (waiting.first >= 1024) {
+    waiting.events = events.slice(waiting.first, waiting.next);
+    waiting.versions = versions.slice(waiting.first, waiting.next);
+    waiting.next -= waiting.first;
+    waiting.first = 0;
+  }
+  return event;
 }
