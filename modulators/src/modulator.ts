@@ -97,12 +97,15 @@ export function modulatorTable(modulator: Modulator, capabilities: readonly stri
   const unknown = lazy.find(name => !Object.hasOwn(objects, name));
   if (unknown !== undefined)
     throw new JechoError("ARGUMENT_INVALID", `"${unknown}" is lazy, but no object of the modulator's`);
+  const parametersText = canonicalJson(parameters);
+  const key = keyText(modulator, parametersText);
   return {
     capabilities: [...capabilities].sort(),
     compares: modulator.equals !== undefined,
     source,
-    parameters: canonicalJson(parameters),
-    key: modulatorKey(modulator),
+    parameters: parametersText,
+    // The source is compared beside it; and hashing what is short would take longer than sending it.
+    key: key.length <= KEY_CHARACTERS ? key : hashOf(key),
     objects: Object.entries(objects)
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([name, { id, version, state }]) => ({
@@ -119,11 +122,20 @@ export function modulatorTable(modulator: Modulator, capabilities: readonly stri
  * Names a modulator: two with equal keys are one, and share a derived channel. SHA-256 in hex over that of its source, its `key`, the ids
  * of its shared objects, and which of them are lazy; their states do not count.
  */
-export function modulatorKey({ source, parameters = null, key, objects = {}, lazy = [] }: Modulator): string {
+export function modulatorKey(modulator: Modulator): string {
+  const key = keyText(modulator, canonicalJson(modulator.parameters));
+  return hashOf(JSON.stringify([hashOfSource(modulator.source), key]));
+}
+
+/** Longer keys travel as their hash. */
+const KEY_CHARACTERS = 1024;
+
+/** What makes it equal to others of the same source. */
+function keyText({ key, objects = {}, lazy = [] }: Modulator, parameters: string): string {
   const ids = Object.entries(objects)
     .map(([name, { id }]) => (lazy.includes(name) ? [name, id, "lazy"] : [name, id]))
     .sort(([a = ""], [b = ""]) => (a < b ? -1 : 1));
-  return hashOf(JSON.stringify([hashOfSource(source), key ?? canonicalJson(parameters), ids]));
+  return JSON.stringify([key ?? parameters, ids]);
 }
 
 /** A source is installed again and again with other parameters, and takes far longer to hash than these. */
