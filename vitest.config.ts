@@ -25,6 +25,7 @@ const CONCENTRATOR = [
   "derived-channels",
   "direct-producers",
   "eager-handlers",
+  "endings",
   "equals",
   "handover",
   "history",

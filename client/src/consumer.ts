@@ -28,6 +28,14 @@ export interface ConsumerSession {
   writtenType(token: bigint): Type | undefined;
 }
 
+/** A reset that was asked for. */
+interface Resetting {
+  readonly pair: EagerHandler;
+  readonly sync: boolean;
+  resolve(): void;
+  reject(error: JechoError): void;
+}
+
 /** Receives the events of a channel, or of the channel that its modulator derives. Made by `channel.subscribe`. */
 export class Consumer<T> {
   // What each run needs comes first, for it to lie together in memory.
@@ -48,10 +56,9 @@ export class Consumer<T> {
   readonly #onError: (error: JechoError) => void;
   readonly #onMissed: (missed: Missed) => void;
   readonly #statusListeners = new Listeners<Status>();
-  readonly #resets = new Map<
-    number,
-    { pair: EagerHandler; sync: boolean; resolve: () => void; reject: (error: JechoError) => void }
-  >();
+  readonly #resets = new Map<number, Resetting>();
+  /** Those that are in force and wait for what is under way of the old pair. */
+  readonly #settling = new Set<Resetting>();
   #equals: Modulator["equals"];
   #placements: readonly Placement[] = [];
   readonly #restartListeners = new Listeners<JechoError>();
@@ -144,9 +151,10 @@ export class Consumer<T> {
    * Changes the pair of modulator and demodulator, at one moment for this consumer: no event of the old pair comes after the
    * first of the new one. An event that is raised while they change may come of both, or of neither. Resolves when the new modulator is
    * installed in every producer and in force; with `sync`, when in addition no event of the old pair is under way any more: the
-   * promises that the handler returned for them are settled.
+   * promises that the handler returned for them are settled. Of several that are asked for at once the newest comes next, and answers those
+   * before it; where it fails, they have their turn.
    *
-   * @throws JechoError the reason why the installation failed; the old pair goes on then
+   * @throws JechoError the reason why the installation failed: the old pair goes on then; or what ended the consumer
    */
   reset(pair: EagerHandler, { sync = false }: ResetOptions = {}): Promise<void> {
     if (this.#status.state === "closed" || this.#status.state === "refused") {
@@ -154,15 +162,11 @@ export class Consumer<T> {
         new JechoError("CLOSED", `the consumer of ${this.channel} is ${this.#status.state}`),
       );
     }
-    const reset = this.#nextReset++;
     return new Promise((resolve, reject) => {
+      const modulator = pair.modulator && modulatorTable(pair.modulator, pair.capabilities);
+      const reset = this.#nextReset++;
       this.#resets.set(reset, { pair, sync, resolve, reject });
-      this.#session.post({
-        is: "resetConsumer",
-        endpoint: this.#endpoint,
-        reset,
-        modulator: pair.modulator && modulatorTable(pair.modulator, pair.capabilities),
-      });
+      this.#session.post({ is: "resetConsumer", endpoint: this.#endpoint, reset, modulator });
     });
   }
 
@@ -235,8 +239,9 @@ export class Consumer<T> {
     this.#reader.forgetMismatches();
     this.#placements = placements;
     this.#objects = objects;
-    for (const [number, { pair, sync, resolve }] of this.#resets) {
+    for (const [number, resetting] of this.#resets) {
       if (number > reset) continue;
+      const { pair, sync, resolve } = resetting;
       // A newer reset that is in force answers the older ones too.
       this.#resets.delete(number);
       if (number === reset) {
@@ -244,7 +249,7 @@ export class Consumer<T> {
         this.#demodulator = pair.demodulator;
         this.#equals = pair.modulator?.equals;
       }
-      if (sync) void this.#handling.settled().then(resolve);
+      if (sync) this.#settle(resetting);
       else resolve();
     }
     this.#setStatus({
@@ -252,6 +257,14 @@ export class Consumer<T> {
       ...(replays && { replaying: true }),
       ...(recovered !== undefined && { recovered }),
       ...(missing !== undefined && { missing }),
+    });
+  }
+
+  #settle(resetting: Resetting): void {
+    this.#settling.add(resetting);
+    void this.#handling.settled().then(() => {
+      this.#settling.delete(resetting);
+      resetting.resolve();
     });
   }
 
@@ -272,16 +285,16 @@ export class Consumer<T> {
   }
 
   #refused(reset: number, error: JechoError): void {
-    const asked = this.#resets.get(reset);
+    if (reset === 0) return this.#end(statusNow("refused", error));
+    this.#resets.get(reset)?.reject(error);
     this.#resets.delete(reset);
-    asked?.reject(error);
-    if (asked === undefined || this.#status.state !== "live") this.#end(statusNow("refused", error));
   }
 
   #end(status: Status): void {
     const error = status.error ?? new JechoError("CLOSED", `the consumer of ${this.channel} was closed`);
-    for (const { reject } of this.#resets.values()) reject(error);
+    for (const { reject } of [...this.#resets.values(), ...this.#settling]) reject(error);
     this.#resets.clear();
+    this.#settling.clear();
     this.#handling.close();
     this.#setStatus(status);
   }

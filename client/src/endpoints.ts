@@ -84,13 +84,9 @@ export class Endpoints {
     return opening !== undefined;
   }
 
-  /** What is being opened will not be. */
-  failOpenings(error: JechoError): void {
-    for (const { reject } of this.#openings.values()) reject(error);
-  }
-
-  /** The concentrator is no more: none of them will hear of it again. */
+  /** None of them will hear of the gateway again. */
   fail(error: JechoError): void {
+    for (const { reject } of this.#openings.values()) reject(error);
     for (const [number, endpoint] of [...this.#endpoints]) {
       endpoint.notice({ is: "interrupted", endpoint: number });
       endpoint.notice({ is: "refused", endpoint: number, reset: 0, error });
@@ -99,7 +95,7 @@ export class Endpoints {
 
   /** Ends all of them. */
   close(error: JechoError): void {
-    this.failOpenings(error);
+    for (const { reject } of this.#openings.values()) reject(error);
     this.#openings.clear();
     for (const [, endpoint] of [...this.#endpoints]) void endpoint.close();
     this.#endpoints.clear();

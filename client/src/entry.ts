@@ -73,11 +73,18 @@ export interface ConsumerEntry {
   lastChannel?: number;
   number: number;
   wasOpen?: boolean;
-  /** The newest reset that was asked for, and the one that is in force. */
-  reset?: number;
-  opened?: number;
-  /** What holds until that reset is answered. */
-  before?: { readonly modulator: Modulator | undefined; readonly as: string };
+  /** The reset that is in force; 0 for what it was opened with. */
+  opened: number;
+  /** Those that were asked for later and are not answered, oldest first. */
+  resets: Reset[];
+  /** The one that the gateway has been asked for, of these: one at a time. */
+  asking: Reset | undefined;
+}
+
+/** Another modulator that a consumer is to have, or none. */
+export interface Reset {
+  readonly reset: number;
+  modulator: Modulator | undefined;
 }
 
 /** An application's copy of a shared object, as its concentrator knows it. */
@@ -150,6 +157,9 @@ export function newConsumer(
     isStalled: false,
     channelNumber: 0,
     number: 0,
+    opened: 0,
+    resets: [],
+    asking: undefined,
   };
 }
 

@@ -42,6 +42,7 @@ const CHUNK_BYTES = 256 << 10;
 const WINDOW_BYTES = 2 << 20;
 
 interface Waiter {
+  readonly endpoint: number;
   /** @returns false where there is still no room */
   attempt(): boolean;
   reject(error: unknown): void;
@@ -58,6 +59,8 @@ export class EventQueue {
   /** Does the other side read this very ring? */
   readonly #isShared: boolean;
   #waiters: Waiter[] = [];
+  /** Will there never be room again? */
+  #isClosed = false;
   #admitting = false;
   /** Bytes that were sent where no memory is shared, and not taken yet. */
   #underWayBytes = 0;
@@ -160,13 +163,15 @@ export class EventQueue {
    * Does what raises an event, as soon as there is room for it where the policy is to block. Those that wait come in the
    * order in which they asked.
    *
-   * @throws whatever `raise` throws, the signal's reason, or what the queue was closed with
+   * @param endpoint who waits
+   * @throws whatever `raise` throws, the signal's reason, or what the queue was closed with, or its endpoint
    */
-  whenReady<R>(raise: () => R, signal?: AbortSignal): Promise<R> {
+  whenReady<R>(endpoint: number, raise: () => R, signal?: AbortSignal): Promise<R> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);
       const stop = (): void => signal?.removeEventListener("abort", abort);
       const waiter: Waiter = {
+        endpoint,
         attempt: () => {
           try {
             resolve(raise());
@@ -216,15 +221,29 @@ export class EventQueue {
     if (!this.#isShared) this.#send(Number.POSITIVE_INFINITY);
   }
 
-  /** Nobody waits for room any more. */
+  /** This endpoint waits for room no more. */
+  leave(endpoint: number, error: JechoError): void {
+    const leaving = this.#waiters.filter(waiter => waiter.endpoint === endpoint);
+    this.#waiters = this.#waiters.filter(waiter => waiter.endpoint !== endpoint);
+    for (const waiter of leaving) waiter.reject(error);
+    if (leaving.length > 0) this.#admit();
+  }
+
+  /** Nobody waits for room any more: what finds none is refused from now on. */
   close(error: JechoError): void {
+    this.#isClosed = true;
     const waiters = this.#waiters;
     this.#waiters = [];
     for (const waiter of waiters) waiter.reject(error);
   }
 
   #hasToWait(error: unknown): boolean {
-    return this.#whenFull === "block" && error instanceof JechoError && error.code === "QUEUE_FULL";
+    return (
+      this.#whenFull === "block" &&
+      !this.#isClosed &&
+      error instanceof JechoError &&
+      error.code === "QUEUE_FULL"
+    );
   }
 
   #reserveFull(bytes: number): number {

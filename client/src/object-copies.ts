@@ -62,11 +62,14 @@ export class ObjectCopies {
     entry.state = state;
     const { object } = entry;
     for (const consumer of this.#entries) {
-      if (consumer.is !== "consumer" || consumer.modulator === undefined) continue;
-      const objects = consumer.modulator.objects.map(old =>
-        old.object === object ? { ...old, version, state } : old,
-      );
-      consumer.modulator = { ...consumer.modulator, objects };
+      if (consumer.is !== "consumer") continue;
+      for (const asked of [consumer, ...consumer.resets]) {
+        if (asked.modulator === undefined) continue;
+        const objects = asked.modulator.objects.map(old =>
+          old.object === object ? { ...old, version, state } : old,
+        );
+        asked.modulator = { ...asked.modulator, objects };
+      }
     }
   }
 

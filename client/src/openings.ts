@@ -4,7 +4,7 @@ import { laterTurn } from "#platform";
 import type { Demands } from "./demands.ts";
 import type { Deriving } from "./deriving.ts";
 import type { Entries } from "./entries.ts";
-import type { ConsumerEntry, EndpointEntry } from "./entry.ts";
+import type { ConsumerEntry, EndpointEntry, Reset } from "./entry.ts";
 import type { Feeds } from "./feeds.ts";
 import type { Flow } from "./flow.ts";
 import type { Link } from "./link.ts";
@@ -16,6 +16,12 @@ import type { Reception } from "./reception.ts";
 type Opened<Kind extends Control["kind"]> = Extract<Control, { kind: Kind }>;
 
 const REOPEN_MS = 1000;
+
+/** What is asked of the gateway: an endpoint; for a consumer that is to have another modulator, that. */
+interface Asked {
+  readonly entry: EndpointEntry;
+  readonly reset: Reset | undefined;
+}
 
 export interface OpeningOptions {
   /** May this process' producers have modulators? */
@@ -47,7 +53,7 @@ export class Openings {
   readonly #flow: Flow;
   readonly #notify: (notice: PortNotice) => void;
   /** What waits for an answer of the gateway, by request. */
-  readonly #pending = new Map<number, { readonly entry: EndpointEntry; readonly reset: number }>();
+  readonly #pending = new Map<number, Asked>();
 
   constructor(options: OpeningOptions, parts: Parts, notify: (notice: PortNotice) => void) {
     this.#options = options;
@@ -65,40 +71,49 @@ export class Openings {
   /** A new endpoint. */
   add(entry: EndpointEntry): void {
     this.#entries.add(entry);
-    if (this.#link.isLive) this.#open(entry, 0);
+    if (this.#link.isLive) this.#open(entry);
   }
 
   /** A consumer's modulator is to be another one. */
   reset(endpoint: number, reset: number, modulator: Modulator | undefined): void {
     const entry = this.#entries.consumer(endpoint);
     if (entry === undefined) return;
-    entry.before = { modulator: entry.modulator, as: entry.as };
-    entry.modulator = modulator;
-    // The name stays with what the old one makes, for those who subscribed to that.
-    entry.as = "";
-    entry.reset = reset;
-    // While there is no connection, the new modulator is simply the one that will be asked for.
-    if (this.#link.isLive) this.#open(entry, reset);
+    entry.resets.push({ reset, modulator });
+    this.#askNext(entry);
+  }
+
+  /**
+   * Asks for the newest reset: those before it are answered with it, or, where it is refused, asked for in their turn. So what is
+   * in force in the end is what would be if each had waited for the one before it.
+   */
+  #askNext(entry: ConsumerEntry): void {
+    const next = entry.resets.at(-1);
+    if (next === undefined || entry.asking !== undefined || entry.number === 0) return;
+    entry.asking = next;
+    this.#open(entry, next);
   }
 
   /** There is a connection. */
   live(): void {
     const entries = [...this.#entries];
     // Objects first, so that their masters are known before modulators bring them. Producers next, so that consumers of this process find the types that it writes.
-    for (const entry of entries) if (entry.is === "object") this.#open(entry, 0);
-    for (const entry of entries) if (entry.is === "producer") this.#open(entry, 0);
+    for (const entry of entries) if (entry.is === "object") this.#open(entry);
+    for (const entry of entries) if (entry.is === "producer") this.#open(entry);
     // What feeds modulators is opened again when they are asked for.
-    for (const entry of entries)
-      if (entry.is === "consumer" && entry.feed === undefined) this.#open(entry, entry.reset ?? 0);
+    for (const entry of entries) if (entry.is === "consumer" && entry.feed === undefined) this.#open(entry);
   }
 
   /** The connection broke: nothing that was asked is answered any more. */
   interrupted(): void {
     this.#pending.clear();
+    for (const entry of this.#entries) if (entry.is === "consumer") entry.asking = undefined;
   }
 
-  /** @param compared the newest derived channel that a consumer's modulator has been compared with */
-  #open(entry: EndpointEntry, reset: number, compared = 0): void {
+  /**
+   * @param reset the modulator that a consumer is to have instead of its own, which goes on until then
+   * @param compared the newest derived channel that a consumer's modulator has been compared with
+   */
+  #open(entry: EndpointEntry, reset?: Reset, compared = 0): void {
     const request = this.#options.nextRequest();
     this.#pending.set(request, { entry, reset });
     switch (entry.is) {
@@ -112,10 +127,13 @@ export class Openings {
         return this.#link.send({ kind: "OpenProducer", request, channel, schema, modulates, history, key });
       }
       case "consumer": {
-        const { channel, schema, modulator, queue, label, as, epoch, feed } = entry;
+        const { channel, schema, queue, label, epoch, feed } = entry;
+        const { modulator } = reset ?? entry;
+        // The name stays with what the old one makes, for those who subscribed to that.
+        const as = reset === undefined ? entry.as : "";
         // What was open before goes on behind the newest event that it has had.
         const resume = { from: FROM.resume, epoch, seq: BigInt(entry.seq), at: 0, speed: 0 };
-        const from = entry.wasOpen && reset === (entry.opened ?? 0) ? resume : this.#beginningOf(entry);
+        const from = entry.wasOpen && reset === undefined ? resume : this.#beginningOf(entry);
         const asked = { request, channel, schema, modulator, from, queue, label, as, feed, compared };
         return this.#link.send({ kind: "OpenConsumer", ...asked });
       }
@@ -128,7 +146,7 @@ export class Openings {
     return { ...from, at: this.#link.gatewayTime(from.at) };
   }
 
-  #answered(request: number): { readonly entry: EndpointEntry; readonly reset: number } | undefined {
+  #answered(request: number): Asked | undefined {
     const pending = this.#pending.get(request);
     this.#pending.delete(request);
     return pending;
@@ -160,15 +178,23 @@ export class Openings {
   }
 
   consumerOpened(opened: Opened<"ConsumerOpened">): void {
-    const { entry, reset = 0 } = this.#answered(opened.request) ?? {};
+    const { entry, reset } = this.#answered(opened.request) ?? {};
     if (entry?.is !== "consumer") return;
-    const isStale = !this.#entries.has(entry) || (entry.reset ?? 0) !== reset;
-    if (isStale) return this.#link.send({ kind: "CloseEndpoint", endpoint: opened.consumer });
+    // Closed meanwhile, or open by another request.
+    if (!this.#entries.has(entry) || (reset === undefined && entry.number !== 0))
+      return this.#link.send({ kind: "CloseEndpoint", endpoint: opened.consumer });
     // From here on no event of the old modulator reaches the consumer, and the first of the new one comes next.
     const old = entry.number;
     this.leave(entry);
-    const wasOpen = entry.wasOpen === true && (entry.opened ?? 0) === reset;
-    this.#place(entry, reset, wasOpen, opened);
+    const wasOpen = entry.wasOpen === true && reset === undefined;
+    if (reset !== undefined) {
+      entry.modulator = reset.modulator;
+      entry.as = "";
+      entry.opened = reset.reset;
+      entry.resets = entry.resets.filter(other => other.reset > reset.reset);
+      entry.asking = undefined;
+    }
+    this.#place(entry, wasOpen, opened);
     if (entry.feed !== undefined) {
       const { recovered, missing } = opened;
       this.#feeds.opened(entry, wasOpen ? { recovered, missing: Number(missing) } : undefined);
@@ -176,28 +202,35 @@ export class Openings {
     }
     if (wasOpen) this.#deriving.handKept(entry);
     this.#flow.entered(entry);
-    this.#tellOpened(entry, reset, wasOpen, opened);
+    this.#tellOpened(entry, wasOpen, opened);
+    this.#askNext(entry);
     // The application is told first.
     if (old !== 0) laterTurn(() => this.#link.send({ kind: "CloseEndpoint", endpoint: old }));
   }
 
   /** Before the gateway has a modulator installed, its consumer is to compare it with others. */
   compare({ request, newest, modulators }: Opened<"Compare">): void {
-    const { entry, reset = 0 } = this.#answered(request) ?? {};
-    if (entry?.is !== "consumer" || !this.#entries.has(entry) || (entry.reset ?? 0) !== reset) return;
-    this.#notify({ is: "compare", endpoint: entry.endpoint, reset, newest, modulators });
+    const { entry, reset } = this.#answered(request) ?? {};
+    if (entry?.is !== "consumer" || !this.#entries.has(entry)) return;
+    const { endpoint, opened } = entry;
+    this.#notify({ is: "compare", endpoint, reset: reset?.reset ?? opened, newest, modulators });
   }
 
   compared({ endpoint, reset, newest, equal, failure }: Extract<ControlRequest, { is: "compared" }>): void {
     const entry = this.#entries.consumer(endpoint);
-    if (entry?.modulator === undefined || (entry.reset ?? 0) !== reset) return;
-    if (failure !== "") return this.#refused(entry, reset, new JechoError("MODULATOR_FAILED", failure));
-    if (equal !== undefined) entry.modulator = { ...entry.modulator, ...equal };
+    if (entry === undefined) return;
+    const asking = entry.asking?.reset === reset ? entry.asking : undefined;
+    // It was asked for at a connection that broke.
+    if (asking === undefined && (reset !== entry.opened || entry.number !== 0)) return;
+    const asked = asking ?? entry;
+    if (asked.modulator === undefined) return;
+    if (failure !== "") return this.#refused(entry, asking, new JechoError("MODULATOR_FAILED", failure));
+    if (equal !== undefined) asked.modulator = { ...asked.modulator, ...equal };
     // Without a connection it is asked for at the next one.
-    if (this.#link.isLive) this.#open(entry, reset, newest);
+    if (this.#link.isLive) this.#open(entry, asking, newest);
   }
 
-  #place(entry: ConsumerEntry, reset: number, wasOpen: boolean, opened: Opened<"ConsumerOpened">): void {
+  #place(entry: ConsumerEntry, wasOpen: boolean, opened: Opened<"ConsumerOpened">): void {
     // What another modulator makes is counted anew.
     if (!wasOpen && entry.wasOpen) entry.tracker.clear();
     entry.channelNumber = opened.channel;
@@ -207,17 +240,14 @@ export class Openings {
     entry.seq = Number(opened.seq) - 1;
     // A run is sent whole. The newest of each key, which a first opening may ask for, are older than what comes behind them.
     entry.fromSeq = !wasOpen && entry.from?.from === FROM.last ? 0 : Number(opened.seq);
-    delete entry.before;
     entry.wasOpen = true;
-    entry.opened = reset;
     if (!wasOpen) entry.waiting = [];
     this.#entries.enter(entry);
     this.#reception.enter(entry);
   }
 
   #tellOpened(
-    { endpoint, from }: ConsumerEntry,
-    reset: number,
+    { endpoint, from, opened: reset }: ConsumerEntry,
     wasOpen: boolean,
     { channel, replay, recovered, missing, placements: tables, objects }: Opened<"ConsumerOpened">,
   ): void {
@@ -248,37 +278,36 @@ export class Openings {
     this.leave(entry);
     entry.channelNumber = 0;
     entry.number = 0;
-    this.#refused(entry, 0, error);
+    this.#refused(entry, undefined, error);
   }
 
-  #refused(entry: EndpointEntry, reset: number, error: JechoError): void {
+  #refused(entry: EndpointEntry, reset: Reset | undefined, error: JechoError): void {
     if (!this.#entries.has(entry)) return;
     if (entry.is === "consumer" && entry.feed !== undefined && error.code !== "SLOW_CONSUMER") {
       this.#entries.remove(entry);
       return this.#feeds.refused(entry, error);
     }
-    if (entry.is === "consumer" && reset !== 0 && entry.number !== 0 && entry.before !== undefined) {
+    if (entry.is === "consumer" && reset !== undefined) {
       // The old pair goes on.
-      if (entry.reset === reset) {
-        entry.modulator = entry.before.modulator;
-        entry.as = entry.before.as;
-      }
-      delete entry.before;
-    } else if (error.retry && entry.wasOpen) {
+      entry.resets = entry.resets.filter(other => other !== reset);
+      entry.asking = undefined;
+      this.#notify({ is: "refused", endpoint: entry.endpoint, reset: reset.reset, error });
+      return this.#askNext(entry);
+    }
+    if (error.retry && entry.wasOpen) {
       // It has been open, and what hinders it passes: it is asked for again, as after a lost connection.
       if (entry.is !== "consumer" || entry.feed === undefined)
         this.#notify({ is: "interrupted", endpoint: entry.endpoint });
       setTimeout(() => this.#openAgain(entry), REOPEN_MS);
       return;
-    } else {
-      this.#entries.remove(entry);
     }
-    this.#notify({ is: "refused", endpoint: entry.endpoint, reset, error });
+    this.#entries.remove(entry);
+    this.#notify({ is: "refused", endpoint: entry.endpoint, reset: 0, error });
   }
 
   #openAgain(entry: EndpointEntry): void {
     const isWaiting = this.#entries.has(entry) && entry.number === 0;
-    if (isWaiting && this.#link.isLive) this.#open(entry, entry.is === "consumer" ? (entry.reset ?? 0) : 0);
+    if (isWaiting && this.#link.isLive) this.#open(entry);
   }
 
   /** Ends an endpoint. */

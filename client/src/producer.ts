@@ -123,10 +123,7 @@ export class Producer<T> {
    */
   async publishWhenReady(event: T, { signal }: { readonly signal?: AbortSignal } = {}): Promise<number> {
     this.#checkOpen();
-    return this.#queue.whenReady(() => {
-      this.#checkOpen();
-      return this.#raise(event, false);
-    }, signal);
+    return this.#queue.whenReady(this.#endpoint, () => this.#raise(event, false), signal);
   }
 
   /**
@@ -169,7 +166,7 @@ export class Producer<T> {
     );
     let processed: { readonly by: Promise<R> };
     try {
-      processed = await this.#queue.whenReady(() => ({ by: raise() }), waiting.signal);
+      processed = await this.#queue.whenReady(this.#endpoint, () => ({ by: raise() }), waiting.signal);
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener("abort", abort);
@@ -181,8 +178,10 @@ export class Producer<T> {
   close(): Promise<void> {
     if (this.#isOpen) {
       this.#isOpen = false;
+      const error = new JechoError("CLOSED", `the producer of ${this.channel} was closed`);
+      this.#queue.leave(this.#endpoint, error);
       this.#session.closeProducer(this.#endpoint, this.#queue);
-      this.#awaited.failAll(new JechoError("CLOSED", `the producer of ${this.channel} was closed`));
+      this.#awaited.failAll(error);
     }
     return Promise.resolve();
   }

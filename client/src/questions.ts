@@ -12,6 +12,8 @@ export class Questions {
   readonly #questions = new Map<number, Asker<Answer>>();
   readonly #flushes = new Map<number, Asker<void>>();
   #next = 1;
+  /** What ended the session. */
+  #end: JechoError | undefined;
 
   constructor(post: (request: ControlRequest) => void) {
     this.#post = post;
@@ -19,6 +21,7 @@ export class Questions {
 
   /** @throws JechoError what the gateway answered, or what ended the connection */
   ask(about: Question): Promise<Answer> {
+    if (this.#end !== undefined) return Promise.reject(this.#end);
     const question = this.#next++;
     return new Promise((resolve, reject) => {
       this.#questions.set(question, { resolve, reject });
@@ -33,8 +36,9 @@ export class Questions {
     else asker?.resolve(answer);
   }
 
-  /** Resolves when everything that was raised before has been taken. */
+  /** Resolves when everything that was raised before has been taken. @throws JechoError what ended the session */
   flush(): Promise<void> {
+    if (this.#end !== undefined) return Promise.reject(this.#end);
     const flush = this.#next++;
     return new Promise((resolve, reject) => {
       this.#flushes.set(flush, { resolve, reject });
@@ -47,14 +51,11 @@ export class Questions {
     this.#flushes.delete(flush);
   }
 
-  /** Questions will not be answered any more. */
-  fail(error: JechoError): void {
-    for (const question of [...this.#questions.keys()]) this.answered(question, error);
-  }
-
-  /** What was raised will not be taken any more. */
-  failFlushes(error: JechoError): void {
-    for (const { reject } of this.#flushes.values()) reject(error);
+  /** Nothing will be answered any more. */
+  end(error: JechoError): void {
+    this.#end ??= error;
+    for (const { reject } of [...this.#questions.values(), ...this.#flushes.values()]) reject(error);
+    this.#questions.clear();
     this.#flushes.clear();
   }
 }

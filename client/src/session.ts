@@ -130,9 +130,11 @@ export class Session {
    * Makes an object to share with modulators, and with other sessions: they `attach` to its `id`. Without one it is random, and
    * known to nobody who is not told. Where another session has shared the same id before, this is a further copy of that.
    *
-   * @throws JechoError `OBJECT_INVALID` where the state is not plain data, or the id does not have 1 to 64 characters
+   * @throws JechoError `OBJECT_INVALID` where the state is not plain data, or the id does not have 1 to 64 characters; `CLOSED`, or what refused
+   * the session
    */
   share<S extends object>(state: S, { id }: ShareOptions = {}): SharedObject<S> {
+    this.#checkUsable();
     return this.#copies.share(state, id);
   }
 
@@ -146,8 +148,8 @@ export class Session {
     id: string,
     { policy = "prompt", signal }: AttachOptions = {},
   ): Promise<SharedObject<S>> {
-    const { object, opening } = this.#copies.attach<S>(id, policy === "lazy");
     this.#checkUsable();
+    const { object, opening } = this.#copies.attach<S>(id, policy === "lazy");
     await this.#endpoints.open(opening.endpoint, object, signal, () => this.#post(opening));
     return object;
   }
@@ -157,12 +159,12 @@ export class Session {
     if (this.#status.state !== "closed") {
       this.#copies.publish();
       this.#queues.finish();
+      const error = new JechoError("CLOSED", "the session was closed");
+      // Whether what it raised was taken is not known any more.
+      this.#questions.end(error);
       this.#closing = this.#port.close();
       this.#setStatus(statusNow("closed"));
-      const error = new JechoError("CLOSED", "the session was closed");
-      this.#questions.fail(error);
       this.#inheritance.reject(error);
-      this.#questions.failFlushes(error);
       this.#endpoints.close(error);
       this.#queues.close(error);
     }
@@ -196,10 +198,9 @@ export class Session {
   /**
    * Resolves when everything that was raised before has been taken by the gateway, or turned out to be wanted by nobody.
    *
-   * @throws JechoError `CLOSED`
+   * @throws JechoError `CLOSED`, or what refused the session
    */
   flush(): Promise<void> {
-    if (this.#status.state === "closed") return Promise.reject(new JechoError("CLOSED"));
     this.#queues.finish();
     return this.#questions.flush();
   }
@@ -239,7 +240,8 @@ export class Session {
         this.#queues.taken(notice.queue, notice.bytes);
         return;
       case "gone":
-        this.#gone(notice.error);
+        // The thread of the concentrator died.
+        this.#setStatus(statusNow("refused", notice.error));
         return;
       case "opened":
         this.#endpoints.opened(notice);
@@ -274,22 +276,18 @@ export class Session {
     (this.#options.onError ?? raise)(error);
   }
 
-  /** The thread of the concentrator died: nothing that was asked of it will be answered. */
-  #gone(error: JechoError): void {
-    this.#setStatus(statusNow("refused", error));
-    this.#endpoints.fail(error);
-    this.#questions.fail(error);
-    this.#queues.close(error);
-  }
-
   #setStatus(status: Status): void {
     this.#status = status;
-    if (status.state === "refused") {
-      this.#endpoints.failOpenings(status.error as JechoError);
-      this.#inheritance.reject(status.error as JechoError);
-      this.#questions.failFlushes(status.error as JechoError);
-    }
+    if (status.state === "refused") this.#end(status.error as JechoError);
     this.#statusListeners.tell(status);
+  }
+
+  /** There is no session any more, and nothing that was asked of it will be answered. */
+  #end(error: JechoError): void {
+    this.#questions.end(error);
+    this.#inheritance.reject(error);
+    this.#endpoints.fail(error);
+    this.#queues.close(error);
   }
 
   #userName(name: string): string {

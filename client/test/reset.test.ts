@@ -1,6 +1,7 @@
-import type { Modulator } from "@jecho/client";
-import { expect, test } from "vitest";
-import { Inbox, startRig, Tick } from "./rig.ts";
+import { connect, type Modulator } from "@jecho/client";
+import { expect, inject, test } from "vitest";
+import { startCutter } from "./cutter.ts";
+import { Inbox, startRig, Tick, whenState } from "./rig.ts";
 
 /** Lets everything through, marked with its name. */
 const marks = (name: string): Modulator => ({
@@ -85,4 +86,96 @@ test.each([
   await resetting;
   expect(handled).toBe(ended);
   goOn();
+});
+
+const BAD: Modulator = { source: "nonsense(" };
+
+/** A consumer, and a function that raises an event and says what its modulator marked it with. */
+async function marked() {
+  const rig = await startRig();
+  const way = await startCutter(rig.gateway.address);
+  const session = connect(way.address, { place: inject("place"), backoff: { firstMs: 20, mostMs: 100 } });
+  const producer = await rig.session().channel("a", Tick).produce();
+  const seen = new Inbox<string>();
+  const consumer = await session
+    .channel("a", Tick)
+    .subscribe(({ note }) => seen.put(note), { modulator: marks("old") });
+  return {
+    way,
+    producer,
+    consumer,
+    mark: async () => {
+      await expect.poll(() => producer.demand.total).toBe(1);
+      producer.publish({ n: 1, note: "" });
+      return (await seen.take(seen.all.length + 1)).at(-1);
+    },
+    async [Symbol.asyncDispose]() {
+      await session.close();
+      await way[Symbol.asyncDispose]();
+      await rig[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const settled = async (resets: readonly Promise<void>[]): Promise<string[]> =>
+  (await Promise.allSettled(resets)).map(({ status }) => status);
+
+test.for([
+  ["good, bad", [marks("a"), BAD], ["fulfilled", "rejected"], "a"],
+  ["bad, good", [BAD, marks("b")], ["rejected", "fulfilled"], "b"],
+  ["bad, bad", [BAD, BAD], ["rejected", "rejected"], "old"],
+  ["good, good, bad", [marks("a"), marks("b"), BAD], ["fulfilled", "fulfilled", "rejected"], "b"],
+  ["good, bad, good", [marks("a"), BAD, marks("c")], ["fulfilled", "fulfilled", "fulfilled"], "c"],
+] as const)(
+  "MOE-8: of resets asked for at once (%s) each is answered, and the newest that can be is in force",
+  async ([, modulators, outcomes, inForce]) => {
+    await using the = await marked();
+    const resets = modulators.map(modulator => the.consumer.reset({ modulator }));
+    expect(await settled(resets)).toEqual(outcomes);
+    expect(await the.mark()).toBe(inForce);
+    // It is also what is asked for at the next connection.
+    const away = whenState(the.consumer, "reconnecting");
+    the.way.cut();
+    await away;
+    await whenState(the.consumer, "live");
+    expect(await the.mark()).toBe(inForce);
+  },
+);
+
+test("MOE-8: resets under way when the connection breaks are answered at the next one; the old pair goes on where they fail", async () => {
+  await using the = await marked();
+  const { consumer, way } = the;
+  const away = whenState(consumer, "reconnecting");
+  way.hold();
+  const before = [consumer.reset({ modulator: marks("a") }), consumer.reset({ modulator: BAD })];
+  way.part();
+  await away;
+  const meanwhile = [consumer.reset({ modulator: BAD })];
+  way.release();
+  way.join();
+  expect(await settled([...before, ...meanwhile])).toEqual(["fulfilled", "rejected", "rejected"]);
+  expect(consumer.status.state).toBe("live");
+  expect(await the.mark()).toBe("a");
+});
+
+test("MOE-8: a reset that waits for the old pair's handlers ends with the consumer", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  const began = new Inbox<number>();
+  const consumer = await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(
+      ({ n }) => {
+        began.put(n);
+        return new Promise(() => {});
+      },
+      { modulator: marks("old") },
+    );
+  producer.publish({ n: 1, note: "" });
+  await began.take(1);
+  const resetting = consumer.reset({ modulator: marks("new") }, { sync: true });
+  await expect.poll(() => producer.demand.derived.map(({ parameters }) => parameters)).toEqual(["new"]);
+  await consumer.close();
+  await expect(resetting).rejects.toMatchObject({ code: "CLOSED" });
 });
