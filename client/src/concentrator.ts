@@ -328,6 +328,12 @@ export class Concentrator implements PortServer {
         return this.#modulation.install(frame, this.#delegates.ofNumber(frame.channel));
       case "Remove":
         return this.#modulation.remove(frame.derived, frame.process);
+      case "Drain":
+        void this.#modulation.finished().then(() => {
+          this.#outbox.release();
+          this.#link.send({ kind: "Noted", request: frame.request });
+        });
+        return;
       case "Impaired":
         for (const { endpoint } of this.#entries.consumersOf(frame.derived))
           this.#notify({ is: "impaired", endpoint, error: errorOf(frame) });

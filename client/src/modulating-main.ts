@@ -5,7 +5,7 @@ import type { ModulatingOrder } from "./modulating.ts";
 process.once("message", ({ address, token, modulators }: ModulatingOrder) => {
   const session = connect(address, { name: "modulators", place: "here", modulating: token, modulators });
   session.ready().then(
-    () => process.send?.("ready"),
+    () => process.connected && process.send?.("ready"),
     (error: Error) => {
       console.error(`modulators are not run: ${error.message}`);
       process.exit(1);
@@ -14,7 +14,8 @@ process.once("message", ({ address, token, modulators }: ModulatingOrder) => {
   const end = (): void => {
     void session.close().finally(() => process.exit());
   };
-  process.once("SIGTERM", end);
-  // The gateway's process has gone.
+  // The gateway ends it, or its process has gone.
   process.once("disconnect", end);
 });
+// A signal for all of the gateway's processes is the gateway's to act on: it has this one finish first.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => {});

@@ -57,7 +57,7 @@ export function startModulating(
         isClosed = true;
         clearTimeout(restart);
         if (child.exitCode !== null || child.signalCode !== null) ended.resolve();
-        else child.kill("SIGTERM");
+        else if (child.connected) child.disconnect();
       }
       return ended.promise;
     },

@@ -60,6 +60,10 @@ export class Modulation {
   #apart: ReturnType<typeof setTimeout> | undefined;
   /** Counts connections that broke. */
   #connection = 0;
+  /** Counts what modulators make. */
+  #made = 0;
+  #isReady = true;
+  #whenReady: (() => void)[] = [];
   #nextHosted = 1;
   #nextFeed = 1;
   #environment: Tier | undefined;
@@ -340,7 +344,10 @@ export class Modulation {
     return true;
   }
 
+  /** Can the connection take more of what is made here? */
   flow(ready: boolean): void {
+    this.#isReady = ready;
+    if (ready) for (const resolve of this.#whenReady.splice(0)) resolve();
     for (const { hosted } of this.installed) this.#environment?.flow(hosted, ready);
   }
 
@@ -357,6 +364,18 @@ export class Modulation {
       list.push({ id, parameters, objects, consumers, mostPerSecond });
     }
     return list;
+  }
+
+  /** Resolves when modulators have finished what they were given, one behind the other, and what they made of it has been handed out. */
+  async finished(): Promise<void> {
+    for (let made = -1; made !== this.#made; ) {
+      made = this.#made;
+      await this.#environment?.settled();
+      if (this.#isReady) continue;
+      // Until then what they have made waits with them.
+      await new Promise<void>(resolve => this.#whenReady.push(resolve));
+      made = -1;
+    }
   }
 
   async close(): Promise<void> {
@@ -385,6 +404,7 @@ export class Modulation {
   #receive(frame: EventsFrame, raising: string | undefined): void {
     const installation = this.installed.get(frame.channel);
     if (installation === undefined) return;
+    this.#made++;
     this.#events.onEvents(installation, frame, raising);
     this.#feed(installation, frame, frame.isSync ? raising : undefined);
   }

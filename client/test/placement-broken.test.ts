@@ -1,4 +1,4 @@
-import { connect, type Placement } from "@jecho/client";
+import { connect, type Modulator, type Placement } from "@jecho/client";
 import { createGateway } from "@jecho/server";
 import { describe, expect, inject, test } from "vitest";
 import { startCutter } from "./cutter.ts";
@@ -64,7 +64,7 @@ describe.each(PLACES)("modulators at the %s", at => {
   });
 
   test("DEL-3, MOE-18: over a gateway's restart each event comes once and in order, and they run where they ran", async () => {
-    const options = at === "gateway" ? { modulating: startPatient } : {};
+    const options = at === "gateway" ? { modulating: startPatient, drainMs: 60_000 } : {};
     let gateway = await createGateway(options);
     await using way = await startCutter(gateway.address);
     await using producing = connect(way.address, {
@@ -78,8 +78,8 @@ describe.each(PLACES)("modulators at the %s", at => {
       .channel("a", Tick)
       .subscribe(({ n }) => inbox.put(n), { modulator: numbered });
     for (let n = 0; n < 1000; n++) producer.publish({ n, note: "" });
-    // What the gateway has confirmed and its process has not made yet ends with it.
-    await inbox.take(at === "gateway" ? 500 : 250);
+    // In the middle of it.
+    await inbox.take(250);
     const { host, port } = gateway;
     const broken = whenState(consumer, "reconnecting");
     await gateway.close();
@@ -90,6 +90,33 @@ describe.each(PLACES)("modulators at the %s", at => {
     await expect.poll(() => consumer.placements.map(({ at }) => at)).toEqual([at]);
     await gateway.close();
   });
+});
+
+test("MOE-20: what a gateway has confirmed when it is told to end is made, also behind another modulator, and reaches the consumers", async () => {
+  const gateway = await createGateway({ modulating: startPatient, drainMs: 60_000 });
+  await using producing = connect(gateway.address, { ...QUICK, modulators: { most: 0 } });
+  await using session = connect(gateway.address, QUICK);
+  const producer = await producing.channel("a", Tick).produce();
+  const first = new Inbox<number>();
+  const second = new Inbox<number>();
+  const channel = session.channel("a", Tick);
+  await channel.subscribe(({ n }) => first.put(n), { modulator: numbered, as: "evens" });
+  // It takes its time.
+  const slow: Modulator = {
+    source: `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator {
+  enqueue(event) { for (let i = 0; i < 1e4; i++) Math.sqrt(i); super.enqueue(event); }
+}`,
+  };
+  const consumer = await session
+    .channel("a#evens", Tick)
+    .subscribe(({ n }) => second.put(n), { modulator: slow });
+  expect(consumer.placements.map(({ at }) => at)).toEqual(["gateway"]);
+  for (let n = 0; n < 2000; n++) producer.publish({ n, note: "" });
+  await producing.flush();
+  await gateway.close();
+  expect(await first.take(1000)).toEqual(EVENS);
+  expect(await second.take(1000)).toEqual(EVENS);
 });
 
 test("MOE-18: where the gateway's process for modulators ends, they go on with the consumers, who are told", async () => {

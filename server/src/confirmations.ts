@@ -17,7 +17,7 @@ export class Confirmations {
       this.#unconfirmed.delete(connection);
       connection.confirm();
     }
-    this.#timer ??= setTimeout(() => this.#tick(), TICK_MS);
+    this.#timer ??= setTimeout(() => this.confirm(), TICK_MS);
   }
 
   lost(connection: Connection): void {
@@ -29,7 +29,9 @@ export class Confirmations {
     this.#unconfirmed.clear();
   }
 
-  #tick(): void {
+  /** Tells everybody what was taken, now. */
+  confirm(): void {
+    clearTimeout(this.#timer);
     this.#timer = undefined;
     for (const connection of this.#unconfirmed) connection.confirm();
     this.#unconfirmed.clear();

@@ -128,6 +128,11 @@ export class Connection {
     }
   }
 
+  /** Do events wait in queues for this connection? */
+  get isLagging(): boolean {
+    return (this.#seldom?.lagging.size ?? 0) > 0;
+  }
+
   /** A consumer is being sent its past, or no longer. */
   replaying(replay: Replay, isReplaying: boolean): void {
     if (!isReplaying) this.#seldom?.replays.delete(replay);

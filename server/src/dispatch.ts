@@ -140,6 +140,7 @@ export class Dispatcher {
       case "Demand":
       case "Install":
       case "Remove":
+      case "Drain":
       case "Placed":
       case "Taken":
       case "Replayed":

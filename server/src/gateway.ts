@@ -8,6 +8,7 @@ import { Acknowledgements } from "./acknowledgements.ts";
 import { Confirmations } from "./confirmations.ts";
 import { Connection } from "./connection.ts";
 import { Dispatcher } from "./dispatch.ts";
+import { drain } from "./drain.ts";
 import { Gathering } from "./gathering.ts";
 import { Handovers } from "./handovers.ts";
 import { HistoryStore } from "./history/store.ts";
@@ -50,6 +51,11 @@ export interface GatewayOptions {
    * `startModulating`. Without one they run with their consumers. It is given the gateway's address and what to show there.
    */
   readonly modulating?: (address: string, token: string) => Modulating;
+  /**
+   * How long `close` waits for that process to finish what the gateway has confirmed to producers, in milliseconds; 5,000 by default, 0 for
+   * not at all. What it makes then still reaches the consumers.
+   */
+  readonly drainMs?: number;
   /** Where the gateway writes what an operator should know; nowhere by default. */
   readonly log?: (line: string) => void;
 }
@@ -66,7 +72,10 @@ export interface Gateway {
   readonly port: number;
   /** `HOST:PORT`, as it stands in channel names. */
   readonly address: string;
-  /** Lets go of every connection with `GATEWAY_STOPPING` and stops listening. */
+  /**
+   * Takes nothing more of producers, who keep it for the next gateway; has its process for modulators finish, within `drainMs`; lets go of
+   * every connection with `GATEWAY_STOPPING`.
+   */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -100,6 +109,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     heartbeatMs = 10_000,
     limitBytes = 16 << 20,
     requestTimeoutMs = 10_000,
+    drainMs = 5000,
     log = () => {},
   } = options;
   const uws = await loadUws();
@@ -172,9 +182,13 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
         if (!isBinary) throw new JechoError("FRAME_MALFORMED", "messages are binary");
         const { byteLength } = message;
         let hasEvents = false;
+        const takes = closing === undefined || connection === names.modulating;
         try {
           parseMessage(new Uint8Array(message), frame => {
-            hasEvents ||= frame instanceof EventsFrame;
+            const isEvents = frame instanceof EventsFrame;
+            // It is not confirmed, and so comes again, to the next gateway.
+            if (!takes && (isEvents || frame.kind === "Position")) return;
+            hasEvents ||= isEvents;
             dispatcher.frame(connection, frame);
           });
         } finally {
@@ -236,8 +250,12 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   }
 
   const close = async (): Promise<void> => {
-    await modulating?.close();
     uws.us_listen_socket_close(listening);
+    // What was taken is not to come again.
+    confirmations.confirm();
+    if (names.modulating?.isOpen && drainMs > 0 && !(await drain(names.modulating, drainMs)))
+      log(`modulators had not finished after ${drainMs} ms: what they had not made yet is lost`);
+    await modulating?.close();
     if (connections.size > 0) {
       const empty = new Promise<void>(resolve => {
         whenEmpty = resolve;

@@ -8,7 +8,8 @@ const USAGE = `jecho gateway [options]
   --static FOLDER   a folder whose files are served over HTTP
   --history FILE    keeps what channels ask to be kept in this file, so that it survives a restart
   --origin ORIGIN   an origin that pages may connect from; may be repeated
-  --modulators      runs modulators in a process beside the gateway for producers that run none`;
+  --modulators      runs modulators in a process beside the gateway for producers that run none
+  --drain MS        how long that may take to finish what it was given when the gateway is told to end (5000)`;
 
 const LOOPBACK = new Set(["127.0.0.1", "::1", "localhost"]);
 
@@ -33,6 +34,7 @@ export async function runGateway(
         history: { type: "string" },
         origin: { type: "string", multiple: true },
         modulators: { type: "boolean", default: false },
+        drain: { type: "string", default: "5000" },
         help: { type: "boolean", short: "h", default: false },
       },
     });
@@ -45,9 +47,12 @@ export async function runGateway(
     const port = Number(values.port);
     if (!Number.isInteger(port) || port < 0 || port > 65535)
       throw new Error(`--port takes a number from 0 to 65535, not "${values.port}"`);
+    const drainMs = Number(values.drain);
+    if (!(drainMs >= 0)) throw new Error(`--drain takes milliseconds, not "${values.drain}"`);
     const gateway = await createGateway({
       host: values.host,
       port,
+      drainMs,
       log: line => console.error(line),
       ...(values.static === undefined ? {} : { staticFolder: values.static }),
       ...(values.history === undefined ? {} : { historyFile: values.history }),

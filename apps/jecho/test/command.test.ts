@@ -228,17 +228,23 @@ test("each command has its help", async () => {
     expect(await run(args)).toMatchObject({ code: 0, out: expect.stringContaining("jecho") });
 });
 
-test("gateway --modulators: they run beside it for a producer that runs none", async () => {
-  const args = ["--no-warnings", MAIN, "gateway", "--port", "0", "--modulators"];
+test("gateway --modulators: they run beside it for a producer that runs none, and finish when it is told to end", async () => {
+  const args = ["--no-warnings", MAIN, "gateway", "--port", "0", "--modulators", "--drain", "60000"];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "inherit", "ipc"] });
   const ended = once(child, "exit");
   const [{ address }] = (await once(child, "message")) as [{ address: string }];
   await using producing = connect(address, { modulators: { most: 0 } });
-  await producing.channel("weather/stations", Station).produce();
+  const producer = await producing.channel("weather/stations", Station).produce();
   await using consuming = connect(address);
   const modulator = modulatorFrom(event => event.id > 3);
-  const consumer = await consuming.channel("weather/stations", Station).subscribe(() => {}, { modulator });
+  const seen: number[] = [];
+  const consumer = await consuming
+    .channel("weather/stations", Station)
+    .subscribe(({ id }) => seen.push(id as number), { modulator });
   expect(consumer.placements).toMatchObject([{ at: "gateway", code: "MODULATORS_NOT_SERVED" }]);
+  for (let id = 0; id < 100; id++) producer.publish({ ...EVENT, id });
+  await producing.flush();
   child.kill("SIGTERM");
   expect(await ended).toEqual([0, null]);
+  await expect.poll(() => seen.length).toBe(96);
 });

@@ -1,0 +1,56 @@
+import { createGateway } from "@jecho/server";
+import { encodeControl, encodeRun, PROTOCOL } from "@jecho/shared/internal";
+import { expect, test } from "vitest";
+import { RawClient } from "./raw-client.ts";
+
+const NOTHING = new Uint8Array(0);
+
+/** A gateway with a producer, and with a process for modulators that answers only what it is made to. */
+async function startWith(drainMs: number, log: (line: string) => void = () => {}) {
+  let shown = "";
+  const gateway = await createGateway({
+    drainMs,
+    log,
+    modulating: (_, token) => {
+      shown = token;
+      return { ready: Promise.resolve(), close: () => Promise.resolve() };
+    },
+  });
+  const beside = await RawClient.connect(gateway, false);
+  beside.send(encodeControl({ kind: "Hello", protocol: PROTOCOL, name: "", modulating: shown }));
+  await beside.next("Welcome");
+  const producer = await RawClient.connect(gateway);
+  producer.send(
+    encodeControl({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING, modulates: false }),
+  );
+  const { channel, producer: number } = await producer.next("ProducerOpened");
+  const raise = (raised: number): void => {
+    const header = { channel, producer: number, raised, token: 0n, parameters: 0, flags: 0 };
+    producer.send(encodeRun(header, [{ bytes: NOTHING, start: 0, end: 0 }]));
+  };
+  return { gateway, beside, producer, raise };
+}
+
+test("MOE-20, DEL-3: a gateway that ends takes nothing more of producers, confirms what it has taken, and waits for its process", async () => {
+  const { gateway, beside, producer, raise } = await startWith(60_000);
+  raise(1);
+  await producer.next("Taken");
+  const closing = gateway.close();
+  const { request } = await beside.next("Drain");
+  raise(2);
+  // This one has been looked at.
+  await producer.isAlive();
+  beside.send(encodeControl({ kind: "Noted", request }));
+  await closing;
+  expect((await producer.closed).code).toBe(4000);
+  expect(producer.frames.some(({ kind }) => kind === "Taken")).toBe(false);
+});
+
+test("MOE-20: it waits no longer than it was told to, and says so", async () => {
+  const lines: string[] = [];
+  const { gateway, beside, producer } = await startWith(10, line => lines.push(line));
+  await gateway.close();
+  expect((await producer.closed).code).toBe(4000);
+  expect((await beside.closed).code).toBe(4000);
+  expect(lines).toEqual([expect.stringContaining("10 ms")]);
+});
