@@ -31,12 +31,20 @@ declare global {
   var producing: Producing;
 }
 
-async function produce(page: Page, place: "here" | "worker" | "shared", channel: string): Promise<void> {
+/** Deadlines that no busy machine makes a modulator miss: a page cannot tell whether a call had the processor. */
+const PATIENT = { limits: { callMs: 5000, installMs: 5000 } };
+
+async function produce(
+  page: Page,
+  place: "here" | "worker" | "shared",
+  channel: string,
+  modulators: object = PATIENT,
+): Promise<void> {
   await page.evaluate(
-    async ({ place, channel }) => {
+    async ({ place, channel, modulators }) => {
       const { connect, type } = globalThis.jecho;
       const Tick = type("Tick", { n: "uint32", note: "string" });
-      const session = connect(location.host, { place });
+      const session = connect(location.host, { place, modulators });
       const producer = await session.channel(channel, Tick).produce();
       globalThis.producing = {
         async raise(from, count) {
@@ -47,7 +55,7 @@ async function produce(page: Page, place: "here" | "worker" | "shared", channel:
         consumers: () => producer.demand.consumers,
       };
     },
-    { place, channel },
+    { place, channel, modulators },
   );
 }
 
@@ -77,7 +85,7 @@ for (const place of ["here", "worker"] as const) {
     session,
   }) => {
     const page = await open();
-    await produce(page, place, `${place}/hostile`);
+    await produce(page, place, `${place}/hostile`, {});
     const channel = session.channel(`${place}/hostile`, Tick);
     const seen: number[] = [];
     await channel.subscribe(({ n }) => void seen.push(n), { modulator: multiples(1) });
@@ -143,10 +151,10 @@ for (const place of ["here", "worker"] as const)
     const producer = await refusing.channel(`${place}/view`, Tick).produce();
     const page = await open();
     const placements = await page.evaluate(
-      async ({ place, source, parameters }) => {
+      async ({ place, source, parameters, modulators }) => {
         const { connect, type } = globalThis.jecho;
         const Tick = type("Tick", { n: "uint32", note: "string" });
-        const consumer = await connect(location.host, { place })
+        const consumer = await connect(location.host, { place, modulators })
           .channel(`${place}/view`, Tick)
           .subscribe(
             ({ n, note }) => {
@@ -156,7 +164,7 @@ for (const place of ["here", "worker"] as const)
           );
         return consumer.placements;
       },
-      { place, source: multiples(2).source, parameters: 2 },
+      { place, source: multiples(2).source, parameters: 2, modulators: PATIENT },
     );
     expect(placements).toMatchObject([{ at: "consumer", code: "MODULATORS_NOT_SERVED" }]);
     expect(await producer.publishSync({ n: 1, note: "" })).toBe(0);

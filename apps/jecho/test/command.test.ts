@@ -27,7 +27,8 @@ let producer: Producer<Record<string, unknown>>;
 
 beforeAll(async () => {
   gateway = await createGateway();
-  session = connect(gateway.address);
+  // Deadlines that no busy machine makes a modulator miss.
+  session = connect(gateway.address, { modulators: { limits: { callMs: 5000, installMs: 5000 } } });
   producer = await session.channel("weather/stations", Station).produce();
 });
 
