@@ -22,10 +22,7 @@ export interface OpenViewer {
 const { changes } = readViewingSession();
 const opening = changes.filter(change => "opens" in change && change.atMs === 0);
 
-/** One for all replays: its thread's code is compiled once. Where nothing is subscribed to, nothing comes. */
-let session: Session | undefined;
-/** Of the replay under way. */
-let closes: (() => Promise<void>)[] = [];
+let session: Session;
 let apply: (change: ViewingChange) => Promise<void> | void;
 let events = 0;
 /** Something is made of what came, as much with eager handlers as without. */
@@ -37,7 +34,7 @@ function look({ values }: GridData): void {
 }
 
 /** Each view has its own shared view and its own pair of modulator and demodulator, as on the page. */
-async function openEager(session: Session): Promise<typeof apply> {
+async function openEager(): Promise<typeof apply> {
   const views = new Map<number, { shared: SharedObject<View>; consumer: Consumer<GridData> }>();
   const channel = session.channel(CHANNELS.ozone, GridData);
   const pairOf = (shared: SharedObject<View>, threshold?: number): EagerHandler =>
@@ -51,10 +48,6 @@ async function openEager(session: Session): Promise<typeof apply> {
       const shared = session.share(change.opens);
       const consumer = await channel.subscribe(look, pairOf(shared, change.threshold));
       views.set(change.view, { shared, consumer });
-      closes.push(
-        () => consumer.close(),
-        () => shared.close(),
-      );
     } else {
       known.shared.update(change.opens);
       await known.consumer.reset(pairOf(known.shared, change.threshold));
@@ -66,19 +59,18 @@ async function openEager(session: Session): Promise<typeof apply> {
  * The whole field comes once, and each view takes its part of it here: the layers that it shows and, in alarm mode, what has changed. The
  * window costs nothing, because who has the whole layer can draw from it.
  */
-async function openWhole(session: Session): Promise<typeof apply> {
+async function openWhole(): Promise<typeof apply> {
   const views = new Map<
     number,
     { view: View; threshold: number | undefined; sent: Map<number, Float32Array> }
   >();
-  const consumer = await session.channel(CHANNELS.ozone, GridData).subscribe(event => {
+  await session.channel(CHANNELS.ozone, GridData).subscribe(event => {
     for (const { view, threshold, sent } of views.values()) {
       if (event.layer < view.firstLayer || event.layer > view.lastLayer) continue;
       if (threshold === undefined) look(event);
       else if (hasChanged(event, threshold, sent)) look(event);
     }
   });
-  closes.push(() => consumer.close());
   return change => {
     const known = views.get(change.view);
     if ("opens" in change)
@@ -109,8 +101,8 @@ function hasChanged(
 
 serve({
   async open({ port, isEager }: OpenViewer) {
-    session ??= connect(`127.0.0.1:${port}`);
-    apply = isEager ? await openEager(session) : await openWhole(session);
+    session = connect(`127.0.0.1:${port}`);
+    apply = isEager ? await openEager() : await openWhole();
     for (const change of opening) await apply(change);
   },
   /** Does what was recorded, so many times as fast. Answers when the last change is in force. */
@@ -121,12 +113,7 @@ serve({
       await apply(change);
     }
   },
-  /** Ends what `open` began. */
-  async close() {
-    const all = closes;
-    closes = [];
-    for (const close of all) await close();
-  },
+  close: () => session.close(),
   /** Events that views were handed so far. */
   count: () => ({ events, seen }),
 });
