@@ -1,8 +1,8 @@
 import { EventsFrame } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import type { ProducerEntry } from "../src/entry.ts";
-import { Lanes } from "../src/lane.ts";
-import { gatherRuns, type OutgoingMessage } from "../src/outgoing.ts";
+import type { ProducerEntry } from "../src/concentrator/entry.ts";
+import { Lanes } from "../src/concentrator/lane.ts";
+import { gatherRuns, type OutgoingMessage } from "../src/concentrator/outgoing.ts";
 import { Ring } from "../src/ring.ts";
 
 test("CHAN-7: the counts of a run's events follow one another; where events are missing, a new run begins", () => {

@@ -1,6 +1,6 @@
 import { EventsFrame, encodeRun } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { Source, Tracker } from "../src/tracking.ts";
+import { Source, Tracker } from "../src/concentrator/tracking.ts";
 
 const EVENT = { bytes: new Uint8Array(8), start: 0, end: 8 };
 

@@ -1,10 +1,10 @@
 import type { WebSocket } from "uWebSockets.js";
 import { ERRORS, type ErrorCode } from "@jecho/shared";
 import { type Control, encodeForNow, type Outgoing } from "@jecho/shared/internal";
-import type { Consumer, Producer } from "./endpoints.ts";
+import type { Listeners } from "./delivery/listeners.ts";
 import type { Replay } from "./history/replay.ts";
-import type { Listeners } from "./listeners.ts";
-import { count, each, find, type Numbered, without, withThing } from "./numbered.ts";
+import type { Consumer, Producer } from "./management/endpoints.ts";
+import { count, each, find, type Numbered, without, withThing } from "./management/numbered.ts";
 import { Requests } from "./requests.ts";
 
 /** What a connection needs of the socket below it. */

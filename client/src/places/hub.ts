@@ -1,7 +1,7 @@
 import { JechoError } from "@jecho/shared";
 import { NumberTable, tokenOf } from "@jecho/shared/internal";
 import { laterTurn } from "#platform";
-import { Concentrator, type ConcentratorOptions } from "../concentrator.ts";
+import { Concentrator, type ConcentratorOptions } from "../concentrator/concentrator.ts";
 import type { ControlRequest, EventSource, PortListener, PortNotice } from "../port.ts";
 import type { Visit } from "../ring.ts";
 import { type Status, statusNow } from "../status.ts";

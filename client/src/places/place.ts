@@ -1,5 +1,5 @@
 import { defaultPlace, startThread, watchPage } from "#places";
-import type { ConcentratorOptions } from "../concentrator.ts";
+import type { ConcentratorOptions } from "../concentrator/concentrator.ts";
 import type { Port, PortListener, PortRequest } from "../port.ts";
 import { Hub } from "./hub.ts";
 import { RemotePort } from "./remote-port.ts";

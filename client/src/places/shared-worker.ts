@@ -1,5 +1,5 @@
 /** A SharedWorker: the concentrators of all tabs of an origin, one for each gateway. */
-import type { ConcentratorOptions } from "../concentrator.ts";
+import type { ConcentratorOptions } from "../concentrator/concentrator.ts";
 import { Hub } from "./hub.ts";
 import { serve } from "./serve.ts";
 

@@ -1,7 +1,7 @@
 import { Type } from "@jecho/shared";
 import type { EventsFrame } from "@jecho/shared/internal";
-import type { Channel } from "../channel.ts";
-import type { WrittenTypes } from "../written-types.ts";
+import type { Channel } from "../delivery/channel.ts";
+import type { WrittenTypes } from "../management/written-types.ts";
 import type { Retention } from "./event-log.ts";
 import { History } from "./history.ts";
 import type { HistoryStore } from "./store.ts";

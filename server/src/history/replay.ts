@@ -1,8 +1,8 @@
 import { JechoError } from "@jecho/shared";
 import { encodeControl, FROM, type Place } from "@jecho/shared/internal";
-import type { Channel } from "../channel.ts";
 import type { Connection } from "../connection.ts";
-import { SOCKET_HIGH_BYTES } from "../listener.ts";
+import type { Channel } from "../delivery/channel.ts";
+import { SOCKET_HIGH_BYTES } from "../delivery/listener.ts";
 import type { LoggedRun } from "./event-log.ts";
 import type { History } from "./history.ts";
 

@@ -1,0 +1,133 @@
+import type { Installation } from "../modulation/installation.ts";
+import type { Modulation } from "../modulation/modulation.ts";
+import type { PortNotice } from "../port.ts";
+import type { Entries } from "./entries.ts";
+import { type ConsumerEntry, type ProducerEntry, wantedOf } from "./entry.ts";
+import type { Hold } from "./hold.ts";
+import type { Lanes } from "./lane.ts";
+import type { Outbox } from "./outbox.ts";
+import type { Reception } from "./reception.ts";
+
+interface Parts {
+  readonly entries: Entries;
+  readonly modulation: Modulation;
+  readonly reception: Reception;
+  readonly outbox: Outbox;
+  readonly hold: Hold;
+}
+
+/** Who wants what is raised and made here: consumers elsewhere, as the gateway says, and those of this process. */
+export class Demands {
+  readonly #entries: Entries;
+  readonly #modulation: Modulation;
+  readonly #reception: Reception;
+  readonly #outbox: Outbox;
+  readonly #hold: Hold;
+  readonly #notify: (notice: PortNotice) => void;
+
+  constructor({ entries, modulation, reception, outbox, hold }: Parts, notify: (notice: PortNotice) => void) {
+    this.#entries = entries;
+    this.#modulation = modulation;
+    this.#reception = reception;
+    this.#outbox = outbox;
+    this.#hold = hold;
+    this.#notify = notify;
+  }
+
+  /** So many consumers elsewhere want the events of a channel or derived channel. */
+  told(channel: number, consumers: number): void {
+    // What is derived may be made here, and published here as well.
+    this.#toldOfDerived(channel, consumers);
+    for (const producer of this.#entries.producersOf(channel) ?? [])
+      this.#toldOfProducer(producer, consumers);
+  }
+
+  #toldOfProducer(producer: ProducerEntry, consumers: number): void {
+    const begins = producer.elsewhere === 0 || this.#hold.isHolding;
+    producer.elsewhere = consumers;
+    // The first word on demand says that all modulators are installed: the producer's events count.
+    if (!producer.open) {
+      producer.open = true;
+      producer.wasOpen = true;
+      this.#notify({ is: "opened", endpoint: producer.endpoint, reset: 0 });
+    }
+    this.#wanted(producer.lanes, consumers, begins);
+    if (consumers > 0) this.#hold.back(producer);
+    this.tell(producer.channel);
+  }
+
+  #toldOfDerived(channel: number, consumers: number): void {
+    this.#toldInstead(channel, consumers);
+    const installation = this.#modulation.installed.ofNumber(channel);
+    if (installation === undefined) return;
+    const begins = installation.elsewhere === 0 || this.#hold.isHolding;
+    installation.elsewhere = consumers;
+    for (const [endpoint, lanes] of installation.lanes) {
+      const producer = this.#entries.producer(endpoint);
+      if (producer === undefined) continue;
+      if (begins) lanes.address(channel, producer.number);
+      this.#wanted(lanes, consumers, begins);
+    }
+    if (consumers > 0) this.#hold.back(installation);
+    this.#tellOf(installation);
+  }
+
+  /** The same of what runs here in the stead of other processes, unless that is for the consumers here alone. */
+  #toldInstead(channel: number, consumers: number): void {
+    for (const installation of this.#modulation.installed) {
+      if (installation.number !== channel || installation.process === 0 || installation.own) continue;
+      const begins = installation.elsewhere === 0;
+      installation.elsewhere = consumers;
+      for (const [producer, lanes] of installation.lanes) {
+        if (begins) lanes.address(channel, producer);
+        this.#wanted(lanes, consumers, begins);
+      }
+    }
+  }
+
+  /** So many consumers elsewhere want the events of these lanes. */
+  #wanted(lanes: Lanes, consumers: number, begins: boolean): void {
+    for (const lane of lanes) {
+      if (consumers === 0) lane.isPlaced = false;
+      else if (begins && (lane.raised > 0 || lane.unconfirmed.length > 0)) this.#outbox.resume(lane);
+    }
+  }
+
+  /** Tells a channel's producers here what is wanted of them, by all. */
+  tell(base: string): void {
+    const derived = this.#modulation.derivedOf(base, number => this.#reception.consumersOf(number));
+    for (const producer of this.#entries.producersNamed(base)) {
+      const { endpoint, channelNumber, elsewhere } = producer;
+      const here = channelNumber === 0 ? 0 : this.#reception.consumersOf(channelNumber);
+      this.#notify({ is: "demand", endpoint, demand: wantedOf(elsewhere + here, derived) });
+    }
+  }
+
+  /** A consumer here has left a channel or derived channel. */
+  left({ channelNumber }: ConsumerEntry): void {
+    for (const { channel } of this.#entries.producersOf(channelNumber) ?? []) this.tell(channel);
+    const installation = this.#modulation.installed.ofNumber(channelNumber);
+    if (installation !== undefined) this.#tellOf(installation);
+  }
+
+  #tellOf(installation: Installation): void {
+    for (const name of this.#modulation.installed.sourcesOf(installation)) this.tell(name);
+  }
+
+  /** What somebody elsewhere wants of this process' producers. */
+  *elsewhere(): Generator<ProducerEntry | Installation> {
+    for (const entry of this.#entries) if (entry.is === "producer" && entry.elsewhere > 0) yield entry;
+    for (const installation of this.#modulation.installed)
+      if (installation.elsewhere > 0 && installation.process === 0) yield installation;
+  }
+
+  /** Nobody is expected back: producers that are not open again have consumers here alone. */
+  nobodyBack(): void {
+    for (const entry of this.#entries) {
+      if (entry.is !== "producer" || entry.open) continue;
+      entry.elsewhere = 0;
+      for (const lane of entry.lanes) lane.unconfirmed = [];
+      this.tell(entry.channel);
+    }
+  }
+}

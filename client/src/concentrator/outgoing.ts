@@ -1,0 +1,158 @@
+import {
+  FLAG_SYNC,
+  FLAG_URGENT,
+  measureRun,
+  type RunHeader,
+  type Stretch,
+  writeRun,
+} from "@jecho/shared/internal";
+import type { RingRecord } from "../ring.ts";
+import type { ProducerEntry } from "./entry.ts";
+import type { Lane } from "./lane.ts";
+
+/** What a run takes besides its events. */
+const RUN_BYTES = measureRun([]);
+
+/** Events of one lane whose counts follow one another, where they lie. */
+export interface RaisedRun {
+  readonly producer: ProducerEntry;
+  readonly lane: Lane;
+  readonly sync: boolean;
+  /** Count of the first event; those of the others follow it. */
+  readonly raised: number;
+  readonly events: RaisedEvents;
+  /** Where its frame begins in the message that it goes out in. */
+  start: number;
+}
+
+interface RaisedEvents extends Stretch {
+  readonly bounds: number[];
+  readonly first: 0;
+  end: number;
+}
+
+/** Frames that go out together: one write for many events, of one channel or of many. */
+export interface OutgoingMessage {
+  readonly bytes: Uint8Array;
+  readonly view: DataView;
+  readonly runs: readonly RaisedRun[];
+}
+
+/** Where runs go, in each producer's order. What lies in them is valid until the call returns. */
+export interface RunTaker {
+  /** Somebody elsewhere wants these. */
+  send(message: OutgoingMessage): void;
+  /** Nobody elsewhere wants this: it is left where it lies. */
+  keep(run: RaisedRun): void;
+}
+
+/** A message is closed when it has grown to this size; a single event may be larger. */
+export const MESSAGE_BYTES = 256 * 1024;
+/** What only this process wants is taken in such pieces: what a modulator may make is limited for each. */
+const QUIET_BYTES = 4 << 20;
+const QUIET_EVENTS = 32_768;
+
+/**
+ * Gathers what was raised into runs, one for each lane as long as a message is open, and those that somebody elsewhere wants
+ * into messages. Each lane's events keep their order and their counts: after a gap, where events were dropped, begins a new run.
+ * A synchronous event is a run of its own.
+ */
+export function gatherRuns(
+  records: readonly RingRecord[],
+  producerOf: (endpoint: number) => ProducerEntry | undefined,
+  taker: RunTaker,
+): void {
+  const wanted = new OpenRuns();
+  const quiet = new OpenRuns();
+  for (const record of records) {
+    const producer = producerOf(record.endpoint);
+    if (producer === undefined) continue;
+    const lane = producer.lanes.of(record.urgent);
+    if (producer.elsewhere > 0) {
+      wanted.add(producer, lane, record);
+      if (wanted.bytes >= MESSAGE_BYTES) send(wanted.close(), taker);
+    } else {
+      quiet.add(producer, lane, record);
+      if (quiet.bytes >= QUIET_BYTES || quiet.events === QUIET_EVENTS) keep(quiet.close(), taker);
+    }
+  }
+  send(wanted.close(), taker);
+  keep(quiet.close(), taker);
+}
+
+function send(runs: readonly RaisedRun[], taker: RunTaker): void {
+  if (runs.length > 0) taker.send(messageOf(runs));
+}
+
+function keep(runs: readonly RaisedRun[], taker: RunTaker): void {
+  for (const run of runs) {
+    run.lane.raised = run.raised + run.events.end - 1;
+    taker.keep(run);
+  }
+}
+
+let nextGathering = 1;
+
+/** Runs that more events may be added to. */
+class OpenRuns {
+  bytes = 0;
+  events = 0;
+  #runs: RaisedRun[] = [];
+  /** A lane says which run of which gathering is its newest: nothing has to be looked up. */
+  #gathering = nextGathering++;
+
+  add(producer: ProducerEntry, lane: Lane, record: RingRecord): void {
+    const { bytes, sync, raised, start, end } = record;
+    const run = lane.gathering === this.#gathering ? this.#runs[lane.newestRun] : undefined;
+    const isNext =
+      run !== undefined &&
+      !sync &&
+      !run.sync &&
+      raised === run.raised + run.events.end &&
+      bytes === run.events.bytes;
+    if (!isNext) {
+      lane.gathering = this.#gathering;
+      lane.newestRun = this.#runs.length;
+      const events: RaisedEvents = { bytes, bounds: [start, end], first: 0, end: 1 };
+      this.#runs.push({ producer, lane, sync, raised, events, start: 0 });
+      this.bytes += RUN_BYTES;
+    } else {
+      const { events } = run;
+      events.bounds.push(start, end);
+      events.end++;
+    }
+    this.bytes += end - start;
+    this.events++;
+  }
+
+  close(): RaisedRun[] {
+    const runs = this.#runs;
+    if (runs.length === 0) return runs;
+    this.#runs = [];
+    this.#gathering = nextGathering++;
+    this.bytes = 0;
+    this.events = 0;
+    return runs;
+  }
+}
+
+/** The header of a run, under the numbers of the present connection. */
+export function headerOf({ producer, lane, sync, raised }: RaisedRun): RunHeader {
+  const { channelNumber, number, token } = producer;
+  const flags = (sync ? FLAG_SYNC : 0) | (lane.urgent ? FLAG_URGENT : 0);
+  return { channel: channelNumber, producer: number, raised, token, parameters: 0, flags };
+}
+
+function messageOf(runs: readonly RaisedRun[]): OutgoingMessage {
+  let size = 0;
+  for (const { events } of runs) size += measureRun([events]);
+  const bytes = new Uint8Array(size);
+  const view = new DataView(bytes.buffer);
+  let at = 0;
+  for (const run of runs) {
+    run.start = at;
+    at = writeRun(bytes, view, at, headerOf(run), [run.events]);
+    run.lane.raised = run.raised + run.events.end - 1;
+  }
+  return { bytes, view, runs };
+}

@@ -1,0 +1,149 @@
+import { LentRun } from "@jecho/modulators/internal";
+import { EventsFrame } from "@jecho/shared/internal";
+import type { Feeds } from "../modulation/feeds.ts";
+import type { Modulation } from "../modulation/modulation.ts";
+import type { EventSource, PortNotice } from "../port.ts";
+import type { RingRecord } from "../ring.ts";
+import type { Entries } from "./entries.ts";
+import type { ProducerEntry } from "./entry.ts";
+import type { Flow } from "./flow.ts";
+import type { Hold } from "./hold.ts";
+import type { Lane } from "./lane.ts";
+import type { Link } from "./link.ts";
+import type { Outbox } from "./outbox.ts";
+import { gatherRuns, headerOf, type OutgoingMessage, type RaisedRun, type RunTaker } from "./outgoing.ts";
+import type { Reception } from "./reception.ts";
+import type { SynchronousEvents } from "./synchronous.ts";
+
+interface Parts {
+  readonly entries: Entries;
+  readonly link: Link;
+  readonly outbox: Outbox;
+  readonly hold: Hold;
+  readonly flow: Flow;
+  readonly modulation: Modulation;
+  readonly reception: Reception;
+  readonly feeds: Feeds;
+  readonly synchronous: SynchronousEvents;
+}
+
+/** Takes what producers raise, as soon as it may go out, and gives it to the consumers here, to the modulators, and to the gateway. */
+export class Raising {
+  readonly #events: EventSource;
+  readonly #entries: Entries;
+  readonly #link: Link;
+  readonly #outbox: Outbox;
+  readonly #hold: Hold;
+  readonly #flow: Flow;
+  readonly #modulation: Modulation;
+  readonly #reception: Reception;
+  readonly #feeds: Feeds;
+  readonly #synchronous: SynchronousEvents;
+  readonly #notify: (notice: PortNotice) => void;
+  readonly #producerOf = (endpoint: number): ProducerEntry | undefined => this.#entries.producer(endpoint);
+  readonly #taker: RunTaker = {
+    send: message => this.#send(message),
+    keep: run => this.#raiseQuietly(run),
+  };
+  /** Who waits for everything that was raised before to be taken. */
+  #flushes: number[] = [];
+
+  constructor(events: EventSource, parts: Parts, notify: (notice: PortNotice) => void) {
+    this.#events = events;
+    this.#entries = parts.entries;
+    this.#link = parts.link;
+    this.#outbox = parts.outbox;
+    this.#hold = parts.hold;
+    this.#flow = parts.flow;
+    this.#modulation = parts.modulation;
+    this.#reception = parts.reception;
+    this.#feeds = parts.feeds;
+    this.#synchronous = parts.synchronous;
+    this.#notify = notify;
+  }
+
+  /** Sends everything that was raised since the last time. @returns false where it has to wait where it is */
+  drain(): boolean {
+    if (this.#hold.isHolding) return false;
+    const isFull = !this.#link.isReady || this.#outbox.isFull || this.#flow.isBlocked;
+    if (this.#link.isLive && isFull) return false;
+    this.#events.drain(records => this.#outbox.together(() => this.#take(records)));
+    return true;
+  }
+
+  /** `flushed` is told when everything that was raised before has been taken. */
+  flush(flush: number): void {
+    this.#flushes.push(flush);
+    this.checkFlushes();
+  }
+
+  /** What flushes wait for may have come to pass. */
+  checkFlushes(): void {
+    // While consumers are expected back, what a broken connection may have swallowed is still to be sent again.
+    if (this.#flushes.length === 0 || !this.#events.isEmpty() || this.#hold.isHolding) return;
+    if (this.#link.isLive && !this.#outbox.isEmpty) return;
+    const flushes = this.#flushes;
+    this.#flushes = [];
+    for (const flush of flushes) this.#notify({ is: "flushed", flush });
+  }
+
+  #take(records: readonly RingRecord[]): number {
+    gatherRuns(records, this.#producerOf, this.#taker);
+    return records.length;
+  }
+
+  #send({ bytes, view, runs }: OutgoingMessage): void {
+    const sent = this.#outbox.send(bytes, runs);
+    for (const { producer, lane, sync, start } of runs) {
+      if (!sent || sync || this.#concerns(producer))
+        this.#raise(producer, lane, EventsFrame.at(bytes, start, view), sent);
+    }
+  }
+
+  /** Is there anybody in this process whom its events may be for? */
+  #concerns({ channel, channelNumber }: ProducerEntry): boolean {
+    return (
+      channelNumber === 0 ||
+      this.#reception.takes(channelNumber) ||
+      this.#modulation.takes(channel) ||
+      this.#feeds.isFed(channelNumber)
+    );
+  }
+
+  /** One run within this process: its consumers here, and the modulators. */
+  #raise(producer: ProducerEntry, lane: Lane, frame: EventsFrame, sent: boolean): void {
+    const { endpoint, channel, channelNumber, elsewhere } = producer;
+    if (channelNumber === 0 || (elsewhere > 0 && !sent)) {
+      // Nobody waits for an urgent one, and its count is another.
+      const raised = frame.isUrgent ? Number.NEGATIVE_INFINITY : frame.raised;
+      this.#notify({ is: "dropped", endpoint, raised, events: frame.count });
+      return;
+    }
+    if (!frame.isSync) {
+      this.#reception.raised(frame, lane);
+      this.#modulation.enqueue(channel, frame);
+      this.#feeds.raised(frame, undefined);
+      return;
+    }
+    const name = this.#synchronous.begin(endpoint, frame.raised, sent ? frame : undefined);
+    this.#feeds.raised(frame, name);
+    this.#reception.raised(frame, lane, outcome => this.#synchronous.settle(name, outcome));
+    if (!this.#modulation.enqueue(channel, frame, name)) this.#synchronous.settle(name);
+  }
+
+  /** A run that nobody elsewhere wants: it stays where it lies, unless consumers here have to be told. */
+  #raiseQuietly(run: RaisedRun): void {
+    const { producer, lane, sync, raised, events } = run;
+    const { endpoint, channel, channelNumber } = producer;
+    const lent = new LentRun(headerOf(run), events);
+    const isHeard = this.#reception.consumersOf(channelNumber) > 0 || this.#feeds.isFed(channelNumber);
+    if (channelNumber === 0 || isHeard) return this.#raise(producer, lane, lent.frame(), false);
+    if (!sync) {
+      this.#modulation.enqueue(channel, lent);
+      return;
+    }
+    const name = this.#synchronous.begin(endpoint, raised);
+    this.#synchronous.settle(name);
+    if (!this.#modulation.enqueue(channel, lent, name)) this.#synchronous.settle(name);
+  }
+}

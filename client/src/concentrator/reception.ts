@@ -1,0 +1,251 @@
+import { type EventsFrame, type HeldPlace, NumberTable, type Position } from "@jecho/shared/internal";
+import type { PortListener } from "../port.ts";
+import type { Outcome } from "../tally.ts";
+import type { ConsumerEntry } from "./entry.ts";
+import type { Lane } from "./lane.ts";
+import type { SynchronousEvents } from "./synchronous.ts";
+import { Remembered, Source } from "./tracking.ts";
+
+/** Bytes of this process' own events that wait for a consumer while it is being sent the past. */
+const WAITING_BYTES = 16 << 20;
+
+export interface ReceptionEvents {
+  /** A run for modulators that run here in a producer's stead, from its event `first` on. */
+  onTaken(entry: ConsumerEntry, frame: EventsFrame, first: number): void;
+  /** So many events will not come to them. */
+  onMissing(entry: ConsumerEntry, events: number): void;
+  /** All consumers here have handled an event of a synchronous run from elsewhere. */
+  onHandled(frame: EventsFrame, i: number, outcome: Outcome): void;
+}
+
+interface Origin {
+  readonly source: Source;
+  /** The process that raises them. */
+  readonly process: number;
+  heard: number;
+}
+
+const NOBODY: readonly ConsumerEntry[] = [];
+
+/** What comes under one number: a channel's, or that of its past for one consumer. Whoever is in a list may leave while it is read. */
+class Route {
+  /** The one consumer, where there is no more than one: most channels have one here, and each look into a list is one into memory. */
+  only: ConsumerEntry | undefined;
+  /** Whose the newest run was, and the key that it is found by: what is remembered is one look further away. */
+  #newestKey = -1;
+  #newest: Origin | undefined;
+  #consumers = NOBODY;
+  /** Those of the channel that are being sent the past, under numbers of their own. */
+  replaying = NOBODY;
+  /** Whose the runs are, by the producer's number and their urgency. */
+  readonly #origins = new Remembered<number, Origin>();
+
+  get consumers(): readonly ConsumerEntry[] {
+    return this.#consumers;
+  }
+
+  set consumers(consumers: readonly ConsumerEntry[]) {
+    this.#consumers = consumers;
+    this.only = consumers.length === 1 ? consumers[0] : undefined;
+  }
+
+  originOf(producer: number, urgent: boolean): Origin | undefined {
+    const key = keyOf(producer, urgent);
+    if (key === this.#newestKey) return this.#newest;
+    const origin = this.#origins.get(key);
+    if (origin !== undefined) this.#hear(key, origin);
+    return origin;
+  }
+
+  setOrigin(producer: number, urgent: boolean, origin: Origin): void {
+    const key = keyOf(producer, urgent);
+    this.#origins.set(key, origin);
+    this.#hear(key, origin);
+  }
+
+  #hear(key: number, origin: Origin): void {
+    this.#newestKey = key;
+    this.#newest = origin;
+  }
+}
+
+/** Hands runs to the consumers of this process: each event once and in its producer's order, and what is missing is told. */
+export class Reception {
+  readonly #listener: PortListener;
+  readonly #events: ReceptionEvents;
+  readonly #synchronous: SynchronousEvents;
+  /** By their numbers at the present connection. */
+  readonly #routes = new NumberTable<Route>();
+
+  constructor(listener: PortListener, synchronous: SynchronousEvents, events: ReceptionEvents) {
+    this.#listener = listener;
+    this.#events = events;
+    this.#synchronous = synchronous;
+  }
+
+  /** Consumers here of a channel or derived channel. */
+  consumersOf(channel: number): number {
+    const route = this.#routes.get(channel);
+    if (route === undefined) return 0;
+    let consumers = route.replaying.length;
+    for (const { feed } of route.consumers) if (feed === undefined) consumers++;
+    return consumers;
+  }
+
+  /** Is there anybody here whom a run of this channel is for? */
+  takes(channel: number): boolean {
+    const route = this.#routes.get(channel);
+    return route !== undefined && route.consumers.length + route.replaying.length > 0;
+  }
+
+  enter(entry: ConsumerEntry): void {
+    const channel = this.#route(entry.channelNumber);
+    if (entry.replay === 0) channel.consumers = [...channel.consumers, entry];
+    else {
+      channel.replaying = [...channel.replaying, entry];
+      const past = this.#route(entry.replay);
+      past.consumers = [...past.consumers, entry];
+    }
+  }
+
+  leave(entry: ConsumerEntry): void {
+    const channel = this.#routes.get(entry.channelNumber);
+    if (channel !== undefined) {
+      channel.consumers = channel.consumers.filter(other => other !== entry);
+      channel.replaying = channel.replaying.filter(other => other !== entry);
+    }
+    if (entry.replay !== 0) this.#routes.delete(entry.replay);
+  }
+
+  #route(number: number): Route {
+    let route = this.#routes.get(number);
+    if (route === undefined) {
+      route = new Route();
+      this.#routes.set(number, route);
+    }
+    return route;
+  }
+
+  /** The past has come to its end: what comes now is live. */
+  replayed(entry: ConsumerEntry): void {
+    this.leave(entry);
+    entry.replay = 0;
+    this.enter(entry);
+    const { waiting } = entry;
+    entry.waiting = [];
+    for (const { frame, source } of waiting) this.#handTo(entry, frame, source, 0);
+  }
+
+  /** A producer elsewhere goes on behind this event. */
+  position({ channel, producer, urgent, source: id, raised, process }: Position, isOurs: boolean): void {
+    const route = this.#route(channel);
+    const source = new Source(id, urgent);
+    route.setOrigin(producer, urgent, { source, process, heard: 0 });
+    const { consumers } = route;
+    // Our own events do not come over the wire, save those of the past.
+    if (isOurs && consumers[0]?.replay !== channel) return;
+    for (const entry of consumers)
+      if (takes(entry, process)) this.#missing(entry, entry.tracker.place(source, Number(raised)));
+  }
+
+  /** The gateway dropped events that we were too slow for. */
+  dropped(channel: number, events: number): void {
+    for (const entry of this.#routes.get(channel)?.consumers ?? NOBODY) entry.dropped += events;
+  }
+
+  /** A run from elsewhere. */
+  arrived(frame: EventsFrame): void {
+    const route = this.#routes.get(frame.channel);
+    if (route === undefined) {
+      if (frame.isSync) this.#deliver(frame, 0);
+      return;
+    }
+    const origin = route.originOf(frame.producer, frame.isUrgent);
+    const process = origin?.process ?? 0;
+    if (frame.isSync) this.#deliver(frame, route.consumers.filter(entry => takes(entry, process)).length);
+    if (route.only !== undefined) this.#arrivedFor(route.only, frame, origin?.source, process);
+    else for (const entry of route.consumers) this.#arrivedFor(entry, frame, origin?.source, process);
+  }
+
+  #deliver(frame: EventsFrame, takers: number): void {
+    this.#synchronous.deliver(frame, takers, (outcome, i) => this.#events.onHandled(frame, i, outcome));
+  }
+
+  #arrivedFor(entry: ConsumerEntry, frame: EventsFrame, source: Source | undefined, process: number): void {
+    this.#handTo(entry, frame, source, process);
+    entry.epoch = frame.epoch;
+    entry.seq = frame.seq + frame.count - 1;
+  }
+
+  /** A run that was raised or derived here. @param handled called for each event of a synchronous run */
+  raised(frame: EventsFrame, lane: Lane, handled?: (outcome: Outcome, i: number) => void): void {
+    const { consumers = NOBODY, replaying = NOBODY } = this.#routes.get(frame.channel) ?? {};
+    // What feeds modulators is fed with it otherwise.
+    const takers = consumers.filter(({ feed }) => feed === undefined);
+    if (handled !== undefined) this.#synchronous.deliver(frame, takers.length, handled);
+    for (const entry of replaying) this.#wait(entry, frame, lane.source);
+    for (const entry of takers) this.#handTo(entry, frame, lane.source, 0);
+  }
+
+  /** A run that was made here while this consumer was away. */
+  raisedBefore(entry: ConsumerEntry, frame: EventsFrame, lane: Lane): void {
+    if (entry.replay !== 0) this.#wait(entry, frame, lane.source);
+    else this.#handTo(entry, frame, lane.source, 0);
+  }
+
+  #wait(entry: ConsumerEntry, frame: EventsFrame, source: Source): void {
+    entry.waiting.push({ frame, source });
+    let bytes = 0;
+    for (const waiting of entry.waiting) bytes += waiting.frame.end - waiting.frame.start;
+    if (bytes > WAITING_BYTES) entry.waiting.shift();
+  }
+
+  /** Where a consumer is, for another device to go on there. */
+  placeOf({ number, epoch, seq, tracker, label }: ConsumerEntry): HeldPlace {
+    return { consumer: number, epoch, seq: BigInt(seq), sources: tracker.places(), label };
+  }
+
+  /** What another device has had. */
+  inherit(entry: ConsumerEntry, sources: HeldPlace["sources"]): void {
+    for (const { source, urgent, raised } of sources)
+      entry.tracker.place(new Source(source, urgent), Number(raised));
+  }
+
+  /** The connection broke. */
+  interrupted(): void {
+    this.#routes.clear();
+  }
+
+  /** @param process that raised it elsewhere; 0 where it was this one */
+  #handTo(entry: ConsumerEntry, frame: EventsFrame, source: Source | undefined, process: number): void {
+    if (!takes(entry, process)) return;
+    const { seq, count } = frame;
+    let had = seq === 0 ? 0 : Math.max(0, entry.fromSeq - seq);
+    if (source !== undefined) {
+      const counted = entry.tracker.take(source, frame);
+      if (counted.missing > 0) this.#missing(entry, counted.missing);
+      had = Math.max(had, counted.had);
+    }
+    if (had === count) return;
+    if (entry.feed !== undefined) this.#events.onTaken(entry, frame, had);
+    else this.#listener.receive(entry.endpoint, frame, had);
+  }
+
+  #missing(entry: ConsumerEntry, events: number): void {
+    if (events === 0) return;
+    if (entry.feed !== undefined) return this.#events.onMissing(entry, events);
+    // What the gateway dropped for us is said to be that; the rest was lost on the way.
+    const dropped = Math.min(events, entry.dropped);
+    entry.dropped -= dropped;
+    this.#listener.notify({ is: "missing", endpoint: entry.endpoint, events, dropped });
+  }
+}
+
+/** What feeds modulators takes the events of one process alone. */
+function takes({ feed }: ConsumerEntry, process: number): boolean {
+  return feed === undefined || feed.process === process;
+}
+
+function keyOf(producer: number, urgent: boolean): number {
+  return 2 * producer + (urgent ? 1 : 0);
+}

@@ -1,0 +1,142 @@
+import { type EventsFrame, Few, type Processed } from "@jecho/shared/internal";
+import { ByEvent } from "../by-event.ts";
+import { NOBODY, type Outcome, Tally } from "../tally.ts";
+
+/** An event as it was sent: its channel, its producer there, and its count. */
+interface SentEvent {
+  readonly channel: number;
+  readonly producer: number;
+  readonly raised: number;
+}
+
+/** An event that was raised here, and who has not handled it yet. */
+interface Raising {
+  readonly endpoint: number;
+  readonly raised: number;
+  /** Names it to the modulators. */
+  readonly tag: string;
+  readonly tally: Tally;
+  /** What was sent of it, and the gateway has not answered. */
+  readonly elsewhere: SentEvent[];
+}
+
+/** Keeps track of synchronous events: which were raised here and wait for whom, and which consumers here are at. */
+export class SynchronousEvents {
+  readonly #processed: (endpoint: number, raised: number, outcome: Outcome) => void;
+  /** Events that consumers here are handling. */
+  readonly #handling = new ByEvent<Tally>();
+  /** Events that were raised here, by tag. */
+  readonly #raised = new Few<string, Raising>();
+  /** Which of them an answer of the gateway belongs to. */
+  readonly #elsewhere = new ByEvent<Raising>();
+  #nextTag = 1;
+
+  /** @param processed called when everybody has handled an event that was raised here */
+  constructor(processed: (endpoint: number, raised: number, outcome: Outcome) => void) {
+    this.#processed = processed;
+  }
+
+  /**
+   * An event was raised here, as a run of its own; or it came from elsewhere for modulators here. It is waited for here, at the modulators, and elsewhere where it was sent.
+   *
+   * @param sent what was sent of it
+   * @param done called when everybody has handled it; by default its producer is told
+   * @returns its tag
+   */
+  begin(
+    endpoint: number,
+    raised: number,
+    sent?: EventsFrame,
+    done = (outcome: Outcome) => this.#processed(endpoint, raised, outcome),
+  ): string {
+    const tag = String(this.#nextTag++);
+    const tally = new Tally(2, outcome => {
+      this.#raised.delete(tag);
+      done(outcome);
+    });
+    const raising: Raising = { endpoint, raised, tag, tally, elsewhere: [] };
+    this.#raised.set(tag, raising);
+    if (sent !== undefined) this.#sent(raising, sent, 0);
+    return tag;
+  }
+
+  /** One of those that are waited for is done with the event of that tag. */
+  settle(tag: string, outcome: Outcome = NOBODY): void {
+    this.#raised.get(tag)?.tally.settle(outcome);
+  }
+
+  /** Further modulators have the event of that tag before them. */
+  further(tag: string): void {
+    this.#raised.get(tag)?.tally.add();
+  }
+
+  /** A modulator made a run of the event of that tag: its consumers here, and elsewhere where it was sent, are waited for, too. */
+  derive(tag: string, frame: EventsFrame, sent: boolean): void {
+    const raising = this.#raised.get(tag);
+    if (raising === undefined) return;
+    for (let i = 0; i < frame.count; i++) {
+      raising.tally.add();
+      if (sent) this.#sent(raising, frame, i);
+    }
+  }
+
+  #sent(raising: Raising, { channel, producer, raised }: EventsFrame, i: number): void {
+    raising.tally.add();
+    raising.elsewhere.push({ channel, producer, raised: raised + i });
+    this.#elsewhere.set(channel, producer, raised + i, raising);
+  }
+
+  /** The gateway says that everybody elsewhere has handled an event of ours, or how many have not when we gave up. */
+  answered({ channel, producer, raised, consumers, failed, message, missing }: Processed): void {
+    const raising = this.#elsewhere.get(channel, producer, raised);
+    if (raising === undefined) return;
+    this.#elsewhere.delete(channel, producer, raised);
+    const { elsewhere } = raising;
+    const at = elsewhere.findIndex(
+      event => event.channel === channel && event.producer === producer && event.raised === raised,
+    );
+    elsewhere.splice(at, 1);
+    raising.tally.settle({ consumers, failed, message, missing });
+  }
+
+  /**
+   * The producer waits no longer: what is missing here is counted, and who is missing elsewhere is the gateway's to say.
+   *
+   * @returns the events to ask it about
+   */
+  giveUp(endpoint: number, raised: number): readonly SentEvent[] {
+    const raising = [...this.#raised.values()].find(
+      event => event.endpoint === endpoint && event.raised === raised,
+    );
+    if (raising === undefined) return [];
+    const elsewhere = [...raising.elsewhere];
+    // Consumers here, and modulators, do not answer questions: each of these parts is one that has not answered.
+    for (let here = raising.tally.waiting - elsewhere.length; here > 0; here--)
+      raising.tally.settle({ ...NOBODY, missing: 1 });
+    return elsewhere;
+  }
+
+  /** So many consumers here get a run. @param handled called for each of its events when all of them have handled it */
+  deliver(frame: EventsFrame, consumers: number, handled: (outcome: Outcome, i: number) => void): void {
+    const { channel, producer, raised, count } = frame;
+    for (let i = 0; i < count; i++) {
+      const tally = new Tally(consumers, outcome => {
+        this.#handling.delete(channel, producer, raised + i);
+        handled(outcome, i);
+      });
+      if (consumers > 0) this.#handling.set(channel, producer, raised + i, tally);
+    }
+  }
+
+  /** One consumer here is done with an event. */
+  handled(channel: number, producer: number, raised: number, outcome: Outcome): void {
+    this.#handling.get(channel, producer, raised)?.settle(outcome);
+  }
+
+  /** The connection broke: who raised them was told, and nobody takes an acknowledgement any more. */
+  clear(): void {
+    this.#handling.clear();
+    this.#raised.clear();
+    this.#elsewhere.clear();
+  }
+}

@@ -1,0 +1,209 @@
+import { JechoError } from "@jecho/shared";
+import type { EventsFrame, Feed as FeedTable } from "@jecho/shared/internal";
+import { type ConsumerEntry, newConsumer } from "../concentrator/entry.ts";
+import type { Lane } from "../concentrator/lane.ts";
+import type { SynchronousEvents } from "../concentrator/synchronous.ts";
+import { Had, Tracker } from "../concentrator/tracking.ts";
+import { NOBODY } from "../tally.ts";
+import type { Modulation } from "./modulation.ts";
+
+/** What a modulator takes that runs here in the stead of a producing process: a consumer of what that raises. */
+interface Feed {
+  readonly entry: ConsumerEntry;
+  /** The base channel's name. */
+  readonly base: string;
+  /** It is this very process that raises it: what it raises does not come over the wire. */
+  readonly isOwn: boolean;
+  /** Events that will not come, of which nothing has been said behind the next modulator. */
+  missing: number;
+  /** Whether all of it was there when it was opened again, and how much was not. */
+  recovery: Recovery;
+  opening: PromiseWithResolvers<void> | undefined;
+}
+
+/** What became of the past when something was opened again. */
+interface Recovery {
+  readonly recovered: boolean;
+  readonly missing: number;
+}
+
+/** What the feeds need of their concentrator. */
+export interface FeedEvents {
+  open(entry: ConsumerEntry): void;
+  close(entry: ConsumerEntry): void;
+  /** Has this process consumers of the channel, or of what is made of it? They may be away. */
+  isConsumed(base: string): boolean;
+  /** Can the events of this run, which another process raised, be read without harm? */
+  isSound(run: EventsFrame): boolean;
+  /** The lanes of what is made of this producer's events behind a feed. */
+  lanesBehind(feed: string, producer: number, urgent: boolean): Lane[];
+}
+
+/** The consumers that modulators are fed by which run here and not with the producer. They are no application's. */
+export class Feeds {
+  readonly #events: FeedEvents;
+  readonly #modulation: Modulation;
+  readonly #synchronous: SynchronousEvents;
+  readonly #feeds = new Map<string, Feed>();
+  /** How far those were that are closed, by the base channel's name: what consumers here had of it does not come to them again. */
+  readonly #had = new Map<string, Had>();
+  #nextEndpoint = -1;
+  #nextTag = 1;
+
+  constructor(modulation: Modulation, synchronous: SynchronousEvents, events: FeedEvents) {
+    this.#modulation = modulation;
+    this.#synchronous = synchronous;
+    this.#events = events;
+  }
+
+  /**
+   * Opens a feed, or finds it open. @param name as the modulators know it
+   *
+   * @throws JechoError `PRODUCER_GONE`, or what else the gateway refuses it with
+   */
+  async open(name: string, base: string, feed: FeedTable, isOwn: boolean): Promise<void> {
+    let known = this.#feeds.get(name);
+    if (known === undefined) {
+      const entry = newEntry(this.#nextEndpoint--, base, name, feed, new Tracker(this.#hadOf(base)));
+      known = { entry, base, isOwn, missing: 0, recovery: WHOLE, opening: undefined };
+      this.#feeds.set(name, known);
+    }
+    if (known.entry.number !== 0) return;
+    if (known.opening === undefined) {
+      known.opening = Promise.withResolvers();
+      this.#events.open(known.entry);
+    }
+    await known.opening.promise;
+  }
+
+  /** The gateway feeds it. @param recovery of one that was open before */
+  opened({ feedName }: ConsumerEntry, recovery: Recovery | undefined): void {
+    const feed = this.#feeds.get(feedName);
+    if (feed === undefined) return;
+    feed.recovery = recovery ?? WHOLE;
+    feed.opening?.resolve();
+    feed.opening = undefined;
+  }
+
+  /** Whether what is behind these feeds misses some of its input since it was opened again. */
+  recoveryOf(names: readonly string[]): Recovery {
+    const all = names.map(name => this.#feeds.get(name)?.recovery ?? WHOLE);
+    return {
+      recovered: all.every(({ recovered }) => recovered),
+      missing: all.reduce((sum, { missing }) => sum + missing, 0),
+    };
+  }
+
+  /** The gateway does not. */
+  refused({ feedName }: ConsumerEntry, error: JechoError): void {
+    const feed = this.#feeds.get(feedName);
+    if (feed === undefined) return;
+    this.#forget(feedName, feed);
+    feed.opening?.reject(error);
+  }
+
+  /** The connection broke. */
+  interrupted(): void {
+    for (const feed of this.#feeds.values()) {
+      feed.opening?.reject(new JechoError("CONNECTION_LOST"));
+      feed.opening = undefined;
+    }
+  }
+
+  /** No modulator needs it any more. */
+  close(name: string): void {
+    const feed = this.#feeds.get(name);
+    if (feed === undefined) return;
+    this.#forget(name, feed);
+    this.#events.close(feed.entry);
+  }
+
+  #forget(name: string, { base, entry }: Feed): void {
+    this.#feeds.delete(name);
+    if (this.#events.isConsumed(base)) this.#had.set(base, this.#hadOf(base, entry.tracker));
+    else this.#had.delete(base);
+  }
+
+  /** A run came for it, of which the events before `first` were had before. */
+  take({ feedName, endpoint }: ConsumerEntry, frame: EventsFrame, first: number): void {
+    const feed = this.#feeds.get(feedName);
+    if (feed === undefined) return;
+    const run = first === 0 ? frame : frame.slice(first);
+    const { channel, producer, raised, count, isUrgent } = run;
+    if (feed.missing > 0) {
+      // What would have been made of them is not known: consumers are told that so many may be missing.
+      for (const lane of this.#events.lanesBehind(feedName, producer, isUrgent)) lane.raised += feed.missing;
+      feed.missing = 0;
+    }
+    const isSound = this.#events.isSound(run);
+    // As if it had been lost on the way.
+    if (!isSound) feed.missing += count;
+    if (!run.isSync) {
+      if (isSound) this.#modulation.enqueue(feedName, run);
+      return;
+    }
+    const tag = this.#synchronous.begin(endpoint, raised, undefined, outcome => {
+      for (let i = 0; i < count; i++)
+        this.#synchronous.handled(channel, producer, raised + i, i === 0 ? outcome : NOBODY);
+    });
+    this.#synchronous.settle(tag);
+    if (!isSound || !this.#modulation.enqueue(feedName, run, tag)) this.#synchronous.settle(tag);
+  }
+
+  /** So many events will not come. */
+  missing({ feedName }: ConsumerEntry, events: number): void {
+    const feed = this.#feeds.get(feedName);
+    if (feed !== undefined) feed.missing += events;
+  }
+
+  /** This process has raised or made a run. @param raising names the synchronous event that it is of */
+  raised(frame: EventsFrame, raising: string | undefined): void {
+    for (const [name, { isOwn, entry }] of this.#feeds) {
+      if (!isOwn || entry.channelNumber !== frame.channel) continue;
+      // Each run that is waited for has a tag of its own.
+      const tag = raising === undefined ? undefined : `${raising}>feed ${this.#nextTag++}`;
+      if (raising !== undefined) this.#synchronous.further(raising);
+      const isTaken = this.#modulation.enqueue(name, frame, tag);
+      if (!isTaken && raising !== undefined) this.#synchronous.settle(raising);
+    }
+  }
+
+  /** Do modulators here take what this very process raises on the channel? */
+  isFed(channel: number): boolean {
+    if (this.#feeds.size === 0) return false;
+    for (const { isOwn, entry } of this.#feeds.values())
+      if (isOwn && entry.channelNumber === channel) return true;
+    return false;
+  }
+
+  /** What was had of a source was had, whatever it is fed by now: a gateway that was started again has other numbers. */
+  #hadOf(base: string, closed?: Tracker): Had {
+    const had = new Had();
+    this.#had.get(base)?.leaveTo(had);
+    closed?.leaveTo(had);
+    for (const feed of this.#feeds.values()) if (feed.base === base) feed.entry.tracker.leaveTo(had);
+    return had;
+  }
+}
+
+const WHOLE: Recovery = { recovered: true, missing: 0 };
+
+function newEntry(
+  endpoint: number,
+  channel: string,
+  feedName: string,
+  feed: FeedTable,
+  tracker: Tracker,
+): ConsumerEntry {
+  const asked = {
+    endpoint,
+    channel,
+    schema: new Uint8Array(0),
+    modulator: undefined,
+    queue: { whenFull: 0, limitBytes: 0 },
+    label: "",
+    as: "",
+    from: undefined,
+  };
+  return newConsumer(asked, tracker, feed, feedName);
+}

@@ -1,0 +1,98 @@
+import type { Json } from "@jecho/modulators";
+import type { Instead, Modulator } from "@jecho/shared/internal";
+import type { Lanes } from "../concentrator/lane.ts";
+
+/** A modulator that runs here. It outlives a connection: its consumers come back and want what it goes on with. */
+export interface Installation {
+  /** Its number at the modulator host. */
+  readonly hosted: number;
+  /** The base channel's name. */
+  readonly base: string;
+  /** What it is fed with: the base channel, or what another modulator makes, and what producers publish there. */
+  readonly feed: string;
+  /** The number that the host knows that by. */
+  readonly input: number;
+  /** What of it comes over the wire; "" for nothing. */
+  readonly wire: string;
+  readonly modulator: Modulator;
+  readonly parameters: Json;
+  readonly needs: readonly string[];
+  /** That it declared; empty where its events are of the type of what it is fed with. */
+  readonly schema: Uint8Array;
+  /** Of what it was written for; empty where it takes whatever comes. */
+  readonly reads: Uint8Array;
+  /** Of its events. */
+  readonly made: Uint8Array;
+  readonly objects: Map<
+    string,
+    { readonly name: string; version: number; state: Json; readonly lazy: boolean }
+  >;
+  /** Shared objects that it has pulled, and whose newest state is on its way. */
+  readonly pulled: Set<string>;
+  /** The counts of what it makes of each producer's events, by the producer's endpoint. */
+  readonly lanes: Map<number, Lanes>;
+  /** Not 0: the producing process that it runs here in the stead of. Nothing here is of that, but by its feed. */
+  readonly process: number;
+  /** What it makes is for the consumers of this process alone. */
+  readonly own: boolean;
+  /** Of that process, when it was installed. */
+  readonly producers: readonly number[];
+  /** The derived channel's number at the present connection; 0 while there is none. */
+  number: number;
+  /** And at the last one. */
+  lastNumber: number;
+  /** It is to be removed when it has seen what is under way. */
+  leaves: boolean;
+  /** Consumers in other processes. */
+  elsewhere: number;
+}
+
+type Placed = Pick<
+  Installation,
+  "hosted" | "base" | "feed" | "input" | "wire" | "needs" | "schema" | "reads" | "made" | "number"
+>;
+
+export function newInstallation(
+  modulator: Modulator,
+  instead: Instead | undefined,
+  placed: Placed,
+): Installation {
+  const { process, own, producers } = instead ?? { process: 0, own: false, producers: [] };
+  const objects = modulator.objects.map(({ name, object, version, state, lazy }) => {
+    return [object, { name, version, state: JSON.parse(state) as Json, lazy }] as const;
+  });
+  return {
+    ...placed,
+    process,
+    own,
+    producers,
+    modulator,
+    parameters: JSON.parse(modulator.parameters || "null") as Json,
+    objects: new Map(objects),
+    pulled: new Set(),
+    lanes: new Map(),
+    lastNumber: placed.number,
+    leaves: false,
+    // Somebody has asked for it, and may have events before the gateway says how many want them.
+    elsewhere: process === 0 ? 1 : 0,
+  };
+}
+
+/** Names what a modulator makes, for those that are behind it. No channel's name looks like that. */
+export function feedOf({ base, hosted }: Installation): string {
+  return `${base}#${hosted}`;
+}
+
+/** Its number means nothing at another connection, save to those who knew it by that. */
+export function leaveConnection(installation: Installation): void {
+  if (installation.number !== 0) installation.lastNumber = installation.number;
+  installation.number = 0;
+  installation.pulled.clear();
+}
+
+/** Is it the very modulator, with the same shared objects? */
+export function isSame(a: Modulator, b: Modulator): boolean {
+  const objects = ({ objects }: Modulator): string =>
+    JSON.stringify(objects.map(({ name, object }) => [name, object]));
+  return a.source === b.source && a.key === b.key && objects(a) === objects(b);
+}

@@ -1,0 +1,432 @@
+import type { Json, Value } from "@jecho/modulators";
+import { LentRun, type Tier, type TierEvents } from "@jecho/modulators/internal";
+import { JechoError } from "@jecho/shared";
+import {
+  type EventsFrame,
+  type Install,
+  type Instead,
+  type Modulator,
+  type ObjectUpdate,
+  type Outgoing,
+  refusal,
+  tokenOf,
+} from "@jecho/shared/internal";
+import type { ProducerEntry } from "../concentrator/entry.ts";
+import type { DerivedDemand } from "../demand.ts";
+import { FeedNames } from "./feed-names.ts";
+import { feedOf, type Installation, leaveConnection, newInstallation } from "./installation.ts";
+import { Installations } from "./installations.ts";
+
+const NONE = new Uint8Array(0);
+/** How long modulators that run in another process' stead are kept over a broken connection. */
+const APART_MS = 30_000;
+
+export interface ModulationEvents {
+  /** A run that a modulator made, alone in its memory; of which synchronous event, if of one. */
+  onEvents(installation: Installation, frame: EventsFrame, raising: string | undefined): void;
+  /** Every modulator has seen this synchronous event to its end. */
+  onDone(raising: string): void;
+  /** What a modulator made of this synchronous event goes on to further ones: `onDone` comes once more. */
+  onFurther(raising: string): void;
+  onAnswer(answer: Outgoing): void;
+  /** What is wanted of this channel's producers may have changed. */
+  onDemand(base: string): void;
+  /** Resolves when a modulator that runs in another process' stead is fed. Rejects with why it is not. */
+  onFeed(name: string, instead: Instead, channel: number): Promise<void>;
+  /** Nothing is fed by this any more. */
+  onUnfed(name: string): void;
+  /** The schema of the type with this token; undefined where nobody has told of it. */
+  schemaOf(token: bigint): Uint8Array | undefined;
+  /** The views that modulators of this channel need may have changed. */
+  onNeeds(base: string): void;
+  /** The modulator of this derived channel asks for the newest state of a shared object. */
+  onPull(derived: number, object: string): void;
+  /** A modulator of this channel called a control, or logged a line. */
+  onCall(base: string, name: string, values: readonly Value[]): void;
+}
+
+/** The modulators that are installed in this process, whichever producer's, and the environment that they run in. */
+export class Modulation {
+  readonly #createEnvironment: (events: TierEvents) => Tier;
+  readonly #events: ModulationEvents;
+  readonly #names = new FeedNames();
+  /** What is installed here. */
+  readonly installed = new Installations(this.#names);
+  readonly #most: number;
+  /** Base channels of modulators, from before they are installed until they are removed: what they call then counts, too. */
+  readonly #callers = new Map<number, string>();
+  /** Installations under way: the host's number by the derived channel's and the process. */
+  readonly #installing = new Map<string, number>();
+  #apart: ReturnType<typeof setTimeout> | undefined;
+  /** Counts connections that broke. */
+  #connection = 0;
+  /** Counts what modulators make. */
+  #made = 0;
+  #isReady = true;
+  #whenReady: (() => void)[] = [];
+  #nextHosted = 1;
+  #nextFeed = 1;
+  #environment: Tier | undefined;
+
+  /** @param most modulators that run here for consumers of this process' producers */
+  constructor(createEnvironment: (events: TierEvents) => Tier, most: number, events: ModulationEvents) {
+    this.#createEnvironment = createEnvironment;
+    this.#most = most;
+    this.#events = events;
+  }
+
+  /** @param producer whose channel it is, and who offers what the modulator may need */
+  install(install: Install, producer: ProducerEntry | undefined): void {
+    const { request, derived } = install;
+    const connection = this.#connection;
+    const say = (answer: Outgoing): void => {
+      // At another connection the request's number is that of another request.
+      if (connection === this.#connection) this.#events.onAnswer(answer);
+    };
+    const answer = ({ schema, needs, reads }: Installation): void =>
+      say({ kind: "Installed", request, derived, schema, needs, reads });
+    this.#install(install, producer, answer).catch((error: unknown) => say(refusal(request, error)));
+  }
+
+  /** @throws JechoError why it is not */
+  async #install(
+    { channel, derived, modulator, instead, behind }: Install,
+    producer: ProducerEntry | undefined,
+    answer: (installation: Installation) => void,
+  ): Promise<void> {
+    const process = instead?.process ?? 0;
+    if (modulator === undefined || (producer === undefined && instead === undefined))
+      throw new JechoError("MODULATORS_NOT_SERVED", "there is no producer of this channel here");
+    const parent = this.installed.ofNumber(channel, process);
+    const source = instead === undefined ? (producer as ProducerEntry).channel : `${process}@${channel}`;
+    const feed = parent === undefined ? source : feedOf(parent);
+    const known = this.installed.apart(this.#names.enter(feed, channel), modulator);
+    if (known !== undefined) {
+      known.number = derived;
+      known.leaves = false;
+      this.installed.meet(known);
+      for (const { object, version, state } of modulator.objects)
+        this.update({ kind: "ObjectUpdate", object, version, state, derived: 0 });
+    } else if (instead === undefined && this.#runs() >= this.#most) {
+      throw new JechoError("MODULATORS_NOT_SERVED", `the producer runs at most ${this.#most} modulators`);
+    }
+    const asked = { channel, derived, modulator, instead, behind };
+    const wire = instead !== undefined && (parent === undefined || instead.direct) ? source : "";
+    if (wire === "") {
+      // The answer goes out before what it makes.
+      if (known === undefined) await this.#installNew(feed, parent, asked, producer, answer);
+      else answer(known);
+      return;
+    }
+    // What comes over the wire is for the same modulators as what is made here.
+    this.#names.alias(wire, feed, channel);
+    const installation = known ?? (await this.#installNew(feed, parent, { ...asked, wire }, producer));
+    try {
+      await this.#events.onFeed(wire, instead as Instead, channel);
+    } catch (error) {
+      this.#remove(installation);
+      throw error;
+    }
+    answer(installation);
+  }
+
+  /** Modulators that run here, or will, for this process' own producers. */
+  #runs(): number {
+    let runs = 0;
+    for (const { process } of this.installed) if (process === 0) runs++;
+    for (const name of this.#installing.keys()) if (name.endsWith("/0")) runs++;
+    return runs;
+  }
+
+  async #installNew(
+    feed: string,
+    parent: Installation | undefined,
+    {
+      channel,
+      derived,
+      modulator,
+      instead,
+      behind,
+      wire = "",
+    }: Pick<Install, "channel" | "derived" | "instead" | "behind"> & { modulator: Modulator; wire?: string },
+    producer: ProducerEntry | undefined,
+    answer?: (installation: Installation) => void,
+  ): Promise<Installation> {
+    const process = instead?.process ?? 0;
+    const base = parent?.base ?? feed;
+    const environment = this.#running();
+    const hosted = this.#nextHosted++;
+    const input = this.#names.enter(feed, channel);
+    const name = `${derived}/${process}`;
+    this.#installing.set(name, hosted);
+    const { offers, context = new Map() } = (instead === undefined ? producer : undefined) ?? {};
+    const schema = parent?.made ?? instead?.schema ?? producer?.schema ?? NONE;
+    const told = this.#names.typesOf(input);
+    const further = [...told.values()];
+    if (schema.byteLength > 0) told.set(tokenOf(schema), schema);
+    const isWanted = (): boolean => this.#installing.get(name) === hosted;
+    this.#callers.set(hosted, base);
+    try {
+      const {
+        schema: declared = NONE,
+        reads = NONE,
+        needs,
+      } = await environment.install({
+        derived: hosted,
+        channel: input,
+        schema: schema.byteLength === 0 ? undefined : schema,
+        further,
+        modulator,
+        ...(offers !== undefined && { offers }),
+        context,
+        behind,
+      });
+      const made = declared.byteLength > 0 ? declared : schema;
+      const number = isWanted() ? derived : 0;
+      const installation = newInstallation(modulator, instead, {
+        hosted,
+        base,
+        feed,
+        input,
+        wire,
+        needs,
+        schema: declared,
+        reads,
+        made,
+        number,
+      });
+      this.installed.add(installation);
+      if (number === 0) {
+        this.#remove(installation);
+        throw new JechoError("CLOSED", "it is not wanted any more");
+      }
+      this.#events.onNeeds(base);
+      answer?.(installation);
+      return installation;
+    } catch (error) {
+      this.#callers.delete(hosted);
+      throw error;
+    } finally {
+      if (isWanted()) this.#installing.delete(name);
+    }
+  }
+
+  #running(): Tier {
+    this.#environment ??= this.#createEnvironment({
+      onEvents: (run, _derived, tag) => this.#receive(run, tag === undefined ? undefined : raisingOf(tag)),
+      onDone: tag => this.#events.onDone(raisingOf(tag)),
+      onCall: (hosted, name, values) => {
+        const installation = this.installed.get(hosted);
+        const base = this.#callers.get(hosted);
+        if (name !== "pull" && base !== undefined) this.#events.onCall(base, name, values);
+        else if (installation !== undefined) this.#pull(installation, values[0]);
+      },
+      onImpaired: (hosted, { number: code, message }) => {
+        const derived = this.installed.get(hosted)?.number ?? 0;
+        if (derived !== 0) this.#events.onAnswer({ kind: "Impaired", derived, code, message });
+      },
+      onRate: hosted => {
+        const installation = this.installed.get(hosted);
+        if (installation === undefined) return;
+        for (const name of this.installed.sourcesOf(installation)) this.#events.onDemand(name);
+      },
+      onRemoved: (hosted, { number: code, message }) => {
+        const installation = this.installed.get(hosted);
+        if (installation === undefined) return;
+        this.#forget(installation);
+        this.#callers.delete(hosted);
+        if (installation.number !== 0)
+          this.#events.onAnswer({ kind: "Removed", derived: installation.number, code, message });
+      },
+    });
+    return this.#environment;
+  }
+
+  remove(derived: number, process: number): void {
+    this.#installing.delete(`${derived}/${process}`);
+    const installation = this.installed.ofNumber(derived, process);
+    if (installation === undefined) return;
+    if (process === 0 || this.#environment === undefined) return this.#remove(installation);
+    // Who raised it may be gone and come again, and what is under way will not come again.
+    installation.leaves = true;
+    void this.#environment.settled().then(() => {
+      if (installation.leaves) this.#remove(installation);
+    });
+  }
+
+  /** The connection broke: modulators stay, for their consumers are expected back. */
+  interrupted(): void {
+    this.#connection++;
+    this.#installing.clear();
+    this.installed.interrupted();
+    for (const installation of this.installed) leaveConnection(installation);
+    clearTimeout(this.#apart);
+    if ([...this.installed].some(({ process }) => process !== 0))
+      this.#apart = setTimeout(() => this.#removeApart(({ process }) => process !== 0), APART_MS);
+  }
+
+  /** Nobody wants these back: what was not asked for at the present connection goes. */
+  removeUnwanted(): void {
+    // What runs in another process' stead is asked for when its consumers are back, whether others are or not.
+    this.#removeApart(({ process }) => process === 0);
+  }
+
+  #removeApart(isMeant: (installation: Installation) => boolean): void {
+    for (const installation of [...this.installed]) {
+      if (installation.number === 0 && isMeant(installation)) this.#remove(installation);
+    }
+  }
+
+  setContext(base: string, name: string, value: Value): void {
+    const hosted = this.#names.numberOf(base);
+    if (hosted !== undefined) this.#environment?.setContext(hosted, name, value);
+  }
+
+  /** A newer version of a shared object, with its state unless that is only for those who pull it. */
+  update(update: ObjectUpdate): void {
+    const bases = new Set<string>();
+    for (const installation of this.installed) {
+      const { hosted, number, objects, pulled } = installation;
+      const isPulled = update.derived !== 0 && update.derived === number && pulled.delete(update.object);
+      if (isPulled) this.#environment?.update({ ...update, derived: hosted });
+      const object = objects.get(update.object);
+      if (object === undefined || object.version >= update.version) continue;
+      if (update.state === "" || object.lazy !== isPulled) continue;
+      object.version = update.version;
+      object.state = JSON.parse(update.state) as Json;
+      for (const name of this.installed.sourcesOf(installation)) bases.add(name);
+    }
+    for (const base of bases) this.#events.onDemand(base);
+    if (update.derived === 0) this.#environment?.update(update);
+  }
+
+  #pull({ number, modulator, pulled }: Installation, wanted: Value | undefined): void {
+    if (number === 0) return;
+    for (const { name, object, lazy } of modulator.objects) {
+      if (name !== wanted || !lazy || pulled.has(object)) continue;
+      pulled.add(object);
+      this.#events.onPull(number, object);
+    }
+  }
+
+  /** May there be a modulator that takes what is raised on this channel? */
+  takes(base: string): boolean {
+    return this.#names.has(base);
+  }
+
+  /**
+   * Gives a run to every modulator of its channel.
+   *
+   * @param raising names the synchronous event that the run is
+   * @returns false where there is no modulator, so that `onDone` will not come
+   */
+  enqueue(base: string, frame: EventsFrame | LentRun, raising?: string): boolean {
+    const hosted = this.#names.numberOf(base);
+    if (this.#environment === undefined || hosted === undefined) return false;
+    if (!this.#tellType(hosted, frame.token)) return false;
+    if (frame.channel === hosted) return this.#environment.enqueue(frame, raising);
+    // The host knows the channel by a number that is the same over connections; the frame itself is still to be sent.
+    if (frame instanceof LentRun) return this.#environment.enqueue(frame.readdressed(hosted), raising);
+    const copy = frame.copy();
+    copy.readdress(hosted, frame.producer);
+    return this.#environment.enqueue(copy, raising);
+  }
+
+  /** The environment hears of a type before the first run of it. @returns false where nobody has told of it here */
+  #tellType(hosted: number, token: bigint): boolean {
+    if (token === 0n) return true;
+    const told = this.#names.typesOf(hosted);
+    if (told.has(token)) return true;
+    const schema = this.installed.schemaOf(token) ?? this.#events.schemaOf(token);
+    if (schema === undefined) return false;
+    told.set(token, schema);
+    this.#environment?.addType(hosted, schema);
+    return true;
+  }
+
+  /** Can the connection take more of what is made here? */
+  flow(ready: boolean): void {
+    this.#isReady = ready;
+    if (ready) for (const resolve of this.#whenReady.splice(0)) resolve();
+    for (const { hosted } of this.installed) this.#environment?.flow(hosted, ready);
+  }
+
+  /** What is wanted of a channel through modulators. */
+  derivedOf(base: string, here: (derived: number) => number): DerivedDemand[] {
+    const list: DerivedDemand[] = [];
+    for (const [installation, first] of this.installed.madeOf(base)) {
+      const objects = Object.fromEntries(
+        [...installation.objects.values()].map(({ name, state }) => [name, state]),
+      );
+      const { hosted: id, parameters, number, elsewhere } = installation;
+      const consumers = elsewhere + (number === 0 ? 0 : here(number));
+      const mostPerSecond = this.#environment?.mostPerSecond(first.hosted) || Number.POSITIVE_INFINITY;
+      list.push({ id, parameters, objects, consumers, mostPerSecond });
+    }
+    return list;
+  }
+
+  /** Resolves when modulators have finished what they were given, one behind the other, and what they made of it has been handed out. */
+  async finished(): Promise<void> {
+    for (let made = -1; made !== this.#made; ) {
+      made = this.#made;
+      await this.#environment?.settled();
+      if (this.#isReady) continue;
+      // Until then what they have made waits with them.
+      await new Promise<void>(resolve => this.#whenReady.push(resolve));
+      made = -1;
+    }
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#apart);
+    await this.#environment?.close();
+  }
+
+  #remove(installation: Installation): void {
+    const { hosted } = installation;
+    this.#forget(installation);
+    leaveConnection(installation);
+    this.#environment?.remove(hosted);
+    void this.#environment?.settled().then(() => this.#callers.delete(hosted));
+  }
+
+  #forget(installation: Installation): void {
+    const sources = this.installed.sourcesOf(installation);
+    this.installed.delete(installation);
+    const { wire } = installation;
+    if (wire !== "" && !this.installed.isFed(wire)) this.#events.onUnfed(wire);
+    this.#names.forget(feedOf(installation));
+    for (const name of sources) this.#events.onDemand(name);
+    this.#events.onNeeds(installation.base);
+  }
+
+  #receive(frame: EventsFrame, raising: string | undefined): void {
+    const installation = this.installed.get(frame.channel);
+    if (installation === undefined) return;
+    this.#made++;
+    this.#events.onEvents(installation, frame, raising);
+    this.#feed(installation, frame, frame.isSync ? raising : undefined);
+  }
+
+  /** What a modulator made goes on to those that are behind it, in the same order. */
+  #feed(installation: Installation, frame: EventsFrame, raising: string | undefined): void {
+    const hosted = this.#names.numberOf(feedOf(installation));
+    if (hosted === undefined) return;
+    const copy = frame.copy();
+    copy.readdress(hosted, frame.producer);
+    // Each run that is waited for has a tag of its own.
+    const tag = raising === undefined ? undefined : `${raising}>${this.#nextFeed++}`;
+    if (raising !== undefined) this.#events.onFurther(raising);
+    // The environment is in the middle of handing out this run.
+    queueMicrotask(() => {
+      const isTaken = this.#tellType(hosted, copy.token) && this.#environment?.enqueue(copy, tag) === true;
+      if (!isTaken && raising !== undefined) this.#events.onDone(raising);
+    });
+  }
+}
+
+function raisingOf(tag: string): string {
+  const end = tag.indexOf(">");
+  return end < 0 ? tag : tag.slice(0, end);
+}

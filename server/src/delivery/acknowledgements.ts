@@ -1,0 +1,194 @@
+import { JechoError } from "@jecho/shared";
+import { type Ack, type EventsFrame, Few, type GiveUp } from "@jecho/shared/internal";
+import type { Connection } from "../connection.ts";
+import type { Channel } from "./channel.ts";
+
+/** A synchronous event that was sent out and that not every process has acknowledged. */
+interface Pending {
+  readonly from: Connection;
+  readonly waiting: Waiting;
+  readonly channel: Channel;
+  readonly seq: number;
+  readonly producer: number;
+  readonly raised: number;
+  /** Connections that have not acknowledged it. */
+  missing: number;
+  consumers: number;
+  failed: number;
+  message: string;
+  /** The producer waits no longer; acknowledgements that still come are nobody's mistake. */
+  givenUp: boolean;
+}
+
+/** What one connection's producers wait for. */
+interface Waiting {
+  /** Events that are under way. */
+  events: number;
+  /** The connection is gone: nobody waits any more. */
+  isLost: boolean;
+}
+
+/** Synchronous events of one connection's producers that may be under way at once. */
+const MOST_PENDING = 16_384;
+
+/** Gathers the acknowledgements of synchronous events, and tells the producer's process when all are there. */
+export class Acknowledgements {
+  /** What each connection owes an acknowledgement for, by channel number and sequence number. */
+  readonly #owed = new Map<Connection, Map<number, Few<number, Pending>>>();
+  readonly #waiting = new Map<Connection, Waiting>();
+  /** Events that a connection's consumers were at when they left. */
+  readonly #forgiven = new Map<Connection, Set<string>>();
+
+  /** Call before the run is sent out. @throws JechoError `OVERLOADED` where too many are under way */
+  expect(channel: Channel, frame: EventsFrame, from: Connection, process: number): void {
+    const { producer, raised, seq, count } = frame;
+    let waiting = this.#waiting.get(from);
+    if (waiting === undefined) {
+      waiting = { events: 0, isLost: false };
+      this.#waiting.set(from, waiting);
+    }
+    if (waiting.events + count > MOST_PENDING) {
+      throw new JechoError(
+        "OVERLOADED",
+        `at most ${MOST_PENDING} synchronous events of one process may be under way`,
+      );
+    }
+    const receivers = channel.listeners.receivers(from, process);
+    for (let i = 0; i < count; i++) {
+      const pending: Pending = {
+        from,
+        waiting,
+        channel,
+        seq: seq + i,
+        producer,
+        raised: raised + i,
+        missing: receivers.length,
+        consumers: 0,
+        failed: 0,
+        message: "",
+        givenUp: false,
+      };
+      if (receivers.length === 0) {
+        tell(pending);
+        continue;
+      }
+      waiting.events++;
+      for (const receiver of receivers) this.#owe(receiver, pending);
+    }
+  }
+
+  /** A run that goes to nobody, for its channel is gone: nobody is waited for. */
+  unheard({ channel, producer, raised, count }: EventsFrame, from: Connection): void {
+    for (let i = 0; i < count; i++)
+      from.send({ kind: "Processed", channel, producer, raised: raised + i, consumers: 0, failed: 0 });
+  }
+
+  /** @throws JechoError `ACK_UNEXPECTED` where this connection does not owe it */
+  receive(connection: Connection, { channel, seq, consumers, failed, message }: Ack): void {
+    // What its consumers were at when they left is forgiven, and may still be acknowledged.
+    if (this.#forgiven.get(connection)?.delete(`${channel} ${seq}`)) return;
+    const pending = this.#owed.get(connection)?.get(channel)?.get(seq);
+    if (pending === undefined) {
+      throw new JechoError(
+        "ACK_UNEXPECTED",
+        `event ${seq} of channel ${channel} was not awaited from this connection`,
+      );
+    }
+    pending.consumers += consumers;
+    pending.failed += failed;
+    if (failed > 0 && pending.message === "") pending.message = message.slice(0, 500);
+    this.#settle(connection, pending);
+  }
+
+  /** A producer waits no longer: it is told how many consumers have not answered. */
+  giveUp(from: Connection, { channel, producer, raised }: GiveUp): void {
+    let given: Pending | undefined;
+    let missing = 0;
+    for (const [connection, owed] of this.#owed) {
+      for (const pending of owed.get(channel)?.values() ?? []) {
+        const { producer: number, raised: count } = pending;
+        if (pending.from !== from || number !== producer || count !== Number(raised)) continue;
+        given = pending;
+        // A modulator that runs there in the producer's stead is one that has not answered.
+        missing += Math.max(1, pending.channel.listeners.consumersAt(connection));
+      }
+    }
+    if (given === undefined) return;
+    given.givenUp = true;
+    tell(given, missing);
+  }
+
+  /** Events that were dropped before they were sent to this connection are not owed by it. */
+  skip(connection: Connection, channel: number, seq: number, count: number): void {
+    const owed = this.#owed.get(connection)?.get(channel);
+    for (let i = 0; i < count; i++) {
+      const pending = owed?.get(seq + i);
+      if (pending !== undefined) this.#settle(connection, pending);
+    }
+  }
+
+  /** Consumers that have left a channel do not answer for its events any more. */
+  left(connection: Connection, channel: number): void {
+    const owed = this.#owed.get(connection);
+    const pendings = owed?.get(channel);
+    if (pendings === undefined) return;
+    for (const pending of [...pendings.values()]) {
+      let forgiven = this.#forgiven.get(connection);
+      if (forgiven === undefined) {
+        forgiven = new Set();
+        this.#forgiven.set(connection, forgiven);
+      }
+      if (forgiven.size < MOST_PENDING) forgiven.add(`${channel} ${pending.seq}`);
+      this.#settle(connection, pending);
+    }
+    owed?.delete(channel);
+  }
+
+  lost(connection: Connection): void {
+    for (const pendings of this.#owed.get(connection)?.values() ?? [])
+      for (const pending of [...pendings.values()]) this.#settle(connection, pending);
+    // Those who still owe an acknowledgement to a producer that has gone make no mistake when it comes.
+    const waiting = this.#waiting.get(connection);
+    if (waiting !== undefined) waiting.isLost = true;
+    this.#owed.delete(connection);
+    this.#waiting.delete(connection);
+    this.#forgiven.delete(connection);
+  }
+
+  #owe(receiver: Connection, pending: Pending): void {
+    let owed = this.#owed.get(receiver);
+    if (owed === undefined) {
+      owed = new Map();
+      this.#owed.set(receiver, owed);
+    }
+    let pendings = owed.get(pending.channel.number);
+    if (pendings === undefined) {
+      pendings = new Few();
+      owed.set(pending.channel.number, pendings);
+    }
+    pendings.set(pending.seq, pending);
+  }
+
+  #settle(connection: Connection, pending: Pending): void {
+    const { channel, seq, waiting } = pending;
+    this.#owed.get(connection)?.get(channel.number)?.delete(seq);
+    if (--pending.missing > 0) return;
+    waiting.events--;
+    if (!pending.givenUp && !waiting.isLost) tell(pending);
+  }
+}
+
+function tell(pending: Pending, missing = 0): void {
+  const { from, channel, producer, raised, consumers, failed, message } = pending;
+  from.send({
+    kind: "Processed",
+    channel: channel.number,
+    producer,
+    raised,
+    consumers,
+    failed,
+    message,
+    missing,
+    taken: from.takeUnconfirmed(),
+  });
+}

@@ -1,0 +1,103 @@
+import { JechoError } from "@jecho/shared";
+import type { EventsFrame, Position } from "@jecho/shared/internal";
+import type { Connection } from "../connection.ts";
+import type { ChannelManager } from "../management/channel-manager.ts";
+import type { DerivedChannel } from "../management/derived-channel.ts";
+import type { Producer } from "../management/endpoints.ts";
+import type { NameServer } from "../management/name-server.ts";
+import type { Outlet } from "../management/outlet.ts";
+import type { Acknowledgements } from "./acknowledgements.ts";
+import type { Channel } from "./channel.ts";
+
+/** Takes runs of events, and where their producers are in their counts, to the channels that they are for. */
+export class Intake {
+  readonly #names: NameServer;
+  readonly #acknowledgements: Acknowledgements;
+
+  constructor(names: NameServer, acknowledgements: Acknowledgements) {
+    this.#names = names;
+    this.#acknowledgements = acknowledgements;
+  }
+
+  /** A run of a channel, or of a derived one. @throws JechoError that ends the connection */
+  run(connection: Connection, frame: EventsFrame): void {
+    const producer = this.#names.producer(connection, frame.producer);
+    if (producer === undefined) return this.#runInstead(connection, frame);
+    const { channel, outlet } = producer;
+    const own = outlet === undefined ? channel : sendingTo(outlet, producer);
+    if (frame.channel === own?.number) {
+      if (frame.token !== producer.token)
+        throw new JechoError("TYPE_MISMATCH", "a run of another type than its producer's");
+      return own.fanOut(frame, connection, connection.process);
+    }
+    if (frame.channel === channel.number)
+      throw new JechoError(
+        "FRAME_UNEXPECTED",
+        "a run of the channel, of a producer that publishes behind it",
+      );
+    const derived = this.#names.derived(frame.channel);
+    if (derived === undefined) {
+      // Its last consumer left while this was under way, and so did the word that it is gone.
+      if (frame.isSync) this.#acknowledgements.unheard(frame, connection);
+      return;
+    }
+    if (derived.manager !== producer.manager || !derived.allows(connection, frame.token)) {
+      throw new JechoError(
+        "FRAME_UNEXPECTED",
+        "a run of a derived channel that this producer does not serve",
+      );
+    }
+    derived.channel.fanOut(frame, connection, connection.process);
+  }
+
+  /**
+   * A producer says where it is in the count of its events on a channel, or on one that its modulator derives.
+   *
+   * @throws JechoError that ends the connection
+   */
+  position(connection: Connection, position: Position): void {
+    const derived = this.#names.derived(position.channel);
+    const producer =
+      this.#names.producer(connection, position.producer) ?? this.#standIn(connection, derived, position);
+    const manager = producer?.manager ?? this.#goneBehind(connection, derived);
+    if (manager === undefined) return;
+    if (position.raised > Number.MAX_SAFE_INTEGER)
+      throw new JechoError("FRAME_MALFORMED", "a count is beyond 2^53");
+    const { channel } = manager;
+    if (position.channel === channel.number)
+      return producer?.outlet === undefined ? channel.position(connection, position) : undefined;
+    if (derived?.manager === manager) derived.channel.position(connection, position);
+  }
+
+  /** What a modulator made in another process than the producer's. */
+  #runInstead(connection: Connection, frame: EventsFrame): void {
+    const derived = this.#names.derived(frame.channel);
+    const producer = this.#standIn(connection, derived, frame);
+    const manager = producer?.manager ?? this.#goneBehind(connection, derived);
+    // Events of an endpoint that was just closed may still be under way.
+    if (derived === undefined || manager === undefined) return;
+    // With its last producer goes what the channel's types are known by.
+    if (producer !== undefined && !derived.mayBe(frame.token))
+      throw new JechoError("FRAME_UNEXPECTED", "a run of a type that its modulator did not declare");
+    derived.channel.fanOut(frame, connection, producer?.connection.process ?? 0);
+  }
+
+  /** Whose events this connection makes derived ones of, in that process' stead. */
+  #standIn(
+    connection: Connection,
+    derived: DerivedChannel | undefined,
+    { producer }: { readonly producer: number },
+  ): Producer | undefined {
+    return derived?.placements.standIn(connection, derived.feeders.find(producer));
+  }
+
+  /** The gateway's own process may be at events of a producer that has just gone, which will not come again. */
+  #goneBehind(connection: Connection, derived: DerivedChannel | undefined): ChannelManager | undefined {
+    return connection === this.#names.modulating ? derived?.manager : undefined;
+  }
+}
+
+/** The derived channel that takes this producer's events, if one does. */
+function sendingTo({ derived, sending }: Outlet, { number }: Producer): Channel | undefined {
+  return sending.find(number) === undefined ? undefined : derived?.channel;
+}

@@ -1,0 +1,129 @@
+import { encodeControl } from "@jecho/shared/internal";
+import type { Connection } from "../connection.ts";
+import { RunQueue, type WhenFull } from "./run-queue.ts";
+
+/** How a consumer's queue at the gateway is kept. */
+export interface QueuePolicy {
+  readonly whenFull: WhenFull;
+  readonly limitBytes: number;
+}
+
+/** Bytes that may wait in a socket before its events wait in a queue of ours instead. */
+export const SOCKET_HIGH_BYTES = 512 * 1024;
+const SOCKET_LOW_BYTES = 128 * 1024;
+
+/** The policy that lets go of least comes first: one copy crosses the wire for all consumers of a process. */
+const KEEPING: readonly WhenFull[] = ["block", "disconnect", "drop-oldest", "latest"];
+
+/** One process that listens to a channel: how many consumers it has there, and what waits for it. */
+export class Listener {
+  readonly connection: Connection;
+  consumers = 0;
+  /** Processes whose events alone are wanted, and how often. */
+  #feeds: Map<number, number> | undefined;
+  #policy: QueuePolicy;
+  #backlog: Backlog | undefined;
+
+  constructor(connection: Connection, policy: QueuePolicy) {
+    this.connection = connection;
+    this.#policy = policy;
+  }
+
+  /** Does it take what this process raises? */
+  wants(process: number): boolean {
+    return this.consumers > 0 || this.feedsOn(process);
+  }
+
+  /** Is it what this process raises that it takes, whatever others do? */
+  feedsOn(process: number): boolean {
+    return this.#feeds?.has(process) ?? false;
+  }
+
+  get isEmpty(): boolean {
+    return this.consumers === 0 && (this.#feeds?.size ?? 0) === 0;
+  }
+
+  /** @param feed the process that it takes the events of; 0 for all */
+  leave(feed: number): void {
+    if (feed === 0) {
+      this.consumers--;
+      return;
+    }
+    const left = (this.#feeds?.get(feed) ?? 0) - 1;
+    if (left > 0) this.#feeds?.set(feed, left);
+    else this.#feeds?.delete(feed);
+  }
+
+  /**
+   * One more consumer of this process; where policies differ, the one holds that keeps more.
+   *
+   * @param feed the process that it takes the events of; 0 for all
+   */
+  join({ whenFull, limitBytes }: QueuePolicy, feed: number): void {
+    if (feed === 0) this.consumers++;
+    else {
+      this.#feeds ??= new Map();
+      this.#feeds.set(feed, (this.#feeds.get(feed) ?? 0) + 1);
+    }
+    const keeps = KEEPING.indexOf(whenFull) < KEEPING.indexOf(this.#policy.whenFull);
+    if (this.backlog !== undefined || !(keeps || limitBytes > this.#policy.limitBytes)) return;
+    this.#policy = {
+      whenFull: keeps ? whenFull : this.#policy.whenFull,
+      limitBytes: Math.max(limitBytes, this.#policy.limitBytes),
+    };
+  }
+
+  /** Its events wait here, and do not come by the channel's topic; undefined as long as it keeps up. */
+  get backlog(): Backlog | undefined {
+    return this.#backlog;
+  }
+
+  /** From now on its events wait. */
+  lag(): Backlog {
+    this.#backlog = new Backlog(this.connection, this.#policy);
+    return this.#backlog;
+  }
+
+  /** Nothing waits any more. */
+  keepUp(): void {
+    this.#backlog = undefined;
+  }
+
+  /** In the order of the channel's events. */
+  tell(control: Parameters<Connection["send"]>[0]): void {
+    if (this.#backlog === undefined) this.connection.send(control);
+    else this.#backlog.queue.pushControl(encodeControl(control));
+  }
+}
+
+/** What waits for a process that does not keep up. */
+export class Backlog {
+  readonly queue: RunQueue;
+  /** The process has said that it can take no more for now. */
+  isPaused = false;
+  /** The producers were asked to wait for it. */
+  isBlocking = false;
+  readonly #connection: Connection;
+
+  constructor(connection: Connection, { whenFull, limitBytes }: QueuePolicy) {
+    this.#connection = connection;
+    this.queue = new RunQueue(whenFull, limitBytes);
+  }
+
+  /**
+   * Sends what there is room for.
+   *
+   * @param channel the number that what was dropped is told under
+   * @returns true where nothing waits any more and the socket has room
+   */
+  flush(channel: number): boolean {
+    while (!this.isPaused && this.#connection.bufferedBytes <= SOCKET_HIGH_BYTES) {
+      const dropped = this.queue.takeDropped();
+      if (dropped > 0) this.#connection.send({ kind: "Dropped", channel, events: BigInt(dropped) });
+      const message = this.queue.shift();
+      if (message === undefined) return this.#connection.bufferedBytes <= SOCKET_LOW_BYTES;
+      this.#connection.sendBytes(message);
+    }
+    return false;
+  }
+}

@@ -1,0 +1,209 @@
+import { type EventsFrame, encodeControl, Few, type Outgoing } from "@jecho/shared/internal";
+import type { Connection } from "../connection.ts";
+import type { Acknowledgements } from "./acknowledgements.ts";
+import { Audience } from "./audience.ts";
+import type { Channel } from "./channel.ts";
+import type { Gathering } from "./gathering.ts";
+import { type Backlog, Listener, type QueuePolicy, SOCKET_HIGH_BYTES } from "./listener.ts";
+
+/** Bytes that a channel sends between two looks at who does not keep up, and all channels together, one of many small ones. */
+const LOOK_EVERY_BYTES = 64 * 1024;
+const LOOK_EVERY_BYTES_OF_ALL = 4 << 20;
+
+/**
+ * The processes that listen to a channel. What comes reaches those that keep up by the channel's topic, those that do not
+ * through a queue each, and those that want the events of some processes alone by runs of their own.
+ */
+export class Listeners {
+  // What each run needs comes first, for it to lie together in memory.
+  /** Those that do not keep up, and those that feed on some processes alone; undefined where there is none. */
+  #lagging: Set<Listener> | undefined;
+  #feeding: Set<Listener> | undefined;
+  /** Those that keep up. */
+  readonly #audience: Audience;
+  readonly #gathering: Gathering;
+  #sinceLook = 0;
+  #lookedAt = 0;
+  readonly #channel: Channel;
+  readonly #acknowledgements: Acknowledgements;
+  /** By the connection: the bytes cross it once, however many consumers stand behind it. */
+  readonly #all = new Few<Connection, Listener>();
+  /** Queues that are full and whose producers were asked to wait. */
+  #blocking = 0;
+
+  constructor(channel: Channel, acknowledgements: Acknowledgements, gathering: Gathering) {
+    this.#channel = channel;
+    this.#acknowledgements = acknowledgements;
+    this.#gathering = gathering;
+    this.#audience = new Audience(`channel ${channel.number}`);
+  }
+
+  /** Are the producers to wait? */
+  get isBlocking(): boolean {
+    return this.#blocking > 0;
+  }
+
+  /** One more consumer at this connection. @param feed the process that it wants the events of; 0: all */
+  enter(connection: Connection, policy: QueuePolicy, feed: number): Listener {
+    let listener = this.#all.get(connection);
+    if (listener === undefined) {
+      listener = new Listener(connection, policy);
+      this.#all.set(connection, listener);
+    }
+    const entered = listener;
+    this.#change(entered, () => entered.join(policy, feed));
+    return entered;
+  }
+
+  /** One consumer less. @returns false where there was none */
+  leave(connection: Connection, feed: number): boolean {
+    const listener = this.#all.get(connection);
+    if (listener === undefined) return false;
+    this.#change(listener, () => listener.leave(feed));
+    if (!listener.isEmpty) return true;
+    this.#all.delete(connection);
+    if (listener.backlog !== undefined) this.#forgive(listener.backlog);
+    this.#lagging = without(this.#lagging, listener);
+    connection.lags(this, false);
+    this.#acknowledgements.left(connection, this.#channel.number);
+    return true;
+  }
+
+  /** The connections that an event of this process goes to when that one sends it. */
+  receivers(from: Connection, process: number): Connection[] {
+    const receivers: Connection[] = [];
+    for (const [connection, listener] of this.#all)
+      if (connection !== from && listener.wants(process)) receivers.push(connection);
+    return receivers;
+  }
+
+  /** Consumers at a connection, of all events. */
+  consumersAt(connection: Connection): number {
+    return this.#all.get(connection)?.consumers ?? 0;
+  }
+
+  /** Other connections that want this process' events whatever others do. */
+  feedsOn(process: number, but: Connection): number {
+    let feeds = 0;
+    for (const listener of this.#all.values())
+      if (listener.connection !== but && listener.feedsOn(process)) feeds++;
+    return feeds;
+  }
+
+  /** A control message for everybody but its sender, in the order of the channel's events. */
+  tell(control: Outgoing, from: Connection): void {
+    for (const others of [this.#lagging, this.#feeding])
+      for (const listener of others ?? []) if (listener.connection !== from) listener.tell(control);
+    if (this.#audience.size > 0) this.#gathering.tell(this.#audience, encodeControl(control), from);
+  }
+
+  /** The very bytes of a stamped run go to everybody but its sender. @param process who raised it, or what it was made of */
+  send(run: EventsFrame, from: Connection, process: number): void {
+    if (this.#lagging !== undefined) this.#enqueue(this.#lagging, run, from, process);
+    if (this.#audience.size > 0) this.#gathering.add(this.#audience, run, from);
+    if (this.#feeding !== undefined)
+      for (const listener of this.#feeding)
+        if (listener.connection !== from && listener.wants(process)) listener.connection.sendBytes(run.raw());
+    this.#sinceLook += run.end - run.start;
+    const isLong = this.#gathering.bytes - this.#lookedAt >= LOOK_EVERY_BYTES_OF_ALL;
+    if (isLong || this.#sinceLook >= LOOK_EVERY_BYTES) this.#look();
+  }
+
+  /** A consumer's process can take no more for now, or can again. */
+  flow(connection: Connection, ready: boolean): void {
+    const listener = this.#all.get(connection);
+    if (listener === undefined) return;
+    if (!ready) {
+      this.#lag(listener).isPaused = true;
+      return;
+    }
+    if (listener.backlog !== undefined) listener.backlog.isPaused = false;
+    this.drained(connection);
+  }
+
+  /** The connection's socket has room again. */
+  drained(connection: Connection): void {
+    const listener = this.#all.get(connection);
+    const backlog = listener?.backlog;
+    if (listener === undefined || backlog === undefined) return;
+    const isLevel = backlog.flush(this.#channel.number);
+    if (backlog.queue.bytes * 2 <= backlog.queue.limitBytes) this.#forgive(backlog);
+    if (!isLevel || !connection.isOpen) return;
+    this.#change(listener, () => listener.keepUp());
+    this.#lagging = without(this.#lagging, listener);
+    connection.lags(this, false);
+  }
+
+  /** Whatever changes at a listener: its runs come by the topic, by themselves, or through its backlog. */
+  #change<T>(listener: Listener, act: () => T): T {
+    const { connection } = listener;
+    const heard = listener.consumers > 0 && listener.backlog === undefined;
+    const done = act();
+    const hears = listener.consumers > 0 && listener.backlog === undefined;
+    if (heard !== hears) {
+      this.#gathering.flush();
+      if (hears) this.#audience.enter(connection);
+      else this.#audience.leave(connection);
+    }
+    if (hears || listener.backlog !== undefined || listener.isEmpty)
+      this.#feeding = without(this.#feeding, listener);
+    else this.#feeding = withOne(this.#feeding, listener);
+    return done;
+  }
+
+  /** Who does not keep up gets its events through a queue from now on. */
+  #look(): void {
+    this.#sinceLook = 0;
+    this.#lookedAt = this.#gathering.bytes;
+    for (const listener of this.#all.values()) {
+      if (listener.connection.bufferedBytes > SOCKET_HIGH_BYTES) this.#lag(listener);
+    }
+  }
+
+  #lag(listener: Listener): Backlog {
+    if (listener.backlog !== undefined) return listener.backlog;
+    this.#lagging = withOne(this.#lagging, listener);
+    listener.connection.lags(this, true);
+    return this.#change(listener, () => listener.lag());
+  }
+
+  #enqueue(lagging: Set<Listener>, run: EventsFrame, from: Connection, process: number): void {
+    const channel = this.#channel;
+    let copy: EventsFrame | undefined;
+    for (const listener of lagging) {
+      const { connection, backlog } = listener;
+      if (connection === from || backlog === undefined || !listener.wants(process)) continue;
+      const { queue } = backlog;
+      copy ??= run.copy();
+      for (const gone of queue.push(copy, (one, i) => channel.owner.keyOf(one, i))) {
+        if (gone.isSync) this.#acknowledgements.skip(connection, channel.number, gone.seq, gone.count);
+      }
+      if (!queue.isFull) continue;
+      if (queue.whenFull === "disconnect") channel.owner.cutOff(channel, connection);
+      else if (queue.whenFull === "block") this.#block(backlog);
+    }
+  }
+
+  #block(backlog: Backlog): void {
+    if (backlog.isBlocking) return;
+    backlog.isBlocking = true;
+    if (this.#blocking++ === 0) this.#channel.owner.block(this.#channel, false);
+  }
+
+  #forgive(backlog: Backlog): void {
+    if (!backlog.isBlocking) return;
+    backlog.isBlocking = false;
+    if (--this.#blocking === 0) this.#channel.owner.block(this.#channel, true);
+  }
+}
+
+/** @returns what to keep instead */
+function withOne(some: Set<Listener> | undefined, listener: Listener): Set<Listener> {
+  return some?.add(listener) ?? new Set([listener]);
+}
+
+/** @returns what to keep instead: hardly any channel has one of these, and none takes no memory */
+function without(some: Set<Listener> | undefined, listener: Listener): Set<Listener> | undefined {
+  some?.delete(listener);
+  return some?.size === 0 ? undefined : some;
+}

@@ -1,0 +1,370 @@
+import { ERRORS, JechoError, type Type } from "@jecho/shared";
+import type { EventsFrame, Modulator } from "@jecho/shared/internal";
+import type { Connection } from "../connection.ts";
+import type { Channel, ChannelOwner } from "../delivery/channel.ts";
+import type { Retention } from "../history/event-log.ts";
+import { Keeper } from "../history/keeper.ts";
+import type { SharedObjects } from "../objects/shared-objects.ts";
+import { Consumers, tellType } from "./consumers.ts";
+import { Derivations } from "./derivations.ts";
+import { DerivedChannel, equalityKey } from "./derived-channel.ts";
+import type { Consumer, Place, Producer } from "./endpoints.ts";
+import type { NameServer } from "./name-server.ts";
+import { Outlets } from "./outlets.ts";
+import { Producers } from "./producers.ts";
+import { type Reader, WrittenTypes } from "./written-types.ts";
+
+/** How long a channel with history stays in memory when nobody uses it. */
+const IDLE_MS = 600_000;
+
+/** Keeps one channel's books: its types, its endpoints by concentrator, its derived channels. */
+export class ChannelManager implements ChannelOwner {
+  readonly name: string;
+  readonly channel: Channel;
+  readonly names: NameServer;
+  /** Where its consumers are that read the channel itself. */
+  readonly place: Place;
+  readonly types: WrittenTypes;
+  readonly producers = new Producers();
+  readonly consumers = new Consumers();
+  readonly derivations: Derivations;
+  readonly #objects: SharedObjects;
+  readonly #keeper: Keeper;
+  /** Few channels have any. */
+  #outlets: Outlets | undefined;
+  #idle: NodeJS.Timeout | undefined;
+
+  constructor(name: string, names: NameServer, objects: SharedObjects) {
+    this.name = name;
+    this.names = names;
+    this.channel = names.newChannel(this);
+    this.place = { manager: this, channel: this.channel, derived: undefined, feed: 0 };
+    this.types = new WrittenTypes(names.types);
+    this.derivations = new Derivations(name);
+    this.#objects = objects;
+    this.#keeper = new Keeper(name, names.keeping, this.types);
+    this.#keeper.restore(this.channel);
+  }
+
+  /** The producers of its derived channels. */
+  get outlets(): Outlets {
+    this.#outlets ??= new Outlets(this);
+    return this.#outlets;
+  }
+
+  /**
+   * Keeps at least this much from now on.
+   *
+   * @param key field that distinguishes events of which the newest matters
+   * @param always whether anybody listens or not
+   */
+  retain(wanted: Retention | undefined, key: string, always: boolean): void {
+    if (!this.#keeper.ask(wanted, key)) return;
+    if (always) this.channel.isKept = true;
+    this.#keeper.keep(this.channel);
+    for (const { channel, key } of this.derivations) this.#keeper.keep(channel, key);
+  }
+
+  /**
+   * A consumer's process was cut off: until the window is over the producers go on sending for it, and what comes is kept
+   * for its return.
+   */
+  awaitReturn({ channel, derived, feed }: Consumer, windowMs = this.names.keeping.resumeWindowMs): void {
+    if (windowMs <= 0) return;
+    this.#keeper.keepMeanwhile(channel);
+    channel.demand.await(windowMs, feed, () => {
+      if (!channel.demand.isAwaiting && channel.history?.isTransient) channel.history = undefined;
+      this.#tellDemand(channel);
+      if (derived !== undefined) this.dropIfUnused(derived);
+      this.#forgetIfUnused();
+    });
+  }
+
+  keyOf(run: EventsFrame, i: number): string {
+    return this.#keeper.keyOf(run, i, token => this.#typeOf(token));
+  }
+
+  processOf(producer: number): number {
+    return (this.producers.find(producer) ?? this.#outlets?.find(producer))?.connection.process ?? 0;
+  }
+
+  cutOff(channel: Channel, connection: Connection): void {
+    for (const consumer of this.consumers.at(channel, connection))
+      this.#lose(consumer, new JechoError("SLOW_CONSUMER"));
+  }
+
+  block({ number }: Channel, ready: boolean): void {
+    for (const connection of this.#sendersOf(number).connections())
+      connection.send({ kind: "Flow", derived: number, ready });
+  }
+
+  #typeOf(token: bigint): Type | undefined {
+    const own = this.types.find(token);
+    if (own !== undefined) return own;
+    for (const derived of this.derivations) {
+      const type = derived.typeOf(token);
+      if (type !== undefined) return type;
+    }
+    return undefined;
+  }
+
+  #lose(consumer: Consumer, { number, message }: JechoError): void {
+    const { connection } = consumer;
+    connection.removeConsumer(consumer);
+    if (consumer.derived !== undefined) connection.modulators--;
+    connection.send({ kind: "ConsumerLost", consumer: consumer.number, code: number, message });
+    if (number === ERRORS.SLOW_CONSUMER[0]) this.awaitReturn(consumer);
+    this.removeConsumer(consumer);
+  }
+
+  /** The type that the first producer of a process writes; empty where that is none. Of others it hears by `TypeKnown` who takes the events. */
+  schemaOf(producing: Connection): Uint8Array {
+    return this.types.find(this.producers.tokenOf(producing))?.schema ?? new Uint8Array(0);
+  }
+
+  /**
+   * Enters a producer into the books. It counts once it has all modulators: `admit` says when.
+   *
+   * @throws JechoError `TYPE_MISMATCH`
+   */
+  addProducer(producer: Producer, type: Type | undefined): void {
+    this.types.checkWriter(type, this.name, this.producers.size);
+    if (type !== undefined && this.types.add(type)) {
+      this.channel.history?.addType(type.token, type.schema);
+      this.consumers.tellType(type);
+    }
+    this.producers.add(producer);
+    this.names.registerProducer(producer);
+  }
+
+  /** Gives a new producer's concentrator what is installed here; when that is done, its events count. */
+  async admit({ connection }: Producer): Promise<void> {
+    if (this.producers.of(connection).length === 1) {
+      await this.producers.admit(connection, this.#installAt(connection, this.derivations));
+    } else {
+      for (const derived of this.derivations) this.announcePlacements(derived);
+      await this.producers.admit(connection);
+    }
+    for (const { channel } of this.derivations) this.#tellDemand(channel);
+    // The first word on the channel itself says that all is installed.
+    this.channel.tellDemand(connection);
+  }
+
+  /** Where a process comes to feed a derived channel in two ways, what it runs is set up anew, one behind the other. */
+  async #installAt(connection: Connection, derivations: Iterable<DerivedChannel>): Promise<void> {
+    if (!derivationsFedAt(derivations, connection)) {
+      await Promise.all(Array.from(derivations, derived => derived.installAt(connection)));
+      return;
+    }
+    for (const derived of derivations) await derived.installAt(connection);
+  }
+
+  /** A process publishes into this derived channel: gives it what is installed behind that. */
+  installBehind(derived: DerivedChannel, connection: Connection): Promise<void> {
+    return this.#installAt(
+      connection,
+      [...this.derivations].filter(one => one.isBehind(derived)),
+    );
+  }
+
+  /** A process publishes into this derived channel no more. */
+  leftBehind(derived: DerivedChannel, connection: Connection): void {
+    for (const one of this.derivations) {
+      if (!one.isBehind(derived)) continue;
+      if (!one.feeders.isAt(connection)) one.placements.remove(connection);
+      this.announcePlacements(one);
+    }
+  }
+
+  /** The modulator of this derived channel has said what it makes. */
+  reviewOutlets(derived: DerivedChannel): void {
+    this.#outlets?.review(derived);
+  }
+
+  /** Tells the demand for everything behind a derived channel. */
+  tellDemandBehind(derived: DerivedChannel): void {
+    for (const one of this.derivations) if (one.isBehind(derived)) this.#tellDemand(one.channel);
+  }
+
+  removeProducer(producer: Producer): void {
+    const { connection, outlet } = producer;
+    this.names.forgetProducer(producer);
+    for (const { lanes } of this.#channels()) lanes.leave(producer.number);
+    if (outlet !== undefined) this.outlets.remove(producer);
+    else {
+      const isLast = this.producers.remove(producer);
+      for (const derived of this.derivations) {
+        if (isLast && !derived.feeders.isAt(connection)) derived.placements.remove(connection);
+        this.announcePlacements(derived);
+      }
+    }
+    this.#forgetIfUnused();
+  }
+
+  /** Others may subscribe to it by this name, and publish into it. @throws JechoError `DERIVED_TAKEN`, `CHANNEL_NAME_INVALID` */
+  nameDerived(derived: DerivedChannel, name: string): void {
+    this.derivations.name(derived, name);
+    this.#outlets?.attach(name);
+  }
+
+  /**
+   * The derived channel that this modulator makes of this one, or of a derived one: the one there is, or a new one.
+   */
+  derive(modulator: Modulator, parent?: DerivedChannel): DerivedChannel {
+    const key = equalityKey(modulator, parent);
+    let derived = this.derivations.find(key);
+    if (derived === undefined) {
+      derived = new DerivedChannel(this, this.names.newChannel(this), key, modulator, this.#objects, parent);
+      this.derivations.add(derived);
+      this.#keeper.keep(derived.channel, key, true);
+      this.names.registerDerived(derived);
+    }
+    return derived;
+  }
+
+  /**
+   * Who declares a type must be able to read what the present producers write.
+   *
+   * @throws JechoError `TYPE_MISMATCH`
+   */
+  checkReader(type: Type | undefined, reader: Reader): void {
+    this.types.checkReader(type, this.name, this.producers.size, reader);
+  }
+
+  /** Enters a consumer into the books. Its events begin with `listen`; unless that comes at once, producers are told now. */
+  addConsumer(consumer: Consumer, waits: boolean): void {
+    clearTimeout(this.#idle);
+    this.consumers.add(consumer);
+    consumer.channel.demand.expect(consumer.feed);
+    const derived = consumer.derived ?? this.names.derived(consumer.channel.number);
+    for (const type of [...this.types.all(), ...(derived?.allTypes() ?? [])]) tellType(consumer, type);
+    if (waits) this.#tellDemand(consumer.channel);
+  }
+
+  /** From here on the consumer gets what comes: producers are told. */
+  listen(consumer: Consumer): void {
+    if (!this.consumers.has(consumer)) return;
+    consumer.isListening = true;
+    consumer.channel.demand.expectNoMore(consumer.feed);
+    consumer.channel.enter(consumer.connection, consumer.terms.queue, consumer.feed);
+    this.#tellDemand(consumer.channel);
+  }
+
+  removeConsumer(consumer: Consumer): void {
+    if (!this.consumers.remove(consumer)) return;
+    consumer.replay?.end();
+    if (consumer.isListening) consumer.channel.leave(consumer.connection, consumer.feed);
+    else consumer.channel.demand.expectNoMore(consumer.feed);
+    for (let at = consumer.derived; at !== undefined; at = at.parent) this.#leave(at, consumer.connection);
+    this.#tellDemand(consumer.channel);
+    if (consumer.derived !== undefined) this.dropIfUnused(consumer.derived);
+    this.#forgetIfUnused();
+  }
+
+  /** A derived channel goes when its last consumer goes. */
+  dropIfUnused(derived: DerivedChannel): void {
+    if (derived.channel.consumers > 0 || derived.joining > 0) return;
+    if (!this.derivations.remove(derived)) return;
+    this.#outlets?.detach(derived);
+    this.names.forgetDerived(derived);
+    derived.channel.history?.forget();
+    derived.remove();
+    if (derived.parent !== undefined) this.dropIfUnused(derived.parent);
+    this.#forgetIfUnused();
+  }
+
+  /** What runs in a consumer's process goes with the last that needs it there. */
+  #leave(derived: DerivedChannel, connection: Connection): void {
+    if (!derived.placements.isOwn(connection)) return;
+    for (const one of this.derivations) {
+      let at: DerivedChannel | undefined = one;
+      while (at !== undefined && at !== derived) at = at.parent;
+      if (at !== undefined && this.consumers.connectionsOf(one).has(connection)) return;
+    }
+    derived.placements.leave(connection);
+  }
+
+  /** Tells consumers of a derived channel where its modulator runs. */
+  announcePlacements(derived: DerivedChannel): void {
+    const placements = derived.placements.describe();
+    for (const connection of this.consumers.connectionsOf(derived))
+      connection.send({ kind: "Placed", derived: derived.channel.number, placements });
+  }
+
+  /** A modulator goes on, but not with all that it had or is to have; and so does what is derived from it. */
+  modulatorImpaired(derived: DerivedChannel, code: number, message: string): void {
+    for (const child of this.derivations.behind(derived)) this.modulatorImpaired(child, code, message);
+    for (const connection of this.consumers.connectionsOf(derived))
+      connection.send({ kind: "Impaired", derived: derived.channel.number, code, message });
+  }
+
+  /** The gateway's process for modulators has gone. */
+  lostMaker(derived: DerivedChannel, maker: Connection): void {
+    derived.placements
+      .lostMaker(maker)
+      .catch((error: unknown) => this.modulatorRemoved(derived, JechoError.from(error)));
+  }
+
+  /** A modulator failed that ran in a consumer's process, for the consumers there. */
+  modulatorRemovedAt(derived: DerivedChannel, connection: Connection, error: JechoError): void {
+    for (const child of this.derivations.behind(derived)) this.modulatorRemovedAt(child, connection, error);
+    for (const consumer of this.consumers.of(derived))
+      if (consumer.connection === connection) this.#lose(consumer, error);
+  }
+
+  /** The MOE of a producer removed the modulator: it is removed everywhere, and its consumers are told why. */
+  modulatorRemoved(derived: DerivedChannel, error: JechoError): void {
+    for (const child of this.derivations.behind(derived)) this.modulatorRemoved(child, error);
+    for (const consumer of this.consumers.of(derived)) this.#lose(consumer, error);
+    derived.channel.demand.stopAwaiting();
+  }
+
+  #tellDemand(channel: Channel): void {
+    const senders = this.#sendersOf(channel.number);
+    for (const connection of senders.connections())
+      if (senders.isAdmitted(connection)) channel.tellDemand(connection);
+    if (this.names.modulating === undefined) return;
+    const makers = this.names.derived(channel.number)?.placements.makers() ?? [];
+    const producing = senders.connections();
+    for (const [maker, processes] of makers) if (!producing.has(maker)) channel.tellDemand(maker, processes);
+  }
+
+  /** Whose processes send events of the channel or derived channel of this number, unless others do in their stead. */
+  #sendersOf(channel: number): Producers {
+    return this.names.derived(channel)?.senders ?? this.producers;
+  }
+
+  #channels(): Channel[] {
+    return [this.channel, ...Array.from(this.derivations, ({ channel }) => channel)];
+  }
+
+  #forgetIfUnused(): void {
+    if (this.producers.size === 0) this.types.leave(this.#keeper.isAsked);
+    if (
+      this.producers.size > 0 ||
+      this.consumers.size > 0 ||
+      this.derivations.size > 0 ||
+      (this.#outlets?.size ?? 0) > 0 ||
+      this.channel.demand.isAwaiting
+    )
+      return;
+    if (this.channel.history === undefined || this.channel.history.log.bytes === 0) {
+      this.#forget();
+      return;
+    }
+    // Somebody who comes later may want what is kept.
+    clearTimeout(this.#idle);
+    this.#idle = setTimeout(() => this.#forget(), IDLE_MS).unref();
+  }
+
+  #forget(): void {
+    this.types.forget();
+    this.names.forget(this);
+  }
+}
+
+/** Does this process feed one of these already? */
+function derivationsFedAt(derivations: Iterable<DerivedChannel>, connection: Connection): boolean {
+  for (const { placements } of derivations) if (placements.isPlacing(connection)) return true;
+  return false;
+}

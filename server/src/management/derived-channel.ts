@@ -1,0 +1,267 @@
+import { createHash } from "node:crypto";
+import { JechoError, Type } from "@jecho/shared";
+import { type Modulator, objectTag, tokenOf } from "@jecho/shared/internal";
+import type { Connection } from "../connection.ts";
+import type { Channel } from "../delivery/channel.ts";
+import type { SharedObjects } from "../objects/shared-objects.ts";
+import type { ChannelManager } from "./channel-manager.ts";
+import type { Place } from "./endpoints.ts";
+import type { Outlet } from "./outlet.ts";
+import { Placements } from "./placements.ts";
+import { Producers } from "./producers.ts";
+import { checkMatch, type Reader } from "./written-types.ts";
+
+/**
+ * What makes two modulators equal: their source, their key, what they may use, and what they are run on. The key is the
+ * consumer's to choose.
+ */
+export function equalityKey(modulator: Modulator, parent?: DerivedChannel): string {
+  return createHash("sha256")
+    .update(`${parent?.key ?? ""}:`)
+    .update(`${modulator.source.length}:`)
+    .update(modulator.source)
+    .update(JSON.stringify([...modulator.capabilities].sort()))
+    .update(modulator.key)
+    .digest("base64");
+}
+
+/** What modulators have to have in common besides their source to be compared: nobody is to learn of others' objects by that. */
+function alikeBut({ objects, capabilities }: Modulator): string {
+  const read = objects.map(({ name, object, lazy }) => [name, object, lazy]);
+  return JSON.stringify([read, [...capabilities].sort()]);
+}
+
+/** What a modulator makes of its parent channel. It exists while it has consumers, and is installed for every producer. */
+export class DerivedChannel {
+  readonly manager: ChannelManager;
+  readonly channel: Channel;
+  /** Where its consumers are. */
+  readonly place: Place;
+  readonly key: string;
+  readonly modulator: Modulator;
+  /** The derived channel that this one is derived from; undefined for the channel itself. */
+  readonly parent: DerivedChannel | undefined;
+  /** The types that its modulators declared at their installation, by token. Without one it has its parent's types. */
+  readonly types = new Map<bigint, Type>();
+  /** The type that its modulator was written for, if it says so. Without one of its own it makes events of that, too. */
+  #reads: Type | undefined;
+  /** Tags of the shared objects of all modulators on the way here, the first one's first: events say the version of each. */
+  readonly objects: readonly bigint[];
+  /** Consumers that wait for the installation, and channels derived from this one. */
+  joining = 0;
+  readonly placements: Placements;
+  /** Where producers publish into it directly. */
+  readonly outlets = new Set<Outlet>();
+  readonly #objects: SharedObjects;
+
+  constructor(
+    manager: ChannelManager,
+    channel: Channel,
+    key: string,
+    modulator: Modulator,
+    objects: SharedObjects,
+    parent?: DerivedChannel,
+  ) {
+    this.manager = manager;
+    this.channel = channel;
+    this.place = { manager, channel, derived: this, feed: 0 };
+    this.key = key;
+    this.modulator = modulator;
+    this.#objects = objects;
+    this.parent = parent;
+    const own = modulator.objects.map(({ object }) => objectTag(object));
+    this.objects = [...(parent?.objects ?? []), ...own];
+    this.placements = new Placements(this);
+    if (parent !== undefined) parent.joining++;
+    objects.use(this);
+  }
+
+  /** The producers whose events its modulator takes: of the channel, or what they publish into those between. */
+  get feeders(): Producers {
+    return this.parent?.senders ?? this.manager.producers;
+  }
+
+  /** The same with those who publish into this one. */
+  get senders(): Producers {
+    const direct = [...this.outlets].filter(({ sending }) => sending.size > 0);
+    if (direct.length === 0) return this.feeders;
+    return new Producers([this.feeders, ...direct.map(({ sending }) => sending)]);
+  }
+
+  /** Does this process publish into it directly? */
+  isDirectAt(connection: Connection): boolean {
+    for (const { sending } of this.outlets) if (sending.isAt(connection)) return true;
+    return false;
+  }
+
+  /** Is it made of that one? */
+  isBehind(other: DerivedChannel): boolean {
+    return this.parent === other || (this.parent?.isBehind(other) ?? false);
+  }
+
+  /** Tokens of what it is written with at present. */
+  get tokens(): bigint[] {
+    const made =
+      this.types.size > 0 ? [...this.types.keys()] : (this.parent?.tokens ?? this.manager.types.tokens);
+    return [...new Set([...made, ...[...this.outlets].flatMap(({ types }) => [...types.keys()])])];
+  }
+
+  /** Types that its events may be of, besides those of the channel. */
+  allTypes(): Type[] {
+    const direct = [...this.outlets].flatMap(({ types }) => [...types.values()]);
+    const own = this.#reads === undefined ? [] : [this.#reads];
+    return [...this.types.values(), ...own, ...direct, ...(this.parent?.allTypes() ?? [])];
+  }
+
+  /** Of its own types. */
+  typeOf(token: bigint): Type | undefined {
+    const own = this.types.get(token) ?? (this.#reads?.token === token ? this.#reads : undefined);
+    if (own !== undefined) return own;
+    for (const { types } of this.outlets) if (types.has(token)) return types.get(token);
+    return undefined;
+  }
+
+  /**
+   * A producer that publishes into it directly writes what its modulator declares that it makes; where it declares nothing, all
+   * are typed or none.
+   *
+   * @param name that it publishes into
+   * @throws JechoError `TYPE_MISMATCH`
+   */
+  checkWriter(type: Type | undefined, name: string): void {
+    const declared = this.declaredSchema;
+    const isTyped = this.tokens.length > 0;
+    const fits =
+      declared === undefined
+        ? this.senders.size === 0 || isTyped === (type !== undefined)
+        : tokenOf(declared) === type?.token;
+    if (fits) return;
+    const known =
+      declared === undefined ? (isTyped ? "typed" : "untyped") : `of ${Type.fromSchema(declared).name}`;
+    throw new JechoError(
+      "TYPE_MISMATCH",
+      `${name} is ${known}, and the producer writes ${type === undefined ? "bytes" : type.name}`,
+    );
+  }
+
+  /** What its modulator, or the one before it, says that it makes; undefined where that is what producers write. */
+  get declaredSchema(): Uint8Array | undefined {
+    const [declared] = this.types.values();
+    return declared?.schema ?? this.parent?.declaredSchema;
+  }
+
+  /** Events of this type come from now on: consumers of it and of what is behind it are told. */
+  announce(type: Type): void {
+    for (const derived of this.manager.derivations)
+      if (derived === this || derived.isBehind(this)) this.manager.consumers.tellType(type, derived);
+  }
+
+  /**
+   * Who declares a type must be able to read what the modulator makes, or passes on.
+   *
+   * @throws JechoError `TYPE_MISMATCH`
+   */
+  checkReader(type: Type | undefined, reader: Reader): void {
+    if (type === undefined) return;
+    if (this.types.size === 0) (this.parent ?? this.manager).checkReader(type, reader);
+    for (const written of this.types.values()) checkMatch(written, type, this.manager.name, reader);
+    for (const { types } of this.outlets)
+      for (const written of types.values()) checkMatch(written, type, this.manager.name, reader);
+  }
+
+  /**
+   * A modulator that says what it was written for must be able to read what its present producers write.
+   *
+   * @throws JechoError `TYPE_MISMATCH`
+   */
+  checkInput(): void {
+    (this.parent ?? this.manager).checkReader(this.#reads, "modulator");
+  }
+
+  /** Installs for a producer that comes later. Where that fails the derived channel ends: it is all or nothing. */
+  async installAt(connection: Connection): Promise<void> {
+    try {
+      await this.placements.admit(connection);
+    } catch (error) {
+      this.manager.modulatorRemoved(this, JechoError.from(error));
+    }
+  }
+
+  /** Is this run one that the producer's own process may have made? */
+  allows(connection: Connection, token: bigint): boolean {
+    return this.placements.isAtProducer(connection) && this.mayBe(token);
+  }
+
+  /** Where the modulator is installed. */
+  connections(): Iterable<Connection> {
+    return this.placements.connections();
+  }
+
+  /** Are all its copies of this object lazy, if it reads it? */
+  isLazy(object: string): boolean {
+    return this.modulator.objects.every(known => known.object !== object || known.lazy);
+  }
+
+  /** May the consumer of this modulator find out whether it is equal to that of this channel? */
+  isComparable(modulator: Modulator, parent: DerivedChannel | undefined): boolean {
+    const { source, compares } = this.modulator;
+    if (!compares || !modulator.compares || this.parent !== parent || source !== modulator.source)
+      return false;
+    return alikeBut(this.modulator) === alikeBut(modulator);
+  }
+
+  /** Takes the modulator out of every process. */
+  remove(): void {
+    if (this.parent !== undefined) this.parent.joining--;
+    this.#objects.release(this);
+    for (const type of this.types.values()) this.manager.names.types.release(type);
+    if (this.#reads !== undefined) this.manager.names.types.release(this.#reads);
+    this.placements.end();
+  }
+
+  /** The modulator, with the newest states of its shared objects. */
+  current(): Modulator {
+    return { ...this.modulator, objects: this.#objects.current(this.modulator.objects) };
+  }
+
+  /** What is made of this process' events is of this type. */
+  schemaOf(producing: Connection): Uint8Array {
+    const [declared] = this.types.values();
+    if (declared !== undefined) return declared.schema;
+    if (this.feeders.isAt(producing))
+      return this.parent?.schemaOf(producing) ?? this.manager.schemaOf(producing);
+    for (const { sending, types } of this.outlets) {
+      const type = types.get(sending.tokenOf(producing));
+      if (type !== undefined) return type.schema;
+    }
+    return new Uint8Array(0);
+  }
+
+  /**
+   * The modulator says what type it makes, without one that of what it takes; and which one it was written for, without one
+   * whatever comes.
+   */
+  declares(schema: Uint8Array, reads: Uint8Array): void {
+    if (reads.byteLength > 0 && this.#reads === undefined) {
+      this.#reads = Type.fromSchema(reads);
+      this.#hold(this.#reads);
+    }
+    if (schema.byteLength === 0) return;
+    const type = Type.fromSchema(schema);
+    if (this.types.has(type.token)) return;
+    this.types.set(type.token, type);
+    this.#hold(type);
+    this.manager.reviewOutlets(this);
+  }
+
+  #hold(type: Type): void {
+    this.manager.names.types.hold(type);
+    this.announce(type);
+  }
+
+  /** May its events be of this type? */
+  mayBe(token: bigint): boolean {
+    if (token === 0n || this.typeOf(token) !== undefined || this.manager.types.isWritten(token)) return true;
+    return this.parent?.mayBe(token) ?? false;
+  }
+}

@@ -1,0 +1,94 @@
+import type { Connection } from "../connection.ts";
+import type { Channel } from "../delivery/channel.ts";
+import type { QueuePolicy } from "../delivery/listener.ts";
+import type { Replay } from "../history/replay.ts";
+import type { ChannelManager } from "./channel-manager.ts";
+import type { DerivedChannel } from "./derived-channel.ts";
+import type { Outlet } from "./outlet.ts";
+
+/** A producer, as its channel's manager knows it. */
+export class Producer {
+  readonly number: number;
+  readonly connection: Connection;
+  readonly manager: ChannelManager;
+  /** The manager's: each run asks for it. */
+  readonly channel: Channel;
+  /** What it publishes into, where that is a derived channel. */
+  readonly outlet: Outlet | undefined;
+  /** The type that it writes; 0 on an untyped channel. */
+  readonly token: bigint;
+  /** Can its process run modulators? */
+  readonly modulates: boolean;
+
+  constructor(
+    number: number,
+    connection: Connection,
+    manager: ChannelManager,
+    token: bigint,
+    modulates: boolean,
+    outlet?: Outlet,
+  ) {
+    this.number = number;
+    this.connection = connection;
+    this.manager = manager;
+    this.channel = manager.channel;
+    this.outlet = outlet;
+    this.token = token;
+    this.modulates = modulates;
+  }
+}
+
+/** What a consumer reads; all consumers of it share one. */
+export interface Place {
+  readonly manager: ChannelManager;
+  readonly channel: Channel;
+  /** Undefined for the channel itself. */
+  readonly derived: DerivedChannel | undefined;
+  /** Not 0: only what this process raises is read, for a modulator that runs in its stead. */
+  readonly feed: number;
+}
+
+/** What a consumer asked for; most share the usual ones. */
+export interface Terms {
+  /** What is done for it when it does not keep up. */
+  readonly queue: QueuePolicy;
+  /** The application's own word for it. */
+  readonly label: string;
+  /** The name that it gave its derived channel. */
+  readonly as: string;
+}
+
+/** A consumer of a channel, or of a derived one. */
+export class Consumer {
+  readonly number: number;
+  readonly connection: Connection;
+  readonly terms: Terms;
+  readonly #place: Place;
+  /** It gets what comes; before that it is being sent the past. */
+  isListening = false;
+  /** While it is being sent its past. */
+  replay: Replay | undefined;
+
+  constructor(number: number, connection: Connection, place: Place, terms: Terms) {
+    this.number = number;
+    this.connection = connection;
+    this.#place = place;
+    this.terms = terms;
+  }
+
+  get manager(): ChannelManager {
+    return this.#place.manager;
+  }
+
+  get channel(): Channel {
+    return this.#place.channel;
+  }
+
+  get derived(): DerivedChannel | undefined {
+    return this.#place.derived;
+  }
+
+  get feed(): number {
+    return this.#place.feed;
+  }
+}

@@ -1,0 +1,107 @@
+import { randomBytes } from "node:crypto";
+import { JechoError } from "@jecho/shared";
+import type { Control, HeldPlace, Inherited } from "@jecho/shared/internal";
+import type { Connection } from "../connection.ts";
+import type { SharedObjects } from "../objects/shared-objects.ts";
+import type { Consumer } from "./endpoints.ts";
+
+/** Tokens of one session that may be good at the same time. */
+const MOST_PER_CONNECTION = 8;
+
+interface Offer {
+  readonly from: Connection;
+  /** The request for the token: so the process knows which of its sessions is meant. */
+  readonly asked: number;
+  /** Those whose events are kept for the second device. */
+  readonly awaited: ReadonlySet<Consumer>;
+  readonly timer: NodeJS.Timeout;
+}
+
+/**
+ * Sessions on their way from one device to another. A token is random, good once and for a short time; the first device
+ * says where each of its subscriptions is, and the second goes on there.
+ */
+export class Handovers {
+  readonly #objects: SharedObjects;
+  readonly #validMs: number;
+  readonly #offers = new Map<string, Offer>();
+
+  /** @param validMs how long a token is good */
+  constructor(objects: SharedObjects, validMs: number) {
+    this.#objects = objects;
+    this.#validMs = validMs;
+  }
+
+  /** Makes a token for the session that asks for it by this request. @throws JechoError `OVERLOADED` */
+  offer(from: Connection, asked: number): { token: string; validMs: number } {
+    const own = [...this.#offers.values()].filter(offer => offer.from === from).length;
+    if (own >= MOST_PER_CONNECTION)
+      throw new JechoError("OVERLOADED", `a process has at most ${MOST_PER_CONNECTION} handover tokens`);
+    const token = randomBytes(24).toString("base64url");
+    const timer = setTimeout(() => this.#offers.delete(token), this.#validMs).unref();
+    const awaited = new Set(from.consumers);
+    this.#offers.set(token, { from, asked, awaited, timer });
+    // From now on nothing is to be lost that the first device has not handled when it is asked.
+    for (const consumer of awaited) consumer.manager.awaitReturn(consumer, this.#validMs);
+    return { token, validMs: this.#validMs };
+  }
+
+  /**
+   * Moves the session behind the token: the first device stops it and says where each of its consumers is. Other sessions
+   * of that process go on.
+   *
+   * @returns what the second device goes on with
+   * @throws JechoError `HANDOVER_INVALID`, or `TIMED_OUT` where the first device does not answer; the token is used up
+   */
+  async take(token: string, to: Connection): Promise<Control> {
+    const offer = this.#offers.get(token);
+    this.#offers.delete(token);
+    if (offer === undefined || !offer.from.isOpen) throw new JechoError("HANDOVER_INVALID");
+    clearTimeout(offer.timer);
+    const { from, asked, awaited } = offer;
+    const answer = await from.request(request => ({ kind: "Yield", request, asked }));
+    if (answer.kind !== "Yielded") throw new JechoError("HANDOVER_INVALID", "the first device did not yield");
+    const places = new Map(answer.places.map(place => [place.consumer, place]));
+    const handed = [...from.consumers].filter(({ number }) => places.has(number));
+    const subscriptions = handed.map(consumer => this.#inherited(consumer, places.get(consumer.number)));
+    const used = handed.flatMap(({ derived }) => derived?.modulator.objects ?? []);
+    const objects = this.#objects.transfer(
+      from,
+      to,
+      answer.copies,
+      new Set(used.map(({ object }) => object)),
+    );
+    for (const consumer of handed) {
+      if (!awaited.has(consumer)) consumer.manager.awaitReturn(consumer);
+      from.removeConsumer(consumer);
+      if (consumer.derived !== undefined) from.modulators--;
+      consumer.manager.removeConsumer(consumer);
+    }
+    return { kind: "Inheritance", subscriptions, objects };
+  }
+
+  /** The session has ended: its tokens are worth nothing. */
+  lost(connection: Connection): void {
+    for (const [token, { from, timer }] of this.#offers) {
+      if (from !== connection) continue;
+      clearTimeout(timer);
+      this.#offers.delete(token);
+    }
+  }
+
+  #inherited({ manager, channel, derived, terms }: Consumer, place: HeldPlace | undefined): Inherited {
+    return {
+      channel: manager.derivations.nameUnder(derived?.parent),
+      // The first device may call it something else by now.
+      label: place?.label ?? terms.label,
+      as: terms.as,
+      modulator:
+        derived === undefined
+          ? undefined
+          : { ...derived.modulator, objects: this.#objects.current(derived.modulator.objects) },
+      epoch: place?.epoch || channel.epoch,
+      seq: place?.seq || BigInt(channel.nextSeq - 1),
+      sources: place?.sources ?? [],
+    };
+  }
+}

@@ -1,0 +1,138 @@
+import { randomInt } from "node:crypto";
+import { checkUserName, formatChannelName } from "@jecho/shared";
+import { NumberTable } from "@jecho/shared/internal";
+import type { Connection } from "../connection.ts";
+import type { Acknowledgements } from "../delivery/acknowledgements.ts";
+import { Channel, type ChannelOwner } from "../delivery/channel.ts";
+import { DemandNotices } from "../delivery/demand-notices.ts";
+import type { Gathering } from "../delivery/gathering.ts";
+import type { Keeping } from "../history/keeper.ts";
+import type { SharedObjects } from "../objects/shared-objects.ts";
+import { ChannelManager } from "./channel-manager.ts";
+import type { DerivedChannel } from "./derived-channel.ts";
+import type { Producer } from "./endpoints.ts";
+import { TypeRegistry } from "./type-registry.ts";
+
+/** Maps names to channel managers, and numbers to channels and producers. Names are the user's part: all of them live at this server. */
+export class NameServer {
+  readonly keeping: Keeping;
+  /** What producers and modulators write at present. */
+  readonly types = new TypeRegistry();
+  /** The process beside the gateway that runs modulators for producers that do not; undefined without any. */
+  modulating: Connection | undefined;
+  /** Resolves when that process, which starts with the gateway, is there, or is not expected any more. */
+  modulatingStarts: Promise<void> | undefined;
+  readonly #objects: SharedObjects;
+  readonly #acknowledgements: Acknowledgements;
+  readonly #gathering: Gathering;
+  readonly #notices = new DemandNotices(channel => this.channel(channel.number) === channel);
+  readonly #managers = new Map<string, ChannelManager>();
+  readonly #derived = new Map<number, DerivedChannel>();
+  /** Channels and derived channels. */
+  readonly #channels = new NumberTable<Channel>();
+  readonly #producers = new NumberTable<Producer>();
+  #nextNumber = 1;
+  #nextEndpoint = 1;
+  // Random, so that a gateway that was started again does not continue its predecessor's numbering by chance.
+  #nextEpoch = randomInt(1, 2 ** 31);
+
+  constructor(
+    objects: SharedObjects,
+    acknowledgements: Acknowledgements,
+    gathering: Gathering,
+    keeping: Keeping,
+  ) {
+    this.keeping = keeping;
+    this.#objects = objects;
+    this.#acknowledgements = acknowledgements;
+    this.#gathering = gathering;
+  }
+
+  /** The manager of the channel with this name, which comes into being when first asked for. @throws JechoError `CHANNEL_NAME_INVALID` */
+  manager(name: string): ChannelManager {
+    let manager = this.#managers.get(name);
+    if (manager === undefined) {
+      checkUserName(name);
+      manager = new ChannelManager(name, this, this.#objects);
+      this.#managers.set(name, manager);
+    }
+    return manager;
+  }
+
+  /** The manager of the channel with this name, where it is in use. */
+  find(name: string): ChannelManager | undefined {
+    return this.#managers.get(checkUserName(name));
+  }
+
+  newChannel(owner: ChannelOwner): Channel {
+    const [number, epoch] = [this.#nextNumber++, this.#nextEpoch++];
+    const channel = new Channel(number, epoch, owner, this.#acknowledgements, this.#gathering, this.#notices);
+    this.#channels.set(channel.number, channel);
+    return channel;
+  }
+
+  /** A number for runs that are sent to one consumer alone. */
+  newNumber(): number {
+    return this.#nextNumber++;
+  }
+
+  /** A number that no endpoint has. */
+  newEndpoint(): number {
+    return this.#nextEndpoint++;
+  }
+
+  registerProducer(producer: Producer): void {
+    this.#producers.set(producer.number, producer);
+  }
+
+  forgetProducer({ number }: Producer): void {
+    this.#producers.delete(number);
+  }
+
+  /** The producer with this number, whose connection that is. */
+  producer(connection: Connection, number: number): Producer | undefined {
+    const producer = this.#producers.get(number);
+    return producer?.connection === connection ? producer : undefined;
+  }
+
+  registerDerived(derived: DerivedChannel): void {
+    this.#derived.set(derived.channel.number, derived);
+  }
+
+  forgetDerived(derived: DerivedChannel): void {
+    this.#derived.delete(derived.channel.number);
+    this.#channels.delete(derived.channel.number);
+  }
+
+  /** The channel or derived channel with this number. */
+  channel(number: number): Channel | undefined {
+    return this.#channels.get(number);
+  }
+
+  derived(number: number): DerivedChannel | undefined {
+    return this.#derived.get(number);
+  }
+
+  /** Drops the books of a channel that nobody uses any more. */
+  forget(manager: ChannelManager): void {
+    this.#managers.delete(manager.name);
+    this.#channels.delete(manager.channel.number);
+  }
+
+  /** That process has gone. */
+  modulatingLost(): void {
+    const { modulating } = this;
+    this.modulating = undefined;
+    if (modulating === undefined) return;
+    for (const derived of this.#derived.values()) derived.manager.lostMaker(derived, modulating);
+  }
+
+  get stats(): { channels: number; derivedChannels: number } {
+    return { channels: this.#managers.size, derivedChannels: this.#derived.size };
+  }
+
+  /** Names of the channels that are in use, in full. */
+  names(server: string): string[] {
+    return [...this.#managers.keys()].map(name => formatChannelName(server, name));
+  }
+}

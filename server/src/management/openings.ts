@@ -1,0 +1,277 @@
+import { randomInt } from "node:crypto";
+import { JechoError, splitName, type Type } from "@jecho/shared";
+import {
+  type CloseEndpoint,
+  type Compared,
+  type Feed,
+  FROM,
+  type Modulator,
+  type OpenConsumer,
+  type OpenProducer,
+  WHEN_FULL,
+} from "@jecho/shared/internal";
+import type { Connection } from "../connection.ts";
+import type { QueuePolicy } from "../delivery/listener.ts";
+import type { WhenFull } from "../delivery/run-queue.ts";
+import { retentionOf } from "../history/event-log.ts";
+import type { History } from "../history/history.ts";
+import { beginningOf, Replay } from "../history/replay.ts";
+import type { SharedObjects } from "../objects/shared-objects.ts";
+import type { ChannelManager } from "./channel-manager.ts";
+import { type DerivedChannel, equalityKey } from "./derived-channel.ts";
+import { Consumer, type Place, Producer, type Terms } from "./endpoints.ts";
+import type { NameServer } from "./name-server.ts";
+
+export interface OpeningLimits {
+  readonly modulatorsPerConnection: number;
+  readonly endpointsPerConnection: number;
+  readonly consumerQueueBytes: number;
+}
+
+const MAX_SOURCE_LENGTH = 256 * 1024;
+/** Of the modulators that a consumer is told of at once. */
+const MAX_COMPARED_LENGTH = 256 * 1024;
+
+/** Who was open before goes on with those whom it can read, as if its connection had not broken. */
+function comesBack({ from }: OpenConsumer): boolean {
+  return from?.from === FROM.resume;
+}
+
+/** Opens and closes the endpoints of connections. */
+export class Openings {
+  readonly #names: NameServer;
+  readonly #objects: SharedObjects;
+  readonly #limits: OpeningLimits;
+  readonly #usual: Terms;
+  // Random, so that processes at a gateway that was started again do not have the numbers that others had.
+  #nextProcess = randomInt(1, 2 ** 31);
+
+  constructor(names: NameServer, objects: SharedObjects, limits: OpeningLimits) {
+    this.#names = names;
+    this.#objects = objects;
+    this.#limits = limits;
+    const queue: QueuePolicy = { whenFull: "drop-oldest", limitBytes: limits.consumerQueueBytes };
+    this.#usual = { queue, label: "", as: "" };
+  }
+
+  /** @throws JechoError why it is not opened */
+  openProducer(connection: Connection, frame: OpenProducer): void {
+    this.#checkEndpoints(connection);
+    const type = this.#typeOf(frame.schema);
+    const { base, derived: name } = splitName(frame.channel);
+    const manager = this.#names.manager(base);
+    const number = this.#names.newEndpoint();
+    const outlet = name === "" ? undefined : manager.outlets.named(name);
+    const token = type?.token ?? 0n;
+    const producer = new Producer(number, connection, manager, token, frame.modulates, outlet);
+    connection.process ||= this.#nextProcess++;
+    if (outlet === undefined) manager.addProducer(producer, type);
+    else manager.outlets.add(producer, outlet, type);
+    // A history that is to be whole is the channel's producers' to ask for.
+    const always = outlet === undefined && frame.history?.onDemand === false;
+    manager.retain(retentionOf(frame.history, this.#names.keeping.historyBytes), frame.key, always);
+    connection.addProducer(producer);
+    if (outlet !== undefined) return void manager.outlets.admit(producer, frame.request);
+    const { channel } = manager;
+    connection.send({
+      kind: "ProducerOpened",
+      request: frame.request,
+      channel: channel.number,
+      producer: number,
+      epoch: channel.epoch,
+    });
+    void manager.admit(producer);
+  }
+
+  /** Rejects with why it is not opened. */
+  async openConsumer(connection: Connection, frame: OpenConsumer): Promise<void> {
+    this.#checkEndpoints(connection);
+    const { base, derived: name } = splitName(frame.channel);
+    const { modulator, feed } = frame;
+    if (feed !== undefined) return this.#openFeed(connection, frame, base, feed);
+    if (name === "" && modulator === undefined) {
+      const manager = this.#names.manager(base);
+      if (!comesBack(frame)) manager.checkReader(this.#typeOf(frame.schema), "consumer");
+      this.#enterConsumer(connection, frame, manager.place);
+      return;
+    }
+    if (connection.modulators >= this.#limits.modulatorsPerConnection) {
+      throw new JechoError(
+        "MODULATOR_QUOTA_EXCEEDED",
+        `a connection has at most ${this.#limits.modulatorsPerConnection} modulators`,
+      );
+    }
+    const parent = name === "" ? undefined : this.#names.find(base)?.derivations.named(name);
+    if (name !== "" && parent === undefined)
+      throw new JechoError("DERIVED_UNKNOWN", `nobody derives ${frame.channel} at present`);
+    const manager = parent?.manager ?? this.#names.manager(base);
+    if (modulator !== undefined && this.#compares(connection, frame, modulator, manager, parent)) return;
+    const derived =
+      modulator === undefined
+        ? (parent as DerivedChannel)
+        : this.#derive(connection, manager, modulator, parent);
+    derived.joining++;
+    connection.modulators++;
+    try {
+      if (frame.as !== "") manager.nameDerived(derived, frame.as);
+      await derived.placements.install(connection);
+      if (!comesBack(frame)) {
+        if (modulator === undefined) derived.checkReader(this.#typeOf(frame.schema), "consumer");
+        else derived.checkInput();
+      }
+      if (connection.isOpen) this.#enterConsumer(connection, frame, derived.place);
+    } catch (error) {
+      connection.modulators--;
+      throw error;
+    } finally {
+      derived.joining--;
+      manager.dropIfUnused(derived);
+    }
+  }
+
+  /** For modulators that run at this connection in the stead of a producing process. */
+  #openFeed(
+    connection: Connection,
+    frame: OpenConsumer,
+    base: string,
+    { process, channel: number }: Feed,
+  ): void {
+    const manager = this.#names.find(base);
+    const channel = this.#names.channel(number);
+    const isOfBase = channel === manager?.channel || this.#names.derived(number)?.manager === manager;
+    const isThere =
+      [...(manager?.producers.connections() ?? [])].some(one => one.process === process) ||
+      manager?.outlets.isAtProcess(process) === true;
+    if (manager === undefined || channel === undefined || !isOfBase || !isThere)
+      throw new JechoError("PRODUCER_GONE", `nobody feeds a modulator of ${base}`);
+    this.#enterConsumer(connection, frame, { manager, channel, derived: undefined, feed: process });
+  }
+
+  /**
+   * A consumer that finds out itself which modulators are equal to its own is told of those that there are and that it has not
+   * compared yet, and asks again.
+   */
+  #compares(
+    connection: Connection,
+    { request, compared }: OpenConsumer,
+    modulator: Modulator,
+    manager: ChannelManager,
+    parent: DerivedChannel | undefined,
+  ): boolean {
+    if (!modulator.compares || manager.derivations.find(equalityKey(modulator, parent)) !== undefined)
+      return false;
+    const others = [...manager.derivations]
+      .filter(({ channel }) => channel.number > compared)
+      .filter(derived => derived.isComparable(modulator, parent))
+      .sort((a, b) => a.channel.number - b.channel.number);
+    const modulators: Compared[] = [];
+    let newest = 0;
+    let length = 0;
+    for (const { modulator: other, channel } of others) {
+      const { parameters, key } = other;
+      length += parameters.length + key.length;
+      // The others come with the next answer.
+      if (modulators.length > 0 && length > MAX_COMPARED_LENGTH) break;
+      modulators.push({ parameters, key });
+      newest = channel.number;
+    }
+    if (modulators.length === 0) return false;
+    connection.send({ kind: "Compare", request, newest, modulators });
+    return true;
+  }
+
+  #derive(
+    connection: Connection,
+    manager: ChannelManager,
+    modulator: Modulator,
+    parent: DerivedChannel | undefined,
+  ): DerivedChannel {
+    if (modulator.source.length > MAX_SOURCE_LENGTH) {
+      throw new JechoError(
+        "MODULATOR_TOO_LARGE",
+        `a modulator's source has at most ${MAX_SOURCE_LENGTH} characters`,
+      );
+    }
+    this.#objects.bring(connection, modulator.objects);
+    return manager.derive(modulator, parent);
+  }
+
+  #enterConsumer(connection: Connection, frame: OpenConsumer, place: Place): void {
+    const { request, from } = frame;
+    const number = this.#names.newEndpoint();
+    const { channel, manager } = place;
+    const consumer = new Consumer(number, connection, place, this.#termsOf(frame));
+    const beginning = beginningOf(channel, from, Date.now());
+    const { seq, newest, recovered, missing } = beginning;
+    const replays = channel.history !== undefined && (seq < channel.nextSeq || newest.length > 0);
+    const replay = replays ? this.#names.newNumber() : 0;
+    connection.addConsumer(consumer);
+    connection.send({
+      kind: "ConsumerOpened",
+      request,
+      channel: channel.number,
+      consumer: number,
+      epoch: channel.epoch,
+      seq: BigInt(seq),
+      replay,
+      recovered,
+      missing: BigInt(missing),
+      placements: place.derived?.placements.describe() ?? [],
+      objects: place.derived?.objects ?? [],
+    });
+    manager.addConsumer(consumer, replays);
+    const listen = (): void => {
+      manager.listen(consumer);
+      // Not sooner: what is kept for its return alone goes with that.
+      if (from?.from === FROM.resume) channel.demand.returned(place.feed);
+    };
+    if (!replays) return listen();
+    consumer.replay = new Replay(connection, channel, channel.history as History, replay, beginning, () => {
+      consumer.replay = undefined;
+      connection.send({ kind: "Replayed", consumer: number, replay });
+      listen();
+    });
+    consumer.replay.start(newest);
+  }
+
+  #termsOf({ queue, label, as }: OpenConsumer): Terms {
+    const { consumerQueueBytes } = this.#limits;
+    const usual = this.#usual;
+    const name = Object.entries(WHEN_FULL).find(([, number]) => number === (queue?.whenFull ?? 0))?.[0];
+    if (name === undefined)
+      throw new JechoError("ARGUMENT_INVALID", `no policy ${queue?.whenFull} for a full queue`);
+    const limitBytes = Math.min(queue?.limitBytes || consumerQueueBytes, consumerQueueBytes);
+    const isUsual = name === usual.queue.whenFull && limitBytes === usual.queue.limitBytes;
+    if (isUsual && label === "" && as === "") return usual;
+    return { queue: isUsual ? usual.queue : { whenFull: name as WhenFull, limitBytes }, label, as };
+  }
+
+  /** One that is not there was closed before. */
+  close(connection: Connection, { endpoint }: CloseEndpoint): void {
+    if (this.#objects.close(connection, endpoint)) return;
+    const consumer = connection.consumer(endpoint);
+    if (consumer !== undefined) {
+      connection.removeConsumer(consumer);
+      if (consumer.derived !== undefined) connection.modulators--;
+      consumer.manager.removeConsumer(consumer);
+      return;
+    }
+    const producer = this.#names.producer(connection, endpoint);
+    if (producer === undefined) return;
+    connection.removeProducer(producer);
+    producer.manager.removeProducer(producer);
+  }
+
+  #typeOf(schema: Uint8Array): Type | undefined {
+    return schema.byteLength === 0 ? undefined : this.#names.types.typeOf(schema);
+  }
+
+  #checkEndpoints(connection: Connection): void {
+    if (connection.endpoints >= this.#limits.endpointsPerConnection) {
+      throw new JechoError(
+        "OVERLOADED",
+        `a connection has at most ${this.#limits.endpointsPerConnection} endpoints`,
+      );
+    }
+  }
+}

@@ -1,0 +1,305 @@
+import { errorCode, JechoError } from "@jecho/shared";
+import type { Control, Placement } from "@jecho/shared/internal";
+import type { Connection } from "../connection.ts";
+import type { DerivedChannel } from "./derived-channel.ts";
+import type { Producer } from "./endpoints.ts";
+
+const AT = { producer: 0, gateway: 1, consumer: 2 } as const;
+
+/** Where a modulator runs for the producers of one process. */
+interface Spot {
+  readonly at: keyof typeof AT;
+  /** Who makes the derived events for everybody; undefined where each consumer's process makes its own. */
+  readonly maker: Connection | undefined;
+  /** Why it is not with the producer. */
+  readonly why: JechoError | undefined;
+}
+
+/** A producer says by these that somebody else is to run the modulator. */
+const ELSEWHERE = new Set(["MODULATORS_NOT_SERVED", "OVERLOADED"]);
+
+/**
+ * Where one derived channel's modulator runs, for each producing process: there; at the gateway's side, where that has a
+ * process for modulators; or with each consumer. What runs elsewhere is fed with what that process raises, and nothing
+ * changes for the others.
+ */
+export class Placements {
+  readonly #derived: DerivedChannel;
+  /** By the producing process. */
+  readonly #places = new Map<Connection, Spot>();
+  readonly #placing = new Map<Connection, Promise<Spot | undefined>>();
+  /** What runs in consumers' processes, by these, and by the producing process. */
+  readonly #own = new Map<Connection, Map<Connection, Promise<void>>>();
+  #ended = false;
+
+  constructor(derived: DerivedChannel) {
+    this.#derived = derived;
+  }
+
+  /**
+   * Resolves when the modulator runs for every present producer, in this consumer's process where that is the place for it.
+   *
+   * @throws JechoError the first reason why it does not
+   */
+  async install(consumer: Connection): Promise<void> {
+    await Promise.all(
+      [...this.#derived.feeders.connections()].map(async producing => {
+        const place = await this.place(producing);
+        if (place?.at === "consumer") await this.installOwn(consumer, producing);
+      }),
+    );
+  }
+
+  /** For a producer that comes later, at the consumers that there are. @throws JechoError as `install` */
+  async admit(producing: Connection): Promise<void> {
+    const known = await this.#placing.get(producing);
+    if (known !== undefined) {
+      // It feeds it in one more way: both have to come to where it runs.
+      const before = await this.#before(producing);
+      const isThere = known.at === "producer" && (before === undefined || before.at === "producer");
+      if (!isThere) this.remove(producing);
+    }
+    const place = await this.place(producing);
+    if (place?.at === "consumer") await this.#installWithConsumers(producing);
+    this.#derived.manager.announcePlacements(this.#derived);
+  }
+
+  /** Has it, or is it to have, a place for what this process raises? */
+  isPlacing(producing: Connection): boolean {
+    return this.#placing.has(producing);
+  }
+
+  /** Where the modulator before it runs for a process; undefined where there is none that takes what that raises. */
+  async #before(producing: Connection): Promise<Spot | undefined> {
+    const { parent } = this.#derived;
+    return parent?.feeders.isAt(producing) === true ? parent.placements.place(producing) : undefined;
+  }
+
+  /** Finds the place for a process' producers, and installs the modulator there unless that is with each consumer. */
+  place(producing: Connection): Promise<Spot | undefined> {
+    let placing = this.#placing.get(producing);
+    if (placing === undefined) {
+      placing = this.#find(producing);
+      this.#placing.set(producing, placing);
+      placing.then(
+        place => {
+          if (place === undefined || this.#placing.get(producing) !== placing) return;
+          this.#places.set(producing, place);
+        },
+        () => this.#placing.delete(producing),
+      );
+    }
+    return placing;
+  }
+
+  /** Runs in a consumer's process for what another one raises. */
+  installOwn(consumer: Connection, producing: Connection): Promise<void> {
+    let own = this.#own.get(consumer);
+    if (own === undefined) {
+      own = new Map();
+      this.#own.set(consumer, own);
+    }
+    let installing = own.get(producing);
+    if (installing === undefined) {
+      installing = this.#installOwn(consumer, producing);
+      own.set(producing, installing);
+      installing.catch(() => own.delete(producing));
+    }
+    return installing;
+  }
+
+  /** The producer that this connection makes derived events for in another's stead. */
+  standIn(maker: Connection, producer: Producer | undefined): Producer | undefined {
+    if (producer === undefined || this.#places.get(producer.connection)?.maker !== maker) return undefined;
+    return producer;
+  }
+
+  /** Does the connection run it for its own producers? */
+  isAtProducer(connection: Connection): boolean {
+    // What it makes may come before its answer has been seen to.
+    const place = this.#places.get(connection);
+    return place === undefined ? this.#placing.has(connection) : place.maker === connection;
+  }
+
+  /** Does it run there for the consumers of that process alone? */
+  isOwn(consumer: Connection): boolean {
+    return this.#own.has(consumer);
+  }
+
+  /** Everybody who runs it. */
+  connections(): Set<Connection> {
+    const all = new Set(this.#own.keys());
+    for (const producing of this.#placing.keys()) all.add(this.#places.get(producing)?.maker ?? producing);
+    return all;
+  }
+
+  /** Who makes events of the derived channel, and of which processes' events. */
+  makers(): Map<Connection, number[]> {
+    const makers = new Map<Connection, number[]>();
+    for (const [producing, { maker }] of this.#places) {
+      if (maker !== undefined) makers.set(maker, [...(makers.get(maker) ?? []), producing.process]);
+    }
+    return makers;
+  }
+
+  /** As consumers are told it. */
+  describe(): Placement[] {
+    const producers = this.#derived.feeders.numbers();
+    return [...this.#places].map(([producing, { at, why }]) => ({
+      producers: producers.get(producing) ?? [],
+      at: AT[at],
+      code: why?.number ?? 0,
+      message: why?.message ?? "",
+    }));
+  }
+
+  /** A process produces here no more. */
+  remove(producing: Connection): void {
+    const maker = this.#places.get(producing)?.maker ?? producing;
+    if (this.#placing.delete(producing)) this.#uninstall(maker, maker === producing ? 0 : producing.process);
+    this.#places.delete(producing);
+    for (const [consumer, own] of this.#own) {
+      if (own.delete(producing)) this.#uninstall(consumer, producing.process);
+      if (own.size === 0) this.#own.delete(consumer);
+    }
+  }
+
+  /** A process has no consumers any more, of this channel or of those derived from it. */
+  leave(consumer: Connection): void {
+    const own = this.#own.get(consumer);
+    this.#own.delete(consumer);
+    for (const producing of own?.keys() ?? []) this.#uninstall(consumer, producing.process);
+  }
+
+  /** The gateway's process for modulators has gone: what ran there goes on, anew, with the consumers. */
+  async lostMaker(maker: Connection): Promise<void> {
+    const moved = [...this.#places].filter(
+      ([producing, { maker: one }]) => one === maker && producing !== maker,
+    );
+    for (const [producing] of moved) {
+      this.#places.delete(producing);
+      this.#placing.delete(producing);
+    }
+    await Promise.all(moved.map(([producing]) => this.admit(producing)));
+  }
+
+  end(): void {
+    this.#ended = true;
+    for (const consumer of [...this.#own.keys()]) this.leave(consumer);
+    for (const producing of [...this.#placing.keys()]) this.remove(producing);
+    this.#places.clear();
+    this.#placing.clear();
+    this.#own.clear();
+  }
+
+  async #find(producing: Connection): Promise<Spot | undefined> {
+    const { manager, feeders } = this.#derived;
+    const before = await this.#before(producing);
+    if (this.#ended) return undefined;
+    // It runs behind the other one, which has made its events where it is.
+    let why = before?.why;
+    if (before === undefined || before.at === "producer") {
+      why = feeders.runModulators(producing)
+        ? await this.#attempt(producing, producing)
+        : new JechoError("MODULATORS_NOT_SERVED", "the producer runs no modulators");
+      if (why === undefined) return { at: "producer", maker: producing, why };
+    }
+    // Who comes back to a gateway that was started again is there sooner than its process is.
+    if (before?.at !== "consumer") await manager.names.modulatingStarts;
+    if (this.#ended) return undefined;
+    const { modulating } = manager.names;
+    if (before?.at !== "consumer" && modulating?.isOpen) {
+      const refused = await this.#attempt(modulating, producing);
+      if (refused === undefined) return { at: "gateway", maker: modulating, why };
+      why = refused;
+    }
+    return { at: "consumer", maker: undefined, why };
+  }
+
+  /** @returns why it is to run elsewhere @throws JechoError why it runs nowhere */
+  async #attempt(maker: Connection, producing: Connection): Promise<JechoError | undefined> {
+    try {
+      await this.#request(maker, producing, false);
+      return undefined;
+    } catch (error) {
+      const refused = JechoError.from(error);
+      if (ELSEWHERE.has(refused.code)) return refused;
+      // The gateway's own process went while it was asked.
+      if (maker !== producing && refused.code === "PRODUCER_GONE") return refused;
+      throw error;
+    }
+  }
+
+  async #installOwn(consumer: Connection, producing: Connection): Promise<void> {
+    const { parent } = this.#derived;
+    const before = await this.#before(producing);
+    if (before?.at === "consumer") await parent?.placements.installOwn(consumer, producing);
+    if (!this.#ended) await this.#request(consumer, producing, true);
+  }
+
+  async #installWithConsumers(producing: Connection): Promise<void> {
+    const { manager } = this.#derived;
+    await Promise.all(
+      [...manager.consumers.connectionsOf(this.#derived)].map(consumer =>
+        this.installOwn(consumer, producing).catch((error: unknown) =>
+          manager.modulatorRemovedAt(this.#derived, consumer, JechoError.from(error)),
+        ),
+      ),
+    );
+  }
+
+  async #request(maker: Connection, producing: Connection, own: boolean): Promise<void> {
+    const { manager, parent, channel, feeders } = this.#derived;
+    const isMade = parent?.feeders.isAt(producing) === true;
+    const input = parent ?? manager;
+    const instead = {
+      process: producing.process,
+      base: manager.name,
+      producers: feeders.of(producing).map(({ number }) => number),
+      schema: parent?.schemaOf(producing) ?? manager.schemaOf(producing),
+      own,
+      direct: isMade && parent.isDirectAt(producing),
+    };
+    const answer = await maker
+      .request(request => ({
+        kind: "Install",
+        request,
+        channel: input.channel.number,
+        derived: channel.number,
+        modulator: this.#derived.current(),
+        offers: [],
+        ...((own || maker !== producing) && { instead }),
+        behind: parent?.objects.length ?? 0,
+      }))
+      .catch((error: JechoError) => {
+        // A process that left in the meantime is not present any more, so nothing is missing.
+        if (error.code === "PRODUCER_GONE" && (own || maker === producing)) return undefined;
+        throw error;
+      });
+    // Nor does it matter then what came of it.
+    if (answer === undefined || this.#ended || !this.#derived.feeders.isAt(producing)) return;
+    this.#installed(answer);
+    if (!own && maker === producing) return;
+    // Its events count from the moment that it knows of whom they go to; where it is not yet open, that is its first word.
+    if (!feeders.isAdmitted(producing)) return;
+    const feeding = new Set([(await this.#before(producing))?.maker ?? producing]);
+    if (instead.direct) feeding.add(producing);
+    for (const feeder of feeding)
+      await input.channel.assureDemand(feeder, producing.process).catch((error: JechoError) => {
+        if (error.code !== "PRODUCER_GONE") throw error;
+      });
+  }
+
+  /** @throws JechoError why it is not */
+  #installed(answer: Control): void {
+    if (answer.kind === "Refused") throw new JechoError(errorCode(answer.code), answer.message);
+    if (answer.kind !== "Installed")
+      throw new JechoError("FRAME_UNEXPECTED", `an installation was answered by ${answer.kind}`);
+    this.#derived.declares(answer.schema, answer.reads);
+  }
+
+  /** @param process that it ran in the stead of; 0 for none */
+  #uninstall(maker: Connection, process: number): void {
+    maker.send({ kind: "Remove", derived: this.#derived.channel.number, process });
+  }
+}

@@ -1,0 +1,100 @@
+import { Few } from "@jecho/shared/internal";
+import type { Connection } from "../connection.ts";
+import type { Producer } from "./endpoints.ts";
+
+const NONE: readonly Producers[] = [];
+
+/** A channel's producers, by number and by process. */
+export class Producers {
+  readonly #own = new Few<number, Producer>();
+  readonly #others: readonly Producers[];
+  /** Processes whose first producers wait for what is installed at the channel. */
+  readonly #admitting = new Few<Connection, Promise<void>>();
+
+  /** @param others whose producers are among these, too */
+  constructor(others = NONE) {
+    this.#others = others;
+  }
+
+  *[Symbol.iterator](): Generator<Producer> {
+    yield* this.#own.values();
+    for (const producers of this.#others) yield* producers;
+  }
+
+  get size(): number {
+    return this.#others.reduce((sum, { size }) => sum + size, this.#own.size);
+  }
+
+  add(producer: Producer): void {
+    this.#own.set(producer.number, producer);
+  }
+
+  /** @returns true where its process has no other here */
+  remove({ number, connection }: Producer): boolean {
+    this.#own.delete(number);
+    if (this.isAt(connection)) return false;
+    this.#admitting.delete(connection);
+    return true;
+  }
+
+  find(number: number): Producer | undefined {
+    for (const producers of this.#others) {
+      const producer = producers.find(number);
+      if (producer !== undefined) return producer;
+    }
+    return this.#own.get(number);
+  }
+
+  /** Connections that have producers here, each once. */
+  connections(): Set<Connection> {
+    return new Set(Array.from(this, ({ connection }) => connection));
+  }
+
+  /** The producers of a process. */
+  of(connection: Connection): Producer[] {
+    return [...this].filter(producer => producer.connection === connection);
+  }
+
+  /** Has this process a producer here? */
+  isAt(connection: Connection): boolean {
+    for (const producer of this) if (producer.connection === connection) return true;
+    return false;
+  }
+
+  /** The numbers of the producers of each process. */
+  numbers(): Map<Connection, number[]> {
+    const all = new Map<Connection, number[]>();
+    for (const { connection, number } of this) {
+      const numbers = all.get(connection);
+      if (numbers === undefined) all.set(connection, [number]);
+      else numbers.push(number);
+    }
+    return all;
+  }
+
+  /** Does this process run modulators? */
+  runModulators(connection: Connection): boolean {
+    return this.of(connection).every(({ modulates }) => modulates);
+  }
+
+  /** The type that the first producer of a process writes; 0 where that is none. */
+  tokenOf(connection: Connection): bigint {
+    return this.of(connection)[0]?.token ?? 0n;
+  }
+
+  /** A process' events count when this has come to pass, whichever of its producers waits for it. */
+  async admit(connection: Connection, installing?: Promise<unknown>): Promise<void> {
+    if (installing !== undefined)
+      this.#admitting.set(
+        connection,
+        installing.then(() => {}),
+      );
+    await this.#admitting.get(connection);
+    this.#admitting.delete(connection);
+  }
+
+  /** Do this process' events count? */
+  isAdmitted(connection: Connection): boolean {
+    return !this.#admitting.has(connection) && this.#others.every(others => others.isAdmitted(connection));
+  }
+}

@@ -1,0 +1,196 @@
+import type { Connection } from "../connection.ts";
+import type { DerivedChannel } from "../management/derived-channel.ts";
+import { Pace } from "./pace.ts";
+
+/** Versions of an object that are handed on in a second, and writes of a copy; of more than that the newest. */
+const MOST_PER_SECOND = 1000;
+
+/** An application's copy of an object. */
+export class ObjectCopy {
+  readonly number: number;
+  readonly connection: Connection;
+  readonly object: SharedObject;
+  readonly #lazy: boolean;
+  /** The newest of its writes that the state is made with. */
+  #taken = 0;
+  /** What it wrote and the master has not been sent. */
+  #patch: object | undefined;
+  #write = 0;
+  readonly #pace = new Pace(MOST_PER_SECOND, () => this.#forward());
+
+  /**
+   * @param number the copy's on that connection
+   * @param lazy newer versions come without their state
+   */
+  constructor(number: number, connection: Connection, lazy: boolean, object: SharedObject) {
+    this.number = number;
+    this.connection = connection;
+    this.object = object;
+    this.#lazy = lazy;
+  }
+
+  /** What it changes, though it is not the master. */
+  write(write: number, patch: object): void {
+    // A former write that still waits is one with this, for within one copy the later wins.
+    this.#patch = Object.assign(this.#patch ?? Object.create(null), patch) as object;
+    this.#write = write;
+    this.#pace.ask();
+  }
+
+  /** The master has taken its writes up to this one. */
+  taken(write: number): void {
+    this.#taken = Math.max(this.#taken, write);
+  }
+
+  /** What it wrote is not handed on: it writes that again to the next master. */
+  forgetWrites(): void {
+    this.#patch = undefined;
+  }
+
+  /** A newer version has come. */
+  tellNewer(): void {
+    if (this.#lazy) this.tell(0, "");
+    else this.tell(0);
+  }
+
+  tell(request: number, state = this.object.state): void {
+    const { version, term, masterCopy } = this.object;
+    this.connection.send({
+      kind: "CopyUpdate",
+      request,
+      copy: this.number,
+      term,
+      master: masterCopy?.number === this.number,
+      write: this.#taken,
+      version,
+      state,
+    });
+  }
+
+  /** It is closed. */
+  stop(): void {
+    this.#pace.stop();
+  }
+
+  #forward(): void {
+    const { masterCopy } = this.object;
+    const patch = this.#patch;
+    // Without a master to take it, it is written again to the next one.
+    if (patch === undefined || masterCopy === undefined || masterCopy === this) return;
+    this.#patch = undefined;
+    masterCopy.connection.send({
+      kind: "ObjectWrite",
+      copy: masterCopy.number,
+      writer: this.number,
+      write: this.#write,
+      patch: JSON.stringify(patch),
+    });
+  }
+}
+
+/** What the gateway knows of one shared object: which copy is the master, its newest state, and who is to have that. */
+export class SharedObject {
+  readonly id: string;
+  /** Where the master copy is: undefined when that has gone and there is no other. */
+  master: Connection | undefined;
+  /** The master's copy; undefined where it has not been opened, only brought along with a modulator. */
+  masterCopy: ObjectCopy | undefined;
+  /** In the order in which they were opened. */
+  readonly copies = new Set<ObjectCopy>();
+  /** Derived channels whose modulators read it. */
+  readonly users = new Set<DerivedChannel>();
+  /** Counts the masters. */
+  #term: number;
+  #version: number;
+  #state: string;
+  readonly #pace = new Pace(MOST_PER_SECOND, () => this.#tellAll());
+
+  constructor(id: string, master: Connection, version: number, state: string, term = 1) {
+    this.id = id;
+    this.master = master;
+    this.#version = version;
+    this.#state = state;
+    this.#term = term;
+  }
+
+  get term(): number {
+    return this.#term;
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+
+  get state(): string {
+    return this.#state;
+  }
+
+  get isUsed(): boolean {
+    return this.users.size > 0 || this.copies.size > 0;
+  }
+
+  /** A new version from the master. */
+  advance(version: number, state: string): void {
+    if (version <= this.#version) return;
+    this.#version = version;
+    this.#state = state;
+    this.#pace.ask();
+  }
+
+  /**
+   * A new master, from another connection or with another copy.
+   *
+   * @param version of what it knows; 0 where that is nothing new
+   */
+  lead(
+    master: Connection,
+    copy: ObjectCopy | undefined,
+    version: number,
+    state: string,
+    term = this.#term,
+  ): void {
+    const before = this.masterCopy;
+    this.master = master;
+    this.masterCopy = copy;
+    this.#term = Math.max(this.#term, term) + 1;
+    if (version > 0) {
+      this.#version = version;
+      this.#state = state;
+      this.#pace.ask();
+    }
+    // Everybody else writes again what the former master may not have taken.
+    for (const other of this.copies) {
+      if (other === copy) continue;
+      other.forgetWrites();
+      if (other === before || version === 0) other.tell(0);
+    }
+  }
+
+  /** The master has gone: the copy that was opened first is the next one. */
+  succeed(): void {
+    this.master = undefined;
+    this.masterCopy = undefined;
+    for (const copy of this.copies) {
+      if (!copy.connection.isOpen) continue;
+      this.lead(copy.connection, copy, 0, "");
+      copy.tell(0);
+      return;
+    }
+  }
+
+  /** Nobody has a copy any more. */
+  stop(): void {
+    this.#pace.stop();
+  }
+
+  #tellAll(): void {
+    const update = { kind: "ObjectUpdate", object: this.id, version: this.#version } as const;
+    const [prompt, lazy] = [new Set<Connection>(), new Set<Connection>()];
+    for (const derived of this.users)
+      for (const connection of derived.connections())
+        (derived.isLazy(this.id) ? lazy : prompt).add(connection);
+    for (const connection of prompt) connection.send({ ...update, state: this.#state });
+    for (const connection of lazy) if (!prompt.has(connection)) connection.send(update);
+    for (const copy of this.copies) if (copy !== this.masterCopy) copy.tellNewer();
+  }
+}

@@ -1,0 +1,227 @@
+import { JechoError } from "@jecho/shared";
+import type { ObjectTaken, ObjectUpdate, ObjectWrite, OpenObject, SharedState } from "@jecho/shared/internal";
+import type { Connection } from "../connection.ts";
+import type { DerivedChannel } from "../management/derived-channel.ts";
+import { ObjectCopy, SharedObject } from "./shared-object.ts";
+
+const MAX_STATE_LENGTH = 65536;
+const MOST_COPIES_PER_CONNECTION = 1024;
+
+/**
+ * The gateway's part in shared objects: it hands writes to the master copy, and each new version from there to all other
+ * copies, those of modulators in producers included. It keeps the newest for copies that come later, and for the next
+ * master should this one go.
+ */
+export class SharedObjects {
+  readonly #objects = new Map<string, SharedObject>();
+  readonly #copies = new Map<Connection, Map<number, ObjectCopy>>();
+
+  /** A consumer brings its objects along with a modulator. @throws JechoError `OBJECT_INVALID` */
+  bring(connection: Connection, states: readonly SharedState[]): void {
+    for (const { object: id, version, state } of states) {
+      check(id, state);
+      const object = this.#objects.get(id);
+      if (object === undefined) this.#create(id, connection, version, state);
+      // What is not the master's own is known here better.
+      else if (object.master === undefined) object.lead(connection, undefined, version, state);
+      else if (object.master === connection) object.advance(version, state);
+    }
+  }
+
+  /**
+   * Opens a copy for an application, which gets the state, and everything newer from then on. The one that there was first is
+   * the master; so is one that knows more than this gateway, which may have been started again.
+   *
+   * @param number the copy's on that connection
+   * @throws JechoError `OBJECT_UNKNOWN`, `OBJECT_INVALID`, `OVERLOADED`
+   */
+  open(connection: Connection, number: number, opens: OpenObject): void {
+    const { request, object: id, term, version, state, lazy } = opens;
+    const isNew = version === 0;
+    if (!isNew) check(id, state);
+    let own = this.#copies.get(connection);
+    if ((own?.size ?? 0) >= MOST_COPIES_PER_CONNECTION)
+      throw new JechoError(
+        "OVERLOADED",
+        `a connection has at most ${MOST_COPIES_PER_CONNECTION} shared objects`,
+      );
+    let object = this.#objects.get(id);
+    if (object === undefined && isNew) throw new JechoError("OBJECT_UNKNOWN");
+    object ??= this.#create(id, connection, version, state, term);
+    const copy = new ObjectCopy(number, connection, lazy, object);
+    own ??= new Map();
+    this.#copies.set(connection, own);
+    own.set(number, copy);
+    object.copies.add(copy);
+    const knowsMore = term > object.term || (term === object.term && version > object.version);
+    const isBrought = object.master === connection && object.masterCopy === undefined && !isNew;
+    if (isBrought || object.master === undefined || (!isNew && knowsMore))
+      object.lead(connection, copy, knowsMore ? version : 0, state, term);
+    copy.tell(request);
+  }
+
+  /** @throws JechoError `ENDPOINT_UNKNOWN` */
+  pull(connection: Connection, number: number): void {
+    this.#copy(connection, number).tell(0);
+  }
+
+  /**
+   * The modulator of a derived channel, which runs at this connection, has pulled an object. One that has gone in the meantime
+   * needs no answer.
+   *
+   * @throws JechoError `OBJECT_UNKNOWN` where it does not read it
+   */
+  pullFor(connection: Connection, derived: DerivedChannel | undefined, id: string): void {
+    if (derived === undefined || !new Set(derived.connections()).has(connection)) return;
+    const [state] = this.current(derived.modulator.objects.filter(({ object }) => object === id));
+    if (state === undefined)
+      throw new JechoError("OBJECT_UNKNOWN", "the modulator does not read this object");
+    const { object, version, state: text } = state;
+    connection.send({ kind: "ObjectUpdate", object, version, state: text, derived: derived.channel.number });
+  }
+
+  /** What a copy that is not the master changes. @throws JechoError `ENDPOINT_UNKNOWN`, `OBJECT_INVALID` */
+  write(connection: Connection, { copy: number, write, patch }: ObjectWrite): void {
+    const copy = this.#copy(connection, number);
+    if (patch.length > MAX_STATE_LENGTH)
+      throw new JechoError("OBJECT_INVALID", `a write has at most ${MAX_STATE_LENGTH} characters`);
+    copy.write(write, parsePatch(patch));
+  }
+
+  /**
+   * A new version from the master copy. One of an object that nobody else knows is of interest to nobody.
+   *
+   * @throws JechoError `OBJECT_INVALID` where the state is too large or the master copy is at another connection
+   */
+  update(connection: Connection, { object: id, version, state }: ObjectUpdate): void {
+    check(id, state);
+    const object = this.#objects.get(id);
+    if (object === undefined) return;
+    if (object.master !== connection)
+      throw new JechoError("OBJECT_INVALID", "the object's master copy is at another connection");
+    object.advance(version, state);
+  }
+
+  /** The master has taken a copy's write, which is in its next update. */
+  taken(master: Connection, { copy: number, write }: ObjectTaken): void {
+    for (const own of this.#copies.get(master)?.values() ?? []) {
+      if (own.object.masterCopy !== own) continue;
+      for (const copy of own.object.copies) if (copy.number === number) copy.taken(write);
+    }
+  }
+
+  /** The copy is not needed any more. */
+  close(connection: Connection, number: number): boolean {
+    const copy = this.#copies.get(connection)?.get(number);
+    if (copy === undefined) return false;
+    this.#drop(copy);
+    return true;
+  }
+
+  /** Its copies are gone, and objects that it brought for a modulator that never came to be. */
+  forgetConnection(connection: Connection): void {
+    for (const copy of [...(this.#copies.get(connection)?.values() ?? [])]) this.#drop(copy);
+    this.#copies.delete(connection);
+    for (const object of this.#objects.values()) {
+      if (object.master === connection) object.succeed();
+      this.#forgetIfUnused(object);
+    }
+  }
+
+  /**
+   * A session's master copies move to another device: those of its copies, by their numbers, and those that it only brought
+   * along with modulators. @returns their newest states
+   */
+  transfer(
+    from: Connection,
+    to: Connection,
+    numbers: Iterable<number>,
+    brought: ReadonlySet<string>,
+  ): SharedState[] {
+    const states: SharedState[] = [];
+    const copies = Array.from(numbers, number => this.#copies.get(from)?.get(number)).filter(
+      copy => copy !== undefined,
+    );
+    for (const id of new Set([...brought, ...copies.map(({ object }) => object.id)])) {
+      const object = this.#objects.get(id);
+      if (object?.master !== from) continue;
+      // Another session of that process may have the master copy.
+      if (object.masterCopy !== undefined && !copies.includes(object.masterCopy)) continue;
+      object.master = to;
+      object.masterCopy = undefined;
+      states.push({ name: "", object: id, version: object.version, state: object.state, lazy: false });
+    }
+    for (const copy of copies) this.#drop(copy);
+    return states;
+  }
+
+  /** The newest states of these objects. */
+  current(states: readonly SharedState[]): SharedState[] {
+    return states.map(known => {
+      const object = this.#objects.get(known.object);
+      return object === undefined ? known : { ...known, version: object.version, state: object.state };
+    });
+  }
+
+  use(derived: DerivedChannel): void {
+    for (const { object } of derived.modulator.objects) this.#objects.get(object)?.users.add(derived);
+  }
+
+  release(derived: DerivedChannel): void {
+    for (const { object: id } of derived.modulator.objects) {
+      const object = this.#objects.get(id);
+      if (object === undefined) continue;
+      object.users.delete(derived);
+      this.#forgetIfUnused(object);
+    }
+  }
+
+  #create(id: string, master: Connection, version: number, state: string, term?: number): SharedObject {
+    const object = new SharedObject(id, master, version, state, term);
+    this.#objects.set(id, object);
+    return object;
+  }
+
+  #drop(copy: ObjectCopy): void {
+    const { number, connection, object } = copy;
+    copy.stop();
+    this.#copies.get(connection)?.delete(number);
+    object.copies.delete(copy);
+    if (object.masterCopy === copy) object.succeed();
+    this.#forgetIfUnused(object);
+  }
+
+  #forgetIfUnused(object: SharedObject): void {
+    if (object.isUsed) return;
+    object.stop();
+    this.#objects.delete(object.id);
+  }
+
+  #copy(connection: Connection, number: number): ObjectCopy {
+    const copy = this.#copies.get(connection)?.get(number);
+    if (copy === undefined)
+      throw new JechoError("ENDPOINT_UNKNOWN", `this connection has no copy ${number} of a shared object`);
+    return copy;
+  }
+}
+
+/** @throws JechoError `OBJECT_INVALID` */
+function check(object: string, state: string): void {
+  if (object.length === 0 || object.length > 64)
+    throw new JechoError("OBJECT_INVALID", "an object's id has 1 to 64 characters");
+  if (state.length > MAX_STATE_LENGTH)
+    throw new JechoError("OBJECT_INVALID", `a state has at most ${MAX_STATE_LENGTH} characters`);
+}
+
+/** @throws JechoError `OBJECT_INVALID` */
+function parsePatch(text: string): object {
+  let patch: unknown;
+  try {
+    patch = JSON.parse(text);
+  } catch (error) {
+    throw new JechoError("OBJECT_INVALID", (error as Error).message);
+  }
+  if (typeof patch !== "object" || patch === null || Array.isArray(patch))
+    throw new JechoError("OBJECT_INVALID", "a write is an object with the new values of some fields");
+  return patch;
+}
