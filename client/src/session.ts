@@ -130,12 +130,14 @@ export class Session {
    * Makes an object to share with modulators, and with other sessions: they `attach` to its `id`. Without one it is random, and
    * known to nobody who is not told. Where another session has shared the same id before, this is a further copy of that.
    *
-   * @throws JechoError `OBJECT_INVALID` where the state is not plain data, or the id does not have 1 to 64 characters; `CLOSED`, or what refused
-   * the session
+   * @throws JechoError `OBJECT_INVALID` where the state is not plain data, or the id does not have 1 to 64 characters
    */
   share<S extends object>(state: S, { id }: ShareOptions = {}): SharedObject<S> {
-    this.#checkUsable();
-    return this.#copies.share(state, id);
+    const object = this.#copies.share(state, id);
+    const { state: is, error = new JechoError("CLOSED") } = this.#status;
+    // Of a session that has ended nobody hears of it; the object itself can be used.
+    if (is === "closed" || is === "refused") object.notice({ is: "refused", endpoint: 0, reset: 0, error });
+    return object;
   }
 
   /**
