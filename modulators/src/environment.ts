@@ -78,9 +78,9 @@ export class ModulatorEnvironment implements Tier {
     return compiled !== undefined;
   }
 
-  install(request: InstallRequest): Promise<Declared> {
+  install(request: InstallRequest, onInstalled?: (declared: Declared) => void): Promise<Declared> {
     const tier = this.#known.has(request.modulator.source) ? this.#local : this.#hosted;
-    return tier.install(request);
+    return tier.install(request, onInstalled);
   }
 
   addType(channel: number, schema: Uint8Array): void {

@@ -63,16 +63,9 @@ export class LocalTier implements Tier {
     this.#periods = new Periods(clock, derived => this.#period(derived));
   }
 
-  async install({
-    derived,
-    channel,
-    schema,
-    further = [],
-    modulator,
-    offers = MOE_OFFERS,
-    context = new Map(),
-    behind = 0,
-  }: InstallRequest): Promise<Declared> {
+  async install(request: InstallRequest, onInstalled?: (declared: Declared) => void): Promise<Declared> {
+    const { derived, channel, schema, further = [], modulator } = request;
+    const { offers = MOE_OFFERS, context = new Map<string, Value>(), behind = 0 } = request;
     if (this.#isClosed) throw new JechoError("CLOSED", "the modulators' environment is closed");
     checkSizes(modulator, this.#limits);
     const stats = { eventsIn: 0, eventsOut: 0, bytesOut: 0, cpuMs: 0, dropped: 0, restarts: 0 };
@@ -116,7 +109,9 @@ export class LocalTier implements Tier {
     );
     this.#modulators.set(derived, { running, stats });
     this.#periods.set(derived, running.periodMs);
-    return { schema: running.schema, reads: running.reads, needs: running.needs };
+    const declared = { schema: running.schema, reads: running.reads, needs: running.needs };
+    onInstalled?.(declared);
+    return declared;
   }
 
   addType(channel: number, schema: Uint8Array): void {

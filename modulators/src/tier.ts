@@ -76,11 +76,12 @@ export interface Tier extends AsyncDisposable {
   /**
    * Installs a modulator on a base channel.
    *
+   * @param onInstalled called with what is returned, before it is told what the modulator makes or that it is removed
    * @returns the schema of the derived channel's events, if the modulator declares one of its own, what it was written for, and what it needs
    * @throws JechoError `MODULATOR_INVALID`, `MODULATOR_TOO_LARGE`, `PARAMETERS_INVALID`, `SERVICE_MISSING`, `SERVICE_NOT_GRANTED`,
    * `DELEGATE_FAILED`, `MODULATOR_FAILED`, `MODULATOR_TIMED_OUT`, `MODULATOR_OUT_OF_MEMORY`, `MODULATORS_NOT_SERVED`, `MODULATOR_HOST_FAILED`, `CLOSED`
    */
-  install(request: InstallRequest): Promise<Declared>;
+  install(request: InstallRequest, onInstalled?: (declared: Declared) => void): Promise<Declared>;
 
   /** Tells of a further type of a base channel's events, before the first run of it. */
   addType(channel: number, schema: Uint8Array): void;

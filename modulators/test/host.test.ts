@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fifo, modulatorKey, viewFilter } from "@jecho/modulators";
+import { modulatorTable } from "@jecho/modulators/internal";
 import { expect, test, vi } from "vitest";
-import { layerOf, modulator, Rig, USUAL } from "./rig.ts";
+import { BASE, grid, layerOf, modulator, Rig, USUAL } from "./rig.ts";
 
 const VIEW = { firstLayer: 0, lastLayer: 0, south: -90, north: 90, west: -180, east: 180, stride: 1 };
 
@@ -68,6 +69,20 @@ test("a modulator that kills its host again and again is removed, the others sta
   await rig.settled();
   expect(rig.removed.get(bad)).toMatchObject({ code: "MODULATOR_TIMED_OUT" });
   for (const derived of [good, after]) expect(rig.received(derived).length).toBe(15);
+});
+
+test("who installs a modulator has its answer before the news that it is removed", async () => {
+  await using rig = new Rig({ limits: USUAL });
+  const table = modulatorTable(modulator("enqueue() { let x = 3n; for (;;) x *= x; }"));
+  const heard: boolean[] = [];
+  const asked = rig.host.install({ derived: 9, channel: BASE, schema: grid.schema, modulator: table }, () =>
+    heard.push(rig.removed.has(9)),
+  );
+  rig.step();
+  await asked;
+  await rig.settled();
+  expect(rig.removed.get(9)).toMatchObject({ code: "MODULATOR_TIMED_OUT" });
+  expect(heard).toEqual([false]);
 });
 
 test("runs are done when the only modulator went with its host", async () => {

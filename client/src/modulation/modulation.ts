@@ -1,5 +1,5 @@
 import type { Json, Value } from "@jecho/modulators";
-import { LentRun, type Tier, type TierEvents } from "@jecho/modulators/internal";
+import { type Declared, LentRun, type Tier, type TierEvents } from "@jecho/modulators/internal";
 import { JechoError } from "@jecho/shared";
 import {
   type EventsFrame,
@@ -166,12 +166,20 @@ export class Modulation {
     if (schema.byteLength > 0) told.set(tokenOf(schema), schema);
     const isWanted = (): boolean => this.#installing.get(name) === hosted;
     this.#callers.set(hosted, base);
+    let installation: Installation | undefined;
+    // It is entered before anything can be told of it.
+    const enter = ({ schema: declared = NONE, reads = NONE, needs }: Declared): void => {
+      const made = declared.byteLength > 0 ? declared : schema;
+      const number = isWanted() ? derived : 0;
+      const placed = { hosted, base, feed, input, wire, needs, schema: declared, reads, made, number };
+      installation = newInstallation(modulator, instead, placed);
+      this.installed.add(installation);
+      if (number === 0) return;
+      this.#events.onNeeds(base);
+      answer?.(installation);
+    };
     try {
-      const {
-        schema: declared = NONE,
-        reads = NONE,
-        needs,
-      } = await environment.install({
+      const request = {
         derived: hosted,
         channel: input,
         schema: schema.byteLength === 0 ? undefined : schema,
@@ -180,29 +188,14 @@ export class Modulation {
         ...(offers !== undefined && { offers }),
         context,
         behind,
-      });
-      const made = declared.byteLength > 0 ? declared : schema;
-      const number = isWanted() ? derived : 0;
-      const installation = newInstallation(modulator, instead, {
-        hosted,
-        base,
-        feed,
-        input,
-        wire,
-        needs,
-        schema: declared,
-        reads,
-        made,
-        number,
-      });
-      this.installed.add(installation);
-      if (number === 0) {
-        this.#remove(installation);
+      };
+      await environment.install(request, enter);
+      const entered = installation as Installation | undefined;
+      if (entered === undefined || entered.lastNumber === 0) {
+        if (entered !== undefined) this.#remove(entered);
         throw new JechoError("CLOSED", "it is not wanted any more");
       }
-      this.#events.onNeeds(base);
-      answer?.(installation);
-      return installation;
+      return entered;
     } catch (error) {
       this.#callers.delete(hosted);
       throw error;

@@ -10,7 +10,7 @@ const MOST_CALLS = 65_536;
 /** One modulator, as the producer's side knows it: enough to install it again. */
 export class Installation {
   readonly derived: number;
-  readonly installed = new Settlement<Declared>();
+  readonly installed: Settlement<Declared>;
   /** What the modulator may need, granted or not. */
   readonly grants: readonly Grant[];
   needs: readonly string[] = [];
@@ -34,7 +34,8 @@ export class Installation {
   #runs: EventsFrame[] = [];
   #runBytes = 0;
 
-  constructor(request: InstallRequest) {
+  constructor(request: InstallRequest, onInstalled: (declared: Declared) => void = () => {}) {
+    this.installed = new Settlement(onInstalled);
     this.derived = request.derived;
     this.#request = request;
     this.#context = new Map(request.context);
@@ -145,12 +146,14 @@ class Settlement<T> {
   readonly reject: (reason: Error) => void;
   isSettled = false;
 
-  constructor() {
+  /** @param onResolved called at once, where who waits for the promise may be late */
+  constructor(onResolved: (value: T) => void) {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     this.promise = promise;
     // Nobody has to wait for it.
     promise.catch(() => {});
     this.resolve = value => {
+      if (!this.isSettled) onResolved(value);
       this.isSettled = true;
       resolve(value);
     };

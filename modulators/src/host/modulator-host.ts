@@ -98,14 +98,14 @@ export class ModulatorHost implements Tier {
     });
   }
 
-  async install(request: InstallRequest): Promise<Declared> {
+  async install(request: InstallRequest, onInstalled?: (declared: Declared) => void): Promise<Declared> {
     if (this.#isClosed) throw new JechoError("CLOSED", "the modulator host is closed");
     const { derived, modulator } = request;
     if (this.#roster.get(derived) !== undefined)
       throw new JechoError("ARGUMENT_INVALID", `derived channel ${derived} has its modulator already`);
     checkSizes(modulator, this.#limits);
     if (!this.#keeper.hasHost) this.#begin();
-    const installation = new Installation(request);
+    const installation = new Installation(request, onInstalled);
     this.#roster.add(installation);
     this.#hold();
     this.#orders.install(installation);
