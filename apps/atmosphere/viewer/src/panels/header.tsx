@@ -67,6 +67,7 @@ function Header({ page, state }: { page: PageState; state: Judged }): ReactNode 
             simulation ? `${modelDate(simulation.month)}, day ${(simulation.time / 86_400).toFixed(1)}` : "–"
           }
           testId="model-date"
+          className="self-evident"
         />
         <Fact label="Step" value={simulation ? String(simulation.step) : "–"} testId="model-step" />
         <Fact
@@ -78,17 +79,36 @@ function Header({ page, state }: { page: PageState; state: Judged }): ReactNode 
           label="Grid"
           value={simulation ? `${simulation.columns} × ${simulation.rows} × ${simulation.layers}` : "–"}
           testId="model-grid"
+          className="minor"
         />
-        <Fact label="Subscriptions" value={simulation ? String(simulation.viewers) : "–"} testId="viewers" />
-        <Fact label="Sources" value={simulation ? String(simulation.sources) : "–"} testId="sources" />
+        <Fact
+          label="Subscriptions"
+          value={simulation ? String(simulation.viewers) : "–"}
+          testId="viewers"
+          className="minor"
+        />
+        <Fact
+          label="Sources"
+          value={simulation ? String(simulation.sources) : "–"}
+          testId="sources"
+          className="minor"
+        />
       </dl>
     </header>
   );
 }
 
-function Fact({ label, value, testId }: { label: string; value: string; testId: string }): ReactNode {
+interface FactProps {
+  readonly label: string;
+  readonly value: string;
+  readonly testId: string;
+  /** `minor` is left out where there is little room; what is `self-evident` goes without its label there. */
+  readonly className?: "minor" | "self-evident";
+}
+
+function Fact({ label, value, testId, className }: FactProps): ReactNode {
   return (
-    <div>
+    <div className={className}>
       <dt>{label}</dt>
       <dd data-testid={testId}>{value}</dd>
     </div>
