@@ -59,7 +59,7 @@ async function produce(
   );
 }
 
-for (const place of ["here", "worker"] as const) {
+for (const place of ["here", "worker", "shared"] as const) {
   test(`${place}: a page that produces runs a modulator that a consumer elsewhere brings`, async ({
     open,
     session,
@@ -106,16 +106,49 @@ export default class extends FifoModulator { enqueue({ n }) { while (n === 5) /^
   });
 }
 
-test("shared: where no worker can be started, modulators run with the consumer, who is told", async ({
+test("MOE-24: shared: when the page that a host runs in is closed, it goes on in another, and who brought a modulator is told", async ({
+  open,
+  session,
+}) => {
+  // The first one attached is the first one asked.
+  const hosting = await open();
+  await hosting.evaluate(() => globalThis.jecho.connect(location.host, { place: "shared" }).ready());
+  const producing = await open();
+  await produce(producing, "shared", "shared/two");
+  const seen: Event[] = [];
+  const restarts: string[] = [];
+  const consumer = await session
+    .channel("shared/two", Tick)
+    .subscribe(({ n, note }) => void seen.push({ n, note }), { modulator: multiples(3) });
+  consumer.onRestart(({ message }) => restarts.push(message));
+  expect(consumer.placements).toMatchObject([{ at: "producer" }]);
+  expect([hosting.workers().length, producing.workers().length]).toEqual([1, 0]);
+  await producing.evaluate(() => globalThis.producing.raise(0, 9));
+  await expect.poll(() => seen.at(-1)).toEqual({ n: 6, note: "of 7" });
+  await hosting.close({ runBeforeUnload: false });
+  await expect
+    .poll(() => restarts)
+    .toEqual([expect.stringContaining("the page that lent its worker is gone")]);
+  await expect.poll(() => producing.workers().length).toBe(1);
+  // It began anew.
+  await producing.evaluate(() => globalThis.producing.raise(9, 9));
+  await expect.poll(() => seen.slice(3).map(({ note }) => note)).toEqual(["of 1", "of 4", "of 7"]);
+  expect(consumer.status.state).toBe("live");
+  expect(consumer.placements).toMatchObject([{ at: "producer" }]);
+});
+
+test("MOE-24: shared: a page that may start no workers is passed over; where there is no other, modulators run with the consumer, who is told", async ({
   open,
   session,
 }) => {
   const page = await open();
-  await produce(page, "shared", "shared/page");
+  await page.evaluate(() => Object.defineProperty(globalThis, "Worker", { value: undefined }));
+  await produce(page, "shared", "shared/none");
   const seen: Event[] = [];
-  const consumer = await session
-    .channel("shared/page", Tick)
-    .subscribe(({ n, note }) => void seen.push({ n, note }), { modulator: multiples(3) });
+  const channel = session.channel("shared/none", Tick);
+  const consumer = await channel.subscribe(({ n, note }) => void seen.push({ n, note }), {
+    modulator: multiples(3),
+  });
   expect(consumer.placements).toMatchObject([
     {
       at: "consumer",
@@ -123,9 +156,17 @@ test("shared: where no worker can be started, modulators run with the consumer, 
       why: expect.stringContaining("no worker can be started"),
     },
   ]);
+  // Tried anew for each modulator, and each time given up.
+  const second = await channel.subscribe(() => {}, { modulator: multiples(7) });
+  expect(second.placements).toMatchObject([{ at: "consumer", code: "MODULATORS_NOT_SERVED" }]);
   await page.evaluate(() => globalThis.producing.raise(0, 300));
   await expect.poll(() => seen.length).toBe(100);
   expect(seen[1]).toEqual({ n: 3, note: "of 4" });
+  const other = await open();
+  await other.evaluate(() => globalThis.jecho.connect(location.host, { place: "shared" }).ready());
+  const further = await channel.subscribe(() => {}, { modulator: multiples(5) });
+  expect(further.placements).toMatchObject([{ at: "producer" }]);
+  expect(other.workers().length).toBe(1);
 });
 
 test("a page whose worker may compile no WebAssembly runs none, and says so", async ({ open, session }) => {
@@ -145,7 +186,7 @@ test("a page whose worker may compile no WebAssembly runs none, and says so", as
   expect(await page.evaluate(() => globalThis.producing.raiseSync(3))).toBe(1);
 });
 
-for (const place of ["here", "worker"] as const)
+for (const place of ["here", "worker", "shared"] as const)
   test(`${place}: a page makes for itself what nobody else modulates for it`, async ({ open, gateway }) => {
     await using refusing = connect(gateway.address, { place: "here", modulators: { most: 0 } });
     const producer = await refusing.channel(`${place}/view`, Tick).produce();

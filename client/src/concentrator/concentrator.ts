@@ -1,6 +1,6 @@
 import { errorCode, JechoError } from "@jecho/shared";
 import { EventsFrame, type Frame, tokenOf } from "@jecho/shared/internal";
-import { createEnvironment, onNetworkChange } from "#platform";
+import { createEnvironment as environmentHere, onNetworkChange } from "#platform";
 import { Delegates } from "../modulation/delegates.ts";
 import { Deriving } from "../modulation/deriving.ts";
 import { Feeds } from "../modulation/feeds.ts";
@@ -8,6 +8,7 @@ import { Modulation } from "../modulation/modulation.ts";
 import { RunChecker } from "../modulation/run-checker.ts";
 import type { ProducerModulatorOptions } from "../open-options.ts";
 import { placementOf } from "../placement.ts";
+import type { CreateEnvironment } from "../platform/face.ts";
 import type { ControlRequest, EventSource, PortListener, PortNotice, PortServer } from "../port.ts";
 import { Demands } from "./demands.ts";
 import { Entries } from "./entries.ts";
@@ -67,7 +68,12 @@ export class Concentrator implements PortServer {
   readonly #stopWatching: () => void;
   #wakes = false;
 
-  constructor(options: ConcentratorOptions, events: EventSource, listener: ConcentratorListener) {
+  constructor(
+    options: ConcentratorOptions,
+    events: EventSource,
+    listener: ConcentratorListener,
+    createEnvironment: CreateEnvironment = environmentHere,
+  ) {
     const { notify } = listener;
     this.#notify = notify;
     this.#onYield = listener.yield;

@@ -1,4 +1,6 @@
-import type { Thread } from "./message-end.ts";
+import { lendWorkers } from "@jecho/modulators/browser";
+import type { MessageEnd } from "./message-end.ts";
+import type { Visitor } from "./shared-worker.ts";
 
 /** Calls back when the page is shown again: its connection may have died unseen. */
 export function watchPage(shown: () => void): () => void {
@@ -14,7 +16,7 @@ export function watchPage(shown: () => void): () => void {
 export const defaultPlace = "shared";
 
 /** A worker of this page, or the one that all pages of the origin share; undefined where there is no such thing. */
-export function startThread(place: "worker" | "shared"): Thread | undefined {
+export function startThread(place: "worker" | "shared"): MessageEnd | undefined {
   try {
     return place === "shared" ? startShared() : startWorker();
   } catch {
@@ -23,10 +25,10 @@ export function startThread(place: "worker" | "shared"): Thread | undefined {
   }
 }
 
-function startWorker(): Thread | undefined {
+function startWorker(): MessageEnd | undefined {
   if (typeof Worker === "undefined") return undefined;
   const worker = new Worker(new URL("./page-worker.ts", import.meta.url), { type: "module" });
-  const end: Thread["end"] = {
+  return {
     sharesMemory: globalThis.crossOriginIsolated,
     post: (message, transfer = []) => worker.postMessage(message, transfer),
     listen: (receive, failed) => {
@@ -36,10 +38,9 @@ function startWorker(): Thread | undefined {
     // It ends by itself when its connection has.
     close: () => {},
   };
-  return { end, lock: undefined };
 }
 
-function startShared(): Thread | undefined {
+function startShared(): MessageEnd | undefined {
   // Without locks, which pages of insecure origins have not, nothing would tell the worker that a tab is gone.
   if (typeof SharedWorker === "undefined" || navigator.locks === undefined) return undefined;
   const lock = `jecho-${crypto.randomUUID()}`;
@@ -49,14 +50,18 @@ function startShared(): Thread | undefined {
   });
   const worker = new SharedWorker(new URL("./shared-worker.ts", import.meta.url), { type: "module" });
   const { port } = worker;
+  const hosts = new MessageChannel();
+  lendWorkers(hosts.port1);
   // Posted before the lock is held, its name would let the worker have it at once.
-  let waiting: (() => void)[] | undefined = [];
+  let waiting: (() => void)[] | undefined = [
+    () => port.postMessage({ lock } satisfies Visitor, [hosts.port2]),
+  ];
   void navigator.locks.request(lock, () => {
     for (const post of waiting ?? []) post();
     waiting = undefined;
     return held;
   });
-  const end: Thread["end"] = {
+  return {
     // A SharedWorker's memory is never shared with a page.
     sharesMemory: false,
     post: (message, transfer = []) => {
@@ -72,5 +77,4 @@ function startShared(): Thread | undefined {
       port.close();
     },
   };
-  return { end, lock };
 }

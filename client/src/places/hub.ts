@@ -1,7 +1,12 @@
 import { JechoError } from "@jecho/shared";
 import { NumberTable, tokenOf } from "@jecho/shared/internal";
 import { laterTurn } from "#platform";
-import { Concentrator, type ConcentratorOptions } from "../concentrator/concentrator.ts";
+import {
+  Concentrator,
+  type ConcentratorListener,
+  type ConcentratorOptions,
+} from "../concentrator/concentrator.ts";
+import type { CreateEnvironment } from "../platform/face.ts";
 import type { ControlRequest, EventSource, PortListener, PortNotice } from "../port.ts";
 import type { Visit } from "../ring.ts";
 import { type Status, statusNow } from "../status.ts";
@@ -38,15 +43,17 @@ export class Hub {
   #willDrain = false;
   #closed = false;
 
-  constructor(options: ConcentratorOptions) {
-    this.#concentrator = new Concentrator(options, this.#source(), {
+  /** @param createEnvironment of modulators; default: that of the platform */
+  constructor(options: ConcentratorOptions, createEnvironment?: CreateEnvironment) {
+    const listener: ConcentratorListener = {
       notify: notice => this.#tell(notice),
       receive: (endpoint, frame, first) => {
         const owner = this.#owners.get(endpoint);
         owner?.attachment.listener.receive(owner.number, frame, first);
       },
       yield: (request, question) => this.#yield(request, question),
-    });
+    };
+    this.#concentrator = new Concentrator(options, this.#source(), listener, createEnvironment);
   }
 
   /** May a port still be attached? Not when the last has gone, or the gateway will not have us. */

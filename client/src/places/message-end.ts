@@ -12,21 +12,9 @@ export interface MessageEnd {
   close(): void;
 }
 
-/** A thread that was started for a concentrator. */
-export interface Thread {
-  readonly end: MessageEnd;
-  /** Name of a lock that this page holds for as long as it lives; for a thread that outlives pages. */
-  readonly lock: string | undefined;
-}
-
 /** What the application's side sends. The first is `attach`. */
 export type ToPlace =
-  | {
-      readonly is: "attach";
-      readonly options: ConcentratorOptions;
-      /** A lock that the page holds for as long as it lives. */
-      readonly lock: string | undefined;
-    }
+  | { readonly is: "attach"; readonly options: ConcentratorOptions }
   | PortRequest
   | Handled
   /** So many bytes of events have been handed to their consumers. */

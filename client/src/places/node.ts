@@ -1,5 +1,5 @@
 import { MessageChannel, Worker } from "node:worker_threads";
-import type { MessageEnd, Thread } from "./message-end.ts";
+import type { MessageEnd } from "./message-end.ts";
 
 /** A program may compute for minutes: its connection has a thread of its own. */
 export const defaultPlace = "worker";
@@ -16,11 +16,11 @@ let thread: ConcentratorThread | undefined;
  * A worker thread; there is nothing here that processes could share. One serves all sessions of the process: starting it
  * takes a quarter of a second.
  */
-export function startThread(_place: "worker" | "shared"): Thread {
+export function startThread(_place: "worker" | "shared"): MessageEnd {
   thread ??= new ConcentratorThread(() => {
     thread = undefined;
   });
-  return { end: thread.open(), lock: undefined };
+  return thread.open();
 }
 
 class ConcentratorThread {

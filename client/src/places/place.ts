@@ -83,9 +83,9 @@ class PlacedPort implements Port {
       this.#settle();
       return;
     }
-    const thread = startThread(place);
-    if (thread === undefined) return this.#try(others);
-    this.#port = new RemotePort(thread.end, this.#options, thread.lock, this.#listener, {
+    const end = startThread(place);
+    if (end === undefined) return this.#try(others);
+    this.#port = new RemotePort(end, this.#options, this.#listener, {
       onReady: () => {
         this.#kept = undefined;
         this.#settled.resolve();

@@ -30,7 +30,6 @@ export class RemotePort implements Omit<Port, "settled" | "posted"> {
   constructor(
     end: MessageEnd,
     options: ConcentratorOptions,
-    lock: string | undefined,
     listener: PortListener,
     events: RemotePortEvents,
   ) {
@@ -44,7 +43,7 @@ export class RemotePort implements Omit<Port, "settled" | "posted"> {
     );
     // A function cannot pass: another thread has a randomness of its own.
     const { random: _, ...backoff } = options.backoff;
-    this.#send({ is: "attach", options: { ...options, backoff }, lock });
+    this.#send({ is: "attach", options: { ...options, backoff } });
   }
 
   post(request: PortRequest): void {

@@ -20,13 +20,9 @@ const BLOCK_BYTES = 64 << 10;
  * Serves one session over a way between threads.
  *
  * @param hubOf the hub that a session with these options belongs to
- * @param watch calls back when the page that holds this lock is no more
+ * @returns ends the session as if it had asked for that
  */
-export function serve(
-  end: MessageEnd,
-  hubOf: (options: ConcentratorOptions) => Hub,
-  watch: (lock: string, gone: () => void) => void = () => {},
-): void {
+export function serve(end: MessageEnd, hubOf: (options: ConcentratorOptions) => Hub): () => void {
   const outbox = new Outbox(end);
   let attachment: Attachment | undefined;
   let outstanding = 0;
@@ -54,7 +50,6 @@ export function serve(
       case "attach":
         outbox.put({ is: "ready" });
         attachment = hubOf(request.options).attach(listener);
-        if (request.lock !== undefined) watch(request.lock, () => receive({ is: "close" }));
         return;
       case "eventsTaken":
         outstanding -= request.bytes;
@@ -72,6 +67,7 @@ export function serve(
     }
   };
   end.listen(receive, () => {});
+  return () => receive({ is: "close" });
 }
 
 /** Sends what one turn has to tell in one message. */

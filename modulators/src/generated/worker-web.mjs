@@ -11509,13 +11509,18 @@ function serveWorker(port, place) {
 // src/host/worker-web.ts
 /** The modulator host in a page's worker, which has no clock of its processor time. */
 const scope = globalThis;
+let way = scope;
 const nowMs = () => performance.now();
 const take = serveWorker({
-	post: (bytes) => scope.postMessage(bytes, [bytes.buffer]),
-	fail: (failure) => scope.postMessage(failure, []),
+	post: (bytes) => way.postMessage(bytes, [bytes.buffer]),
+	fail: (failure) => way.postMessage(failure, []),
 	close: () => scope.close()
 }, {
 	cpuMs: nowMs,
 	nowMs
 });
-scope.onmessage = ({ data }) => take(data);
+scope.onmessage = ({ data, ports: [lent] }) => {
+	if (lent === void 0) return take(data);
+	way = lent;
+	lent.onmessage = ({ data }) => take(data);
+};

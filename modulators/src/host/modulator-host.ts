@@ -253,6 +253,7 @@ export class ModulatorHost implements Tier {
       if (current.strikes >= STRIKES && hadBegun) this.#removed(current, error);
     }
     if (!hadBegun && ++this.#futile === FUTILE_STARTS) {
+      this.#futile = 0;
       const failed =
         error.code === "MODULATORS_NOT_SERVED"
           ? error

@@ -16,6 +16,8 @@ export interface WorkerListener {
   error(error: Error): void;
   /** It is no more. A page's worker never says so. */
   ended(): void;
+  /** It is no more, and that was neither its doing nor that of what it ran. */
+  taken(why: string): void;
 }
 
 /** A way to start a worker with the host's program. */
@@ -49,6 +51,10 @@ class WorkerCarrier implements Carrier {
       error: ({ message }) =>
         this.#fail(new JechoError("MODULATOR_FAILED", `the host died while it ran: ${message}`)),
       ended: () => this.#end(false),
+      taken: why => {
+        this.#error ??= new JechoError("MODULATOR_FAILED", why);
+        this.#end(true);
+      },
     });
     this.#worker.post({ limits }, []);
   }

@@ -1,0 +1,118 @@
+/**
+ * Workers for a place that can start none itself, as a SharedWorker in Chromium: a page lends one. Its frames go straight between
+ * the two, by a port that the page only passes on, so that they do not wait for the page.
+ */
+import { JechoError } from "@jecho/shared";
+import type { WorkerFailure, WorkerMessage } from "./serve-worker.ts";
+import type { StartWorker, WorkerHandle, WorkerListener } from "./worker-carrier.ts";
+
+/** A page that does not start a worker within this time is busy. */
+const START_MS = 5000;
+
+/**
+ * For a page: starts a worker whenever that is asked for over this port, until the port is closed. A worker ends when the borrower
+ * says so, or with the page.
+ *
+ * @param start starts a worker with the host's program
+ */
+export function lendWorkers(port: MessagePort, start: () => Worker): void {
+  port.onmessage = ({ ports }) => {
+    const [frames, control] = ports as [MessagePort, MessagePort];
+    try {
+      const worker = start();
+      worker.onerror = ({ message }) => control.postMessage(failure("MODULATOR_FAILED", message));
+      control.onmessage = () => {
+        worker.terminate();
+        control.close();
+      };
+      worker.postMessage(undefined, [frames]);
+      control.postMessage(undefined);
+    } catch (error) {
+      const { code, message } = JechoError.from(error, "MODULATORS_NOT_SERVED");
+      control.postMessage(failure(code, message));
+    }
+  };
+}
+
+/** For the borrower: the pages that lend workers to it. */
+export class Lenders {
+  /** Who was asked longest ago comes first. */
+  readonly #pages = new Map<MessagePort, Set<Loan>>();
+
+  /** @returns what is to be called when this page is no more: the workers that it has lent have gone with it */
+  add(page: MessagePort): () => void {
+    const loans = new Set<Loan>();
+    this.#pages.set(page, loans);
+    return () => {
+      this.#pages.delete(page);
+      page.close();
+      for (const loan of [...loans]) loan.endedWith("the page that lent its worker is gone");
+    };
+  }
+
+  /** Each time from another page, so that one that is busy, or may start no workers, does not keep the others from being asked. */
+  readonly start: StartWorker = listener => {
+    const [next] = this.#pages;
+    if (next === undefined) return new Loan(listener, undefined, new Set());
+    const [page, loans] = next;
+    this.#pages.delete(page);
+    this.#pages.set(page, loans);
+    return new Loan(listener, page, loans);
+  };
+}
+
+/** One worker that a page was asked for. */
+class Loan implements WorkerHandle {
+  readonly #listener: WorkerListener;
+  readonly #loans: Set<Loan>;
+  readonly #frames = new MessageChannel();
+  readonly #control = new MessageChannel();
+  readonly #waiting: ReturnType<typeof setTimeout>;
+
+  constructor(listener: WorkerListener, page: MessagePort | undefined, loans: Set<Loan>) {
+    this.#listener = listener;
+    this.#loans = loans;
+    const refuse = (why: string) => () => listener.message(failure("MODULATORS_NOT_SERVED", why));
+    if (page === undefined) {
+      this.#waiting = setTimeout(refuse("no page is there that could start a worker"));
+      return;
+    }
+    this.#waiting = setTimeout(refuse(`no page started a worker within ${START_MS} ms`), START_MS);
+    loans.add(this);
+    this.#frames.port1.onmessage = ({ data }) => listener.message(data);
+    this.#control.port1.onmessage = ({ data }: MessageEvent<WorkerFailure | undefined>) => {
+      clearTimeout(this.#waiting);
+      if (data !== undefined) listener.message(data);
+    };
+    page.postMessage(undefined, [this.#frames.port2, this.#control.port2]);
+  }
+
+  post(message: WorkerMessage, transfer: ArrayBuffer[]): void {
+    this.#frames.port1.postMessage(message, transfer);
+    // It ends by itself then.
+    if (message === undefined) this.#forget();
+  }
+
+  terminate(): void {
+    this.#control.port1.postMessage(undefined);
+    this.#forget();
+  }
+
+  hold(): void {}
+
+  endedWith(why: string): void {
+    this.terminate();
+    this.#listener.taken(why);
+  }
+
+  #forget(): void {
+    clearTimeout(this.#waiting);
+    this.#loans.delete(this);
+    this.#frames.port1.close();
+    this.#control.port1.close();
+  }
+}
+
+function failure(code: WorkerFailure["code"], message: string): WorkerFailure {
+  return { code, message };
+}
