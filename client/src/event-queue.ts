@@ -1,6 +1,7 @@
 import { JechoError, type Type } from "@jecho/shared";
 import type { Port } from "./port.ts";
 import { Ring } from "./ring.ts";
+import { Waiters } from "./waiters.ts";
 
 /** The queue between those who raise events and the connection. */
 export interface EventQueueOptions {
@@ -41,13 +42,6 @@ const DEFAULT_BYTES = 8 << 20;
 const CHUNK_BYTES = 256 << 10;
 const WINDOW_BYTES = 2 << 20;
 
-interface Waiter {
-  readonly endpoint: number;
-  /** @returns false where there is still no room */
-  attempt(): boolean;
-  reject(error: unknown): void;
-}
-
 /** The application's end of a queue of events: encodes each straight into a ring, and wakes the concentrator. */
 export class EventQueue {
   readonly number: number;
@@ -58,10 +52,11 @@ export class EventQueue {
   readonly #events: EventQueueEvents;
   /** Does the other side read this very ring? */
   readonly #isShared: boolean;
-  #waiters: Waiter[] = [];
+  /** Who has an event that finds no room, and who wants to raise more when there is room for it. */
+  readonly #waiters = new Waiters(() => this.#ring.wantRoom());
+  readonly #pausing = new Waiters(() => this.#ring.wantRoom());
   /** Will there never be room again? */
   #isClosed = false;
-  #admitting = false;
   /** Bytes that were sent where no memory is shared, and not taken yet. */
   #underWayBytes = 0;
   #willSend = false;
@@ -117,7 +112,7 @@ export class EventQueue {
       );
     }
     // Who waits for room goes first.
-    if (this.#waiters.length > 0 && !this.#admitting) throw new JechoError("QUEUE_FULL");
+    if (this.#waiters.areBefore) throw new JechoError("QUEUE_FULL");
     let at = ring.reserve(bytes);
     if (at < 0) at = this.#reserveFull(bytes);
     let end = at + bytes;
@@ -150,7 +145,7 @@ export class EventQueue {
    * @throws whatever `raise` throws
    */
   ifReady<R>(raise: () => R): R | undefined {
-    if (this.#waiters.length > 0) return undefined;
+    if (!this.#waiters.isEmpty) return undefined;
     try {
       return raise();
     } catch (error) {
@@ -167,35 +162,32 @@ export class EventQueue {
    * @throws whatever `raise` throws, the signal's reason, or what the queue was closed with, or its endpoint
    */
   whenReady<R>(endpoint: number, raise: () => R, signal?: AbortSignal): Promise<R> {
-    return new Promise((resolve, reject) => {
-      if (signal?.aborted) return reject(signal.reason);
-      const stop = (): void => signal?.removeEventListener("abort", abort);
-      const waiter: Waiter = {
-        endpoint,
-        attempt: () => {
-          try {
-            resolve(raise());
-          } catch (error) {
-            if (this.#hasToWait(error)) return false;
-            reject(error);
-          }
-          stop();
-          return true;
-        },
-        reject: error => {
-          stop();
-          reject(error);
-        },
-      };
-      const abort = (): void => {
-        this.#waiters = this.#waiters.filter(other => other !== waiter);
-        waiter.reject(signal?.reason);
-        this.#admit();
-      };
-      signal?.addEventListener("abort", abort);
-      this.#waiters.push(waiter);
-      if (this.#waiters.length === 1) this.#admit();
-    });
+    const attempt = (): { readonly done: R } | undefined => {
+      try {
+        return { done: raise() };
+      } catch (error) {
+        if (this.#hasToWait(error)) return undefined;
+        throw error;
+      }
+    };
+    return this.#waiters.wait(endpoint, attempt, signal);
+  }
+
+  /** Is there so much room that nobody needs to think of it? Half of the queue is free, and nobody waits. */
+  get isReady(): boolean {
+    return this.#waiters.isEmpty && !this.#isHalfFull;
+  }
+
+  /**
+   * Resolves when the queue is ready.
+   *
+   * @param endpoint who waits
+   * @throws the signal's reason, or what the queue was closed with, or its endpoint
+   */
+  ready(endpoint: number, signal?: AbortSignal): Promise<void> {
+    const attempt = (): { readonly done: undefined } | undefined =>
+      this.isReady ? { done: undefined } : undefined;
+    return this.#pausing.wait(endpoint, attempt, signal);
   }
 
   /** Events of a producer that wait here, in this process' memory. */
@@ -223,18 +215,15 @@ export class EventQueue {
 
   /** This endpoint waits for room no more. */
   leave(endpoint: number, error: JechoError): void {
-    const leaving = this.#waiters.filter(waiter => waiter.endpoint === endpoint);
-    this.#waiters = this.#waiters.filter(waiter => waiter.endpoint !== endpoint);
-    for (const waiter of leaving) waiter.reject(error);
-    if (leaving.length > 0) this.#admit();
+    this.#waiters.leave(error, endpoint);
+    this.#pausing.leave(error, endpoint);
   }
 
   /** Nobody waits for room any more: what finds none is refused from now on. */
   close(error: JechoError): void {
     this.#isClosed = true;
-    const waiters = this.#waiters;
-    this.#waiters = [];
-    for (const waiter of waiters) waiter.reject(error);
+    this.#waiters.leave(error);
+    this.#pausing.leave(error);
   }
 
   #hasToWait(error: unknown): boolean {
@@ -259,26 +248,12 @@ export class EventQueue {
   }
 
   #admit(): void {
-    if (this.#admitting) return;
-    this.#admitting = true;
-    try {
-      for (let next = this.#waiters[0]; next !== undefined; next = this.#waiters[0]) {
-        if (next.attempt()) {
-          this.#waiters.shift();
-          continue;
-        }
-        this.#ring.wantRoom();
-        // The reader may have made room before it could see that.
-        if (!next.attempt()) break;
-        this.#waiters.shift();
-      }
-    } finally {
-      this.#admitting = false;
-    }
+    this.#waiters.admit();
+    this.#pausing.admit();
   }
 
   get #isHalfFull(): boolean {
-    return this.#ring.usedBytes > this.#ring.capacity / 2;
+    return this.#ring.isHalfFull;
   }
 
   #wake(now: boolean): void {

@@ -174,6 +174,32 @@ export class Producer<T> {
     return processed.by;
   }
 
+  /**
+   * Is there room for more? False while more than half of the queue is full, or somebody waits for room in it. While it is true, events
+   * of up to an eighth of the queue each are never refused, whatever the policy:
+   *
+   * ```ts
+   * for (const reading of readings) {
+   *   if (!producer.isReady) await producer.ready();
+   *   producer.publish(reading);
+   * }
+   * ```
+   */
+  get isReady(): boolean {
+    return this.#queue.isReady;
+  }
+
+  /**
+   * Resolves when there is room for more: when what was raised is on its way, as far as the connection, and consumers that have
+   * producers wait for them (`queue: { whenFull: "block" }`), let it.
+   *
+   * @throws JechoError `CLOSED`, or the signal's reason
+   */
+  async ready({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    this.#checkOpen();
+    return this.#queue.ready(this.#endpoint, signal);
+  }
+
   /** Leaves the channel. What was raised before still goes out. */
   close(): Promise<void> {
     if (this.#isOpen) {

@@ -21,6 +21,8 @@ const WRITTEN = 0;
 const WANTED = 1;
 const READ = 16;
 const ASLEEP = 17;
+/** Records that are offered together at most: what is made of each lives until they are taken, and what lives long costs its collection. */
+const OFFERED_RECORDS = 2048;
 
 /** An event as it lies in a ring, or in records that were taken out of one. */
 export interface RingRecord {
@@ -48,6 +50,9 @@ export class Ring {
   readonly #control: Int32Array;
   readonly #capacity: number;
   #reserved = 0;
+  /** The writer's own: what it has written, and what it knows to be read. A look at the shared words takes longer than the rest of its work. */
+  #written = 0;
+  #knownRead = 0;
 
   /** @param memory `Ring.memoryBytes` of a power of two, at least 64 */
   constructor(memory: ArrayBufferLike) {
@@ -87,21 +92,36 @@ export class Ring {
 
   /** Where up to `bytes` bytes may be written, or -1 where the ring has no room. `commit` makes it a record. */
   reserve(bytes: number): number {
-    const written = this.#load(WRITTEN);
-    const used = (written - this.#load(READ)) >>> 0;
     const need = RECORD_HEADER + pad(bytes);
-    const at = written & (this.#capacity - 1);
+    const at = this.#written & (this.#capacity - 1);
     const toEnd = this.#capacity - at;
     if (need <= toEnd) {
-      if (used + need > this.#capacity) return -1;
+      if (!this.#isFree(need)) return -1;
       this.#reserved = at;
       return at + RECORD_HEADER;
     }
-    if (used + toEnd + need > this.#capacity) return -1;
+    if (!this.#isFree(toEnd + need)) return -1;
     this.view.setUint32(at, SKIP, true);
-    Atomics.store(this.#control, WRITTEN, (written + toEnd) | 0);
+    this.#write(toEnd);
     this.#reserved = 0;
     return RECORD_HEADER;
+  }
+
+  /** For the writer: do records take up more than half of the ring? */
+  get isHalfFull(): boolean {
+    return !this.#isFree(this.#capacity / 2);
+  }
+
+  #isFree(bytes: number): boolean {
+    const most = this.#capacity - bytes;
+    if ((this.#written - this.#knownRead) >>> 0 <= most) return true;
+    this.#knownRead = Atomics.load(this.#control, READ);
+    return (this.#written - this.#knownRead) >>> 0 <= most;
+  }
+
+  #write(bytes: number): void {
+    this.#written = (this.#written + bytes) | 0;
+    Atomics.store(this.#control, WRITTEN, this.#written);
   }
 
   /**
@@ -117,7 +137,7 @@ export class Ring {
     this.view.setUint32(at + 8, raised % 0x1_0000_0000, true);
     this.view.setUint32(at + 12, Math.floor(raised / 0x1_0000_0000), true);
     this.view.setUint32(at + 16, after, true);
-    Atomics.store(this.#control, WRITTEN, (this.#load(WRITTEN) + RECORD_HEADER + pad(length)) | 0);
+    this.#write(RECORD_HEADER + pad(length));
     return this.#load(ASLEEP) !== 0 && Atomics.exchange(this.#control, ASLEEP, 0) !== 0;
   }
 
@@ -157,8 +177,8 @@ export class Ring {
   // ---- the reader's
 
   /**
-   * Offers every record that is there, where it lies, and frees what is taken. The bytes are valid until `visit` returns.
-   * Not for a ring whose writer drops.
+   * Offers every record that is there, where it lies, some at a time, and frees what is taken. The bytes are valid until
+   * `visit` returns. Not for a ring whose writer drops.
    *
    * @returns false where `visit` left some
    */
@@ -166,18 +186,13 @@ export class Ring {
     const written = this.#load(WRITTEN);
     for (let read = this.#load(READ); read !== written; ) {
       const at = read & (this.#capacity - 1);
-      const records = recordsIn(
-        this.bytes,
-        this.view,
-        at,
-        at + Math.min(written - read, this.#capacity - at),
-      );
+      const to = at + Math.min((written - read) >>> 0, this.#capacity - at);
+      const records = recordsIn(this.bytes, this.view, at, to, OFFERED_RECORDS);
       const taken = records.length === 0 ? 0 : visit(records);
       const left = records[taken];
       const end = left?.start ?? at;
       let size = left === undefined ? sizeOf(records) : end - RECORD_HEADER - at;
-      // Behind the last record of this stretch comes nothing, or a word that says to go on at the start.
-      if (left === undefined && (read + size) >>> 0 !== written && at + size < this.#capacity)
+      if (left === undefined && (read + size) >>> 0 !== written && this.#skipsAt(at + size))
         size = this.#capacity - at;
       read = (read + size) >>> 0;
       Atomics.store(this.#control, READ, read | 0);
@@ -218,9 +233,13 @@ export class Ring {
     return this.usedBytes === 0 || Atomics.exchange(this.#control, ASLEEP, 0) === 0;
   }
 
+  #skipsAt(at: number): boolean {
+    return at < this.#capacity && this.view.getUint32(at, true) === SKIP;
+  }
+
   /** Is the writer to be told that there is room again? At most once for each time that it asked. */
   owesRoom(): boolean {
-    if (this.#load(WANTED) === 0 || this.usedBytes > 0.75 * this.#capacity) return false;
+    if (this.#load(WANTED) === 0 || this.usedBytes > this.#capacity / 2) return false;
     return Atomics.exchange(this.#control, WANTED, 0) !== 0;
   }
 
@@ -233,10 +252,16 @@ export class Ring {
   }
 }
 
-/** The records in a stretch of memory, up to its end or a word that says to go on elsewhere. */
-export function recordsIn(bytes: Uint8Array, view: DataView, from: number, to: number): RingRecord[] {
+/** The first records in a stretch of memory, up to its end or a word that says to go on elsewhere. */
+export function recordsIn(
+  bytes: Uint8Array,
+  view: DataView,
+  from: number,
+  to: number,
+  most = Number.POSITIVE_INFINITY,
+): RingRecord[] {
   const records: RingRecord[] = [];
-  for (let at = from; at < to; ) {
+  for (let at = from; at < to && records.length < most; ) {
     const length = view.getUint32(at, true);
     if (length === SKIP) break;
     records.push(recordAt(bytes, view, at, length));

@@ -49,6 +49,32 @@ test("error: a full queue refuses the event with QUEUE_FULL, and every event tha
   expect(producer.stats).toMatchObject({ events: taken, dropped: 0 });
 });
 
+test("ready: who raises only while there is room is never refused, and every event arrives in order", async () => {
+  await using rig = await startRig();
+  const events = 20_000;
+  const inbox = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }) => inbox.put(n), { queue: { whenFull: "block" } });
+  const producer = await rig
+    .session()
+    .channel("a", Tick)
+    .produce({ queue: { bytes: SMALL } });
+  await isWanted(producer);
+  let waits = 0;
+  for (let n = 0; n < events; n++) {
+    if (!producer.isReady) {
+      waits++;
+      await producer.ready();
+    }
+    producer.publish({ n, note: NOTE });
+  }
+  // Beside it, the sender may be as fast as the loop.
+  if (!isBeside) expect(waits).toBeGreaterThan(0);
+  expect(await inbox.take(events)).toEqual(Array.from({ length: events }, (_, n) => n));
+});
+
 test("drop-oldest: the newest events arrive in order, and what was dropped is counted exactly", async () => {
   await using rig = await startRig();
   // In one thread with the gateway, no more than a socket takes that nobody reads from meanwhile.

@@ -144,6 +144,51 @@ test("SLOW-1: with the policy block the producer's queue fills until the consume
   await expect.poll(fill).toBe(true);
 });
 
+test("SLOW-1: with the policy block no producer is ready while consumers have it wait, and who waits for that leaves with its signal or with the producer", async () => {
+  await using rig = await startRig();
+  const producing = rig.session({ queue: { bytes: 1 << 20, whenFull: "block" } });
+  const producer = await producing.channel("a", Block).produce();
+  const other = await producing.channel("b", Block).produce();
+  const gate = Promise.withResolvers<void>();
+  const seen = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Block)
+    .subscribe(
+      async ({ n }) => {
+        await gate.promise;
+        seen.put(n);
+      },
+      { queue: { whenFull: "block", limitBytes: LIMIT_BYTES }, inboxEvents: 8 },
+    );
+  await expect.poll(() => producer.demand.total).toBe(1);
+  await producer.ready();
+  // More than finds room anywhere between the two.
+  const events = 3000;
+  const raised = Array.from({ length: events }, (_, n) =>
+    producer.publishWhenReady({ n, key: 0, payload: PAYLOAD }),
+  );
+  expect(producer.isReady).toBe(false);
+  const reason = new Error("enough");
+  await expect(producer.ready({ signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+  const controller = new AbortController();
+  const aborted = producer.ready({ signal: controller.signal });
+  controller.abort(reason);
+  await expect(aborted).rejects.toBe(reason);
+  // The queue is the session's.
+  expect(other.isReady).toBe(false);
+  const closed = other.ready();
+  void other.close();
+  await expect(closed).rejects.toMatchObject({ code: "CLOSED" });
+  await expect(other.ready()).rejects.toMatchObject({ code: "CLOSED" });
+  const ready = producer.ready();
+  gate.resolve();
+  await ready;
+  expect(producer.isReady).toBe(true);
+  await Promise.all(raised);
+  expect(await seen.take(events)).toEqual(Array.from({ length: events }, (_, n) => n));
+});
+
 test("SLOW-3: a consumer whose handlers do not end hinders neither control messages nor another channel of its process", async () => {
   await using rig = await startRig();
   const producing = rig.session();

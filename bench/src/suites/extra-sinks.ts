@@ -2,9 +2,9 @@ import { GatewayProcess, type Process, Worker } from "../processes.ts";
 import { atMost, formatNumber } from "../report.ts";
 import { summarise } from "../statistics.ts";
 import type { Context } from "../suite.ts";
-import type { Published } from "../window.ts";
+import { eventsIn, type Published } from "../window.ts";
 import type { OpenConsumers } from "../workers/consumer.ts";
-import type { Publish } from "../workers/publisher.ts";
+import type { Publish, PublishFlatOut } from "../workers/publisher.ts";
 
 const QUICK = [1, 2, 4, 8];
 const FULL = [1, 2, 4, 8, 16, 32, 64];
@@ -22,6 +22,10 @@ interface Times {
   readonly consumers: number;
   readonly sync: number[];
   readonly async: number[];
+  /** The newest of them. */
+  newest: Published | undefined;
+  /** The same with acknowledgements on the way; measured for the fewest and the most consumers. */
+  readonly acknowledged: number[];
   /** CPU of producer and gateway for each asynchronous event. */
   readonly asyncCpu: number[];
   /** CPU of one consumer for each of them. */
@@ -41,6 +45,8 @@ export async function extraSinks({ report, quick }: Context): Promise<void> {
     consumers,
     sync: [],
     async: [],
+    newest: undefined,
+    acknowledged: [],
     asyncCpu: [],
     consumerCpu: [],
   });
@@ -74,23 +80,29 @@ export async function extraSinks({ report, quick }: Context): Promise<void> {
     }
     for (const { channel, consumers } of all) await producer.call("demand", { channel, consumers });
     for (let round = -1; round < rounds; round++) {
-      for (const { channel, consumers: count, sync, async, asyncCpu, consumerCpu } of all) {
-        const options: Publish = {
-          channel,
-          eventBytes: EVENT_BYTES,
-          ms: quick ? 250 : 500,
-        };
+      for (const its of all) {
+        const { channel, consumers: count } = its;
+        const options: Publish = { channel, eventBytes: EVENT_BYTES, ms: quick ? 250 : 400 };
         const one = await producer.call<Published>("sync", options);
         const cpuBefore = cpuMs([gateway, producer]);
         const ofConsumers = cpuMs(consumers);
-        const many = await producer.call<Published>("async", options);
+        const many = await producer.call<Published>("async", {
+          channel,
+          eventBytes: EVENT_BYTES,
+          events: eventsIn(quick ? 400 : 800, its.newest),
+        } satisfies PublishFlatOut);
         const used = cpuMs([gateway, producer]) - cpuBefore;
+        const usedByConsumers = cpuMs(consumers) - ofConsumers;
+        const isAcknowledged = its === times.get(1) || its === times.get(most);
+        const windowed = isAcknowledged && (await producer.call<Published>("acknowledged", options));
+        its.newest = many;
         // The first round is for warming up.
         if (round < 0) continue;
-        sync.push(one.usPerEvent);
-        async.push(many.usPerEvent);
-        asyncCpu.push((1000 * used) / many.events);
-        consumerCpu.push((1000 * (cpuMs(consumers) - ofConsumers)) / many.events / count);
+        its.sync.push(one.usPerEvent);
+        its.async.push(many.usPerEvent);
+        if (windowed) its.acknowledged.push(windowed.usPerEvent);
+        its.asyncCpu.push((1000 * used) / many.events);
+        its.consumerCpu.push((1000 * usedByConsumers) / many.events / count);
       }
     }
   } finally {
@@ -100,9 +112,10 @@ export async function extraSinks({ report, quick }: Context): Promise<void> {
     ["", times],
     ["here_", here],
   ] as const)
-    for (const [count, { sync, async, asyncCpu, consumerCpu }] of some) {
+    for (const [count, { sync, async, acknowledged, asyncCpu, consumerCpu }] of some) {
       report.metric(`sinks.sync_${part}${count}`, sync, "us/event");
       report.metric(`sinks.async_${part}${count}`, async, "us/event");
+      if (acknowledged.length > 0) report.metric(`sinks.acknowledged_${count}`, acknowledged, "us/event");
       const [both, each] = [asyncCpu, consumerCpu].map(values => formatNumber(summarise(values).median));
       report.note(
         `sinks.async_${part}${count}: CPU per event ${both} us of producer and gateway, ${each} us of each consumer`,
@@ -125,6 +138,11 @@ export async function extraSinks({ report, quick }: Context): Promise<void> {
   const async = ({ async }: Times): number[] => async;
   report.metric("sinks.async_extra_sink", shares(async), "x", atMost(0.17));
   report.metric("sinks.async_extra_sink_here", shares(async, here), "x");
+  report.metric(
+    "sinks.acknowledged_extra_sink",
+    shares(({ acknowledged }) => acknowledged),
+    "x",
+  );
   report.metric(
     "sinks.async_extra_sink_cpu",
     shares(({ asyncCpu }) => asyncCpu),

@@ -2,16 +2,21 @@ import { GatewayProcess, Worker } from "../processes.ts";
 import { atLeast } from "../report.ts";
 import { ratios, summarise } from "../statistics.ts";
 import type { Context, Suite } from "../suite.ts";
-import type { Published } from "../window.ts";
-import type { OpenStage, RunPipeline } from "../workers/stage.ts";
+import { eventsIn, type Published } from "../window.ts";
+import type { OpenStage, RunFlatOut, RunPipeline } from "../workers/stage.ts";
 
 const QUICK = [1, 2, 5, 10];
 const FULL = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
+const COMPARED = [2, 10];
 
 /** Of one length, a value for each round. */
 interface Times {
   readonly sync: number[];
   readonly async: number[];
+  /** The newest of them. */
+  newest: Published | undefined;
+  /** The same with acknowledgements on the way, for the lengths that are compared. */
+  readonly acknowledged: number[];
   /** CPU for each asynchronous event: of all processes, of the gateway, of the busiest of the others. */
   readonly all: number[];
   readonly gateway: number[];
@@ -29,7 +34,10 @@ export const pipeline: Suite = {
     const gateway = await GatewayProcess.start();
     const stages = Array.from({ length: Math.max(...lengths) + 1 }, () => new Worker("stage"));
     const times = new Map<number, Times>(
-      lengths.map(length => [length, { sync: [], async: [], all: [], gateway: [], busiest: [] }]),
+      lengths.map(length => [
+        length,
+        { sync: [], async: [], newest: undefined, acknowledged: [], all: [], gateway: [], busiest: [] },
+      ]),
     );
     try {
       // From the end, so that there is a consumer for whatever comes.
@@ -40,11 +48,17 @@ export const pipeline: Suite = {
         for (const [length, its] of times) {
           const sync = await source.call<Published>("sync", { length, ms: ms / 4 } satisfies RunPipeline);
           const before = [gateway, ...stages].map(process => process.cpuMs());
-          const async = await source.call<Published>("async", { length, ms } satisfies RunPipeline);
+          const events = eventsIn(ms, its.newest);
+          const async = await source.call<Published>("async", { length, events } satisfies RunFlatOut);
           const used = [gateway, ...stages].map(
             (process, i) => (1000 * (process.cpuMs() - (before[i] as number))) / async.events,
           );
+          const windowed =
+            COMPARED.includes(length) &&
+            (await source.call<Published>("acknowledged", { length, ms: ms / 2 } satisfies RunPipeline));
+          its.newest = async;
           if (round < 0) continue;
+          if (windowed) its.acknowledged.push(windowed.usPerEvent);
           const [ofGateway = 0, ...ofStages] = used;
           its.sync.push(sync.usPerEvent);
           its.async.push(async.usPerEvent);
@@ -55,20 +69,26 @@ export const pipeline: Suite = {
     } finally {
       await Promise.all([...stages, gateway].map(process => process.stop()));
     }
-    for (const [length, { sync, async, all, gateway: ofGateway, busiest }] of times) {
+    for (const [length, { sync, async, acknowledged, all, gateway: ofGateway, busiest }] of times) {
       report.metric(`pipeline.sync_${length}`, sync, "us/event");
       report.metric(`pipeline.async_${length}`, async, "us/event");
+      if (acknowledged.length > 0) report.metric(`pipeline.acknowledged_${length}`, acknowledged, "us/event");
       report.metric(`pipeline.async_cpu_${length}`, all, "us/event");
       const [gatewayUs, busiestUs] = [ofGateway, busiest].map(values => summarise(values).median.toFixed(2));
       report.note(
         `length ${length}: CPU per event of the gateway ${gatewayUs} us, of the busiest other process ${busiestUs} us`,
       );
     }
-    const [short, long] = [times.get(2), times.get(10)] as [Times, Times];
+    const [short, long] = COMPARED.map(length => times.get(length)) as [Times, Times];
     report.metric("pipeline.length10_vs_length2", ratios(short.async, long.async), "x", atLeast(0.9));
     // Flat in the paper because each stage has a machine of its own: so the busiest process decides.
     report.metric("pipeline.length10_vs_length2_stage_cpu", ratios(short.busiest, long.busiest), "x");
     report.metric("pipeline.length10_vs_length2_gateway_cpu", ratios(short.gateway, long.gateway), "x");
+    report.metric(
+      "pipeline.acknowledged_length10_vs_length2",
+      ratios(short.acknowledged, long.acknowledged),
+      "x",
+    );
     report.plot({
       name: "pipeline",
       title: "A null event through a pipeline, asynchronous",

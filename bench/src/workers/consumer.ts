@@ -16,9 +16,13 @@ serve({
   async open({ port, channels, place }: OpenConsumers) {
     const session = connect(`127.0.0.1:${port}`, place === undefined ? {} : { place });
     await inBatches(channels, channel =>
-      session.channel(channel).subscribe(() => {
-        events++;
-      }),
+      session.channel(channel).subscribe(
+        () => {
+          events++;
+        },
+        // Nothing is lost: who raises more than is handled here is to wait.
+        { queue: { whenFull: "block" } },
+      ),
     );
   },
   /** Events that were handled here so far. */

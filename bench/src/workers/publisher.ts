@@ -1,13 +1,19 @@
 // A producer with JEcho's client, timed on its own clock.
 import { connect, type Producer } from "@jecho/client";
 import { inBatches } from "../batches.ts";
-import { publishFlatOut, publishInTurn } from "../window.ts";
+import { publishAcknowledged, publishFlatOut, publishInTurn } from "../window.ts";
 import { serve } from "../worker.ts";
 
 export interface Publish {
   readonly channel: string;
   readonly eventBytes: number;
   readonly ms: number;
+}
+
+export interface PublishFlatOut {
+  readonly channel: string;
+  readonly eventBytes: number;
+  readonly events: number;
 }
 
 export interface RoundRobin {
@@ -39,11 +45,17 @@ serve({
   /** One event after the other, each handled by every consumer. */
   sync: ({ channel, eventBytes, ms }: Publish) =>
     publishInTurn(producers.get(channel) as Producer<Uint8Array>, new Uint8Array(eventBytes), ms),
-  /** As fast as they go, until the last is handled by every consumer. */
-  async({ channel, eventBytes, ms }: Publish) {
+  /** As fast as the library takes them, until the last is handled by every consumer. */
+  async({ channel, eventBytes, events }: PublishFlatOut) {
     const producer = producers.get(channel) as Producer<Uint8Array>;
     const event = new Uint8Array(eventBytes);
-    return publishFlatOut(() => producer, event, event, ms);
+    return publishFlatOut(() => producer, event, event, events);
+  },
+  /** As fast as acknowledgements allow, one of every 1,024 events. */
+  acknowledged({ channel, eventBytes, ms }: Publish) {
+    const producer = producers.get(channel) as Producer<Uint8Array>;
+    const event = new Uint8Array(eventBytes);
+    return publishAcknowledged(() => producer, event, event, ms);
   },
   /** The same, each event to the next of some channels. */
   roundRobin({ channels, eventBytes, ms }: RoundRobin) {
@@ -54,6 +66,6 @@ serve({
       at = at + 1 < some.length ? at + 1 : 0;
       return some[at] as Producer<Uint8Array>;
     };
-    return publishFlatOut(next, event, event, ms);
+    return publishAcknowledged(next, event, event, ms);
   },
 });

@@ -23,6 +23,8 @@ interface Sent {
 
 /** Bytes that may be sent and unconfirmed before more has to wait in the ring. */
 const WINDOW_BYTES = 4 << 20;
+/** From this size on a message is not joined with others. */
+const LONG_BYTES = 64 << 10;
 /** Bytes that a lane without a connection may hold back. */
 const HELD_BYTES = 8 << 20;
 
@@ -65,10 +67,14 @@ export class Outbox {
     }
   }
 
-  /** As `send`, but `together` with others. */
+  /** As `send`, but `together` with others. A long message goes by itself, behind them: that costs less than copying it. */
   gather(message: Uint8Array, runs: readonly SentRun[]): boolean {
     if (!this.#link.isLive) return false;
     if (this.#gatheredBytes + message.byteLength > MESSAGE_BYTES) this.release();
+    if (message.byteLength >= LONG_BYTES) {
+      this.release();
+      return this.send(message, runs);
+    }
     this.#gathered.push({ message, runs });
     this.#gatheredBytes += message.byteLength;
     if (!this.#isGathering) this.release();

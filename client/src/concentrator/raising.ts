@@ -67,7 +67,7 @@ export class Raising {
     if (this.#hold.isHolding) return false;
     const isFull = !this.#link.isReady || this.#outbox.isFull || this.#flow.isBlocked;
     if (this.#link.isLive && isFull) return false;
-    this.#events.drain(records => this.#outbox.together(() => this.#take(records)));
+    this.#outbox.together(() => this.#events.drain(records => this.#take(records)));
     return true;
   }
 
@@ -93,7 +93,7 @@ export class Raising {
   }
 
   #send({ bytes, view, runs }: OutgoingMessage): void {
-    const sent = this.#outbox.send(bytes, runs);
+    const sent = this.#outbox.gather(bytes, runs);
     for (const { producer, lane, sync, start } of runs) {
       if (!sent || sync || this.#concerns(producer))
         this.#raise(producer, lane, EventsFrame.at(bytes, start, view), sent);
