@@ -51,8 +51,8 @@ export class Ring {
   readonly #capacity: number;
   #reserved = 0;
   /** The writer's own: what it has written, and what it knows to be read. A look at the shared words takes longer than the rest of its work. */
-  #written = 0;
-  #knownRead = 0;
+  #written: number;
+  #knownRead: number;
 
   /** @param memory `Ring.memoryBytes` of a power of two, at least 64 */
   constructor(memory: ArrayBufferLike) {
@@ -63,6 +63,8 @@ export class Ring {
     this.#control = new Int32Array(memory, 0, CONTROL_BYTES / 4);
     this.bytes = new Uint8Array(memory, CONTROL_BYTES);
     this.view = new DataView(memory, CONTROL_BYTES);
+    this.#written = this.#load(WRITTEN);
+    this.#knownRead = this.#load(READ);
   }
 
   /** Bytes of memory for a ring with so many bytes of data. */
@@ -81,7 +83,7 @@ export class Ring {
 
   /** Bytes that records take up now. */
   get usedBytes(): number {
-    return (this.#load(WRITTEN) - this.#load(READ)) >>> 0;
+    return (this.#load(WRITTEN) - this.#load(READ)) | 0;
   }
 
   get capacity(): number {
@@ -114,9 +116,9 @@ export class Ring {
 
   #isFree(bytes: number): boolean {
     const most = this.#capacity - bytes;
-    if ((this.#written - this.#knownRead) >>> 0 <= most) return true;
+    if (((this.#written - this.#knownRead) | 0) <= most) return true;
     this.#knownRead = Atomics.load(this.#control, READ);
-    return (this.#written - this.#knownRead) >>> 0 <= most;
+    return ((this.#written - this.#knownRead) | 0) <= most;
   }
 
   #write(bytes: number): void {
@@ -170,7 +172,7 @@ export class Ring {
       const at = read & (this.#capacity - 1);
       const length = this.view.getUint32(at, true);
       if (length !== SKIP) yield recordAt(this.bytes, this.view, at, length);
-      read = (read + (length === SKIP ? this.#capacity - at : RECORD_HEADER + pad(length))) >>> 0;
+      read = (read + (length === SKIP ? this.#capacity - at : RECORD_HEADER + pad(length))) | 0;
     }
   }
 
@@ -186,16 +188,16 @@ export class Ring {
     const written = this.#load(WRITTEN);
     for (let read = this.#load(READ); read !== written; ) {
       const at = read & (this.#capacity - 1);
-      const to = at + Math.min((written - read) >>> 0, this.#capacity - at);
+      const to = at + Math.min((written - read) | 0, this.#capacity - at);
       const records = recordsIn(this.bytes, this.view, at, to, OFFERED_RECORDS);
       const taken = records.length === 0 ? 0 : visit(records);
       const left = records[taken];
       const end = left?.start ?? at;
       let size = left === undefined ? sizeOf(records) : end - RECORD_HEADER - at;
-      if (left === undefined && (read + size) >>> 0 !== written && this.#skipsAt(at + size))
+      if (left === undefined && ((read + size) | 0) !== written && this.#skipsAt(at + size))
         size = this.#capacity - at;
-      read = (read + size) >>> 0;
-      Atomics.store(this.#control, READ, read | 0);
+      read = (read + size) | 0;
+      Atomics.store(this.#control, READ, read);
       if (left !== undefined) return false;
     }
     return true;
@@ -208,7 +210,7 @@ export class Ring {
   take(limitBytes: number): Uint8Array<ArrayBuffer> | undefined {
     for (;;) {
       const read = this.#load(READ);
-      const there = (this.#load(WRITTEN) - read) >>> 0;
+      const there = (this.#load(WRITTEN) - read) | 0;
       if (there === 0) return undefined;
       const at = read & (this.#capacity - 1);
       const first = this.view.getUint32(at, true);
@@ -243,12 +245,13 @@ export class Ring {
     return Atomics.exchange(this.#control, WANTED, 0) !== 0;
   }
 
+  /** Signed, as every count here: beyond 2^31 engines keep numbers in boxes, and compile what meets the first one anew. */
   #load(word: number): number {
-    return Atomics.load(this.#control, word) >>> 0;
+    return Atomics.load(this.#control, word);
   }
 
   #advance(read: number, bytes: number): boolean {
-    return Atomics.compareExchange(this.#control, READ, read | 0, (read + bytes) | 0) >>> 0 === read;
+    return Atomics.compareExchange(this.#control, READ, read, (read + bytes) | 0) === read;
   }
 }
 

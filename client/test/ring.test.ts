@@ -40,6 +40,33 @@ test("records come out as they went in, over many rounds of the ring (seeded)", 
   }
 });
 
+test("counts of bytes pass 2^31 and 2^32", () => {
+  for (const start of [0x7fff_ff00, 0xffff_ff00]) {
+    const memory = new ArrayBuffer(Ring.memoryBytes(256));
+    const control = new Int32Array(memory, 0, 17);
+    control[0] = start;
+    control[16] = start;
+    const ring = new Ring(memory);
+    for (let round = 0; round < 20; round++) {
+      expect(write(ring, 1, [round])).toBe(true);
+      expect(write(ring, 2, [round, round])).toBe(true);
+      expect(ring.usedBytes).toBeGreaterThan(0);
+      expect(Array.from(ring.waiting(), ({ endpoint }) => endpoint)).toEqual([1, 2]);
+      if (round % 2 === 0) {
+        expect(drain(ring)).toEqual([
+          [1, [round]],
+          [2, [round, round]],
+        ]);
+      } else {
+        let bytes = 0;
+        while (ring.usedBytes > 0) bytes += ring.take(256)?.byteLength ?? 0;
+        expect(bytes).toBe(64);
+      }
+      expect(ring.usedBytes).toBe(0);
+    }
+  }
+});
+
 test("a full ring takes nothing, and takes again once it was drained", () => {
   const ring = Ring.ofBytes(64);
   expect(write(ring, 1, new Array(8).fill(1))).toBe(true);

@@ -5,6 +5,24 @@ import { RawClient } from "./raw-client.ts";
 
 const MANY = 200;
 
+test("DEL-3: what came before a `Ping` is confirmed before its `Pong`", async () => {
+  await using gateway = await createGateway();
+  using client = await RawClient.connect(gateway);
+  const schema = new Uint8Array(0);
+  client.send(encodeControl({ kind: "OpenProducer", request: 1, channel: "a", schema, modulates: false }));
+  const { channel, producer } = await client.next("ProducerOpened");
+  const header = { channel, producer, token: 0n, parameters: 0, flags: 0 };
+  for (let raised = 1; raised <= MANY; raised++)
+    client.send(encodeRun({ ...header, raised }, [{ bytes: schema, start: 0, end: 0 }]));
+  client.send(encodeControl({ kind: "Ping", time: 1 }));
+  const pong = (): number => client.frames.findIndex(({ kind }) => kind === "Pong");
+  await expect.poll(pong).toBeGreaterThanOrEqual(0);
+  const confirmed = client.frames
+    .slice(0, pong())
+    .reduce((sum, frame) => sum + (frame.kind === "Taken" ? frame.messages : 0), 0);
+  expect(confirmed).toBe(MANY);
+});
+
 test("DEL-3: each message with events is confirmed once, by `Taken` or with a `Processed`", async () => {
   await using gateway = await createGateway();
   using client = await RawClient.connect(gateway);

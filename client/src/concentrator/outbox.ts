@@ -41,6 +41,8 @@ export class Outbox {
   #gathered: { readonly message: Uint8Array; readonly runs: readonly SentRun[] }[] = [];
   #gatheredBytes = 0;
   #isGathering = false;
+  /** Was everything that is under way asked for? */
+  #isAsked = false;
 
   constructor(link: Link) {
     this.#link = link;
@@ -106,8 +108,16 @@ export class Outbox {
     if (positions.length > 0) this.#link.sendMessage(joinFrames(positions));
     this.#sent.push({ message, lanes });
     this.#bytes += message.byteLength;
+    this.#isAsked = false;
     this.#link.sendMessage(message);
     return true;
+  }
+
+  /** Somebody waits for what is under way: the gateway, which confirms some times a second, is to do so now. */
+  askForConfirmation(): void {
+    if (this.isEmpty || this.#isAsked) return;
+    this.#isAsked = true;
+    this.#link.send({ kind: "Ping", time: performance.now() });
   }
 
   /** Tells where a lane's count is. */

@@ -81,7 +81,7 @@ export class Raising {
   checkFlushes(): void {
     // While consumers are expected back, what a broken connection may have swallowed is still to be sent again.
     if (this.#flushes.length === 0 || !this.#events.isEmpty() || this.#hold.isHolding) return;
-    if (this.#link.isLive && !this.#outbox.isEmpty) return;
+    if (this.#link.isLive && !this.#outbox.isEmpty) return this.#outbox.askForConfirmation();
     const flushes = this.#flushes;
     this.#flushes = [];
     for (const flush of flushes) this.#notify({ is: "flushed", flush });

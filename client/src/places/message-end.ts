@@ -17,6 +17,7 @@ export type ToPlace =
   | { readonly is: "attach"; readonly options: ConcentratorOptions }
   | PortRequest
   | Handled
+  | Wake
   /** So many bytes of events have been handed to their consumers. */
   | { readonly is: "eventsTaken"; readonly bytes: number };
 
@@ -27,6 +28,9 @@ export type FromPlace = { readonly is: "ready" } | { readonly is: "closed" } | P
 export type Handled = (number | string)[];
 /** Values of each of them. */
 const HANDLED = 8;
+
+/** A request of the kind `wake`, one for each burst of events: twice the queue's number, and one more where `now` is true. */
+export type Wake = number;
 
 type HandledRequest = Extract<ControlRequest, { is: "handled" }>;
 

@@ -53,7 +53,7 @@ export class RemotePort implements Omit<Port, "settled" | "posted"> {
       return;
     }
     this.#flushHandled();
-    this.#send(request);
+    this.#send(request.is === "wake" ? 2 * request.queue + (request.now ? 1 : 0) : request);
   }
 
   memory(bytes: number): SharedArrayBuffer | undefined {
@@ -78,7 +78,8 @@ export class RemotePort implements Omit<Port, "settled" | "posted"> {
   }
 
   #send(message: ToPlace): void {
-    if ("is" in message && message.is === "records") this.#end.post(message, [message.bytes.buffer]);
+    if (typeof message === "object" && "is" in message && message.is === "records")
+      this.#end.post(message, [message.bytes.buffer]);
     else this.#end.post(message);
   }
 

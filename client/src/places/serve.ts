@@ -46,6 +46,10 @@ export function serve(end: MessageEnd, hubOf: (options: ConcentratorOptions) => 
       attachment?.together(() => visitHandled(request, handled => attachment?.handle(handled)));
       return;
     }
+    if (typeof request === "number") {
+      attachment?.handle({ is: "wake", queue: request >>> 1, now: (request & 1) === 1 });
+      return;
+    }
     switch (request.is) {
       case "attach":
         outbox.put({ is: "ready" });

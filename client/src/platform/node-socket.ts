@@ -8,7 +8,7 @@ import { MessageReader, OPCODE, ProtocolError } from "./message-reader.ts";
 const LIMIT_BYTES = 100 << 20;
 const RESPONSE_BYTES = 16 << 10;
 /** A payload up to this size goes behind its header into one block of memory: copying it costs less than a second block. */
-const JOIN_BYTES = 16 << 10;
+const JOIN_BYTES = 64 << 10;
 /** How long the other side may take to close the connection when we want to. */
 const CLOSE_MS = 10_000;
 /** RFC 6455, 1.3 */

@@ -2,7 +2,11 @@ import type { Connection } from "../connection.ts";
 
 /** Bytes of one connection that may be unconfirmed before the next tick: a quarter of what its client lets be under way. */
 const MOST_BYTES = 1 << 20;
-const TICK_MS = 20;
+/**
+ * So long it may take otherwise: each confirmation wakes two threads of its own. What is unconfirmed when a gateway dies comes twice to
+ * modulators beside it, so it is not to be much.
+ */
+const TICK_MS = 100;
 
 /** Confirms to producers' processes what was taken, so that they need not keep it: a few messages at a time. */
 export class Confirmations {

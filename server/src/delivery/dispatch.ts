@@ -67,6 +67,7 @@ export class Dispatcher {
       case "Hello":
         return this.#hello(connection, frame);
       case "Ping":
+        connection.confirm();
         return connection.send({ kind: "Pong", time: frame.time, now: Date.now() });
       case "OpenProducer":
         return this.#attempt(connection, frame.request, () => this.#openings.openProducer(connection, frame));
