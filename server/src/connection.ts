@@ -24,6 +24,8 @@ let drawn = RANDOM.length;
 class Seldom {
   /** Channels whose events wait in a queue for this connection. */
   readonly lagging = new Set<Listeners>();
+  /** Called when there is no such channel any more. */
+  whenLevel: (() => void) | undefined;
   /** Its consumers that are being sent their past. */
   readonly replays = new Set<Replay>();
   readonly requests = new Requests();
@@ -121,16 +123,22 @@ export class Connection {
 
   /** Events of this channel wait in a queue for this connection, or no longer. */
   lags(channel: Listeners, isLagging: boolean): void {
-    if (!isLagging) this.#seldom?.lagging.delete(channel);
-    else {
+    if (isLagging) {
       this.#seldom ??= new Seldom();
       this.#seldom.lagging.add(channel);
+    } else if (this.#seldom !== undefined) {
+      this.#seldom.lagging.delete(channel);
+      if (this.#seldom.lagging.size === 0) this.#seldom.whenLevel?.();
     }
   }
 
-  /** Do events wait in queues for this connection? */
-  get isLagging(): boolean {
-    return (this.#seldom?.lagging.size ?? 0) > 0;
+  /** Resolves when no events wait in queues for this connection, or it is lost. For one who asks. */
+  level(): Promise<void> {
+    const seldom = this.#seldom;
+    if (seldom === undefined || seldom.lagging.size === 0) return Promise.resolve();
+    return new Promise(resolve => {
+      seldom.whenLevel = resolve;
+    });
   }
 
   /** A consumer is being sent its past, or no longer. */
@@ -218,6 +226,7 @@ export class Connection {
     if (this.#seldom === undefined) return;
     for (const replay of [...this.#seldom.replays]) replay.end();
     this.#seldom.requests.lost();
+    this.#seldom.whenLevel?.();
   }
 }
 

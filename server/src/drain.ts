@@ -1,8 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Connection } from "./connection.ts";
 
-const LOOK_MS = 5;
-
 /**
  * Waits until the process for modulators has finished what it was given, and has sent what it made of it.
  *
@@ -13,7 +11,8 @@ export async function drain(modulating: Connection, limitMs: number): Promise<bo
   const isLate = delay(limitMs, false, { signal: late.signal }).catch(() => false);
   const finished = async (): Promise<boolean> => {
     // The question overtakes what waits in queues.
-    while (modulating.isLagging && !late.signal.aborted) await delay(LOOK_MS);
+    await modulating.level();
+    if (late.signal.aborted || !modulating.isOpen) return false;
     await modulating.request(request => ({ kind: "Drain", request }));
     return true;
   };
