@@ -152,7 +152,8 @@ export class Consumer<T> {
    * first of the new one. An event that is raised while they change may come of both, or of neither. Resolves when the new modulator is
    * installed in every producer and in force; with `sync`, when in addition no event of the old pair is under way any more: the
    * promises that the handler returned for them are settled. Of several that are asked for at once the newest comes next, and answers those
-   * before it; where it fails, they have their turn.
+   * before it; where it fails, they have their turn. It goes on with what is raised from then on, wherever the consumer began; one that began with
+   * `from: "last"` gets the newest of the new pair first.
    *
    * @throws JechoError the reason why the installation failed: the old pair goes on then; or what ended the consumer
    */
@@ -320,7 +321,7 @@ export class Consumer<T> {
       }
       if (isSync) this.#handling.begin(channel, producer, raised + i);
       if (this.#reader.isMismatched(token)) {
-        if (isSync) this.#handling.end(channel, producer, raised + i, new JechoError("TYPE_MISMATCH"));
+        if (isSync) this.#handling.discard(channel, producer, raised + i);
         continue;
       }
       try {
@@ -328,6 +329,7 @@ export class Consumer<T> {
         if (handling !== undefined) this.#wait(handling, isSync, channel, producer, raised + i);
         else if (isSync) this.#handling.end(channel, producer, raised + i);
       } catch (error) {
+        if (isSync && this.#reader.isMismatched(token)) this.#handling.discard(channel, producer, raised + i);
         this.#failed(error, isSync, channel, producer, raised + i);
       }
     }

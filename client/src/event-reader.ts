@@ -84,7 +84,7 @@ export class EventReader<T> {
     const read = this.#ofBytes;
     if (read === undefined) {
       const { name, type } = this.#channel;
-      throw new JechoError("TYPE_MISMATCH", `untyped bytes on ${name}, where ${type?.name} is expected`);
+      throw this.#mismatch(0n, `untyped bytes on ${name}, where ${type?.name} is expected`);
     }
     // An event without content is a mark; it needs no view of its own.
     return read(start === end ? NOTHING : new Uint8Array(view.buffer, view.byteOffset + start, end - start));
@@ -96,12 +96,16 @@ export class EventReader<T> {
     try {
       return { writer, verify: reader.verifierOf(writer), read: reader.readerOf(writer) };
     } catch (error) {
-      this.#mismatched ??= new Set();
-      this.#mismatched.add(writer.token);
       const { message } = error as Error;
       const sides = `producer ${producer} writes ${writer}, this consumer reads ${reader}`;
-      throw new JechoError("TYPE_MISMATCH", `${message} (${name}: ${sides}); its events are dropped`);
+      throw this.#mismatch(writer.token, `${message} (${name}: ${sides}); its events are dropped`);
     }
+  }
+
+  #mismatch(token: bigint, message: string): JechoError {
+    this.#mismatched ??= new Set();
+    this.#mismatched.add(token);
+    return new JechoError("TYPE_MISMATCH", message);
   }
 
   #decode(token: bigint, bytes: Uint8Array): unknown {

@@ -38,6 +38,12 @@ export class Handling {
     this.#events.onHandled(channel, producer, raised, outcome);
   }
 
+  /** It is not given that after all: nobody waits for it, and it has not failed. */
+  discard(channel: number, producer: number, raised: number): void {
+    if (this.#synchronous.delete(channel, producer, raised))
+      this.#events.onHandled(channel, producer, raised, NOBODY);
+  }
+
   /** It has returned something to wait for. @param handled never rejects */
   wait(handled: Promise<void>): void {
     this.#underWay.add(handled);

@@ -51,7 +51,7 @@ const WHERE = [
 describe.each(WHERE)("a modulator written for an older type, at the $at, $tier", ({ at, tier }) => {
   const trusted = tier === "local" ? [written.source] : [];
 
-  test("TYPE-10: reads what grew since by its own names; whom it cannot read its consumers are told of, and it goes on", async () => {
+  test("TYPE-10, SYNC-5: reads what grew since by its own names; whom it cannot read its consumers are told of, and it goes on", async () => {
     await using rig = await rigAt(at);
     const options = at === "producer" ? { modulators: { trusted } } : rig.producing;
     const older = await produce(rig.session(options), Older);
@@ -70,8 +70,8 @@ describe.each(WHERE)("a modulator written for an older type, at the $at, $tier",
     await newer.publishSync({ step: 2, layer: 2, run: "x", values: VALUES, more: VALUES });
     const grown = await produce(session, Grown);
     await expect.poll(() => grown.demand.total).toBe(1);
-    await grown.publishSync({ step: 3n, layer: 3, values: VALUES });
-    await grown.publishSync({ step: 4n, layer: 3, values: VALUES });
+    expect(await grown.publishSync({ step: 3n, layer: 3, values: VALUES })).toBe(0);
+    expect(await grown.publishSync({ step: 4n, layer: 3, values: VALUES })).toBe(0);
     await newer.publishSync({ step: 5, layer: 5, run: "y", values: VALUES, more: VALUES });
     expect(await inbox.take(4)).toEqual([
       { step: 1, layer: 1, values: VALUES },
