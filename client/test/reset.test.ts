@@ -88,6 +88,35 @@ test.each([
   goOn();
 });
 
+test.for([
+  ["an event", 2, []],
+  ["a time", new Date(0), []],
+  ["the newest event", "last", ["4 raw"]],
+] as const)(
+  "MOE-8: a consumer that began with %s goes on where it is after a reset",
+  async ([, from, again]) => {
+    await using rig = await startRig();
+    const producing = rig.session();
+    const history = { events: 100, latest: true };
+    const producer = await producing.channel("a", Tick).produce({ history });
+    for (const n of [1, 2, 3]) producer.publish({ n, note: "raw" });
+    await producing.flush();
+    const seen = new Inbox<string>();
+    const consumer = await rig
+      .session()
+      .channel("a", Tick)
+      .subscribe(({ n, note }) => seen.put(`${n} ${note}`), { from });
+    await expect.poll(() => seen.all.at(-1)).toBe("3 raw");
+    await consumer.reset({ modulator: marks("new") });
+    expect(await producer.publishSync({ n: 4, note: "raw" })).toBe(1);
+    const before = seen.all.length;
+    expect(seen.all.at(-1)).toBe("4 new");
+    await consumer.reset({});
+    expect(await producer.publishSync({ n: 5, note: "raw" })).toBe(1);
+    expect(seen.all.slice(before)).toEqual([...again, "5 raw"]);
+  },
+);
+
 const BAD: Modulator = { source: "nonsense(" };
 
 /** A consumer, and a function that raises an event and says what its modulator marked it with. */

@@ -133,7 +133,7 @@ export class Openings {
         const as = reset === undefined ? entry.as : "";
         // What was open before goes on behind the newest event that it has had.
         const resume = { from: FROM.resume, epoch, seq: BigInt(entry.seq), at: 0, speed: 0 };
-        const from = entry.wasOpen && reset === undefined ? resume : this.#beginningOf(entry);
+        const from = entry.wasOpen && reset === undefined ? resume : this.#beginningOf(entry, reset);
         const asked = { request, channel, schema, modulator, from, queue, label, as, feed, compared };
         return this.#link.send({ kind: "OpenConsumer", ...asked });
       }
@@ -141,7 +141,9 @@ export class Openings {
   }
 
   /** A time is the application's until it is asked for at a connection, whose gateway has a clock of its own. */
-  #beginningOf({ from }: ConsumerEntry): Place | undefined {
+  #beginningOf({ from }: ConsumerEntry, reset: Reset | undefined): Place | undefined {
+    // The past that was asked for it has had. The newest of the new pair it has not.
+    if (reset !== undefined && from?.from !== FROM.last) return undefined;
     if (from?.from !== FROM.time) return from;
     return { ...from, at: this.#link.gatewayTime(from.at) };
   }
