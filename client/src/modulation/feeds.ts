@@ -115,6 +115,7 @@ export class Feeds {
     const feed = this.#feeds.get(name);
     if (feed === undefined) return;
     this.#forget(name, feed);
+    feed.opening?.reject(new JechoError("CLOSED", "nothing is to be fed by it any more"));
     this.#events.close(feed.entry);
   }
 

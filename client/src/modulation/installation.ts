@@ -45,6 +45,8 @@ export interface Installation {
   leaves: boolean;
   /** Consumers in other processes. */
   elsewhere: number;
+  /** Until it is fed over the wire, and its installation is answered: rejected with why it has ended. */
+  opening: PromiseWithResolvers<never> | undefined;
 }
 
 type Placed = Pick<
@@ -75,7 +77,15 @@ export function newInstallation(
     leaves: false,
     // Somebody has asked for it, and may have events before the gateway says how many want them.
     elsewhere: process === 0 ? 1 : 0,
+    opening: placed.wire === "" ? undefined : newOpening(),
   };
+}
+
+/** Nobody need wait for it. */
+export function newOpening(): PromiseWithResolvers<never> {
+  const opening = Promise.withResolvers<never>();
+  opening.promise.catch(() => {});
+  return opening;
 }
 
 /** Names what a modulator makes, for those that are behind it. No channel's name looks like that. */

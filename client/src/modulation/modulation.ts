@@ -14,7 +14,7 @@ import {
 import type { ProducerEntry } from "../concentrator/entry.ts";
 import type { DerivedDemand } from "../demand.ts";
 import { FeedNames } from "./feed-names.ts";
-import { feedOf, type Installation, leaveConnection, newInstallation } from "./installation.ts";
+import { feedOf, type Installation, leaveConnection, newInstallation, newOpening } from "./installation.ts";
 import { Installations } from "./installations.ts";
 
 const NONE = new Uint8Array(0);
@@ -121,11 +121,15 @@ export class Modulation {
     // What comes over the wire is for the same modulators as what is made here.
     this.#names.alias(wire, feed, channel);
     const installation = known ?? (await this.#installNew(feed, parent, { ...asked, wire }, producer));
+    installation.opening ??= newOpening();
+    const fed = this.#events.onFeed(wire, instead as Instead, channel);
     try {
-      await this.#events.onFeed(wire, instead as Instead, channel);
+      await Promise.race([installation.opening.promise, fed]);
     } catch (error) {
       this.#remove(installation);
       throw error;
+    } finally {
+      installation.opening = undefined;
     }
     answer(installation);
   }
@@ -223,12 +227,15 @@ export class Modulation {
         if (installation === undefined) return;
         for (const name of this.installed.sourcesOf(installation)) this.#events.onDemand(name);
       },
-      onRemoved: (hosted, { number: code, message }) => {
+      onRemoved: (hosted, error) => {
         const installation = this.installed.get(hosted);
         if (installation === undefined) return;
         this.#forget(installation);
         this.#callers.delete(hosted);
-        if (installation.number !== 0)
+        const { number: code, message } = error;
+        // Who has no answer yet is told by that.
+        if (installation.opening !== undefined) installation.opening.reject(error);
+        else if (installation.number !== 0)
           this.#events.onAnswer({ kind: "Removed", derived: installation.number, code, message });
       },
     });
