@@ -81,6 +81,45 @@ test("20 prepareStackTrace sees no frame of the host", async () => {
     );
 });
 
+test("20 Symbol.species and patched promises: nothing of another realm comes by", async () => {
+  const patches = `
+    const foreign = [];
+    let seen = 0;
+    const look = one => {
+      seen++;
+      if ((typeof one !== "object" && typeof one !== "function") || one === null) return;
+      let last = one;
+      for (let next = one; next !== null; next = Object.getPrototypeOf(next)) last = next;
+      if (last !== Object.prototype) foreign.push(Object.prototype.toString.call(one));
+    };
+    for (const of of [Array, Promise, ArrayBuffer, RegExp, Object.getPrototypeOf(Uint8Array)]) {
+      Object.defineProperty(of, Symbol.species, { get() { look(this); return this; } });
+    }
+    const { then } = Promise.prototype;
+    Promise.prototype.then = function (...all) { [this, ...all].forEach(look); return Reflect.apply(then, this, all); };
+    Object.defineProperty(Promise.prototype, "constructor", { get() { look(this); return Promise; } });`;
+  const derived = await rig.install(
+    modulator(
+      `static output = { name: "Finding", description: { text: "string" } };
+      async wait(event) { await event; await { then(...all) { all.forEach(look); } }; }
+      enqueue(event) {
+        event.values.slice(1);
+        this.wait(event);
+        super.enqueue({ text: String([seen > 0, ...foreign]) });
+      }`,
+      patches,
+    ),
+  );
+  // What waited is gone on with when a call has ended.
+  for (let i = 0; i < 2; i++) {
+    rig.step();
+    await rig.settled();
+  }
+  const found = rig.received<{ text: string }>(derived).map(({ event }) => event.text);
+  expect(found).toEqual(Array.from({ length: 6 }, () => "true"));
+  rig.host.remove(derived);
+});
+
 test("21 patched prototypes: hurt only itself, and reach no shared memory", async () => {
   const patches = `
     const { apply } = Reflect;
@@ -132,10 +171,40 @@ test("29 clocks are no finer than a millisecond", async () => {
   expect(await found(clocks)).toBe("undefined,true,true,undefined");
 });
 
-test("30 another modulator's globals: none to be seen", async () => {
-  const secretive = await rig.install(
-    inEnqueue("", "globalThis.secret = 'told'; Array.prototype.secret = 'told';"),
-  );
+test("30 another modulator's globals, parameters and events: none to be seen", async () => {
+  const secretive = await rig.install({
+    ...inEnqueue(
+      "super.enqueue({ step: event.step, values: secret });",
+      "globalThis.secret = 'told'; Array.prototype.secret = 'told'; const secret = new Float32Array(64).fill(31337.5);",
+    ),
+    parameters: { secret: "told by parameters" },
+  });
+  rig.step();
+  await rig.settled();
+  expect(rig.received(secretive)[0]?.event.values[0]).toBe(31337.5);
   expect(await found("[globalThis.secret, [].secret]")).toBe(",");
+  const blocks =
+    "[event.values.buffer, ...Array.from({ length: 100 }, (_, i) => new ArrayBuffer(256 << (i % 12)))]";
+  const holds =
+    "const holds = buffer => new Float32Array(buffer, 0, buffer.byteLength >> 2).includes(31337.5);";
+  expect(await found(`${blocks}.filter(holds).length`, holds)).toBe("0");
+  const walk = `
+    function told(...queue) {
+      const seen = new Set();
+      const texts = [];
+      while (queue.length > 0) {
+        const at = queue.pop();
+        if (typeof at === "string" && at.includes(["told", "by"].join(" "))) texts.push(at);
+        if ((typeof at !== "object" && typeof at !== "function") || at === null || seen.has(at)) continue;
+        seen.add(at);
+        queue.push(Object.getPrototypeOf(at));
+        for (const key of Reflect.ownKeys(at)) {
+          const { value, get } = Object.getOwnPropertyDescriptor(at, key);
+          queue.push(key, value, get);
+        }
+      }
+      return [seen.size > 100, texts.length];
+    }`;
+  expect(await found("told(globalThis, this, event)", walk)).toBe("true,0");
   rig.host.remove(secretive);
 });

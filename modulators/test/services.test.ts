@@ -1,6 +1,7 @@
 import type { Delegate, Value } from "@jecho/modulators";
 import { offersOf } from "@jecho/modulators/internal";
 import { expect, test, vi } from "vitest";
+import { neighbourIn } from "./hostile-rig.ts";
 import { BASE, modulator, Rig } from "./rig.ts";
 
 const SAID = `static output = { name: "Said", description: { text: "string" } };`;
@@ -184,6 +185,7 @@ test.each([
   "hostile 22: %s as an argument is an error that names it, and nothing of it runs outside",
   async (_, argument) => {
     await using rig = new Rig();
+    const neighbourHasSeenAll = await neighbourIn(rig);
     const derived = await rig.install(saying(["controls.warm"], `this.moe.controls.warm(${argument})`), {
       delegate: DELEGATE,
     });
@@ -194,6 +196,7 @@ test.each([
       message: expect.stringContaining("a number, boolean, string or typed array is wanted"),
     });
     expect(rig.calls).toEqual([]);
+    neighbourHasSeenAll();
   },
 );
 
