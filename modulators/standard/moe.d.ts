@@ -98,13 +98,16 @@ declare module "jecho:moe" {
   export function unpack<Event>(event: Event): Event;
 
   /**
-   * The bytes of an event: as they lie where it came in, of its writer's type, else what the plain object is encoded to, as the type of
-   * the newest event that came in. A channel's producers may write several types.
+   * The bytes of an event: as they lie where it came in, of its writer's type, else what the plain object is encoded to, as the type that
+   * the class was written for (`static input`), or else that of the newest event that came in. A channel's producers may write several types.
    */
   export function bytesOf(event: object): Uint8Array;
 
-  /** Names the type of the newest event that came in; a demodulator decodes `bytesOf` with it. 0n on an untyped channel. */
-  export function typeToken(): bigint;
+  /**
+   * Names the type of `bytesOf(event)`, with which a demodulator decodes it; without an event, that of the newest one that came in. 0n on an
+   * untyped channel.
+   */
+  export function typeToken(event?: object): bigint;
 
   /** A type from a description, as in @jecho/shared. */
   export function type(name: string, description: object): object;

@@ -88,6 +88,40 @@ test("TYPE-10: a modulator reads by the names of the type that it was written fo
   expect(textsOf(rig, derived)).toEqual([OLDER_SEEN, NEWER_SEEN, OLDER_SEEN, NEWER_SEEN]);
 });
 
+test("TYPE-10: the bytes of an event are of its writer's type, those of what it makes of the one that it was written for, and each token says which", async () => {
+  await using rig = new Rig();
+  const packing = modulator(
+    `static input = ${JSON.stringify(INPUT)};
+  static output = { name: "Packed", description: { token: "uint64", bytes: "uint8[]" } };
+  enqueue(event) {
+    const made = { step: event.step + 70000, run: "made" };
+    // The one before, of another writer, and this one's.
+    for (const one of [this.before ?? event, event, made])
+      super.enqueue({ token: typeToken(one), bytes: bytesOf(one) });
+    this.before = event;
+  }`,
+    `import { bytesOf, typeToken } from "jecho:moe";`,
+  );
+  const derived = await rig.install(packing, { schema: Older.schema });
+  tell(rig, Newer);
+  publishAll(rig, [Older, Newer]);
+  await rig.settled();
+  const versions = [Older, Newer, Input];
+  const made = rig.received<{ token: bigint; bytes: Uint8Array }>(derived).map(({ event }) => {
+    const version = versions.find(({ token }) => token === event.token) as Version;
+    const { step, run } = version.decode(event.bytes.slice());
+    return [versions.indexOf(version), step, run];
+  });
+  expect(made).toEqual([
+    [0, 5, undefined],
+    [0, 5, undefined],
+    [2, 70005, "made"],
+    [0, 5, undefined],
+    [1, 7, "x"],
+    [2, 70007, "made"],
+  ]);
+});
+
 test("TYPE-10: a writer that cannot be matched is told once, with the field and both sides; the modulator goes on with the others", async () => {
   await using rig = new Rig();
   const derived = await rig.install(seeing, { schema: Older.schema });

@@ -4368,26 +4368,36 @@ function sourceOf(bytes) {
 	return newest;
 }
 /**
-* The bytes of an event of an input type: those of one that came in as they lie, or what a plain object is encoded to.
-* Together with \`typeToken\` they are an event wherever its type is known.
+* The bytes of an event: those of one that came in as they lie, or what a plain object is encoded to, as the type that the class was
+* written for, or else as that of the newest one that came in. Together with \`typeToken\` they are an event wherever its type is known.
 */
 function bytesOf(event) {
 	const found = accessorBytes(event);
-	const source = found && sourceOf(found.bytes);
-	if (found !== void 0 && source?.type !== void 0 && source.type !== madeType) {
+	const source = found && cameIn(found.bytes);
+	if (found !== void 0 && source !== void 0) {
 		const { bytes, bounds, index } = locateIn(source, found);
 		const start = bounds[2 * index];
 		return new Bytes(bytes.buffer, bytes.byteOffset + start, bounds[2 * index + 1] - start);
 	}
-	if (inType !== void 0) return encode(inType.object, event);
+	const written = readType?.root ?? inType?.object;
+	if (written !== void 0) return encode(written, event);
 	if (!isBytes(event)) throw new TypeError("an event of an untyped channel is a Uint8Array");
 	return event;
 }
-/** Names the type of the events that come in at present; 0n for opaque bytes. */
-function typeToken() {
-	if (inType === void 0) return 0n;
-	inType.token ??= new Type(inType.object).token;
-	return inType.token;
+/** Names the type of \`bytesOf(event)\`; without an event, that of the newest one that came in. 0n for opaque bytes. */
+function typeToken(event) {
+	const found = event === void 0 ? void 0 : accessorBytes(event);
+	const source = found && cameIn(found.bytes);
+	if (event !== void 0 && source === void 0 && readType !== void 0) return readType.token;
+	const known = source?.type ?? inType;
+	if (known === void 0) return 0n;
+	known.token ??= new Type(known.object).token;
+	return known.token;
+}
+/** What there is to say of bytes with events of a type that came in. */
+function cameIn(bytes) {
+	const source = sourceOf(bytes);
+	return source?.type === void 0 || source.type === madeType ? void 0 : source;
 }
 const BLOCK_BYTES$1 = 65536;
 const BLOCK_EVENTS = 512;

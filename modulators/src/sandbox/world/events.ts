@@ -281,27 +281,38 @@ function sourceOf(bytes: Uint8Array): Source | undefined {
 }
 
 /**
- * The bytes of an event of an input type: those of one that came in as they lie, or what a plain object is encoded to.
- * Together with `typeToken` they are an event wherever its type is known.
+ * The bytes of an event: those of one that came in as they lie, or what a plain object is encoded to, as the type that the class was
+ * written for, or else as that of the newest one that came in. Together with `typeToken` they are an event wherever its type is known.
  */
 export function bytesOf(event: object): Uint8Array {
   const found = accessorBytes(event);
-  const source = found && sourceOf(found.bytes);
-  if (found !== undefined && source?.type !== undefined && source.type !== madeType) {
+  const source = found && cameIn(found.bytes);
+  if (found !== undefined && source !== undefined) {
     const { bytes, bounds, index } = locateIn(source, found);
     const start = bounds[2 * index] as number;
     return new Bytes(bytes.buffer, bytes.byteOffset + start, (bounds[2 * index + 1] as number) - start);
   }
-  if (inType !== undefined) return encode(inType.object, event);
+  const written = readType?.root ?? inType?.object;
+  if (written !== undefined) return encode(written, event);
   if (!isBytes(event)) throw new TypeError("an event of an untyped channel is a Uint8Array");
   return event;
 }
 
-/** Names the type of the events that come in at present; 0n for opaque bytes. */
-export function typeToken(): bigint {
-  if (inType === undefined) return 0n;
-  inType.token ??= new Type(inType.object).token;
-  return inType.token;
+/** Names the type of `bytesOf(event)`; without an event, that of the newest one that came in. 0n for opaque bytes. */
+export function typeToken(event?: object): bigint {
+  const found = event === undefined ? undefined : accessorBytes(event);
+  const source = found && cameIn(found.bytes);
+  if (event !== undefined && source === undefined && readType !== undefined) return readType.token;
+  const known = source?.type ?? inType;
+  if (known === undefined) return 0n;
+  known.token ??= new Type(known.object).token;
+  return known.token;
+}
+
+/** What there is to say of bytes with events of a type that came in. */
+function cameIn(bytes: Uint8Array): Source | undefined {
+  const source = sourceOf(bytes);
+  return source?.type === undefined || source.type === madeType ? undefined : source;
 }
 
 // Encoded events lie together in blocks: an allocation for each costs more than the encoding.
