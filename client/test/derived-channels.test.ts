@@ -38,6 +38,33 @@ test("CHAN-8: others subscribe by its name to what a modulator makes, without br
   expect(await named.take(50)).toEqual(upTo(100, 2));
 });
 
+test("CHAN-5: its consumers in the producer's own process get its events without the wire, those elsewhere once", async () => {
+  await using rig = await startRig();
+  const session = rig.session();
+  const producer = await session.channel("a", Tick).produce();
+  const [here, elsewhere] = [
+    new Inbox<{ n: number; seq: number }>(),
+    new Inbox<{ n: number; seq: number }>(),
+  ];
+  await session.channel("a", Tick).subscribe(({ n }, { seq }) => here.put({ n, seq }), { modulator: EVENS });
+  expect(await producer.publishSync({ n: 2, note: "" })).toBe(1);
+  const other = rig.session().channel("a", Tick);
+  const twins = await Promise.all(
+    [1, 2].map(() => other.subscribe(({ n }, { seq }) => elsewhere.put({ n, seq }), { modulator: EVENS })),
+  );
+  expect(await producer.publishSync({ n: 4, note: "" })).toBe(3);
+  // A number is what the gateway gives: the first event never came there.
+  expect(elsewhere.all).toEqual([
+    { n: 4, seq: 1 },
+    { n: 4, seq: 1 },
+  ]);
+  expect(here.all).toEqual([
+    { n: 2, seq: 0 },
+    { n: 4, seq: 0 },
+  ]);
+  expect(twins.map(({ stats }) => stats.events)).toEqual([1, 1]);
+});
+
 test("CHAN-8: it has its own type, which a named subscriber is checked against", async () => {
   await using rig = await startRig();
   const producer = await rig.session().channel("a", Tick).produce();
