@@ -20,7 +20,8 @@ export function lendWorkers(port: MessagePort, start: () => Worker): void {
     const [frames, control] = ports as [MessagePort, MessagePort];
     try {
       const worker = start();
-      worker.onerror = ({ message }) => control.postMessage(failure("MODULATOR_FAILED", message));
+      worker.onerror = ({ message = "its program could not be loaded" }) =>
+        control.postMessage(failure("MODULATOR_FAILED", `the host died while it ran: ${message}`));
       control.onmessage = () => {
         worker.terminate();
         control.close();
