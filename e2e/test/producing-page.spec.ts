@@ -122,7 +122,7 @@ test("MOE-24: shared: when the page that a host runs in is closed, it goes on in
     .subscribe(({ n, note }) => void seen.push({ n, note }), { modulator: multiples(3) });
   consumer.onRestart(({ message }) => restarts.push(message));
   expect(consumer.placements).toMatchObject([{ at: "producer" }]);
-  expect([hosting.workers().length, producing.workers().length]).toEqual([1, 0]);
+  await expect.poll(() => [hosting.workers().length, producing.workers().length]).toEqual([1, 0]);
   await producing.evaluate(() => globalThis.producing.raise(0, 9));
   await expect.poll(() => seen.at(-1)).toEqual({ n: 6, note: "of 7" });
   await hosting.close({ runBeforeUnload: false });
@@ -166,7 +166,7 @@ test("MOE-24: shared: a page that may start no workers is passed over; where the
   await other.evaluate(() => globalThis.jecho.connect(location.host, { place: "shared" }).ready());
   const further = await channel.subscribe(() => {}, { modulator: multiples(5) });
   expect(further.placements).toMatchObject([{ at: "producer" }]);
-  expect(other.workers().length).toBe(1);
+  await expect.poll(() => other.workers().length).toBe(1);
 });
 
 test("a page whose worker may compile no WebAssembly runs none, and says so", async ({ open, session }) => {
