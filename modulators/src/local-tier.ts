@@ -83,6 +83,7 @@ export class LocalTier implements Tier {
         offers: grants,
         instead: undefined,
         behind,
+        timeMs: 0,
       },
       schema,
       {

@@ -298,3 +298,20 @@ test("an output type of its own, nested and with vectors, is read by it", async 
   expect([...(got?.event.ranges ?? [])].map(({ low, high }) => [low, high])).toEqual([[1, 144]]);
   expect([...(got?.event.names ?? [])]).toEqual(["a", "b"]);
 });
+
+test("MOE-12: each sandbox of a source begins like the first, at its own time", async () => {
+  let now = 0;
+  await using rig = new Rig({ clock: { now: () => now, after: () => () => {} } });
+  const { source } = modulator(`static needs = ["clock", "log", "statistics"];
+    installed() {
+      const { clock, log, statistics } = this.moe;
+      log(JSON.stringify([clock(), this.parameters, Object.keys(this.objects), statistics(), this.length]));
+    }`);
+  // Of what was made ready for it, and of those before it, nothing is left.
+  for (now = 1000; now <= 3000; now += 1000) await rig.install({ source });
+  await rig.settled();
+  const none = { enqueued: 0, dequeued: 0, dropped: 0 };
+  expect(rig.calls.map(({ values: [line] }) => JSON.parse(String(line)))).toEqual(
+    [1000, 2000, 3000].map(time => [time, null, [], none, 0]),
+  );
+});

@@ -47,6 +47,7 @@ const INSTALL = {
   },
   instead: undefined,
   behind: 3,
+  timeMs: 1_700_000_000_000.5,
   offers: [{ name: "services.celsius", granted: true, text: "k => k - 273.15" }],
 } as const;
 

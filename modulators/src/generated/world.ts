@@ -5198,7 +5198,7 @@ function rehearse() {
 }
 /** Does once what an installation does, in the very world that is to be: what comes then replaces all of it. */
 function warmUp() {
-	class Idle extends Modulator {}
+	class Idle extends FifoModulator {}
 	must(load({ default: Idle }, 0, ""));
 	must(open("{\\"a\\":[1]}", 4, 0, 0, 0));
 	must(start());

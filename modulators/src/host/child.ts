@@ -50,6 +50,8 @@ class Child implements Carrier {
   #filled = 0;
   #trouble = "";
   #ended = false;
+  /** Does the producer's process live on for it? */
+  #isHeld = true;
 
   constructor(limits: Limits, limitBytes: number, listener: CarrierListener, onNoEngine: () => void) {
     this.#limitBytes = limitBytes;
@@ -103,6 +105,8 @@ class Child implements Carrier {
   }
 
   hold(held: boolean): void {
+    if (held === this.#isHeld) return;
+    this.#isHeld = held;
     const handles = [this.#process, this.#process.stderr, this.#in, this.#out] as unknown as {
       ref(): void;
       unref(): void;

@@ -130,7 +130,8 @@ export class HostCore {
   }
 
   #install(frame: Install): void {
-    const { request, derived, channel } = frame;
+    const { request, derived, channel, timeMs } = frame;
+    this.#surroundings.timeMs = timeMs;
     try {
       const modulator = new RunningModulator(frame, this.#schemas.get(channel), this.#surroundings);
       this.#modulators.set(derived, modulator);

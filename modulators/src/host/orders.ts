@@ -45,7 +45,7 @@ export class Orders {
     // What was told last is what it begins with.
     if (schema !== undefined) this.addType(channel, schema);
     for (const [name, value] of context) this.#keeper.send(contextFrame(channel, name, value));
-    this.#time();
+    this.#timeMs = this.#clock.now();
     this.#outstanding.push({ kind: "install", derived });
     this.#keeper.send(
       encodeControl({
@@ -56,6 +56,7 @@ export class Orders {
         modulator,
         offers: grants,
         behind,
+        timeMs: this.#timeMs,
       }),
     );
     for (const [object, version] of heard)

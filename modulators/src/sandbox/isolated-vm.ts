@@ -1,3 +1,4 @@
+import { setFlagsFromString } from "node:v8";
 import { type ErrorCode, JechoError } from "@jecho/shared";
 import type ivm from "isolated-vm";
 import { WORLD_SOURCE } from "../generated/world.ts";
@@ -96,7 +97,13 @@ class IsolateRealm implements Realm {
   /** Compiles what will probably be evaluated: its text alone, nothing of it runs. */
   expect(source: string): void {
     if (this.#expected !== undefined || source.length > EXPECTED_CHARACTERS) return;
-    this.#expected = { source, module: this.#compile(source) };
+    // Its functions, too: each is else compiled when it is first called, which is what somebody waits for.
+    setFlagsFromString("--no-lazy");
+    try {
+      this.#expected = { source, module: this.#compile(source) };
+    } finally {
+      setFlagsFromString("--lazy");
+    }
   }
 
   /** For a modulator. */

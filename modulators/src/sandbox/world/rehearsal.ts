@@ -24,7 +24,7 @@ export function rehearse(): number {
 
 /** Does once what an installation does, in the very world that is to be: what comes then replaces all of it. */
 export function warmUp(): number {
-  class Idle extends world.Modulator {}
+  class Idle extends world.FifoModulator {}
   must(world.load({ default: Idle }, 0, ""));
   must(world.open('{"a":[1]}', 4, 0, 0, 0));
   must(world.start());
