@@ -31,3 +31,22 @@ export interface Demand {
 }
 
 export const NO_DEMAND: Demand = { consumers: 0, derived: [], total: 0, mostPerSecond: 0 };
+
+/** A shared object has a new state: which derived channels' modulators read it, and by which name. */
+export interface StateOfReaders {
+  readonly readers: readonly { readonly id: number; readonly name: string }[];
+  /** JSON. */
+  readonly state: string;
+}
+
+/** The same demand with a new state of an object. Who is not there yet comes with it. */
+export function withState(demand: Demand, { readers, state: text }: StateOfReaders): Demand {
+  const state = JSON.parse(text) as Json;
+  const derived = demand.derived.map(channel => {
+    const own = readers.filter(({ id }) => id === channel.id).map(({ name }) => [name, state]);
+    return own.length === 0
+      ? channel
+      : { ...channel, objects: { ...channel.objects, ...Object.fromEntries(own) } };
+  });
+  return { ...demand, derived };
+}

@@ -13,7 +13,7 @@ import type {
   Place,
   Queue,
 } from "@jecho/shared/internal";
-import type { Demand } from "./demand.ts";
+import type { Demand, StateOfReaders } from "./demand.ts";
 import type { Placement } from "./placement.ts";
 import type { Visit } from "./ring.ts";
 import type { Status } from "./status.ts";
@@ -185,6 +185,8 @@ export type PortNotice =
   /** The endpoint's connection broke; it is opened again by itself. */
   | { readonly is: "interrupted"; readonly endpoint: number }
   | { readonly is: "demand"; readonly endpoint: number; readonly demand: Demand }
+  /** Nothing else of the demand has changed. */
+  | ({ readonly is: "state"; readonly endpoint: number } & StateOfReaders)
   /** Events that were raised from this count on and went nowhere: there was no connection, or, with a code, for that. */
   | {
       readonly is: "dropped";

@@ -2,7 +2,7 @@ import { JechoError, type Type } from "@jecho/shared";
 import { AwaitedEvents, type Patience } from "./awaited-events.ts";
 import type { EventChannel } from "./channel.ts";
 import type { Delegation } from "./delegation.ts";
-import { type Demand, NO_DEMAND } from "./demand.ts";
+import { type Demand, NO_DEMAND, withState } from "./demand.ts";
 import type { EventQueue } from "./event-queue.ts";
 import type { Codec } from "./json.ts";
 import type { ControlRequest, PortNotice } from "./port.ts";
@@ -223,6 +223,9 @@ export class Producer<T> {
     } else if (notice.is === "demand") {
       this.#demand = notice.demand;
       this.#demandListeners.tell(notice.demand);
+    } else if (notice.is === "state") {
+      this.#demand = withState(this.#demand, notice);
+      this.#demandListeners.tell(this.#demand);
     } else if (notice.is === "dropped") {
       this.#dropped += notice.events;
       const error =

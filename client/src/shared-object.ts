@@ -165,7 +165,9 @@ export class SharedObject<S extends object = object> implements SharedReference 
     if (this.#isMaster) {
       const taken = this.#taken;
       this.#taken = [];
-      return { version: this.#version, state: toJson(this.#base), taken };
+      // Most often what the master shows is what it has.
+      const state = this.#base === this.#state ? this.#json : toJson(this.#base);
+      return { version: this.#version, state, taken };
     }
     const patch = this.#unsent;
     // Without a connection it waits: then it is sent with all that was written meanwhile.

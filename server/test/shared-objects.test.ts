@@ -86,3 +86,23 @@ test("OBJ-12: a connection has a bounded number of copies, and what is closed is
   client.send(encodeControl({ ...attaches, request: 2000, object: "o1" } as Outgoing));
   expect(await client.next("Refused")).toMatchObject({ request: 2000, code: 4549 });
 });
+
+test.each([
+  ["is no JSON", '{"x":'],
+  ["is no object", "1"],
+  ["is too large", `{"x":"${"x".repeat(65_536)}"}`],
+])("OBJ-4: a state that %s is refused at who sent it, and reaches nobody", async (_, state) => {
+  await using gateway = await createGateway();
+  using master = await RawClient.connect(gateway);
+  master.send(encodeControl({ ...shares, object: "p", state } as Outgoing));
+  expect(await master.next("Refused")).toMatchObject({ request: 1, code: 4540 });
+  master.send(encodeControl(shares));
+  await master.next("CopyUpdate");
+  using other = await RawClient.connect(gateway);
+  other.send(encodeControl(attaches));
+  await other.next("CopyUpdate");
+  master.send(encodeControl({ kind: "ObjectUpdate", object: "o", version: 2, state }));
+  expect(await master.next("Fault")).toMatchObject({ code: 4540 });
+  master.send(encodeControl({ kind: "ObjectUpdate", object: "o", version: 3, state: '{"y":1}' }));
+  expect(await other.next("CopyUpdate")).toMatchObject({ version: 3, state: '{"y":1}' });
+});

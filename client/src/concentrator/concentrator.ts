@@ -116,6 +116,7 @@ export class Concentrator implements PortServer {
         this.#link.send(answer);
       },
       onDemand: base => this.#demands.tell(base),
+      onState: (base, state) => this.#demands.tellState(base, state),
       schemaOf,
       onNeeds: base => this.#delegates.tellNeeds(base),
       onFeed: (name, { process, base, producers }, channel) => {

@@ -1,3 +1,4 @@
+import type { StateOfReaders } from "../demand.ts";
 import type { Installation } from "../modulation/installation.ts";
 import type { Modulation } from "../modulation/modulation.ts";
 import type { PortNotice } from "../port.ts";
@@ -101,6 +102,12 @@ export class Demands {
       const here = channelNumber === 0 ? 0 : this.#reception.consumersOf(channelNumber);
       this.#notify({ is: "demand", endpoint, demand: wantedOf(elsewhere + here, derived) });
     }
+  }
+
+  /** Tells them of a shared object that modulators of the channel read. */
+  tellState(base: string, { readers, state }: StateOfReaders): void {
+    for (const { endpoint } of this.#entries.producersNamed(base))
+      this.#notify({ is: "state", endpoint, readers, state });
   }
 
   /** A consumer here has left a channel or derived channel. */

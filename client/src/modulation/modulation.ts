@@ -12,7 +12,7 @@ import {
   tokenOf,
 } from "@jecho/shared/internal";
 import type { ProducerEntry } from "../concentrator/entry.ts";
-import type { DerivedDemand } from "../demand.ts";
+import type { DerivedDemand, StateOfReaders } from "../demand.ts";
 import { FeedNames } from "./feed-names.ts";
 import { feedOf, type Installation, leaveConnection, newInstallation, newOpening } from "./installation.ts";
 import { Installations } from "./installations.ts";
@@ -31,6 +31,8 @@ export interface ModulationEvents {
   onAnswer(answer: Outgoing): void;
   /** What is wanted of this channel's producers may have changed. */
   onDemand(base: string): void;
+  /** Modulators of this channel read a shared object that has a new state; nothing else is wanted. */
+  onState(base: string, state: StateOfReaders): void;
   /** Resolves when a modulator that runs in another process' stead is fed. Rejects with why it is not. */
   onFeed(name: string, instead: Instead, channel: number): Promise<void>;
   /** Nothing is fed by this any more. */
@@ -284,7 +286,7 @@ export class Modulation {
 
   /** A newer version of a shared object, with its state unless that is only for those who pull it. */
   update(update: ObjectUpdate): void {
-    const bases = new Set<string>();
+    const told = new Map<string, { id: number; name: string }[]>();
     for (const installation of this.installed) {
       const { hosted, number, objects, pulled } = installation;
       const isPulled = update.derived !== 0 && update.derived === number && pulled.delete(update.object);
@@ -294,9 +296,14 @@ export class Modulation {
       if (update.state === "" || object.lazy !== isPulled) continue;
       object.version = update.version;
       object.state = JSON.parse(update.state) as Json;
-      for (const name of this.installed.sourcesOf(installation)) bases.add(name);
+      const reader = { id: hosted, name: object.name };
+      for (const base of this.installed.sourcesOf(installation)) {
+        const readers = told.get(base);
+        if (readers === undefined) told.set(base, [reader]);
+        else readers.push(reader);
+      }
     }
-    for (const base of bases) this.#events.onDemand(base);
+    for (const [base, readers] of told) this.#events.onState(base, { readers, state: update.state });
     if (update.derived === 0) this.#environment?.update(update);
   }
 

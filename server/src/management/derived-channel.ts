@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { JechoError, Type } from "@jecho/shared";
 import { type Modulator, objectTag, tokenOf } from "@jecho/shared/internal";
 import type { Connection } from "../connection.ts";
@@ -16,13 +16,9 @@ import { checkMatch, type Reader } from "./written-types.ts";
  * consumer's to choose.
  */
 export function equalityKey(modulator: Modulator, parent?: DerivedChannel): string {
-  return createHash("sha256")
-    .update(`${parent?.key ?? ""}:`)
-    .update(`${modulator.source.length}:`)
-    .update(modulator.source)
-    .update(JSON.stringify([...modulator.capabilities].sort()))
-    .update(modulator.key)
-    .digest("base64");
+  const { source, capabilities, key } = modulator;
+  const text = `${parent?.key ?? ""}:${source.length}:${source}${JSON.stringify([...capabilities].sort())}${key}`;
+  return hash("sha256", text, "base64");
 }
 
 /** What modulators have to have in common besides their source to be compared: nobody is to learn of others' objects by that. */

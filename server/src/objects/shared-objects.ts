@@ -85,7 +85,7 @@ export class SharedObjects {
     const copy = this.#copy(connection, number);
     if (patch.length > MAX_STATE_LENGTH)
       throw new JechoError("OBJECT_INVALID", `a write has at most ${MAX_STATE_LENGTH} characters`);
-    copy.write(write, parsePatch(patch));
+    copy.write(write, parseFields(patch, "a write"));
   }
 
   /**
@@ -211,17 +211,19 @@ function check(object: string, state: string): void {
     throw new JechoError("OBJECT_INVALID", "an object's id has 1 to 64 characters");
   if (state.length > MAX_STATE_LENGTH)
     throw new JechoError("OBJECT_INVALID", `a state has at most ${MAX_STATE_LENGTH} characters`);
+  // Who is sent it reads it without a further look.
+  parseFields(state, "a state");
 }
 
 /** @throws JechoError `OBJECT_INVALID` */
-function parsePatch(text: string): object {
-  let patch: unknown;
+function parseFields(text: string, what: string): object {
+  let fields: unknown;
   try {
-    patch = JSON.parse(text);
+    fields = JSON.parse(text);
   } catch (error) {
-    throw new JechoError("OBJECT_INVALID", (error as Error).message);
+    throw new JechoError("OBJECT_INVALID", `${what} is no JSON: ${(error as Error).message}`);
   }
-  if (typeof patch !== "object" || patch === null || Array.isArray(patch))
-    throw new JechoError("OBJECT_INVALID", "a write is an object with the new values of some fields");
-  return patch;
+  if (typeof fields !== "object" || fields === null || Array.isArray(fields))
+    throw new JechoError("OBJECT_INVALID", `${what} is an object with the values of fields`);
+  return fields;
 }
