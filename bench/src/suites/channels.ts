@@ -2,14 +2,25 @@ import { GatewayProcess, Worker } from "../processes.ts";
 import { atLeast } from "../report.ts";
 import { ratios } from "../statistics.ts";
 import type { Context, Suite } from "../suite.ts";
-import type { Published } from "../window.ts";
-import type { RoundRobin } from "../workers/publisher.ts";
+import { eventsIn, type Published } from "../window.ts";
+import type { AcknowledgedRoundRobin, RoundRobin } from "../workers/publisher.ts";
 
 const COUNTS = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536];
 const QUICK_COUNTS = [1, 64, 4096, 65536];
 /** What the paper calls null. */
 const EVENT_BYTES = 0;
 const SHORT_MS = 600;
+const COMPARED = [1, 65536];
+
+/** Of one number of channels, a value for each round. */
+interface Times {
+  readonly clock: number[];
+  readonly cpu: number[];
+  /** The newest of them. */
+  newest: Published | undefined;
+  /** The same with acknowledgements on the way, for the numbers that are compared. */
+  readonly acknowledged: number[];
+}
 
 /** Figure 6 of JECho's paper. */
 export const channels: Suite = {
@@ -21,8 +32,8 @@ export const channels: Suite = {
     const ms = quick ? SHORT_MS : 2 * SHORT_MS;
     const gateway = await GatewayProcess.start();
     const [producer, consumer] = [new Worker("publisher"), new Worker("consumer")];
-    const times = new Map<number, { clock: number[]; cpu: number[] }>(
-      counts.map(count => [count, { clock: [], cpu: [] }]),
+    const times = new Map<number, Times>(
+      counts.map(count => [count, { clock: [], cpu: [], newest: undefined, acknowledged: [] }]),
     );
     try {
       const names = Array.from({ length: Math.max(...counts) }, (_, i) => `channels/${i}`);
@@ -36,25 +47,33 @@ export const channels: Suite = {
       for (const channel of [names[0], names.at(-1)])
         await producer.call("demand", { channel, consumers: 1 });
       for (let round = -1; round < rounds; round++)
-        for (const [count, { clock, cpu }] of times) {
+        for (const [count, its] of times) {
           const processes = [gateway, producer, consumer];
           const before = processes.reduce((sum, process) => sum + process.cpuMs(), 0);
-          const options: RoundRobin = { channels: count, eventBytes: EVENT_BYTES, ms };
-          const { events, usPerEvent } = await producer.call<Published>("roundRobin", options);
+          const common = { channels: count, eventBytes: EVENT_BYTES };
+          const flatOut: RoundRobin = { ...common, events: eventsIn(ms, its.newest) };
+          const newest = await producer.call<Published>("roundRobin", flatOut);
           const used = processes.reduce((sum, process) => sum + process.cpuMs(), 0) - before;
+          const windowed: AcknowledgedRoundRobin = { ...common, ms: SHORT_MS };
+          const acknowledged =
+            COMPARED.includes(count) && (await producer.call<Published>("acknowledgedRoundRobin", windowed));
+          its.newest = newest;
           if (round < 0) continue;
-          clock.push(usPerEvent);
-          cpu.push((1000 * used) / events);
+          its.clock.push(newest.usPerEvent);
+          its.cpu.push((1000 * used) / newest.events);
+          if (acknowledged) its.acknowledged.push(acknowledged.usPerEvent);
         }
     } finally {
       await Promise.all([producer, consumer, gateway].map(process => process.stop()));
     }
-    for (const [count, { clock, cpu }] of times) {
+    for (const [count, { clock, cpu, acknowledged }] of times) {
       report.metric(`channels.async_${count}`, clock, "us/event");
       report.metric(`channels.async_cpu_${count}`, cpu, "us/event");
+      if (acknowledged.length > 0) report.metric(`channels.acknowledged_${count}`, acknowledged, "us/event");
     }
-    const [one, most] = [1, 65536].map(count => times.get(count)?.clock ?? []) as [number[], number[]];
-    report.metric("channels.65536_vs_1", ratios(one, most), "x", atLeast(0.9));
+    const [one, most] = COMPARED.map(count => times.get(count)) as [Times, Times];
+    report.metric("channels.65536_vs_1", ratios(one.clock, most.clock), "x", atLeast(0.9));
+    report.metric("channels.acknowledged_65536_vs_1", ratios(one.acknowledged, most.acknowledged), "x");
     report.plot({
       name: "channels",
       title: "Null events round robin over many channels",

@@ -20,6 +20,13 @@ export interface RoundRobin {
   /** The first so many of the channels that were opened. */
   readonly channels: number;
   readonly eventBytes: number;
+  readonly events: number;
+}
+
+export interface AcknowledgedRoundRobin {
+  /** As above. */
+  readonly channels: number;
+  readonly eventBytes: number;
   readonly ms: number;
 }
 
@@ -57,15 +64,23 @@ serve({
     const event = new Uint8Array(eventBytes);
     return publishAcknowledged(() => producer, event, event, ms);
   },
-  /** The same, each event to the next of some channels. */
-  roundRobin({ channels, eventBytes, ms }: RoundRobin) {
-    const some = [...producers.values()].slice(0, channels);
+  /** The same two, each event to the next of some channels. */
+  async roundRobin({ channels, eventBytes, events }: RoundRobin) {
     const event = new Uint8Array(eventBytes);
-    let at = 0;
-    const next = (): Producer<Uint8Array> => {
-      at = at + 1 < some.length ? at + 1 : 0;
-      return some[at] as Producer<Uint8Array>;
-    };
-    return publishAcknowledged(next, event, event, ms);
+    return publishFlatOut(inTurn(channels), event, event, events);
+  },
+  acknowledgedRoundRobin({ channels, eventBytes, ms }: AcknowledgedRoundRobin) {
+    const event = new Uint8Array(eventBytes);
+    return publishAcknowledged(inTurn(channels), event, event, ms);
   },
 });
+
+/** Gives the next of the first so many producers each time. */
+function inTurn(channels: number): () => Producer<Uint8Array> {
+  const some = [...producers.values()].slice(0, channels);
+  let at = 0;
+  return () => {
+    at = at + 1 < some.length ? at + 1 : 0;
+    return some[at] as Producer<Uint8Array>;
+  };
+}

@@ -222,6 +222,11 @@ export class Concentrator implements PortServer {
     this.#link.together(handle);
   }
 
+  /** Nothing more is read from the connection, or again. @returns false where its socket cannot do that */
+  pause(isPaused: boolean): boolean {
+    return this.#link.pause(isPaused);
+  }
+
   /** Sends everything that was raised since the last time, unless it has to wait where it is. */
   drain(): void {
     if (!this.#raising.drain()) return;

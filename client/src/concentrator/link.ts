@@ -157,6 +157,14 @@ export class Link {
     return true;
   }
 
+  /** Nothing more is read, or again; for times that are short against a heartbeat. @returns false where the socket cannot do that */
+  pause(isPaused: boolean): boolean {
+    const socket = this.#socket;
+    if (socket?.pause === undefined) return false;
+    socket.pause(isPaused);
+    return true;
+  }
+
   /** Tests now whether the other side is still there; a network that changed may have left a dead socket. */
   probe(): void {
     if (this.#status.state === "reconnecting" && this.#socket === undefined) {

@@ -114,20 +114,31 @@ export class Attachment {
     }
   }
 
-  /** For the place: the application's thread does not take this consumer's events. */
-  stall(number: number): void {
-    const endpoint = this.#endpoints.get(number);
-    if (endpoint === undefined || this.#stalled.has(number)) return;
-    this.#stalled.add(number);
-    this.#hub.handle({ is: "stall", endpoint, stalled: true });
+  /** For the place: nothing more is read for now, or again. @returns false where that cannot be had */
+  pause(isPaused: boolean): boolean {
+    return this.#hub.pause(this, isPaused);
+  }
+
+  /** For the place: the application's thread does not take these consumers' events. */
+  stall(numbers: Iterable<number>): void {
+    this.together(() => {
+      for (const number of numbers) {
+        const endpoint = this.#endpoints.get(number);
+        if (endpoint === undefined || this.#stalled.has(number)) continue;
+        this.#stalled.add(number);
+        this.#hub.handle({ is: "stall", endpoint, stalled: true });
+      }
+    });
   }
 
   /** For the place: it takes them again. */
   resume(): void {
-    for (const number of this.#stalled) {
-      const endpoint = this.#endpoints.get(number);
-      if (endpoint !== undefined) this.#hub.handle({ is: "stall", endpoint, stalled: false });
-    }
+    this.together(() => {
+      for (const number of this.#stalled) {
+        const endpoint = this.#endpoints.get(number);
+        if (endpoint !== undefined) this.#hub.handle({ is: "stall", endpoint, stalled: false });
+      }
+    });
     this.#stalled.clear();
   }
 

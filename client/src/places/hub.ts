@@ -79,6 +79,12 @@ export class Hub {
     this.#concentrator.together(handle);
   }
 
+  /** For attachments: nothing more is read for now, or again. @returns false where others have this connection, too, or it cannot be had */
+  pause(attachment: Attachment, isPaused: boolean): boolean {
+    const isAlone = this.#attachments.size === 1 && this.#attachments.has(attachment);
+    return (isAlone || !isPaused) && this.#concentrator.pause(isPaused);
+  }
+
   /** For attachments: the number that a new endpoint of theirs has at the concentrator. */
   own(attachment: Attachment, number: number): number {
     const endpoint = this.#nextEndpoint++;

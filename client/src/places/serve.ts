@@ -4,15 +4,11 @@ import type { ConcentratorOptions } from "../concentrator/concentrator.ts";
 import type { PortListener } from "../port.ts";
 import { atEndOfTurn } from "../turn.ts";
 import type { Attachment } from "./attachment.ts";
+import { BackPressure } from "./back-pressure.ts";
 import type { Hub } from "./hub.ts";
 import { type FromPlace, type MessageEnd, type ToPlace, toPlain, visitHandled } from "./message-end.ts";
 import { RunBatch } from "./run-batch.ts";
 
-/** Bytes of events on their way to an application's thread from which on more wait at the gateway, and when they go on. */
-const HIGH_WATER_BYTES = 4 << 20;
-const LOW_WATER_BYTES = 1 << 20;
-/** What may be on the way in spite of that: what was sent before, the past, and events of this process, which no gateway holds back. */
-const LIMIT_BYTES = 32 << 20;
 /** Bytes of events in one block of memory: who keeps an event keeps that, too. */
 const BLOCK_BYTES = 64 << 10;
 
@@ -25,20 +21,19 @@ const BLOCK_BYTES = 64 << 10;
 export function serve(end: MessageEnd, hubOf: (options: ConcentratorOptions) => Hub): () => void {
   const outbox = new Outbox(end);
   let attachment: Attachment | undefined;
-  let outstanding = 0;
+  const pressure = new BackPressure({
+    pause: isPaused => attachment?.pause(isPaused) ?? false,
+    stall: endpoints => attachment?.stall(endpoints),
+    resume: () => attachment?.resume(),
+    cutOff: endpoint => {
+      attachment?.closeEndpoint(endpoint);
+      const error = new JechoError("SLOW_CONSUMER", "the application's thread did not take its events");
+      outbox.put({ is: "refused", endpoint, reset: 0, error });
+    },
+  });
   const listener: PortListener = {
     notify: notice => outbox.put(notice),
-    receive: (endpoint, frame, first) => {
-      outstanding += outbox.putRun(endpoint, frame, first);
-      // Not within the turn that hands events out.
-      if (outstanding > LIMIT_BYTES) atEndOfTurn(() => cutOff(endpoint));
-      else if (outstanding > HIGH_WATER_BYTES) atEndOfTurn(() => attachment?.stall(endpoint));
-    },
-  };
-  const cutOff = (endpoint: number): void => {
-    attachment?.closeEndpoint(endpoint);
-    const error = new JechoError("SLOW_CONSUMER", "the application's thread did not take its events");
-    outbox.put({ is: "refused", endpoint, reset: 0, error });
+    receive: (endpoint, frame, first) => pressure.add(endpoint, outbox.putRun(endpoint, frame, first)),
   };
   const receive = (message: unknown): void => {
     const request = message as ToPlace;
@@ -56,10 +51,10 @@ export function serve(end: MessageEnd, hubOf: (options: ConcentratorOptions) => 
         attachment = hubOf(request.options).attach(listener);
         return;
       case "eventsTaken":
-        outstanding -= request.bytes;
-        if (outstanding <= LOW_WATER_BYTES) attachment?.resume();
+        pressure.taken(request.bytes);
         return;
       case "close":
+        pressure.end();
         attachment?.handle(request);
         attachment = undefined;
         outbox.put({ is: "closed" });

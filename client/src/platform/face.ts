@@ -14,6 +14,8 @@ export interface Socket {
   /** Up to 4 KiB are copied at once; the memory of more must stay as it is. */
   send(data: Uint8Array<ArrayBuffer>): void;
   close(code?: number, reason?: string): void;
+  /** Nothing more is read, or again; what was read before still comes. Browsers' sockets cannot do that. */
+  pause?(isPaused: boolean): void;
 }
 
 /** Makes the environment that the modulators of this process run in. */

@@ -86,10 +86,18 @@ export class NodeSocket implements Socket {
     if (this.#state === "open") this.#write(OPCODE.binary, data);
   }
 
+  pause(isPaused: boolean): void {
+    if (this.#state !== "open") return;
+    if (isPaused) this.#tcp.pause();
+    else this.#tcp.resume();
+  }
+
   close(code = 1000, reason = ""): void {
     if (this.#state === "connecting") this.#tcp.destroy();
     if (this.#state !== "open") return;
     this.#state = "closing";
+    // For the answer.
+    this.#tcp.resume();
     this.#write(OPCODE.close, closePayload(code, reason));
     // Whoever ends its program does not wait for a connection that is dead.
     this.#timer = setTimeout(() => this.#tcp.destroy(), CLOSE_MS).unref();
