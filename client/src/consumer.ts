@@ -366,9 +366,13 @@ export class Consumer<T> {
     } catch (error) {
       throw JechoError.from(error, "DEMODULATOR_FAILED");
     }
-    const handling = results
-      .map(result => promiseOf(this.#handler(result, info)))
-      .filter(promise => promise !== undefined);
-    return handling.length === 0 ? undefined : Promise.all(handling);
+    let handling: Promise<unknown>[] | undefined;
+    for (const result of results) {
+      const promise = promiseOf(this.#handler(result, info));
+      if (promise === undefined) continue;
+      handling ??= [];
+      handling.push(promise);
+    }
+    return handling && Promise.all(handling);
   }
 }

@@ -258,6 +258,29 @@ test("hostile 16: more different modulators from one consumer than the gateway g
   expect(await other.take(1)).toEqual([2]);
 });
 
+test("a producer is told of one view's newer parameters; those of others stay, and it is told of all when one comes", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("g", Grid).produce();
+  const session = rig.session();
+  const channel = session.channel("g", Grid);
+  const views = [1, 2].map(layer => session.share<View>({ ...WORLD, firstLayer: layer, lastLayer: layer }));
+  for (const view of views) await channel.subscribe(() => {}, viewFilter(view));
+  const wanted = (): number[] =>
+    producer.demand.derived.map(({ objects }) => (objects.view as unknown as View).lastLayer).sort();
+  await expect.poll(wanted).toEqual([1, 2]);
+  const told = new Inbox<number>();
+  producer.onDemand(({ total }) => told.put(total));
+  views[0]?.update({ lastLayer: 7 });
+  await expect.poll(wanted).toEqual([2, 7]);
+  expect(await told.take(1)).toEqual([2]);
+  views[1]?.update({ lastLayer: 8 });
+  await expect.poll(wanted).toEqual([7, 8]);
+  await channel.subscribe(() => {}, fifo());
+  await expect.poll(() => producer.demand.total).toBe(3);
+  const kept = producer.demand.derived.map(({ objects }) => (objects.view as unknown as View)?.lastLayer);
+  expect(kept.sort()).toEqual([7, 8, undefined]);
+});
+
 test("OBJ-3: an update of the view takes effect on the events raised after it, which say its version", async () => {
   await using rig = await startRig();
   const producer = await rig.session().channel("g", Grid).produce();
