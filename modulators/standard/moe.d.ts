@@ -45,7 +45,7 @@ declare module "jecho:moe" {
    * `needs`, the names of services that it cannot do without, each the path under `moe` where it finds it; where one is not
    * offered or not granted, it is not installed. `keepsEvents = false` says that it keeps no event, and no typed array out of one,
    * beyond the call that the event came with, save in a `FifoModulator`'s queue: a producer that runs it in its own process then
-   * need not copy events for it.
+   * need not copy events for it, and the event of one call may be the object that was that of the one before.
    */
   export class Modulator<Event extends object = object, P = unknown, O = Objects> {
     constructor(parameters: P, moe: Moe<O>);

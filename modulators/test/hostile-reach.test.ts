@@ -148,12 +148,12 @@ test("21 patched prototypes: hurt only itself, and reach no shared memory", asyn
   expect((await fateOf(modulator("", broken))).code).toMatch(/^(alive|MODULATOR_(INVALID|FAILED))$/);
 });
 
-test("26 writes into an event: the next modulator sees the original", async () => {
+test("26, MOE-25: writes into an event: the next modulator sees the original, and it leaves as it was raised", async () => {
   const vandal = await rig.install(inEnqueue("event.values.fill(-1); super.enqueue(event);"));
   const after = await rig.install(fifo().modulator);
   rig.step();
   await rig.settled();
-  expect(rig.received(vandal)[0]?.event.values[5]).toBe(-1);
+  expect(rig.received(vandal)[0]?.event.values[5]).toBe(5 + rig.steps);
   expect(rig.received(after)[0]?.event.values[5]).toBe(5 + rig.steps);
   rig.host.remove(vandal);
   rig.host.remove(after);

@@ -130,20 +130,60 @@ test("24 minus zero is zero", async () => {
   expect(rig.received(derived as number)[0]?.event).toMatchObject({ step: 0, time: -0 });
 });
 
-test.each([
+const SPOILED = [
   ["an offset that leads nowhere", "words[root] = 0x7ffffff0;"],
   ["a negative offset", "words[root] = 0xfffffff0;"],
   ["a length beyond the event", "words[length] = 0x20000000;"],
   ["parts that overlap", "words.copyWithin(root, root + 1, root + 9);"],
-])("24 an event with %s: refused where it would leave", async (_, spoil) => {
-  // The events of a call lie behind a table of where they begin and end: 8 bytes for each of the three.
-  const hostile = inEnqueue(`
-    const words = new Uint32Array(event.values.buffer);
-    const root = 6;
-    const length = event.values.byteOffset / 4 - 1;
-    if (event.layer === 0) { ${spoil} }
-    super.enqueue(event);`);
+] as const;
+
+/** Spoils an event whose bytes begin at that word. */
+const spoilt = (event: string, root: string, spoil: string): string => `
+    const words = new Uint32Array(${event}.values.buffer);
+    const root = ${root};
+    const length = ${event}.values.byteOffset / 4 - 1;
+    ${spoil}`;
+
+test.each(SPOILED)("24 an event with %s: refused where it would leave", async (_, spoil) => {
+  // Events that a modulator makes lie one behind the other, the first one at the start of their memory.
+  const hostile = inEnqueue(
+    `if (this.made !== undefined) return;
+    this.made = urgent({ values: new Float32Array(8) });
+    ${spoilt("this.made", "0", spoil)}
+    super.enqueue(this.made);`,
+    'import { urgent } from "jecho:moe";',
+  );
   expect(await fateOf(hostile)).toMatchObject({ code: "MODULATOR_FAILED" });
+});
+
+// The events of a call lie behind a table of where they begin and end: 8 bytes for each of the three.
+const ROOT_OF_FIRST = "6";
+
+test.each(SPOILED)("24 an event that it held, with %s: refused where it would leave", async (_, spoil) => {
+  const derived = await rig.install(
+    inEnqueue(`
+    if (event.layer > 0) return;
+    const { held } = this;
+    this.held = event;
+    if (held === undefined) return;
+    ${spoilt("held", ROOT_OF_FIRST, spoil)}
+    super.enqueue(held);`),
+  );
+  rig.step();
+  rig.step();
+  await rig.settled();
+  expect(rig.removed.get(derived)).toMatchObject({ code: "MODULATOR_FAILED" });
+});
+
+test.each(SPOILED)("MOE-25: an event that is given %s leaves as it was raised", async (_, spoil) => {
+  const { code, derived } = await fateOf(
+    inEnqueue(`
+    if (event.layer === 0) { ${spoilt("event", ROOT_OF_FIRST, spoil)} }
+    super.enqueue(event);`),
+  );
+  expect(code).toBe("alive");
+  const seen = rig.received(derived as number);
+  expect(seen.map(({ event }) => [event.step, event.layer])).toEqual(rig.raised.slice(-3));
 });
 
 test.each([

@@ -38,7 +38,7 @@ export { readBfbs } from "./types/bfbs-reader.ts";
 export { describeObject } from "./types/describe.ts";
 export { encode, encodeInto } from "./types/encode.ts";
 export { measure } from "./types/measure.ts";
-export { createReader, type ReadEvent } from "./types/reader.ts";
+export { createReader, moveEvent, type ReadEvent } from "./types/reader.ts";
 export type { ObjectType } from "./types/schema.ts";
 export { tokenOf } from "./types/type.ts";
 export { type VerifyEvent, verify } from "./types/verify.ts";

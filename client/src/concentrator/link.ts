@@ -144,11 +144,17 @@ export class Link {
     this.#sendNow(joinFrames(gathered));
   }
 
-  /** Sends a message of whole frames. False where the connection is not live: nothing was sent. */
-  sendMessage(message: Uint8Array): boolean {
+  /** Do the parts of a message go out as they lie? Else they are copied into one. */
+  get takesParts(): boolean {
+    return this.#socket?.sendParts !== undefined;
+  }
+
+  /** Sends whole frames in one message, without joining them where that can be. False where the connection is not live: nothing was sent. */
+  sendMessage(parts: readonly Uint8Array[]): boolean {
     if (!this.isLive) return false;
     this.#sendGathered();
-    this.#sendNow(message);
+    if (parts.length > 1 && this.#socket?.sendParts !== undefined) this.#socket.sendParts(parts);
+    else this.#sendNow(joinFrames(parts));
     if (this.#ready && (this.#socket?.bufferedAmount ?? 0) > HIGH_WATER_BYTES) {
       this.#ready = false;
       this.#events.onReady(false);

@@ -1,6 +1,7 @@
 import {
   type EventsFrame,
   encodeControl,
+  type Frame,
   joinFrames,
   type Outgoing,
   parseMessage,
@@ -15,9 +16,10 @@ interface SentRun {
   readonly raised: number;
 }
 
-/** A message, and whose its runs are, in their order. */
+/** A message in parts, and whose its runs are, in their order. */
 interface Sent {
-  readonly message: Uint8Array;
+  readonly parts: readonly Uint8Array[];
+  readonly bytes: number;
   readonly lanes: readonly Lane[];
 }
 
@@ -25,6 +27,8 @@ interface Sent {
 const WINDOW_BYTES = 4 << 20;
 /** From this size on a message is not joined with others. */
 const LONG_BYTES = 64 << 10;
+/** What waits to go out together goes out before it grows beyond that: a run on its own may be larger. */
+const GATHERED_BYTES = 2 * MESSAGE_BYTES;
 /** Bytes that a lane without a connection may hold back. */
 const HELD_BYTES = 8 << 20;
 
@@ -38,7 +42,8 @@ export class Outbox {
   #head = 0;
   #bytes = 0;
   /** What waits to go out in one message. */
-  #gathered: { readonly message: Uint8Array; readonly runs: readonly SentRun[] }[] = [];
+  #gathered: Uint8Array[] = [];
+  #gatheredRuns: SentRun[] = [];
   #gatheredBytes = 0;
   #isGathering = false;
   /** Was everything that is under way asked for? */
@@ -69,15 +74,19 @@ export class Outbox {
     }
   }
 
-  /** As `send`, but `together` with others. A long message goes by itself, behind them: that costs less than copying it. */
+  /**
+   * As `send`, but `together` with others. A long message is not copied for it: it goes by itself, behind them, where the connection takes
+   * no parts.
+   */
   gather(message: Uint8Array, runs: readonly SentRun[]): boolean {
     if (!this.#link.isLive) return false;
-    if (this.#gatheredBytes + message.byteLength > MESSAGE_BYTES) this.release();
-    if (message.byteLength >= LONG_BYTES) {
+    if (this.#gatheredBytes + message.byteLength > GATHERED_BYTES) this.release();
+    if (message.byteLength >= LONG_BYTES && !this.#link.takesParts) {
       this.release();
-      return this.send(message, runs);
+      return this.send([message], runs);
     }
-    this.#gathered.push({ message, runs });
+    this.#gathered.push(message);
+    for (const run of runs) this.#gatheredRuns.push(run);
     this.#gatheredBytes += message.byteLength;
     if (!this.#isGathering) this.release();
     return true;
@@ -87,17 +96,17 @@ export class Outbox {
   release(): void {
     const gathered = this.#gathered;
     if (gathered.length === 0) return;
+    const runs = this.#gatheredRuns;
     this.#gathered = [];
+    this.#gatheredRuns = [];
     this.#gatheredBytes = 0;
-    this.send(
-      joinFrames(gathered.map(({ message }) => message)),
-      gathered.flatMap(({ runs }) => runs),
-    );
+    this.send(gathered, runs);
   }
 
-  /** Sends a message of whole runs. False where there is no connection. */
-  send(message: Uint8Array, runs: readonly SentRun[]): boolean {
+  /** Sends a message, in parts of whole runs. False where there is no connection. */
+  send(frames: readonly Uint8Array[], runs: readonly SentRun[]): boolean {
     if (!this.#link.isLive) return false;
+    const parts = frames.length === 1 ? frames : joinShort(frames);
     const lanes: Lane[] = [];
     // A process that begins to raise on many channels says where it is on all of them by one message.
     const positions: Uint8Array[] = [];
@@ -105,11 +114,13 @@ export class Outbox {
       if (!lane.isPlaced) positions.push(encodeControl(placing(lane, raised - 1)));
       lanes.push(lane);
     }
-    if (positions.length > 0) this.#link.sendMessage(joinFrames(positions));
-    this.#sent.push({ message, lanes });
-    this.#bytes += message.byteLength;
+    if (positions.length > 0) this.#link.sendMessage([joinFrames(positions)]);
+    let bytes = 0;
+    for (const part of parts) bytes += part.byteLength;
+    this.#sent.push({ parts, bytes, lanes });
+    this.#bytes += bytes;
     this.#isAsked = false;
-    this.#link.sendMessage(message);
+    this.#link.sendMessage(parts);
     return true;
   }
 
@@ -128,7 +139,7 @@ export class Outbox {
   /** The gateway has so many more messages. */
   taken(messages: number): void {
     for (let i = 0; i < messages && this.#head < this.#sent.length; i++) {
-      this.#bytes -= (this.#sent[this.#head++] as Sent).message.byteLength;
+      this.#bytes -= (this.#sent[this.#head++] as Sent).bytes;
     }
     if (this.#head === this.#sent.length || this.#head > 1024) {
       this.#sent = this.#sent.slice(this.#head);
@@ -138,15 +149,16 @@ export class Outbox {
 
   /** The connection broke: what is unconfirmed goes back to its lanes. */
   interrupted(): void {
-    for (const { message, lanes } of this.#sent.slice(this.#head)) {
+    for (const { parts, lanes } of this.#sent.slice(this.#head)) {
       let run = 0;
-      parseMessage(message, frame => {
+      const take = (frame: Frame): void => {
         const lane = lanes[run++];
         if (frame.kind !== "Events" || lane === undefined) return;
         // Who waited for it was told; the event itself still goes to those who have not had it.
         frame.forgetSync();
         this.hold(lane, frame);
-      });
+      };
+      for (const part of parts) parseMessage(part, take);
     }
     this.#sent = [];
     this.#head = 0;
@@ -177,10 +189,30 @@ export class Outbox {
     this.place(lane, first.raised - 1);
     for (const frame of frames) frame.readdress(lane.channel, lane.producer);
     this.send(
-      joinFrames(frames.map(frame => frame.raw())),
+      frames.map(frame => frame.raw()),
       frames.map(({ raised }) => ({ lane, raised })),
     );
   }
+}
+
+/** The same bytes in as few parts as can be without copying a long one. */
+function joinShort(frames: readonly Uint8Array[]): Uint8Array[] {
+  const parts: Uint8Array[] = [];
+  let short: Uint8Array[] = [];
+  const join = (): void => {
+    if (short.length > 0) parts.push(joinFrames(short));
+    short = [];
+  };
+  for (const frame of frames) {
+    if (frame.byteLength < LONG_BYTES) {
+      short.push(frame);
+      continue;
+    }
+    join();
+    parts.push(frame);
+  }
+  join();
+  return parts;
 }
 
 /** What tells where a lane's count is, from when it is sent. */

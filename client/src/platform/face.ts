@@ -13,6 +13,8 @@ export interface Socket {
   onerror: ((event: never) => unknown) | null;
   /** Up to 4 KiB are copied at once; the memory of more must stay as it is. */
   send(data: Uint8Array<ArrayBuffer>): void;
+  /** Sends parts as one message, as `send` would send them joined. Where it is absent they have to be joined. */
+  sendParts?(parts: readonly Uint8Array[]): void;
   close(code?: number, reason?: string): void;
   /** Nothing more is read, or again; what was read before still comes. Browsers' sockets cannot do that. */
   pause?(isPaused: boolean): void;

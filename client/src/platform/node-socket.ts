@@ -83,7 +83,11 @@ export class NodeSocket implements Socket {
 
   /** Sends a binary message. The memory of more than `JOIN_BYTES` must stay as it is. */
   send(data: Uint8Array): void {
-    if (this.#state === "open") this.#write(OPCODE.binary, data);
+    if (this.#state === "open") this.#write(OPCODE.binary, [data]);
+  }
+
+  sendParts(parts: readonly Uint8Array[]): void {
+    if (this.#state === "open") this.#write(OPCODE.binary, parts);
   }
 
   pause(isPaused: boolean): void {
@@ -98,7 +102,7 @@ export class NodeSocket implements Socket {
     this.#state = "closing";
     // For the answer.
     this.#tcp.resume();
-    this.#write(OPCODE.close, closePayload(code, reason));
+    this.#write(OPCODE.close, [closePayload(code, reason)]);
     // Whoever ends its program does not wait for a connection that is dead.
     this.#timer = setTimeout(() => this.#tcp.destroy(), CLOSE_MS).unref();
   }
@@ -152,7 +156,7 @@ export class NodeSocket implements Socket {
         if (this.#state === "open") this.onmessage?.({ data: Buffer.from(payload).toString() } as never);
         return;
       case OPCODE.ping:
-        if (this.#state === "open") this.#write(OPCODE.pong, payload);
+        if (this.#state === "open") this.#write(OPCODE.pong, [payload]);
         return;
       case OPCODE.close: {
         const code =
@@ -167,8 +171,9 @@ export class NodeSocket implements Socket {
     }
   }
 
-  #write(opcode: number, payload: Uint8Array): void {
-    const { byteLength } = payload;
+  #write(opcode: number, parts: readonly Uint8Array[]): void {
+    let byteLength = 0;
+    for (const part of parts) byteLength += part.byteLength;
     const header = byteLength < 126 ? 6 : byteLength < 65536 ? 8 : 14;
     const isJoined = byteLength <= JOIN_BYTES;
     const frame = Buffer.allocUnsafe(isJoined ? header + byteLength : header);
@@ -181,13 +186,17 @@ export class NodeSocket implements Socket {
     }
     frame.writeUInt32LE(0, header - 4);
     if (isJoined) {
-      frame.set(payload, header);
+      let at = header;
+      for (const part of parts) {
+        frame.set(part, at);
+        at += part.byteLength;
+      }
       this.#tcp.write(frame);
       return;
     }
     this.#tcp.cork();
     this.#tcp.write(frame);
-    this.#tcp.write(payload);
+    for (const part of parts) this.#tcp.write(part);
     this.#tcp.uncork();
   }
 

@@ -3,7 +3,7 @@
 import { Type, type, type as type$1, unpack } from "@jecho/shared";
 import { copyValue, decodeValues, encodeValues, sizeOf } from "../values.ts";
 import { LEAST_PERIOD_MS, OUTBOX, OUTBOX_HEAD, PROCEED } from "../sandbox/sandbox.ts";
-import { accessorBytes, createReader, encode, encodeInto, measure, readBfbs } from "@jecho/shared/internal";
+import { accessorBytes, createReader, encode, encodeInto, measure, moveEvent, readBfbs } from "@jecho/shared/internal";
 import { AGGREGATE_SOURCE, CLUSTER_SOURCE, COMPRESS_SOURCE, DIFF_SOURCE, DOWNSAMPLE_SOURCE, ENCRYPT_SOURCE, FIFO_SOURCE, LATEST_PER_KEY_SOURCE, PACKED_VIEW_SOURCE, PRIORITY_SOURCE, QUANTISE_SOURCE, RATE_LIMIT_SOURCE, SAMPLE_SOURCE, VIEW_FILTER_SOURCE } from "./standard.ts";
 
 export function createWorld(): typeof import("../sandbox/world/many.ts") {
@@ -170,13 +170,16 @@ function typeFrom(said, from) {
 	return type$1(name, description);
 }
 const NOTHING = {};
-const NO_EVENTS = chunkOf(new Bytes(0), [], 0, void 0, false);
+const NO_EVENTS = chunkOf(new Bytes(0), [], 0, void 0, false, false);
 /** The one that the modulator is being given. */
 let current = NO_EVENTS;
-/** @param type the number of its events' type, which counts for what is made from now on, too; 0 for opaque bytes */
-function openChunk(bytes, bounds, count, type) {
+/**
+* @param type the number of its events' type, which counts for what is made from now on, too; 0 for opaque bytes
+* @param isFleeting does the modulator keep none of them?
+*/
+function openChunk(bytes, bounds, count, type, isFleeting) {
 	inType = type === 0 ? void 0 : inTypes[type - 1];
-	current = chunkOf(bytes, bounds, count, inType, inType === void 0 ? madeType === void 0 : !makesOne);
+	current = chunkOf(bytes, bounds, count, inType, inType === void 0 ? madeType === void 0 : !makesOne, isFleeting);
 	remember(sources, bytes, {
 		bounds,
 		count,
@@ -189,12 +192,14 @@ function openChunk(bytes, bounds, count, type) {
 function closeChunk() {
 	current = NO_EVENTS;
 }
-function chunkOf(bytes, bounds, count, type, mayPass) {
+function chunkOf(bytes, bounds, count, type, mayPass, isFleeting) {
 	return {
 		count,
 		type,
 		view: new View(bytes.buffer, bytes.byteOffset, bytes.byteLength),
 		mayPass,
+		isFleeting,
+		fleeting: void 0,
 		at: {
 			bytes,
 			bounds,
@@ -205,13 +210,22 @@ function chunkOf(bytes, bounds, count, type, mayPass) {
 	};
 }
 function eventOf(chunk, i) {
-	const { type, view, at, mayPass } = chunk;
+	const { type, view, at, fleeting } = chunk;
 	const { bytes, bounds } = at;
 	const start = bounds[2 * i];
-	const event = type === void 0 ? new Bytes(bytes.buffer, bytes.byteOffset + start, bounds[2 * i + 1] - start) : type.read(view, bytes, start);
 	at.index = i;
-	if (mayPass) chunk.newest = event;
+	if (fleeting !== void 0) {
+		moveEvent(fleeting, start);
+		return fleeting;
+	}
+	const event = type === void 0 ? new Bytes(bytes.buffer, bytes.byteOffset + start, bounds[2 * i + 1] - start) : type.read(view, bytes, start);
+	if (chunk.mayPass) chunk.newest = event;
+	if (chunk.isFleeting && type !== void 0) chunk.fleeting = event;
 	return event;
+}
+/** This event is to stay the one that it is. */
+function hold(event) {
+	if (event === current.fleeting) current.fleeting = void 0;
 }
 /** The very event that `enqueue` was given last, if it may leave as it came; else an object that is none. */
 function newestEvent() {
@@ -565,8 +579,6 @@ const blank$1 = () => ({
 	/** The versions that the event was made with which `dequeue` returns. */
 	dequeuedVersions: [],
 	dropped: 0,
-	/** Is what waits taken as soon as `enqueue` has returned? */
-	drains: false,
 	/** Is there any urgent event? As long as there is none, nobody looks. */
 	hasUrgent: false
 });
@@ -626,6 +638,7 @@ const urgents = /* @__PURE__ */ new WeakMap();
 */
 function urgent(event) {
 	const made = toOutput(event);
+	hold(made);
 	remember(urgents, made, true);
 	world.hasUrgent = true;
 	return made;
@@ -644,11 +657,13 @@ var FifoModulator = class extends Modulator {
 		versions: [],
 		first: 0,
 		next: 0,
+		isOpen: false,
 		passes: false
 	};
 	enqueue(event) {
 		const waiting = this["@waiting"];
-		if (event === newestEvent() && world.drains && isEmpty(waiting) && this.dequeue === dequeueFirst) {
+		if (waiting.isOpen && event === newestEvent()) {
+			waiting.isOpen = false;
 			waiting.passes = true;
 			return;
 		}
@@ -673,10 +688,17 @@ var FifoModulator = class extends Modulator {
 	}
 };
 const dequeueFirst = FifoModulator.prototype.dequeue;
-function isEmpty({ first, next, passes }) {
-	return first === next && !passes;
+/** The queue of a modulator that takes from it as `FifoModulator` does; undefined of any other. */
+function waitingOf(modulator) {
+	return modulator instanceof FifoModulator ? modulator["@waiting"] : void 0;
+}
+/** Does it take what leaves from its queue, the oldest first? */
+function isFirstOut(modulator) {
+	return modulator.dequeue === dequeueFirst;
 }
 function keep(waiting, event) {
+	waiting.isOpen = false;
+	hold(event);
 	if (waiting.next - waiting.first >= world.moe.queueEvents) {
 		take(waiting);
 		world.dropped++;
@@ -718,18 +740,22 @@ const blank = () => ({
 	modulator: void 0,
 	chunk: void 0,
 	next: 0,
+	/** What found no room: the events from that one on, up to but without `heldEnd`. */
 	held: void 0,
+	heldEnd: 0,
 	heldVersions: [],
 	/** The versions that were written to the outbox last, and where they lie. */
 	writtenVersions: void 0,
 	writtenAt: 0,
+	/** Where what was written to the outbox last ends. */
+	writtenEnd: 0,
 	heldUrgent: false,
 	put: writeOut,
 	services: void 0,
 	needed: []
 });
 let { inbox, outBytes, outWords, Class, modulator, chunk, next, held, put, services, needed } = blank();
-let { heldVersions, writtenVersions, writtenAt, heldUrgent } = blank();
+let { heldEnd, heldVersions, writtenVersions, writtenAt, writtenEnd, heldUrgent } = blank();
 const bridgeMemory = {
 	blank,
 	leave: () => {
@@ -745,15 +771,17 @@ const bridgeMemory = {
 			put,
 			services,
 			needed,
+			heldEnd,
 			heldVersions,
 			writtenVersions,
 			writtenAt,
+			writtenEnd,
 			heldUrgent
 		};
 	},
 	enter: (memory) => {
 		({inbox, outBytes, outWords, Class, modulator, chunk, next, held, put, services, needed} = memory);
-		({heldVersions, writtenVersions, writtenAt, heldUrgent} = memory);
+		({heldEnd, heldVersions, writtenVersions, writtenAt, writtenEnd, heldUrgent} = memory);
 	}
 };
 /** Gives the world its memory. Called again where an event needs more. */
@@ -928,7 +956,7 @@ function run(bytes, count, ready, timeMs, type) {
 	try {
 		setTime(timeMs);
 		const copy = new Bytes(new Bytes(inbox, 0, bytes));
-		chunk = bytes === 0 ? void 0 : openChunk(copy, new Words(new Words(copy.buffer, 0, 2 * count)), count, type);
+		chunk = bytes === 0 ? void 0 : openChunk(copy, new Words(new Words(copy.buffer, 0, 2 * count)), count, type, isFleeting());
 		next = 0;
 	} catch (thrown) {
 		return describe("MODULATOR_OUT_OF_MEMORY", thrown);
@@ -942,7 +970,7 @@ function handOver(take) {
 /** As `run`, with the events where they lie. Nobody writes that memory any more: what is held is not copied either. */
 function runInPlace(bytes, bounds, ready, timeMs, type) {
 	setTime(timeMs);
-	chunk = openChunk(bytes, bounds, bounds.length / 2, type);
+	chunk = openChunk(bytes, bounds, bounds.length / 2, type, isFleeting());
 	next = 0;
 	return proceed(ready);
 }
@@ -965,6 +993,10 @@ function remove() {
 		return describe("MODULATOR_FAILED", thrown);
 	}
 }
+/** Does the modulator keep no event beyond its call? */
+function isFleeting() {
+	return Class.keepsEvents === false;
+}
 function periodOf({ periodMs }) {
 	if (typeof periodMs !== "number" || !(periodMs >= 0)) throw new TypeError("periodMs is a number of milliseconds from 0");
 	if (periodMs === 0) return 0;
@@ -980,6 +1012,7 @@ function proceed(ready) {
 	try {
 		outWords[OUTBOX.count] = 0;
 		outWords[OUTBOX.wanted] = 0;
+		writtenEnd = OUTBOX_HEAD;
 		const done = advance(ready);
 		outWords[OUTBOX.dropped] = world.dropped;
 		counts.dropped += world.dropped;
@@ -987,7 +1020,6 @@ function proceed(ready) {
 		if (!done) return PROCEED.more;
 		closeChunk();
 		chunk = void 0;
-		world.drains = false;
 		finish();
 		return PROCEED.done;
 	} catch (thrown) {
@@ -1004,18 +1036,54 @@ function finish() {
 function advance(ready) {
 	if (ready && !drain()) return false;
 	if (chunk === void 0) return true;
-	world.drains = ready;
-	while (next < chunk.count) {
+	const its = chunk;
+	const waiting = ready ? waitingOf(modulator) : void 0;
+	/** From where on events have been let through that have not left; they leave together. */
+	let first = its.count;
+	while (next < its.count) {
+		const i = next++;
 		counts.enqueued++;
-		refusePromise(modulator.enqueue(eventOf(chunk, next++)), "enqueue");
-		if (ready && !drain()) return false;
+		const event = eventOf(its, i);
+		const mayPass = waiting !== void 0 && isFirstOut(modulator);
+		if (mayPass) waiting.isOpen = true;
+		const result = modulator.enqueue(event);
+		if (result !== void 0) refusePromise(result, "enqueue");
+		if (!ready) continue;
+		const isEmpty = mayPass && waiting.first === waiting.next && isFirstOut(modulator);
+		if (isEmpty && waiting.passes && !world.hasUrgent) {
+			waiting.passes = false;
+			counts.dequeued++;
+			if (first > i) first = i;
+			continue;
+		}
+		if (first < i && !leave(its, first, i)) return false;
+		first = its.count;
+		if (isEmpty && !waiting.passes) continue;
+		if (!drain()) return false;
 	}
-	return true;
+	return first === its.count || leave(its, first, its.count);
+}
+/** Events of a run leave as they came in. @returns false where the outbox is full */
+function leave({ at: { bytes, bounds, type } }, index, end) {
+	return putOrHold({
+		bytes,
+		bounds,
+		index,
+		type
+	}, end, present.versions, false);
+}
+function putOrHold(at, end, versions, urgent) {
+	if (put(at, end, versions, urgent)) return true;
+	held = at;
+	heldEnd = end;
+	heldVersions = versions;
+	heldUrgent = urgent;
+	return false;
 }
 /** @returns false where the outbox is full */
 function drain() {
 	if (held !== void 0) {
-		if (!put(held, heldVersions, heldUrgent)) return false;
+		if (!put(held, heldEnd, heldVersions, heldUrgent)) return false;
 		held = void 0;
 	}
 	for (;;) {
@@ -1023,13 +1091,8 @@ function drain() {
 		const event = modulator.dequeue();
 		if (event === void 0) return true;
 		const at = passed(event) ?? locateDequeued(event);
-		const urgent = isUrgent(event);
 		counts.dequeued++;
-		if (put(at, world.dequeuedVersions, urgent)) continue;
-		held = at;
-		heldVersions = world.dequeuedVersions;
-		heldUrgent = urgent;
-		return false;
+		if (!putOrHold(at, at.index + 1, world.dequeuedVersions, isUrgent(event))) return false;
 	}
 }
 function locateDequeued(event) {
@@ -1037,30 +1100,34 @@ function locateDequeued(event) {
 	refusePromise(event, "dequeue");
 	return locateOutput(event);
 }
-function writeOut({ bytes, bounds, index, type }, versions, urgent) {
-	const start = bounds[2 * index];
-	const end = bounds[2 * index + 1];
+/** Writes one event that was made, or says which of those that came in leave: the host has these itself. */
+function writeOut(at, end, versions, urgent) {
+	const { bytes, bounds, index, type } = at;
 	const count = outWords[OUTBOX.count];
 	const record = OUTBOX.records + OUTBOX.recordWords * count;
-	const front = (count === 0 ? OUTBOX_HEAD : outWords[record - OUTBOX.recordWords + 2]) + 7 & -8;
+	const passes = bytes === chunk?.at.bytes;
+	const start = bounds[2 * index];
+	const size = passes ? 0 : bounds[2 * index + 1] - start;
+	const front = writtenEnd + 7 & -8;
 	const { isPlain } = present;
 	const isNew = !isPlain && (count === 0 || versions !== writtenVersions);
-	const at = isNew ? front + 4 * versions.length + 7 & -8 : front;
-	const stop = at + end - start;
+	const place = isNew ? front + 4 * versions.length + 7 & -8 : front;
+	const stop = place + size;
 	if (count === OUTBOX.maxRecords || stop > outBytes.length) {
-		if (count === 0) outWords[OUTBOX.wanted] = end - start;
+		if (count === 0) outWords[OUTBOX.wanted] = size;
 		return false;
 	}
-	setBytes(outBytes, new Bytes(bytes.buffer, bytes.byteOffset + start, end - start), at);
 	if (isNew) {
 		for (let i = 0; i < versions.length; i++) outWords[front / 4 + i] = versions[i];
 		writtenVersions = versions;
 		writtenAt = front;
 	}
+	if (!passes) setBytes(outBytes, new Bytes(bytes.buffer, bytes.byteOffset + start, size), place);
+	writtenEnd = stop;
 	outWords[record] = isPlain ? versions[0] ?? 0 : writtenAt;
-	outWords[record + 1] = at;
-	outWords[record + 2] = stop;
-	outWords[record + 3] = 2 * type + (urgent ? 1 : 0);
+	outWords[record + 1] = passes ? index : place;
+	outWords[record + 2] = passes ? end : stop;
+	outWords[record + 3] = OUTBOX.type * type + (passes ? OUTBOX.passed : 0) + (urgent ? OUTBOX.urgent : 0);
 	outWords[OUTBOX.count] = count + 1;
 	return true;
 }

@@ -6611,6 +6611,11 @@ function readerOf$1(make) {
 		return make(source, start + view.getUint32(start, true));
 	};
 }
+/** Makes an event that was read another one of the same bytes: whoever holds it has that one from then on. */
+function moveEvent(event, start) {
+	const moved = event;
+	moved["@at"] = start + moved["@source"].view.getUint32(start, true);
+}
 /** Makes a class for each pair of a writer's and a reader's table, once: types may contain themselves. */
 var AccessorMaker = class {
 	#made = /* @__PURE__ */ new Map();
@@ -8947,11 +8952,15 @@ const OUTBOX = {
 	/** Words 6 and 7: a float64, events a second that the modulator wants at most, 0 for every event. */
 	mostPerSecond: 6,
 	/**
-	* Then, for each event: its version, or where the versions lie if there may be several, start and end in bytes, and twice the
-	* number of its type, with 1 more where it is urgent.
+	* Then, for each event that was made: its version, or where the versions lie if there may be several, start and end in bytes, and
+	* its flags: \`type\` times the number of its type, and \`urgent\`. For events in a row that leave as they came in: the same, with
+	* \`passed\` in the flags, and instead of bytes the index of the first one in its chunk, and that behind the last one.
 	*/
 	records: 8,
 	recordWords: 4,
+	urgent: 1,
+	passed: 2,
+	type: 4,
 	maxRecords: 4096
 };
 /** Bytes of the outbox before its events. */
@@ -9111,13 +9120,16 @@ function typeFrom(said, from) {
 	return type(name, description);
 }
 const NOTHING = {};
-const NO_EVENTS = chunkOf(new Bytes(0), [], 0, void 0, false);
+const NO_EVENTS = chunkOf(new Bytes(0), [], 0, void 0, false, false);
 /** The one that the modulator is being given. */
 let current = NO_EVENTS;
-/** @param type the number of its events' type, which counts for what is made from now on, too; 0 for opaque bytes */
-function openChunk(bytes, bounds, count, type) {
+/**
+* @param type the number of its events' type, which counts for what is made from now on, too; 0 for opaque bytes
+* @param isFleeting does the modulator keep none of them?
+*/
+function openChunk(bytes, bounds, count, type, isFleeting) {
 	inType = type === 0 ? void 0 : inTypes[type - 1];
-	current = chunkOf(bytes, bounds, count, inType, inType === void 0 ? madeType === void 0 : !makesOne);
+	current = chunkOf(bytes, bounds, count, inType, inType === void 0 ? madeType === void 0 : !makesOne, isFleeting);
 	remember(sources, bytes, {
 		bounds,
 		count,
@@ -9130,12 +9142,14 @@ function openChunk(bytes, bounds, count, type) {
 function closeChunk() {
 	current = NO_EVENTS;
 }
-function chunkOf(bytes, bounds, count, type, mayPass) {
+function chunkOf(bytes, bounds, count, type, mayPass, isFleeting) {
 	return {
 		count,
 		type,
 		view: new View(bytes.buffer, bytes.byteOffset, bytes.byteLength),
 		mayPass,
+		isFleeting,
+		fleeting: void 0,
 		at: {
 			bytes,
 			bounds,
@@ -9146,13 +9160,22 @@ function chunkOf(bytes, bounds, count, type, mayPass) {
 	};
 }
 function eventOf(chunk, i) {
-	const { type, view, at, mayPass } = chunk;
+	const { type, view, at, fleeting } = chunk;
 	const { bytes, bounds } = at;
 	const start = bounds[2 * i];
-	const event = type === void 0 ? new Bytes(bytes.buffer, bytes.byteOffset + start, bounds[2 * i + 1] - start) : type.read(view, bytes, start);
 	at.index = i;
-	if (mayPass) chunk.newest = event;
+	if (fleeting !== void 0) {
+		moveEvent(fleeting, start);
+		return fleeting;
+	}
+	const event = type === void 0 ? new Bytes(bytes.buffer, bytes.byteOffset + start, bounds[2 * i + 1] - start) : type.read(view, bytes, start);
+	if (chunk.mayPass) chunk.newest = event;
+	if (chunk.isFleeting && type !== void 0) chunk.fleeting = event;
 	return event;
+}
+/** This event is to stay the one that it is. */
+function hold(event) {
+	if (event === current.fleeting) current.fleeting = void 0;
 }
 /** The very event that \`enqueue\` was given last, if it may leave as it came; else an object that is none. */
 function newestEvent() {
@@ -9478,8 +9501,6 @@ const blank$1 = () => ({
 	/** The versions that the event was made with which \`dequeue\` returns. */
 	dequeuedVersions: [],
 	dropped: 0,
-	/** Is what waits taken as soon as \`enqueue\` has returned? */
-	drains: false,
 	/** Is there any urgent event? As long as there is none, nobody looks. */
 	hasUrgent: false
 });
@@ -9532,6 +9553,7 @@ const urgents = /* @__PURE__ */ new WeakMap();
 */
 function urgent(event) {
 	const made = toOutput(event);
+	hold(made);
 	remember(urgents, made, true);
 	world.hasUrgent = true;
 	return made;
@@ -9550,11 +9572,13 @@ var FifoModulator = class extends Modulator {
 		versions: [],
 		first: 0,
 		next: 0,
+		isOpen: false,
 		passes: false
 	};
 	enqueue(event) {
 		const waiting = this["@waiting"];
-		if (event === newestEvent() && world.drains && isEmpty(waiting) && this.dequeue === dequeueFirst) {
+		if (waiting.isOpen && event === newestEvent()) {
+			waiting.isOpen = false;
 			waiting.passes = true;
 			return;
 		}
@@ -9579,10 +9603,17 @@ var FifoModulator = class extends Modulator {
 	}
 };
 const dequeueFirst = FifoModulator.prototype.dequeue;
-function isEmpty({ first, next, passes }) {
-	return first === next && !passes;
+/** The queue of a modulator that takes from it as \`FifoModulator\` does; undefined of any other. */
+function waitingOf(modulator) {
+	return modulator instanceof FifoModulator ? modulator["@waiting"] : void 0;
+}
+/** Does it take what leaves from its queue, the oldest first? */
+function isFirstOut(modulator) {
+	return modulator.dequeue === dequeueFirst;
 }
 function keep(waiting, event) {
+	waiting.isOpen = false;
+	hold(event);
 	if (waiting.next - waiting.first >= world.moe.queueEvents) {
 		take(waiting);
 		world.dropped++;
@@ -9624,18 +9655,22 @@ const blank = () => ({
 	modulator: void 0,
 	chunk: void 0,
 	next: 0,
+	/** What found no room: the events from that one on, up to but without \`heldEnd\`. */
 	held: void 0,
+	heldEnd: 0,
 	heldVersions: [],
 	/** The versions that were written to the outbox last, and where they lie. */
 	writtenVersions: void 0,
 	writtenAt: 0,
+	/** Where what was written to the outbox last ends. */
+	writtenEnd: 0,
 	heldUrgent: false,
 	put: writeOut,
 	services: void 0,
 	needed: []
 });
 let { inbox, outBytes, outWords, Class, modulator, chunk, next, held, put, services, needed } = blank();
-let { heldVersions, writtenVersions, writtenAt, heldUrgent } = blank();
+let { heldEnd, heldVersions, writtenVersions, writtenAt, writtenEnd, heldUrgent } = blank();
 const bridgeMemory = {
 	blank,
 	leave: () => {
@@ -9651,15 +9686,17 @@ const bridgeMemory = {
 			put,
 			services,
 			needed,
+			heldEnd,
 			heldVersions,
 			writtenVersions,
 			writtenAt,
+			writtenEnd,
 			heldUrgent
 		};
 	},
 	enter: (memory) => {
 		({inbox, outBytes, outWords, Class, modulator, chunk, next, held, put, services, needed} = memory);
-		({heldVersions, writtenVersions, writtenAt, heldUrgent} = memory);
+		({heldEnd, heldVersions, writtenVersions, writtenAt, writtenEnd, heldUrgent} = memory);
 	}
 };
 /** Gives the world its memory. Called again where an event needs more. */
@@ -9834,7 +9871,7 @@ function run(bytes, count, ready, timeMs, type) {
 	try {
 		setTime(timeMs);
 		const copy = new Bytes(new Bytes(inbox, 0, bytes));
-		chunk = bytes === 0 ? void 0 : openChunk(copy, new Words(new Words(copy.buffer, 0, 2 * count)), count, type);
+		chunk = bytes === 0 ? void 0 : openChunk(copy, new Words(new Words(copy.buffer, 0, 2 * count)), count, type, isFleeting());
 		next = 0;
 	} catch (thrown) {
 		return describe("MODULATOR_OUT_OF_MEMORY", thrown);
@@ -9848,7 +9885,7 @@ function handOver(take) {
 /** As \`run\`, with the events where they lie. Nobody writes that memory any more: what is held is not copied either. */
 function runInPlace(bytes, bounds, ready, timeMs, type) {
 	setTime(timeMs);
-	chunk = openChunk(bytes, bounds, bounds.length / 2, type);
+	chunk = openChunk(bytes, bounds, bounds.length / 2, type, isFleeting());
 	next = 0;
 	return proceed(ready);
 }
@@ -9871,6 +9908,10 @@ function remove() {
 		return describe("MODULATOR_FAILED", thrown);
 	}
 }
+/** Does the modulator keep no event beyond its call? */
+function isFleeting() {
+	return Class.keepsEvents === false;
+}
 function periodOf({ periodMs }) {
 	if (typeof periodMs !== "number" || !(periodMs >= 0)) throw new TypeError("periodMs is a number of milliseconds from 0");
 	if (periodMs === 0) return 0;
@@ -9886,6 +9927,7 @@ function proceed(ready) {
 	try {
 		outWords[OUTBOX.count] = 0;
 		outWords[OUTBOX.wanted] = 0;
+		writtenEnd = OUTBOX_HEAD;
 		const done = advance(ready);
 		outWords[OUTBOX.dropped] = world.dropped;
 		counts.dropped += world.dropped;
@@ -9893,7 +9935,6 @@ function proceed(ready) {
 		if (!done) return PROCEED.more;
 		closeChunk();
 		chunk = void 0;
-		world.drains = false;
 		finish();
 		return PROCEED.done;
 	} catch (thrown) {
@@ -9910,18 +9951,54 @@ function finish() {
 function advance(ready) {
 	if (ready && !drain()) return false;
 	if (chunk === void 0) return true;
-	world.drains = ready;
-	while (next < chunk.count) {
+	const its = chunk;
+	const waiting = ready ? waitingOf(modulator) : void 0;
+	/** From where on events have been let through that have not left; they leave together. */
+	let first = its.count;
+	while (next < its.count) {
+		const i = next++;
 		counts.enqueued++;
-		refusePromise(modulator.enqueue(eventOf(chunk, next++)), "enqueue");
-		if (ready && !drain()) return false;
+		const event = eventOf(its, i);
+		const mayPass = waiting !== void 0 && isFirstOut(modulator);
+		if (mayPass) waiting.isOpen = true;
+		const result = modulator.enqueue(event);
+		if (result !== void 0) refusePromise(result, "enqueue");
+		if (!ready) continue;
+		const isEmpty = mayPass && waiting.first === waiting.next && isFirstOut(modulator);
+		if (isEmpty && waiting.passes && !world.hasUrgent) {
+			waiting.passes = false;
+			counts.dequeued++;
+			if (first > i) first = i;
+			continue;
+		}
+		if (first < i && !leave(its, first, i)) return false;
+		first = its.count;
+		if (isEmpty && !waiting.passes) continue;
+		if (!drain()) return false;
 	}
-	return true;
+	return first === its.count || leave(its, first, its.count);
+}
+/** Events of a run leave as they came in. @returns false where the outbox is full */
+function leave({ at: { bytes, bounds, type } }, index, end) {
+	return putOrHold({
+		bytes,
+		bounds,
+		index,
+		type
+	}, end, present.versions, false);
+}
+function putOrHold(at, end, versions, urgent) {
+	if (put(at, end, versions, urgent)) return true;
+	held = at;
+	heldEnd = end;
+	heldVersions = versions;
+	heldUrgent = urgent;
+	return false;
 }
 /** @returns false where the outbox is full */
 function drain() {
 	if (held !== void 0) {
-		if (!put(held, heldVersions, heldUrgent)) return false;
+		if (!put(held, heldEnd, heldVersions, heldUrgent)) return false;
 		held = void 0;
 	}
 	for (;;) {
@@ -9929,13 +10006,8 @@ function drain() {
 		const event = modulator.dequeue();
 		if (event === void 0) return true;
 		const at = passed(event) ?? locateDequeued(event);
-		const urgent = isUrgent(event);
 		counts.dequeued++;
-		if (put(at, world.dequeuedVersions, urgent)) continue;
-		held = at;
-		heldVersions = world.dequeuedVersions;
-		heldUrgent = urgent;
-		return false;
+		if (!putOrHold(at, at.index + 1, world.dequeuedVersions, isUrgent(event))) return false;
 	}
 }
 function locateDequeued(event) {
@@ -9943,30 +10015,34 @@ function locateDequeued(event) {
 	refusePromise(event, "dequeue");
 	return locateOutput(event);
 }
-function writeOut({ bytes, bounds, index, type }, versions, urgent) {
-	const start = bounds[2 * index];
-	const end = bounds[2 * index + 1];
+/** Writes one event that was made, or says which of those that came in leave: the host has these itself. */
+function writeOut(at, end, versions, urgent) {
+	const { bytes, bounds, index, type } = at;
 	const count = outWords[OUTBOX.count];
 	const record = OUTBOX.records + OUTBOX.recordWords * count;
-	const front = (count === 0 ? OUTBOX_HEAD : outWords[record - OUTBOX.recordWords + 2]) + 7 & -8;
+	const passes = bytes === chunk?.at.bytes;
+	const start = bounds[2 * index];
+	const size = passes ? 0 : bounds[2 * index + 1] - start;
+	const front = writtenEnd + 7 & -8;
 	const { isPlain } = present;
 	const isNew = !isPlain && (count === 0 || versions !== writtenVersions);
-	const at = isNew ? front + 4 * versions.length + 7 & -8 : front;
-	const stop = at + end - start;
+	const place = isNew ? front + 4 * versions.length + 7 & -8 : front;
+	const stop = place + size;
 	if (count === OUTBOX.maxRecords || stop > outBytes.length) {
-		if (count === 0) outWords[OUTBOX.wanted] = end - start;
+		if (count === 0) outWords[OUTBOX.wanted] = size;
 		return false;
 	}
-	setBytes(outBytes, new Bytes(bytes.buffer, bytes.byteOffset + start, end - start), at);
 	if (isNew) {
 		for (let i = 0; i < versions.length; i++) outWords[front / 4 + i] = versions[i];
 		writtenVersions = versions;
 		writtenAt = front;
 	}
+	if (!passes) setBytes(outBytes, new Bytes(bytes.buffer, bytes.byteOffset + start, size), place);
+	writtenEnd = stop;
 	outWords[record] = isPlain ? versions[0] ?? 0 : writtenAt;
-	outWords[record + 1] = at;
-	outWords[record + 2] = stop;
-	outWords[record + 3] = 2 * type + (urgent ? 1 : 0);
+	outWords[record + 1] = passes ? index : place;
+	outWords[record + 2] = passes ? end : stop;
+	outWords[record + 3] = OUTBOX.type * type + (passes ? OUTBOX.passed : 0) + (urgent ? OUTBOX.urgent : 0);
 	outWords[OUTBOX.count] = count + 1;
 	return true;
 }
@@ -10184,11 +10260,15 @@ const OUTBOX = {
 	/** Words 6 and 7: a float64, events a second that the modulator wants at most, 0 for every event. */
 	mostPerSecond: 6,
 	/**
-	* Then, for each event: its version, or where the versions lie if there may be several, start and end in bytes, and twice the
-	* number of its type, with 1 more where it is urgent.
+	* Then, for each event that was made: its version, or where the versions lie if there may be several, start and end in bytes, and
+	* its flags: `type` times the number of its type, and `urgent`. For events in a row that leave as they came in: the same, with
+	* `passed` in the flags, and instead of bytes the index of the first one in its chunk, and that behind the last one.
 	*/
 	records: 8,
 	recordWords: 4,
+	urgent: 1,
+	passed: 2,
+	type: 4,
 	maxRecords: 4096
 };
 /** Bytes of the outbox before its events. */
@@ -10339,6 +10419,14 @@ const FACE = "export const { bytesOf, FifoModulator, Modulator, type, typeToken,
 const IN_BYTES = CHUNK_BYTES + 16 * 256;
 const OUT_BYTES = OUTBOX_HEAD + CHUNK_BYTES;
 const NO_ENTROPY = /* @__PURE__ */ new Uint8Array(0);
+/** What a period is given. */
+const NO_EVENTS$1 = {
+	bytes: NO_ENTROPY,
+	bounds: [],
+	first: 0,
+	end: 0,
+	isLent: false
+};
 /** To read a float64 out of two words. */
 const RATE = /* @__PURE__ */ new Float64Array(1);
 const RATE_WORDS = new Uint32Array(RATE.buffer);
@@ -10445,10 +10533,11 @@ var WorldSandbox = class {
 			timeMs,
 			type
 		], this.#limits.callMs) : numberOf(direct.run(chunk, type, ready, timeMs));
-		return this.#finish(status, turn);
+		return this.#finish(status, turn, chunk, type);
 	}
 	period(turn) {
-		return this.#finish(this.#call("period", [turn.ready, turn.timeMs], this.#limits.callMs), turn);
+		const status = this.#call("period", [turn.ready, turn.timeMs], this.#limits.callMs);
+		return this.#finish(status, turn, NO_EVENTS$1, 0);
 	}
 	remove() {
 		this.#call("remove", [], this.#limits.callMs);
@@ -10456,14 +10545,19 @@ var WorldSandbox = class {
 	dispose() {
 		this.#realm.dispose();
 	}
-	/** Hands on what lies in the outbox until there is no more. @returns how many events fell out of the queue */
-	#finish(first, { ready, emit }) {
+	/**
+	* Hands on what lies in the outbox until there is no more.
+	*
+	* @param chunk what came in, of this type
+	* @returns how many events fell out of the queue
+	*/
+	#finish(first, { ready, emit }, chunk, type) {
 		let status = first;
 		let dropped = 0;
 		for (;;) {
 			const words = this.#realm.words;
 			dropped += words[OUTBOX.dropped];
-			const count = this.#collect(words, emit);
+			const count = this.#collect(words, emit, chunk, type);
 			if (status === PROCEED.done) {
 				this.#realm.direct?.flush(emit);
 				return dropped;
@@ -10494,44 +10588,58 @@ var WorldSandbox = class {
 		return end;
 	}
 	/** Hands on what lies in the outbox. Every number in it is read once, and then checked. */
-	#collect(words, emit) {
+	#collect(words, emit, chunk, input) {
 		const { outbox } = this.#realm;
 		const count = words[OUTBOX.count];
 		if (count > OUTBOX.maxRecords) throw unsound();
+		/** Of what was made. */
 		const bounds = [];
-		/** From which record on they were made alike. */
-		let first = 0;
+		let events = [];
 		let version = 0;
 		let versions = [];
-		let type = 0;
+		/** What is said of all of these. */
+		let flags = 0;
 		let last = OUTBOX_HEAD;
-		const emitUntil = (end, urgent) => {
-			const events = {
-				bytes: outbox,
-				bounds,
-				first,
-				end
-			};
-			if (end > first) emit([events], versions, urgent, type);
-			first = end;
+		const send = () => {
+			if (events.length > 0) emit(events, versions, (flags & OUTBOX.urgent) !== 0, typeOf(flags));
+			events = [];
 		};
 		for (let i = 0; i < count; i++) {
 			const record = OUTBOX.records + OUTBOX.recordWords * i;
 			const made = words[record];
 			const start = words[record + 1];
 			const end = words[record + 2];
-			if (start % 8 !== 0 || start < last || end < start || end > outbox.byteLength) throw unsound();
-			last = end;
-			const flags = words[record + 3];
-			const urgent = (flags & 1) === 1;
-			if (urgent || made !== version || flags >>> 1 !== type) emitUntil(i, false);
+			const said = words[record + 3];
+			const passes = (said & OUTBOX.passed) !== 0;
+			const alike = passes ? said - OUTBOX.passed : said;
+			if (made !== version || alike !== flags || (alike & OUTBOX.urgent) !== 0) send();
 			if (i === 0 || made !== version) versions = this.#versionsOf(made, words);
 			version = made;
-			type = flags >>> 1;
+			flags = alike;
+			if (passes) {
+				if (start >= end || end > chunk.end || typeOf(alike) !== input) throw unsound();
+				events.push({
+					bytes: chunk.bytes,
+					bounds: chunk.bounds,
+					first: start,
+					end
+				});
+				continue;
+			}
+			if (start % 8 !== 0 || start < last || end < start || end > outbox.byteLength) throw unsound();
+			last = end;
+			const at = bounds.length / 2;
 			bounds.push(start, end);
-			if (urgent) emitUntil(i + 1, true);
+			const newest = events.at(-1);
+			if (newest?.bounds === bounds) newest.end = at + 1;
+			else events.push({
+				bytes: outbox,
+				bounds,
+				first: at,
+				end: at + 1
+			});
 		}
-		emitUntil(count, false);
+		send();
 		return count;
 	}
 	/** What a record says of versions. */
@@ -10552,6 +10660,10 @@ var WorldSandbox = class {
 		return numberOf(this.#realm.call(name, parameters, limitMs));
 	}
 };
+/** The number of the type in a record's flags. */
+function typeOf(flags) {
+	return Math.floor(flags / OUTBOX.type);
+}
 /** @throws JechoError what the world tells of */
 function numberOf(result) {
 	if (typeof result === "string") throw fromInside(result);
@@ -10889,6 +11001,8 @@ var RunningModulator = class {
 	#view = new DataView(this.#frame.buffer);
 	#batchBytes = 0;
 	#batchEvents = 0;
+	/** What came in last: what passes lies there. */
+	#input;
 	/**
 	* @param schema of what comes in, at first; undefined for opaque bytes
 	* @throws JechoError why it cannot be installed
@@ -11002,6 +11116,7 @@ var RunningModulator = class {
 		this.#batchEvents = 0;
 		let dropped = 0;
 		for (const chunk of chunks) {
+			this.#input = chunk.bytes;
 			dropped += this.#turn(flags, chunk.end, (turn) => this.#sandbox.run(chunk, this.#type, turn));
 			this.#pause();
 		}
@@ -11134,17 +11249,26 @@ var RunningModulator = class {
 			versions
 		};
 		writeRun(this.#frame, this.#view, 0, header, events);
-		if (!this.#isTrusted && type !== void 0) this.#checkEvents(count, type);
+		if (!this.#isTrusted && type !== void 0) this.#checkMade(events, type);
 		this.#raised += count;
 		this.#write(this.#frame.subarray(0, bytes));
 	}
 	/** Copied first, checked then: what the modulator's memory says now counts no more. */
-	#checkEvents(count, type) {
-		const { bounds } = EventsFrame.at(this.#frame, 0, this.#view).stretch();
-		for (let i = 0; i < count; i++) try {
-			type.verify(this.#view, bounds[2 * i], bounds[2 * i + 1]);
-		} catch (error) {
-			throw new JechoError("MODULATOR_FAILED", `it made a broken event: ${error.message}`);
+	#checkMade(events, type) {
+		const run = EventsFrame.at(this.#frame, 0, this.#view);
+		let next = 0;
+		for (const { bytes, first, end } of events) {
+			const from = next;
+			next += end - first;
+			if (bytes === this.#input) {
+				if (this.#declared !== void 0) throw unsound();
+				continue;
+			}
+			for (let i = from; i < next; i++) try {
+				type.verify(this.#view, run.eventStart(i), run.eventEnd(i));
+			} catch (error) {
+				throw new JechoError("MODULATOR_FAILED", `it made a broken event: ${error.message}`);
+			}
 		}
 	}
 };

@@ -132,13 +132,13 @@ class LocalRealm implements Realm {
     this.#world = world;
     this.#resident = { memory: world.blankMemory() };
     const inside = this.#inside();
-    inside.handOver(({ bytes, bounds, index, type }, versions, urgent) => {
+    inside.handOver(({ bytes, bounds, index, type }, end, versions, urgent) => {
       const open = this.#open;
       if (open?.bounds === bounds && open.end === index && open.versions === versions && !urgent) {
-        open.end++;
+        open.end = end;
         return true;
       }
-      const made = { bytes, bounds, first: index, end: index + 1, type, versions, urgent };
+      const made = { bytes, bounds, first: index, end, type, versions, urgent };
       this.#made.push(made);
       this.#open = urgent ? undefined : made;
       return true;

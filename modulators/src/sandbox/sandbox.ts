@@ -191,11 +191,15 @@ export const OUTBOX = {
   /** Words 6 and 7: a float64, events a second that the modulator wants at most, 0 for every event. */
   mostPerSecond: 6,
   /**
-   * Then, for each event: its version, or where the versions lie if there may be several, start and end in bytes, and twice the
-   * number of its type, with 1 more where it is urgent.
+   * Then, for each event that was made: its version, or where the versions lie if there may be several, start and end in bytes, and
+   * its flags: `type` times the number of its type, and `urgent`. For events in a row that leave as they came in: the same, with
+   * `passed` in the flags, and instead of bytes the index of the first one in its chunk, and that behind the last one.
    */
   records: 8,
   recordWords: 4,
+  urgent: 1,
+  passed: 2,
+  type: 4,
   maxRecords: 4096,
 } as const;
 

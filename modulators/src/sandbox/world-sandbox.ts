@@ -51,6 +51,8 @@ export const IN_BYTES = CHUNK_BYTES + 16 * CHUNK_EVENTS;
 export const OUT_BYTES = OUTBOX_HEAD + CHUNK_BYTES;
 
 const NO_ENTROPY = new Uint8Array(0);
+/** What a period is given. */
+const NO_EVENTS: Chunk = { bytes: NO_ENTROPY, bounds: [], first: 0, end: 0, isLent: false };
 /** To read a float64 out of two words. */
 const RATE = new Float64Array(1);
 const RATE_WORDS = new Uint32Array(RATE.buffer);
@@ -183,11 +185,12 @@ export class WorldSandbox implements Sandbox {
       direct === undefined
         ? this.#call("run", [this.#fill(chunk), chunk.end, ready, timeMs, type], this.#limits.callMs)
         : numberOf(direct.run(chunk, type, ready, timeMs));
-    return this.#finish(status, turn);
+    return this.#finish(status, turn, chunk, type);
   }
 
   period(turn: Turn): number {
-    return this.#finish(this.#call("period", [turn.ready, turn.timeMs], this.#limits.callMs), turn);
+    const status = this.#call("period", [turn.ready, turn.timeMs], this.#limits.callMs);
+    return this.#finish(status, turn, NO_EVENTS, 0);
   }
 
   remove(): void {
@@ -198,14 +201,19 @@ export class WorldSandbox implements Sandbox {
     this.#realm.dispose();
   }
 
-  /** Hands on what lies in the outbox until there is no more. @returns how many events fell out of the queue */
-  #finish(first: number, { ready, emit }: Turn): number {
+  /**
+   * Hands on what lies in the outbox until there is no more.
+   *
+   * @param chunk what came in, of this type
+   * @returns how many events fell out of the queue
+   */
+  #finish(first: number, { ready, emit }: Turn, chunk: Chunk, type: number): number {
     let status = first;
     let dropped = 0;
     for (;;) {
       const words = this.#realm.words;
       dropped += words[OUTBOX.dropped] as number;
-      const count = this.#collect(words, emit);
+      const count = this.#collect(words, emit, chunk, type);
       if (status === PROCEED.done) {
         this.#realm.direct?.flush(emit);
         return dropped;
@@ -239,39 +247,48 @@ export class WorldSandbox implements Sandbox {
   }
 
   /** Hands on what lies in the outbox. Every number in it is read once, and then checked. */
-  #collect(words: Uint32Array, emit: Emit): number {
+  #collect(words: Uint32Array, emit: Emit, chunk: Chunk, input: number): number {
     const { outbox } = this.#realm;
     const count = words[OUTBOX.count] as number;
     if (count > OUTBOX.maxRecords) throw unsound();
+    /** Of what was made. */
     const bounds: number[] = [];
-    /** From which record on they were made alike. */
-    let first = 0;
+    let events: (Stretch & { end: number })[] = [];
     let version = 0;
     let versions: readonly number[] = [];
-    let type = 0;
+    /** What is said of all of these. */
+    let flags = 0;
     let last = OUTBOX_HEAD;
-    const emitUntil = (end: number, urgent: boolean): void => {
-      const events: Stretch = { bytes: outbox, bounds, first, end };
-      if (end > first) emit([events], versions, urgent, type);
-      first = end;
+    const send = (): void => {
+      if (events.length > 0) emit(events, versions, (flags & OUTBOX.urgent) !== 0, typeOf(flags));
+      events = [];
     };
     for (let i = 0; i < count; i++) {
       const record = OUTBOX.records + OUTBOX.recordWords * i;
       const made = words[record] as number;
       const start = words[record + 1] as number;
       const end = words[record + 2] as number;
-      if (start % 8 !== 0 || start < last || end < start || end > outbox.byteLength) throw unsound();
-      last = end;
-      const flags = words[record + 3] as number;
-      const urgent = (flags & 1) === 1;
-      if (urgent || made !== version || flags >>> 1 !== type) emitUntil(i, false);
+      const said = words[record + 3] as number;
+      const passes = (said & OUTBOX.passed) !== 0;
+      const alike = passes ? said - OUTBOX.passed : said;
+      if (made !== version || alike !== flags || (alike & OUTBOX.urgent) !== 0) send();
       if (i === 0 || made !== version) versions = this.#versionsOf(made, words);
       version = made;
-      type = flags >>> 1;
+      flags = alike;
+      if (passes) {
+        if (start >= end || end > chunk.end || typeOf(alike) !== input) throw unsound();
+        events.push({ bytes: chunk.bytes, bounds: chunk.bounds, first: start, end });
+        continue;
+      }
+      if (start % 8 !== 0 || start < last || end < start || end > outbox.byteLength) throw unsound();
+      last = end;
+      const at = bounds.length / 2;
       bounds.push(start, end);
-      if (urgent) emitUntil(i + 1, true);
+      const newest = events.at(-1);
+      if (newest?.bounds === bounds) newest.end = at + 1;
+      else events.push({ bytes: outbox, bounds, first: at, end: at + 1 });
     }
-    emitUntil(count, false);
+    send();
     return count;
   }
 
@@ -299,6 +316,11 @@ export class WorldSandbox implements Sandbox {
   #call(name: FunctionName, parameters: readonly Parameter[], limitMs: number): number {
     return numberOf(this.#realm.call(name, parameters, limitMs));
   }
+}
+
+/** The number of the type in a record's flags. */
+function typeOf(flags: number): number {
+  return Math.floor(flags / OUTBOX.type);
 }
 
 /** @throws JechoError what the world tells of */

@@ -16,7 +16,16 @@ import {
   typeToken,
 } from "./events.ts";
 import type { Memory } from "./memory.ts";
-import { FifoModulator, isUrgent, Modulator, openWorld, urgent, world } from "./moe.ts";
+import {
+  FifoModulator,
+  isFirstOut,
+  isUrgent,
+  Modulator,
+  openWorld,
+  urgent,
+  waitingOf,
+  world,
+} from "./moe.ts";
 import { hear, openVersions, present, setBehind, setObject } from "./objects.ts";
 import {
   Bytes,
@@ -44,6 +53,7 @@ interface ModulatorClass {
   readonly input?: unknown;
   readonly output?: unknown;
   readonly needs?: unknown;
+  readonly keepsEvents?: unknown;
   check?(parameters: unknown, objects: unknown): void;
 }
 
@@ -56,8 +66,11 @@ const LONGEST_PERIOD_MS = 0x7fff_ffff;
 const rate = new Float64Array(1);
 const rateWords = new Words(rate.buffer);
 
-/** Takes an event that leaves, as far as `at` says now where it lies, and says whether there was room for it. */
-type Put = (at: Located, versions: readonly number[], urgent: boolean) => boolean;
+/**
+ * Takes events that leave: that one which `at` says now, and those that lie behind it, up to but without `end`. Says whether there was
+ * room for them.
+ */
+type Put = (at: Located, end: number, versions: readonly number[], urgent: boolean) => boolean;
 
 const blank = () => ({
   inbox: undefined as unknown as ArrayBufferLike,
@@ -67,28 +80,32 @@ const blank = () => ({
   modulator: undefined as unknown as Modulator,
   chunk: undefined as Chunk | undefined,
   next: 0,
+  /** What found no room: the events from that one on, up to but without `heldEnd`. */
   held: undefined as Located | undefined,
+  heldEnd: 0,
   heldVersions: [] as readonly number[],
   /** The versions that were written to the outbox last, and where they lie. */
   writtenVersions: undefined as readonly number[] | undefined,
   writtenAt: 0,
+  /** Where what was written to the outbox last ends. */
+  writtenEnd: 0,
   heldUrgent: false,
   put: writeOut as Put,
   services: undefined as Record<string, unknown> | undefined,
   needed: [] as string[],
 });
 let { inbox, outBytes, outWords, Class, modulator, chunk, next, held, put, services, needed } = blank();
-let { heldVersions, writtenVersions, writtenAt, heldUrgent } = blank();
+let { heldEnd, heldVersions, writtenVersions, writtenAt, writtenEnd, heldUrgent } = blank();
 
 export const bridgeMemory: Memory<ReturnType<typeof blank>> = {
   blank,
   leave: () => {
     const own = { inbox, outBytes, outWords, Class, modulator, chunk, next, held, put, services, needed };
-    return { ...own, heldVersions, writtenVersions, writtenAt, heldUrgent };
+    return { ...own, heldEnd, heldVersions, writtenVersions, writtenAt, writtenEnd, heldUrgent };
   },
   enter: memory => {
     ({ inbox, outBytes, outWords, Class, modulator, chunk, next, held, put, services, needed } = memory);
-    ({ heldVersions, writtenVersions, writtenAt, heldUrgent } = memory);
+    ({ heldEnd, heldVersions, writtenVersions, writtenAt, writtenEnd, heldUrgent } = memory);
   },
 };
 
@@ -299,7 +316,9 @@ export function run(
     // A copy without zeroing first. What it is made of is out of reach for any patch.
     const copy = new Bytes(new Bytes(inbox, 0, bytes));
     chunk =
-      bytes === 0 ? undefined : openChunk(copy, new Words(new Words(copy.buffer, 0, 2 * count)), count, type);
+      bytes === 0
+        ? undefined
+        : openChunk(copy, new Words(new Words(copy.buffer, 0, 2 * count)), count, type, isFleeting());
     next = 0;
   } catch (thrown) {
     return describe("MODULATOR_OUT_OF_MEMORY", thrown);
@@ -321,7 +340,7 @@ export function runInPlace(
   type: number,
 ): number | string {
   setTime(timeMs);
-  chunk = openChunk(bytes, bounds, bounds.length / 2, type);
+  chunk = openChunk(bytes, bounds, bounds.length / 2, type, isFleeting());
   next = 0;
   return proceed(ready);
 }
@@ -345,6 +364,11 @@ export function remove(): number | string {
   } catch (thrown) {
     return describe("MODULATOR_FAILED", thrown);
   }
+}
+
+/** Does the modulator keep no event beyond its call? */
+function isFleeting(): boolean {
+  return Class.keepsEvents === false;
 }
 
 function periodOf({ periodMs }: Modulator): number {
@@ -372,6 +396,7 @@ export function proceed(ready: boolean): number | string {
   try {
     outWords[OUTBOX.count] = 0;
     outWords[OUTBOX.wanted] = 0;
+    writtenEnd = OUTBOX_HEAD;
     const done = advance(ready);
     outWords[OUTBOX.dropped] = world.dropped;
     counts.dropped += world.dropped;
@@ -379,7 +404,6 @@ export function proceed(ready: boolean): number | string {
     if (!done) return PROCEED.more;
     closeChunk();
     chunk = undefined;
-    world.drains = false;
     finish();
     return PROCEED.done;
   } catch (thrown) {
@@ -398,19 +422,52 @@ function finish(): void {
 function advance(ready: boolean): boolean {
   if (ready && !drain()) return false;
   if (chunk === undefined) return true;
-  world.drains = ready;
-  while (next < chunk.count) {
+  const its = chunk;
+  const waiting = ready ? waitingOf(modulator) : undefined;
+  /** From where on events have been let through that have not left; they leave together. */
+  let first = its.count;
+  while (next < its.count) {
+    const i = next++;
     counts.enqueued++;
-    refusePromise(modulator.enqueue(eventOf(chunk, next++)), "enqueue");
-    if (ready && !drain()) return false;
+    const event = eventOf(its, i);
+    const mayPass = waiting !== undefined && isFirstOut(modulator);
+    if (mayPass) waiting.isOpen = true;
+    const result = modulator.enqueue(event) as unknown;
+    if (result !== undefined) refusePromise(result, "enqueue");
+    if (!ready) continue;
+    const isEmpty = mayPass && waiting.first === waiting.next && isFirstOut(modulator);
+    if (isEmpty && waiting.passes && !world.hasUrgent) {
+      waiting.passes = false;
+      counts.dequeued++;
+      if (first > i) first = i;
+      continue;
+    }
+    if (first < i && !leave(its, first, i)) return false;
+    first = its.count;
+    if (isEmpty && !waiting.passes) continue;
+    if (!drain()) return false;
   }
-  return true;
+  return first === its.count || leave(its, first, its.count);
+}
+
+/** Events of a run leave as they came in. @returns false where the outbox is full */
+function leave({ at: { bytes, bounds, type } }: Chunk, index: number, end: number): boolean {
+  return putOrHold({ bytes, bounds, index, type }, end, present.versions, false);
+}
+
+function putOrHold(at: Located, end: number, versions: readonly number[], urgent: boolean): boolean {
+  if (put(at, end, versions, urgent)) return true;
+  held = at;
+  heldEnd = end;
+  heldVersions = versions;
+  heldUrgent = urgent;
+  return false;
 }
 
 /** @returns false where the outbox is full */
 function drain(): boolean {
   if (held !== undefined) {
-    if (!put(held, heldVersions, heldUrgent)) return false;
+    if (!put(held, heldEnd, heldVersions, heldUrgent)) return false;
     held = undefined;
   }
   for (;;) {
@@ -418,13 +475,8 @@ function drain(): boolean {
     const event = modulator.dequeue();
     if (event === undefined) return true;
     const at = passed(event) ?? locateDequeued(event);
-    const urgent = isUrgent(event);
     counts.dequeued++;
-    if (put(at, world.dequeuedVersions, urgent)) continue;
-    held = at;
-    heldVersions = world.dequeuedVersions;
-    heldUrgent = urgent;
-    return false;
+    if (!putOrHold(at, at.index + 1, world.dequeuedVersions, isUrgent(event))) return false;
   }
 }
 
@@ -435,36 +487,36 @@ function locateDequeued(event: unknown): Located {
   return locateOutput(event);
 }
 
-function writeOut(
-  { bytes, bounds, index, type }: Located,
-  versions: readonly number[],
-  urgent: boolean,
-): boolean {
-  const start = bounds[2 * index] as number;
-  const end = bounds[2 * index + 1] as number;
+/** Writes one event that was made, or says which of those that came in leave: the host has these itself. */
+function writeOut(at: Located, end: number, versions: readonly number[], urgent: boolean): boolean {
+  const { bytes, bounds, index, type } = at;
   const count = outWords[OUTBOX.count] as number;
   const record = OUTBOX.records + OUTBOX.recordWords * count;
-  const last = count === 0 ? OUTBOX_HEAD : (outWords[record - OUTBOX.recordWords + 2] as number);
-  const front = (last + 7) & -8;
+  const passes = bytes === chunk?.at.bytes;
+  const start = bounds[2 * index] as number;
+  const size = passes ? 0 : (bounds[2 * index + 1] as number) - start;
+  const front = (writtenEnd + 7) & -8;
   // Several versions are written once for all events in a row that were made with them; their place stands for them.
   const { isPlain } = present;
   const isNew = !isPlain && (count === 0 || versions !== writtenVersions);
-  const at = isNew ? (front + 4 * versions.length + 7) & -8 : front;
-  const stop = at + end - start;
+  const place = isNew ? (front + 4 * versions.length + 7) & -8 : front;
+  const stop = place + size;
   if (count === OUTBOX.maxRecords || stop > outBytes.length) {
-    if (count === 0) outWords[OUTBOX.wanted] = end - start;
+    if (count === 0) outWords[OUTBOX.wanted] = size;
     return false;
   }
-  setBytes(outBytes, new Bytes(bytes.buffer as ArrayBuffer, bytes.byteOffset + start, end - start), at);
   if (isNew) {
     for (let i = 0; i < versions.length; i++) outWords[front / 4 + i] = versions[i] as number;
     writtenVersions = versions;
     writtenAt = front;
   }
+  if (!passes)
+    setBytes(outBytes, new Bytes(bytes.buffer as ArrayBuffer, bytes.byteOffset + start, size), place);
+  writtenEnd = stop;
   outWords[record] = isPlain ? (versions[0] ?? 0) : writtenAt;
-  outWords[record + 1] = at;
-  outWords[record + 2] = stop;
-  outWords[record + 3] = 2 * type + (urgent ? 1 : 0);
+  outWords[record + 1] = passes ? index : place;
+  outWords[record + 2] = passes ? end : stop;
+  outWords[record + 3] = OUTBOX.type * type + (passes ? OUTBOX.passed : 0) + (urgent ? OUTBOX.urgent : 0);
   outWords[OUTBOX.count] = count + 1;
   return true;
 }

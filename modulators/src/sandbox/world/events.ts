@@ -5,6 +5,7 @@ import {
   encode,
   encodeInto,
   measure,
+  moveEvent,
   type ObjectType,
   type ReadEvent,
   readBfbs,
@@ -14,7 +15,7 @@ import { Bytes, isBytes, recall, remember, View, Words } from "./primordials.ts"
 
 /*
  * Events inside the sandbox. They are accessors over bytes that belong to the modulator alone, so that one that it
- * holds stays as it is, and one that it writes to is its own loss.
+ * holds stays as it is, and one that it writes to nobody else sees: what passes at once leaves as the host has it.
  */
 
 /**
@@ -197,21 +198,34 @@ export interface Chunk {
   readonly type: KnownType | undefined;
   readonly view: DataView;
   readonly mayPass: boolean;
+  /** Does nobody keep an event of it, so that one object can be each of them in turn? */
+  readonly isFleeting: boolean;
+  /** That object, while nobody has taken it. */
+  fleeting: object | undefined;
   /** Where the event lies that was asked for last, and that event itself if it may leave as it came: most leave at once or never. */
   readonly at: Located;
   newest: object;
 }
 
 const NOTHING = {};
-const NO_EVENTS = chunkOf(new Bytes(0), [], 0, undefined, false);
+const NO_EVENTS = chunkOf(new Bytes(0), [], 0, undefined, false, false);
 /** The one that the modulator is being given. */
 let current = NO_EVENTS;
 
-/** @param type the number of its events' type, which counts for what is made from now on, too; 0 for opaque bytes */
-export function openChunk(bytes: Uint8Array, bounds: ArrayLike<number>, count: number, type: number): Chunk {
+/**
+ * @param type the number of its events' type, which counts for what is made from now on, too; 0 for opaque bytes
+ * @param isFleeting does the modulator keep none of them?
+ */
+export function openChunk(
+  bytes: Uint8Array,
+  bounds: ArrayLike<number>,
+  count: number,
+  type: number,
+  isFleeting: boolean,
+): Chunk {
   inType = type === 0 ? undefined : inTypes[type - 1];
   const mayPass = inType === undefined ? madeType === undefined : !makesOne;
-  current = chunkOf(bytes, bounds, count, inType, mayPass);
+  current = chunkOf(bytes, bounds, count, inType, mayPass, isFleeting);
   remember(sources, bytes, { bounds, count, next: 0, type: inType });
   return current;
 }
@@ -227,23 +241,34 @@ function chunkOf(
   count: number,
   type: KnownType | undefined,
   mayPass: boolean,
+  isFleeting: boolean,
 ): Chunk {
   const view = new View(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const at = { bytes, bounds, index: 0, type: type?.number ?? 0 };
-  return { count, type, view, mayPass, at, newest: NOTHING };
+  return { count, type, view, mayPass, isFleeting, fleeting: undefined, at, newest: NOTHING };
 }
 
 export function eventOf(chunk: Chunk, i: number): object {
-  const { type, view, at, mayPass } = chunk;
+  const { type, view, at, fleeting } = chunk;
   const { bytes, bounds } = at;
   const start = bounds[2 * i] as number;
+  at.index = i;
+  if (fleeting !== undefined) {
+    moveEvent(fleeting, start);
+    return fleeting;
+  }
   const event =
     type === undefined
       ? new Bytes(bytes.buffer, bytes.byteOffset + start, (bounds[2 * i + 1] as number) - start)
       : type.read(view, bytes, start);
-  at.index = i;
-  if (mayPass) chunk.newest = event;
+  if (chunk.mayPass) chunk.newest = event;
+  if (chunk.isFleeting && type !== undefined) chunk.fleeting = event;
   return event;
+}
+
+/** This event is to stay the one that it is. */
+export function hold(event: object): void {
+  if (event === current.fleeting) current.fleeting = undefined;
 }
 
 /** The very event that `enqueue` was given last, if it may leave as it came; else an object that is none. */

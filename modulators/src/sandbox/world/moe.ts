@@ -1,4 +1,4 @@
-import { newestEvent, toOutput } from "./events.ts";
+import { hold, newestEvent, toOutput } from "./events.ts";
 import type { Memory } from "./memory.ts";
 import { deepFreeze, isStale, present, pull } from "./objects.ts";
 import { freeze, parse, recall, remember } from "./primordials.ts";
@@ -27,8 +27,6 @@ const blank = () => ({
   /** The versions that the event was made with which `dequeue` returns. */
   dequeuedVersions: [] as readonly number[],
   dropped: 0,
-  /** Is what waits taken as soon as `enqueue` has returned? */
-  drains: false,
   /** Is there any urgent event? As long as there is none, nobody looks. */
   hasUrgent: false,
 });
@@ -101,6 +99,7 @@ const urgents = new WeakMap<object, true>();
  */
 export function urgent(event: object): object {
   const made = toOutput(event);
+  hold(made);
   remember(urgents, made, true);
   world.hasUrgent = true;
   return made;
@@ -111,13 +110,15 @@ export function isUrgent(event: object): boolean {
 }
 
 /** What waits. Its names are plain ones, as those of all that every event touches. */
-interface Waiting {
+export interface Waiting {
   events: (object | undefined)[];
   versions: (readonly number[])[];
   /** Where the first one lies, and where the next one will. */
   first: number;
   next: number;
-  /** Does nothing wait but the very event that the modulator is being given? It need not be kept: it leaves next. */
+  /** Would the very event that the modulator is being given leave at once? Then it need not be kept. */
+  isOpen: boolean;
+  /** It has been let through, and nothing else waits. */
   passes: boolean;
 }
 
@@ -127,11 +128,19 @@ interface Waiting {
  */
 export class FifoModulator extends Modulator {
   /** @internal */
-  readonly "@waiting": Waiting = { events: [], versions: [], first: 0, next: 0, passes: false };
+  readonly "@waiting": Waiting = {
+    events: [],
+    versions: [],
+    first: 0,
+    next: 0,
+    isOpen: false,
+    passes: false,
+  };
 
   override enqueue(event: object): void {
     const waiting = this["@waiting"];
-    if (event === newestEvent() && world.drains && isEmpty(waiting) && this.dequeue === dequeueFirst) {
+    if (waiting.isOpen && event === newestEvent()) {
+      waiting.isOpen = false;
       waiting.passes = true;
       return;
     }
@@ -160,11 +169,19 @@ export class FifoModulator extends Modulator {
 
 const dequeueFirst = FifoModulator.prototype.dequeue;
 
-function isEmpty({ first, next, passes }: Waiting): boolean {
-  return first === next && !passes;
+/** The queue of a modulator that takes from it as `FifoModulator` does; undefined of any other. */
+export function waitingOf(modulator: Modulator): Waiting | undefined {
+  return modulator instanceof FifoModulator ? modulator["@waiting"] : undefined;
+}
+
+/** Does it take what leaves from its queue, the oldest first? */
+export function isFirstOut(modulator: Modulator): boolean {
+  return modulator.dequeue === dequeueFirst;
 }
 
 function keep(waiting: Waiting, event: object): void {
+  waiting.isOpen = false;
+  hold(event);
   if (waiting.next - waiting.first >= (world.moe as Moe).queueEvents) {
     take(waiting);
     world.dropped++;
