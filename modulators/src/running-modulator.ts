@@ -5,6 +5,7 @@ import {
   type Install,
   measureRun,
   type ObjectUpdate,
+  type Passed,
   type Stretch,
   writeRun,
 } from "@jecho/shared/internal";
@@ -78,8 +79,9 @@ export class RunningModulator {
   #view = new DataView(this.#frame.buffer);
   #batchBytes = 0;
   #batchEvents = 0;
-  /** What came in last: what passes lies there. */
+  /** What came in last, where what passes lies, and how many events of its run lie before that. */
   #input: Uint8Array | undefined;
+  #before = 0;
 
   /**
    * @param schema of what comes in, at first; undefined for opaque bytes
@@ -206,9 +208,11 @@ export class RunningModulator {
     this.#batchBytes = 0;
     this.#batchEvents = 0;
     let dropped = 0;
+    this.#before = 0;
     for (const chunk of chunks) {
       this.#input = chunk.bytes;
       dropped += this.#turn(flags, chunk.end, turn => this.#sandbox.run(chunk, this.#type, turn));
+      this.#before += chunk.end;
       this.#pause();
     }
     return dropped;
@@ -331,6 +335,21 @@ export class RunningModulator {
         `one batch made more than ${this.#limits.outputBytes} bytes or ${this.#limits.outputEvents} events`,
       );
     }
+    const parameters =
+      own === 1 ? (made[made.length - 1] as number) : Math.max(0, ...made.slice(made.length - own));
+    const { passed } = this.#surroundings;
+    if (passed !== undefined && events.every(({ bytes }) => bytes === this.#input)) {
+      if (this.#declared !== undefined) throw unsound();
+      this.#raised += count;
+      passed({
+        derived: this.derived,
+        urgent: (flags & FLAG_URGENT) !== 0,
+        parameters,
+        versions: versions ?? [],
+        ranges: events.flatMap(({ first, end }) => [this.#before + first, this.#before + end]),
+      });
+      return;
+    }
     if (this.#isTrusted || bytes > this.#frame.byteLength) {
       this.#frame = new Uint8Array(bytes);
       this.#view = new DataView(this.#frame.buffer);
@@ -340,8 +359,7 @@ export class RunningModulator {
       producer: this.#producer,
       raised: this.#raised,
       token: type?.token ?? 0n,
-      parameters:
-        own === 1 ? (made[made.length - 1] as number) : Math.max(0, ...made.slice(made.length - own)),
+      parameters,
       flags,
       versions,
     };
@@ -404,6 +422,8 @@ export interface Surroundings {
   readonly limits: Limits;
   readonly watch: Watch;
   readonly write: WriteFrame;
+  /** Takes what leaves as it came, where who gave that still has it; else that is written like what is made. */
+  readonly passed?: (passed: Omit<Passed, "kind">) => void;
   /** What the base channels' producers write. */
   readonly types: ChannelTypes;
   /** Views of producers' state, by base channel and name. */

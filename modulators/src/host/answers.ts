@@ -1,5 +1,5 @@
 import { errorCode, JechoError } from "@jecho/shared";
-import { type Frame, parseFrame } from "@jecho/shared/internal";
+import { type Frame, type Passed, parseFrame } from "@jecho/shared/internal";
 import type { Periods } from "../periods.ts";
 import { type TierEvents, tell } from "../tier.ts";
 import { decodeValues } from "../values.ts";
@@ -64,6 +64,8 @@ export class Answers {
         if (this.#roster.isLeaving(frame.channel)) return true;
         return this.#atWork(frame.channel)?.collect(frame, this.#keeper.frameBytes) ?? false;
       }
+      case "Passed":
+        return this.#passed(frame);
       case "Calls": {
         const at = this.#roster.leaving(frame.derived) ?? this.#atWork(frame.derived);
         return at?.collectCalls(decodeValues(frame.calls)) ?? false;
@@ -153,6 +155,21 @@ export class Answers {
     if (why.code === "MODULATOR_RESTARTED") installation.stats.restarts++;
     else if (why.code !== "TYPE_MISMATCH") return false;
     tell(() => this.#listener.onImpaired?.(derived, why));
+    return true;
+  }
+
+  /** What passes is sent as it lies here. A modulator may let an event through at any time of its turn, and again. */
+  #passed(passed: Passed): boolean {
+    const { derived, ranges } = passed;
+    if (this.#roster.isLeaving(derived)) return true;
+    const installation = this.#atWork(derived);
+    const { run } = this.#outstanding;
+    if (installation === undefined || run === undefined || ranges.length % 2 !== 0) return false;
+    for (let i = 0; i < ranges.length; i += 2) {
+      const [first, end] = [ranges[i] as number, ranges[i + 1] as number];
+      if (first >= end || end > run.count) return false;
+      if (!installation.pass(run, first, end, passed, this.#keeper.frameBytes)) return false;
+    }
     return true;
   }
 

@@ -56,14 +56,14 @@ export class Backlog {
     this.#waitingBytes = 0;
   }
 
-  enqueue(run: EventsFrame | LentRun, tag: string | undefined): void {
-    const { channel, count } = run;
-    const frame = (run instanceof LentRun ? run.frame() : run).raw();
+  enqueue(given: EventsFrame | LentRun, tag: string | undefined): void {
+    const run = given instanceof LentRun ? given.frame() : given;
+    const frame = run.raw();
     this.#waiting.push({
       kind: "batch",
-      channel,
+      channel: run.channel,
+      run,
       frame,
-      events: count,
       tag,
       number: 0,
       waiting: new Set<number>(),
@@ -91,7 +91,7 @@ export class Backlog {
       this.#waitingBytes -= batch.frame.byteLength;
       for (const { derived, stats } of this.#roster.fedWith(batch.channel)) {
         batch.waiting.add(derived);
-        stats.eventsIn += batch.events;
+        stats.eventsIn += batch.run.count;
       }
       this.sendBatch(batch);
     }
@@ -118,7 +118,7 @@ export class Backlog {
   #dropOldest(): void {
     const batch = this.#waiting.shift() as Batch;
     this.#waitingBytes -= batch.frame.byteLength;
-    for (const { stats } of this.#roster.fedWith(batch.channel)) stats.dropped += batch.events;
+    for (const { stats } of this.#roster.fedWith(batch.channel)) stats.dropped += batch.run.count;
     this.#sendAfter(batch);
     this.#done(batch);
   }

@@ -39,6 +39,7 @@ export class HostCore {
     this.#surroundings = {
       ...surroundings,
       write,
+      passed: passed => this.#send({ kind: "Passed", ...passed }),
       called: (derived, calls) => this.#send({ kind: "Calls", derived, calls }),
       impaired: (derived, { number: code, message }) =>
         this.#send({ kind: "Impaired", derived, code, message }),

@@ -1,4 +1,12 @@
-import type { EventsFrame, Offer as Grant, ObjectUpdate } from "@jecho/shared/internal";
+import {
+  EventsFrame,
+  encodeStretches,
+  FLAG_URGENT,
+  type Offer as Grant,
+  type ObjectUpdate,
+  type Passed,
+  type Stretch,
+} from "@jecho/shared/internal";
 import { grantsOf, MOE_OFFERS } from "../delegate.ts";
 import type { Declared } from "../sandbox/sandbox.ts";
 import type { InstallRequest, ModulatorStats } from "../tier.ts";
@@ -6,6 +14,17 @@ import type { NamedValues, Value } from "../values.ts";
 
 /** Far more than a sandbox lets through in one turn, whatever the pieces that the turn comes in. */
 const MOST_CALLS = 65_536;
+
+/** What passes of a run as it came in, with the same versions and urgency: it becomes one run of the derived channel. */
+interface Passing {
+  readonly run: EventsFrame;
+  readonly events: Stretch;
+  readonly as: Pick<Passed, "urgent" | "parameters" | "versions">;
+  readonly stretches: { first: number; end: number }[];
+}
+
+/** What an event may take in a run besides its own bytes: its end, and what aligns the next one. */
+const EVENT_BYTES = 12;
 
 /** One modulator, as the producer's side knows it: enough to install it again. */
 export class Installation {
@@ -33,6 +52,8 @@ export class Installation {
   #calls: NamedValues[] = [];
   #runs: EventsFrame[] = [];
   #runBytes = 0;
+  /** The newest of the turn, where more may follow. */
+  #passing: Passing | undefined;
 
   constructor(request: InstallRequest, onInstalled: (declared: Declared) => void = () => {}) {
     this.installed = new Settlement(onInstalled);
@@ -101,9 +122,41 @@ export class Installation {
 
   /** Keeps a run until its turn is over, so that a turn counts as a whole or not at all. @returns false beyond the limit */
   collect(run: EventsFrame, limitBytes: number): boolean {
+    this.#closePassing();
     this.#runs.push(run);
     this.#runBytes += run.end - run.start;
     return this.#runBytes <= limitBytes;
+  }
+
+  /** Keeps events of a run that pass as they came in, as runs are kept. @returns false beyond the limit */
+  pass(run: EventsFrame, first: number, end: number, as: Passing["as"], limitBytes: number): boolean {
+    if (this.#passing?.run !== run || !isAlike(this.#passing.as, as)) {
+      this.#closePassing();
+      this.#passing = { run, events: run.stretch(), as, stretches: [] };
+    }
+    const { stretches } = this.#passing;
+    const last = stretches.at(-1);
+    if (last?.end === first) last.end = end;
+    else stretches.push({ first, end });
+    this.#runBytes += run.eventEnd(end - 1) - run.eventStart(first) + EVENT_BYTES * (end - first);
+    return this.#runBytes <= limitBytes;
+  }
+
+  #closePassing(): void {
+    if (this.#passing === undefined) return;
+    const { run, events, as, stretches } = this.#passing;
+    this.#passing = undefined;
+    const header = {
+      channel: this.derived,
+      producer: run.producer,
+      raised: 0,
+      token: run.token,
+      parameters: as.parameters,
+      flags: as.urgent ? run.flags | FLAG_URGENT : run.flags,
+      versions: as.versions.length === 0 ? undefined : [...as.versions],
+    };
+    const parts = stretches.map(stretch => ({ ...events, ...stretch }));
+    this.#runs.push(EventsFrame.at(encodeStretches(header, parts)));
   }
 
   /** Keeps what was called, as runs are kept. @returns false where it may not be called */
@@ -121,22 +174,32 @@ export class Installation {
 
   /** The runs of the turn, counted on over the deaths of hosts. */
   deliver(): EventsFrame[] {
+    this.#closePassing();
     const runs = this.#runs;
     for (const run of runs) {
       run.recount(this.stats.eventsOut);
       this.stats.eventsOut += run.count;
+      this.stats.bytesOut += run.end - run.start;
     }
-    this.stats.bytesOut += this.#runBytes;
     this.#runs = [];
     this.#runBytes = 0;
     return runs;
   }
 
   discard(): void {
+    this.#passing = undefined;
     this.#runs = [];
     this.#runBytes = 0;
     this.#calls = [];
   }
+}
+
+/** Urgent events come alone. */
+function isAlike(a: Passing["as"], b: Passing["as"]): boolean {
+  if (a.urgent || b.urgent || a.parameters !== b.parameters) return false;
+  return (
+    a.versions.length === b.versions.length && a.versions.every((version, i) => version === b.versions[i])
+  );
 }
 
 /** A promise that is settled from outside, once. */

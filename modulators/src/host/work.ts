@@ -1,3 +1,5 @@
+import type { EventsFrame } from "@jecho/shared/internal";
+
 /** What the host process has been sent and has not finished, in the order sent. */
 export type Work =
   | { readonly kind: "install"; readonly derived: number }
@@ -10,8 +12,9 @@ export type Work =
 export interface Batch {
   readonly kind: "batch";
   readonly channel: number;
+  readonly run: EventsFrame;
+  /** The run's own bytes. */
   readonly frame: Uint8Array;
-  readonly events: number;
   /** Names it to who wants to know when it is done. */
   readonly tag: string | undefined;
   number: number;
@@ -37,6 +40,12 @@ export class Outstanding {
   push(work: Work): void {
     this.#list.push(work);
     if (work.kind === "batch") this.#bytes += work.frame.byteLength;
+  }
+
+  /** The run that the host is at. */
+  get run(): EventsFrame | undefined {
+    const [first] = this.#list;
+    return first?.kind === "batch" ? first.run : undefined;
   }
 
   /** The modulator that the host is running now. */

@@ -154,6 +154,7 @@ export class Dispatcher {
       case "BaseType":
       case "Period":
       case "Rate":
+      case "Passed":
       case "Context":
       case "Clock":
       case "Calls":
