@@ -215,3 +215,30 @@ test("SLOW-3: a consumer whose handlers do not end hinders neither control messa
   expect(await seen.take(100)).toHaveLength(100);
   expect(handled).toBeLessThan(1000);
 });
+
+test("SLOW-1: a process that does not keep up with many channels together has a queue for each, however little each of them sends", async () => {
+  const names = Array.from({ length: 500 }, (_, i) => `many/${i}`);
+  const each = 60;
+  const payload = new Uint8Array(1024);
+  await using rig = await startRig();
+  await using cutter = await startCutter(rig.gateway.address);
+  const slowSession = connect(cutter.address, { backoff: { firstMs: 20, mostMs: 100 } });
+  let seen = 0;
+  const slow = await Promise.all(
+    names.map(name =>
+      slowSession.channel(name).subscribe(() => seen++, { queue: { limitBytes: 4096 }, onMissed: () => {} }),
+    ),
+  );
+  const producing = rig.session({ queue: { whenFull: "block" } });
+  const producers = await Promise.all(names.map(name => producing.channel(name).produce()));
+  await expect.poll(() => producers.every(({ demand }) => demand.total === 1)).toBe(true);
+  cutter.stall();
+  for (let i = 0; i < each; i++) for (const producer of producers) await producer.publishWhenReady(payload);
+  await producing.flush();
+  cutter.flow();
+  const missed = (): number => slow.reduce((sum, { stats }) => sum + stats.missed, 0);
+  await expect.poll(() => seen + missed(), { timeout: 20_000 }).toBe(names.length * each);
+  expect(missed()).toBeGreaterThan(0);
+  expect(slow.reduce((sum, { stats }) => sum + stats.dropped, 0)).toBe(missed());
+  await slowSession.close();
+});

@@ -158,9 +158,9 @@ export class Connection {
     this.#link?.send(encodeForNow(control), true);
   }
 
-  /** Sends whole frames. */
-  sendBytes(bytes: Uint8Array): void {
-    this.#link?.send(bytes, true);
+  /** Sends whole frames. @returns false where some of it waits in the socket */
+  sendBytes(bytes: Uint8Array): boolean {
+    return this.#link?.send(bytes, true) === 1;
   }
 
   /** Bytes that wait in the socket. */

@@ -1,4 +1,10 @@
+import type { Few } from "@jecho/shared/internal";
 import type { Connection } from "../connection.ts";
+import { type Listener, SOCKET_HIGH_BYTES } from "./listener.ts";
+
+/** Bytes that an audience is sent between two looks at who does not keep up, and all audiences together, one of many small ones. */
+const LOOK_EVERY_BYTES = 64 * 1024;
+const LOOK_EVERY_BYTES_OF_ALL = 4 << 20;
 
 /**
  * The connections that get a channel's runs by its topic. Two audiences are compared without their members: each connection has a
@@ -11,9 +17,14 @@ export class Audience {
   #high = 0;
   /** The only member, as long as there has not been another one beside it. */
   #only: Connection | undefined;
+  readonly #listeners: Few<Connection, Listener>;
+  #sinceLook = 0;
+  #lookedAt = 0;
 
-  constructor(topic: string) {
+  /** @param listeners of the channel, those included that get its runs by themselves */
+  constructor(topic: string, listeners: Few<Connection, Listener>) {
     this.#topic = topic;
+    this.#listeners = listeners;
   }
 
   get size(): number {
@@ -42,6 +53,23 @@ export class Audience {
   send(bytes: Uint8Array, from: Connection, isAwaited: boolean): void {
     if (!isAwaited || this.#only === undefined) from.publish(this.#topic, bytes);
     else if (this.#only !== from) this.#only.sendBytes(bytes);
+  }
+
+  /**
+   * Now and then looks whether a listener does not keep up that has done so far.
+   *
+   * @param bytes that it was sent just now
+   * @param allBytes that all audiences were sent so far
+   */
+  isBehind(bytes: number, allBytes: number): boolean {
+    this.#sinceLook += bytes;
+    const isLong = allBytes - this.#lookedAt >= LOOK_EVERY_BYTES_OF_ALL;
+    if (!isLong && this.#sinceLook < LOOK_EVERY_BYTES) return false;
+    this.#sinceLook = 0;
+    this.#lookedAt = allBytes;
+    for (const { backlog, connection } of this.#listeners.values())
+      if (backlog === undefined && connection.bufferedBytes > SOCKET_HIGH_BYTES) return true;
+    return false;
   }
 
   /** Has the other the same members? */

@@ -35,10 +35,12 @@ class Parcel {
     this.#parts.push(frame);
   }
 
-  /** Sends those very bytes where they lie in a row, and one copy of them where they do not. */
-  send(message: Uint8Array, from: Connection): void {
+  /** Sends those very bytes where they lie in a row, and one copy of them where they do not. @returns how many */
+  send(message: Uint8Array, from: Connection): number {
     this.#cut(message);
-    this.audience.send(joinFrames(this.#parts), from, this.#isAwaited);
+    const bytes = joinFrames(this.#parts);
+    this.audience.send(bytes, from, this.#isAwaited);
+    return bytes.byteLength;
   }
 
   #cut(message: Uint8Array): void {
@@ -55,12 +57,16 @@ export class Gathering {
   readonly #parcels: Parcel[] = [];
   #from: Connection | undefined;
   #message: Uint8Array = NOTHING;
-  /** Bytes of runs that went through so far. */
-  bytes = 0;
+  /** Bytes that were sent so far. */
+  #bytes = 0;
+  /**
+   * How often somebody was found who does not keep up. Each channel then looks which of its listeners that is: parcels are few, and
+   * runs many.
+   */
+  laggards = 0;
 
   /** A run that lies in the message at hand. Each audience gets what is for it in its order. */
   add(audience: Audience, frame: EventsFrame, from: Connection): void {
-    this.bytes += frame.end - frame.start;
     this.#from = from;
     this.#message = frame.bytes;
     this.#parcelFor(audience).addRun(frame);
@@ -82,7 +88,12 @@ export class Gathering {
 
   #send(): void {
     const from = this.#from;
-    if (from !== undefined) for (const parcel of this.#parcels) parcel.send(this.#message, from);
+    if (from !== undefined)
+      for (const parcel of this.#parcels) {
+        const bytes = parcel.send(this.#message, from);
+        this.#bytes += bytes;
+        if (parcel.audience.isBehind(bytes, this.#bytes)) this.laggards++;
+      }
     this.#parcels.length = 0;
   }
 

@@ -6,10 +6,6 @@ import type { Channel } from "./channel.ts";
 import type { Gathering } from "./gathering.ts";
 import { type Backlog, Listener, type QueuePolicy, SOCKET_HIGH_BYTES } from "./listener.ts";
 
-/** Bytes that a channel sends between two looks at who does not keep up, and all channels together, one of many small ones. */
-const LOOK_EVERY_BYTES = 64 * 1024;
-const LOOK_EVERY_BYTES_OF_ALL = 4 << 20;
-
 /**
  * The processes that listen to a channel. What comes reaches those that keep up by the channel's topic, those that do not
  * through a queue each, and those that want the events of some processes alone by runs of their own.
@@ -22,8 +18,8 @@ export class Listeners {
   /** Those that keep up. */
   readonly #audience: Audience;
   readonly #gathering: Gathering;
-  #sinceLook = 0;
-  #lookedAt = 0;
+  /** Those that the gathering had found when this channel looked last who of its own does not keep up. */
+  #laggards = 0;
   readonly #channel: Channel;
   readonly #acknowledgements: Acknowledgements;
   /** By the connection: the bytes cross it once, however many consumers stand behind it. */
@@ -35,7 +31,7 @@ export class Listeners {
     this.#channel = channel;
     this.#acknowledgements = acknowledgements;
     this.#gathering = gathering;
-    this.#audience = new Audience(`channel ${channel.number}`);
+    this.#audience = new Audience(`channel ${channel.number}`, this.#all);
   }
 
   /** Are the producers to wait? */
@@ -99,14 +95,17 @@ export class Listeners {
 
   /** The very bytes of a stamped run go to everybody but its sender. @param process who raised it, or what it was made of */
   send(run: EventsFrame, from: Connection, process: number): void {
+    if (this.#laggards !== this.#gathering.laggards) this.#look();
     if (this.#lagging !== undefined) this.#enqueue(this.#lagging, run, from, process);
     if (this.#audience.size > 0) this.#gathering.add(this.#audience, run, from);
     if (this.#feeding !== undefined)
       for (const listener of this.#feeding)
-        if (listener.connection !== from && listener.wants(process)) listener.connection.sendBytes(run.raw());
-    this.#sinceLook += run.end - run.start;
-    const isLong = this.#gathering.bytes - this.#lookedAt >= LOOK_EVERY_BYTES_OF_ALL;
-    if (isLong || this.#sinceLook >= LOOK_EVERY_BYTES) this.#look();
+        if (listener.connection !== from && listener.wants(process)) this.#feed(listener, run);
+  }
+
+  #feed(listener: Listener, run: EventsFrame): void {
+    const { connection } = listener;
+    if (!connection.sendBytes(run.raw()) && connection.bufferedBytes > SOCKET_HIGH_BYTES) this.#lag(listener);
   }
 
   /** A consumer's process can take no more for now, or can again. */
@@ -153,8 +152,7 @@ export class Listeners {
 
   /** Who does not keep up gets its events through a queue from now on. */
   #look(): void {
-    this.#sinceLook = 0;
-    this.#lookedAt = this.#gathering.bytes;
+    this.#laggards = this.#gathering.laggards;
     for (const listener of this.#all.values()) {
       if (listener.connection.bufferedBytes > SOCKET_HIGH_BYTES) this.#lag(listener);
     }

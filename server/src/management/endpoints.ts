@@ -8,15 +8,16 @@ import type { Outlet } from "./outlet.ts";
 
 /** A producer, as its channel's manager knows it. */
 export class Producer {
-  readonly number: number;
+  // What each run needs comes first, for it to lie together in memory.
   readonly connection: Connection;
-  readonly manager: ChannelManager;
-  /** The manager's: each run asks for it. */
+  /** The manager's. */
   readonly channel: Channel;
   /** What it publishes into, where that is a derived channel. */
   readonly outlet: Outlet | undefined;
   /** The type that it writes; 0 on an untyped channel. */
   readonly token: bigint;
+  readonly number: number;
+  readonly manager: ChannelManager;
   /** Can its process run modulators? */
   readonly modulates: boolean;
 
