@@ -13,7 +13,7 @@ import type {
   ResetOptions,
 } from "./consumer-options.ts";
 import { EventReader } from "./event-reader.ts";
-import { Handling, promiseOf } from "./handling.ts";
+import { type AwaitedEvent, Handling, promiseOf } from "./handling.ts";
 import { labelOf } from "./open-options.ts";
 import type { Placement } from "./placement.ts";
 import type { ControlRequest, PortNotice } from "./port.ts";
@@ -27,6 +27,9 @@ export interface ConsumerSession {
   /** The type that events with this token were written with. */
   writtenType(token: bigint): Type | undefined;
 }
+
+/** One for all: hardly any consumer has objects on its events' way, and each run asks. */
+const NO_OBJECTS: readonly bigint[] = [];
 
 /** A reset that was asked for. */
 interface Resetting {
@@ -44,7 +47,7 @@ export class Consumer<T> {
   readonly #reader: EventReader<T>;
   #isClosed = false;
   /** Tags of the shared objects on its events' way. */
-  #objects: readonly bigint[] = [];
+  #objects = NO_OBJECTS;
   #epoch = 0;
   #seq = 0;
   #demodulator: Demodulator | undefined;
@@ -235,11 +238,11 @@ export class Consumer<T> {
     recovered,
     missing,
     placements = [],
-    objects = [],
+    objects = NO_OBJECTS,
   }: Extract<PortNotice, { is: "opened" }>): void {
     this.#reader.forgetMismatches();
     this.#placements = placements;
-    this.#objects = objects;
+    this.#objects = objects.length === 0 ? NO_OBJECTS : objects;
     for (const [number, resetting] of this.#resets) {
       if (number > reset) continue;
       const { pair, sync, resolve } = resetting;
@@ -310,50 +313,45 @@ export class Consumer<T> {
   receive(frame: EventsFrame, first: number): void {
     this.#events += frame.count - first;
     this.#bytes += frame.end - frame.start;
-    const { channel, seq, epoch, producer, raised, parameters, token, isSync } = frame;
+    const { seq, epoch, producer, parameters, token, isSync } = frame;
     const writer = this.#reader.writerOf(token);
-    const versions = this.#objects.length === 0 ? NO_VERSIONS : new Versions(this.#objects, frame.versions);
+    const versions = this.#objects === NO_OBJECTS ? NO_VERSIONS : new Versions(this.#objects, frame.versions);
     for (let i = first; i < frame.count && !this.#isClosed; i++) {
       const info = { seq: seq === 0 ? 0 : seq + i, epoch, producer, parameters, versions, type: writer };
       if (seq !== 0) {
         this.#epoch = epoch;
         this.#seq = info.seq;
       }
-      if (isSync) this.#handling.begin(channel, producer, raised + i);
+      const awaited = isSync ? { channel: frame.channel, producer, raised: frame.raised + i } : undefined;
+      if (awaited !== undefined) this.#handling.begin(awaited);
       if (this.#reader.isMismatched(token)) {
-        if (isSync) this.#handling.discard(channel, producer, raised + i);
+        if (awaited !== undefined) this.#handling.discard(awaited);
         continue;
       }
       try {
         const handling = this.#hand(this.#reader.read(frame, i, token, writer), info);
-        if (handling !== undefined) this.#wait(handling, isSync, channel, producer, raised + i);
-        else if (isSync) this.#handling.end(channel, producer, raised + i);
+        if (handling !== undefined) this.#wait(handling, awaited);
+        else if (awaited !== undefined) this.#handling.end(awaited);
       } catch (error) {
-        if (isSync && this.#reader.isMismatched(token)) this.#handling.discard(channel, producer, raised + i);
-        this.#failed(error, isSync, channel, producer, raised + i);
+        if (awaited !== undefined && this.#reader.isMismatched(token)) this.#handling.discard(awaited);
+        this.#failed(error, awaited);
       }
     }
   }
 
-  #failed(error: unknown, isSync: boolean, channel: number, producer: number, raised: number): void {
+  #failed(error: unknown, awaited: AwaitedEvent | undefined): void {
     const failed = JechoError.from(error ?? new JechoError("HANDLER_FAILED"));
-    if (isSync) this.#handling.end(channel, producer, raised, failed);
+    if (awaited !== undefined) this.#handling.end(awaited, failed);
     this.#onError(failed);
   }
 
-  #wait(
-    handling: Promise<unknown>,
-    isSync: boolean,
-    channel: number,
-    producer: number,
-    raised: number,
-  ): void {
+  #wait(handling: Promise<unknown>, awaited: AwaitedEvent | undefined): void {
     this.#handling.wait(
       handling.then(
         () => {
-          if (isSync) this.#handling.end(channel, producer, raised);
+          if (awaited !== undefined) this.#handling.end(awaited);
         },
-        (error: unknown) => this.#failed(error, isSync, channel, producer, raised),
+        (error: unknown) => this.#failed(error, awaited),
       ),
     );
   }

@@ -22,11 +22,21 @@ export interface EventQueueOptions {
   readonly batchDelayMs?: number;
 }
 
+/** Counts what an endpoint raises. */
+export class Count {
+  /** That of the newest event; 0 before the first. */
+  newest = 0;
+
+  next(): number {
+    return ++this.newest;
+  }
+}
+
 /** An event on its way into a queue. */
 export interface Raising<T> {
   readonly endpoint: number;
   /** Counts the event, once it is certain that it was raised. */
-  readonly count: () => number;
+  readonly count: Count;
   readonly type: Type<T> | undefined;
   readonly event: T;
   readonly sync: boolean;
@@ -118,7 +128,7 @@ export class EventQueue {
     let end = at + bytes;
     if (type === undefined) ring.bytes.set(event as Uint8Array, at);
     else end = type.encodeInto(event, ring.bytes, ring.view, at);
-    const sleeps = ring.commit(endpoint, count(), end, sync, this.#port.posted);
+    const sleeps = ring.commit(endpoint, count.next(), end, sync, this.#port.posted);
     if (sleeps || this.#batch?.wakes || (this.#batchDelayMs > 0 && (sync || this.#isHalfFull))) {
       this.#wake(sync || this.#isHalfFull);
     }

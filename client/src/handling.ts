@@ -5,6 +5,13 @@ import { NOBODY, type Outcome } from "./tally.ts";
 /** Promises of one consumer's handlers that may be under way before the gateway is asked to wait. */
 const INBOX_EVENTS = 1024;
 
+/** A synchronous event, as its producer's process knows it. */
+export interface AwaitedEvent {
+  readonly channel: number;
+  readonly producer: number;
+  readonly raised: number;
+}
+
 export interface HandlingEvents {
   /** The handler is done with a synchronous event. */
   onHandled(channel: number, producer: number, raised: number, outcome: Outcome): void;
@@ -26,12 +33,12 @@ export class Handling {
   }
 
   /** The handler is given a synchronous event. */
-  begin(channel: number, producer: number, raised: number): void {
+  begin({ channel, producer, raised }: AwaitedEvent): void {
     this.#synchronous.set(channel, producer, raised, true);
   }
 
   /** It is done with that. */
-  end(channel: number, producer: number, raised: number, error?: JechoError): void {
+  end({ channel, producer, raised }: AwaitedEvent, error?: JechoError): void {
     if (!this.#synchronous.delete(channel, producer, raised)) return;
     const failed = error === undefined ? 0 : 1;
     const outcome = { consumers: 1, failed, message: error?.message ?? "", missing: 0 };
@@ -39,7 +46,7 @@ export class Handling {
   }
 
   /** It is not given that after all: nobody waits for it, and it has not failed. */
-  discard(channel: number, producer: number, raised: number): void {
+  discard({ channel, producer, raised }: AwaitedEvent): void {
     if (this.#synchronous.delete(channel, producer, raised))
       this.#events.onHandled(channel, producer, raised, NOBODY);
   }

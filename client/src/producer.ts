@@ -3,7 +3,7 @@ import { AwaitedEvents, type Patience } from "./awaited-events.ts";
 import type { EventChannel } from "./channel.ts";
 import type { Delegation } from "./delegation.ts";
 import { type Demand, NO_DEMAND, withState } from "./demand.ts";
-import type { EventQueue } from "./event-queue.ts";
+import { Count, type EventQueue } from "./event-queue.ts";
 import type { Codec } from "./json.ts";
 import type { ControlRequest, PortNotice } from "./port.ts";
 import { Listeners } from "./status.ts";
@@ -24,24 +24,23 @@ export interface ProducerSession {
 
 /** Raises events on a channel. Made by `channel.produce`. */
 export class Producer<T> {
-  readonly channel: string;
-  readonly #session: ProducerSession;
+  // What each event needs comes first, for it to lie together in memory.
+  #isOpen = true;
+  #bytes = 0;
   readonly #endpoint: number;
   readonly #queue: EventQueue;
+  readonly #raised = new Count();
   readonly #type: Type<T> | undefined;
   readonly #codec: Codec<T> | undefined;
-  readonly #demandListeners = new Listeners<Demand>();
   readonly #delegation: Delegation | undefined;
-  #demand: Demand = NO_DEMAND;
-  #isOpen = true;
-  #isInterrupted = false;
-  #raised = 0;
-  #raisedUrgently = 0;
-  readonly #count = (): number => ++this.#raised;
   /** Urgent events are counted apart, for they overtake. */
-  readonly #countUrgent = (): number => ++this.#raisedUrgently;
+  readonly #raisedUrgently = new Count();
+  readonly channel: string;
+  readonly #session: ProducerSession;
+  readonly #demandListeners = new Listeners<Demand>();
+  #demand: Demand = NO_DEMAND;
+  #isInterrupted = false;
   readonly #awaited: AwaitedEvents;
-  #bytes = 0;
   #dropped = 0;
 
   constructor(
@@ -73,7 +72,11 @@ export class Producer<T> {
 
   /** Events and encoded bytes raised so far, and events dropped: by the queue's policy, or because there was no connection. */
   get stats(): { readonly events: number; readonly bytes: number; readonly dropped: number } {
-    return { events: this.#raised + this.#raisedUrgently, bytes: this.#bytes, dropped: this.#dropped };
+    return {
+      events: this.#raised.newest + this.#raisedUrgently.newest,
+      bytes: this.#bytes,
+      dropped: this.#dropped,
+    };
   }
 
   /** Events that were raised and still wait in the queue. Counting them takes longer the more there are. */
@@ -111,7 +114,7 @@ export class Producer<T> {
    */
   publishUrgent(event: T): number {
     this.#checkOpen();
-    return this.#raise(event, false, this.#session.urgentQueue, this.#countUrgent);
+    return this.#raise(event, false, this.#session.urgentQueue, this.#raisedUrgently);
   }
 
   /**
@@ -153,7 +156,7 @@ export class Producer<T> {
     // A command that cannot reach anybody now is not to take effect later.
     if (this.#isInterrupted) throw new JechoError("CONNECTION_LOST", "there is no connection at the moment");
     this.#raise(event, true);
-    return this.#awaited.wait(this.#raised, patience);
+    return this.#awaited.wait(this.#raised.newest, patience);
   }
 
   async #whenThereIsRoom<R>(raise: () => Promise<R>, { timeoutMs, signal }: Patience): Promise<R> {
@@ -249,7 +252,7 @@ export class Producer<T> {
     if (!this.#isOpen) throw new JechoError("CLOSED", `the producer of ${this.channel} is closed`);
   }
 
-  #raise(event: T, sync: boolean, queue = this.#queue, count = this.#count): number {
+  #raise(event: T, sync: boolean, queue = this.#queue, count = this.#raised): number {
     this.#delegation?.look();
     const endpoint = this.#endpoint;
     const bytes =

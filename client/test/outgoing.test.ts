@@ -6,6 +6,7 @@ import { gatherRuns, type OutgoingMessage } from "../src/concentrator/outgoing.t
 import { Ring } from "../src/ring.ts";
 
 test("CHAN-7: the counts of a run's events follow one another; where events are missing, a new run begins", () => {
+  const lanes = new Lanes();
   const producer: ProducerEntry = {
     is: "producer",
     endpoint: 7,
@@ -18,7 +19,8 @@ test("CHAN-7: the counts of a run's events follow one another; where events are 
     number: 4,
     history: { events: 0, seconds: 0, latest: false, onDemand: false },
     key: "",
-    lanes: new Lanes(),
+    lanes,
+    usual: lanes.usual,
     elsewhere: 1,
     open: true,
     wasOpen: true,

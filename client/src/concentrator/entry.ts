@@ -3,24 +3,26 @@ import type { Offer } from "@jecho/modulators/internal";
 import type { EventsFrame, Feed, History, Modulator, Place, Queue } from "@jecho/shared/internal";
 import type { Demand, DerivedDemand } from "../demand.ts";
 import type { ControlRequest } from "../port.ts";
-import type { Lanes } from "./lane.ts";
+import type { Lane, Lanes } from "./lane.ts";
 import { type Source, Tracker } from "./tracking.ts";
 
 /** A producer of this process, as its concentrator knows it. */
 export interface ProducerEntry {
-  readonly is: "producer";
   // What each run needs comes first, for it to lie together in memory.
-  readonly endpoint: number;
+  /** Consumers of the channel in other processes. */
+  elsewhere: number;
+  /** Of `lanes`, that of events which are not urgent. */
+  readonly usual: Lane;
   /** At the present connection; 0 while there is none. */
   channelNumber: number;
   number: number;
-  /** Consumers of the channel in other processes. */
-  elsewhere: number;
   /** The type that it writes; 0n on an untyped channel. */
   readonly token: bigint;
+  readonly channel: string;
+  readonly is: "producer";
+  readonly endpoint: number;
   /** The counts of its events; they go on over connections. */
   readonly lanes: Lanes;
-  readonly channel: string;
   readonly schema: Uint8Array;
   /** What its delegate offers to modulators, if it has one. */
   readonly offers: readonly Offer[] | undefined;
@@ -81,6 +83,9 @@ export interface ConsumerEntry {
   asking: Reset | undefined;
 }
 
+/** The token of all untyped channels: one for all of them lies in one place. */
+const UNTYPED = 0n;
+
 /** Another modulator that a consumer is to have, or none. */
 export interface Reset {
   readonly reset: number;
@@ -109,14 +114,16 @@ type Request<Is extends ControlRequest["is"]> = Omit<Extract<ControlRequest, { i
 export function newProducer(request: Request<"openProducer">, lanes: Lanes): ProducerEntry {
   const { endpoint, token, channel, schema, offers, context, history, key } = request;
   return {
-    is: "producer",
-    endpoint,
+    elsewhere: 0,
+    usual: lanes.usual,
     channelNumber: 0,
     number: 0,
-    elsewhere: 0,
-    token,
-    lanes,
+    // Whatever has come from another thread lies apart.
+    token: token === UNTYPED ? UNTYPED : token,
     channel,
+    is: "producer",
+    endpoint,
+    lanes,
     schema,
     offers,
     context: new Map(context),

@@ -13,21 +13,20 @@ import type { Lane } from "./lane.ts";
 /** What a run takes besides its events. */
 const RUN_BYTES = measureRun([]);
 
-/** Events of one lane whose counts follow one another, where they lie. */
-export interface RaisedRun {
+/** Events of one lane whose counts follow one another, where they lie: all of the stretch. */
+export interface RaisedRun extends Stretch {
   readonly producer: ProducerEntry;
   readonly lane: Lane;
   readonly sync: boolean;
   /** Count of the first event; those of the others follow it. */
   readonly raised: number;
-  readonly events: RaisedEvents;
   /** Where its frame begins in the message that it goes out in. */
   start: number;
 }
 
-interface RaisedEvents extends Stretch {
+/** One that more events may be added to. */
+interface OpenRun extends RaisedRun {
   readonly bounds: number[];
-  readonly first: 0;
   end: number;
 }
 
@@ -67,7 +66,7 @@ export function gatherRuns(
   for (const record of records) {
     const producer = producerOf(record.endpoint);
     if (producer === undefined) continue;
-    const lane = producer.lanes.of(record.urgent);
+    const lane = record.urgent ? producer.lanes.urgent : producer.usual;
     if (producer.elsewhere > 0) {
       wanted.add(producer, lane, record);
       if (wanted.bytes >= MESSAGE_BYTES) send(wanted.close(), taker);
@@ -86,7 +85,7 @@ function send(runs: readonly RaisedRun[], taker: RunTaker): void {
 
 function keep(runs: readonly RaisedRun[], taker: RunTaker): void {
   for (const run of runs) {
-    run.lane.raised = run.raised + run.events.end - 1;
+    run.lane.raised = run.raised + run.end - 1;
     taker.keep(run);
   }
 }
@@ -97,7 +96,7 @@ let nextGathering = 1;
 class OpenRuns {
   bytes = 0;
   events = 0;
-  #runs: RaisedRun[] = [];
+  #runs: OpenRun[] = [];
   /** A lane says which run of which gathering is its newest: nothing has to be looked up. */
   #gathering = nextGathering++;
 
@@ -105,21 +104,25 @@ class OpenRuns {
     const { bytes, sync, raised, start, end } = record;
     const run = lane.gathering === this.#gathering ? this.#runs[lane.newestRun] : undefined;
     const isNext =
-      run !== undefined &&
-      !sync &&
-      !run.sync &&
-      raised === run.raised + run.events.end &&
-      bytes === run.events.bytes;
+      run !== undefined && !sync && !run.sync && raised === run.raised + run.end && bytes === run.bytes;
     if (!isNext) {
       lane.gathering = this.#gathering;
       lane.newestRun = this.#runs.length;
-      const events: RaisedEvents = { bytes, bounds: [start, end], first: 0, end: 1 };
-      this.#runs.push({ producer, lane, sync, raised, events, start: 0 });
+      this.#runs.push({
+        producer,
+        lane,
+        sync,
+        raised,
+        bytes,
+        bounds: [start, end],
+        first: 0,
+        end: 1,
+        start: 0,
+      });
       this.bytes += RUN_BYTES;
     } else {
-      const { events } = run;
-      events.bounds.push(start, end);
-      events.end++;
+      run.bounds.push(start, end);
+      run.end++;
     }
     this.bytes += end - start;
     this.events++;
@@ -145,14 +148,14 @@ export function headerOf({ producer, lane, sync, raised }: RaisedRun): RunHeader
 
 function messageOf(runs: readonly RaisedRun[]): OutgoingMessage {
   let size = 0;
-  for (const { events } of runs) size += measureRun([events]);
+  for (const run of runs) size += measureRun([run]);
   const bytes = new Uint8Array(size);
   const view = new DataView(bytes.buffer);
   let at = 0;
   for (const run of runs) {
     run.start = at;
-    at = writeRun(bytes, view, at, headerOf(run), [run.events]);
-    run.lane.raised = run.raised + run.events.end - 1;
+    at = writeRun(bytes, view, at, headerOf(run), [run]);
+    run.lane.raised = run.raised + run.end - 1;
   }
   return { bytes, view, runs };
 }

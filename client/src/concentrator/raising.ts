@@ -133,9 +133,9 @@ export class Raising {
 
   /** A run that nobody elsewhere wants: it stays where it lies, unless consumers here have to be told. */
   #raiseQuietly(run: RaisedRun): void {
-    const { producer, lane, sync, raised, events } = run;
+    const { producer, lane, sync, raised } = run;
     const { endpoint, channel, channelNumber } = producer;
-    const lent = new LentRun(headerOf(run), events);
+    const lent = new LentRun(headerOf(run), run);
     const isHeard = this.#reception.consumersOf(channelNumber) > 0 || this.#feeds.isFed(channelNumber);
     if (channelNumber === 0 || isHeard) return this.#raise(producer, lane, lent.frame(), false);
     if (!sync) {
