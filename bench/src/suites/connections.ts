@@ -11,11 +11,11 @@ const CONNECTIONS = 10_000;
 const QUICK_CONNECTIONS = 5000;
 const PARTS = 2;
 /**
- * The share of the connections that comes first, so that what a server sets up once is no part of what a connection costs, and so that
- * what its start has left free (megabytes, more or fewer each time) is used up: before that connections seem to cost next to
- * nothing.
+ * The share of the connections that comes first, so that what a server sets up once is no part of what a connection costs; and the
+ * share after which memory is first looked at: what the server's start has left free (megabytes, more or fewer each time) is used
+ * up by then. Before that connections seem to cost next to nothing.
  */
-const FIRST = 1 / 2;
+const [FIRST, BEFORE_LOOK] = [1 / 2, 3 / 4];
 const SETTLE_MS = 250;
 const SERVERS: readonly Kind[] = ["jecho", "uws", "ws", "socketio"];
 
@@ -74,19 +74,29 @@ async function measure(kind: Kind, count: number, costs: Costs): Promise<void> {
           idler.call("open", { kind, port, part, connections: connections / PARTS } satisfies OpenIdlers),
         ),
       );
-    const first = PARTS * Math.ceil((FIRST * count) / PARTS);
-    const rest = count - first;
+    const [first, looked] = [FIRST, BEFORE_LOOK].map(share => PARTS * Math.ceil((share * count) / PARTS)) as [
+      number,
+      number,
+    ];
     await all(first);
+    let [cpuMs, generatorMs, seconds] = [0, 0, 0];
+    const accept = async (connections: number): Promise<void> => {
+      const ofGenerator = (): number => idlers.reduce((sum, idler) => sum + idler.cpuMs(), 0);
+      const [cpu, generatorCpu, begin] = [server.cpuMs(), ofGenerator(), performance.now()];
+      await all(connections);
+      seconds += (performance.now() - begin) / 1000;
+      cpuMs += server.cpuMs() - cpu;
+      generatorMs += ofGenerator() - generatorCpu;
+    };
+    await accept(looked - first);
     const memory = await heldBytes(server);
-    const generatorMs = (): number => idlers.reduce((sum, idler) => sum + idler.cpuMs(), 0);
-    const [cpu, generatorCpu, begin] = [server.cpuMs(), generatorMs(), performance.now()];
-    await all(rest);
-    costs.accept.push((1000 * rest) / (performance.now() - begin));
-    costs.cpu.push((1000 * (server.cpuMs() - cpu)) / rest);
-    costs.generator.push((1000 * (generatorMs() - generatorCpu)) / rest);
+    await accept(count - looked);
+    costs.accept.push((count - first) / seconds);
+    costs.cpu.push((1000 * cpuMs) / (count - first));
+    costs.generator.push((1000 * generatorMs) / (count - first));
     await delay(SETTLE_MS);
-    costs.resident.push((server.memoryBytes() - memory) / rest);
-    costs.bytes.push(((await heldBytes(server)) - memory) / rest);
+    costs.resident.push((server.memoryBytes() - memory) / (count - looked));
+    costs.bytes.push(((await heldBytes(server)) - memory) / (count - looked));
     const killed = performance.now();
     const back = Promise.all(idlers.map(idler => idler.call("back")));
     // Where the server does not come back, that is the failure to be told of.
