@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { DeliveryCounter } from "../src/delivery-counter.ts";
 import { withResults } from "../src/readme.ts";
 import { atLeast, atMost, formatGoals, formatNumber, formatRow, Report } from "../src/report.ts";
 import { ratios, summarise } from "../src/statistics.ts";
@@ -100,59 +99,4 @@ it("a suite's table replaces what stood between its markers, and nothing else", 
   expect(text).toContain("![All](plots/types.svg)");
   expect(withResults("no markers", result, machine)).toBe("no markers");
   expect(formatRow(report.rows[0]!)).toContain("missed");
-});
-
-describe("deliveries", () => {
-  /** A server's message; `fill` is what every byte of it is. */
-  function message(payload: Uint8Array, opcode = 2): Uint8Array {
-    const head =
-      payload.length < 126
-        ? [0x80 | opcode, payload.length]
-        : [0x80 | opcode, 126, payload.length >> 8, payload.length & 255];
-    return Uint8Array.from([...head, ...payload]);
-  }
-
-  /** The beginning of a run as `@jecho/shared` lays it out. */
-  function run(count: number, bytes: number): Uint8Array {
-    const frame = new Uint8Array(bytes);
-    frame.set([24, 0, 0, 0, 12, 0], 4);
-    frame[80] = count & 255;
-    frame[81] = count >> 8;
-    return frame;
-  }
-
-  const stream = Uint8Array.from([
-    ...message(run(300, 160)),
-    ...message(new Uint8Array(40)),
-    ...message(new Uint8Array(0), 9),
-    ...message(run(5, 104)),
-  ]);
-
-  it.each([1, 2, 3, 50, 83, 1000])("are counted the same however the bytes are cut, here by %i", cut => {
-    let replies = 0;
-    const counter = new DeliveryCounter("runs", () => replies++);
-    let events = 0;
-    for (let at = 0; at < stream.length; at += cut)
-      events += counter.take(stream, at, Math.min(stream.length, at + cut));
-    expect({ events, replies, bytes: counter.bytes }).toEqual({
-      events: 305,
-      replies: 1,
-      bytes: stream.length,
-    });
-  });
-
-  it("count messages, or units of a stream, where the server is another", () => {
-    const counting = {
-      messages: new DeliveryCounter("messages", () => {}),
-      units: new DeliveryCounter({ unitBytes: 50 }, () => {}),
-    };
-    const bytes = Uint8Array.from([...message(new Uint8Array(120)), ...message(new Uint8Array(30))]);
-    expect(counting.messages.take(bytes, 0, bytes.length)).toBe(2);
-    expect(counting.units.take(bytes, 0, bytes.length)).toBe(3);
-  });
-
-  it("end with the connection", () => {
-    const counter = new DeliveryCounter("messages", () => {});
-    expect(() => counter.take(message(new Uint8Array(2), 8), 0, 4)).toThrow("cut off");
-  });
 });

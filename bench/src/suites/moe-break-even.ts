@@ -14,9 +14,9 @@ type Scenario = (typeof SCENARIOS)[number];
 const BYTES_A_POOL = 50 << 20;
 const MOST_EVENTS = 100_000;
 /** The turns that it is cut into, for the scenarios to take theirs under the same conditions. */
-const TURNS = 6;
+const TURNS = 3;
 /** And how often as many of them, where the goals are: plain and filtered events cost nearly the same there. */
-const HEADLINE = 4;
+const HEADLINE = 3;
 
 /**
  * Part of `moe`: the share of events that a filter must reject to pay for itself, in the CPU time of all threads of all processes:
