@@ -31,7 +31,7 @@ function lying(ranges: readonly number[], derived = DERIVED): CarrierKind {
         pid: undefined,
         send: bytes => queueMicrotask(() => answer(bytes)),
         finish() {},
-        kill: () => listener.exit({ error: new JechoError("MODULATOR_HOST_FAILED"), isForeign: false }),
+        kill: () => listener.exit({ error: new JechoError("MODULATOR_HOST_FAILED"), blame: "modulator" }),
         hold() {},
       };
     },

@@ -1,12 +1,17 @@
 import type { JechoError } from "@jecho/shared";
 import type { Limits } from "../sandbox/sandbox.ts";
 
+/**
+ * Whose doing a host's end may be: that of the modulator at work; that of a stranger as well, who knows nothing of modulators, or of
+ * a silence that has many reasons; or surely not the modulator's.
+ */
+export type Blame = "modulator" | "anybody" | "nobody";
+
 /** How a host ended. */
 export interface Exit {
   /** What the modulator at work is told, should it be to blame. */
   readonly error: JechoError;
-  /** May it have been ended from outside, by somebody who knows nothing of modulators? */
-  readonly isForeign: boolean;
+  readonly blame: Blame;
 }
 
 export interface CarrierListener {

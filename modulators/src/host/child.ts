@@ -118,7 +118,11 @@ class Child implements Carrier {
     if (this.#ended) return;
     this.#ended = true;
     if (code === NO_ENGINE) this.#onNoEngine();
-    this.#listener.exit({ error: causeOf({ code, signal, trouble }), isForeign: signal === "SIGKILL" });
+    // The system kills whoever takes too much memory, as strangers do.
+    this.#listener.exit({
+      error: causeOf({ code, signal, trouble }),
+      blame: signal === "SIGKILL" ? "anybody" : "modulator",
+    });
   }
 
   #take(bytes: Uint8Array): void {

@@ -1,6 +1,6 @@
 import { JechoError } from "@jecho/shared";
 import type { Limits } from "../sandbox/sandbox.ts";
-import type { Carrier, CarrierKind, Exit } from "./carrier.ts";
+import type { Blame, Carrier, CarrierKind, Exit } from "./carrier.ts";
 
 const TICK_MS = 50;
 /** A host's first sign may take longer than any later one. */
@@ -10,8 +10,7 @@ const FRAME_MARGIN = 1 << 20;
 /** How a host came to its end. */
 export interface Death {
   readonly error: JechoError;
-  /** Was it ended by somebody who may know nothing of modulators, or for a silence that has many reasons? */
-  readonly isForeign: boolean;
+  readonly blame: Blame;
   /** Had it given any sign before? */
   readonly hadBegun: boolean;
 }
@@ -129,7 +128,7 @@ export class Keeper {
     this.#carrier?.kill();
   }
 
-  #exited({ error, isForeign }: Exit): void {
+  #exited({ error, blame }: Exit): void {
     this.#carrier = undefined;
     const verdict = this.#verdict;
     const wasSilent = this.#wasSilent;
@@ -138,7 +137,7 @@ export class Keeper {
     if (this.#closed !== undefined) return this.#closed.resolve();
     this.#events.died({
       error: verdict ?? wasSilent ?? error,
-      isForeign: verdict === undefined && (isForeign || wasSilent !== undefined),
+      blame: verdict !== undefined ? "modulator" : wasSilent !== undefined ? "anybody" : blame,
       hadBegun: this.#hadBegun,
     });
   }

@@ -26,8 +26,8 @@ export function lendWorkers(port: MessagePort, start: () => Worker): void {
         worker.terminate();
         control.close();
       };
-      worker.postMessage(undefined, [frames]);
-      control.postMessage(undefined);
+      worker.postMessage(null, [frames]);
+      control.postMessage(null);
     } catch (error) {
       const { code, message } = JechoError.from(error, "MODULATORS_NOT_SERVED");
       control.postMessage(failure(code, message));
@@ -81,11 +81,11 @@ class Loan implements WorkerHandle {
     this.#waiting = setTimeout(refuse(`no page started a worker within ${START_MS} ms`), START_MS);
     loans.add(this);
     this.#frames.port1.onmessage = ({ data }) => listener.message(data);
-    this.#control.port1.onmessage = ({ data }: MessageEvent<WorkerFailure | undefined>) => {
+    this.#control.port1.onmessage = ({ data }: MessageEvent<WorkerFailure | null>) => {
       clearTimeout(this.#waiting);
-      if (data !== undefined) listener.message(data);
+      if (data !== null) listener.message(data);
     };
-    page.postMessage(undefined, [this.#frames.port2, this.#control.port2]);
+    page.postMessage(null, [this.#frames.port2, this.#control.port2]);
   }
 
   post(message: WorkerMessage, transfer: ArrayBuffer[]): void {
@@ -95,7 +95,7 @@ class Loan implements WorkerHandle {
   }
 
   terminate(): void {
-    this.#control.port1.postMessage(undefined);
+    this.#control.port1.postMessage(null);
     this.#forget();
   }
 

@@ -46,8 +46,10 @@ export interface HostStats {
 
 /** A host that dies so often in a row without having done anything is not replaced any more. */
 const FUTILE_STARTS = 3;
-/** Deaths that may have come from anywhere, until the modulator at work is to blame. */
-const STRIKES = 2;
+/** So many strikes in a row, and a modulator is removed. */
+const MOST_STRIKES = 2;
+/** What a host's death counts for the modulator that was at work. */
+const STRIKES = { modulator: MOST_STRIKES, anybody: 1, nobody: 0 } as const;
 
 /**
  * The hosted tier: runs modulators in a process or worker, watches it, and replaces it when it hangs or dies. No call
@@ -235,7 +237,7 @@ export class ModulatorHost implements Tier {
     });
   }
 
-  #died({ error, isForeign, hadBegun }: Death): void {
+  #died({ error, blame, hadBegun }: Death): void {
     const current = this.#roster.get(this.#outstanding.current() ?? -1);
     const work = this.#outstanding.clear();
     this.#roster.allLeft();
@@ -248,11 +250,11 @@ export class ModulatorHost implements Tier {
       tell(() => this.#options.onRate?.(installation.derived));
     }
     if (current !== undefined) {
-      current.strikes += isForeign ? 1 : STRIKES;
+      current.strikes += STRIKES[blame];
       // Without a single frame from it, the host itself is at fault.
-      if (current.strikes >= STRIKES && hadBegun) this.#removed(current, error);
+      if (current.strikes >= MOST_STRIKES && hadBegun) this.#removed(current, error);
     }
-    if (!hadBegun && ++this.#futile === FUTILE_STARTS) {
+    if (!hadBegun && blame !== "nobody" && ++this.#futile === FUTILE_STARTS) {
       this.#futile = 0;
       const failed =
         error.code === "MODULATORS_NOT_SERVED"

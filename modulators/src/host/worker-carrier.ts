@@ -1,6 +1,6 @@
 import { JechoError } from "@jecho/shared";
 import type { Limits } from "../sandbox/sandbox.ts";
-import type { Carrier, CarrierKind, CarrierListener } from "./carrier.ts";
+import type { Blame, Carrier, CarrierKind, CarrierListener } from "./carrier.ts";
 import type { WorkerFailure, WorkerMessage } from "./serve-worker.ts";
 
 /** A worker thread of Node or a page's Worker, as far as they agree. */
@@ -50,10 +50,10 @@ class WorkerCarrier implements Carrier {
       },
       error: ({ message }) =>
         this.#fail(new JechoError("MODULATOR_FAILED", `the host died while it ran: ${message}`)),
-      ended: () => this.#end(false),
+      ended: () => this.#end("modulator"),
       taken: why => {
         this.#error ??= new JechoError("MODULATOR_FAILED", why);
-        this.#end(true);
+        this.#end("nobody");
       },
     });
     this.#worker.post({ limits }, []);
@@ -70,7 +70,7 @@ class WorkerCarrier implements Carrier {
 
   kill(): void {
     this.#worker.terminate();
-    queueMicrotask(() => this.#end(this.#error === undefined));
+    queueMicrotask(() => this.#end(this.#error === undefined ? "anybody" : "modulator"));
   }
 
   hold(held: boolean): void {
@@ -82,10 +82,10 @@ class WorkerCarrier implements Carrier {
     this.kill();
   }
 
-  #end(isForeign: boolean): void {
+  #end(blame: Blame): void {
     if (this.#ended) return;
     this.#ended = true;
     const error = this.#error ?? new JechoError("MODULATOR_FAILED", "the host died while it ran");
-    this.#listener.exit({ error, isForeign });
+    this.#listener.exit({ error, blame });
   }
 }
