@@ -31,6 +31,7 @@ async function stalled(rig: Rig, queue: QueueOptions) {
   cutter.stall();
   return {
     cutter,
+    slowSession,
     slow,
     seen,
     order,
@@ -214,6 +215,25 @@ test("SLOW-3: a consumer whose handlers do not end hinders neither control messa
   for (let n = 0; n < 100; n++) free.publish({ n, key: 0, payload: PAYLOAD });
   expect(await seen.take(100)).toHaveLength(100);
   expect(handled).toBeLessThan(1000);
+});
+
+test("SLOW-1: of a process that does not keep up, what waits on one channel goes out in turns with what waits on another", async () => {
+  await using rig = await startRig();
+  await using the = await stalled(rig, {});
+  the.cutter.flow();
+  await the.slowSession.channel("b", Block).subscribe(({ n }) => void the.order.push(`other ${n}`));
+  const session = rig.session();
+  const second = await session.channel("b", Block).produce();
+  await expect.poll(() => second.demand.total).toBe(1);
+  the.cutter.stall();
+  await the.raise(1500);
+  second.publish({ n: 1, key: 0, payload: PAYLOAD });
+  await session.flush();
+  the.cutter.flow();
+  await expect.poll(() => the.order).toContain("event 1499");
+  // It was raised when megabytes of the first channel waited.
+  expect(the.order.indexOf("event 1499")).toBeGreaterThan(the.order.indexOf("other 1"));
+  expect(the.order).toContain("other 1");
 });
 
 test("SLOW-1: a process that does not keep up with many channels together has a queue for each, however little each of them sends", async () => {

@@ -1,6 +1,7 @@
 import type { WebSocket } from "uWebSockets.js";
 import { ERRORS, type ErrorCode } from "@jecho/shared";
 import { type Control, encodeForNow, type Outgoing } from "@jecho/shared/internal";
+import { SOCKET_HIGH_BYTES, SOCKET_LOW_BYTES } from "./delivery/listener.ts";
 import type { Listeners } from "./delivery/listeners.ts";
 import type { Replay } from "./history/replay.ts";
 import type { Consumer, Producer } from "./management/endpoints.ts";
@@ -22,8 +23,9 @@ let drawn = RANDOM.length;
 
 /** What most connections never need: made for those that do. */
 class Seldom {
-  /** Channels whose events wait in a queue for this connection. */
+  /** Channels whose events wait in a queue for this connection; the one comes first whose turn it is. */
   readonly lagging = new Set<Listeners>();
+  isBehind = false;
   /** Called when there is no such channel any more. */
   whenLevel: (() => void) | undefined;
   /** Its consumers that are being sent their past. */
@@ -168,11 +170,35 @@ export class Connection {
     return this.#link?.getBufferedAmount() ?? 0;
   }
 
-  /** The socket has room again. */
+  /** Does so much wait in the socket that events wait in their channels' queues? From `fallsBehind` on, until there is little. */
+  get isBehind(): boolean {
+    return this.#seldom?.isBehind ?? false;
+  }
+
+  /** Looks whether there is too much in the socket. @returns true where there is, and was not before */
+  fallsBehind(): boolean {
+    if (this.isBehind || this.bufferedBytes <= SOCKET_HIGH_BYTES) return false;
+    this.#seldom ??= new Seldom();
+    this.#seldom.isBehind = true;
+    return true;
+  }
+
+  /** The socket has room again, or a channel may send what waits: they send one message each in turn, as long as there is room. */
   drained(): void {
-    if (this.#seldom === undefined) return;
-    for (const channel of [...this.#seldom.lagging]) channel.drained(this);
-    for (const replay of [...this.#seldom.replays]) replay.pump();
+    const seldom = this.#seldom;
+    if (seldom === undefined) return;
+    const { lagging } = seldom;
+    for (const channel of lagging) {
+      if (this.bufferedBytes > SOCKET_HIGH_BYTES) break;
+      if (!channel.sendWaiting(this)) continue;
+      // Behind all others.
+      lagging.delete(channel);
+      lagging.add(channel);
+    }
+    for (const replay of [...seldom.replays]) replay.pump();
+    if (this.bufferedBytes > SOCKET_LOW_BYTES) return;
+    seldom.isBehind = false;
+    for (const channel of [...lagging]) channel.keepUp(this);
   }
 
   /** Tells that the messages with events which came since the last time are taken. */

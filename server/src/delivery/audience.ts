@@ -1,6 +1,6 @@
 import type { Few } from "@jecho/shared/internal";
 import type { Connection } from "../connection.ts";
-import { type Listener, SOCKET_HIGH_BYTES } from "./listener.ts";
+import type { Listener } from "./listener.ts";
 
 /** Bytes that an audience is sent between two looks at who does not keep up, and all audiences together, one of many small ones. */
 const LOOK_EVERY_BYTES = 64 * 1024;
@@ -60,16 +60,17 @@ export class Audience {
    *
    * @param bytes that it was sent just now
    * @param allBytes that all audiences were sent so far
+   * @returns true where there is one
    */
-  isBehind(bytes: number, allBytes: number): boolean {
+  look(bytes: number, allBytes: number): boolean {
     this.#sinceLook += bytes;
     const isLong = allBytes - this.#lookedAt >= LOOK_EVERY_BYTES_OF_ALL;
     if (!isLong && this.#sinceLook < LOOK_EVERY_BYTES) return false;
     this.#sinceLook = 0;
     this.#lookedAt = allBytes;
-    for (const { backlog, connection } of this.#listeners.values())
-      if (backlog === undefined && connection.bufferedBytes > SOCKET_HIGH_BYTES) return true;
-    return false;
+    let isBehind = false;
+    for (const { connection } of this.#listeners.values()) if (connection.fallsBehind()) isBehind = true;
+    return isBehind;
   }
 
   /** Has the other the same members? */

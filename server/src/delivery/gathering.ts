@@ -92,7 +92,7 @@ export class Gathering {
       for (const parcel of this.#parcels) {
         const bytes = parcel.send(this.#message, from);
         this.#bytes += bytes;
-        if (parcel.audience.isBehind(bytes, this.#bytes)) this.laggards++;
+        if (parcel.audience.look(bytes, this.#bytes)) this.laggards++;
       }
     this.#parcels.length = 0;
   }

@@ -10,7 +10,8 @@ export interface QueuePolicy {
 
 /** Bytes that may wait in a socket before its events wait in a queue of ours instead. */
 export const SOCKET_HIGH_BYTES = 512 * 1024;
-const SOCKET_LOW_BYTES = 128 * 1024;
+/** When so little is left, they come by their channels' topics again. */
+export const SOCKET_LOW_BYTES = 128 * 1024;
 
 /** The policy that lets go of least comes first: one copy crosses the wire for all consumers of a process. */
 const KEEPING: readonly WhenFull[] = ["block", "disconnect", "drop-oldest", "latest"];
@@ -110,20 +111,23 @@ export class Backlog {
     this.queue = new RunQueue(whenFull, limitBytes);
   }
 
+  /** Does nothing wait, and may events come? */
+  get isLevel(): boolean {
+    return !this.isPaused && this.queue.isEmpty;
+  }
+
   /**
-   * Sends what there is room for.
+   * Sends what is next.
    *
    * @param channel the number that what was dropped is told under
-   * @returns true where nothing waits any more and the socket has room
+   * @returns false where that is nothing, or may not be sent
    */
-  flush(channel: number): boolean {
-    while (!this.isPaused && this.#connection.bufferedBytes <= SOCKET_HIGH_BYTES) {
-      const dropped = this.queue.takeDropped();
-      if (dropped > 0) this.#connection.send({ kind: "Dropped", channel, events: BigInt(dropped) });
-      const message = this.queue.shift();
-      if (message === undefined) return this.#connection.bufferedBytes <= SOCKET_LOW_BYTES;
-      this.#connection.sendBytes(message);
-    }
-    return false;
+  sendNext(channel: number): boolean {
+    if (this.isPaused) return false;
+    const dropped = this.queue.takeDropped();
+    if (dropped > 0) this.#connection.send({ kind: "Dropped", channel, events: BigInt(dropped) });
+    const message = this.queue.shift();
+    if (message !== undefined) this.#connection.sendBytes(message);
+    return message !== undefined;
   }
 }

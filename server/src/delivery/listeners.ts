@@ -4,7 +4,7 @@ import type { Acknowledgements } from "./acknowledgements.ts";
 import { Audience } from "./audience.ts";
 import type { Channel } from "./channel.ts";
 import type { Gathering } from "./gathering.ts";
-import { type Backlog, Listener, type QueuePolicy, SOCKET_HIGH_BYTES } from "./listener.ts";
+import { type Backlog, Listener, type QueuePolicy } from "./listener.ts";
 
 /**
  * The processes that listen to a channel. What comes reaches those that keep up by the channel's topic, those that do not
@@ -48,6 +48,7 @@ export class Listeners {
     }
     const entered = listener;
     this.#change(entered, () => entered.join(policy, feed));
+    if (connection.isBehind) this.#lag(entered);
     return entered;
   }
 
@@ -105,7 +106,8 @@ export class Listeners {
 
   #feed(listener: Listener, run: EventsFrame): void {
     const { connection } = listener;
-    if (!connection.sendBytes(run.raw()) && connection.bufferedBytes > SOCKET_HIGH_BYTES) this.#lag(listener);
+    // Each channel that it listens to looks then, this one, too.
+    if (!connection.sendBytes(run.raw()) && connection.fallsBehind()) this.#gathering.laggards++;
   }
 
   /** A consumer's process can take no more for now, or can again. */
@@ -116,18 +118,24 @@ export class Listeners {
       this.#lag(listener).isPaused = true;
       return;
     }
-    if (listener.backlog !== undefined) listener.backlog.isPaused = false;
-    this.drained(connection);
+    if (listener.backlog === undefined) return;
+    listener.backlog.isPaused = false;
+    connection.drained();
   }
 
-  /** The connection's socket has room again. */
-  drained(connection: Connection): void {
-    const listener = this.#all.get(connection);
-    const backlog = listener?.backlog;
-    if (listener === undefined || backlog === undefined) return;
-    const isLevel = backlog.flush(this.#channel.number);
+  /** The connection's socket has room for the next of what waits for it here. @returns false where nothing does */
+  sendWaiting(connection: Connection): boolean {
+    const backlog = this.#all.get(connection)?.backlog;
+    if (backlog === undefined) return false;
+    const isSent = backlog.sendNext(this.#channel.number);
     if (backlog.queue.bytes * 2 <= backlog.queue.limitBytes) this.#forgive(backlog);
-    if (!isLevel || !connection.isOpen) return;
+    return isSent;
+  }
+
+  /** The connection has caught up: where nothing waits for it, events come by the topic again. */
+  keepUp(connection: Connection): void {
+    const listener = this.#all.get(connection);
+    if (listener?.backlog?.isLevel !== true || !connection.isOpen) return;
     this.#change(listener, () => listener.keepUp());
     this.#lagging = without(this.#lagging, listener);
     connection.lags(this, false);
@@ -154,7 +162,7 @@ export class Listeners {
   #look(): void {
     this.#laggards = this.#gathering.laggards;
     for (const listener of this.#all.values()) {
-      if (listener.connection.bufferedBytes > SOCKET_HIGH_BYTES) this.#lag(listener);
+      if (listener.connection.isBehind) this.#lag(listener);
     }
   }
 
