@@ -1,6 +1,8 @@
 import { createGateway } from "@jecho/server";
-import { encodeControl, encodeRun, FLAG_SYNC } from "@jecho/shared/internal";
-import { expect, test } from "vitest";
+import { encodeControl, encodeRun, FLAG_SYNC, parseMessage } from "@jecho/shared/internal";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { Connection, type Link } from "../src/connection.ts";
+import { Confirmations } from "../src/delivery/confirmations.ts";
 import { RawClient } from "./raw-client.ts";
 
 const MANY = 200;
@@ -43,4 +45,33 @@ test("DEL-3: each message with events is confirmed once, by `Taken` or with a `P
   expect(confirmed("Processed")).toBeGreaterThan(0);
   await client.isAlive();
   expect(confirmed("Processed") + confirmed("Taken")).toBe(MANY);
+});
+
+test("DEL-3: a message waits for its confirmation from when it came, whatever was confirmed with a `Processed` before", () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const confirmed: number[] = [];
+  const send: Link["send"] = message => {
+    parseMessage(new Uint8Array(message as Uint8Array), frame => {
+      if (frame.kind === "Taken") confirmed.push(frame.messages);
+    });
+    return 1;
+  };
+  const connection = new Connection({ send } as Link, 1000);
+  const confirmations = new Confirmations();
+  confirmations.took(connection, 8);
+  vi.advanceTimersByTime(60);
+  // Those go with a `Processed`.
+  expect(connection.takeUnconfirmed()).toBe(1);
+  confirmations.took(connection, 8);
+  vi.advanceTimersByTime(60);
+  confirmations.took(connection, 8);
+  expect(confirmed).toEqual([]);
+  vi.advanceTimersByTime(60);
+  expect(confirmed).toEqual([2]);
+  vi.advanceTimersByTime(1000);
+  expect(confirmed).toEqual([2]);
+  confirmations.close();
 });

@@ -1,43 +1,65 @@
 import type { Connection } from "../connection.ts";
 
-/** Bytes of one connection that may be unconfirmed before the next tick: a quarter of what its client lets be under way. */
+/** Bytes of one connection that may be unconfirmed before its time: a quarter of what its client lets be under way. */
 const MOST_BYTES = 1 << 20;
 /**
- * So long it may take otherwise: each confirmation wakes two threads of its own. What is unconfirmed when a gateway dies comes twice to
- * modulators beside it, so it is not to be much.
+ * So long a message may wait for its confirmation otherwise: each one that goes by itself wakes two threads. What is unconfirmed when a
+ * gateway dies comes twice to modulators beside it, so it is not to be much.
  */
-const TICK_MS = 100;
+const LONGEST_MS = 100;
+/** Timers may be early by less than that. */
+const EARLY_MS = 1;
 
 /** Confirms to producers' processes what was taken, so that they need not keep it: a few messages at a time. */
 export class Confirmations {
-  readonly #unconfirmed = new Set<Connection>();
+  /** Who has messages that are not confirmed, and since when; who waits longest comes first. */
+  readonly #waiting = new Map<Connection, number>();
   #timer: NodeJS.Timeout | undefined;
 
   /** A message with events has come. */
   took(connection: Connection, bytes: number): void {
-    if (connection.unconfirmed++ === 0) this.#unconfirmed.add(connection);
+    if (connection.unconfirmed++ === 0) {
+      // Those before may have been confirmed with something else: then it waits only since now.
+      this.#waiting.delete(connection);
+      this.#waiting.set(connection, performance.now());
+    }
     connection.unconfirmedBytes += bytes;
     if (connection.unconfirmedBytes >= MOST_BYTES) {
-      this.#unconfirmed.delete(connection);
+      this.#waiting.delete(connection);
       connection.confirm();
     }
-    this.#timer ??= setTimeout(() => this.confirm(), TICK_MS);
+    this.#timer ??= setTimeout(() => this.#look(), LONGEST_MS);
   }
 
   lost(connection: Connection): void {
-    this.#unconfirmed.delete(connection);
+    this.#waiting.delete(connection);
   }
 
   close(): void {
     clearTimeout(this.#timer);
-    this.#unconfirmed.clear();
+    this.#waiting.clear();
   }
 
   /** Tells everybody what was taken, now. */
   confirm(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    for (const connection of this.#unconfirmed) connection.confirm();
-    this.#unconfirmed.clear();
+    for (const connection of this.#waiting.keys()) connection.confirm();
+    this.#waiting.clear();
+  }
+
+  /** Tells those who have waited long enough. */
+  #look(): void {
+    this.#timer = undefined;
+    const now = performance.now();
+    for (const [connection, since] of this.#waiting) {
+      const left = since + LONGEST_MS - now;
+      if (connection.unconfirmed > 0 && left > EARLY_MS) {
+        this.#timer = setTimeout(() => this.#look(), Math.ceil(left));
+        return;
+      }
+      this.#waiting.delete(connection);
+      connection.confirm();
+    }
   }
 }
