@@ -99,6 +99,20 @@ export function grantsOf(offers: readonly Offer[], capabilities: readonly string
   });
 }
 
+/** What every MOE grants, unless something else is said of it. */
+const USUAL: readonly Grant[] = MOE_SERVICES.map(name => ({ name, granted: true, text: "" }));
+
+/** What has to be said of these grants to a host, which knows what is usual. */
+export function unusualOf(grants: readonly Grant[]): readonly Grant[] {
+  return grants.filter(({ name, granted }) => !granted || !USUAL.some(usual => usual.name === name));
+}
+
+/** All grants again. */
+export function withUsual(said: readonly Grant[]): readonly Grant[] {
+  if (said.length === 0) return USUAL;
+  return [...USUAL.filter(({ name }) => said.every(other => other.name !== name)), ...said];
+}
+
 /** The module that brings services to a modulator; its export has them by name. undefined without any. */
 export function servicesModule(grants: readonly Grant[]): string | undefined {
   const services = grants.filter(({ text }) => text !== "");

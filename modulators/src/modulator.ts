@@ -79,11 +79,25 @@ export interface ModulatorTable {
 
 /** JSON with the names of each object in order, so that equal data give equal text. */
 export function canonicalJson(value: unknown): string {
+  if (isInOrder(value)) return JSON.stringify(value ?? null);
   return JSON.stringify(value ?? null, (_, inner: unknown) => {
     if (typeof inner !== "object" || inner === null || Array.isArray(inner)) return inner;
     const names = Object.keys(inner).sort();
     return Object.fromEntries(names.map(name => [name, (inner as Record<string, unknown>)[name]]));
   });
+}
+
+/** Would its text be canonical as it is? Says so only of plain data, which mostly is. */
+function isInOrder(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  if (Array.isArray(value)) return value.every(isInOrder);
+  if (Object.getPrototypeOf(value) !== Object.prototype || "toJSON" in value) return false;
+  let before = "";
+  for (const [name, inner] of Object.entries(value)) {
+    if (name < before || !isInOrder(inner)) return false;
+    before = name;
+  }
+  return true;
 }
 
 /**
@@ -93,19 +107,17 @@ export function canonicalJson(value: unknown): string {
  * @throws JechoError `ARGUMENT_INVALID` where a lazy object is none that it reads
  */
 export function modulatorTable(modulator: Modulator, capabilities: readonly string[] = []): ModulatorTable {
-  const { source, parameters = null, objects = {}, lazy = [] } = modulator;
+  const { source, parameters = null, key, objects = {}, lazy = [] } = modulator;
   const unknown = lazy.find(name => !Object.hasOwn(objects, name));
   if (unknown !== undefined)
     throw new JechoError("ARGUMENT_INVALID", `"${unknown}" is lazy, but no object of the modulator's`);
   const parametersText = canonicalJson(parameters);
-  const key = keyText(modulator, parametersText);
   return {
     capabilities: [...capabilities].sort(),
     compares: modulator.equals !== undefined,
     source,
     parameters: parametersText,
-    // The source is compared beside it; and hashing what is short would take longer than sending it.
-    key: key.length <= KEY_CHARACTERS ? key : hashOf(key),
+    key: key === undefined && modulator.objects === undefined ? "" : keyOf(modulator, parametersText),
     objects: Object.entries(objects)
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([name, { id, version, state }]) => ({
@@ -129,6 +141,12 @@ export function modulatorKey(modulator: Modulator): string {
 
 /** Longer keys travel as their hash. */
 const KEY_CHARACTERS = 1024;
+
+/** The key as it travels. The source is compared beside it; and hashing what is short would take longer than sending it. */
+function keyOf(modulator: Modulator, parameters: string): string {
+  const key = keyText(modulator, parameters);
+  return key.length <= KEY_CHARACTERS ? key : hashOf(key);
+}
 
 /** What makes it equal to others of the same source. */
 function keyText({ key, objects = {}, lazy = [] }: Modulator, parameters: string): string {

@@ -126,9 +126,8 @@ export class Link {
     else this.#gathered.push(encodeControl(control));
   }
 
-  /** What `act` sends besides messages of events goes out in one message; within another such act, in that one's. */
+  /** What `act` sends besides messages of events goes out in one message. */
   together(act: () => void): void {
-    if (this.#gathered !== undefined) return act();
     this.#gathered = [];
     try {
       act();

@@ -104,5 +104,7 @@ export function leaveConnection(installation: Installation): void {
 export function isSame(a: Modulator, b: Modulator): boolean {
   const objects = ({ objects }: Modulator): string =>
     JSON.stringify(objects.map(({ name, object }) => [name, object]));
-  return a.source === b.source && a.key === b.key && objects(a) === objects(b);
+  if (a.source !== b.source || a.key !== b.key || (a.key === "" && a.parameters !== b.parameters))
+    return false;
+  return objects(a) === objects(b);
 }

@@ -85,7 +85,7 @@ export class Modulation {
       // At another connection the request's number is that of another request.
       if (connection === this.#connection) this.#events.onAnswer(answer);
     };
-    const answer = ({ schema, needs, reads }: Installation): void =>
+    const answer = ({ schema = NONE, needs, reads = NONE }: Declared): void =>
       say({ kind: "Installed", request, derived, schema, needs, reads });
     this.#install(install, producer, answer).catch((error: unknown) => say(refusal(request, error)));
   }
@@ -94,7 +94,7 @@ export class Modulation {
   async #install(
     { channel, derived, modulator, instead, behind }: Install,
     producer: ProducerEntry | undefined,
-    answer: (installation: Installation) => void,
+    answer: (declared: Declared) => void,
   ): Promise<void> {
     const process = instead?.process ?? 0;
     if (modulator === undefined || (producer === undefined && instead === undefined))
@@ -156,7 +156,7 @@ export class Modulation {
       wire = "",
     }: Pick<Install, "channel" | "derived" | "instead" | "behind"> & { modulator: Modulator; wire?: string },
     producer: ProducerEntry | undefined,
-    answer?: (installation: Installation) => void,
+    answer?: (declared: Declared) => void,
   ): Promise<Installation> {
     const process = instead?.process ?? 0;
     const base = parent?.base ?? feed;
@@ -173,16 +173,16 @@ export class Modulation {
     const isWanted = (): boolean => this.#installing.get(name) === hosted;
     this.#callers.set(hosted, base);
     let installation: Installation | undefined;
-    // It is entered before anything can be told of it.
-    const enter = ({ schema: declared = NONE, reads = NONE, needs }: Declared): void => {
+    // It is entered before anything can be told of it here. Who waits for it elsewhere is told first: books can be kept meanwhile.
+    const enter = (said: Declared): void => {
+      const { schema: declared = NONE, reads = NONE, needs } = said;
+      if (isWanted()) answer?.(said);
       const made = declared.byteLength > 0 ? declared : schema;
       const number = isWanted() ? derived : 0;
       const placed = { hosted, base, feed, input, wire, needs, schema: declared, reads, made, number };
       installation = newInstallation(modulator, instead, placed);
       this.installed.add(installation);
-      if (number === 0) return;
-      this.#events.onNeeds(base);
-      answer?.(installation);
+      if (number !== 0) this.#events.onNeeds(base);
     };
     try {
       const request = {

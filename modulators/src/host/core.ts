@@ -8,10 +8,9 @@ import {
   refusal,
 } from "@jecho/shared/internal";
 import { ChannelTypes } from "../channel-types.ts";
-import { chunksOf } from "../chunks.ts";
-import { RunningModulator } from "../running-modulator.ts";
+import { withUsual } from "../delegate.ts";
+import { chunksOf, RunningModulator, type Surroundings } from "../running-modulator.ts";
 import type { ContextValue } from "../sandbox/sandbox.ts";
-import type { Surroundings } from "../surroundings.ts";
 
 const NONE = new Uint8Array(0);
 /** A sign of life is due after so long without another one. */
@@ -136,7 +135,8 @@ export class HostCore {
     const { request, derived, channel, timeMs } = frame;
     this.#surroundings.timeMs = timeMs;
     try {
-      const modulator = new RunningModulator(frame, this.#schemas.get(channel), this.#surroundings);
+      const install = { ...frame, offers: withUsual(frame.offers) };
+      const modulator = new RunningModulator(install, this.#schemas.get(channel), this.#surroundings);
       this.#modulators.set(derived, modulator);
       this.#source = frame.modulator?.source;
       const { periodMs, mostPerSecond, needs, schema = NONE, reads = NONE } = modulator;

@@ -1,4 +1,5 @@
 import { encodeControl, type ObjectUpdate } from "@jecho/shared/internal";
+import { unusualOf } from "../delegate.ts";
 import type { HostClock } from "../periods.ts";
 import { encodeValues, type Value } from "../values.ts";
 import type { Installation } from "./installation.ts";
@@ -54,7 +55,7 @@ export class Orders {
         channel,
         derived,
         modulator,
-        offers: grants,
+        offers: unusualOf(grants),
         behind,
         timeMs: this.#timeMs,
       }),

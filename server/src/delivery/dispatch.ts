@@ -1,4 +1,4 @@
-import { errorCode, JechoError, splitName } from "@jecho/shared";
+import { errorCode, JechoError } from "@jecho/shared";
 import {
   EventsFrame,
   type Frame,
@@ -99,7 +99,7 @@ export class Dispatcher {
         });
       case "WantTypes":
         return this.#attempt(connection, frame.request, () => {
-          const { base, derived } = splitName(frame.channel);
+          const { base, derived } = this.#names.split(frame.channel);
           const manager = this.#names.find(base);
           const tokens =
             (derived === "" ? manager?.types.tokens : manager?.derivations.named(derived)?.tokens) ?? [];

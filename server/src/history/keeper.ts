@@ -45,7 +45,7 @@ export class Keeper {
     if (stored === undefined) return;
     for (const schema of stored.schemas) this.#types.remember(Type.fromSchema(schema));
     this.ask({ ...stored.retention, bytes: this.#keeping.historyBytes }, "");
-    this.keep(channel, "", true);
+    this.keep(channel, undefined, true);
   }
 
   /** At least this much is to be kept from now on. @returns false where that is nothing */
@@ -65,17 +65,17 @@ export class Keeper {
   /**
    * Begins a channel's history, or keeps more from now on, where somebody has asked for that.
    *
-   * @param derived the key of the derived channel; "" for the channel itself
+   * @param derived undefined for the channel itself
    * @param isNew the channel has just come into being
    */
-  keep(channel: Channel, derived = "", isNew = false): void {
+  keep(channel: Channel, derived: { readonly key: string } | undefined, isNew = false): void {
     if (this.#retention === undefined) return;
     const { history } = channel;
     if (history !== undefined && !history.isTransient) {
       history.log.retention = this.#retention;
       return;
     }
-    const name = derived === "" ? this.#name : `${this.#name} ${derived}`;
+    const name = derived === undefined ? this.#name : `${this.#name} ${derived.key}`;
     const { store } = this.#keeping;
     // Numbers that were given without being kept would be given twice.
     if (!isNew) store?.forget(name);

@@ -7,7 +7,7 @@ import { Keeper } from "../history/keeper.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
 import { Consumers, tellType } from "./consumers.ts";
 import { Derivations } from "./derivations.ts";
-import { DerivedChannel, equalityKey } from "./derived-channel.ts";
+import { DerivedChannel } from "./derived-channel.ts";
 import type { Consumer, Place, Producer } from "./endpoints.ts";
 import type { NameServer } from "./name-server.ts";
 import { Outlets } from "./outlets.ts";
@@ -61,8 +61,8 @@ export class ChannelManager implements ChannelOwner {
   retain(wanted: Retention | undefined, key: string, always: boolean): void {
     if (!this.#keeper.ask(wanted, key)) return;
     if (always) this.channel.isKept = true;
-    this.#keeper.keep(this.channel);
-    for (const { channel, key } of this.derivations) this.#keeper.keep(channel, key);
+    this.#keeper.keep(this.channel, undefined);
+    for (const derived of this.derivations) this.#keeper.keep(derived.channel, derived);
   }
 
   /**
@@ -211,12 +211,11 @@ export class ChannelManager implements ChannelOwner {
    * The derived channel that this modulator makes of this one, or of a derived one: the one there is, or a new one.
    */
   derive(modulator: Modulator, parent?: DerivedChannel): DerivedChannel {
-    const key = equalityKey(modulator, parent);
-    let derived = this.derivations.find(key);
+    let derived = this.derivations.find(modulator, parent);
     if (derived === undefined) {
-      derived = new DerivedChannel(this, this.names.newChannel(this), key, modulator, this.#objects, parent);
+      derived = new DerivedChannel(this, this.names.newChannel(this), modulator, this.#objects, parent);
       this.derivations.add(derived);
-      this.#keeper.keep(derived.channel, key, true);
+      this.#keeper.keep(derived.channel, derived, true);
       this.names.registerDerived(derived);
     }
     return derived;

@@ -1,11 +1,19 @@
 import { checkName, JechoError } from "@jecho/shared";
-import { Few } from "@jecho/shared/internal";
+import { Few, type Modulator } from "@jecho/shared/internal";
 import type { DerivedChannel } from "./derived-channel.ts";
+
+/** What makes two modulators of one source equal: their keys, and what they may use. The key is the consumer's to choose. */
+export function likenessOf({ capabilities, key, parameters }: Modulator): string {
+  const may = capabilities.length === 0 ? "" : JSON.stringify([...capabilities].sort());
+  return key === "" ? `${may}=${parameters}` : `${may}:${key}`;
+}
 
 /** The derived channels of one channel, by what they are made with, and by the names that consumers gave some of them. */
 export class Derivations {
   readonly #channel: string;
-  readonly #byKey = new Few<string, DerivedChannel>();
+  readonly #all = new Few<number, DerivedChannel>();
+  /** By the sources of their modulators, and by what else makes those equal, behind the number of what they are run on. */
+  readonly #bySource = new Few<string, Few<string, DerivedChannel>>();
   readonly #named = new Few<string, DerivedChannel>();
 
   /** @param channel its name */
@@ -14,32 +22,40 @@ export class Derivations {
   }
 
   get size(): number {
-    return this.#byKey.size;
+    return this.#all.size;
   }
 
   [Symbol.iterator](): Iterator<DerivedChannel> {
-    return this.#byKey.values()[Symbol.iterator]();
+    return this.#all.values()[Symbol.iterator]();
   }
 
-  find(key: string): DerivedChannel | undefined {
-    return this.#byKey.get(key);
+  /** The one whose modulator is equal to this, on the channel itself or on a derived one. */
+  find(modulator: Modulator, parent: DerivedChannel | undefined): DerivedChannel | undefined {
+    return this.#bySource.get(modulator.source)?.get(placeOf(modulator, parent));
   }
 
   add(derived: DerivedChannel): void {
-    this.#byKey.set(derived.key, derived);
+    const { channel, modulator, parent } = derived;
+    this.#all.set(channel.number, derived);
+    const alike = this.#bySource.get(modulator.source) ?? new Few();
+    alike.set(placeOf(modulator, parent), derived);
+    this.#bySource.set(modulator.source, alike);
   }
 
   /** @returns false where it has gone before */
   remove(derived: DerivedChannel): boolean {
-    if (this.#byKey.get(derived.key) !== derived) return false;
-    this.#byKey.delete(derived.key);
+    const { channel, modulator, parent } = derived;
+    if (!this.#all.delete(channel.number)) return false;
+    const alike = this.#bySource.get(modulator.source);
+    alike?.delete(placeOf(modulator, parent));
+    if (alike?.size === 0) this.#bySource.delete(modulator.source);
     for (const [name, named] of this.#named) if (named === derived) this.#named.delete(name);
     return true;
   }
 
   /** Those that are derived from this one. */
   behind(parent: DerivedChannel): DerivedChannel[] {
-    return [...this.#byKey.values()].filter(derived => derived.parent === parent);
+    return [...this.#all.values()].filter(derived => derived.parent === parent);
   }
 
   /** The one that somebody gave this name. */
@@ -62,4 +78,8 @@ export class Derivations {
     const [name] = [...this.#named].find(([, derived]) => derived === parent) ?? [];
     return `${this.#channel}#${name}`;
   }
+}
+
+function placeOf(modulator: Modulator, parent: DerivedChannel | undefined): string {
+  return `${parent?.channel.number ?? ""}${likenessOf(modulator)}`;
 }

@@ -5,21 +5,12 @@ import type { Connection } from "../connection.ts";
 import type { Channel } from "../delivery/channel.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
 import type { ChannelManager } from "./channel-manager.ts";
+import { likenessOf } from "./derivations.ts";
 import type { Place } from "./endpoints.ts";
 import type { Outlet } from "./outlet.ts";
 import { Placements } from "./placements.ts";
 import { Producers } from "./producers.ts";
 import { checkMatch, type Reader } from "./written-types.ts";
-
-/**
- * What makes two modulators equal: their source, their key, what they may use, and what they are run on. The key is the
- * consumer's to choose.
- */
-export function equalityKey(modulator: Modulator, parent?: DerivedChannel): string {
-  const { source, capabilities, key } = modulator;
-  const text = `${parent?.key ?? ""}:${source.length}:${source}${JSON.stringify([...capabilities].sort())}${key}`;
-  return hash("sha256", text, "base64");
-}
 
 /** What modulators have to have in common besides their source to be compared: nobody is to learn of others' objects by that. */
 function alikeBut({ objects, capabilities }: Modulator): string {
@@ -33,7 +24,6 @@ export class DerivedChannel {
   readonly channel: Channel;
   /** Where its consumers are. */
   readonly place: Place;
-  readonly key: string;
   readonly modulator: Modulator;
   /** The derived channel that this one is derived from; undefined for the channel itself. */
   readonly parent: DerivedChannel | undefined;
@@ -53,7 +43,6 @@ export class DerivedChannel {
   constructor(
     manager: ChannelManager,
     channel: Channel,
-    key: string,
     modulator: Modulator,
     objects: SharedObjects,
     parent?: DerivedChannel,
@@ -61,7 +50,6 @@ export class DerivedChannel {
     this.manager = manager;
     this.channel = channel;
     this.place = { manager, channel, derived: this, feed: 0 };
-    this.key = key;
     this.modulator = modulator;
     this.#objects = objects;
     this.parent = parent;
@@ -70,6 +58,13 @@ export class DerivedChannel {
     this.placements = new Placements(this);
     if (parent !== undefined) parent.joining++;
     objects.use(this);
+  }
+
+  /** Names it among all that there are or have been of its channel: the same again for an equal modulator. */
+  get key(): string {
+    const { source } = this.modulator;
+    const text = `${this.parent?.key ?? ""}:${source.length}:${source}${likenessOf(this.modulator)}`;
+    return hash("sha256", text, "base64");
   }
 
   /** The producers whose events its modulator takes: of the channel, or what they publish into those between. */

@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { checkUserName, formatChannelName } from "@jecho/shared";
+import { checkUserName, formatChannelName, type SplitName, splitName } from "@jecho/shared";
 import { NumberTable } from "@jecho/shared/internal";
 import type { Connection } from "../connection.ts";
 import type { Acknowledgements } from "../delivery/acknowledgements.ts";
@@ -59,9 +59,16 @@ export class NameServer {
     return manager;
   }
 
-  /** The manager of the channel with this name, where it is in use. */
+  /** The manager of the channel with this name, where it is in use. @throws JechoError `CHANNEL_NAME_INVALID` */
   find(name: string): ChannelManager | undefined {
-    return this.#managers.get(checkUserName(name));
+    const manager = this.#managers.get(name);
+    if (manager === undefined) checkUserName(name);
+    return manager;
+  }
+
+  /** As `splitName`, which a name that is in use need not be looked at for. @throws JechoError `CHANNEL_NAME_INVALID` */
+  split(name: string): SplitName {
+    return this.#managers.has(name) ? { base: name, derived: "" } : splitName(name);
   }
 
   newChannel(owner: ChannelOwner): Channel {

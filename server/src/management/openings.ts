@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { JechoError, splitName, type Type } from "@jecho/shared";
+import { JechoError, type Type } from "@jecho/shared";
 import {
   type CloseEndpoint,
   type Compared,
@@ -18,7 +18,7 @@ import type { History } from "../history/history.ts";
 import { beginningOf, Replay } from "../history/replay.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
 import type { ChannelManager } from "./channel-manager.ts";
-import { type DerivedChannel, equalityKey } from "./derived-channel.ts";
+import type { DerivedChannel } from "./derived-channel.ts";
 import { Consumer, type Place, Producer, type Terms } from "./endpoints.ts";
 import type { NameServer } from "./name-server.ts";
 
@@ -58,7 +58,7 @@ export class Openings {
   openProducer(connection: Connection, frame: OpenProducer): void {
     this.#checkEndpoints(connection);
     const type = this.#typeOf(frame.schema);
-    const { base, derived: name } = splitName(frame.channel);
+    const { base, derived: name } = this.#names.split(frame.channel);
     const manager = this.#names.manager(base);
     const number = this.#names.newEndpoint();
     const outlet = name === "" ? undefined : manager.outlets.named(name);
@@ -86,7 +86,7 @@ export class Openings {
   /** Rejects with why it is not opened. */
   async openConsumer(connection: Connection, frame: OpenConsumer): Promise<void> {
     this.#checkEndpoints(connection);
-    const { base, derived: name } = splitName(frame.channel);
+    const { base, derived: name } = this.#names.split(frame.channel);
     const { modulator, feed } = frame;
     if (feed !== undefined) return this.#openFeed(connection, frame, base, feed);
     if (name === "" && modulator === undefined) {
@@ -158,8 +158,7 @@ export class Openings {
     manager: ChannelManager,
     parent: DerivedChannel | undefined,
   ): boolean {
-    if (!modulator.compares || manager.derivations.find(equalityKey(modulator, parent)) !== undefined)
-      return false;
+    if (!modulator.compares || manager.derivations.find(modulator, parent) !== undefined) return false;
     const others = [...manager.derivations]
       .filter(({ channel }) => channel.number > compared)
       .filter(derived => derived.isComparable(modulator, parent))

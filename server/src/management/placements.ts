@@ -193,8 +193,9 @@ export class Placements {
   }
 
   async #find(producing: Connection): Promise<Spot | undefined> {
-    const { manager, feeders } = this.#derived;
-    const before = await this.#before(producing);
+    const { manager, feeders, parent } = this.#derived;
+    // Of most there is none, and the producer is asked at once.
+    const before = parent === undefined ? undefined : await this.#before(producing);
     if (this.#ended) return undefined;
     // It runs behind the other one, which has made its events where it is.
     let why = before?.why;
