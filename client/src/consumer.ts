@@ -1,5 +1,4 @@
-import type { Demodulator, Json, Modulator } from "@jecho/modulators";
-import { modulatorTable } from "@jecho/modulators/internal";
+import type { Demodulator } from "@jecho/modulators";
 import { JechoError, type Type } from "@jecho/shared";
 import type { EventsFrame } from "@jecho/shared/internal";
 import type { EventChannel } from "./channel.ts";
@@ -12,11 +11,12 @@ import type {
   Missed,
   ResetOptions,
 } from "./consumer-options.ts";
-import { EventReader } from "./event-reader.ts";
+import { EventReader, type Mismatch } from "./event-reader.ts";
 import { type AwaitedEvent, Handling, promiseOf } from "./handling.ts";
 import { labelOf } from "./open-options.ts";
 import type { Placement } from "./placement.ts";
 import type { ControlRequest, PortNotice } from "./port.ts";
+import { Resets } from "./resets.ts";
 import { Listeners, raise, type Status, statusNow } from "./status.ts";
 import { NO_VERSIONS, Versions } from "./versions.ts";
 
@@ -30,14 +30,6 @@ export interface ConsumerSession {
 
 /** One for all: hardly any consumer has objects on its events' way, and each run asks. */
 const NO_OBJECTS: readonly bigint[] = [];
-
-/** A reset that was asked for. */
-interface Resetting {
-  readonly pair: EagerHandler;
-  readonly sync: boolean;
-  resolve(): void;
-  reject(error: JechoError): void;
-}
 
 /** Receives the events of a channel, or of the channel that its modulator derives. Made by `channel.subscribe`. */
 export class Consumer<T> {
@@ -59,17 +51,13 @@ export class Consumer<T> {
   readonly #onError: (error: JechoError) => void;
   readonly #onMissed: (missed: Missed) => void;
   readonly #statusListeners = new Listeners<Status>();
-  readonly #resets = new Map<number, Resetting>();
-  /** Those that are in force and wait for what is under way of the old pair. */
-  readonly #settling = new Set<Resetting>();
-  #equals: Modulator["equals"];
+  readonly #resets: Resets;
   #placements: readonly Placement[] = [];
   readonly #restartListeners = new Listeners<JechoError>();
   readonly #placementListeners = new Listeners<readonly Placement[]>();
   #missed = 0;
   #dropped = 0;
   #status: Status = statusNow("connecting");
-  #nextReset = 1;
 
   constructor(
     session: ConsumerSession,
@@ -87,7 +75,6 @@ export class Consumer<T> {
     );
     this.#handler = handler;
     this.#demodulator = pair.demodulator;
-    this.#equals = pair.modulator?.equals;
     this.#onError = options.onError ?? raise;
     this.#onMissed = options.onMissed ?? (() => {});
     this.#handling = new Handling(
@@ -100,6 +87,11 @@ export class Consumer<T> {
       },
       options.inboxEvents,
     );
+    this.#resets = new Resets(pair, {
+      endpoint,
+      post: request => session.post(request),
+      settled: () => this.#handling.settled(),
+    });
   }
 
   get status(): Status {
@@ -166,12 +158,7 @@ export class Consumer<T> {
         new JechoError("CLOSED", `the consumer of ${this.channel} is ${this.#status.state}`),
       );
     }
-    return new Promise((resolve, reject) => {
-      const modulator = pair.modulator && modulatorTable(pair.modulator, pair.capabilities);
-      const reset = this.#nextReset++;
-      this.#resets.set(reset, { pair, sync, resolve, reject });
-      this.#session.post({ is: "resetConsumer", endpoint: this.#endpoint, reset, modulator });
-    });
+    return this.#resets.ask(pair, sync);
   }
 
   /**
@@ -204,10 +191,11 @@ export class Consumer<T> {
         this.#opened(notice);
         break;
       case "refused":
-        this.#refused(notice.reset, notice.error);
+        if (notice.reset === 0) this.#end(statusNow("refused", notice.error));
+        else this.#resets.refused(notice.reset, notice.error);
         break;
       case "compare":
-        this.#compare(notice);
+        this.#resets.compare(notice);
         break;
       case "interrupted":
         this.#setStatus(statusNow("reconnecting"));
@@ -243,19 +231,10 @@ export class Consumer<T> {
     this.#reader.forgetMismatches();
     this.#placements = placements;
     this.#objects = objects.length === 0 ? NO_OBJECTS : objects;
-    for (const [number, resetting] of this.#resets) {
-      if (number > reset) continue;
-      const { pair, sync, resolve } = resetting;
-      // A newer reset that is in force answers the older ones too.
-      this.#resets.delete(number);
-      if (number === reset) {
-        this.#reader.modulate(pair.modulator !== undefined);
-        this.#demodulator = pair.demodulator;
-        this.#equals = pair.modulator?.equals;
-      }
-      if (sync) this.#settle(resetting);
-      else resolve();
-    }
+    this.#resets.opened(reset, ({ modulator, demodulator }) => {
+      this.#reader.modulate(modulator !== undefined);
+      this.#demodulator = demodulator;
+    });
     this.#setStatus({
       ...statusNow("live"),
       ...(replays && { replaying: true }),
@@ -264,41 +243,9 @@ export class Consumer<T> {
     });
   }
 
-  #settle(resetting: Resetting): void {
-    this.#settling.add(resetting);
-    void this.#handling.settled().then(() => {
-      this.#settling.delete(resetting);
-      resetting.resolve();
-    });
-  }
-
-  /** Finds out which of these modulators the own one is equal to, if to any. */
-  #compare({ reset, newest, modulators }: Extract<PortNotice, { is: "compare" }>): void {
-    const asked = this.#resets.get(reset);
-    const equals = asked === undefined ? this.#equals : asked.pair.modulator?.equals;
-    const compared = { is: "compared", endpoint: this.#endpoint, reset, newest } as const;
-    try {
-      const equal = modulators.find(({ parameters }) =>
-        equals?.({ parameters: JSON.parse(parameters) as Json }),
-      );
-      this.#session.post({ ...compared, equal, failure: "" });
-    } catch (error) {
-      const { message } = JechoError.from(error);
-      this.#session.post({ ...compared, equal: undefined, failure: `its equals failed: ${message}` });
-    }
-  }
-
-  #refused(reset: number, error: JechoError): void {
-    if (reset === 0) return this.#end(statusNow("refused", error));
-    this.#resets.get(reset)?.reject(error);
-    this.#resets.delete(reset);
-  }
-
   #end(status: Status): void {
     const error = status.error ?? new JechoError("CLOSED", `the consumer of ${this.channel} was closed`);
-    for (const { reject } of [...this.#resets.values(), ...this.#settling]) reject(error);
-    this.#resets.clear();
-    this.#settling.clear();
+    this.#resets.end(error);
     this.#handling.close();
     this.#setStatus(status);
   }
@@ -315,6 +262,8 @@ export class Consumer<T> {
     this.#bytes += frame.end - frame.start;
     const { seq, epoch, producer, parameters, token, isSync } = frame;
     const writer = this.#reader.writerOf(token);
+    const mismatch = this.#reader.mismatchOf(token, writer, producer);
+    if (mismatch !== undefined) return this.#discard(frame, first, mismatch);
     const versions = this.#objects === NO_OBJECTS ? NO_VERSIONS : new Versions(this.#objects, frame.versions);
     for (let i = first; i < frame.count && !this.#isClosed; i++) {
       const info = { seq: seq === 0 ? 0 : seq + i, epoch, producer, parameters, versions, type: writer };
@@ -322,21 +271,29 @@ export class Consumer<T> {
         this.#epoch = epoch;
         this.#seq = info.seq;
       }
-      const awaited = isSync ? { channel: frame.channel, producer, raised: frame.raised + i } : undefined;
+      const awaited = isSync ? awaitedEvent(frame, i) : undefined;
       if (awaited !== undefined) this.#handling.begin(awaited);
-      if (this.#reader.isMismatched(token)) {
-        if (awaited !== undefined) this.#handling.discard(awaited);
-        continue;
-      }
       try {
         const handling = this.#hand(this.#reader.read(frame, i, token, writer), info);
         if (handling !== undefined) this.#wait(handling, awaited);
         else if (awaited !== undefined) this.#handling.end(awaited);
       } catch (error) {
-        if (awaited !== undefined && this.#reader.isMismatched(token)) this.#handling.discard(awaited);
         this.#failed(error, awaited);
       }
     }
+  }
+
+  /** Of a type that this consumer cannot read: it goes on behind them, and nobody waits for them. */
+  #discard(frame: EventsFrame, first: number, mismatch: Mismatch): void {
+    const { seq, epoch, count, isSync } = frame;
+    if (seq !== 0 && first < count) {
+      this.#epoch = epoch;
+      this.#seq = seq + count - 1;
+    }
+    if (isSync) for (let i = first; i < count; i++) this.#handling.discard(awaitedEvent(frame, i));
+    if (mismatch.isTold) return;
+    mismatch.isTold = true;
+    this.#onError(mismatch.error);
   }
 
   #failed(error: unknown, awaited: AwaitedEvent | undefined): void {
@@ -373,4 +330,8 @@ export class Consumer<T> {
     }
     return handling && Promise.all(handling);
   }
+}
+
+function awaitedEvent({ channel, producer, raised }: EventsFrame, i: number): AwaitedEvent {
+  return { channel, producer, raised: raised + i };
 }

@@ -12,14 +12,21 @@ interface Reading {
   readonly read: ReturnType<Type["readerOf"]>;
 }
 
+/** Why a consumer cannot read what one writes. */
+export interface Mismatch {
+  readonly error: JechoError;
+  /** Does the application know? It is told once. */
+  isTold: boolean;
+}
+
 /**
  * Reads events for one consumer: verified along their writer's type, and in place. What a modulator makes may be of another
  * type than the channel; then its names are its own.
  */
 export class EventReader<T> {
   // What each run needs comes first, for it to lie together in memory.
-  /** Types of writers that this consumer cannot read: told once, and their events dropped. Hardly any consumer has one. */
-  #mismatched: Set<bigint> | undefined;
+  /** Types of writers that this consumer cannot read, by token. Hardly any consumer has one. */
+  #mismatches: Map<bigint, Mismatch> | undefined;
   /** How the events of the writer are read whose events came last. */
   #reading: Reading | undefined;
   /** How untyped events are read: undefined where they are not expected. */
@@ -55,57 +62,64 @@ export class EventReader<T> {
     return token === 0n ? undefined : this.#writtenType(token);
   }
 
-  /** Was it told before that events of this type cannot be read? */
-  isMismatched(token: bigint): boolean {
-    return this.#mismatched?.has(token) ?? false;
+  /**
+   * Why events of this type cannot be read, if so.
+   *
+   * @param producer who raised them
+   */
+  mismatchOf(token: bigint, writer: Type | undefined, producer: number): Mismatch | undefined {
+    if (token === 0n ? this.#ofBytes !== undefined : writer === undefined || this.#reading?.writer === writer)
+      return undefined;
+    return this.#mismatches?.get(token) ?? this.#match(token, writer, producer);
   }
 
   /** Types that could not be read are tried again. */
   forgetMismatches(): void {
-    this.#mismatched = undefined;
+    this.#mismatches = undefined;
   }
 
-  /** @throws JechoError `TYPE_UNKNOWN`, `TYPE_MISMATCH`, `EVENT_INVALID` */
+  /**
+   * Reads one event of a run without a mismatch.
+   *
+   * @throws JechoError `TYPE_UNKNOWN`, `EVENT_INVALID`
+   */
   read(frame: EventsFrame, i: number, token: bigint, writer: Type | undefined): unknown {
     const start = frame.eventStart(i);
     const end = frame.eventEnd(i);
     if (token === 0n) return this.#readBytes(frame.view, start, end);
     if (writer === undefined) throw unknown(token);
-    let reading = this.#reading;
-    if (reading?.writer !== writer) {
-      reading = this.#readingOf(writer, frame.producer);
-      this.#reading = reading;
-    }
-    reading.verify(frame.view, start, end);
-    return reading.read(frame.view, frame.bytes, start);
+    const { verify, read } = this.#reading as Reading;
+    verify(frame.view, start, end);
+    return read(frame.view, frame.bytes, start);
   }
 
   #readBytes(view: DataView, start: number, end: number): unknown {
-    const read = this.#ofBytes;
-    if (read === undefined) {
-      const { name, type } = this.#channel;
-      throw this.#mismatch(0n, `untyped bytes on ${name}, where ${type?.name} is expected`);
-    }
     // An event without content is a mark; it needs no view of its own.
-    return read(start === end ? NOTHING : new Uint8Array(view.buffer, view.byteOffset + start, end - start));
+    const bytes = start === end ? NOTHING : new Uint8Array(view.buffer, view.byteOffset + start, end - start);
+    return this.#ofBytes?.(bytes);
   }
 
-  #readingOf(writer: Type, producer: number): Reading {
+  /** Plans how events of this type are read. @returns why not */
+  #match(token: bigint, writer: Type | undefined, producer: number): Mismatch | undefined {
     const { name, type } = this.#channel;
+    if (writer === undefined)
+      return this.#mismatch(token, `untyped bytes on ${name}, where ${type?.name} is expected`);
     const reader: Type = this.#isModulated || type === undefined ? writer : (type as Type);
     try {
-      return { writer, verify: reader.verifierOf(writer), read: reader.readerOf(writer) };
+      this.#reading = { writer, verify: reader.verifierOf(writer), read: reader.readerOf(writer) };
+      return undefined;
     } catch (error) {
       const { message } = error as Error;
       const sides = `producer ${producer} writes ${writer}, this consumer reads ${reader}`;
-      throw this.#mismatch(writer.token, `${message} (${name}: ${sides}); its events are dropped`);
+      return this.#mismatch(token, `${message} (${name}: ${sides}); its events are dropped`);
     }
   }
 
-  #mismatch(token: bigint, message: string): JechoError {
-    this.#mismatched ??= new Set();
-    this.#mismatched.add(token);
-    return new JechoError("TYPE_MISMATCH", message);
+  #mismatch(token: bigint, message: string): Mismatch {
+    const mismatch = { error: new JechoError("TYPE_MISMATCH", message), isTold: false };
+    this.#mismatches ??= new Map();
+    this.#mismatches.set(token, mismatch);
+    return mismatch;
   }
 
   #decode(token: bigint, bytes: Uint8Array): unknown {

@@ -45,10 +45,9 @@ export class Handling {
     this.#events.onHandled(channel, producer, raised, outcome);
   }
 
-  /** It is not given that after all: nobody waits for it, and it has not failed. */
+  /** It is not given that one: nobody waits for it, and it has not failed. */
   discard({ channel, producer, raised }: AwaitedEvent): void {
-    if (this.#synchronous.delete(channel, producer, raised))
-      this.#events.onHandled(channel, producer, raised, NOBODY);
+    this.#events.onHandled(channel, producer, raised, NOBODY);
   }
 
   /** It has returned something to wait for. @param handled never rejects */

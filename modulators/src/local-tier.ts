@@ -4,7 +4,7 @@ import { ChannelTypes } from "./channel-types.ts";
 import { grantsOf, MOE_OFFERS } from "./delegate.ts";
 import { LentRun } from "./lent-run.ts";
 import { type HostClock, Periods, SYSTEM_CLOCK } from "./periods.ts";
-import { checkSizes, RunningModulator } from "./running-modulator.ts";
+import { RunningModulator } from "./running-modulator.ts";
 import { type Compile, localEngine, type ModuleFunction } from "./sandbox/local.ts";
 import {
   type Chunk,
@@ -14,6 +14,7 @@ import {
   type Engine,
   type Limits,
 } from "./sandbox/sandbox.ts";
+import { checkSizes } from "./sizes.ts";
 import {
   type InstallRequest,
   type ModulatorStats,

@@ -126,8 +126,9 @@ export class Link {
     else this.#gathered.push(encodeControl(control));
   }
 
-  /** What `act` sends besides messages of events goes out in one message. */
+  /** What `act` sends besides messages of events goes out in one message; within another such act, in that one's. */
   together(act: () => void): void {
+    if (this.#gathered !== undefined) return act();
     this.#gathered = [];
     try {
       act();

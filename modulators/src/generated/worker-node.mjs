@@ -10941,6 +10941,35 @@ var ChannelTypes = class {
 	}
 };
 
+// src/chunks.ts
+/** Nothing that comes in: for what waits. */
+const NO_EVENTS = chunkOf(/* @__PURE__ */ new Uint8Array(0), []);
+/** A run in pieces that a sandbox takes at once. */
+function chunksOf(run) {
+	const chunks = [];
+	let bounds = [];
+	for (let i = 0; i < run.count; i++) {
+		const start = run.eventStart(i);
+		const end = run.eventEnd(i);
+		if ((bounds.length === 2 * 256 || end - (bounds[0] ?? start) > 262144) && bounds.length > 0) {
+			chunks.push(chunkOf(run.bytes, bounds));
+			bounds = [];
+		}
+		bounds.push(start, end);
+	}
+	chunks.push(chunkOf(run.bytes, bounds));
+	return chunks;
+}
+function chunkOf(bytes, bounds) {
+	return {
+		bytes,
+		bounds,
+		first: 0,
+		end: bounds.length / 2,
+		isLent: false
+	};
+}
+
 // src/input-types.ts
 /** The types of what one modulator is fed with, numbered as its sandbox knows them, and which of them it can read. */
 var InputTypes = class {
@@ -11029,9 +11058,221 @@ var InputTypes = class {
 	}
 };
 
-// src/running-modulator.ts
+// src/sizes.ts
+/** @throws JechoError `MODULATOR_TOO_LARGE`, `OBJECT_INVALID` */
+function checkSizes({ source, parameters, objects }, limits) {
+	if (source.length > limits.sourceBytes) throw tooLarge("the source");
+	if (parameters.length > limits.parametersBytes) throw tooLarge("the parameters");
+	for (const { state } of objects) checkState(state, limits);
+}
+/** @throws JechoError `OBJECT_INVALID` */
+function checkState(state, { parametersBytes }) {
+	if (state.length > parametersBytes) throw new JechoError("OBJECT_INVALID", "the state of a shared object is larger than the limit");
+}
+function tooLarge(what) {
+	return new JechoError("MODULATOR_TOO_LARGE", `${what} is larger than the limit`);
+}
+
+// src/object-states.ts
+/** What a modulator's copies of shared objects are, and what its sandbox does not know of yet. */
+var ObjectStates = class {
+	#objects;
+	#limits;
+	/** The newest states by name, as far as they have changed; and those that the sandbox does not have yet. */
+	#states = /* @__PURE__ */ new Map();
+	#updates = /* @__PURE__ */ new Map();
+	/** Of lazy copies: the versions that there are, by name; and those that the sandbox does not know of yet. */
+	#heard = /* @__PURE__ */ new Map();
+	#hearings = /* @__PURE__ */ new Map();
+	constructor(objects, limits) {
+		this.#objects = objects;
+		this.#limits = limits;
+	}
+	/**
+	* A new state, which the sandbox is told with the next call. A lazy copy hears of it, unless it has pulled it.
+	*
+	* @returns is there a new state to count?
+	* @throws JechoError `OBJECT_INVALID`
+	*/
+	update({ object: id, version, state, derived }) {
+		for (const { name, object, lazy } of this.#objects) {
+			if (object !== id) continue;
+			if (state === "" || lazy && derived === 0) {
+				if (lazy) {
+					this.#heard.set(name, version);
+					this.#hearings.set(name, version);
+				}
+				continue;
+			}
+			checkState(state, this.#limits);
+			const newest = {
+				name,
+				version,
+				state
+			};
+			this.#states.set(name, newest);
+			this.#updates.set(name, newest);
+		}
+		return this.#updates.size > 0;
+	}
+	/** Tells the sandbox what it does not know of yet. */
+	tell(sandbox) {
+		if (this.#updates.size + this.#hearings.size === 0) return;
+		for (const update of this.#updates.values()) sandbox.update(update);
+		this.#updates.clear();
+		for (const [name, version] of this.#hearings) sandbox.update({
+			name,
+			version,
+			state: ""
+		});
+		this.#hearings.clear();
+	}
+	/** @returns the states that a new sandbox begins with; what there is to pull it is told like any other news */
+	begin() {
+		this.#updates.clear();
+		for (const [name, version] of this.#heard) this.#hearings.set(name, version);
+		return this.#objects.map((object) => this.#states.get(object.name) ?? object);
+	}
+};
+
+// src/run-writer.ts
+/** Writes what one modulator lets through and makes: counted, within its limits, and what comes out of a wall checked. */
+var RunWriter = class {
+	/** What the modulator declares that it makes: none of its input can pass then. */
+	declared;
+	#derived;
+	/** How many shared objects the modulators before it read. */
+	#behind;
+	#surroundings;
+	#isTrusted;
+	#raised = 0;
+	#frame = /* @__PURE__ */ new Uint8Array(0);
+	#view = new DataView(this.#frame.buffer);
+	#batchBytes = 0;
+	#batchEvents = 0;
+	/** What came in last, where what passes lies, and how many events of its run lie before that and in it. */
+	#input;
+	#before = 0;
+	#given = 0;
+	constructor({ derived, behind }, surroundings) {
+		this.#derived = derived;
+		this.#behind = behind;
+		this.#surroundings = surroundings;
+		this.#isTrusted = surroundings.engine.isTrusted;
+	}
+	/** Events of the derived channel so far. */
+	get raised() {
+		return this.#raised;
+	}
+	/** From here on the limits of one batch count. */
+	beginBatch() {
+		this.#batchBytes = 0;
+		this.#batchEvents = 0;
+		this.#input = void 0;
+		this.#before = 0;
+		this.#given = 0;
+	}
+	/** The modulator is given this piece of the batch next. */
+	give({ bytes, end }) {
+		this.#input = bytes;
+		this.#before += this.#given;
+		this.#given = end;
+	}
+	/** @throws JechoError `MODULATOR_OUTPUT_EXCEEDED`, `MODULATOR_FAILED` */
+	write(events, { versions: made, producer, flags, type }) {
+		const own = made.length - this.#behind;
+		const versions = made.length > own || own > 1 ? made : void 0;
+		const bytes = measureRun(events, versions);
+		const count = this.#countBatch(events, bytes);
+		const parameters = own === 1 ? made[made.length - 1] : Math.max(0, ...made.slice(made.length - own));
+		const { passed } = this.#surroundings;
+		if (passed !== void 0 && events.every(({ bytes }) => bytes === this.#input)) {
+			if (this.declared !== void 0) throw unsound();
+			this.#raised += count;
+			passed({
+				derived: this.#derived,
+				urgent: (flags & 2) !== 0,
+				parameters,
+				versions: versions ?? [],
+				ranges: events.flatMap(({ first, end }) => [this.#before + first, this.#before + end])
+			});
+			return;
+		}
+		if (this.#isTrusted || bytes > this.#frame.byteLength) {
+			this.#frame = new Uint8Array(bytes);
+			this.#view = new DataView(this.#frame.buffer);
+		}
+		const header = {
+			channel: this.#derived,
+			producer,
+			raised: this.#raised,
+			token: type?.token ?? 0n,
+			parameters,
+			flags,
+			versions
+		};
+		writeRun(this.#frame, this.#view, 0, header, events);
+		if (!this.#isTrusted && type !== void 0) this.#check(events, type);
+		this.#raised += count;
+		this.#surroundings.write(this.#frame.subarray(0, bytes));
+	}
+	#countBatch(events, bytes) {
+		const count = events.reduce((sum, { first, end }) => sum + end - first, 0);
+		this.#batchBytes += bytes;
+		this.#batchEvents += count;
+		const { outputBytes, outputEvents } = this.#surroundings.limits;
+		if (this.#batchBytes > outputBytes || this.#batchEvents > outputEvents) throw new JechoError("MODULATOR_OUTPUT_EXCEEDED", `one batch made more than ${outputBytes} bytes or ${outputEvents} events`);
+		return count;
+	}
+	/** Copied first, checked then: what the modulator's memory says now counts no more. */
+	#check(events, type) {
+		const run = EventsFrame.at(this.#frame, 0, this.#view);
+		let next = 0;
+		for (const { bytes, first, end } of events) {
+			const from = next;
+			next += end - first;
+			if (bytes === this.#input) {
+				if (this.declared !== void 0) throw unsound();
+				continue;
+			}
+			for (let i = from; i < next; i++) try {
+				type.verify(this.#view, run.eventStart(i), run.eventEnd(i));
+			} catch (error) {
+				throw new JechoError("MODULATOR_FAILED", `it made a broken event: ${error.message}`);
+			}
+		}
+	}
+};
+
+// src/time-budget.ts
 /** What an event may cost in any case: how many there are is the producer's doing. */
 const FREE_MS_PER_EVENT = 1;
+/** A modulator's processor time, that refills with the time on the wall. */
+var TimeBudget = class {
+	#capacityMs;
+	#share;
+	#leftMs;
+	#then = performance.now();
+	constructor({ timeShare, shareWindowMs }) {
+		this.#share = timeShare;
+		this.#capacityMs = timeShare * shareWindowMs;
+		this.#leftMs = this.#capacityMs;
+	}
+	/**
+	* @param events that the time was for
+	* @throws JechoError `MODULATOR_TIMED_OUT`
+	*/
+	spend(cpuMs, events) {
+		const ms = cpuMs - FREE_MS_PER_EVENT * events;
+		const now = performance.now();
+		this.#leftMs = Math.min(this.#capacityMs, this.#leftMs + this.#share * (now - this.#then));
+		this.#then = now;
+		if (ms > 0) this.#leftMs -= ms;
+		if (this.#leftMs < 0) throw new JechoError("MODULATOR_TIMED_OUT", `it used more than ${100 * this.#share} % of a processor for too long`);
+	}
+};
+
+// src/running-modulator.ts
 /** How much longer a call may take on the wall at the first, second, ... attempt on a machine too busy to run it. */
 const PATIENCE = [
 	1,
@@ -11045,46 +11286,23 @@ var RunningModulator = class {
 	/** What it makes, if it declares another type than it takes. */
 	schema;
 	ready = true;
-	#engine;
-	#limits;
-	#watch;
-	#write;
 	#surroundings;
-	#pause;
-	#isTrusted;
 	#program;
-	/** The names of its shared objects, by their ids; which of its copies are lazy, by their names. */
-	#ids;
-	#lazy;
-	/** The newest states of its shared objects by name, as far as they have changed; and those that the sandbox does not have yet. */
-	#states = /* @__PURE__ */ new Map();
-	#updates = /* @__PURE__ */ new Map();
-	/** Of lazy copies: the versions that there are, by name; and those that the sandbox does not know of yet. */
-	#heard = /* @__PURE__ */ new Map();
-	#hearings = /* @__PURE__ */ new Map();
+	#objects;
+	#types;
+	#budget;
+	#writer;
+	#sandbox;
 	/** What its input is made with, and what the sandbox takes it to be. */
 	#behind;
 	#known;
-	#budget;
-	#sandbox;
-	#types;
 	/** The number of the newest run's type. */
 	#type = 0;
-	/** What it declares that it makes. */
-	#declared;
-	#raised = 0;
 	/** Who raised the newest events that it has seen. */
 	#producer = 0;
 	#needs = [];
 	/** Views of the producer's state that the sandbox does not have yet, by name. */
 	#views = /* @__PURE__ */ new Map();
-	#frame = /* @__PURE__ */ new Uint8Array(0);
-	#view = new DataView(this.#frame.buffer);
-	#batchBytes = 0;
-	#batchEvents = 0;
-	/** What came in last, where what passes lies, and how many events of its run lie before that. */
-	#input;
-	#before = 0;
 	/**
 	* @param schema of what comes in, at first; undefined for opaque bytes
 	* @throws JechoError why it cannot be installed
@@ -11092,31 +11310,23 @@ var RunningModulator = class {
 	constructor(install, schema, surroundings) {
 		const { modulator } = install;
 		if (modulator === void 0) throw new JechoError("FRAME_UNEXPECTED", "an Install without its modulator");
-		const { engine, limits, watch, write, pause } = surroundings;
+		const { limits } = surroundings;
 		checkSizes(modulator, limits);
 		this.derived = install.derived;
 		this.channel = install.channel;
 		this.#surroundings = surroundings;
-		this.#engine = engine;
-		this.#isTrusted = engine.isTrusted;
-		this.#limits = limits;
-		this.#watch = watch;
-		this.#write = write;
-		this.#pause = pause;
-		this.#budget = new TimeBudget(limits);
 		this.#program = {
 			...modulator,
 			offers: install.offers,
 			behind: install.behind
 		};
+		this.#objects = new ObjectStates(modulator.objects, limits);
+		this.#budget = new TimeBudget(limits);
+		this.#writer = new RunWriter(install, surroundings);
 		this.#types = new InputTypes((token) => surroundings.types.find(this.channel, token), (mismatch) => surroundings.impaired(this.derived, mismatch));
 		if (schema !== void 0) this.#type = this.#types.add(schema);
 		this.#behind = new Array(install.behind).fill(0);
 		this.#known = this.#behind;
-		this.#lazy = new Set(modulator.objects.filter(({ lazy }) => lazy).map(({ name }) => name));
-		const ids = /* @__PURE__ */ new Map();
-		for (const { name, object } of modulator.objects) ids.set(object, [...ids.get(object) ?? [], name]);
-		this.#ids = ids;
 		this.#sandbox = this.#installed();
 		this.#sendCalls();
 	}
@@ -11125,7 +11335,7 @@ var RunningModulator = class {
 		return this.#types.reads?.schema;
 	}
 	get eventsOut() {
-		return this.#raised;
+		return this.#writer.raised;
 	}
 	get cpuMs() {
 		return this.#sandbox.cpuMs;
@@ -11150,27 +11360,8 @@ var RunningModulator = class {
 	*
 	* @returns is there a new state to count?
 	*/
-	update({ object, version, state, derived }) {
-		if (derived !== 0 && derived !== this.derived) return false;
-		for (const name of this.#ids.get(object) ?? []) {
-			const isLazy = this.#lazy.has(name);
-			if (state === "" || isLazy && derived === 0) {
-				if (isLazy) {
-					this.#heard.set(name, version);
-					this.#hearings.set(name, version);
-				}
-				continue;
-			}
-			if (state.length > this.#limits.parametersBytes) throw objectTooLarge();
-			const newest = {
-				name,
-				version,
-				state
-			};
-			this.#states.set(name, newest);
-			this.#updates.set(name, newest);
-		}
-		return this.#updates.size > 0;
+	update(update) {
+		return (update.derived === 0 || update.derived === this.derived) && this.#objects.update(update);
 	}
 	/**
 	* Takes a run of events, cut into chunks, and writes frames of what comes out.
@@ -11194,22 +11385,18 @@ var RunningModulator = class {
 		return this.#run([NO_EVENTS], 0);
 	}
 	#run(chunks, flags) {
-		this.#batchBytes = 0;
-		this.#batchEvents = 0;
 		let dropped = 0;
-		this.#before = 0;
+		this.#writer.beginBatch();
 		for (const chunk of chunks) {
-			this.#input = chunk.bytes;
+			this.#writer.give(chunk);
 			dropped += this.#turn(flags, chunk.end, (turn) => this.#sandbox.run(chunk, this.#type, turn));
-			this.#before += chunk.end;
-			this.#pause();
+			this.#surroundings.pause();
 		}
 		return dropped;
 	}
 	/** Its period is over. @returns and throws as `run` */
 	period() {
-		this.#batchBytes = 0;
-		this.#batchEvents = 0;
+		this.#writer.beginBatch();
 		return this.#turn(0, 0, (turn) => this.#sandbox.period(turn));
 	}
 	/** Tells the modulator that it is removed, and ends it. What it fails at now is nobody's trouble. */
@@ -11228,22 +11415,20 @@ var RunningModulator = class {
 			const before = this.#sandbox.cpuMs;
 			let written = false;
 			try {
-				for (const update of this.#updates.values()) this.#sandbox.update(update);
-				this.#updates.clear();
-				for (const [name, version] of this.#hearings) this.#sandbox.update({
-					name,
-					version,
-					state: ""
-				});
-				this.#hearings.clear();
+				this.#objects.tell(this.#sandbox);
 				if (this.#known.some((version, i) => version !== this.#behind[i])) this.#sandbox.behind(this.#behind);
 				this.#known = this.#behind;
 				for (const view of this.#views.values()) this.#sandbox.setContext(view);
 				this.#views.clear();
 				const { timeMs } = this.#surroundings;
-				const emit = (made, versions, urgent, type) => {
+				const emit = (events, versions, urgent, type) => {
 					written = true;
-					this.#writeRun(made, versions, urgent ? flags | 2 : flags, this.#madeType(type));
+					this.#writer.write(events, {
+						versions,
+						producer: this.#producer,
+						flags: urgent ? flags | 2 : flags,
+						type: this.#madeType(type)
+					});
 				};
 				const dropped = act({
 					ready: this.ready,
@@ -11251,7 +11436,7 @@ var RunningModulator = class {
 					emit
 				});
 				this.#sendCalls();
-				this.#budget.spend(this.#sandbox.cpuMs - before - FREE_MS_PER_EVENT * events);
+				this.#budget.spend(this.#sandbox.cpuMs - before, events);
 				return dropped;
 			} catch (error) {
 				if (written || !isStarved(error) || starved === PATIENCE.length - 1) throw error;
@@ -11265,25 +11450,23 @@ var RunningModulator = class {
 	#installed(first = 0) {
 		for (let starved = 0;; starved++) {
 			const patience = PATIENCE[first + starved] ?? 1;
-			const { callMs, installMs } = this.#limits;
-			const limits = {
-				...this.#limits,
-				callMs: callMs * patience,
-				installMs: installMs * Math.min(patience, PATIENCE[1])
-			};
-			const sandbox = this.#engine.create(limits, this.#watch);
+			const { engine, limits, watch, views, timeMs } = this.#surroundings;
+			const callMs = limits.callMs * patience;
+			const installMs = limits.installMs * Math.min(patience, PATIENCE[1]);
+			const sandbox = engine.create({
+				...limits,
+				callMs,
+				installMs
+			}, watch);
 			try {
-				const states = this.#program.objects.map((object) => this.#states.get(object.name) ?? object);
-				this.#updates.clear();
-				for (const [name, version] of this.#heard) this.#hearings.set(name, version);
+				const objects = this.#objects.begin();
 				this.#known = this.#behind.map(() => 0);
-				const { timeMs, views } = this.#surroundings;
 				const context = [...views.get(this.channel)?.values() ?? []];
 				const { schemas } = this.#types;
 				const declared = sandbox.install({
 					...this.#program,
 					schemas,
-					objects: states,
+					objects,
 					context,
 					timeMs
 				});
@@ -11291,7 +11474,7 @@ var RunningModulator = class {
 				this.#types.readAs(declared.reads);
 				this.#needs = declared.needs;
 				this.#views.clear();
-				this.#declared = this.schema && Type.fromSchema(this.schema);
+				this.#writer.declared = this.schema && Type.fromSchema(this.schema);
 				return sandbox;
 			} catch (error) {
 				sandbox.dispose();
@@ -11305,134 +11488,12 @@ var RunningModulator = class {
 	}
 	/** What the sandbox says that it made. */
 	#madeType(number) {
-		if (this.#declared !== void 0) return this.#declared;
+		const { declared } = this.#writer;
+		if (declared !== void 0) return declared;
 		const type = number === 0 ? this.#types.reads : this.#types.at(number);
 		const areBytes = number === 0 && (this.#types.size === 0 || this.#type === 0);
 		if (type === void 0 && !areBytes) throw unsound();
 		return type;
-	}
-	#writeRun(events, made, flags, type) {
-		const own = made.length - this.#behind.length;
-		const versions = made.length > own || own > 1 ? made : void 0;
-		const bytes = measureRun(events, versions);
-		const count = events.reduce((sum, { first, end }) => sum + end - first, 0);
-		this.#batchBytes += bytes;
-		this.#batchEvents += count;
-		if (this.#batchBytes > this.#limits.outputBytes || this.#batchEvents > this.#limits.outputEvents) throw new JechoError("MODULATOR_OUTPUT_EXCEEDED", `one batch made more than ${this.#limits.outputBytes} bytes or ${this.#limits.outputEvents} events`);
-		const parameters = own === 1 ? made[made.length - 1] : Math.max(0, ...made.slice(made.length - own));
-		const { passed } = this.#surroundings;
-		if (passed !== void 0 && events.every(({ bytes }) => bytes === this.#input)) {
-			if (this.#declared !== void 0) throw unsound();
-			this.#raised += count;
-			passed({
-				derived: this.derived,
-				urgent: (flags & 2) !== 0,
-				parameters,
-				versions: versions ?? [],
-				ranges: events.flatMap(({ first, end }) => [this.#before + first, this.#before + end])
-			});
-			return;
-		}
-		if (this.#isTrusted || bytes > this.#frame.byteLength) {
-			this.#frame = new Uint8Array(bytes);
-			this.#view = new DataView(this.#frame.buffer);
-		}
-		const header = {
-			channel: this.derived,
-			producer: this.#producer,
-			raised: this.#raised,
-			token: type?.token ?? 0n,
-			parameters,
-			flags,
-			versions
-		};
-		writeRun(this.#frame, this.#view, 0, header, events);
-		if (!this.#isTrusted && type !== void 0) this.#checkMade(events, type);
-		this.#raised += count;
-		this.#write(this.#frame.subarray(0, bytes));
-	}
-	/** Copied first, checked then: what the modulator's memory says now counts no more. */
-	#checkMade(events, type) {
-		const run = EventsFrame.at(this.#frame, 0, this.#view);
-		let next = 0;
-		for (const { bytes, first, end } of events) {
-			const from = next;
-			next += end - first;
-			if (bytes === this.#input) {
-				if (this.#declared !== void 0) throw unsound();
-				continue;
-			}
-			for (let i = from; i < next; i++) try {
-				type.verify(this.#view, run.eventStart(i), run.eventEnd(i));
-			} catch (error) {
-				throw new JechoError("MODULATOR_FAILED", `it made a broken event: ${error.message}`);
-			}
-		}
-	}
-};
-/** Nothing that comes in: for what waits. */
-const NO_EVENTS = {
-	bytes: /* @__PURE__ */ new Uint8Array(0),
-	bounds: [],
-	first: 0,
-	end: 0,
-	isLent: false
-};
-/** A run in pieces that a sandbox takes at once. */
-function chunksOf(run) {
-	const chunks = [];
-	let bounds = [];
-	for (let i = 0; i < run.count; i++) {
-		const start = run.eventStart(i);
-		const end = run.eventEnd(i);
-		if ((bounds.length === 2 * 256 || end - (bounds[0] ?? start) > 262144) && bounds.length > 0) {
-			chunks.push(chunkOf(run.bytes, bounds));
-			bounds = [];
-		}
-		bounds.push(start, end);
-	}
-	chunks.push(chunkOf(run.bytes, bounds));
-	return chunks;
-}
-function chunkOf(bytes, bounds) {
-	return {
-		bytes,
-		bounds,
-		first: 0,
-		end: bounds.length / 2,
-		isLent: false
-	};
-}
-/** @throws JechoError `MODULATOR_TOO_LARGE`, `OBJECT_INVALID` */
-function checkSizes({ source, parameters, objects }, { sourceBytes, parametersBytes }) {
-	if (source.length > sourceBytes) throw tooLarge("the source");
-	if (parameters.length > parametersBytes) throw tooLarge("the parameters");
-	if (objects.some(({ state }) => state.length > parametersBytes)) throw objectTooLarge();
-}
-function objectTooLarge() {
-	return new JechoError("OBJECT_INVALID", "the state of a shared object is larger than the limit");
-}
-function tooLarge(what) {
-	return new JechoError("MODULATOR_TOO_LARGE", `${what} is larger than the limit`);
-}
-/** Processor time that refills with the time on the wall. */
-var TimeBudget = class {
-	#capacityMs;
-	#share;
-	#leftMs;
-	#then = performance.now();
-	constructor({ timeShare, shareWindowMs }) {
-		this.#share = timeShare;
-		this.#capacityMs = timeShare * shareWindowMs;
-		this.#leftMs = this.#capacityMs;
-	}
-	/** @throws JechoError `MODULATOR_TIMED_OUT` */
-	spend(ms) {
-		const now = performance.now();
-		this.#leftMs = Math.min(this.#capacityMs, this.#leftMs + this.#share * (now - this.#then));
-		this.#then = now;
-		if (ms > 0) this.#leftMs -= ms;
-		if (this.#leftMs < 0) throw new JechoError("MODULATOR_TIMED_OUT", `it used more than ${100 * this.#share} % of a processor for too long`);
 	}
 };
 

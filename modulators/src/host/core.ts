@@ -8,9 +8,11 @@ import {
   refusal,
 } from "@jecho/shared/internal";
 import { ChannelTypes } from "../channel-types.ts";
+import { chunksOf } from "../chunks.ts";
 import { withUsual } from "../delegate.ts";
-import { chunksOf, RunningModulator, type Surroundings } from "../running-modulator.ts";
+import { RunningModulator } from "../running-modulator.ts";
 import type { ContextValue } from "../sandbox/sandbox.ts";
+import type { Surroundings } from "../surroundings.ts";
 
 const NONE = new Uint8Array(0);
 /** A sign of life is due after so long without another one. */

@@ -2,8 +2,8 @@ import { JechoError } from "@jecho/shared";
 import type { EventsFrame, ObjectUpdate } from "@jecho/shared/internal";
 import type { LentRun } from "../lent-run.ts";
 import { type HostClock, Periods, SYSTEM_CLOCK } from "../periods.ts";
-import { checkSizes } from "../running-modulator.ts";
 import { DEFAULT_LIMITS, type Declared, type Limits } from "../sandbox/sandbox.ts";
+import { checkSizes } from "../sizes.ts";
 import {
   type InstallRequest,
   type ModulatorStats,
