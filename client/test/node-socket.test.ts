@@ -204,9 +204,16 @@ test("a port where nobody listens, and a connection that breaks, end as lost", a
   expect(await nobody.told.take(2)).toEqual(["error", { code: 1006, reason: "" }]);
 });
 
-test("what it sends is masked with zeros; a ping is answered; its own close waits for the server's", async () => {
+test("what it sends, in one part or many, is masked with zeros; a ping is answered; its own close waits for the server's", async () => {
   const sizes = [0, 125, 126, 16_384, 65_535, 65_536, 300_000];
-  const expected = sizes.map(size => ({ opcode: OPCODE.binary as number, size }));
+  const inParts = [
+    [3, 0, 5],
+    [60_000, 60_000],
+    [70_000, 3, 65_536, 5, 70_000, 70_000],
+    [5, 70_000, 3],
+  ];
+  const all = [...sizes, ...inParts.map(parts => parts.reduce((sum, size) => sum + size, 0))];
+  const expected = all.map(size => ({ opcode: OPCODE.binary as number, size }));
   const got = new Inbox<{ opcode: number; size: number }>();
   const port = await listen((socket, key) => {
     let bytes = Buffer.alloc(0);
@@ -236,7 +243,17 @@ test("what it sends is masked with zeros; a ping is answered; its own close wait
   });
   const { socket, told } = watch(port);
   await told.take(1);
-  for (const size of sizes) socket.send(Uint8Array.from({ length: size }, (_, i) => i % 251));
+  const bytes = (size: number) => Uint8Array.from({ length: size }, (_, i) => i % 251);
+  for (const size of sizes) socket.send(bytes(size));
+  for (const parts of inParts) {
+    const whole = bytes(parts.reduce((sum, size) => sum + size, 0));
+    let at = 0;
+    const cut = (size: number): Uint8Array => {
+      at += size;
+      return whole.subarray(at - size, at);
+    };
+    socket.sendParts(parts.map(cut));
+  }
   socket.close(1000, "bye");
   expect(await told.take(2)).toEqual(["open", { code: 1000, reason: "" }]);
   expect(got.all.filter(({ opcode }) => opcode === OPCODE.binary)).toEqual(expected);

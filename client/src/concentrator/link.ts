@@ -142,20 +142,19 @@ export class Link {
     const gathered = this.#gathered;
     if (gathered === undefined || gathered.length === 0) return;
     this.#gathered = [];
-    this.#sendNow(joinFrames(gathered));
+    this.#sendParts(gathered);
   }
 
-  /** Do the parts of a message go out as they lie? Else they are copied into one. */
+  /** Do long parts of a message go out as they lie? Else all are copied into one. */
   get takesParts(): boolean {
     return this.#socket?.sendParts !== undefined;
   }
 
-  /** Sends whole frames in one message, without joining them where that can be. False where the connection is not live: nothing was sent. */
+  /** Sends whole frames, which are to stay as they are, in one message. False where the connection is not live: nothing was sent. */
   sendMessage(parts: readonly Uint8Array[]): boolean {
     if (!this.isLive) return false;
     this.#sendGathered();
-    if (parts.length > 1 && this.#socket?.sendParts !== undefined) this.#socket.sendParts(parts);
-    else this.#sendNow(joinFrames(parts));
+    this.#sendParts(parts);
     if (this.#ready && (this.#socket?.bufferedAmount ?? 0) > HIGH_WATER_BYTES) {
       this.#ready = false;
       this.#events.onReady(false);
@@ -199,6 +198,11 @@ export class Link {
     socket.onclose = null;
     // Closing a socket that is still connecting is told as an error; the listener stays.
     socket.close(1000, "closed by the application");
+  }
+
+  #sendParts(parts: readonly Uint8Array[]): void {
+    if (parts.length > 1 && this.#socket?.sendParts !== undefined) this.#socket.sendParts(parts);
+    else this.#sendNow(joinFrames(parts));
   }
 
   #sendNow(bytes: Uint8Array): void {

@@ -2,7 +2,6 @@ import {
   type EventsFrame,
   encodeControl,
   type Frame,
-  joinFrames,
   type Outgoing,
   parseMessage,
 } from "@jecho/shared/internal";
@@ -104,9 +103,8 @@ export class Outbox {
   }
 
   /** Sends a message, in parts of whole runs. False where there is no connection. */
-  send(frames: readonly Uint8Array[], runs: readonly SentRun[]): boolean {
+  send(parts: readonly Uint8Array[], runs: readonly SentRun[]): boolean {
     if (!this.#link.isLive) return false;
-    const parts = frames.length === 1 ? frames : joinShort(frames);
     const lanes: Lane[] = [];
     // A process that begins to raise on many channels says where it is on all of them by one message.
     const positions: Uint8Array[] = [];
@@ -114,7 +112,7 @@ export class Outbox {
       if (!lane.isPlaced) positions.push(encodeControl(placing(lane, raised - 1)));
       lanes.push(lane);
     }
-    if (positions.length > 0) this.#link.sendMessage([joinFrames(positions)]);
+    if (positions.length > 0) this.#link.sendMessage(positions);
     let bytes = 0;
     for (const part of parts) bytes += part.byteLength;
     this.#sent.push({ parts, bytes, lanes });
@@ -193,26 +191,6 @@ export class Outbox {
       frames.map(({ raised }) => ({ lane, raised })),
     );
   }
-}
-
-/** The same bytes in as few parts as can be without copying a long one. */
-function joinShort(frames: readonly Uint8Array[]): Uint8Array[] {
-  const parts: Uint8Array[] = [];
-  let short: Uint8Array[] = [];
-  const join = (): void => {
-    if (short.length > 0) parts.push(joinFrames(short));
-    short = [];
-  };
-  for (const frame of frames) {
-    if (frame.byteLength < LONG_BYTES) {
-      short.push(frame);
-      continue;
-    }
-    join();
-    parts.push(frame);
-  }
-  join();
-  return parts;
 }
 
 /** What tells where a lane's count is, from when it is sent. */

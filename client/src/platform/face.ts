@@ -11,9 +11,9 @@ export interface Socket {
   onmessage: ((event: never) => unknown) | null;
   onclose: ((event: never) => unknown) | null;
   onerror: ((event: never) => unknown) | null;
-  /** Up to 4 KiB are copied at once; the memory of more must stay as it is. */
+  /** Up to 64 KiB are copied at once; the memory of more must stay as it is, for it may go out from where it lies. */
   send(data: Uint8Array<ArrayBuffer>): void;
-  /** Sends parts as one message, as `send` would send them joined. Where it is absent they have to be joined. */
+  /** Sends parts as one message, each by itself copied or not as by `send`. Where it is absent they have to be joined. */
   sendParts?(parts: readonly Uint8Array[]): void;
   close(code?: number, reason?: string): void;
   /** Nothing more is read, or again; what was read before still comes. Browsers' sockets cannot do that. */
