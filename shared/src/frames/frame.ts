@@ -1,10 +1,9 @@
 import { JechoError } from "../errors.ts";
-import { type Control as Asked, FRAME_SCHEMA, HEADER, REPLY } from "../generated/frame-schema.ts";
-import { readBfbs } from "../types/bfbs-reader.ts";
-import type { ObjectType } from "../types/schema.ts";
+import { READERS, WRITERS, type Writer } from "../generated/control-codec.ts";
+import { type Control as Asked, HEADER, REPLY } from "../generated/frame-schema.ts";
 import { readUtf8 } from "../types/utf8.ts";
-import { ControlReader } from "./control-reader.ts";
-import { ControlWriter } from "./control-writer.ts";
+import { ControlSource } from "./control-source.ts";
+import { ControlTarget } from "./control-target.ts";
 import { checkRun, EventsFrame, malformed, usualRun } from "./events.ts";
 import { type Ack, encodeReply, encodeReplyForNow, type Processed, readReply } from "./reply.ts";
 import { isBeyondUint53 } from "./uint53.ts";
@@ -24,9 +23,8 @@ export type Outgoing = {
   [K in Control["kind"]]: { readonly kind: K } & Partial<Extract<Control, { kind: K }>>;
 }[Control["kind"]];
 
-const FRAME: ObjectType = readBfbs(Uint8Array.from(atob(FRAME_SCHEMA), char => char.charCodeAt(0)));
-const reader = new ControlReader(FRAME);
-const writer = new ControlWriter(FRAME);
+const source = new ControlSource();
+const target = new ControlTarget();
 
 // The vtable's entries, in the order of Frame's slots; the union's tag comes before its value.
 const SLOT_HEADER = 0;
@@ -40,12 +38,17 @@ const SLOT_VERSIONS = 7;
 
 /** One control message as a frame of its own, a multiple of 8 bytes. */
 export function encodeControl(control: Outgoing): Uint8Array {
-  return isReply(control) ? encodeReply(control as Ack | Processed) : writer.write(control).slice();
+  return isReply(control) ? encodeReply(control as Ack | Processed) : write(control).slice();
 }
 
 /** The same in memory that the next call writes over: for who sends it, or copies it, at once. */
 export function encodeForNow(control: Outgoing): Uint8Array {
-  return isReply(control) ? encodeReplyForNow(control as Ack | Processed) : writer.write(control);
+  return isReply(control) ? encodeReplyForNow(control as Ack | Processed) : write(control);
+}
+
+function write(control: Outgoing): Uint8Array<ArrayBuffer> {
+  const { tag, write: writeTable } = WRITERS.get(control.kind) as Writer;
+  return target.message(tag, writeTable, control);
 }
 
 function isReply({ kind }: Outgoing): boolean {
@@ -103,7 +106,9 @@ export function parseFrame(view: DataView, bytes: Uint8Array, start: number, end
       const tag = inlineOf(SLOT_CONTROL_TAG, 1);
       const control = inlineOf(SLOT_CONTROL, 4);
       if (tag === 0 || control === 0) throw malformed("a frame carries neither events nor a control message");
-      return reader.read(view, bytes, view.getUint8(tag), control, start, end) as Control;
+      const read = READERS[view.getUint8(tag)];
+      if (read === undefined) throw malformed("a control message of an unknown kind");
+      return source.message(view, bytes, start, end, control, read);
     }
     if (isBeyondUint53(view, reply + REPLY.number)) throw malformed("a count is beyond 2^53");
     const reason = inlineOf(SLOT_REASON, 4);
