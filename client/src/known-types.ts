@@ -2,6 +2,24 @@ import { JechoError, Type } from "@jecho/shared";
 import { tokenOf } from "@jecho/shared/internal";
 import type { Answer, Question } from "./port.ts";
 
+/**
+ * Types that are in use in this thread, by token: one object for each, however many sessions hear of it, for what reads events is made
+ * for that object, and what an engine has learned about that is lost with it.
+ */
+const inUse = new Map<bigint, WeakRef<Type>>();
+const unused = new FinalizationRegistry<bigint>(token => {
+  if (inUse.get(token)?.deref() === undefined) inUse.delete(token);
+});
+
+/** This type, or the one with the same schema that was there before it. */
+export function theOne(type: Type): Type {
+  const known = inUse.get(type.token)?.deref();
+  if (known !== undefined) return known;
+  inUse.set(type.token, new WeakRef(type));
+  unused.register(type, type.token);
+  return type;
+}
+
 /** The types that a session has heard of: what events are written with is told before they come, other types can be asked for. */
 export class KnownTypes {
   readonly #ask: (about: Question) => Promise<Answer>;
@@ -13,8 +31,9 @@ export class KnownTypes {
 
   /** A type in its binary form; it is told for every consumer that may need it. */
   add(schema: Uint8Array): void {
-    if (this.#types.has(tokenOf(schema))) return;
-    const type = Type.fromSchema(schema);
+    const token = tokenOf(schema);
+    if (this.#types.has(token)) return;
+    const type = inUse.get(token)?.deref() ?? theOne(Type.fromSchema(schema));
     if (!this.#types.has(type.token)) this.#types.set(type.token, type);
   }
 

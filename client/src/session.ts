@@ -1,4 +1,4 @@
-import { checkName, formatChannelName, JechoError, parseChannelName, type Type } from "@jecho/shared";
+import { checkName, formatChannelName, JechoError, parseChannelName, Type } from "@jecho/shared";
 import type { Inheritance as InheritanceFrame } from "@jecho/shared/internal";
 import { EventChannel } from "./channel.ts";
 import { type ConnectOptions, concentratorOptions, parseAddress } from "./connect-options.ts";
@@ -6,7 +6,7 @@ import { Endpoints } from "./endpoints.ts";
 import { EventQueues } from "./event-queues.ts";
 import { type Inheritance, inherit } from "./inheritance.ts";
 import type { Codec } from "./json.ts";
-import { KnownTypes } from "./known-types.ts";
+import { KnownTypes, theOne } from "./known-types.ts";
 import { type EndpointSession, Opener } from "./opener.ts";
 import { openPort } from "./places/place.ts";
 import type { Answer, Port, PortNotice, PortRequest, Question } from "./port.ts";
@@ -108,6 +108,8 @@ export class Session {
   channel(name: string): EventChannel<Uint8Array>;
   channel<T>(name: string, type: Type<T> | Codec<T>): EventChannel<T>;
   channel<T>(name: string, type?: Type<T> | Codec<T>): EventChannel<T> {
+    // What is read of that type, by whichever session, is read by this very one.
+    if (type instanceof Type) theOne(type as Type);
     return new EventChannel<T>(this.#opener, formatChannelName(this.address, this.#userName(name)), type);
   }
 

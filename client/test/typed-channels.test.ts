@@ -172,6 +172,21 @@ test("TYPE-7, TYPE-8: a consumer that knows nothing finds the types of a channel
   expect(await inbox.take(1)).toEqual([GRIDS[2][1]]);
 });
 
+test("TYPE-2, TYPE-7: the type of a token is one object, whichever session asks; that of a channel here, where one has it", async () => {
+  await using rig = await startRig();
+  const Own = type("Own", { step: "uint32" });
+  const inbox = new Inbox<EventInfo["type"]>();
+  const producer = await rig.session().channel("own", Own).produce();
+  await rig
+    .session()
+    .channel("own")
+    .subscribe((_, { type }) => inbox.put(type));
+  await expect.poll(() => producer.demand.total).toBe(1);
+  producer.publish({ step: 1 });
+  expect((await inbox.take(1))[0]).toBe(Own);
+  expect(await rig.session().type(Own.token)).toBe(Own);
+});
+
 test("TYPE-7: a token that nobody writes is refused, and forgotten with its last producer", async () => {
   await using rig = await startRig();
   const ask = (session: Session): Promise<Type> => session.type(First.token);
