@@ -55,7 +55,7 @@ test("MOE-19: one that ends while its feed is opened is refused with the reason,
   modulation.install(install, undefined);
   await expect.poll(() => answers).toHaveLength(1);
   fed.resolve();
-  await modulation.finished();
+  await modulation.runs.finished();
   expect(answers.map(answer => ("code" in answer ? [answer.kind, errorCode(answer.code)] : answer))).toEqual([
     ["Refused", "MODULATOR_FAILED"],
   ]);

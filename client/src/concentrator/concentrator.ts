@@ -86,7 +86,7 @@ export class Concentrator implements PortServer {
       },
       onFrame: frame => this.#receive(frame),
       onReady: ready => {
-        this.#modulation.flow(ready);
+        this.#modulation.runs.flow(ready);
         if (ready) this.#drainSoon();
       },
     });
@@ -341,7 +341,7 @@ export class Concentrator implements PortServer {
       case "Remove":
         return this.#modulation.remove(frame.derived, frame.process);
       case "Drain":
-        void this.#modulation.finished().then(() => {
+        void this.#modulation.runs.finished().then(() => {
           this.#outbox.release();
           this.#link.send({ kind: "Noted", request: frame.request });
         });

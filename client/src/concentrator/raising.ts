@@ -121,14 +121,14 @@ export class Raising {
     }
     if (!frame.isSync) {
       this.#reception.raised(frame, lane);
-      this.#modulation.enqueue(channel, frame);
+      this.#modulation.runs.enqueue(channel, frame);
       this.#feeds.raised(frame, undefined);
       return;
     }
     const name = this.#synchronous.begin(endpoint, frame.raised, sent ? frame : undefined);
     this.#feeds.raised(frame, name);
     this.#reception.raised(frame, lane, outcome => this.#synchronous.settle(name, outcome));
-    if (!this.#modulation.enqueue(channel, frame, name)) this.#synchronous.settle(name);
+    if (!this.#modulation.runs.enqueue(channel, frame, name)) this.#synchronous.settle(name);
   }
 
   /** A run that nobody elsewhere wants: it stays where it lies, unless consumers here have to be told. */
@@ -139,11 +139,11 @@ export class Raising {
     const isHeard = this.#reception.consumersOf(channelNumber) > 0 || this.#feeds.isFed(channelNumber);
     if (channelNumber === 0 || isHeard) return this.#raise(producer, lane, lent.frame(), false);
     if (!sync) {
-      this.#modulation.enqueue(channel, lent);
+      this.#modulation.runs.enqueue(channel, lent);
       return;
     }
     const name = this.#synchronous.begin(endpoint, raised);
     this.#synchronous.settle(name);
-    if (!this.#modulation.enqueue(channel, lent, name)) this.#synchronous.settle(name);
+    if (!this.#modulation.runs.enqueue(channel, lent, name)) this.#synchronous.settle(name);
   }
 }

@@ -140,7 +140,7 @@ export class Feeds {
     // As if it had been lost on the way.
     if (!isSound) feed.missing += count;
     if (!run.isSync) {
-      if (isSound) this.#modulation.enqueue(feedName, run);
+      if (isSound) this.#modulation.runs.enqueue(feedName, run);
       return;
     }
     const tag = this.#synchronous.begin(endpoint, raised, undefined, outcome => {
@@ -148,7 +148,7 @@ export class Feeds {
         this.#synchronous.handled(channel, producer, raised + i, i === 0 ? outcome : NOBODY);
     });
     this.#synchronous.settle(tag);
-    if (!isSound || !this.#modulation.enqueue(feedName, run, tag)) this.#synchronous.settle(tag);
+    if (!isSound || !this.#modulation.runs.enqueue(feedName, run, tag)) this.#synchronous.settle(tag);
   }
 
   /** So many events will not come. */
@@ -164,7 +164,7 @@ export class Feeds {
       // Each run that is waited for has a tag of its own.
       const tag = raising === undefined ? undefined : `${raising}>feed ${this.#nextTag++}`;
       if (raising !== undefined) this.#synchronous.further(raising);
-      const isTaken = this.#modulation.enqueue(name, frame, tag);
+      const isTaken = this.#modulation.runs.enqueue(name, frame, tag);
       if (!isTaken && raising !== undefined) this.#synchronous.settle(raising);
     }
   }

@@ -1,5 +1,5 @@
 import type { Json, Value } from "@jecho/modulators";
-import { type Declared, LentRun, type Tier, type TierEvents } from "@jecho/modulators/internal";
+import type { Declared, Tier, TierEvents } from "@jecho/modulators/internal";
 import { JechoError } from "@jecho/shared";
 import {
   type EventsFrame,
@@ -16,6 +16,7 @@ import type { DerivedDemand, StateOfReaders } from "../demand.ts";
 import { FeedNames } from "./feed-names.ts";
 import { feedOf, type Installation, leaveConnection, newInstallation, newOpening } from "./installation.ts";
 import { Installations } from "./installations.ts";
+import { Runs } from "./runs.ts";
 
 const NONE = new Uint8Array(0);
 /** How long modulators that run in another process' stead are kept over a broken connection. */
@@ -54,6 +55,8 @@ export class Modulation {
   readonly #names = new FeedNames();
   /** What is installed here. */
   readonly installed = new Installations(this.#names);
+  /** What they are given and make. */
+  readonly runs: Runs;
   readonly #most: number;
   /** Base channels of modulators, from before they are installed until they are removed: what they call then counts, too. */
   readonly #callers = new Map<number, string>();
@@ -62,12 +65,7 @@ export class Modulation {
   #apart: ReturnType<typeof setTimeout> | undefined;
   /** Counts connections that broke. */
   #connection = 0;
-  /** Counts what modulators make. */
-  #made = 0;
-  #isReady = true;
-  #whenReady: (() => void)[] = [];
   #nextHosted = 1;
-  #nextFeed = 1;
   #environment: Tier | undefined;
 
   /** @param most modulators that run here for consumers of this process' producers */
@@ -75,6 +73,7 @@ export class Modulation {
     this.#createEnvironment = createEnvironment;
     this.#most = most;
     this.#events = events;
+    this.runs = new Runs(this.#names, this.installed, events);
   }
 
   /** @param producer whose channel it is, and who offers what the modulator may need */
@@ -211,9 +210,10 @@ export class Modulation {
   }
 
   #running(): Tier {
-    this.#environment ??= this.#createEnvironment({
-      onEvents: (run, _derived, tag) => this.#receive(run, tag === undefined ? undefined : raisingOf(tag)),
-      onDone: tag => this.#events.onDone(raisingOf(tag)),
+    if (this.#environment !== undefined) return this.#environment;
+    const environment = this.#createEnvironment({
+      onEvents: (run, _derived, tag) => this.runs.made(run, tag),
+      onDone: tag => this.runs.done(tag),
       onCall: (hosted, name, values) => {
         const installation = this.installed.get(hosted);
         const base = this.#callers.get(hosted);
@@ -241,7 +241,9 @@ export class Modulation {
           this.#events.onAnswer({ kind: "Removed", derived: installation.number, code, message });
       },
     });
-    return this.#environment;
+    this.#environment = environment;
+    this.runs.begin(environment);
+    return environment;
   }
 
   remove(derived: number, process: number): void {
@@ -321,43 +323,6 @@ export class Modulation {
     return this.#names.has(base);
   }
 
-  /**
-   * Gives a run to every modulator of its channel.
-   *
-   * @param raising names the synchronous event that the run is
-   * @returns false where there is no modulator, so that `onDone` will not come
-   */
-  enqueue(base: string, frame: EventsFrame | LentRun, raising?: string): boolean {
-    const hosted = this.#names.numberOf(base);
-    if (this.#environment === undefined || hosted === undefined) return false;
-    if (!this.#tellType(hosted, frame.token)) return false;
-    if (frame.channel === hosted) return this.#environment.enqueue(frame, raising);
-    // The host knows the channel by a number that is the same over connections; the frame itself is still to be sent.
-    if (frame instanceof LentRun) return this.#environment.enqueue(frame.readdressed(hosted), raising);
-    const copy = frame.copy();
-    copy.readdress(hosted, frame.producer);
-    return this.#environment.enqueue(copy, raising);
-  }
-
-  /** The environment hears of a type before the first run of it. @returns false where nobody has told of it here */
-  #tellType(hosted: number, token: bigint): boolean {
-    if (token === 0n) return true;
-    const told = this.#names.typesOf(hosted);
-    if (told.has(token)) return true;
-    const schema = this.installed.schemaOf(token) ?? this.#events.schemaOf(token);
-    if (schema === undefined) return false;
-    told.set(token, schema);
-    this.#environment?.addType(hosted, schema);
-    return true;
-  }
-
-  /** Can the connection take more of what is made here? */
-  flow(ready: boolean): void {
-    this.#isReady = ready;
-    if (ready) for (const resolve of this.#whenReady.splice(0)) resolve();
-    for (const { hosted } of this.installed) this.#environment?.flow(hosted, ready);
-  }
-
   /** What is wanted of a channel through modulators. */
   derivedOf(base: string, here: (derived: number) => number): DerivedDemand[] {
     const list: DerivedDemand[] = [];
@@ -371,18 +336,6 @@ export class Modulation {
       list.push({ id, parameters, objects, consumers, mostPerSecond });
     }
     return list;
-  }
-
-  /** Resolves when modulators have finished what they were given, one behind the other, and what they made of it has been handed out. */
-  async finished(): Promise<void> {
-    for (let made = -1; made !== this.#made; ) {
-      made = this.#made;
-      await this.#environment?.settled();
-      if (this.#isReady) continue;
-      // Until then what they have made waits with them.
-      await new Promise<void>(resolve => this.#whenReady.push(resolve));
-      made = -1;
-    }
   }
 
   async close(): Promise<void> {
@@ -407,33 +360,4 @@ export class Modulation {
     for (const name of sources) this.#events.onDemand(name);
     this.#events.onNeeds(installation.base);
   }
-
-  #receive(frame: EventsFrame, raising: string | undefined): void {
-    const installation = this.installed.get(frame.channel);
-    if (installation === undefined) return;
-    this.#made++;
-    this.#events.onEvents(installation, frame, raising);
-    this.#feed(installation, frame, frame.isSync ? raising : undefined);
-  }
-
-  /** What a modulator made goes on to those that are behind it, in the same order. */
-  #feed(installation: Installation, frame: EventsFrame, raising: string | undefined): void {
-    const hosted = this.#names.numberOf(feedOf(installation));
-    if (hosted === undefined) return;
-    const copy = frame.copy();
-    copy.readdress(hosted, frame.producer);
-    // Each run that is waited for has a tag of its own.
-    const tag = raising === undefined ? undefined : `${raising}>${this.#nextFeed++}`;
-    if (raising !== undefined) this.#events.onFurther(raising);
-    // The environment is in the middle of handing out this run.
-    queueMicrotask(() => {
-      const isTaken = this.#tellType(hosted, copy.token) && this.#environment?.enqueue(copy, tag) === true;
-      if (!isTaken && raising !== undefined) this.#events.onDone(raising);
-    });
-  }
-}
-
-function raisingOf(tag: string): string {
-  const end = tag.indexOf(">");
-  return end < 0 ? tag : tag.slice(0, end);
 }
