@@ -190,10 +190,8 @@ export class Connection {
     const { lagging } = seldom;
     for (const channel of lagging) {
       if (this.bufferedBytes > SOCKET_HIGH_BYTES) break;
-      if (!channel.sendWaiting(this)) continue;
-      // Behind all others.
-      lagging.delete(channel);
-      lagging.add(channel);
+      // Behind all others, unless sending has ended the connection.
+      if (channel.sendWaiting(this) && lagging.delete(channel)) lagging.add(channel);
     }
     for (const replay of [...seldom.replays]) replay.pump();
     if (this.bufferedBytes > SOCKET_LOW_BYTES) return;
