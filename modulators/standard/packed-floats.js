@@ -78,6 +78,9 @@ export function packFloats(numbers, columns, words) {
   return length;
 }
 
+/** For the words of most grids: who unpacks many small ones allocates nothing for them. */
+const room = new Uint32Array(8192);
+
 /**
  * @param {Uint32Array} words
  * @param {number} rows
@@ -90,46 +93,47 @@ export function unpackFloats(words, rows, columns) {
   // Not more room than the words may fill.
   const bits = 32 * words.length;
   if (words.length > count || Math.ceil(count / BLOCK) * WIDTH_BITS > bits) return undefined;
+  // With a word behind the last one, whatever it is, two can be read wherever a number begins.
+  const read = words.length < room.length ? room : new Uint32Array(words.length + 1);
+  read.set(words);
   const numbers = new Int32Array(count);
   let at = 0;
   for (let from = 0; from < count; from += BLOCK) {
     const to = Math.min(from + BLOCK, count);
     if (at + WIDTH_BITS > bits) return undefined;
-    const width = bitsAt(words, at, WIDTH_BITS);
+    const width = bitsAt(read, at) & ((1 << WIDTH_BITS) - 1);
     at += WIDTH_BITS;
     if (width > 32 || at + width * (to - from) > bits) return undefined;
     if (width === 0) continue;
+    const low = -1 >>> (32 - width);
     let i = from;
     if (width <= 16) {
-      const low = (1 << width) - 1;
       for (; i < to - 1; i += 2) {
-        const pair = bitsAt(words, at, 2 * width);
+        const pair = bitsAt(read, at);
         numbers[i] = pair & low;
-        numbers[i + 1] = pair >>> width;
+        numbers[i + 1] = (pair >>> width) & low;
         at += 2 * width;
       }
     }
     for (; i < to; i++) {
-      numbers[i] = bitsAt(words, at, width);
+      numbers[i] = bitsAt(read, at) & low;
       at += width;
     }
   }
   if (Math.ceil(at / 32) !== words.length) return undefined;
   sum(numbers, columns === 1 ? count : columns);
-  for (let i = 0; i < count; i++) numbers[i] = inOrder(numbers[i]);
   return new Float32Array(numbers.buffer);
 }
 
 /**
  * @param {Uint32Array} words
- * @param {number} at the first bit
- * @param {number} width 1 to 32; all of them are there
+ * @param {number} at a bit that is not in the last of them
+ * @returns {number} 32 bits from there on
  */
-function bitsAt(words, at, width) {
+function bitsAt(words, at) {
   const first = at >>> 5;
   const shift = at & 31;
-  const next = first + 1 < words.length ? words[first + 1] : 0;
-  return ((words[first] >>> shift) | ((next << 1) << (31 - shift))) & (-1 >>> (32 - width));
+  return (words[first] >>> shift) | ((words[first + 1] << 1) << (31 - shift));
 }
 
 /**
@@ -170,26 +174,30 @@ function differ(numbers, columns) {
 }
 
 /**
- * Undoes `differ`.
+ * Undoes `differ`, and the order of the bits.
  *
  * @param {Int32Array} numbers
  * @param {number} columns
  */
 function sum(numbers, columns) {
-  for (let row = 0; row < numbers.length; row += columns) {
-    const above = row >= columns ? columns : 0;
-    const further = row >= 2 * columns ? columns : 0;
-    const hasAbove = above === 0 ? 0 : -1;
-    const hasFurther = further === 0 ? 0 : -1;
+  const count = numbers.length;
+  /** Up to here they are bits again: rows that no other is made of any more. */
+  let done = 0;
+  for (let row = 0; row < count; row += columns) {
+    const rowsAbove = Math.min(row / columns, 2);
     let last = 0;
     let slope = 0;
-    for (let i = row; i < row + columns; i++) {
+    for (let i = row, up = row - columns; i < row + columns; i++, up++) {
       const value = numbers[i];
       const rise = (((value >>> 1) ^ -(value & 1)) + slope) | 0;
       last = (last + rise) | 0;
       slope = i === row ? 0 : rise;
-      const up = numbers[i - above];
-      numbers[i] = (last + (up & hasAbove) + ((up - numbers[i - above - further]) & hasFurther)) | 0;
+      if (rowsAbove === 2) {
+        const further = numbers[done];
+        numbers[i] = ((((numbers[up] << 1) - further) | 0) + last) | 0;
+        numbers[done++] = inOrder(further);
+      } else numbers[i] = rowsAbove === 0 ? last : (numbers[up] + last) | 0;
     }
   }
+  for (; done < count; done++) numbers[done] = inOrder(numbers[done]);
 }
