@@ -72,7 +72,8 @@ export class MessageReader {
   }
 
   #begin(): Uint8Array<ArrayBuffer> {
-    const [first = 0, second = 0] = this.#header;
+    const first = this.#header[0] as number;
+    const second = this.#header[1] as number;
     const opcode = first & 15;
     if ((first & RESERVED) !== 0) throw new ProtocolError(1002, "a reserved bit is set");
     if ((second & MASKED) !== 0) throw new ProtocolError(1002, "a server's frame is masked");
@@ -100,7 +101,7 @@ export class MessageReader {
   }
 
   #end(payload: Uint8Array<ArrayBuffer>): void {
-    const [first = 0] = this.#header;
+    const first = this.#header[0] as number;
     const opcode = first & 15;
     const isLast = (first & FIN) !== 0;
     if (opcode >= OPCODE.close || (isLast && opcode !== OPCODE.continuation))

@@ -634,7 +634,10 @@ var EventsFrame = class EventsFrame {
 */
 function usualRun(view, bytes, start, end) {
 	if (end - start < 104) return void 0;
-	for (const at of FIXED) if (view.getUint32(start + at, true) !== TEMPLATE_VIEW.getUint32(at, true)) return void 0;
+	for (let i = 0; i < FIXED.length; i++) {
+		const at = FIXED[i];
+		if (view.getUint32(start + at, true) !== TEMPLATE_VIEW.getUint32(at, true)) return void 0;
+	}
 	const payload = start + PAYLOAD_START;
 	const payloadBytes = view.getUint32(start + PAYLOAD_LENGTH, true);
 	const count = start + ENDS + view.getUint32(start + ENDS, true);
@@ -2750,6 +2753,26 @@ function writeScalar(view, at, field, value) {
 			if (typeof value !== "number" || (value | 0) !== value) throw notInRange(field, value);
 			view.setInt32(at, value, true);
 			return;
+		case OP$1.uint32:
+			if (typeof value !== "number" || value >>> 0 !== value) throw notInRange(field, value);
+			view.setUint32(at, value, true);
+			return;
+		case OP$1.int16:
+			if (typeof value !== "number" || value << 16 >> 16 !== value) throw notInRange(field, value);
+			view.setInt16(at, value, true);
+			return;
+		case OP$1.uint16:
+			if (typeof value !== "number" || (value & 65535) !== value) throw notInRange(field, value);
+			view.setUint16(at, value, true);
+			return;
+		case OP$1.int8:
+			if (typeof value !== "number" || value << 24 >> 24 !== value) throw notInRange(field, value);
+			view.setInt8(at, value);
+			return;
+		case OP$1.uint8:
+			if (typeof value !== "number" || (value & 255) !== value) throw notInRange(field, value);
+			view.setUint8(at, value);
+			return;
 		case OP$1.int64:
 		case OP$1.uint64:
 			if (typeof value !== "bigint") throw invalid(field.path, "a bigint", value);
@@ -2761,11 +2784,6 @@ function writeScalar(view, at, field, value) {
 			view.setUint8(at, value ? 1 : 0);
 			return;
 	}
-	const [least, most] = RANGES[field.op];
-	if (typeof value !== "number" || !(value >= least && value <= most) || !Number.isInteger(value)) throw notInRange(field, value);
-	if (field.size === 4) view.setUint32(at, value, true);
-	else if (field.size === 2) view.setUint16(at, value, true);
-	else view.setUint8(at, value);
 }
 /** The value as a list. @throws JechoError `EVENT_INVALID` */
 function listOf(value, path) {
@@ -9131,6 +9149,26 @@ function writeScalar(view, at, field, value) {
 			if (typeof value !== "number" || (value | 0) !== value) throw notInRange(field, value);
 			view.setInt32(at, value, true);
 			return;
+		case OP.uint32:
+			if (typeof value !== "number" || value >>> 0 !== value) throw notInRange(field, value);
+			view.setUint32(at, value, true);
+			return;
+		case OP.int16:
+			if (typeof value !== "number" || value << 16 >> 16 !== value) throw notInRange(field, value);
+			view.setInt16(at, value, true);
+			return;
+		case OP.uint16:
+			if (typeof value !== "number" || (value & 65535) !== value) throw notInRange(field, value);
+			view.setUint16(at, value, true);
+			return;
+		case OP.int8:
+			if (typeof value !== "number" || value << 24 >> 24 !== value) throw notInRange(field, value);
+			view.setInt8(at, value);
+			return;
+		case OP.uint8:
+			if (typeof value !== "number" || (value & 255) !== value) throw notInRange(field, value);
+			view.setUint8(at, value);
+			return;
 		case OP.int64:
 		case OP.uint64:
 			if (typeof value !== "bigint") throw invalid(field.path, "a bigint", value);
@@ -9142,11 +9180,6 @@ function writeScalar(view, at, field, value) {
 			view.setUint8(at, value ? 1 : 0);
 			return;
 	}
-	const [least, most] = RANGES[field.op];
-	if (typeof value !== "number" || !(value >= least && value <= most) || !Number.isInteger(value)) throw notInRange(field, value);
-	if (field.size === 4) view.setUint32(at, value, true);
-	else if (field.size === 2) view.setUint16(at, value, true);
-	else view.setUint8(at, value);
 }
 /** The value as a list. @throws JechoError \`EVENT_INVALID\` */
 function listOf(value, path) {

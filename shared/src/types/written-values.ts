@@ -14,6 +14,7 @@ const RANGES: Readonly<Record<number, readonly [number, number]>> = {
 
 /** Writes one number. @throws JechoError `EVENT_INVALID` where the field cannot hold it */
 export function writeScalar(view: DataView, at: number, field: PlannedField, value: unknown): void {
+  // What an integer's bits do not say again it cannot hold.
   switch (field.op) {
     case OP.float32:
       if (typeof value !== "number") throw invalid(field.path, "a number", value);
@@ -27,6 +28,26 @@ export function writeScalar(view: DataView, at: number, field: PlannedField, val
       if (typeof value !== "number" || (value | 0) !== value) throw notInRange(field, value);
       view.setInt32(at, value, true);
       return;
+    case OP.uint32:
+      if (typeof value !== "number" || value >>> 0 !== value) throw notInRange(field, value);
+      view.setUint32(at, value, true);
+      return;
+    case OP.int16:
+      if (typeof value !== "number" || (value << 16) >> 16 !== value) throw notInRange(field, value);
+      view.setInt16(at, value, true);
+      return;
+    case OP.uint16:
+      if (typeof value !== "number" || (value & 0xffff) !== value) throw notInRange(field, value);
+      view.setUint16(at, value, true);
+      return;
+    case OP.int8:
+      if (typeof value !== "number" || (value << 24) >> 24 !== value) throw notInRange(field, value);
+      view.setInt8(at, value);
+      return;
+    case OP.uint8:
+      if (typeof value !== "number" || (value & 0xff) !== value) throw notInRange(field, value);
+      view.setUint8(at, value);
+      return;
     case OP.int64:
     case OP.uint64:
       if (typeof value !== "bigint") throw invalid(field.path, "a bigint", value);
@@ -39,12 +60,6 @@ export function writeScalar(view: DataView, at: number, field: PlannedField, val
       view.setUint8(at, value ? 1 : 0);
       return;
   }
-  const [least, most] = RANGES[field.op] as readonly [number, number];
-  if (typeof value !== "number" || !(value >= least && value <= most) || !Number.isInteger(value))
-    throw notInRange(field, value);
-  if (field.size === 4) view.setUint32(at, value, true);
-  else if (field.size === 2) view.setUint16(at, value, true);
-  else view.setUint8(at, value);
 }
 
 /** The value as a list. @throws JechoError `EVENT_INVALID` */
