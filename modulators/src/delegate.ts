@@ -92,7 +92,8 @@ function textOf(name: string, offered: object): string {
 }
 
 /** What of it a consumer with these capabilities may have its modulator use. */
-export function grantsOf(offers: readonly Offer[], capabilities: readonly string[]): Grant[] {
+export function grantsOf(offers: readonly Offer[], capabilities: readonly string[]): readonly Grant[] {
+  if (offers === MOE_OFFERS) return USUAL;
   return offers.map(({ name, capability, text }) => {
     const granted = capability === "" || capabilities.includes(capability);
     return { name, granted, text: granted ? text : "" };
@@ -104,6 +105,7 @@ const USUAL: readonly Grant[] = MOE_SERVICES.map(name => ({ name, granted: true,
 
 /** What has to be said of these grants to a host, which knows what is usual. */
 export function unusualOf(grants: readonly Grant[]): readonly Grant[] {
+  if (grants === USUAL) return [];
   return grants.filter(({ name, granted }) => !granted || !USUAL.some(usual => usual.name === name));
 }
 

@@ -15,13 +15,14 @@ export class Requests {
   /** @param send sends the request with this number. Rejects with `TIMED_OUT` or `PRODUCER_GONE` */
   ask(timeoutMs: number, send: (request: number) => void): Promise<Control> {
     const request = this.#next++;
+    // Asked first: who is asked is at it while the books are kept here.
+    send(request);
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#pending.delete(request);
         reject(new JechoError("TIMED_OUT", "a producer did not answer in time"));
       }, timeoutMs);
       this.#pending.set(request, { resolve, reject, timer });
-      send(request);
     });
   }
 

@@ -1,5 +1,5 @@
 import { errorCode, JechoError } from "@jecho/shared";
-import type { Control, Placement } from "@jecho/shared/internal";
+import type { Control, Instead, Placement } from "@jecho/shared/internal";
 import type { Connection } from "../connection.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
 import type { Producer } from "./endpoints.ts";
@@ -251,16 +251,8 @@ export class Placements {
 
   async #request(maker: Connection, producing: Connection, own: boolean): Promise<void> {
     const { manager, parent, channel, feeders } = this.#derived;
-    const isMade = parent?.feeders.isAt(producing) === true;
     const input = parent ?? manager;
-    const instead = {
-      process: producing.process,
-      base: manager.name,
-      producers: feeders.of(producing).map(({ number }) => number),
-      schema: parent?.schemaOf(producing) ?? manager.schemaOf(producing),
-      own,
-      direct: isMade && parent.isDirectAt(producing),
-    };
+    const instead = own || maker !== producing ? this.#insteadOf(producing, own) : undefined;
     const answer = await maker
       .request(request => ({
         kind: "Install",
@@ -269,18 +261,18 @@ export class Placements {
         derived: channel.number,
         modulator: this.#derived.current(),
         offers: [],
-        ...((own || maker !== producing) && { instead }),
+        ...(instead !== undefined && { instead }),
         behind: parent?.objects.length ?? 0,
       }))
       .catch((error: JechoError) => {
         // A process that left in the meantime is not present any more, so nothing is missing.
-        if (error.code === "PRODUCER_GONE" && (own || maker === producing)) return undefined;
+        if (error.code === "PRODUCER_GONE" && (own || instead === undefined)) return undefined;
         throw error;
       });
     // Nor does it matter then what came of it.
     if (answer === undefined || this.#ended || !this.#derived.feeders.isAt(producing)) return;
     this.#installed(answer);
-    if (!own && maker === producing) return;
+    if (instead === undefined) return;
     // Its events count from the moment that it knows of whom they go to; where it is not yet open, that is its first word.
     if (!feeders.isAdmitted(producing)) return;
     const feeding = new Set([(await this.#before(producing))?.maker ?? producing]);
@@ -289,6 +281,20 @@ export class Placements {
       await input.channel.assureDemand(feeder, producing.process).catch((error: JechoError) => {
         if (error.code !== "PRODUCER_GONE") throw error;
       });
+  }
+
+  /** How a process is told to run it that is not the producing one, or runs it for itself alone. */
+  #insteadOf(producing: Connection, own: boolean): Instead {
+    const { manager, parent, feeders } = this.#derived;
+    const isMade = parent?.feeders.isAt(producing) === true;
+    return {
+      process: producing.process,
+      base: manager.name,
+      producers: feeders.of(producing).map(({ number }) => number),
+      schema: parent?.schemaOf(producing) ?? manager.schemaOf(producing),
+      own,
+      direct: isMade && parent.isDirectAt(producing),
+    };
   }
 
   /** @throws JechoError why it is not */

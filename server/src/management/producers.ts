@@ -47,12 +47,18 @@ export class Producers {
 
   /** Connections that have producers here, each once. */
   connections(): Set<Connection> {
-    return new Set(Array.from(this, ({ connection }) => connection));
+    const all = new Set<Connection>();
+    for (const { connection } of this.#own.values()) all.add(connection);
+    for (const others of this.#others) for (const connection of others.connections()) all.add(connection);
+    return all;
   }
 
   /** The producers of a process. */
   of(connection: Connection): Producer[] {
-    return [...this].filter(producer => producer.connection === connection);
+    const all: Producer[] = [];
+    for (const producer of this.#own.values()) if (producer.connection === connection) all.push(producer);
+    for (const others of this.#others) all.push(...others.of(connection));
+    return all;
   }
 
   /** Has this process a producer here? */
