@@ -800,7 +800,8 @@ function serve(namespace) {
 * Takes the modulator's class out of its module's namespace. The schema of its input, of type 1, lies in the inbox.
 *
 * @param offered the names of what is offered, each behind + where it is granted and - where it is not, parted by commas
-* @returns bytes of the output's schema in the outbox, 0 where the class declares none
+* What is left in the outbox, in parts of which each may be empty: the schema of the output that the class declares; that of what it was
+* written for; and what it needs, as names.
 */
 function load(namespace, schemaBytes, offered) {
 	try {
@@ -815,19 +816,21 @@ function load(namespace, schemaBytes, offered) {
 		}
 		const schema = schemaBytes === 0 ? void 0 : new Bytes(new Bytes(inbox, 0, schemaBytes));
 		const made = setTypes(schema, Class.input, Class.output);
-		return made === void 0 ? 0 : hand(made.schema);
+		putPart(2, needed.length === 0 ? void 0 : encodeValues(needed.map((name) => ({
+			name,
+			values: []
+		}))), putPart(1, readSchema(), putPart(0, made?.schema, OUTBOX_HEAD)));
+		return 0;
 	} catch (thrown) {
 		return describe("MODULATOR_INVALID", thrown);
 	}
 }
-/** @returns bytes of the schema in the outbox of what the class was written for, 0 where it takes whatever comes */
-function reads() {
-	try {
-		const schema = readSchema();
-		return schema === void 0 ? 0 : hand(schema);
-	} catch (thrown) {
-		return describe("MODULATOR_INVALID", thrown);
-	}
+/** @returns where the next part goes */
+function putPart(part, bytes, at) {
+	outWords[OUTBOX.parts + part] = bytes === void 0 ? 0 : bytes.byteLength;
+	if (bytes === void 0) return at;
+	setBytes(outBytes, bytes, at);
+	return at + bytes.byteLength;
 }
 /** A further type of the events that come in, of the next number; its schema lies in the inbox. */
 function further(schemaBytes) {
@@ -849,53 +852,19 @@ function needsOf(needs) {
 	}
 	return names;
 }
-/** What the modulator needs, as names in the outbox. */
-function needs() {
-	if (needed.length === 0) return 0;
+/** @param state JSON, or "" where there is a newer version to pull */
+function update(name, version, state) {
 	try {
-		return writeValues(needed.map((name) => ({
-			name,
-			values: []
-		})));
-	} catch (thrown) {
-		return describe("MODULATOR_INVALID", thrown);
-	}
-}
-/**
-* @param entropyBytes bytes in the inbox that nobody can guess
-* @param behindObjects shared objects that the modulators before this one read
-*/
-function open(parameters, queueEvents, timeMs, entropyBytes, behindObjects) {
-	try {
-		const entropy = new Bytes(new Bytes(inbox, 0, entropyBytes));
-		const offered = offerServices(needed, services, entropy);
-		setTime(timeMs);
-		openWorld(parameters === "" ? "null" : parameters, {
-			...offered,
-			queueEvents
-		});
-		openVersions(behindObjects);
+		setState(name, version, state);
+		if (state !== "") Class.check?.(world.parameters, world.moe?.objects);
 		return 0;
 	} catch (thrown) {
 		return describe("PARAMETERS_INVALID", thrown);
 	}
 }
-/**
-* @param state JSON, or "" where there is a newer version to pull
-* @param check is the modulator there, to be asked about the new state?
-*/
-function update(name, version, state, check) {
-	try {
-		if (state === "") {
-			hear(name, version);
-			return 0;
-		}
-		setObject(world.moe?.objects, name, version, state);
-		if (check) Class.check?.(world.parameters, world.moe?.objects);
-		return 0;
-	} catch (thrown) {
-		return describe("PARAMETERS_INVALID", thrown);
-	}
+function setState(name, version, state) {
+	if (state === "") hear(name, version);
+	else setObject(world.moe?.objects, name, version, state);
 }
 /** What the events that come next are made with, as a JSON list of versions. */
 function behind(versions) {
@@ -924,16 +893,34 @@ function calls() {
 		return describe("MODULATOR_FAILED", thrown);
 	}
 }
+/** Leaves values for the host where events lie: what stands before them is read later. */
 function writeValues(named) {
-	return hand(encodeValues(named));
-}
-/** Leaves bytes for the host where events lie: what stands before them is read later. */
-function hand(bytes) {
+	const bytes = encodeValues(named);
 	setBytes(outBytes, bytes, OUTBOX_HEAD);
 	return bytes.byteLength;
 }
-function start() {
+/**
+* Makes the modulator.
+*
+* @param objects JSON: of each shared object its name, version and state; "" for none
+* @param entropyBytes bytes in the inbox that nobody can guess
+* @param behindObjects shared objects that the modulators before this one read
+*/
+function start(parameters, objects, queueEvents, timeMs, entropyBytes, behindObjects) {
 	try {
+		const entropy = new Bytes(new Bytes(inbox, 0, entropyBytes));
+		const offered = offerServices(needed, services, entropy);
+		setTime(timeMs);
+		openWorld(parameters === "" ? "null" : parameters, {
+			...offered,
+			queueEvents
+		});
+		openVersions(behindObjects);
+		const states = objects === "" ? [] : parse(objects);
+		for (let i = 0; i < states.length; i++) {
+			const state = states[i];
+			setState(state[0], state[1], state[2]);
+		}
 		Class.check?.(world.parameters, world.moe?.objects);
 	} catch (thrown) {
 		return describe("PARAMETERS_INVALID", thrown);
@@ -1170,7 +1157,7 @@ function exchangeMemory(memory) {
 	return left;
 }
 
-return { FifoModulator, Modulator, attach, behind, blankMemory, bridgeMemory, bytesOf, calls, context, exchangeMemory, further, handOver, load, needs, open, period, proceed, reads, remove, run, runInPlace, serve, start, type, typeToken, unpack, update, urgent };
+return { FifoModulator, Modulator, attach, behind, blankMemory, bridgeMemory, bytesOf, calls, context, exchangeMemory, further, handOver, load, period, proceed, remove, run, runInPlace, serve, start, type, typeToken, unpack, update, urgent };
 }
 
 /** By their source: take what the world offers, return what the module exports. */

@@ -10819,7 +10819,9 @@ const OUTBOX = {
 	urgent: 1,
 	passed: 2,
 	type: 4,
-	maxRecords: 4096
+	maxRecords: 4096,
+	/** After \`load\`, instead of all these: the bytes of each of three parts that lie one behind the other where events do. */
+	parts: 8
 };
 /** Bytes of the outbox before its events. */
 const OUTBOX_HEAD = 8 * Math.ceil(4 * (OUTBOX.records + OUTBOX.recordWords * OUTBOX.maxRecords) / 8);
@@ -11573,7 +11575,8 @@ function serve(namespace) {
 * Takes the modulator's class out of its module's namespace. The schema of its input, of type 1, lies in the inbox.
 *
 * @param offered the names of what is offered, each behind + where it is granted and - where it is not, parted by commas
-* @returns bytes of the output's schema in the outbox, 0 where the class declares none
+* What is left in the outbox, in parts of which each may be empty: the schema of the output that the class declares; that of what it was
+* written for; and what it needs, as names.
 */
 function load(namespace, schemaBytes, offered) {
 	try {
@@ -11588,19 +11591,21 @@ function load(namespace, schemaBytes, offered) {
 		}
 		const schema = schemaBytes === 0 ? void 0 : new Bytes(new Bytes(inbox, 0, schemaBytes));
 		const made = setTypes(schema, Class.input, Class.output);
-		return made === void 0 ? 0 : hand(made.schema);
+		putPart(2, needed.length === 0 ? void 0 : encodeValues(needed.map((name) => ({
+			name,
+			values: []
+		}))), putPart(1, readSchema(), putPart(0, made?.schema, OUTBOX_HEAD)));
+		return 0;
 	} catch (thrown) {
 		return describe("MODULATOR_INVALID", thrown);
 	}
 }
-/** @returns bytes of the schema in the outbox of what the class was written for, 0 where it takes whatever comes */
-function reads() {
-	try {
-		const schema = readSchema();
-		return schema === void 0 ? 0 : hand(schema);
-	} catch (thrown) {
-		return describe("MODULATOR_INVALID", thrown);
-	}
+/** @returns where the next part goes */
+function putPart(part, bytes, at) {
+	outWords[OUTBOX.parts + part] = bytes === void 0 ? 0 : bytes.byteLength;
+	if (bytes === void 0) return at;
+	setBytes(outBytes, bytes, at);
+	return at + bytes.byteLength;
 }
 /** A further type of the events that come in, of the next number; its schema lies in the inbox. */
 function further(schemaBytes) {
@@ -11622,53 +11627,19 @@ function needsOf(needs) {
 	}
 	return names;
 }
-/** What the modulator needs, as names in the outbox. */
-function needs() {
-	if (needed.length === 0) return 0;
+/** @param state JSON, or "" where there is a newer version to pull */
+function update(name, version, state) {
 	try {
-		return writeValues(needed.map((name) => ({
-			name,
-			values: []
-		})));
-	} catch (thrown) {
-		return describe("MODULATOR_INVALID", thrown);
-	}
-}
-/**
-* @param entropyBytes bytes in the inbox that nobody can guess
-* @param behindObjects shared objects that the modulators before this one read
-*/
-function open(parameters, queueEvents, timeMs, entropyBytes, behindObjects) {
-	try {
-		const entropy = new Bytes(new Bytes(inbox, 0, entropyBytes));
-		const offered = offerServices(needed, services, entropy);
-		setTime(timeMs);
-		openWorld(parameters === "" ? "null" : parameters, {
-			...offered,
-			queueEvents
-		});
-		openVersions(behindObjects);
+		setState(name, version, state);
+		if (state !== "") Class.check?.(world.parameters, world.moe?.objects);
 		return 0;
 	} catch (thrown) {
 		return describe("PARAMETERS_INVALID", thrown);
 	}
 }
-/**
-* @param state JSON, or "" where there is a newer version to pull
-* @param check is the modulator there, to be asked about the new state?
-*/
-function update(name, version, state, check) {
-	try {
-		if (state === "") {
-			hear(name, version);
-			return 0;
-		}
-		setObject(world.moe?.objects, name, version, state);
-		if (check) Class.check?.(world.parameters, world.moe?.objects);
-		return 0;
-	} catch (thrown) {
-		return describe("PARAMETERS_INVALID", thrown);
-	}
+function setState(name, version, state) {
+	if (state === "") hear(name, version);
+	else setObject(world.moe?.objects, name, version, state);
 }
 /** What the events that come next are made with, as a JSON list of versions. */
 function behind(versions) {
@@ -11697,16 +11668,34 @@ function calls() {
 		return describe("MODULATOR_FAILED", thrown);
 	}
 }
+/** Leaves values for the host where events lie: what stands before them is read later. */
 function writeValues(named) {
-	return hand(encodeValues(named));
-}
-/** Leaves bytes for the host where events lie: what stands before them is read later. */
-function hand(bytes) {
+	const bytes = encodeValues(named);
 	setBytes(outBytes, bytes, OUTBOX_HEAD);
 	return bytes.byteLength;
 }
-function start() {
+/**
+* Makes the modulator.
+*
+* @param objects JSON: of each shared object its name, version and state; "" for none
+* @param entropyBytes bytes in the inbox that nobody can guess
+* @param behindObjects shared objects that the modulators before this one read
+*/
+function start(parameters, objects, queueEvents, timeMs, entropyBytes, behindObjects) {
 	try {
+		const entropy = new Bytes(new Bytes(inbox, 0, entropyBytes));
+		const offered = offerServices(needed, services, entropy);
+		setTime(timeMs);
+		openWorld(parameters === "" ? "null" : parameters, {
+			...offered,
+			queueEvents
+		});
+		openVersions(behindObjects);
+		const states = objects === "" ? [] : parse(objects);
+		for (let i = 0; i < states.length; i++) {
+			const state = states[i];
+			setState(state[0], state[1], state[2]);
+		}
 		Class.check?.(world.parameters, world.moe?.objects);
 	} catch (thrown) {
 		return describe("PARAMETERS_INVALID", thrown);
@@ -11951,8 +11940,7 @@ function rehearse() {
 function warmUp() {
 	class Idle extends FifoModulator {}
 	must(load({ default: Idle }, 0, ""));
-	must(open("{\\"a\\":[1]}", 4, 0, 0, 0));
-	must(start());
+	must(start("{\\"a\\":[1]}", "", 4, 0, 0, 0));
 	return 0;
 }
 /** @param made an event that the modulator makes beside the one that comes in */
@@ -11974,18 +11962,18 @@ function perform(schema, event, made) {
 	attach(inbox.buffer, new ArrayBuffer(OUTBOX_HEAD + BLOCK_BYTES));
 	inbox.set(schema);
 	must(load({ default: Rehearsed }, schema.byteLength, "+clock,+log,+context.some"));
-	must(reads());
-	must(needs());
 	const view = encodeValues([{
 		name: "context.some",
 		values: [1]
 	}]);
 	inbox.set(view);
 	must(context("context.some", view.byteLength));
-	must(open("{\\"a\\":[1]}", 4, 0, 0, 1));
-	must(update("some", 1, "{\\"a\\":[1]}", false));
-	must(start());
-	must(update("some", 2, "{\\"a\\":[2]}", true));
+	must(start("{\\"a\\":[1]}", JSON.stringify([[
+		"some",
+		1,
+		"{\\"a\\":[1]}"
+	]]), 4, 0, 0, 1));
+	must(update("some", 2, "{\\"a\\":[2]}"));
 	must(behind("[1]"));
 	new Uint32Array(inbox.buffer).set([8, 8 + event.byteLength]);
 	inbox.set(event, 8);
@@ -12017,11 +12005,8 @@ exports.context = context;
 exports.further = further;
 exports.handOver = handOver;
 exports.load = load;
-exports.needs = needs;
-exports.open = open;
 exports.period = period;
 exports.proceed = proceed;
-exports.reads = reads;
 exports.rehearse = rehearse;
 exports.remove = remove;
 exports.run = run;
@@ -12127,7 +12112,9 @@ const OUTBOX = {
 	urgent: 1,
 	passed: 2,
 	type: 4,
-	maxRecords: 4096
+	maxRecords: 4096,
+	/** After `load`, instead of all these: the bytes of each of three parts that lie one behind the other where events do. */
+	parts: 8
 };
 /** Bytes of the outbox before its events. */
 const OUTBOX_HEAD = 8 * Math.ceil(4 * (OUTBOX.records + OUTBOX.recordWords * OUTBOX.maxRecords) / 8);
@@ -12267,9 +12254,7 @@ function readValue({ kind, number, text, bytes }) {
 const FUNCTIONS = [
 	"attach",
 	"load",
-	"reads",
 	"further",
-	"open",
 	"update",
 	"behind",
 	"start",
@@ -12278,7 +12263,6 @@ const FUNCTIONS = [
 	"period",
 	"remove",
 	"serve",
-	"needs",
 	"calls",
 	"context"
 ];
@@ -12326,28 +12310,29 @@ var WorldSandbox = class {
 		const [schema, ...further] = schemas;
 		const schemaBytes = schema === void 0 ? 0 : this.#give(schema);
 		const offered = offers.map(({ name, granted }) => `${granted ? "+" : "-"}${name}`).join();
-		const declared = this.#taken(this.#call("load", [schemaBytes, offered], installMs));
-		const reads = this.#taken(this.#call("reads", [], installMs));
+		this.#call("load", [schemaBytes, offered], installMs);
+		const [declared, reads, needed] = this.#parts();
 		for (const other of further) this.addType(other);
-		const needed = this.#taken(this.#call("needs", [], installMs));
 		const needs = needed === void 0 ? [] : decodeValues(needed).map(({ name }) => name);
 		for (const view of context) if (needs.includes(view.name)) this.setContext(view);
 		const entropy = needs.includes("entropy") ? crypto.getRandomValues(/* @__PURE__ */ new Uint8Array(32)) : NO_ENTROPY;
 		realm.inbox.set(entropy);
-		this.#call("open", [
-			parameters,
+		const states = objects.length === 0 ? "" : JSON.stringify(objects.map(({ name, version, state }) => [
+			name,
+			version,
+			state
+		]));
+		const numbers = [
 			queueEvents,
 			timeMs,
 			entropy.byteLength,
 			behind
+		];
+		this.#call("start", [
+			parameters,
+			states,
+			...numbers
 		], installMs);
-		for (const { name, version, state } of objects) this.#call("update", [
-			name,
-			version,
-			state,
-			false
-		], installMs);
-		this.#call("start", [], installMs);
 		return {
 			schema: declared,
 			reads,
@@ -12361,8 +12346,7 @@ var WorldSandbox = class {
 		this.#call("update", [
 			name,
 			version,
-			state,
-			true
+			state
 		], this.#limits.callMs);
 	}
 	behind(versions) {
@@ -12434,6 +12418,23 @@ var WorldSandbox = class {
 			if (count === 0) this.#widen(words[OUTBOX.wanted]);
 			status = this.#call("proceed", [ready], this.#limits.callMs);
 		}
+	}
+	/** The three parts that `load` has left where events lie. Every number is read once, and then checked. */
+	#parts() {
+		const { outbox, words } = this.#realm;
+		let at = OUTBOX_HEAD;
+		const take = (part) => {
+			const bytes = words[OUTBOX.parts + part];
+			const start = at;
+			at += bytes;
+			if (at > outbox.byteLength) throw unsound();
+			return bytes === 0 ? void 0 : outbox.slice(start, at);
+		};
+		return [
+			take(0),
+			take(1),
+			take(2)
+		];
 	}
 	/** Bytes that the world has left where events lie. */
 	#taken(bytes) {

@@ -201,6 +201,8 @@ export const OUTBOX = {
   passed: 2,
   type: 4,
   maxRecords: 4096,
+  /** After `load`, instead of all these: the bytes of each of three parts that lie one behind the other where events do. */
+  parts: 8,
 } as const;
 
 /** Bytes of the outbox before its events. */

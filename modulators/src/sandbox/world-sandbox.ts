@@ -24,9 +24,7 @@ import {
 export const FUNCTIONS = [
   "attach",
   "load",
-  "reads",
   "further",
-  "open",
   "update",
   "behind",
   "start",
@@ -35,7 +33,6 @@ export const FUNCTIONS = [
   "period",
   "remove",
   "serve",
-  "needs",
   "calls",
   "context",
 ] as const;
@@ -121,18 +118,19 @@ export class WorldSandbox implements Sandbox {
     const [schema, ...further] = schemas;
     const schemaBytes = schema === undefined ? 0 : this.#give(schema);
     const offered = offers.map(({ name, granted }) => `${granted ? "+" : "-"}${name}`).join();
-    const declared = this.#taken(this.#call("load", [schemaBytes, offered], installMs));
-    const reads = this.#taken(this.#call("reads", [], installMs));
+    this.#call("load", [schemaBytes, offered], installMs);
+    const [declared, reads, needed] = this.#parts();
     for (const other of further) this.addType(other);
-    const needed = this.#taken(this.#call("needs", [], installMs));
     const needs = needed === undefined ? [] : decodeValues(needed).map(({ name }) => name);
     for (const view of context) if (needs.includes(view.name)) this.setContext(view);
     const entropy = needs.includes("entropy") ? crypto.getRandomValues(new Uint8Array(32)) : NO_ENTROPY;
     realm.inbox.set(entropy);
-    this.#call("open", [parameters, queueEvents, timeMs, entropy.byteLength, behind], installMs);
-    for (const { name, version, state } of objects)
-      this.#call("update", [name, version, state, false], installMs);
-    this.#call("start", [], installMs);
+    const states =
+      objects.length === 0
+        ? ""
+        : JSON.stringify(objects.map(({ name, version, state }) => [name, version, state]));
+    const numbers = [queueEvents, timeMs, entropy.byteLength, behind];
+    this.#call("start", [parameters, states, ...numbers], installMs);
     return { schema: declared, reads, needs };
   }
 
@@ -141,7 +139,7 @@ export class WorldSandbox implements Sandbox {
   }
 
   update({ name, version, state }: ObjectState): void {
-    this.#call("update", [name, version, state, true], this.#limits.callMs);
+    this.#call("update", [name, version, state], this.#limits.callMs);
   }
 
   behind(versions: readonly number[]): void {
@@ -221,6 +219,20 @@ export class WorldSandbox implements Sandbox {
       if (count === 0) this.#widen(words[OUTBOX.wanted] as number);
       status = this.#call("proceed", [ready], this.#limits.callMs);
     }
+  }
+
+  /** The three parts that `load` has left where events lie. Every number is read once, and then checked. */
+  #parts(): [Uint8Array | undefined, Uint8Array | undefined, Uint8Array | undefined] {
+    const { outbox, words } = this.#realm;
+    let at = OUTBOX_HEAD;
+    const take = (part: number): Uint8Array | undefined => {
+      const bytes = words[OUTBOX.parts + part] as number;
+      const start = at;
+      at += bytes;
+      if (at > outbox.byteLength) throw unsound();
+      return bytes === 0 ? undefined : outbox.slice(start, at);
+    };
+    return [take(0), take(1), take(2)];
   }
 
   /** Bytes that the world has left where events lie. */

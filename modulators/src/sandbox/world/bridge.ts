@@ -127,7 +127,8 @@ export function serve(namespace: { default?: Record<string, unknown> }): number 
  * Takes the modulator's class out of its module's namespace. The schema of its input, of type 1, lies in the inbox.
  *
  * @param offered the names of what is offered, each behind + where it is granted and - where it is not, parted by commas
- * @returns bytes of the output's schema in the outbox, 0 where the class declares none
+ * What is left in the outbox, in parts of which each may be empty: the schema of the output that the class declares; that of what it was
+ * written for; and what it needs, as names.
  */
 export function load(
   namespace: { default?: unknown },
@@ -151,20 +152,21 @@ export function load(
     }
     const schema = schemaBytes === 0 ? undefined : new Bytes(new Bytes(inbox, 0, schemaBytes));
     const made = setTypes(schema, Class.input, Class.output);
-    return made === undefined ? 0 : hand(made.schema);
+    const names = needed.length === 0 ? undefined : encodeValues(needed.map(name => ({ name, values: [] })));
+    const read = putPart(1, readSchema(), putPart(0, made?.schema, OUTBOX_HEAD));
+    putPart(2, names, read);
+    return 0;
   } catch (thrown) {
     return describe("MODULATOR_INVALID", thrown);
   }
 }
 
-/** @returns bytes of the schema in the outbox of what the class was written for, 0 where it takes whatever comes */
-export function reads(): number | string {
-  try {
-    const schema = readSchema();
-    return schema === undefined ? 0 : hand(schema);
-  } catch (thrown) {
-    return describe("MODULATOR_INVALID", thrown);
-  }
+/** @returns where the next part goes */
+function putPart(part: number, bytes: Uint8Array | undefined, at: number): number {
+  outWords[OUTBOX.parts + part] = bytes === undefined ? 0 : bytes.byteLength;
+  if (bytes === undefined) return at;
+  setBytes(outBytes, bytes, at);
+  return at + bytes.byteLength;
 }
 
 /** A further type of the events that come in, of the next number; its schema lies in the inbox. */
@@ -192,55 +194,20 @@ function needsOf(needs: unknown): string[] {
   return names;
 }
 
-/** What the modulator needs, as names in the outbox. */
-export function needs(): number | string {
-  if (needed.length === 0) return 0;
+/** @param state JSON, or "" where there is a newer version to pull */
+export function update(name: string, version: number, state: string): number | string {
   try {
-    return writeValues(needed.map(name => ({ name, values: [] })));
-  } catch (thrown) {
-    return describe("MODULATOR_INVALID", thrown);
-  }
-}
-
-/**
- * @param entropyBytes bytes in the inbox that nobody can guess
- * @param behindObjects shared objects that the modulators before this one read
- */
-export function open(
-  parameters: string,
-  queueEvents: number,
-  timeMs: number,
-  entropyBytes: number,
-  behindObjects: number,
-): number | string {
-  try {
-    const entropy = new Bytes(new Bytes(inbox, 0, entropyBytes));
-    const offered = offerServices(needed, services, entropy);
-    setTime(timeMs);
-    openWorld(parameters === "" ? "null" : parameters, { ...offered, queueEvents });
-    openVersions(behindObjects);
+    setState(name, version, state);
+    if (state !== "") Class.check?.(world.parameters, world.moe?.objects);
     return 0;
   } catch (thrown) {
     return describe("PARAMETERS_INVALID", thrown);
   }
 }
 
-/**
- * @param state JSON, or "" where there is a newer version to pull
- * @param check is the modulator there, to be asked about the new state?
- */
-export function update(name: string, version: number, state: string, check: boolean): number | string {
-  try {
-    if (state === "") {
-      hear(name, version);
-      return 0;
-    }
-    setObject(world.moe?.objects as object, name, version, state);
-    if (check) Class.check?.(world.parameters, world.moe?.objects);
-    return 0;
-  } catch (thrown) {
-    return describe("PARAMETERS_INVALID", thrown);
-  }
+function setState(name: string, version: number, state: string): void {
+  if (state === "") hear(name, version);
+  else setObject(world.moe?.objects as object, name, version, state);
 }
 
 /** What the events that come next are made with, as a JSON list of versions. */
@@ -273,18 +240,39 @@ export function calls(): number | string {
   }
 }
 
+/** Leaves values for the host where events lie: what stands before them is read later. */
 function writeValues(named: readonly NamedValues[]): number {
-  return hand(encodeValues(named));
-}
-
-/** Leaves bytes for the host where events lie: what stands before them is read later. */
-function hand(bytes: Uint8Array): number {
+  const bytes = encodeValues(named);
   setBytes(outBytes, bytes, OUTBOX_HEAD);
   return bytes.byteLength;
 }
 
-export function start(): number | string {
+/**
+ * Makes the modulator.
+ *
+ * @param objects JSON: of each shared object its name, version and state; "" for none
+ * @param entropyBytes bytes in the inbox that nobody can guess
+ * @param behindObjects shared objects that the modulators before this one read
+ */
+export function start(
+  parameters: string,
+  objects: string,
+  queueEvents: number,
+  timeMs: number,
+  entropyBytes: number,
+  behindObjects: number,
+): number | string {
   try {
+    const entropy = new Bytes(new Bytes(inbox, 0, entropyBytes));
+    const offered = offerServices(needed, services, entropy);
+    setTime(timeMs);
+    openWorld(parameters === "" ? "null" : parameters, { ...offered, queueEvents });
+    openVersions(behindObjects);
+    const states = objects === "" ? [] : (parse(objects) as (readonly [string, number, string])[]);
+    for (let i = 0; i < states.length; i++) {
+      const state = states[i] as readonly [string, number, string];
+      setState(state[0], state[1], state[2]);
+    }
     Class.check?.(world.parameters, world.moe?.objects);
   } catch (thrown) {
     return describe("PARAMETERS_INVALID", thrown);

@@ -26,8 +26,7 @@ export function rehearse(): number {
 export function warmUp(): number {
   class Idle extends world.FifoModulator {}
   must(world.load({ default: Idle }, 0, ""));
-  must(world.open('{"a":[1]}', 4, 0, 0, 0));
-  must(world.start());
+  must(world.start('{"a":[1]}', "", 4, 0, 0, 0));
   return 0;
 }
 
@@ -47,15 +46,11 @@ function perform(schema: Uint8Array, event: Uint8Array, made: object): void {
   world.attach(inbox.buffer, new ArrayBuffer(OUTBOX_HEAD + BLOCK_BYTES));
   inbox.set(schema);
   must(world.load({ default: Rehearsed }, schema.byteLength, "+clock,+log,+context.some"));
-  must(world.reads());
-  must(world.needs());
   const view = encodeValues([{ name: "context.some", values: [1] }]);
   inbox.set(view);
   must(world.context("context.some", view.byteLength));
-  must(world.open('{"a":[1]}', 4, 0, 0, 1));
-  must(world.update("some", 1, '{"a":[1]}', false));
-  must(world.start());
-  must(world.update("some", 2, '{"a":[2]}', true));
+  must(world.start('{"a":[1]}', JSON.stringify([["some", 1, '{"a":[1]}']]), 4, 0, 0, 1));
+  must(world.update("some", 2, '{"a":[2]}'));
   must(world.behind("[1]"));
   new Uint32Array(inbox.buffer).set([8, 8 + event.byteLength]);
   inbox.set(event, 8);
