@@ -1,3 +1,4 @@
+import type { Outgoing } from "@jecho/shared/internal";
 import type { Connection } from "../connection.ts";
 import type { DerivedChannel } from "../management/derived-channel.ts";
 import { Pace } from "./pace.ts";
@@ -185,12 +186,21 @@ export class SharedObject {
 
   #tellAll(): void {
     const update = { kind: "ObjectUpdate", object: this.id, version: this.#version } as const;
-    const [prompt, lazy] = [new Set<Connection>(), new Set<Connection>()];
-    for (const derived of this.users)
-      for (const connection of derived.connections())
-        (derived.isLazy(this.id) ? lazy : prompt).add(connection);
-    for (const connection of prompt) connection.send({ ...update, state: this.#state });
-    for (const connection of lazy) if (!prompt.has(connection)) connection.send(update);
+    const told = new Set<Connection>();
+    this.#tellUsers({ ...update, state: this.#state }, false, told);
+    this.#tellUsers(update, true, told);
     for (const copy of this.copies) if (copy !== this.masterCopy) copy.tellNewer();
+  }
+
+  /** Each process once: with the state where any modulator there has a copy that is not lazy. */
+  #tellUsers(update: Outgoing, lazy: boolean, told: Set<Connection>): void {
+    for (const derived of this.users) {
+      if (derived.isLazy(this.id) !== lazy) continue;
+      for (const connection of derived.connections()) {
+        if (told.has(connection)) continue;
+        told.add(connection);
+        connection.send(update);
+      }
+    }
   }
 }
