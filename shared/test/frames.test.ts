@@ -194,6 +194,34 @@ test("WIRE-4: stretches of events make the run that the events make one by one",
   expect(read(run.slice(2, 7))).toEqual(read(run).slice(2, 7));
 });
 
+test.for([0, 4, 2])(
+  "WIRE-4: events of any length that lie apart, in memory that begins %i bytes into its block, leave bit by bit, with zeros between them",
+  offset => {
+    const lengths = Array.from({ length: 160 }, (_, i) => (i * 37) % 161);
+    const bytes = new Uint8Array(new ArrayBuffer(offset + 200 * lengths.length), offset).fill(0xff);
+    const bounds: number[] = [];
+    let at = 0;
+    for (const [i, length] of lengths.entries()) {
+      at = ((at + 7) & ~7) + 24;
+      for (let j = 0; j < length; j++) bytes[at + j] = i + j;
+      bounds.push(at, at + length);
+      at += length;
+    }
+    const few = { bytes, bounds: bounds.slice(0, 14), first: 0, end: 7 };
+    const many = { bytes, bounds, first: 0, end: lengths.length };
+    for (const stretch of [few, many]) {
+      const message = encodeStretches(HEADER, [stretch]);
+      const [run] = parse(message) as [EventsFrame];
+      for (let i = 0; i < stretch.end; i++) {
+        const [start, end] = [bounds[2 * i] as number, bounds[2 * i + 1] as number];
+        expect(message.slice(run.eventStart(i), run.eventEnd(i))).toEqual(bytes.slice(start, end));
+        const next = i + 1 < stretch.end ? run.eventStart(i + 1) : (run.eventEnd(i) + 3) & ~3;
+        expect(message.slice(run.eventEnd(i), next).every(byte => byte === 0)).toBe(true);
+      }
+    }
+  },
+);
+
 test("OBJ-13: a run says several versions behind its events, wherever it is copied to", () => {
   const events = [bytesOf(1, 2, 3), bytesOf(4, 5)];
   const versions = [3, 0, 2 ** 31 + 1];

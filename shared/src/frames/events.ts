@@ -126,21 +126,59 @@ export function writeRun(
 }
 
 /** Copies events to `at`, those that lie as they are to lie at once. @returns where the last one ends */
-function writeEvents(target: Uint8Array, at: number, { bytes, bounds, first, end: stop }: Stretch): number {
+function writeEvents(target: Uint8Array, at: number, stretch: Stretch): number {
+  const { bytes, bounds, first, end: stop } = stretch;
+  const isApart = areShortAndApart(stretch);
+  const from32 = isApart ? wordsOf(bytes) : undefined;
+  const to32 = from32 && wordsOf(target);
   let from = bounds[2 * first] as number;
   let until = from;
   let to = at;
   for (let i = 2 * first; i < 2 * stop; i += 2) {
     const start = bounds[i] as number;
     if (start !== alignUp(until, 8)) {
-      copyBytes(bytes, from, until, target, to);
+      copy(bytes, from32, from, until, target, to32, to);
       to = alignZeros(target, to + until - from, 8);
       from = start;
     }
     until = bounds[i + 1] as number;
   }
-  copyBytes(bytes, from, until, target, to);
+  copy(bytes, from32, from, until, target, to32, to);
   return to + until - from;
+}
+
+/** From so many events on it pays to make views of words, and up to so many bytes to copy by them instead of by a view on the bytes. */
+const WORDS_FROM_EVENTS = 8;
+const WORDS_TO_BYTES = 128;
+
+/** Are they many small ones that do not lie as they are to lie, as in a ring? */
+function areShortAndApart({ bounds, first, end }: Stretch): boolean {
+  if (end - first < WORDS_FROM_EVENTS) return false;
+  const stop = bounds[2 * first + 1] as number;
+  return stop - (bounds[2 * first] as number) <= WORDS_TO_BYTES && bounds[2 * first + 2] !== alignUp(stop, 8);
+}
+
+function wordsOf(bytes: Uint8Array): Int32Array | undefined {
+  return bytes.byteOffset % 4 === 0
+    ? new Int32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength >> 2)
+    : undefined;
+}
+
+/** What is written behind the bytes, up to the end of a word, is overwritten by what follows them. */
+function copy(
+  from: Uint8Array,
+  from32: Int32Array | undefined,
+  start: number,
+  end: number,
+  to: Uint8Array,
+  to32: Int32Array | undefined,
+  at: number,
+): void {
+  const areWords = from32 !== undefined && to32 !== undefined && end - start <= WORDS_TO_BYTES;
+  const stop = (end + 3) >> 2;
+  if (!areWords || ((start | at) & 3) !== 0 || stop > from32.length)
+    return copyBytes(from, start, end, to, at);
+  for (let i = start >> 2, j = at >> 2; i < stop; i++) to32[j++] = from32[i] as number;
 }
 
 function writeEnds(view: DataView, start: number, stretches: readonly Stretch[]): number {
