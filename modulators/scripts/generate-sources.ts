@@ -28,10 +28,11 @@ const STANDARD = [
 /** Those that bring libraries along: their text travels, so it had better be short. */
 const LARGE = new Set(["encrypt"]);
 
-/** Modules of this package that the world needs and that have no state. */
-const STATELESS = [
+/** Modules of this package that the world needs and that know nothing of a modulator. */
+const SHARED = [
   { file: /\/values\.ts$/, from: "../values.ts" },
   { file: /\/sandbox\.ts$/, from: "../sandbox/sandbox.ts" },
+  { file: /\/made-types\.ts$/, from: "../sandbox/made-types.ts" },
 ] as const;
 
 function nameOf(file: string): string {
@@ -61,7 +62,7 @@ export async function generateSources(): Promise<Map<string, string>> {
 }
 
 /**
- * The world and the standard modulators as functions. What has no state of its own is the process' own, and the same for all
+ * The world and the standard modulators as functions. What knows nothing of a modulator is the process' own, and the same for all
  * worlds: what an engine has learned about it, it has learned for all of them.
  */
 async function local(): Promise<string> {
@@ -92,11 +93,11 @@ async function script(input: string): Promise<string> {
 
 /** A module's imports, as they are in the folder of what is generated; its text as that of a function that returns what it exports. */
 async function moduleBody(input: string): Promise<{ readonly imports: string[]; readonly text: string }> {
-  const code = await bundle(input, { external: [/^@jecho\/shared/, ...STATELESS.map(({ file }) => file)] });
+  const code = await bundle(input, { external: [/^@jecho\/shared/, ...SHARED.map(({ file }) => file)] });
   const imports: string[] = [];
   const text = code
     .replaceAll(/^import (.*) from "(.*)";\n/gm, (_, names, from) => {
-      const path = STATELESS.find(({ file }) => file.test(from))?.from ?? from;
+      const path = SHARED.find(({ file }) => file.test(from))?.from ?? from;
       imports.push(`import ${names} from "${path}";`);
       return "";
     })

@@ -4079,21 +4079,43 @@ function writeRun(target, view, at, header, stretches) {
 	return next;
 }
 /** Copies events to `at`, those that lie as they are to lie at once. @returns where the last one ends */
-function writeEvents(target, at, { bytes, bounds, first, end: stop }) {
+function writeEvents(target, at, stretch) {
+	const { bytes, bounds, first, end: stop } = stretch;
+	const from32 = areShortAndApart(stretch) ? wordsOf(bytes) : void 0;
+	const to32 = from32 && wordsOf(target);
 	let from = bounds[2 * first];
 	let until = from;
 	let to = at;
 	for (let i = 2 * first; i < 2 * stop; i += 2) {
 		const start = bounds[i];
 		if (start !== alignUp(until, 8)) {
-			copyBytes(bytes, from, until, target, to);
+			copy(bytes, from32, from, until, target, to32, to);
 			to = alignZeros(target, to + until - from, 8);
 			from = start;
 		}
 		until = bounds[i + 1];
 	}
-	copyBytes(bytes, from, until, target, to);
+	copy(bytes, from32, from, until, target, to32, to);
 	return to + until - from;
+}
+/** From so many events on it pays to make views of words, and up to so many bytes to copy by them instead of by a view on the bytes. */
+const WORDS_FROM_EVENTS = 8;
+const WORDS_TO_BYTES = 128;
+/** Are they many small ones that do not lie as they are to lie, as in a ring? */
+function areShortAndApart({ bounds, first, end }) {
+	if (end - first < WORDS_FROM_EVENTS) return false;
+	const stop = bounds[2 * first + 1];
+	return stop - bounds[2 * first] <= WORDS_TO_BYTES && bounds[2 * first + 2] !== alignUp(stop, 8);
+}
+function wordsOf(bytes) {
+	return bytes.byteOffset % 4 === 0 ? new Int32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength >> 2) : void 0;
+}
+/** What is written behind the bytes, up to the end of a word, is overwritten by what follows them. */
+function copy(from, from32, start, end, to, to32, at) {
+	const areWords = from32 !== void 0 && to32 !== void 0 && end - start <= WORDS_TO_BYTES;
+	const stop = end + 3 >> 2;
+	if (!areWords || ((start | at) & 3) !== 0 || stop > from32.length) return copyBytes(from, start, end, to, at);
+	for (let i = start >> 2, j = at >> 2; i < stop; i++) to32[j++] = from32[i];
 }
 function writeEnds(view, start, stretches) {
 	let at = start;
@@ -10854,6 +10876,55 @@ function clip(text, characters) {
 	return apply(ErrorText, text, [0, characters]);
 }
 
+// src/sandbox/made-types.ts
+const inputTypes = [];
+const declaredTypes = /* @__PURE__ */ new WeakMap();
+const readers = /* @__PURE__ */ new WeakMap();
+/** Beyond that the oldest are forgotten. */
+const MOST_INPUT_TYPES = 64;
+/** Not as a Type: its token would have to be computed, which takes a third of the time of an installation. */
+function inputType(schema) {
+	for (let i = 0; i < inputTypes.length; i++) {
+		const known = inputTypes[i];
+		if (isSame(known.schema, schema)) return known.object;
+	}
+	const object = readBfbs(schema);
+	if (inputTypes.length === MOST_INPUT_TYPES) inputTypes.shift();
+	inputTypes[inputTypes.length] = {
+		schema,
+		object
+	};
+	return object;
+}
+function isSame(a, b) {
+	if (a.length !== b.length) return false;
+	for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+	return true;
+}
+/** @param name of the static that says it */
+function declaredType(said, name) {
+	if (said instanceof Type) return said;
+	if (typeof said === "string") return Type.fromFbs(said);
+	const known = recall(declaredTypes, said);
+	if (known !== void 0) return known;
+	const made = typeFrom(said, name);
+	remember(declaredTypes, said, made);
+	return made;
+}
+function readerOf(object) {
+	let read = recall(readers, object);
+	if (read === void 0) {
+		read = createReader(object);
+		remember(readers, object, read);
+	}
+	return read;
+}
+function typeFrom(said, from) {
+	const { name, description } = said ?? {};
+	if (typeof name !== "string" || typeof description !== "object" || description === null) throw new TypeError(\`static \${from} is { name, description }, or the text of a FlatBuffers schema\`);
+	return type(name, description);
+}
+
 // src/sandbox/world/events.ts
 const sources = /* @__PURE__ */ new WeakMap();
 /** Events of one run are looked up one after the other. */
@@ -10920,53 +10991,6 @@ function readerAs(writer, reader) {
 			throw mismatch;
 		};
 	}
-}
-const inputTypes = [];
-const declaredTypes = /* @__PURE__ */ new WeakMap();
-const readers = /* @__PURE__ */ new WeakMap();
-/** Beyond that the oldest are forgotten. */
-const MOST_INPUT_TYPES = 16;
-/** Not as a Type: its token would have to be computed, which takes a third of the time of an installation. */
-function inputType(schema) {
-	for (let i = 0; i < inputTypes.length; i++) {
-		const known = inputTypes[i];
-		if (isSame(known.schema, schema)) return known.object;
-	}
-	const object = readBfbs(schema);
-	if (inputTypes.length === MOST_INPUT_TYPES) inputTypes.shift();
-	inputTypes[inputTypes.length] = {
-		schema,
-		object
-	};
-	return object;
-}
-function isSame(a, b) {
-	if (a.length !== b.length) return false;
-	for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-	return true;
-}
-/** @param name of the static that says it */
-function declaredType(said, name) {
-	if (said instanceof Type) return said;
-	if (typeof said === "string") return Type.fromFbs(said);
-	const known = recall(declaredTypes, said);
-	if (known !== void 0) return known;
-	const made = typeFrom(said, name);
-	remember(declaredTypes, said, made);
-	return made;
-}
-function readerOf(object) {
-	let read = recall(readers, object);
-	if (read === void 0) {
-		read = createReader(object);
-		remember(readers, object, read);
-	}
-	return read;
-}
-function typeFrom(said, from) {
-	const { name, description } = said ?? {};
-	if (typeof name !== "string" || typeof description !== "object" || description === null) throw new TypeError(\`static \${from} is { name, description }, or the text of a FlatBuffers schema\`);
-	return type(name, description);
 }
 const NOTHING = {};
 const NO_EVENTS = chunkOf(new Bytes(0), [], 0, void 0, false, false);

@@ -4205,6 +4205,55 @@ function clip(text, characters) {
 	return apply(ErrorText, text, [0, characters]);
 }
 
+// src/sandbox/made-types.ts
+const inputTypes = [];
+const declaredTypes = /* @__PURE__ */ new WeakMap();
+const readers = /* @__PURE__ */ new WeakMap();
+/** Beyond that the oldest are forgotten. */
+const MOST_INPUT_TYPES = 64;
+/** Not as a Type: its token would have to be computed, which takes a third of the time of an installation. */
+function inputType(schema) {
+	for (let i = 0; i < inputTypes.length; i++) {
+		const known = inputTypes[i];
+		if (isSame(known.schema, schema)) return known.object;
+	}
+	const object = readBfbs(schema);
+	if (inputTypes.length === MOST_INPUT_TYPES) inputTypes.shift();
+	inputTypes[inputTypes.length] = {
+		schema,
+		object
+	};
+	return object;
+}
+function isSame(a, b) {
+	if (a.length !== b.length) return false;
+	for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+	return true;
+}
+/** @param name of the static that says it */
+function declaredType(said, name) {
+	if (said instanceof Type) return said;
+	if (typeof said === "string") return Type.fromFbs(said);
+	const known = recall(declaredTypes, said);
+	if (known !== void 0) return known;
+	const made = typeFrom(said, name);
+	remember(declaredTypes, said, made);
+	return made;
+}
+function readerOf(object) {
+	let read = recall(readers, object);
+	if (read === void 0) {
+		read = createReader(object);
+		remember(readers, object, read);
+	}
+	return read;
+}
+function typeFrom(said, from) {
+	const { name, description } = said ?? {};
+	if (typeof name !== "string" || typeof description !== "object" || description === null) throw new TypeError(\`static \${from} is { name, description }, or the text of a FlatBuffers schema\`);
+	return type(name, description);
+}
+
 // src/sandbox/world/events.ts
 const sources = /* @__PURE__ */ new WeakMap();
 /** Events of one run are looked up one after the other. */
@@ -4271,53 +4320,6 @@ function readerAs(writer, reader) {
 			throw mismatch;
 		};
 	}
-}
-const inputTypes = [];
-const declaredTypes = /* @__PURE__ */ new WeakMap();
-const readers = /* @__PURE__ */ new WeakMap();
-/** Beyond that the oldest are forgotten. */
-const MOST_INPUT_TYPES = 16;
-/** Not as a Type: its token would have to be computed, which takes a third of the time of an installation. */
-function inputType(schema) {
-	for (let i = 0; i < inputTypes.length; i++) {
-		const known = inputTypes[i];
-		if (isSame(known.schema, schema)) return known.object;
-	}
-	const object = readBfbs(schema);
-	if (inputTypes.length === MOST_INPUT_TYPES) inputTypes.shift();
-	inputTypes[inputTypes.length] = {
-		schema,
-		object
-	};
-	return object;
-}
-function isSame(a, b) {
-	if (a.length !== b.length) return false;
-	for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-	return true;
-}
-/** @param name of the static that says it */
-function declaredType(said, name) {
-	if (said instanceof Type) return said;
-	if (typeof said === "string") return Type.fromFbs(said);
-	const known = recall(declaredTypes, said);
-	if (known !== void 0) return known;
-	const made = typeFrom(said, name);
-	remember(declaredTypes, said, made);
-	return made;
-}
-function readerOf(object) {
-	let read = recall(readers, object);
-	if (read === void 0) {
-		read = createReader(object);
-		remember(readers, object, read);
-	}
-	return read;
-}
-function typeFrom(said, from) {
-	const { name, description } = said ?? {};
-	if (typeof name !== "string" || typeof description !== "object" || description === null) throw new TypeError(\`static \${from} is { name, description }, or the text of a FlatBuffers schema\`);
-	return type(name, description);
 }
 const NOTHING = {};
 const NO_EVENTS = chunkOf(new Bytes(0), [], 0, void 0, false, false);

@@ -1,4 +1,4 @@
-import { type Description, Type, type } from "@jecho/shared";
+import { Type } from "@jecho/shared";
 import {
   accessorBytes,
   createReader,
@@ -8,8 +8,8 @@ import {
   moveEvent,
   type ObjectType,
   type ReadEvent,
-  readBfbs,
 } from "@jecho/shared/internal";
+import { declaredType, inputType, readerOf } from "../made-types.ts";
 import type { Memory } from "./memory.ts";
 import { Bytes, isBytes, recall, remember, View, Words } from "./primordials.ts";
 
@@ -127,64 +127,6 @@ function readerAs(writer: ObjectType, reader: ObjectType): ReadEvent {
       throw mismatch;
     };
   }
-}
-
-// A world that serves many modulators makes no type twice: each would have a class of accessors of its own.
-const inputTypes: { readonly schema: Uint8Array; readonly object: ObjectType }[] = [];
-const declaredTypes = new WeakMap<object, Type>();
-const readers = new WeakMap<ObjectType, ReadEvent>();
-/** Beyond that the oldest are forgotten. */
-const MOST_INPUT_TYPES = 16;
-
-/** Not as a Type: its token would have to be computed, which takes a third of the time of an installation. */
-function inputType(schema: Uint8Array): ObjectType {
-  for (let i = 0; i < inputTypes.length; i++) {
-    const known = inputTypes[i] as (typeof inputTypes)[number];
-    if (isSame(known.schema, schema)) return known.object;
-  }
-  const object = readBfbs(schema);
-  if (inputTypes.length === MOST_INPUT_TYPES) inputTypes.shift();
-  inputTypes[inputTypes.length] = { schema, object };
-  return object;
-}
-
-function isSame(a: Uint8Array, b: Uint8Array): boolean {
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
-}
-
-/** @param name of the static that says it */
-function declaredType(said: unknown, name: string): Type {
-  if (said instanceof Type) return said;
-  if (typeof said === "string") return Type.fromFbs(said);
-  const known = recall(declaredTypes, said as object);
-  if (known !== undefined) return known;
-  const made = typeFrom(said as TypeDescription, name);
-  remember(declaredTypes, said as object, made);
-  return made;
-}
-
-function readerOf(object: ObjectType): ReadEvent {
-  let read = recall(readers, object);
-  if (read === undefined) {
-    read = createReader(object);
-    remember(readers, object, read);
-  }
-  return read;
-}
-
-interface TypeDescription {
-  readonly name: string;
-  readonly description: Description;
-}
-
-function typeFrom(said: TypeDescription | null, from: string): Type {
-  const { name, description } = said ?? {};
-  if (typeof name !== "string" || typeof description !== "object" || description === null) {
-    throw new TypeError(`static ${from} is { name, description }, or the text of a FlatBuffers schema`);
-  }
-  return type(name, description);
 }
 
 /*

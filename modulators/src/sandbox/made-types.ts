@@ -1,0 +1,65 @@
+import { type Description, Type, type } from "@jecho/shared";
+import { createReader, type ObjectType, type ReadEvent, readBfbs } from "@jecho/shared/internal";
+import { recall, remember } from "./world/primordials.ts";
+
+/*
+ * Types are made once: in a sandbox for its modulator, and where there is no wall once for all worlds of the process. Each that is made has a
+ * class of accessors of its own, and code that meets several of them is slower for all.
+ */
+
+const inputTypes: { readonly schema: Uint8Array; readonly object: ObjectType }[] = [];
+const declaredTypes = new WeakMap<object, Type>();
+const readers = new WeakMap<ObjectType, ReadEvent>();
+/** Beyond that the oldest are forgotten. */
+const MOST_INPUT_TYPES = 64;
+
+/** Not as a Type: its token would have to be computed, which takes a third of the time of an installation. */
+export function inputType(schema: Uint8Array): ObjectType {
+  for (let i = 0; i < inputTypes.length; i++) {
+    const known = inputTypes[i] as (typeof inputTypes)[number];
+    if (isSame(known.schema, schema)) return known.object;
+  }
+  const object = readBfbs(schema);
+  if (inputTypes.length === MOST_INPUT_TYPES) inputTypes.shift();
+  inputTypes[inputTypes.length] = { schema, object };
+  return object;
+}
+
+function isSame(a: Uint8Array, b: Uint8Array): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+/** @param name of the static that says it */
+export function declaredType(said: unknown, name: string): Type {
+  if (said instanceof Type) return said;
+  if (typeof said === "string") return Type.fromFbs(said);
+  const known = recall(declaredTypes, said as object);
+  if (known !== undefined) return known;
+  const made = typeFrom(said as TypeDescription, name);
+  remember(declaredTypes, said as object, made);
+  return made;
+}
+
+export function readerOf(object: ObjectType): ReadEvent {
+  let read = recall(readers, object);
+  if (read === undefined) {
+    read = createReader(object);
+    remember(readers, object, read);
+  }
+  return read;
+}
+
+interface TypeDescription {
+  readonly name: string;
+  readonly description: Description;
+}
+
+function typeFrom(said: TypeDescription | null, from: string): Type {
+  const { name, description } = said ?? {};
+  if (typeof name !== "string" || typeof description !== "object" || description === null) {
+    throw new TypeError(`static ${from} is { name, description }, or the text of a FlatBuffers schema`);
+  }
+  return type(name, description);
+}
