@@ -217,17 +217,40 @@ export async function freePort(): Promise<number> {
 }
 
 function descendantsOf(pid: number): number[] {
-  let lines: string[];
-  try {
-    lines = execFileSync("ps", ["-A", "-o", "pid=,ppid="], { encoding: "utf8" }).split("\n");
-  } catch {
-    return [];
-  }
-  const parents = lines.map(line => line.trim().split(/\s+/).map(Number) as [number, number]);
+  const parents = parentsOfAll();
   const found = [pid];
   for (const of of found)
     found.push(...parents.filter(([, parent]) => parent === of).map(([child]) => child));
   return found.slice(1);
+}
+
+/** Each process with the one that started it. Where files tell, no program is run for it, which those that are measured would feel. */
+function parentsOfAll(): [number, number][] {
+  try {
+    const names = readdirSync("/proc").filter(name => /^\d+$/.test(name));
+    return names.map(name => [Number(name), parentOf(name)]);
+  } catch {}
+  try {
+    const lines = execFileSync("ps", ["-A", "-o", "pid=,ppid="], { encoding: "utf8" }).split("\n");
+    return lines.map(line => line.trim().split(/\s+/).map(Number) as [number, number]);
+  } catch {
+    return [];
+  }
+}
+
+/** @returns 0 where it has ended meanwhile */
+function parentOf(pid: string): number {
+  try {
+    return Number(statOf(pid)[1]);
+  } catch {
+    return 0;
+  }
+}
+
+/** What `/proc/PID/stat` says behind the name, which may contain blanks and brackets. */
+function statOf(pid: number | string): string[] {
+  const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 }
 
 function memoryBytesOf(pid: number): number {
@@ -241,14 +264,12 @@ function memoryBytesOf(pid: number): number {
 
 /** @param withEnded adds what its children had used that have ended; only Linux tells */
 function cpuMsOf(pid: number, withEnded = false): number {
-  let stat: string;
+  let fields: string[];
   try {
-    stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    fields = statOf(pid);
   } catch {
     return process.platform === "linux" ? 0 : cpuMsFromPs(pid);
   }
-  // The name, the second field, may contain blanks and brackets.
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const ticks = fields.slice(11, withEnded ? 15 : 13).map(Number);
   return ticks.reduce((sum, one) => sum + one, 0) * TICK_MS;
 }
