@@ -10930,7 +10930,7 @@ const sources = /* @__PURE__ */ new WeakMap();
 /** Events of one run are looked up one after the other. */
 let newest;
 let newestBytes;
-const blank$4 = () => ({
+const blank$6 = () => ({
 	/** Of the events that come in, in the order in which they were told: producers may write several. */
 	inTypes: [],
 	/** Of the newest run; undefined where its events are opaque bytes. */
@@ -10942,7 +10942,7 @@ const blank$4 = () => ({
 	/** Does it make that alone? Else what comes in may leave as it came. */
 	makesOne: false
 });
-let { inTypes, inType, readType, madeType, makesOne } = blank$4();
+let { inTypes, inType, readType, madeType, makesOne } = blank$6();
 /**
 * @param schema of the first type that comes in
 * @param input what the class says that it was written for, if it does: a name with a description, the text of a schema, or a type
@@ -11053,6 +11053,10 @@ function hold(event) {
 /** The very event that \`enqueue\` was given last, if it may leave as it came; else an object that is none. */
 function newestEvent() {
 	return current.newest;
+}
+/** Are these the bytes of the run that it is given now? */
+function areOfRun(bytes) {
+	return bytes === current.at.bytes;
 }
 /** Where this event lies, if it is that one. */
 function passed(event) {
@@ -11180,12 +11184,35 @@ function locateIn(source, { bytes, position }) {
 	};
 }
 
+// src/sandbox/world/failing.ts
+const ERROR_CHARACTERS = 2e3;
+/** @throws TypeError */
+function refusePromise(result, intercept) {
+	if (typeof result === "object" && result !== null && getPrototypeOf(result) === promisePrototype) throw new TypeError(\`\${intercept} returned a promise; intercepts are synchronous\`);
+}
+/** Text of whatever was thrown. Reading it may run the modulator's code, which the call's deadline covers. */
+function describe(code, thrown) {
+	let message = \`a value of type \${thrown === null ? "null" : typeof thrown} was thrown\`;
+	let stack = "";
+	try {
+		if (typeof thrown === "string") message = clip(thrown, ERROR_CHARACTERS);
+		else if (typeof thrown === "object" && thrown !== null) {
+			const { message: text, stack: trace } = thrown;
+			if (typeof text === "string") message = clip(text, ERROR_CHARACTERS);
+			if (typeof trace === "string") stack = clip(trace, 2 * ERROR_CHARACTERS);
+		}
+	} catch {
+		message = "a value was thrown that throws when it is read";
+	}
+	return \`\${code}\\x1f\${message}\\x1f\${stack}\`;
+}
+
 // src/sandbox/world/services.ts
 /** Of one turn. */
 const MAX_CALLS = 64;
 const MAX_CALL_BYTES = 65536;
 const LINE_CHARACTERS = 1e3;
-const blank$3 = () => ({
+const blank$5 = () => ({
 	counts: {
 		enqueued: 0,
 		dequeued: 0,
@@ -11196,7 +11223,7 @@ const blank$3 = () => ({
 	waiting: [],
 	waitingBytes: 0
 });
-let { counts, views, timeMs, waiting, waitingBytes } = blank$3();
+let { counts, views, timeMs, waiting, waitingBytes } = blank$5();
 /** The parts of \`moe\` that these needs stand for. */
 function offerServices(needs, services, entropy) {
 	const groups = {
@@ -11291,7 +11318,7 @@ function generator(seed) {
 }
 
 // src/sandbox/world/objects.ts
-const blank$2 = () => ({
+const blank$4 = () => ({
 	states: { __proto__: null },
 	/** Where each object's version stands among the own ones. */
 	places: { __proto__: null },
@@ -11307,7 +11334,7 @@ const blank$2 = () => ({
 		isPlain: true
 	}
 });
-let { states, places, heard, pulled, behind: behind$1, own, present } = blank$2();
+let { states, places, heard, pulled, behind: behind$1, own, present } = blank$4();
 /** @param count objects that the modulators before this one read */
 function openVersions(count) {
 	const none = [];
@@ -11368,7 +11395,7 @@ function deepFreeze(value) {
 }
 
 // src/sandbox/world/moe.ts
-const blank$1 = () => ({
+const blank$3 = () => ({
 	parameters: void 0,
 	moe: void 0,
 	/** The versions that the event was made with which \`dequeue\` returns. */
@@ -11378,7 +11405,7 @@ const blank$1 = () => ({
 	hasUrgent: false
 });
 /** What the world keeps of its modulator. */
-let world = blank$1();
+let world = blank$3();
 function openWorld(parameters, offered) {
 	world.parameters = deepFreeze(parse(parameters));
 	world.moe = freeze({
@@ -11512,71 +11539,236 @@ function take(waiting) {
 	return event;
 }
 
-// src/sandbox/world/bridge.ts
-const ERROR_CHARACTERS = 2e3;
-const MAX_NEEDS = 32;
+// src/sandbox/world/outbox.ts
+const blank$2 = () => ({
+	outBytes: void 0,
+	outWords: void 0,
+	/** What found no room: the events from that one on, up to but without \`heldEnd\`. */
+	held: void 0,
+	heldEnd: 0,
+	heldVersions: [],
+	heldUrgent: false,
+	/** The versions that were written last, and where they lie. */
+	writtenVersions: void 0,
+	writtenAt: 0,
+	/** Where what was written last ends. */
+	writtenEnd: 0,
+	put: writeOut
+});
+let { outBytes, outWords, held, heldEnd, heldVersions, heldUrgent } = blank$2();
+let { writtenVersions, writtenAt, writtenEnd, put } = blank$2();
+function attachOutbox(memory) {
+	outBytes = new Bytes(memory);
+	outWords = new Words(memory, 0, outBytes.length / 4);
+}
+/** For a world without a wall: what leaves is handed over where it lies. */
+function handOver(take) {
+	put = take;
+}
+/** Leaves bytes for the host where events lie: what stands before them is read later. */
+function hand(bytes) {
+	setBytes(outBytes, bytes, OUTBOX_HEAD);
+	return bytes.byteLength;
+}
+/** @returns where the next part goes */
+function putPart(part, bytes, at) {
+	outWords[OUTBOX.parts + part] = bytes === void 0 ? 0 : bytes.byteLength;
+	if (bytes === void 0) return at;
+	setBytes(outBytes, bytes, at);
+	return at + bytes.byteLength;
+}
+/** Nothing lies there any more: the host has taken what did. */
+function emptyOutbox() {
+	outWords[OUTBOX.count] = 0;
+	outWords[OUTBOX.wanted] = 0;
+	writtenEnd = OUTBOX_HEAD;
+}
+/** What found no room before. @returns false where it finds none now */
+function putHeld() {
+	if (held === void 0) return true;
+	if (!put(held, heldEnd, heldVersions, heldUrgent)) return false;
+	held = void 0;
+	return true;
+}
+/** @returns false where there was no room: then they are held */
+function putOrHold(at, end, versions, urgent) {
+	if (put(at, end, versions, urgent)) return true;
+	held = at;
+	heldEnd = end;
+	heldVersions = versions;
+	heldUrgent = urgent;
+	return false;
+}
+/** Writes one event that was made, or says which of those that came in leave: the host has these itself. */
+function writeOut(at, end, versions, urgent) {
+	const { bytes, bounds, index, type } = at;
+	const count = outWords[OUTBOX.count];
+	const record = OUTBOX.records + OUTBOX.recordWords * count;
+	const passes = areOfRun(bytes);
+	const start = bounds[2 * index];
+	const size = passes ? 0 : bounds[2 * index + 1] - start;
+	const front = writtenEnd + 7 & -8;
+	const { isPlain } = present;
+	const isNew = !isPlain && (count === 0 || versions !== writtenVersions);
+	const place = isNew ? front + 4 * versions.length + 7 & -8 : front;
+	const stop = place + size;
+	if (count === OUTBOX.maxRecords || stop > outBytes.length) {
+		if (count === 0) outWords[OUTBOX.wanted] = size;
+		return false;
+	}
+	if (isNew) {
+		for (let i = 0; i < versions.length; i++) outWords[front / 4 + i] = versions[i];
+		writtenVersions = versions;
+		writtenAt = front;
+	}
+	if (!passes) setBytes(outBytes, new Bytes(bytes.buffer, bytes.byteOffset + start, size), place);
+	writtenEnd = stop;
+	outWords[record] = isPlain ? versions[0] ?? 0 : writtenAt;
+	outWords[record + 1] = passes ? index : place;
+	outWords[record + 2] = passes ? end : stop;
+	outWords[record + 3] = OUTBOX.type * type + (passes ? OUTBOX.passed : 0) + (urgent ? OUTBOX.urgent : 0);
+	outWords[OUTBOX.count] = count + 1;
+	return true;
+}
+
+// src/sandbox/world/turn.ts
 /** What a timer takes. */
 const LONGEST_PERIOD_MS = 2147483647;
 /** To write a float64 as two words. */
 const rate = /* @__PURE__ */ new Float64Array(1);
 const rateWords = new Words(rate.buffer);
+const blank$1 = () => ({
+	modulator: void 0,
+	/** The run that it is at, and which of its events comes next. */
+	chunk: void 0,
+	next: 0
+});
+let { modulator, chunk, next } = blank$1();
+function setModulator(made) {
+	modulator = made;
+}
+/** @param run undefined for no events */
+function begin(run) {
+	chunk = run;
+	next = 0;
+}
+/** Goes on until all events are through, or the outbox is full. */
+function proceed(ready) {
+	try {
+		emptyOutbox();
+		const done = advance(ready);
+		outWords[OUTBOX.dropped] = world.dropped;
+		counts.dropped += world.dropped;
+		world.dropped = 0;
+		if (!done) return PROCEED.more;
+		closeChunk();
+		chunk = void 0;
+		finish();
+		return PROCEED.done;
+	} catch (thrown) {
+		return describe("MODULATOR_FAILED", thrown);
+	}
+}
+/** What the host may want to know after each call. */
+function finish() {
+	outWords[OUTBOX.periodMs] = periodOf(modulator);
+	rate[0] = rateOf(modulator);
+	outWords[OUTBOX.mostPerSecond] = rateWords[0];
+	outWords[OUTBOX.mostPerSecond + 1] = rateWords[1];
+	outWords[OUTBOX.calls] = waitingCalls();
+}
+function periodOf({ periodMs }) {
+	if (typeof periodMs !== "number" || !(periodMs >= 0)) throw new TypeError("periodMs is a number of milliseconds from 0");
+	if (periodMs === 0) return 0;
+	return periodMs > 10 ? periodMs < LONGEST_PERIOD_MS ? periodMs : LONGEST_PERIOD_MS : 10;
+}
+/** @returns 0 for every event */
+function rateOf({ mostPerSecond = 0 }) {
+	if (typeof mostPerSecond !== "number" || !(mostPerSecond >= 0)) throw new TypeError("mostPerSecond is a number of events a second from 0, which stands for every event");
+	return mostPerSecond < 1e400 ? mostPerSecond : 0;
+}
+function advance(ready) {
+	if (ready && !drain()) return false;
+	if (chunk === void 0) return true;
+	const its = chunk;
+	const waiting = ready ? waitingOf(modulator) : void 0;
+	/** From where on events have been let through that have not left; they leave together. */
+	let first = its.count;
+	while (next < its.count) {
+		const i = next++;
+		counts.enqueued++;
+		const event = eventOf(its, i);
+		const mayPass = waiting !== void 0 && isFirstOut(modulator);
+		if (mayPass) waiting.isOpen = true;
+		const result = modulator.enqueue(event);
+		if (result !== void 0) refusePromise(result, "enqueue");
+		if (!ready) continue;
+		const isEmpty = mayPass && waiting.first === waiting.next && isFirstOut(modulator);
+		if (isEmpty && waiting.passes && !world.hasUrgent) {
+			waiting.passes = false;
+			counts.dequeued++;
+			if (first > i) first = i;
+			continue;
+		}
+		if (first < i && !leave(its, first, i)) return false;
+		first = its.count;
+		if (isEmpty && !waiting.passes) continue;
+		if (!drain()) return false;
+	}
+	return first === its.count || leave(its, first, its.count);
+}
+/** Events of a run leave as they came in. @returns false where the outbox is full */
+function leave({ at: { bytes, bounds, type } }, index, end) {
+	return putOrHold({
+		bytes,
+		bounds,
+		index,
+		type
+	}, end, present.versions, false);
+}
+/** @returns false where the outbox is full */
+function drain() {
+	if (!putHeld()) return false;
+	for (;;) {
+		world.dequeuedVersions = present.versions;
+		const event = modulator.dequeue();
+		if (event === void 0) return true;
+		const at = passed(event) ?? locateDequeued(event);
+		counts.dequeued++;
+		if (!putOrHold(at, at.index + 1, world.dequeuedVersions, isUrgent(event))) return false;
+	}
+}
+function locateDequeued(event) {
+	if (typeof event !== "object" || event === null) throw new TypeError("dequeue returns an event or undefined");
+	refusePromise(event, "dequeue");
+	return locateOutput(event);
+}
+
+// src/sandbox/world/bridge.ts
+const MAX_NEEDS = 32;
 const blank = () => ({
 	inbox: void 0,
-	outBytes: void 0,
-	outWords: void 0,
 	Class: void 0,
-	modulator: void 0,
-	chunk: void 0,
-	next: 0,
-	/** What found no room: the events from that one on, up to but without \`heldEnd\`. */
-	held: void 0,
-	heldEnd: 0,
-	heldVersions: [],
-	/** The versions that were written to the outbox last, and where they lie. */
-	writtenVersions: void 0,
-	writtenAt: 0,
-	/** Where what was written to the outbox last ends. */
-	writtenEnd: 0,
-	heldUrgent: false,
-	put: writeOut,
 	services: void 0,
 	needed: []
 });
-let { inbox, outBytes, outWords, Class, modulator, chunk, next, held, put, services, needed } = blank();
-let { heldEnd, heldVersions, writtenVersions, writtenAt, writtenEnd, heldUrgent } = blank();
+let { inbox, Class, services, needed } = blank();
 const bridgeMemory = {
 	blank,
-	leave: () => {
-		return {
-			inbox,
-			outBytes,
-			outWords,
-			Class,
-			modulator,
-			chunk,
-			next,
-			held,
-			put,
-			services,
-			needed,
-			heldEnd,
-			heldVersions,
-			writtenVersions,
-			writtenAt,
-			writtenEnd,
-			heldUrgent
-		};
-	},
+	leave: () => ({
+		inbox,
+		Class,
+		services,
+		needed
+	}),
 	enter: (memory) => {
-		({inbox, outBytes, outWords, Class, modulator, chunk, next, held, put, services, needed} = memory);
-		({heldEnd, heldVersions, writtenVersions, writtenAt, writtenEnd, heldUrgent} = memory);
+		({inbox, Class, services, needed} = memory);
 	}
 };
 /** Gives the world its memory. Called again where an event needs more. */
 function attach(inMemory, outMemory) {
 	inbox = inMemory;
-	outBytes = new Bytes(outMemory);
-	outWords = new Words(outMemory, 0, outBytes.length / 4);
+	attachOutbox(outMemory);
 	return 0;
 }
 /** The services that may be called, out of the namespace of the module that brings them. */
@@ -11585,11 +11777,11 @@ function serve(namespace) {
 	return 0;
 }
 /**
-* Takes the modulator's class out of its module's namespace. The schema of its input, of type 1, lies in the inbox.
+* Takes the modulator's class out of its module's namespace. The schema of its input, of type 1, lies in the inbox. Leaves in the outbox,
+* in parts of which each may be empty: the schema of the output that the class declares; that of what it was written for; and what it
+* needs, as names.
 *
 * @param offered the names of what is offered, each behind + where it is granted and - where it is not, parted by commas
-* What is left in the outbox, in parts of which each may be empty: the schema of the output that the class declares; that of what it was
-* written for; and what it needs, as names.
 */
 function load(namespace, schemaBytes, offered) {
 	try {
@@ -11604,21 +11796,16 @@ function load(namespace, schemaBytes, offered) {
 		}
 		const schema = schemaBytes === 0 ? void 0 : new Bytes(new Bytes(inbox, 0, schemaBytes));
 		const made = setTypes(schema, Class.input, Class.output);
-		putPart(2, needed.length === 0 ? void 0 : encodeValues(needed.map((name) => ({
+		const names = needed.length === 0 ? void 0 : encodeValues(needed.map((name) => ({
 			name,
 			values: []
-		}))), putPart(1, readSchema(), putPart(0, made?.schema, OUTBOX_HEAD)));
+		})));
+		const read = putPart(1, readSchema(), putPart(0, made?.schema, OUTBOX_HEAD));
+		putPart(2, names, read);
 		return 0;
 	} catch (thrown) {
 		return describe("MODULATOR_INVALID", thrown);
 	}
-}
-/** @returns where the next part goes */
-function putPart(part, bytes, at) {
-	outWords[OUTBOX.parts + part] = bytes === void 0 ? 0 : bytes.byteLength;
-	if (bytes === void 0) return at;
-	setBytes(outBytes, bytes, at);
-	return at + bytes.byteLength;
 }
 /** A further type of the events that come in, of the next number; its schema lies in the inbox. */
 function further(schemaBytes) {
@@ -11681,11 +11868,8 @@ function calls() {
 		return describe("MODULATOR_FAILED", thrown);
 	}
 }
-/** Leaves values for the host where events lie: what stands before them is read later. */
 function writeValues(named) {
-	const bytes = encodeValues(named);
-	setBytes(outBytes, bytes, OUTBOX_HEAD);
-	return bytes.byteLength;
+	return hand(encodeValues(named));
 }
 /**
 * Makes the modulator.
@@ -11714,7 +11898,7 @@ function start(parameters, objects, queueEvents, timeMs, entropyBytes, behindObj
 		return describe("PARAMETERS_INVALID", thrown);
 	}
 	try {
-		modulator = new Class(world.parameters, world.moe);
+		setModulator(new Class(world.parameters, world.moe));
 		refusePromise(modulator.installed(), "installed");
 		finish();
 		return 0;
@@ -11731,22 +11915,17 @@ function run(bytes, count, ready, timeMs, type) {
 	try {
 		setTime(timeMs);
 		const copy = new Bytes(new Bytes(inbox, 0, bytes));
-		chunk = bytes === 0 ? void 0 : openChunk(copy, new Words(new Words(copy.buffer, 0, 2 * count)), count, type, isFleeting());
-		next = 0;
+		const bounds = new Words(new Words(copy.buffer, 0, 2 * count));
+		begin(bytes === 0 ? void 0 : openChunk(copy, bounds, count, type, isFleeting()));
 	} catch (thrown) {
 		return describe("MODULATOR_OUT_OF_MEMORY", thrown);
 	}
 	return proceed(ready);
 }
-/** For a world without a wall: what leaves is handed over where it lies. */
-function handOver(take) {
-	put = take;
-}
 /** As \`run\`, with the events where they lie. Nobody writes that memory any more: what is held is not copied either. */
 function runInPlace(bytes, bounds, ready, timeMs, type) {
 	setTime(timeMs);
-	chunk = openChunk(bytes, bounds, bounds.length / 2, type, isFleeting());
-	next = 0;
+	begin(openChunk(bytes, bounds, bounds.length / 2, type, isFleeting()));
 	return proceed(ready);
 }
 /** Its period is over. */
@@ -11771,159 +11950,6 @@ function remove() {
 /** Does the modulator keep no event beyond its call? */
 function isFleeting() {
 	return Class.keepsEvents === false;
-}
-function periodOf({ periodMs }) {
-	if (typeof periodMs !== "number" || !(periodMs >= 0)) throw new TypeError("periodMs is a number of milliseconds from 0");
-	if (periodMs === 0) return 0;
-	return periodMs > 10 ? periodMs < LONGEST_PERIOD_MS ? periodMs : LONGEST_PERIOD_MS : 10;
-}
-/** @returns 0 for every event */
-function rateOf({ mostPerSecond = 0 }) {
-	if (typeof mostPerSecond !== "number" || !(mostPerSecond >= 0)) throw new TypeError("mostPerSecond is a number of events a second from 0, which stands for every event");
-	return mostPerSecond < 1e400 ? mostPerSecond : 0;
-}
-/** Goes on until all events are through, or the outbox is full. */
-function proceed(ready) {
-	try {
-		outWords[OUTBOX.count] = 0;
-		outWords[OUTBOX.wanted] = 0;
-		writtenEnd = OUTBOX_HEAD;
-		const done = advance(ready);
-		outWords[OUTBOX.dropped] = world.dropped;
-		counts.dropped += world.dropped;
-		world.dropped = 0;
-		if (!done) return PROCEED.more;
-		closeChunk();
-		chunk = void 0;
-		finish();
-		return PROCEED.done;
-	} catch (thrown) {
-		return describe("MODULATOR_FAILED", thrown);
-	}
-}
-function finish() {
-	outWords[OUTBOX.periodMs] = periodOf(modulator);
-	rate[0] = rateOf(modulator);
-	outWords[OUTBOX.mostPerSecond] = rateWords[0];
-	outWords[OUTBOX.mostPerSecond + 1] = rateWords[1];
-	outWords[OUTBOX.calls] = waitingCalls();
-}
-function advance(ready) {
-	if (ready && !drain()) return false;
-	if (chunk === void 0) return true;
-	const its = chunk;
-	const waiting = ready ? waitingOf(modulator) : void 0;
-	/** From where on events have been let through that have not left; they leave together. */
-	let first = its.count;
-	while (next < its.count) {
-		const i = next++;
-		counts.enqueued++;
-		const event = eventOf(its, i);
-		const mayPass = waiting !== void 0 && isFirstOut(modulator);
-		if (mayPass) waiting.isOpen = true;
-		const result = modulator.enqueue(event);
-		if (result !== void 0) refusePromise(result, "enqueue");
-		if (!ready) continue;
-		const isEmpty = mayPass && waiting.first === waiting.next && isFirstOut(modulator);
-		if (isEmpty && waiting.passes && !world.hasUrgent) {
-			waiting.passes = false;
-			counts.dequeued++;
-			if (first > i) first = i;
-			continue;
-		}
-		if (first < i && !leave(its, first, i)) return false;
-		first = its.count;
-		if (isEmpty && !waiting.passes) continue;
-		if (!drain()) return false;
-	}
-	return first === its.count || leave(its, first, its.count);
-}
-/** Events of a run leave as they came in. @returns false where the outbox is full */
-function leave({ at: { bytes, bounds, type } }, index, end) {
-	return putOrHold({
-		bytes,
-		bounds,
-		index,
-		type
-	}, end, present.versions, false);
-}
-function putOrHold(at, end, versions, urgent) {
-	if (put(at, end, versions, urgent)) return true;
-	held = at;
-	heldEnd = end;
-	heldVersions = versions;
-	heldUrgent = urgent;
-	return false;
-}
-/** @returns false where the outbox is full */
-function drain() {
-	if (held !== void 0) {
-		if (!put(held, heldEnd, heldVersions, heldUrgent)) return false;
-		held = void 0;
-	}
-	for (;;) {
-		world.dequeuedVersions = present.versions;
-		const event = modulator.dequeue();
-		if (event === void 0) return true;
-		const at = passed(event) ?? locateDequeued(event);
-		counts.dequeued++;
-		if (!putOrHold(at, at.index + 1, world.dequeuedVersions, isUrgent(event))) return false;
-	}
-}
-function locateDequeued(event) {
-	if (typeof event !== "object" || event === null) throw new TypeError("dequeue returns an event or undefined");
-	refusePromise(event, "dequeue");
-	return locateOutput(event);
-}
-/** Writes one event that was made, or says which of those that came in leave: the host has these itself. */
-function writeOut(at, end, versions, urgent) {
-	const { bytes, bounds, index, type } = at;
-	const count = outWords[OUTBOX.count];
-	const record = OUTBOX.records + OUTBOX.recordWords * count;
-	const passes = bytes === chunk?.at.bytes;
-	const start = bounds[2 * index];
-	const size = passes ? 0 : bounds[2 * index + 1] - start;
-	const front = writtenEnd + 7 & -8;
-	const { isPlain } = present;
-	const isNew = !isPlain && (count === 0 || versions !== writtenVersions);
-	const place = isNew ? front + 4 * versions.length + 7 & -8 : front;
-	const stop = place + size;
-	if (count === OUTBOX.maxRecords || stop > outBytes.length) {
-		if (count === 0) outWords[OUTBOX.wanted] = size;
-		return false;
-	}
-	if (isNew) {
-		for (let i = 0; i < versions.length; i++) outWords[front / 4 + i] = versions[i];
-		writtenVersions = versions;
-		writtenAt = front;
-	}
-	if (!passes) setBytes(outBytes, new Bytes(bytes.buffer, bytes.byteOffset + start, size), place);
-	writtenEnd = stop;
-	outWords[record] = isPlain ? versions[0] ?? 0 : writtenAt;
-	outWords[record + 1] = passes ? index : place;
-	outWords[record + 2] = passes ? end : stop;
-	outWords[record + 3] = OUTBOX.type * type + (passes ? OUTBOX.passed : 0) + (urgent ? OUTBOX.urgent : 0);
-	outWords[OUTBOX.count] = count + 1;
-	return true;
-}
-function refusePromise(result, intercept) {
-	if (typeof result === "object" && result !== null && getPrototypeOf(result) === promisePrototype) throw new TypeError(\`\${intercept} returned a promise; intercepts are synchronous\`);
-}
-/** Text of whatever was thrown. Reading it may run the modulator's code, which the call's deadline covers. */
-function describe(code, thrown) {
-	let message = \`a value of type \${thrown === null ? "null" : typeof thrown} was thrown\`;
-	let stack = "";
-	try {
-		if (typeof thrown === "string") message = clip(thrown, ERROR_CHARACTERS);
-		else if (typeof thrown === "object" && thrown !== null) {
-			const { message: text, stack: trace } = thrown;
-			if (typeof text === "string") message = clip(text, ERROR_CHARACTERS);
-			if (typeof trace === "string") stack = clip(trace, 2 * ERROR_CHARACTERS);
-		}
-	} catch {
-		message = "a value was thrown that throws when it is read";
-	}
-	return \`\${code}\\x1f\${message}\\x1f\${stack}\`;
 }
 
 // src/sandbox/world/rehearsal.ts

@@ -218,6 +218,11 @@ export function newestEvent(): object {
   return current.newest;
 }
 
+/** Are these the bytes of the run that it is given now? */
+export function areOfRun(bytes: Uint8Array): boolean {
+  return bytes === current.at.bytes;
+}
+
 /** Where this event lies, if it is that one. */
 export function passed(event: object): Located | undefined {
   const { newest, at } = current;

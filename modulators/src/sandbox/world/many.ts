@@ -3,7 +3,9 @@ import { eventsMemory } from "./events.ts";
 import type { Memory } from "./memory.ts";
 import { moeMemory } from "./moe.ts";
 import { objectsMemory } from "./objects.ts";
+import { outboxMemory } from "./outbox.ts";
 import { servicesMemory } from "./services.ts";
+import { turnMemory } from "./turn.ts";
 
 /*
  * The world where there is no wall. One serves all modulators that the process trusts as it trusts itself: what an engine has
@@ -16,7 +18,9 @@ const MODULES = [
   eventsMemory,
   moeMemory,
   objectsMemory,
+  outboxMemory,
   servicesMemory,
+  turnMemory,
 ] as readonly Memory<object>[];
 
 /** One modulator's memory, module by module. */

@@ -1,0 +1,31 @@
+import { clip, getPrototypeOf, promisePrototype } from "./primordials.ts";
+
+/*
+ * What a modulator did wrong, as the host is told: text, for nothing else of it may leave.
+ */
+
+const ERROR_CHARACTERS = 2000;
+
+/** @throws TypeError */
+export function refusePromise(result: unknown, intercept: string): void {
+  if (typeof result === "object" && result !== null && getPrototypeOf(result) === promisePrototype) {
+    throw new TypeError(`${intercept} returned a promise; intercepts are synchronous`);
+  }
+}
+
+/** Text of whatever was thrown. Reading it may run the modulator's code, which the call's deadline covers. */
+export function describe(code: string, thrown: unknown): string {
+  let message = `a value of type ${thrown === null ? "null" : typeof thrown} was thrown`;
+  let stack = "";
+  try {
+    if (typeof thrown === "string") message = clip(thrown, ERROR_CHARACTERS);
+    else if (typeof thrown === "object" && thrown !== null) {
+      const { message: text, stack: trace } = thrown as { message?: unknown; stack?: unknown };
+      if (typeof text === "string") message = clip(text, ERROR_CHARACTERS);
+      if (typeof trace === "string") stack = clip(trace, 2 * ERROR_CHARACTERS);
+    }
+  } catch {
+    message = "a value was thrown that throws when it is read";
+  }
+  return `${code}\x1f${message}\x1f${stack}`;
+}

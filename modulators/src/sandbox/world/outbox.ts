@@ -1,0 +1,130 @@
+import { OUTBOX, OUTBOX_HEAD } from "../sandbox.ts";
+import { areOfRun, type Located } from "./events.ts";
+import type { Memory } from "./memory.ts";
+import { present } from "./objects.ts";
+import { Bytes, setBytes, Words } from "./primordials.ts";
+
+/*
+ * The block of memory that events leave by: records of what was let out or made, and behind them the bytes of what was made.
+ */
+
+/**
+ * Takes events that leave: that one which `at` says now, and those that lie behind it, up to but without `end`. Says whether there was
+ * room for them.
+ */
+type Put = (at: Located, end: number, versions: readonly number[], urgent: boolean) => boolean;
+
+const blank = () => ({
+  outBytes: undefined as unknown as Uint8Array,
+  outWords: undefined as unknown as Uint32Array,
+  /** What found no room: the events from that one on, up to but without `heldEnd`. */
+  held: undefined as Located | undefined,
+  heldEnd: 0,
+  heldVersions: [] as readonly number[],
+  heldUrgent: false,
+  /** The versions that were written last, and where they lie. */
+  writtenVersions: undefined as readonly number[] | undefined,
+  writtenAt: 0,
+  /** Where what was written last ends. */
+  writtenEnd: 0,
+  put: writeOut as Put,
+});
+let { outBytes, outWords, held, heldEnd, heldVersions, heldUrgent } = blank();
+let { writtenVersions, writtenAt, writtenEnd, put } = blank();
+
+export { outWords };
+
+export const outboxMemory: Memory<ReturnType<typeof blank>> = {
+  blank,
+  leave: () => {
+    const theHeld = { held, heldEnd, heldVersions, heldUrgent };
+    return { outBytes, outWords, ...theHeld, writtenVersions, writtenAt, writtenEnd, put };
+  },
+  enter: memory => {
+    ({ outBytes, outWords, held, heldEnd, heldVersions, heldUrgent } = memory);
+    ({ writtenVersions, writtenAt, writtenEnd, put } = memory);
+  },
+};
+
+export function attachOutbox(memory: ArrayBufferLike): void {
+  outBytes = new Bytes(memory);
+  outWords = new Words(memory, 0, outBytes.length / 4);
+}
+
+/** For a world without a wall: what leaves is handed over where it lies. */
+export function handOver(take: Put): void {
+  put = take;
+}
+
+/** Leaves bytes for the host where events lie: what stands before them is read later. */
+export function hand(bytes: Uint8Array): number {
+  setBytes(outBytes, bytes, OUTBOX_HEAD);
+  return bytes.byteLength;
+}
+
+/** @returns where the next part goes */
+export function putPart(part: number, bytes: Uint8Array | undefined, at: number): number {
+  outWords[OUTBOX.parts + part] = bytes === undefined ? 0 : bytes.byteLength;
+  if (bytes === undefined) return at;
+  setBytes(outBytes, bytes, at);
+  return at + bytes.byteLength;
+}
+
+/** Nothing lies there any more: the host has taken what did. */
+export function emptyOutbox(): void {
+  outWords[OUTBOX.count] = 0;
+  outWords[OUTBOX.wanted] = 0;
+  writtenEnd = OUTBOX_HEAD;
+}
+
+/** What found no room before. @returns false where it finds none now */
+export function putHeld(): boolean {
+  if (held === undefined) return true;
+  if (!put(held, heldEnd, heldVersions, heldUrgent)) return false;
+  held = undefined;
+  return true;
+}
+
+/** @returns false where there was no room: then they are held */
+export function putOrHold(at: Located, end: number, versions: readonly number[], urgent: boolean): boolean {
+  if (put(at, end, versions, urgent)) return true;
+  held = at;
+  heldEnd = end;
+  heldVersions = versions;
+  heldUrgent = urgent;
+  return false;
+}
+
+/** Writes one event that was made, or says which of those that came in leave: the host has these itself. */
+function writeOut(at: Located, end: number, versions: readonly number[], urgent: boolean): boolean {
+  const { bytes, bounds, index, type } = at;
+  const count = outWords[OUTBOX.count] as number;
+  const record = OUTBOX.records + OUTBOX.recordWords * count;
+  const passes = areOfRun(bytes);
+  const start = bounds[2 * index] as number;
+  const size = passes ? 0 : (bounds[2 * index + 1] as number) - start;
+  const front = (writtenEnd + 7) & -8;
+  // Several versions are written once for all events in a row that were made with them; their place stands for them.
+  const { isPlain } = present;
+  const isNew = !isPlain && (count === 0 || versions !== writtenVersions);
+  const place = isNew ? (front + 4 * versions.length + 7) & -8 : front;
+  const stop = place + size;
+  if (count === OUTBOX.maxRecords || stop > outBytes.length) {
+    if (count === 0) outWords[OUTBOX.wanted] = size;
+    return false;
+  }
+  if (isNew) {
+    for (let i = 0; i < versions.length; i++) outWords[front / 4 + i] = versions[i] as number;
+    writtenVersions = versions;
+    writtenAt = front;
+  }
+  if (!passes)
+    setBytes(outBytes, new Bytes(bytes.buffer as ArrayBuffer, bytes.byteOffset + start, size), place);
+  writtenEnd = stop;
+  outWords[record] = isPlain ? (versions[0] ?? 0) : writtenAt;
+  outWords[record + 1] = passes ? index : place;
+  outWords[record + 2] = passes ? end : stop;
+  outWords[record + 3] = OUTBOX.type * type + (passes ? OUTBOX.passed : 0) + (urgent ? OUTBOX.urgent : 0);
+  outWords[OUTBOX.count] = count + 1;
+  return true;
+}

@@ -1,0 +1,151 @@
+import { LEAST_PERIOD_MS, OUTBOX, PROCEED } from "../sandbox.ts";
+import { type Chunk, closeChunk, eventOf, type Located, locateOutput, passed } from "./events.ts";
+import { describe, refusePromise } from "./failing.ts";
+import type { Memory } from "./memory.ts";
+import { isFirstOut, isUrgent, type Modulator, waitingOf, world } from "./moe.ts";
+import { present } from "./objects.ts";
+import { emptyOutbox, outWords, putHeld, putOrHold } from "./outbox.ts";
+import { Words } from "./primordials.ts";
+import { counts, waitingCalls } from "./services.ts";
+
+/*
+ * One turn of the modulator: it is given the events of a run one by one, and what it lets out goes to the outbox.
+ */
+
+/** What a timer takes. */
+const LONGEST_PERIOD_MS = 0x7fff_ffff;
+
+/** To write a float64 as two words. */
+const rate = new Float64Array(1);
+const rateWords = new Words(rate.buffer);
+
+const blank = () => ({
+  modulator: undefined as unknown as Modulator,
+  /** The run that it is at, and which of its events comes next. */
+  chunk: undefined as Chunk | undefined,
+  next: 0,
+});
+let { modulator, chunk, next } = blank();
+
+export { modulator };
+
+export const turnMemory: Memory<ReturnType<typeof blank>> = {
+  blank,
+  leave: () => ({ modulator, chunk, next }),
+  enter: memory => {
+    ({ modulator, chunk, next } = memory);
+  },
+};
+
+export function setModulator(made: Modulator): void {
+  modulator = made;
+}
+
+/** @param run undefined for no events */
+export function begin(run: Chunk | undefined): void {
+  chunk = run;
+  next = 0;
+}
+
+/** Goes on until all events are through, or the outbox is full. */
+export function proceed(ready: boolean): number | string {
+  try {
+    emptyOutbox();
+    const done = advance(ready);
+    outWords[OUTBOX.dropped] = world.dropped;
+    counts.dropped += world.dropped;
+    world.dropped = 0;
+    if (!done) return PROCEED.more;
+    closeChunk();
+    chunk = undefined;
+    finish();
+    return PROCEED.done;
+  } catch (thrown) {
+    return describe("MODULATOR_FAILED", thrown);
+  }
+}
+
+/** What the host may want to know after each call. */
+export function finish(): void {
+  outWords[OUTBOX.periodMs] = periodOf(modulator);
+  rate[0] = rateOf(modulator);
+  outWords[OUTBOX.mostPerSecond] = rateWords[0] as number;
+  outWords[OUTBOX.mostPerSecond + 1] = rateWords[1] as number;
+  outWords[OUTBOX.calls] = waitingCalls();
+}
+
+function periodOf({ periodMs }: Modulator): number {
+  if (typeof periodMs !== "number" || !(periodMs >= 0)) {
+    throw new TypeError("periodMs is a number of milliseconds from 0");
+  }
+  if (periodMs === 0) return 0;
+  return periodMs > LEAST_PERIOD_MS
+    ? periodMs < LONGEST_PERIOD_MS
+      ? periodMs
+      : LONGEST_PERIOD_MS
+    : LEAST_PERIOD_MS;
+}
+
+/** @returns 0 for every event */
+function rateOf({ mostPerSecond = 0 }: Modulator): number {
+  if (typeof mostPerSecond !== "number" || !(mostPerSecond >= 0)) {
+    throw new TypeError("mostPerSecond is a number of events a second from 0, which stands for every event");
+  }
+  return mostPerSecond < Infinity ? mostPerSecond : 0;
+}
+
+function advance(ready: boolean): boolean {
+  if (ready && !drain()) return false;
+  if (chunk === undefined) return true;
+  const its = chunk;
+  const waiting = ready ? waitingOf(modulator) : undefined;
+  /** From where on events have been let through that have not left; they leave together. */
+  let first = its.count;
+  while (next < its.count) {
+    const i = next++;
+    counts.enqueued++;
+    const event = eventOf(its, i);
+    const mayPass = waiting !== undefined && isFirstOut(modulator);
+    if (mayPass) waiting.isOpen = true;
+    const result = modulator.enqueue(event) as unknown;
+    if (result !== undefined) refusePromise(result, "enqueue");
+    if (!ready) continue;
+    const isEmpty = mayPass && waiting.first === waiting.next && isFirstOut(modulator);
+    if (isEmpty && waiting.passes && !world.hasUrgent) {
+      waiting.passes = false;
+      counts.dequeued++;
+      if (first > i) first = i;
+      continue;
+    }
+    if (first < i && !leave(its, first, i)) return false;
+    first = its.count;
+    if (isEmpty && !waiting.passes) continue;
+    if (!drain()) return false;
+  }
+  return first === its.count || leave(its, first, its.count);
+}
+
+/** Events of a run leave as they came in. @returns false where the outbox is full */
+function leave({ at: { bytes, bounds, type } }: Chunk, index: number, end: number): boolean {
+  return putOrHold({ bytes, bounds, index, type }, end, present.versions, false);
+}
+
+/** @returns false where the outbox is full */
+function drain(): boolean {
+  if (!putHeld()) return false;
+  for (;;) {
+    world.dequeuedVersions = present.versions;
+    const event = modulator.dequeue();
+    if (event === undefined) return true;
+    const at = passed(event) ?? locateDequeued(event);
+    counts.dequeued++;
+    if (!putOrHold(at, at.index + 1, world.dequeuedVersions, isUrgent(event))) return false;
+  }
+}
+
+function locateDequeued(event: unknown): Located {
+  if (typeof event !== "object" || event === null)
+    throw new TypeError("dequeue returns an event or undefined");
+  refusePromise(event, "dequeue");
+  return locateOutput(event);
+}
