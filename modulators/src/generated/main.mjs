@@ -12174,6 +12174,35 @@ const PROCEED = {
 	more: 1
 };
 
+// src/chunks.ts
+/** Nothing that comes in: for what waits. */
+const NO_EVENTS = chunkOf(/* @__PURE__ */ new Uint8Array(0), []);
+/** A run in pieces that a sandbox takes at once. */
+function chunksOf(run) {
+	const chunks = [];
+	let bounds = [];
+	for (let i = 0; i < run.count; i++) {
+		const start = run.eventStart(i);
+		const end = run.eventEnd(i);
+		if ((bounds.length === 2 * 256 || end - (bounds[0] ?? start) > 262144) && bounds.length > 0) {
+			chunks.push(chunkOf(run.bytes, bounds));
+			bounds = [];
+		}
+		bounds.push(start, end);
+	}
+	chunks.push(chunkOf(run.bytes, bounds));
+	return chunks;
+}
+function chunkOf(bytes, bounds) {
+	return {
+		bytes,
+		bounds,
+		first: 0,
+		end: bounds.length / 2,
+		isLent: false
+	};
+}
+
 // src/delegate.ts
 /** What every MOE offers by itself. */
 const MOE_SERVICES = [
@@ -12322,14 +12351,6 @@ const FACE = "export const { bytesOf, FifoModulator, Modulator, type, typeToken,
 const IN_BYTES = CHUNK_BYTES + 16 * 256;
 const OUT_BYTES = OUTBOX_HEAD + CHUNK_BYTES;
 const NO_ENTROPY = /* @__PURE__ */ new Uint8Array(0);
-/** What a period is given. */
-const NO_EVENTS$1 = {
-	bytes: NO_ENTROPY,
-	bounds: [],
-	first: 0,
-	end: 0,
-	isLent: false
-};
 /** To read a float64 out of two words. */
 const RATE = /* @__PURE__ */ new Float64Array(1);
 const RATE_WORDS = new Uint32Array(RATE.buffer);
@@ -12440,7 +12461,7 @@ var WorldSandbox = class {
 	}
 	period(turn) {
 		const status = this.#call("period", [turn.ready, turn.timeMs], this.#limits.callMs);
-		return this.#finish(status, turn, NO_EVENTS$1, 0);
+		return this.#finish(status, turn, NO_EVENTS, 0);
 	}
 	remove() {
 		this.#call("remove", [], this.#limits.callMs);
@@ -12779,35 +12800,6 @@ var ChannelTypes = class {
 		return this.#channels.get(channel)?.get(token);
 	}
 };
-
-// src/chunks.ts
-/** Nothing that comes in: for what waits. */
-const NO_EVENTS = chunkOf(/* @__PURE__ */ new Uint8Array(0), []);
-/** A run in pieces that a sandbox takes at once. */
-function chunksOf(run) {
-	const chunks = [];
-	let bounds = [];
-	for (let i = 0; i < run.count; i++) {
-		const start = run.eventStart(i);
-		const end = run.eventEnd(i);
-		if ((bounds.length === 2 * 256 || end - (bounds[0] ?? start) > 262144) && bounds.length > 0) {
-			chunks.push(chunkOf(run.bytes, bounds));
-			bounds = [];
-		}
-		bounds.push(start, end);
-	}
-	chunks.push(chunkOf(run.bytes, bounds));
-	return chunks;
-}
-function chunkOf(bytes, bounds) {
-	return {
-		bytes,
-		bounds,
-		first: 0,
-		end: bounds.length / 2,
-		isLent: false
-	};
-}
 
 // src/input-types.ts
 /** The types of what one modulator is fed with, numbered as its sandbox knows them, and which of them it can read. */

@@ -1,5 +1,6 @@
 import { JechoError } from "@jecho/shared";
 import type { Stretch } from "@jecho/shared/internal";
+import { NO_EVENTS } from "../chunks.ts";
 import { servicesModule } from "../delegate.ts";
 import { decodeValues } from "../values.ts";
 import { fromInside, unsound } from "./failures.ts";
@@ -48,8 +49,6 @@ export const IN_BYTES = CHUNK_BYTES + 16 * CHUNK_EVENTS;
 export const OUT_BYTES = OUTBOX_HEAD + CHUNK_BYTES;
 
 const NO_ENTROPY = new Uint8Array(0);
-/** What a period is given. */
-const NO_EVENTS: Chunk = { bytes: NO_ENTROPY, bounds: [], first: 0, end: 0, isLent: false };
 /** To read a float64 out of two words. */
 const RATE = new Float64Array(1);
 const RATE_WORDS = new Uint32Array(RATE.buffer);
