@@ -159,5 +159,10 @@ export function cutOf({ row, column, stride, rows, columns }, grid) {
     lonFirst: grid.lonFirst + column * grid.lonStep,
     lonStep: grid.lonStep * stride,
     columns,
+    // For the values, whichever way they go. A shape that an object gets only by adding a field is forgotten when garbage is collected
+    // while there is no such object, and all that engines have compiled for it.
+    values: undefined,
+    cells: undefined,
+    words: undefined,
   };
 }

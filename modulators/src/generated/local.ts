@@ -1710,7 +1710,10 @@ function cutOf({ row, column, stride, rows, columns }, grid) {
 		rows,
 		lonFirst: grid.lonFirst + column * grid.lonStep,
 		lonStep: grid.lonStep * stride,
-		columns
+		columns,
+		values: void 0,
+		cells: void 0,
+		words: void 0
 	};
 }
 
@@ -6659,7 +6662,10 @@ function cutOf({ row, column, stride, rows, columns }, grid) {
 		rows,
 		lonFirst: grid.lonFirst + column * grid.lonStep,
 		lonStep: grid.lonStep * stride,
-		columns
+		columns,
+		values: void 0,
+		cells: void 0,
+		words: void 0
 	};
 }
 
@@ -7354,7 +7360,10 @@ function cutOf({ row, column, stride, rows, columns }, grid) {
 		rows,
 		lonFirst: grid.lonFirst + column * grid.lonStep,
 		lonStep: grid.lonStep * stride,
-		columns
+		columns,
+		values: void 0,
+		cells: void 0,
+		words: void 0
 	};
 }
 

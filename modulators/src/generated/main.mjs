@@ -4724,10 +4724,14 @@ var AccessorMaker = class {
 };
 /** Which place the next class comes from. */
 let next$1 = 0;
+/** An accessor of each class, for as long as there is the class. */
+const kept = Symbol("kept");
+const nowhere = sourceOf(/* @__PURE__ */ new DataView(/* @__PURE__ */ new ArrayBuffer(0)), /* @__PURE__ */ new Uint8Array(0));
 function newClass() {
 	const place = PLACES$1[next$1++ % PLACES$1.length];
 	const made = place();
 	markAccessor(made.prototype);
+	Object.defineProperty(made.prototype, kept, { value: made.make(nowhere, 0) });
 	return made;
 }
 
@@ -8512,10 +8516,14 @@ var AccessorMaker = class {
 };
 /** Which place the next class comes from. */
 let next$2 = 0;
+/** An accessor of each class, for as long as there is the class. */
+const kept = Symbol("kept");
+const nowhere = sourceOf$1(/* @__PURE__ */ new DataView(/* @__PURE__ */ new ArrayBuffer(0)), /* @__PURE__ */ new Uint8Array(0));
 function newClass() {
 	const place = PLACES$1[next$2++ % PLACES$1.length];
 	const made = place();
 	markAccessor(made.prototype);
+	Object.defineProperty(made.prototype, kept, { value: made.make(nowhere, 0) });
 	return made;
 }
 

@@ -515,7 +515,10 @@ function cutOf({ row, column, stride, rows, columns }, grid) {
 		rows,
 		lonFirst: grid.lonFirst + column * grid.lonStep,
 		lonStep: grid.lonStep * stride,
-		columns
+		columns,
+		values: void 0,
+		cells: void 0,
+		words: void 0
 	};
 }
 
@@ -1206,7 +1209,10 @@ function cutOf({ row, column, stride, rows, columns }, grid) {
 		rows,
 		lonFirst: grid.lonFirst + column * grid.lonStep,
 		lonStep: grid.lonStep * stride,
-		columns
+		columns,
+		values: void 0,
+		cells: void 0,
+		words: void 0
 	};
 }
 
@@ -1876,7 +1882,10 @@ function cutOf({ row, column, stride, rows, columns }, grid) {
 		rows,
 		lonFirst: grid.lonFirst + column * grid.lonStep,
 		lonStep: grid.lonStep * stride,
-		columns
+		columns,
+		values: void 0,
+		cells: void 0,
+		words: void 0
 	};
 }
 

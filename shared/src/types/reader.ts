@@ -81,9 +81,15 @@ class AccessorMaker {
 /** Which place the next class comes from. */
 let next = 0;
 
+/** An accessor of each class, for as long as there is the class. */
+const kept = Symbol("kept");
+const nowhere = sourceOf(new DataView(new ArrayBuffer(0)), new Uint8Array(0));
+
 function newClass(): AccessorClass {
   const place = PLACES[next++ % PLACES.length] as () => AccessorClass;
   const made = place();
   markAccessor(made.prototype);
+  // Engines forget the shape of accessors when garbage is collected while there is none of them, and all that they have compiled for it.
+  Object.defineProperty(made.prototype, kept, { value: made.make(nowhere, 0) });
   return made;
 }
