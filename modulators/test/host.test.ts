@@ -85,6 +85,22 @@ test("who installs a modulator has its answer before the news that it is removed
   expect(heard).toEqual([false]);
 });
 
+test("a modulator that fails while it is asked for a turn more takes nobody with it", async () => {
+  await using rig = new Rig();
+  const good = await rig.install(fifo().modulator);
+  const bad = await rig.install(modulator("enqueue() { throw new Error('no more'); }"));
+  rig.step();
+  rig.host.flow(bad, false);
+  rig.host.flow(bad, true);
+  await vi.waitUntil(() => rig.removed.has(bad), { interval: 1, timeout: 60_000 });
+  for (let i = 0; i < 20; i++) {
+    rig.step();
+    await rig.settled();
+  }
+  expect(rig.received(good).length).toBe(63);
+  expect(rig.host.stats).toMatchObject({ restarts: 0 });
+});
+
 test("runs are done when the only modulator went with its host", async () => {
   await using rig = new Rig({ limits: USUAL });
   await rig.install(modulator("enqueue() { let x = 3n; for (;;) x *= x; }"));

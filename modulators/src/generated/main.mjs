@@ -13425,10 +13425,10 @@ var HostCore = class {
 			case "Flow": {
 				const modulator = this.#modulators.get(frame.derived);
 				if (modulator !== void 0) modulator.ready = frame.ready;
-				if (frame.ready) this.#turnOf(frame.derived, () => modulator?.flush());
+				if (frame.ready) this.#turnOf(frame.derived, (running) => running.flush());
 				return;
 			}
-			case "Period": return this.#turnOf(frame.derived, () => this.#modulators.get(frame.derived)?.period());
+			case "Period": return this.#turnOf(frame.derived, (running) => running.period());
 			default: throw new JechoError("FRAME_UNEXPECTED", `a modulator host takes no ${frame.kind}`);
 		}
 	}
@@ -13438,17 +13438,10 @@ var HostCore = class {
 		const { token, producer, flags, versions } = run;
 		for (const modulator of this.#modulators.values()) if (modulator.channel === run.channel) this.#turn(modulator, batch, () => modulator.run(chunks, token, producer, flags, versions));
 	}
-	/** A turn without events. Who asked for it is answered even if the modulator has gone. */
+	/** A turn without events. Who asks one of a modulator that has gone has been told of that. */
 	#turnOf(derived, act) {
 		const modulator = this.#modulators.get(derived);
-		if (modulator === void 0) this.#send({
-			kind: "Done",
-			derived,
-			batch: 0,
-			dropped: 0,
-			cpuMs: 0
-		});
-		else this.#turn(modulator, 0, () => act() ?? 0);
+		if (modulator !== void 0) this.#turn(modulator, 0, () => act(modulator));
 	}
 	/** What a modulator does at once: its outcome is told before the next one's turn. */
 	#turn(modulator, batch, act) {

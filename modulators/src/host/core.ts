@@ -94,11 +94,11 @@ export class HostCore {
       case "Flow": {
         const modulator = this.#modulators.get(frame.derived);
         if (modulator !== undefined) modulator.ready = frame.ready;
-        if (frame.ready) this.#turnOf(frame.derived, () => modulator?.flush());
+        if (frame.ready) this.#turnOf(frame.derived, running => running.flush());
         return;
       }
       case "Period":
-        return this.#turnOf(frame.derived, () => this.#modulators.get(frame.derived)?.period());
+        return this.#turnOf(frame.derived, running => running.period());
       default:
         throw new JechoError("FRAME_UNEXPECTED", `a modulator host takes no ${frame.kind}`);
     }
@@ -114,11 +114,10 @@ export class HostCore {
     }
   }
 
-  /** A turn without events. Who asked for it is answered even if the modulator has gone. */
-  #turnOf(derived: number, act: () => number | undefined): void {
+  /** A turn without events. Who asks one of a modulator that has gone has been told of that. */
+  #turnOf(derived: number, act: (modulator: RunningModulator) => number): void {
     const modulator = this.#modulators.get(derived);
-    if (modulator === undefined) this.#send({ kind: "Done", derived, batch: 0, dropped: 0, cpuMs: 0 });
-    else this.#turn(modulator, 0, () => act() ?? 0);
+    if (modulator !== undefined) this.#turn(modulator, 0, () => act(modulator));
   }
 
   /** What a modulator does at once: its outcome is told before the next one's turn. */
