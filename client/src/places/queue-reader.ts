@@ -56,10 +56,8 @@ export class QueueReader {
   /** Offers what is there now. @returns false where `visit` left some, or some wait for a request that is on its way */
   drain(visit: Visit): boolean {
     const visitDue: Visit = records => {
-      const last = records.at(-1);
-      // Counts of requests do not fall: where the last may be offered, so may all.
-      if (last === undefined || this.#events.hasHandled(last.after)) return visit(records);
       const early = records.findIndex(({ after }) => !this.#events.hasHandled(after));
+      if (early < 0) return visit(records);
       return early === 0 ? 0 : visit(records.slice(0, early));
     };
     const tookAll = this.#drainChunks(visitDue) && this.#drainRing(visitDue);

@@ -4328,10 +4328,7 @@ var EventsFrame = class EventsFrame {
 */
 function usualRun(view, bytes, start, end) {
 	if (end - start < 104) return void 0;
-	for (let i = 0; i < FIXED.length; i++) {
-		const at = FIXED[i];
-		if (view.getUint32(start + at, true) !== TEMPLATE_VIEW.getUint32(at, true)) return void 0;
-	}
+	for (const at of FIXED) if (view.getUint32(start + at, true) !== TEMPLATE_VIEW.getUint32(at, true)) return void 0;
 	const payload = start + PAYLOAD_START;
 	const payloadBytes = view.getUint32(start + PAYLOAD_LENGTH, true);
 	const count = start + ENDS + view.getUint32(start + ENDS, true);

@@ -420,10 +420,8 @@ export function usualRun(
   end: number,
 ): EventsFrame | undefined {
   if (end - start < PAYLOAD_START + 8) return undefined;
-  for (let i = 0; i < FIXED.length; i++) {
-    const at = FIXED[i] as number;
+  for (const at of FIXED)
     if (view.getUint32(start + at, true) !== TEMPLATE_VIEW.getUint32(at, true)) return undefined;
-  }
   const payload = start + PAYLOAD_START;
   const payloadBytes = view.getUint32(start + PAYLOAD_LENGTH, true);
   const count = start + ENDS + view.getUint32(start + ENDS, true);
