@@ -1,4 +1,4 @@
-/// <reference path="../standard/moe.d.ts" />
+/// <reference path="../standard/moe.d.ts" preserve="true" />
 /**
  * What modulators extend that are written as classes beside their consumers. Where this is imported, TypeScript also knows the
  * module "jecho:moe", which modulators in files of their own import.

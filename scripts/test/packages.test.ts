@@ -1,0 +1,130 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+let folder: string;
+let program: string;
+
+/** A program's folder, with what `npm run packages` makes installed in it. What the packages need is found in folders above. */
+beforeAll(() => {
+  mkdirSync(join(root, ".cache"), { recursive: true });
+  folder = mkdtempSync(join(root, ".cache", "packages-"));
+  const packed = join(folder, "packed");
+  run(process.execPath, [join(root, "scripts/packages.ts"), packed]);
+  program = join(folder, "program");
+  for (const file of globSync("*.tgz", { cwd: packed })) {
+    const name = basename(file).replace(/-[\d.]+\.tgz$/, "");
+    const place = join(program, "node_modules", name.replace(/^jecho-/, "@jecho/"));
+    mkdirSync(place, { recursive: true });
+    run("tar", ["-xzf", join(packed, file), "-C", place, "--strip-components=1"]);
+  }
+  write("package.json", JSON.stringify({ type: "module" }));
+}, 120_000);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function run(command: string, args: readonly string[], cwd = root): void {
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: "utf8" });
+  expect(status, `${command} ${args.join(" ")}\n${stdout}${stderr}`).toBe(0);
+}
+
+function write(file: string, text: string): void {
+  mkdirSync(dirname(join(program, file)), { recursive: true });
+  writeFileSync(join(program, file), text);
+}
+
+/** The code between fences of one language, in a document of this repository. */
+function blocksOf(document: string, language: string): string[] {
+  const text = readFileSync(join(root, document), "utf8");
+  return [...text.matchAll(new RegExp(`^\`\`\`${language}\n([\\s\\S]*?)^\`\`\``, "gm"))].map(
+    ([, code]) => code as string,
+  );
+}
+
+/** What stands around the fragments of code in the documents. */
+const TAKEN_FOR_GRANTED = [
+  `import { readFileSync } from "node:fs";`,
+  `import * as jecho from "@jecho/client";`,
+  `import { ModulatorBench } from "@jecho/modulators/testing";`,
+  `import Hot from "./hot.modulator.ts";`,
+  `import { Reading } from "./reading.ts";`,
+  `declare const { aggregate, cluster, compress, diff, downsample, encrypt, fifo, keyPair, latestPerKey }: typeof jecho;`,
+  `declare const { modulatorFrom, modulatorFromFile, priority, quantise, rateLimit, sample, viewFilter }: typeof jecho;`,
+  `declare const session: jecho.Session;`,
+  `declare const channel: jecho.EventChannel<Reading>;`,
+  `declare const view: jecho.SharedObject<jecho.View>;`,
+  `declare const draw: (event: Reading) => void;`,
+  `declare const show: (aggregate: unknown) => void;`,
+  `declare const expect: (value: unknown) => { toBe(value: unknown): void; toEqual(value: unknown): void };`,
+];
+
+/** A block whose first line names the file that it stands in. */
+function fileOf(code: string): string | undefined {
+  return /^\/\/ ([\w.-]+\.m?[jt]s)\b/.exec(code)?.[1];
+}
+
+test("what README.md says to put into files runs in a folder of its own, on the packed packages", async () => {
+  const children: ChildProcess[] = [];
+  const start = (...args: string[]) => {
+    const child = spawn(process.execPath, args, { cwd: program, stdio: ["ignore", "pipe", "pipe"] });
+    children.push(child);
+    const said = { out: "" };
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", chunk => (said.out += chunk));
+    return said;
+  };
+  try {
+    const gateway = start("node_modules/jecho/src/main.js", "gateway", "--port", "0");
+    await expect.poll(() => gateway.out).toMatch(/listening at \S+\n/);
+    const address = /listening at (\S+)/.exec(gateway.out)?.[1] as string;
+    const files = new Map<string | undefined, string>();
+    for (const code of [...blocksOf("README.md", "ts"), ...blocksOf("README.md", "js")])
+      files.set(fileOf(code), code);
+    expect([...files.keys()].sort()).toEqual(["count.mjs", "producer.ts", "viewer.ts"]);
+    for (const [file, code] of files) write(file as string, code.replaceAll("localhost:8080", address));
+    const producer = start("producer.ts");
+    const viewer = start("viewer.ts");
+    const count = start("count.mjs");
+    await expect.poll(() => viewer.out).toMatch(/station 7: \d\d\.\d degrees/);
+    await expect.poll(() => viewer.out).toMatch(/station 8: \d\d\.\d degrees/);
+    expect(viewer.out).not.toMatch(/station [^78]:/);
+    await expect.poll(() => count.out).toMatch(/\d+ events/);
+    expect(producer.out).toBe("");
+  } finally {
+    for (const child of children) child.kill();
+  }
+});
+
+test("every block of TypeScript in README.md and the modulators' pages fits the packed packages' types", () => {
+  const documents = [
+    "README.md",
+    ...readdirSync(join(root, "modulators/docs")).map(name => `modulators/docs/${name}`),
+  ];
+  const fragments: string[] = [];
+  for (const document of documents) {
+    for (const code of blocksOf(document, "ts")) {
+      const file = fileOf(code);
+      if (file === undefined) fragments.push(`// ${document}\n{\n${code}}\n`);
+      else write(`checked/${file}`, code);
+    }
+  }
+  expect(fragments.length).toBeGreaterThan(10);
+  write("checked/fragments.ts", [...TAKEN_FOR_GRANTED, ...fragments].join("\n"));
+  write(
+    "tsconfig.json",
+    JSON.stringify({
+      compilerOptions: {
+        target: "es2024",
+        module: "nodenext",
+        strict: true,
+        noEmit: true,
+        allowImportingTsExtensions: true,
+        types: ["node"],
+      },
+      include: ["checked"],
+    }),
+  );
+  run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", program], program);
+});
