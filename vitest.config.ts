@@ -19,6 +19,7 @@ const common = {
 
 /** The tests of the concentrator, and of what endpoints see of it. */
 const CONCENTRATOR = [
+  "callbacks",
   "channels",
   "delegate",
   "demand",

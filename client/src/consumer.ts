@@ -12,12 +12,12 @@ import type {
   ResetOptions,
 } from "./consumer-options.ts";
 import { EventReader, type Mismatch } from "./event-reader.ts";
-import { type AwaitedEvent, Handling, promiseOf } from "./handling.ts";
+import { type AwaitedEvent, Handling, handAll, promiseOf } from "./handling.ts";
 import { labelOf } from "./open-options.ts";
 import type { Placement } from "./placement.ts";
 import type { ControlRequest, PortNotice } from "./port.ts";
 import { Resets } from "./resets.ts";
-import { Listeners, raise, type Status, statusNow } from "./status.ts";
+import { guarded, Listeners, raise, type Status, statusNow } from "./status.ts";
 import { NO_VERSIONS, Versions } from "./versions.ts";
 
 /** What is done for consumers. */
@@ -75,8 +75,8 @@ export class Consumer<T> {
     );
     this.#handler = handler;
     this.#demodulator = pair.demodulator;
-    this.#onError = options.onError ?? raise;
-    this.#onMissed = options.onMissed ?? (() => {});
+    this.#onError = guarded(options.onError ?? raise);
+    this.#onMissed = guarded(options.onMissed ?? (() => {}));
     this.#handling = new Handling(
       {
         onHandled: (channel, producer, raised, outcome) =>
@@ -246,7 +246,6 @@ export class Consumer<T> {
   #end(status: Status): void {
     const error = status.error ?? new JechoError("CLOSED", `the consumer of ${this.channel} was closed`);
     this.#resets.end(error);
-    this.#handling.close();
     this.#setStatus(status);
   }
 
@@ -272,7 +271,6 @@ export class Consumer<T> {
         this.#seq = info.seq;
       }
       const awaited = isSync ? awaitedEvent(frame, i) : undefined;
-      if (awaited !== undefined) this.#handling.begin(awaited);
       try {
         const handling = this.#hand(this.#reader.read(frame, i, token, writer), info);
         if (handling !== undefined) this.#wait(handling, awaited);
@@ -321,14 +319,7 @@ export class Consumer<T> {
     } catch (error) {
       throw JechoError.from(error, "DEMODULATOR_FAILED");
     }
-    let handling: Promise<unknown>[] | undefined;
-    for (const result of results) {
-      const promise = promiseOf(this.#handler(result, info));
-      if (promise === undefined) continue;
-      handling ??= [];
-      handling.push(promise);
-    }
-    return handling && Promise.all(handling);
+    return handAll(results, result => (this.#isClosed ? undefined : this.#handler(result, info)));
   }
 }
 

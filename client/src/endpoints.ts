@@ -19,6 +19,8 @@ interface Opening {
 export class Endpoints {
   readonly #endpoints = new NumberTable<Endpoint>();
   readonly #openings = new Map<number, Opening>();
+  /** Ends the listening to the signals of those that have one. */
+  readonly #stops = new Map<number, () => void>();
   #next = 1;
 
   /** The number of an endpoint to come. */
@@ -34,6 +36,7 @@ export class Endpoints {
 
   remove(number: number): void {
     this.#endpoints.delete(number);
+    this.#stops.get(number)?.();
   }
 
   get(number: number): Endpoint | undefined {
@@ -54,21 +57,32 @@ export class Endpoints {
   ): Promise<void> {
     signal?.throwIfAborted();
     this.#endpoints.set(number, endpoint);
-    const abort = (): void => this.#openings.get(number)?.reject(signal?.reason);
+    if (signal !== undefined) this.#heed(signal, number, endpoint);
     try {
       await new Promise<void>((resolve, reject) => {
         this.#openings.set(number, { resolve, reject });
-        signal?.addEventListener("abort", abort);
         ask();
       });
+      signal?.throwIfAborted();
     } catch (error) {
       void endpoint.close();
       throw error;
     } finally {
-      signal?.removeEventListener("abort", abort);
       this.#openings.delete(number);
     }
-    signal?.addEventListener("abort", () => void endpoint.close(), { once: true });
+  }
+
+  /** It ends with this signal, which may live longer than it does. */
+  #heed(signal: AbortSignal, number: number, endpoint: Endpoint): void {
+    const abort = (): void => {
+      this.#openings.get(number)?.reject(signal.reason);
+      void endpoint.close();
+    };
+    signal.addEventListener("abort", abort);
+    this.#stops.set(number, () => {
+      signal.removeEventListener("abort", abort);
+      this.#stops.delete(number);
+    });
   }
 
   opened(notice: Extract<PortNotice, { is: "opened" }>): void {
@@ -99,5 +113,6 @@ export class Endpoints {
     this.#openings.clear();
     for (const [, endpoint] of [...this.#endpoints]) void endpoint.close();
     this.#endpoints.clear();
+    for (const stop of [...this.#stops.values()]) stop();
   }
 }

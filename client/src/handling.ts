@@ -1,5 +1,4 @@
 import type { JechoError } from "@jecho/shared";
-import { ByEvent } from "./by-event.ts";
 import { NOBODY, type Outcome } from "./tally.ts";
 
 /** Promises of one consumer's handlers that may be under way before the gateway is asked to wait. */
@@ -23,7 +22,6 @@ export interface HandlingEvents {
 export class Handling {
   readonly #events: HandlingEvents;
   readonly #inboxEvents: number;
-  readonly #synchronous = new ByEvent<true>();
   readonly #underWay = new Set<Promise<void>>();
   #isPaused = false;
 
@@ -32,14 +30,8 @@ export class Handling {
     this.#inboxEvents = Math.max(1, inboxEvents);
   }
 
-  /** The handler is given a synchronous event. */
-  begin({ channel, producer, raised }: AwaitedEvent): void {
-    this.#synchronous.set(channel, producer, raised, true);
-  }
-
-  /** It is done with that. */
+  /** The handler is done with a synchronous event. */
   end({ channel, producer, raised }: AwaitedEvent, error?: JechoError): void {
-    if (!this.#synchronous.delete(channel, producer, raised)) return;
     const failed = error === undefined ? 0 : 1;
     const outcome = { consumers: 1, failed, message: error?.message ?? "", missing: 0 };
     this.#events.onHandled(channel, producer, raised, outcome);
@@ -65,13 +57,6 @@ export class Handling {
     await Promise.all(this.#underWay);
   }
 
-  /** Nobody is to wait for a consumer that has gone. */
-  close(): void {
-    for (const [channel, producer, raised] of this.#synchronous.entries())
-      this.#events.onHandled(channel, producer, raised, NOBODY);
-    this.#synchronous.clear();
-  }
-
   #pause(isPaused: boolean): void {
     if (this.#isPaused === isPaused) return;
     this.#isPaused = isPaused;
@@ -85,4 +70,37 @@ export function promiseOf(returned: unknown): Promise<unknown> | undefined {
   if (returned instanceof Promise) return returned;
   const isThenable = typeof (returned as PromiseLike<unknown> | undefined)?.then === "function";
   return isThenable ? Promise.resolve(returned) : undefined;
+}
+
+/**
+ * Hands each of them to the handler, also behind one that it fails at.
+ *
+ * @returns what there is to wait for: all of them, with the first failure @throws that, where there is nothing to wait for
+ */
+export function handAll<T>(
+  events: readonly T[],
+  handle: (event: T) => unknown,
+): Promise<unknown> | undefined {
+  const waiting: Promise<unknown>[] = [];
+  let failure: { readonly error: unknown } | undefined;
+  for (const event of events) {
+    try {
+      const promise = promiseOf(handle(event));
+      if (promise !== undefined) waiting.push(promise);
+    } catch (error) {
+      failure ??= { error };
+    }
+  }
+  if (waiting.length > 0) return allOf(waiting, failure);
+  if (failure !== undefined) throw failure.error;
+  return undefined;
+}
+
+async function allOf(
+  waiting: readonly Promise<unknown>[],
+  failure: { readonly error: unknown } | undefined,
+): Promise<void> {
+  const settled = await Promise.allSettled(waiting);
+  if (failure !== undefined) throw failure.error;
+  for (const outcome of settled) if (outcome.status === "rejected") throw outcome.reason;
 }

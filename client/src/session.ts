@@ -13,7 +13,7 @@ import type { Answer, Port, PortNotice, PortRequest, Question } from "./port.ts"
 import { Questions } from "./questions.ts";
 import { type AttachOptions, SharedCopies, type ShareOptions } from "./shared-copies.ts";
 import type { SharedObject } from "./shared-object.ts";
-import { Listeners, raise, type Status, statusNow, untilLive } from "./status.ts";
+import { guarded, Listeners, raise, type Status, statusNow, untilLive } from "./status.ts";
 
 /**
  * Connects to a gateway: `HOST:PORT`, or the same with `ws://`, `wss://`, `http://`, `https://` or `jecho://`.
@@ -277,7 +277,7 @@ export class Session {
   }
 
   #failed(error: JechoError): void {
-    (this.#options.onError ?? raise)(error);
+    guarded(this.#options.onError ?? raise)(error);
   }
 
   #setStatus(status: Status): void {

@@ -44,13 +44,18 @@ export function untilLive(it: Statused, signal?: AbortSignal): Promise<void> {
     };
     if (signal?.aborted) return reject(signal.reason);
     if (check(it.status)) return;
-    const stop = it.onStatus(status => {
+    const abort = (): void => {
+      stop();
+      reject(signal?.reason);
+    };
+    const unwatch = it.onStatus(status => {
       if (check(status)) stop();
     });
-    signal?.addEventListener("abort", () => {
-      stop();
-      reject(signal.reason);
-    });
+    const stop = (): void => {
+      unwatch();
+      signal?.removeEventListener("abort", abort);
+    };
+    signal?.addEventListener("abort", abort);
   });
 }
 
@@ -65,14 +70,19 @@ export class Listeners<T> {
   }
 
   tell(news: T): void {
-    for (const listener of [...this.#listeners]) {
-      try {
-        listener(news);
-      } catch (error) {
-        raise(error);
-      }
-    }
+    for (const listener of [...this.#listeners]) guarded(listener)(news);
   }
+}
+
+/** A function of the application that disturbs nobody here: what it throws is raised. */
+export function guarded<T>(listener: (news: T) => void): (news: T) => void {
+  return news => {
+    try {
+      listener(news);
+    } catch (error) {
+      raise(error);
+    }
+  };
 }
 
 /** An application's error is the application's to see, outside of our own calls. */

@@ -1,7 +1,7 @@
 import { connect, JechoError } from "@jecho/client";
 import { expect, inject, test } from "vitest";
 import { startCutter } from "./cutter.ts";
-import { startRig, Tick, whenState } from "./rig.ts";
+import { Inbox, startRig, Tick, whenState } from "./rig.ts";
 
 const NOTE = "x".repeat(16 * 1024);
 /** More than the queue and the connection hold of these. */
@@ -104,4 +104,79 @@ test("a producer that is closed waits for room no more, and those that wait behi
   way.release();
   expect(await behind).toBeGreaterThan(0);
   await session.close();
+});
+
+test("what was raised before a session is closed goes out, however much is under way", async () => {
+  await using rig = await startRig();
+  const session = rig.session();
+  const seen = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }) => seen.put(n));
+  const producer = await session.channel("a", Tick).produce();
+  await expect.poll(() => producer.demand.total).toBe(1);
+  // More than may be under way without the gateway's word, all taken at the end of the turn where the place is this thread.
+  for (let n = 0; n < 300; n++) producer.publish({ n, note: NOTE });
+  await Promise.resolve();
+  for (let n = 300; n < 350; n++) producer.publish({ n, note: NOTE });
+  await session.close();
+  expect(await seen.take(350)).toEqual(Array.from({ length: 350 }, (_, n) => n));
+});
+
+test.each(["producer", "consumer"])(
+  "CHAN-2: a %s whose opening is aborted leaves nothing behind at the gateway",
+  async kind => {
+    await using rig = await startRig();
+    await using way = await startCutter(rig.gateway.address);
+    await using session = connect(way.address, { place: inject("place") });
+    await session.ready();
+    const channel = session.channel("a", Tick);
+    const controller = new AbortController();
+    way.hold();
+    const { signal } = controller;
+    const opening: Promise<unknown> =
+      kind === "producer" ? channel.produce({ signal }) : channel.subscribe(() => {}, { signal });
+    const outcome = expect(opening).rejects.toThrow("enough");
+    // By the second answer the place has what was asked before.
+    await session.flush();
+    await session.flush();
+    controller.abort(new Error("enough"));
+    await outcome;
+    way.release();
+    // The gateway answers in order: by now it has been asked to open it.
+    await session.channel("b").types();
+    const channels = async (): Promise<unknown> =>
+      ((await (await fetch(`http://${rig.gateway.address}/healthz`)).json()) as Record<string, unknown>)[
+        "channels"
+      ];
+    await expect.poll(channels).toBe(0);
+  },
+);
+
+test("a signal that outlives what was opened with it holds none of it, and ends what is there", async () => {
+  await using rig = await startRig();
+  const session = rig.session();
+  const controller = new AbortController();
+  let listeners = 0;
+  const { signal } = controller;
+  const add = signal.addEventListener.bind(signal);
+  const remove = signal.removeEventListener.bind(signal);
+  signal.addEventListener = (...of: Parameters<typeof add>) => {
+    listeners++;
+    add(...of);
+  };
+  signal.removeEventListener = (...of: Parameters<typeof remove>) => {
+    listeners--;
+    remove(...of);
+  };
+  await session.ready(signal);
+  const consumer = await session.channel("a", Tick).subscribe(() => {}, { signal });
+  const producer = await session.channel("a", Tick).produce({ signal });
+  const copy = await session.attach(session.share({ n: 1 }).id, { signal });
+  for (const endpoint of [consumer, producer, copy]) await endpoint.close();
+  expect(listeners).toBe(0);
+  const open = await session.channel("a", Tick).subscribe(() => {}, { signal });
+  controller.abort();
+  expect(open.status.state).toBe("closed");
 });

@@ -260,3 +260,65 @@ test("SYNC-5: consumers of derived channels are waited for, and what a modulator
   expect(result).toBe(1);
   expect(seen.all).toEqual([2, 4]);
 });
+
+const TRIPLE: Modulator = {
+  source: `import { FifoModulator } from "jecho:moe";
+export default class Triple extends FifoModulator {
+  enqueue(event) { for (let i = 0; i < 3; i++) super.enqueue(event); }
+}`,
+};
+
+test.each(["with the producer", "elsewhere"])(
+  "SYNC-3: a consumer %s that closes at the first of several derived events is not waited for",
+  async where => {
+    await using rig = await startRig();
+    const session = rig.session();
+    const producer = await session.channel("a", Tick).produce();
+    const channel = (where === "elsewhere" ? rig.session() : session).channel("a", Tick);
+    const seen = new Inbox<number>();
+    const leaving = await channel.subscribe(
+      ({ n }) => {
+        seen.put(n);
+        void leaving.close();
+      },
+      { modulator: TRIPLE },
+    );
+    const staying = new Inbox<number>();
+    await channel.subscribe(({ n }) => staying.put(n), { modulator: TRIPLE });
+    await expect.poll(() => producer.demand.total).toBe(2);
+    expect(await producer.publishSync({ n: 1, note: "" }, { timeoutMs: 60_000 })).toBe(3);
+    expect(seen.all).toEqual([1]);
+    expect(staying.all).toEqual([1, 1, 1]);
+  },
+);
+
+test.each(["with the producer", "elsewhere"])(
+  "SYNC-3: a consumer %s that closes while it is at an event is not waited for; one beside it is",
+  async where => {
+    await using rig = await startRig();
+    const session = rig.session();
+    const producer = await session.channel("a", Tick).produce();
+    const channel = (where === "elsewhere" ? rig.session() : session).channel("a", Tick);
+    const started = new Inbox<number>();
+    const gates = [gate(), gate()];
+    const consumers = [];
+    for (const { passed } of gates)
+      consumers.push(
+        await channel.subscribe(({ n }) => {
+          started.put(n);
+          return passed;
+        }),
+      );
+    await expect.poll(() => producer.demand.total).toBe(2);
+    let result: number | undefined;
+    const published = producer.publishSync({ n: 1, note: "" }, { timeoutMs: 60_000 }).then(count => {
+      result = count;
+    });
+    await started.take(2);
+    await consumers[0]?.close();
+    expect(result).toBeUndefined();
+    gates[1]?.open();
+    await published;
+    expect(result).toBe(1);
+  },
+);

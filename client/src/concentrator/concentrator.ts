@@ -188,7 +188,7 @@ export class Concentrator implements PortServer {
       case "context":
         return this.#delegates.setContext(request);
       case "handled":
-        return this.#synchronous.handled(request.channel, request.producer, request.raised, request.outcome);
+        return this.#handled(request);
       case "giveUp":
         return this.#giveUp(request.endpoint, request.raised);
       case "flow":
@@ -229,7 +229,11 @@ export class Concentrator implements PortServer {
 
   /** Sends everything that was raised since the last time, unless it has to wait where it is. */
   drain(): void {
-    if (!this.#raising.drain()) return;
+    if (this.#raising.drain()) this.#drained();
+  }
+
+  /** What waited for events to be out can go on. */
+  #drained(): void {
     // One that still has events waiting is put back, to be tried the next time.
     for (const endpoint of [...this.#closing]) {
       this.#closing.delete(endpoint);
@@ -260,10 +264,17 @@ export class Concentrator implements PortServer {
 
   #close(): void {
     this.#hold.end();
-    this.drain();
+    // Whatever room there is: nothing is taken later.
+    this.#raising.takeAll();
+    this.#drained();
     this.#stopWatching();
     this.#link.close();
     void this.#modulation.close();
+  }
+
+  #handled(request: Extract<ControlRequest, { is: "handled" }>): void {
+    const { endpoint, channel, producer, raised, outcome } = request;
+    this.#synchronous.handled(endpoint, channel, producer, raised, outcome);
   }
 
   #giveUp(endpoint: number, raised: number): void {
@@ -387,7 +398,7 @@ export class Concentrator implements PortServer {
       else if (entry.number !== 0) places.push(this.#reception.placeOf(entry));
       // The gateway takes them out of its own books.
       this.#openings.leave(entry);
-      this.#entries.remove(entry);
+      this.#openings.forget(entry);
     }
     this.#link.send({ kind: "Yielded", request, places, copies });
   }

@@ -12,6 +12,7 @@ import type { ConsumerEntry, EndpointEntry, Reset } from "./entry.ts";
 import type { Flow } from "./flow.ts";
 import type { Link } from "./link.ts";
 import type { Reception } from "./reception.ts";
+import type { SynchronousEvents } from "./synchronous.ts";
 
 type Opened<Kind extends Control["kind"]> = Extract<Control, { kind: Kind }>;
 
@@ -38,6 +39,7 @@ interface Parts {
   readonly deriving: Deriving;
   readonly demands: Demands;
   readonly flow: Flow;
+  readonly synchronous: SynchronousEvents;
 }
 
 /** Opens endpoints at the gateway, again at each connection, and takes them off again. */
@@ -51,9 +53,12 @@ export class Openings {
   readonly #deriving: Deriving;
   readonly #demands: Demands;
   readonly #flow: Flow;
+  readonly #synchronous: SynchronousEvents;
   readonly #notify: (notice: PortNotice) => void;
   /** What waits for an answer of the gateway, by request. */
   readonly #pending = new Map<number, Asked>();
+  /** When some are asked for again. */
+  readonly #retries = new Set<ReturnType<typeof setTimeout>>();
 
   constructor(options: OpeningOptions, parts: Parts, notify: (notice: PortNotice) => void) {
     this.#options = options;
@@ -65,6 +70,7 @@ export class Openings {
     this.#deriving = parts.deriving;
     this.#demands = parts.demands;
     this.#flow = parts.flow;
+    this.#synchronous = parts.synchronous;
     this.#notify = notify;
   }
 
@@ -106,6 +112,9 @@ export class Openings {
   /** The connection broke: nothing that was asked is answered any more. */
   interrupted(): void {
     this.#pending.clear();
+    // At the next connection all are asked for.
+    for (const retry of this.#retries) clearTimeout(retry);
+    this.#retries.clear();
     for (const entry of this.#entries) if (entry.is === "consumer") entry.asking = undefined;
   }
 
@@ -168,6 +177,7 @@ export class Openings {
     const known = request === 0 ? this.#entries.producerOf(producer) : undefined;
     const entry = known ?? this.#answered(request)?.entry;
     if (entry?.is !== "producer") return;
+    if (!this.#entries.has(entry)) return this.#link.send({ kind: "CloseEndpoint", endpoint: producer });
     if (known !== undefined) {
       this.leave(known);
       known.elsewhere = 0;
@@ -286,7 +296,7 @@ export class Openings {
   #refused(entry: EndpointEntry, reset: Reset | undefined, error: JechoError): void {
     if (!this.#entries.has(entry)) return;
     if (entry.is === "consumer" && entry.feed !== undefined && error.code !== "SLOW_CONSUMER") {
-      this.#entries.remove(entry);
+      this.forget(entry);
       return this.#feeds.refused(entry, error);
     }
     if (entry.is === "consumer" && reset !== undefined) {
@@ -300,23 +310,33 @@ export class Openings {
       // It has been open, and what hinders it passes: it is asked for again, as after a lost connection.
       if (entry.is !== "consumer" || entry.feed === undefined)
         this.#notify({ is: "interrupted", endpoint: entry.endpoint });
-      setTimeout(() => this.#openAgain(entry), REOPEN_MS);
+      this.#openLater(entry);
       return;
     }
-    this.#entries.remove(entry);
+    this.forget(entry);
     this.#notify({ is: "refused", endpoint: entry.endpoint, reset: 0, error });
   }
 
-  #openAgain(entry: EndpointEntry): void {
-    const isWaiting = this.#entries.has(entry) && entry.number === 0;
-    if (isWaiting && this.#link.isLive) this.#open(entry);
+  #openLater(entry: EndpointEntry): void {
+    const retry = setTimeout(() => {
+      this.#retries.delete(retry);
+      const isWaiting = this.#entries.has(entry) && entry.number === 0;
+      if (isWaiting && this.#link.isLive) this.#open(entry);
+    }, REOPEN_MS);
+    this.#retries.add(retry);
   }
 
   /** Ends an endpoint. */
   close(entry: EndpointEntry): void {
-    this.#entries.remove(entry);
+    this.forget(entry);
     this.leave(entry);
     if (entry.number !== 0) this.#link.send({ kind: "CloseEndpoint", endpoint: entry.number });
+  }
+
+  /** There is no such endpoint any more, and nobody waits for it. */
+  forget(entry: EndpointEntry): void {
+    this.#entries.remove(entry);
+    if (entry.is === "consumer") this.#synchronous.left(entry.endpoint);
   }
 
   /** An endpoint has nothing more to do with the channel, or object, that it has at the present connection. */

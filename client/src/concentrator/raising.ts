@@ -67,8 +67,13 @@ export class Raising {
     if (this.#hold.isHolding) return false;
     const isFull = !this.#link.isReady || this.#outbox.isFull || this.#flow.isBlocked;
     if (this.#link.isLive && isFull) return false;
-    this.#outbox.together(() => this.#events.drain(records => this.#take(records)));
+    this.takeAll();
     return true;
+  }
+
+  /** The same however much is under way. */
+  takeAll(): void {
+    this.#outbox.together(() => this.#events.drain(records => this.#take(records)));
   }
 
   /** `flushed` is told when everything that was raised before has been taken. */

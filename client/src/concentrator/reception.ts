@@ -113,6 +113,8 @@ export class Reception {
     if (channel !== undefined) {
       channel.consumers = channel.consumers.filter(other => other !== entry);
       channel.replaying = channel.replaying.filter(other => other !== entry);
+      // Whoever enters next is told anew where its producers are.
+      if (channel.consumers.length + channel.replaying.length === 0) this.#routes.delete(entry.channelNumber);
     }
     if (entry.replay !== 0) this.#routes.delete(entry.replay);
   }
@@ -138,7 +140,8 @@ export class Reception {
 
   /** A producer elsewhere goes on behind this event. */
   position({ channel, producer, urgent, source: id, raised, process }: Position, isOurs: boolean): void {
-    const route = this.#route(channel);
+    const route = this.#routes.get(channel);
+    if (route === undefined) return;
     const source = new Source(id, urgent);
     route.setOrigin(producer, urgent, { source, process, heard: 0 });
     const { consumers } = route;
@@ -157,17 +160,21 @@ export class Reception {
   arrived(frame: EventsFrame): void {
     const route = this.#routes.get(frame.channel);
     if (route === undefined) {
-      if (frame.isSync) this.#deliver(frame, 0);
+      if (frame.isSync) this.#deliver(frame, NOBODY);
       return;
     }
     const origin = route.originOf(frame.producer, frame.isUrgent);
     const process = origin?.process ?? 0;
-    if (frame.isSync) this.#deliver(frame, route.consumers.filter(entry => takes(entry, process)).length);
+    if (frame.isSync)
+      this.#deliver(
+        frame,
+        route.consumers.filter(entry => takes(entry, process)),
+      );
     if (route.only !== undefined) this.#arrivedFor(route.only, frame, origin?.source, process);
     else for (const entry of route.consumers) this.#arrivedFor(entry, frame, origin?.source, process);
   }
 
-  #deliver(frame: EventsFrame, takers: number): void {
+  #deliver(frame: EventsFrame, takers: readonly ConsumerEntry[]): void {
     this.#synchronous.deliver(frame, takers, (outcome, i) => this.#events.onHandled(frame, i, outcome));
   }
 
@@ -182,7 +189,7 @@ export class Reception {
     const { consumers = NOBODY, replaying = NOBODY } = this.#routes.get(frame.channel) ?? {};
     // What feeds modulators is fed with it otherwise.
     const takers = consumers.filter(({ feed }) => feed === undefined);
-    if (handled !== undefined) this.#synchronous.deliver(frame, takers.length, handled);
+    if (handled !== undefined) this.#synchronous.deliver(frame, takers, handled);
     for (const entry of replaying) this.#wait(entry, frame, lane.source);
     for (const entry of takers) this.#handTo(entry, frame, lane.source, 0);
   }

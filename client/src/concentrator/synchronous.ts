@@ -1,6 +1,7 @@
 import { type EventsFrame, Few, type Processed } from "@jecho/shared/internal";
 import { ByEvent } from "../by-event.ts";
 import { NOBODY, type Outcome, Tally } from "../tally.ts";
+import type { ConsumerEntry } from "./entry.ts";
 
 /** An event as it was sent: its channel, its producer there, and its count. */
 interface SentEvent {
@@ -20,11 +21,18 @@ interface Raising {
   readonly elsewhere: SentEvent[];
 }
 
+/** An event that consumers here are given. */
+interface Given {
+  /** The endpoints of those that are not done with it. */
+  readonly waiting: number[];
+  readonly tally: Tally;
+}
+
 /** Keeps track of synchronous events: which were raised here and wait for whom, and which consumers here are at. */
 export class SynchronousEvents {
   readonly #processed: (endpoint: number, raised: number, outcome: Outcome) => void;
   /** Events that consumers here are handling. */
-  readonly #handling = new ByEvent<Tally>();
+  readonly #handling = new ByEvent<Given>();
   /** Events that were raised here, by tag. */
   readonly #raised = new Few<string, Raising>();
   /** Which of them an answer of the gateway belongs to. */
@@ -116,21 +124,33 @@ export class SynchronousEvents {
     return elsewhere;
   }
 
-  /** So many consumers here get a run. @param handled called for each of its events when all of them have handled it */
-  deliver(frame: EventsFrame, consumers: number, handled: (outcome: Outcome, i: number) => void): void {
+  /** These consumers here get a run. @param handled called for each of its events when all of them have handled it */
+  deliver(
+    frame: EventsFrame,
+    consumers: readonly ConsumerEntry[],
+    handled: (outcome: Outcome, i: number) => void,
+  ): void {
     const { channel, producer, raised, count } = frame;
     for (let i = 0; i < count; i++) {
-      const tally = new Tally(consumers, outcome => {
+      const tally = new Tally(consumers.length, outcome => {
         this.#handling.delete(channel, producer, raised + i);
         handled(outcome, i);
       });
-      if (consumers > 0) this.#handling.set(channel, producer, raised + i, tally);
+      if (consumers.length === 0) continue;
+      const waiting = consumers.map(({ endpoint }) => endpoint);
+      this.#handling.set(channel, producer, raised + i, { waiting, tally });
     }
   }
 
-  /** One consumer here is done with an event. */
-  handled(channel: number, producer: number, raised: number, outcome: Outcome): void {
-    this.#handling.get(channel, producer, raised)?.settle(outcome);
+  /** A consumer here is done with an event. */
+  handled(endpoint: number, channel: number, producer: number, raised: number, outcome: Outcome): void {
+    const given = this.#handling.get(channel, producer, raised);
+    if (given !== undefined) settle(given, endpoint, outcome);
+  }
+
+  /** A consumer here has gone: nobody waits for it, whatever it was at, or was still to be handed. */
+  left(endpoint: number): void {
+    for (const [, , , given] of [...this.#handling.entries()]) settle(given, endpoint, NOBODY);
   }
 
   /** The connection broke: who raised them was told, and nobody takes an acknowledgement any more. */
@@ -139,4 +159,11 @@ export class SynchronousEvents {
     this.#raised.clear();
     this.#elsewhere.clear();
   }
+}
+
+function settle({ waiting, tally }: Given, endpoint: number, outcome: Outcome): void {
+  const at = waiting.indexOf(endpoint);
+  if (at < 0) return;
+  waiting.splice(at, 1);
+  tally.settle(outcome);
 }

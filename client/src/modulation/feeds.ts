@@ -145,7 +145,7 @@ export class Feeds {
     }
     const tag = this.#synchronous.begin(endpoint, raised, undefined, outcome => {
       for (let i = 0; i < count; i++)
-        this.#synchronous.handled(channel, producer, raised + i, i === 0 ? outcome : NOBODY);
+        this.#synchronous.handled(endpoint, channel, producer, raised + i, i === 0 ? outcome : NOBODY);
     });
     this.#synchronous.settle(tag);
     if (!isSound || !this.#modulation.runs.enqueue(feedName, run, tag)) this.#synchronous.settle(tag);

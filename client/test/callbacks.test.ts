@@ -1,0 +1,113 @@
+import type { JechoError } from "@jecho/client";
+import { expect, test } from "vitest";
+import { Inbox, startRig, Tick, whenState } from "./rig.ts";
+
+type Event = typeof Tick.event;
+
+/** Each event makes two results. */
+const TWICE = {
+  push(event: unknown, emit: (result: unknown) => void): void {
+    emit(event);
+    emit(event);
+  },
+};
+
+/** What is thrown outside of all calls while this is in use, where it would end the process. */
+function catchUncaught(): { readonly thrown: Inbox<unknown>; [Symbol.dispose](): void } {
+  const thrown = new Inbox<unknown>();
+  const others = process.listeners("uncaughtException");
+  process.removeAllListeners("uncaughtException");
+  process.on("uncaughtException", thrown.put);
+  return {
+    thrown,
+    [Symbol.dispose]() {
+      process.removeAllListeners("uncaughtException");
+      for (const other of others) process.on("uncaughtException", other);
+    },
+  };
+}
+
+test("an onError that throws is the application's to see: its connection, and what else came with the event, go on", async () => {
+  await using rig = await startRig();
+  using uncaught = catchUncaught();
+  const session = rig.session();
+  const failing = (): never => {
+    throw new Error("handled badly");
+  };
+  const onError = (error: JechoError): never => {
+    throw error;
+  };
+  const states: string[] = [];
+  session.onStatus(({ state }) => states.push(state));
+  await session.channel("a", Tick).subscribe(failing, { onError });
+  await session.channel("a", Tick).subscribe(() => Promise.reject(new Error("handled badly")), { onError });
+  const seen = new Inbox<number>();
+  await session.channel("a", Tick).subscribe(({ n }) => seen.put(n));
+  const producer = await rig.session().channel("a", Tick).produce();
+  await expect.poll(() => producer.demand.total).toBe(3);
+  producer.batch(() => {
+    for (const n of [1, 2]) producer.publish({ n, note: "" });
+  });
+  expect(await seen.take(2)).toEqual([1, 2]);
+  const messages = (await uncaught.thrown.take(4)).map(error => (error as Error).message);
+  expect(messages).toEqual(Array(4).fill("handled badly"));
+  await expect(producer.publishSync({ n: 3, note: "" })).rejects.toMatchObject({ code: "HANDLER_FAILED" });
+  await uncaught.thrown.take(6);
+  expect(states).not.toContain("refused");
+  expect(states).not.toContain("reconnecting");
+});
+
+test("a handler that fails at one of a demodulator's results is given the others, and each failure is handled", async () => {
+  await using rig = await startRig();
+  const errors = new Inbox<JechoError>();
+  const rejected = Promise.withResolvers<void>();
+  let results = 0;
+  const handler = (): Promise<void> => {
+    if (++results % 2 === 0) throw new Error("the second");
+    return rejected.promise;
+  };
+  await rig.session().channel("a", Tick).subscribe(handler, { demodulator: TWICE, onError: errors.put });
+  const producer = await rig.session().channel("a", Tick).produce();
+  await expect.poll(() => producer.demand.total).toBe(1);
+  const published = producer.publishSync({ n: 1, note: "" });
+  await expect.poll(() => results).toBe(2);
+  // Nobody but the consumer waits for this: unhandled, it would end the process.
+  rejected.reject(new Error("the first"));
+  await expect(published).rejects.toMatchObject({ code: "HANDLER_FAILED" });
+  expect(errors.all).toMatchObject([{ message: "the second" }]);
+});
+
+test("a handler that throws at a demodulator's first result is given the second", async () => {
+  await using rig = await startRig();
+  const errors = new Inbox<JechoError>();
+  const seen = new Inbox<number>();
+  const handler = ({ n }: Event): void => {
+    seen.put(n);
+    if (seen.all.length === 1) throw new Error("the first");
+  };
+  await rig.session().channel("a", Tick).subscribe(handler, { demodulator: TWICE, onError: errors.put });
+  const producer = await rig.session().channel("a", Tick).produce();
+  producer.publish({ n: 1, note: "" });
+  expect(await seen.take(2)).toEqual([1, 1]);
+  expect(errors.all).toMatchObject([{ message: "the first" }]);
+});
+
+test("a consumer that closes at a demodulator's first result is not given the second", async () => {
+  await using rig = await startRig();
+  const session = rig.session();
+  const seen = new Inbox<number>();
+  const consumer = await session.channel("a", Tick).subscribe(
+    ({ n }) => {
+      seen.put(n);
+      void consumer.close();
+    },
+    { demodulator: TWICE },
+  );
+  const others = new Inbox<number>();
+  await session.channel("a", Tick).subscribe(({ n }) => others.put(n));
+  const producer = await rig.session().channel("a", Tick).produce();
+  producer.publish({ n: 1, note: "" });
+  await whenState(consumer, "closed");
+  await others.take(1);
+  expect(seen.all).toEqual([1]);
+});
