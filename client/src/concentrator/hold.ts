@@ -33,7 +33,7 @@ export class Hold {
   /** The connection broke. @param wanted what somebody elsewhere wanted until then */
   begin(wanted: Iterable<Wanted>): void {
     for (const it of wanted) this.#wanted.add(it);
-    if (this.#wanted.size > 0 && this.#deadline === undefined) this.#wait(APART_MS);
+    if (this.#wanted.size > 0) this.#wait(APART_MS);
   }
 
   /** There is a connection again. */
