@@ -214,6 +214,8 @@ export class Link {
       const bytes = data instanceof ArrayBuffer ? new Uint8Array(data) : data;
       if (!(bytes instanceof Uint8Array)) throw new JechoError("FRAME_MALFORMED", "messages are binary");
       parseMessage(bytes, frame => {
+        // What came before it may have ended the connection.
+        if (socket !== this.#socket) return;
         if (frame.kind === "Inheritance") this.#handover = "";
         if (frame.kind === "Welcome") {
           this.#setClock(frame.now);

@@ -62,13 +62,14 @@ export class Outbox {
     return this.#head === this.#sent.length;
   }
 
-  /** What is gathered while this acts goes out together. */
+  /** What is gathered while this acts goes out together; within another such act, at the end of either. */
   together<R>(act: () => R): R {
+    const wasGathering = this.#isGathering;
     this.#isGathering = true;
     try {
       return act();
     } finally {
-      this.#isGathering = false;
+      this.#isGathering = wasGathering;
       this.release();
     }
   }
