@@ -1,6 +1,6 @@
 import type { WebSocket } from "uWebSockets.js";
 import { ERRORS, type ErrorCode } from "@jecho/shared";
-import { type Control, encodeForNow, type Outgoing } from "@jecho/shared/internal";
+import { type Control, encodeForNow, joinFrames, type Outgoing } from "@jecho/shared/internal";
 import { SOCKET_HIGH_BYTES, SOCKET_LOW_BYTES } from "./delivery/listener.ts";
 import type { Listeners } from "./delivery/listeners.ts";
 import type { Replay } from "./history/replay.ts";
@@ -16,6 +16,9 @@ export type Link = Pick<
 
 /** A topic that nothing is published to. */
 const PRODUCERS = "producers";
+
+/** Of what waits in queues, so much goes out in one message, or a run more. */
+const TOGETHER_BYTES = 64 << 10;
 
 /** Drawn many at a time: each draw costs microseconds, and memory until the next garbage collection. */
 const RANDOM = new Uint32Array(1024);
@@ -183,16 +186,31 @@ export class Connection {
     return true;
   }
 
-  /** The socket has room again, or a channel may send what waits: they send one message each in turn, as long as there is room. */
+  /**
+   * The socket has room again, or a channel may send what waits: as long as there is room they take turns, a run each, and what comes together
+   * goes out as one message.
+   */
   drained(): void {
     const seldom = this.#seldom;
     if (seldom === undefined) return;
     const { lagging } = seldom;
+    let parts: Uint8Array[] = [];
+    let bytes = 0;
+    let room = SOCKET_HIGH_BYTES - this.bufferedBytes;
     for (const channel of lagging) {
-      if (this.bufferedBytes > SOCKET_HIGH_BYTES) break;
-      // Behind all others, unless sending has ended the connection.
-      if (channel.sendWaiting(this) && lagging.delete(channel)) lagging.add(channel);
+      if (bytes >= TOGETHER_BYTES) {
+        this.sendBytes(joinFrames(parts));
+        parts = [];
+        bytes = 0;
+        room = SOCKET_HIGH_BYTES - this.bufferedBytes;
+      }
+      if (bytes > room) break;
+      const taken = channel.takeWaiting(this, parts);
+      bytes += taken;
+      // Behind all others, unless it has left.
+      if (taken > 0 && lagging.delete(channel)) lagging.add(channel);
     }
+    if (parts.length > 0) this.sendBytes(joinFrames(parts));
     for (const replay of [...seldom.replays]) replay.pump();
     if (this.bufferedBytes > SOCKET_LOW_BYTES) return;
     seldom.isBehind = false;

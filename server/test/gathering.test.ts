@@ -97,6 +97,20 @@ test("WIRE-8: each process gets the runs of its channels, in their order, whoeve
   }
 });
 
+test("SLOW-1: what waits for a process goes out in few messages", async () => {
+  await using gateway = await createGateway();
+  using producer = await produce(gateway, ["a"]);
+  using consumer = await listen(gateway, ["a"]);
+  consumer.flow("a", false);
+  await consumer.client.isAlive();
+  const counts = Array.from({ length: 100 }, (_, i) => i + 1);
+  for (const raised of counts) producer.client.send(producer.run("a", raised));
+  await producer.client.isAlive();
+  consumer.flow("a", true);
+  await expect.poll(consumer.came).toEqual(counts.map(raised => `a${raised}`));
+  expect(consumer.messages()).toEqual([counts.map(() => "Events")]);
+});
+
 test("DEL-2: where a producer is comes in its place among the runs of one message", async () => {
   await using gateway = await createGateway();
   using producer = await produce(gateway, ["a", "b"]);

@@ -4283,15 +4283,15 @@ var EventsFrame = class EventsFrame {
 	}
 	/** The same run in memory of its own. */
 	copy() {
-		const bytes = this.bytes.slice(this.start, this.end);
-		const move = -this.start;
+		const { start } = this;
+		const bytes = this.bytes.slice(start, this.end);
 		return new EventsFrame(new DataView(bytes.buffer), bytes, {
 			start: 0,
 			end: bytes.byteLength,
-			header: this.header + move,
-			payload: this.payload + move,
-			ends: this.ends + move,
-			versions: this.versionsAt === 0 ? 0 : this.versionsAt + move
+			header: this.header - start,
+			payload: this.payload - start,
+			ends: this.ends - start,
+			versions: this.versionsAt === 0 ? 0 : this.versionsAt - start
 		});
 	}
 	/** A run that `writeRun` wrote, whose layout is known. */

@@ -81,7 +81,7 @@ export class Listener {
 
   /** From now on its events wait. */
   lag(): Backlog {
-    this.#backlog = new Backlog(this.connection, this.#policy);
+    this.#backlog = new Backlog(this.#policy);
     return this.#backlog;
   }
 
@@ -104,10 +104,8 @@ export class Backlog {
   isPaused = false;
   /** The producers were asked to wait for it. */
   isBlocking = false;
-  readonly #connection: Connection;
 
-  constructor(connection: Connection, { whenFull, limitBytes }: QueuePolicy) {
-    this.#connection = connection;
+  constructor({ whenFull, limitBytes }: QueuePolicy) {
     this.queue = new RunQueue(whenFull, limitBytes);
   }
 
@@ -117,17 +115,21 @@ export class Backlog {
   }
 
   /**
-   * Sends what is next.
+   * Takes what is next.
    *
    * @param channel the number that what was dropped is told under
-   * @returns false where that is nothing, or may not be sent
+   * @param parts get it, in whole frames
+   * @returns its bytes; 0 where that is nothing, or may not be sent
    */
-  sendNext(channel: number): boolean {
-    if (this.isPaused) return false;
+  takeNext(channel: number, parts: Uint8Array[]): number {
+    if (this.isPaused) return 0;
+    const before = parts.length;
     const dropped = this.queue.takeDropped();
-    if (dropped > 0) this.#connection.send({ kind: "Dropped", channel, events: BigInt(dropped) });
-    const message = this.queue.shift();
-    if (message !== undefined) this.#connection.sendBytes(message);
-    return message !== undefined;
+    if (dropped > 0) parts.push(encodeControl({ kind: "Dropped", channel, events: BigInt(dropped) }));
+    const next = this.queue.shift();
+    if (next !== undefined) parts.push(next);
+    let bytes = 0;
+    for (let i = before; i < parts.length; i++) bytes += (parts[i] as Uint8Array).byteLength;
+    return bytes;
   }
 }

@@ -123,13 +123,13 @@ export class Listeners {
     connection.drained();
   }
 
-  /** The connection's socket has room for the next of what waits for it here. @returns false where nothing does */
-  sendWaiting(connection: Connection): boolean {
+  /** Takes the next of what waits for a connection here. @param parts get it, in whole frames @returns its bytes; 0 where nothing does */
+  takeWaiting(connection: Connection, parts: Uint8Array[]): number {
     const backlog = this.#all.get(connection)?.backlog;
-    if (backlog === undefined) return false;
-    const isSent = backlog.sendNext(this.#channel.number);
+    if (backlog === undefined) return 0;
+    const bytes = backlog.takeNext(this.#channel.number, parts);
     if (backlog.queue.bytes * 2 <= backlog.queue.limitBytes) this.#forgive(backlog);
-    return isSent;
+    return bytes;
   }
 
   /** The connection has caught up: where nothing waits for it, events come by the topic again. */

@@ -361,15 +361,16 @@ export class EventsFrame {
 
   /** The same run in memory of its own. */
   copy(): EventsFrame {
-    const bytes = this.bytes.slice(this.start, this.end);
-    const move = -this.start;
+    const { start } = this;
+    const bytes = this.bytes.slice(start, this.end);
+    // By differences: the sum with a negated 0 is no small integer, and engines then keep these places of all frames in boxes.
     return new EventsFrame(new DataView(bytes.buffer), bytes, {
       start: 0,
       end: bytes.byteLength,
-      header: this.header + move,
-      payload: this.payload + move,
-      ends: this.ends + move,
-      versions: this.versionsAt === 0 ? 0 : this.versionsAt + move,
+      header: this.header - start,
+      payload: this.payload - start,
+      ends: this.ends - start,
+      versions: this.versionsAt === 0 ? 0 : this.versionsAt - start,
     });
   }
 
