@@ -12,22 +12,18 @@ const EARLY_MS = 1;
 
 /** Confirms to producers' processes what was taken, so that they need not keep it: a few messages at a time. */
 export class Confirmations {
-  /** Who has messages that are not confirmed, and since when; who waits longest comes first. */
+  /**
+   * Who has messages that are not confirmed, and since when; also some that have none any more. They are not removed at once, for
+   * a map that is emptied and filled again with each synchronous event makes new tables each time.
+   */
   readonly #waiting = new Map<Connection, number>();
   #timer: NodeJS.Timeout | undefined;
 
   /** A message with events has come. */
   took(connection: Connection, bytes: number): void {
-    if (connection.unconfirmed++ === 0) {
-      // Those before may have been confirmed with something else: then it waits only since now.
-      this.#waiting.delete(connection);
-      this.#waiting.set(connection, performance.now());
-    }
+    if (connection.unconfirmed++ === 0) this.#waiting.set(connection, performance.now());
     connection.unconfirmedBytes += bytes;
-    if (connection.unconfirmedBytes >= MOST_BYTES) {
-      this.#waiting.delete(connection);
-      connection.confirm();
-    }
+    if (connection.unconfirmedBytes >= MOST_BYTES) connection.confirm();
     this.#timer ??= setTimeout(() => this.#look(), LONGEST_MS);
   }
 
@@ -52,14 +48,16 @@ export class Confirmations {
   #look(): void {
     this.#timer = undefined;
     const now = performance.now();
+    let next = LONGEST_MS;
     for (const [connection, since] of this.#waiting) {
       const left = since + LONGEST_MS - now;
       if (connection.unconfirmed > 0 && left > EARLY_MS) {
-        this.#timer = setTimeout(() => this.#look(), Math.ceil(left));
-        return;
+        next = Math.min(next, left);
+        continue;
       }
       this.#waiting.delete(connection);
       connection.confirm();
     }
+    if (this.#waiting.size > 0) this.#timer = setTimeout(() => this.#look(), Math.ceil(next));
   }
 }

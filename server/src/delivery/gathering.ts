@@ -54,7 +54,7 @@ class Parcel {
  * Sends what it has before anything that could overtake it, and before anybody's subscription changes.
  */
 export class Gathering {
-  readonly #parcels: Parcel[] = [];
+  #parcels: Parcel[] = [];
   #from: Connection | undefined;
   #message: Uint8Array = NOTHING;
   /** Bytes that were sent so far. */
@@ -94,7 +94,8 @@ export class Gathering {
         this.#bytes += bytes;
         if (parcel.audience.look(bytes, this.#bytes)) this.laggards++;
       }
-    this.#parcels.length = 0;
+    // Emptying the old one would be a call into the engine.
+    this.#parcels = [];
   }
 
   #parcelFor(audience: Audience): Parcel {
