@@ -51,7 +51,8 @@ export class BackPressure {
   taken(bytes: number): void {
     this.#bytes -= bytes;
     if (this.#bytes > LOW_WATER_BYTES) return;
-    this.#full.clear();
+    // A set that is cleared makes a new table, even when it was empty.
+    if (this.#full.size > 0) this.#full.clear();
     this.#goOn();
     if (!this.#isStalling) return;
     this.#isStalling = false;
