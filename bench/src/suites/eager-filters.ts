@@ -40,7 +40,7 @@ export async function eagerFilters(context: Context): Promise<void> {
 
 /** CPU of the producer's processes at several rates of records. */
 async function breakEven({ report, quick }: Context, source: Worker): Promise<void> {
-  const rates = quick ? [5000, 50_000] : [1000, 5000, 20_000, 50_000];
+  const rates = quick ? [5000, 50_000] : [1000, 10_000, 50_000];
   const rounds = quick ? 2 : 3;
   const ms = quick ? 250 : 1000;
   const shares = new Map(
