@@ -5,6 +5,10 @@ import { Audience } from "./audience.ts";
 import type { Channel } from "./channel.ts";
 import type { Gathering } from "./gathering.ts";
 import { type Backlog, Listener, type QueuePolicy } from "./listener.ts";
+import { RunCopies } from "./run-copies.ts";
+
+/** Of what waits at any channel for somebody who does not keep up. */
+const COPIES = new RunCopies();
 
 /**
  * The processes that listen to a channel. What comes reaches those that keep up by the channel's topic, those that do not
@@ -180,7 +184,7 @@ export class Listeners {
       const { connection, backlog } = listener;
       if (connection === from || backlog === undefined || !listener.wants(process)) continue;
       const { queue } = backlog;
-      copy ??= run.copy();
+      copy ??= COPIES.copy(run);
       for (const gone of queue.push(copy, (one, i) => channel.owner.keyOf(one, i))) {
         if (gone.isSync) this.#acknowledgements.skip(connection, channel.number, gone.seq, gone.count);
       }

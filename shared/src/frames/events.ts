@@ -361,16 +361,22 @@ export class EventsFrame {
 
   /** The same run in memory of its own. */
   copy(): EventsFrame {
-    const { start } = this;
-    const bytes = this.bytes.slice(start, this.end);
-    // By differences: the sum with a negated 0 is no small integer, and engines then keep these places of all frames in boxes.
-    return new EventsFrame(new DataView(bytes.buffer), bytes, {
-      start: 0,
-      end: bytes.byteLength,
-      header: this.header - start,
-      payload: this.payload - start,
-      ends: this.ends - start,
-      versions: this.versionsAt === 0 ? 0 : this.versionsAt - start,
+    const bytes = new Uint8Array(this.end - this.start);
+    return this.copyTo(bytes, new DataView(bytes.buffer), 0);
+  }
+
+  /** The same run in other memory, from `at` on: a multiple of 8. */
+  copyTo(bytes: Uint8Array, view: DataView, at: number): EventsFrame {
+    const { start, end } = this;
+    bytes.set(this.bytes.subarray(start, end), at);
+    // By differences: a sum with a negated 0 is no small integer, and engines then keep these places of all frames in boxes.
+    return new EventsFrame(view, bytes, {
+      start: at,
+      end: end - start + at,
+      header: this.header - start + at,
+      payload: this.payload - start + at,
+      ends: this.ends - start + at,
+      versions: this.versionsAt === 0 ? 0 : this.versionsAt - start + at,
     });
   }
 
