@@ -40,6 +40,8 @@ export class Producer<T> {
   readonly #demandListeners = new Listeners<Demand>();
   #demand: Demand = NO_DEMAND;
   #isInterrupted = false;
+  /** Why it is open no more, where the application did not close it. */
+  #refused: JechoError | undefined;
   readonly #awaited: AwaitedEvents;
   #dropped = 0;
 
@@ -88,7 +90,8 @@ export class Producer<T> {
    * Raises an event: encodes it and returns. Its values may be changed again afterwards.
    *
    * @returns the bytes that the event was encoded to
-   * @throws JechoError `EVENT_INVALID` naming the field, `QUEUE_FULL`, `CLOSED`
+   * @throws JechoError `EVENT_INVALID` naming the field, `QUEUE_FULL`, `CLOSED`, or what the gateway refused the producer with when
+   * it came back to it, such as `TYPE_MISMATCH`
    */
   publish(event: T): number {
     this.#checkOpen();
@@ -205,14 +208,15 @@ export class Producer<T> {
 
   /** Leaves the channel. What was raised before still goes out. */
   close(): Promise<void> {
-    if (this.#isOpen) {
-      this.#isOpen = false;
-      const error = new JechoError("CLOSED", `the producer of ${this.channel} was closed`);
-      this.#queue.leave(this.#endpoint, error);
-      this.#session.closeProducer(this.#endpoint, this.#queue);
-      this.#awaited.failAll(error);
-    }
+    if (this.#isOpen) this.#end(new JechoError("CLOSED", `the producer of ${this.channel} was closed`));
     return Promise.resolve();
+  }
+
+  #end(error: JechoError): void {
+    this.#isOpen = false;
+    this.#queue.leave(this.#endpoint, error);
+    this.#session.closeProducer(this.#endpoint, this.#queue);
+    this.#awaited.failAll(error);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -245,11 +249,15 @@ export class Producer<T> {
     } else if (notice.is === "interrupted") {
       this.#isInterrupted = true;
       this.#awaited.failAll(new JechoError("CONNECTION_LOST"));
+    } else if (notice.is === "refused" && this.#isOpen) {
+      this.#refused = notice.error;
+      this.#end(notice.error);
     }
   }
 
   #checkOpen(): void {
-    if (!this.#isOpen) throw new JechoError("CLOSED", `the producer of ${this.channel} is closed`);
+    if (this.#isOpen) return;
+    throw this.#refused ?? new JechoError("CLOSED", `the producer of ${this.channel} is closed`);
   }
 
   #raise(event: T, sync: boolean, queue = this.#queue, count = this.#raised): number {

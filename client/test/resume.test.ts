@@ -1,4 +1,4 @@
-import { connect, fifo, type Missed, type Session, type } from "@jecho/client";
+import { connect, fifo, JechoError, type Missed, type Session, type } from "@jecho/client";
 import { createGateway } from "@jecho/server";
 import { expect, inject, test } from "vitest";
 import { type Cutter, startCutter } from "./cutter.ts";
@@ -217,4 +217,28 @@ test("DEL-4: consumers of one channel in one process each have every event once"
   for (let n = 300; n < 600; n++) producer.publish({ n, note: "" });
   for (const inbox of inboxes)
     expect(await inbox.take(600)).toEqual(Array.from({ length: 600 }, (_, n) => n));
+});
+
+test("TYPE-5: a producer that is refused when it comes back says why at its next event", async () => {
+  await using rig = await startRig();
+  await using way = await throughCutter(rig.gateway.address);
+  const producer = await way.session.channel("a").produce();
+  way.part();
+  const channels = async (): Promise<unknown> =>
+    ((await (await fetch(`http://${rig.gateway.address}/healthz`)).json()) as Record<string, unknown>)[
+      "channels"
+    ];
+  await expect.poll(channels).toBe(0);
+  await rig.session().channel("a", Tick).produce();
+  way.join();
+  const publish = (): string => {
+    try {
+      producer.publish(new Uint8Array(8));
+      return "";
+    } catch (error) {
+      return JechoError.from(error).code;
+    }
+  };
+  await expect.poll(publish).toBe("TYPE_MISMATCH");
+  await expect(producer.publishSync(new Uint8Array(8))).rejects.toMatchObject({ code: "TYPE_MISMATCH" });
 });
