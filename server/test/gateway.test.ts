@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createGateway, type Gateway, type GatewayOptions } from "@jecho/server";
 import { encodeControl, encodeRun, joinFrames, PROTOCOL, SUBPROTOCOL } from "@jecho/shared/internal";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { RawClient } from "./raw-client.ts";
 
 const start = (options: GatewayOptions = {}): Promise<Gateway> => createGateway(options);
@@ -313,4 +313,46 @@ test("GATEWAY_STOPPING: a gateway that closes tells its clients to come back", a
   const closed = gateway.close();
   expect(await client.closed).toMatchObject({ code: 4000 });
   await closed;
+});
+
+test("CHAN-2: a channel that nobody could open is not there", async () => {
+  await using gateway = await start();
+  using client = await RawClient.connect(gateway);
+  const modulator = {
+    source: "x".repeat(300 * 1024),
+    parameters: "null",
+    key: "",
+    objects: [],
+    capabilities: [],
+    compares: false,
+  };
+  client.send(encodeControl({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING, modulator }));
+  await client.next("Refused");
+  const stats = await (await fetch(`http://${gateway.address}/healthz`)).json();
+  expect(stats).toMatchObject({ channels: 0 });
+});
+
+test("HIST-1: a channel that was idle and is used again stays the one there is, however long it is used", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    await using gateway = await start();
+    using client = await RawClient.connect(gateway);
+    const history = { events: 10, seconds: 0, latest: false, onDemand: false };
+    const open = async (request: number): Promise<{ channel: number; producer: number }> => {
+      const asked = { request, channel: "a", schema: NOTHING, modulates: true, history } as const;
+      client.send(encodeControl({ kind: "OpenProducer", ...asked }));
+      return client.next("ProducerOpened");
+    };
+    const { channel, producer } = await open(1);
+    const run = { channel, producer, raised: 1, token: 0n, parameters: 0, flags: 0 };
+    client.send(encodeRun(run, [{ bytes: new Uint8Array(8), start: 0, end: 8 }]));
+    client.send(encodeControl({ kind: "CloseEndpoint", endpoint: producer }));
+    expect(await open(2)).toMatchObject({ channel });
+    // Longer than what an idle channel has is kept.
+    vi.advanceTimersByTime(3_600_000);
+    client.send(encodeControl({ kind: "OpenConsumer", request: 3, channel: "a", schema: NOTHING }));
+    expect(await client.next("ConsumerOpened")).toMatchObject({ channel });
+  } finally {
+    vi.useRealTimers();
+  }
 });

@@ -76,7 +76,7 @@ export class ChannelManager implements ChannelOwner {
       if (!channel.demand.isAwaiting && channel.history?.isTransient) channel.history = undefined;
       this.#tellDemand(channel);
       if (derived !== undefined) this.dropIfUnused(derived);
-      this.#forgetIfUnused();
+      this.forgetIfUnused();
     });
   }
 
@@ -198,7 +198,7 @@ export class ChannelManager implements ChannelOwner {
         this.announcePlacements(derived);
       }
     }
-    this.#forgetIfUnused();
+    this.forgetIfUnused();
   }
 
   /** Others may subscribe to it by this name, and publish into it. @throws JechoError `DERIVED_TAKEN`, `CHANNEL_NAME_INVALID` */
@@ -257,7 +257,7 @@ export class ChannelManager implements ChannelOwner {
     for (let at = consumer.derived; at !== undefined; at = at.parent) this.#leave(at, consumer.connection);
     this.#tellDemand(consumer.channel);
     if (consumer.derived !== undefined) this.dropIfUnused(consumer.derived);
-    this.#forgetIfUnused();
+    this.forgetIfUnused();
   }
 
   /** A derived channel goes when its last consumer goes. */
@@ -269,7 +269,7 @@ export class ChannelManager implements ChannelOwner {
     derived.channel.history?.forget();
     derived.remove();
     if (derived.parent !== undefined) this.dropIfUnused(derived.parent);
-    this.#forgetIfUnused();
+    this.forgetIfUnused();
   }
 
   /** What runs in a consumer's process goes with the last that needs it there. */
@@ -337,23 +337,29 @@ export class ChannelManager implements ChannelOwner {
     return [this.channel, ...Array.from(this.derivations, ({ channel }) => channel)];
   }
 
-  #forgetIfUnused(): void {
+  /** One that nothing has been opened of, or nothing is any more, is no more. */
+  forgetIfUnused(): void {
     if (this.producers.size === 0) this.types.leave(this.#keeper.isAsked);
-    if (
-      this.producers.size > 0 ||
-      this.consumers.size > 0 ||
-      this.derivations.size > 0 ||
-      (this.#outlets?.size ?? 0) > 0 ||
-      this.channel.demand.isAwaiting
-    )
-      return;
+    if (this.#isUsed) return;
     if (this.channel.history === undefined || this.channel.history.log.bytes === 0) {
       this.#forget();
       return;
     }
     // Somebody who comes later may want what is kept.
     clearTimeout(this.#idle);
-    this.#idle = setTimeout(() => this.#forget(), IDLE_MS).unref();
+    this.#idle = setTimeout(() => {
+      if (!this.#isUsed) this.#forget();
+    }, IDLE_MS).unref();
+  }
+
+  get #isUsed(): boolean {
+    return (
+      this.producers.size > 0 ||
+      this.consumers.size > 0 ||
+      this.derivations.size > 0 ||
+      (this.#outlets?.size ?? 0) > 0 ||
+      this.channel.demand.isAwaiting
+    );
   }
 
   #forget(): void {

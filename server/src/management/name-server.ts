@@ -122,7 +122,8 @@ export class NameServer {
 
   /** Drops the books of a channel that nobody uses any more. */
   forget(manager: ChannelManager): void {
-    this.#managers.delete(manager.name);
+    // Another one may have the name by now.
+    if (this.#managers.get(manager.name) === manager) this.#managers.delete(manager.name);
     this.#channels.delete(manager.channel.number);
   }
 

@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { JechoError, type Type } from "@jecho/shared";
+import { JechoError, type SplitName, type Type } from "@jecho/shared";
 import {
   type CloseEndpoint,
   type Compared,
@@ -86,7 +86,20 @@ export class Openings {
   /** Rejects with why it is not opened. */
   async openConsumer(connection: Connection, frame: OpenConsumer): Promise<void> {
     this.#checkEndpoints(connection);
-    const { base, derived: name } = this.#names.split(frame.channel);
+    const name = this.#names.split(frame.channel);
+    try {
+      await this.#openConsumer(connection, frame, name);
+    } catch (error) {
+      this.#names.find(name.base)?.forgetIfUnused();
+      throw error;
+    }
+  }
+
+  async #openConsumer(
+    connection: Connection,
+    frame: OpenConsumer,
+    { base, derived: name }: SplitName,
+  ): Promise<void> {
     const { modulator, feed } = frame;
     if (feed !== undefined) return this.#openFeed(connection, frame, base, feed);
     if (name === "" && modulator === undefined) {
