@@ -106,3 +106,20 @@ test.each([
   master.send(encodeControl({ kind: "ObjectUpdate", object: "o", version: 3, state: '{"y":1}' }));
   expect(await other.next("CopyUpdate")).toMatchObject({ version: 3, state: '{"y":1}' });
 });
+
+test("OBJ-4: a number too large to be one is refused where it is sent: no copy could hold it", async () => {
+  await using gateway = await createGateway();
+  using master = await RawClient.connect(gateway);
+  using other = await RawClient.connect(gateway);
+  const endless = '{"n":1e999}';
+  master.send(encodeControl({ ...shares, object: "p", state: endless }));
+  expect(await master.next("Refused")).toMatchObject({ message: '"n" of a state is Infinity' });
+  master.send(encodeControl(shares));
+  await master.next("CopyUpdate");
+  other.send(encodeControl(attaches));
+  const { copy } = await other.next("CopyUpdate");
+  master.send(encodeControl({ kind: "ObjectUpdate", object: "o", version: 2, state: endless }));
+  expect(await master.next("Fault")).toMatchObject({ message: '"n" of a state is Infinity' });
+  other.send(encodeControl({ kind: "ObjectWrite", copy, writer: 0, write: 1, patch: endless }));
+  expect(await other.next("Fault")).toMatchObject({ message: '"n" of a write is Infinity' });
+});
