@@ -1,4 +1,4 @@
-import type { Delegate } from "@jecho/modulators";
+import type { Delegate, Modulator } from "@jecho/modulators";
 import { Type } from "@jecho/shared";
 import type { Consumer } from "./consumer.ts";
 import type { ConsumerOptions, EagerHandler, EventPlace, Handler } from "./consumer-options.ts";
@@ -93,14 +93,20 @@ export class EventChannel<T = Uint8Array> {
   }
 
   /**
-   * Opens a consumer. With a modulator, resolves when that is installed in every present producer of the channel.
+   * Opens a consumer. With a modulator, resolves when that is installed in every present producer of the channel. What it makes may be of
+   * another type than the channel's: the handler then says of which.
    *
    * An event's typed arrays are views on received bytes: read-only by contract, and valid as long as they are held.
    *
    * @throws JechoError the reason why the modulator could not be installed, `TYPE_MISMATCH`, `DERIVED_TAKEN` for a name that
-   * another modulator's channel has, `DERIVED_UNKNOWN` for one that nobody derives at present, what ended the connection, or
-   * the signal's reason
+   * another modulator's channel has, `DERIVED_UNKNOWN` for one that nobody derives at present, `ARGUMENT_INVALID`, what ended
+   * the connection, or the signal's reason
    */
+  subscribe(handler: Handler<T>, options?: SubscribeOptions): Promise<Consumer<T>>;
+  subscribe<Made>(
+    handler: Handler<Made>,
+    options: SubscribeOptions & { readonly modulator: Modulator },
+  ): Promise<Consumer<T>>;
   subscribe(handler: Handler<T>, options: SubscribeOptions = {}): Promise<Consumer<T>> {
     return this.#opener.openConsumer(this, handler, options);
   }

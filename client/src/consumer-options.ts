@@ -58,7 +58,10 @@ export interface QueueOptions {
 }
 
 export interface ConsumerOptions {
-  /** Gets what goes wrong with single events; by default it is thrown as an uncaught error. */
+  /**
+   * Gets what goes wrong with single events, which by default is thrown as an uncaught error; and what ended the consumer while it was
+   * live, such as a failure of its modulator, where nobody listens to its status.
+   */
   readonly onError?: (error: JechoError) => void;
   /** Is told of events that will not come, before the next one that does. */
   readonly onMissed?: (missed: Missed) => void;

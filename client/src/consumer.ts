@@ -49,6 +49,8 @@ export class Consumer<T> {
   readonly #session: ConsumerSession;
   readonly #endpoint: number;
   readonly #onError: (error: JechoError) => void;
+  /** Of the application's own that hears of errors, if there is one. */
+  readonly #onEnd: (error: JechoError) => void;
   readonly #onMissed: (missed: Missed) => void;
   readonly #statusListeners = new Listeners<Status>();
   readonly #resets: Resets;
@@ -67,6 +69,8 @@ export class Consumer<T> {
     pair: EagerHandler,
     options: ConsumerOptions,
   ) {
+    if (typeof handler !== "function")
+      throw new JechoError("ARGUMENT_INVALID", "what subscribes is a function that gets each event");
     this.#session = session;
     this.#endpoint = endpoint;
     this.channel = channel.name;
@@ -76,6 +80,7 @@ export class Consumer<T> {
     this.#handler = handler;
     this.#demodulator = pair.demodulator;
     this.#onError = guarded(options.onError ?? raise);
+    this.#onEnd = guarded(options.onError ?? (() => {}));
     this.#onMissed = guarded(options.onMissed ?? (() => {}));
     this.#handling = new Handling(
       {
@@ -191,7 +196,7 @@ export class Consumer<T> {
         this.#opened(notice);
         break;
       case "refused":
-        if (notice.reset === 0) this.#end(statusNow("refused", notice.error));
+        if (notice.reset === 0) this.#refuse(notice.error);
         else this.#resets.refused(notice.reset, notice.error);
         break;
       case "compare":
@@ -241,6 +246,13 @@ export class Consumer<T> {
       ...(recovered !== undefined && { recovered }),
       ...(missing !== undefined && { missing }),
     });
+  }
+
+  /** Nobody need listen for its status to hear that it is over. */
+  #refuse(error: JechoError): void {
+    const tells = this.#status.state === "live" && !this.#statusListeners.isHeard;
+    this.#end(statusNow("refused", error));
+    if (tells) this.#onEnd(error);
   }
 
   #end(status: Status): void {

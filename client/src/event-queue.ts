@@ -48,6 +48,7 @@ export interface EventQueueEvents {
 }
 
 const DEFAULT_BYTES = 8 << 20;
+const WHEN_FULL: readonly EventQueueOptions["whenFull"][] = ["error", "drop-oldest", "block"];
 /** Records that cross together where no memory is shared, and how many bytes of them may be on their way. */
 const CHUNK_BYTES = 256 << 10;
 const WINDOW_BYTES = 2 << 20;
@@ -97,6 +98,11 @@ export class EventQueue {
         `a queue of ${bytes} bytes; it takes a power of two from 64 to 2^30`,
       );
     }
+    if (!WHEN_FULL.includes(whenFull))
+      throw new JechoError(
+        "ARGUMENT_INVALID",
+        `queue.whenFull of a producer is one of ${WHEN_FULL.join(", ")}, not ${whenFull}`,
+      );
     const memory = port.memory(Ring.memoryBytes(bytes));
     this.#isShared = memory !== undefined;
     this.#ring = memory === undefined ? Ring.ofBytes(bytes) : new Ring(memory);
@@ -299,6 +305,9 @@ export class EventQueue {
 function measure<T>(type: Type<T> | undefined, event: T): number {
   if (type !== undefined) return type.measure(event);
   if (!(event instanceof Uint8Array))
-    throw new JechoError("EVENT_INVALID", "events of an untyped channel are Uint8Arrays");
+    throw new JechoError(
+      "EVENT_INVALID",
+      "events of an untyped channel are Uint8Arrays; with json() in place of a type they are what JSON carries",
+    );
   return event.byteLength;
 }

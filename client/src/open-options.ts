@@ -41,7 +41,7 @@ export function queueOf({ whenFull = "drop-oldest", limitBytes = 0 }: QueueOptio
   if (policy === undefined)
     throw new JechoError(
       "ARGUMENT_INVALID",
-      `queue.whenFull is none of ${Object.keys(WHEN_FULL).join(", ")}`,
+      `queue.whenFull of a consumer is one of ${Object.keys(WHEN_FULL).join(", ")}, not ${whenFull}`,
     );
   return { whenFull: policy, limitBytes };
 }
@@ -76,7 +76,10 @@ export function placeOf({ from = "now", speed = 0 }: SubscribeOptions): Place | 
   }
   const seq = typeof from === "object" ? from.seq : from;
   if (!Number.isSafeInteger(seq) || seq < 0)
-    throw new JechoError("ARGUMENT_INVALID", `from is ${seq}, which is no sequence number`);
+    throw new JechoError(
+      "ARGUMENT_INVALID",
+      `from is ${seq}; "now", "last", a sequence number, a consumer's place or a Date is wanted`,
+    );
   if (typeof from === "object") return { ...place, from: FROM.resume, epoch: from.epoch, seq: BigInt(seq) };
   return { ...place, from: FROM.seq, seq: BigInt(from) };
 }

@@ -279,9 +279,11 @@ export class SharedObject<S extends object = object> implements SharedReference 
 
 function toJson(state: object): string {
   for (const [name, value] of Object.entries(state)) {
-    // JSON would turn these into null behind the sender's back.
-    if (value === undefined || (typeof value === "number" && !Number.isFinite(value))) {
-      throw new JechoError("OBJECT_INVALID", `"${name}" is ${String(value)}, which is not plain data`);
+    // JSON would leave these out, or turn them into null, behind the sender's back.
+    const isNumber = typeof value === "number";
+    if (value === undefined || typeof value === "function" || (isNumber && !Number.isFinite(value))) {
+      const is = typeof value === "function" ? "a function" : String(value);
+      throw new JechoError("OBJECT_INVALID", `"${name}" is ${is}, which is not plain data`);
     }
   }
   try {

@@ -63,6 +63,11 @@ export function untilLive(it: Statused, signal?: AbortSignal): Promise<void> {
 export class Listeners<T> {
   readonly #listeners = new Set<(news: T) => void>();
 
+  /** Does anybody listen? */
+  get isHeard(): boolean {
+    return this.#listeners.size > 0;
+  }
+
   /** Adds a listener and returns what removes it. */
   add(listener: (news: T) => void): () => void {
     this.#listeners.add(listener);

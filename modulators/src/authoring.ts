@@ -1,16 +1,29 @@
 import { JechoError, type Type } from "@jecho/shared";
-import type { Modulator } from "./modulator.ts";
+import type { Json, Modulator, SharedReference } from "./modulator.ts";
 import { FifoModulator, Modulator as ModulatorBase } from "./sandbox/world/moe.ts";
 
 /**
  * What a modulator does with one event, as a function: `true` passes it, `false` or nothing discards it, an object goes out
  * in its place, and a list of objects as so many events.
  */
-type Derivation<Event> = (
+type Derivation<Event, Parameters, Objects> = (
   event: Event,
-  // biome-ignore lint/suspicious/noExplicitAny: of the modulator's own, which this function knows.
-  given: { readonly parameters: any; readonly objects: any; readonly moe: any },
+  given: {
+    readonly parameters: Parameters;
+    readonly objects: { readonly [Name in keyof Objects]: StateOf<Objects[Name]> };
+    // biome-ignore lint/suspicious/noExplicitAny: of what its producer offers, which this function knows.
+    readonly moe: any;
+  },
 ) => unknown;
+
+type StateOf<Shared> = Shared extends { readonly state: infer State } ? State : never;
+
+/** What a modulator has beside its source. */
+interface Rest<Event, Parameters, Objects> extends Omit<Modulator, "source" | "parameters" | "objects"> {
+  readonly parameters?: Parameters;
+  readonly objects?: Objects;
+  readonly input?: Type<Event>;
+}
 
 type ModulatorClass = new (
   parameters: never,
@@ -32,10 +45,14 @@ type ModulatorClass = new (
  * it reads whatever producers write, as a class does by its static of that name
  * @throws JechoError `MODULATOR_INVALID` where it is none of these, or where `input` stands beside a text or a class
  */
-// biome-ignore lint/suspicious/noExplicitAny: of the channel's type, which the function knows.
-export function modulatorFrom<Event = any>(
-  written: string | ModulatorClass | Derivation<Event>,
-  { input, ...rest }: Omit<Modulator, "source"> & { readonly input?: Type<Event> } = {},
+export function modulatorFrom<
+  // biome-ignore lint/suspicious/noExplicitAny: of the channel's type, which the function knows.
+  Event = any,
+  Parameters extends Json = null,
+  Objects extends Readonly<Record<string, SharedReference>> = Record<never, never>,
+>(
+  written: string | ModulatorClass | Derivation<Event, Parameters, Objects>,
+  { input, ...rest }: Rest<Event, Parameters, Objects> = {},
 ): Modulator {
   if (typeof written !== "string" && !isModulatorClass(written))
     return { ...rest, source: derivationSource(written, input) };

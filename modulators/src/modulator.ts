@@ -104,10 +104,15 @@ function isInOrder(value: unknown): boolean {
  * The modulator as it travels, with the present states of its shared objects.
  *
  * @param capabilities what its consumer may have it use
- * @throws JechoError `ARGUMENT_INVALID` where a lazy object is none that it reads
+ * @throws JechoError `ARGUMENT_INVALID` where a lazy object is none that it reads; `MODULATOR_INVALID` where it has no source
  */
 export function modulatorTable(modulator: Modulator, capabilities: readonly string[] = []): ModulatorTable {
   const { source, parameters = null, key, objects = {}, lazy = [] } = modulator;
+  if (typeof source !== "string")
+    throw new JechoError(
+      "MODULATOR_INVALID",
+      "a modulator has the text of its source: modulatorFrom() makes one of a function, a class or a text",
+    );
   const unknown = lazy.find(name => !Object.hasOwn(objects, name));
   if (unknown !== undefined)
     throw new JechoError("ARGUMENT_INVALID", `"${unknown}" is lazy, but no object of the modulator's`);

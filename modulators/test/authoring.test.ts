@@ -22,7 +22,7 @@ test("a modulator from a function: passes, discards, transforms and splits", asy
   }
 });
 
-test("a function gets the parameters and the shared objects", async () => {
+test("a function gets the parameters and the shared objects, and the compiler knows them", async () => {
   const objects = { wanted: { id: "w", version: 1, state: { n: 3 } } };
   const modulator = modulatorFrom(
     (event: Reading, { parameters, objects }) => event.n === objects.wanted.n || event.n === parameters.also,
@@ -30,6 +30,10 @@ test("a function gets the parameters and the shared objects", async () => {
   );
   await using bench = await openBench<Reading>(modulator, OPTIONS);
   expect(numbers(await bench.push(...READINGS))).toEqual([1, 3]);
+  // @ts-expect-error: a parameter of another name
+  modulatorFrom((event: Reading, { parameters }) => event.n === parameters.als, { parameters: { also: 1 } });
+  // @ts-expect-error: an object that it does not read
+  modulatorFrom((event: Reading, { objects }) => event.n === objects.view.n, { objects });
 });
 
 test("a modulator from a class, with a parent of one's own, and from an anonymous one", async () => {

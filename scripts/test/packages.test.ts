@@ -57,7 +57,8 @@ const TAKEN_FOR_GRANTED = [
   `declare const channel: jecho.EventChannel<Reading>;`,
   `declare const view: jecho.SharedObject<jecho.View>;`,
   `declare const draw: (event: Reading) => void;`,
-  `declare const show: (aggregate: unknown) => void;`,
+  `type Aggregate = jecho.Aggregate;`,
+  `declare const show: (mean: number, histogram: Uint32Array) => void;`,
   `declare const expect: (value: unknown) => { toBe(value: unknown): void; toEqual(value: unknown): void };`,
 ];
 

@@ -90,10 +90,12 @@ export class Link {
   connect(): void {
     const socket = openSocket(this.#options.url, SUBPROTOCOL);
     this.#socket = socket;
+    let isOpen = false;
     const timeout = this.#after(this.#options.connectTimeoutMs, () =>
       this.#drop(socket, new JechoError("TIMED_OUT", "the gateway did not answer")),
     );
-    socket.onopen = () =>
+    socket.onopen = () => {
+      isOpen = true;
       this.#sendNow(
         encodeControl({
           kind: "Hello",
@@ -103,6 +105,7 @@ export class Link {
           modulating: this.#options.modulating,
         }),
       );
+    };
     socket.onmessage = ({ data }: { data: unknown }) => {
       if (socket !== this.#socket) return;
       this.#lastHeard = performance.now();
@@ -116,7 +119,7 @@ export class Link {
     socket.onerror = () => {};
     socket.onclose = ({ code, reason }: { code: number; reason: string }) => {
       this.#cancel(timeout);
-      if (socket === this.#socket) this.#lost(closeError(code, String(reason)));
+      if (socket === this.#socket) this.#lost(isOpen ? closeError(code, String(reason)) : this.#absent());
     };
   }
 
@@ -251,6 +254,13 @@ export class Link {
       this.send({ kind: "Ping", time: performance.now() });
       this.#beat();
     });
+  }
+
+  #absent(): JechoError {
+    return new JechoError(
+      "CONNECTION_LOST",
+      `no connection to a gateway at ${this.#options.url} could be made`,
+    );
   }
 
   /** Gives a socket up without waiting for its close, which may never come. */
