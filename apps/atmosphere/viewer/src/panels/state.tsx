@@ -13,10 +13,14 @@ export function useNow(everyMs: number): number {
 
 /** A dot and a few words. */
 export function StatePill({ state, testId }: { state: Judged; testId: string }): ReactNode {
+  const { words, since } = describe(state);
   return (
     <span className="pill" data-state={state.state} data-testid={testId} title={state.detail || undefined}>
       <span className="dot" aria-hidden="true" />
-      {describe(state)}
+      <span>
+        {words}
+        {since !== "" && <span className="since">{since}</span>}
+      </span>
     </span>
   );
 }

@@ -106,13 +106,17 @@ export function clockTime(at: number): string {
   return new Date(at).toLocaleTimeString("en-GB");
 }
 
-export function describe({ state, since, detail }: Judged): string {
+/** In a few words; `since`, which goes where there is no room, continues them. */
+export function describe(judged: Judged): { readonly words: string; readonly since: string } {
+  const words = wordsOf(judged);
+  const hasSince = ["stale", "reconnecting"].includes(judged.state) || words === "live, no change";
+  return { words, since: hasSince ? ` since ${clockTime(judged.since)}` : "" };
+}
+
+function wordsOf({ state, detail }: Judged): string {
   switch (state) {
-    case "stale":
-    case "reconnecting":
-      return `${state} since ${clockTime(since)}`;
     case "live":
-      return detail === "no change" ? `live, no change since ${clockTime(since)}` : "live";
+      return detail === "no change" ? "live, no change" : "live";
     case "replay":
       return `replay ${detail}`;
     case "handed-over":
