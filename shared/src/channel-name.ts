@@ -37,7 +37,7 @@ export function checkUserName(name: string): string {
   if (segments.length > MAX_SEGMENTS || !segments.every(segment => SEGMENT.test(segment))) {
     throw new JechoError(
       "CHANNEL_NAME_INVALID",
-      `"${name.slice(0, 200)}": a name is 1 to ${MAX_SEGMENTS} segments of 1 to 64 letters, digits, ".", "_", "~" or "-", joined by "/"`,
+      `"${name.slice(0, 200)}": a name is 1 to ${MAX_SEGMENTS} segments of 1 to 64 letters, digits, ".", "_", "~" or "-", each beginning with a letter or a digit, joined by "/"`,
     );
   }
   return name;

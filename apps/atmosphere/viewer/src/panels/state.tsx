@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect, useState } from "react";
-import { describe, type Judged } from "./view-state.ts";
+import { describe, type Judged, sinceOf, wordsOf } from "./view-state.ts";
 
 /** `Date.now()`, looked at every so often. */
 export function useNow(everyMs: number): number {
@@ -13,12 +13,17 @@ export function useNow(everyMs: number): number {
 
 /** A dot and a few words. */
 export function StatePill({ state, testId }: { state: Judged; testId: string }): ReactNode {
-  const { words, since } = describe(state);
+  const since = sinceOf(state);
   return (
-    <span className="pill" data-state={state.state} data-testid={testId} title={state.detail || undefined}>
+    <span
+      className="pill"
+      data-state={state.state}
+      data-testid={testId}
+      title={state.detail || describe(state)}
+    >
       <span className="dot" aria-hidden="true" />
       <span>
-        {words}
+        {wordsOf(state)}
         {since !== "" && <span className="since">{since}</span>}
       </span>
     </span>

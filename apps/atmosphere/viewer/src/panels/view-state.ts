@@ -106,14 +106,18 @@ export function clockTime(at: number): string {
   return new Date(at).toLocaleTimeString("en-GB");
 }
 
-/** In a few words; `since`, which goes where there is no room, continues them. */
-export function describe(judged: Judged): { readonly words: string; readonly since: string } {
-  const words = wordsOf(judged);
-  const hasSince = ["stale", "reconnecting"].includes(judged.state) || words === "live, no change";
-  return { words, since: hasSince ? ` since ${clockTime(judged.since)}` : "" };
+export function describe(judged: Judged): string {
+  return wordsOf(judged) + sinceOf(judged);
 }
 
-function wordsOf({ state, detail }: Judged): string {
+/** What continues the words where there is room; empty where nobody asks since when. */
+export function sinceOf({ state, since, detail }: Judged): string {
+  const isAsked =
+    state === "stale" || state === "reconnecting" || (state === "live" && detail === "no change");
+  return isAsked ? ` since ${clockTime(since)}` : "";
+}
+
+export function wordsOf({ state, detail }: Judged): string {
   switch (state) {
     case "live":
       return detail === "no change" ? "live, no change" : "live";
