@@ -29,11 +29,15 @@ export function Handover({ session, isLive }: HandoverProps): ReactNode {
   }, [isShown]);
   return (
     <>
-      {isLive && (
-        <button type="button" className="hand-over" data-testid="hand-over" onClick={() => setOpen(true)}>
-          {isPhone ? "Continue elsewhere" : "Continue on my phone"}
-        </button>
-      )}
+      <button
+        type="button"
+        className="hand-over"
+        disabled={!isLive}
+        data-testid="hand-over"
+        onClick={() => setOpen(true)}
+      >
+        {isPhone ? "Continue elsewhere" : "Continue on my phone"}
+      </button>
       <dialog
         ref={dialog}
         className="handover panel"
