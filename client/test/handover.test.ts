@@ -102,7 +102,7 @@ test.for(["forged", "used", "too old", "of a session that has gone"])(
   },
 );
 
-test("HAND-4: a session that connects again after it took over does not use its token again", async () => {
+test("HAND-1: a session that connects again after it took over does not use its token again", async () => {
   await using rig = await startRig();
   const producer = await rig.session().channel("a", Tick).produce();
   const first = rig.session();

@@ -204,7 +204,7 @@ test("a port where nobody listens, and a connection that breaks, end as lost", a
   expect(await nobody.told.take(2)).toEqual(["error", { code: 1006, reason: "" }]);
 });
 
-test("what it sends, in one part or many, is masked with zeros; a ping is answered; its own close waits for the server's", async () => {
+test("WIRE-7: what it sends, in one part or many, is masked with zeros; a ping is answered; its own close waits for the server's", async () => {
   const sizes = [0, 125, 126, 16_384, 65_535, 65_536, 300_000];
   const inParts = [
     [3, 0, 5],

@@ -150,7 +150,7 @@ test("MOE-18: where the gateway's process for modulators ends, they go on with t
   expect(inbox.all).toEqual([2, 4]);
 });
 
-test("MOE-18: nobody else may run modulators for others", async () => {
+test("MOE-18, MOE-21: nobody else may run modulators for others", async () => {
   await using rig = await startRig();
   const liar = rig.session({ modulating: "let me" });
   await expect(liar.ready()).rejects.toMatchObject({ code: "MODULATORS_NOT_SERVED" });

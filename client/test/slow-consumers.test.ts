@@ -7,8 +7,12 @@ const Block = type("Block", { n: "uint32", key: "uint32", payload: "uint8[]" });
 const PAYLOAD = new Uint8Array(32 * 1024);
 const LIMIT_BYTES = 256 * 1024;
 
-/** One consumer that has stopped reading and one that has not, and a producer. */
-async function stalled(rig: Rig, queue: QueueOptions) {
+/**
+ * One consumer that has stopped reading and one that has not, and a producer.
+ *
+ * @param beside the queue of another consumer of the process that has stopped
+ */
+async function stalled(rig: Rig, queue: QueueOptions, beside?: QueueOptions) {
   const cutter = await startCutter(rig.gateway.address);
   const slowSession = connect(cutter.address, { backoff: { firstMs: 20, mostMs: 100 } });
   const seen: { n: number; key: number }[] = [];
@@ -20,6 +24,7 @@ async function stalled(rig: Rig, queue: QueueOptions) {
     },
     { queue, onMissed: ({ events, dropped }) => order.push(`missed ${events} ${dropped}`) },
   );
+  if (beside !== undefined) await slowSession.channel("a", Block).subscribe(() => {}, { queue: beside });
   const quick = new Inbox<number>();
   await rig
     .session()
@@ -27,7 +32,7 @@ async function stalled(rig: Rig, queue: QueueOptions) {
     .subscribe(({ n }) => quick.put(n));
   const producing = rig.session();
   const producer = await producing.channel("a", Block).produce({ key: "key" });
-  await expect.poll(() => producer.demand.total).toBe(2);
+  await expect.poll(() => producer.demand.total).toBe(beside === undefined ? 2 : 3);
   cutter.stall();
   return {
     cutter,
@@ -83,6 +88,22 @@ test("SLOW-1: with the policy latest the newest event of each value of the key w
   the.cutter.flow();
   await expect.poll(() => the.seen.at(-1)?.n).toBe(1999);
   expect(the.seen.slice(-4)).toEqual([1996, 1997, 1998, 1999].map(n => ({ n, key: n % 4 })));
+  expect(the.seen.length + the.slow.stats.missed).toBe(2000);
+});
+
+test("SLOW-2: of consumers of one process the policy holds that keeps most", async () => {
+  await using rig = await startRig();
+  const queue = { limitBytes: 2 * LIMIT_BYTES } as const;
+  await using the = await stalled(
+    rig,
+    { ...queue, whenFull: "latest" },
+    { ...queue, whenFull: "drop-oldest" },
+  );
+  await the.raise(2000);
+  the.cutter.flow();
+  await expect.poll(() => the.seen.at(-1)?.n).toBe(1999);
+  // More of the newest than one of each key.
+  expect(the.seen.slice(-8).map(({ n }) => n)).toEqual(Array.from({ length: 8 }, (_, i) => 1992 + i));
   expect(the.seen.length + the.slow.stats.missed).toBe(2000);
 });
 

@@ -212,7 +212,7 @@ test("HAND-1: another device goes on where the first one is: the same views, no 
   }
 });
 
-test("HAND-5: of two tabs that share a connection only the one that asked for the link is handed over", async ({
+test("HAND-4: of two tabs that share a connection only the one that asked for the link is handed over", async ({
   browser,
   system,
 }) => {

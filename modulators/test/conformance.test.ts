@@ -114,7 +114,7 @@ test("hostile 32: states that change while calls run: one version for the whole 
   neighbourHasSeenAll();
 });
 
-test("errors name the place in the modulator's source", async () => {
+test("MOE-1: errors name the place in the modulator's source, and what has no class is no modulator", async () => {
   await using rig = new Rig();
   const source = `import { FifoModulator } from "jecho:moe";
 export default class extends FifoModulator {

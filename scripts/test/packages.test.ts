@@ -88,10 +88,10 @@ test("what README.md says to put into files runs in a folder of its own, on the 
     const producer = start("producer.ts");
     const viewer = start("viewer.ts");
     const count = start("count.mjs");
-    await expect.poll(() => viewer.out).toMatch(/station 7: \d\d\.\d degrees/);
+    // That it began with station 7 is not seen where the producer needs longer to start than the viewer watches that.
     await expect.poll(() => viewer.out).toMatch(/station 8: \d\d\.\d degrees/);
     expect(viewer.out).not.toMatch(/station [^78]:/);
-    await expect.poll(() => count.out).toMatch(/\d+ events/);
+    await expect.poll(() => count.out).toMatch(/[1-9]\d* events/);
     expect(producer.out).toBe("");
   } finally {
     for (const child of children) child.kill();

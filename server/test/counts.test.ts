@@ -33,7 +33,7 @@ async function consume(gateway: Gateway) {
   };
 }
 
-test("DEL-4: runs of several producers, and their urgent ones, are counted apart, in whatever order they come", async () => {
+test("DEL-1, DEL-4: runs of several producers, and their urgent ones, are counted apart, in whatever order they come", async () => {
   await using gateway = await createGateway();
   using client = await RawClient.connect(gateway);
   const [one, other] = [await produce(client, 50n), await produce(client, 60n)];

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createGateway, type Gateway, type GatewayOptions } from "@jecho/server";
+import { ERRORS } from "@jecho/shared";
 import { encodeControl, encodeRun, joinFrames, PROTOCOL, SUBPROTOCOL } from "@jecho/shared/internal";
 import { expect, test, vi } from "vitest";
 import { RawClient } from "./raw-client.ts";
@@ -161,6 +162,36 @@ test("events of an endpoint that was closed, or of another's number, reach nobod
   await producer.isAlive();
   await consumer.isAlive();
   expect(consumer.frames.filter(({ kind }) => kind === "Events")).toEqual([]);
+});
+
+test("MOE-7: a run of a derived channel is taken from no process that has not installed its modulator", async () => {
+  await using gateway = await start();
+  using consumer = await RawClient.connect(gateway);
+  const modulator = { source: "", parameters: "", key: "", objects: [], capabilities: [], compares: false };
+  consumer.send(
+    encodeControl({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING, modulator }),
+  );
+  const { channel: derived } = await consumer.next("ConsumerOpened");
+  using thief = await RawClient.connect(gateway);
+  thief.send(
+    encodeControl({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING, modulates: false }),
+  );
+  const { producer } = await thief.next("ProducerOpened");
+  const header = { channel: derived, producer, raised: 1, token: 0n, parameters: 0, flags: 0 };
+  thief.send(encodeRun(header, [{ bytes: Uint8Array.of(1), start: 0, end: 1 }]));
+  expect(await thief.closed).toMatchObject({ code: 4502 });
+  await consumer.isAlive();
+  expect(consumer.frames.filter(({ kind }) => kind === "Events")).toEqual([]);
+});
+
+test("SYNC-6: an acknowledgement of an event that was not sent is answered by a fault", async () => {
+  await using gateway = await start();
+  using client = await RawClient.connect(gateway);
+  client.send(encodeControl({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING }));
+  const { channel } = await client.next("ConsumerOpened");
+  client.send(encodeControl({ kind: "Ack", channel, seq: 1, consumers: 1, failed: 0, message: "" }));
+  expect(await client.next("Fault")).toMatchObject({ code: ERRORS.ACK_UNEXPECTED[0] });
+  await client.isAlive();
 });
 
 test("a run of another type than its producer's ends the producer's connection", async () => {

@@ -8,7 +8,7 @@ const MANY = 50_000;
 const shares: Outgoing = { kind: "OpenObject", request: 1, object: "o", version: 1, state: "{}" };
 const attaches: Outgoing = { kind: "OpenObject", request: 1, object: "o" };
 
-test("OBJ-12: of an object that changes all the time, others get the newest versions only", async () => {
+test("OBJ-1, OBJ-12: of an object that changes all the time, others get the newest versions only, and no older one after a newer", async () => {
   await using gateway = await createGateway();
   using master = await RawClient.connect(gateway);
   using other = await RawClient.connect(gateway);
