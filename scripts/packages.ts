@@ -14,8 +14,14 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const folder = resolve(process.argv[2] ?? join(root, "dist"));
 
 const packages = ["shared", "modulators", "client", "server", "apps/jecho"];
-/** What belongs to the packages and is no TypeScript to compile. */
-const asTheyAre = ["{shared,modulators,client,server}/src/generated/*.mjs", "modulators/standard/*.d.ts"];
+/**
+ * What belongs to the packages and is no TypeScript to compile. (The compiler leaves out JavaScript, now and then, that it also
+ * finds by way of `node_modules`.)
+ */
+const asTheyAre = [
+  "{shared,modulators,client,server}/src/generated/*.mjs",
+  "modulators/standard/*.{js,d.ts}",
+];
 /** Of the workspace only. */
 const left = ["private", "scripts", "devDependencies"];
 
