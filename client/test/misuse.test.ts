@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import {
   type ConsumerOptions,
   connect,
@@ -71,12 +73,14 @@ test("a modulator that fails is told to onError where nobody listens to the stat
 });
 
 test("a session that reaches no gateway says where it looks for one", async () => {
-  // A port that was free a moment ago.
-  const { address } = await (async () => {
-    await using rig = await startRig();
-    return rig.gateway;
-  })();
-  await using session = connect(address, { place: inject("place") });
-  await expect.poll(() => session.status.error?.message).toContain(address);
-  expect(session.status).toMatchObject({ state: "connecting", error: { code: "CONNECTION_LOST" } });
+  const other = createServer(socket => socket.destroy()).listen(0, "127.0.0.1");
+  try {
+    await once(other, "listening");
+    const address = `127.0.0.1:${(other.address() as AddressInfo).port}`;
+    await using session = connect(address, { place: inject("place") });
+    await expect.poll(() => session.status.error?.message).toContain(address);
+    expect(session.status).toMatchObject({ state: "connecting", error: { code: "CONNECTION_LOST" } });
+  } finally {
+    other.close();
+  }
 });
