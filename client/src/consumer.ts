@@ -251,6 +251,8 @@ export class Consumer<T> {
   /** Nobody need listen for its status to hear that it is over. */
   #refuse(error: JechoError): void {
     const tells = this.#status.state === "live" && !this.#statusListeners.isHeard;
+    // Nothing comes for it any more, whether the application closes it or not.
+    this.#session.closeEndpoint(this.#endpoint);
     this.#end(statusNow("refused", error));
     if (tells) this.#onEnd(error);
   }

@@ -174,6 +174,11 @@ test("a signal that outlives what was opened with it holds none of it, and ends 
   const consumer = await session.channel("a", Tick).subscribe(() => {}, { signal });
   const producer = await session.channel("a", Tick).produce({ signal });
   const copy = await session.attach(session.share({ n: 1 }).id, { signal });
+  const source = `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator { enqueue() { throw new Error("not today"); } }`;
+  const failing = await session.channel("a", Tick).subscribe(() => {}, { modulator: { source }, signal });
+  producer.publish({ n: 1, note: "" });
+  await whenState(failing, "refused");
   for (const endpoint of [consumer, producer, copy]) await endpoint.close();
   expect(listeners).toBe(0);
   const open = await session.channel("a", Tick).subscribe(() => {}, { signal });
