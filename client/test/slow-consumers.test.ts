@@ -283,3 +283,66 @@ test("SLOW-1: a process that does not keep up with many channels together has a 
   expect(slow.reduce((sum, { stats }) => sum + stats.dropped, 0)).toBe(missed());
   await slowSession.close();
 });
+
+test("SLOW-1: what waits for one process has a bound over all of its channels, and of each the newest stays", async () => {
+  const names = Array.from({ length: 50 }, (_, i) => `many/${i}`);
+  const each = 30;
+  await using rig = await startRig({ connectionQueueBytes: 4 * PAYLOAD.byteLength });
+  await using cutter = await startCutter(rig.gateway.address);
+  const slowSession = connect(cutter.address, { backoff: { firstMs: 20, mostMs: 100 } });
+  const newest = new Map<string, number>();
+  const slow = await Promise.all(
+    names.map(name =>
+      slowSession.channel(name, Block).subscribe(({ n }) => newest.set(name, n), { onMissed: () => {} }),
+    ),
+  );
+  const producing = rig.session({ queue: { whenFull: "block" } });
+  const producers = await Promise.all(names.map(name => producing.channel(name, Block).produce()));
+  await expect.poll(() => producers.every(({ demand }) => demand.total === 1)).toBe(true);
+  cutter.stall();
+  for (let n = 0; n < each; n++)
+    for (const producer of producers) await producer.publishWhenReady({ n, key: 0, payload: PAYLOAD });
+  await producing.flush();
+  cutter.flow();
+  await expect.poll(() => names.every(name => newest.get(name) === each - 1), { timeout: 10_000 }).toBe(true);
+  // Each channel by itself could have kept all.
+  const dropped = slow.reduce((sum, { stats }) => sum + stats.dropped, 0);
+  expect(dropped).toBeGreaterThan((names.length * each) / 2);
+  await slowSession.close();
+});
+
+test("SLOW-3: with the policy block, a consumer for which too much waits holds its own producers, and another channel of its process goes on", async () => {
+  await using rig = await startRig({ connectionQueueBytes: 4 * PAYLOAD.byteLength });
+  const producing = rig.session({ queue: { whenFull: "block" } });
+  const stuck = await producing.channel("stuck", Block).produce();
+  const other = rig.session({ queue: { whenFull: "block" } });
+  const free = await other.channel("free", Block).produce();
+  const session = rig.session();
+  const queue = { whenFull: "block" } as const;
+  const never = new Promise<void>(() => {});
+  const stuckConsumer = await session
+    .channel("stuck", Block)
+    .subscribe(() => never, { inboxEvents: 8, queue });
+  const seen = new Inbox<number>();
+  // Each time that it is full a few events wait for it.
+  await session.channel("free", Block).subscribe(
+    async ({ n }) => {
+      await null;
+      seen.put(n);
+    },
+    { inboxEvents: 1, queue },
+  );
+  await expect.poll(() => [stuck, free].every(({ demand }) => demand.total === 1)).toBe(true);
+  const payload = PAYLOAD;
+  let raised = 0;
+  const flood = async (): Promise<void> => {
+    for (; raised < 3000; raised++) await stuck.publishWhenReady({ n: raised, key: 0, payload });
+  };
+  const flooding = flood();
+  for (let n = 0; n < 500; n++) await free.publishWhenReady({ n, key: 0, payload });
+  expect(await seen.take(500)).toEqual(Array.from({ length: 500 }, (_, n) => n));
+  // The other's producer waits.
+  expect(raised).toBeLessThan(3000);
+  await stuckConsumer.close();
+  await flooding;
+});

@@ -3,6 +3,7 @@ import { ERRORS, type ErrorCode } from "@jecho/shared";
 import { type Control, encodeForNow, joinFrames, type Outgoing } from "@jecho/shared/internal";
 import { SOCKET_HIGH_BYTES, SOCKET_LOW_BYTES } from "./delivery/listener.ts";
 import type { Listeners } from "./delivery/listeners.ts";
+import { Waiting } from "./delivery/waiting.ts";
 import type { Replay } from "./history/replay.ts";
 import type { Consumer, Producer } from "./management/endpoints.ts";
 import { count, each, find, type Numbered, without, withThing } from "./management/numbered.ts";
@@ -13,6 +14,13 @@ export type Link = Pick<
   WebSocket<unknown>,
   "send" | "publish" | "subscribe" | "unsubscribe" | "end" | "getBufferedAmount"
 >;
+
+export interface ConnectionLimits {
+  /** How long it may take to answer. */
+  readonly requestTimeoutMs: number;
+  /** Bytes that may wait for it on all channels together. */
+  readonly connectionQueueBytes: number;
+}
 
 /** A topic that nothing is published to. */
 const PRODUCERS = "producers";
@@ -29,6 +37,8 @@ class Seldom {
   /** Channels whose events wait in a queue for this connection; the one comes first whose turn it is. */
   readonly lagging = new Set<Listeners>();
   isBehind = false;
+  /** What waits in those queues together. */
+  waiting: Waiting | undefined;
   /** Called when there is no such channel any more. */
   whenLevel: (() => void) | undefined;
   /** Its consumers that are being sent their past. */
@@ -51,16 +61,16 @@ export class Connection {
   /** Messages with events that have come and are not confirmed yet. */
   unconfirmed = 0;
   unconfirmedBytes = 0;
-  readonly #requestTimeoutMs: number;
+  readonly #limits: ConnectionLimits;
   /** Until the socket has gone. */
   #link: Link | undefined;
   #producers: Numbered<Producer>;
   #consumers: Numbered<Consumer>;
   #seldom: Seldom | undefined;
 
-  constructor(link: Link, requestTimeoutMs: number) {
+  constructor(link: Link, limits: ConnectionLimits) {
     this.#link = link;
-    this.#requestTimeoutMs = requestTimeoutMs;
+    this.#limits = limits;
     this.markLow = randomBits();
     this.markHigh = randomBits();
   }
@@ -135,6 +145,16 @@ export class Connection {
       this.#seldom.lagging.delete(channel);
       if (this.#seldom.lagging.size === 0) this.#seldom.whenLevel?.();
     }
+  }
+
+  /** What waits for it in the queues of all channels. */
+  get waiting(): Waiting {
+    this.#seldom ??= new Seldom();
+    const { lagging } = this.#seldom;
+    this.#seldom.waiting ??= new Waiting(this.#limits.connectionQueueBytes, () => {
+      for (const channel of lagging) channel.letGoOn(this);
+    });
+    return this.#seldom.waiting;
   }
 
   /** Resolves when no events wait in queues for this connection, or it is lost. For one who asks. */
@@ -247,7 +267,7 @@ export class Connection {
   /** Asks this concentrator for something; rejects with `TIMED_OUT` or `PRODUCER_GONE`. */
   request(make: (request: number) => Outgoing): Promise<Control> {
     this.#seldom ??= new Seldom();
-    return this.#seldom.requests.ask(this.#requestTimeoutMs, request => this.send(make(request)));
+    return this.#seldom.requests.ask(this.#limits.requestTimeoutMs, request => this.send(make(request)));
   }
 
   /** Hands an answer to who asked. */

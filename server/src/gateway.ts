@@ -30,6 +30,8 @@ export interface GatewayOptions {
   readonly limitBytes?: number;
   /** Bytes that may wait for one process on one channel, whatever it asks for; 8 MiB by default. */
   readonly consumerQueueBytes?: number;
+  /** Bytes that may wait for one process on all of its channels together; 64 MiB by default. */
+  readonly connectionQueueBytes?: number;
   /** Bytes of events that are kept of one channel at most; 64 MiB by default. */
   readonly historyBytes?: number;
   /** A file that history is kept in, so that it survives a restart; none by default. */
@@ -108,7 +110,6 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     port = 0,
     heartbeatMs = 10_000,
     limitBytes = 16 << 20,
-    requestTimeoutMs = 10_000,
     drainMs = 5000,
     log = () => {},
   } = options;
@@ -142,6 +143,10 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       modulatingToken,
     },
   );
+  const connectionLimits = {
+    requestTimeoutMs: options.requestTimeoutMs ?? 10_000,
+    connectionQueueBytes: options.connectionQueueBytes ?? 64 << 20,
+  };
   const connections = new Map<Socket, Connection>();
   const startedAt = performance.now();
   let whenEmpty: (() => void) | undefined;
@@ -173,7 +178,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       response.upgrade({}, key, SUBPROTOCOL, extensions, context);
     },
     open: socket => {
-      connections.set(socket, new Connection(socket, requestTimeoutMs));
+      connections.set(socket, new Connection(socket, connectionLimits));
     },
     message: (socket, message, isBinary) => {
       const connection = connections.get(socket);

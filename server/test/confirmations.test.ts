@@ -59,7 +59,10 @@ test("DEL-3: a message waits for its confirmation from when it came, whatever wa
     });
     return 1;
   };
-  const connection = new Connection({ send } as Link, 1000);
+  const connection = new Connection({ send } as Link, {
+    requestTimeoutMs: 1000,
+    connectionQueueBytes: 1 << 20,
+  });
   const confirmations = new Confirmations();
   confirmations.took(connection, 8);
   vi.advanceTimersByTime(60);

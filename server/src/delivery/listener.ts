@@ -1,6 +1,7 @@
 import { encodeControl } from "@jecho/shared/internal";
 import type { Connection } from "../connection.ts";
 import { RunQueue, type WhenFull } from "./run-queue.ts";
+import type { Waiting } from "./waiting.ts";
 
 /** How a consumer's queue at the gateway is kept. */
 export interface QueuePolicy {
@@ -81,12 +82,13 @@ export class Listener {
 
   /** From now on its events wait. */
   lag(): Backlog {
-    this.#backlog = new Backlog(this.#policy);
+    this.#backlog = new Backlog(this.#policy, this.connection.waiting);
     return this.#backlog;
   }
 
-  /** Nothing waits any more. */
+  /** Nothing waits any more, or is to. */
   keepUp(): void {
+    this.#backlog?.queue.clear();
     this.#backlog = undefined;
   }
 
@@ -105,8 +107,8 @@ export class Backlog {
   /** The producers were asked to wait for it. */
   isBlocking = false;
 
-  constructor({ whenFull, limitBytes }: QueuePolicy) {
-    this.queue = new RunQueue(whenFull, limitBytes);
+  constructor({ whenFull, limitBytes }: QueuePolicy, waiting: Waiting) {
+    this.queue = new RunQueue(whenFull, limitBytes, waiting);
   }
 
   /** Does nothing wait, and may events come? */

@@ -64,6 +64,7 @@ export class Listeners {
     if (!listener.isEmpty) return true;
     this.#all.delete(connection);
     if (listener.backlog !== undefined) this.#forgive(listener.backlog);
+    listener.keepUp();
     this.#lagging = without(this.#lagging, listener);
     connection.lags(this, false);
     this.#acknowledgements.left(connection, this.#channel.number);
@@ -132,8 +133,14 @@ export class Listeners {
     const backlog = this.#all.get(connection)?.backlog;
     if (backlog === undefined) return 0;
     const bytes = backlog.takeNext(this.#channel.number, parts);
-    if (backlog.queue.bytes * 2 <= backlog.queue.limitBytes) this.#forgive(backlog);
+    if (backlog.queue.hasRoom) this.#forgive(backlog);
     return bytes;
+  }
+
+  /** There is room again where a connection's events wait, on other channels, too. */
+  letGoOn(connection: Connection): void {
+    const backlog = this.#all.get(connection)?.backlog;
+    if (backlog?.queue.hasRoom) this.#forgive(backlog);
   }
 
   /** The connection has caught up: where nothing waits for it, events come by the topic again. */

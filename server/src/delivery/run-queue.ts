@@ -1,4 +1,5 @@
 import type { EventsFrame } from "@jecho/shared/internal";
+import type { Waiting } from "./waiting.ts";
 
 export type WhenFull = "drop-oldest" | "latest" | "disconnect" | "block";
 
@@ -10,7 +11,8 @@ type Item =
 /** What waits for one consumer's process that does not keep up, with a bound and a policy for when it is reached. */
 export class RunQueue {
   readonly whenFull: WhenFull;
-  readonly limitBytes: number;
+  readonly #limitBytes: number;
+  readonly #waiting: Waiting;
   readonly #urgent: Item[] = [];
   #items: (Item | undefined)[] = [];
   #head = 0;
@@ -21,21 +23,25 @@ export class RunQueue {
   /** Items that were taken out of the front for good: an index into the queue is a place minus this. */
   #shifted = 0;
 
-  constructor(whenFull: WhenFull, limitBytes: number) {
+  /** @param waiting what waits for that process everywhere */
+  constructor(whenFull: WhenFull, limitBytes: number, waiting: Waiting) {
     this.whenFull = whenFull;
-    this.limitBytes = limitBytes;
+    this.#limitBytes = limitBytes;
+    this.#waiting = waiting;
   }
 
   get isEmpty(): boolean {
     return this.#bytes === 0;
   }
 
-  get bytes(): number {
-    return this.#bytes;
+  /** Is there more than may wait, here or for that process everywhere? */
+  get isFull(): boolean {
+    return this.#bytes > this.#limitBytes || this.#waiting.isFull;
   }
 
-  get isFull(): boolean {
-    return this.#bytes > this.limitBytes;
+  /** May those go on that were asked to wait when it was full? Where nothing waits here they may, whatever waits on other channels. */
+  get hasRoom(): boolean {
+    return this.isEmpty || (this.#bytes * 2 <= this.#limitBytes && !this.#waiting.isTight);
   }
 
   /** Events dropped since this was last asked. */
@@ -52,12 +58,11 @@ export class RunQueue {
    */
   push(run: EventsFrame, keyOf: (run: EventsFrame, i: number) => string): EventsFrame[] {
     if (run.isUrgent) {
-      this.#bytes += run.end - run.start;
-      this.#urgent.push({ run, key: undefined, bytes: run.end - run.start });
+      this.#enter(this.#urgent, { run, key: undefined, bytes: run.end - run.start });
       return this.#makeRoom();
     }
     if (this.whenFull !== "latest") {
-      this.#append({ run, key: undefined, bytes: run.end - run.start });
+      this.#enter(this.#items, { run, key: undefined, bytes: run.end - run.start });
       return this.whenFull === "drop-oldest" ? this.#makeRoom() : [];
     }
     const gone: EventsFrame[] = [];
@@ -71,14 +76,14 @@ export class RunQueue {
         this.#drop(older.run, older.bytes, gone);
       }
       this.#latest.set(key, this.#items.length + this.#shifted);
-      this.#append({ run: event, key, bytes: event.end - event.start });
+      this.#enter(this.#items, { run: event, key, bytes: event.end - event.start });
     }
     return [...gone, ...this.#makeRoom()];
   }
 
   /** A control message, in its place behind the runs that wait. */
   pushControl(control: Uint8Array): void {
-    this.#append({ control, bytes: control.byteLength });
+    this.#enter(this.#items, { control, bytes: control.byteLength });
   }
 
   /** The next message to send. */
@@ -95,25 +100,23 @@ export class RunQueue {
   }
 
   /** Everything that waits is given up. */
-  clear(): EventsFrame[] {
-    const gone = [...this.#urgent, ...this.#items].flatMap(item =>
-      item !== undefined && "run" in item ? [item.run] : [],
-    );
-    this.#urgent.length = 0;
-    this.#items = [];
-    this.#head = 0;
-    this.#latest.clear();
-    this.#bytes = 0;
-    return gone;
+  clear(): void {
+    while (this.shift() !== undefined);
   }
 
-  #append(item: Item): void {
-    this.#items.push(item);
+  #enter(items: (Item | undefined)[], item: Item): void {
+    items.push(item);
     this.#bytes += item.bytes;
+    this.#waiting.add(item.bytes);
+  }
+
+  #leave(bytes: number): void {
+    this.#bytes -= bytes;
+    this.#waiting.remove(bytes);
   }
 
   #taken(item: Item): Uint8Array {
-    this.#bytes -= item.bytes;
+    this.#leave(item.bytes);
     if ("control" in item) return item.control;
     if (item.key !== undefined) this.#latest.delete(item.key);
     return item.run.raw();
@@ -134,7 +137,7 @@ export class RunQueue {
   }
 
   #drop(run: EventsFrame, bytes: number, gone: EventsFrame[]): void {
-    this.#bytes -= bytes;
+    this.#leave(bytes);
     this.#dropped += run.count;
     gone.push(run);
   }

@@ -1,0 +1,37 @@
+/** What the engine needs for each run in a queue, whatever its size. */
+const ITEM_BYTES = 256;
+
+/** What waits for one connection in the queues of all its channels, with a bound of its own: channels may be many. */
+export class Waiting {
+  readonly #limitBytes: number;
+  readonly #onRoom: () => void;
+  #bytes = 0;
+  #isTight = false;
+
+  /** @param onRoom called when half of it has gone after it was full */
+  constructor(limitBytes: number, onRoom: () => void) {
+    this.#limitBytes = limitBytes;
+    this.#onRoom = onRoom;
+  }
+
+  get isFull(): boolean {
+    return this.#bytes > this.#limitBytes;
+  }
+
+  /** It was full, and more than half of that still waits. */
+  get isTight(): boolean {
+    return this.#isTight;
+  }
+
+  add(bytes: number): void {
+    this.#bytes += bytes + ITEM_BYTES;
+    if (this.isFull) this.#isTight = true;
+  }
+
+  remove(bytes: number): void {
+    this.#bytes -= bytes + ITEM_BYTES;
+    if (!this.#isTight || this.#bytes * 2 > this.#limitBytes) return;
+    this.#isTight = false;
+    this.#onRoom();
+  }
+}
