@@ -14,10 +14,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const folder = resolve(process.argv[2] ?? join(root, "dist"));
 
 const packages = ["shared", "modulators", "client", "server", "apps/jecho"];
-/**
- * What belongs to the packages and is no TypeScript to compile. (The compiler leaves out JavaScript, now and then, that it also
- * finds by way of `node_modules`.)
- */
+/** What belongs to the packages and is not to be compiled: a modulator's source is known by its very text. */
 const asTheyAre = [
   "{shared,modulators,client,server}/src/generated/*.mjs",
   "modulators/standard/*.{js,d.ts}",
