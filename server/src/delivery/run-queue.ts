@@ -14,14 +14,14 @@ export class RunQueue {
   readonly #limitBytes: number;
   readonly #waiting: Waiting;
   readonly #urgent: Item[] = [];
+  /** In their order, from `#head` on, with gaps where some have gone. */
   #items: (Item | undefined)[] = [];
   #head = 0;
+  #present = 0;
   /** Where the newest event of each key waits, for the policy `latest`. */
   readonly #latest = new Map<string, number>();
   #bytes = 0;
   #dropped = 0;
-  /** Items that were taken out of the front for good: an index into the queue is a place minus this. */
-  #shifted = 0;
 
   /** @param waiting what waits for that process everywhere */
   constructor(whenFull: WhenFull, limitBytes: number, waiting: Waiting) {
@@ -57,33 +57,29 @@ export class RunQueue {
    * @returns what had to go for it
    */
   push(run: EventsFrame, keyOf: (run: EventsFrame, i: number) => string): EventsFrame[] {
-    if (run.isUrgent) {
-      this.#enter(this.#urgent, { run, key: undefined, bytes: run.end - run.start });
+    if (run.isUrgent || this.whenFull !== "latest") {
+      const item = { run, key: undefined, bytes: run.end - run.start };
+      if (run.isUrgent) {
+        this.#urgent.push(item);
+        this.#enter(item);
+      } else this.#append(item);
       return this.#makeRoom();
-    }
-    if (this.whenFull !== "latest") {
-      this.#enter(this.#items, { run, key: undefined, bytes: run.end - run.start });
-      return this.whenFull === "drop-oldest" ? this.#makeRoom() : [];
     }
     const gone: EventsFrame[] = [];
     for (let i = 0; i < run.count; i++) {
       const event = run.count === 1 ? run : run.slice(i, i + 1);
       const key = keyOf(event, 0);
       const place = this.#latest.get(key);
-      const older = place === undefined ? undefined : this.#items[place - this.#shifted];
-      if (older !== undefined && "run" in older) {
-        this.#items[(place as number) - this.#shifted] = undefined;
-        this.#drop(older.run, older.bytes, gone);
-      }
-      this.#latest.set(key, this.#items.length + this.#shifted);
-      this.#enter(this.#items, { run: event, key, bytes: event.end - event.start });
+      if (place !== undefined) this.#drop(place, gone);
+      this.#latest.set(key, this.#items.length);
+      this.#append({ run: event, key, bytes: event.end - event.start });
     }
     return [...gone, ...this.#makeRoom()];
   }
 
   /** A control message, in its place behind the runs that wait. */
   pushControl(control: Uint8Array): void {
-    this.#enter(this.#items, { control, bytes: control.byteLength });
+    this.#append({ control, bytes: control.byteLength });
   }
 
   /** The next message to send. */
@@ -91,10 +87,10 @@ export class RunQueue {
     const urgent = this.#urgent.shift();
     if (urgent !== undefined) return this.#taken(urgent);
     while (this.#head < this.#items.length) {
-      const item = this.#items[this.#head];
-      this.#items[this.#head++] = undefined;
+      const item = this.#vacate(this.#head++);
+      if (item === undefined) continue;
       this.#compact();
-      if (item !== undefined) return this.#taken(item);
+      return this.#taken(item);
     }
     return undefined;
   }
@@ -104,48 +100,64 @@ export class RunQueue {
     while (this.shift() !== undefined);
   }
 
-  #enter(items: (Item | undefined)[], item: Item): void {
-    items.push(item);
-    this.#bytes += item.bytes;
-    this.#waiting.add(item.bytes);
+  #append(item: Item): void {
+    this.#items.push(item);
+    this.#present++;
+    this.#enter(item);
   }
 
-  #leave(bytes: number): void {
+  #enter({ bytes }: Item): void {
+    this.#bytes += bytes;
+    this.#waiting.add(bytes);
+  }
+
+  #leave({ bytes }: Item): void {
     this.#bytes -= bytes;
     this.#waiting.remove(bytes);
   }
 
   #taken(item: Item): Uint8Array {
-    this.#leave(item.bytes);
-    if ("control" in item) return item.control;
-    if (item.key !== undefined) this.#latest.delete(item.key);
-    return item.run.raw();
+    this.#leave(item);
+    return "control" in item ? item.control : item.run.raw();
   }
 
-  /** Drops the oldest runs until what waits is within its bound; the newest stays whatever its size. */
+  /** Takes what is at this place out. @returns that, if there is something */
+  #vacate(place: number): Item | undefined {
+    const item = this.#items[place];
+    if (item === undefined) return undefined;
+    this.#items[place] = undefined;
+    this.#present--;
+    if ("key" in item && item.key !== undefined) this.#latest.delete(item.key);
+    return item;
+  }
+
+  /** Where the policy lets events go: drops the oldest runs until what waits is within its bound; the newest stays whatever its size. */
   #makeRoom(): EventsFrame[] {
     const gone: EventsFrame[] = [];
-    while (this.#head < this.#items.length && this.#items[this.#head] === undefined) this.#head++;
-    for (let i = this.#head; this.isFull && i < this.#items.length - 1; i++) {
-      const item = this.#items[i];
-      if (item === undefined || !("run" in item)) continue;
-      this.#items[i] = undefined;
-      if (item.key !== undefined) this.#latest.delete(item.key);
-      this.#drop(item.run, item.bytes, gone);
+    if (this.whenFull === "drop-oldest" || this.whenFull === "latest") {
+      while (this.#head < this.#items.length && this.#items[this.#head] === undefined) this.#head++;
+      for (let i = this.#head; this.isFull && i < this.#items.length - 1; i++) this.#drop(i, gone);
+      this.#compact();
     }
     return gone;
   }
 
-  #drop(run: EventsFrame, bytes: number, gone: EventsFrame[]): void {
-    this.#leave(bytes);
-    this.#dropped += run.count;
-    gone.push(run);
+  /** A run is dropped; a control message stays. */
+  #drop(place: number, gone: EventsFrame[]): void {
+    const item = this.#items[place];
+    if (item === undefined || !("run" in item)) return;
+    this.#vacate(place);
+    this.#leave(item);
+    this.#dropped += item.run.count;
+    gone.push(item.run);
   }
 
+  /** Closes the gaps once they are most of it: nothing may be taken out for hours. */
   #compact(): void {
-    if (this.#head < 1024 || this.#head * 2 < this.#items.length) return;
-    this.#items = this.#items.slice(this.#head);
-    this.#shifted += this.#head;
+    if (this.#items.length < 1024 || this.#present * 2 > this.#items.length) return;
+    this.#items = this.#items.filter(item => item !== undefined);
     this.#head = 0;
+    for (const [place, item] of this.#items.entries())
+      if (item !== undefined && "key" in item && item.key !== undefined) this.#latest.set(item.key, place);
   }
 }
