@@ -1,19 +1,6 @@
 import type { Page } from "@playwright/test";
 import { Cutter } from "../src/cutter.ts";
-import { drawn, expect, nextStep, noted, test, view } from "./fixtures.ts";
-
-/** The steps whose events a view has had, as ranges without gap or repeat, in their order. */
-async function seen(page: Page, kind: string): Promise<{ first: number; last: number }[]> {
-  const ranges = (await drawn(page, kind, "seen")).split(" ");
-  return ranges.map(range => {
-    const [first, last] = range.split("-").map(Number);
-    return { first: first ?? Number.NaN, last: last ?? Number.NaN };
-  });
-}
-
-async function lastSeen(page: Page, kind: string): Promise<number> {
-  return (await seen(page, kind)).at(-1)?.last ?? Number.NaN;
-}
+import { drawn, expect, lastSeen, nextStep, noted, seen, test, view } from "./fixtures.ts";
 
 async function derivedChannels(url: string): Promise<number> {
   const health = (await (await fetch(new URL("healthz", url))).json()) as Health;

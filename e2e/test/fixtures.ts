@@ -72,6 +72,33 @@ export async function noted(page: Page, selector: string, attribute = ""): Promi
   return () => list.jsonValue();
 }
 
+/**
+ * Hides the page from whoever looks at it, or shows it again, as its own document sees that: Playwright keeps every page in
+ * front, whatever is opened before it.
+ */
+export async function show(page: Page, isShown: boolean): Promise<void> {
+  await page.evaluate(
+    state => {
+      Object.defineProperty(document, "visibilityState", { configurable: true, value: state });
+      document.dispatchEvent(new Event("visibilitychange"));
+    },
+    isShown ? "visible" : "hidden",
+  );
+}
+
+/** The steps whose events a view has had, as ranges without gap or repeat, in their order. */
+export async function seen(page: Page, kind: string): Promise<{ first: number; last: number }[]> {
+  const ranges = (await drawn(page, kind, "seen")).split(" ");
+  return ranges.map(range => {
+    const [first, last] = range.split("-").map(Number);
+    return { first: first ?? Number.NaN, last: last ?? Number.NaN };
+  });
+}
+
+export async function lastSeen(page: Page, kind: string): Promise<number> {
+  return (await seen(page, kind)).at(-1)?.last ?? Number.NaN;
+}
+
 /** Resolves when the view has drawn a later step than it had. */
 export async function nextStep(page: Page, kind: string): Promise<void> {
   const before = Number(await drawn(page, kind, "step"));

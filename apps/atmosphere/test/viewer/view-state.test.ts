@@ -15,6 +15,7 @@ const SIGNS: Signs = {
   session: LIVE,
   subscription: LIVE,
   openedAt: NOW - 60_000,
+  shownAt: 0,
   lastEventAt: NOW - 300,
   statusAt: NOW - 300,
   paused: false,
@@ -67,7 +68,7 @@ test("in alarm mode silence means that nothing changed, as long as the simulatio
   expect(judge({ ...quiet, statusAt: NOW - 9000 }).state).toBe("stale");
 });
 
-test("the worst of session and subscription decides, with the reason", () => {
+test("the session decides as long as it is not live, then the subscription, with the reason", () => {
   const error = new JechoError("MODULATOR_FAILED", "line 3: no");
   expect(judge({ ...SIGNS, subscription: { state: "refused", since: 5, error } })).toEqual({
     state: "refused",
@@ -83,6 +84,14 @@ test("the worst of session and subscription decides, with the reason", () => {
 test("after a reconnection there is time for the first event", () => {
   expect(stateOf({ lastEventAt: NOW - 30_000, openedAt: NOW - 500 })).toBe("live");
   expect(stateOf({ lastEventAt: NOW - 30_000, openedAt: NOW - 3000 })).toBe("stale");
+});
+
+test("a page that is shown again has time for the first event, for none was sent to it while it was hidden", () => {
+  expect(stateOf({ lastEventAt: NOW - 30_000, shownAt: NOW - 500 })).toBe("live");
+  expect(stateOf({ lastEventAt: NOW - 30_000, shownAt: NOW - 3000 })).toBe("stale");
+  const paused = { paused: true, lastEventAt: NOW - 30_000, statusAt: NOW - 20_000 };
+  expect(stateOf({ ...paused, shownAt: NOW - 500 })).toBe("paused");
+  expect(stateOf({ ...paused, shownAt: NOW - 10_000 })).toBe("stale");
 });
 
 test("a window that is long in coming is spoken of", () => {

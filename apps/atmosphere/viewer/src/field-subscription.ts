@@ -16,10 +16,13 @@ import {
 } from "@jecho/client";
 import { CHANNELS, GridData } from "../../src/types.ts";
 import type { ViewLabel } from "./handed-page.ts";
+import { isShown, watchVisibility } from "./page-visibility.ts";
 import { SeenSteps } from "./seen-steps.ts";
 
 /** Between two changes of a view that go out: a frame of a smooth drag. */
 const PAUSE_MS = 16;
+/** A layer that no model has: of a page that nobody sees the modulator lets nothing through. */
+const NO_LAYER = { firstLayer: -1, lastLayer: -1 } as const;
 /** How far a replay goes back, and how fast it comes. */
 export const REPLAY = { seconds: 60, speed: 6 } as const;
 
@@ -76,20 +79,23 @@ interface Stream {
 }
 
 export class FieldSubscription {
-  /** The master copy of what the view looks at. */
+  /** The master copy of what the view looks at: nothing while the page is hidden. */
   readonly view: SharedObject<FieldView>;
   readonly #session: Session;
   readonly #receive: (event: FieldEvent) => void;
   readonly #abort = new AbortController();
   readonly #listeners = new Set<() => void>();
   readonly #seen = new SeenSteps();
+  readonly #stopWatching = watchVisibility(() => this.#send());
   #stream: Stream | undefined;
   /** Of the newest stream that an event came from: older ones are not listened to any more. */
   #heard = 0;
   #streams = 0;
   #gone: FieldStats = { bytes: 0, events: 0, missed: 0, dropped: 0 };
   #snapshot: FieldSnapshot;
-  #patch: Partial<View> | undefined;
+  /** What the view looks at while the page is seen. */
+  #wanted: View;
+  #willSend = false;
   #pause: ReturnType<typeof setTimeout> | undefined;
   #openedAt = 0;
   #lastEventAt = 0;
@@ -106,7 +112,8 @@ export class FieldSubscription {
     this.#session = session;
     this.#receive = receive;
     const handed = inherited?.objects["view"] as SharedObject<FieldView> | undefined;
-    this.view = handed ?? session.share<FieldView>(view);
+    this.#wanted = view;
+    this.view = handed ?? session.share<FieldView>(this.#seenView());
     this.#latestMode = mode;
     this.#snapshot = {
       status: { state: "connecting", since: Date.now() },
@@ -165,22 +172,34 @@ export class FieldSubscription {
 
   /** Changes what is sent: at the end of this turn, or together with what else changes while a drag goes on. */
   update(patch: Partial<View>): void {
-    const isFirst = this.#patch === undefined;
-    this.#patch = { ...this.#patch, ...patch };
-    if (isFirst && this.#pause === undefined) queueMicrotask(() => this.#send());
+    this.#wanted = { ...this.#wanted, ...patch };
+    if (this.#willSend) return;
+    this.#willSend = true;
+    if (this.#pause === undefined) queueMicrotask(() => this.#sendChange());
+  }
+
+  #seenView(): View {
+    return isShown() ? this.#wanted : { ...this.#wanted, ...NO_LAYER };
   }
 
   /** Not tied to animation frames: where drawing is slow, asking for the next picture must not wait for the last one. */
-  #send(): void {
-    const { version } = this.view;
-    if (!this.#abort.signal.aborted && this.#patch !== undefined) this.view.update(this.#patch);
-    this.#patch = undefined;
-    if (this.view.version === version) return;
-    if (this.#viewChangedAt === 0) this.#viewChangedAt = Date.now();
+  #sendChange(): void {
+    if (!this.#willSend || !this.#send()) return;
     this.#pause = setTimeout(() => {
       this.#pause = undefined;
-      this.#send();
+      this.#sendChange();
     }, PAUSE_MS);
+  }
+
+  /** @returns true where that changes anything */
+  #send(): boolean {
+    const { version } = this.view;
+    this.#willSend = false;
+    if (!this.#abort.signal.aborted) this.view.update(this.#seenView());
+    if (this.view.version === version) return false;
+    if (!isShown()) this.#viewChangedAt = 0;
+    else if (this.#viewChangedAt === 0) this.#viewChangedAt = Date.now();
+    return true;
   }
 
   /** What another device needs besides the view and the mode, should it take this view over: plain data. */
@@ -229,6 +248,7 @@ export class FieldSubscription {
 
   close(): void {
     clearTimeout(this.#pause);
+    this.#stopWatching();
     this.#abort.abort();
   }
 
@@ -344,7 +364,7 @@ export class FieldSubscription {
   /** The first event after a lost connection: what did not come is known now. */
   #sayResumed(): void {
     if (this.#missedBefore === undefined || this.#snapshot.status.state !== "live") return;
-    const { firstLayer, lastLayer } = this.view.state;
+    const { firstLayer, lastLayer } = this.#wanted;
     const missedSteps = Math.ceil((this.stats.missed - this.#missedBefore) / (lastLayer - firstLayer + 1));
     this.#missedBefore = undefined;
     this.#set({ resumed: { at: Date.now(), missedSteps } });

@@ -16,6 +16,8 @@ import { StatusFeed, type StatusSnapshot } from "./status-feed.ts";
 
 /** A page must be back soon after its gateway is. */
 const LONGEST_BACKOFF_MS = 5000;
+/** Before a session whose connection's thread has died is followed by a new one, which gets another thread. */
+const SUCCEED_MS = 500;
 /** Before a subscription is asked for again, where the refusal says that this may help. */
 const RETRY_MS = 5000;
 
@@ -65,7 +67,12 @@ export function useSession(address: string, token?: string): SessionState {
     setSession(opened);
     setStatus(opened.status);
     setFault(undefined);
-    const stop = opened.onStatus(setStatus);
+    let successor: ReturnType<typeof setTimeout> | undefined;
+    const stop = opened.onStatus(told => {
+      const isLost = told.state === "refused" && told.error?.retry === true;
+      setStatus(isLost ? { ...told, state: "reconnecting" } : told);
+      if (isLost) successor = setTimeout(() => setAttempt(count => count + 1), SUCCEED_MS);
+    });
     if (handover !== undefined) {
       // Why it fails stands in the session's status.
       opened.inheritance().then(
@@ -75,6 +82,7 @@ export function useSession(address: string, token?: string): SessionState {
     }
     return () => {
       stop();
+      clearTimeout(successor);
       void opened.close();
       setSession(undefined);
     };

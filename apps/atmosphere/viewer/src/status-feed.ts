@@ -7,6 +7,7 @@ import {
   type Session,
 } from "@jecho/client";
 import { CHANNELS, Status } from "../../src/types.ts";
+import { isShown, watchVisibility } from "./page-visibility.ts";
 
 export interface StatusSnapshot {
   readonly channel: ChannelStatus;
@@ -26,6 +27,7 @@ const SMOOTHING = 0.2;
 export class StatusFeed {
   readonly #abort = new AbortController();
   readonly #listeners = new Set<() => void>();
+  readonly #stopWatching = watchVisibility(() => this.#tell());
   #now: StatusSnapshot = {
     channel: { state: "connecting", since: Date.now() },
     simulation: undefined,
@@ -67,11 +69,12 @@ export class StatusFeed {
     return () => this.#listeners.delete(listener);
   };
 
-  /** For rendering: changes at most five times a second. */
+  /** For rendering: changes at most five times a second, and only while the page is seen. */
   readonly snapshot = (): StatusSnapshot => this.#told;
 
   close(): void {
     clearTimeout(this.#timer);
+    this.#stopWatching();
     this.#abort.abort();
   }
 
@@ -162,6 +165,7 @@ export class StatusFeed {
   #tell(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    if (!isShown()) return;
     this.#told = this.#now;
     for (const listener of this.#listeners) listener();
   }

@@ -1,5 +1,6 @@
 /** Any channel's events, whatever their type: the newest of them, and how its numbers went. */
 import { type FieldInfo, JechoError, type Session, type Status, type Type, unpack } from "@jecho/client";
+import { isShown, watchVisibility } from "../page-visibility.ts";
 
 /** One field of the newest event; of a nested table each of its own. */
 export interface Row {
@@ -39,6 +40,7 @@ export class ChannelFeed {
   readonly name: string;
   readonly #abort = new AbortController();
   readonly #listeners = new Set<() => void>();
+  readonly #stopWatching = watchVisibility(() => this.#tell());
   readonly #series = new Map<string, { times: number[]; values: number[] }>();
   #arrivals: number[] = [];
   #status: Status = { state: "connecting", since: Date.now() };
@@ -60,7 +62,7 @@ export class ChannelFeed {
     return () => this.#listeners.delete(listener);
   };
 
-  /** For rendering: changes at most ten times a second. */
+  /** For rendering: changes at most ten times a second, and only while the page is seen; events are noted all the time. */
   readonly snapshot = (): FeedSnapshot => this.#told;
 
   /** How the number at this path went; it grows while events come. */
@@ -70,6 +72,7 @@ export class ChannelFeed {
 
   close(): void {
     clearTimeout(this.#timer);
+    this.#stopWatching();
     this.#abort.abort();
   }
 
@@ -141,9 +144,14 @@ export class ChannelFeed {
   #tellSoon(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      this.#told = this.#look();
-      for (const listener of this.#listeners) listener();
+      this.#tell();
     }, TELL_MS);
+  }
+
+  #tell(): void {
+    if (!isShown()) return;
+    this.#told = this.#look();
+    for (const listener of this.#listeners) listener();
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Placement } from "@jecho/client";
-import { type ReactNode, useEffect, useEffectEvent, useState } from "react";
+import { type ReactNode, useState } from "react";
+import { useEvery } from "../page-visibility.ts";
 import type { StatusFeed } from "../status-feed.ts";
 import { addSample, formatBytes, formatShare, ratesOf, type Sample, seriesOf, windowMsFor } from "./rate.ts";
 
@@ -72,20 +73,16 @@ function sayWhere(elsewhere: Placement | undefined): string {
   return `A process beside the gateway cuts this view out of the field: ${elsewhere.why}.`;
 }
 
-/** A sample of the totals every second, for the last minute. */
+/** A sample of the totals every second that the page is seen, for the last minute. */
 export function useSamples(received: () => number, feed: StatusFeed | undefined): readonly Sample[] {
   const [samples, setSamples] = useState<readonly Sample[]>([]);
-  const sample = useEffectEvent(() => {
+  useEvery(SAMPLE_MS, () => {
     if (feed === undefined) return;
     const { producedBytes } = feed.current;
     setSamples(before =>
       addSample(before, { at: performance.now(), receivedBytes: received(), producedBytes }),
     );
   });
-  useEffect(() => {
-    const timer = setInterval(() => sample(), SAMPLE_MS);
-    return () => clearInterval(timer);
-  }, []);
   return samples;
 }
 

@@ -2,6 +2,7 @@ import type { JechoError } from "@jecho/client";
 import type { ReactNode } from "react";
 import { CHANNELS } from "../../../src/types.ts";
 import type { PageState } from "../page-state.ts";
+import { lastShownAt } from "../page-visibility.ts";
 import { Handover } from "./handover.tsx";
 import { StatePill, useNow } from "./state.tsx";
 import { clockTime, expectedIntervalMs, type Judged, judge } from "./view-state.ts";
@@ -25,6 +26,7 @@ function usePageState({ status, latest }: PageState): Judged {
     subscription: channel,
     openedAt: channel.state === "live" ? channel.since : 0,
     lastEventAt: receivedAt,
+    shownAt: lastShownAt(),
     statusAt: receivedAt,
     paused: simulation?.paused ?? false,
     expectedMs: expectedIntervalMs(simulation?.speed ?? 1, intervalMs),

@@ -1,13 +1,11 @@
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useState } from "react";
+import { useEvery } from "../page-visibility.ts";
 import { describe, type Judged, sinceOf, wordsOf } from "./view-state.ts";
 
-/** `Date.now()`, looked at every so often. */
+/** `Date.now()`, looked at every so often while anybody sees it. */
 export function useNow(everyMs: number): number {
   const [now, setNow] = useState(() => Date.now());
-  useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), everyMs);
-    return () => clearInterval(timer);
-  }, [everyMs]);
+  useEvery(everyMs, () => setNow(Date.now()));
   return now;
 }
 

@@ -21,6 +21,8 @@ export interface Signs {
   /** When the subscription came into force. */
   readonly openedAt: number;
   readonly lastEventAt: number;
+  /** When the page was last shown again: for a hidden one no field is sent. */
+  readonly shownAt: number;
   /** When the simulation last spoke on its status channel. */
   readonly statusAt: number;
   readonly paused: boolean;
@@ -60,8 +62,8 @@ export function judge(signs: Signs): Judged {
 }
 
 function judgeConnection({ session, subscription, lastEventAt }: Signs): Judged | undefined {
-  const worst = [session, subscription].sort((a, b) => GRAVITY[b.state] - GRAVITY[a.state])[0] as Status;
-  const { state, since, error } = worst;
+  // Without a session there is nothing to be said of what was open in it.
+  const { state, since, error } = session.state === "live" ? subscription : session;
   if (state === "live") return undefined;
   if (error?.code === "HANDED_OVER") return { state: "handed-over", since, detail: "" };
   const detail = error === undefined ? "" : `${error.code}: ${error.message}`;
@@ -70,8 +72,6 @@ function judgeConnection({ session, subscription, lastEventAt }: Signs): Judged 
   return { state, since, detail };
 }
 
-const GRAVITY = { refused: 4, closed: 3, reconnecting: 2, connecting: 1, live: 0 } as const;
-
 function judgeReplay({ replay, expectedMs, subscription }: Signs): Judged | undefined {
   if (replay === undefined) return undefined;
   const { speed, stepsBehind } = replay;
@@ -79,15 +79,15 @@ function judgeReplay({ replay, expectedMs, subscription }: Signs): Judged | unde
   return { state: "replay", since: subscription.since, detail: `${speed}\u00d7, ${seconds} s behind` };
 }
 
-function judgePause({ now, paused, statusAt, lastEventAt }: Signs): Judged | undefined {
+function judgePause({ now, paused, statusAt, shownAt, lastEventAt }: Signs): Judged | undefined {
   if (!paused || lastEventAt === 0) return undefined;
-  if (now - statusAt > PAUSED_STALE_MS)
+  if (now - Math.max(statusAt, shownAt) > PAUSED_STALE_MS)
     return { state: "stale", since: statusAt, detail: "the simulation is silent" };
   return { state: "paused", since: lastEventAt, detail: "" };
 }
 
 function judgeSilence(signs: Signs): Judged {
-  const { now, lastEventAt, openedAt, statusAt, isAlarm } = signs;
+  const { now, lastEventAt, openedAt, shownAt, statusAt, isAlarm } = signs;
   const limit = staleAfterMs(signs.expectedMs);
   if (lastEventAt === 0) {
     const heard = statusAt > 0 && now - statusAt < limit;
@@ -95,8 +95,9 @@ function judgeSilence(signs: Signs): Judged {
     return { state: "waiting", since, detail: heard ? "for the first event" : "no simulation is heard" };
   }
   const heardAt = isAlarm ? Math.max(statusAt, lastEventAt) : lastEventAt;
-  // After a reconnection the clock begins again.
-  if (now - Math.max(heardAt, openedAt) > limit) return { state: "stale", since: heardAt, detail: "" };
+  // After a reconnection, or a time unseen, the clock begins again.
+  if (now - Math.max(heardAt, openedAt, shownAt) > limit)
+    return { state: "stale", since: heardAt, detail: "" };
   if (isAlarm && now - lastEventAt > limit) return { state: "live", since: lastEventAt, detail: "no change" };
   const isWaiting = signs.waitingSince > 0 && now - signs.waitingSince > PATIENCE_MS && !isAlarm;
   return { state: "live", since: lastEventAt, detail: isWaiting ? "new window is on its way" : "" };

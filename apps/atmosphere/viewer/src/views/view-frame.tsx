@@ -2,6 +2,7 @@ import { type ReactNode, type RefObject, useEffect, useId, useRef, useState } fr
 import { type FieldSnapshot, type Mode, REPLAY } from "../field-subscription.ts";
 import { DETAILS, type Detail, UNIT } from "../look.ts";
 import type { PageState } from "../page-state.ts";
+import { lastShownAt } from "../page-visibility.ts";
 import { Gauge } from "../panels/gauge.tsx";
 import { StatePill, useNow } from "../panels/state.tsx";
 import { expectedIntervalMs, type Judged, judge } from "../panels/view-state.ts";
@@ -19,6 +20,7 @@ function useViewState(page: PageState, { subscription, snapshot }: Subscribed): 
     subscription: snapshot.status,
     openedAt: subscription?.openedAt ?? 0,
     lastEventAt: subscription?.lastEventAt ?? 0,
+    shownAt: lastShownAt(),
     statusAt: receivedAt,
     paused: simulation?.paused ?? false,
     expectedMs: expectedIntervalMs(simulation?.speed ?? 1, intervalMs),
