@@ -6,7 +6,7 @@ import { JechoError } from "@jecho/shared";
  * - `connecting`: not yet connected or open
  * - `live`: connected and open
  * - `reconnecting`: the connection broke and is being made again
- * - `refused`: it will not come to be, and `error` says why
+ * - `refused`: it will not come to be, or has ended, and `error` says why, and whether a new one may fare better (`retry`)
  * - `closed`: ended by the application
  */
 export interface Status {

@@ -1,5 +1,6 @@
 import type { ConcentratorPlace } from "@jecho/client";
 import { expect, type Page } from "@playwright/test";
+import { killSharedWorkers } from "../src/shared-workers.ts";
 import { alone, connections, HEARTBEAT_MS, openTab, Tick, test } from "./library-page.ts";
 
 test("the gateway's pages are isolated, so that they may share memory with their workers", async ({
@@ -125,6 +126,39 @@ test("shared: two tabs have one connection, and what one opened goes with it", a
   expect(await producer.publishSync({ n: 3, note: "" })).toBe(2);
   await expect(third).toHaveTitle("3");
   expect(await connections(gateway)).toBe(2);
+});
+
+test("shared: tabs whose SharedWorker died are told, and a new session gets a new one", async ({
+  browser,
+  open,
+  session,
+  gateway,
+}) => {
+  await alone(gateway);
+  const producer = await session.channel("died", Tick).produce();
+  const tabs = [await open(), await open()];
+  const listen = (tab: Page): Promise<void> =>
+    tab.evaluate(async () => {
+      const { connect, type } = globalThis.jecho;
+      const Tick = type("Tick", { n: "uint32", note: "string" });
+      const session = connect(location.host, { place: "shared" });
+      session.onStatus(({ state, error }) => {
+        if (state === "refused") document.title = `${error?.code} ${error?.retry}`;
+      });
+      await session.channel("died", Tick).subscribe(({ n }) => {
+        document.title = String(n);
+      });
+    });
+  for (const tab of tabs) await listen(tab);
+  await expect.poll(() => producer.demand.total).toBe(2);
+  await killSharedWorkers(browser);
+  for (const tab of tabs) await expect(tab).toHaveTitle("CONNECTION_LOST true");
+  await expect.poll(() => producer.demand.total).toBe(0);
+  for (const tab of tabs) await listen(tab);
+  await expect.poll(() => producer.demand.total).toBe(2);
+  expect(await connections(gateway)).toBe(2);
+  expect(await producer.publishSync({ n: 1, note: "" })).toBe(2);
+  for (const tab of tabs) await expect(tab).toHaveTitle("1");
 });
 
 test("where there is no SharedWorker, each tab has a worker; where there is none either, its own thread", async ({

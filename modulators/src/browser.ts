@@ -24,9 +24,12 @@ export class ModulatorEnvironment extends SharedEnvironment {
 
 export { Lenders };
 
-/** For a page: starts workers for another place, whenever that is asked for over this port, until it is closed. */
-export function lendWorkers(port: MessagePort): void {
-  lend(port, startProgram);
+/**
+ * For a page: starts workers for another place, whenever that is asked for over this port. Returns what ends that, and all that was
+ * lent, where the other place is no more.
+ */
+export function lendWorkers(port: MessagePort): () => void {
+  return lend(port, startProgram);
 }
 
 const startWorker: StartWorker = listener => {

@@ -1,6 +1,6 @@
 import { lendWorkers } from "@jecho/modulators/browser";
 import type { MessageEnd } from "./message-end.ts";
-import type { Visitor } from "./shared-worker.ts";
+import type { Host, Visitor } from "./shared-worker.ts";
 
 /** Calls back when the page is shown again: its connection may have died unseen. */
 export function watchPage(shown: () => void): () => void {
@@ -50,8 +50,14 @@ function startShared(): MessageEnd | undefined {
   });
   const worker = new SharedWorker(new URL("./shared-worker.ts", import.meta.url), { type: "module" });
   const { port } = worker;
+  const closing = new AbortController();
+  const close = (): void => {
+    closing.abort();
+    release?.();
+    port.close();
+  };
   const hosts = new MessageChannel();
-  lendWorkers(hosts.port1);
+  const reclaim = lendWorkers(hosts.port1);
   // Posted before the lock is held, its name would let the worker have it at once.
   let waiting: (() => void)[] | undefined = [
     () => port.postMessage({ lock } satisfies Visitor, [hosts.port2]),
@@ -69,12 +75,19 @@ function startShared(): MessageEnd | undefined {
       else waiting.push(() => port.postMessage(message, transfer));
     },
     listen: (receive, failed) => {
-      port.onmessage = ({ data }) => receive(data);
-      worker.onerror = () => failed("its program could not be loaded");
+      // A SharedWorker whose process died says nothing: whoever gets the lock that it held for life knows.
+      const watch = ({ life }: Host): void => {
+        const gone = (): void => end("its process died");
+        navigator.locks.request(life, { signal: closing.signal }, gone).catch(() => {});
+      };
+      const end = (why: string): void => {
+        reclaim();
+        close();
+        failed(why);
+      };
+      port.onmessage = ({ data }) => (Array.isArray(data) ? receive(data) : watch(data));
+      worker.onerror = () => end("its program could not be loaded");
     },
-    close: () => {
-      release?.();
-      port.close();
-    },
+    close,
   };
 }

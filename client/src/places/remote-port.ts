@@ -104,6 +104,6 @@ export class RemotePort implements Omit<Port, "settled" | "posted"> {
   #failed(why: string): void {
     this.#closed.resolve();
     if (!this.#isClosing)
-      this.#events.onFailed(new JechoError("INTERNAL", `the concentrator's thread ended: ${why}`));
+      this.#events.onFailed(new JechoError("CONNECTION_LOST", `the thread of the connection ended: ${why}`));
   }
 }

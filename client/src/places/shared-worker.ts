@@ -11,6 +11,12 @@ export interface Visitor {
   readonly lock: string;
 }
 
+/** What this worker says of itself first. */
+export interface Host {
+  /** A lock that it holds for as long as it lives. */
+  readonly life: string;
+}
+
 const hubs = new Map<string, Hub>();
 const lenders = new Lenders();
 
@@ -27,8 +33,18 @@ function hubOf(options: ConcentratorOptions): Hub {
   return hub;
 }
 
+const life = `jecho-${crypto.randomUUID()}`;
+/** Resolves when the lock is held: known before, a page would have it at once. */
+const living = new Promise<void>(resolve => {
+  void navigator.locks.request(life, () => {
+    resolve();
+    return new Promise(() => {});
+  });
+});
+
 (globalThis as unknown as { onconnect: (event: MessageEvent) => void }).onconnect = ({ ports: [port] }) => {
   if (port === undefined) return;
+  void living.then(() => port.postMessage({ life } satisfies Host));
   let gone = (): void => {};
   const close = serve(
     {

@@ -10,20 +10,23 @@ import type { StartWorker, WorkerHandle, WorkerListener } from "./worker-carrier
 const START_MS = 5000;
 
 /**
- * For a page: starts a worker whenever that is asked for over this port, until the port is closed. A worker ends when the borrower
- * says so, or with the page.
+ * For a page: starts a worker whenever that is asked for over this port. A worker ends when the borrower says so, or with the page.
  *
  * @param start starts a worker with the host's program
+ * @returns ends that, and all that was lent, for a borrower that is no more
  */
-export function lendWorkers(port: MessagePort, start: () => Worker): void {
+export function lendWorkers(port: MessagePort, start: () => Worker): () => void {
+  const lent = new Set<Worker>();
   port.onmessage = ({ ports }) => {
     const [frames, control] = ports as [MessagePort, MessagePort];
     try {
       const worker = start();
+      lent.add(worker);
       worker.onerror = ({ message = "its program could not be loaded" }) =>
         control.postMessage(failure("MODULATOR_FAILED", `the host died while it ran: ${message}`));
       control.onmessage = () => {
         worker.terminate();
+        lent.delete(worker);
         control.close();
       };
       worker.postMessage(null, [frames]);
@@ -32,6 +35,10 @@ export function lendWorkers(port: MessagePort, start: () => Worker): void {
       const { code, message } = JechoError.from(error, "MODULATORS_NOT_SERVED");
       control.postMessage(failure(code, message));
     }
+  };
+  return () => {
+    port.close();
+    for (const worker of lent) worker.terminate();
   };
 }
 
