@@ -143,8 +143,8 @@ function FeedLine({ snapshot, isLive }: { snapshot: FeedSnapshot; isLive: boolea
         ? `${fault.code}: ${fault.message}`
         : "";
   return (
-    <p className="any-line" role="status">
-      <span className="pill" data-state={state} data-testid="any-state">
+    <p className="any-line">
+      <span className="pill" role="status" data-state={state} data-testid="any-state">
         <span className="dot" aria-hidden="true" />
         {state === "stale"
           ? `silent since ${clockTime(receivedAt)}`
@@ -155,7 +155,9 @@ function FeedLine({ snapshot, isLive }: { snapshot: FeedSnapshot; isLive: boolea
       <span>
         <b>{events}</b> events, <b>{isStale ? 0 : shortNumber(Number(perSecond.toPrecision(2)))}</b>/s
       </span>
-      {said !== "" && <span className="any-fault">{said}</span>}
+      <span className="any-fault" role="status">
+        {said}
+      </span>
     </p>
   );
 }
@@ -171,7 +173,7 @@ function FieldTable({ rows, chosen, onChoose }: FieldTableProps): ReactNode {
     <table className="fields">
       <tbody>
         {rows.map(row => (
-          <tr key={row.path} data-field={row.path} aria-selected={row.path === chosen}>
+          <tr key={row.path} data-field={row.path}>
             <th scope="row">
               {isPlottable(row) ? (
                 <button

@@ -30,11 +30,15 @@ export function fadeClock(changedSeconds: number): number {
 /** What is chosen: the section's place, the layer, a source's place. */
 export const MARK_COLOUR = "#ffb454";
 
-/** Strokes something in the mark's colour, seen on any colour map. */
-export function strokeMark(context: CanvasRenderingContext2D, stroke: () => void): void {
+/** Strokes something so that it is seen on any colour map, by default in the mark's colour. */
+export function strokeMark(
+  context: CanvasRenderingContext2D,
+  stroke: () => void,
+  colour: string = MARK_COLOUR,
+): void {
   for (const [style, width] of [
     ["rgb(9 11 13 / 0.45)", 3],
-    [MARK_COLOUR, 1.5],
+    [colour, 1.5],
   ] as const) {
     context.strokeStyle = style;
     context.lineWidth = width;

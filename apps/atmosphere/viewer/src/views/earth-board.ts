@@ -242,12 +242,10 @@ function drawTarget(context: CanvasRenderingContext2D, x: number, y: number): vo
 }
 
 function drawCross(context: CanvasRenderingContext2D, x: number, y: number): void {
-  context.strokeStyle = "#fff";
-  context.lineWidth = 1;
   context.beginPath();
   context.moveTo(x - 6, y);
   context.lineTo(x + 6, y);
   context.moveTo(x, y - 6);
   context.lineTo(x, y + 6);
-  context.stroke();
+  strokeMark(context, () => context.stroke(), "#fff");
 }

@@ -65,7 +65,7 @@ class GlobeBoard extends EarthBoard<GlobeCamera> {
   protected override marks(context: CanvasRenderingContext2D): void {
     const { width, height, radius } = this.camera;
     strokeMark(context, () => traceOnGlobe(context, this.camera, meridian(this.look.longitude)));
-    context.strokeStyle = "rgb(236 241 245 / 0.3)";
+    context.strokeStyle = "rgb(150 158 166 / 0.45)";
     context.lineWidth = 1;
     context.beginPath();
     context.arc(width / 2, height / 2, radius, 0, 2 * Math.PI);
@@ -138,7 +138,7 @@ export function GlobeView({
       pictured={() => board.pictured()}
       onKeys={hasKeys => board.setKeys(hasKeys)}
       isPicking={look.isPicking}
-      keys="Arrow keys turn the globe, plus and minus zoom, 0 puts it back, Enter puts the section through the middle, Page Up and Page Down change the layer."
+      keys="Arrow keys turn the globe, plus and minus zoom, 0 puts it back, Enter takes the middle for the section, or for the place that is being picked, Page Up and Page Down change the layer."
     />
   );
 }

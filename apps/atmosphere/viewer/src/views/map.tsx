@@ -148,7 +148,7 @@ export function MapView({
       pictured={() => board.pictured()}
       onKeys={hasKeys => board.setKeys(hasKeys)}
       isPicking={look.isPicking}
-      keys="Arrow keys move the map, plus and minus zoom, 0 shows all, Enter puts the section through the middle, Page Up and Page Down change the layer."
+      keys="Arrow keys move the map, plus and minus zoom, 0 shows all, Enter takes the middle for the section, or for the place that is being picked, Page Up and Page Down change the layer."
       scale={<ColourScale name="map" range={range} colours={look.colours} />}
       tools={
         <div className="segments">

@@ -33,7 +33,6 @@ const AXIS = heightAxis(LAYER_PRESSURES_HPA);
 const LAYER_COUNT = LAYER_PRESSURES_HPA.length;
 const LAYERS = layerTable(AXIS, 1024);
 const LABEL_PX = 17;
-const INK = "#93a0ab";
 
 export class SectionBoard implements StagePainting {
   readonly camera = { kind: "section" } as const;
@@ -178,9 +177,9 @@ export class SectionBoard implements StagePainting {
   lines(context: CanvasRenderingContext2D, width: number, height: number): void {
     const { left, right, top, bottom } = MARGIN;
     const [plotWidth, plotHeight] = [width - left - right, height - top - bottom];
-    const { fontFamily, fontSize } = getComputedStyle(document.body);
-    context.font = `${Math.round(Number.parseFloat(fontSize) * 0.85)}px ${fontFamily}`;
-    context.fillStyle = INK;
+    const style = getComputedStyle(document.body);
+    context.font = `${Math.round(Number.parseFloat(style.fontSize) * 0.85)}px ${style.fontFamily}`;
+    context.fillStyle = style.getPropertyValue("--ink-dim");
     context.strokeStyle = "rgb(236 241 245 / 0.14)";
     context.lineWidth = 0.75;
     this.#drawLatitudes(context, plotWidth, plotHeight);
@@ -190,19 +189,20 @@ export class SectionBoard implements StagePainting {
     for (const { label, fraction } of pressureTicks(AXIS, apart)) {
       const y = top + (1 - fraction) * plotHeight;
       context.fillText(label, left - 8, y);
-      line(context, left - 4, y, left + plotWidth, y);
+      line(context, left, y, left + plotWidth, y);
+      context.fillRect(left - 4, y - 0.25, 4, 0.5);
     }
     context.textAlign = "left";
     for (const { label, fraction } of kilometreTicks(AXIS, apart)) {
       const y = top + (1 - fraction) * plotHeight;
       context.fillText(label, left + plotWidth + 8, y);
-      line(context, left + plotWidth, y, left + plotWidth + 4, y);
+      context.fillRect(left + plotWidth, y - 0.25, 4, 0.5);
     }
     context.textBaseline = "alphabetic";
     context.fillText("km", left + plotWidth + 8, height - 6);
     context.textAlign = "right";
     context.fillText("hPa", left - 8, height - 6);
-    context.strokeStyle = "rgb(236 241 245 / 0.3)";
+    context.strokeStyle = "rgb(150 158 166 / 0.45)";
     context.strokeRect(left, top, plotWidth, plotHeight);
     this.#drawLayer(context, plotWidth, plotHeight);
   }

@@ -4,6 +4,7 @@ import { createFieldLayer } from "../drawing/field-layer.ts";
 import type { FieldPainter, Scene } from "../drawing/scene.ts";
 
 const MOST_PIXEL_RATIO = 2;
+const lightScheme = matchMedia("(prefers-color-scheme: light)");
 /** Fading needs no more pictures than that. */
 const FADE_FRAME_MS = 50;
 
@@ -49,8 +50,11 @@ export class Stage {
     this.#observer = new ResizeObserver(() => this.#resize());
     this.#observer.observe(field);
     this.#observer.observe(lines);
+    lightScheme.addEventListener("change", this.#schemeChanged);
     this.#resize();
   }
+
+  readonly #schemeChanged = (): void => this.invalidateLines();
 
   setColours(table: Uint8Array): void {
     this.#painter.setColours(table);
@@ -80,6 +84,7 @@ export class Stage {
     this.#frame = -1;
     clearTimeout(this.#fading);
     this.#observer.disconnect();
+    lightScheme.removeEventListener("change", this.#schemeChanged);
     this.#painter.close();
   }
 

@@ -102,7 +102,7 @@ export function ViewFrame(props: ViewFrameProps): ReactNode {
       </header>
       <div
         ref={refs.surface}
-        className={`surface surface-${name}${isOld ? " is-old" : ""}${props.isPicking ? " is-picking" : ""}`}
+        className={`surface surface-${name}${name === "section" ? "" : " picture"}${isOld ? " is-old" : ""}${props.isPicking ? " is-picking" : ""}`}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: the picture is moved with the keys
         tabIndex={0}
         role="application"
@@ -114,7 +114,12 @@ export function ViewFrame(props: ViewFrameProps): ReactNode {
       >
         <canvas ref={refs.field} className="field-canvas" />
         <canvas ref={refs.lines} className="lines-canvas" />
-        <output ref={refs.readout} className="readout" data-testid={`readout-${name}`} aria-live="off" />
+        <output
+          ref={refs.readout}
+          className="readout picture"
+          data-testid={`readout-${name}`}
+          aria-live="off"
+        />
         <span id={hint} className="visually-hidden">
           {keys}
         </span>
@@ -168,9 +173,9 @@ function ReplayBadge(props: { state: Judged; subscribed: Subscribed; name: strin
   const { state, subscribed, name } = props;
   if (state.state !== "replay") return null;
   return (
-    <div className="notice replay-badge" role="status" data-testid={`replay-badge-${name}`}>
+    <div className="picture notice replay-badge" role="status" data-testid={`replay-badge-${name}`}>
       <strong>Replay</strong>
-      <span>{state.detail}</span>
+      <span aria-live="off">{state.detail}</span>
       <button
         type="button"
         disabled={subscribed.snapshot.isChanging}
@@ -194,7 +199,7 @@ function Resumed({ resumed, name }: { resumed: FieldSnapshot["resumed"]; name: s
   const missed = missedSteps === 0 ? "nothing" : `${missedSteps} ${missedSteps === 1 ? "step" : "steps"}`;
   return (
     <div
-      className={`notice resumed${missedSteps > 0 ? " is-warning" : ""}`}
+      className={`picture notice resumed${missedSteps > 0 ? " is-warning" : ""}`}
       role="status"
       data-testid={`resumed-${name}`}
     >
@@ -240,7 +245,7 @@ function Notice(props: {
   const old = pictured === "" ? "" : ` The picture is old: ${pictured}.`;
   if (state.state === "refused") {
     return (
-      <div className="notice is-bad" role="alert">
+      <div className="picture notice is-bad" role="alert">
         <span>
           <strong>Refused.</strong> {state.detail}.{old}
         </span>
@@ -250,17 +255,19 @@ function Notice(props: {
       </div>
     );
   }
-  if (fault !== undefined) return <div className="notice is-bad">{fault}</div>;
+  if (fault !== undefined) return <div className="picture notice is-bad">{fault}</div>;
   if (state.state === "connecting" || state.state === "waiting")
     return (
-      <div className="notice">
+      <div className="picture notice">
         {state.state === "waiting" ? `Waiting: ${state.detail}.` : "Connecting."}
         {old}
       </div>
     );
   if (state.state === "stale" || state.state === "reconnecting" || state.state === "closed")
-    return <div className="notice is-warning">{old === "" ? "There is no picture." : old}</div>;
-  return state.detail === "new window is on its way" ? <div className="notice">{state.detail}</div> : null;
+    return <div className="picture notice is-warning">{old === "" ? "There is no picture." : old}</div>;
+  return state.detail === "new window is on its way" ? (
+    <div className="picture notice">{state.detail}</div>
+  ) : null;
 }
 
 function ModeControl({ subscribed, name }: { subscribed: Subscribed; name: string }): ReactNode {
