@@ -1,10 +1,13 @@
 import { JechoError, type Type } from "@jecho/shared";
+import { isExpression } from "./delegate.ts";
 import type { Json, Modulator, SharedReference } from "./modulator.ts";
+import { HEAD } from "./sandbox/failures.ts";
 import { FifoModulator, Modulator as ModulatorBase } from "./sandbox/world/moe.ts";
 
 /**
  * What a modulator does with one event, as a function: `true` passes it, `false` or nothing discards it, an object goes out
- * in its place, and a list of objects as so many events.
+ * in its place, and a list of objects as so many events. Anything else is an error. An event's fields are no properties of its
+ * own: `{ ...unpack(event), celsius: 0 }` is one like it but for a field.
  */
 type Derivation<Event, Parameters, Objects> = (
   event: Event,
@@ -13,6 +16,10 @@ type Derivation<Event, Parameters, Objects> = (
     readonly objects: { readonly [Name in keyof Objects]: StateOf<Objects[Name]> };
     // biome-ignore lint/suspicious/noExplicitAny: of what its producer offers, which this function knows.
     readonly moe: any;
+    /** The same values as a plain object; typed arrays are still views on the event's bytes. */
+    readonly unpack: <Unpacked>(event: Unpacked) => Unpacked;
+    /** Marks an event, one that came in or a plain object, to be sent ahead of those that wait on their way. */
+    readonly urgent: (event: object) => object;
   },
 ) => unknown;
 
@@ -64,7 +71,7 @@ function isModulatorClass(written: unknown): written is ModulatorClass {
   return typeof written === "function" && written.prototype instanceof ModulatorBase;
 }
 
-/** The class's own text comes first, so that the places in errors are those within it. */
+/** The class's own text comes first, behind a line of ours, so that the places in errors are those within it. */
 function classSource(written: ModulatorClass): string {
   const texts: string[] = [];
   let last: unknown = written;
@@ -85,36 +92,33 @@ function classSource(written: ModulatorClass): string {
   if (heritage === null) throw invalid("the class does not name what it extends");
   const [, name = "", isPart] = heritage;
   const imported = isPart === undefined ? `{ ${base} as ${name} }` : `* as ${name}`;
-  const imports = `import ${imported} from "jecho:moe";`;
-  if (parents.length > 0) {
-    // Its parents have to be there before it.
-    return `${[...parents.toReversed(), own].join("\n")}\nexport default ${written.name};\n${imports}`;
-  }
-  const named = /^class\s+(?!extends\b)[\w$]+/.test(own);
-  const exported = named ? `${own}\nexport default ${nameIn(own)};` : `export default ${own}`;
-  return `${exported}\n${imports}`;
-}
-
-function nameIn(text: string): string {
-  return /^class\s+([\w$]+)/.exec(text)?.[1] as string;
+  const head = `${HEAD} import ${imported} from "jecho:moe";`;
+  if (parents.length === 0) return `${head} export default\n${own}`;
+  // Its parents have to be there before it.
+  return `${head} const made = () =>\n${own};\n${parents.toReversed().join("\n")}\nexport default made();`;
 }
 
 function derivationSource(written: unknown, input: Type | undefined): string {
   const text = textOf(written);
-  const reads = input === undefined ? "" : `\n  static input = ${JSON.stringify(input.toFbs())};`;
-  // The function's text comes first, too.
-  return `const derive = ${text};
-export default class extends FifoModulator {${reads}
+  const [before, after] = isExpression(text)
+    ? ["const derive =", ""]
+    : ["const [derive] = Object.values({", "})"];
+  const reads = input === undefined ? "" : `static input = ${JSON.stringify(input.toFbs())};`;
+  // The function's text comes first, too, behind one line of ours.
+  return `${HEAD} import { FifoModulator, unpack, urgent } from "jecho:moe"; export default class extends FifoModulator { ${reads} ${DERIVING} }; ${before}\n${text}${after};`;
+}
+
+/** Runs a function, `derive`, for each event: members of a class, in one line. */
+const DERIVING = `
+  given = { parameters: this.parameters, objects: this.objects, moe: this.moe, unpack, urgent };
   enqueue(event) {
-    const { parameters, objects, moe } = this;
-    const made = derive(event, { parameters, objects, moe });
+    const made = derive(event, this.given);
     if (made === true) super.enqueue(event);
     else if (Array.isArray(made)) for (let i = 0; i < made.length; i++) super.enqueue(made[i]);
     else if (typeof made === "object" && made !== null) super.enqueue(made);
-  }
-}
-import { FifoModulator } from "jecho:moe";`;
-}
+    else if (made !== false && made !== undefined && made !== null)
+      throw new TypeError(\`it returned a \${typeof made}, where true, false, an event or a list of events is wanted\`);
+  }`.replaceAll(/\n\s*/g, " ");
 
 function textOf(written: unknown): string {
   if (typeof written !== "function")

@@ -79,7 +79,12 @@ export const MOE_OFFERS: readonly Offer[] = offersOf({});
 
 const FUNCTION = /^(?:async\s*)?(?:function\b|\(|[\w$]+\s*=>)/;
 
-/** A function's text as an expression. Of a method that is one in an object. */
+/** Is a function's text one by itself? That of a method is one in an object. */
+export function isExpression(text: string): boolean {
+  return FUNCTION.test(text);
+}
+
+/** A function's text as an expression. */
 function textOf(name: string, offered: object): string {
   const text = Function.prototype.toString.call(offered);
   if (/\{\s*\[native code\]\s*\}\s*$/.test(text)) {
@@ -88,7 +93,7 @@ function textOf(name: string, offered: object): string {
       `services.${name} has no text; offer a function that calls it, as (x) => Math.abs(x)`,
     );
   }
-  return FUNCTION.test(text) ? `(${text})` : `Object.values({ ${text} })[0]`;
+  return isExpression(text) ? `(${text})` : `Object.values({ ${text} })[0]`;
 }
 
 /** What of it a consumer with these capabilities may have its modulator use. */
@@ -96,12 +101,17 @@ export function grantsOf(offers: readonly Offer[], capabilities: readonly string
   if (offers === MOE_OFFERS) return USUAL;
   return offers.map(({ name, capability, text }) => {
     const granted = capability === "" || capabilities.includes(capability);
-    return { name, granted, text: granted ? text : "" };
+    return { name, granted, text: granted ? text : "", capability: granted ? "" : capability };
   });
 }
 
 /** What every MOE grants, unless something else is said of it. */
-const USUAL: readonly Grant[] = MOE_SERVICES.map(name => ({ name, granted: true, text: "" }));
+const USUAL: readonly Grant[] = MOE_SERVICES.map(name => ({
+  name,
+  granted: true,
+  text: "",
+  capability: "",
+}));
 
 /** What has to be said of these grants to a host, which knows what is usual. */
 export function unusualOf(grants: readonly Grant[]): readonly Grant[] {

@@ -185,6 +185,10 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
       ),
     });
     this.#needs = needs;
+    // A turn: with its end it is known how often its period is over, so that time may pass from here on.
+    this.#host.flow(DERIVED, false);
+    this.#host.flow(DERIVED, true);
+    await this.#host.settled();
     const written = reads && Type.fromSchema(reads);
     if (type !== undefined) written?.readerOf(type as Type);
     for (const known of [type as Type | undefined, written, schema && Type.fromSchema(schema)])

@@ -55,8 +55,6 @@ declare module "jecho:moe" {
     readonly objects: O;
     /** What it needs of the MOE and the producer. */
     readonly moe: Moe<O>;
-    /** Milliseconds between calls of `period`, at least 10; 0, the default, for none. Also as a static. May change. */
-    periodMs: number;
     /** It is in place: comes once, before everything else. What it makes goes out with the first event. */
     installed(): void;
     /** A producer raised an event: an accessor of the type `input`, else of its writer's, or a Uint8Array on an untyped channel. It stays valid. */
@@ -71,6 +69,11 @@ declare module "jecho:moe" {
 
   // An interface, so that a class may have it as a property or as a getter.
   export interface Modulator<Event extends object = object, P = unknown, O = Objects> {
+    /**
+     * Milliseconds between calls of `period`, at least 10; 0, the default, for none. Also as a static. Read after each call, so it may
+     * change, or follow a shared object as a getter.
+     */
+    periodMs?: number;
     /**
      * Events a second that it wants at most of a producer, which may then compute no more; 0, the default, for every event. It is
      * told, and nothing is held back for it. Also as a static. Read after each call, and when a shared object has changed, so that it

@@ -93,6 +93,59 @@ test("an error arrives with the line and column of the class's, the function's, 
   }
 });
 
+test("places in errors are those of what its author wrote: from its first column, also of a class that has a parent", async () => {
+  // Nothing that a bundler could put into the function in its place.
+  const least = Number("3");
+  const derive = (event: Reading) => event.n > least;
+  class Parent extends FifoModulator {}
+  class Child extends Parent {
+    override enqueue(event: Reading): void {
+      if (event.n > least) super.enqueue(event);
+    }
+  }
+  for (const written of [derive, Child]) {
+    const before = written.toString().split("least")[0]?.split("\n") ?? [];
+    const column = 1 + (before.at(-1)?.length ?? 0);
+    await using bench = await openBench<Reading>(modulatorFrom(written), OPTIONS);
+    await expect(bench.push(READINGS[0] as Reading)).rejects.toMatchObject({
+      message: expect.stringMatching(
+        new RegExp(`not defined \\(line ${before.length}, column ${column} of its source\\)$`),
+      ),
+    });
+  }
+});
+
+test("a function has what else it takes to make events: unpack, and urgent; a method is a function, too", async () => {
+  const modulator = modulatorFrom((event: Reading, { unpack, urgent }) =>
+    urgent({ ...unpack(event), celsius: 0 }),
+  );
+  await using bench = await openBench<Reading>(modulator, OPTIONS);
+  const made = await bench.push({ n: 7, celsius: 20 });
+  expect(made.map(event => unpack(event))).toEqual([{ n: 7, celsius: 0 }]);
+  expect(bench.made.map(made => made.urgent)).toEqual([true]);
+  const methods = {
+    above(event: Reading) {
+      return event.n > 3;
+    },
+  };
+  await using other = await openBench<Reading>(modulatorFrom(methods.above), OPTIONS);
+  expect(numbers(await other.push(...READINGS))).toEqual([4]);
+});
+
+test.each([
+  ["a number, as E-Code's", (event: Reading) => (event.n > 2 ? 1 : 0), "it returned a number"],
+  ["text", () => "yes", "it returned a string"],
+  ["a promise", async (event: Reading) => event.n > 2, "this is a promise"],
+  ["other fields", () => ({ count: 1 }), "this is an object without any of them"],
+  ["a list of a list", (event: Reading) => [[event]], "this is a list"],
+])("what a function returns that is no answer is an error, and no event: %s", async (_, derive, message) => {
+  await using bench = await openBench<Reading>(modulatorFrom(derive), OPTIONS);
+  await expect(bench.push(...READINGS)).rejects.toMatchObject({
+    code: "MODULATOR_FAILED",
+    message: expect.stringContaining(message),
+  });
+});
+
 test.each([
   ["a native function", Math.abs],
   ["a bound function", ((event: Reading) => event.n > 1).bind(null)],

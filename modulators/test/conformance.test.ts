@@ -137,3 +137,51 @@ export default class extends FifoModulator {
     message: expect.stringContaining("X.a"),
   });
 });
+
+test("an event that is made while another one is read is an error with its place, and spoils nothing", async () => {
+  await using rig = new Rig();
+  const numbers = `static output = { name: "Two", description: { a: "uint32", b: "uint32" } };`;
+  const getter = modulator(`${numbers}
+    enqueue() {
+      const enqueue = event => super.enqueue(event);
+      enqueue({ a: 1, get b() { enqueue({ a: 7, b: 8 }); return 2; } });
+    }`);
+  const derived = await rig.install(getter);
+  const forgiving = await rig.install(
+    modulator(`${numbers}
+    enqueue() {
+      const enqueue = event => super.enqueue(event);
+      enqueue({ a: 1, get b() { try { enqueue({ a: 7, b: 8 }); } catch {} return 2; } });
+      enqueue({ a: 3, get b() { return 4; } });
+    }`),
+  );
+  const vector = await rig.install(
+    modulator(`enqueue() {
+      const enqueue = event => super.enqueue(event);
+      enqueue({ step: 1, get values() { enqueue({ step: 2 }); return new Float32Array(4); } });
+    }`),
+  );
+  rig.step(1);
+  await rig.settled();
+  for (const refused of [derived, vector])
+    expect(rig.removed.get(refused)).toMatchObject({
+      code: "MODULATOR_FAILED",
+      message: expect.stringMatching(
+        /made while another one was read \(line \d+, column \d+ of its source\)/,
+      ),
+    });
+  expect(rig.received<{ a: number; b: number }>(forgiving).map(({ event: { a, b } }) => [a, b])).toEqual([
+    [1, 2],
+    [3, 4],
+  ]);
+});
+
+test("what a modulator says of memory itself is its own error; what the engine says is the limit", async () => {
+  await using rig = new Rig();
+  const says = await rig.install(
+    modulator(`enqueue() { throw new Error("sensor 5 is out of memory range"); }`),
+  );
+  rig.step(1);
+  await rig.settled();
+  expect(rig.removed.get(says)).toMatchObject({ code: "MODULATOR_FAILED" });
+});

@@ -1,6 +1,6 @@
 import { FLAG_URGENT } from "@jecho/shared/internal";
 import { expect, test, vi } from "vitest";
-import { modulator, Rig } from "./rig.ts";
+import { modulator, openBench, Rig } from "./rig.ts";
 
 const TEXT = `static output = { name: "Said", description: { text: "string" } };`;
 const IMPORTS = `import { Modulator, urgent } from "jecho:moe";`;
@@ -149,7 +149,7 @@ test("MOE-12: a period is changed by the modulator itself, is at least 10 ms, an
       }`),
   );
   const all = await rig.install(
-    modulator(`${TEXT} static periodMs = 20; period() { super.enqueue({ text: "tick" }); }`),
+    modulator(`${TEXT} static periodMs = 20; enqueue() {} period() { super.enqueue({ text: "tick" }); }`),
   );
   await vi.waitUntil(() => texts(rig, all).length >= 2, { interval: 5, timeout: 60_000 });
   expect(texts(rig, derived)).toEqual([]);
@@ -184,6 +184,14 @@ test("MOE-12: what a period makes waits while the transport is not ready", async
   await vi.waitUntil(() => texts(rig, derived).length >= before + 3, { interval: 5, timeout: 60_000 });
   const numbers = texts(rig, derived).map(Number);
   expect(numbers).toEqual(numbers.map((_, i) => i + 1));
+});
+
+test("MOE-12: a period may be a getter of the class, and in a bench time may pass before any event", async () => {
+  const modulatorOf = modulator(
+    `${TEXT} get periodMs() { return this.parameters.ms; } enqueue() {} period() { super.enqueue({ text: "tick" }); }`,
+  );
+  await using bench = await openBench({ ...modulatorOf, parameters: { ms: 20 } });
+  expect((await bench.pass(100)).length).toBe(5);
 });
 
 test.each([

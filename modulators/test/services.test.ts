@@ -76,14 +76,38 @@ test("MOE-10: what is not offered is named, and so is what is not granted", asyn
     code: "SERVICE_MISSING",
     message: expect.stringContaining('"context.nothing"'),
   });
-  await expect(install(["database"])).rejects.toMatchObject({ code: "SERVICE_MISSING" });
-  for (const need of ["controls.warm", "context.place", "clock"]) {
+  // What there is comes with it, the producer's own first.
+  await expect(install(["database"])).rejects.toMatchObject({
+    code: "SERVICE_MISSING",
+    message: expect.stringMatching(
+      /"database", which is not offered here; what is: context\.temperature, .*controls\.name, (clock, )?entropy, log, random, statistics/,
+    ),
+  });
+  for (const [need, capability] of [
+    ["controls.warm", "steer"],
+    ["context.place", "insider"],
+    ["clock", "time"],
+  ] as const) {
     await expect(install([need], ["other"])).rejects.toMatchObject({
       code: "SERVICE_NOT_GRANTED",
-      message: expect.stringContaining(`"${need}"`),
+      message: expect.stringMatching(new RegExp(`"${need}".*"${capability}"`)),
     });
   }
   expect(await once(rig, await install(["controls.warm", "context.place"], ["insider", "steer"]))).toBe("1");
+});
+
+test("MOE-10: what is listed twice, as by a class and its parent, is there once", async () => {
+  await using rig = new Rig();
+  const parent = `class Parent extends FifoModulator { static needs = ["context.place", "controls.warm", "services.celsius", "clock"]; }`;
+  const source = `import { FifoModulator } from "jecho:moe"; ${parent}
+    export default class extends Parent {
+      static needs = [...super.needs, ...super.needs]; ${SAID}
+      enqueue() { super.enqueue({ text: this.moe.context.place + Object.keys(this.moe.services) }); }
+    }`;
+  const context = { "context.place": "Atlanta" };
+  expect(await once(rig, await rig.install({ source }, { delegate: DELEGATE, context }))).toBe(
+    "Atlantacelsius",
+  );
 });
 
 test("MOE-10: what is not listed is not there", async () => {

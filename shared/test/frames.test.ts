@@ -48,7 +48,7 @@ const INSTALL = {
   instead: undefined,
   behind: 3,
   timeMs: 1_700_000_000_000.5,
-  offers: [{ name: "services.celsius", granted: true, text: "k => k - 273.15" }],
+  offers: [{ name: "services.celsius", granted: true, text: "k => k - 273.15", capability: "" }],
 } as const;
 
 test("WIRE-2, WIRE-3: frames of both kinds go back to back in one message", () => {

@@ -4886,21 +4886,24 @@ function readOffer(from, at) {
 	return {
 		name: from.string(at, fields, 4),
 		granted: from.bool(at, fields, 6),
-		text: from.string(at, fields, 8)
+		text: from.string(at, fields, 8),
+		capability: from.string(at, fields, 10)
 	};
 }
 const OFFER = [
-	10,
-	13,
-	4,
 	12,
-	8
+	17,
+	4,
+	16,
+	8,
+	12
 ];
 function writeOffer(to, from) {
 	const at = to.table(OFFER);
-	to.string(at + 4, at - 6, from.name, "jecho.Offer.name");
-	to.bool(at + 12, from.granted, "jecho.Offer.granted");
-	to.string(at + 8, at - 2, from.text, "jecho.Offer.text");
+	to.string(at + 4, at - 8, from.name, "jecho.Offer.name");
+	to.bool(at + 16, from.granted, "jecho.Offer.granted");
+	to.string(at + 8, at - 4, from.text, "jecho.Offer.text");
+	to.string(at + 12, at - 2, from.capability, "jecho.Offer.capability");
 	return at;
 }
 function readInstead(from, at) {
@@ -10863,6 +10866,10 @@ const View = DataView;
 const ErrorText = String.prototype.slice;
 const holds = String.prototype.includes;
 const promisePrototype = Promise.prototype;
+const objectPrototype = Object.prototype;
+/** Of the errors that engines throw where there is no memory. */
+const { InternalError } = globalThis;
+const memoryPrototypes = [RangeError.prototype, InternalError?.prototype];
 const typedArrayPrototype = getPrototypeOf(Uint8Array.prototype);
 const { set } = typedArrayPrototype;
 const tag = Object.getOwnPropertyDescriptor(typedArrayPrototype, Symbol.toStringTag)?.get;
@@ -11079,6 +11086,7 @@ function passed(event) {
 */
 function toOutput(value) {
 	if (value === current.newest) return value;
+	if (typeof value !== "object" || value === null) throw new TypeError(\`an event is wanted, not \${value === null ? "null" : typeof value}\`);
 	const found = accessorBytes(value);
 	const type = found && sourceOf(found.bytes)?.type;
 	if (type !== void 0 && (!makesOne || type === madeType)) return value;
@@ -11128,7 +11136,30 @@ function cameIn(bytes) {
 }
 const BLOCK_BYTES$1 = 65536;
 const BLOCK_EVENTS = 512;
+/** Reading a value may run the modulator's code, which is not to write into the middle of it. */
+let isEncoding = false;
 function encodeOutput(type, value) {
+	if (isEncoding) throw new TypeError("an event was made while another one was read");
+	isEncoding = true;
+	try {
+		checkEvent(type.object, value);
+		return encodeNext(type, value);
+	} catch (thrown) {
+		throw thrown instanceof JechoError ? new TypeError(thrown.message) : thrown;
+	} finally {
+		isEncoding = false;
+	}
+}
+/** A list, a promise, or what has other fields alone, would be encoded as an event of defaults. */
+function checkEvent({ name, fields }, value) {
+	for (let i = 0; i < fields.length; i++) if (value[fields[i].name] !== void 0) return;
+	if (fields.length === 0 || getPrototypeOf(value) === objectPrototype && keys(value).length === 0) return;
+	let names = "";
+	for (let i = 0; i < fields.length; i++) names += \`\${i === 0 ? "" : ", "}\${fields[i].name}\`;
+	const found = isArray(value) ? "a list" : getPrototypeOf(value) === promisePrototype ? "a promise" : "an object without any of them";
+	throw new TypeError(\`an event of \${name} has its fields (\${clip(names, 500)}), and this is \${found}\`);
+}
+function encodeNext(type, value) {
 	const room = measure(type.object, value);
 	let { block } = type;
 	if (block === void 0 || block.at + room > block.view.byteLength || block.source.count === BLOCK_EVENTS) {
@@ -11204,17 +11235,25 @@ function refusePromise(result, intercept) {
 function describe(code, thrown) {
 	let message = \`a value of type \${thrown === null ? "null" : typeof thrown} was thrown\`;
 	let stack = "";
+	let isMemory = false;
 	try {
 		if (typeof thrown === "string") message = clip(thrown, ERROR_CHARACTERS);
 		else if (typeof thrown === "object" && thrown !== null) {
 			const { message: text, stack: trace } = thrown;
 			if (typeof text === "string") message = clip(text, ERROR_CHARACTERS);
+			isMemory = isOutOfMemory(thrown, message);
 			if (typeof trace === "string") stack = clip(trace, 2 * ERROR_CHARACTERS);
 		}
 	} catch {
 		message = "a value was thrown that throws when it is read";
 	}
-	return \`\${code}\\x1f\${message}\\x1f\${stack}\`;
+	return \`\${isMemory ? "MODULATOR_OUT_OF_MEMORY" : code}\\x1f\${message}\\x1f\${stack}\`;
+}
+/** What an engine throws where nothing is left; a modulator's own words about memory are its own. */
+function isOutOfMemory(thrown, message) {
+	const prototype = getPrototypeOf(thrown);
+	if (prototype !== memoryPrototypes[0] && (prototype === void 0 || prototype !== memoryPrototypes[1])) return false;
+	return includes(message, "out of memory") || includes(message, "rray buffer allocation failed");
 }
 
 // src/sandbox/world/services.ts
@@ -11434,14 +11473,12 @@ var Modulator = class {
 	objects;
 	/** What it needs of the MOE and the producer. */
 	moe;
-	/** Milliseconds between calls of \`period\`, from 10; 0 for none. Read after each call, so it may change. */
-	periodMs;
 	constructor(parameters = world.parameters, moe = world.moe) {
 		this.parameters = parameters;
 		this.objects = moe.objects;
 		this.moe = moe;
-		const { periodMs = 0, mostPerSecond } = new.target;
-		this.periodMs = periodMs;
+		const { periodMs, mostPerSecond } = new.target;
+		if (periodMs !== void 0) this.periodMs = periodMs;
 		if (mostPerSecond !== void 0) this.mostPerSecond = mostPerSecond;
 	}
 	/** It is in place; comes once, before everything else. */
@@ -11524,11 +11561,12 @@ function isFirstOut(modulator) {
 function keep(waiting, event) {
 	waiting.isOpen = false;
 	hold(event);
+	const made = toOutput(event);
 	if (waiting.next - waiting.first >= world.moe.queueEvents) {
 		take(waiting);
 		world.dropped++;
 	}
-	waiting.events[waiting.next] = toOutput(event);
+	waiting.events[waiting.next] = made;
 	waiting.versions[waiting.next++] = present.versions;
 }
 function take(waiting) {
@@ -11687,7 +11725,7 @@ function finish() {
 	outWords[OUTBOX.mostPerSecond + 1] = rateWords[1];
 	outWords[OUTBOX.calls] = waitingCalls();
 }
-function periodOf({ periodMs }) {
+function periodOf({ periodMs = 0 }) {
 	if (typeof periodMs !== "number" || !(periodMs >= 0)) throw new TypeError("periodMs is a number of milliseconds from 0");
 	if (periodMs === 0) return 0;
 	return periodMs > 10 ? periodMs < LONGEST_PERIOD_MS ? periodMs : LONGEST_PERIOD_MS : 10;
@@ -11756,23 +11794,27 @@ function locateDequeued(event) {
 
 // src/sandbox/world/bridge.ts
 const MAX_NEEDS = 32;
+const NEED_CHARACTERS = 140;
 const blank = () => ({
 	inbox: void 0,
 	Class: void 0,
 	services: void 0,
-	needed: []
+	needed: [],
+	/** Does it keep no event beyond its call? */
+	isFleeting: false
 });
-let { inbox, Class, services, needed } = blank();
+let { inbox, Class, services, needed, isFleeting } = blank();
 const bridgeMemory = {
 	blank,
 	leave: () => ({
 		inbox,
 		Class,
 		services,
-		needed
+		needed,
+		isFleeting
 	}),
 	enter: (memory) => {
-		({inbox, Class, services, needed} = memory);
+		({inbox, Class, services, needed, isFleeting} = memory);
 	}
 };
 /** Gives the world its memory. Called again where an event needs more. */
@@ -11792,6 +11834,7 @@ function serve(namespace) {
 * needs, as names.
 *
 * @param offered the names of what is offered, each behind + where it is granted and - where it is not, parted by commas
+* @returns 0, or what is wrong; of a service that it does not get the name alone
 */
 function load(namespace, schemaBytes, offered) {
 	try {
@@ -11799,10 +11842,12 @@ function load(namespace, schemaBytes, offered) {
 		if (typeof found !== "function" || !(found.prototype instanceof Modulator)) throw new TypeError("the module's default export is not a class that extends Modulator of jecho:moe");
 		Class = found;
 		needed = needsOf(Class.needs);
+		isFleeting = Class.keepsEvents === false;
 		for (let i = 0; i < needed.length; i++) {
 			const name = needed[i];
 			if (includes(\`,\${offered},\`, \`,+\${name},\`)) continue;
-			return includes(\`,\${offered},\`, \`,-\${name},\`) ? describe("SERVICE_NOT_GRANTED", \`it needs "\${name}", for which its consumer lacks the capability\`) : describe("SERVICE_MISSING", \`it needs "\${name}", which is not offered here\`);
+			const refused = includes(\`,\${offered},\`, \`,-\${name},\`);
+			return describe(refused ? "SERVICE_NOT_GRANTED" : "SERVICE_MISSING", name);
 		}
 		const schema = schemaBytes === 0 ? void 0 : new Bytes(new Bytes(inbox, 0, schemaBytes));
 		const made = setTypes(schema, Class.input, Class.output);
@@ -11833,9 +11878,13 @@ function needsOf(needs) {
 	for (let i = 0; i < needs.length; i++) {
 		const name = needs[i];
 		if (typeof name !== "string" || includes(name, ",")) throw new TypeError("a need is the name of a service");
-		names[i] = clip(name, 140);
+		if (!contains(names, clip(name, NEED_CHARACTERS))) names[names.length] = clip(name, NEED_CHARACTERS);
 	}
 	return names;
+}
+function contains(names, name) {
+	for (let i = 0; i < names.length; i++) if (names[i] === name) return true;
+	return false;
 }
 /** @param state JSON, or "" where there is a newer version to pull */
 function update(name, version, state) {
@@ -11926,7 +11975,7 @@ function run(bytes, count, ready, timeMs, type) {
 		setTime(timeMs);
 		const copy = new Bytes(new Bytes(inbox, 0, bytes));
 		const bounds = new Words(new Words(copy.buffer, 0, 2 * count));
-		begin(bytes === 0 ? void 0 : openChunk(copy, bounds, count, type, isFleeting()));
+		begin(bytes === 0 ? void 0 : openChunk(copy, bounds, count, type, isFleeting));
 	} catch (thrown) {
 		return describe("MODULATOR_OUT_OF_MEMORY", thrown);
 	}
@@ -11935,7 +11984,7 @@ function run(bytes, count, ready, timeMs, type) {
 /** As \`run\`, with the events where they lie. Nobody writes that memory any more: what is held is not copied either. */
 function runInPlace(bytes, bounds, ready, timeMs, type) {
 	setTime(timeMs);
-	begin(openChunk(bytes, bounds, bounds.length / 2, type, isFleeting()));
+	begin(openChunk(bytes, bounds, bounds.length / 2, type, isFleeting));
 	return proceed(ready);
 }
 /** Its period is over. */
@@ -11956,10 +12005,6 @@ function remove() {
 	} catch (thrown) {
 		return describe("MODULATOR_FAILED", thrown);
 	}
-}
-/** Does the modulator keep no event beyond its call? */
-function isFleeting() {
-	return Class.keepsEvents === false;
 }
 
 // src/sandbox/world/rehearsal.ts
@@ -12074,8 +12119,17 @@ return exports;
 `;
 
 // src/sandbox/failures.ts
+/**
+* What a source begins with whose first line is not its author's: places in it are those from the second line on. It is known
+* by the file's name, which is all that engines say of a place besides line and column.
+*/
+const HEAD = "/* modulatorFrom */";
+const WHOLE = "modulator.js";
+const HEADED = "modulator.text.js";
 /** The name that a modulator's source has in every engine. */
-const USER_MODULE = "modulator.js";
+function moduleName(source) {
+	return source.startsWith("/* modulatorFrom */") ? HEADED : WHOLE;
+}
 const MEMORY = /memory limit|array buffer allocation failed|out of memory/i;
 /** Does a message tell of memory that was used up? */
 function isAboutMemory(message) {
@@ -12099,15 +12153,15 @@ function isStarved(error) {
 /** An error as the world's functions tell of it: code, message and stack, parted by \x1f. */
 function fromInside(text) {
 	const [code = "", message = "", stack = ""] = text.slice(0, 1e4).split("");
-	if (isAboutMemory(message)) return new JechoError("MODULATOR_OUT_OF_MEMORY", message);
 	const known = Object.hasOwn(ERRORS, code) ? code : "MODULATOR_FAILED";
 	return new JechoError(known, located(message, stack));
 }
-/** The message with the place in the modulator's source that the stack, or the message itself, names first. */
+/** The message with the place in its author's text that the stack, or the message itself, names first. */
 function located(message, stack) {
-	const place = /modulator\.js:(\d{1,9}):(\d{1,9})/.exec(`${stack}\n${message}`);
-	const text = message.replace(/ ?\[modulator\.js:\d+:\d+\]/, "").slice(0, 1900);
-	return place === null ? text : `${text} (line ${place[1]}, column ${place[2]} of its source)`;
+	const [, headed, found, column] = /modulator(\.text)?\.js:(\d{1,9}):(\d{1,9})/.exec(`${stack}\n${message}`) ?? [];
+	const line = Number(found) - (headed === void 0 ? 0 : 1);
+	const text = message.replace(/ ?\[modulator(?:\.text)?\.js:\d+:\d+\]/, "").slice(0, 1900);
+	return line > 0 ? `${text} (line ${line}, column ${column} of its source)` : text;
 }
 function unsound() {
 	return new JechoError("MODULATOR_FAILED", "what it left in its outbox is not sound");
@@ -12242,17 +12296,22 @@ function offersOf(delegate) {
 /** What is offered where no producer offers anything. */
 const MOE_OFFERS = offersOf({});
 const FUNCTION = /^(?:async\s*)?(?:function\b|\(|[\w$]+\s*=>)/;
-/** A function's text as an expression. Of a method that is one in an object. */
+/** Is a function's text one by itself? That of a method is one in an object. */
+function isExpression(text) {
+	return FUNCTION.test(text);
+}
+/** A function's text as an expression. */
 function textOf(name, offered) {
 	const text = Function.prototype.toString.call(offered);
 	if (/\{\s*\[native code\]\s*\}\s*$/.test(text)) throw new JechoError("ARGUMENT_INVALID", `services.${name} has no text; offer a function that calls it, as (x) => Math.abs(x)`);
-	return FUNCTION.test(text) ? `(${text})` : `Object.values({ ${text} })[0]`;
+	return isExpression(text) ? `(${text})` : `Object.values({ ${text} })[0]`;
 }
 /** What every MOE grants, unless something else is said of it. */
 const USUAL = MOE_SERVICES.map((name) => ({
 	name,
 	granted: true,
-	text: ""
+	text: "",
+	capability: ""
 }));
 /** All grants again. */
 function withUsual(said) {
@@ -12374,7 +12433,11 @@ var WorldSandbox = class {
 		const [schema, ...further] = schemas;
 		const schemaBytes = schema === void 0 ? 0 : this.#give(schema);
 		const offered = offers.map(({ name, granted }) => `${granted ? "+" : "-"}${name}`).join();
-		this.#call("load", [schemaBytes, offered], installMs);
+		try {
+			this.#call("load", [schemaBytes, offered], installMs);
+		} catch (error) {
+			throw serviceError(error, offers);
+		}
 		const [declared, reads, needed] = this.#parts();
 		for (const other of further) this.addType(other);
 		const needs = needed === void 0 ? [] : decodeValues(needed).map(({ name }) => name);
@@ -12594,6 +12657,18 @@ var WorldSandbox = class {
 		return numberOf(this.#realm.call(name, parameters, limitMs));
 	}
 };
+/** Says of a service that is missing or not granted what there is, or what it takes. */
+function serviceError(error, offers) {
+	const { code, message: name } = error;
+	if (code === "SERVICE_MISSING") {
+		const isOwn = (offer) => offer.name.includes(".") ? 0 : 1;
+		const all = offers.toSorted((a, b) => isOwn(a) - isOwn(b)).map((offer) => offer.name);
+		return new JechoError(code, `it needs "${name}", which is not offered here; what is: ${all.join(", ")}`);
+	}
+	if (code !== "SERVICE_NOT_GRANTED") return error;
+	const { capability = "" } = offers.find((offer) => offer.name === name) ?? {};
+	return new JechoError(code, `it needs "${name}", for which its consumer has to have the capability "${capability}"`);
+}
 /** The number of the type in a record's flags. */
 function typeOf(flags) {
 	return Math.floor(flags / OUTBOX.type);
@@ -12752,7 +12827,7 @@ var QuickJsRealm = class {
 	}
 	evaluate(source) {
 		this.#guarded(this.#limits.installMs, () => {
-			this.#namespace = this.#namespaceOf(source, USER_MODULE, "MODULATOR_INVALID");
+			this.#namespace = this.#namespaceOf(source, moduleName(source), "MODULATOR_INVALID");
 		}, "MODULATOR_INVALID");
 	}
 	call(name, parameters, limitMs) {

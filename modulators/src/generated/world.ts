@@ -4186,6 +4186,10 @@ const View = DataView;
 const ErrorText = String.prototype.slice;
 const holds = String.prototype.includes;
 const promisePrototype = Promise.prototype;
+const objectPrototype = Object.prototype;
+/** Of the errors that engines throw where there is no memory. */
+const { InternalError } = globalThis;
+const memoryPrototypes = [RangeError.prototype, InternalError?.prototype];
 const typedArrayPrototype = getPrototypeOf(Uint8Array.prototype);
 const { set } = typedArrayPrototype;
 const tag = Object.getOwnPropertyDescriptor(typedArrayPrototype, Symbol.toStringTag)?.get;
@@ -4402,6 +4406,7 @@ function passed(event) {
 */
 function toOutput(value) {
 	if (value === current.newest) return value;
+	if (typeof value !== "object" || value === null) throw new TypeError(\`an event is wanted, not \${value === null ? "null" : typeof value}\`);
 	const found = accessorBytes(value);
 	const type = found && sourceOf(found.bytes)?.type;
 	if (type !== void 0 && (!makesOne || type === madeType)) return value;
@@ -4451,7 +4456,30 @@ function cameIn(bytes) {
 }
 const BLOCK_BYTES$1 = 65536;
 const BLOCK_EVENTS = 512;
+/** Reading a value may run the modulator's code, which is not to write into the middle of it. */
+let isEncoding = false;
 function encodeOutput(type, value) {
+	if (isEncoding) throw new TypeError("an event was made while another one was read");
+	isEncoding = true;
+	try {
+		checkEvent(type.object, value);
+		return encodeNext(type, value);
+	} catch (thrown) {
+		throw thrown instanceof JechoError ? new TypeError(thrown.message) : thrown;
+	} finally {
+		isEncoding = false;
+	}
+}
+/** A list, a promise, or what has other fields alone, would be encoded as an event of defaults. */
+function checkEvent({ name, fields }, value) {
+	for (let i = 0; i < fields.length; i++) if (value[fields[i].name] !== void 0) return;
+	if (fields.length === 0 || getPrototypeOf(value) === objectPrototype && keys(value).length === 0) return;
+	let names = "";
+	for (let i = 0; i < fields.length; i++) names += \`\${i === 0 ? "" : ", "}\${fields[i].name}\`;
+	const found = isArray(value) ? "a list" : getPrototypeOf(value) === promisePrototype ? "a promise" : "an object without any of them";
+	throw new TypeError(\`an event of \${name} has its fields (\${clip(names, 500)}), and this is \${found}\`);
+}
+function encodeNext(type, value) {
 	const room = measure(type.object, value);
 	let { block } = type;
 	if (block === void 0 || block.at + room > block.view.byteLength || block.source.count === BLOCK_EVENTS) {
@@ -4527,17 +4555,25 @@ function refusePromise(result, intercept) {
 function describe(code, thrown) {
 	let message = \`a value of type \${thrown === null ? "null" : typeof thrown} was thrown\`;
 	let stack = "";
+	let isMemory = false;
 	try {
 		if (typeof thrown === "string") message = clip(thrown, ERROR_CHARACTERS);
 		else if (typeof thrown === "object" && thrown !== null) {
 			const { message: text, stack: trace } = thrown;
 			if (typeof text === "string") message = clip(text, ERROR_CHARACTERS);
+			isMemory = isOutOfMemory(thrown, message);
 			if (typeof trace === "string") stack = clip(trace, 2 * ERROR_CHARACTERS);
 		}
 	} catch {
 		message = "a value was thrown that throws when it is read";
 	}
-	return \`\${code}\\x1f\${message}\\x1f\${stack}\`;
+	return \`\${isMemory ? "MODULATOR_OUT_OF_MEMORY" : code}\\x1f\${message}\\x1f\${stack}\`;
+}
+/** What an engine throws where nothing is left; a modulator's own words about memory are its own. */
+function isOutOfMemory(thrown, message) {
+	const prototype = getPrototypeOf(thrown);
+	if (prototype !== memoryPrototypes[0] && (prototype === void 0 || prototype !== memoryPrototypes[1])) return false;
+	return includes(message, "out of memory") || includes(message, "rray buffer allocation failed");
 }
 
 // src/sandbox/world/services.ts
@@ -4757,14 +4793,12 @@ var Modulator = class {
 	objects;
 	/** What it needs of the MOE and the producer. */
 	moe;
-	/** Milliseconds between calls of \`period\`, from 10; 0 for none. Read after each call, so it may change. */
-	periodMs;
 	constructor(parameters = world.parameters, moe = world.moe) {
 		this.parameters = parameters;
 		this.objects = moe.objects;
 		this.moe = moe;
-		const { periodMs = 0, mostPerSecond } = new.target;
-		this.periodMs = periodMs;
+		const { periodMs, mostPerSecond } = new.target;
+		if (periodMs !== void 0) this.periodMs = periodMs;
 		if (mostPerSecond !== void 0) this.mostPerSecond = mostPerSecond;
 	}
 	/** It is in place; comes once, before everything else. */
@@ -4847,11 +4881,12 @@ function isFirstOut(modulator) {
 function keep(waiting, event) {
 	waiting.isOpen = false;
 	hold(event);
+	const made = toOutput(event);
 	if (waiting.next - waiting.first >= world.moe.queueEvents) {
 		take(waiting);
 		world.dropped++;
 	}
-	waiting.events[waiting.next] = toOutput(event);
+	waiting.events[waiting.next] = made;
 	waiting.versions[waiting.next++] = present.versions;
 }
 function take(waiting) {
@@ -5010,7 +5045,7 @@ function finish() {
 	outWords[OUTBOX.mostPerSecond + 1] = rateWords[1];
 	outWords[OUTBOX.calls] = waitingCalls();
 }
-function periodOf({ periodMs }) {
+function periodOf({ periodMs = 0 }) {
 	if (typeof periodMs !== "number" || !(periodMs >= 0)) throw new TypeError("periodMs is a number of milliseconds from 0");
 	if (periodMs === 0) return 0;
 	return periodMs > 10 ? periodMs < LONGEST_PERIOD_MS ? periodMs : LONGEST_PERIOD_MS : 10;
@@ -5079,23 +5114,27 @@ function locateDequeued(event) {
 
 // src/sandbox/world/bridge.ts
 const MAX_NEEDS = 32;
+const NEED_CHARACTERS = 140;
 const blank = () => ({
 	inbox: void 0,
 	Class: void 0,
 	services: void 0,
-	needed: []
+	needed: [],
+	/** Does it keep no event beyond its call? */
+	isFleeting: false
 });
-let { inbox, Class, services, needed } = blank();
+let { inbox, Class, services, needed, isFleeting } = blank();
 const bridgeMemory = {
 	blank,
 	leave: () => ({
 		inbox,
 		Class,
 		services,
-		needed
+		needed,
+		isFleeting
 	}),
 	enter: (memory) => {
-		({inbox, Class, services, needed} = memory);
+		({inbox, Class, services, needed, isFleeting} = memory);
 	}
 };
 /** Gives the world its memory. Called again where an event needs more. */
@@ -5115,6 +5154,7 @@ function serve(namespace) {
 * needs, as names.
 *
 * @param offered the names of what is offered, each behind + where it is granted and - where it is not, parted by commas
+* @returns 0, or what is wrong; of a service that it does not get the name alone
 */
 function load(namespace, schemaBytes, offered) {
 	try {
@@ -5122,10 +5162,12 @@ function load(namespace, schemaBytes, offered) {
 		if (typeof found !== "function" || !(found.prototype instanceof Modulator)) throw new TypeError("the module's default export is not a class that extends Modulator of jecho:moe");
 		Class = found;
 		needed = needsOf(Class.needs);
+		isFleeting = Class.keepsEvents === false;
 		for (let i = 0; i < needed.length; i++) {
 			const name = needed[i];
 			if (includes(\`,\${offered},\`, \`,+\${name},\`)) continue;
-			return includes(\`,\${offered},\`, \`,-\${name},\`) ? describe("SERVICE_NOT_GRANTED", \`it needs "\${name}", for which its consumer lacks the capability\`) : describe("SERVICE_MISSING", \`it needs "\${name}", which is not offered here\`);
+			const refused = includes(\`,\${offered},\`, \`,-\${name},\`);
+			return describe(refused ? "SERVICE_NOT_GRANTED" : "SERVICE_MISSING", name);
 		}
 		const schema = schemaBytes === 0 ? void 0 : new Bytes(new Bytes(inbox, 0, schemaBytes));
 		const made = setTypes(schema, Class.input, Class.output);
@@ -5156,9 +5198,13 @@ function needsOf(needs) {
 	for (let i = 0; i < needs.length; i++) {
 		const name = needs[i];
 		if (typeof name !== "string" || includes(name, ",")) throw new TypeError("a need is the name of a service");
-		names[i] = clip(name, 140);
+		if (!contains(names, clip(name, NEED_CHARACTERS))) names[names.length] = clip(name, NEED_CHARACTERS);
 	}
 	return names;
+}
+function contains(names, name) {
+	for (let i = 0; i < names.length; i++) if (names[i] === name) return true;
+	return false;
 }
 /** @param state JSON, or "" where there is a newer version to pull */
 function update(name, version, state) {
@@ -5249,7 +5295,7 @@ function run(bytes, count, ready, timeMs, type) {
 		setTime(timeMs);
 		const copy = new Bytes(new Bytes(inbox, 0, bytes));
 		const bounds = new Words(new Words(copy.buffer, 0, 2 * count));
-		begin(bytes === 0 ? void 0 : openChunk(copy, bounds, count, type, isFleeting()));
+		begin(bytes === 0 ? void 0 : openChunk(copy, bounds, count, type, isFleeting));
 	} catch (thrown) {
 		return describe("MODULATOR_OUT_OF_MEMORY", thrown);
 	}
@@ -5258,7 +5304,7 @@ function run(bytes, count, ready, timeMs, type) {
 /** As \`run\`, with the events where they lie. Nobody writes that memory any more: what is held is not copied either. */
 function runInPlace(bytes, bounds, ready, timeMs, type) {
 	setTime(timeMs);
-	begin(openChunk(bytes, bounds, bounds.length / 2, type, isFleeting()));
+	begin(openChunk(bytes, bounds, bounds.length / 2, type, isFleeting));
 	return proceed(ready);
 }
 /** Its period is over. */
@@ -5279,10 +5325,6 @@ function remove() {
 	} catch (thrown) {
 		return describe("MODULATOR_FAILED", thrown);
 	}
-}
-/** Does the modulator keep no event beyond its call? */
-function isFleeting() {
-	return Class.keepsEvents === false;
 }
 
 // src/sandbox/world/rehearsal.ts

@@ -1,6 +1,6 @@
 import { compileFunction } from "node:vm";
 import { parse } from "es-module-lexer/js";
-import { USER_MODULE } from "./failures.ts";
+import { moduleName } from "./failures.ts";
 import type { ModuleFunction } from "./local.ts";
 
 /**
@@ -15,7 +15,7 @@ export function compileModule(source: string): ModuleFunction | undefined {
     const body = functionBody(source);
     if (body === undefined) return undefined;
     const run = compileFunction(body.head + body.text, ["moe", "out"], {
-      filename: USER_MODULE,
+      filename: moduleName(source),
       columnOffset: -body.head.length,
     }) as (moe: object, out: object) => void;
     return moe => {

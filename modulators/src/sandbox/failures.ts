@@ -1,7 +1,17 @@
 import { ERRORS, type ErrorCode, JechoError } from "@jecho/shared";
 
+/**
+ * What a source begins with whose first line is not its author's: places in it are those from the second line on. It is known
+ * by the file's name, which is all that engines say of a place besides line and column.
+ */
+export const HEAD = "/* modulatorFrom */";
+const WHOLE = "modulator.js";
+const HEADED = "modulator.text.js";
+
 /** The name that a modulator's source has in every engine. */
-export const USER_MODULE = "modulator.js";
+export function moduleName(source: string): string {
+  return source.startsWith(HEAD) ? HEADED : WHOLE;
+}
 
 const MEMORY = /memory limit|array buffer allocation failed|out of memory/i;
 
@@ -31,16 +41,17 @@ export function isStarved(error: unknown): boolean {
 /** An error as the world's functions tell of it: code, message and stack, parted by \x1f. */
 export function fromInside(text: string): JechoError {
   const [code = "", message = "", stack = ""] = text.slice(0, 10_000).split("\x1f");
-  if (isAboutMemory(message)) return new JechoError("MODULATOR_OUT_OF_MEMORY", message);
   const known = Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : "MODULATOR_FAILED";
   return new JechoError(known, located(message, stack));
 }
 
-/** The message with the place in the modulator's source that the stack, or the message itself, names first. */
+/** The message with the place in its author's text that the stack, or the message itself, names first. */
 export function located(message: string, stack: string): string {
-  const place = /modulator\.js:(\d{1,9}):(\d{1,9})/.exec(`${stack}\n${message}`);
-  const text = message.replace(/ ?\[modulator\.js:\d+:\d+\]/, "").slice(0, 1900);
-  return place === null ? text : `${text} (line ${place[1]}, column ${place[2]} of its source)`;
+  const [, headed, found, column] =
+    /modulator(\.text)?\.js:(\d{1,9}):(\d{1,9})/.exec(`${stack}\n${message}`) ?? [];
+  const line = Number(found) - (headed === undefined ? 0 : 1);
+  const text = message.replace(/ ?\[modulator(?:\.text)?\.js:\d+:\d+\]/, "").slice(0, 1900);
+  return line > 0 ? `${text} (line ${line}, column ${column} of its source)` : text;
 }
 
 /** Text of something thrown that an engine handed out. */

@@ -7,10 +7,10 @@ import {
   isAboutMemory,
   isStarved,
   located,
+  moduleName,
   outOfMemory,
   textOf,
   timedOut,
-  USER_MODULE,
 } from "./failures.ts";
 import { DEFAULT_LIMITS, type Engine, type Limits, type Watch } from "./sandbox.ts";
 import {
@@ -157,7 +157,7 @@ class IsolateRealm implements Realm {
   }
 
   #compile(source: string): ivm.Module {
-    const module = this.#isolate.compileModuleSync(source, { filename: USER_MODULE });
+    const module = this.#isolate.compileModuleSync(source, { filename: moduleName(source) });
     module.instantiateSync(this.#context, specifier => {
       if (specifier === "jecho:moe") return this.#face;
       throw importRefused(specifier);

@@ -6,7 +6,7 @@ import type {
   QuickJSWASMModule,
 } from "quickjs-emscripten-core";
 import { WORLD_SOURCE } from "../generated/world.ts";
-import { importRefused, isAboutMemory, located, outOfMemory, timedOut, USER_MODULE } from "./failures.ts";
+import { importRefused, isAboutMemory, located, moduleName, outOfMemory, timedOut } from "./failures.ts";
 import { DEFAULT_LIMITS, type Engine, type Limits, type Watch } from "./sandbox.ts";
 import {
   FACE,
@@ -197,7 +197,7 @@ class QuickJsRealm implements Realm {
     this.#guarded(
       this.#limits.installMs,
       () => {
-        this.#namespace = this.#namespaceOf(source, USER_MODULE, "MODULATOR_INVALID");
+        this.#namespace = this.#namespaceOf(source, moduleName(source), "MODULATOR_INVALID");
       },
       "MODULATOR_INVALID",
     );

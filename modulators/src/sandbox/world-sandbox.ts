@@ -1,5 +1,5 @@
 import { JechoError } from "@jecho/shared";
-import type { Stretch } from "@jecho/shared/internal";
+import type { Offer, Stretch } from "@jecho/shared/internal";
 import { NO_EVENTS } from "../chunks.ts";
 import { servicesModule } from "../delegate.ts";
 import { decodeValues } from "../values.ts";
@@ -117,7 +117,11 @@ export class WorldSandbox implements Sandbox {
     const [schema, ...further] = schemas;
     const schemaBytes = schema === undefined ? 0 : this.#give(schema);
     const offered = offers.map(({ name, granted }) => `${granted ? "+" : "-"}${name}`).join();
-    this.#call("load", [schemaBytes, offered], installMs);
+    try {
+      this.#call("load", [schemaBytes, offered], installMs);
+    } catch (error) {
+      throw serviceError(error, offers);
+    }
     const [declared, reads, needed] = this.#parts();
     for (const other of further) this.addType(other);
     const needs = needed === undefined ? [] : decodeValues(needed).map(({ name }) => name);
@@ -327,6 +331,23 @@ export class WorldSandbox implements Sandbox {
   #call(name: FunctionName, parameters: readonly Parameter[], limitMs: number): number {
     return numberOf(this.#realm.call(name, parameters, limitMs));
   }
+}
+
+/** Says of a service that is missing or not granted what there is, or what it takes. */
+function serviceError(error: unknown, offers: readonly Offer[]): unknown {
+  const { code, message: name } = error as JechoError;
+  if (code === "SERVICE_MISSING") {
+    // Every producer has what the MOE offers by itself.
+    const isOwn = (offer: Offer): number => (offer.name.includes(".") ? 0 : 1);
+    const all = offers.toSorted((a, b) => isOwn(a) - isOwn(b)).map(offer => offer.name);
+    return new JechoError(code, `it needs "${name}", which is not offered here; what is: ${all.join(", ")}`);
+  }
+  if (code !== "SERVICE_NOT_GRANTED") return error;
+  const { capability = "" } = offers.find(offer => offer.name === name) ?? {};
+  return new JechoError(
+    code,
+    `it needs "${name}", for which its consumer has to have the capability "${capability}"`,
+  );
 }
 
 /** The number of the type in a record's flags. */

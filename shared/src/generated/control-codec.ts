@@ -422,15 +422,17 @@ function readOffer(from: ControlSource, at: number): Offer {
     name: from.string(at, fields, 4),
     granted: from.bool(at, fields, 6),
     text: from.string(at, fields, 8),
+    capability: from.string(at, fields, 10),
   };
 }
 
-const OFFER = [10, 13, 4, 12, 8];
+const OFFER = [12, 17, 4, 16, 8, 12];
 function writeOffer(to: ControlTarget, from: Partial<Offer>): number {
   const at = to.table(OFFER);
-  to.string(at + 4, at - 6, from.name, "jecho.Offer.name");
-  to.bool(at + 12, from.granted, "jecho.Offer.granted");
-  to.string(at + 8, at - 2, from.text, "jecho.Offer.text");
+  to.string(at + 4, at - 8, from.name, "jecho.Offer.name");
+  to.bool(at + 16, from.granted, "jecho.Offer.granted");
+  to.string(at + 8, at - 4, from.text, "jecho.Offer.text");
+  to.string(at + 12, at - 2, from.capability, "jecho.Offer.capability");
   return at;
 }
 

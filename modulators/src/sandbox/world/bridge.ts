@@ -29,20 +29,23 @@ interface ModulatorClass {
 }
 
 const MAX_NEEDS = 32;
+const NEED_CHARACTERS = 140;
 
 const blank = () => ({
   inbox: undefined as unknown as ArrayBufferLike,
   Class: undefined as unknown as ModulatorClass,
   services: undefined as Record<string, unknown> | undefined,
   needed: [] as string[],
+  /** Does it keep no event beyond its call? */
+  isFleeting: false,
 });
-let { inbox, Class, services, needed } = blank();
+let { inbox, Class, services, needed, isFleeting } = blank();
 
 export const bridgeMemory: Memory<ReturnType<typeof blank>> = {
   blank,
-  leave: () => ({ inbox, Class, services, needed }),
+  leave: () => ({ inbox, Class, services, needed, isFleeting }),
   enter: memory => {
-    ({ inbox, Class, services, needed } = memory);
+    ({ inbox, Class, services, needed, isFleeting } = memory);
   },
 };
 
@@ -65,6 +68,7 @@ export function serve(namespace: { default?: Record<string, unknown> }): number 
  * needs, as names.
  *
  * @param offered the names of what is offered, each behind + where it is granted and - where it is not, parted by commas
+ * @returns 0, or what is wrong; of a service that it does not get the name alone
  */
 export function load(
   namespace: { default?: unknown },
@@ -78,13 +82,12 @@ export function load(
     }
     Class = found as ModulatorClass;
     needed = needsOf(Class.needs);
+    isFleeting = Class.keepsEvents === false;
     for (let i = 0; i < needed.length; i++) {
       const name = needed[i] as string;
       if (includes(`,${offered},`, `,+${name},`)) continue;
       const refused = includes(`,${offered},`, `,-${name},`);
-      return refused
-        ? describe("SERVICE_NOT_GRANTED", `it needs "${name}", for which its consumer lacks the capability`)
-        : describe("SERVICE_MISSING", `it needs "${name}", which is not offered here`);
+      return describe(refused ? "SERVICE_NOT_GRANTED" : "SERVICE_MISSING", name);
     }
     const schema = schemaBytes === 0 ? undefined : new Bytes(new Bytes(inbox, 0, schemaBytes));
     const made = setTypes(schema, Class.input, Class.output);
@@ -117,9 +120,15 @@ function needsOf(needs: unknown): string[] {
     const name: unknown = needs[i];
     if (typeof name !== "string" || includes(name, ","))
       throw new TypeError("a need is the name of a service");
-    names[i] = clip(name, 140);
+    // One that a parent needs as well is one.
+    if (!contains(names, clip(name, NEED_CHARACTERS))) names[names.length] = clip(name, NEED_CHARACTERS);
   }
   return names;
+}
+
+function contains(names: readonly string[], name: string): boolean {
+  for (let i = 0; i < names.length; i++) if (names[i] === name) return true;
+  return false;
 }
 
 /** @param state JSON, or "" where there is a newer version to pull */
@@ -229,7 +238,7 @@ export function run(
     // A copy without zeroing first. What it is made of is out of reach for any patch.
     const copy = new Bytes(new Bytes(inbox, 0, bytes));
     const bounds = new Words(new Words(copy.buffer, 0, 2 * count));
-    begin(bytes === 0 ? undefined : openChunk(copy, bounds, count, type, isFleeting()));
+    begin(bytes === 0 ? undefined : openChunk(copy, bounds, count, type, isFleeting));
   } catch (thrown) {
     return describe("MODULATOR_OUT_OF_MEMORY", thrown);
   }
@@ -245,7 +254,7 @@ export function runInPlace(
   type: number,
 ): number | string {
   setTime(timeMs);
-  begin(openChunk(bytes, bounds, bounds.length / 2, type, isFleeting()));
+  begin(openChunk(bytes, bounds, bounds.length / 2, type, isFleeting));
   return proceed(ready);
 }
 
@@ -268,9 +277,4 @@ export function remove(): number | string {
   } catch (thrown) {
     return describe("MODULATOR_FAILED", thrown);
   }
-}
-
-/** Does the modulator keep no event beyond its call? */
-function isFleeting(): boolean {
-  return Class.keepsEvents === false;
 }

@@ -1,4 +1,4 @@
-import { Type } from "@jecho/shared";
+import { JechoError, Type } from "@jecho/shared";
 import {
   accessorBytes,
   createReader,
@@ -11,7 +11,20 @@ import {
 } from "@jecho/shared/internal";
 import { declaredType, inputType, readerOf } from "../made-types.ts";
 import type { Memory } from "./memory.ts";
-import { Bytes, isBytes, recall, remember, View, Words } from "./primordials.ts";
+import {
+  Bytes,
+  clip,
+  getPrototypeOf,
+  isArray,
+  isBytes,
+  keys,
+  objectPrototype,
+  promisePrototype,
+  recall,
+  remember,
+  View,
+  Words,
+} from "./primordials.ts";
 
 /*
  * Events inside the sandbox. They are accessors over bytes that belong to the modulator alone, so that one that it
@@ -235,6 +248,8 @@ export function passed(event: object): Located | undefined {
  */
 export function toOutput(value: object): object {
   if (value === current.newest) return value;
+  if (typeof value !== "object" || value === null)
+    throw new TypeError(`an event is wanted, not ${value === null ? "null" : typeof value}`);
   const found = accessorBytes(value);
   const type = found && sourceOf(found.bytes)?.type;
   if (type !== undefined && (!makesOne || type === madeType)) return value;
@@ -299,7 +314,40 @@ interface Block {
   at: number;
 }
 
+/** Reading a value may run the modulator's code, which is not to write into the middle of it. */
+let isEncoding = false;
+
 function encodeOutput(type: KnownType, value: object): object {
+  if (isEncoding) throw new TypeError("an event was made while another one was read");
+  isEncoding = true;
+  try {
+    checkEvent(type.object, value);
+    return encodeNext(type, value);
+  } catch (thrown) {
+    // What it did wrong is found deep in here: engines keep the nearest places alone, and it is to see its own.
+    throw thrown instanceof JechoError ? new TypeError(thrown.message) : thrown;
+  } finally {
+    isEncoding = false;
+  }
+}
+
+/** A list, a promise, or what has other fields alone, would be encoded as an event of defaults. */
+function checkEvent({ name, fields }: ObjectType, value: object): void {
+  for (let i = 0; i < fields.length; i++)
+    if ((value as Record<string, unknown>)[(fields[i] as { name: string }).name] !== undefined) return;
+  if (fields.length === 0 || (getPrototypeOf(value) === objectPrototype && keys(value).length === 0)) return;
+  let names = "";
+  for (let i = 0; i < fields.length; i++)
+    names += `${i === 0 ? "" : ", "}${(fields[i] as { name: string }).name}`;
+  const found = isArray(value)
+    ? "a list"
+    : getPrototypeOf(value) === promisePrototype
+      ? "a promise"
+      : "an object without any of them";
+  throw new TypeError(`an event of ${name} has its fields (${clip(names, 500)}), and this is ${found}`);
+}
+
+function encodeNext(type: KnownType, value: object): object {
   const room = measure(type.object, value);
   let { block } = type;
   if (block === undefined || block.at + room > block.view.byteLength || block.source.count === BLOCK_EVENTS) {

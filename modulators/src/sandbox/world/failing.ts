@@ -1,4 +1,4 @@
-import { clip, getPrototypeOf, promisePrototype } from "./primordials.ts";
+import { clip, getPrototypeOf, includes, memoryPrototypes, promisePrototype } from "./primordials.ts";
 
 /*
  * What a modulator did wrong, as the host is told: text, for nothing else of it may leave.
@@ -17,15 +17,25 @@ export function refusePromise(result: unknown, intercept: string): void {
 export function describe(code: string, thrown: unknown): string {
   let message = `a value of type ${thrown === null ? "null" : typeof thrown} was thrown`;
   let stack = "";
+  let isMemory = false;
   try {
     if (typeof thrown === "string") message = clip(thrown, ERROR_CHARACTERS);
     else if (typeof thrown === "object" && thrown !== null) {
       const { message: text, stack: trace } = thrown as { message?: unknown; stack?: unknown };
       if (typeof text === "string") message = clip(text, ERROR_CHARACTERS);
+      isMemory = isOutOfMemory(thrown, message);
       if (typeof trace === "string") stack = clip(trace, 2 * ERROR_CHARACTERS);
     }
   } catch {
     message = "a value was thrown that throws when it is read";
   }
-  return `${code}\x1f${message}\x1f${stack}`;
+  return `${isMemory ? "MODULATOR_OUT_OF_MEMORY" : code}\x1f${message}\x1f${stack}`;
+}
+
+/** What an engine throws where nothing is left; a modulator's own words about memory are its own. */
+function isOutOfMemory(thrown: object, message: string): boolean {
+  const prototype = getPrototypeOf(thrown);
+  if (prototype !== memoryPrototypes[0] && (prototype === undefined || prototype !== memoryPrototypes[1]))
+    return false;
+  return includes(message, "out of memory") || includes(message, "rray buffer allocation failed");
 }

@@ -57,8 +57,8 @@ export class Modulator {
   readonly objects: Readonly<Record<string, unknown>>;
   /** What it needs of the MOE and the producer. */
   readonly moe: Moe;
-  /** Milliseconds between calls of `period`, from 10; 0 for none. Read after each call, so it may change. */
-  periodMs: number;
+  /** Milliseconds between calls of `period`, from 10; 0, the default, for none. Read after each call, so it may change. */
+  declare periodMs?: number;
   /** Events a second that it wants at most of a producer; 0, the default, for every event. Read after each call, as `periodMs`. */
   declare mostPerSecond?: number;
 
@@ -66,9 +66,9 @@ export class Modulator {
     this.parameters = parameters;
     this.objects = moe.objects;
     this.moe = moe;
-    const { periodMs = 0, mostPerSecond } = new.target as { periodMs?: number; mostPerSecond?: number };
-    this.periodMs = periodMs;
-    // A getter of the class must not meet it.
+    const { periodMs, mostPerSecond } = new.target as { periodMs?: number; mostPerSecond?: number };
+    // A getter of the class must not meet them.
+    if (periodMs !== undefined) this.periodMs = periodMs;
     if (mostPerSecond !== undefined) this.mostPerSecond = mostPerSecond;
   }
 
@@ -182,11 +182,13 @@ export function isFirstOut(modulator: Modulator): boolean {
 function keep(waiting: Waiting, event: object): void {
   waiting.isOpen = false;
   hold(event);
+  // Reading a plain object may run the modulator's code: the queue is looked at when that is over.
+  const made = toOutput(event);
   if (waiting.next - waiting.first >= (world.moe as Moe).queueEvents) {
     take(waiting);
     world.dropped++;
   }
-  waiting.events[waiting.next] = toOutput(event);
+  waiting.events[waiting.next] = made;
   waiting.versions[waiting.next++] = present.versions;
 }
 

@@ -12,12 +12,29 @@ const View = DataView;
 const ErrorText = String.prototype.slice;
 const holds = String.prototype.includes;
 const promisePrototype = Promise.prototype;
+const objectPrototype = Object.prototype;
+/** Of the errors that engines throw where there is no memory. */
+const { InternalError } = globalThis as { InternalError?: ErrorConstructor };
+const memoryPrototypes = [RangeError.prototype, InternalError?.prototype];
 const typedArrayPrototype = getPrototypeOf(Uint8Array.prototype) as object;
 const { set } = typedArrayPrototype as Uint8Array;
 const tag = Object.getOwnPropertyDescriptor(typedArrayPrototype, Symbol.toStringTag)?.get as () => unknown;
 const { get: weakGet, set: weakSet } = WeakMap.prototype;
 
-export { Bytes, freeze, getPrototypeOf, hasOwn, isArray, keys, parse, promisePrototype, View, Words };
+export {
+  Bytes,
+  freeze,
+  getPrototypeOf,
+  hasOwn,
+  isArray,
+  keys,
+  memoryPrototypes,
+  objectPrototype,
+  parse,
+  promisePrototype,
+  View,
+  Words,
+};
 
 export function setBytes(target: Uint8Array, source: Uint8Array, at: number): void {
   apply(set, target, [source, at]);

@@ -74,7 +74,7 @@ export function finish(): void {
   outWords[OUTBOX.calls] = waitingCalls();
 }
 
-function periodOf({ periodMs }: Modulator): number {
+function periodOf({ periodMs = 0 }: Modulator): number {
   if (typeof periodMs !== "number" || !(periodMs >= 0)) {
     throw new TypeError("periodMs is a number of milliseconds from 0");
   }
