@@ -21,7 +21,7 @@ const WRITTEN = 0;
 const WANTED = 1;
 const READ = 16;
 const ASLEEP = 17;
-/** Records that are offered together at most: what is made of each lives until they are taken, and what lives long costs its collection. */
+/** Records that are offered together at most: what is made of each lives until they are taken. */
 const OFFERED_RECORDS = 2048;
 
 /** An event as it lies in a ring, or in records that were taken out of one. */
@@ -40,7 +40,13 @@ export interface RingRecord {
   readonly end: number;
 }
 
-/** Is offered records in their order, and says how many of the first it took; the others are offered again. */
+/** One that says where another event lies when its own has been taken. */
+type UsedRecord = { -readonly [name in keyof RingRecord]: RingRecord[name] };
+
+/**
+ * Is offered records in their order, and says how many of the first it took; the others are offered again. Records that lie in a
+ * ring are valid until it returns: they are used for the next ones.
+ */
 export type Visit = (records: readonly RingRecord[]) => number;
 
 export class Ring {
@@ -50,6 +56,8 @@ export class Ring {
   readonly #control: Int32Array;
   readonly #capacity: number;
   #reserved = 0;
+  /** The reader's own, for the records that it offers: there are as many as events, and to make each anew costs more than to read it. */
+  readonly #records: UsedRecord[] = [];
   /** The writer's own: what it has written, and what it knows to be read. A look at the shared words takes longer than the rest of its work. */
   #written: number;
   #knownRead: number;
@@ -189,7 +197,7 @@ export class Ring {
     for (let read = this.#load(READ); read !== written; ) {
       const at = read & (this.#capacity - 1);
       const to = at + Math.min((written - read) | 0, this.#capacity - at);
-      const records = recordsIn(this.bytes, this.view, at, to, OFFERED_RECORDS);
+      const records = this.#recordsIn(at, to);
       const taken = records.length === 0 ? 0 : visit(records);
       const left = records[taken];
       const end = left?.start ?? at;
@@ -235,6 +243,22 @@ export class Ring {
     return this.usedBytes === 0 || Atomics.exchange(this.#control, ASLEEP, 0) === 0;
   }
 
+  /** The first records in a stretch of the ring, some at a time. */
+  #recordsIn(from: number, to: number): RingRecord[] {
+    const { bytes, view } = this;
+    const records = this.#records;
+    let count = 0;
+    for (let at = from; at < to && count < OFFERED_RECORDS; count++) {
+      const length = view.getUint32(at, true);
+      if (length === SKIP) break;
+      const record = records[count];
+      if (record === undefined) records.push(recordAt(bytes, view, at, length));
+      else readRecord(record, view, at, length);
+      at += RECORD_HEADER + pad(length);
+    }
+    return records.slice(0, count);
+  }
+
   #skipsAt(at: number): boolean {
     return at < this.#capacity && this.view.getUint32(at, true) === SKIP;
   }
@@ -256,15 +280,9 @@ export class Ring {
 }
 
 /** The first records in a stretch of memory, up to its end or a word that says to go on elsewhere. */
-export function recordsIn(
-  bytes: Uint8Array,
-  view: DataView,
-  from: number,
-  to: number,
-  most = Number.POSITIVE_INFINITY,
-): RingRecord[] {
+export function recordsIn(bytes: Uint8Array, view: DataView, from: number, to: number): RingRecord[] {
   const records: RingRecord[] = [];
-  for (let at = from; at < to && records.length < most; ) {
+  for (let at = from; at < to; ) {
     const length = view.getUint32(at, true);
     if (length === SKIP) break;
     records.push(recordAt(bytes, view, at, length));
@@ -273,13 +291,21 @@ export function recordsIn(
   return records;
 }
 
-function recordAt(bytes: Uint8Array, view: DataView, at: number, length: number): RingRecord {
+function recordAt(bytes: Uint8Array, view: DataView, at: number, length: number): UsedRecord {
+  const record = { bytes, endpoint: 0, raised: 0, sync: false, urgent: false, after: 0, start: 0, end: 0 };
+  readRecord(record, view, at, length);
+  return record;
+}
+
+function readRecord(record: UsedRecord, view: DataView, at: number, length: number): void {
   const tag = view.getUint32(at + 4, true);
-  const raised = view.getUint32(at + 12, true) * 0x1_0000_0000 + view.getUint32(at + 8, true);
-  const after = view.getUint32(at + 16, true);
-  const start = at + RECORD_HEADER;
-  const end = start + length;
-  return { bytes, endpoint: tag % SYNC, raised, sync: tag >= SYNC, urgent: false, after, start, end };
+  record.endpoint = tag % SYNC;
+  record.raised = view.getUint32(at + 12, true) * 0x1_0000_0000 + view.getUint32(at + 8, true);
+  record.sync = tag >= SYNC;
+  record.urgent = false;
+  record.after = view.getUint32(at + 16, true);
+  record.start = at + RECORD_HEADER;
+  record.end = at + RECORD_HEADER + length;
 }
 
 /** Bytes of these records, which lie in a row. */

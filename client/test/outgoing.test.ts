@@ -1,13 +1,13 @@
-import { EventsFrame } from "@jecho/shared/internal";
+import { EventsFrame, type Stretch } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import type { ProducerEntry } from "../src/concentrator/entry.ts";
 import { Lanes } from "../src/concentrator/lane.ts";
 import { gatherRuns, type OutgoingMessage } from "../src/concentrator/outgoing.ts";
 import { Ring } from "../src/ring.ts";
 
-test("CHAN-7: the counts of a run's events follow one another; where events are missing, a new run begins", () => {
+function producerAt(elsewhere: number): ProducerEntry {
   const lanes = new Lanes();
-  const producer: ProducerEntry = {
+  return {
     is: "producer",
     endpoint: 7,
     channel: "a",
@@ -21,10 +21,14 @@ test("CHAN-7: the counts of a run's events follow one another; where events are 
     key: "",
     lanes,
     usual: lanes.usual,
-    elsewhere: 1,
+    elsewhere,
     open: true,
     wasOpen: true,
   };
+}
+
+test("CHAN-7: the counts of a run's events follow one another; where events are missing, a new run begins", () => {
+  const producer = producerAt(1);
   const ring = Ring.ofBytes(1024);
   for (const raised of [1, 2, 3, 6, 7, 9]) {
     const at = ring.reserve(8);
@@ -54,3 +58,43 @@ test("CHAN-7: the counts of a run's events follow one another; where events are 
   });
   expect(producer.lanes.usual.raised).toBe(9);
 });
+
+test.each([0, 1])(
+  "each run is its own events and no others, of whatever runs were gathered before (%i elsewhere)",
+  elsewhere => {
+    const producer = producerAt(elsewhere);
+    const ring = Ring.ofBytes(1 << 14);
+    const raised: number[] = [];
+    const gathered: number[] = [];
+    let next = 1;
+    // Long runs, then short ones after gaps, then none but single ones, then long ones again.
+    for (const runs of [[100], [3, 50, 1], [1, 1, 1, 1, 1, 1, 1, 1], [200], [40, 40]]) {
+      for (const events of runs) {
+        next += 10;
+        for (let i = 0; i < events; i++, next++) {
+          const at = ring.reserve(8);
+          ring.view.setUint32(at, next, true);
+          ring.commit(7, next, at + 4);
+          raised.push(next);
+        }
+      }
+      const counts: number[] = [];
+      const read = ({ bytes, bounds, first, end }: Stretch): void => {
+        const view = new DataView(bytes.buffer, bytes.byteOffset);
+        for (let i = first; i < end; i++) gathered.push(view.getUint32(bounds[2 * i] as number, true));
+        counts.push(end - first);
+      };
+      ring.drain(records => {
+        gatherRuns(records, () => producer, {
+          send: ({ bytes, view, runs }) => {
+            for (const { start } of runs) read(EventsFrame.at(bytes, start, view).stretch());
+          },
+          keep: read,
+        });
+        return records.length;
+      });
+      expect(counts).toEqual(runs);
+    }
+    expect(gathered).toEqual(raised);
+  },
+);

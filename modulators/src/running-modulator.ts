@@ -124,8 +124,7 @@ export class RunningModulator {
     flags: number,
     versions: readonly number[],
   ): number {
-    if (!this.#types.canRead(token, producer))
-      return chunks.reduce((events, { bounds }) => events + bounds.length / 2, 0);
+    if (!this.#types.canRead(token, producer)) return chunks.reduce((events, { end }) => events + end, 0);
     if (this.#behind.length > 0) this.#behind = this.#behind.map((_, i) => versions[i] ?? 0);
     this.#type = this.#types.numberOf(token, schema => this.#sandbox.addType(schema));
     this.#producer = producer;

@@ -185,3 +185,23 @@ test("what a modulator says of memory itself is its own error; what the engine s
   await rig.settled();
   expect(rig.removed.get(says)).toMatchObject({ code: "MODULATOR_FAILED" });
 });
+
+test("MOE-12: an event that was rejected while the transport was ready leaves no trace on those that come while it is not", async () => {
+  await using rig = new Rig();
+  const derived = await rig.install(
+    modulator("enqueue(event) { if (event.layer !== 0) super.enqueue(event); }"),
+  );
+  rig.publish([layerOf(1, 1), layerOf(1, 0)]);
+  await rig.settled();
+  rig.host.flow(derived, false);
+  rig.publish([layerOf(2, 1), layerOf(2, 2), layerOf(2, 3)]);
+  await rig.settled();
+  rig.host.flow(derived, true);
+  await vi.waitUntil(() => rig.received(derived).length >= 4, { interval: 2, timeout: 60_000 });
+  expect(rig.received(derived).map(({ event: { step, layer } }) => [step, layer])).toEqual([
+    [1, 1],
+    [2, 1],
+    [2, 2],
+    [2, 3],
+  ]);
+});

@@ -24,7 +24,7 @@ export interface RaisedRun extends Stretch {
   start: number;
 }
 
-/** One that more events may be added to. */
+/** One that more events may be added to. What lies in its bounds behind its own events is of others. */
 interface OpenRun extends RaisedRun {
   readonly bounds: number[];
   end: number;
@@ -79,15 +79,38 @@ export function gatherRuns(
   keep(quiet.close(), taker);
 }
 
-function send(runs: readonly RaisedRun[], taker: RunTaker): void {
-  if (runs.length > 0) taker.send(messageOf(runs));
+function send(runs: readonly OpenRun[], taker: RunTaker): void {
+  if (runs.length === 0) return;
+  taker.send(messageOf(runs));
+  reuse(runs);
 }
 
-function keep(runs: readonly RaisedRun[], taker: RunTaker): void {
+function keep(runs: readonly OpenRun[], taker: RunTaker): void {
   for (const run of runs) {
     run.lane.raised = run.raised + run.end - 1;
     taker.keep(run);
   }
+  reuse(runs);
+}
+
+/** Bounds of long runs that were taken: to have them grow again for each run takes as long as to gather it. */
+const spare: number[][] = [];
+const SPARE_RUNS = 4;
+const LONG_EVENTS = 32;
+
+function reuse(runs: readonly OpenRun[]): void {
+  for (const { bounds } of runs) {
+    if (spare.length === SPARE_RUNS) return;
+    if (bounds.length >= 2 * LONG_EVENTS) spare.push(bounds);
+  }
+}
+
+function boundsOf(start: number, end: number): number[] {
+  const bounds = spare.pop();
+  if (bounds === undefined) return [start, end];
+  bounds[0] = start;
+  bounds[1] = end;
+  return bounds;
 }
 
 let nextGathering = 1;
@@ -114,21 +137,22 @@ class OpenRuns {
         sync,
         raised,
         bytes,
-        bounds: [start, end],
+        bounds: boundsOf(start, end),
         first: 0,
         end: 1,
         start: 0,
       });
       this.bytes += RUN_BYTES;
     } else {
-      run.bounds.push(start, end);
+      run.bounds[2 * run.end] = start;
+      run.bounds[2 * run.end + 1] = end;
       run.end++;
     }
     this.bytes += end - start;
     this.events++;
   }
 
-  close(): RaisedRun[] {
+  close(): OpenRun[] {
     const runs = this.#runs;
     if (runs.length === 0) return runs;
     this.#runs = [];

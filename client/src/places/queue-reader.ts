@@ -56,9 +56,9 @@ export class QueueReader {
   /** Offers what is there now. @returns false where `visit` left some, or some wait for a request that is on its way */
   drain(visit: Visit): boolean {
     const visitDue: Visit = records => {
-      const early = records.findIndex(({ after }) => !this.#events.hasHandled(after));
-      if (early < 0) return visit(records);
-      return early === 0 ? 0 : visit(records.slice(0, early));
+      const due = this.#due(records);
+      if (due === records.length) return visit(records);
+      return due === 0 ? 0 : visit(records.slice(0, due));
     };
     const tookAll = this.#drainChunks(visitDue) && this.#drainRing(visitDue);
     if (this.#ring?.owesRoom()) this.#events.room();
@@ -99,10 +99,30 @@ export class QueueReader {
     return true;
   }
 
+  /** How many of the first do not wait for a request that is on its way. */
+  #due(records: readonly RingRecord[]): number {
+    let handled: number | undefined;
+    for (let i = 0; i < records.length; i++) {
+      const { after } = records[i] as RingRecord;
+      if (after === handled) continue;
+      if (!this.#events.hasHandled(after)) return i;
+      handled = after;
+    }
+    return records.length;
+  }
+
   #translate(records: readonly RingRecord[]): readonly RingRecord[] {
+    const urgent = this.isUrgent;
+    // Most come from the same one as those before them.
+    let number = -1;
+    let endpoint = 0;
     for (const record of records) {
-      record.endpoint = this.#events.endpointOf(record.endpoint);
-      record.urgent = this.isUrgent;
+      if (record.endpoint !== number) {
+        number = record.endpoint;
+        endpoint = this.#events.endpointOf(number);
+      }
+      record.endpoint = endpoint;
+      record.urgent = urgent;
     }
     return records;
   }

@@ -11741,15 +11741,15 @@ function advance(ready) {
 	if (ready && !drain()) return false;
 	if (chunk === void 0) return true;
 	const its = chunk;
-	const waiting = ready ? waitingOf(modulator) : void 0;
+	const waiting = waitingOf(modulator);
 	/** From where on events have been let through that have not left; they leave together. */
 	let first = its.count;
 	while (next < its.count) {
 		const i = next++;
 		counts.enqueued++;
 		const event = eventOf(its, i);
-		const mayPass = waiting !== void 0 && isFirstOut(modulator);
-		if (mayPass) waiting.isOpen = true;
+		const mayPass = ready && waiting !== void 0 && isFirstOut(modulator);
+		if (waiting !== void 0) waiting.isOpen = mayPass;
 		const result = modulator.enqueue(event);
 		if (result !== void 0) refusePromise(result, "enqueue");
 		if (!ready) continue;
@@ -11984,9 +11984,9 @@ function run(bytes, count, ready, timeMs, type) {
 	return proceed(ready);
 }
 /** As \`run\`, with the events where they lie. Nobody writes that memory any more: what is held is not copied either. */
-function runInPlace(bytes, bounds, ready, timeMs, type) {
+function runInPlace(bytes, bounds, count, ready, timeMs, type) {
 	setTime(timeMs);
-	begin(openChunk(bytes, bounds, bounds.length / 2, type, isFleeting));
+	begin(openChunk(bytes, bounds, count, type, isFleeting));
 	return proceed(ready);
 }
 /** Its period is over. */
@@ -12575,14 +12575,14 @@ var WorldSandbox = class {
 	#fill({ bytes, bounds, end: count }) {
 		if (count === 0) return 0;
 		const first = bounds[0];
-		const last = bounds[bounds.length - 1];
+		const last = bounds[2 * count - 1];
 		const shift = 8 * count - first;
 		const end = last + shift;
 		const realm = this.#realm;
 		if (end > realm.inbox.byteLength) realm.attach(alignUp8(end), realm.outbox.byteLength);
 		const { inbox } = realm;
-		const table = new Uint32Array(inbox.buffer, inbox.byteOffset, bounds.length);
-		for (let i = 0; i < bounds.length; i++) table[i] = bounds[i] + shift;
+		const table = new Uint32Array(inbox.buffer, inbox.byteOffset, 2 * count);
+		for (let i = 0; i < 2 * count; i++) table[i] = bounds[i] + shift;
 		inbox.set(bytes.subarray(first, last), 8 * count);
 		return end;
 	}
@@ -13360,7 +13360,7 @@ var RunningModulator = class {
 	* @throws JechoError why it has to be removed
 	*/
 	run(chunks, token, producer, flags, versions) {
-		if (!this.#types.canRead(token, producer)) return chunks.reduce((events, { bounds }) => events + bounds.length / 2, 0);
+		if (!this.#types.canRead(token, producer)) return chunks.reduce((events, { end }) => events + end, 0);
 		if (this.#behind.length > 0) this.#behind = this.#behind.map((_, i) => versions[i] ?? 0);
 		this.#type = this.#types.numberOf(token, (schema) => this.#sandbox.addType(schema));
 		this.#producer = producer;

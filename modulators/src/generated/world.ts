@@ -5059,15 +5059,15 @@ function advance(ready) {
 	if (ready && !drain()) return false;
 	if (chunk === void 0) return true;
 	const its = chunk;
-	const waiting = ready ? waitingOf(modulator) : void 0;
+	const waiting = waitingOf(modulator);
 	/** From where on events have been let through that have not left; they leave together. */
 	let first = its.count;
 	while (next < its.count) {
 		const i = next++;
 		counts.enqueued++;
 		const event = eventOf(its, i);
-		const mayPass = waiting !== void 0 && isFirstOut(modulator);
-		if (mayPass) waiting.isOpen = true;
+		const mayPass = ready && waiting !== void 0 && isFirstOut(modulator);
+		if (waiting !== void 0) waiting.isOpen = mayPass;
 		const result = modulator.enqueue(event);
 		if (result !== void 0) refusePromise(result, "enqueue");
 		if (!ready) continue;
@@ -5302,9 +5302,9 @@ function run(bytes, count, ready, timeMs, type) {
 	return proceed(ready);
 }
 /** As \`run\`, with the events where they lie. Nobody writes that memory any more: what is held is not copied either. */
-function runInPlace(bytes, bounds, ready, timeMs, type) {
+function runInPlace(bytes, bounds, count, ready, timeMs, type) {
 	setTime(timeMs);
-	begin(openChunk(bytes, bounds, bounds.length / 2, type, isFleeting));
+	begin(openChunk(bytes, bounds, count, type, isFleeting));
 	return proceed(ready);
 }
 /** Its period is over. */

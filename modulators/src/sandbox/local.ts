@@ -169,9 +169,9 @@ class LocalRealm implements Realm {
 
   #run(chunk: Chunk, type: number, ready: boolean, timeMs: number): unknown {
     // While the transport is not ready, whatever comes is kept.
-    const { bytes, bounds } = chunk.isLent && (this.#keepsEvents || !ready) ? copyOf(chunk) : chunk;
+    const { bytes, bounds, end } = chunk.isLent && (this.#keepsEvents || !ready) ? copyOf(chunk) : chunk;
     // A view of its own for each run: by it the world knows whose events they are.
-    return this.#inside().runInPlace(bytes.subarray(), bounds, ready, timeMs, type);
+    return this.#inside().runInPlace(bytes.subarray(), bounds, end, ready, timeMs, type);
   }
 
   #flush(emit: Emit): void {

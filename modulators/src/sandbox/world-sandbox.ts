@@ -249,14 +249,14 @@ export class WorldSandbox implements Sandbox {
   #fill({ bytes, bounds, end: count }: Chunk): number {
     if (count === 0) return 0;
     const first = bounds[0] as number;
-    const last = bounds[bounds.length - 1] as number;
+    const last = bounds[2 * count - 1] as number;
     const shift = 8 * count - first;
     const end = last + shift;
     const realm = this.#realm;
     if (end > realm.inbox.byteLength) realm.attach(alignUp8(end), realm.outbox.byteLength);
     const { inbox } = realm;
-    const table = new Uint32Array(inbox.buffer, inbox.byteOffset, bounds.length);
-    for (let i = 0; i < bounds.length; i++) table[i] = (bounds[i] as number) + shift;
+    const table = new Uint32Array(inbox.buffer, inbox.byteOffset, 2 * count);
+    for (let i = 0; i < 2 * count; i++) table[i] = (bounds[i] as number) + shift;
     inbox.set(bytes.subarray(first, last), 8 * count);
     return end;
   }

@@ -249,12 +249,13 @@ export function run(
 export function runInPlace(
   bytes: Uint8Array,
   bounds: ArrayLike<number>,
+  count: number,
   ready: boolean,
   timeMs: number,
   type: number,
 ): number | string {
   setTime(timeMs);
-  begin(openChunk(bytes, bounds, bounds.length / 2, type, isFleeting));
+  begin(openChunk(bytes, bounds, count, type, isFleeting));
   return proceed(ready);
 }
 

@@ -98,15 +98,16 @@ function advance(ready: boolean): boolean {
   if (ready && !drain()) return false;
   if (chunk === undefined) return true;
   const its = chunk;
-  const waiting = ready ? waitingOf(modulator) : undefined;
+  const waiting = waitingOf(modulator);
   /** From where on events have been let through that have not left; they leave together. */
   let first = its.count;
   while (next < its.count) {
     const i = next++;
     counts.enqueued++;
     const event = eventOf(its, i);
-    const mayPass = waiting !== undefined && isFirstOut(modulator);
-    if (mayPass) waiting.isOpen = true;
+    const mayPass = ready && waiting !== undefined && isFirstOut(modulator);
+    // Said of each event anew: one that was rejected leaves it as it was.
+    if (waiting !== undefined) waiting.isOpen = mayPass;
     const result = modulator.enqueue(event) as unknown;
     if (result !== undefined) refusePromise(result, "enqueue");
     if (!ready) continue;
