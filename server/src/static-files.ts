@@ -2,6 +2,8 @@ import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { extname, join, relative, sep } from "node:path";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
 
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -16,10 +18,25 @@ const TYPES: Readonly<Record<string, string>> = {
   ".wasm": "application/wasm",
 };
 
-interface StaticFile {
-  readonly body: Uint8Array;
-  readonly type: string;
+const pack = promisify(gzip);
+
+/** What is not compressed already. */
+const PACKED = /^text\/|json|svg|wasm/;
+/** Of a shorter one the header and the rest of its packet are most. */
+const LEAST_PACKED_BYTES = 1024;
+/** Does a list of encodings have gzip in it, with a weight other than 0? */
+const TAKES_GZIP = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/;
+
+interface Body {
+  readonly bytes: Uint8Array;
   readonly etag: string;
+}
+
+interface StaticFile {
+  readonly plain: Body;
+  /** Compressed; undefined where that gains nothing. Pages from the network have no better encoding than gzip without TLS. */
+  readonly packed: Body | undefined;
+  readonly type: string;
   /** Built names carry a hash of the content, so they may be kept for ever. */
   readonly immutable: boolean;
 }
@@ -30,18 +47,21 @@ export class StaticFiles {
 
   static async load(folder: string): Promise<StaticFiles> {
     const files = new StaticFiles();
-    for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-      if (!entry.isFile()) continue;
-      const file = join(entry.parentPath, entry.name);
+    const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+    const add = async (file: string): Promise<void> => {
       const path = `/${relative(folder, file).split(sep).join("/")}`;
-      const body = await readFile(file);
+      const bytes = await readFile(file);
+      const type = TYPES[extname(file)] ?? "application/octet-stream";
+      const isPacked = PACKED.test(type) && bytes.length >= LEAST_PACKED_BYTES;
       files.#files.set(path, {
-        body,
-        type: TYPES[extname(file)] ?? "application/octet-stream",
-        etag: `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`,
+        plain: bodyOf(bytes),
+        packed: isPacked ? bodyOf(await pack(bytes)) : undefined,
+        type,
         immutable: path.startsWith("/assets/"),
       });
-    }
+    };
+    const found = entries.filter(entry => entry.isFile());
+    await Promise.all(found.map(({ parentPath, name }) => add(join(parentPath, name))));
     return files;
   }
 
@@ -55,9 +75,12 @@ export class StaticFiles {
         .end("There is nothing here.\n");
       return;
     }
-    const known = request.getHeader("if-none-match") === file.etag;
+    const packed = TAKES_GZIP.test(request.getHeader("accept-encoding")) ? file.packed : undefined;
+    const { bytes, etag } = packed ?? file.plain;
+    const known = request.getHeader("if-none-match") === etag;
     response.writeStatus(known ? "304 Not Modified" : "200 OK");
-    response.writeHeader("etag", file.etag);
+    response.writeHeader("etag", etag);
+    if (file.packed !== undefined) response.writeHeader("vary", "accept-encoding");
     // Isolated from other origins, a page may share memory with its workers: events then cross without a message. The policy
     // below allows nothing of other origins anyway.
     response
@@ -81,6 +104,11 @@ export class StaticFiles {
         // A page that produces, or makes its own view of what is modulated nowhere else, runs modulators in WebAssembly.
         "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self' ws: wss:; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; frame-ancestors 'self'",
       );
-    response.end(file.body);
+    if (packed !== undefined) response.writeHeader("content-encoding", "gzip");
+    response.end(bytes);
   }
+}
+
+function bodyOf(bytes: Uint8Array): Body {
+  return { bytes, etag: `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"` };
 }

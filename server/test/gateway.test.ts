@@ -326,6 +326,25 @@ test("files of the folder are served, with their types, and nothing else", async
     expect(page.headers.get("cross-origin-embedder-policy")).toBe("require-corp");
     expect((await get("/", { "if-none-match": page.headers.get("etag") ?? "" })).status).toBe(304);
     expect((await get("/assets/a.js")).headers.get("cache-control")).toContain("immutable");
+    // What is worth it goes compressed to who takes that; a fetch unpacks it.
+    const long = "let here = 1;\n".repeat(1000);
+    await writeFile(join(folder, "assets", "long.js"), long);
+    await using packing = await start({ staticFolder: folder });
+    const ask = (path: string, encodings: string): Promise<Response> =>
+      fetch(`http://${packing.address}${path}`, { headers: { "accept-encoding": encodings } });
+    const [packed, plain] = [
+      await ask("/assets/long.js", "br;q=1.0, gzip;q=0.8, *;q=0.1"),
+      await ask("/assets/long.js", "br, gzip;q=0"),
+    ];
+    expect(packed.headers.get("content-encoding")).toBe("gzip");
+    expect(Number(packed.headers.get("content-length"))).toBeLessThan(long.length / 10);
+    expect(plain.headers.get("content-encoding")).toBeNull();
+    for (const response of [packed, plain]) {
+      expect(response.headers.get("vary")).toBe("accept-encoding");
+      expect(await response.text()).toBe(long);
+    }
+    expect(packed.headers.get("etag")).not.toBe(plain.headers.get("etag"));
+    expect((await ask("/assets/a.js", "gzip")).headers.get("content-encoding")).toBeNull();
     for (const path of ["/nothing", "/assets/../../etc/passwd", "/%2e%2e/etc/passwd"])
       expect((await get(path)).status).toBe(404);
   } finally {
