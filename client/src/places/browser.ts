@@ -1,4 +1,5 @@
 import { lendWorkers } from "@jecho/modulators/browser";
+import type { HerePort } from "./here-port.ts";
 import type { MessageEnd } from "./message-end.ts";
 import type { Host, Visitor } from "./shared-worker.ts";
 
@@ -14,6 +15,11 @@ export function watchPage(shown: () => void): () => void {
 
 /** All tabs of an origin have one connection. */
 export const defaultPlace = "shared";
+
+/** What is needed for a concentrator in this thread: pages whose connection has a thread of its own need not load it. */
+export async function loadHere(): Promise<typeof HerePort> {
+  return (await import("./here-port.ts")).HerePort;
+}
 
 /** A worker of this page, or the one that all pages of the origin share; undefined where there is no such thing. */
 export function startThread(place: "worker" | "shared"): MessageEnd | undefined {

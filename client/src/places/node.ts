@@ -1,4 +1,5 @@
 import { MessageChannel, Worker } from "node:worker_threads";
+import { HerePort } from "./here-port.ts";
 import type { MessageEnd } from "./message-end.ts";
 
 /** A program may compute for minutes: its connection has a thread of its own. */
@@ -7,6 +8,11 @@ export const defaultPlace = "worker";
 /** A program has no page to be shown or hidden. */
 export function watchPage(_shown: () => void): () => void {
   return () => {};
+}
+
+/** What is needed for a concentrator in this thread: a program has it all at hand. */
+export function loadHere(): typeof HerePort {
+  return HerePort;
 }
 
 /** The thread in which the concentrators of this process' sessions run, while there is any session. */

@@ -1,7 +1,8 @@
-import { defaultPlace, startThread, watchPage } from "#places";
+import { JechoError } from "@jecho/shared";
+import { defaultPlace, loadHere, startThread, watchPage } from "#places";
 import type { ConcentratorOptions } from "../concentrator/concentrator.ts";
 import type { Port, PortListener, PortRequest } from "../port.ts";
-import { Hub } from "./hub.ts";
+import type { HerePort } from "./here-port.ts";
 import { RemotePort } from "./remote-port.ts";
 
 /**
@@ -79,8 +80,9 @@ class PlacedPort implements Port {
 
   #try([place, ...others]: readonly ConcentratorPlace[]): void {
     if (place === undefined || place === "here") {
-      this.#port = new HerePort(this.#options, this.#listener);
-      this.#settle();
+      const loading = loadHere();
+      if (loading instanceof Promise) loading.then(port => this.#beginHere(port), this.#failed);
+      else this.#beginHere(loading);
       return;
     }
     const end = startThread(place);
@@ -91,39 +93,26 @@ class PlacedPort implements Port {
         this.#settled.resolve();
       },
       onFailed: error => {
-        if (this.#kept === undefined) this.#listener.notify({ is: "gone", error });
+        if (this.#kept === undefined) this.#failed(error);
         else this.#try(others);
       },
     });
     for (const request of this.#kept ?? []) this.#port.post(request);
   }
 
-  #settle(): void {
-    const kept = this.#kept ?? [];
+  #beginHere(Here: typeof HerePort): void {
+    const kept = this.#kept;
+    // It may have been closed meanwhile.
+    if (kept === undefined) return;
+    this.#port = new Here(this.#options, this.#listener);
     this.#kept = undefined;
     this.#settled.resolve();
-    for (const request of kept) this.#port?.post(request);
-  }
-}
-
-/** A port to a concentrator in this very thread. */
-class HerePort implements Way {
-  readonly drainHere: () => void;
-  readonly post: (request: PortRequest) => void;
-
-  constructor(options: ConcentratorOptions, listener: PortListener) {
-    const hub = new Hub(options);
-    const attachment = hub.attach(listener);
-    this.drainHere = () => hub.drain();
-    this.post = request => attachment.handle(request);
+    for (const request of kept) this.#port.post(request);
   }
 
-  memory(bytes: number): ArrayBuffer {
-    return new ArrayBuffer(bytes);
-  }
-
-  close(): Promise<void> {
-    this.post({ is: "close" });
-    return Promise.resolve();
-  }
+  readonly #failed = (error: unknown): void => {
+    this.#kept = undefined;
+    this.#listener.notify({ is: "gone", error: JechoError.from(error, "CONNECTION_LOST") });
+    this.#settled.resolve();
+  };
 }

@@ -1,5 +1,4 @@
-import { ModulatorEnvironment } from "@jecho/modulators/browser";
-import type { CreateEnvironment, Socket } from "./face.ts";
+import type { Socket } from "./face.ts";
 
 /** The browser's own WebSocket. */
 export function openSocket(url: string, protocol: string): Socket {
@@ -8,10 +7,8 @@ export function openSocket(url: string, protocol: string): Socket {
   return socket;
 }
 
-export const createEnvironment: CreateEnvironment = (options, events) =>
-  new ModulatorEnvironment(options, events);
-
 export { fetchText as readText } from "../modulator-file.ts";
+export { createEnvironment } from "./browser-environment.ts";
 
 /** Calls back when it is likely that the network is there again. */
 export function onNetworkChange(changed: () => void): () => void {

@@ -1,0 +1,25 @@
+import type { ConcentratorOptions } from "../concentrator/concentrator.ts";
+import type { Port, PortListener, PortRequest } from "../port.ts";
+import { Hub } from "./hub.ts";
+
+/** A port to a concentrator in this very thread. */
+export class HerePort implements Omit<Port, "settled" | "posted"> {
+  readonly drainHere: () => void;
+  readonly post: (request: PortRequest) => void;
+
+  constructor(options: ConcentratorOptions, listener: PortListener) {
+    const hub = new Hub(options);
+    const attachment = hub.attach(listener);
+    this.drainHere = () => hub.drain();
+    this.post = request => attachment.handle(request);
+  }
+
+  memory(bytes: number): ArrayBuffer {
+    return new ArrayBuffer(bytes);
+  }
+
+  close(): Promise<void> {
+    this.post({ is: "close" });
+    return Promise.resolve();
+  }
+}
