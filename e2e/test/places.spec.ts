@@ -161,6 +161,37 @@ test("shared: tabs whose SharedWorker died are told, and a new session gets a ne
   for (const tab of tabs) await expect(tab).toHaveTitle("1");
 });
 
+test("SLOW-4: shared: what comes for a frozen page waits at the gateway, by its consumer's own policy", async ({
+  open,
+  session,
+}) => {
+  const page = await open();
+  const [frozen, awake] = await Promise.all(
+    ["frozen", "awake"].map(name => session.channel(name, Tick).produce()),
+  );
+  await page.evaluate(async () => {
+    const { connect, type } = globalThis.jecho;
+    const Tick = type("Tick", { n: "uint32", note: "string" });
+    const session = connect(location.host, { place: "shared" });
+    const seen: number[] = [];
+    const queue = { whenFull: "latest" } as const;
+    const see = ({ n }: { n: number }): void => {
+      document.title = String(seen.push(n) && seen);
+    };
+    await session.channel("frozen", Tick).subscribe(see, { queue });
+    // As the browser tells it: no page of Playwright's is ever frozen.
+    document.dispatchEvent(new Event("freeze"));
+    await session.channel("awake", Tick).subscribe(() => {});
+  });
+  await expect.poll(() => awake?.demand.total).toBe(1);
+  for (let n = 1; n <= 100; n++) frozen?.publish({ n, note: "" });
+  // By the same way, behind them.
+  expect(await awake?.publishSync({ n: 0, note: "" })).toBe(1);
+  expect(await page.title()).not.toContain("1");
+  await page.evaluate(() => void document.dispatchEvent(new Event("resume")));
+  await expect(page).toHaveTitle("100");
+});
+
 test("where there is no SharedWorker, each tab has a worker; where there is none either, its own thread", async ({
   context,
   gateway,

@@ -131,6 +131,12 @@ export class Attachment {
     });
   }
 
+  /** For the place: the application's thread takes nothing at all, or takes events again. */
+  freeze(isFrozen: boolean): void {
+    if (isFrozen) this.stall(Array.from(this.#endpoints, ([number]) => number));
+    else this.resume();
+  }
+
   /** For the place: it takes them again. */
   resume(): void {
     this.together(() => {

@@ -1,6 +1,6 @@
 import { lendWorkers } from "@jecho/modulators/browser";
 import type { HerePort } from "./here-port.ts";
-import type { MessageEnd } from "./message-end.ts";
+import type { MessageEnd, ToPlace } from "./message-end.ts";
 import type { Host, Visitor } from "./shared-worker.ts";
 
 /** Calls back when the page is shown again: its connection may have died unseen. */
@@ -62,6 +62,14 @@ function startShared(): MessageEnd | undefined {
     release?.();
     port.close();
   };
+  // A frozen page takes nothing, while this worker goes on: events have to wait at the gateway, each consumer's by its own policy.
+  for (const [event, frozen] of [
+    ["freeze", true],
+    ["resume", false],
+  ] as const) {
+    const tell = (): void => port.postMessage({ is: "frozen", frozen } satisfies ToPlace);
+    document.addEventListener(event, tell, { signal: closing.signal });
+  }
   const hosts = new MessageChannel();
   const reclaim = lendWorkers(hosts.port1);
   // Posted before the lock is held, its name would let the worker have it at once.

@@ -18,6 +18,8 @@ export type ToPlace =
   | PortRequest
   | Handled
   | Wake
+  /** The page is frozen and takes nothing, or goes on. */
+  | { readonly is: "frozen"; readonly frozen: boolean }
   /** So many bytes of events have been handed to their consumers. */
   | { readonly is: "eventsTaken"; readonly bytes: number };
 

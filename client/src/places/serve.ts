@@ -50,6 +50,9 @@ export function serve(end: MessageEnd, hubOf: (options: ConcentratorOptions) => 
         outbox.put({ is: "ready" });
         attachment = hubOf(request.options).attach(listener);
         return;
+      case "frozen":
+        attachment?.freeze(request.frozen);
+        return;
       case "eventsTaken":
         pressure.taken(request.bytes);
         return;
