@@ -26,7 +26,10 @@ export interface ConnectOptions {
   readonly modulators?: ProducerModulatorOptions;
   /** For a process beside the gateway, which that has started: runs modulators in the stead of producers. What to show there. */
   readonly modulating?: string;
-  /** Gets what goes wrong without an endpoint to blame, such as a refused update; by default thrown as an uncaught error. */
+  /**
+   * Gets what goes wrong without an endpoint to blame, such as a refused update, and what ended a consumer that nobody listens to, neither
+   * to its status nor with an `onError` of its own; by default thrown as an uncaught error.
+   */
   readonly onError?: (error: JechoError) => void;
 }
 

@@ -60,7 +60,7 @@ export interface QueueOptions {
 export interface ConsumerOptions {
   /**
    * Gets what goes wrong with single events, which by default is thrown as an uncaught error; and what ended the consumer while it was
-   * live, such as a failure of its modulator, where nobody listens to its status.
+   * live, such as a failure of its modulator, where nobody listens to its status. Without it, that goes to the session's `onError`.
    */
   readonly onError?: (error: JechoError) => void;
   /** Is told of events that will not come, before the next one that does. */
@@ -71,6 +71,9 @@ export interface ConsumerOptions {
 }
 
 export interface ResetOptions {
-  /** Wait until no event of the old pair is under way, too; false by default. */
+  /**
+   * Wait until no event of the old pair is under way, too; false by default. Not for the handler itself to wait for: it would wait for its
+   * own end.
+   */
   readonly sync?: boolean;
 }

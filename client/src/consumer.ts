@@ -11,8 +11,9 @@ import type {
   Missed,
   ResetOptions,
 } from "./consumer-options.ts";
+import { demodulate } from "./demodulation.ts";
 import { EventReader, type Mismatch } from "./event-reader.ts";
-import { type AwaitedEvent, Handling, handAll, promiseOf } from "./handling.ts";
+import { type AwaitedEvent, Failures, Handling, handAll, promiseOf } from "./handling.ts";
 import { labelOf } from "./open-options.ts";
 import type { Placement } from "./placement.ts";
 import type { ControlRequest, PortNotice } from "./port.ts";
@@ -26,6 +27,8 @@ export interface ConsumerSession {
   closeEndpoint(endpoint: number): void;
   /** The type that events with this token were written with. */
   writtenType(token: bigint): Type | undefined;
+  /** Something went wrong that no endpoint's listener hears of. */
+  failed(error: JechoError): void;
 }
 
 /** One for all: hardly any consumer has objects on its events' way, and each run asks. */
@@ -49,7 +52,7 @@ export class Consumer<T> {
   readonly #session: ConsumerSession;
   readonly #endpoint: number;
   readonly #onError: (error: JechoError) => void;
-  /** Of the application's own that hears of errors, if there is one. */
+  /** The consumer's own that hears of errors, or else the session's. */
   readonly #onEnd: (error: JechoError) => void;
   readonly #onMissed: (missed: Missed) => void;
   readonly #statusListeners = new Listeners<Status>();
@@ -80,7 +83,7 @@ export class Consumer<T> {
     this.#handler = handler;
     this.#demodulator = pair.demodulator;
     this.#onError = guarded(options.onError ?? raise);
-    this.#onEnd = guarded(options.onError ?? (() => {}));
+    this.#onEnd = guarded(options.onError ?? (error => session.failed(error)));
     this.#onMissed = guarded(options.onMissed ?? (() => {}));
     this.#handling = new Handling(
       {
@@ -309,9 +312,10 @@ export class Consumer<T> {
   }
 
   #failed(error: unknown, awaited: AwaitedEvent | undefined): void {
-    const failed = JechoError.from(error ?? new JechoError("HANDLER_FAILED"));
-    if (awaited !== undefined) this.#handling.end(awaited, failed);
-    this.#onError(failed);
+    const errors = error instanceof Failures ? error.errors : [error];
+    const failed = errors.map(one => JechoError.from(one ?? new JechoError("HANDLER_FAILED")));
+    if (awaited !== undefined) this.#handling.end(awaited, failed[0]);
+    for (const one of failed) this.#onError(one);
   }
 
   #wait(handling: Promise<unknown>, awaited: AwaitedEvent | undefined): void {
@@ -327,13 +331,10 @@ export class Consumer<T> {
 
   #hand(event: unknown, info: EventInfo): Promise<unknown> | undefined {
     if (this.#demodulator === undefined) return promiseOf(this.#handler(event as T, info));
-    const results: T[] = [];
-    try {
-      this.#demodulator.push(event, result => results.push(result as T), this.#reader.source);
-    } catch (error) {
-      throw JechoError.from(error, "DEMODULATOR_FAILED");
-    }
-    return handAll(results, result => (this.#isClosed ? undefined : this.#handler(result, info)));
+    const { results, failures } = demodulate(this.#demodulator, event, this.#reader.source);
+    const hand = (result: unknown): unknown =>
+      this.#isClosed ? undefined : this.#handler(result as T, info);
+    return handAll(results, hand, failures);
   }
 }
 

@@ -72,35 +72,53 @@ export function promiseOf(returned: unknown): Promise<unknown> | undefined {
   return isThenable ? Promise.resolve(returned) : undefined;
 }
 
+/** What went wrong with the results of one event, in their order; never empty. */
+export class Failures {
+  readonly errors: readonly unknown[];
+
+  constructor(errors: readonly unknown[]) {
+    this.errors = errors;
+  }
+}
+
 /**
  * Hands each of them to the handler, also behind one that it fails at.
  *
- * @returns what there is to wait for: all of them, with the first failure @throws that, where there is nothing to wait for
+ * @param last what went wrong behind them, if anything
+ * @returns what there is to wait for: all of them @throws Failures, at once where there is nothing to wait for
  */
 export function handAll<T>(
   events: readonly T[],
   handle: (event: T) => unknown,
+  last: readonly unknown[] = [],
 ): Promise<unknown> | undefined {
-  const waiting: Promise<unknown>[] = [];
-  let failure: { readonly error: unknown } | undefined;
+  const outcomes: unknown[] = [];
+  let waits = false;
   for (const event of events) {
     try {
       const promise = promiseOf(handle(event));
-      if (promise !== undefined) waiting.push(promise);
+      if (promise === undefined) continue;
+      waits = true;
+      outcomes.push(promise);
     } catch (error) {
-      failure ??= { error };
+      outcomes.push(new Failures([error]));
     }
   }
-  if (waiting.length > 0) return allOf(waiting, failure);
-  if (failure !== undefined) throw failure.error;
+  if (waits) return allOf(outcomes, last);
+  failWith(outcomes, last);
   return undefined;
 }
 
-async function allOf(
-  waiting: readonly Promise<unknown>[],
-  failure: { readonly error: unknown } | undefined,
-): Promise<void> {
-  const settled = await Promise.allSettled(waiting);
-  if (failure !== undefined) throw failure.error;
-  for (const outcome of settled) if (outcome.status === "rejected") throw outcome.reason;
+async function allOf(outcomes: readonly unknown[], last: readonly unknown[]): Promise<void> {
+  const settled = await Promise.allSettled(outcomes);
+  failWith(
+    settled.map(one => (one.status === "rejected" ? new Failures([one.reason]) : one.value)),
+    last,
+  );
+}
+
+/** @throws Failures those among the outcomes, and these, where there are any */
+function failWith(outcomes: readonly unknown[], last: readonly unknown[]): void {
+  const failed = outcomes.flatMap(outcome => (outcome instanceof Failures ? outcome.errors : []));
+  if (failed.length + last.length > 0) throw new Failures([...failed, ...last]);
 }

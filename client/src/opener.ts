@@ -82,6 +82,8 @@ export class Opener {
     options: SubscribeOptions,
   ): Promise<Consumer<T>> {
     const endpoint = this.#endpoints.next();
+    if (options.as !== undefined && options.modulator === undefined)
+      throw new JechoError("ARGUMENT_INVALID", `"as" names what a modulator makes, and there is none`);
     const consumer = new Consumer<T>(this, endpoint, channel, handler, options, options);
     return this.#open(consumer, options.signal, {
       is: "openConsumer",
@@ -147,6 +149,10 @@ export class Opener {
   /** The queue of what goes before everything else. */
   get urgentQueue(): EventQueue {
     return this.#queues.urgent;
+  }
+
+  failed(error: JechoError): void {
+    this.#session.failed(error);
   }
 
   closeEndpoint(endpoint: number): void {

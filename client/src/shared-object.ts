@@ -1,4 +1,5 @@
 import type { SharedReference } from "@jecho/modulators";
+import { unplainIn } from "@jecho/modulators/internal";
 import { JechoError } from "@jecho/shared";
 import type { CopyUpdate, ObjectWrite } from "@jecho/shared/internal";
 import type { PortNotice } from "./port.ts";
@@ -279,16 +280,8 @@ export class SharedObject<S extends object = object> implements SharedReference 
 
 function toJson(state: object): string {
   for (const [name, value] of Object.entries(state)) {
-    // JSON would leave these out, or turn them into null, behind the sender's back.
-    const isNumber = typeof value === "number";
-    if (value === undefined || typeof value === "function" || (isNumber && !Number.isFinite(value))) {
-      const is = typeof value === "function" ? "a function" : String(value);
-      throw new JechoError("OBJECT_INVALID", `"${name}" is ${is}, which is not plain data`);
-    }
+    const unplain = unplainIn(value, `"${name}"`);
+    if (unplain !== undefined) throw new JechoError("OBJECT_INVALID", unplain.slice(0, 500));
   }
-  try {
-    return JSON.stringify(state);
-  } catch (error) {
-    throw new JechoError("OBJECT_INVALID", (error as Error).message);
-  }
+  return JSON.stringify(state);
 }

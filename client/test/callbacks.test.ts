@@ -73,8 +73,66 @@ test("a handler that fails at one of a demodulator's results is given the others
   await expect.poll(() => results).toBe(2);
   // Nobody but the consumer waits for this: unhandled, it would end the process.
   rejected.reject(new Error("the first"));
-  await expect(published).rejects.toMatchObject({ code: "HANDLER_FAILED" });
-  expect(errors.all).toMatchObject([{ message: "the second" }]);
+  // The first reason is that of the first result, and each of them is told.
+  await expect(published).rejects.toMatchObject({
+    code: "HANDLER_FAILED",
+    message: expect.stringContaining("the first"),
+  });
+  expect(errors.all).toMatchObject([{ message: "the first" }, { message: "the second" }]);
+});
+
+test.each([
+  [
+    "a promise",
+    async (event: unknown, emit: (result: unknown) => void) => {
+      await null;
+      emit(event);
+    },
+    "promise",
+  ],
+  [
+    "a throw behind its results",
+    (event: unknown, emit: (result: unknown) => void) => {
+      emit(event);
+      throw new Error("in the middle");
+    },
+    "in the middle",
+  ],
+])(
+  "a demodulator that ends with %s is told to onError; what it made before counts",
+  async (what, push, message) => {
+    await using rig = await startRig();
+    const errors = new Inbox<JechoError>();
+    const seen: number[] = [];
+    const options = { demodulator: { push }, onError: errors.put };
+    await rig
+      .session()
+      .channel("a", Tick)
+      .subscribe(({ n }) => seen.push(n), options);
+    const producer = await rig.session().channel("a", Tick).produce();
+    await expect.poll(() => producer.demand.total).toBe(1);
+    await expect(producer.publishSync({ n: 1, note: "" })).rejects.toMatchObject({ code: "HANDLER_FAILED" });
+    expect(errors.all).toMatchObject([
+      { code: "DEMODULATOR_FAILED", message: expect.stringContaining(message) },
+    ]);
+    expect(seen).toEqual(what === "a promise" ? [] : [1]);
+  },
+);
+
+test("a demodulator that emits when it has returned is told so where it does", async () => {
+  await using rig = await startRig();
+  const kept: ((result: unknown) => void)[] = [];
+  const demodulator = { push: (_: unknown, emit: (result: unknown) => void) => kept.push(emit) };
+  const seen: number[] = [];
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }) => seen.push(n), { demodulator });
+  const producer = await rig.session().channel("a", Tick).produce();
+  await expect.poll(() => producer.demand.total).toBe(1);
+  expect(await producer.publishSync({ n: 1, note: "" })).toBe(1);
+  expect(() => kept[0]?.({ n: 1 })).toThrow(expect.objectContaining({ code: "DEMODULATOR_FAILED" }));
+  expect(seen).toEqual([]);
 });
 
 test("a handler that throws at a demodulator's first result is given the second", async () => {

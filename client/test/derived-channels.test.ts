@@ -233,9 +233,11 @@ test("MOE-5: where the modulator in between fails, the consumers of both are tol
   );
   const between = await viewer.channel("a", Tick).subscribe(() => {}, { modulator: failing, as: "x" });
   const last = await viewer.channel("a#x", Tick).subscribe(() => {}, fifo());
+  const both = [between, last];
+  const ended = Promise.all(both.map(consumer => whenState(consumer, "refused")));
   producer.publish({ n: 3, note: "" });
-  for (const consumer of [between, last]) {
-    await whenState(consumer, "refused");
+  await ended;
+  for (const consumer of both) {
     expect(consumer.status.error).toMatchObject({ code: "MODULATOR_FAILED" });
   }
   await expect.poll(() => producer.demand.derived).toEqual([]);

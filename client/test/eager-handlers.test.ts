@@ -392,10 +392,11 @@ export default class Counting extends FifoModulator {
     .session()
     .channel("a", Tick)
     .subscribe(() => {}, { modulator: killing });
+  const ended = whenState(hostile, "refused");
   await producer.publishSync({ n: 1, note: "" });
   // A busy machine needs its time for a host to die of memory.
   await producer.publishSync({ n: 3, note: "" }, { timeoutMs: 60_000 });
-  await whenState(hostile, "refused");
+  await ended;
   expect(await told).toMatchObject({ code: "MODULATOR_RESTARTED" });
   expect(consumer.status.state).toBe("live");
   await producer.publishSync({ n: 1, note: "" });

@@ -3,6 +3,7 @@ import { type AddressInfo, createServer } from "node:net";
 import {
   type ConsumerOptions,
   connect,
+  type Json,
   modulatorFrom,
   type ProduceOptions,
   type SubscribeOptions,
@@ -27,6 +28,10 @@ test("what is no handler, no modulator, no place and no policy is refused where 
       code: "MODULATOR_INVALID",
       message: expect.stringContaining("modulatorFrom"),
     });
+  await expect(subscribe({ as: "hot" })).rejects.toMatchObject({
+    code: "ARGUMENT_INVALID",
+    message: expect.stringContaining("modulator"),
+  });
   await expect(subscribe({ from: "yesterday" })).rejects.toMatchObject({
     code: "ARGUMENT_INVALID",
     message: expect.stringContaining('"last"'),
@@ -70,6 +75,64 @@ test("a modulator that fails is told to onError where nobody listens to the stat
     code: "MODULATOR_FAILED",
     message: expect.stringMatching(/least is not defined \(line 1, column \d+ of its source\)/),
   });
+});
+
+test("a modulator that fails is told to the session where its consumer listens to nothing", async () => {
+  await using rig = await startRig();
+  const errors: unknown[] = [];
+  const session = rig.session({ onError: error => errors.push(error) });
+  const modulator = modulatorFrom((event: { nothing: { more: boolean } }) => event.nothing.more);
+  const consumer = await session.channel("a", Tick).subscribe(() => {}, { modulator });
+  const producer = await rig.session().channel("a", Tick).produce();
+  await expect.poll(() => producer.demand.total).toBe(1);
+  producer.publish({ n: 9, note: "" });
+  await expect.poll(() => consumer.status.error).toMatchObject({ code: "MODULATOR_FAILED" });
+  expect(errors).toEqual([consumer.status.error]);
+});
+
+const IN_ITSELF: { it?: unknown } = {};
+IN_ITSELF.it = IN_ITSELF;
+
+test.each([
+  ["a number that is none", { view: { south: Number.NaN } }, "view.south is NaN"],
+  ["a list with a hole", { list: [1, undefined] }, "list[1] is undefined"],
+  ["a typed array", { values: new Float32Array(2) }, "values is a Float32Array"],
+  ["a date", { at: [new Date(0)] }, "at[0] is a Date"],
+  ["a map", { by: new Map() }, "by is a Map"],
+  ["a BigInt", { n: 5n }, "n is a bigint"],
+  ["something in itself", { it: IN_ITSELF }, "in itself"],
+])(
+  "what JSON would change on the way is refused, in parameters and in shared objects, however deep: %s",
+  async (_, data, message) => {
+    await using rig = await startRig();
+    const session = rig.session();
+    const parameters = untyped<Json>(data);
+    const source = `export { FifoModulator as default } from "jecho:moe";`;
+    await expect(
+      session.channel("a", Tick).subscribe(() => {}, { modulator: { source, parameters } }),
+    ).rejects.toMatchObject({
+      code: "PARAMETERS_INVALID",
+      message: expect.stringContaining(message),
+    });
+    const refused = expect.objectContaining({ code: "OBJECT_INVALID" });
+    expect(() => session.share(data)).toThrow(refused);
+    const shared = session.share({ n: 1, more: {} });
+    expect(() => shared.update({ more: data })).toThrow(refused);
+    expect(shared.state).toEqual({ n: 1, more: {} });
+    // What is not there is not there.
+    expect(session.share({ n: { m: undefined } }).state).toBeDefined();
+  },
+);
+
+test("a key and capabilities that are none are refused", async () => {
+  await using rig = await startRig();
+  const modulator = { source: `export { FifoModulator as default } from "jecho:moe";` };
+  const channel = rig.session().channel("a", Tick);
+  for (const options of [
+    { modulator: { ...modulator, key: untyped<string>(5) } },
+    { modulator, capabilities: untyped<string[]>("steer") },
+  ])
+    await expect(channel.subscribe(() => {}, options)).rejects.toMatchObject({ code: "ARGUMENT_INVALID" });
 });
 
 test("a session that reaches no gateway says where it looks for one", async () => {

@@ -1,3 +1,7 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { type JechoError, modulatorFromFile } from "@jecho/client";
 import { expect, test } from "vitest";
 import { Inbox, startRig, Tick } from "./rig.ts";
@@ -31,4 +35,23 @@ test("a file that is not there is named", async () => {
     code: "MODULATOR_INVALID",
     message: expect.stringContaining("nowhere.js"),
   });
+});
+
+test.each([
+  ["what is no TypeScript", "export default class {\n  enqueue(event: { n number }) {}\n}\n", 2, 22],
+  ["what takes more than leaving types out", "export default 5;\n  enum Kind { hot }\n", 2, 3],
+])("%s in a file is named with its place", async (_, text, line, column) => {
+  const folder = await mkdtemp(join(tmpdir(), "jecho-"));
+  try {
+    const file = join(folder, "wrong.modulator.ts");
+    await writeFile(file, text);
+    await expect(modulatorFromFile(pathToFileURL(file))).rejects.toMatchObject({
+      code: "MODULATOR_INVALID",
+      message: expect.stringMatching(
+        new RegExp(`wrong.modulator.ts .* \\(line ${line}, column ${column} of its source\\)$`),
+      ),
+    });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });

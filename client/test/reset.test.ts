@@ -208,3 +208,38 @@ test("MOE-8: a reset that waits for the old pair's handlers ends with the consum
   await consumer.close();
   await expect(resetting).rejects.toMatchObject({ code: "CLOSED" });
 });
+
+test.each(["with the producer", "elsewhere"])(
+  "SYNC-3: a consumer %s that changes its pair while it is at an event is waited for, and the old modulator goes with that event",
+  async where => {
+    await using rig = await startRig();
+    const session = rig.session();
+    const producer = await session.channel("a", Tick).produce();
+    const changed = Promise.withResolvers<void>();
+    const goesOn = Promise.withResolvers<void>();
+    const ended: string[] = [];
+    const consumer = await (where === "elsewhere" ? rig.session() : session).channel("a", Tick).subscribe(
+      async ({ note }) => {
+        if (note === "old") {
+          await consumer.reset({ modulator: marks("new") });
+          changed.resolve();
+          await goesOn.promise;
+        }
+        ended.push(note);
+      },
+      { modulator: marks("old") },
+    );
+    let result: number | undefined;
+    const published = producer.publishSync({ n: 1, note: "" }, { timeoutMs: 60_000 }).then(count => {
+      result = count;
+    });
+    await changed.promise;
+    // One that is raised now is the new pair's, and what is still at the old one's event keeps nobody from it.
+    expect(await producer.publishSync({ n: 2, note: "" }, { timeoutMs: 60_000 })).toBe(1);
+    expect([result, ...ended]).toEqual([undefined, "new"]);
+    goesOn.resolve();
+    await published;
+    expect([result, ...ended]).toEqual([1, "new", "old"]);
+    await expect.poll(() => producer.demand.derived.map(({ parameters }) => parameters)).toEqual(["new"]);
+  },
+);

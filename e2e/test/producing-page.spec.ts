@@ -90,6 +90,8 @@ for (const place of ["here", "worker", "shared"] as const) {
     const seen: number[] = [];
     await channel.subscribe(({ n }) => void seen.push(n), { modulator: multiples(1) });
     const lost = await channel.subscribe(() => {}, {
+      // Its status tells.
+      onError() {},
       modulator: {
         source: `import { FifoModulator } from "jecho:moe";
 export default class extends FifoModulator { enqueue({ n }) { while (n === 5) /^(a+)+$/.test("a".repeat(40) + "b"); } }`,

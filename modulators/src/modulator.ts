@@ -1,5 +1,6 @@
 import { JechoError } from "@jecho/shared";
 import { sha256 } from "@noble/hashes/sha2.js";
+import { unplainIn } from "./plain-data.ts";
 
 /** Plain data, as JSON carries it. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
@@ -38,7 +39,8 @@ export interface Modulator {
 /** The part of an eager handler that stays with the consumer: makes what the handler sees of what came in. */
 export interface Demodulator<In = unknown, Out = unknown> {
   /**
-   * Takes one event of the derived channel; calls `emit` for each event that the handler is to see.
+   * Takes one event of the derived channel; calls `emit` for each event that the handler is to see, before it returns. What it has emitted
+   * counts also where it throws then.
    *
    * @param source reads bytes that the modulator made with `bytesOf`
    */
@@ -104,7 +106,8 @@ function isInOrder(value: unknown): boolean {
  * The modulator as it travels, with the present states of its shared objects.
  *
  * @param capabilities what its consumer may have it use
- * @throws JechoError `ARGUMENT_INVALID` where a lazy object is none that it reads; `MODULATOR_INVALID` where it has no source
+ * @throws JechoError `PARAMETERS_INVALID` where its parameters are not plain data, naming what in them; `ARGUMENT_INVALID` where a lazy object
+ * is none that it reads, or its key or the capabilities are none; `MODULATOR_INVALID` where it has no source
  */
 export function modulatorTable(modulator: Modulator, capabilities: readonly string[] = []): ModulatorTable {
   const { source, parameters = null, key, objects = {}, lazy = [] } = modulator;
@@ -116,6 +119,12 @@ export function modulatorTable(modulator: Modulator, capabilities: readonly stri
   const unknown = lazy.find(name => !Object.hasOwn(objects, name));
   if (unknown !== undefined)
     throw new JechoError("ARGUMENT_INVALID", `"${unknown}" is lazy, but no object of the modulator's`);
+  const unplain = unplainIn(parameters, "parameters");
+  if (unplain !== undefined) throw new JechoError("PARAMETERS_INVALID", unplain.slice(0, 500));
+  if (key !== undefined && typeof key !== "string")
+    throw new JechoError("ARGUMENT_INVALID", `a modulator's key is a string, not a ${typeof key}`);
+  if (!Array.isArray(capabilities) || !capabilities.every(each => typeof each === "string"))
+    throw new JechoError("ARGUMENT_INVALID", 'capabilities are a list of names, such as ["steer"]');
   const parametersText = canonicalJson(parameters);
   return {
     capabilities: [...capabilities].sort(),

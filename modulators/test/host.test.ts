@@ -164,6 +164,17 @@ test("the host ends with its producer, even while a call hangs", async () => {
   await vi.waitUntil(() => !isAlive(pid) || isZombie(pid), { interval: 10, timeout: 60_000 });
 });
 
+test.each(["isolated-vm", "quickjs"])(
+  "a program that waits for nothing but the end of its host on %s goes on when that has come",
+  async engine => {
+    const { execFile } = await import("node:child_process");
+    const { promisify } = await import("node:util");
+    const script = new URL("./closing.ts", import.meta.url).pathname;
+    const { stdout } = await promisify(execFile)(process.execPath, ["--no-warnings", script, engine]);
+    expect(stdout).toBe("closed");
+  },
+);
+
 function isZombie(pid: number): boolean {
   try {
     return / Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));

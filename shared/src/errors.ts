@@ -44,7 +44,10 @@ export const ERRORS = {
   MODULATOR_QUOTA_EXCEEDED: [4536, "One connection has more modulators installed than it may."],
   MODULATORS_NOT_SERVED: [4537, "A producer of this channel runs no modulators."],
   SERVICE_MISSING: [4538, "A service that the modulator needs is not offered."],
-  PARAMETERS_INVALID: [4539, "The modulator refused its parameters or the state of a shared object."],
+  PARAMETERS_INVALID: [
+    4539,
+    "The parameters are not plain data, or the modulator refused them or the state of a shared object.",
+  ],
   OBJECT_INVALID: [4540, "A shared object's state is not plain data within the size limit."],
   DEMODULATOR_FAILED: [4541, "The demodulator threw an error."],
   HANDLER_FAILED: [4542, "A consumer's handler failed on the event."],

@@ -196,7 +196,7 @@ export class Openings {
     if (!this.#entries.has(entry) || (reset === undefined && entry.number !== 0))
       return this.#link.send({ kind: "CloseEndpoint", endpoint: opened.consumer });
     // From here on no event of the old modulator reaches the consumer, and the first of the new one comes next.
-    const old = entry.number;
+    const { number: old, channelNumber: left, endpoint } = entry;
     this.leave(entry);
     const wasOpen = entry.wasOpen === true && reset === undefined;
     if (reset !== undefined) {
@@ -216,8 +216,13 @@ export class Openings {
     this.#flow.entered(entry);
     this.#tellOpened(entry, wasOpen, opened);
     this.#askNext(entry);
-    // The application is told first.
-    if (old !== 0) laterTurn(() => this.#link.send({ kind: "CloseEndpoint", endpoint: old }));
+    if (old === 0) return;
+    // The application is told first; and what it is at of the old modulator's, it is waited for.
+    laterTurn(() =>
+      this.#synchronous.whenDone(endpoint, left, () =>
+        this.#link.send({ kind: "CloseEndpoint", endpoint: old }),
+      ),
+    );
   }
 
   /** Before the gateway has a modulator installed, its consumer is to compare it with others. */

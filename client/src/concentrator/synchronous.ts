@@ -28,6 +28,12 @@ interface Given {
   readonly tally: Tally;
 }
 
+interface Leaving {
+  readonly endpoint: number;
+  readonly underWay: Set<Given>;
+  readonly done: () => void;
+}
+
 /** Keeps track of synchronous events: which were raised here and wait for whom, and which consumers here are at. */
 export class SynchronousEvents {
   readonly #processed: (endpoint: number, raised: number, outcome: Outcome) => void;
@@ -38,6 +44,8 @@ export class SynchronousEvents {
   /** Which of them an answer of the gateway belongs to. */
   readonly #elsewhere = new ByEvent<Raising>();
   #nextTag = 1;
+  /** Consumers that are to leave a channel when they are done with events of it. */
+  readonly #leaving: Leaving[] = [];
 
   /** @param processed called when everybody has handled an event that was raised here */
   constructor(processed: (endpoint: number, raised: number, outcome: Outcome) => void) {
@@ -145,16 +153,39 @@ export class SynchronousEvents {
   /** A consumer here is done with an event. */
   handled(endpoint: number, channel: number, producer: number, raised: number, outcome: Outcome): void {
     const given = this.#handling.get(channel, producer, raised);
-    if (given !== undefined) settle(given, endpoint, outcome);
+    if (given !== undefined) this.#settle(given, endpoint, outcome);
+  }
+
+  #settle(given: Given, endpoint: number, outcome: Outcome): void {
+    settle(given, endpoint, outcome);
+    for (const leaving of [...this.#leaving]) {
+      if (leaving.endpoint !== endpoint || !leaving.underWay.delete(given) || leaving.underWay.size > 0)
+        continue;
+      this.#leaving.splice(this.#leaving.indexOf(leaving), 1);
+      leaving.done();
+    }
+  }
+
+  /**
+   * Calls back when this consumer is done with those events of a channel that it was given so far; at once where it is. Not where the
+   * connection breaks before.
+   */
+  whenDone(endpoint: number, channel: number, done: () => void): void {
+    const underWay = new Set<Given>();
+    for (const [number, , , given] of this.#handling.entries())
+      if (number === channel && given.waiting.includes(endpoint)) underWay.add(given);
+    if (underWay.size === 0) return done();
+    this.#leaving.push({ endpoint, underWay, done });
   }
 
   /** A consumer here has gone: nobody waits for it, whatever it was at, or was still to be handed. */
   left(endpoint: number): void {
-    for (const [, , , given] of [...this.#handling.entries()]) settle(given, endpoint, NOBODY);
+    for (const [, , , given] of [...this.#handling.entries()]) this.#settle(given, endpoint, NOBODY);
   }
 
   /** The connection broke: who raised them was told, and nobody takes an acknowledgement any more. */
   clear(): void {
+    this.#leaving.length = 0;
     this.#handling.clear();
     this.#raised.clear();
     this.#elsewhere.clear();

@@ -16,7 +16,22 @@ export const createEnvironment: CreateEnvironment = (options, events) =>
 export async function readText(url: URL): Promise<string> {
   if (url.protocol !== "file:") return fetchText(url);
   const text = await readFile(url, "utf8");
-  return url.pathname.endsWith(".ts") ? stripTypeScriptTypes(text) : text;
+  return url.pathname.endsWith(".ts") ? withoutTypes(text) : text;
+}
+
+/** @throws Error with the place in the text that it stumbles over */
+function withoutTypes(text: string): string {
+  try {
+    return stripTypeScriptTypes(text);
+  } catch (error) {
+    const { message, stack = "" } = error as Error;
+    // Node says it before the trace only: the line's number, and the line with marks below it.
+    const [, line, before] = /^[^\n]*:(\d+)\n(?:[^\n]*\n)*?( *)\^/.exec(stack) ?? [];
+    if (line === undefined || before === undefined) throw error;
+    throw new SyntaxError(`${message} (line ${line}, column ${before.length + 1} of its source)`, {
+      cause: error,
+    });
+  }
 }
 
 /** A server's network changes are seen by its sockets. */

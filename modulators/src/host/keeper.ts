@@ -116,7 +116,11 @@ export class Keeper {
     clearInterval(this.#ticker);
     clearTimeout(this.#idle);
     if (this.#carrier === undefined) this.#closed.resolve();
-    else this.#carrier.kill();
+    else {
+      // Who waits for that may have nothing else to wait for.
+      this.#carrier.hold(true);
+      this.#carrier.kill();
+    }
     return this.#closed.promise;
   }
 

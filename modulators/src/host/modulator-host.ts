@@ -165,6 +165,8 @@ export class ModulatorHost implements Tier {
 
   settled(): Promise<void> {
     if (this.#isIdle()) return Promise.resolve();
+    // Who waits may have nothing else to wait for.
+    this.#keeper.hold(true, () => {});
     return new Promise(resolve => this.#settling.push(resolve));
   }
 
@@ -211,6 +213,7 @@ export class ModulatorHost implements Tier {
   #settle(): void {
     if (this.#settling.length === 0 || !this.#isIdle()) return;
     for (const resolve of this.#settling.splice(0)) resolve();
+    if (!this.#isClosed) this.#hold();
   }
 
   // ---- ends
