@@ -13,6 +13,9 @@ import { TimeBudget } from "./time-budget.ts";
 /** How much longer a call may take on the wall at the first, second, ... attempt on a machine too busy to run it. */
 const PATIENCE = [1, 4, 8] as const;
 
+/** What takes longer to install is not made ready ahead: others may have to wait for that. */
+const PREPARED_MS = 10;
+
 /** A modulator where it runs, in whatever tier: its sandbox, its limits, and the frames of its derived channel. */
 export class RunningModulator {
   readonly derived: number;
@@ -35,6 +38,8 @@ export class RunningModulator {
   /** Who raised the newest events that it has seen. */
   #producer = 0;
   #needs: readonly string[] = [];
+  /** Processor time that its installation took. */
+  #installedMs = 0;
   /** Views of the producer's state that the sandbox does not have yet, by name. */
   readonly #views = new Map<string, ContextValue>();
 
@@ -162,6 +167,14 @@ export class RunningModulator {
     this.dispose();
   }
 
+  /** Makes ready what the next installation of the same needs, with other parameters. */
+  prepareNext(): void | Promise<void> {
+    const { engine, limits, watch, timeMs } = this.#surroundings;
+    const { schemas } = this.#types;
+    const program = { ...this.#program, schemas, objects: [], context: [], timeMs };
+    return engine.prepare(this.#installedMs > PREPARED_MS ? undefined : { program, limits, watch });
+  }
+
   dispose(): void {
     this.#sandbox.dispose();
   }
@@ -207,13 +220,14 @@ export class RunningModulator {
       const { engine, limits, watch, views, timeMs } = this.#surroundings;
       const callMs = limits.callMs * patience;
       const installMs = limits.installMs * Math.min(patience, PATIENCE[1]);
-      const sandbox = engine.create({ ...limits, callMs, installMs }, watch);
+      const context = [...(views.get(this.channel)?.values() ?? [])];
+      const { schemas } = this.#types;
+      const program = { ...this.#program, schemas, objects: this.#objects.begin(), context, timeMs };
+      const sandbox = engine.create({ ...limits, callMs, installMs }, watch, program);
       try {
-        const objects = this.#objects.begin();
         this.#known = this.#behind.map(() => 0);
-        const context = [...(views.get(this.channel)?.values() ?? [])];
-        const { schemas } = this.#types;
-        const declared = sandbox.install({ ...this.#program, schemas, objects, context, timeMs });
+        const declared = sandbox.install(program);
+        this.#installedMs = sandbox.cpuMs;
         this.schema = declared.schema;
         this.#types.readAs(declared.reads);
         this.#needs = declared.needs;

@@ -2235,6 +2235,23 @@ function writePassed(to, from) {
 	to.uint32s(at + 16, at - 2, from.ranges, "jecho.Passed.ranges");
 	return at;
 }
+function readPrepare(from, at) {
+	const fields = from.table(at);
+	return {
+		kind: "Prepare",
+		derived: from.uint32(at, fields, 4)
+	};
+}
+const PREPARE = [
+	6,
+	8,
+	4
+];
+function writePrepare(to, from) {
+	const at = to.table(PREPARE);
+	to.uint32(at + 4, from.derived, "jecho.Prepare.derived");
+	return at;
+}
 /** Reads the message of each tag. */
 const READERS$1 = [
 	void 0,
@@ -2288,7 +2305,8 @@ const READERS$1 = [
 	readImpaired,
 	readRate,
 	readDrain,
-	readPassed
+	readPassed,
+	readPrepare
 ];
 /** By the messages' kinds. */
 const WRITERS = /* @__PURE__ */ new Map([
@@ -2495,6 +2513,10 @@ const WRITERS = /* @__PURE__ */ new Map([
 	["Passed", {
 		tag: 51,
 		write: writePassed
+	}],
+	["Prepare", {
+		tag: 52,
+		write: writePrepare
 	}]
 ]);
 
@@ -12431,6 +12453,8 @@ var WorldSandbox = class {
 	#versions = 0;
 	/** Is that one at most, of an object of its own? */
 	#isPlain = true;
+	/** What its class says of itself, when that is known. */
+	#declared;
 	constructor(realm, limits) {
 		this.#realm = realm;
 		this.#limits = limits;
@@ -12438,26 +12462,37 @@ var WorldSandbox = class {
 	get cpuMs() {
 		return this.#realm.cpuMs;
 	}
-	install({ source, parameters, objects, behind, schemas, offers, context, timeMs }) {
-		const { installMs, queueEvents } = this.#limits;
+	load({ source, schemas: [schema], offers }) {
 		const realm = this.#realm;
-		this.#versions = behind + objects.length;
-		this.#isPlain = behind === 0 && objects.length <= 1;
 		const services = servicesModule(offers);
 		if (services !== void 0) realm.serve(services);
 		realm.evaluate(source);
 		if (realm.inbox.byteLength < IN_BYTES) realm.attach(IN_BYTES, OUT_BYTES);
-		const [schema, ...further] = schemas;
 		const schemaBytes = schema === void 0 ? 0 : this.#give(schema);
 		const offered = offers.map(({ name, granted }) => `${granted ? "+" : "-"}${name}`).join();
 		try {
-			this.#call("load", [schemaBytes, offered], installMs);
+			this.#call("load", [schemaBytes, offered], this.#limits.installMs);
 		} catch (error) {
 			throw serviceError(error, offers);
 		}
 		const [declared, reads, needed] = this.#parts();
-		for (const other of further) this.addType(other);
 		const needs = needed === void 0 ? [] : decodeValues(needed).map(({ name }) => name);
+		this.#declared = {
+			schema: declared,
+			reads,
+			needs
+		};
+	}
+	install(program) {
+		const { parameters, objects, behind, schemas, context, timeMs } = program;
+		const { installMs, queueEvents } = this.#limits;
+		const realm = this.#realm;
+		this.#versions = behind + objects.length;
+		this.#isPlain = behind === 0 && objects.length <= 1;
+		if (this.#declared === void 0) this.load(program);
+		const declared = this.#declared;
+		const { needs } = declared;
+		for (let i = 1; i < schemas.length; i++) this.addType(schemas[i]);
 		for (const view of context) if (needs.includes(view.name)) this.setContext(view);
 		const entropy = needs.includes("entropy") ? crypto.getRandomValues(/* @__PURE__ */ new Uint8Array(32)) : NO_ENTROPY;
 		realm.inbox.set(entropy);
@@ -12477,11 +12512,7 @@ var WorldSandbox = class {
 			states,
 			...numbers
 		], installMs);
-		return {
-			schema: declared,
-			reads,
-			needs
-		};
+		return declared;
 	}
 	addType(schema) {
 		this.#call("further", [this.#give(schema)], this.#limits.installMs);
@@ -12721,20 +12752,69 @@ async function isolatedVmEngine(memoryMiB) {
 		filename: "world.js"
 	}], "jechoWorld.rehearse();");
 	const make = () => new IsolateRealm(library, world, memoryMiB);
+	/** For whatever comes. */
 	let spare;
+	/** For the same once more. What has run somebody's code is of use to nobody else. */
+	let loaded;
+	const open = (limits, watch) => {
+		const realm = spare ?? make();
+		spare = void 0;
+		return new WorldSandbox(realm.open(limits, watch), limits);
+	};
 	return {
 		name: "isolated-vm",
 		isTrusted: false,
-		prepare(source) {
+		prepare(next) {
+			if (next !== void 0 && !loaded?.suits(next.program, next.limits)) {
+				loaded?.sandbox.dispose();
+				loaded = void 0;
+				const sandbox = open(next.limits, next.watch);
+				try {
+					ahead(() => sandbox.load(next.program));
+					loaded = new Loaded(sandbox, next);
+				} catch {
+					sandbox.dispose();
+				}
+			}
 			spare ??= make();
-			if (source !== void 0) spare.expect(source);
 		},
-		create(limits, watch) {
-			const realm = spare ?? make();
-			spare = void 0;
-			return new WorldSandbox(realm.open(limits, watch), limits);
+		create(limits, watch, program) {
+			if (!loaded?.suits(program, limits)) return open(limits, watch);
+			const { sandbox } = loaded;
+			loaded = void 0;
+			return sandbox;
 		}
 	};
+}
+/** All functions are compiled at once: each is else when it is first called, which is what somebody waits for. */
+function ahead(act) {
+	setFlagsFromString("--no-lazy");
+	try {
+		act();
+	} finally {
+		setFlagsFromString("--lazy");
+	}
+}
+/** A sandbox in which a module has been evaluated that nobody has installed yet. */
+var Loaded = class {
+	sandbox;
+	#program;
+	#limits;
+	constructor(sandbox, { program, limits }) {
+		this.sandbox = sandbox;
+		this.#program = program;
+		this.#limits = limits;
+	}
+	/** Would this program's module be evaluated to the same there? */
+	suits({ source, offers, schemas: [schema] }, { callMs, installMs }) {
+		const { source: known, offers: given, schemas } = this.#program;
+		if (source !== known || callMs !== this.#limits.callMs || installMs !== this.#limits.installMs) return false;
+		if (offers !== given && JSON.stringify(offers) !== JSON.stringify(given)) return false;
+		return schema === schemas[0] || schema !== void 0 && schemas[0] !== void 0 && isSame(schema, schemas[0]);
+	}
+};
+function isSame(a, b) {
+	return a.byteLength === b.byteLength && a.every((byte, i) => byte === b[i]);
 }
 var IsolateRealm = class {
 	inbox = /* @__PURE__ */ new Uint8Array(0);
@@ -12752,8 +12832,6 @@ var IsolateRealm = class {
 	#face;
 	#functions;
 	#namespace;
-	/** What the next modulator probably is, compiled. */
-	#expected;
 	constructor(library, snapshot, memoryMiB) {
 		this.#ivm = library;
 		this.#isolate = new library.Isolate({
@@ -12768,19 +12846,6 @@ var IsolateRealm = class {
 		this.#functions = Object.fromEntries(FUNCTIONS.map((name) => [name, world.getSync(name, { reference: true })]));
 		this.attach(IN_BYTES, OUT_BYTES);
 		for (const name of ["warmUp", "seal"]) world.getSync(name, { reference: true }).applySync();
-	}
-	/** Compiles what will probably be evaluated: its text alone, nothing of it runs. */
-	expect(source) {
-		if (this.#expected !== void 0 || source.length > EXPECTED_CHARACTERS) return;
-		setFlagsFromString("--no-lazy");
-		try {
-			this.#expected = {
-				source,
-				module: this.#compile(source)
-			};
-		} finally {
-			setFlagsFromString("--lazy");
-		}
 	}
 	/** For a modulator. */
 	open(limits, watch) {
@@ -12812,7 +12877,7 @@ var IsolateRealm = class {
 	}
 	evaluate(source) {
 		const { installMs } = this.#limits;
-		const module = this.#expected?.source === source ? this.#expected.module : this.#guarded(installMs, "MODULATOR_INVALID", () => this.#compile(source));
+		const module = this.#guarded(installMs, "MODULATOR_INVALID", () => this.#compile(source));
 		this.#guarded(installMs, "MODULATOR_FAILED", () => module.evaluateSync({ timeout: installMs }));
 		this.#namespace = module.namespace.derefInto();
 	}
@@ -12867,8 +12932,6 @@ function threadCpuMs() {
 	const { user, system } = process.threadCpuUsage();
 	return (user + system) / 1e3;
 }
-/** Longer sources are not compiled ahead: others may have to wait for that. */
-const EXPECTED_CHARACTERS = 65536;
 /** From this share of its memory on, the memory is the cause of what a modulator fails at. */
 const CROWDED = .9;
 
@@ -13195,6 +13258,8 @@ const PATIENCE = [
 	4,
 	8
 ];
+/** What takes longer to install is not made ready ahead: others may have to wait for that. */
+const PREPARED_MS = 10;
 /** A modulator where it runs, in whatever tier: its sandbox, its limits, and the frames of its derived channel. */
 var RunningModulator = class {
 	derived;
@@ -13217,6 +13282,8 @@ var RunningModulator = class {
 	/** Who raised the newest events that it has seen. */
 	#producer = 0;
 	#needs = [];
+	/** Processor time that its installation took. */
+	#installedMs = 0;
 	/** Views of the producer's state that the sandbox does not have yet, by name. */
 	#views = /* @__PURE__ */ new Map();
 	/**
@@ -13323,6 +13390,23 @@ var RunningModulator = class {
 		} catch {}
 		this.dispose();
 	}
+	/** Makes ready what the next installation of the same needs, with other parameters. */
+	prepareNext() {
+		const { engine, limits, watch, timeMs } = this.#surroundings;
+		const { schemas } = this.#types;
+		const program = {
+			...this.#program,
+			schemas,
+			objects: [],
+			context: [],
+			timeMs
+		};
+		return engine.prepare(this.#installedMs > PREPARED_MS ? void 0 : {
+			program,
+			limits,
+			watch
+		});
+	}
 	dispose() {
 		this.#sandbox.dispose();
 	}
@@ -13369,23 +13453,24 @@ var RunningModulator = class {
 			const { engine, limits, watch, views, timeMs } = this.#surroundings;
 			const callMs = limits.callMs * patience;
 			const installMs = limits.installMs * Math.min(patience, PATIENCE[1]);
+			const context = [...views.get(this.channel)?.values() ?? []];
+			const { schemas } = this.#types;
+			const program = {
+				...this.#program,
+				schemas,
+				objects: this.#objects.begin(),
+				context,
+				timeMs
+			};
 			const sandbox = engine.create({
 				...limits,
 				callMs,
 				installMs
-			}, watch);
+			}, watch, program);
 			try {
-				const objects = this.#objects.begin();
 				this.#known = this.#behind.map(() => 0);
-				const context = [...views.get(this.channel)?.values() ?? []];
-				const { schemas } = this.#types;
-				const declared = sandbox.install({
-					...this.#program,
-					schemas,
-					objects,
-					context,
-					timeMs
-				});
+				const declared = sandbox.install(program);
+				this.#installedMs = sandbox.cpuMs;
 				this.schema = declared.schema;
 				this.#types.readAs(declared.reads);
 				this.#needs = declared.needs;
@@ -13427,8 +13512,6 @@ var HostCore = class {
 	#types = new ChannelTypes();
 	/** The schema that was told last, of each base channel. */
 	#schemas = /* @__PURE__ */ new Map();
-	/** The source that was installed last. */
-	#source;
 	#batch = 0;
 	#signed = 0;
 	/** @param write takes a frame in memory that will be written again */
@@ -13483,9 +13566,12 @@ var HostCore = class {
 			case "Clock":
 				this.#surroundings.timeMs = frame.timeMs;
 				return;
-			case "Ping":
-				this.#surroundings.engine.prepare(this.#source);
-				return;
+			case "Prepare":
+				if (frame.derived === 0) return void this.#surroundings.engine.prepare();
+				return this.#turnOf(frame.derived, (running) => {
+					running.prepareNext();
+					return 0;
+				});
 			case "Install": return this.#install(frame);
 			case "Remove":
 				this.#modulators.get(frame.derived)?.remove();
@@ -13553,7 +13639,6 @@ var HostCore = class {
 			};
 			const modulator = new RunningModulator(install, this.#schemas.get(channel), this.#surroundings);
 			this.#modulators.set(derived, modulator);
-			this.#source = frame.modulator?.source;
 			const { periodMs, mostPerSecond, needs, schema = NONE, reads = NONE } = modulator;
 			this.#send({
 				kind: "Installed",

@@ -5907,6 +5907,23 @@ function writePassed(to, from) {
 	to.uint32s(at + 16, at - 2, from.ranges, "jecho.Passed.ranges");
 	return at;
 }
+function readPrepare(from, at) {
+	const fields = from.table(at);
+	return {
+		kind: "Prepare",
+		derived: from.uint32(at, fields, 4)
+	};
+}
+const PREPARE = [
+	6,
+	8,
+	4
+];
+function writePrepare(to, from) {
+	const at = to.table(PREPARE);
+	to.uint32(at + 4, from.derived, "jecho.Prepare.derived");
+	return at;
+}
 /** Reads the message of each tag. */
 const READERS = [
 	void 0,
@@ -5960,7 +5977,8 @@ const READERS = [
 	readImpaired,
 	readRate,
 	readDrain,
-	readPassed
+	readPassed,
+	readPrepare
 ];
 /** By the messages' kinds. */
 const WRITERS = /* @__PURE__ */ new Map([
@@ -6167,6 +6185,10 @@ const WRITERS = /* @__PURE__ */ new Map([
 	["Passed", {
 		tag: 51,
 		write: writePassed
+	}],
+	["Prepare", {
+		tag: 52,
+		write: writePrepare
 	}]
 ]);
 
@@ -12416,6 +12438,8 @@ var WorldSandbox = class {
 	#versions = 0;
 	/** Is that one at most, of an object of its own? */
 	#isPlain = true;
+	/** What its class says of itself, when that is known. */
+	#declared;
 	constructor(realm, limits) {
 		this.#realm = realm;
 		this.#limits = limits;
@@ -12423,26 +12447,37 @@ var WorldSandbox = class {
 	get cpuMs() {
 		return this.#realm.cpuMs;
 	}
-	install({ source, parameters, objects, behind, schemas, offers, context, timeMs }) {
-		const { installMs, queueEvents } = this.#limits;
+	load({ source, schemas: [schema], offers }) {
 		const realm = this.#realm;
-		this.#versions = behind + objects.length;
-		this.#isPlain = behind === 0 && objects.length <= 1;
 		const services = servicesModule(offers);
 		if (services !== void 0) realm.serve(services);
 		realm.evaluate(source);
 		if (realm.inbox.byteLength < IN_BYTES) realm.attach(IN_BYTES, OUT_BYTES);
-		const [schema, ...further] = schemas;
 		const schemaBytes = schema === void 0 ? 0 : this.#give(schema);
 		const offered = offers.map(({ name, granted }) => `${granted ? "+" : "-"}${name}`).join();
 		try {
-			this.#call("load", [schemaBytes, offered], installMs);
+			this.#call("load", [schemaBytes, offered], this.#limits.installMs);
 		} catch (error) {
 			throw serviceError(error, offers);
 		}
 		const [declared, reads, needed] = this.#parts();
-		for (const other of further) this.addType(other);
 		const needs = needed === void 0 ? [] : decodeValues(needed).map(({ name }) => name);
+		this.#declared = {
+			schema: declared,
+			reads,
+			needs
+		};
+	}
+	install(program) {
+		const { parameters, objects, behind, schemas, context, timeMs } = program;
+		const { installMs, queueEvents } = this.#limits;
+		const realm = this.#realm;
+		this.#versions = behind + objects.length;
+		this.#isPlain = behind === 0 && objects.length <= 1;
+		if (this.#declared === void 0) this.load(program);
+		const declared = this.#declared;
+		const { needs } = declared;
+		for (let i = 1; i < schemas.length; i++) this.addType(schemas[i]);
 		for (const view of context) if (needs.includes(view.name)) this.setContext(view);
 		const entropy = needs.includes("entropy") ? crypto.getRandomValues(/* @__PURE__ */ new Uint8Array(32)) : NO_ENTROPY;
 		realm.inbox.set(entropy);
@@ -12462,11 +12497,7 @@ var WorldSandbox = class {
 			states,
 			...numbers
 		], installMs);
-		return {
-			schema: declared,
-			reads,
-			needs
-		};
+		return declared;
 	}
 	addType(schema) {
 		this.#call("further", [this.#give(schema)], this.#limits.installMs);
@@ -13265,6 +13296,8 @@ const PATIENCE = [
 	4,
 	8
 ];
+/** What takes longer to install is not made ready ahead: others may have to wait for that. */
+const PREPARED_MS = 10;
 /** A modulator where it runs, in whatever tier: its sandbox, its limits, and the frames of its derived channel. */
 var RunningModulator = class {
 	derived;
@@ -13287,6 +13320,8 @@ var RunningModulator = class {
 	/** Who raised the newest events that it has seen. */
 	#producer = 0;
 	#needs = [];
+	/** Processor time that its installation took. */
+	#installedMs = 0;
 	/** Views of the producer's state that the sandbox does not have yet, by name. */
 	#views = /* @__PURE__ */ new Map();
 	/**
@@ -13393,6 +13428,23 @@ var RunningModulator = class {
 		} catch {}
 		this.dispose();
 	}
+	/** Makes ready what the next installation of the same needs, with other parameters. */
+	prepareNext() {
+		const { engine, limits, watch, timeMs } = this.#surroundings;
+		const { schemas } = this.#types;
+		const program = {
+			...this.#program,
+			schemas,
+			objects: [],
+			context: [],
+			timeMs
+		};
+		return engine.prepare(this.#installedMs > PREPARED_MS ? void 0 : {
+			program,
+			limits,
+			watch
+		});
+	}
 	dispose() {
 		this.#sandbox.dispose();
 	}
@@ -13439,23 +13491,24 @@ var RunningModulator = class {
 			const { engine, limits, watch, views, timeMs } = this.#surroundings;
 			const callMs = limits.callMs * patience;
 			const installMs = limits.installMs * Math.min(patience, PATIENCE[1]);
+			const context = [...views.get(this.channel)?.values() ?? []];
+			const { schemas } = this.#types;
+			const program = {
+				...this.#program,
+				schemas,
+				objects: this.#objects.begin(),
+				context,
+				timeMs
+			};
 			const sandbox = engine.create({
 				...limits,
 				callMs,
 				installMs
-			}, watch);
+			}, watch, program);
 			try {
-				const objects = this.#objects.begin();
 				this.#known = this.#behind.map(() => 0);
-				const context = [...views.get(this.channel)?.values() ?? []];
-				const { schemas } = this.#types;
-				const declared = sandbox.install({
-					...this.#program,
-					schemas,
-					objects,
-					context,
-					timeMs
-				});
+				const declared = sandbox.install(program);
+				this.#installedMs = sandbox.cpuMs;
 				this.schema = declared.schema;
 				this.#types.readAs(declared.reads);
 				this.#needs = declared.needs;
@@ -13497,8 +13550,6 @@ var HostCore = class {
 	#types = new ChannelTypes();
 	/** The schema that was told last, of each base channel. */
 	#schemas = /* @__PURE__ */ new Map();
-	/** The source that was installed last. */
-	#source;
 	#batch = 0;
 	#signed = 0;
 	/** @param write takes a frame in memory that will be written again */
@@ -13553,9 +13604,12 @@ var HostCore = class {
 			case "Clock":
 				this.#surroundings.timeMs = frame.timeMs;
 				return;
-			case "Ping":
-				this.#surroundings.engine.prepare(this.#source);
-				return;
+			case "Prepare":
+				if (frame.derived === 0) return void this.#surroundings.engine.prepare();
+				return this.#turnOf(frame.derived, (running) => {
+					running.prepareNext();
+					return 0;
+				});
 			case "Install": return this.#install(frame);
 			case "Remove":
 				this.#modulators.get(frame.derived)?.remove();
@@ -13623,7 +13677,6 @@ var HostCore = class {
 			};
 			const modulator = new RunningModulator(install, this.#schemas.get(channel), this.#surroundings);
 			this.#modulators.set(derived, modulator);
-			this.#source = frame.modulator?.source;
 			const { periodMs, mostPerSecond, needs, schema = NONE, reads = NONE } = modulator;
 			this.#send({
 				kind: "Installed",

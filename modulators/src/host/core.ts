@@ -28,8 +28,6 @@ export class HostCore {
   readonly #types = new ChannelTypes();
   /** The schema that was told last, of each base channel. */
   readonly #schemas = new Map<number, Uint8Array>();
-  /** The source that was installed last. */
-  #source: string | undefined;
   #batch = 0;
   #signed = 0;
 
@@ -77,10 +75,12 @@ export class HostCore {
       case "Clock":
         this.#surroundings.timeMs = frame.timeMs;
         return;
-      // The producer waits for nothing.
-      case "Ping":
-        this.#surroundings.engine.prepare(this.#source);
-        return;
+      case "Prepare":
+        if (frame.derived === 0) return void this.#surroundings.engine.prepare();
+        return this.#turnOf(frame.derived, running => {
+          void running.prepareNext();
+          return 0;
+        });
       case "Install":
         return this.#install(frame);
       case "Remove":
@@ -139,7 +139,6 @@ export class HostCore {
       const install = { ...frame, offers: withUsual(frame.offers) };
       const modulator = new RunningModulator(install, this.#schemas.get(channel), this.#surroundings);
       this.#modulators.set(derived, modulator);
-      this.#source = frame.modulator?.source;
       const { periodMs, mostPerSecond, needs, schema = NONE, reads = NONE } = modulator;
       this.#send({ kind: "Installed", request, derived, schema, needs, reads });
       if (periodMs > 0) this.#send({ kind: "Period", derived, periodMs });

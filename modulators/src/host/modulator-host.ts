@@ -93,7 +93,7 @@ export class ModulatorHost implements Tier {
     const to = { keeper, outstanding, roster, orders: this.#orders };
     this.#backlog = new Backlog(options.pendingBytes ?? 64 << 20, to, done);
     const answers = new Answers({ keeper, outstanding, roster, periods: this.#periods }, options, {
-      installed: () => this.#orders.prepareSoon(),
+      installed: installation => this.#orders.prepareSoon(installation),
       turned: () => this.#backlog.send(),
       done,
       removed: (installation, error) => this.#removed(installation, error),

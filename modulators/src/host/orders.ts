@@ -123,13 +123,16 @@ export class Orders {
     if (this.#roster.mayNeed("clock")) this.#time();
   }
 
-  /** The host makes ready what the next installation needs, when those who wait for this one have had their answer. */
-  prepareSoon(): void {
+  /** The host makes ready what the next installation of the same needs, when those who wait for this one have had their answer. */
+  prepareSoon(installation: Installation): void {
     clearTimeout(this.#preparing);
-    this.#preparing = setTimeout(
-      () => this.#keeper.send(encodeControl({ kind: "Ping", time: 0 })),
-      PREPARE_MS,
-    );
+    this.#preparing = setTimeout(() => {
+      const isThere = this.#roster.get(installation.derived) === installation;
+      const derived = isThere ? installation.derived : 0;
+      // Its module runs for that: whatever comes of it is its doing.
+      if (isThere) this.#outstanding.push({ kind: "turn", derived });
+      this.#keeper.send(encodeControl({ kind: "Prepare", derived }));
+    }, PREPARE_MS);
     this.#preparing.unref?.();
   }
 

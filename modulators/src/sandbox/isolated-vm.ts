@@ -12,7 +12,14 @@ import {
   textOf,
   timedOut,
 } from "./failures.ts";
-import { DEFAULT_LIMITS, type Engine, type Limits, type Watch } from "./sandbox.ts";
+import {
+  DEFAULT_LIMITS,
+  type Engine,
+  type Limits,
+  type Prepared,
+  type Program,
+  type Watch,
+} from "./sandbox.ts";
 import {
   FACE,
   FUNCTIONS,
@@ -47,20 +54,79 @@ export async function isolatedVmEngine(memoryMiB: number): Promise<Engine> {
     "jechoWorld.rehearse();",
   );
   const make = (): IsolateRealm => new IsolateRealm(library, world, memoryMiB);
+  /** For whatever comes. */
   let spare: IsolateRealm | undefined;
+  /** For the same once more. What has run somebody's code is of use to nobody else. */
+  let loaded: Loaded | undefined;
+  const open = (limits: Limits, watch: Watch): WorldSandbox => {
+    const realm = spare ?? make();
+    spare = undefined;
+    return new WorldSandbox(realm.open(limits, watch), limits);
+  };
   return {
     name: "isolated-vm",
     isTrusted: false,
-    prepare(source) {
+    prepare(next) {
+      if (next !== undefined && !loaded?.suits(next.program, next.limits)) {
+        loaded?.sandbox.dispose();
+        loaded = undefined;
+        const sandbox = open(next.limits, next.watch);
+        try {
+          ahead(() => sandbox.load(next.program));
+          loaded = new Loaded(sandbox, next);
+        } catch {
+          // Who installs it will be told.
+          sandbox.dispose();
+        }
+      }
       spare ??= make();
-      if (source !== undefined) spare.expect(source);
     },
-    create(limits, watch) {
-      const realm = spare ?? make();
-      spare = undefined;
-      return new WorldSandbox(realm.open(limits, watch), limits);
+    create(limits, watch, program) {
+      if (!loaded?.suits(program, limits)) return open(limits, watch);
+      const { sandbox } = loaded;
+      loaded = undefined;
+      return sandbox;
     },
   };
+}
+
+/** All functions are compiled at once: each is else when it is first called, which is what somebody waits for. */
+function ahead(act: () => void): void {
+  setFlagsFromString("--no-lazy");
+  try {
+    act();
+  } finally {
+    setFlagsFromString("--lazy");
+  }
+}
+
+/** A sandbox in which a module has been evaluated that nobody has installed yet. */
+class Loaded {
+  readonly sandbox: WorldSandbox;
+  readonly #program: Program;
+  readonly #limits: Limits;
+
+  constructor(sandbox: WorldSandbox, { program, limits }: Prepared) {
+    this.sandbox = sandbox;
+    this.#program = program;
+    this.#limits = limits;
+  }
+
+  /** Would this program's module be evaluated to the same there? */
+  suits({ source, offers, schemas: [schema] }: Program, { callMs, installMs }: Limits): boolean {
+    const { source: known, offers: given, schemas } = this.#program;
+    if (source !== known || callMs !== this.#limits.callMs || installMs !== this.#limits.installMs)
+      return false;
+    if (offers !== given && JSON.stringify(offers) !== JSON.stringify(given)) return false;
+    return (
+      schema === schemas[0] ||
+      (schema !== undefined && schemas[0] !== undefined && isSame(schema, schemas[0]))
+    );
+  }
+}
+
+function isSame(a: Uint8Array, b: Uint8Array): boolean {
+  return a.byteLength === b.byteLength && a.every((byte, i) => byte === b[i]);
 }
 
 class IsolateRealm implements Realm {
@@ -76,8 +142,6 @@ class IsolateRealm implements Realm {
   readonly #face: ivm.Module;
   readonly #functions: Functions;
   #namespace: ivm.Dereference<unknown> | undefined;
-  /** What the next modulator probably is, compiled. */
-  #expected: { readonly source: string; readonly module: ivm.Module } | undefined;
 
   constructor(library: typeof ivm, snapshot: ivm.ExternalCopy<ArrayBuffer>, memoryMiB: number) {
     this.#ivm = library;
@@ -92,18 +156,6 @@ class IsolateRealm implements Realm {
     ) as Functions;
     this.attach(IN_BYTES, OUT_BYTES);
     for (const name of ["warmUp", "seal"]) world.getSync(name, { reference: true }).applySync();
-  }
-
-  /** Compiles what will probably be evaluated: its text alone, nothing of it runs. */
-  expect(source: string): void {
-    if (this.#expected !== undefined || source.length > EXPECTED_CHARACTERS) return;
-    // Its functions, too: each is else compiled when it is first called, which is what somebody waits for.
-    setFlagsFromString("--no-lazy");
-    try {
-      this.#expected = { source, module: this.#compile(source) };
-    } finally {
-      setFlagsFromString("--lazy");
-    }
   }
 
   /** For a modulator. */
@@ -140,10 +192,7 @@ class IsolateRealm implements Realm {
 
   evaluate(source: string): void {
     const { installMs } = this.#limits;
-    const module =
-      this.#expected?.source === source
-        ? this.#expected.module
-        : this.#guarded(installMs, "MODULATOR_INVALID", () => this.#compile(source));
+    const module = this.#guarded(installMs, "MODULATOR_INVALID", () => this.#compile(source));
     this.#guarded(installMs, "MODULATOR_FAILED", () => module.evaluateSync({ timeout: installMs }));
     this.#namespace = module.namespace.derefInto();
   }
@@ -210,9 +259,6 @@ function threadCpuMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;
 }
-
-/** Longer sources are not compiled ahead: others may have to wait for that. */
-const EXPECTED_CHARACTERS = 64 << 10;
 
 /** From this share of its memory on, the memory is the cause of what a modulator fails at. */
 const CROWDED = 0.9;

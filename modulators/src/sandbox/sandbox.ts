@@ -120,7 +120,13 @@ export interface Sandbox {
   /** Events a second that it wants at most of a producer, after the last call; 0 for every event. */
   readonly mostPerSecond: number;
 
-  /** Evaluates the module and constructs the modulator. Events of a type that it cannot read it must not be given. */
+  /**
+   * Evaluates the module, and finds out what its class declares: the part of an installation that parameters, objects and views have
+   * no part in. An installation begins with it where it has not been done.
+   */
+  load(program: Program): void;
+
+  /** Constructs the modulator. Events of a type that it cannot read it must not be given. */
   install(program: Program): Declared;
 
   /** A further type of the events that come in: it has the next number. */
@@ -162,6 +168,13 @@ export interface Watch {
   leave(): void;
 }
 
+/** A program that was installed before, and so will probably be again, with other parameters; and how it is run. */
+export interface Prepared {
+  readonly program: Program;
+  readonly limits: Limits;
+  readonly watch: Watch;
+}
+
 /** Makes sandboxes. */
 export interface Engine {
   readonly name: string;
@@ -170,10 +183,11 @@ export interface Engine {
   /**
    * Makes ready what the next `create` needs, while nobody waits; it may be called before that and again.
    *
-   * @param source that was installed before, and so will probably be again, with other parameters
+   * @param next what is probably installed next
    */
-  prepare(source?: string): void | Promise<void>;
-  create(limits: Limits, watch: Watch): Sandbox;
+  prepare(next?: Prepared): void | Promise<void>;
+  /** @param program what will be installed in it */
+  create(limits: Limits, watch: Watch, program: Program): Sandbox;
 }
 
 /** Where things lie in the memory that the two sides of a sandbox share; 32-bit words. */

@@ -95,6 +95,8 @@ export class WorldSandbox implements Sandbox {
   #versions = 0;
   /** Is that one at most, of an object of its own? */
   #isPlain = true;
+  /** What its class says of itself, when that is known. */
+  #declared: Declared | undefined;
 
   constructor(realm: Realm, limits: Limits) {
     this.#realm = realm;
@@ -105,26 +107,34 @@ export class WorldSandbox implements Sandbox {
     return this.#realm.cpuMs;
   }
 
-  install({ source, parameters, objects, behind, schemas, offers, context, timeMs }: Program): Declared {
-    const { installMs, queueEvents } = this.#limits;
+  load({ source, schemas: [schema], offers }: Program): void {
     const realm = this.#realm;
-    this.#versions = behind + objects.length;
-    this.#isPlain = behind === 0 && objects.length <= 1;
     const services = servicesModule(offers);
     if (services !== undefined) realm.serve(services);
     realm.evaluate(source);
     if (realm.inbox.byteLength < IN_BYTES) realm.attach(IN_BYTES, OUT_BYTES);
-    const [schema, ...further] = schemas;
     const schemaBytes = schema === undefined ? 0 : this.#give(schema);
     const offered = offers.map(({ name, granted }) => `${granted ? "+" : "-"}${name}`).join();
     try {
-      this.#call("load", [schemaBytes, offered], installMs);
+      this.#call("load", [schemaBytes, offered], this.#limits.installMs);
     } catch (error) {
       throw serviceError(error, offers);
     }
     const [declared, reads, needed] = this.#parts();
-    for (const other of further) this.addType(other);
     const needs = needed === undefined ? [] : decodeValues(needed).map(({ name }) => name);
+    this.#declared = { schema: declared, reads, needs };
+  }
+
+  install(program: Program): Declared {
+    const { parameters, objects, behind, schemas, context, timeMs } = program;
+    const { installMs, queueEvents } = this.#limits;
+    const realm = this.#realm;
+    this.#versions = behind + objects.length;
+    this.#isPlain = behind === 0 && objects.length <= 1;
+    if (this.#declared === undefined) this.load(program);
+    const declared = this.#declared as unknown as Declared;
+    const { needs } = declared;
+    for (let i = 1; i < schemas.length; i++) this.addType(schemas[i] as Uint8Array);
     for (const view of context) if (needs.includes(view.name)) this.setContext(view);
     const entropy = needs.includes("entropy") ? crypto.getRandomValues(new Uint8Array(32)) : NO_ENTROPY;
     realm.inbox.set(entropy);
@@ -134,7 +144,7 @@ export class WorldSandbox implements Sandbox {
         : JSON.stringify(objects.map(({ name, version, state }) => [name, version, state]));
     const numbers = [queueEvents, timeMs, entropy.byteLength, behind];
     this.#call("start", [parameters, states, ...numbers], installMs);
-    return { schema: declared, reads, needs };
+    return declared;
   }
 
   addType(schema: Uint8Array): void {

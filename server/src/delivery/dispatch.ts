@@ -155,6 +155,7 @@ export class Dispatcher {
       case "Period":
       case "Rate":
       case "Passed":
+      case "Prepare":
       case "Context":
       case "Clock":
       case "Calls":

@@ -1,7 +1,7 @@
 // Generated from schema/frame.fbs by `npm run generate`; do not edit.
 import type { ControlSource } from "../frames/control-source.ts";
 import type { ControlTarget } from "../frames/control-target.ts";
-import type { Control, AskHandover, BaseType, Calls, Clock, CloseEndpoint, Compare, Compared, ConsumerLost, ConsumerOpened, Context, CopyUpdate, Demand, Done, Drain, Dropped, Fault, Feed, Flow, GiveUp, HandoverToken, HeldPlace, Hello, History, Impaired, Inheritance, Inherited, Install, Installed, Instead, Modulator, Noted, ObjectTaken, ObjectUpdate, ObjectWrite, Offer, OpenConsumer, OpenObject, OpenProducer, Passed, Period, Ping, Place, Placed, Placement, Pong, Position, ProducerOpened, PullObject, Queue, Rate, Refused, Remove, Removed, Replayed, SharedState, SourcePlace, Taken, TypeKnown, Types, WantType, WantTypes, Welcome, Yield, Yielded } from "./frame-schema.ts";
+import type { Control, AskHandover, BaseType, Calls, Clock, CloseEndpoint, Compare, Compared, ConsumerLost, ConsumerOpened, Context, CopyUpdate, Demand, Done, Drain, Dropped, Fault, Feed, Flow, GiveUp, HandoverToken, HeldPlace, Hello, History, Impaired, Inheritance, Inherited, Install, Installed, Instead, Modulator, Noted, ObjectTaken, ObjectUpdate, ObjectWrite, Offer, OpenConsumer, OpenObject, OpenProducer, Passed, Period, Ping, Place, Placed, Placement, Pong, Position, Prepare, ProducerOpened, PullObject, Queue, Rate, Refused, Remove, Removed, Replayed, SharedState, SourcePlace, Taken, TypeKnown, Types, WantType, WantTypes, Welcome, Yield, Yielded } from "./frame-schema.ts";
 
 function readHello(from: ControlSource, at: number): Hello {
   const fields = from.table(at);
@@ -1258,6 +1258,21 @@ function writePassed(to: ControlTarget, from: Partial<Passed>): number {
   return at;
 }
 
+function readPrepare(from: ControlSource, at: number): Prepare {
+  const fields = from.table(at);
+  return {
+    kind: "Prepare",
+    derived: from.uint32(at, fields, 4),
+  };
+}
+
+const PREPARE = [6, 8, 4];
+function writePrepare(to: ControlTarget, from: Partial<Prepare>): number {
+  const at = to.table(PREPARE);
+  to.uint32(at + 4, from.derived, "jecho.Prepare.derived");
+  return at;
+}
+
 /** Reads the message of each tag. */
 export const READERS: readonly (((from: ControlSource, at: number) => Control) | undefined)[] = [
   undefined,
@@ -1312,6 +1327,7 @@ export const READERS: readonly (((from: ControlSource, at: number) => Control) |
   readRate,
   readDrain,
   readPassed,
+  readPrepare,
 ];
 
 /** What writes the message of a kind, and its tag. */
@@ -1373,4 +1389,5 @@ export const WRITERS: ReadonlyMap<string, Writer> = new Map([
   ["Rate", { tag: 49, write: writeRate }],
   ["Drain", { tag: 50, write: writeDrain }],
   ["Passed", { tag: 51, write: writePassed }],
+  ["Prepare", { tag: 52, write: writePrepare }],
 ]);
