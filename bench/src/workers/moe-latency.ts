@@ -1,18 +1,20 @@
 // Installing a modulator with 400 bytes of state, and changing such a state, against a synchronous event of that size.
+// One process produces and another one consumes.
 import { setTimeout as delay } from "node:timers/promises";
 import { type Consumer, connect, type Producer, type SharedObject } from "@jecho/client";
 import { serve } from "../worker.ts";
 
-const ACTS = ["sync", "install", "update"] as const;
-export type Act = (typeof ACTS)[number];
-/** Microseconds for each time. */
-export type Latencies = Readonly<Record<Act, number[]>>;
-
 export interface Measurement {
-  /** How often each act is done. */
+  /** How often it is done, one time right after the other. */
   readonly acts: number;
-  /** Before each act nothing happens for so long, and then comes another act; 0 for one act in a row after the other. */
+  /** Before the first nothing happens for so long. */
   readonly restMs: number;
+}
+
+export interface Side {
+  readonly port: number;
+  /** Does the producer have the modulator's source itself? */
+  readonly local: boolean;
 }
 
 const BYTES = 400;
@@ -27,63 +29,91 @@ export default class Selected extends FifoModulator {
 type Wanted = { readonly text: string };
 
 let producer: Producer<Uint8Array>;
-let modulated: Producer<Uint8Array>;
 let consumer: Consumer<Uint8Array>;
 let shared: SharedObject<Wanted>;
 let count = 0;
+/** Told when the producer has seen an update. */
+let seen = (_atUs: number): void => {};
 
 /** Never the same as one before. */
 function wanted(): Wanted {
   return { text: `${++count}`.padEnd(BYTES - JSON_BYTES, ".") };
 }
 
-const DO: Readonly<Record<Act, () => Promise<unknown>>> = {
-  sync: () => producer.publishSync(new Uint8Array(BYTES)),
-  install: () => consumer.reset({ modulator: { source: SOURCE, parameters: wanted() } }),
-  /** Until the producer's application knows. */
-  update() {
-    const next = wanted();
-    const known = new Promise<void>(resolve => {
-      const stop = modulated.onDemand(({ derived }) => {
-        const isThere = derived.some(
-          ({ objects }) => (objects["wanted"] as unknown as Wanted | undefined)?.text === next.text,
-        );
-        if (!isThere) return;
-        stop();
-        resolve();
-      });
-    });
-    shared.update(next);
-    return known;
-  },
-};
+/** Of a clock that all processes of the machine have, in microseconds. */
+function nowUs(): number {
+  return Number(process.hrtime.bigint()) / 1000;
+}
+
+async function timed({ acts, restMs }: Measurement, act: () => Promise<number>): Promise<number[]> {
+  if (restMs > 0) await delay(restMs);
+  const times: number[] = [];
+  for (let i = 0; i < acts; i++) {
+    const start = nowUs();
+    times.push((await act()) - start);
+  }
+  return times;
+}
+
+function channelOf(local: boolean): string {
+  return `moe/${local ? "local" : "hosted"}`;
+}
 
 serve({
-  /** @param local does the producer have the modulator's source itself? */
-  async open({ port, local }: { port: number; local: boolean }) {
-    const modulators = local ? { trusted: [SOURCE] } : {};
-    const [here, there] = [connect(`127.0.0.1:${port}`), connect(`127.0.0.1:${port}`, { modulators })];
-    const channel = `moe/${local ? "local" : "hosted"}`;
-    producer = await there.channel(`${channel}/plain`).produce();
-    modulated = await there.channel(channel).produce();
-    await here.channel(`${channel}/plain`).subscribe(() => {});
-    shared = here.share(wanted());
+  async produce({ port, local }: Side) {
+    const session = connect(`127.0.0.1:${port}`, { modulators: local ? { trusted: [SOURCE] } : {} });
+    const channel = channelOf(local);
+    producer = await session.channel(`${channel}/plain`).produce();
+    const answers = await session.channel(`${channel}/seen`).produce();
+    const modulated = await session.channel(channel).produce();
+    let last = "";
+    modulated.onDemand(({ derived }) => {
+      const atUs = nowUs();
+      for (const { objects } of derived) {
+        const text = (objects["wanted"] as Wanted | undefined)?.text ?? last;
+        if (text === last) continue;
+        last = text;
+        const answer = new Float64Array([atUs]);
+        answers.publish(new Uint8Array(answer.buffer));
+      }
+    });
+  },
+  async consume({ port, local }: Side) {
+    const session = connect(`127.0.0.1:${port}`);
+    const channel = channelOf(local);
+    await session.channel(`${channel}/plain`).subscribe(() => {});
+    await session.channel(`${channel}/seen`).subscribe(event => {
+      seen(new DataView(event.buffer, event.byteOffset).getFloat64(0, true));
+    });
+    shared = session.share(wanted());
     // It also keeps the host, as other consumers would.
-    await here
+    await session
       .channel(channel)
       .subscribe(() => {}, { modulator: { source: SOURCE, objects: { wanted: shared } } });
-    consumer = await here.channel(channel).subscribe(() => {});
+    consumer = await session.channel(channel).subscribe(() => {});
   },
-  async measure({ acts, restMs }: Measurement): Promise<Latencies> {
-    const times: Record<Act, number[]> = { sync: [], install: [], update: [] };
-    const take = async (act: Act): Promise<void> => {
-      if (restMs > 0) await delay(restMs);
-      const start = performance.now();
-      await DO[act]();
-      times[act].push(1000 * (performance.now() - start));
-    };
-    if (restMs > 0) for (let i = 0; i < acts; i++) for (const act of ACTS) await take(act);
-    else for (const act of ACTS) for (let i = 0; i < acts; i++) await take(act);
-    return times;
+  /** Microseconds, at the producer: until the consumer has handled an event. */
+  sync(measurement: Measurement): Promise<number[]> {
+    return timed(measurement, async () => {
+      await producer.publishSync(new Uint8Array(BYTES));
+      return nowUs();
+    });
+  },
+  /** At the consumer: until its modulator is in force. */
+  install(measurement: Measurement): Promise<number[]> {
+    return timed(measurement, async () => {
+      await consumer.reset({ modulator: { source: SOURCE, parameters: wanted() } });
+      return nowUs();
+    });
+  },
+  /** At the consumer: until the producer's application knows, which says when that was. */
+  update(measurement: Measurement): Promise<number[]> {
+    return timed(measurement, () => {
+      const known = new Promise<number>(resolve => {
+        seen = resolve;
+      });
+      shared.update(wanted());
+      return known;
+    });
   },
 });
