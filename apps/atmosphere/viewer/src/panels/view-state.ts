@@ -66,7 +66,8 @@ function judgeConnection({ session, subscription, lastEventAt }: Signs): Judged 
   const { state, since, error } = session.state === "live" ? subscription : session;
   if (state === "live") return undefined;
   if (error?.code === "HANDED_OVER") return { state: "handed-over", since, detail: "" };
-  const detail = error === undefined ? "" : `${error.code}: ${error.message}`;
+  // It is said within sentences.
+  const detail = error === undefined ? "" : `${error.code}: ${error.message.replace(/\.$/, "")}`;
   // A picture is there already: what is being made now is not the first connection.
   if (state === "connecting" && lastEventAt > 0) return { state: "reconnecting", since, detail };
   return { state, since, detail };
