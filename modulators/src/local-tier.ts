@@ -42,6 +42,8 @@ export class LocalTier implements Tier {
   readonly #limits: Limits;
   readonly #engine: Engine;
   readonly #modulators = new Map<number, Local>();
+  /** The same by the channel that they are fed with: each run asks for them. */
+  readonly #fed = new Map<number, readonly Local[]>();
   readonly #clock: HostClock;
   readonly #periods: Periods;
   readonly #types = new ChannelTypes();
@@ -109,7 +111,10 @@ export class LocalTier implements Tier {
         },
       },
     );
-    this.#modulators.set(derived, { running, stats });
+    const local = { running, stats };
+    this.#unfeed(derived);
+    this.#modulators.set(derived, local);
+    this.#fed.set(channel, [...(this.#fed.get(channel) ?? []), local]);
     this.#periods.set(derived, running.periodMs);
     const declared = { schema: running.schema, reads: running.reads, needs: running.needs };
     onInstalled?.(declared);
@@ -142,19 +147,21 @@ export class LocalTier implements Tier {
   }
 
   enqueue(run: EventsFrame | LentRun, tag?: string): boolean {
-    let chunk: Chunk | undefined;
+    const fed = this.#fed.get(run.channel);
+    if (fed === undefined) return false;
     this.#tag = tag;
-    for (const local of this.#modulators.values()) {
-      if (local.running.channel !== run.channel) continue;
-      chunk ??= { ...run.stretch(), isLent: run instanceof LentRun };
-      const chunks = [chunk];
+    const { bytes, bounds, first, end } = run.stretch();
+    const chunks: readonly Chunk[] = [{ bytes, bounds, first, end, isLent: run instanceof LentRun }];
+    for (const local of fed) {
+      // What one of them makes may be the end of another.
+      if (this.#modulators.get(local.running.derived) !== local) continue;
       local.stats.eventsIn += run.count;
       const { token, producer, flags, versions } = run;
       this.#turn(local, () => local.running.run(chunks, token, producer, flags, versions));
     }
     this.#tag = undefined;
-    if (chunk !== undefined && tag !== undefined) tell(() => this.#events.onDone?.(tag));
-    return chunk !== undefined;
+    if (tag !== undefined) tell(() => this.#events.onDone?.(tag));
+    return true;
   }
 
   flow(derived: number, ready: boolean): void {
@@ -184,6 +191,7 @@ export class LocalTier implements Tier {
   close(): Promise<void> {
     this.#isClosed = true;
     this.#modulators.clear();
+    this.#fed.clear();
     this.#periods.clear();
     return Promise.resolve();
   }
@@ -211,7 +219,17 @@ export class LocalTier implements Tier {
     }
   }
 
+  #unfeed(derived: number): void {
+    const local = this.#modulators.get(derived);
+    if (local === undefined) return;
+    const { channel } = local.running;
+    const others = (this.#fed.get(channel) ?? []).filter(other => other !== local);
+    if (others.length > 0) this.#fed.set(channel, others);
+    else this.#fed.delete(channel);
+  }
+
   #forget(derived: number): void {
+    this.#unfeed(derived);
     this.#modulators.delete(derived);
     this.#periods.set(derived, 0);
   }

@@ -74,8 +74,7 @@ export class RunWriter {
     const versions = made.length > own || own > 1 ? made : undefined;
     const bytes = measureRun(events, versions);
     const count = this.#countBatch(events, bytes);
-    const parameters =
-      own === 1 ? (made[made.length - 1] as number) : Math.max(0, ...made.slice(made.length - own));
+    const parameters = newestOf(made, own);
     const { passed } = this.#surroundings;
     if (passed !== undefined && events.every(({ bytes }) => bytes === this.#input)) {
       if (this.declared !== undefined) throw unsound();
@@ -109,7 +108,8 @@ export class RunWriter {
   }
 
   #countBatch(events: readonly Stretch[], bytes: number): number {
-    const count = events.reduce((sum, { first, end }) => sum + end - first, 0);
+    let count = 0;
+    for (const { first, end } of events) count += end - first;
     this.#batchBytes += bytes;
     this.#batchEvents += count;
     const { outputBytes, outputEvents } = this.#surroundings.limits;
@@ -142,4 +142,11 @@ export class RunWriter {
       }
     }
   }
+}
+
+/** Of the last so many versions: those of the modulator's own objects. */
+function newestOf(made: readonly number[], own: number): number {
+  let newest = 0;
+  for (let i = made.length - own; i < made.length; i++) newest = Math.max(newest, made[i] as number);
+  return newest;
 }

@@ -37,6 +37,18 @@ export class RunningModulator {
   #type = 0;
   /** Who raised the newest events that it has seen. */
   #producer = 0;
+  /** Of the turn that it is at: the flags of what it is given, and whether anything of it was written. */
+  #flags = 0;
+  #written = false;
+  readonly #emit: Emit = (events, versions, urgent, type) => {
+    this.#written = true;
+    this.#writer.write(events, {
+      versions,
+      producer: this.#producer,
+      flags: urgent ? this.#flags | FLAG_URGENT : this.#flags,
+      type: this.#madeType(type),
+    });
+  };
   #needs: readonly string[] = [];
   /** Processor time that its installation took. */
   #installedMs = 0;
@@ -146,7 +158,7 @@ export class RunningModulator {
     this.#writer.beginBatch();
     for (const chunk of chunks) {
       this.#writer.give(chunk);
-      dropped += this.#turn(flags, chunk.end, turn => this.#sandbox.run(chunk, this.#type, turn));
+      dropped += this.#turn(flags, chunk);
       this.#surroundings.pause();
     }
     return dropped;
@@ -155,7 +167,7 @@ export class RunningModulator {
   /** Its period is over. @returns and throws as `run` */
   period(): number {
     this.#writer.beginBatch();
-    return this.#turn(0, 0, turn => this.#sandbox.period(turn));
+    return this.#turn(0, undefined);
   }
 
   /** Tells the modulator that it is removed, and ends it. What it fails at now is nobody's trouble. */
@@ -179,32 +191,24 @@ export class RunningModulator {
     this.#sandbox.dispose();
   }
 
-  #turn(flags: number, events: number, act: (turn: Turn) => number): number {
+  /** @param chunk undefined for its period */
+  #turn(flags: number, chunk: Chunk | undefined): number {
+    this.#flags = flags;
     for (let starved = 0; ; starved++) {
       const before = this.#sandbox.cpuMs;
-      let written = false;
+      this.#written = false;
       try {
         this.#objects.tell(this.#sandbox);
-        if (this.#known.some((version, i) => version !== this.#behind[i])) this.#sandbox.behind(this.#behind);
-        this.#known = this.#behind;
-        for (const view of this.#views.values()) this.#sandbox.setContext(view);
-        this.#views.clear();
-        const { timeMs } = this.#surroundings;
-        const emit: Emit = (events, versions, urgent, type) => {
-          written = true;
-          this.#writer.write(events, {
-            versions,
-            producer: this.#producer,
-            flags: urgent ? flags | FLAG_URGENT : flags,
-            type: this.#madeType(type),
-          });
-        };
-        const dropped = act({ ready: this.ready, timeMs, emit });
+        this.#tellBehind();
+        this.#tellViews();
+        const turn: Turn = { ready: this.ready, timeMs: this.#surroundings.timeMs, emit: this.#emit };
+        const dropped =
+          chunk === undefined ? this.#sandbox.period(turn) : this.#sandbox.run(chunk, this.#type, turn);
         this.#sendCalls();
-        this.#budget.spend(this.#sandbox.cpuMs - before, events);
+        this.#budget.spend(this.#sandbox.cpuMs - before, chunk?.end ?? 0);
         return dropped;
       } catch (error) {
-        if (written || !isStarved(error) || starved === PATIENCE.length - 1) throw error;
+        if (this.#written || !isStarved(error) || starved === PATIENCE.length - 1) throw error;
         // Ended on a machine too busy to run it: that is not its fault, so it starts anew.
         this.#sandbox.dispose();
         this.#sandbox = this.#installed(starved + 1);
@@ -212,6 +216,19 @@ export class RunningModulator {
         this.#surroundings.impaired(this.derived, new JechoError("MODULATOR_RESTARTED", message));
       }
     }
+  }
+
+  #tellBehind(): void {
+    const [known, behind] = [this.#known, this.#behind];
+    if (known === behind) return;
+    if (known.some((version, i) => version !== behind[i])) this.#sandbox.behind(behind);
+    this.#known = behind;
+  }
+
+  #tellViews(): void {
+    if (this.#views.size === 0) return;
+    for (const view of this.#views.values()) this.#sandbox.setContext(view);
+    this.#views.clear();
   }
 
   #installed(first = 0): Sandbox {

@@ -205,3 +205,25 @@ test("MOE-12: an event that was rejected while the transport was ready leaves no
     [2, 3],
   ]);
 });
+
+test("MOE-12: what waits in the queue of a modulator that keeps no events otherwise is still those events, runs later", async () => {
+  await using rig = new Rig();
+  const derived = await rig.install(
+    modulator(`static keepsEvents = false;
+    enqueue(event) { if (event.layer !== 1) super.enqueue(event); }
+    dequeue() {
+      const event = super.dequeue();
+      return event?.layer === 4 ? { step: event.step, layer: 40 } : event;
+    }`),
+  );
+  rig.host.flow(derived, false);
+  for (let step = 1; step <= 3; step++) rig.publish([0, 1, 2].map(layer => layerOf(step, layer)));
+  await rig.settled();
+  rig.host.flow(derived, true);
+  rig.publish([3, 1, 4].map(layer => layerOf(4, layer)));
+  await vi.waitUntil(() => rig.received(derived).length >= 8, { interval: 2, timeout: 60_000 });
+  expect(rig.received(derived).map(({ event: { step, layer } }) => 10 * step + layer)).toEqual([
+    10, 12, 20, 22, 30, 32, 43, 80,
+  ]);
+  expect([...(rig.received(derived)[5]?.event.values ?? [])]).toEqual([...layerOf(3, 2).values]);
+});

@@ -186,7 +186,9 @@ export class Reception {
 
   /** A run that was raised or derived here. @param handled called for each event of a synchronous run */
   raised(frame: EventsFrame, lane: Lane, handled?: (outcome: Outcome, i: number) => void): void {
-    const { consumers = NOBODY, replaying = NOBODY } = this.#routes.get(frame.channel) ?? {};
+    const route = this.#routes.get(frame.channel);
+    if (route === undefined && handled === undefined) return;
+    const { consumers = NOBODY, replaying = NOBODY } = route ?? {};
     // What feeds modulators is fed with it otherwise.
     const takers = consumers.filter(({ feed }) => feed === undefined);
     if (handled !== undefined) this.#synchronous.deliver(frame, takers, handled);

@@ -1,6 +1,6 @@
 import type { EventsFrame } from "@jecho/shared/internal";
 import type { Entries } from "../concentrator/entries.ts";
-import type { ConsumerEntry } from "../concentrator/entry.ts";
+import type { ConsumerEntry, ProducerEntry } from "../concentrator/entry.ts";
 import type { Hold } from "../concentrator/hold.ts";
 import { Kept } from "../concentrator/kept.ts";
 import type { Lane, OwnLanes } from "../concentrator/lane.ts";
@@ -53,12 +53,7 @@ export class Deriving {
   }
 
   #madeOfOwn(installation: Installation, frame: EventsFrame, raising: string | undefined): void {
-    // What was held may come after its producer has gone, and what a period makes is nobody's.
-    const producers = [...this.#entries.producersNamed(installation.base)];
-    const producer =
-      producers.find(({ number }) => number === frame.producer) ??
-      this.#entries.producerOf(frame.producer) ??
-      producers[0];
+    const producer = this.#producerOf(installation, frame.producer);
     if (producer === undefined) return;
     const lane = this.laneOf(installation, producer.endpoint, frame.isUrgent);
     count(frame, lane);
@@ -70,6 +65,16 @@ export class Deriving {
     }
     this.#handOut(installation, frame, lane, raising);
     this.#feeds.raised(frame, frame.isSync ? raising : undefined);
+  }
+
+  /** Whose it is. What was held may come after its producer has gone, and what a period makes is nobody's. */
+  #producerOf({ base }: Installation, number: number): ProducerEntry | undefined {
+    let first: ProducerEntry | undefined;
+    for (const producer of this.#entries.producersNamed(base)) {
+      if (producer.number === number) return producer;
+      first ??= producer;
+    }
+    return this.#entries.producerOf(number) ?? first;
   }
 
   /** Of what another process raised. */

@@ -12,6 +12,8 @@ export interface Installation {
   readonly feed: string;
   /** The number that the host knows that by. */
   readonly input: number;
+  /** Names what it makes, for those that are behind it. No channel's name looks like that. */
+  readonly makes: string;
   /** What of it comes over the wire; "" for nothing. */
   readonly wire: string;
   readonly modulator: Modulator;
@@ -65,6 +67,7 @@ export function newInstallation(
   });
   return {
     ...placed,
+    makes: `${placed.base}#${placed.hosted}`,
     process,
     own,
     producers,
@@ -86,11 +89,6 @@ export function newOpening(): PromiseWithResolvers<never> {
   const opening = Promise.withResolvers<never>();
   opening.promise.catch(() => {});
   return opening;
-}
-
-/** Names what a modulator makes, for those that are behind it. No channel's name looks like that. */
-export function feedOf({ base, hosted }: Installation): string {
-  return `${base}#${hosted}`;
 }
 
 /** Its number means nothing at another connection, save to those who knew it by that. */

@@ -1,7 +1,7 @@
 import { splitName } from "@jecho/shared";
 import { type Modulator, tokenOf } from "@jecho/shared/internal";
 import type { FeedNames } from "./feed-names.ts";
-import { feedOf, type Installation, isSame } from "./installation.ts";
+import { type Installation, isSame } from "./installation.ts";
 
 /** The modulators that are installed in this process, and which of them are fed with what. */
 export class Installations {
@@ -70,7 +70,7 @@ export class Installations {
   madeOf(feed: string): Map<Installation, Installation> {
     const made = new Map(this.fedBy(feed).map(first => [first, first]));
     for (const [installation, first] of made)
-      for (const next of this.fedBy(feedOf(installation))) made.set(next, first);
+      for (const next of this.fedBy(installation.makes)) made.set(next, first);
     return made;
   }
 
@@ -109,7 +109,7 @@ export class Installations {
     if (splitName(name).derived === "") return;
     this.#direct.set(channel, name);
     const made = this.ofNumber(channel);
-    if (made !== undefined) this.#names.alias(name, feedOf(made), channel);
+    if (made !== undefined) this.#names.alias(name, made.makes, channel);
   }
 
   /** No producer here publishes into this one any more. */
@@ -121,7 +121,7 @@ export class Installations {
   meet(installation: Installation): void {
     const { number, process } = installation;
     const direct = this.#direct.get(number);
-    if (direct !== undefined && process === 0) this.#names.alias(direct, feedOf(installation), number);
+    if (direct !== undefined && process === 0) this.#names.alias(direct, installation.makes, number);
   }
 
   /** The connection broke: numbers mean nothing at another one. */

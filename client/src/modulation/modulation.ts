@@ -14,7 +14,7 @@ import {
 import type { ProducerEntry } from "../concentrator/entry.ts";
 import type { DerivedDemand, StateOfReaders } from "../demand.ts";
 import { FeedNames } from "./feed-names.ts";
-import { feedOf, type Installation, leaveConnection, newInstallation, newOpening } from "./installation.ts";
+import { type Installation, leaveConnection, newInstallation, newOpening } from "./installation.ts";
 import { Installations } from "./installations.ts";
 import { Runs } from "./runs.ts";
 
@@ -100,7 +100,7 @@ export class Modulation {
       throw new JechoError("MODULATORS_NOT_SERVED", "there is no producer of this channel here");
     const parent = this.installed.ofNumber(channel, process);
     const source = instead === undefined ? (producer as ProducerEntry).channel : `${process}@${channel}`;
-    const feed = parent === undefined ? source : feedOf(parent);
+    const feed = parent === undefined ? source : parent.makes;
     const known = this.installed.apart(this.#names.enter(feed, channel), modulator);
     if (known !== undefined) {
       known.number = derived;
@@ -356,7 +356,7 @@ export class Modulation {
     this.installed.delete(installation);
     const { wire } = installation;
     if (wire !== "" && !this.installed.isFed(wire)) this.#events.onUnfed(wire);
-    this.#names.forget(feedOf(installation));
+    this.#names.forget(installation.makes);
     for (const name of sources) this.#events.onDemand(name);
     this.#events.onNeeds(installation.base);
   }

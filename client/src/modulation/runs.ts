@@ -1,7 +1,7 @@
 import { LentRun, type Tier } from "@jecho/modulators/internal";
 import type { EventsFrame } from "@jecho/shared/internal";
 import type { FeedNames } from "./feed-names.ts";
-import { feedOf, type Installation } from "./installation.ts";
+import type { Installation } from "./installation.ts";
 import type { Installations } from "./installations.ts";
 import type { ModulationEvents } from "./modulation.ts";
 
@@ -84,7 +84,7 @@ export class Runs {
 
   /** What a modulator made goes on to those that are behind it, in the same order. */
   #feed(installation: Installation, frame: EventsFrame, raising: string | undefined): void {
-    const hosted = this.#names.numberOf(feedOf(installation));
+    const hosted = this.#names.numberOf(installation.makes);
     if (hosted === undefined) return;
     const copy = frame.copy();
     copy.readdress(hosted, frame.producer);

@@ -138,12 +138,7 @@ let current = NO_EVENTS;
 function openChunk(bytes, bounds, count, type, isFleeting) {
 	inType = type === 0 ? void 0 : inTypes[type - 1];
 	current = chunkOf(bytes, bounds, count, inType, inType === void 0 ? madeType === void 0 : !makesOne, isFleeting);
-	remember(sources, bytes, {
-		bounds,
-		count,
-		next: 0,
-		type: inType
-	});
+	if (!isFleeting) remember(sources, bytes, current.source);
 	return current;
 }
 /** The modulator has been given all of its events. */
@@ -151,19 +146,27 @@ function closeChunk() {
 	current = NO_EVENTS;
 }
 function chunkOf(bytes, bounds, count, type, mayPass, isFleeting) {
+	const view = new View(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+	const at = {
+		bytes,
+		bounds,
+		index: 0,
+		type: type?.number ?? 0
+	};
 	return {
 		count,
 		type,
-		view: new View(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+		view,
+		source: {
+			bounds,
+			count,
+			next: 0,
+			type
+		},
 		mayPass,
 		isFleeting,
 		fleeting: void 0,
-		at: {
-			bytes,
-			bounds,
-			index: 0,
-			type: type?.number ?? 0
-		},
+		at,
 		newest: NOTHING
 	};
 }
@@ -183,7 +186,9 @@ function eventOf(chunk, i) {
 }
 /** This event is to stay the one that it is. */
 function hold(event) {
-	if (event === current.fleeting) current.fleeting = void 0;
+	if (event !== current.fleeting) return;
+	current.fleeting = void 0;
+	remember(sources, current.at.bytes, current.source);
 }
 /** The very event that `enqueue` was given last, if it may leave as it came; else an object that is none. */
 function newestEvent() {
@@ -214,6 +219,7 @@ function toOutput(value) {
 	return value;
 }
 function sourceOf(bytes) {
+	if (bytes === current.at.bytes) return current.source;
 	if (newestBytes !== bytes) {
 		newest = recall(sources, bytes);
 		newestBytes = bytes;

@@ -11042,12 +11042,7 @@ let current = NO_EVENTS;
 function openChunk(bytes, bounds, count, type, isFleeting) {
 	inType = type === 0 ? void 0 : inTypes[type - 1];
 	current = chunkOf(bytes, bounds, count, inType, inType === void 0 ? madeType === void 0 : !makesOne, isFleeting);
-	remember(sources, bytes, {
-		bounds,
-		count,
-		next: 0,
-		type: inType
-	});
+	if (!isFleeting) remember(sources, bytes, current.source);
 	return current;
 }
 /** The modulator has been given all of its events. */
@@ -11055,19 +11050,27 @@ function closeChunk() {
 	current = NO_EVENTS;
 }
 function chunkOf(bytes, bounds, count, type, mayPass, isFleeting) {
+	const view = new View(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+	const at = {
+		bytes,
+		bounds,
+		index: 0,
+		type: type?.number ?? 0
+	};
 	return {
 		count,
 		type,
-		view: new View(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+		view,
+		source: {
+			bounds,
+			count,
+			next: 0,
+			type
+		},
 		mayPass,
 		isFleeting,
 		fleeting: void 0,
-		at: {
-			bytes,
-			bounds,
-			index: 0,
-			type: type?.number ?? 0
-		},
+		at,
 		newest: NOTHING
 	};
 }
@@ -11087,7 +11090,9 @@ function eventOf(chunk, i) {
 }
 /** This event is to stay the one that it is. */
 function hold(event) {
-	if (event === current.fleeting) current.fleeting = void 0;
+	if (event !== current.fleeting) return;
+	current.fleeting = void 0;
+	remember(sources, current.at.bytes, current.source);
 }
 /** The very event that \`enqueue\` was given last, if it may leave as it came; else an object that is none. */
 function newestEvent() {
@@ -11118,6 +11123,7 @@ function toOutput(value) {
 	return value;
 }
 function sourceOf(bytes) {
+	if (bytes === current.at.bytes) return current.source;
 	if (newestBytes !== bytes) {
 		newest = recall(sources, bytes);
 		newestBytes = bytes;
@@ -12568,7 +12574,8 @@ var WorldSandbox = class {
 		for (;;) {
 			const words = this.#realm.words;
 			dropped += words[OUTBOX.dropped];
-			const count = this.#collect(words, emit, chunk, type);
+			const count = words[OUTBOX.count];
+			if (count > 0) this.#collect(words, count, emit, chunk, type);
 			if (status === PROCEED.done) {
 				this.#realm.direct?.flush(emit);
 				return dropped;
@@ -12616,9 +12623,8 @@ var WorldSandbox = class {
 		return end;
 	}
 	/** Hands on what lies in the outbox. Every number in it is read once, and then checked. */
-	#collect(words, emit, chunk, input) {
+	#collect(words, count, emit, chunk, input) {
 		const { outbox } = this.#realm;
-		const count = words[OUTBOX.count];
 		if (count > OUTBOX.maxRecords) throw unsound();
 		/** Of what was made. */
 		const bounds = [];
@@ -12668,7 +12674,6 @@ var WorldSandbox = class {
 			});
 		}
 		send();
-		return count;
 	}
 	/** What a record says of versions. */
 	#versionsOf(made, words) {
@@ -13199,7 +13204,7 @@ var RunWriter = class {
 		const versions = made.length > own || own > 1 ? made : void 0;
 		const bytes = measureRun(events, versions);
 		const count = this.#countBatch(events, bytes);
-		const parameters = own === 1 ? made[made.length - 1] : Math.max(0, ...made.slice(made.length - own));
+		const parameters = newestOf(made, own);
 		const { passed } = this.#surroundings;
 		if (passed !== void 0 && events.every(({ bytes }) => bytes === this.#input)) {
 			if (this.declared !== void 0) throw unsound();
@@ -13232,7 +13237,8 @@ var RunWriter = class {
 		this.#surroundings.write(this.#frame.subarray(0, bytes));
 	}
 	#countBatch(events, bytes) {
-		const count = events.reduce((sum, { first, end }) => sum + end - first, 0);
+		let count = 0;
+		for (const { first, end } of events) count += end - first;
 		this.#batchBytes += bytes;
 		this.#batchEvents += count;
 		const { outputBytes, outputEvents } = this.#surroundings.limits;
@@ -13258,6 +13264,12 @@ var RunWriter = class {
 		}
 	}
 };
+/** Of the last so many versions: those of the modulator's own objects. */
+function newestOf(made, own) {
+	let newest = 0;
+	for (let i = made.length - own; i < made.length; i++) newest = Math.max(newest, made[i]);
+	return newest;
+}
 
 // src/time-budget.ts
 /** What an event may cost in any case: how many there are is the producer's doing. */
@@ -13317,6 +13329,18 @@ var RunningModulator = class {
 	#type = 0;
 	/** Who raised the newest events that it has seen. */
 	#producer = 0;
+	/** Of the turn that it is at: the flags of what it is given, and whether anything of it was written. */
+	#flags = 0;
+	#written = false;
+	#emit = (events, versions, urgent, type) => {
+		this.#written = true;
+		this.#writer.write(events, {
+			versions,
+			producer: this.#producer,
+			flags: urgent ? this.#flags | 2 : this.#flags,
+			type: this.#madeType(type)
+		});
+	};
 	#needs = [];
 	/** Processor time that its installation took. */
 	#installedMs = 0;
@@ -13408,7 +13432,7 @@ var RunningModulator = class {
 		this.#writer.beginBatch();
 		for (const chunk of chunks) {
 			this.#writer.give(chunk);
-			dropped += this.#turn(flags, chunk.end, (turn) => this.#sandbox.run(chunk, this.#type, turn));
+			dropped += this.#turn(flags, chunk);
 			this.#surroundings.pause();
 		}
 		return dropped;
@@ -13416,7 +13440,7 @@ var RunningModulator = class {
 	/** Its period is over. @returns and throws as `run` */
 	period() {
 		this.#writer.beginBatch();
-		return this.#turn(0, 0, (turn) => this.#sandbox.period(turn));
+		return this.#turn(0, void 0);
 	}
 	/** Tells the modulator that it is removed, and ends it. What it fails at now is nobody's trouble. */
 	remove() {
@@ -13446,42 +13470,44 @@ var RunningModulator = class {
 	dispose() {
 		this.#sandbox.dispose();
 	}
-	#turn(flags, events, act) {
+	/** @param chunk undefined for its period */
+	#turn(flags, chunk) {
+		this.#flags = flags;
 		for (let starved = 0;; starved++) {
 			const before = this.#sandbox.cpuMs;
-			let written = false;
+			this.#written = false;
 			try {
 				this.#objects.tell(this.#sandbox);
-				if (this.#known.some((version, i) => version !== this.#behind[i])) this.#sandbox.behind(this.#behind);
-				this.#known = this.#behind;
-				for (const view of this.#views.values()) this.#sandbox.setContext(view);
-				this.#views.clear();
-				const { timeMs } = this.#surroundings;
-				const emit = (events, versions, urgent, type) => {
-					written = true;
-					this.#writer.write(events, {
-						versions,
-						producer: this.#producer,
-						flags: urgent ? flags | 2 : flags,
-						type: this.#madeType(type)
-					});
-				};
-				const dropped = act({
+				this.#tellBehind();
+				this.#tellViews();
+				const turn = {
 					ready: this.ready,
-					timeMs,
-					emit
-				});
+					timeMs: this.#surroundings.timeMs,
+					emit: this.#emit
+				};
+				const dropped = chunk === void 0 ? this.#sandbox.period(turn) : this.#sandbox.run(chunk, this.#type, turn);
 				this.#sendCalls();
-				this.#budget.spend(this.#sandbox.cpuMs - before, events);
+				this.#budget.spend(this.#sandbox.cpuMs - before, chunk?.end ?? 0);
 				return dropped;
 			} catch (error) {
-				if (written || !isStarved(error) || starved === PATIENCE.length - 1) throw error;
+				if (this.#written || !isStarved(error) || starved === PATIENCE.length - 1) throw error;
 				this.#sandbox.dispose();
 				this.#sandbox = this.#installed(starved + 1);
 				const { message } = JechoError.from(error);
 				this.#surroundings.impaired(this.derived, new JechoError("MODULATOR_RESTARTED", message));
 			}
 		}
+	}
+	#tellBehind() {
+		const [known, behind] = [this.#known, this.#behind];
+		if (known === behind) return;
+		if (known.some((version, i) => version !== behind[i])) this.#sandbox.behind(behind);
+		this.#known = behind;
+	}
+	#tellViews() {
+		if (this.#views.size === 0) return;
+		for (const view of this.#views.values()) this.#sandbox.setContext(view);
+		this.#views.clear();
 	}
 	#installed(first = 0) {
 		for (let starved = 0;; starved++) {

@@ -224,7 +224,8 @@ export class WorldSandbox implements Sandbox {
     for (;;) {
       const words = this.#realm.words;
       dropped += words[OUTBOX.dropped] as number;
-      const count = this.#collect(words, emit, chunk, type);
+      const count = words[OUTBOX.count] as number;
+      if (count > 0) this.#collect(words, count, emit, chunk, type);
       if (status === PROCEED.done) {
         this.#realm.direct?.flush(emit);
         return dropped;
@@ -272,9 +273,8 @@ export class WorldSandbox implements Sandbox {
   }
 
   /** Hands on what lies in the outbox. Every number in it is read once, and then checked. */
-  #collect(words: Uint32Array, emit: Emit, chunk: Chunk, input: number): number {
+  #collect(words: Uint32Array, count: number, emit: Emit, chunk: Chunk, input: number): void {
     const { outbox } = this.#realm;
-    const count = words[OUTBOX.count] as number;
     if (count > OUTBOX.maxRecords) throw unsound();
     /** Of what was made. */
     const bounds: number[] = [];
@@ -314,7 +314,6 @@ export class WorldSandbox implements Sandbox {
       else events.push({ bytes: outbox, bounds, first: at, end: at + 1 });
     }
     send();
-    return count;
   }
 
   /** What a record says of versions. */

@@ -152,6 +152,7 @@ export interface Chunk {
   readonly count: number;
   readonly type: KnownType | undefined;
   readonly view: DataView;
+  readonly source: Source;
   readonly mayPass: boolean;
   /** Does nobody keep an event of it, so that one object can be each of them in turn? */
   readonly isFleeting: boolean;
@@ -181,7 +182,8 @@ export function openChunk(
   inType = type === 0 ? undefined : inTypes[type - 1];
   const mayPass = inType === undefined ? madeType === undefined : !makesOne;
   current = chunkOf(bytes, bounds, count, inType, mayPass, isFleeting);
-  remember(sources, bytes, { bounds, count, next: 0, type: inType });
+  // Of a run that nobody keeps an event of nothing need be known when it is over.
+  if (!isFleeting) remember(sources, bytes, current.source);
   return current;
 }
 
@@ -200,7 +202,8 @@ function chunkOf(
 ): Chunk {
   const view = new View(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const at = { bytes, bounds, index: 0, type: type?.number ?? 0 };
-  return { count, type, view, mayPass, isFleeting, fleeting: undefined, at, newest: NOTHING };
+  const source = { bounds, count, next: 0, type };
+  return { count, type, view, source, mayPass, isFleeting, fleeting: undefined, at, newest: NOTHING };
 }
 
 export function eventOf(chunk: Chunk, i: number): object {
@@ -223,7 +226,9 @@ export function eventOf(chunk: Chunk, i: number): object {
 
 /** This event is to stay the one that it is. */
 export function hold(event: object): void {
-  if (event === current.fleeting) current.fleeting = undefined;
+  if (event !== current.fleeting) return;
+  current.fleeting = undefined;
+  remember(sources, current.at.bytes, current.source);
 }
 
 /** The very event that `enqueue` was given last, if it may leave as it came; else an object that is none. */
@@ -260,6 +265,7 @@ export function toOutput(value: object): object {
 }
 
 function sourceOf(bytes: Uint8Array): Source | undefined {
+  if (bytes === current.at.bytes) return current.source;
   if (newestBytes !== bytes) {
     newest = recall(sources, bytes);
     newestBytes = bytes;
