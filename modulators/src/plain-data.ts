@@ -25,7 +25,8 @@ export function unplainIn(value: unknown, path: string, depth = 0): string | und
 }
 
 function unplainInside(value: object, path: string, depth: number): string | undefined {
-  if (depth === MOST_DEPTH) return `${path} is deeper than ${MOST_DEPTH} levels, or in itself`;
+  if (depth === MOST_DEPTH)
+    return `${path.slice(0, 100)}... is deeper than ${MOST_DEPTH} levels, or in itself`;
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) {
       const found = unplainIn(value[i], `${path}[${i}]`, depth + 1);
