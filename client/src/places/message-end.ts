@@ -17,6 +17,7 @@ export type ToPlace =
   | { readonly is: "attach"; readonly options: ConcentratorOptions }
   | PortRequest
   | Handled
+  | UpdatedObject
   | Wake
   /** The page is frozen and takes nothing, or goes on. */
   | { readonly is: "frozen"; readonly frozen: boolean }
@@ -30,6 +31,29 @@ export type FromPlace = { readonly is: "ready" } | { readonly is: "closed" } | P
 export type Handled = (number | string)[];
 /** Values of each of them. */
 const HANDLED = 8;
+
+/** A request of the kind `updateObject`, in a row for the same reason. */
+export type UpdatedObject = [
+  is: "updateObject",
+  endpoint: number,
+  version: number,
+  state: string,
+  taken: [copy: number, write: number][],
+];
+
+type UpdateObject = Extract<ControlRequest, { is: "updateObject" }>;
+
+export function toRow({ is, endpoint, version, state, taken }: UpdateObject): UpdatedObject {
+  return [is, endpoint, version, state, taken.map(({ copy, write }) => [copy, write])];
+}
+
+export function isUpdate(row: UpdatedObject | Handled): row is UpdatedObject {
+  return row[0] === "updateObject";
+}
+
+export function fromRow([is, endpoint, version, state, taken]: UpdatedObject): UpdateObject {
+  return { is, endpoint, version, state, taken: taken.map(([copy, write]) => ({ copy, write })) };
+}
 
 /** A request of the kind `wake`, one for each burst of events: twice the queue's number, and one more where `now` is true. */
 export type Wake = number;
@@ -76,8 +100,15 @@ type Processed = [
   missing: number,
 ];
 
+/** A notice of the kind `state`, likewise. */
+type State = [is: "state", endpoint: number, state: string, readers: [id: number, name: string][]];
+
 /** The notice as data that can be cloned: an error's class would be lost on the way. */
 export function toPlain(notice: FromPlace): unknown {
+  if (notice.is === "state") {
+    const { is, endpoint, state, readers } = notice;
+    return [is, endpoint, state, readers.map(({ id, name }) => [id, name])] satisfies State;
+  }
   if (notice.is === "processed") {
     const { consumers, failed, message, missing } = notice.outcome;
     return [notice.endpoint, notice.raised, consumers, failed, message, missing] satisfies Processed;
@@ -92,6 +123,10 @@ export function toPlain(notice: FromPlace): unknown {
 }
 
 export function fromPlain(plain: unknown): FromPlace {
+  if (isState(plain)) {
+    const [is, endpoint, state, readers] = plain;
+    return { is, endpoint, state, readers: readers.map(([id, name]) => ({ id, name })) };
+  }
   if (Array.isArray(plain)) {
     const [endpoint, raised, consumers, failed, message, missing] = plain as Processed;
     return { is: "processed", endpoint, raised, outcome: { consumers, failed, message, missing } };
@@ -104,6 +139,10 @@ export function fromPlain(plain: unknown): FromPlace {
     return { is: "answer", question: notice.question, answer: errorOf(notice.error as PlainError) };
   }
   return "error" in notice ? { ...notice, error: errorOf(notice.error) } : notice;
+}
+
+function isState(plain: unknown): plain is State {
+  return Array.isArray(plain) && plain[0] === "state";
 }
 
 function plainOf({ code, message }: JechoError): PlainError {

@@ -6,7 +6,15 @@ import { atEndOfTurn } from "../turn.ts";
 import type { Attachment } from "./attachment.ts";
 import { BackPressure } from "./back-pressure.ts";
 import type { Hub } from "./hub.ts";
-import { type FromPlace, type MessageEnd, type ToPlace, toPlain, visitHandled } from "./message-end.ts";
+import {
+  type FromPlace,
+  fromRow,
+  isUpdate,
+  type MessageEnd,
+  type ToPlace,
+  toPlain,
+  visitHandled,
+} from "./message-end.ts";
 import { RunBatch } from "./run-batch.ts";
 
 /** Bytes of events in one block of memory: who keeps an event keeps that, too. */
@@ -38,6 +46,7 @@ export function serve(end: MessageEnd, hubOf: (options: ConcentratorOptions) => 
   const receive = (message: unknown): void => {
     const request = message as ToPlace;
     if (Array.isArray(request)) {
+      if (isUpdate(request)) return attachment?.handle(fromRow(request));
       attachment?.together(() => visitHandled(request, handled => attachment?.handle(handled)));
       return;
     }
