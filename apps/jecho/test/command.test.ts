@@ -43,10 +43,13 @@ interface Ended {
   readonly err: string;
 }
 
-/** @param from whose events it is to print; nobody listens to these any more when it begins */
+/**
+ * @param during is given what it has said so far on its error output
+ * @param from whose events it is to print; nobody listens to these any more when it begins
+ */
 async function run(
   args: readonly string[],
-  during?: () => Promise<void>,
+  during?: (said: () => string) => Promise<void>,
   from: Producer<Record<string, unknown>> = producer,
 ): Promise<Ended> {
   await expect.poll(() => from.demand.total).toBe(0);
@@ -58,7 +61,7 @@ async function run(
   child.stdout.on("data", chunk => (out += chunk));
   child.stderr.on("data", chunk => (err += chunk));
   const closed = once(child, "close");
-  await during?.();
+  await during?.(() => err);
   const [code] = (await closed) as [number | null];
   return { code, out, err };
 }
@@ -108,8 +111,9 @@ test("MOE-20: sub --where has events chosen where they are raised, and says wher
   const [command, , ...rest] = args;
   const elsewhere = await run(
     [command as string, "weather/refused", ...rest, "--where", "event.id > 8"],
-    async () => {
-      await expect.poll(() => other.demand.total).toBe(1);
+    async said => {
+      // Its modulator is fed before its consumer is open.
+      await expect.poll(said).toContain("# the modulator runs here");
       for (const id of [7, 8, 9]) other.publish({ ...EVENT, id });
     },
   );

@@ -158,6 +158,7 @@ export class SynchronousEvents {
 
   #settle(given: Given, endpoint: number, outcome: Outcome): void {
     settle(given, endpoint, outcome);
+    if (this.#leaving.length === 0) return;
     for (const leaving of [...this.#leaving]) {
       if (leaving.endpoint !== endpoint || !leaving.underWay.delete(given) || leaving.underWay.size > 0)
         continue;
