@@ -149,6 +149,8 @@ export class LocalTier implements Tier {
   enqueue(run: EventsFrame | LentRun, tag?: string): boolean {
     const fed = this.#fed.get(run.channel);
     if (fed === undefined) return false;
+    // What is made of one run may be fed to others at once.
+    const outer = this.#tag;
     this.#tag = tag;
     const { bytes, bounds, first, end } = run.stretch();
     const chunks: readonly Chunk[] = [{ bytes, bounds, first, end, isLent: run instanceof LentRun }];
@@ -159,7 +161,7 @@ export class LocalTier implements Tier {
       const { token, producer, flags, versions } = run;
       this.#turn(local, () => local.running.run(chunks, token, producer, flags, versions));
     }
-    this.#tag = undefined;
+    this.#tag = outer;
     if (tag !== undefined) tell(() => this.#events.onDone?.(tag));
     return true;
   }

@@ -106,7 +106,7 @@ async function latencies({ report, quick }: Context): Promise<void> {
       await producing.call("produce", side);
       await consuming.call("consume", side);
       for (const [condition, { times, acts, restMs }] of Object.entries(CONDITIONS)) {
-        const all = await repeat(quick ? 10 : 40, async () => {
+        const all = await repeat(quick ? 10 : 30, async () => {
           const took: Record<Act, number[]> = { sync: [], install: [], update: [] };
           for (let i = 0; i < times; i++)
             for (const act of ACTS) {
