@@ -281,7 +281,7 @@ export class SharedObject<S extends object = object> implements SharedReference 
 function toJson(state: object): string {
   for (const [name, value] of Object.entries(state)) {
     const unplain = unplainIn(value, `"${name}"`);
-    if (unplain !== undefined) throw new JechoError("OBJECT_INVALID", unplain.slice(0, 500));
+    if (unplain !== undefined) throw new JechoError("OBJECT_INVALID", unplain);
   }
   return JSON.stringify(state);
 }

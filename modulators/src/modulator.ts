@@ -120,7 +120,7 @@ export function modulatorTable(modulator: Modulator, capabilities: readonly stri
   if (unknown !== undefined)
     throw new JechoError("ARGUMENT_INVALID", `"${unknown}" is lazy, but no object of the modulator's`);
   const unplain = unplainIn(parameters, "parameters");
-  if (unplain !== undefined) throw new JechoError("PARAMETERS_INVALID", unplain.slice(0, 500));
+  if (unplain !== undefined) throw new JechoError("PARAMETERS_INVALID", unplain);
   if (key !== undefined && typeof key !== "string")
     throw new JechoError("ARGUMENT_INVALID", `a modulator's key is a string, not a ${typeof key}`);
   if (!Array.isArray(capabilities) || !capabilities.every(each => typeof each === "string"))

@@ -1,44 +1,60 @@
 /** Deeper than anybody nests; what is in itself is deeper. */
 const MOST_DEPTH = 100;
+const MOST_CHARACTERS = 500;
+
+/** What is no plain data, and where in the value: the end of its path. */
+interface Found {
+  readonly at: string;
+  readonly is: string;
+}
+
+const TOO_DEEP = `... is deeper than ${MOST_DEPTH} levels, or in itself`;
 
 /**
  * What is in a value that JSON would change or leave out behind the sender's back: numbers that are none, functions, dates, maps, typed
  * arrays. A member that is undefined is one that is not there.
  *
  * @param path of the value, for the answer
- * @returns a sentence with its path; undefined for plain data
+ * @returns a sentence with its path, of at most 500 characters; undefined for plain data
  */
-export function unplainIn(value: unknown, path: string, depth = 0): string | undefined {
+export function unplainIn(value: unknown, path: string): string | undefined {
+  const found = find(value, 0);
+  if (found === undefined) return undefined;
+  const whole = `${path}${found.at}`;
+  if (found.is === TOO_DEEP) return `${whole.slice(0, 100)}${TOO_DEEP}`;
+  return `${whole} is ${found.is}, which is not plain data`.slice(0, MOST_CHARACTERS);
+}
+
+function find(value: unknown, depth: number): Found | undefined {
   switch (typeof value) {
     case "number":
-      return Number.isFinite(value) ? undefined : `${path} is ${value}, which is not plain data`;
+      return Number.isFinite(value) ? undefined : { at: "", is: String(value) };
     case "string":
     case "boolean":
       return undefined;
     case "object":
-      return value === null ? undefined : unplainInside(value, path, depth);
+      return value === null ? undefined : findInside(value, depth);
     case "undefined":
-      return `${path} is undefined, which is not plain data`;
+      return { at: "", is: "undefined" };
     default:
-      return `${path} is a ${typeof value}, which is not plain data`;
+      return { at: "", is: `a ${typeof value}` };
   }
 }
 
-function unplainInside(value: object, path: string, depth: number): string | undefined {
-  if (depth === MOST_DEPTH)
-    return `${path.slice(0, 100)}... is deeper than ${MOST_DEPTH} levels, or in itself`;
+function findInside(value: object, depth: number): Found | undefined {
+  if (depth === MOST_DEPTH) return { at: "", is: TOO_DEEP };
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) {
-      const found = unplainIn(value[i], `${path}[${i}]`, depth + 1);
-      if (found !== undefined) return found;
+      const found = find(value[i], depth + 1);
+      if (found !== undefined) return { ...found, at: `[${i}]${found.at}` };
     }
     return undefined;
   }
   const kind = Object.prototype.toString.call(value).slice("[object ".length, -1);
-  if (kind !== "Object") return `${path} is a ${kind}, which is not plain data`;
+  if (kind !== "Object") return { at: "", is: `a ${kind}` };
   for (const [name, inner] of Object.entries(value)) {
-    const found = inner === undefined ? undefined : unplainIn(inner, `${path}.${name}`, depth + 1);
-    if (found !== undefined) return found;
+    const found = inner === undefined ? undefined : find(inner, depth + 1);
+    if (found !== undefined) return { ...found, at: `.${name}${found.at}` };
   }
   return undefined;
 }

@@ -12800,6 +12800,8 @@ function ahead(act) {
 		setFlagsFromString("--lazy");
 	}
 }
+/** Of opaque bytes. */
+const NO_SCHEMA = /* @__PURE__ */ new Uint8Array(0);
 /** A sandbox in which a module has been evaluated that nobody has installed yet. */
 var Loaded = class {
 	sandbox;
@@ -12815,12 +12817,9 @@ var Loaded = class {
 		const { source: known, offers: given, schemas } = this.#program;
 		if (source !== known || callMs !== this.#limits.callMs || installMs !== this.#limits.installMs) return false;
 		if (offers !== given && JSON.stringify(offers) !== JSON.stringify(given)) return false;
-		return schema === schemas[0] || schema !== void 0 && schemas[0] !== void 0 && isSame(schema, schemas[0]);
+		return Buffer.compare(schema ?? NO_SCHEMA, schemas[0] ?? NO_SCHEMA) === 0;
 	}
 };
-function isSame(a, b) {
-	return a.byteLength === b.byteLength && a.every((byte, i) => byte === b[i]);
-}
 var IsolateRealm = class {
 	inbox = /* @__PURE__ */ new Uint8Array(0);
 	outbox = /* @__PURE__ */ new Uint8Array(0);

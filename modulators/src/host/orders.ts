@@ -20,7 +20,7 @@ export class Orders {
   /** Modulators whose rate may be another with that. */
   readonly #rated = new Set<Installation>();
   #timeMs = 0;
-  #preparing: NodeJS.Timeout | undefined;
+  #stopPreparing = (): void => {};
 
   constructor(keeper: Keeper, outstanding: Outstanding, roster: Roster, clock: HostClock) {
     this.#keeper = keeper;
@@ -37,7 +37,7 @@ export class Orders {
   }
 
   close(): void {
-    clearTimeout(this.#preparing);
+    this.#stopPreparing();
   }
 
   install({ request, ready, derived, grants, context, heard }: Installation): void {
@@ -125,15 +125,14 @@ export class Orders {
 
   /** The host makes ready what the next installation of the same needs, when those who wait for this one have had their answer. */
   prepareSoon(installation: Installation): void {
-    clearTimeout(this.#preparing);
-    this.#preparing = setTimeout(() => {
+    this.#stopPreparing();
+    this.#stopPreparing = this.#clock.after(PREPARE_MS, () => {
       const isThere = this.#roster.get(installation.derived) === installation;
       const derived = isThere ? installation.derived : 0;
       // Its module runs for that: whatever comes of it is its doing.
       if (isThere) this.#outstanding.push({ kind: "turn", derived });
       this.#keeper.send(encodeControl({ kind: "Prepare", derived }));
-    }, PREPARE_MS);
-    this.#preparing.unref?.();
+    });
   }
 
   /** Every modulator sees the producer's time, in steps of what it is given. */

@@ -100,6 +100,9 @@ function ahead(act: () => void): void {
   }
 }
 
+/** Of opaque bytes. */
+const NO_SCHEMA = new Uint8Array(0);
+
 /** A sandbox in which a module has been evaluated that nobody has installed yet. */
 class Loaded {
   readonly sandbox: WorldSandbox;
@@ -118,15 +121,8 @@ class Loaded {
     if (source !== known || callMs !== this.#limits.callMs || installMs !== this.#limits.installMs)
       return false;
     if (offers !== given && JSON.stringify(offers) !== JSON.stringify(given)) return false;
-    return (
-      schema === schemas[0] ||
-      (schema !== undefined && schemas[0] !== undefined && isSame(schema, schemas[0]))
-    );
+    return Buffer.compare(schema ?? NO_SCHEMA, schemas[0] ?? NO_SCHEMA) === 0;
   }
-}
-
-function isSame(a: Uint8Array, b: Uint8Array): boolean {
-  return a.byteLength === b.byteLength && a.every((byte, i) => byte === b[i]);
 }
 
 class IsolateRealm implements Realm {
