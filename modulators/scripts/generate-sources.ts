@@ -3,7 +3,7 @@
  * compile; as functions, for the producer's own process, which compiles no text; and the programs of the modulator host
  * into files that start without a compiler: a host that died is to be back soon.
  */
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 
@@ -41,11 +41,13 @@ function nameOf(file: string): string {
 
 /** The generated files by their path. */
 export async function generateSources(): Promise<Map<string, string>> {
-  const standard = [BANNER];
+  // Each in a file of its own, for bundlers divide by files: what a page begins with has the sources that it uses, and not all.
+  const standard = new Map<string, string>();
   for (const file of STANDARD) {
-    standard.push(
-      "",
-      `export const ${nameOf(file)} = ${quote(await bundle(pathOf(`standard/${file}.js`), { minify: LARGE.has(file) }))};`,
+    const source = await bundle(pathOf(`standard/${file}.js`), { minify: LARGE.has(file) });
+    standard.set(
+      pathOf(`src/generated/standard/${file}.ts`),
+      `${BANNER}\n\nexport const ${nameOf(file)} = ${quote(source)};\n`,
     );
   }
   const world = [
@@ -55,7 +57,7 @@ export async function generateSources(): Promise<Map<string, string>> {
     `export const WORLD_SOURCE = ${quote(await script("src/sandbox/world/sealed.ts"))};`,
   ];
   return new Map([
-    [pathOf("src/generated/standard.ts"), `${standard.join("\n")}\n`],
+    ...standard,
     [pathOf("src/generated/local.ts"), await local()],
     [pathOf("src/generated/world.ts"), `${world.join("\n")}\n`],
   ]);
@@ -71,7 +73,7 @@ async function local(): Promise<string> {
     "// @ts-nocheck",
     BANNER,
     ...world.imports,
-    `import { ${STANDARD.map(nameOf).join(", ")} } from "./standard.ts";`,
+    ...STANDARD.map(file => `import { ${nameOf(file)} } from "./standard/${file}.ts";`),
     "",
     'export function createWorld(): typeof import("../sandbox/world/many.ts") {',
     world.text,
@@ -157,6 +159,7 @@ function pathOf(path: string): string {
 }
 
 if (import.meta.main ?? process.argv[1] === fileURLToPath(import.meta.url)) {
+  mkdirSync(pathOf("src/generated/standard"), { recursive: true });
   for (const [path, text] of await generateSources()) writeFileSync(path, text);
   for (const [path, text] of await generatePrograms()) writeFileSync(path, text);
 }

@@ -2,7 +2,7 @@ import { JechoError } from "@jecho/shared";
 import { chacha20poly1305 } from "@noble/ciphers/chacha.js";
 import { x25519 } from "@noble/curves/ed25519.js";
 import { bytesOfHex, nonceOf, sharedKey } from "../standard/sealing.js";
-import { ENCRYPT_SOURCE } from "./generated/standard.ts";
+import { ENCRYPT_SOURCE } from "./generated/standard/encrypt.ts";
 import type { Demodulator, EagerHandler, EventSource } from "./modulator.ts";
 
 /** Of X25519, in hexadecimal. */

@@ -1,19 +1,17 @@
 import { ClusterDemodulator } from "./cluster-demodulator.ts";
-import {
-  AGGREGATE_SOURCE,
-  CLUSTER_SOURCE,
-  COMPRESS_SOURCE,
-  DIFF_SOURCE,
-  DOWNSAMPLE_SOURCE,
-  FIFO_SOURCE,
-  LATEST_PER_KEY_SOURCE,
-  PACKED_VIEW_SOURCE,
-  PRIORITY_SOURCE,
-  QUANTISE_SOURCE,
-  RATE_LIMIT_SOURCE,
-  SAMPLE_SOURCE,
-  VIEW_FILTER_SOURCE,
-} from "./generated/standard.ts";
+import { AGGREGATE_SOURCE } from "./generated/standard/aggregate.ts";
+import { CLUSTER_SOURCE } from "./generated/standard/cluster.ts";
+import { COMPRESS_SOURCE } from "./generated/standard/compress.ts";
+import { DIFF_SOURCE } from "./generated/standard/diff.ts";
+import { DOWNSAMPLE_SOURCE } from "./generated/standard/downsample.ts";
+import { FIFO_SOURCE } from "./generated/standard/fifo.ts";
+import { LATEST_PER_KEY_SOURCE } from "./generated/standard/latest-per-key.ts";
+import { PACKED_VIEW_SOURCE } from "./generated/standard/packed-view.ts";
+import { PRIORITY_SOURCE } from "./generated/standard/priority.ts";
+import { QUANTISE_SOURCE } from "./generated/standard/quantise.ts";
+import { RATE_LIMIT_SOURCE } from "./generated/standard/rate-limit.ts";
+import { SAMPLE_SOURCE } from "./generated/standard/sample.ts";
+import { VIEW_FILTER_SOURCE } from "./generated/standard/view-filter.ts";
 import { GridDemodulator } from "./grid-demodulator.ts";
 import type { Demodulator, EagerHandler, Json, Modulator, SharedReference } from "./modulator.ts";
 import { PackedGridDemodulator } from "./packed-grid-demodulator.ts";

@@ -6,10 +6,8 @@ import { generateSources } from "../scripts/generate-sources.ts";
 const folder = fileURLToPath(new URL("../docs/", import.meta.url));
 
 test("every standard modulator has its page, with its parameters and its cost", async () => {
-  const [standard = ""] = [...(await generateSources()).values()];
-  const names = [...standard.matchAll(/export const (\w+)_SOURCE/g)].map(([, name]) =>
-    (name as string).toLowerCase().replaceAll("_", "-"),
-  );
+  const paths = [...(await generateSources()).keys()];
+  const names = paths.flatMap(path => /\/standard\/(.+)\.ts$/.exec(path)?.[1] ?? []);
   expect(names.length).toBeGreaterThan(10);
   expect(readdirSync(folder).sort()).toEqual(
     [...names.map(name => `${name}.md`), "README.md", "papers.md"].sort(),

@@ -5,7 +5,20 @@ import { copyValue, decodeValues, encodeValues, sizeOf } from "../values.ts";
 import { LEAST_PERIOD_MS, OUTBOX, OUTBOX_HEAD, PROCEED } from "../sandbox/sandbox.ts";
 import { accessorBytes, createReader, encode, encodeInto, measure, moveEvent } from "@jecho/shared/internal";
 import { declaredType, inputType, readerOf } from "../sandbox/made-types.ts";
-import { AGGREGATE_SOURCE, CLUSTER_SOURCE, COMPRESS_SOURCE, DIFF_SOURCE, DOWNSAMPLE_SOURCE, ENCRYPT_SOURCE, FIFO_SOURCE, LATEST_PER_KEY_SOURCE, PACKED_VIEW_SOURCE, PRIORITY_SOURCE, QUANTISE_SOURCE, RATE_LIMIT_SOURCE, SAMPLE_SOURCE, VIEW_FILTER_SOURCE } from "./standard.ts";
+import { AGGREGATE_SOURCE } from "./standard/aggregate.ts";
+import { CLUSTER_SOURCE } from "./standard/cluster.ts";
+import { COMPRESS_SOURCE } from "./standard/compress.ts";
+import { DIFF_SOURCE } from "./standard/diff.ts";
+import { DOWNSAMPLE_SOURCE } from "./standard/downsample.ts";
+import { ENCRYPT_SOURCE } from "./standard/encrypt.ts";
+import { FIFO_SOURCE } from "./standard/fifo.ts";
+import { LATEST_PER_KEY_SOURCE } from "./standard/latest-per-key.ts";
+import { PACKED_VIEW_SOURCE } from "./standard/packed-view.ts";
+import { PRIORITY_SOURCE } from "./standard/priority.ts";
+import { QUANTISE_SOURCE } from "./standard/quantise.ts";
+import { RATE_LIMIT_SOURCE } from "./standard/rate-limit.ts";
+import { SAMPLE_SOURCE } from "./standard/sample.ts";
+import { VIEW_FILTER_SOURCE } from "./standard/view-filter.ts";
 
 export function createWorld(): typeof import("../sandbox/world/many.ts") {
 
