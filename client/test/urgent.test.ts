@@ -67,3 +67,68 @@ test("DEL-9: an urgent event overtakes those that wait for a connection", async 
   await producing.close();
   await cutter[Symbol.asyncDispose]();
 });
+
+test("SLOW-1: one who has stopped reading loses the oldest of urgent events, too, and is told how many", async () => {
+  await using rig = await startRig();
+  const cutter = await startCutter(rig.gateway.address);
+  const slow = connect(cutter.address);
+  const seen: number[] = [];
+  const consumer = await slow
+    .channel("a", Block)
+    .subscribe(({ n }) => void seen.push(n), { queue: { limitBytes: 256 * 1024 }, onMissed: () => {} });
+  const level = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Block)
+    .subscribe(({ n }) => level.put(n));
+  const producer = await rig.session().channel("a", Block).produce();
+  await expect.poll(() => producer.demand.total).toBe(2);
+  cutter.stall();
+  for (let n = 0; n < 1000; n++) {
+    producer.publishUrgent({ n, payload: PAYLOAD });
+    if (n % 50 === 49) await level.take(n + 1);
+  }
+  cutter.flow();
+  await expect.poll(() => seen.at(-1)).toBe(999);
+  expect(consumer.stats.dropped).toBeGreaterThan(500);
+  expect(consumer.stats.missed).toBe(consumer.stats.dropped);
+  expect(seen.length + consumer.stats.missed).toBe(1000);
+  expect(seen).toEqual(seen.toSorted((a, b) => a - b));
+  await slow.close();
+  await cutter[Symbol.asyncDispose]();
+});
+
+test("DEL-9: urgent events of a producer that comes while others' wait at the gateway are counted from the first, and none is told as missing", async () => {
+  const queue = { limitBytes: 64 << 20 };
+  await using rig = await startRig({ consumerQueueBytes: queue.limitBytes });
+  const cutter = await startCutter(rig.gateway.address);
+  const slow = connect(cutter.address);
+  const seen: number[] = [];
+  const consumer = await slow.channel("a", Block).subscribe(({ n }) => void seen.push(n), { queue });
+  const level = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Block)
+    .subscribe(({ n }) => level.put(n));
+  const producer = await rig.session().channel("a", Block).produce();
+  await expect.poll(() => producer.demand.total).toBe(2);
+  cutter.stall();
+  for (let n = 0; n < 500; n++) {
+    producer.publish({ n, payload: PAYLOAD });
+    if (n % 50 === 49) await level.take(n + 1);
+  }
+  const late = await rig.session().channel("a", Block).produce();
+  await expect.poll(() => late.demand.total).toBe(2);
+  for (let n = 0; n < 2; n++) {
+    late.publishUrgent({ n: ALARM + n, payload: new Uint8Array(8) });
+    await level.take(501 + n);
+  }
+  cutter.flow();
+  await expect.poll(() => seen.length).toBe(502);
+  late.publishUrgent({ n: ALARM + 2, payload: new Uint8Array(8) });
+  await expect.poll(() => seen.at(-1)).toBe(ALARM + 2);
+  expect(seen.length).toBe(503);
+  expect(consumer.stats.missed).toBe(0);
+  await slow.close();
+  await cutter[Symbol.asyncDispose]();
+});

@@ -50,3 +50,29 @@ test("SLOW-1: where nothing is taken out for long, the oldest go and the newest 
   expect(stay).toEqual(Array.from(stay, (_, i) => 10_001 - stay.length + i));
   expect(stay.length + waiting.takeDropped()).toBe(10_000);
 });
+
+test.each(["drop-oldest", "latest"] as const)(
+  "SLOW-1: with the policy %s urgent events count towards the bound, and go when all others but the newest have gone",
+  whenFull => {
+    const waiting = queue(whenFull, 8192);
+    for (let n = 1; n <= 4; n++) waiting.push(run(n), ({ raised }) => String(raised));
+    for (let n = 1; n <= 1000; n++) waiting.push(run(100 + n, FLAG_URGENT), String);
+    const stay = left(waiting);
+    expect(stay.at(-1)).toBe(4);
+    const urgent = stay.slice(0, -1);
+    expect(urgent).toEqual(Array.from(urgent, (_, i) => 1101 - urgent.length + i));
+    expect(stay.length).toBeLessThanOrEqual(8);
+    expect(stay.length + waiting.takeDropped()).toBe(1004);
+    expect(waiting.isEmpty).toBe(true);
+  },
+);
+
+test("SLOW-1: of urgent events and of others the newest stays whatever its size", () => {
+  const waiting = queue("drop-oldest", 512);
+  for (let n = 1; n <= 3; n++) {
+    waiting.push(run(n), String);
+    waiting.push(run(100 + n, FLAG_URGENT), String);
+  }
+  expect(left(waiting)).toEqual([103, 3]);
+  expect(waiting.takeDropped()).toBe(4);
+});

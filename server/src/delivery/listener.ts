@@ -1,4 +1,4 @@
-import { encodeControl } from "@jecho/shared/internal";
+import { encodeControl, type Position } from "@jecho/shared/internal";
 import type { Connection } from "../connection.ts";
 import { RunQueue, type WhenFull } from "./run-queue.ts";
 import type { Waiting } from "./waiting.ts";
@@ -92,10 +92,11 @@ export class Listener {
     this.#backlog = undefined;
   }
 
-  /** In the order of the channel's events. */
-  tell(control: Parameters<Connection["send"]>[0]): void {
-    if (this.#backlog === undefined) this.connection.send(control);
-    else this.#backlog.queue.pushControl(encodeControl(control));
+  /** Where a producer is, in the order of the channel's events. */
+  tell(position: Position): void {
+    if (this.#backlog === undefined) this.connection.send(position);
+    // One that is about urgent events must not come behind them.
+    else this.#backlog.queue.pushControl(encodeControl(position), position.urgent);
   }
 }
 

@@ -1,4 +1,4 @@
-import { type EventsFrame, encodeControl, Few, type Outgoing } from "@jecho/shared/internal";
+import { type EventsFrame, encodeControl, Few, type Position } from "@jecho/shared/internal";
 import type { Connection } from "../connection.ts";
 import type { Acknowledgements } from "./acknowledgements.ts";
 import { Audience } from "./audience.ts";
@@ -92,11 +92,15 @@ export class Listeners {
     return feeds;
   }
 
-  /** A control message for everybody but its sender, in the order of the channel's events. */
-  tell(control: Outgoing, from: Connection): void {
+  /** Everybody but its sender is told where a producer is, in the order of the channel's events. */
+  tell(position: Position, from: Connection): void {
     for (const others of [this.#lagging, this.#feeding])
-      for (const listener of others ?? []) if (listener.connection !== from) listener.tell(control);
-    if (this.#audience.size > 0) this.#gathering.tell(this.#audience, encodeControl(control), from);
+      for (const listener of others ?? []) {
+        if (listener.connection === from) continue;
+        listener.tell(position);
+        if (listener.backlog?.queue.isLost) this.#channel.owner.cutOff(this.#channel, listener.connection);
+      }
+    if (this.#audience.size > 0) this.#gathering.tell(this.#audience, encodeControl(position), from);
   }
 
   /** The very bytes of a stamped run go to everybody but its sender. @param process who raised it, or what it was made of */
@@ -195,9 +199,8 @@ export class Listeners {
       for (const gone of queue.push(copy, (one, i) => channel.owner.keyOf(one, i))) {
         if (gone.isSync) this.#acknowledgements.skip(connection, channel.number, gone.seq, gone.count);
       }
-      if (!queue.isFull) continue;
-      if (queue.whenFull === "disconnect") channel.owner.cutOff(channel, connection);
-      else if (queue.whenFull === "block") this.#block(backlog);
+      if (queue.isLost) channel.owner.cutOff(channel, connection);
+      else if (queue.whenFull === "block" && queue.isFull) this.#block(backlog);
     }
   }
 

@@ -1,5 +1,7 @@
 /** What the engine needs for each run in a queue, whatever its size. */
 const ITEM_BYTES = 256;
+/** Where nothing may be dropped, so much more than the bound may wait: who is told to wait has some under way. */
+const BEYOND_BYTES = 64 << 20;
 
 /** What waits for one connection in the queues of all its channels, with a bound of its own: channels may be many. */
 export class Waiting {
@@ -16,6 +18,11 @@ export class Waiting {
 
   get isFull(): boolean {
     return this.#bytes > this.#limitBytes;
+  }
+
+  /** Has it grown beyond all bounds, whoever was told to wait? */
+  get isTooMuch(): boolean {
+    return this.#bytes > this.#limitBytes + BEYOND_BYTES;
   }
 
   /** It was full, and more than half of that still waits. */
