@@ -5,12 +5,13 @@ const USAGE = `jecho gateway [options]
 
   --host ADDRESS    where to listen (127.0.0.1: this machine only)
   --port NUMBER     port to listen at (8080; 0 takes a free one)
-  --static FOLDER   a folder whose files are served over HTTP
-  --history FILE    keeps what channels ask to be kept in this file, so that it survives a restart
-  --origin ORIGIN   an origin that pages may connect from; may be repeated
-  --modulators      runs modulators in a process beside the gateway for producers that run none
-  --drain MS        how long that may take to finish what it was given when the gateway is told to end (5000)`;
+  --static FOLDER   serve this folder's files over HTTP
+  --history FILE    keep in this file what producers ask to be kept of their channels: it then survives a restart
+  --origin ORIGIN   an origin that pages may connect from, as http://localhost:5173; may be repeated
+  --modulators      run modulators in a process beside the gateway for producers that run none
+  --drain MS        when the gateway is told to end, how long that process may take to finish what it was given (5000)`;
 
+const MOST_DRAIN_MS = 2 ** 31 - 1;
 const LOOPBACK = new Set(["127.0.0.1", "::1", "localhost"]);
 
 /**
@@ -24,35 +25,17 @@ export async function runGateway(
   { modulating }: Pick<GatewayOptions, "modulating"> = {},
 ): Promise<void> {
   try {
-    const { values, positionals } = parseArgs({
-      args: process.argv.slice(2),
-      allowPositionals: true,
-      options: {
-        host: { type: "string", default: "127.0.0.1" },
-        port: { type: "string", default: "8080" },
-        static: { type: "string" },
-        history: { type: "string" },
-        origin: { type: "string", multiple: true },
-        modulators: { type: "boolean", default: false },
-        drain: { type: "string", default: "5000" },
-        help: { type: "boolean", short: "h", default: false },
-      },
-    });
-    if (values.help || positionals.length !== 1 || positionals[0] !== "gateway") {
+    const values = readOptions(process.argv.slice(2));
+    if (values.help) {
       process.stdout.write(`${USAGE}\n`);
-      process.exit(values.help ? 0 : 2);
+      return;
     }
     if (values.modulators && modulating === undefined)
-      throw new Error("--modulators is an option of the command jecho, which has what runs them");
-    const port = Number(values.port);
-    if (!Number.isInteger(port) || port < 0 || port > 65535)
-      throw new Error(`--port takes a number from 0 to 65535, not "${values.port}"`);
-    const drainMs = Number(values.drain);
-    if (!(drainMs >= 0)) throw new Error(`--drain takes milliseconds, not "${values.drain}"`);
+      throw new Misuse("--modulators is an option of the command jecho, which has what runs them");
     const gateway = await createGateway({
       host: values.host,
-      port,
-      drainMs,
+      port: readWhole("--port", values.port, 65535),
+      drainMs: readWhole("--drain", values.drain, MOST_DRAIN_MS),
       log: line => console.error(line),
       ...(values.static === undefined ? {} : { staticFolder: values.static }),
       ...(values.history === undefined ? {} : { historyFile: values.history }),
@@ -76,7 +59,47 @@ export async function runGateway(
     // An open channel to the parent would keep the process up.
     if (process.connected) process.disconnect();
   } catch (error) {
-    console.error(`jecho: ${(error as Error).message}`);
-    process.exitCode = 1;
+    const isMisuse = error instanceof Misuse;
+    console.error(`jecho: ${(error as Error).message}${isMisuse ? `\n\n${USAGE}` : ""}`);
+    process.exitCode = isMisuse ? 2 : 1;
   }
+}
+
+/** The command line is wrong. */
+class Misuse extends Error {}
+
+/** @throws Misuse */
+function readOptions(args: string[]) {
+  const { values, positionals } = parse();
+  if (!values.help && (positionals.length !== 1 || positionals[0] !== "gateway"))
+    throw new Misuse(`it takes the word gateway and options, not "${positionals.join(" ")}"`);
+  return values;
+
+  function parse() {
+    try {
+      return parseArgs({
+        args,
+        allowPositionals: true,
+        options: {
+          host: { type: "string", default: "127.0.0.1" },
+          port: { type: "string", default: "8080" },
+          static: { type: "string" },
+          history: { type: "string" },
+          origin: { type: "string", multiple: true },
+          modulators: { type: "boolean", default: false },
+          drain: { type: "string", default: "5000" },
+          help: { type: "boolean", short: "h", default: false },
+        },
+      });
+    } catch (error) {
+      throw new Misuse((error as Error).message);
+    }
+  }
+}
+
+/** @throws Misuse */
+function readWhole(option: string, text: string, most: number): number {
+  if (!/^\d+$/.test(text) || Number(text) > most)
+    throw new Misuse(`${option} takes a whole number from 0 to ${most}, not "${text}"`);
+  return Number(text);
 }

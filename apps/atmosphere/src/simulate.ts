@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { connect } from "@jecho/client";
 import { Model } from "./model/mod.ts";
 import { readWinds } from "./model/winds-file.ts";
-import { Simulation } from "./simulation.ts";
+import { checkSpeed, Simulation } from "./simulation.ts";
 
 const { values } = parseArgs({
   options: {
@@ -17,12 +17,9 @@ const { values } = parseArgs({
   },
 });
 
-const model = new Model({
-  winds: await readWinds(),
-  resolution: Number(values.resolution),
-  month: Number(values.month),
-  seed: Number(values.seed),
-});
+const winds = await readWinds();
+const speed = Number(values.speed);
+const model = makeModel();
 const session = connect(values.gateway, {
   name: "atmosphere simulation",
   backoff: { mostMs: 2000 },
@@ -33,7 +30,7 @@ const session = connect(values.gateway, {
 session.onStatus(({ state, error }) => {
   if (error !== undefined) console.error(`simulation: ${state}: ${error.message}`);
 });
-const simulation = new Simulation({ model, session, speed: Number(values.speed) });
+const simulation = new Simulation({ model, session, speed });
 const stop = (): void => {
   simulation.close();
   void session.close();
@@ -44,3 +41,19 @@ process.once("SIGTERM", stop);
 process.once("disconnect", stop);
 await simulation.start();
 process.send?.("running");
+
+function makeModel(): Model {
+  try {
+    checkSpeed(speed);
+    return new Model({
+      winds,
+      resolution: Number(values.resolution),
+      month: Number(values.month),
+      seed: Number(values.seed),
+    });
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    console.error(`simulation: ${error.message}`);
+    process.exit(2);
+  }
+}

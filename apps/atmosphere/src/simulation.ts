@@ -11,7 +11,14 @@ export interface SimulationOptions {
   readonly speed?: number;
 }
 
-export const SPEED_RANGE = [0.1, 20] as const;
+const SPEED_RANGE = [0.1, 20] as const;
+
+/** @throws RangeError where no simulation runs at that many steps per second */
+export function checkSpeed(speed: number): void {
+  const [least, most] = SPEED_RANGE;
+  if (!(speed >= least && speed <= most))
+    throw new RangeError(`speed is ${least} to ${most} steps per second, not ${speed}`);
+}
 
 const PAUSED_STATUS_MS = 1000;
 /** While steps are this far apart or more, a changed view is served from the present step. */
@@ -170,9 +177,7 @@ export class Simulation {
         this.#paused = false;
         return "resumed";
       case "speed": {
-        const [least, most] = SPEED_RANGE;
-        if (!(value >= least && value <= most))
-          throw new RangeError(`speed is ${least} to ${most} steps per second, not ${value}`);
+        checkSpeed(value);
         this.#speed = value;
         return `speed is ${value} steps per second`;
       }

@@ -9,20 +9,11 @@ const USAGE = `npm start -- [options]
 
   --port NUMBER          port of the page and the gateway (8080, or a free one where that is taken)
   --host ADDRESS         where to listen (127.0.0.1: this machine only; 0.0.0.0: for other devices, too)
-  --resolution DEGREES   of the model's grid (2.5)
-  --speed STEPS          per second (2)
-  --month MONTH          0 is mid January (0)`;
+  --resolution DEGREES   of the model's grid; divides 180 evenly (2.5)
+  --speed STEPS          of the model per second, 0.1 to 20 (2)
+  --month MONTH          to begin with, 0 to 12: 0 is mid-January, 0.5 the end of January (0)`;
 
-const { values } = parseArgs({
-  options: {
-    port: { type: "string" },
-    host: { type: "string", default: "127.0.0.1" },
-    resolution: { type: "string", default: "2.5" },
-    speed: { type: "string", default: "2" },
-    month: { type: "string", default: "0" },
-    help: { type: "boolean", short: "h", default: false },
-  },
-});
+const values = readOptions();
 if (values.help) {
   console.log(USAGE);
   process.exit(0);
@@ -35,9 +26,9 @@ let stopping = false;
 
 await buildViewer(line => console.log(line));
 const gateway = fileURLToPath(import.meta.resolve("@jecho/server/command"));
-const address = await startGateway();
+const address = await orEnd(startGateway());
 const local = address.replace(/^(127\.0\.0\.1|0\.0\.0\.0):/, "localhost:");
-await startSimulation();
+await orEnd(startSimulation());
 console.log(`\n  The atmosphere is at  http://${local}/`);
 for (const reachable of networkAddresses()) console.log(`  and for other devices  http://${reachable}/`);
 console.log("\n  Ctrl-C ends it.");
@@ -49,6 +40,36 @@ const parent = process.ppid;
 setInterval(() => {
   if (process.ppid !== parent) stop();
 }, PARENT_CHECK_MS).unref();
+
+function readOptions() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        port: { type: "string" },
+        host: { type: "string", default: "127.0.0.1" },
+        resolution: { type: "string", default: "2.5" },
+        speed: { type: "string", default: "2" },
+        month: { type: "string", default: "0" },
+        help: { type: "boolean", short: "h", default: false },
+      },
+    });
+    return values;
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${USAGE}`);
+    process.exit(2);
+  }
+}
+
+/** Without one of its parts the whole does not start: the part has said why. */
+async function orEnd<T>(started: Promise<T>): Promise<T> {
+  try {
+    return await started;
+  } catch (error) {
+    console.error((error as Error).message);
+    stop();
+    process.exit(1);
+  }
+}
 
 /** Where other devices of the network reach the page, if the gateway listens at all of this machine's addresses. */
 function networkAddresses(): string[] {
@@ -81,7 +102,7 @@ async function keepGateway(port: string): Promise<string> {
     said.push(String(chunk));
     if (!said.join("").includes("cannot listen")) process.stderr.write(chunk);
   });
-  const address = await firstMessage<{ address: string }>(child).then(message => message.address);
+  const { address } = await firstMessage<{ address: string }>(child, "gateway");
   supervise(child, "gateway", () => keepGateway(address.slice(address.lastIndexOf(":") + 1)));
   return address;
 }
@@ -92,17 +113,17 @@ async function startSimulation(): Promise<void> {
   const child = fork(fileURLToPath(new URL("simulate.ts", import.meta.url)), options, {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
-  await firstMessage(child);
+  await firstMessage(child, "simulation");
   supervise(child, "simulation", startSimulation);
 }
 
-function firstMessage<T>(child: ChildProcess): Promise<T> {
+function firstMessage<T>(child: ChildProcess, name: string): Promise<T> {
   children.add(child);
   return new Promise((resolve, reject) => {
     child.once("message", message => resolve(message as T));
     child.once("exit", code => {
       children.delete(child);
-      reject(new Error(`a part of the system ended with code ${code} before it ran`));
+      reject(new Error(`the ${name} could not be started (it ended with code ${code})`));
     });
   });
 }

@@ -21,15 +21,13 @@ export async function derivationOf(
   usage: string,
 ): Promise<Modulator | undefined> {
   if (where !== undefined && modulator !== undefined)
-    throw new UsageError("--where and --modulator are not for one another", usage);
+    throw new UsageError("--where and --modulator cannot be used together", usage);
   if (modulator !== undefined) return modulatorFromFile(pathToFileURL(resolve(modulator)));
   if (where === undefined) return undefined;
-  return modulatorFrom(`import { FifoModulator } from "jecho:moe";
-export default class extends FifoModulator {
-  enqueue(event) {
-    if (${where}) super.enqueue(event);
-  }
-}`);
+  // The expression has a line to itself, so that a column in an error is one of the expression.
+  return modulatorFrom(`import { FifoModulator } from "jecho:moe"; export default class extends FifoModulator { enqueue(event) { if (
+${where}
+) super.enqueue(event); } }`);
 }
 
 const AT = {

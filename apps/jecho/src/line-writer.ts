@@ -1,29 +1,32 @@
-/** Writes lines, no faster than they are taken: what comes while the reader is busy is counted, not kept. */
+import { once } from "node:events";
+import type { Writable } from "node:stream";
+
+/** Writes lines no faster than they are taken. */
 export class LineWriter {
-  readonly #out: NodeJS.WritableStream;
+  readonly #out: Writable;
   /** The widest value of each field so far: lines stand in columns. */
   readonly #widths = new Map<string, number>();
-  #isBusy = false;
-  #skipped = 0;
+  #drained: Promise<unknown> | undefined;
 
-  constructor(out: NodeJS.WritableStream) {
+  constructor(out: Writable) {
     this.#out = out;
   }
 
-  get skipped(): number {
-    return this.#skipped;
+  /** Is what was written before still waiting for its reader? A write that has gone through at once, as to a file, is not. */
+  get isBusy(): boolean {
+    return this.#out.writableLength >= this.#out.writableHighWaterMark;
   }
 
-  write(line: string): void {
-    if (this.#isBusy) {
-      this.#skipped++;
-      return;
-    }
-    if (this.#out.write(`${line}\n`)) return;
-    this.#isBusy = true;
-    this.#out.once("drain", () => {
-      this.#isBusy = false;
-    });
+  /** @returns what to wait for before the next line, where lines come faster than they are read; never rejects */
+  write(line: string): Promise<unknown> | undefined {
+    this.#out.write(`${line}\n`);
+    if (!this.isBusy) return undefined;
+    this.#drained ??= once(this.#out, "drain")
+      .catch(() => {}) // Its reader has left, which the stream's own listener hears.
+      .finally(() => {
+        this.#drained = undefined;
+      });
+    return this.#drained;
   }
 
   /** An event's number and its fields, each as name and value. */
@@ -32,7 +35,7 @@ export class LineWriter {
       this.#pad("#", String(seq)),
       ...fields.map(([name, value]) => `${name} ${this.#pad(name, value)}`),
     ];
-    this.write(parts.join("  ").trimEnd());
+    this.#out.write(`${parts.join("  ").trimEnd()}\n`);
   }
 
   #pad(name: string, value: string): string {

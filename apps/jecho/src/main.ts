@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { readFileSync } from "node:fs";
 import { JechoError } from "@jecho/client";
 import { printTypes } from "./print-types.ts";
 import { subscribe } from "./subscribe.ts";
@@ -10,8 +11,13 @@ const USAGE = `jecho COMMAND [options]
   jecho sub CHANNEL       prints the events of a channel, a line each
   jecho types CHANNEL     prints the types that a channel's producers write, as FlatBuffers schemas
 
-jecho COMMAND --help says more. It ends with 0, with 1 and an error's code where something failed, with 2 where it was
-asked for what it does not know.`;
+jecho COMMAND --help says more; jecho --version prints the version.
+
+Exit status: 0 if all went well, 1 if something failed (the message begins with the error's code), 2 if the command line is wrong.`;
+
+function version(): string {
+  return JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")).version;
+}
 
 const [command, ...rest] = process.argv.slice(2);
 const stop = new AbortController();
@@ -32,9 +38,10 @@ try {
     if (command === "sub") await subscribe(rest, screen, stop.signal);
     else if (command === "types") await printTypes(rest, screen, stop.signal);
     else if (command === "--help" || command === "-h") console.log(USAGE);
+    else if (command === "--version") console.log(version());
     else
       throw new UsageError(
-        command === undefined ? "a command is wanted" : `there is no command "${command}"`,
+        command === undefined ? "a command is missing" : `there is no command "${command}"`,
         USAGE,
       );
   }

@@ -5,7 +5,7 @@ const PATIENCE_MS = 10_000;
 /**
  * Does something in a session with the gateway that a channel's full name says, or the option, or the one on this machine.
  *
- * @throws JechoError `TIMED_OUT` where nobody answers there
+ * @throws JechoError `TIMED_OUT` where nobody answers there, `CHANNEL_ELSEWHERE` where name and option differ
  */
 export async function meet(
   channel: string,
@@ -17,6 +17,8 @@ export async function meet(
   const address = gateway ?? named ?? "localhost:8080";
   const session = connect(address, { name: "jecho", place: "here" });
   try {
+    // A wrong name is wrong whoever answers.
+    session.channel(channel);
     await session.ready(AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]));
     await act(session);
   } catch (error) {

@@ -22,7 +22,7 @@ export async function printTypes(args: string[], { out, note }: Screen, signal: 
     const found = session.channel(channel);
     const types = await found.types();
     if (types.length === 0)
-      note(`${found.name} has no type at present: nobody produces there, or what they write is untyped`);
+      note(`# ${found.name} has no type at present: nobody produces there, or the channel is untyped`);
     for (const type of types) {
       const text = values.typescript === true ? typeScriptOf(type) : type.toFbs();
       out.write(`// ${type.name}, token ${type.token.toString(16).padStart(16, "0")}\n${text}\n`);

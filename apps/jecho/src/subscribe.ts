@@ -12,10 +12,14 @@ const USAGE = `jecho sub CHANNEL [options]
   --modulator FILE      what the modulator in this file makes of them there
   --field NAME          only this field; may be repeated, and NAME.INNER is a field of a nested table
   --json                each event as one line of JSON, with all its numbers
-  --count N             end after so many events
+  --count N             end after so many lines
   --gateway HOST:PORT   where NAME alone is (localhost:8080)
 
-Prints the events of a channel, whatever their type. Long arrays are told by their length, range and mean.`;
+Prints the events of a channel, whatever their type. Of a long array its length, range and mean are shown. Events that come
+faster than a line for each can be printed are skipped; with --json they wait, and what is lost by that is counted.`;
+
+/** So many lines of JSON wait for their reader; further events wait at the gateway, in a queue that drops the oldest. */
+const WAITING_LINES = 16;
 
 /** @throws JechoError, UsageError */
 export async function subscribe(args: string[], { out, note }: Screen, signal: AbortSignal): Promise<void> {
@@ -39,16 +43,19 @@ export async function subscribe(args: string[], { out, note }: Screen, signal: A
   const lines = new LineWriter(out);
   let announced: bigint | undefined;
   let shown = 0;
+  let skipped = 0;
+  let missed = 0;
   const print = (session: Session): Promise<void> =>
     new Promise((resolve, reject) => {
       signal.addEventListener("abort", () => resolve());
       session.onStatus(({ state, error }) => {
         if (state === "reconnecting")
-          note(`the connection broke and is being made again: ${error?.message ?? ""}`);
+          note(`# the connection broke and is being made again: ${error?.message ?? ""}`);
         if (state === "refused") reject(error);
       });
-      const take = (event: unknown, { seq, producer, type }: EventInfo): void => {
+      const take = (event: unknown, { seq, producer, type }: EventInfo): unknown => {
         if (shown >= most) return;
+        if (values.json !== true && lines.isBusy) return void skipped++;
         if (type !== undefined && type.token !== announced) {
           note(`# ${type.name}: ${type.fields.map(({ name, written }) => `${name} ${written}`).join(", ")}`);
           announced = type.token;
@@ -60,13 +67,21 @@ export async function subscribe(args: string[], { out, note }: Screen, signal: A
         } catch (error) {
           return reject(error);
         }
-        if (values.json === true) lines.write(toJson({ seq, producer, event: fields }));
-        else lines.writeEvent(seq, plain(fields, type?.fields ?? []));
         if (++shown === most) resolve();
+        if (values.json === true) return lines.write(toJson({ seq, producer, event: fields }));
+        lines.writeEvent(seq, plain(fields, type?.fields ?? []));
       };
       session
         .channel(channel)
-        .subscribe(take, { signal, modulator, onError: error => note(`${error.code}: ${error.message}`) })
+        .subscribe(take, {
+          signal,
+          modulator,
+          inboxEvents: WAITING_LINES,
+          onError: error => note(`${error.code}: ${error.message}`),
+          onMissed: ({ events }) => {
+            missed += events;
+          },
+        })
         .then(consumer => {
           const sayWhere = (placements: readonly Placement[]) => describePlacements(placements).forEach(note);
           sayWhere(consumer.placements);
@@ -76,7 +91,12 @@ export async function subscribe(args: string[], { out, note }: Screen, signal: A
         .catch(reject);
     });
   await meet(channel, values.gateway, signal, print);
-  if (lines.skipped > 0) note(`${lines.skipped} events came faster than they could be printed`);
+  if (signal.aborted) return;
+  if (skipped > 0) note(`# ${skipped} events came faster than they could be printed`);
+  if (missed > 0)
+    note(
+      `# ${missed} events are missing: they came faster than they could be printed, or were lost on their way`,
+    );
 }
 
 function pickAll(event: unknown, names: readonly string[]): Record<string, unknown> {

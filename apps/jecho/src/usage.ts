@@ -1,6 +1,7 @@
+import type { Writable } from "node:stream";
 import { type ParseArgsConfig, parseArgs } from "node:util";
 
-/** The command was asked for what it does not know; `usage` says what it does. */
+/** The command line is wrong; `usage` says what is right. */
 export class UsageError extends Error {
   readonly usage: string;
 
@@ -12,7 +13,7 @@ export class UsageError extends Error {
 
 /** Where output goes: events and texts to `out`, what is said about them to `note`. */
 export interface Screen {
-  readonly out: NodeJS.WritableStream;
+  readonly out: Writable;
   note(line: string): void;
 }
 
@@ -24,7 +25,10 @@ export function parseChannelArguments<const O extends Options>(args: string[], o
   const [channel, ...more] = parsed.positionals;
   if (channel === undefined || more.length > 0) {
     if ((parsed.values as { help?: boolean }).help !== true)
-      throw new UsageError("one channel is wanted", usage);
+      throw new UsageError(
+        channel === undefined ? "the channel's name is missing" : "it takes one channel, not several",
+        usage,
+      );
   }
   return { channel: channel ?? "", values: parsed.values };
 

@@ -122,7 +122,7 @@ test("MOE-20: sub --where has events chosen where they are raised, and says wher
     "# the modulator runs here, with the consumer (the producer runs no modulators)",
   );
   const wrong = await run([...args, "--where", "event.place.nothing.more"], () => raise(1));
-  expect(wrong).toMatchObject({ code: 1, err: expect.stringContaining("line 4") });
+  expect(wrong).toMatchObject({ code: 1, err: expect.stringContaining("line 2") });
 });
 
 test("sub --modulator takes what a file makes of the events", async () => {
@@ -205,11 +205,16 @@ test("untyped events are shown as bytes", async () => {
 });
 
 test.each([
-  [[], "a command is wanted", 2],
+  [[], "a command is missing", 2],
   [["fly"], 'there is no command "fly"', 2],
-  [["sub"], "one channel is wanted", 2],
+  [["sub"], "the channel's name is missing", 2],
+  [["types", "a", "b"], "one channel, not several", 2],
   [["sub", "a", "--colour"], "--colour", 2],
   [["sub", "a", "--count", "none"], "--count takes a number", 2],
+  [["gateway", "--colour"], "--colour", 2],
+  [["gateway", "--port", ""], "--port takes a whole number", 2],
+  [["gateway", "--drain", "soon"], "--drain takes a whole number", 2],
+  [["gateway", "twice"], 'not "gateway twice"', 2],
 ])("what it does not know it says, with its usage: %j", async (args, message, exit) => {
   const { code, err } = await run(args);
   expect(err).toContain(message);
@@ -217,10 +222,35 @@ test.each([
   expect(code).toBe(exit);
 });
 
+test("sub --json prints every event, however long its line", async () => {
+  const Field = Type.fromFbs<Record<string, unknown>>(
+    "table Field { n: uint; values: [double]; } root_type Field;",
+  );
+  const field = await session.channel("weather/field", Field).produce();
+  const args = ["sub", "weather/field", "--gateway", gateway.address, "--json", "--count", "30"];
+  const { out, err } = await run(
+    args,
+    async () => {
+      await expect.poll(() => field.demand.total).toBe(1);
+      const values = Float64Array.from({ length: 5000 }, Math.sqrt);
+      field.batch(() => {
+        for (let n = 0; n < 30; n++) field.publish({ n, values });
+      });
+    },
+    field,
+  );
+  const lines = out.trimEnd().split("\n");
+  expect(lines.map(line => JSON.parse(line).event.n)).toEqual(Array.from({ length: 30 }, (_, n) => n));
+  expect(err).not.toContain("missing");
+  await field.close();
+});
+
 test("errors are told by their code", async () => {
   const { code, err } = await run(["types", "not a name", "--gateway", gateway.address]);
   expect(err).toContain("jecho: CHANNEL_NAME_INVALID: ");
   expect(code).toBe(1);
+  const elsewhere = await run(["types", "jecho://localhost:1/a", "--gateway", gateway.address]);
+  expect(elsewhere).toMatchObject({ code: 1, err: expect.stringContaining("jecho: CHANNEL_ELSEWHERE: ") });
   const unknown = await run(
     ["sub", "weather/stations", "--gateway", gateway.address, "--field", "wind"],
     () => raise(1),
@@ -229,8 +259,9 @@ test("errors are told by their code", async () => {
 });
 
 test("each command has its help", async () => {
-  for (const args of [["--help"], ["sub", "--help"], ["types", "--help"]])
+  for (const args of [["--help"], ["sub", "--help"], ["types", "--help"], ["gateway", "-h"]])
     expect(await run(args)).toMatchObject({ code: 0, out: expect.stringContaining("jecho") });
+  expect((await run(["--version"])).out).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
 test("gateway --modulators: they run beside it for a producer that runs none, and finish when it is told to end", async () => {
