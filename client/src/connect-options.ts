@@ -1,7 +1,7 @@
 import { JechoError } from "@jecho/shared";
 import type { BackoffOptions } from "./backoff.ts";
 import type { ConcentratorOptions } from "./concentrator/concentrator.ts";
-import type { EventQueueOptions } from "./event-queue.ts";
+import { checkQueueOptions, type EventQueueOptions } from "./event-queue.ts";
 import { mostOf, type ProducerModulatorOptions } from "./open-options.ts";
 import type { ConcentratorPlace } from "./places/place.ts";
 
@@ -44,17 +44,23 @@ export interface GatewayAddress {
 
 /** @throws JechoError `ARGUMENT_INVALID` */
 export function parseAddress(address: string): GatewayAddress {
-  const match = /^(?:(wss?|https?|jecho):\/\/)?([^/\s?#]+)\/?$/.exec(address);
-  if (match === null)
-    throw new JechoError("ARGUMENT_INVALID", `"${address.slice(0, 200)}" is not the address of a gateway`);
+  const match =
+    typeof address === "string" ? /^(?:(wss?|https?|jecho):\/\/)?([^/\s?#]+)\/?$/.exec(address) : null;
+  // A port beyond 65535, say, or one that is no number.
+  if (match === null || !URL.canParse(`ws://${match[2]}/`))
+    throw new JechoError(
+      "ARGUMENT_INVALID",
+      `"${String(address).slice(0, 200)}" is not the address of a gateway; HOST:PORT is wanted, as localhost:8080`,
+    );
   return { host: match[2] as string, secure: match[1] === "wss" || match[1] === "https" };
 }
 
-/** What a session's concentrator is to know, with the defaults of what was left out. @throws JechoError `ARGUMENT_INVALID` */
+/** What a session's concentrator has to know, with defaults for what was left out; checks the other options. @throws JechoError `ARGUMENT_INVALID` */
 export function concentratorOptions(
   { host, secure }: GatewayAddress,
   options: ConnectOptions,
 ): ConcentratorOptions {
+  checkQueueOptions(options.queue ?? {});
   return {
     url: `${secure ? "wss" : "ws"}://${host}/`,
     name: options.name ?? "",

@@ -313,7 +313,7 @@ export class Consumer<T> {
 
   #failed(error: unknown, awaited: AwaitedEvent | undefined): void {
     const errors = error instanceof Failures ? error.errors : [error];
-    const failed = errors.map(one => JechoError.from(one ?? new JechoError("HANDLER_FAILED")));
+    const failed = errors.map(one => JechoError.from(one, "HANDLER_FAILED"));
     if (awaited !== undefined) this.#handling.end(awaited, failed[0]);
     for (const one of failed) this.#onError(one);
   }

@@ -47,6 +47,21 @@ export interface EventQueueEvents {
   onDropped(endpoint: number, raised: number): void;
 }
 
+/** @throws JechoError `ARGUMENT_INVALID` where the options are none */
+export function checkQueueOptions({ bytes = DEFAULT_BYTES, whenFull = "error" }: EventQueueOptions): void {
+  if (!Number.isSafeInteger(bytes) || bytes < 64 || bytes > 2 ** 30 || !Number.isInteger(Math.log2(bytes))) {
+    throw new JechoError(
+      "ARGUMENT_INVALID",
+      `a queue of ${bytes} bytes; it takes a power of two from 64 to 2^30`,
+    );
+  }
+  if (!WHEN_FULL.includes(whenFull))
+    throw new JechoError(
+      "ARGUMENT_INVALID",
+      `queue.whenFull of a producer is one of ${WHEN_FULL.join(", ")}, not ${whenFull}`,
+    );
+}
+
 const DEFAULT_BYTES = 8 << 20;
 const WHEN_FULL: readonly EventQueueOptions["whenFull"][] = ["error", "drop-oldest", "block"];
 /** Records that cross together where no memory is shared, and how many bytes of them may be on their way. */
@@ -78,31 +93,17 @@ export class EventQueue {
   constructor(
     number: number,
     port: Port,
-    { bytes = DEFAULT_BYTES, whenFull = "error", batchDelayMs = 0 }: EventQueueOptions,
+    options: EventQueueOptions,
     events: EventQueueEvents,
     urgent = false,
   ) {
+    checkQueueOptions(options);
+    const { bytes = DEFAULT_BYTES, whenFull = "error", batchDelayMs = 0 } = options;
     this.number = number;
     this.#port = port;
     this.#whenFull = whenFull;
     this.#batchDelayMs = batchDelayMs;
     this.#events = events;
-    if (
-      !Number.isSafeInteger(bytes) ||
-      bytes < 64 ||
-      bytes > 2 ** 30 ||
-      !Number.isInteger(Math.log2(bytes))
-    ) {
-      throw new JechoError(
-        "ARGUMENT_INVALID",
-        `a queue of ${bytes} bytes; it takes a power of two from 64 to 2^30`,
-      );
-    }
-    if (!WHEN_FULL.includes(whenFull))
-      throw new JechoError(
-        "ARGUMENT_INVALID",
-        `queue.whenFull of a producer is one of ${WHEN_FULL.join(", ")}, not ${whenFull}`,
-      );
     const memory = port.memory(Ring.memoryBytes(bytes));
     this.#isShared = memory !== undefined;
     this.#ring = memory === undefined ? Ring.ofBytes(bytes) : new Ring(memory);

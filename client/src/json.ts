@@ -8,6 +8,11 @@ export interface Codec<T> {
   decode(bytes: Uint8Array): T;
 }
 
+export function isCodec(value: unknown): value is Codec<never> {
+  const { encode, decode } = (value ?? {}) as Partial<Codec<never>>;
+  return typeof encode === "function" && typeof decode === "function";
+}
+
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
 

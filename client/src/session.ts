@@ -5,7 +5,7 @@ import { type ConnectOptions, concentratorOptions, parseAddress } from "./connec
 import { Endpoints } from "./endpoints.ts";
 import { EventQueues } from "./event-queues.ts";
 import { type Inheritance, inherit } from "./inheritance.ts";
-import type { Codec } from "./json.ts";
+import { type Codec, isCodec } from "./json.ts";
 import { KnownTypes, theOne } from "./known-types.ts";
 import { type EndpointSession, Opener } from "./opener.ts";
 import { openPort } from "./places/place.ts";
@@ -19,7 +19,7 @@ import { guarded, Listeners, raise, type Status, statusNow, untilLive } from "./
  * Connects to a gateway: `HOST:PORT`, or the same with `ws://`, `wss://`, `http://`, `https://` or `jecho://`.
  * Returns at once; the connection is made, and made again, in the background.
  *
- * @throws JechoError `ARGUMENT_INVALID` where the address is none
+ * @throws JechoError `ARGUMENT_INVALID` where the address is none, or an option not of its form
  */
 export function connect(address: string, options: ConnectOptions = {}): Session {
   return new Session(address, options);
@@ -103,13 +103,19 @@ export class Session {
    * A channel by its name: in full (`jecho://HOST:PORT/atmosphere/ozone`) or the user's part of it. Without a type its
    * events are bytes. `atmosphere/ozone#alarms` is what somebody's modulator makes of it who subscribed with `as: "alarms"`, and what others publish there.
    *
-   * @throws JechoError `CHANNEL_NAME_INVALID`, `CHANNEL_ELSEWHERE` where another gateway than this session's is named
+   * @throws JechoError `CHANNEL_NAME_INVALID`, `CHANNEL_ELSEWHERE` where another gateway than this session's is named,
+   * `ARGUMENT_INVALID` where the type is neither a `Type` nor a `Codec`
    */
   channel(name: string): EventChannel<Uint8Array>;
   channel<T>(name: string, type: Type<T> | Codec<T>): EventChannel<T>;
   channel<T>(name: string, type?: Type<T> | Codec<T>): EventChannel<T> {
     // What is read of that type, by whichever session, is read by this very one.
     if (type instanceof Type) theOne(type as Type);
+    else if (type !== undefined && !isCodec(type))
+      throw new JechoError(
+        "ARGUMENT_INVALID",
+        "a channel's type is made by type(name, fields), Type.fromFbs or Type.fromSchema; json() stands in its place for JSON",
+      );
     return new EventChannel<T>(this.#opener, formatChannelName(this.address, this.#userName(name)), type);
   }
 
@@ -295,6 +301,8 @@ export class Session {
   }
 
   #userName(name: string): string {
+    if (typeof name !== "string")
+      throw new JechoError("CHANNEL_NAME_INVALID", `a channel's name is a string, not a ${typeof name}`);
     if (!name.startsWith("jecho://")) return checkName(name);
     const parsed = parseChannelName(name);
     if (parsed.server !== this.address) {

@@ -33,8 +33,8 @@ const MAX_STATE_LENGTH = 65536;
 
 /**
  * Parameters shared between applications and their modulators. Of each object's copies one is the master, which numbers the
- * versions; modulators always read prompt copies. Every copy may be changed: the master takes changes in the order in
- * which they reach it, field by field, so the last writer of a field wins.
+ * versions; modulators have copies too, prompt ones unless their consumer calls them lazy. An application may change its copy,
+ * whichever it is: the master takes changes in the order in which they reach it, field by field, so the last writer of a field wins.
  */
 export class SharedObject<S extends object = object> implements SharedReference {
   /** Names this object everywhere: whoever knows it can read and change the object. */
@@ -118,6 +118,7 @@ export class SharedObject<S extends object = object> implements SharedReference 
    */
   update(patch: Partial<S>): void {
     if (!this.#isOpen) throw new JechoError("CLOSED", "the shared object was closed");
+    checkFields(patch, "an update");
     const state = { ...this.#state, ...patch };
     const json = toJson(state);
     if (json === this.#json) return;
@@ -278,7 +279,14 @@ export class SharedObject<S extends object = object> implements SharedReference 
   }
 }
 
+/** @throws JechoError `OBJECT_INVALID` */
+function checkFields(value: unknown, what: string): void {
+  const isPlain = Object.prototype.toString.call(value) === "[object Object]";
+  if (!isPlain) throw new JechoError("OBJECT_INVALID", `${what} is an object with the values of fields`);
+}
+
 function toJson(state: object): string {
+  checkFields(state, "a state");
   for (const [name, value] of Object.entries(state)) {
     const unplain = unplainIn(value, `"${name}"`);
     if (unplain !== undefined) throw new JechoError("OBJECT_INVALID", unplain);

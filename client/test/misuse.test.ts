@@ -4,9 +4,11 @@ import {
   type ConsumerOptions,
   connect,
   type Json,
+  type Modulator,
   modulatorFrom,
   type ProduceOptions,
   type SubscribeOptions,
+  sample,
 } from "@jecho/client";
 import { expect, inject, test } from "vitest";
 import { startRig, Tick } from "./rig.ts";
@@ -44,6 +46,45 @@ test("what is no handler, no modulator, no place and no policy is refused where 
     code: "ARGUMENT_INVALID",
     message: expect.stringContaining("drop-oldest"),
   });
+});
+
+test("what is no address, no place, no type and no name is refused where it is given", async () => {
+  for (const address of ["", "localhost:99999", "localhost:http", "localhost:8080/page", undefined])
+    expect(() => connect(untyped(address))).toThrow(/not the address of a gateway/);
+  expect(() => connect("localhost:1", { place: untyped("there") })).toThrow(
+    "place is one of here, worker, shared",
+  );
+  expect(() => connect("localhost:1", { queue: { whenFull: untyped("latest") } })).toThrow("drop-oldest");
+  await using rig = await startRig();
+  const session = rig.session();
+  expect(() => session.channel("a", untyped<typeof Tick>({ n: "uint32" }))).toThrow(
+    expect.objectContaining({
+      code: "ARGUMENT_INVALID",
+      message: expect.stringContaining("type(name, fields)"),
+    }),
+  );
+  expect(() => session.channel(untyped(undefined))).toThrow("a channel's name is a string");
+  for (const state of [5, [1], new Map()])
+    expect(() => session.share(untyped<object>(state))).toThrow(expect.objectContaining({ code: "OBJECT_INVALID" }));
+  const object = session.share({ n: 1 });
+  expect(() => object.update(untyped(5))).toThrow(expect.objectContaining({ code: "OBJECT_INVALID" }));
+  const modulator = untyped<Modulator>(sample(2));
+  await expect(session.channel("a", Tick).subscribe(() => {}, { modulator })).rejects.toMatchObject({
+    code: "MODULATOR_INVALID",
+    message: expect.stringContaining("pair"),
+  });
+});
+
+test("what a handler throws is told as its failure", async () => {
+  await using rig = await startRig();
+  const channel = rig.session().channel("a", Tick);
+  const told: { code: string; message: string }[] = [];
+  const fail = () => {
+    throw new Error("a mistake");
+  };
+  await channel.subscribe(fail, { onError: error => told.push(error) });
+  (await channel.produce()).publish({ n: 1, note: "" });
+  await expect.poll(() => told).toMatchObject([{ code: "HANDLER_FAILED", message: "a mistake" }]);
 });
 
 test("an event that is no bytes names json() on an untyped channel; a function in a shared object is named", async () => {

@@ -100,6 +100,8 @@ function classSource(written: ModulatorClass): string {
 
 function derivationSource(written: unknown, input: Type | undefined): string {
   const text = textOf(written);
+  if (/^class\b/.test(text))
+    throw invalid("the class extends neither Modulator nor FifoModulator of @jecho/client/moe");
   const [before, after] = isExpression(text)
     ? ["const derive =", ""]
     : ["const [derive] = Object.values({", "})"];

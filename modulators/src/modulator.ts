@@ -114,7 +114,9 @@ export function modulatorTable(modulator: Modulator, capabilities: readonly stri
   if (typeof source !== "string")
     throw new JechoError(
       "MODULATOR_INVALID",
-      "a modulator has the text of its source: modulatorFrom() makes one of a function, a class or a text",
+      Object.hasOwn(modulator, "modulator")
+        ? "this is a pair of a modulator and its demodulator: subscribe(handler, pair) takes it as it is, or { ...pair, label } with options"
+        : "a modulator has the text of its source: modulatorFrom() makes one of a function, a class or a text",
     );
   const unknown = lazy.find(name => !Object.hasOwn(objects, name));
   if (unknown !== undefined)

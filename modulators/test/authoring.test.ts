@@ -150,6 +150,7 @@ test.each([
   ["a native function", Math.abs],
   ["a bound function", ((event: Reading) => event.n > 1).bind(null)],
   ["no function", 5 as unknown as string],
+  ["a class that extends neither", class Hot {} as unknown as string],
 ])("what has no text is refused: %s", (_, written) => {
   expect(() => modulatorFrom<never>(written)).toThrow(expect.objectContaining({ code: "MODULATOR_INVALID" }));
 });

@@ -21,13 +21,18 @@ const FALLBACKS: Readonly<Record<ConcentratorPlace, readonly ConcentratorPlace[]
   shared: ["shared", "worker", "here"],
 };
 
-/** Opens a port to a concentrator at a place, or at the next best one. */
+/** Opens a port to a concentrator at a place, or at the next best one. @throws JechoError `ARGUMENT_INVALID` where there is no such place */
 export function openPort(
-  place: ConcentratorPlace | undefined,
+  place: ConcentratorPlace = defaultPlace,
   options: ConcentratorOptions,
   listener: PortListener,
 ): Port {
-  return new PlacedPort(FALLBACKS[place ?? defaultPlace], options, listener);
+  if (!Object.hasOwn(FALLBACKS, place))
+    throw new JechoError(
+      "ARGUMENT_INVALID",
+      `place is one of ${Object.keys(FALLBACKS).join(", ")}, not ${place}`,
+    );
+  return new PlacedPort(FALLBACKS[place], options, listener);
 }
 
 type Way = Omit<Port, "settled" | "posted">;
