@@ -65,7 +65,9 @@ test("what is no address, no place, no type and no name is refused where it is g
   );
   expect(() => session.channel(untyped(undefined))).toThrow("a channel's name is a string");
   for (const state of [5, [1], new Map()])
-    expect(() => session.share(untyped<object>(state))).toThrow(expect.objectContaining({ code: "OBJECT_INVALID" }));
+    expect(() => session.share(untyped<object>(state))).toThrow(
+      expect.objectContaining({ code: "OBJECT_INVALID" }),
+    );
   const object = session.share({ n: 1 });
   expect(() => object.update(untyped(5))).toThrow(expect.objectContaining({ code: "OBJECT_INVALID" }));
   const modulator = untyped<Modulator>(sample(2));

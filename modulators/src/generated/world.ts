@@ -87,7 +87,7 @@ const ERRORS = {
 	ACK_UNEXPECTED: [4543, "An acknowledgement is of an event that was not sent, or was acknowledged before."],
 	SERVICE_NOT_GRANTED: [4544, "A service that the modulator needs takes a capability that its consumer has not."],
 	DELEGATE_FAILED: [4545, "A producer's delegate failed at what a modulator asked of it."],
-	HISTORY_EXCEEDED: [4546, "The place asked for lies before what is kept, or after what has been sent."],
+	HISTORY_EXCEEDED: [4546, "The place asked for lies beyond the channel's newest event."],
 	HANDOVER_INVALID: [4547, "The handover token is unknown, used or too old."],
 	HANDED_OVER: [4548, "The session was handed over to another device."],
 	OBJECT_UNKNOWN: [4549, "No shared object has this id."],
