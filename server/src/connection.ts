@@ -1,8 +1,9 @@
 import type { WebSocket } from "uWebSockets.js";
 import { ERRORS, type ErrorCode } from "@jecho/shared";
-import { type Control, encodeForNow, joinFrames, type Outgoing } from "@jecho/shared/internal";
+import { type Control, encodeForNow, type Outgoing } from "@jecho/shared/internal";
 import { SOCKET_HIGH_BYTES, SOCKET_LOW_BYTES } from "./delivery/listener.ts";
 import type { Listeners } from "./delivery/listeners.ts";
+import { type Standing, Turns } from "./delivery/turns.ts";
 import { Waiting } from "./delivery/waiting.ts";
 import type { Replay } from "./history/replay.ts";
 import type { Consumer, Producer } from "./management/endpoints.ts";
@@ -25,22 +26,17 @@ export interface ConnectionLimits {
 /** A topic that nothing is published to. */
 const PRODUCERS = "producers";
 
-/** Of what waits in queues, so much goes out in one message, or a run more. */
-const TOGETHER_BYTES = 64 << 10;
-
 /** Drawn many at a time: each draw costs microseconds, and memory until the next garbage collection. */
 const RANDOM = new Uint32Array(1024);
 let drawn = RANDOM.length;
 
 /** What most connections never need: made for those that do. */
 class Seldom {
-  /** Channels whose events wait in a queue for this connection; the one comes first whose turn it is. */
-  readonly lagging = new Set<Listeners>();
+  /** Channels whose events wait in a queue for this connection. */
+  turns: Turns | undefined;
   isBehind = false;
   /** What waits in those queues together. */
   waiting: Waiting | undefined;
-  /** Called when there is no such channel any more. */
-  whenLevel: (() => void) | undefined;
   /** Its consumers that are being sent their past. */
   readonly replays = new Set<Replay>();
   readonly requests = new Requests();
@@ -136,33 +132,28 @@ export class Connection {
     this.#seldom.process = process;
   }
 
-  /** Events of this channel wait in a queue for this connection, or no longer. */
-  lags(channel: Listeners, isLagging: boolean): void {
-    if (isLagging) {
-      this.#seldom ??= new Seldom();
-      this.#seldom.lagging.add(channel);
-    } else if (this.#seldom !== undefined) {
-      this.#seldom.lagging.delete(channel);
-      if (this.#seldom.lagging.size === 0) this.#seldom.whenLevel?.();
-    }
+  /** @param standing how this channel stands, whose events go through a queue for this connection; undefined where they do no longer */
+  lags(channel: Listeners, standing: Standing | undefined): void {
+    if (standing === undefined) return this.#seldom?.turns?.set(channel, undefined);
+    this.#seldom ??= new Seldom();
+    this.#seldom.turns ??= new Turns();
+    this.#seldom.turns.set(channel, standing);
   }
 
   /** What waits for it in the queues of all channels. */
   get waiting(): Waiting {
     this.#seldom ??= new Seldom();
-    const { lagging } = this.#seldom;
-    this.#seldom.waiting ??= new Waiting(this.#limits.connectionQueueBytes, () => {
-      for (const channel of lagging) channel.letGoOn(this);
-    });
-    return this.#seldom.waiting;
+    const seldom = this.#seldom;
+    seldom.waiting ??= new Waiting(this.#limits.connectionQueueBytes, () => seldom.turns?.letGoOn(this));
+    return seldom.waiting;
   }
 
-  /** Resolves when no events wait in queues for this connection, or it is lost. For one who asks. */
+  /** Resolves when no channel has a queue for this connection, or it is lost. For one who asks. */
   level(): Promise<void> {
-    const seldom = this.#seldom;
-    if (seldom === undefined || seldom.lagging.size === 0) return Promise.resolve();
+    const turns = this.#seldom?.turns;
+    if (turns === undefined || turns.isEmpty) return Promise.resolve();
     return new Promise(resolve => {
-      seldom.whenLevel = resolve;
+      turns.whenOver = resolve;
     });
   }
 
@@ -206,35 +197,15 @@ export class Connection {
     return true;
   }
 
-  /**
-   * The socket has room again, or a channel may send what waits: as long as there is room they take turns, a run each, and what comes together
-   * goes out as one message.
-   */
+  /** The socket has room again, or a channel may send what waits. */
   drained(): void {
     const seldom = this.#seldom;
     if (seldom === undefined) return;
-    const { lagging } = seldom;
-    let parts: Uint8Array[] = [];
-    let bytes = 0;
-    let room = SOCKET_HIGH_BYTES - this.bufferedBytes;
-    for (const channel of lagging) {
-      if (bytes >= TOGETHER_BYTES) {
-        this.sendBytes(joinFrames(parts));
-        parts = [];
-        bytes = 0;
-        room = SOCKET_HIGH_BYTES - this.bufferedBytes;
-      }
-      if (bytes > room) break;
-      const taken = channel.takeWaiting(this, parts);
-      bytes += taken;
-      // Behind all others, unless it has left.
-      if (taken > 0 && lagging.delete(channel)) lagging.add(channel);
-    }
-    if (parts.length > 0) this.sendBytes(joinFrames(parts));
+    seldom.turns?.send(this);
     for (const replay of [...seldom.replays]) replay.pump();
     if (this.bufferedBytes > SOCKET_LOW_BYTES) return;
     seldom.isBehind = false;
-    for (const channel of [...lagging]) channel.keepUp(this);
+    seldom.turns?.keepUp(this);
   }
 
   /** Tells that the messages with events which came since the last time are taken. */
@@ -288,7 +259,7 @@ export class Connection {
     if (this.#seldom === undefined) return;
     for (const replay of [...this.#seldom.replays]) replay.end();
     this.#seldom.requests.lost();
-    this.#seldom.whenLevel?.();
+    this.#seldom.turns?.whenOver?.();
   }
 }
 

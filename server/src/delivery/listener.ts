@@ -1,7 +1,8 @@
-import { encodeControl, type Position } from "@jecho/shared/internal";
+import { type EventsFrame, encodeControl, type Position } from "@jecho/shared/internal";
 import type { Connection } from "../connection.ts";
+import type { Listeners } from "./listeners.ts";
 import { RunQueue, type WhenFull } from "./run-queue.ts";
-import type { Waiting } from "./waiting.ts";
+import type { Standing } from "./turns.ts";
 
 /** How a consumer's queue at the gateway is kept. */
 export interface QueuePolicy {
@@ -80,41 +81,71 @@ export class Listener {
     return this.#backlog;
   }
 
-  /** From now on its events wait. */
-  lag(): Backlog {
-    this.#backlog = new Backlog(this.#policy, this.connection.waiting);
+  /** From now on its events wait. @param channel what it listens to */
+  lag(channel: Listeners): Backlog {
+    this.#backlog = new Backlog(this.#policy, this.connection, channel);
     return this.#backlog;
   }
 
   /** Nothing waits any more, or is to. */
   keepUp(): void {
-    this.#backlog?.queue.clear();
+    this.#backlog?.end();
     this.#backlog = undefined;
   }
 
   /** Where a producer is, in the order of the channel's events. */
   tell(position: Position): void {
     if (this.#backlog === undefined) this.connection.send(position);
-    // One that is about urgent events must not come behind them.
-    else this.#backlog.queue.pushControl(encodeControl(position), position.urgent);
+    else this.#backlog.tell(position);
   }
 }
 
-/** What waits for a process that does not keep up. */
+/** What waits for a process that does not keep up. Its connection knows how it stands. */
 export class Backlog {
-  readonly queue: RunQueue;
-  /** The process has said that it can take no more for now. */
-  isPaused = false;
   /** The producers were asked to wait for it. */
   isBlocking = false;
+  readonly #queue: RunQueue;
+  readonly #connection: Connection;
+  readonly #channel: Listeners;
+  /** The process has said that it can take no more for now. */
+  #isPaused = false;
+  #standing: Standing = "level";
 
-  constructor({ whenFull, limitBytes }: QueuePolicy, waiting: Waiting) {
-    this.queue = new RunQueue(whenFull, limitBytes, waiting);
+  constructor({ whenFull, limitBytes }: QueuePolicy, connection: Connection, channel: Listeners) {
+    this.#queue = new RunQueue(whenFull, limitBytes, connection.waiting);
+    this.#connection = connection;
+    this.#channel = channel;
+    connection.lags(channel, this.#standing);
+  }
+
+  /** What waits, and how much of that may. */
+  get queue(): Pick<RunQueue, "isFull" | "isLost" | "hasRoom" | "whenFull"> {
+    return this.#queue;
   }
 
   /** Does nothing wait, and may events come? */
   get isLevel(): boolean {
-    return !this.isPaused && this.queue.isEmpty;
+    return this.#standing === "level";
+  }
+
+  /** The process can take no more for now, or can again. */
+  pause(isPaused: boolean): void {
+    this.#isPaused = isPaused;
+    this.#changed();
+  }
+
+  /** As of a `RunQueue`. */
+  push(run: EventsFrame, keyOf: (run: EventsFrame, i: number) => string): EventsFrame[] {
+    const gone = this.#queue.push(run, keyOf);
+    this.#changed();
+    return gone;
+  }
+
+  /** Where a producer is, in its place among the runs. */
+  tell(position: Position): void {
+    // One that is about urgent events must not come behind them.
+    this.#queue.pushControl(encodeControl(position), position.urgent);
+    this.#changed();
   }
 
   /**
@@ -125,14 +156,28 @@ export class Backlog {
    * @returns its bytes; 0 where that is nothing, or may not be sent
    */
   takeNext(channel: number, parts: Uint8Array[]): number {
-    if (this.isPaused) return 0;
+    if (this.#isPaused) return 0;
     const before = parts.length;
-    const dropped = this.queue.takeDropped();
+    const dropped = this.#queue.takeDropped();
     if (dropped > 0) parts.push(encodeControl({ kind: "Dropped", channel, events: BigInt(dropped) }));
-    const next = this.queue.shift();
+    const next = this.#queue.shift();
     if (next !== undefined) parts.push(next);
     let bytes = 0;
     for (let i = before; i < parts.length; i++) bytes += (parts[i] as Uint8Array).byteLength;
+    this.#changed();
     return bytes;
+  }
+
+  /** Nothing waits any more, or is to. */
+  end(): void {
+    this.#queue.clear();
+    this.#connection.lags(this.#channel, undefined);
+  }
+
+  #changed(): void {
+    const standing = this.#isPaused ? "paused" : this.#queue.isEmpty ? "level" : "due";
+    if (standing === this.#standing) return;
+    this.#standing = standing;
+    this.#connection.lags(this.#channel, standing);
   }
 }

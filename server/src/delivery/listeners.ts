@@ -66,7 +66,6 @@ export class Listeners {
     if (listener.backlog !== undefined) this.#forgive(listener.backlog);
     listener.keepUp();
     this.#lagging = without(this.#lagging, listener);
-    connection.lags(this, false);
     this.#acknowledgements.left(connection, this.#channel.number);
     return true;
   }
@@ -124,11 +123,11 @@ export class Listeners {
     const listener = this.#all.get(connection);
     if (listener === undefined) return;
     if (!ready) {
-      this.#lag(listener).isPaused = true;
+      this.#lag(listener).pause(true);
       return;
     }
     if (listener.backlog === undefined) return;
-    listener.backlog.isPaused = false;
+    listener.backlog.pause(false);
     connection.drained();
   }
 
@@ -153,7 +152,6 @@ export class Listeners {
     if (listener?.backlog?.isLevel !== true || !connection.isOpen) return;
     this.#change(listener, () => listener.keepUp());
     this.#lagging = without(this.#lagging, listener);
-    connection.lags(this, false);
   }
 
   /** Whatever changes at a listener: its runs come by the topic, by themselves, or through its backlog. */
@@ -184,8 +182,7 @@ export class Listeners {
   #lag(listener: Listener): Backlog {
     if (listener.backlog !== undefined) return listener.backlog;
     this.#lagging = withOne(this.#lagging, listener);
-    listener.connection.lags(this, true);
-    return this.#change(listener, () => listener.lag());
+    return this.#change(listener, () => listener.lag(this));
   }
 
   #enqueue(lagging: Set<Listener>, run: EventsFrame, from: Connection, process: number): void {
@@ -196,7 +193,7 @@ export class Listeners {
       if (connection === from || backlog === undefined || !listener.wants(process)) continue;
       const { queue } = backlog;
       copy ??= COPIES.copy(run);
-      for (const gone of queue.push(copy, (one, i) => channel.owner.keyOf(one, i))) {
+      for (const gone of backlog.push(copy, (one, i) => channel.owner.keyOf(one, i))) {
         if (gone.isSync) this.#acknowledgements.skip(connection, channel.number, gone.seq, gone.count);
       }
       if (queue.isLost) channel.owner.cutOff(channel, connection);

@@ -1,0 +1,70 @@
+import { joinFrames } from "@jecho/shared/internal";
+import type { Connection } from "../connection.ts";
+import { SOCKET_HIGH_BYTES } from "./listener.ts";
+import type { Listeners } from "./listeners.ts";
+
+/**
+ * How a channel stands with a connection that has a queue for it: something waits and may go out, nothing waits, or the
+ * process has said that it can take no more.
+ */
+export type Standing = "due" | "level" | "paused";
+
+/** Of what waits in queues, so much goes out in one message, or a run more. */
+const TOGETHER_BYTES = 64 << 10;
+
+/** The channels that have a queue for one connection. There may be thousands, so what is asked often looks at those alone that it is about. */
+export class Turns {
+  /** The one comes first whose turn it is. */
+  readonly #due = new Set<Listeners>();
+  readonly #level = new Set<Listeners>();
+  readonly #paused = new Set<Listeners>();
+  /** Called when there is no such channel any more. */
+  whenOver: (() => void) | undefined;
+
+  get isEmpty(): boolean {
+    return this.#due.size + this.#level.size + this.#paused.size === 0;
+  }
+
+  /** @param standing undefined where it has a queue for the connection no longer */
+  set(channel: Listeners, standing: Standing | undefined): void {
+    this.#due.delete(channel);
+    this.#level.delete(channel);
+    this.#paused.delete(channel);
+    if (standing === "due") this.#due.add(channel);
+    else if (standing === "level") this.#level.add(channel);
+    else if (standing === "paused") this.#paused.add(channel);
+    else if (this.isEmpty) this.whenOver?.();
+  }
+
+  /** Sends as long as there is room, a run of each channel in turn; what comes together goes out as one message. */
+  send(connection: Connection): void {
+    if (this.#due.size === 0) return;
+    let parts: Uint8Array[] = [];
+    let bytes = 0;
+    let room = SOCKET_HIGH_BYTES - connection.bufferedBytes;
+    for (const channel of this.#due) {
+      if (bytes >= TOGETHER_BYTES) {
+        connection.sendBytes(joinFrames(parts));
+        parts = [];
+        bytes = 0;
+        room = SOCKET_HIGH_BYTES - connection.bufferedBytes;
+      }
+      if (bytes > room) break;
+      bytes += channel.takeWaiting(connection, parts);
+      // Behind all others, if something still waits.
+      if (this.#due.delete(channel)) this.#due.add(channel);
+    }
+    if (parts.length > 0) connection.sendBytes(joinFrames(parts));
+  }
+
+  /** The connection has caught up: where nothing waits, events come by the topic again. */
+  keepUp(connection: Connection): void {
+    for (const channel of this.#level) channel.keepUp(connection);
+  }
+
+  /** There is room for what waits on all channels together. */
+  letGoOn(connection: Connection): void {
+    for (const channels of [this.#due, this.#level, this.#paused])
+      for (const channel of channels) channel.letGoOn(connection);
+  }
+}
