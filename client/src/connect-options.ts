@@ -1,6 +1,6 @@
 import { JechoError } from "@jecho/shared";
 import type { BackoffOptions } from "./backoff.ts";
-import type { ConcentratorOptions } from "./concentrator/concentrator.ts";
+import type { ConcentratorOptions } from "./concentrator/parts.ts";
 import { checkQueueOptions, type EventQueueOptions } from "./event-queue.ts";
 import { mostOf, type ProducerModulatorOptions } from "./open-options.ts";
 import type { ConcentratorPlace } from "./places/place.ts";

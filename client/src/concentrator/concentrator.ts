@@ -1,33 +1,11 @@
 import { errorCode, JechoError } from "@jecho/shared";
 import { EventsFrame, type Frame, tokenOf } from "@jecho/shared/internal";
-import { createEnvironment as environmentHere, onNetworkChange } from "#platform";
-import { Delegates } from "../modulation/delegates.ts";
-import { Deriving } from "../modulation/deriving.ts";
-import { Feeds } from "../modulation/feeds.ts";
-import { Modulation } from "../modulation/modulation.ts";
-import { RunChecker } from "../modulation/run-checker.ts";
-import type { ProducerModulatorOptions } from "../open-options.ts";
+import { onNetworkChange } from "#platform";
 import { placementOf } from "../placement.ts";
 import type { CreateEnvironment } from "../platform/face.ts";
 import type { ControlRequest, EventSource, PortListener, PortNotice, PortServer } from "../port.ts";
-import { Demands } from "./demands.ts";
-import { Entries } from "./entries.ts";
 import { newConsumer, newObject, newProducer } from "./entry.ts";
-import { Flow } from "./flow.ts";
-import { GatewayQuestions } from "./gateway-questions.ts";
-import { Hold } from "./hold.ts";
-import { OwnLanes } from "./lane.ts";
-import { Link, type LinkOptions } from "./link.ts";
-import { ObjectCopies } from "./object-copies.ts";
-import { Openings } from "./openings.ts";
-import { Outbox } from "./outbox.ts";
-import { Raising } from "./raising.ts";
-import { Reception } from "./reception.ts";
-import { SynchronousEvents } from "./synchronous.ts";
-
-export interface ConcentratorOptions extends LinkOptions {
-  readonly modulators: ProducerModulatorOptions;
-}
+import { type ConcentratorOptions, Parts } from "./parts.ts";
 
 /** Whom a concentrator tells what. */
 export interface ConcentratorListener extends PortListener {
@@ -38,31 +16,13 @@ export interface ConcentratorListener extends PortListener {
 /**
  * The hub of a process: all its endpoints share one connection. It gives each event that is raised to the consumers in
  * this process, to the modulators, and, where somebody elsewhere listens, to the gateway. What its parts do stands with
- * them; here they are put together, and each request and each frame finds the one that it is for.
+ * them; here each request and each frame finds the one that it is for.
  */
 export class Concentrator implements PortServer {
   readonly #notify: (notice: PortNotice) => void;
   readonly #onYield: ConcentratorListener["yield"];
   readonly #events: EventSource;
-  readonly #link: Link;
-  readonly #entries = new Entries();
-  readonly #lanes = new OwnLanes();
-  readonly #outbox: Outbox;
-  readonly #hold: Hold;
-  readonly #flow: Flow;
-  readonly #synchronous: SynchronousEvents;
-  readonly #reception: Reception;
-  readonly #modulation: Modulation;
-  readonly #feeds: Feeds;
-  readonly #deriving: Deriving;
-  readonly #raising: Raising;
-  readonly #demands: Demands;
-  readonly #delegates: Delegates;
-  readonly #openings: Openings;
-  readonly #copies: ObjectCopies;
-  readonly #questions: GatewayQuestions;
-  /** Of the types that the gateway has told of, by token: for what modulators here are fed with. */
-  readonly #schemas = new Map<bigint, Uint8Array>();
+  readonly #parts: Parts;
   /** Producers to be closed once their events are out. */
   readonly #closing = new Set<number>();
   readonly #stopWatching: () => void;
@@ -72,98 +32,24 @@ export class Concentrator implements PortServer {
     options: ConcentratorOptions,
     events: EventSource,
     listener: ConcentratorListener,
-    createEnvironment: CreateEnvironment = environmentHere,
+    createEnvironment?: CreateEnvironment,
   ) {
     const { notify } = listener;
     this.#notify = notify;
     this.#onYield = listener.yield;
     this.#events = events;
-    this.#link = new Link(options, {
+    this.#parts = new Parts(options, events, listener, createEnvironment, {
       onStatus: status => {
         if (status.state === "live") this.#live();
         else this.#interrupted(status.state !== "closed" && status.state !== "refused");
         notify({ is: "status", status });
       },
       onFrame: frame => this.#receive(frame),
-      onReady: ready => {
-        this.#modulation.runs.flow(ready);
-        if (ready) this.#drainSoon();
-      },
+      onRoom: () => this.#drainSoon(),
+      onAllBack: () => this.#stopHolding(),
     });
-    this.#outbox = new Outbox(this.#link);
-    this.#hold = new Hold(() => this.#stopHolding());
-    this.#flow = new Flow(this.#entries, this.#link);
-    this.#synchronous = new SynchronousEvents((endpoint, raised, outcome) =>
-      notify({ is: "processed", endpoint, raised, outcome }),
-    );
-    this.#reception = new Reception(listener, this.#synchronous, {
-      onTaken: (entry, frame, first) => this.#feeds.take(entry, frame, first),
-      onMissing: (entry, events) => this.#feeds.missing(entry, events),
-      onHandled: ({ channel, seq }, i, { consumers, failed, message }) =>
-        this.#link.send({ kind: "Ack", channel, seq: seq + i, consumers, failed, message }),
-    });
-    const schemaOf = (token: bigint): Uint8Array | undefined =>
-      this.#entries.schemaOf(token) ?? this.#schemas.get(token);
-    const checker = new RunChecker(schemaOf);
-    const { most = Number.POSITIVE_INFINITY, ...running } = options.modulators;
-    this.#modulation = new Modulation(events => createEnvironment(running, events), most, {
-      onEvents: (installation, frame, raising) => this.#deriving.made(installation, frame, raising),
-      onDone: raising => this.#synchronous.settle(raising),
-      onFurther: raising => this.#synchronous.further(raising),
-      onAnswer: answer => {
-        // It is about what was made before.
-        this.#outbox.release();
-        this.#link.send(answer);
-      },
-      onDemand: base => this.#demands.tell(base),
-      onState: (base, state) => this.#demands.tellState(base, state),
-      schemaOf,
-      onNeeds: base => this.#delegates.tellNeeds(base),
-      onFeed: (name, { process, base, producers }, channel) => {
-        const isOwn = producers.some(number => this.#entries.producerOf(number) !== undefined);
-        return this.#feeds.open(name, base, { process, channel }, isOwn);
-      },
-      onUnfed: name => this.#feeds.close(name),
-      onCall: (base, name, values) => this.#delegates.called(base, name, values),
-      onPull: (derived, object) => this.#link.send({ kind: "PullObject", derived, object }),
-    });
-    this.#feeds = new Feeds(this.#modulation, this.#synchronous, {
-      open: entry => this.#openings.add(entry),
-      close: entry => this.#openings.close(entry),
-      isSound: run => checker.isSound(run),
-      isConsumed: base => this.#entries.isConsumed(base),
-      lanesBehind: (feed, producer, urgent) =>
-        this.#modulation.installed
-          .fedBy(feed)
-          .map(installation => this.#deriving.laneOf(installation, producer, urgent)),
-    });
-    const parts = {
-      entries: this.#entries,
-      lanes: this.#lanes,
-      link: this.#link,
-      outbox: this.#outbox,
-      hold: this.#hold,
-      flow: this.#flow,
-      synchronous: this.#synchronous,
-      reception: this.#reception,
-      modulation: this.#modulation,
-      feeds: this.#feeds,
-    };
-    this.#deriving = new Deriving(parts);
-    this.#raising = new Raising(events, parts, notify);
-    this.#demands = new Demands(parts, notify);
-    this.#delegates = new Delegates(this.#entries, this.#modulation, notify);
-    let request = 0;
-    const nextRequest = (): number => ++request;
-    this.#openings = new Openings(
-      { modulates: most > 0, nextRequest },
-      { ...parts, deriving: this.#deriving, demands: this.#demands },
-      notify,
-    );
-    this.#copies = new ObjectCopies(this.#entries, this.#link, notify);
-    this.#questions = new GatewayQuestions(this.#link, nextRequest, notify);
-    this.#stopWatching = onNetworkChange(() => this.#link.probe());
-    this.#link.connect();
+    this.#stopWatching = onNetworkChange(() => this.#parts.link.probe());
+    this.#parts.link.connect();
   }
 
   handle(request: ControlRequest): void {
@@ -171,47 +57,47 @@ export class Concentrator implements PortServer {
     if (!this.#events.isEmpty()) this.drain();
     switch (request.is) {
       case "openProducer":
-        return this.#openings.add(newProducer(request, this.#lanes.create()));
+        return this.#parts.openings.add(newProducer(request, this.#parts.lanes.create()));
       case "openConsumer": {
         const entry = newConsumer(request);
-        this.#reception.inherit(entry, request.sources);
-        return this.#openings.add(entry);
+        this.#parts.reception.inherit(entry, request.sources);
+        return this.#parts.openings.add(entry);
       }
       case "openObject":
-        return this.#openings.add(newObject(request));
+        return this.#parts.openings.add(newObject(request));
       case "resetConsumer":
-        return this.#openings.reset(request.endpoint, request.reset, request.modulator);
+        return this.#parts.openings.reset(request.endpoint, request.reset, request.modulator);
       case "compared":
-        return this.#openings.compared(request);
+        return this.#parts.openings.compared(request);
       case "closeEndpoint":
         return this.#closeEndpoint(request.endpoint);
       case "context":
-        return this.#delegates.setContext(request);
+        return this.#parts.delegates.setContext(request);
       case "handled":
         return this.#handled(request);
       case "giveUp":
         return this.#giveUp(request.endpoint, request.raised);
       case "flow":
-        return this.#flow.setReady(request.endpoint, request.ready);
+        return this.#parts.flow.setReady(request.endpoint, request.ready);
       case "stall":
-        return this.#flow.setStalled(request.endpoint, request.stalled);
+        return this.#parts.flow.setStalled(request.endpoint, request.stalled);
       case "label": {
-        const entry = this.#entries.consumer(request.endpoint);
+        const entry = this.#parts.entries.consumer(request.endpoint);
         if (entry !== undefined) entry.label = request.label;
         return;
       }
       case "flush":
-        return this.#raising.flush(request.flush);
+        return this.#parts.raising.flush(request.flush);
       case "ask":
-        return this.#questions.ask(request.question, request.about);
+        return this.#parts.questions.ask(request.question, request.about);
       case "updateObject":
-        return this.#copies.update(request);
+        return this.#parts.copies.update(request);
       case "writeObject":
-        return this.#copies.write(request);
+        return this.#parts.copies.write(request);
       case "pullObject":
-        return this.#copies.pull(request.endpoint);
+        return this.#parts.copies.pull(request.endpoint);
       case "probe":
-        return this.#link.probe();
+        return this.#parts.link.probe();
       case "close":
         return this.#close();
     }
@@ -219,17 +105,17 @@ export class Concentrator implements PortServer {
 
   /** What these requests send besides events goes out in one message. */
   together(handle: () => void): void {
-    this.#link.together(handle);
+    this.#parts.link.together(handle);
   }
 
   /** Nothing more is read from the connection, or again. @returns false where its socket cannot do that */
   pause(isPaused: boolean): boolean {
-    return this.#link.pause(isPaused);
+    return this.#parts.link.pause(isPaused);
   }
 
   /** Sends everything that was raised since the last time, unless it has to wait where it is. */
   drain(): void {
-    if (this.#raising.drain()) this.#drained();
+    if (this.#parts.raising.drain()) this.#drained();
   }
 
   /** What waited for events to be out can go on. */
@@ -239,7 +125,7 @@ export class Concentrator implements PortServer {
       this.#closing.delete(endpoint);
       this.#closeEndpoint(endpoint);
     }
-    this.#raising.checkFlushes();
+    this.#parts.raising.checkFlushes();
   }
 
   #drainSoon(): void {
@@ -252,126 +138,128 @@ export class Concentrator implements PortServer {
   }
 
   #closeEndpoint(endpoint: number): void {
-    const entry = this.#entries.get(endpoint);
+    const entry = this.#parts.entries.get(endpoint);
     if (entry === undefined) return;
     if (entry.is === "producer" && !this.#events.isEmpty()) {
       this.#closing.add(endpoint);
       return;
     }
-    this.#openings.close(entry);
-    if (entry.is === "producer") this.#lanes.forget(entry.lanes);
+    this.#parts.openings.close(entry);
+    if (entry.is === "producer") this.#parts.lanes.forget(entry.lanes);
   }
 
   #close(): void {
-    this.#hold.end();
+    this.#parts.hold.end();
     // Whatever room there is: nothing is taken later.
-    this.#raising.takeAll();
+    this.#parts.raising.takeAll();
     this.#drained();
     this.#stopWatching();
-    this.#link.close();
-    void this.#modulation.close();
+    this.#parts.link.close();
+    void this.#parts.modulation.close();
   }
 
   #handled(request: Extract<ControlRequest, { is: "handled" }>): void {
     const { endpoint, channel, producer, raised, outcome } = request;
-    this.#synchronous.handled(endpoint, channel, producer, raised, outcome);
+    this.#parts.synchronous.handled(endpoint, channel, producer, raised, outcome);
   }
 
   #giveUp(endpoint: number, raised: number): void {
-    const answered = this.#synchronous.giveUp(endpoint, raised);
+    const answered = this.#parts.synchronous.giveUp(endpoint, raised);
     for (const { channel, producer, raised } of answered)
-      this.#link.send({ kind: "GiveUp", channel, producer, raised: BigInt(raised) });
+      this.#parts.link.send({ kind: "GiveUp", channel, producer, raised: BigInt(raised) });
   }
 
   /** The gateway has so many more messages with events. */
   #taken(messages: number): void {
     if (messages === 0) return;
-    this.#outbox.taken(messages);
-    this.#raising.checkFlushes();
+    this.#parts.outbox.taken(messages);
+    this.#parts.raising.checkFlushes();
     if (!this.#events.isEmpty()) this.#drainSoon();
   }
 
   #receive(frame: Frame): void {
     // By its class, which is one, where the kinds of all others are found in places of many kinds.
-    if (frame instanceof EventsFrame) return this.#reception.arrived(frame);
+    if (frame instanceof EventsFrame) return this.#parts.reception.arrived(frame);
     switch (frame.kind) {
       case "Processed":
-        this.#synchronous.answered(frame);
+        this.#parts.synchronous.answered(frame);
         return this.#taken(frame.taken);
       case "Position":
-        return this.#reception.position(frame, this.#lanes.has(frame.source));
+        return this.#parts.reception.position(frame, this.#parts.lanes.has(frame.source));
       case "Taken":
         return this.#taken(frame.messages);
       case "Dropped":
-        return this.#reception.dropped(frame.channel, Number(frame.events));
+        return this.#parts.reception.dropped(frame.channel, Number(frame.events));
       case "Flow":
-        this.#flow.told(frame.derived, frame.ready);
+        this.#parts.flow.told(frame.derived, frame.ready);
         return frame.ready ? this.#drainSoon() : undefined;
       case "Replayed": {
-        const entry = this.#entries.consumerOf(frame.consumer);
+        const entry = this.#parts.entries.consumerOf(frame.consumer);
         if (entry === undefined || entry.replay !== frame.replay) return;
-        this.#reception.replayed(entry);
+        this.#parts.reception.replayed(entry);
         return this.#notify({ is: "replayed", endpoint: entry.endpoint });
       }
       case "ProducerOpened":
-        return this.#openings.producerOpened(frame);
+        return this.#parts.openings.producerOpened(frame);
       case "ConsumerOpened":
-        return this.#openings.consumerOpened(frame);
+        return this.#parts.openings.consumerOpened(frame);
       case "Compare":
-        return this.#openings.compare(frame);
+        return this.#parts.openings.compare(frame);
       case "ConsumerLost":
-        return this.#openings.lost(frame.consumer, errorOf(frame));
+        return this.#parts.openings.lost(frame.consumer, errorOf(frame));
       case "Refused": {
         const error = errorOf(frame);
-        return this.#questions.answered(frame.request, error)
+        return this.#parts.questions.answered(frame.request, error)
           ? undefined
-          : this.#openings.refused(frame.request, error);
+          : this.#parts.openings.refused(frame.request, error);
       }
       case "HandoverToken": {
         const { token, validMs } = frame;
-        this.#questions.answered(frame.request, { token, validMs });
+        this.#parts.questions.answered(frame.request, { token, validMs });
         return;
       }
       case "TypeKnown":
-        this.#schemas.set(tokenOf(frame.schema), frame.schema.slice());
+        this.#parts.schemas.set(tokenOf(frame.schema), frame.schema.slice());
         this.#notify({ is: "type", schema: frame.schema });
-        this.#questions.answered(frame.request, []);
+        this.#parts.questions.answered(frame.request, []);
         return;
       case "Types":
-        this.#questions.answered(frame.request, [...frame.tokens]);
+        this.#parts.questions.answered(frame.request, [...frame.tokens]);
         return;
       case "Yield":
-        return this.#onYield(frame.request, this.#questions.handoverOf(frame.asked));
+        return this.#onYield(frame.request, this.#parts.questions.handoverOf(frame.asked));
       case "Inheritance":
         return this.#notify({ is: "inheritance", inheritance: frame });
       case "Demand":
-        this.#demands.told(frame.channel, frame.consumers);
-        return frame.request === 0 ? undefined : this.#link.send({ kind: "Noted", request: frame.request });
+        this.#parts.demands.told(frame.channel, frame.consumers);
+        return frame.request === 0
+          ? undefined
+          : this.#parts.link.send({ kind: "Noted", request: frame.request });
       case "Install":
-        return this.#modulation.install(frame, this.#delegates.ofNumber(frame.channel));
+        return this.#parts.modulation.install(frame, this.#parts.delegates.ofNumber(frame.channel));
       case "Remove":
-        return this.#modulation.remove(frame.derived, frame.process);
+        return this.#parts.modulation.remove(frame.derived, frame.process);
       case "Drain":
-        void this.#modulation.runs.finished().then(() => {
-          this.#outbox.release();
-          this.#link.send({ kind: "Noted", request: frame.request });
+        void this.#parts.modulation.runs.finished().then(() => {
+          this.#parts.outbox.release();
+          this.#parts.link.send({ kind: "Noted", request: frame.request });
         });
         return;
       case "Impaired":
-        for (const { endpoint } of this.#entries.consumersOf(frame.derived))
+        for (const { endpoint } of this.#parts.entries.consumersOf(frame.derived))
           this.#notify({ is: "impaired", endpoint, error: errorOf(frame) });
         return;
       case "Placed":
-        for (const { endpoint } of this.#entries.consumersOf(frame.derived))
+        for (const { endpoint } of this.#parts.entries.consumersOf(frame.derived))
           this.#notify({ is: "placed", endpoint, placements: frame.placements.map(placementOf) });
         return;
       case "ObjectUpdate":
-        return this.#modulation.update(frame);
+        return this.#parts.modulation.update(frame);
       case "CopyUpdate":
-        if (frame.request !== 0) this.#openings.objectOpened(frame);
-        return this.#copies.updated(frame);
+        if (frame.request !== 0) this.#parts.openings.objectOpened(frame);
+        return this.#parts.copies.updated(frame);
       case "ObjectWrite":
-        return this.#copies.written(frame);
+        return this.#parts.copies.written(frame);
       case "Fault":
         return this.#notify({ is: "fault", error: errorOf(frame) });
       default:
@@ -386,51 +274,51 @@ export class Concentrator implements PortServer {
   yield(request: number, endpoints: readonly number[] | undefined): void {
     if (endpoints === undefined) {
       const { number: code, message } = new JechoError("HANDOVER_INVALID");
-      return this.#link.send({ kind: "Refused", request, code, message });
+      return this.#parts.link.send({ kind: "Refused", request, code, message });
     }
     const places = [];
     const copies = [];
     for (const endpoint of endpoints) {
-      const entry = this.#entries.get(endpoint);
+      const entry = this.#parts.entries.get(endpoint);
       // What it produces ends with the session.
       if (entry === undefined || entry.is === "producer") continue;
       if (entry.is === "object") copies.push(entry.number);
-      else if (entry.number !== 0) places.push(this.#reception.placeOf(entry));
+      else if (entry.number !== 0) places.push(this.#parts.reception.placeOf(entry));
       // The gateway takes them out of its own books.
-      this.#openings.leave(entry);
-      this.#openings.forget(entry);
+      this.#parts.openings.leave(entry);
+      this.#parts.openings.forget(entry);
     }
-    this.#link.send({ kind: "Yielded", request, places, copies });
+    this.#parts.link.send({ kind: "Yielded", request, places, copies });
   }
 
   #live(): void {
-    this.#openings.live();
-    this.#hold.live();
+    this.#parts.openings.live();
+    this.#parts.hold.live();
   }
 
   /** The connection broke: consumers elsewhere are expected back, and what they want waits for them. */
   #interrupted(comesBack: boolean): void {
-    this.#openings.interrupted();
-    this.#questions.interrupted();
-    this.#synchronous.clear();
-    this.#reception.interrupted();
-    this.#outbox.interrupted();
-    this.#flow.interrupted();
-    if (comesBack) this.#hold.begin(this.#demands.elsewhere());
-    else this.#hold.end();
-    this.#modulation.interrupted();
-    this.#feeds.interrupted();
-    for (const entry of this.#entries.interrupted()) {
+    this.#parts.openings.interrupted();
+    this.#parts.questions.interrupted();
+    this.#parts.synchronous.clear();
+    this.#parts.reception.interrupted();
+    this.#parts.outbox.interrupted();
+    this.#parts.flow.interrupted();
+    if (comesBack) this.#parts.hold.begin(this.#parts.demands.elsewhere());
+    else this.#parts.hold.end();
+    this.#parts.modulation.interrupted();
+    this.#parts.feeds.interrupted();
+    for (const entry of this.#parts.entries.interrupted()) {
       const isFeed = entry.is === "consumer" && entry.feed !== undefined;
       if (!isFeed) this.#notify({ is: "interrupted", endpoint: entry.endpoint });
     }
-    if (!this.#hold.isHolding) this.#stopHolding();
+    if (!this.#parts.hold.isHolding) this.#stopHolding();
   }
 
   /** All who were expected are back, or will not come: what was held goes out, to whoever is there. */
   #stopHolding(): void {
-    this.#modulation.removeUnwanted();
-    this.#demands.nobodyBack();
+    this.#parts.modulation.removeUnwanted();
+    this.#parts.demands.nobodyBack();
     this.drain();
   }
 }

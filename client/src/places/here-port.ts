@@ -1,4 +1,4 @@
-import type { ConcentratorOptions } from "../concentrator/concentrator.ts";
+import type { ConcentratorOptions } from "../concentrator/parts.ts";
 import type { Port, PortListener, PortRequest } from "../port.ts";
 import { Hub } from "./hub.ts";
 

@@ -1,11 +1,8 @@
 import { JechoError } from "@jecho/shared";
 import { NumberTable, tokenOf } from "@jecho/shared/internal";
 import { laterTurn } from "#platform";
-import {
-  Concentrator,
-  type ConcentratorListener,
-  type ConcentratorOptions,
-} from "../concentrator/concentrator.ts";
+import { Concentrator, type ConcentratorListener } from "../concentrator/concentrator.ts";
+import type { ConcentratorOptions } from "../concentrator/parts.ts";
 import type { CreateEnvironment } from "../platform/face.ts";
 import type { ControlRequest, EventSource, PortListener, PortNotice } from "../port.ts";
 import type { Visit } from "../ring.ts";

@@ -1,6 +1,6 @@
 import { JechoError } from "@jecho/shared";
 import { defaultPlace, loadHere, startThread, watchPage } from "#places";
-import type { ConcentratorOptions } from "../concentrator/concentrator.ts";
+import type { ConcentratorOptions } from "../concentrator/parts.ts";
 import type { Port, PortListener, PortRequest } from "../port.ts";
 import type { HerePort } from "./here-port.ts";
 import { RemotePort } from "./remote-port.ts";

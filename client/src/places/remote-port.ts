@@ -1,5 +1,5 @@
 import { JechoError } from "@jecho/shared";
-import type { ConcentratorOptions } from "../concentrator/concentrator.ts";
+import type { ConcentratorOptions } from "../concentrator/parts.ts";
 import type { Port, PortListener, PortRequest } from "../port.ts";
 import { atEndOfTurn } from "../turn.ts";
 import { addHandled, fromPlain, type Handled, type MessageEnd, type ToPlace, toRow } from "./message-end.ts";

@@ -1,6 +1,6 @@
 import { JechoError } from "@jecho/shared";
 import type { EventsFrame } from "@jecho/shared/internal";
-import type { ConcentratorOptions } from "../concentrator/concentrator.ts";
+import type { ConcentratorOptions } from "../concentrator/parts.ts";
 import type { PortListener } from "../port.ts";
 import { atEndOfTurn } from "../turn.ts";
 import type { Attachment } from "./attachment.ts";

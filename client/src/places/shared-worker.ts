@@ -1,6 +1,6 @@
 /** A SharedWorker: the concentrators of all tabs of an origin, one for each gateway. */
 import { Lenders, ModulatorEnvironment } from "@jecho/modulators/browser";
-import type { ConcentratorOptions } from "../concentrator/concentrator.ts";
+import type { ConcentratorOptions } from "../concentrator/parts.ts";
 import type { CreateEnvironment } from "../platform/face.ts";
 import { Hub } from "./hub.ts";
 import { serve } from "./serve.ts";

@@ -1,0 +1,135 @@
+import type { Frame } from "@jecho/shared/internal";
+import { createEnvironment as environmentHere } from "#platform";
+import { Delegates } from "../modulation/delegates.ts";
+import { Deriving } from "../modulation/deriving.ts";
+import { Feeds } from "../modulation/feeds.ts";
+import { Modulation } from "../modulation/modulation.ts";
+import { RunChecker } from "../modulation/run-checker.ts";
+import type { ProducerModulatorOptions } from "../open-options.ts";
+import type { CreateEnvironment } from "../platform/face.ts";
+import type { EventSource, PortListener } from "../port.ts";
+import type { Status } from "../status.ts";
+import { Demands } from "./demands.ts";
+import { Entries } from "./entries.ts";
+import { Flow } from "./flow.ts";
+import { GatewayQuestions } from "./gateway-questions.ts";
+import { Hold } from "./hold.ts";
+import { OwnLanes } from "./lane.ts";
+import { Link, type LinkOptions } from "./link.ts";
+import { ObjectCopies } from "./object-copies.ts";
+import { Openings } from "./openings.ts";
+import { Outbox } from "./outbox.ts";
+import { Raising } from "./raising.ts";
+import { Reception } from "./reception.ts";
+import { SynchronousEvents } from "./synchronous.ts";
+
+export interface ConcentratorOptions extends LinkOptions {
+  readonly modulators: ProducerModulatorOptions;
+}
+
+/** What concerns more than one of the parts. */
+interface PartsListener {
+  onStatus(status: Status): void;
+  onFrame(frame: Frame): void;
+  /** The connection takes events again. */
+  onRoom(): void;
+  /** All who were expected after a broken connection are back, or will not come. */
+  onAllBack(): void;
+}
+
+/** What a concentrator is made of: who needs whom, and what each of them tells the others. */
+export class Parts {
+  readonly entries = new Entries();
+  readonly lanes = new OwnLanes();
+  readonly link: Link;
+  readonly outbox: Outbox;
+  readonly hold: Hold;
+  readonly flow: Flow;
+  readonly synchronous: SynchronousEvents;
+  readonly reception: Reception;
+  readonly modulation: Modulation;
+  readonly feeds: Feeds;
+  readonly deriving: Deriving;
+  readonly raising: Raising;
+  readonly demands: Demands;
+  readonly delegates: Delegates;
+  readonly openings: Openings;
+  readonly copies: ObjectCopies;
+  readonly questions: GatewayQuestions;
+  /** Of the types that the gateway has told of, by token: for what modulators here are fed with. */
+  readonly schemas = new Map<bigint, Uint8Array>();
+
+  constructor(
+    options: ConcentratorOptions,
+    events: EventSource,
+    listener: PortListener,
+    createEnvironment: CreateEnvironment = environmentHere,
+    { onStatus, onFrame, onRoom, onAllBack }: PartsListener,
+  ) {
+    const { notify } = listener;
+    this.link = new Link(options, {
+      onStatus,
+      onFrame,
+      onReady: ready => {
+        this.modulation.runs.flow(ready);
+        if (ready) onRoom();
+      },
+    });
+    this.outbox = new Outbox(this.link);
+    this.hold = new Hold(onAllBack);
+    this.flow = new Flow(this.entries, this.link);
+    this.synchronous = new SynchronousEvents((endpoint, raised, outcome) =>
+      notify({ is: "processed", endpoint, raised, outcome }),
+    );
+    this.reception = new Reception(listener, this.synchronous, {
+      onTaken: (entry, frame, first) => this.feeds.take(entry, frame, first),
+      onMissing: (entry, events) => this.feeds.missing(entry, events),
+      onHandled: ({ channel, seq }, i, { consumers, failed, message }) =>
+        this.link.send({ kind: "Ack", channel, seq: seq + i, consumers, failed, message }),
+    });
+    const schemaOf = (token: bigint): Uint8Array | undefined =>
+      this.entries.schemaOf(token) ?? this.schemas.get(token);
+    const checker = new RunChecker(schemaOf);
+    const { most = Number.POSITIVE_INFINITY, ...running } = options.modulators;
+    this.modulation = new Modulation(events => createEnvironment(running, events), most, {
+      onEvents: (installation, frame, raising) => this.deriving.made(installation, frame, raising),
+      onDone: raising => this.synchronous.settle(raising),
+      onFurther: raising => this.synchronous.further(raising),
+      onAnswer: answer => {
+        // It is about what was made before.
+        this.outbox.release();
+        this.link.send(answer);
+      },
+      onDemand: base => this.demands.tell(base),
+      onState: (base, state) => this.demands.tellState(base, state),
+      schemaOf,
+      onNeeds: base => this.delegates.tellNeeds(base),
+      onFeed: (name, { process, base, producers }, channel) => {
+        const isOwn = producers.some(number => this.entries.producerOf(number) !== undefined);
+        return this.feeds.open(name, base, { process, channel }, isOwn);
+      },
+      onUnfed: name => this.feeds.close(name),
+      onCall: (base, name, values) => this.delegates.called(base, name, values),
+      onPull: (derived, object) => this.link.send({ kind: "PullObject", derived, object }),
+    });
+    this.feeds = new Feeds(this.modulation, this.synchronous, {
+      open: entry => this.openings.add(entry),
+      close: entry => this.openings.close(entry),
+      isSound: run => checker.isSound(run),
+      isConsumed: base => this.entries.isConsumed(base),
+      lanesBehind: (feed, producer, urgent) =>
+        this.modulation.installed
+          .fedBy(feed)
+          .map(installation => this.deriving.laneOf(installation, producer, urgent)),
+    });
+    this.deriving = new Deriving(this);
+    this.raising = new Raising(events, this, notify);
+    this.demands = new Demands(this, notify);
+    this.delegates = new Delegates(this.entries, this.modulation, notify);
+    let request = 0;
+    const nextRequest = (): number => ++request;
+    this.openings = new Openings({ modulates: most > 0, nextRequest }, this, notify);
+    this.copies = new ObjectCopies(this.entries, this.link, notify);
+    this.questions = new GatewayQuestions(this.link, nextRequest, notify);
+  }
+}
