@@ -248,6 +248,28 @@ test.each([
   expect(numbers(inbox.all)).toEqual([3, 6, 9, 12, n]);
 });
 
+test("CHAN-9: a modulator that a process comes to feed in one more way sees each event once, however many there are", async () => {
+  await using rig = await startRig();
+  const { inbox } = await thirdsOfEvens(rig);
+  const session = rig.session({ modulators: { most: 0 } });
+  const direct = await session.channel("a#evens", Tick).produce();
+  let base: object | undefined;
+  void session
+    .channel("a", Tick)
+    .produce()
+    .then(producer => {
+      base = producer;
+    });
+  let raised = 0;
+  const burst = async (): Promise<number> => {
+    for (let i = 0; i < 50; i++) direct.publish({ n: 3 * ++raised, note: "" });
+    return direct.publishSync({ n: 3 * ++raised, note: "" });
+  };
+  while (base === undefined) await burst();
+  expect([await burst(), await burst()]).toEqual([2, 2]);
+  expect(numbers(inbox.all)).toEqual(Array.from({ length: raised }, (_, i) => 3 * (i + 1)));
+});
+
 test("CHAN-9: demand tells a direct producer what is derived of its channel, and the channel's producers the same as ever", async () => {
   await using rig = await startRig();
   const { viewer } = await thirdsOfEvens(rig);

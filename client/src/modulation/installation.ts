@@ -15,7 +15,7 @@ export interface Installation {
   /** Names what it makes, for those that are behind it. No channel's name looks like that. */
   readonly makes: string;
   /** What of it comes over the wire; "" for nothing. */
-  readonly wire: string;
+  wire: string;
   readonly modulator: Modulator;
   readonly parameters: Json;
   readonly needs: readonly string[];

@@ -101,10 +101,16 @@ export class Modulation {
     const parent = this.installed.ofNumber(channel, process);
     const source = instead === undefined ? (producer as ProducerEntry).channel : `${process}@${channel}`;
     const feed = parent === undefined ? source : parent.makes;
+    const wire = instead !== undefined && (parent === undefined || instead.direct) ? source : "";
+    // What comes over the wire is for the same modulators as what is made here.
+    if (wire !== "") this.#names.alias(wire, feed, channel);
     const known = this.installed.apart(this.#names.enter(feed, channel), modulator);
     if (known !== undefined) {
       known.number = derived;
       known.leaves = false;
+      const { wire: former } = known;
+      known.wire = wire;
+      this.#unfed(former);
       this.installed.meet(known);
       for (const { object, version, state } of modulator.objects)
         this.update({ kind: "ObjectUpdate", object, version, state, derived: 0 });
@@ -112,15 +118,12 @@ export class Modulation {
       throw new JechoError("MODULATORS_NOT_SERVED", `the producer runs at most ${this.#most} modulators`);
     }
     const asked = { channel, derived, modulator, instead, behind };
-    const wire = instead !== undefined && (parent === undefined || instead.direct) ? source : "";
     if (wire === "") {
       // The answer goes out before what it makes.
       if (known === undefined) await this.#installNew(feed, parent, asked, producer, answer);
       else answer(known);
       return;
     }
-    // What comes over the wire is for the same modulators as what is made here.
-    this.#names.alias(wire, feed, channel);
     const installation = known ?? (await this.#installNew(feed, parent, { ...asked, wire }, producer));
     installation.opening ??= newOpening();
     const fed = this.#events.onFeed(wire, instead as Instead, channel);
@@ -133,6 +136,14 @@ export class Modulation {
       installation.opening = undefined;
     }
     answer(installation);
+  }
+
+  /** Maybe nothing is fed by this over the wire any more. */
+  #unfed(wire: string): void {
+    if (wire === "" || this.installed.isFed(wire)) return;
+    this.#events.onUnfed(wire);
+    // Those that come have looked it up.
+    if (this.#installing.size === 0) this.#names.forget(wire);
   }
 
   /** Modulators that run here, or will, for this process' own producers. */
@@ -354,8 +365,7 @@ export class Modulation {
   #forget(installation: Installation): void {
     const sources = this.installed.sourcesOf(installation);
     this.installed.delete(installation);
-    const { wire } = installation;
-    if (wire !== "" && !this.installed.isFed(wire)) this.#events.onUnfed(wire);
+    this.#unfed(installation.wire);
     this.#names.forget(installation.makes);
     for (const name of sources) this.#events.onDemand(name);
     this.#events.onNeeds(installation.base);
