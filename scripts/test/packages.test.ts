@@ -44,12 +44,13 @@ function blocksOf(document: string, language: string): string[] {
   );
 }
 
+/** Each fragment is a block of its own, in which no import can stand. */
+const IMPORTS = /^import .*\n/gm;
+
 /** What stands around the fragments of code in the documents. */
 const TAKEN_FOR_GRANTED = [
-  `import { readFileSync } from "node:fs";`,
   `import * as jecho from "@jecho/client";`,
-  `import { ModulatorBench } from "@jecho/modulators/testing";`,
-  `import Hot from "./hot.modulator.ts";`,
+  `import { FifoModulator } from "@jecho/client/moe";`,
   `import { Reading } from "./reading.ts";`,
   `declare const { aggregate, cluster, compress, diff, downsample, encrypt, fifo, keyPair, latestPerKey }: typeof jecho;`,
   `declare const { modulatorFrom, modulatorFromFile, priority, quantise, rateLimit, sample, viewFilter }: typeof jecho;`,
@@ -59,7 +60,6 @@ const TAKEN_FOR_GRANTED = [
   `declare const draw: (event: Reading) => void;`,
   `type Aggregate = jecho.Aggregate;`,
   `declare const show: (mean: number, histogram: Uint32Array) => void;`,
-  `declare const expect: (value: unknown) => { toBe(value: unknown): void; toEqual(value: unknown): void };`,
 ];
 
 /** A block whose first line names the file that it stands in. */
@@ -98,6 +98,18 @@ test("what README.md says to put into files runs in a folder of its own, on the 
   }
 });
 
+test("the modulators' page's unit test of a modulator in a file runs on recorded events", () => {
+  for (const code of blocksOf("modulators/docs/README.md", "ts")) {
+    const file = fileOf(code);
+    if (file !== undefined) write(file, code);
+  }
+  const recorded = [20, 30, 24, 25].map((celsius, station) => ({
+    event: { station, celsius: [celsius, 1] },
+  }));
+  write("readings.jsonl", recorded.map(line => `${JSON.stringify(line)}\n`).join(""));
+  run(process.execPath, ["--test", "hot.test.ts"], program);
+});
+
 test("every block of TypeScript in README.md and the modulators' pages fits the packed packages' types", () => {
   const documents = [
     "README.md",
@@ -107,7 +119,7 @@ test("every block of TypeScript in README.md and the modulators' pages fits the 
   for (const document of documents) {
     for (const code of blocksOf(document, "ts")) {
       const file = fileOf(code);
-      if (file === undefined) fragments.push(`// ${document}\n{\n${code}}\n`);
+      if (file === undefined) fragments.push(`// ${document}\n{\n${code.replace(IMPORTS, "")}}\n`);
       else write(`checked/${file}`, code);
     }
   }
