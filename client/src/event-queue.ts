@@ -68,6 +68,12 @@ const WHEN_FULL: readonly EventQueueOptions["whenFull"][] = ["error", "drop-olde
 const CHUNK_BYTES = 256 << 10;
 const WINDOW_BYTES = 2 << 20;
 
+/**
+ * Reading an event may run the application's code, which is not to raise another into the middle of it. One for all queues: whether two
+ * producers share one is not theirs to know.
+ */
+let isReading = false;
+
 /** The application's end of a queue of events: encodes each straight into a ring, and wakes the concentrator. */
 export class EventQueue {
   readonly number: number;
@@ -121,6 +127,7 @@ export class EventQueue {
    */
   raise<T>({ endpoint, count, type, event, sync }: Raising<T>): number {
     const ring = this.#ring;
+    if (isReading) throw new JechoError("EVENT_INVALID", "it was raised while another event was read");
     const bytes = measure(type, event);
     if (bytes > ring.limitBytes) {
       throw new JechoError(
@@ -132,9 +139,7 @@ export class EventQueue {
     if (this.#waiters.areBefore) throw new JechoError("QUEUE_FULL");
     let at = ring.reserve(bytes);
     if (at < 0) at = this.#reserveFull(bytes);
-    let end = at + bytes;
-    if (type === undefined) ring.bytes.set(event as Uint8Array, at);
-    else end = type.encodeInto(event, ring.bytes, ring.view, at);
+    const end = write(type, event, ring, at, at + bytes);
     const sleeps = ring.commit(endpoint, count.next(), end, sync, this.#port.posted);
     if (sleeps || this.#batch?.wakes || (this.#batchDelayMs > 0 && (sync || this.#isHalfFull))) {
       this.#wake(sync || this.#isHalfFull);
@@ -304,11 +309,32 @@ export class EventQueue {
 }
 
 function measure<T>(type: Type<T> | undefined, event: T): number {
-  if (type !== undefined) return type.measure(event);
-  if (!(event instanceof Uint8Array))
-    throw new JechoError(
-      "EVENT_INVALID",
-      "events of an untyped channel are Uint8Arrays; with json() in place of a type they are what JSON carries",
-    );
-  return event.byteLength;
+  if (type === undefined) {
+    if (!(event instanceof Uint8Array))
+      throw new JechoError(
+        "EVENT_INVALID",
+        "events of an untyped channel are Uint8Arrays; with json() in place of a type they are what JSON carries",
+      );
+    return event.byteLength;
+  }
+  isReading = true;
+  try {
+    return type.measure(event);
+  } finally {
+    isReading = false;
+  }
+}
+
+/** @returns where it ends */
+function write<T>(type: Type<T> | undefined, event: T, ring: Ring, at: number, limit: number): number {
+  if (type === undefined) {
+    ring.bytes.set(event as Uint8Array, at);
+    return limit;
+  }
+  isReading = true;
+  try {
+    return type.encodeInto(event, ring.bytes, ring.view, at, limit);
+  } finally {
+    isReading = false;
+  }
 }

@@ -87,7 +87,8 @@ export class Producer<T> {
   }
 
   /**
-   * Raises an event: encodes it and returns. Its values may be changed again afterwards.
+   * Raises an event: encodes it and returns. Its values may be changed again afterwards. Reading them is not to raise another one, as a
+   * getter of the event might: that one is refused with `EVENT_INVALID`.
    *
    * @returns the bytes that the event was encoded to
    * @throws JechoError `EVENT_INVALID` naming the field, `QUEUE_FULL`, `CLOSED`, or what the gateway refused the producer with when

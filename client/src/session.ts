@@ -138,7 +138,7 @@ export class Session {
    * Makes an object to share with modulators, and with other sessions: they `attach` to its `id`. Without one it is random, and
    * known to nobody who is not told. Where another session has shared the same id before, this is a further copy of that.
    *
-   * @throws JechoError `OBJECT_INVALID` where the state is not plain data, or the id does not have 1 to 64 characters
+   * @throws JechoError `OBJECT_INVALID` where the state is not plain data or has more than 65,536 characters, or the id does not have 1 to 64 characters
    */
   share<S extends object>(state: S, { id }: ShareOptions = {}): SharedObject<S> {
     const object = this.#copies.share(state, id);

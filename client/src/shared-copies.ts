@@ -52,7 +52,7 @@ export class SharedCopies {
   share<S extends object>(state: S, id = randomId()): SharedObject<S> {
     checkId(id);
     const { object, endpoint } = this.#make<S>(id, state, 1);
-    const opening = { object: id, lazy: false, version: 1, state: JSON.stringify(state) };
+    const opening = { object: id, lazy: false, version: 1, state: JSON.stringify(object.state) };
     this.#session.post({ is: "openObject", endpoint, ...opening });
     return object;
   }

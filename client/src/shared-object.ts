@@ -70,8 +70,9 @@ export class SharedObject<S extends object = object> implements SharedReference 
     this.#newest = version;
     this.#isMaster = version > 0;
     this.#json = toJson(state);
-    this.#base = state;
-    this.#state = Object.freeze({ ...state });
+    checkLength(this.#json);
+    this.#state = Object.freeze(JSON.parse(this.#json) as S);
+    this.#base = this.#state;
     // Who does not ask need not handle that it failed.
     this.#ready.promise.catch(() => {});
   }
@@ -114,20 +115,24 @@ export class SharedObject<S extends object = object> implements SharedReference 
    * Replaces some of the state and publishes it: shown here at once, elsewhere as soon as the master has taken it. What does
    * not change costs nothing.
    *
-   * @throws JechoError `OBJECT_INVALID` where the new state is not plain JSON data, `CLOSED`
+   * @param patch values of some fields, as they are now: what is changed inside of them later is not part of it
+   * @throws JechoError `OBJECT_INVALID` where the new state is not plain JSON data, or has more than 65,536 characters, `CLOSED`
    */
   update(patch: Partial<S>): void {
     if (!this.#isOpen) throw new JechoError("CLOSED", "the shared object was closed");
     checkFields(patch, "an update");
-    const state = { ...this.#state, ...patch };
-    const json = toJson(state);
+    // Before anything else is looked at: to read it may run the application's code, which may change the object.
+    const values = JSON.parse(toJson(patch)) as Partial<S>;
+    const state = { ...this.#state, ...values };
+    const json = JSON.stringify(state);
     if (json === this.#json) return;
+    checkLength(json);
     if (this.#isMaster) {
-      if (!this.#isConnected) this.#apart = { ...this.#apart, ...patch };
+      if (!this.#isConnected) this.#apart = { ...this.#apart, ...values };
       this.#base = state;
       this.#version++;
       this.#newest = this.#version;
-    } else this.#unsent = { ...this.#unsent, ...patch };
+    } else this.#unsent = { ...this.#unsent, ...values };
     this.#show(state, json);
     this.#port.changed(this as unknown as SharedObject);
   }
@@ -168,7 +173,7 @@ export class SharedObject<S extends object = object> implements SharedReference 
       const taken = this.#taken;
       this.#taken = [];
       // Most often what the master shows is what it has.
-      const state = this.#base === this.#state ? this.#json : toJson(this.#base);
+      const state = this.#base === this.#state ? this.#json : JSON.stringify(this.#base);
       return { version: this.#version, state, taken };
     }
     const patch = this.#unsent;
@@ -246,7 +251,7 @@ export class SharedObject<S extends object = object> implements SharedReference 
     const state = { ...this.#base, ...(JSON.parse(patch) as Partial<S>) };
     const before = this.#json;
     // What would make it too large is taken as no change, and so corrected at the writer.
-    if (toJson(state).length <= MAX_STATE_LENGTH) this.#base = state;
+    if (JSON.stringify(state).length <= MAX_STATE_LENGTH) this.#base = state;
     this.#version++;
     this.#newest = this.#version;
     this.#taken.push({ copy: writer, write });
@@ -265,7 +270,7 @@ export class SharedObject<S extends object = object> implements SharedReference 
 
   #showAll(): void {
     const state = Object.assign({}, this.#base, ...this.#writes.map(({ patch }) => patch), this.#unsent) as S;
-    const json = toJson(state);
+    const json = JSON.stringify(state);
     if (json !== this.#json) this.#show(state, json);
   }
 
@@ -292,4 +297,11 @@ function toJson(state: object): string {
     if (unplain !== undefined) throw new JechoError("OBJECT_INVALID", unplain);
   }
   return JSON.stringify(state);
+}
+
+/** @throws JechoError `OBJECT_INVALID` */
+function checkLength({ length }: string): void {
+  if (length <= MAX_STATE_LENGTH) return;
+  const why = `a state has at most ${MAX_STATE_LENGTH} characters, and this would have ${length}`;
+  throw new JechoError("OBJECT_INVALID", why);
 }

@@ -11,7 +11,7 @@ import {
   sample,
 } from "@jecho/client";
 import { expect, inject, test } from "vitest";
-import { startRig, Tick } from "./rig.ts";
+import { Inbox, startRig, Tick } from "./rig.ts";
 
 /** As a program without types may call it. */
 const untyped = <T>(value: unknown) => value as T;
@@ -189,4 +189,54 @@ test("a session that reaches no gateway says where it looks for one", async () =
   } finally {
     other.close();
   }
+});
+
+test("an event that raises another one while it is read is refused, and so is one that is not the same when it is read again", async () => {
+  await using rig = await startRig();
+  const session = rig.session();
+  const seen = new Inbox<string>();
+  for (const name of ["a", "b"])
+    await rig
+      .session()
+      .channel(name, Tick)
+      .subscribe(({ n, note }) => seen.put(`${name}${n} ${note}`));
+  const [a, b] = await Promise.all(["a", "b"].map(name => session.channel(name, Tick).produce()));
+  if (a === undefined || b === undefined) throw new Error("no producers");
+  await expect.poll(() => [a.demand.total, b.demand.total]).toEqual([1, 1]);
+  const bad = { code: "EVENT_INVALID" };
+  for (const inner of [() => a.publish({ n: 8, note: "inner" }), () => b.publish({ n: 9, note: "inner" })]) {
+    const event = {
+      n: 1,
+      get note() {
+        inner();
+        return "outer";
+      },
+    };
+    expect(() => a.publish(event)).toThrow(expect.objectContaining(bad));
+    await expect(a.publishSync(event)).rejects.toMatchObject(bad);
+  }
+  // What the other one is refused with is its own affair, and this one is whole.
+  const refusals: unknown[] = [];
+  const noted = {
+    n: 2,
+    get note() {
+      void b.publishSync({ n: 9, note: "inner" }).catch(error => refusals.push(error.code));
+      return "whole";
+    },
+  };
+  a.publish(noted);
+  // It would reach into the events behind it.
+  let reads = 0;
+  const growing = {
+    n: 3,
+    get note() {
+      return "x".repeat(reads++ === 0 ? 1 : 100_000);
+    },
+  };
+  expect(() => a.publish(growing)).toThrow(expect.objectContaining(bad));
+  a.publish({ n: 4, note: "next" });
+  b.publish({ n: 5, note: "next" });
+  expect((await seen.take(3)).toSorted()).toEqual(["a2 whole", "a4 next", "b5 next"]);
+  expect(new Set(refusals)).toEqual(new Set(["EVENT_INVALID"]));
+  expect(a.stats.events).toBe(2);
 });

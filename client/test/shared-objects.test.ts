@@ -52,15 +52,59 @@ test("OBJ-7: writers of different fields keep theirs; of one field the last that
 
 test("OBJ-7: a write that the master does not take is corrected where it was made", async () => {
   await using rig = await startRig();
-  const master = rig.session().share<Linked>({ ...START, by: "a".repeat(60_000) });
+  const master = rig.session().share<Linked>(START);
   await master.ready();
   const second = await rig.session().attach<Linked & { more?: string }>(master.id);
   const shown: (string | undefined)[] = [];
   second.onChange(({ state }) => shown.push(state.more));
-  second.update({ more: "b".repeat(10_000) });
-  expect(second.state.more).toHaveLength(10_000);
+  // Each for itself is small enough; the master's own comes first.
+  second.update({ more: "b".repeat(40_000) });
+  master.update({ by: "a".repeat(40_000) });
+  expect(second.state.more).toHaveLength(40_000);
   await expect.poll(() => second.state.more).toBeUndefined();
-  expect(shown).toEqual([undefined]);
+  expect(shown.at(-1)).toBeUndefined();
+  expect([second.state.by.length, second.version]).toEqual([40_000, master.version]);
+});
+
+test("OBJ-4: what is too large, or no object, is refused where it is shared or changed, and nothing of it is kept", async () => {
+  await using rig = await startRig();
+  const session = rig.session();
+  const bad = expect.objectContaining({ code: "OBJECT_INVALID" });
+  const big = "x".repeat(65_536);
+  for (const state of [{ big }, [1], null, "x"]) expect(() => session.share(state as object)).toThrow(bad);
+  const master = session.share<Linked>(START);
+  await master.ready();
+  const second = await rig.session().attach<Linked>(master.id);
+  for (const copy of [master, second]) {
+    for (const patch of [{ by: big }, [1], null]) expect(() => copy.update(patch as object)).toThrow(bad);
+    expect([copy.version, copy.state]).toEqual([1, START]);
+  }
+  master.update({ x: 1 });
+  await expect.poll(() => [second.version, second.state]).toEqual([2, { ...START, x: 1 }]);
+});
+
+test("OBJ-7: what changes an object while a change of it is read is not lost, and what is changed in a value later is no part of it", async () => {
+  await using rig = await startRig();
+  const master = rig.session().share({ list: [0], inner: { x: 0 }, y: 0 });
+  await master.ready();
+  const second = await rig.session().attach<typeof master.state>(master.id);
+  for (const [i, copy] of [master, second].entries()) {
+    let reads = 0;
+    const inner = {
+      get x() {
+        if (++reads === 1) copy.update({ y: i + 1 });
+        return i + 1;
+      },
+    };
+    copy.update({ inner });
+    const list = [i + 1];
+    copy.update({ list });
+    list.push(7);
+    const state = { list: [i + 1], inner: { x: i + 1 }, y: i + 1 };
+    expect(copy.state).toEqual(state);
+    await expect.poll(() => [master.state, second.state]).toEqual([state, state]);
+    await expect.poll(() => second.version).toBe(master.version);
+  }
 });
 
 test("OBJ-8: a lazy copy hears of newer versions, and has the state when it pulls", async () => {

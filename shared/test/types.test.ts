@@ -189,3 +189,33 @@ test("texts of any length can be written into shared memory", () => {
     expect(Note.decode(bytes.slice(0, end)).text).toBe(text);
   }
 });
+
+test.each([
+  ["a text", (long: boolean) => ({ text: "x".repeat(long ? 60 : 1) })],
+  ["a long text", (long: boolean) => ({ text: "x".repeat(long ? 5000 : 1) })],
+  ["numbers", (long: boolean) => ({ numbers: new Float64Array(long ? 40 : 1) })],
+  ["rows", (long: boolean) => ({ rows: Array.from({ length: long ? 40 : 1 }, () => ({ x: 1 })) })],
+  ["texts", (long: boolean) => ({ texts: Array.from({ length: long ? 100 : 1 }, () => "") })],
+  ["a text in place of a list", (long: boolean) => ({ texts: [long ? "x".repeat(90) : ""] })],
+  ["a table", (long: boolean) => ({ inner: long ? { x: 1 } : undefined })],
+])(
+  "%s that grows between measuring and writing is refused, and nothing is written behind the room",
+  (_, of) => {
+    const Row = { x: "float64" } as const;
+    const All = type("All", {
+      text: "string",
+      numbers: "float64[]",
+      texts: "string[]",
+      rows: [Row],
+      inner: Row,
+    });
+    const small = of(false) as Record<string, unknown>;
+    const large = of(true) as Record<string, unknown>;
+    const memory = new Uint8Array(16_384);
+    const room = All.measure(small as never);
+    expect(() => All.encodeInto(large as never, memory, new DataView(memory.buffer), 0, room)).toThrow(
+      expect.objectContaining({ code: "EVENT_INVALID" }),
+    );
+    expect(memory.subarray(room).every(byte => byte === 0)).toBe(true);
+  },
+);

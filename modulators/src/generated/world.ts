@@ -2720,13 +2720,13 @@ var TargetArrays = class {
 // ../shared/src/types/encode.ts
 /**
 * Writes \`value\` as a FlatBuffer at \`offset\` (8-aligned) and returns the offset behind it.
-* The room of \`measure(type, value)\` must be there.
 *
-* @throws JechoError \`EVENT_INVALID\` naming the field
+* @param limit where the room of \`measure(type, value)\` ends; nothing is written beyond it
+* @throws JechoError \`EVENT_INVALID\` naming the field, also where the value is no longer what was measured
 */
-function encodeInto(type, value, bytes, view, offset) {
+function encodeInto(type, value, bytes, view, offset, limit) {
 	const encoding = Encoding.on(bytes, view);
-	const position = encoding.begin(planOf(type), value, offset + 4);
+	const position = encoding.begin(planOf(type), value, offset + 4, limit);
 	view.setUint32(offset, position - offset, true);
 	return encoding.at;
 }
@@ -2740,7 +2740,7 @@ function encode(type, value, identifier = "") {
 	const bytes = new Uint8Array(measure(type, value) + 8);
 	const view = new DataView(bytes.buffer);
 	const encoding = new Encoding(bytes, view);
-	const position = encoding.begin(planOf(type), value, 4 + writeUtf8(bytes, 4, identifier));
+	const position = encoding.begin(planOf(type), value, 4 + writeUtf8(bytes, 4, identifier), bytes.length);
 	view.setUint32(0, position, true);
 	return bytes.subarray(0, encoding.at);
 }
@@ -2758,6 +2758,8 @@ var Encoding = class Encoding {
 	#bytes;
 	#view;
 	#arrays;
+	/** Where its room ends: a value whose getters give more than was measured must not reach what lies behind. */
+	#limit = 0;
 	/** Which event this is: vtables are shared within one. */
 	#number = 0;
 	/** Of the newest table. */
@@ -2774,8 +2776,9 @@ var Encoding = class Encoding {
 		Encoding.#newest = new Encoding(bytes, view);
 		return Encoding.#newest;
 	}
-	begin(plan, value, at) {
+	begin(plan, value, at, limit) {
 		this.#number = ++Encoding.#count;
+		this.#limit = limit;
 		this.at = at;
 		return this.#table(plan, value);
 	}
@@ -2783,7 +2786,7 @@ var Encoding = class Encoding {
 		const view = this.#view;
 		const { fields, holes } = plan;
 		const event = value;
-		const position = this.#place(plan, plan.isFlat || isWhole(fields, event));
+		const position = this.#place(plan, plan.isFlat || isWhole(fields, event), plan.bytes);
 		const vtable = this.#vtable;
 		for (let i = 0; i < holes.length; i++) view.setUint8(position + holes[i], 0);
 		this.at = position + plan.bytes;
@@ -2811,12 +2814,14 @@ var Encoding = class Encoding {
 	* Where the next table lies, behind its vtable unless it shares one.
 	*
 	* @param whole has it all fields?
+	* @param bytes that are to lie there, of it and of those behind it
 	*/
-	#place(plan, whole) {
+	#place(plan, whole, bytes) {
 		const view = this.#view;
 		const { vtableBytes } = plan;
 		const shares = whole && plan.sharedBy === this.#number;
 		const position = alignUp(this.at + (shares ? 4 : vtableBytes + 4), 8) - 4;
+		this.#need(position + bytes, plan.name);
 		this.#vtable = shares ? plan.sharedAt : position - vtableBytes;
 		this.#zero(this.at, shares ? position : this.#vtable);
 		if (!shares) {
@@ -2833,14 +2838,15 @@ var Encoding = class Encoding {
 	/** Writes what a table or vector points at, and returns where it lies. */
 	#outside(field, value) {
 		switch (field.op) {
-			case OP.string: return this.#string(value);
+			case OP.string: return this.#string(value, field.path);
 			case OP.vector: return this.#vector(field.element, listOf(value, field.path), field.path);
 			case OP.union: return this.#table(memberOf(field, value).plan, value);
 			default: return this.#table(field.plan, value);
 		}
 	}
-	#string(text) {
+	#string(text, path) {
 		const position = this.#pad(4, 0);
+		this.#need(position + 5 + utf8Bound(text), path);
 		const length = writeUtf8(this.#bytes, position + 4, text);
 		this.#view.setUint32(position, length, true);
 		this.#view.setUint8(position + 4 + length, 0);
@@ -2854,6 +2860,7 @@ var Encoding = class Encoding {
 		const isLarge = op <= OP.bool && length * size >= LARGE_BYTES;
 		const position = this.#pad(isLarge ? 8 : Math.max(4, element.align), 4);
 		const start = position + 4;
+		this.#need(start + length * size, path);
 		view.setUint32(position, length, true);
 		this.at = start + length * size;
 		if (op <= OP.bool) {
@@ -2873,7 +2880,7 @@ var Encoding = class Encoding {
 		if (plan.vtableBytes === 0) return writeRows(this.#view, plan, list, start, plan.bytes, path);
 		const view = this.#view;
 		const { stride } = plan;
-		const first = this.#place(plan, true);
+		const first = this.#place(plan, true, (length - 1) * stride + plan.bytes);
 		for (let i = 0; i < length; i++) {
 			const position = first + i * stride;
 			const slot = start + 4 * i;
@@ -2895,6 +2902,10 @@ var Encoding = class Encoding {
 			if (field.op === OP.struct) this.#struct(position + field.inline, field.plan, inner, field.path);
 			else writeScalar(this.#view, position + field.inline, field, inner ?? field.defaultValue);
 		}
+	}
+	/** @throws JechoError \`EVENT_INVALID\` where that is beyond the room: then less was measured than there is now */
+	#need(end, path) {
+		if (!(end <= this.#limit)) throw new JechoError("EVENT_INVALID", \`\${path}: it was not the same when it was read again\`);
 	}
 	/** Zero bytes up to where something with this alignment may lie, \`ahead\` bytes before the aligned place. */
 	#pad(align, ahead) {
@@ -3946,9 +3957,14 @@ var Type = class Type {
 	measure(event) {
 		return measure(this.root, event);
 	}
-	/** Encodes at \`offset\` (8-aligned) and returns the offset behind it. The room of \`measure\` must be there. */
-	encodeInto(event, bytes, view, offset) {
-		return encodeInto(this.root, event, bytes, view, offset);
+	/**
+	* Encodes at \`offset\` (8-aligned) and returns the offset behind it. The room of \`measure\` must be there, and may end at \`limit\`:
+	* nothing is written beyond that.
+	*
+	* @throws JechoError \`EVENT_INVALID\` naming the field
+	*/
+	encodeInto(event, bytes, view, offset, limit = bytes.length) {
+		return encodeInto(this.root, event, bytes, view, offset, limit);
 	}
 	/** The event as bytes of its own. @throws JechoError \`EVENT_INVALID\` */
 	encode(event) {
@@ -4508,7 +4524,7 @@ function encodeNext(type, value) {
 		type.block = block;
 	}
 	const { bytes, bounds, source, view, at } = block;
-	const end = encodeInto(type.object, value, bytes, view, at);
+	const end = encodeInto(type.object, value, bytes, view, at, at + room);
 	bounds[2 * source.count] = at;
 	bounds[2 * source.count + 1] = end;
 	source.count++;

@@ -1,9 +1,10 @@
+import { JechoError } from "../errors.ts";
 import { alignUp, OP, type Plan, type PlannedField, planOf } from "./encode-plan.ts";
 import { measure } from "./measure.ts";
 import { writeRows } from "./rows.ts";
 import type { ObjectType, Scalar } from "./schema.ts";
 import { TargetArrays } from "./target-arrays.ts";
-import { writeUtf8 } from "./utf8.ts";
+import { utf8Bound, writeUtf8 } from "./utf8.ts";
 import { invalid, listOf, memberOf, writeScalar } from "./written-values.ts";
 
 /*
@@ -14,9 +15,9 @@ import { invalid, listOf, memberOf, writeScalar } from "./written-values.ts";
 
 /**
  * Writes `value` as a FlatBuffer at `offset` (8-aligned) and returns the offset behind it.
- * The room of `measure(type, value)` must be there.
  *
- * @throws JechoError `EVENT_INVALID` naming the field
+ * @param limit where the room of `measure(type, value)` ends; nothing is written beyond it
+ * @throws JechoError `EVENT_INVALID` naming the field, also where the value is no longer what was measured
  */
 export function encodeInto(
   type: ObjectType,
@@ -24,9 +25,10 @@ export function encodeInto(
   bytes: Uint8Array,
   view: DataView,
   offset: number,
+  limit: number,
 ): number {
   const encoding = Encoding.on(bytes, view);
-  const position = encoding.begin(planOf(type), value, offset + 4);
+  const position = encoding.begin(planOf(type), value, offset + 4, limit);
   view.setUint32(offset, position - offset, true);
   return encoding.at;
 }
@@ -41,7 +43,7 @@ export function encode(type: ObjectType, value: unknown, identifier = ""): Uint8
   const bytes = new Uint8Array(measure(type, value) + 8);
   const view = new DataView(bytes.buffer);
   const encoding = new Encoding(bytes, view);
-  const position = encoding.begin(planOf(type), value, 4 + writeUtf8(bytes, 4, identifier));
+  const position = encoding.begin(planOf(type), value, 4 + writeUtf8(bytes, 4, identifier), bytes.length);
   view.setUint32(0, position, true);
   return bytes.subarray(0, encoding.at);
 }
@@ -62,6 +64,8 @@ class Encoding {
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
   readonly #arrays: TargetArrays;
+  /** Where its room ends: a value whose getters give more than was measured must not reach what lies behind. */
+  #limit = 0;
   /** Which event this is: vtables are shared within one. */
   #number = 0;
   /** Of the newest table. */
@@ -81,8 +85,9 @@ class Encoding {
     return Encoding.#newest;
   }
 
-  begin(plan: Plan, value: unknown, at: number): number {
+  begin(plan: Plan, value: unknown, at: number, limit: number): number {
     this.#number = ++Encoding.#count;
+    this.#limit = limit;
     this.at = at;
     return this.#table(plan, value);
   }
@@ -91,7 +96,7 @@ class Encoding {
     const view = this.#view;
     const { fields, holes } = plan;
     const event = value as Record<string, unknown>;
-    const position = this.#place(plan, plan.isFlat || isWhole(fields, event));
+    const position = this.#place(plan, plan.isFlat || isWhole(fields, event), plan.bytes);
     const vtable = this.#vtable;
     for (let i = 0; i < holes.length; i++) view.setUint8(position + (holes[i] as number), 0);
     this.at = position + plan.bytes;
@@ -122,12 +127,14 @@ class Encoding {
    * Where the next table lies, behind its vtable unless it shares one.
    *
    * @param whole has it all fields?
+   * @param bytes that are to lie there, of it and of those behind it
    */
-  #place(plan: Plan, whole: boolean): number {
+  #place(plan: Plan, whole: boolean, bytes: number): number {
     const view = this.#view;
     const { vtableBytes } = plan;
     const shares = whole && plan.sharedBy === this.#number;
     const position = alignUp(this.at + (shares ? 4 : vtableBytes + 4), 8) - 4;
+    this.#need(position + bytes, plan.name);
     this.#vtable = shares ? plan.sharedAt : position - vtableBytes;
     this.#zero(this.at, shares ? position : this.#vtable);
     if (!shares) {
@@ -146,7 +153,7 @@ class Encoding {
   #outside(field: PlannedField, value: unknown): number {
     switch (field.op) {
       case OP.string:
-        return this.#string(value as string);
+        return this.#string(value as string, field.path);
       case OP.vector:
         return this.#vector(field.element as PlannedField, listOf(value, field.path), field.path);
       case OP.union:
@@ -156,8 +163,9 @@ class Encoding {
     }
   }
 
-  #string(text: string): number {
+  #string(text: string, path: string): number {
     const position = this.#pad(4, 0);
+    this.#need(position + 5 + utf8Bound(text), path);
     const length = writeUtf8(this.#bytes, position + 4, text);
     this.#view.setUint32(position, length, true);
     this.#view.setUint8(position + 4 + length, 0);
@@ -172,6 +180,7 @@ class Encoding {
     const isLarge = op <= OP.bool && length * size >= LARGE_BYTES;
     const position = this.#pad(isLarge ? 8 : Math.max(4, element.align), 4);
     const start = position + 4;
+    this.#need(start + length * size, path);
     view.setUint32(position, length, true);
     this.at = start + length * size;
     if (op <= OP.bool) {
@@ -198,7 +207,7 @@ class Encoding {
     if (plan.vtableBytes === 0) return writeRows(this.#view, plan, list, start, plan.bytes, path);
     const view = this.#view;
     const { stride } = plan;
-    const first = this.#place(plan, true);
+    const first = this.#place(plan, true, (length - 1) * stride + plan.bytes);
     for (let i = 0; i < length; i++) {
       const position = first + i * stride;
       const slot = start + 4 * i;
@@ -223,6 +232,12 @@ class Encoding {
         this.#struct(position + field.inline, field.plan as Plan, inner, field.path);
       else writeScalar(this.#view, position + field.inline, field, inner ?? field.defaultValue);
     }
+  }
+
+  /** @throws JechoError `EVENT_INVALID` where that is beyond the room: then less was measured than there is now */
+  #need(end: number, path: string): void {
+    if (!(end <= this.#limit))
+      throw new JechoError("EVENT_INVALID", `${path}: it was not the same when it was read again`);
   }
 
   /** Zero bytes up to where something with this alignment may lie, `ahead` bytes before the aligned place. */

@@ -74,9 +74,14 @@ export class Type<T = unknown> {
     return measure(this.root, event);
   }
 
-  /** Encodes at `offset` (8-aligned) and returns the offset behind it. The room of `measure` must be there. */
-  encodeInto(event: T, bytes: Uint8Array, view: DataView, offset: number): number {
-    return encodeInto(this.root, event, bytes, view, offset);
+  /**
+   * Encodes at `offset` (8-aligned) and returns the offset behind it. The room of `measure` must be there, and may end at `limit`:
+   * nothing is written beyond that.
+   *
+   * @throws JechoError `EVENT_INVALID` naming the field
+   */
+  encodeInto(event: T, bytes: Uint8Array, view: DataView, offset: number, limit = bytes.length): number {
+    return encodeInto(this.root, event, bytes, view, offset, limit);
   }
 
   /** The event as bytes of its own. @throws JechoError `EVENT_INVALID` */

@@ -365,7 +365,7 @@ function encodeNext(type: KnownType, value: object): object {
     type.block = block;
   }
   const { bytes, bounds, source, view, at } = block;
-  const end = encodeInto(type.object, value, bytes, view, at);
+  const end = encodeInto(type.object, value, bytes, view, at, at + room);
   bounds[2 * source.count] = at;
   bounds[2 * source.count + 1] = end;
   source.count++;
