@@ -17,7 +17,7 @@ import type { Demodulator, EagerHandler, Json, Modulator, SharedReference } from
 import { PackedGridDemodulator } from "./packed-grid-demodulator.ts";
 import { CompressDemodulator, QuantiseDemodulator } from "./stream-demodulators.ts";
 
-/** What a viewer looks at: layers, and a window of rows and columns. A cell is in where it touches the window. */
+/** What a viewer looks at: layers, and a window of rows and columns. A cell that touches the window is in it. */
 export interface View {
   /** Inclusive; 0 is the lowest layer. */
   readonly firstLayer: number;
@@ -27,9 +27,9 @@ export interface View {
   readonly north: number;
   /** Degrees, taken modulo 360. */
   readonly west: number;
-  /** Degrees; less than `west`: over the date line; `west` + 360 and more: all round. */
+  /** Degrees; less than `west`: the window crosses the date line; `west` + 360 or more: it goes all round. */
   readonly east: number;
-  /** Every how manyth row and column, from the window's first. */
+  /** N takes every Nth row and column, from the window's first. */
   readonly stride: number;
 }
 
@@ -64,21 +64,20 @@ export interface GridChange extends GridData {
 /** A shared object with a `View` as its state, or a view that stays as it is. */
 export type ViewReference = (SharedReference & { readonly state: Readonly<View> }) | View;
 
-/** Every event, in order. */
+/** Passes every event, unchanged and in order. */
 export function fifo(): EagerHandler {
   return { modulator: { source: FIFO_SOURCE } };
 }
 
 export interface ViewFilterOptions {
   /**
-   * Values travel in fewer bytes and come out bit by bit the same: of a smooth field about half are left, of noise all.
-   * Costs some 10 ns per value in the modulator (in QuickJS 0.5 us), and as much in the demodulator.
-   * Default: false, they come as they are.
+   * Values travel in fewer bytes and come out bit for bit the same: about half the bytes for a smooth field, all of them for noise.
+   * Costs some 10 ns per value in the modulator (in QuickJS 0.5 us), and as much in the demodulator. Default: false.
    */
   readonly packed?: boolean;
 }
 
-/** Of the `GridData` of each layer in the view, the part in its window: again `GridData`. */
+/** Of each layer (`GridData`) that is in the view, passes the part in its window, again as `GridData`. */
 export function viewFilter(
   view: ViewReference,
   options?: ViewFilterOptions & { readonly packed?: false },
@@ -93,15 +92,15 @@ export function viewFilter(view: ViewReference, { packed = false }: ViewFilterOp
 }
 
 /**
- * Like `viewFilter`, but only those cells travel that differ from what was last sent of them by more than `threshold`
- * (in the unit of the values). The demodulator rebuilds whole `GridData`, which stay within the threshold. Nothing is sent, and
- * the handler not called, where nothing changed.
+ * Like `viewFilter`, but sends only the cells that differ by more than `threshold` (in the unit of the values) from what was last
+ * sent of them. The demodulator rebuilds whole `GridData`, within the threshold. Where nothing changed, nothing is sent and the
+ * handler is not called.
  */
 export function diff(view: ViewReference, threshold: number): EagerHandler<GridChange, GridData> {
   return { modulator: withView(DIFF_SOURCE, view, { threshold }), demodulator: new GridDemodulator() };
 }
 
-/** Every `every`th event of each producer's process, from the first. */
+/** Every Nth event of each producer's process, beginning with the first. @param every N, an integer from 1 */
 export function sample(every: number): EagerHandler {
   return { modulator: { source: SAMPLE_SOURCE, parameters: { every } } };
 }
@@ -115,24 +114,24 @@ export function rateLimit(intervalMs: number): EagerHandler {
 }
 
 export interface LatestPerKeyOptions {
-  /** Gather for so many milliseconds, at least 10, then let the newest of each key go. Default 0: wait only for the transport. */
+  /** Milliseconds to gather events for, at least 10, before the newest of each key is sent. Default 0: only until the transport is ready. */
   readonly intervalMs?: number;
-  /** Keys that may wait; beyond, the one that waits longest goes. Default: 1000. */
+  /** How many keys may wait; beyond that, the event of the one that has waited longest is dropped. Default: 1000. */
   readonly keys?: number;
 }
 
-/** Of the events with the same value of `field` only the newest, as long as they wait. */
+/** Of the waiting events with the same value of `field`, keeps only the newest. */
 export function latestPerKey(field: string, options: LatestPerKeyOptions = {}): EagerHandler {
   const { intervalMs = 0, keys = 1000 } = options;
   return { modulator: { source: LATEST_PER_KEY_SOURCE, parameters: { field, intervalMs, keys } } };
 }
 
-/** Events whose `field` is one of these values go first, and are urgent on all of their way. */
+/** Sends events whose `field` is one of these values first, and marks them urgent for the rest of their way. */
 export function priority(field: string, urgent: readonly (string | number | boolean)[]): EagerHandler {
   return { modulator: { source: PRIORITY_SOURCE, parameters: { field, urgent } } };
 }
 
-/** Of the vector `field`, one value for each `factor` of them; the last one may stand for fewer. */
+/** Replaces every `factor` values of the vector `field` by one; the last one may stand for fewer. */
 export function downsample(
   field: string,
   factor: number,
@@ -142,22 +141,25 @@ export function downsample(
 }
 
 export interface AggregateOptions {
-  /** An aggregate comes after each so many events. Default: 1. */
+  /** An aggregate comes after every so many events. Default: 1. */
   readonly every?: number;
-  /** Events that it is of: `every` for means of one group after the other, more for a moving average. At most 10,000. Default: `every`. */
+  /** How many of the last events it covers, at most 10,000: more than `every` makes a moving average. Default: `every`. */
   readonly window?: number;
-  /** Of the histogram; what lies outside is in no bin. Default: none. */
+  /** Bins of the histogram, at most 1,000. Default 0: no histogram. */
   readonly bins?: number;
+  /** Where the histogram begins, in the unit of the values; values outside of it are in no bin. Required with `bins`. */
   readonly low?: number;
+  /** Where the histogram ends, inclusive. Required with `bins`. */
   readonly high?: number;
 }
 
-/** What some events have in common. */
+/** What `aggregate` makes of several events. */
 export interface Aggregate {
+  /** How many events it covers. */
   readonly events: number;
-  /** Finite numbers among theirs. */
+  /** How many finite numbers they have. */
   readonly count: number;
-  /** NaN where there are none. */
+  /** NaN where `count` is 0. */
   readonly mean: number;
   readonly min: number;
   readonly max: number;
@@ -167,22 +169,22 @@ export interface Aggregate {
   readonly histogram: Uint32Array;
 }
 
-/** Mean, least, greatest and histogram of the numbers of `field`, a number or a vector, over some events. */
+/** Mean, minimum, maximum and histogram of the numbers of `field`, a number or a vector, over several events. */
 export function aggregate(field: string, options: AggregateOptions = {}): EagerHandler<Aggregate, Aggregate> {
   const { every = 1, window = every, bins = 0, low = 0, high = 0 } = options;
   return { modulator: { source: AGGREGATE_SOURCE, parameters: { field, every, window, bins, low, high } } };
 }
 
 export interface ClusterOptions {
-  /** Events in one, at most 65,536. Default: 100. */
+  /** Events in one cluster, at most 65,536. Default: 100. */
   readonly events?: number;
-  /** Bytes of events in one. Default: 65,536. */
+  /** Bytes of events in one cluster, at most 8 MiB. Default: 65,536. */
   readonly bytes?: number;
   /** How long an event may wait for others, in milliseconds, at least 10. Default: 100. */
   readonly withinMs?: number;
 }
 
-/** Many small events travel as one; the demodulator takes them apart again. */
+/** Sends many small events as one; the demodulator takes them apart again. */
 export function cluster(options: ClusterOptions = {}): EagerHandler {
   const { events = 100, bytes = 65_536, withinMs = 100 } = options;
   return {
@@ -192,11 +194,11 @@ export function cluster(options: ClusterOptions = {}): EagerHandler {
 }
 
 export interface StreamOptions {
-  /** After so many events one comes whole, for consumers that came late or missed one. Default: 50. */
+  /** One event in so many is sent whole, for consumers that came late or missed one. Default: 50. */
   readonly refreshEvents?: number;
 }
 
-/** Lossless compression of what changed from event to event. A consumer sees events from the first whole one on. */
+/** Lossless compression: sends only what changed from event to event. A consumer sees events from the first whole one on. */
 export function compress({ refreshEvents = 50 }: StreamOptions = {}): EagerHandler {
   return {
     modulator: { source: COMPRESS_SOURCE, parameters: { refreshEvents } },
@@ -205,8 +207,8 @@ export function compress({ refreshEvents = 50 }: StreamOptions = {}): EagerHandl
 }
 
 /**
- * Lossy compression of the float vector `field`: no number is off by more than `bound` (in the unit of the values); numbers
- * that are not finite come exactly. The rest of each event is as it was.
+ * Lossy compression of the float vector `field`: no number is off by more than `bound` (in the unit of the values), and numbers
+ * that are not finite are exact. The rest of each event is as it was.
  */
 export function quantise(
   field: string,
