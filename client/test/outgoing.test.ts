@@ -22,6 +22,7 @@ function producerAt(elsewhere: number): ProducerEntry {
     lanes,
     usual: lanes.usual,
     elsewhere,
+    unheard: 0,
     open: true,
     wasOpen: true,
   };

@@ -1,5 +1,6 @@
-import type { Modulator, Producer } from "@jecho/client";
+import { connect, type Modulator, type Producer } from "@jecho/client";
 import { describe, expect, test } from "vitest";
+import { startCutter } from "./cutter.ts";
 import { numbered, PLACES, rigAt } from "./placement-rig.ts";
 import { Inbox, startRig, Tick, whenState } from "./rig.ts";
 
@@ -122,6 +123,34 @@ export default class extends FifoModulator { enqueue(event) { if (event.n === 4)
       message: expect.stringContaining("no fours"),
     });
     expect(await good.take(5)).toEqual([0, 2, 4, 6, 8]);
+  });
+
+  test("CHAN-6: who raises its first event when it hears of demand has it seen, however long the opening takes", async () => {
+    await using rig = await rigAt(at);
+    await using cutter = await startCutter(rig.gateway.address);
+    const session = rig.session(rig.producing);
+    const producer = await session.channel("a", Tick).produce();
+    const slowSession = connect(cutter.address, rig.producing);
+    await slowSession.channel("a", Tick).produce();
+    let raised = 0;
+    producer.onDemand(({ total }) => {
+      if (total > 0 && raised === 0) producer.publish({ n: raised++, note: "" });
+    });
+    // Of the other producer the gateway hears nothing, and so the consumer cannot be open.
+    cutter.hold();
+    const inbox = new Inbox<number>();
+    const opening = rig
+      .session()
+      .channel("a", Tick)
+      .subscribe(({ n }) => inbox.put(n), { modulator: numbered });
+    // There and back as often as an installation takes, and more.
+    for (let i = 0; i < 500; i++) await session.channel("a", Tick).types();
+    expect([raised, producer.demand.total]).toEqual([0, 0]);
+    cutter.release();
+    await opening;
+    expect(await inbox.take(1)).toEqual([0]);
+    await expect.poll(() => producer.demand.total).toBe(1);
+    await slowSession.close();
   });
 
   test("MOE-8: a reset changes the pair at once; MOE-6: what nobody wants is not sent", async () => {

@@ -5,6 +5,7 @@ import { RawClient } from "./raw-client.ts";
 
 const NAMES = ["a", "b", "c"];
 const schema = new Uint8Array(0);
+const modulator = { source: "", parameters: "", key: "", objects: [], capabilities: [], compares: false };
 
 test("CHAN-6: what changes in one turn is told in one message, once for each channel", async () => {
   await using gateway = await createGateway();
@@ -31,4 +32,41 @@ test("CHAN-6: what changes in one turn is told in one message, once for each cha
     .poll(() => demands().slice(NAMES.length))
     .toEqual(numbers.map(channel => ({ channel, consumers: 0 })));
   expect(producer.messages.slice(before)).toEqual([NAMES, NAMES].map(names => names.map(() => "Demand")));
+});
+
+test("CHAN-6, MOE-19: what a modulator is fed with that runs elsewhere is sent from when that is there, and counts as wanted from when it has a consumer", async () => {
+  await using gateway = await createGateway();
+  using producer = await RawClient.connect(gateway);
+  producer.send(encodeControl({ kind: "OpenProducer", request: 1, channel: "a", schema, modulates: false }));
+  const opened = await producer.next("ProducerOpened");
+  /** Of the channel itself. */
+  const told = async () => {
+    for (;;) {
+      const demand = await producer.next("Demand");
+      if (demand.channel === opened.channel) return demand;
+    }
+  };
+  expect(await told()).toMatchObject({ consumers: 0, unheard: 0 });
+  using consumer = await RawClient.connect(gateway);
+  const open = (request: number): void =>
+    consumer.send(encodeControl({ kind: "OpenConsumer", request, channel: "a", schema, modulator }));
+  open(1);
+  const { request, channel, derived, instead } = await consumer.next("Install");
+  const process = instead?.process ?? 0;
+  const feeding = { request: 2, channel: "a", schema, feed: { process, channel } };
+  consumer.send(encodeControl({ kind: "OpenConsumer", ...feeding }));
+  const feed = await consumer.next("ConsumerOpened");
+  expect(await told()).toMatchObject({ request: 0, consumers: 1, unheard: 1 });
+  consumer.send(encodeControl({ kind: "Installed", request, derived, schema, needs: [], reads: schema }));
+  const assured = await told();
+  expect(assured).toMatchObject({ consumers: 1, unheard: 1 });
+  expect(assured.request).toBeGreaterThan(0);
+  producer.send(encodeControl({ kind: "Noted", request: assured.request }));
+  expect(await consumer.next("ConsumerOpened")).toMatchObject({ request: 1, channel: derived });
+  expect(await told()).toMatchObject({ request: 0, consumers: 1, unheard: 0 });
+  // What it is fed by comes again, as after a broken connection, when the consumer is there.
+  consumer.send(encodeControl({ kind: "CloseEndpoint", endpoint: feed.consumer }));
+  expect(await told()).toMatchObject({ consumers: 0, unheard: 0 });
+  consumer.send(encodeControl({ kind: "OpenConsumer", ...feeding, request: 3 }));
+  expect(await told()).toMatchObject({ consumers: 1, unheard: 0 });
 });

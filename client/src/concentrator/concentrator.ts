@@ -231,7 +231,7 @@ export class Concentrator implements PortServer {
       case "Inheritance":
         return this.#notify({ is: "inheritance", inheritance: frame });
       case "Demand":
-        this.#parts.demands.told(frame.channel, frame.consumers);
+        this.#parts.demands.told(frame);
         return frame.request === 0
           ? undefined
           : this.#parts.link.send({ kind: "Noted", request: frame.request });

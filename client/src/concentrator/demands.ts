@@ -1,3 +1,4 @@
+import type { Demand } from "@jecho/shared/internal";
 import type { StateOfReaders } from "../demand.ts";
 import type { Installation } from "../modulation/installation.ts";
 import type { Modulation } from "../modulation/modulation.ts";
@@ -16,6 +17,9 @@ interface Parts {
   readonly outbox: Outbox;
   readonly hold: Hold;
 }
+
+/** What the gateway says of a channel or derived channel. */
+type Told = Pick<Demand, "channel" | "consumers" | "unheard">;
 
 /** Who wants what is raised and made here: consumers elsewhere, as the gateway says, and those of this process. */
 export class Demands {
@@ -36,16 +40,17 @@ export class Demands {
   }
 
   /** So many consumers elsewhere want the events of a channel or derived channel. */
-  told(channel: number, consumers: number): void {
+  told(demand: Told): void {
     // What is derived may be made here, and published here as well.
-    this.#toldOfDerived(channel, consumers);
-    for (const producer of this.#entries.producersOf(channel) ?? [])
-      this.#toldOfProducer(producer, consumers);
+    this.#toldOfDerived(demand);
+    for (const producer of this.#entries.producersOf(demand.channel) ?? [])
+      this.#toldOfProducer(producer, demand);
   }
 
-  #toldOfProducer(producer: ProducerEntry, consumers: number): void {
+  #toldOfProducer(producer: ProducerEntry, { consumers, unheard }: Told): void {
     const begins = producer.elsewhere === 0 || this.#hold.isHolding;
     producer.elsewhere = consumers;
+    producer.unheard = unheard;
     // The first word on demand says that all modulators are installed: the producer's events count.
     if (!producer.open) {
       producer.open = true;
@@ -57,12 +62,13 @@ export class Demands {
     this.tell(producer.channel);
   }
 
-  #toldOfDerived(channel: number, consumers: number): void {
+  #toldOfDerived({ channel, consumers, unheard }: Told): void {
     this.#toldInstead(channel, consumers);
     const installation = this.#modulation.installed.ofNumber(channel);
     if (installation === undefined) return;
     const begins = installation.elsewhere === 0 || this.#hold.isHolding;
     installation.elsewhere = consumers;
+    installation.unheard = unheard;
     for (const [endpoint, lanes] of installation.lanes) {
       const producer = this.#entries.producer(endpoint);
       if (producer === undefined) continue;
@@ -98,9 +104,9 @@ export class Demands {
   tell(base: string): void {
     const derived = this.#modulation.derivedOf(base, number => this.#reception.consumersOf(number));
     for (const producer of this.#entries.producersNamed(base)) {
-      const { endpoint, channelNumber, elsewhere } = producer;
+      const { endpoint, channelNumber, elsewhere, unheard } = producer;
       const here = channelNumber === 0 ? 0 : this.#reception.consumersOf(channelNumber);
-      this.#notify({ is: "demand", endpoint, demand: wantedOf(elsewhere + here, derived) });
+      this.#notify({ is: "demand", endpoint, demand: wantedOf(elsewhere - unheard + here, derived) });
     }
   }
 
@@ -133,6 +139,7 @@ export class Demands {
     for (const entry of this.#entries) {
       if (entry.is !== "producer" || entry.open) continue;
       entry.elsewhere = 0;
+      entry.unheard = 0;
       for (const lane of entry.lanes) lane.unconfirmed = [];
       this.tell(entry.channel);
     }

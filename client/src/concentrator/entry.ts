@@ -9,7 +9,7 @@ import { type Source, Tracker } from "./tracking.ts";
 /** A producer of this process, as its concentrator knows it. */
 export interface ProducerEntry {
   // What each run needs comes first, for it to lie together in memory.
-  /** Consumers of the channel in other processes. */
+  /** Whom its events go to in other processes. */
   elsewhere: number;
   /** Of `lanes`, that of events which are not urgent. */
   readonly usual: Lane;
@@ -31,6 +31,8 @@ export interface ProducerEntry {
   /** What the gateway is to keep of its channel. */
   readonly history: History;
   readonly key: string;
+  /** Of those elsewhere, modulators of which nobody is a consumer yet. */
+  unheard: number;
   open: boolean;
   /** Has it ever been open? Then it is opened again whatever passing trouble comes. */
   wasOpen: boolean;
@@ -129,6 +131,7 @@ export function newProducer(request: Request<"openProducer">, lanes: Lanes): Pro
     context: new Map(context),
     history,
     key,
+    unheard: 0,
     open: false,
     wasOpen: false,
   };

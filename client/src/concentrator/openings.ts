@@ -181,6 +181,7 @@ export class Openings {
     if (known !== undefined) {
       this.leave(known);
       known.elsewhere = 0;
+      known.unheard = 0;
     }
     entry.channelNumber = channel;
     entry.number = producer;

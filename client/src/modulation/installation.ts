@@ -45,8 +45,10 @@ export interface Installation {
   lastNumber: number;
   /** It is to be removed when it has seen what is under way. */
   leaves: boolean;
-  /** Consumers in other processes. */
+  /** Whom its events go to in other processes. */
   elsewhere: number;
+  /** Of those, who is no consumer yet: one who is to be, or a modulator behind it without any. */
+  unheard: number;
   /** Until it is fed over the wire, and its installation is answered: rejected with why it has ended. */
   opening: PromiseWithResolvers<never> | undefined;
 }
@@ -80,6 +82,7 @@ export function newInstallation(
     leaves: false,
     // Somebody has asked for it, and may have events before the gateway says how many want them.
     elsewhere: process === 0 ? 1 : 0,
+    unheard: process === 0 ? 1 : 0,
     opening: placed.wire === "" ? undefined : newOpening(),
   };
 }

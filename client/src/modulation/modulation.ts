@@ -341,8 +341,8 @@ export class Modulation {
       const objects = Object.fromEntries(
         [...installation.objects.values()].map(({ name, state }) => [name, state]),
       );
-      const { hosted: id, parameters, number, elsewhere } = installation;
-      const consumers = elsewhere + (number === 0 ? 0 : here(number));
+      const { hosted: id, parameters, number, elsewhere, unheard } = installation;
+      const consumers = elsewhere - unheard + (number === 0 ? 0 : here(number));
       const mostPerSecond = this.#environment?.mostPerSecond(first.hosted) || Number.POSITIVE_INFINITY;
       list.push({ id, parameters, objects, consumers, mostPerSecond });
     }

@@ -4880,21 +4880,24 @@ function readDemand(from, at) {
 		kind: "Demand",
 		channel: from.uint32(at, fields, 4),
 		consumers: from.uint32(at, fields, 6),
-		request: from.uint32(at, fields, 8)
+		request: from.uint32(at, fields, 8),
+		unheard: from.uint32(at, fields, 10)
 	};
 }
 const DEMAND = [
-	10,
-	16,
+	12,
+	20,
 	4,
 	8,
-	12
+	12,
+	16
 ];
 function writeDemand(to, from) {
 	const at = to.table(DEMAND);
 	to.uint32(at + 4, from.channel, "jecho.Demand.channel");
 	to.uint32(at + 8, from.consumers, "jecho.Demand.consumers");
 	to.uint32(at + 12, from.request, "jecho.Demand.request");
+	to.uint32(at + 16, from.unheard, "jecho.Demand.unheard");
 	return at;
 }
 function readOffer(from, at) {

@@ -75,12 +75,17 @@ export class Channel {
     if (this.listeners.leave(connection, feed)) this.demand.leave(feed);
   }
 
-  /** How many consumers want what this process raises, or what is made of that, at connections other than the one that sends it. */
-  #demandOf(process: number, sender: Connection): number {
+  /**
+   * How many consumers want what this process raises, or what is made of that, at connections other than the one that sends it, and
+   * how many of these are modulators that nobody listens to yet.
+   */
+  #demandOf(process: number, sender: Connection): { consumers: number; unheard: number } {
     const { demand, listeners } = this;
     const consumers = this.consumers - listeners.consumersAt(sender) + demand.expected(process);
     // Every consumer that comes or goes brings us here, and hardly ever is there one of these.
-    return demand.feeds === 0 ? consumers : consumers + listeners.feedsOn(process, sender);
+    if (demand.feeds === 0) return { consumers, unheard: 0 };
+    const { feeds, unheard } = listeners.feedsOn(process, sender);
+    return { consumers: consumers + feeds, unheard };
   }
 
   /**
@@ -95,9 +100,15 @@ export class Channel {
 
   /** What is to be told now. */
   takeDemand(connection: Connection, processes: readonly number[]): Outgoing[] {
-    const consumers = Math.max(0, ...processes.map(process => this.#demandOf(process, connection)));
+    let [consumers, heard] = [0, 0];
+    for (const process of processes) {
+      const all = this.#demandOf(process, connection);
+      consumers = Math.max(consumers, all.consumers);
+      heard = Math.max(heard, all.consumers - all.unheard);
+    }
     if (consumers === 0) this.lanes.rest(producer => processes.includes(this.owner.processOf(producer)));
-    const demand: Outgoing = { kind: "Demand", channel: this.number, consumers };
+    const unheard = consumers - heard;
+    const demand: Outgoing = { kind: "Demand", channel: this.number, consumers, unheard };
     return this.listeners.isBlocking
       ? [demand, { kind: "Flow", derived: this.number, ready: false }]
       : [demand];
@@ -109,7 +120,7 @@ export class Channel {
       kind: "Demand",
       request,
       channel: this.number,
-      consumers: this.#demandOf(process, connection),
+      ...this.#demandOf(process, connection),
     }));
   }
 

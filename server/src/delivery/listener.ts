@@ -18,12 +18,18 @@ export const SOCKET_LOW_BYTES = 128 * 1024;
 /** The policy that lets go of least comes first: one copy crosses the wire for all consumers of a process. */
 const KEEPING: readonly WhenFull[] = ["block", "disconnect", "drop-oldest", "latest"];
 
+/** What takes the events of one process alone: modulators that run here in its stead. */
+interface Feed {
+  count: number;
+  isHeard: boolean;
+}
+
 /** One process that listens to a channel: how many consumers it has there, and what waits for it. */
 export class Listener {
   readonly connection: Connection;
   consumers = 0;
-  /** Processes whose events alone are wanted, and how often. */
-  #feeds: Map<number, number> | undefined;
+  /** Processes whose events alone are wanted. */
+  #feeds: Map<number, Feed> | undefined;
   #policy: QueuePolicy;
   #backlog: Backlog | undefined;
 
@@ -42,6 +48,19 @@ export class Listener {
     return this.#feeds?.has(process) ?? false;
   }
 
+  /** Has what is made here of that process' events consumers? */
+  isHeard(process: number): boolean {
+    return this.#feeds?.get(process)?.isHeard ?? false;
+  }
+
+  /** It has. @returns false where that was known, or nothing is made here */
+  hear(process: number): boolean {
+    const feed = this.#feeds?.get(process);
+    if (feed === undefined || feed.isHeard) return false;
+    feed.isHeard = true;
+    return true;
+  }
+
   get isEmpty(): boolean {
     return this.consumers === 0 && (this.#feeds?.size ?? 0) === 0;
   }
@@ -52,9 +71,8 @@ export class Listener {
       this.consumers--;
       return;
     }
-    const left = (this.#feeds?.get(feed) ?? 0) - 1;
-    if (left > 0) this.#feeds?.set(feed, left);
-    else this.#feeds?.delete(feed);
+    const known = this.#feeds?.get(feed);
+    if (known !== undefined && --known.count === 0) this.#feeds?.delete(feed);
   }
 
   /**
@@ -66,7 +84,9 @@ export class Listener {
     if (feed === 0) this.consumers++;
     else {
       this.#feeds ??= new Map();
-      this.#feeds.set(feed, (this.#feeds.get(feed) ?? 0) + 1);
+      const known = this.#feeds.get(feed);
+      if (known === undefined) this.#feeds.set(feed, { count: 1, isHeard: false });
+      else known.count++;
     }
     const keeps = KEEPING.indexOf(whenFull) < KEEPING.indexOf(this.#policy.whenFull);
     if (this.backlog !== undefined || !(keeps || limitBytes > this.#policy.limitBytes)) return;

@@ -83,12 +83,21 @@ export class Listeners {
     return this.#all.get(connection)?.consumers ?? 0;
   }
 
-  /** Other connections that want this process' events whatever others do. */
-  feedsOn(process: number, but: Connection): number {
+  /** Other connections that want this process' events whatever others do, and in how many of them nobody listens to what is made of these. */
+  feedsOn(process: number, but: Connection): { feeds: number; unheard: number } {
     let feeds = 0;
-    for (const listener of this.#all.values())
-      if (listener.connection !== but && listener.feedsOn(process)) feeds++;
-    return feeds;
+    let unheard = 0;
+    for (const listener of this.#all.values()) {
+      if (listener.connection === but || !listener.feedsOn(process)) continue;
+      feeds++;
+      if (!listener.isHeard(process)) unheard++;
+    }
+    return { feeds, unheard };
+  }
+
+  /** Somebody listens to what a connection makes of this process' events. @returns true where the demand is another one for that */
+  hear(connection: Connection, process: number): boolean {
+    return this.#all.get(connection)?.hear(process) ?? false;
   }
 
   /** Everybody but its sender is told where a producer is, in the order of the channel's events. */

@@ -237,6 +237,7 @@ export class ChannelManager implements ChannelOwner {
     consumer.channel.demand.expect(consumer.feed);
     const derived = consumer.derived ?? this.names.derived(consumer.channel.number);
     for (const type of [...this.types.all(), ...(derived?.allTypes() ?? [])]) tellType(consumer, type);
+    this.#hear(consumer);
     if (waits) this.#tellDemand(consumer.channel);
   }
 
@@ -246,7 +247,25 @@ export class ChannelManager implements ChannelOwner {
     consumer.isListening = true;
     consumer.channel.demand.expectNoMore(consumer.feed);
     consumer.channel.enter(consumer.connection, consumer.terms.queue, consumer.feed);
+    // Those who listen to what is made of it may have been there before.
+    if (consumer.feed !== 0)
+      for (const one of this.#hearing(consumer.connection)) if (one !== consumer) this.#hear(one);
     this.#tellDemand(consumer.channel);
+  }
+
+  /** Consumers of what a connection may make in others' stead. */
+  #hearing(maker: Connection): Iterable<Consumer> {
+    return maker === this.names.modulating ? this.consumers : maker.consumers;
+  }
+
+  /** A consumer listens to what is made: from now on there is demand for what modulators on the way to it are fed with that run elsewhere. */
+  #hear({ manager, derived, connection }: Consumer): void {
+    if (manager !== this) return;
+    for (let at = derived; at !== undefined; at = at.parent) {
+      const input = at.parent?.channel ?? this.channel;
+      for (const { maker, process } of at.placements.standInsFor(connection))
+        if (input.listeners.hear(maker, process)) this.#tellDemand(input);
+    }
   }
 
   removeConsumer(consumer: Consumer): void {
@@ -283,11 +302,13 @@ export class ChannelManager implements ChannelOwner {
     derived.placements.leave(connection);
   }
 
-  /** Tells consumers of a derived channel where its modulator runs. */
+  /** Tells consumers of a derived channel where its modulator runs: what it is fed with there has consumers now. */
   announcePlacements(derived: DerivedChannel): void {
     const placements = derived.placements.describe();
     for (const connection of this.consumers.connectionsOf(derived))
       connection.send({ kind: "Placed", derived: derived.channel.number, placements });
+    for (const consumer of this.consumers)
+      if (consumer.derived === derived || consumer.derived?.isBehind(derived)) this.#hear(consumer);
   }
 
   /** A modulator goes on, but not with all that it had or is to have; and so does what is derived from it. */

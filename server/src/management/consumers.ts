@@ -9,6 +9,10 @@ import type { Consumer } from "./endpoints.ts";
 export class Consumers {
   readonly #all = new Few<number, Consumer>();
 
+  [Symbol.iterator](): Iterator<Consumer> {
+    return this.#all.values()[Symbol.iterator]();
+  }
+
   get size(): number {
     return this.#all.size;
   }

@@ -142,6 +142,13 @@ export class Placements {
     return makers;
   }
 
+  /** Who makes for this consumer's process what is made in others' stead, and of which processes' events. */
+  *standInsFor(consumer: Connection): Generator<{ maker: Connection; process: number }> {
+    for (const [producing, { maker }] of this.#places)
+      if (maker !== undefined && maker !== producing) yield { maker, process: producing.process };
+    for (const { process } of this.#own.get(consumer)?.keys() ?? []) yield { maker: consumer, process };
+  }
+
   /** As consumers are told it. */
   describe(): Placement[] {
     const producers = this.#derived.feeders.numbers();
