@@ -11,6 +11,8 @@ import type { Limits } from "./sandbox/sandbox.ts";
 import type { ModulatorStats, TierEvents } from "./tier.ts";
 import type { Value } from "./values.ts";
 
+export { recordedEvents } from "./recorded-events.ts";
+
 const CHANNEL = 1;
 const DERIVED = 2;
 const PRODUCER = 3;
