@@ -15,14 +15,16 @@ export interface ProduceOptions {
   readonly delegate?: Delegate;
   /** A queue of its own for this producer, whose events then neither fill nor empty the session's. */
   readonly queue?: EventQueueOptions;
+  /** Ends the opening when it is aborted, and closes the producer once that is open. */
   readonly signal?: AbortSignal;
   /** What the gateway keeps of this channel; nothing by default. */
   readonly history?: HistoryOptions;
-  /** A field that distinguishes events of which the newest matters, for `latest` history and queues. */
+  /** The name of a field: of events with the same value in it only the newest matters, to `latest` history and queues. Default: none. */
   readonly key?: string;
 }
 
 export interface SubscribeOptions extends EagerHandler, ConsumerOptions {
+  /** Ends the opening when it is aborted, and closes the consumer once that is open. */
   readonly signal?: AbortSignal;
   /**
    * Where to begin: `now`, the default; `last`: with the newest event, or the newest of each value of the channel's key;

@@ -32,7 +32,10 @@ export interface EventInfo {
   readonly type: Type | undefined;
 }
 
-/** Gets each event. Where it returns a promise, a synchronous event counts as handled when that is fulfilled. */
+/**
+ * Gets each event. Where it returns a promise, a synchronous event counts as handled when that is fulfilled. What it throws, or rejects
+ * with, is told as `HANDLER_FAILED` (a `JechoError` as it is), to `publishSync` and to `onError`; the consumer goes on.
+ */
 export type Handler<T> = (event: T, info: EventInfo) => unknown;
 
 /** Events that will not come. */

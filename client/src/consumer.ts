@@ -48,6 +48,7 @@ export class Consumer<T> {
   #demodulator: Demodulator | undefined;
   readonly #handler: Handler<T>;
   readonly #handling: Handling;
+  /** The channel's name in full. */
   readonly channel: string;
   readonly #session: ConsumerSession;
   readonly #endpoint: number;

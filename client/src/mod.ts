@@ -13,10 +13,13 @@ export {
   type EventSource,
   encrypt,
   fifo,
+  type GridChange,
+  type GridData,
   type Json,
   type KeyPair,
   keyPair,
   type LatestPerKeyOptions,
+  type Limits,
   latestPerKey,
   type Modulator,
   type ModulatorOptions,
@@ -29,6 +32,7 @@ export {
   type Value,
   type View,
   type ViewFilterOptions,
+  type ViewReference,
   viewFilter,
 } from "@jecho/modulators";
 export {
@@ -65,8 +69,9 @@ export { modulatorFromFile } from "./modulator-file.ts";
 export type { ProducerModulatorOptions } from "./open-options.ts";
 export type { Placement } from "./placement.ts";
 export type { ConcentratorPlace } from "./places/place.ts";
-export { Producer } from "./producer.ts";
+export { Producer, type SyncOptions } from "./producer.ts";
 export { connect, Session } from "./session.ts";
 export type { AttachOptions, ShareOptions } from "./shared-copies.ts";
 export { SharedObject } from "./shared-object.ts";
 export type { Status } from "./status.ts";
+export type { Versions } from "./versions.ts";

@@ -35,6 +35,7 @@ export class Producer<T> {
   readonly #delegation: Delegation | undefined;
   /** Urgent events are counted apart, for they overtake. */
   readonly #raisedUrgently = new Count();
+  /** The channel's name in full. */
   readonly channel: string;
   readonly #session: ProducerSession;
   readonly #demandListeners = new Listeners<Demand>();
@@ -135,7 +136,7 @@ export class Producer<T> {
 
   /**
    * Raises an event and waits until every consumer of the channel and of its derived channels has handled it - its handler
-   * has returned, or the promise that it returned is fulfilled - or its modulator has let nothing of it through.
+   * has returned, or the promise that it returned is fulfilled - or its modulator has discarded it.
    * Synchronous and asynchronous events of a producer keep their order; any number may be under way.
    *
    * @returns how many consumers handled it; 0 at once where there are none

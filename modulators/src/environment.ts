@@ -20,15 +20,15 @@ import type { Value } from "./values.ts";
 /** How a producer runs modulators. */
 export interface ModulatorOptions {
   /**
-   * Sources that it trusts like its own code: they run in its own process, as the standard modulators do, without a wall
-   * and at native speed. Elsewhere than in Node they are hosted like any others.
+   * Texts of modulators (`modulator.source`) that it trusts like its own code: they run in its own process, as the standard modulators
+   * do, without a wall and at native speed. Outside of Node they are hosted like any others. Default: none.
    */
   readonly trusted?: readonly string[] | undefined;
   /** May any modulator run in the producer's own process? Default: true. */
   readonly local?: boolean | undefined;
   /** What hosted modulators run in. Default: isolated-vm where it loads, else QuickJS. */
   readonly engine?: "isolated-vm" | "quickjs" | undefined;
-  /** Default: `DEFAULT_LIMITS`. */
+  /** What one modulator may use; each limit has its own default. */
   readonly limits?: Partial<Limits> | undefined;
   /** Bytes of events that may wait for hosted modulators; beyond them the oldest runs are dropped. Default: 64 MiB. */
   readonly pendingBytes?: number | undefined;

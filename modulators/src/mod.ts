@@ -13,6 +13,7 @@ export {
   modulatorKey,
   type SharedReference,
 } from "./modulator.ts";
+export type { Limits } from "./sandbox/sandbox.ts";
 export {
   type Aggregate,
   type AggregateOptions,

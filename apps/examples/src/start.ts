@@ -6,7 +6,11 @@ import { EXAMPLES } from "./mod.ts";
 const [name = "", address] = process.argv.slice(2);
 const example = Object.hasOwn(EXAMPLES, name) ? EXAMPLES[name] : undefined;
 if (example === undefined) {
+  if (name !== "") console.error(`there is no example "${name}"; these are:`);
   for (const [known, { about }] of Object.entries(EXAMPLES)) console.log(`${known.padEnd(22)} ${about}`);
+  console.log(
+    "\nnpm start -w apps/examples -- NAME [HOST:PORT]    runs one, with a gateway of its own unless it is told of one",
+  );
   process.exit(name === "" ? 0 : 2);
 }
 console.log(example.about);

@@ -2,23 +2,25 @@ import type { Offer, Stretch } from "@jecho/shared/internal";
 
 /** What one modulator may use. One that uses more is removed, and its consumers are told why. */
 export interface Limits {
-  /** Memory of the modulator's heap and buffers, in MiB. */
+  /** Memory of the modulator's heap and buffers, in MiB. Default: 32. */
   readonly memoryMiB: number;
-  /** Time of one call: of the intercepts for up to `CHUNK_EVENTS` events. */
+  /** Processor time of one call, of the intercepts for up to 256 events or 256 KiB, in milliseconds. Default: 50. */
   readonly callMs: number;
-  /** Time for evaluating the module and constructing the modulator. */
+  /** Processor time for evaluating the module and constructing the modulator, in milliseconds. Default: 250. */
   readonly installMs: number;
-  /** Share of one processor over `shareWindowMs`. Time up to 1 ms per event is not counted. */
+  /** Share of one processor over `shareWindowMs`. Time up to 1 ms per event is not counted. Default: 0.5. */
   readonly timeShare: number;
+  /** Default: 1000. */
   readonly shareWindowMs: number;
-  /** Bytes of all the events that one batch makes. */
+  /** Bytes of all the events that one batch makes. Default: 16 MiB. */
   readonly outputBytes: number;
-  /** Events that one batch makes. */
+  /** Events that one batch makes. Default: 65,536. */
   readonly outputEvents: number;
-  /** Events that wait in the modulator's own queue; the oldest are dropped and counted. */
+  /** Events that wait in the modulator's own queue; the oldest are dropped and counted. Default: 1024. */
   readonly queueEvents: number;
+  /** Bytes of the modulator's source. Default: 256 KiB. */
   readonly sourceBytes: number;
-  /** Bytes of the parameters and of each shared object's state, as JSON. */
+  /** Bytes of the parameters and of each shared object's state, as JSON. Default: 64 KiB. */
   readonly parametersBytes: number;
 }
 
