@@ -60,8 +60,8 @@ export type ControlRequest =
     }
   /** The application can take no more events of this consumer for now, or can again. */
   | { readonly is: "flow"; readonly endpoint: number; readonly ready: boolean }
-  /** From its place: the application's thread does not take this consumer's events, or takes them again. */
-  | { readonly is: "stall"; readonly endpoint: number; readonly stalled: boolean }
+  /** From its place: the application's thread does not take these consumers' events, or takes them again. */
+  | { readonly is: "stall"; readonly endpoints: readonly number[]; readonly stalled: boolean }
   /** A producer does not wait for its synchronous event any longer. */
   | { readonly is: "giveUp"; readonly endpoint: number; readonly raised: number }
   | { readonly is: "label"; readonly endpoint: number; readonly label: string }

@@ -192,6 +192,49 @@ test("SLOW-4: shared: what comes for a frozen page waits at the gateway, by its 
   await expect(page).toHaveTitle("100");
 });
 
+test("SLOW-4: shared: nothing is kept for a frozen page beside one that is not: it comes back behind its place", async ({
+  open,
+  session,
+}) => {
+  const producer = await session
+    .channel("beside", Tick)
+    .produce({ history: { latest: true, onDemand: true } });
+  const [frozen, awake] = [await open(), await open()];
+  for (const page of [frozen, awake])
+    await page.evaluate(async () => {
+      const { connect, type } = globalThis.jecho;
+      const Tick = type("Tick", { n: "uint32", note: "string" });
+      const session = connect(location.host, { place: "shared" });
+      const queue = { whenFull: "latest" } as const;
+      const seen: number[] = [];
+      let missed = 0;
+      const tell = (): void => {
+        document.title = `${seen} missed ${missed}`;
+      };
+      const see = ({ n }: { n: number }): void => {
+        seen.push(n);
+        tell();
+      };
+      const onMissed = ({ events }: { events: number }): void => {
+        missed += events;
+      };
+      await session.channel("beside", Tick).subscribe(see, { queue, onMissed });
+    });
+  await expect.poll(() => producer.demand.total).toBe(2);
+  producer.publish({ n: 1, note: "" });
+  for (const page of [frozen, awake]) await expect(page).toHaveTitle("1 missed 0");
+  // As the browser tells it: no page of Playwright's is ever frozen.
+  await frozen.evaluate(() => void document.dispatchEvent(new Event("freeze")));
+  await expect.poll(() => producer.demand.total).toBe(1);
+  for (let n = 2; n <= 100; n++) expect(await producer.publishSync({ n, note: "" })).toBe(1);
+  await expect(frozen).toHaveTitle("1 missed 0");
+  await frozen.evaluate(() => void document.dispatchEvent(new Event("resume")));
+  await expect(frozen).toHaveTitle("1,100 missed 98");
+  expect(await producer.publishSync({ n: 101, note: "" })).toBe(2);
+  await expect(frozen).toHaveTitle("1,100,101 missed 98");
+  await expect(awake).toHaveTitle(/,99,100,101 missed 0$/);
+});
+
 test("where there is no SharedWorker, each tab has a worker; where there is none either, its own thread", async ({
   context,
   gateway,

@@ -80,7 +80,7 @@ export class Concentrator implements PortServer {
       case "flow":
         return this.#parts.flow.setReady(request.endpoint, request.ready);
       case "stall":
-        return this.#parts.flow.setStalled(request.endpoint, request.stalled);
+        return this.#parts.flow.setStalled(request.endpoints, request.stalled);
       case "label": {
         const entry = this.#parts.entries.consumer(request.endpoint);
         if (entry !== undefined) entry.label = request.label;

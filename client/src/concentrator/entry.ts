@@ -72,6 +72,8 @@ export interface ConsumerEntry {
   isPaused: boolean;
   /** Does its application's thread not take its events? */
   isStalled: boolean;
+  /** It has left its channel for as long as that is so. */
+  rests?: boolean;
   channelNumber: number;
   /** And at the last connection. */
   lastChannel?: number;

@@ -1,6 +1,14 @@
+import { WHEN_FULL } from "@jecho/shared/internal";
 import type { Entries } from "./entries.ts";
 import type { ConsumerEntry } from "./entry.ts";
 import type { Link } from "./link.ts";
+
+export interface FlowEvents {
+  /** The thread of a consumer takes nothing, while others of its channel go on: it is to leave that for so long. */
+  onRest(entry: ConsumerEntry): void;
+  /** It takes events again. */
+  onAwake(entry: ConsumerEntry): void;
+}
 
 /** Who can take no more for now: consumers here, of which the gateway is told, and those elsewhere that producers here wait for. */
 export class Flow {
@@ -13,9 +21,12 @@ export class Flow {
   /** Channels of which the gateway was told that their events are to wait. */
   readonly #waiting = new Set<number>();
 
-  constructor(entries: Entries, link: Link) {
+  readonly #events: FlowEvents;
+
+  constructor(entries: Entries, link: Link, events: FlowEvents) {
     this.#entries = entries;
     this.#link = link;
+    this.#events = events;
   }
 
   /** Does anybody elsewhere ask to wait? */
@@ -37,12 +48,13 @@ export class Flow {
     this.#changed(entry);
   }
 
-  /** The thread of a consumer here does not take its events, or takes them again. */
-  setStalled(endpoint: number, stalled: boolean): void {
-    const entry = this.#entries.consumer(endpoint);
-    if (entry === undefined) return;
-    entry.isStalled = stalled;
-    this.#changed(entry);
+  /** A thread does not take the events of these consumers, or takes them again. */
+  setStalled(endpoints: readonly number[], stalled: boolean): void {
+    const entries = endpoints.flatMap(endpoint => this.#entries.consumer(endpoint) ?? []);
+    // All of them first: those that stall together do not go on without each other.
+    for (const entry of entries) entry.isStalled = stalled;
+    for (const entry of entries) this.#changed(entry);
+    if (!stalled) for (const entry of entries) this.#events.onAwake(entry);
   }
 
   #changed(entry: ConsumerEntry): void {
@@ -67,23 +79,26 @@ export class Flow {
 
   /**
    * A channel's events wait at the gateway as long as one of its consumers here says that it can take no more, or the threads
-   * of all of them take none: a page that is frozen does not hold back another one.
+   * of all of them take none. A page that is frozen does not hold back another one, nor is anything kept here for it meanwhile: unless the
+   * producers are to wait for it, it leaves the channel, and comes back behind its place.
    */
   #tell(channel: number, but?: ConsumerEntry): void {
     let consumers = 0;
-    let stalled = 0;
     let isPaused = false;
+    const stalled: ConsumerEntry[] = [];
     for (const entry of this.#entries.consumersOf(channel)) {
       if (entry === but) continue;
       consumers++;
-      if (entry.isStalled) stalled++;
-      isPaused ||= entry.isPaused;
+      if (entry.isStalled) stalled.push(entry);
+      isPaused ||= entry.isPaused || (entry.isStalled && entry.queue.whenFull === WHEN_FULL.block);
     }
-    const ready = !isPaused && (stalled < consumers || consumers === 0);
-    if (ready === !this.#waiting.has(channel)) return;
-    if (ready) this.#waiting.delete(channel);
-    else this.#waiting.add(channel);
-    this.#link.send({ kind: "Flow", derived: channel, ready });
+    const ready = !isPaused && (stalled.length < consumers || consumers === 0);
+    if (ready === this.#waiting.has(channel)) {
+      if (ready) this.#waiting.delete(channel);
+      else this.#waiting.add(channel);
+      this.#link.send({ kind: "Flow", derived: channel, ready });
+    }
+    if (ready) for (const entry of stalled) this.#events.onRest(entry);
   }
 
   /** The connection broke. */

@@ -1,5 +1,12 @@
 import { JechoError } from "@jecho/shared";
-import { type Control, type CopyUpdate, FROM, type Modulator, type Place } from "@jecho/shared/internal";
+import {
+  type Control,
+  type CopyUpdate,
+  FROM,
+  type Modulator,
+  type Place,
+  WHEN_FULL,
+} from "@jecho/shared/internal";
 import { laterTurn } from "#platform";
 import type { Deriving } from "../modulation/deriving.ts";
 import type { Feeds } from "../modulation/feeds.ts";
@@ -140,9 +147,10 @@ export class Openings {
         const { modulator } = reset ?? entry;
         // The name stays with what the old one makes, for those who subscribed to that.
         const as = reset === undefined ? entry.as : "";
-        // What was open before goes on behind the newest event that it has had.
+        // What was open before goes on behind the newest event that it has had; or begins with the newest, where that is all it wants of those since.
         const resume = { from: FROM.resume, epoch, seq: BigInt(entry.seq), at: 0, speed: 0 };
-        const from = entry.wasOpen && reset === undefined ? resume : this.#beginningOf(entry, reset);
+        const back = wantsNewest(entry) ? { ...resume, from: FROM.last, epoch: 0, seq: 0n } : resume;
+        const from = entry.wasOpen && reset === undefined ? back : this.#beginningOf(entry, reset);
         const asked = { request, channel, schema, modulator, from, queue, label, as, feed, compared };
         return this.#link.send({ kind: "OpenConsumer", ...asked });
       }
@@ -200,6 +208,7 @@ export class Openings {
     const { number: old, channelNumber: left, endpoint } = entry;
     this.leave(entry);
     const wasOpen = entry.wasOpen === true && reset === undefined;
+    const newest = wasOpen && wantsNewest(entry);
     if (reset !== undefined) {
       entry.modulator = reset.modulator;
       entry.as = "";
@@ -208,14 +217,17 @@ export class Openings {
       entry.asking = undefined;
     }
     this.#place(entry, wasOpen, opened);
+    if (newest) entry.fromSeq = 0;
+    entry.rests = false;
     if (entry.feed !== undefined) {
       const { recovered, missing } = opened;
       this.#feeds.opened(entry, wasOpen ? { recovered, missing: Number(missing) } : undefined);
       return;
     }
     if (wasOpen) this.#deriving.handKept(entry);
+    this.#tellOpened(entry, wasOpen, newest, opened);
+    // It may have to leave again at once.
     this.#flow.entered(entry);
-    this.#tellOpened(entry, wasOpen, opened);
     this.#askNext(entry);
     if (old === 0) return;
     // The application is told first; and what it is at of the old modulator's, it is waited for.
@@ -264,15 +276,18 @@ export class Openings {
     this.#reception.enter(entry);
   }
 
+  /** @param newest does it begin with the newest, though it was open before? */
   #tellOpened(
     { endpoint, from, opened: reset }: ConsumerEntry,
     wasOpen: boolean,
+    newest: boolean,
     { channel, replay, recovered, missing, placements: tables, objects }: Opened<"ConsumerOpened">,
   ): void {
     const replays = replay !== 0;
     const placements = tables.map(placementOf);
     const asksForPast = wasOpen || (reset === 0 && from !== undefined && from.from !== FROM.last);
-    if (!asksForPast) return this.#notify({ is: "opened", endpoint, reset, replays, placements, objects });
+    if (newest || !asksForPast)
+      return this.#notify({ is: "opened", endpoint, reset, replays, placements, objects });
     const behind = this.#feeds.recoveryOf(this.#modulation.installed.feedsOf(channel));
     // Nothing is kept of what this process makes for itself.
     const keeps = wasOpen || placements.every(({ at }) => at !== "consumer");
@@ -323,6 +338,25 @@ export class Openings {
     this.#notify({ is: "refused", endpoint: entry.endpoint, reset: 0, error });
   }
 
+  /** A consumer leaves its channel until `wake`: to its application that is as if its connection were lost. */
+  rest(entry: ConsumerEntry): void {
+    // What feeds modulators has no thread of an application's.
+    if (entry.number === 0 || entry.feed !== undefined) return;
+    this.#link.send({ kind: "CloseEndpoint", endpoint: entry.number });
+    this.leave(entry);
+    entry.lastChannel = entry.channelNumber;
+    entry.channelNumber = 0;
+    entry.number = 0;
+    entry.replay = 0;
+    entry.rests = true;
+    this.#notify({ is: "interrupted", endpoint: entry.endpoint });
+  }
+
+  /** A consumer that rests comes back behind its place. */
+  wake(entry: ConsumerEntry): void {
+    if (entry.rests && entry.number === 0 && this.#link.isLive) this.#open(entry);
+  }
+
   #openLater(entry: EndpointEntry): void {
     const retry = setTimeout(() => {
       this.#retries.delete(retry);
@@ -355,4 +389,9 @@ export class Openings {
     this.#flow.left(entry);
     this.#demands.left(entry);
   }
+}
+
+/** Is it back after a time in which it has taken nothing, and of what came then only the newest counts? */
+function wantsNewest({ rests, queue }: ConsumerEntry): boolean {
+  return rests === true && queue.whenFull === WHEN_FULL.latest;
 }

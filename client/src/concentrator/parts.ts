@@ -77,7 +77,10 @@ export class Parts {
     });
     this.outbox = new Outbox(this.link);
     this.hold = new Hold(onAllBack);
-    this.flow = new Flow(this.entries, this.link);
+    this.flow = new Flow(this.entries, this.link, {
+      onRest: entry => this.openings.rest(entry),
+      onAwake: entry => this.openings.wake(entry),
+    });
     this.synchronous = new SynchronousEvents((endpoint, raised, outcome) =>
       notify({ is: "processed", endpoint, raised, outcome }),
     );

@@ -121,14 +121,14 @@ export class Attachment {
 
   /** For the place: the application's thread does not take these consumers' events. */
   stall(numbers: Iterable<number>): void {
-    this.together(() => {
-      for (const number of numbers) {
-        const endpoint = this.#endpoints.get(number);
-        if (endpoint === undefined || this.#stalled.has(number)) continue;
-        this.#stalled.add(number);
-        this.#hub.handle({ is: "stall", endpoint, stalled: true });
-      }
-    });
+    const endpoints: number[] = [];
+    for (const number of numbers) {
+      const endpoint = this.#endpoints.get(number);
+      if (endpoint === undefined || this.#stalled.has(number)) continue;
+      this.#stalled.add(number);
+      endpoints.push(endpoint);
+    }
+    this.#setStalled(endpoints, true);
   }
 
   /** For the place: the application's thread takes nothing at all, or takes events again. */
@@ -139,13 +139,16 @@ export class Attachment {
 
   /** For the place: it takes them again. */
   resume(): void {
-    this.together(() => {
-      for (const number of this.#stalled) {
-        const endpoint = this.#endpoints.get(number);
-        if (endpoint !== undefined) this.#hub.handle({ is: "stall", endpoint, stalled: false });
-      }
-    });
+    const endpoints = Array.from(this.#stalled, number => this.#endpoints.get(number));
     this.#stalled.clear();
+    this.#setStalled(
+      endpoints.filter(endpoint => endpoint !== undefined),
+      false,
+    );
+  }
+
+  #setStalled(endpoints: readonly number[], stalled: boolean): void {
+    this.together(() => this.#hub.handle({ is: "stall", endpoints, stalled }));
   }
 
   /** Ends all of this port: what it raised goes out, and its endpoints leave their channels. */

@@ -8,7 +8,15 @@ import {
   type Status,
   type View,
 } from "@jecho/client";
-import { useCallback, useEffect, useEffectEvent, useState, useSyncExternalStore } from "react";
+import {
+  type Dispatch,
+  type SetStateAction,
+  useCallback,
+  useEffect,
+  useEffectEvent,
+  useState,
+  useSyncExternalStore,
+} from "react";
 import { CHANNELS, Steering } from "../../src/types.ts";
 import { type FieldEvent, type FieldSnapshot, FieldSubscription, type Mode } from "./field-subscription.ts";
 import { type HandedPage, type HandedView, handedPage } from "./handed-page.ts";
@@ -113,10 +121,14 @@ export function useStatusFeed(
   feed: StatusFeed | undefined;
   latest: StatusSnapshot;
 } {
+  const [attempt, setAttempt] = useState(0);
   const [feed, setFeed] = useState<StatusFeed>();
-  const open = useEffectEvent(
-    (on: Session) => new StatusFeed(on, label, handed?.session === on ? handed.status : undefined),
-  );
+  const open = useEffectEvent((on: Session) => {
+    // Handed over is it once, to that session.
+    const inherited = attempt === 0 && handed?.session === on ? handed.status : undefined;
+    return new StatusFeed(on, label, inherited);
+  });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new attempt is a new feed
   useEffect(() => {
     if (session === undefined) return;
     const opened = open(session);
@@ -125,9 +137,10 @@ export function useStatusFeed(
       opened.close();
       setFeed(undefined);
     };
-  }, [session]);
+  }, [session, attempt]);
   useEffect(() => feed?.relabel(label), [feed, label]);
   const latest = useSyncExternalStore(feed?.subscribe ?? never, feed?.snapshot ?? (() => NO_STATUS));
+  useRetry(latest.channel, setAttempt);
   return { feed, latest };
 }
 
@@ -191,13 +204,7 @@ export function useSubscription(
     subscription?.subscribe ?? never,
     subscription?.snapshot ?? (() => NO_FIELD),
   );
-  const { state, error } = snapshot.status;
-  const mayRetry = state === "refused" && error?.retry === true;
-  useEffect(() => {
-    if (!mayRetry) return;
-    const timer = setTimeout(() => setAttempt(count => count + 1), RETRY_MS);
-    return () => clearTimeout(timer);
-  }, [mayRetry]);
+  useRetry(snapshot.status, setAttempt);
   const setMode = useCallback(
     (wanted: Mode) => {
       setWantedMode(wanted);
@@ -207,8 +214,18 @@ export function useSubscription(
   );
   const retry = useCallback(() => setAttempt(count => count + 1), []);
   // What was wanted and refused is not what is in force.
-  const isOpen = state === "live" && !snapshot.isChanging;
+  const isOpen = snapshot.status.state === "live" && !snapshot.isChanging;
   return { subscription, snapshot, mode: isOpen ? snapshot.mode : wantedMode, setMode, retry };
+}
+
+/** Counts another attempt in a while, where what ended the last one passes. */
+function useRetry({ state, error }: Status, setAttempt: Dispatch<SetStateAction<number>>): void {
+  const mayRetry = state === "refused" && error?.retry === true;
+  useEffect(() => {
+    if (!mayRetry) return;
+    const timer = setTimeout(() => setAttempt(count => count + 1), RETRY_MS);
+    return () => clearTimeout(timer);
+  }, [mayRetry, setAttempt]);
 }
 
 export type Command = Partial<Steering> & { readonly command: string };
