@@ -89,6 +89,11 @@ export class Entries {
     return this.#consumers.get(number);
   }
 
+  /** All that are open at the present connection. */
+  get consumers(): Iterable<ConsumerEntry> {
+    return this.#consumers.values();
+  }
+
   /** The consumers of the channel or derived channel that has this number at the present connection. */
   *consumersOf(channel: number): Generator<ConsumerEntry> {
     for (const entry of this.#consumers.values()) if (entry.channelNumber === channel) yield entry;

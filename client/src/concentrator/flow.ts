@@ -2,6 +2,7 @@ import { WHEN_FULL } from "@jecho/shared/internal";
 import type { Entries } from "./entries.ts";
 import type { ConsumerEntry } from "./entry.ts";
 import type { Link } from "./link.ts";
+import { Pace } from "./pace.ts";
 
 export interface FlowEvents {
   /** The thread of a consumer takes nothing, while others of its channel go on: it is to leave that for so long. */
@@ -22,11 +23,28 @@ export class Flow {
   readonly #waiting = new Set<number>();
 
   readonly #events: FlowEvents;
+  readonly #pace: Pace;
+  /** Consumers at a channel that want the newest only. */
+  readonly #newest = new Set<ConsumerEntry>();
+  /** Are their events to wait, for the connection is slower than they come? */
+  #isHolding = false;
 
   constructor(entries: Entries, link: Link, events: FlowEvents) {
     this.#entries = entries;
     this.#link = link;
     this.#events = events;
+    this.#pace = new Pace(link, {
+      onHold: isHeld => {
+        this.#isHolding = isHeld;
+        link.together(() => this.#tellNewest());
+      },
+      onNext: () => {
+        this.#isHolding = false;
+        this.#tellNewest();
+        this.#isHolding = true;
+        this.#tellNewest();
+      },
+    });
   }
 
   /** Does anybody elsewhere ask to wait? */
@@ -67,38 +85,64 @@ export class Flow {
   /** A consumer is at this channel now. */
   entered(entry: ConsumerEntry): void {
     if (entry.isPaused || entry.isStalled) this.#held.add(entry);
-    if (this.#held.size > 0) this.#tell(entry.channelNumber);
+    if (wantsNewest(entry)) {
+      this.#newest.add(entry);
+      this.#pace.start();
+    }
+    if (this.#held.size > 0 || this.#isHolding) this.#tell(entry.channelNumber);
   }
 
   /** A consumer leaves its channel: those that are still there decide. */
   left(entry: ConsumerEntry): void {
-    if (this.#held.size === 0 || entry.channelNumber === 0) return;
-    this.#tell(entry.channelNumber, entry);
+    if (entry.channelNumber === 0) return;
+    if (this.#held.size > 0 || this.#isHolding) this.#tell(entry.channelNumber, entry);
     this.#held.delete(entry);
+    if (this.#newest.delete(entry) && this.#newest.size === 0) this.#stopPacing();
+  }
+
+  #stopPacing(): void {
+    this.#pace.stop();
+    this.#isHolding = false;
+  }
+
+  /** Of all channels at once, for there may be many: each look for a channel's consumers is one at all. */
+  #tellNewest(): void {
+    const channels = new Map<number, ConsumerEntry[]>();
+    for (const { channelNumber } of this.#newest) channels.set(channelNumber, []);
+    for (const entry of this.#entries.consumers) channels.get(entry.channelNumber)?.push(entry);
+    for (const [channel, entries] of channels) this.#decide(channel, entries);
+  }
+
+  #tell(channel: number, but?: ConsumerEntry): void {
+    this.#decide(
+      channel,
+      [...this.#entries.consumersOf(channel)].filter(entry => entry !== but),
+    );
   }
 
   /**
    * A channel's events wait at the gateway as long as one of its consumers here says that it can take no more, or the threads
-   * of all of them take none. A page that is frozen does not hold back another one, nor is anything kept here for it meanwhile: unless the
+   * of all of them take none, or the connection has not brought what was sent and all of them want the newest only. A page that is frozen does not hold back another one, nor is anything kept here for it meanwhile: unless the
    * producers are to wait for it, it leaves the channel, and comes back behind its place.
    */
-  #tell(channel: number, but?: ConsumerEntry): void {
-    let consumers = 0;
+  #decide(channel: number, entries: readonly ConsumerEntry[]): void {
+    const consumers = entries.length;
+    let newest = 0;
     let isPaused = false;
     const stalled: ConsumerEntry[] = [];
-    for (const entry of this.#entries.consumersOf(channel)) {
-      if (entry === but) continue;
-      consumers++;
+    for (const entry of entries) {
       if (entry.isStalled) stalled.push(entry);
+      if (this.#newest.has(entry)) newest++;
       isPaused ||= entry.isPaused || (entry.isStalled && entry.queue.whenFull === WHEN_FULL.block);
     }
-    const ready = !isPaused && (stalled.length < consumers || consumers === 0);
+    const isTaken = !isPaused && (stalled.length < consumers || consumers === 0);
+    const ready = isTaken && !(this.#isHolding && newest === consumers && consumers > 0);
     if (ready === this.#waiting.has(channel)) {
       if (ready) this.#waiting.delete(channel);
       else this.#waiting.add(channel);
       this.#link.send({ kind: "Flow", derived: channel, ready });
     }
-    if (ready) for (const entry of stalled) this.#events.onRest(entry);
+    if (isTaken) for (const entry of stalled) this.#events.onRest(entry);
   }
 
   /** The connection broke. */
@@ -106,5 +150,12 @@ export class Flow {
     this.#blocked.clear();
     this.#held.clear();
     this.#waiting.clear();
+    this.#newest.clear();
+    this.#stopPacing();
   }
+}
+
+/** What feeds modulators wants all events. */
+function wantsNewest({ feed, queue }: ConsumerEntry): boolean {
+  return feed === undefined && queue.whenFull === WHEN_FULL.latest;
 }

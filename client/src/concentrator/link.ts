@@ -56,6 +56,10 @@ export class Link {
   /** So much is the gateway's clock ahead of this machine's, or more: what the gateway says of it was true some time before it is here. */
   #aheadMs = 0;
   #timers = new Set<ReturnType<typeof setTimeout>>();
+  /** Who asked for a word of the gateway's, by the number that it is known by: none that a time has. */
+  readonly #asked = new Map<number, () => void>();
+  #asks = 0;
+  #heardBytes = 0;
   /** Control messages that wait for others to go out with them. */
   #gathered: Uint8Array[] | undefined;
 
@@ -77,6 +81,11 @@ export class Link {
   /** Is there room for more without letting the buffers grow? */
   get isReady(): boolean {
     return this.#ready;
+  }
+
+  /** Bytes that have come, over all connections. */
+  get heardBytes(): number {
+    return this.#heardBytes;
   }
 
   /**
@@ -174,6 +183,14 @@ export class Link {
     return true;
   }
 
+  /** Asks for a word of the gateway's. @param answered called when it is here, and with it all that was sent before; not when the connection breaks */
+  ask(answered: () => void): void {
+    if (!this.isLive) return;
+    const number = --this.#asks;
+    this.#asked.set(number, answered);
+    this.send({ kind: "Ping", time: number });
+  }
+
   /** Tests now whether the other side is still there; a network that changed may have left a dead socket. */
   probe(): void {
     if (this.#status.state === "reconnecting" && this.#socket === undefined) {
@@ -216,6 +233,7 @@ export class Link {
     try {
       const bytes = data instanceof ArrayBuffer ? new Uint8Array(data) : data;
       if (!(bytes instanceof Uint8Array)) throw new JechoError("FRAME_MALFORMED", "messages are binary");
+      this.#heardBytes += bytes.byteLength;
       parseMessage(bytes, frame => {
         // What came before it may have ended the connection.
         if (socket !== this.#socket) return;
@@ -223,12 +241,19 @@ export class Link {
         if (frame.kind === "Welcome") {
           this.#setClock(frame.now);
           this.#welcomed(frame.heartbeatMs);
-        } else if (frame.kind === "Pong") this.#setClock(frame.now);
+        } else if (frame.kind === "Pong") this.#answered(frame.time, frame.now);
         else this.#events.onFrame(frame);
       });
     } catch (error) {
       this.#drop(socket, JechoError.from(error));
     }
+  }
+
+  #answered(time: number, now: number): void {
+    this.#setClock(now);
+    const asker = this.#asked.get(time);
+    this.#asked.delete(time);
+    asker?.();
   }
 
   #welcomed(heartbeatMs: number): void {
@@ -275,6 +300,7 @@ export class Link {
   #lost(error: JechoError): void {
     this.#socket = undefined;
     this.#clearTimers();
+    this.#asked.clear();
     if (!this.#ready) {
       this.#ready = true;
       this.#events.onReady(true);
