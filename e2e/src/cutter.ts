@@ -1,12 +1,17 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { Transform } from "node:stream";
 
-/** A way to the gateway that can be cut, as a network does it: without a word to either side. */
+/** Time that a slow way takes for each of its slices. */
+const SLICE_MS = 20;
+
+/** A way to the gateway that can be cut, as a network does it: without a word to either side; and slow. */
 export class Cutter {
   readonly url: string;
   readonly #close: () => Promise<void>;
   readonly #sockets: Set<Socket>;
   #isParted = false;
+  #bytesPerSecond = Number.POSITIVE_INFINITY;
 
   private constructor(url: string, sockets: Set<Socket>, close: () => Promise<void>) {
     this.url = url;
@@ -19,6 +24,7 @@ export class Cutter {
     const { hostname, port } = new URL(url);
     const sockets = new Set<Socket>();
     let isParted = (): boolean => false;
+    let bytesPerSecond = (): number => Number.POSITIVE_INFINITY;
     const server = createServer(near => {
       near.on("error", () => {});
       if (isParted()) return near.resetAndDestroy();
@@ -29,7 +35,8 @@ export class Cutter {
       ] as const) {
         sockets.add(socket);
         socket.setNoDelay(true);
-        socket.pipe(other);
+        if (socket === near) socket.pipe(other);
+        else socket.pipe(slowed(() => bytesPerSecond())).pipe(other);
         socket.on("error", () => {});
         socket.on("close", () => {
           sockets.delete(socket);
@@ -46,6 +53,7 @@ export class Cutter {
       await once(server, "close");
     });
     isParted = () => cutter.#isParted;
+    bytesPerSecond = () => cutter.#bytesPerSecond;
     return cutter;
   }
 
@@ -59,7 +67,28 @@ export class Cutter {
     this.#isParted = false;
   }
 
+  /** From now on so much comes from the gateway in a second, and no more. */
+  slow(bytesPerSecond: number): void {
+    this.#bytesPerSecond = bytesPerSecond;
+  }
+
   close(): Promise<void> {
     return this.#close();
   }
+}
+
+function slowed(bytesPerSecond: () => number): Transform {
+  return new Transform({
+    transform(chunk: Buffer, _, done) {
+      const pass = (at: number): void => {
+        if (at >= chunk.length) return done();
+        const rate = bytesPerSecond();
+        const end = rate === Number.POSITIVE_INFINITY ? chunk.length : at + (rate * SLICE_MS) / 1000;
+        this.push(chunk.subarray(at, end));
+        if (end >= chunk.length && rate === Number.POSITIVE_INFINITY) done();
+        else setTimeout(() => pass(end), SLICE_MS);
+      };
+      pass(0);
+    },
+  });
 }

@@ -38,6 +38,7 @@ export class Simulation {
   #speed: number;
   #paused = false;
   #step = 0;
+  #madeAt = Date.now();
   #notice = "";
   #stepping = false;
   #closed = false;
@@ -96,6 +97,7 @@ export class Simulation {
     this.#stepping = false;
     if (this.#closed) return;
     this.#step++;
+    this.#madeAt = Date.now();
     this.#publishField();
     this.#publishStatus();
     this.#schedule(Math.max(0, 1000 / this.#speed - (performance.now() - begin)));
@@ -116,6 +118,7 @@ export class Simulation {
     this.#status.publish({
       step: this.#step,
       time,
+      madeAt: this.#madeAt,
       month,
       speed: this.#speed,
       paused: this.#paused,

@@ -25,6 +25,8 @@ export type GridData = typeof GridData extends Type<infer T> ? T : never;
 export const Status = type("Status", {
   step: "uint32",
   time: "float64",
+  /** When the step was made: milliseconds since 1970 on the clock of the simulation's machine. */
+  madeAt: "float64",
   /** Time of the year from 0 to 12; 0 is mid January. */
   month: "float32",
   /** Steps per second that are asked for. */

@@ -17,6 +17,8 @@ const SIGNS: Signs = {
   openedAt: NOW - 60_000,
   shownAt: 0,
   lastEventAt: NOW - 300,
+  ageMs: 300,
+  gapMs: 500,
   statusAt: NOW - 300,
   paused: false,
   expectedMs: 500,
@@ -38,6 +40,24 @@ test("it is stale after three expected steps, and says since when", () => {
   expect(stale).toMatchObject({ state: "stale", since: NOW - 1600 });
   expect(say(stale)).toMatch(/^stale since \d\d:\d\d:\d\d$/);
   expect(stateOf({ lastEventAt: NOW - 1600, expectedMs: 1000 })).toBe("live");
+});
+
+test("what comes late is not called live, and is stale only when it does not come at all", () => {
+  const behind = judge({ ...SIGNS, ageMs: 12_300 });
+  expect(behind).toMatchObject({ state: "behind", since: NOW - 300 });
+  expect(say(behind)).toBe("12 s behind");
+  expect(stateOf({ ageMs: 1400 })).toBe("live");
+  expect(stateOf({ ageMs: undefined })).toBe("live");
+  // What takes 5 s to come may be as long in coming again.
+  expect(stateOf({ lastEventAt: NOW - 6000, ageMs: 11_000 })).toBe("behind");
+  expect(stateOf({ lastEventAt: NOW - 12_000, ageMs: 17_000 })).toBe("stale");
+  // What came after 4 s may come after 4 s again.
+  expect(stateOf({ lastEventAt: NOW - 3900, ageMs: 4900, gapMs: 4000 })).toBe("behind");
+  expect(stateOf({ lastEventAt: NOW - 3900, ageMs: 4900, gapMs: 500 })).toBe("stale");
+  expect(stateOf({ lastEventAt: NOW - 17_000, ageMs: 77_000, gapMs: 60_000 })).toBe("stale");
+  // What was made while nobody looked is no delay.
+  expect(stateOf({ ageMs: 60_000, shownAt: NOW - 200 })).toBe("live");
+  expect(stateOf({ ageMs: 60_000, openedAt: NOW - 200 })).toBe("live");
 });
 
 test("what is to be expected is what was asked for, or what the machine can do", () => {

@@ -99,6 +99,7 @@ export class FieldSubscription {
   #pause: ReturnType<typeof setTimeout> | undefined;
   #openedAt = 0;
   #lastEventAt = 0;
+  #gapMs = 0;
   #viewChangedAt = 0;
   #latestMode: Mode;
   /** What this view is called, besides its mode. */
@@ -158,6 +159,11 @@ export class FieldSubscription {
   /** `Date.now()` of the newest event; 0 before any. */
   get lastEventAt(): number {
     return this.#lastEventAt;
+  }
+
+  /** How long after the step before it the newest one came; 0 before there are two. */
+  get gapMs(): number {
+    return this.#gapMs;
   }
 
   /** Since when events could have come: the modulator is installed. 0 before. */
@@ -312,7 +318,7 @@ export class FieldSubscription {
       handler: (event, { parameters }) => {
         if (number < this.#heard) return;
         this.#heard = number;
-        this.#lastEventAt = Date.now();
+        this.#hear(event.step);
         if (parameters >= this.view.version) this.#viewChangedAt = 0;
         this.#seen.add(event.step, event.layer);
         this.#sayResumed();
@@ -359,6 +365,12 @@ export class FieldSubscription {
     if (isOver) this.#wantWhole();
     const { placements } = consumer;
     this.#set({ status, isReplay: this.#snapshot.isReplay && !isOver, placements });
+  }
+
+  #hear(step: number): void {
+    const now = Date.now();
+    if (step !== this.#seen.last && this.#lastEventAt > 0) this.#gapMs = now - this.#lastEventAt;
+    this.#lastEventAt = now;
   }
 
   /** The first event after a lost connection: what did not come is known now. */

@@ -107,6 +107,7 @@ const NO_STATUS: StatusSnapshot = {
   channel: CONNECTING,
   simulation: undefined,
   receivedAt: 0,
+  gapMs: 0,
   intervalMs: undefined,
   producedBytes: 0,
 };

@@ -8,13 +8,16 @@ import {
 } from "@jecho/client";
 import { CHANNELS, Status } from "../../src/types.ts";
 import { isShown, watchVisibility } from "./page-visibility.ts";
+import { StepClock } from "./step-clock.ts";
 
 export interface StatusSnapshot {
   readonly channel: ChannelStatus;
   readonly simulation: Status | undefined;
   /** `Date.now()` of the newest event; 0 before any. */
   readonly receivedAt: number;
-  /** Measured time between steps in milliseconds; undefined before it is known. */
+  /** How long after the event before it that came; 0 before there are two. */
+  readonly gapMs: number;
+  /** Measured time between steps, where they are made, in milliseconds; undefined before it is known. */
   readonly intervalMs: number | undefined;
   /** Bytes of the whole field over all steps since the feed began. */
   readonly producedBytes: number;
@@ -25,6 +28,8 @@ const TELL_MS = 200;
 const SMOOTHING = 0.2;
 
 export class StatusFeed {
+  /** How old steps are. */
+  readonly clock = new StepClock();
   readonly #abort = new AbortController();
   readonly #listeners = new Set<() => void>();
   readonly #stopWatching = watchVisibility(() => this.#tell());
@@ -32,11 +37,13 @@ export class StatusFeed {
     channel: { state: "connecting", since: Date.now() },
     simulation: undefined,
     receivedAt: 0,
+    gapMs: 0,
     intervalMs: undefined,
     producedBytes: 0,
   };
   #told = this.#now;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** On the simulation's clock, for that is not held up on the way. */
   #steppedAt = 0;
   #consumer: Consumer<Status> | undefined;
   #label: string;
@@ -102,6 +109,7 @@ export class StatusFeed {
     const {
       step,
       time,
+      madeAt,
       month,
       speed,
       paused,
@@ -113,18 +121,19 @@ export class StatusFeed {
       sources,
       notice,
     } = event;
+    const now = Date.now();
+    this.clock.heard(step, madeAt, now);
     const before = this.#isFirst ? undefined : this.#now.simulation;
     this.#isFirst = false;
-    const now = performance.now();
     // A simulation that was started anew counts from 0.
     const steps = before === undefined ? 0 : step >= before.step ? step - before.step : step;
     let { intervalMs } = this.#now;
     if (steps > 0) {
       if (this.#steppedAt > 0 && before?.paused === false) {
-        const measured = (now - this.#steppedAt) / steps;
+        const measured = (madeAt - this.#steppedAt) / steps;
         intervalMs = intervalMs === undefined ? measured : intervalMs + SMOOTHING * (measured - intervalMs);
       }
-      this.#steppedAt = now;
+      this.#steppedAt = madeAt;
     }
     // At another speed the old measure says nothing.
     if (before !== undefined && (before.speed !== speed || before.paused !== paused)) {
@@ -135,6 +144,7 @@ export class StatusFeed {
       simulation: {
         step,
         time,
+        madeAt,
         month,
         speed,
         paused,
@@ -146,7 +156,8 @@ export class StatusFeed {
         sources,
         notice,
       },
-      receivedAt: Date.now(),
+      receivedAt: now,
+      gapMs: before === undefined ? 0 : now - this.#now.receivedAt,
       intervalMs,
       producedBytes: this.#now.producedBytes + steps * bytesPerStep,
     });

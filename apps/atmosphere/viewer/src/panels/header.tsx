@@ -17,7 +17,7 @@ export function modelDate(month: number): string {
 }
 
 /** How the page as a whole is doing: that is, the connection and the simulation's own word. */
-function usePageState({ status, latest }: PageState): Judged {
+function usePageState({ status, feed, latest }: PageState): Judged {
   const now = useNow(500);
   const { simulation, intervalMs, receivedAt, channel } = latest;
   return judge({
@@ -26,6 +26,8 @@ function usePageState({ status, latest }: PageState): Judged {
     subscription: channel,
     openedAt: channel.state === "live" ? channel.since : 0,
     lastEventAt: receivedAt,
+    gapMs: latest.gapMs,
+    ageMs: simulation && feed?.clock.ageMs(simulation.step, now),
     shownAt: lastShownAt(),
     statusAt: receivedAt,
     paused: simulation?.paused ?? false,

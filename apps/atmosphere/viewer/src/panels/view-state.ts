@@ -5,6 +5,7 @@ export type ViewState =
   | "connecting"
   | "waiting"
   | "live"
+  | "behind"
   | "paused"
   | "replay"
   | "stale"
@@ -21,6 +22,10 @@ export interface Signs {
   /** When the subscription came into force. */
   readonly openedAt: number;
   readonly lastEventAt: number;
+  /** How long ago what came newest was made; undefined where nobody knows. */
+  readonly ageMs: number | undefined;
+  /** How long after the step before it that came. */
+  readonly gapMs: number;
   /** When the page was last shown again: for a hidden one no field is sent. */
   readonly shownAt: number;
   /** When the simulation last spoke on its status channel. */
@@ -43,6 +48,8 @@ export interface Judged {
 
 /** Nobody calls a picture stale that is a blink old. */
 const LEAST_STALE_MS = 1500;
+/** However slow everything was. */
+const MOST_PATIENCE_MS = 15_000;
 /** The status channel's own beat while the simulation is paused, three times over. */
 const PAUSED_STALE_MS = 3500;
 /** A new window is not worth a word before that. */
@@ -90,15 +97,21 @@ function judgePause({ now, paused, statusAt, shownAt, lastEventAt }: Signs): Jud
 function judgeSilence(signs: Signs): Judged {
   const { now, lastEventAt, openedAt, shownAt, statusAt, isAlarm } = signs;
   const limit = staleAfterMs(signs.expectedMs);
+  const { ageMs = 0 } = signs;
   if (lastEventAt === 0) {
     const heard = statusAt > 0 && now - statusAt < limit;
     const since = openedAt || signs.subscription.since;
     return { state: "waiting", since, detail: heard ? "for the first event" : "no simulation is heard" };
   }
   const heardAt = isAlarm ? Math.max(statusAt, lastEventAt) : lastEventAt;
+  // What is long on its way, or came seldom, may be so again: that it does not come at all is known later.
+  const slowMs = Math.max(signs.gapMs, ageMs - (now - lastEventAt));
+  const patience = slowMs > limit ? limit + Math.min(2 * slowMs, MOST_PATIENCE_MS) : limit;
   // After a reconnection, or a time unseen, the clock begins again.
-  if (now - Math.max(heardAt, openedAt, shownAt) > limit)
+  if (now - Math.max(heardAt, openedAt, shownAt) > patience)
     return { state: "stale", since: heardAt, detail: "" };
+  if (ageMs > limit && now - Math.max(openedAt, shownAt) > limit)
+    return { state: "behind", since: lastEventAt, detail: `${Math.round(ageMs / 1000)} s behind` };
   if (isAlarm && now - lastEventAt > limit) return { state: "live", since: lastEventAt, detail: "no change" };
   const isWaiting = signs.waitingSince > 0 && now - signs.waitingSince > PATIENCE_MS && !isAlarm;
   return { state: "live", since: lastEventAt, detail: isWaiting ? "new window is on its way" : "" };
@@ -123,6 +136,8 @@ export function wordsOf({ state, detail }: Judged): string {
   switch (state) {
     case "live":
       return detail === "no change" ? "live, no change" : "live";
+    case "behind":
+      return detail;
     case "replay":
       return `replay ${detail}`;
     case "handed-over":

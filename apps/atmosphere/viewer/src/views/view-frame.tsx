@@ -14,12 +14,16 @@ function useViewState(page: PageState, { subscription, snapshot }: Subscribed): 
   const now = useNow(500);
   const { latest } = page;
   const { simulation, intervalMs, receivedAt } = latest;
+  const step = snapshot.mode.kind === "alarm" ? simulation?.step : subscription?.seen.last;
   return judge({
     now,
     session: page.status,
     subscription: snapshot.status,
     openedAt: subscription?.openedAt ?? 0,
     lastEventAt: subscription?.lastEventAt ?? 0,
+    gapMs: subscription?.gapMs ?? 0,
+    // An alarm sends what changes: how long that takes the simulation's own word says.
+    ageMs: step === undefined ? undefined : page.feed?.clock.ageMs(step, now),
     shownAt: lastShownAt(),
     statusAt: receivedAt,
     paused: simulation?.paused ?? false,
@@ -63,7 +67,7 @@ export function ViewFrame(props: ViewFrameProps): ReactNode {
   const { traffic } = page;
   useEffect(() => subscription && traffic.add(subscription), [traffic, subscription]);
   const pictured = props.pictured();
-  const isOld = pictured !== "" && !["live", "paused", "replay"].includes(state.state);
+  const isOld = pictured !== "" && !["live", "behind", "paused", "replay"].includes(state.state);
   return (
     <section
       ref={refs.host}
