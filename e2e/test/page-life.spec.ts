@@ -1,5 +1,6 @@
 import { CHANNELS, Status } from "@jecho/atmosphere";
 import { connect } from "@jecho/client";
+import { Cutter } from "../src/cutter.ts";
 import { killSharedWorkers } from "../src/shared-workers.ts";
 import { expect, lastSeen, nextStep, noted, seen, show, test, view } from "./fixtures.ts";
 
@@ -62,4 +63,29 @@ test("a page whose SharedWorker died goes on by itself with a new one, as it was
   expect(await states()).not.toContain("refused");
   await expect(view(page, "map")).toHaveAttribute("data-layer", "20");
   await expect(page.getByTestId("banner")).toBeEmpty();
+});
+
+test("a page that was there once starts without a network, and says that it has none", async ({
+  open,
+  system,
+}) => {
+  const cutter = await Cutter.start(system.url);
+  try {
+    const page = await open(undefined, "", cutter.url);
+    const manifest = await page.evaluate(async () => {
+      await navigator.serviceWorker.ready;
+      const { href } = document.querySelector('link[rel="manifest"]') as HTMLLinkElement;
+      return (await fetch(href)).json() as Promise<{ icons: { src: string }[] }>;
+    });
+    for (const { src } of manifest.icons)
+      expect((await page.request.get(new URL(src, page.url()).href)).status(), src).toBe(200);
+    cutter.part();
+    await page.reload();
+    await expect(page.getByTestId("page-state")).toHaveText(/^(re)?connecting/);
+    cutter.join();
+    for (const kind of KINDS) await expect(view(page, kind)).toHaveAttribute("data-state", "live");
+    await nextStep(page, "map");
+  } finally {
+    await cutter.close();
+  }
 });

@@ -1,8 +1,29 @@
+import { readFileSync } from "node:fs";
 import react from "@vitejs/plugin-react";
-import { defineConfig } from "vite";
+import { defineConfig, type Plugin } from "vite";
+
+/** What a page needs to start, besides itself. Its workers are bundled apart from it, so they are known by their names. */
+const STARTS = /(^|\/)(index|shared-worker|land-110m)-[^/]+\.(js|css|json)$/;
+const PUBLIC = ["/", "/favicon.svg", "/manifest.webmanifest", "/icon-192.png"];
+
+/** Writes the service worker with the names of what it keeps. */
+const serviceWorker: Plugin = {
+  name: "service-worker",
+  apply: "build",
+  generateBundle(_, bundle) {
+    const files = Object.keys(bundle).filter(name => STARTS.test(name));
+    const source = readFileSync(new URL("src/service-worker.js", import.meta.url), "utf8");
+    const list = JSON.stringify([...PUBLIC, ...files.map(name => `/${name}`)]);
+    this.emitFile({
+      type: "asset",
+      fileName: "service-worker.js",
+      source: source.replace("FILES = []", `FILES = ${list}`),
+    });
+  },
+};
 
 export default defineConfig({
-  plugins: [react()],
+  plugins: [react(), serviceWorker],
   build: {
     outDir: "dist",
     emptyOutDir: true,

@@ -13,4 +13,7 @@ function Page() {
   );
 }
 
+// Where there is none, the page starts with its gateway only.
+if (import.meta.env.PROD) void navigator.serviceWorker?.register("/service-worker.js").catch(() => {});
+
 createRoot(document.getElementById("root") as HTMLElement).render(<Page />);

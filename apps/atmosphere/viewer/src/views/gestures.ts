@@ -16,28 +16,37 @@ const CLICK_PX = 5;
 const WHEEL_SPEED = 0.0016;
 const LINE_PX = 24;
 
+/** Where a finger is, and was: of the window, for the element may move under it. */
+interface Held {
+  x: number;
+  y: number;
+  /** The window has another shape since: where the finger was says nothing now. */
+  isLost: boolean;
+}
+
 /** Watches an element until the signal says that it is enough. */
 export function watchGestures(element: HTMLElement, gestures: Gestures, signal: AbortSignal): void {
-  const pointers = new Map<number, { x: number; y: number }>();
+  const pointers = new Map<number, Held>();
   let travelled = 0;
-  const at = (event: MouseEvent): { x: number; y: number } => {
+  const at = ({ clientX, clientY }: Point): { x: number; y: number } => {
     const { left, top } = element.getBoundingClientRect();
-    return { x: event.clientX - left, y: event.clientY - top };
+    return { x: clientX - left, y: clientY - top };
   };
 
   const down = (event: PointerEvent): void => {
     if (event.button !== 0) return;
     if (pointers.size === 0) travelled = 0;
-    pointers.set(event.pointerId, at(event));
+    pointers.set(event.pointerId, held(event));
     element.setPointerCapture(event.pointerId);
     if (pointers.size > 1) travelled = Number.POSITIVE_INFINITY;
   };
   const move = (event: PointerEvent): void => {
-    const now = at(event);
     const before = pointers.get(event.pointerId);
-    if (event.pointerType !== "touch" || before !== undefined) gestures.hover?.(now);
+    if (event.pointerType !== "touch" || before !== undefined) gestures.hover?.(at(event));
     if (before === undefined) return;
+    const now = held(event);
     pointers.set(event.pointerId, now);
+    if (before.isLost) return;
     const [dx, dy] = [now.x - before.x, now.y - before.y];
     travelled += Math.hypot(dx, dy);
     const other = [...pointers].find(([id]) => id !== event.pointerId)?.[1];
@@ -46,9 +55,10 @@ export function watchGestures(element: HTMLElement, gestures: Gestures, signal: 
       return;
     }
     const [farBefore, farNow] = [distance(before, other), distance(now, other)];
-    const middle = { x: (now.x + other.x) / 2, y: (now.y + other.y) / 2 };
+    if (other.isLost) return;
     gestures.drag?.(dx / 2, dy / 2);
-    if (farBefore > 8 && farNow > 8) gestures.zoom?.(farNow / farBefore, middle.x, middle.y);
+    const { x, y } = at({ clientX: (now.x + other.x) / 2, clientY: (now.y + other.y) / 2 });
+    if (farBefore > 8 && farNow > 8) gestures.zoom?.(farNow / farBefore, x, y);
   };
   const up = (event: PointerEvent): void => {
     const was = pointers.delete(event.pointerId);
@@ -71,6 +81,11 @@ export function watchGestures(element: HTMLElement, gestures: Gestures, signal: 
     if (gestures.key?.(event.key, event.shiftKey)) event.preventDefault();
   };
 
+  const reshaped = (): void => {
+    for (const pointer of pointers.values()) pointer.isLost = true;
+  };
+
+  window.addEventListener("resize", reshaped, { signal });
   element.addEventListener("pointerdown", down, { signal });
   element.addEventListener("pointermove", move, { signal });
   element.addEventListener("pointerup", up, { signal });
@@ -78,6 +93,12 @@ export function watchGestures(element: HTMLElement, gestures: Gestures, signal: 
   element.addEventListener("pointerleave", () => gestures.hover?.(undefined), { signal });
   element.addEventListener("wheel", wheel, { signal, passive: false });
   element.addEventListener("keydown", key, { signal });
+}
+
+type Point = Pick<MouseEvent, "clientX" | "clientY">;
+
+function held({ clientX, clientY }: Point): Held {
+  return { x: clientX, y: clientY, isLost: false };
 }
 
 function distance(a: { x: number; y: number }, b: { x: number; y: number }): number {
