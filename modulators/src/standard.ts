@@ -1,3 +1,4 @@
+import { JechoError } from "@jecho/shared";
 import { ClusterDemodulator } from "./cluster-demodulator.ts";
 import { AGGREGATE_SOURCE } from "./generated/standard/aggregate.ts";
 import { CLUSTER_SOURCE } from "./generated/standard/cluster.ts";
@@ -161,7 +162,9 @@ export interface Aggregate {
   readonly count: number;
   /** NaN where `count` is 0. */
   readonly mean: number;
+  /** Infinity where there are none. */
   readonly min: number;
+  /** -Infinity where there are none. */
   readonly max: number;
   readonly low: number;
   readonly high: number;
@@ -222,6 +225,11 @@ export function quantise(
 }
 
 function withView(source: string, view: ViewReference, parameters: Record<string, Json>): Modulator {
+  if (typeof view !== "object" || view === null)
+    throw new JechoError(
+      "PARAMETERS_INVALID",
+      `view: a view, or a shared object with one, is wanted, not ${view}`,
+    );
   if ("state" in view) return { source, parameters, objects: { view } };
   const { firstLayer, lastLayer, south, north, west, east, stride } = view;
   return {

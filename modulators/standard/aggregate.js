@@ -1,5 +1,5 @@
 import { FifoModulator } from "jecho:moe";
-import { checkInteger, checkName, numbersOf } from "./check.js";
+import { checkInteger, checkName, numbersOf, text } from "./check.js";
 
 /**
  * What some events have in common: each `every` events, the mean, least and greatest of a field's numbers over the last
@@ -32,8 +32,10 @@ export default class Aggregate extends FifoModulator {
     checkInteger(parameters, "window", 1, 10_000);
     checkInteger(parameters, "bins", 0, 1000);
     const { low, high, bins } = parameters;
-    if (bins > 0 && !(Number.isFinite(low) && Number.isFinite(high) && low < high))
-      throw new RangeError("low, high: two numbers are wanted, the second the greater one");
+    if (!Number.isFinite(low)) throw new RangeError(`low: a number is wanted, not ${text(low)}`);
+    if (!Number.isFinite(high)) throw new RangeError(`high: a number is wanted, not ${text(high)}`);
+    if (bins > 0 && !(low < high && Number.isFinite(high - low)))
+      throw new RangeError(`low, high: the second is to be the greater one; they are ${low} and ${high}`);
   }
 
   /** @param {object} event */
@@ -50,7 +52,7 @@ export default class Aggregate extends FifoModulator {
   #summary(values) {
     const { bins: count, low, high } = /** @type {any} */ (this.parameters);
     const bins = new Uint32Array(count);
-    const scale = count / (high - low);
+    const range = high - low;
     const summary = { count: 0, sum: 0, min: Infinity, max: -Infinity, bins };
     for (let i = 0; i < values.length; i++) {
       const value = values[i];
@@ -61,13 +63,13 @@ export default class Aggregate extends FifoModulator {
       if (value > summary.max) summary.max = value;
       // The last bin has its upper edge in it; what lies outside is in none.
       if (count > 0 && value >= low && value <= high)
-        bins[Math.min(count - 1, Math.floor((value - low) * scale))]++;
+        bins[Math.min(count - 1, Math.floor(((value - low) / range) * count))]++;
     }
     return summary;
   }
 
   #total() {
-    const { bins, low = 0, high = 0 } = /** @type {any} */ (this.parameters);
+    const { bins, low, high } = /** @type {any} */ (this.parameters);
     const histogram = new Uint32Array(bins);
     let [count, sum, min, max] = [0, 0, Infinity, -Infinity];
     for (const part of this.#window) {

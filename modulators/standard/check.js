@@ -25,6 +25,23 @@ export function checkNumber(parameters, name, least) {
     throw new RangeError(`${name}: a number from ${least} is wanted, not ${text(value)}`);
 }
 
+/** What the MOE waits at least. */
+const LEAST_MS = 10;
+
+/**
+ * Milliseconds that something waits.
+ *
+ * @param {any} parameters
+ * @param {string} name
+ * @param {boolean} [orNone] may it be 0?
+ */
+export function checkWait(parameters, name, orNone = false) {
+  const value = parameters?.[name];
+  if ((orNone && value === 0) || (Number.isFinite(value) && value >= LEAST_MS)) return;
+  const wanted = `${orNone ? "0, or " : ""}a number from ${LEAST_MS}`;
+  throw new RangeError(`${name}: ${wanted} is wanted, not ${text(value)}`);
+}
+
 /**
  * @param {any} parameters
  * @param {string} name
@@ -34,7 +51,7 @@ export function checkName(parameters, name, known) {
   const value = parameters?.[name];
   if (typeof value !== "string" || value === "" || (known !== undefined && !known.includes(value)))
     throw new RangeError(
-      `${name}: ${known?.join(", ") ?? "the name of a field"} is wanted, not ${text(value)}`,
+      `${name}: ${known === undefined ? "the name of a field" : `one of ${known.join(", ")}`} is wanted, not ${text(value)}`,
     );
 }
 
@@ -46,7 +63,21 @@ export function checkName(parameters, name, known) {
  */
 export function fieldOf(event, field) {
   const value = event[field];
-  if (value === undefined) throw new RangeError(`events have no field "${field}"`);
+  if (value === undefined) throw new RangeError(`field: an event has no field "${field}"`);
+  return value;
+}
+
+/**
+ * The value of a field by which events are told apart.
+ *
+ * @param {any} event
+ * @param {string} field
+ */
+export function tagOf(event, field) {
+  const value = fieldOf(event, field);
+  // Of each event it would be another one.
+  if (typeof value === "object" && value !== null)
+    throw new RangeError(`field: "${field}" is no number, text or boolean`);
   return value;
 }
 
@@ -60,12 +91,31 @@ export function fieldOf(event, field) {
 export function numbersOf(event, field) {
   const value = fieldOf(event, field);
   if (typeof value === "number") return [value];
-  if (ArrayBuffer.isView(value) && !(value instanceof BigInt64Array) && !(value instanceof BigUint64Array))
-    return /** @type {any} */ (value);
-  throw new RangeError(`the field "${field}" holds no numbers`);
+  if (isVector(value)) return value;
+  throw new RangeError(`field: "${field}" holds no numbers`);
+}
+
+/**
+ * A field that is a vector of numbers.
+ *
+ * @param {any} event
+ * @param {string} field
+ */
+export function vectorOf(event, field) {
+  const value = fieldOf(event, field);
+  if (isVector(value)) return value;
+  throw new RangeError(`field: "${field}" is no vector of numbers`);
+}
+
+/** @param {any} value */
+function isVector(value) {
+  return ArrayBuffer.isView(value) && !(value instanceof BigInt64Array) && !(value instanceof BigUint64Array);
 }
 
 /** @param {unknown} value */
-function text(value) {
-  return typeof value === "number" || typeof value === "string" ? String(value).slice(0, 40) : typeof value;
+export function text(value) {
+  if (typeof value === "string") return `"${value.slice(0, 40)}"`;
+  return value === null || typeof value === "number" || typeof value === "boolean"
+    ? String(value)
+    : typeof value;
 }

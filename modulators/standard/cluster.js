@@ -1,5 +1,5 @@
 import { bytesOf, FifoModulator, typeToken } from "jecho:moe";
-import { checkInteger, checkNumber } from "./check.js";
+import { checkInteger, checkWait } from "./check.js";
 
 /** Many small events in one: it goes out when it is full, or when its first event has waited for `withinMs`. */
 export default class Cluster extends FifoModulator {
@@ -18,7 +18,7 @@ export default class Cluster extends FifoModulator {
   static check(parameters) {
     checkInteger(parameters, "events", 1, 65_536);
     checkInteger(parameters, "bytes", 1, 8 << 20);
-    checkNumber(parameters, "withinMs", 10);
+    checkWait(parameters, "withinMs");
   }
 
   /** @param {object} event */

@@ -1,5 +1,5 @@
 import { FifoModulator, unpack } from "jecho:moe";
-import { checkInteger, checkName, numbersOf } from "./check.js";
+import { checkInteger, checkName, vectorOf } from "./check.js";
 
 const METHODS = {
   /** @param {ArrayLike<number>} values @param {number} from */
@@ -13,18 +13,18 @@ const METHODS = {
   /** @param {ArrayLike<number>} values @param {number} from @param {number} to */
   min(values, from, to) {
     let least = values[from];
-    for (let i = from + 1; i < to; i++) if (!(values[i] >= least)) least = values[i];
+    for (let i = from + 1; i < to; i++) if (values[i] < least || Number.isNaN(least)) least = values[i];
     return least;
   },
   /** @param {ArrayLike<number>} values @param {number} from @param {number} to */
   max(values, from, to) {
     let most = values[from];
-    for (let i = from + 1; i < to; i++) if (!(values[i] <= most)) most = values[i];
+    for (let i = from + 1; i < to; i++) if (values[i] > most || Number.isNaN(most)) most = values[i];
     return most;
   },
 };
 
-/** Of a vector, one value for each `factor` of them: the first, their mean, their minimum or maximum. */
+/** Of a vector, one value for each `factor` of them: the first, their mean, the least or the greatest that is a number. */
 export default class Downsample extends FifoModulator {
   static keepsEvents = false;
 
@@ -38,7 +38,7 @@ export default class Downsample extends FifoModulator {
   /** @param {object} event */
   enqueue(event) {
     const { field, factor, method } = /** @type {any} */ (this.parameters);
-    const values = /** @type {any} */ (numbersOf(event, field));
+    const values = vectorOf(event, field);
     const reduce = METHODS[/** @type {keyof typeof METHODS} */ (method)];
     const fewer = new values.constructor(Math.ceil(values.length / factor));
     for (let i = 0, from = 0; i < fewer.length; i++, from += factor) {

@@ -1,5 +1,5 @@
 import { Modulator } from "jecho:moe";
-import { checkInteger, checkName, checkNumber, fieldOf } from "./check.js";
+import { checkInteger, checkName, checkWait, tagOf } from "./check.js";
 
 /**
  * The newest event of each key. While the transport is busy, or during an interval, an event takes the place of the one
@@ -23,14 +23,14 @@ export default class LatestPerKey extends Modulator {
   /** @param {any} parameters */
   static check(parameters) {
     checkName(parameters, "field");
-    checkNumber(parameters, "intervalMs", 0);
+    checkWait(parameters, "intervalMs", true);
     checkInteger(parameters, "keys", 1);
   }
 
   /** @param {object} event */
   enqueue(event) {
     const { field, keys } = /** @type {any} */ (this.parameters);
-    const key = fieldOf(event, field);
+    const key = tagOf(event, field);
     if (!this.#waiting.has(key) && this.#waiting.size >= keys) {
       this.#waiting.delete(this.#waiting.keys().next().value);
     }

@@ -1,5 +1,5 @@
 import { Modulator, urgent } from "jecho:moe";
-import { checkName, fieldOf } from "./check.js";
+import { checkName, tagOf, text } from "./check.js";
 
 /** Events whose tag is one of some values go first, and are marked urgent for the rest of their way. */
 export default class Priority extends Modulator {
@@ -11,13 +11,18 @@ export default class Priority extends Modulator {
   /** @param {any} parameters */
   static check(parameters) {
     checkName(parameters, "field");
-    if (!Array.isArray(parameters.urgent)) throw new RangeError("urgent: a list of values is wanted");
+    const { urgent: values } = parameters;
+    if (!Array.isArray(values))
+      throw new RangeError(`urgent: a list of values is wanted, not ${text(values)}`);
+    for (let i = 0; i < values.length; i++)
+      if (!["string", "number", "boolean"].includes(typeof values[i]))
+        throw new RangeError(`urgent[${i}]: a number, text or boolean is wanted, not ${text(values[i])}`);
   }
 
   /** @param {object} event */
   enqueue(event) {
     const { field, urgent: values } = /** @type {any} */ (this.parameters);
-    if (values.includes(fieldOf(event, field))) this.#push(this.#urgent, urgent(event));
+    if (values.includes(tagOf(event, field))) this.#push(this.#urgent, urgent(event));
     else this.#push(this.#others, event);
   }
 

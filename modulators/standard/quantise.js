@@ -1,5 +1,5 @@
 import { bytesOf, FifoModulator, typeToken, unpack } from "jecho:moe";
-import { checkInteger, checkName, checkNumber, numbersOf } from "./check.js";
+import { checkInteger, checkName, fieldOf, text } from "./check.js";
 import { differ } from "./differ.js";
 import { packZeros } from "./zero-runs.js";
 
@@ -37,17 +37,19 @@ export default class Quantise extends FifoModulator {
   /** @param {any} parameters */
   static check(parameters) {
     checkName(parameters, "field");
-    checkNumber(parameters, "bound", Number.MIN_VALUE);
+    const { bound } = parameters;
+    if (!Number.isFinite(bound) || bound <= 0)
+      throw new RangeError(`bound: a number greater than 0 is wanted, not ${text(bound)}`);
     checkInteger(parameters, "refreshEvents", 1);
   }
 
   /** @param {object} event */
   enqueue(event) {
     const { field, bound, refreshEvents } = /** @type {any} */ (this.parameters);
-    const values = numbersOf(event, field);
+    const values = /** @type {unknown} */ (fieldOf(event, field));
     const wide = values instanceof Float64Array;
     if (!wide && !(values instanceof Float32Array))
-      throw new RangeError(`the field "${field}" is no vector of floats`);
+      throw new RangeError(`field: "${field}" is no vector of floats`);
     const step = 2 * bound;
     const steps = new Int32Array(values.length);
     const exact = [];

@@ -1,5 +1,5 @@
 import { FifoModulator } from "jecho:moe";
-import { checkNumber } from "./check.js";
+import { checkWait } from "./check.js";
 
 /** At most one event per interval: the newest. What comes in between is replaced by what comes after it. */
 export default class RateLimit extends FifoModulator {
@@ -17,7 +17,7 @@ export default class RateLimit extends FifoModulator {
 
   /** @param {any} parameters */
   static check(parameters) {
-    checkNumber(parameters, "intervalMs", 10);
+    checkWait(parameters, "intervalMs");
   }
 
   /** @param {object} event */

@@ -1,4 +1,5 @@
 import { FifoModulator } from "jecho:moe";
+import { fieldOf } from "./check.js";
 import { checkView, findWindow } from "./window.js";
 
 /** @typedef {import("./window.js").View} View */
@@ -47,6 +48,7 @@ export class ViewModulator extends FifoModulator {
       last.lonStep !== lonStep ||
       last.columns !== columns
     ) {
+      for (let i = 0; i < FIELDS.length; i++) fieldOf(grid, FIELDS[i]);
       this.#view = view;
       this.#grid = { layer: 0, latFirst, latStep, rows, lonFirst, lonStep, columns, values: NONE };
       this.#window = findWindow(view, this.#grid);
@@ -73,6 +75,7 @@ export class ViewModulator extends FifoModulator {
 }
 
 const NONE = new Float32Array(0);
+const FIELDS = ["layer", "latFirst", "latStep", "rows", "lonFirst", "lonStep", "columns", "values"];
 
 /**
  * @param {any} parameters

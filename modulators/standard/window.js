@@ -1,3 +1,5 @@
+import { text } from "./check.js";
+
 /*
  * The part of a grid that a view shows. Rows and columns are cells around their centres; longitudes go round.
  */
@@ -46,7 +48,7 @@ export function checkView(view) {
     throw new RangeError("there is no view: neither a shared object nor a parameter of that name");
   for (const name of NUMBERS) {
     if (!Number.isFinite(view[name]))
-      throw new RangeError(`view.${name}: a finite number is wanted, not ${describe(view[name])}`);
+      throw new RangeError(`view.${name}: a finite number is wanted, not ${text(view[name])}`);
   }
   if (view.south > view.north)
     throw new RangeError(`view.south (${view.south}) is north of view.north (${view.north})`);
@@ -54,11 +56,6 @@ export function checkView(view) {
     throw new RangeError(`view.firstLayer (${view.firstLayer}) is above view.lastLayer (${view.lastLayer})`);
   if (!Number.isInteger(view.stride) || view.stride < 1)
     throw new RangeError(`view.stride: an integer from 1 is wanted, not ${view.stride}`);
-}
-
-/** @param {unknown} value */
-function describe(value) {
-  return value === null || typeof value === "number" ? String(value) : typeof value;
 }
 
 /**

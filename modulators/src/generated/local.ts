@@ -1261,7 +1261,7 @@ function checkInteger(parameters, name, least, most = 2147483647) {
 */
 function checkName(parameters, name, known) {
 	const value = parameters?.[name];
-	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(`${name}: ${known?.join(", ") ?? "the name of a field"} is wanted, not ${text(value)}`);
+	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(`${name}: ${known === void 0 ? "the name of a field" : `one of ${known.join(", ")}`} is wanted, not ${text(value)}`);
 }
 /**
 * The value of a field.
@@ -1271,7 +1271,7 @@ function checkName(parameters, name, known) {
 */
 function fieldOf(event, field) {
 	const value = event[field];
-	if (value === void 0) throw new RangeError(`events have no field "${field}"`);
+	if (value === void 0) throw new RangeError(`field: an event has no field "${field}"`);
 	return value;
 }
 /**
@@ -1284,12 +1284,17 @@ function fieldOf(event, field) {
 function numbersOf(event, field) {
 	const value = fieldOf(event, field);
 	if (typeof value === "number") return [value];
-	if (ArrayBuffer.isView(value) && !(value instanceof BigInt64Array) && !(value instanceof BigUint64Array)) return value;
-	throw new RangeError(`the field "${field}" holds no numbers`);
+	if (isVector(value)) return value;
+	throw new RangeError(`field: "${field}" holds no numbers`);
+}
+/** @param {any} value */
+function isVector(value) {
+	return ArrayBuffer.isView(value) && !(value instanceof BigInt64Array) && !(value instanceof BigUint64Array);
 }
 /** @param {unknown} value */
 function text(value) {
-	return typeof value === "number" || typeof value === "string" ? String(value).slice(0, 40) : typeof value;
+	if (typeof value === "string") return `"${value.slice(0, 40)}"`;
+	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
 }
 
 // standard/aggregate.js
@@ -1322,7 +1327,9 @@ var Aggregate = class extends jecho_moe.FifoModulator {
 		checkInteger(parameters, "window", 1, 1e4);
 		checkInteger(parameters, "bins", 0, 1e3);
 		const { low, high, bins } = parameters;
-		if (bins > 0 && !(Number.isFinite(low) && Number.isFinite(high) && low < high)) throw new RangeError("low, high: two numbers are wanted, the second the greater one");
+		if (!Number.isFinite(low)) throw new RangeError(`low: a number is wanted, not ${text(low)}`);
+		if (!Number.isFinite(high)) throw new RangeError(`high: a number is wanted, not ${text(high)}`);
+		if (bins > 0 && !(low < high && Number.isFinite(high - low))) throw new RangeError(`low, high: the second is to be the greater one; they are ${low} and ${high}`);
 	}
 	/** @param {object} event */
 	enqueue(event) {
@@ -1337,7 +1344,7 @@ var Aggregate = class extends jecho_moe.FifoModulator {
 	#summary(values) {
 		const { bins: count, low, high } = this.parameters;
 		const bins = new Uint32Array(count);
-		const scale = count / (high - low);
+		const range = high - low;
 		const summary = {
 			count: 0,
 			sum: 0,
@@ -1352,12 +1359,12 @@ var Aggregate = class extends jecho_moe.FifoModulator {
 			summary.sum += value;
 			if (value < summary.min) summary.min = value;
 			if (value > summary.max) summary.max = value;
-			if (count > 0 && value >= low && value <= high) bins[Math.min(count - 1, Math.floor((value - low) * scale))]++;
+			if (count > 0 && value >= low && value <= high) bins[Math.min(count - 1, Math.floor((value - low) / range * count))]++;
 		}
 		return summary;
 	}
 	#total() {
-		const { bins, low = 0, high = 0 } = this.parameters;
+		const { bins, low, high } = this.parameters;
 		const histogram = new Uint32Array(bins);
 		let [count, sum, min, max] = [
 			0,
@@ -1405,18 +1412,24 @@ function checkInteger(parameters, name, least, most = 2147483647) {
 	const value = parameters?.[name];
 	if (!Number.isInteger(value) || value < least || value > most) throw new RangeError(`${name}: an integer from ${least} to ${most} is wanted, not ${text(value)}`);
 }
+/** What the MOE waits at least. */
+const LEAST_MS = 10;
 /**
+* Milliseconds that something waits.
+*
 * @param {any} parameters
 * @param {string} name
-* @param {number} least
+* @param {boolean} [orNone] may it be 0?
 */
-function checkNumber(parameters, name, least) {
+function checkWait(parameters, name, orNone = false) {
 	const value = parameters?.[name];
-	if (!Number.isFinite(value) || value < least) throw new RangeError(`${name}: a number from ${least} is wanted, not ${text(value)}`);
+	if (orNone && value === 0 || Number.isFinite(value) && value >= LEAST_MS) return;
+	throw new RangeError(`${name}: ${`${orNone ? "0, or " : ""}a number from ${LEAST_MS}`} is wanted, not ${text(value)}`);
 }
 /** @param {unknown} value */
 function text(value) {
-	return typeof value === "number" || typeof value === "string" ? String(value).slice(0, 40) : typeof value;
+	if (typeof value === "string") return `"${value.slice(0, 40)}"`;
+	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
 }
 
 // standard/cluster.js
@@ -1439,7 +1452,7 @@ var Cluster = class extends jecho_moe.FifoModulator {
 	static check(parameters) {
 		checkInteger(parameters, "events", 1, 65536);
 		checkInteger(parameters, "bytes", 1, 8 << 20);
-		checkNumber(parameters, "withinMs", 10);
+		checkWait(parameters, "withinMs");
 	}
 	/** @param {object} event */
 	enqueue(event) {
@@ -1498,7 +1511,8 @@ function checkInteger(parameters, name, least, most = 2147483647) {
 }
 /** @param {unknown} value */
 function text(value) {
-	return typeof value === "number" || typeof value === "string" ? String(value).slice(0, 40) : typeof value;
+	if (typeof value === "string") return `"${value.slice(0, 40)}"`;
+	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
 }
 
 // standard/differ.js
@@ -1604,9 +1618,21 @@ function checkNumber(parameters, name, least) {
 	const value = parameters?.[name];
 	if (!Number.isFinite(value) || value < least) throw new RangeError(`${name}: a number from ${least} is wanted, not ${text(value)}`);
 }
+/**
+* The value of a field.
+*
+* @param {any} event
+* @param {string} field
+*/
+function fieldOf(event, field) {
+	const value = event[field];
+	if (value === void 0) throw new RangeError(`field: an event has no field "${field}"`);
+	return value;
+}
 /** @param {unknown} value */
 function text(value) {
-	return typeof value === "number" || typeof value === "string" ? String(value).slice(0, 40) : typeof value;
+	if (typeof value === "string") return `"${value.slice(0, 40)}"`;
+	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
 }
 
 // standard/window.js
@@ -1655,14 +1681,10 @@ const NUMBERS = [
 */
 function checkView(view) {
 	if (typeof view !== "object" || view === null) throw new RangeError("there is no view: neither a shared object nor a parameter of that name");
-	for (const name of NUMBERS) if (!Number.isFinite(view[name])) throw new RangeError(`view.${name}: a finite number is wanted, not ${describe(view[name])}`);
+	for (const name of NUMBERS) if (!Number.isFinite(view[name])) throw new RangeError(`view.${name}: a finite number is wanted, not ${text(view[name])}`);
 	if (view.south > view.north) throw new RangeError(`view.south (${view.south}) is north of view.north (${view.north})`);
 	if (view.firstLayer > view.lastLayer) throw new RangeError(`view.firstLayer (${view.firstLayer}) is above view.lastLayer (${view.lastLayer})`);
 	if (!Number.isInteger(view.stride) || view.stride < 1) throw new RangeError(`view.stride: an integer from 1 is wanted, not ${view.stride}`);
-}
-/** @param {unknown} value */
-function describe(value) {
-	return value === null || typeof value === "number" ? String(value) : typeof value;
 }
 /**
 * @param {View} view
@@ -1812,6 +1834,7 @@ var ViewModulator = class extends jecho_moe.FifoModulator {
 		const { latFirst, latStep, rows, lonFirst, lonStep, columns } = grid;
 		const last = this.#grid;
 		if (last === void 0 || this.#view !== view || last.latFirst !== latFirst || last.latStep !== latStep || last.rows !== rows || last.lonFirst !== lonFirst || last.lonStep !== lonStep || last.columns !== columns) {
+			for (let i = 0; i < FIELDS.length; i++) fieldOf(grid, FIELDS[i]);
 			this.#view = view;
 			this.#grid = {
 				layer: 0,
@@ -1845,6 +1868,16 @@ var ViewModulator = class extends jecho_moe.FifoModulator {
 	}
 };
 const NONE = /* @__PURE__ */ new Float32Array(0);
+const FIELDS = [
+	"layer",
+	"latFirst",
+	"latStep",
+	"rows",
+	"lonFirst",
+	"lonStep",
+	"columns",
+	"values"
+];
 /**
 * @param {any} parameters
 * @param {any} objects
@@ -2008,7 +2041,7 @@ function checkInteger(parameters, name, least, most = 2147483647) {
 */
 function checkName(parameters, name, known) {
 	const value = parameters?.[name];
-	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(`${name}: ${known?.join(", ") ?? "the name of a field"} is wanted, not ${text(value)}`);
+	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(`${name}: ${known === void 0 ? "the name of a field" : `one of ${known.join(", ")}`} is wanted, not ${text(value)}`);
 }
 /**
 * The value of a field.
@@ -2018,25 +2051,28 @@ function checkName(parameters, name, known) {
 */
 function fieldOf(event, field) {
 	const value = event[field];
-	if (value === void 0) throw new RangeError(`events have no field "${field}"`);
+	if (value === void 0) throw new RangeError(`field: an event has no field "${field}"`);
 	return value;
 }
 /**
-* The numbers of a field: a vector as it is, a number as a vector of one.
+* A field that is a vector of numbers.
 *
 * @param {any} event
 * @param {string} field
-* @returns {ArrayLike<number>}
 */
-function numbersOf(event, field) {
+function vectorOf(event, field) {
 	const value = fieldOf(event, field);
-	if (typeof value === "number") return [value];
-	if (ArrayBuffer.isView(value) && !(value instanceof BigInt64Array) && !(value instanceof BigUint64Array)) return value;
-	throw new RangeError(`the field "${field}" holds no numbers`);
+	if (isVector(value)) return value;
+	throw new RangeError(`field: "${field}" is no vector of numbers`);
+}
+/** @param {any} value */
+function isVector(value) {
+	return ArrayBuffer.isView(value) && !(value instanceof BigInt64Array) && !(value instanceof BigUint64Array);
 }
 /** @param {unknown} value */
 function text(value) {
-	return typeof value === "number" || typeof value === "string" ? String(value).slice(0, 40) : typeof value;
+	if (typeof value === "string") return `"${value.slice(0, 40)}"`;
+	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
 }
 
 // standard/downsample.js
@@ -2052,17 +2088,17 @@ const METHODS = {
 	/** @param {ArrayLike<number>} values @param {number} from @param {number} to */
 	min(values, from, to) {
 		let least = values[from];
-		for (let i = from + 1; i < to; i++) if (!(values[i] >= least)) least = values[i];
+		for (let i = from + 1; i < to; i++) if (values[i] < least || Number.isNaN(least)) least = values[i];
 		return least;
 	},
 	/** @param {ArrayLike<number>} values @param {number} from @param {number} to */
 	max(values, from, to) {
 		let most = values[from];
-		for (let i = from + 1; i < to; i++) if (!(values[i] <= most)) most = values[i];
+		for (let i = from + 1; i < to; i++) if (values[i] > most || Number.isNaN(most)) most = values[i];
 		return most;
 	}
 };
-/** Of a vector, one value for each `factor` of them: the first, their mean, their minimum or maximum. */
+/** Of a vector, one value for each `factor` of them: the first, their mean, the least or the greatest that is a number. */
 var Downsample = class extends jecho_moe.FifoModulator {
 	static keepsEvents = false;
 	/** @param {any} parameters */
@@ -2074,7 +2110,7 @@ var Downsample = class extends jecho_moe.FifoModulator {
 	/** @param {object} event */
 	enqueue(event) {
 		const { field, factor, method } = this.parameters;
-		const values = numbersOf(event, field);
+		const values = vectorOf(event, field);
 		const reduce = METHODS[method];
 		const fewer = new values.constructor(Math.ceil(values.length / factor));
 		for (let i = 0, from = 0; i < fewer.length; i++, from += factor) fewer[i] = reduce(values, from, Math.min(from + factor, values.length));
@@ -6374,14 +6410,19 @@ function checkInteger(parameters, name, least, most = 2147483647) {
 	const value = parameters?.[name];
 	if (!Number.isInteger(value) || value < least || value > most) throw new RangeError(`${name}: an integer from ${least} to ${most} is wanted, not ${text(value)}`);
 }
+/** What the MOE waits at least. */
+const LEAST_MS = 10;
 /**
+* Milliseconds that something waits.
+*
 * @param {any} parameters
 * @param {string} name
-* @param {number} least
+* @param {boolean} [orNone] may it be 0?
 */
-function checkNumber(parameters, name, least) {
+function checkWait(parameters, name, orNone = false) {
 	const value = parameters?.[name];
-	if (!Number.isFinite(value) || value < least) throw new RangeError(`${name}: a number from ${least} is wanted, not ${text(value)}`);
+	if (orNone && value === 0 || Number.isFinite(value) && value >= LEAST_MS) return;
+	throw new RangeError(`${name}: ${`${orNone ? "0, or " : ""}a number from ${LEAST_MS}`} is wanted, not ${text(value)}`);
 }
 /**
 * @param {any} parameters
@@ -6390,7 +6431,7 @@ function checkNumber(parameters, name, least) {
 */
 function checkName(parameters, name, known) {
 	const value = parameters?.[name];
-	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(`${name}: ${known?.join(", ") ?? "the name of a field"} is wanted, not ${text(value)}`);
+	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(`${name}: ${known === void 0 ? "the name of a field" : `one of ${known.join(", ")}`} is wanted, not ${text(value)}`);
 }
 /**
 * The value of a field.
@@ -6400,12 +6441,24 @@ function checkName(parameters, name, known) {
 */
 function fieldOf(event, field) {
 	const value = event[field];
-	if (value === void 0) throw new RangeError(`events have no field "${field}"`);
+	if (value === void 0) throw new RangeError(`field: an event has no field "${field}"`);
+	return value;
+}
+/**
+* The value of a field by which events are told apart.
+*
+* @param {any} event
+* @param {string} field
+*/
+function tagOf(event, field) {
+	const value = fieldOf(event, field);
+	if (typeof value === "object" && value !== null) throw new RangeError(`field: "${field}" is no number, text or boolean`);
 	return value;
 }
 /** @param {unknown} value */
 function text(value) {
-	return typeof value === "number" || typeof value === "string" ? String(value).slice(0, 40) : typeof value;
+	if (typeof value === "string") return `"${value.slice(0, 40)}"`;
+	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
 }
 
 // standard/latest-per-key.js
@@ -6429,13 +6482,13 @@ var LatestPerKey = class extends jecho_moe.Modulator {
 	/** @param {any} parameters */
 	static check(parameters) {
 		checkName(parameters, "field");
-		checkNumber(parameters, "intervalMs", 0);
+		checkWait(parameters, "intervalMs", true);
 		checkInteger(parameters, "keys", 1);
 	}
 	/** @param {object} event */
 	enqueue(event) {
 		const { field, keys } = this.parameters;
-		const key = fieldOf(event, field);
+		const key = tagOf(event, field);
 		if (!this.#waiting.has(key) && this.#waiting.size >= keys) this.#waiting.delete(this.#waiting.keys().next().value);
 		this.#waiting.set(key, event);
 	}
@@ -6561,6 +6614,24 @@ function differ(numbers, columns) {
 	}
 }
 
+// standard/check.js
+/**
+* The value of a field.
+*
+* @param {any} event
+* @param {string} field
+*/
+function fieldOf(event, field) {
+	const value = event[field];
+	if (value === void 0) throw new RangeError(`field: an event has no field "${field}"`);
+	return value;
+}
+/** @param {unknown} value */
+function text(value) {
+	if (typeof value === "string") return `"${value.slice(0, 40)}"`;
+	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
+}
+
 // standard/window.js
 /**
 * @typedef {object} View
@@ -6607,14 +6678,10 @@ const NUMBERS = [
 */
 function checkView(view) {
 	if (typeof view !== "object" || view === null) throw new RangeError("there is no view: neither a shared object nor a parameter of that name");
-	for (const name of NUMBERS) if (!Number.isFinite(view[name])) throw new RangeError(`view.${name}: a finite number is wanted, not ${describe(view[name])}`);
+	for (const name of NUMBERS) if (!Number.isFinite(view[name])) throw new RangeError(`view.${name}: a finite number is wanted, not ${text(view[name])}`);
 	if (view.south > view.north) throw new RangeError(`view.south (${view.south}) is north of view.north (${view.north})`);
 	if (view.firstLayer > view.lastLayer) throw new RangeError(`view.firstLayer (${view.firstLayer}) is above view.lastLayer (${view.lastLayer})`);
 	if (!Number.isInteger(view.stride) || view.stride < 1) throw new RangeError(`view.stride: an integer from 1 is wanted, not ${view.stride}`);
-}
-/** @param {unknown} value */
-function describe(value) {
-	return value === null || typeof value === "number" ? String(value) : typeof value;
 }
 /**
 * @param {View} view
@@ -6764,6 +6831,7 @@ var ViewModulator = class extends jecho_moe.FifoModulator {
 		const { latFirst, latStep, rows, lonFirst, lonStep, columns } = grid;
 		const last = this.#grid;
 		if (last === void 0 || this.#view !== view || last.latFirst !== latFirst || last.latStep !== latStep || last.rows !== rows || last.lonFirst !== lonFirst || last.lonStep !== lonStep || last.columns !== columns) {
+			for (let i = 0; i < FIELDS.length; i++) fieldOf(grid, FIELDS[i]);
 			this.#view = view;
 			this.#grid = {
 				layer: 0,
@@ -6797,6 +6865,16 @@ var ViewModulator = class extends jecho_moe.FifoModulator {
 	}
 };
 const NONE = /* @__PURE__ */ new Float32Array(0);
+const FIELDS = [
+	"layer",
+	"latFirst",
+	"latStep",
+	"rows",
+	"lonFirst",
+	"lonStep",
+	"columns",
+	"values"
+];
 /**
 * @param {any} parameters
 * @param {any} objects
@@ -6900,7 +6978,7 @@ let jecho_moe = require("jecho:moe");
 */
 function checkName(parameters, name, known) {
 	const value = parameters?.[name];
-	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(`${name}: ${known?.join(", ") ?? "the name of a field"} is wanted, not ${text(value)}`);
+	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(`${name}: ${known === void 0 ? "the name of a field" : `one of ${known.join(", ")}`} is wanted, not ${text(value)}`);
 }
 /**
 * The value of a field.
@@ -6910,12 +6988,24 @@ function checkName(parameters, name, known) {
 */
 function fieldOf(event, field) {
 	const value = event[field];
-	if (value === void 0) throw new RangeError(`events have no field "${field}"`);
+	if (value === void 0) throw new RangeError(`field: an event has no field "${field}"`);
+	return value;
+}
+/**
+* The value of a field by which events are told apart.
+*
+* @param {any} event
+* @param {string} field
+*/
+function tagOf(event, field) {
+	const value = fieldOf(event, field);
+	if (typeof value === "object" && value !== null) throw new RangeError(`field: "${field}" is no number, text or boolean`);
 	return value;
 }
 /** @param {unknown} value */
 function text(value) {
-	return typeof value === "number" || typeof value === "string" ? String(value).slice(0, 40) : typeof value;
+	if (typeof value === "string") return `"${value.slice(0, 40)}"`;
+	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
 }
 
 // standard/priority.js
@@ -6928,12 +7018,18 @@ var Priority = class extends jecho_moe.Modulator {
 	/** @param {any} parameters */
 	static check(parameters) {
 		checkName(parameters, "field");
-		if (!Array.isArray(parameters.urgent)) throw new RangeError("urgent: a list of values is wanted");
+		const { urgent: values } = parameters;
+		if (!Array.isArray(values)) throw new RangeError(`urgent: a list of values is wanted, not ${text(values)}`);
+		for (let i = 0; i < values.length; i++) if (![
+			"string",
+			"number",
+			"boolean"
+		].includes(typeof values[i])) throw new RangeError(`urgent[${i}]: a number, text or boolean is wanted, not ${text(values[i])}`);
 	}
 	/** @param {object} event */
 	enqueue(event) {
 		const { field, urgent: values } = this.parameters;
-		if (values.includes(fieldOf(event, field))) this.#push(this.#urgent, (0, jecho_moe.urgent)(event));
+		if (values.includes(tagOf(event, field))) this.#push(this.#urgent, (0, jecho_moe.urgent)(event));
 		else this.#push(this.#others, event);
 	}
 	dequeue() {
@@ -6974,20 +7070,11 @@ function checkInteger(parameters, name, least, most = 2147483647) {
 /**
 * @param {any} parameters
 * @param {string} name
-* @param {number} least
-*/
-function checkNumber(parameters, name, least) {
-	const value = parameters?.[name];
-	if (!Number.isFinite(value) || value < least) throw new RangeError(`${name}: a number from ${least} is wanted, not ${text(value)}`);
-}
-/**
-* @param {any} parameters
-* @param {string} name
 * @param {readonly string[]} [known]
 */
 function checkName(parameters, name, known) {
 	const value = parameters?.[name];
-	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(`${name}: ${known?.join(", ") ?? "the name of a field"} is wanted, not ${text(value)}`);
+	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(`${name}: ${known === void 0 ? "the name of a field" : `one of ${known.join(", ")}`} is wanted, not ${text(value)}`);
 }
 /**
 * The value of a field.
@@ -6997,25 +7084,13 @@ function checkName(parameters, name, known) {
 */
 function fieldOf(event, field) {
 	const value = event[field];
-	if (value === void 0) throw new RangeError(`events have no field "${field}"`);
+	if (value === void 0) throw new RangeError(`field: an event has no field "${field}"`);
 	return value;
-}
-/**
-* The numbers of a field: a vector as it is, a number as a vector of one.
-*
-* @param {any} event
-* @param {string} field
-* @returns {ArrayLike<number>}
-*/
-function numbersOf(event, field) {
-	const value = fieldOf(event, field);
-	if (typeof value === "number") return [value];
-	if (ArrayBuffer.isView(value) && !(value instanceof BigInt64Array) && !(value instanceof BigUint64Array)) return value;
-	throw new RangeError(`the field "${field}" holds no numbers`);
 }
 /** @param {unknown} value */
 function text(value) {
-	return typeof value === "number" || typeof value === "string" ? String(value).slice(0, 40) : typeof value;
+	if (typeof value === "string") return `"${value.slice(0, 40)}"`;
+	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
 }
 
 // standard/differ.js
@@ -7094,15 +7169,16 @@ var Quantise = class extends jecho_moe.FifoModulator {
 	/** @param {any} parameters */
 	static check(parameters) {
 		checkName(parameters, "field");
-		checkNumber(parameters, "bound", Number.MIN_VALUE);
+		const { bound } = parameters;
+		if (!Number.isFinite(bound) || bound <= 0) throw new RangeError(`bound: a number greater than 0 is wanted, not ${text(bound)}`);
 		checkInteger(parameters, "refreshEvents", 1);
 	}
 	/** @param {object} event */
 	enqueue(event) {
 		const { field, bound, refreshEvents } = this.parameters;
-		const values = numbersOf(event, field);
+		const values = fieldOf(event, field);
 		const wide = values instanceof Float64Array;
-		if (!wide && !(values instanceof Float32Array)) throw new RangeError(`the field "${field}" is no vector of floats`);
+		if (!wide && !(values instanceof Float32Array)) throw new RangeError(`field: "${field}" is no vector of floats`);
 		const step = 2 * bound;
 		const steps = new Int32Array(values.length);
 		const exact = [];
@@ -7157,18 +7233,24 @@ Object.defineProperty(exports, Symbol.toStringTag, { value: 'Module' });
 let jecho_moe = require("jecho:moe");
 
 // standard/check.js
+/** What the MOE waits at least. */
+const LEAST_MS = 10;
 /**
+* Milliseconds that something waits.
+*
 * @param {any} parameters
 * @param {string} name
-* @param {number} least
+* @param {boolean} [orNone] may it be 0?
 */
-function checkNumber(parameters, name, least) {
+function checkWait(parameters, name, orNone = false) {
 	const value = parameters?.[name];
-	if (!Number.isFinite(value) || value < least) throw new RangeError(`${name}: a number from ${least} is wanted, not ${text(value)}`);
+	if (orNone && value === 0 || Number.isFinite(value) && value >= LEAST_MS) return;
+	throw new RangeError(`${name}: ${`${orNone ? "0, or " : ""}a number from ${LEAST_MS}`} is wanted, not ${text(value)}`);
 }
 /** @param {unknown} value */
 function text(value) {
-	return typeof value === "number" || typeof value === "string" ? String(value).slice(0, 40) : typeof value;
+	if (typeof value === "string") return `"${value.slice(0, 40)}"`;
+	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
 }
 
 // standard/rate-limit.js
@@ -7185,7 +7267,7 @@ var RateLimit = class extends jecho_moe.FifoModulator {
 	}
 	/** @param {any} parameters */
 	static check(parameters) {
-		checkNumber(parameters, "intervalMs", 10);
+		checkWait(parameters, "intervalMs");
 	}
 	/** @param {object} event */
 	enqueue(event) {
@@ -7232,7 +7314,8 @@ function checkInteger(parameters, name, least, most = 2147483647) {
 }
 /** @param {unknown} value */
 function text(value) {
-	return typeof value === "number" || typeof value === "string" ? String(value).slice(0, 40) : typeof value;
+	if (typeof value === "string") return `"${value.slice(0, 40)}"`;
+	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
 }
 
 // standard/sample.js
@@ -7258,6 +7341,24 @@ const require = () => moe;
 const exports = {};
 Object.defineProperty(exports, Symbol.toStringTag, { value: 'Module' });
 let jecho_moe = require("jecho:moe");
+
+// standard/check.js
+/**
+* The value of a field.
+*
+* @param {any} event
+* @param {string} field
+*/
+function fieldOf(event, field) {
+	const value = event[field];
+	if (value === void 0) throw new RangeError(`field: an event has no field "${field}"`);
+	return value;
+}
+/** @param {unknown} value */
+function text(value) {
+	if (typeof value === "string") return `"${value.slice(0, 40)}"`;
+	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
+}
 
 // standard/window.js
 /**
@@ -7305,14 +7406,10 @@ const NUMBERS = [
 */
 function checkView(view) {
 	if (typeof view !== "object" || view === null) throw new RangeError("there is no view: neither a shared object nor a parameter of that name");
-	for (const name of NUMBERS) if (!Number.isFinite(view[name])) throw new RangeError(`view.${name}: a finite number is wanted, not ${describe(view[name])}`);
+	for (const name of NUMBERS) if (!Number.isFinite(view[name])) throw new RangeError(`view.${name}: a finite number is wanted, not ${text(view[name])}`);
 	if (view.south > view.north) throw new RangeError(`view.south (${view.south}) is north of view.north (${view.north})`);
 	if (view.firstLayer > view.lastLayer) throw new RangeError(`view.firstLayer (${view.firstLayer}) is above view.lastLayer (${view.lastLayer})`);
 	if (!Number.isInteger(view.stride) || view.stride < 1) throw new RangeError(`view.stride: an integer from 1 is wanted, not ${view.stride}`);
-}
-/** @param {unknown} value */
-function describe(value) {
-	return value === null || typeof value === "number" ? String(value) : typeof value;
 }
 /**
 * @param {View} view
@@ -7462,6 +7559,7 @@ var ViewModulator = class extends jecho_moe.FifoModulator {
 		const { latFirst, latStep, rows, lonFirst, lonStep, columns } = grid;
 		const last = this.#grid;
 		if (last === void 0 || this.#view !== view || last.latFirst !== latFirst || last.latStep !== latStep || last.rows !== rows || last.lonFirst !== lonFirst || last.lonStep !== lonStep || last.columns !== columns) {
+			for (let i = 0; i < FIELDS.length; i++) fieldOf(grid, FIELDS[i]);
 			this.#view = view;
 			this.#grid = {
 				layer: 0,
@@ -7495,6 +7593,16 @@ var ViewModulator = class extends jecho_moe.FifoModulator {
 	}
 };
 const NONE = /* @__PURE__ */ new Float32Array(0);
+const FIELDS = [
+	"layer",
+	"latFirst",
+	"latStep",
+	"rows",
+	"lonFirst",
+	"lonStep",
+	"columns",
+	"values"
+];
 /**
 * @param {any} parameters
 * @param {any} objects

@@ -12791,11 +12791,19 @@ async function quickJsEngine(place, memoryMiB) {
 		throw new JechoError("MODULATORS_NOT_SERVED", `QuickJS does not load: ${error.message}`);
 	}
 	const spares = [];
+	const fill = async () => {
+		while (spares.length < SPARES) spares.push(await make());
+	};
+	/** Whoever asks meanwhile waits for that one. */
+	let filling;
 	return {
 		name: "quickjs",
 		isTrusted: false,
-		async prepare() {
-			while (spares.length < SPARES) spares.push(await make());
+		prepare() {
+			filling ??= fill().finally(() => {
+				filling = void 0;
+			});
+			return filling;
 		},
 		create(limits, watch) {
 			const spare = spares.pop();

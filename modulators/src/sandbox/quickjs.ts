@@ -66,11 +66,19 @@ export async function quickJsEngine(place: QuickJsPlace, memoryMiB: number): Pro
     throw new JechoError("MODULATORS_NOT_SERVED", `QuickJS does not load: ${(error as Error).message}`);
   }
   const spares: QuickJsRealm[] = [];
+  const fill = async (): Promise<void> => {
+    while (spares.length < SPARES) spares.push(await make());
+  };
+  /** Whoever asks meanwhile waits for that one. */
+  let filling: Promise<void> | undefined;
   return {
     name: "quickjs",
     isTrusted: false,
-    async prepare() {
-      while (spares.length < SPARES) spares.push(await make());
+    prepare() {
+      filling ??= fill().finally(() => {
+        filling = undefined;
+      });
+      return filling;
     },
     create(limits, watch) {
       const spare = spares.pop();

@@ -20,7 +20,7 @@ function checkInteger(parameters, name, least, most = 2147483647) {
 */
 function checkName(parameters, name, known) {
 	const value = parameters?.[name];
-	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(\`\${name}: \${known?.join(", ") ?? "the name of a field"} is wanted, not \${text(value)}\`);
+	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(\`\${name}: \${known === void 0 ? "the name of a field" : \`one of \${known.join(", ")}\`} is wanted, not \${text(value)}\`);
 }
 /**
 * The value of a field.
@@ -30,7 +30,7 @@ function checkName(parameters, name, known) {
 */
 function fieldOf(event, field) {
 	const value = event[field];
-	if (value === void 0) throw new RangeError(\`events have no field "\${field}"\`);
+	if (value === void 0) throw new RangeError(\`field: an event has no field "\${field}"\`);
 	return value;
 }
 /**
@@ -43,12 +43,17 @@ function fieldOf(event, field) {
 function numbersOf(event, field) {
 	const value = fieldOf(event, field);
 	if (typeof value === "number") return [value];
-	if (ArrayBuffer.isView(value) && !(value instanceof BigInt64Array) && !(value instanceof BigUint64Array)) return value;
-	throw new RangeError(\`the field "\${field}" holds no numbers\`);
+	if (isVector(value)) return value;
+	throw new RangeError(\`field: "\${field}" holds no numbers\`);
+}
+/** @param {any} value */
+function isVector(value) {
+	return ArrayBuffer.isView(value) && !(value instanceof BigInt64Array) && !(value instanceof BigUint64Array);
 }
 /** @param {unknown} value */
 function text(value) {
-	return typeof value === "number" || typeof value === "string" ? String(value).slice(0, 40) : typeof value;
+	if (typeof value === "string") return \`"\${value.slice(0, 40)}"\`;
+	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
 }
 
 // standard/aggregate.js
@@ -81,7 +86,9 @@ var Aggregate = class extends FifoModulator {
 		checkInteger(parameters, "window", 1, 1e4);
 		checkInteger(parameters, "bins", 0, 1e3);
 		const { low, high, bins } = parameters;
-		if (bins > 0 && !(Number.isFinite(low) && Number.isFinite(high) && low < high)) throw new RangeError("low, high: two numbers are wanted, the second the greater one");
+		if (!Number.isFinite(low)) throw new RangeError(\`low: a number is wanted, not \${text(low)}\`);
+		if (!Number.isFinite(high)) throw new RangeError(\`high: a number is wanted, not \${text(high)}\`);
+		if (bins > 0 && !(low < high && Number.isFinite(high - low))) throw new RangeError(\`low, high: the second is to be the greater one; they are \${low} and \${high}\`);
 	}
 	/** @param {object} event */
 	enqueue(event) {
@@ -96,7 +103,7 @@ var Aggregate = class extends FifoModulator {
 	#summary(values) {
 		const { bins: count, low, high } = this.parameters;
 		const bins = new Uint32Array(count);
-		const scale = count / (high - low);
+		const range = high - low;
 		const summary = {
 			count: 0,
 			sum: 0,
@@ -111,12 +118,12 @@ var Aggregate = class extends FifoModulator {
 			summary.sum += value;
 			if (value < summary.min) summary.min = value;
 			if (value > summary.max) summary.max = value;
-			if (count > 0 && value >= low && value <= high) bins[Math.min(count - 1, Math.floor((value - low) * scale))]++;
+			if (count > 0 && value >= low && value <= high) bins[Math.min(count - 1, Math.floor((value - low) / range * count))]++;
 		}
 		return summary;
 	}
 	#total() {
-		const { bins, low = 0, high = 0 } = this.parameters;
+		const { bins, low, high } = this.parameters;
 		const histogram = new Uint32Array(bins);
 		let [count, sum, min, max] = [
 			0,

@@ -13,18 +13,24 @@ function checkInteger(parameters, name, least, most = 2147483647) {
 	const value = parameters?.[name];
 	if (!Number.isInteger(value) || value < least || value > most) throw new RangeError(\`\${name}: an integer from \${least} to \${most} is wanted, not \${text(value)}\`);
 }
+/** What the MOE waits at least. */
+const LEAST_MS = 10;
 /**
+* Milliseconds that something waits.
+*
 * @param {any} parameters
 * @param {string} name
-* @param {number} least
+* @param {boolean} [orNone] may it be 0?
 */
-function checkNumber(parameters, name, least) {
+function checkWait(parameters, name, orNone = false) {
 	const value = parameters?.[name];
-	if (!Number.isFinite(value) || value < least) throw new RangeError(\`\${name}: a number from \${least} is wanted, not \${text(value)}\`);
+	if (orNone && value === 0 || Number.isFinite(value) && value >= LEAST_MS) return;
+	throw new RangeError(\`\${name}: \${\`\${orNone ? "0, or " : ""}a number from \${LEAST_MS}\`} is wanted, not \${text(value)}\`);
 }
 /** @param {unknown} value */
 function text(value) {
-	return typeof value === "number" || typeof value === "string" ? String(value).slice(0, 40) : typeof value;
+	if (typeof value === "string") return \`"\${value.slice(0, 40)}"\`;
+	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
 }
 
 // standard/cluster.js
@@ -47,7 +53,7 @@ var Cluster = class extends FifoModulator {
 	static check(parameters) {
 		checkInteger(parameters, "events", 1, 65536);
 		checkInteger(parameters, "bytes", 1, 8 << 20);
-		checkNumber(parameters, "withinMs", 10);
+		checkWait(parameters, "withinMs");
 	}
 	/** @param {object} event */
 	enqueue(event) {

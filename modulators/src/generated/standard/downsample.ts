@@ -20,7 +20,7 @@ function checkInteger(parameters, name, least, most = 2147483647) {
 */
 function checkName(parameters, name, known) {
 	const value = parameters?.[name];
-	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(\`\${name}: \${known?.join(", ") ?? "the name of a field"} is wanted, not \${text(value)}\`);
+	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(\`\${name}: \${known === void 0 ? "the name of a field" : \`one of \${known.join(", ")}\`} is wanted, not \${text(value)}\`);
 }
 /**
 * The value of a field.
@@ -30,25 +30,28 @@ function checkName(parameters, name, known) {
 */
 function fieldOf(event, field) {
 	const value = event[field];
-	if (value === void 0) throw new RangeError(\`events have no field "\${field}"\`);
+	if (value === void 0) throw new RangeError(\`field: an event has no field "\${field}"\`);
 	return value;
 }
 /**
-* The numbers of a field: a vector as it is, a number as a vector of one.
+* A field that is a vector of numbers.
 *
 * @param {any} event
 * @param {string} field
-* @returns {ArrayLike<number>}
 */
-function numbersOf(event, field) {
+function vectorOf(event, field) {
 	const value = fieldOf(event, field);
-	if (typeof value === "number") return [value];
-	if (ArrayBuffer.isView(value) && !(value instanceof BigInt64Array) && !(value instanceof BigUint64Array)) return value;
-	throw new RangeError(\`the field "\${field}" holds no numbers\`);
+	if (isVector(value)) return value;
+	throw new RangeError(\`field: "\${field}" is no vector of numbers\`);
+}
+/** @param {any} value */
+function isVector(value) {
+	return ArrayBuffer.isView(value) && !(value instanceof BigInt64Array) && !(value instanceof BigUint64Array);
 }
 /** @param {unknown} value */
 function text(value) {
-	return typeof value === "number" || typeof value === "string" ? String(value).slice(0, 40) : typeof value;
+	if (typeof value === "string") return \`"\${value.slice(0, 40)}"\`;
+	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
 }
 
 // standard/downsample.js
@@ -64,17 +67,17 @@ const METHODS = {
 	/** @param {ArrayLike<number>} values @param {number} from @param {number} to */
 	min(values, from, to) {
 		let least = values[from];
-		for (let i = from + 1; i < to; i++) if (!(values[i] >= least)) least = values[i];
+		for (let i = from + 1; i < to; i++) if (values[i] < least || Number.isNaN(least)) least = values[i];
 		return least;
 	},
 	/** @param {ArrayLike<number>} values @param {number} from @param {number} to */
 	max(values, from, to) {
 		let most = values[from];
-		for (let i = from + 1; i < to; i++) if (!(values[i] <= most)) most = values[i];
+		for (let i = from + 1; i < to; i++) if (values[i] > most || Number.isNaN(most)) most = values[i];
 		return most;
 	}
 };
-/** Of a vector, one value for each \`factor\` of them: the first, their mean, their minimum or maximum. */
+/** Of a vector, one value for each \`factor\` of them: the first, their mean, the least or the greatest that is a number. */
 var Downsample = class extends FifoModulator {
 	static keepsEvents = false;
 	/** @param {any} parameters */
@@ -86,7 +89,7 @@ var Downsample = class extends FifoModulator {
 	/** @param {object} event */
 	enqueue(event) {
 		const { field, factor, method } = this.parameters;
-		const values = numbersOf(event, field);
+		const values = vectorOf(event, field);
 		const reduce = METHODS[method];
 		const fewer = new values.constructor(Math.ceil(values.length / factor));
 		for (let i = 0, from = 0; i < fewer.length; i++, from += factor) fewer[i] = reduce(values, from, Math.min(from + factor, values.length));

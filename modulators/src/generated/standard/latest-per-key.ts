@@ -13,14 +13,19 @@ function checkInteger(parameters, name, least, most = 2147483647) {
 	const value = parameters?.[name];
 	if (!Number.isInteger(value) || value < least || value > most) throw new RangeError(\`\${name}: an integer from \${least} to \${most} is wanted, not \${text(value)}\`);
 }
+/** What the MOE waits at least. */
+const LEAST_MS = 10;
 /**
+* Milliseconds that something waits.
+*
 * @param {any} parameters
 * @param {string} name
-* @param {number} least
+* @param {boolean} [orNone] may it be 0?
 */
-function checkNumber(parameters, name, least) {
+function checkWait(parameters, name, orNone = false) {
 	const value = parameters?.[name];
-	if (!Number.isFinite(value) || value < least) throw new RangeError(\`\${name}: a number from \${least} is wanted, not \${text(value)}\`);
+	if (orNone && value === 0 || Number.isFinite(value) && value >= LEAST_MS) return;
+	throw new RangeError(\`\${name}: \${\`\${orNone ? "0, or " : ""}a number from \${LEAST_MS}\`} is wanted, not \${text(value)}\`);
 }
 /**
 * @param {any} parameters
@@ -29,7 +34,7 @@ function checkNumber(parameters, name, least) {
 */
 function checkName(parameters, name, known) {
 	const value = parameters?.[name];
-	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(\`\${name}: \${known?.join(", ") ?? "the name of a field"} is wanted, not \${text(value)}\`);
+	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(\`\${name}: \${known === void 0 ? "the name of a field" : \`one of \${known.join(", ")}\`} is wanted, not \${text(value)}\`);
 }
 /**
 * The value of a field.
@@ -39,12 +44,24 @@ function checkName(parameters, name, known) {
 */
 function fieldOf(event, field) {
 	const value = event[field];
-	if (value === void 0) throw new RangeError(\`events have no field "\${field}"\`);
+	if (value === void 0) throw new RangeError(\`field: an event has no field "\${field}"\`);
+	return value;
+}
+/**
+* The value of a field by which events are told apart.
+*
+* @param {any} event
+* @param {string} field
+*/
+function tagOf(event, field) {
+	const value = fieldOf(event, field);
+	if (typeof value === "object" && value !== null) throw new RangeError(\`field: "\${field}" is no number, text or boolean\`);
 	return value;
 }
 /** @param {unknown} value */
 function text(value) {
-	return typeof value === "number" || typeof value === "string" ? String(value).slice(0, 40) : typeof value;
+	if (typeof value === "string") return \`"\${value.slice(0, 40)}"\`;
+	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
 }
 
 // standard/latest-per-key.js
@@ -68,13 +85,13 @@ var LatestPerKey = class extends Modulator {
 	/** @param {any} parameters */
 	static check(parameters) {
 		checkName(parameters, "field");
-		checkNumber(parameters, "intervalMs", 0);
+		checkWait(parameters, "intervalMs", true);
 		checkInteger(parameters, "keys", 1);
 	}
 	/** @param {object} event */
 	enqueue(event) {
 		const { field, keys } = this.parameters;
-		const key = fieldOf(event, field);
+		const key = tagOf(event, field);
 		if (!this.#waiting.has(key) && this.#waiting.size >= keys) this.#waiting.delete(this.#waiting.keys().next().value);
 		this.#waiting.set(key, event);
 	}

@@ -100,6 +100,24 @@ function differ(numbers, columns) {
 	}
 }
 
+// standard/check.js
+/**
+* The value of a field.
+*
+* @param {any} event
+* @param {string} field
+*/
+function fieldOf(event, field) {
+	const value = event[field];
+	if (value === void 0) throw new RangeError(\`field: an event has no field "\${field}"\`);
+	return value;
+}
+/** @param {unknown} value */
+function text(value) {
+	if (typeof value === "string") return \`"\${value.slice(0, 40)}"\`;
+	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
+}
+
 // standard/window.js
 /**
 * @typedef {object} View
@@ -146,14 +164,10 @@ const NUMBERS = [
 */
 function checkView(view) {
 	if (typeof view !== "object" || view === null) throw new RangeError("there is no view: neither a shared object nor a parameter of that name");
-	for (const name of NUMBERS) if (!Number.isFinite(view[name])) throw new RangeError(\`view.\${name}: a finite number is wanted, not \${describe(view[name])}\`);
+	for (const name of NUMBERS) if (!Number.isFinite(view[name])) throw new RangeError(\`view.\${name}: a finite number is wanted, not \${text(view[name])}\`);
 	if (view.south > view.north) throw new RangeError(\`view.south (\${view.south}) is north of view.north (\${view.north})\`);
 	if (view.firstLayer > view.lastLayer) throw new RangeError(\`view.firstLayer (\${view.firstLayer}) is above view.lastLayer (\${view.lastLayer})\`);
 	if (!Number.isInteger(view.stride) || view.stride < 1) throw new RangeError(\`view.stride: an integer from 1 is wanted, not \${view.stride}\`);
-}
-/** @param {unknown} value */
-function describe(value) {
-	return value === null || typeof value === "number" ? String(value) : typeof value;
 }
 /**
 * @param {View} view
@@ -303,6 +317,7 @@ var ViewModulator = class extends FifoModulator {
 		const { latFirst, latStep, rows, lonFirst, lonStep, columns } = grid;
 		const last = this.#grid;
 		if (last === void 0 || this.#view !== view || last.latFirst !== latFirst || last.latStep !== latStep || last.rows !== rows || last.lonFirst !== lonFirst || last.lonStep !== lonStep || last.columns !== columns) {
+			for (let i = 0; i < FIELDS.length; i++) fieldOf(grid, FIELDS[i]);
 			this.#view = view;
 			this.#grid = {
 				layer: 0,
@@ -336,6 +351,16 @@ var ViewModulator = class extends FifoModulator {
 	}
 };
 const NONE = /* @__PURE__ */ new Float32Array(0);
+const FIELDS = [
+	"layer",
+	"latFirst",
+	"latStep",
+	"rows",
+	"lonFirst",
+	"lonStep",
+	"columns",
+	"values"
+];
 /**
 * @param {any} parameters
 * @param {any} objects

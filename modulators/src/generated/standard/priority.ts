@@ -10,7 +10,7 @@ export const PRIORITY_SOURCE = `import { Modulator, urgent } from "jecho:moe";
 */
 function checkName(parameters, name, known) {
 	const value = parameters?.[name];
-	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(\`\${name}: \${known?.join(", ") ?? "the name of a field"} is wanted, not \${text(value)}\`);
+	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(\`\${name}: \${known === void 0 ? "the name of a field" : \`one of \${known.join(", ")}\`} is wanted, not \${text(value)}\`);
 }
 /**
 * The value of a field.
@@ -20,12 +20,24 @@ function checkName(parameters, name, known) {
 */
 function fieldOf(event, field) {
 	const value = event[field];
-	if (value === void 0) throw new RangeError(\`events have no field "\${field}"\`);
+	if (value === void 0) throw new RangeError(\`field: an event has no field "\${field}"\`);
+	return value;
+}
+/**
+* The value of a field by which events are told apart.
+*
+* @param {any} event
+* @param {string} field
+*/
+function tagOf(event, field) {
+	const value = fieldOf(event, field);
+	if (typeof value === "object" && value !== null) throw new RangeError(\`field: "\${field}" is no number, text or boolean\`);
 	return value;
 }
 /** @param {unknown} value */
 function text(value) {
-	return typeof value === "number" || typeof value === "string" ? String(value).slice(0, 40) : typeof value;
+	if (typeof value === "string") return \`"\${value.slice(0, 40)}"\`;
+	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
 }
 
 // standard/priority.js
@@ -38,12 +50,18 @@ var Priority = class extends Modulator {
 	/** @param {any} parameters */
 	static check(parameters) {
 		checkName(parameters, "field");
-		if (!Array.isArray(parameters.urgent)) throw new RangeError("urgent: a list of values is wanted");
+		const { urgent: values } = parameters;
+		if (!Array.isArray(values)) throw new RangeError(\`urgent: a list of values is wanted, not \${text(values)}\`);
+		for (let i = 0; i < values.length; i++) if (![
+			"string",
+			"number",
+			"boolean"
+		].includes(typeof values[i])) throw new RangeError(\`urgent[\${i}]: a number, text or boolean is wanted, not \${text(values[i])}\`);
 	}
 	/** @param {object} event */
 	enqueue(event) {
 		const { field, urgent: values } = this.parameters;
-		if (values.includes(fieldOf(event, field))) this.#push(this.#urgent, urgent(event));
+		if (values.includes(tagOf(event, field))) this.#push(this.#urgent, urgent(event));
 		else this.#push(this.#others, event);
 	}
 	dequeue() {

@@ -16,20 +16,11 @@ function checkInteger(parameters, name, least, most = 2147483647) {
 /**
 * @param {any} parameters
 * @param {string} name
-* @param {number} least
-*/
-function checkNumber(parameters, name, least) {
-	const value = parameters?.[name];
-	if (!Number.isFinite(value) || value < least) throw new RangeError(\`\${name}: a number from \${least} is wanted, not \${text(value)}\`);
-}
-/**
-* @param {any} parameters
-* @param {string} name
 * @param {readonly string[]} [known]
 */
 function checkName(parameters, name, known) {
 	const value = parameters?.[name];
-	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(\`\${name}: \${known?.join(", ") ?? "the name of a field"} is wanted, not \${text(value)}\`);
+	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(\`\${name}: \${known === void 0 ? "the name of a field" : \`one of \${known.join(", ")}\`} is wanted, not \${text(value)}\`);
 }
 /**
 * The value of a field.
@@ -39,25 +30,13 @@ function checkName(parameters, name, known) {
 */
 function fieldOf(event, field) {
 	const value = event[field];
-	if (value === void 0) throw new RangeError(\`events have no field "\${field}"\`);
+	if (value === void 0) throw new RangeError(\`field: an event has no field "\${field}"\`);
 	return value;
-}
-/**
-* The numbers of a field: a vector as it is, a number as a vector of one.
-*
-* @param {any} event
-* @param {string} field
-* @returns {ArrayLike<number>}
-*/
-function numbersOf(event, field) {
-	const value = fieldOf(event, field);
-	if (typeof value === "number") return [value];
-	if (ArrayBuffer.isView(value) && !(value instanceof BigInt64Array) && !(value instanceof BigUint64Array)) return value;
-	throw new RangeError(\`the field "\${field}" holds no numbers\`);
 }
 /** @param {unknown} value */
 function text(value) {
-	return typeof value === "number" || typeof value === "string" ? String(value).slice(0, 40) : typeof value;
+	if (typeof value === "string") return \`"\${value.slice(0, 40)}"\`;
+	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
 }
 
 // standard/differ.js
@@ -136,15 +115,16 @@ var Quantise = class extends FifoModulator {
 	/** @param {any} parameters */
 	static check(parameters) {
 		checkName(parameters, "field");
-		checkNumber(parameters, "bound", Number.MIN_VALUE);
+		const { bound } = parameters;
+		if (!Number.isFinite(bound) || bound <= 0) throw new RangeError(\`bound: a number greater than 0 is wanted, not \${text(bound)}\`);
 		checkInteger(parameters, "refreshEvents", 1);
 	}
 	/** @param {object} event */
 	enqueue(event) {
 		const { field, bound, refreshEvents } = this.parameters;
-		const values = numbersOf(event, field);
+		const values = fieldOf(event, field);
 		const wide = values instanceof Float64Array;
-		if (!wide && !(values instanceof Float32Array)) throw new RangeError(\`the field "\${field}" is no vector of floats\`);
+		if (!wide && !(values instanceof Float32Array)) throw new RangeError(\`field: "\${field}" is no vector of floats\`);
 		const step = 2 * bound;
 		const steps = new Int32Array(values.length);
 		const exact = [];

@@ -3,18 +3,24 @@
 export const RATE_LIMIT_SOURCE = `import { FifoModulator } from "jecho:moe";
 
 // standard/check.js
+/** What the MOE waits at least. */
+const LEAST_MS = 10;
 /**
+* Milliseconds that something waits.
+*
 * @param {any} parameters
 * @param {string} name
-* @param {number} least
+* @param {boolean} [orNone] may it be 0?
 */
-function checkNumber(parameters, name, least) {
+function checkWait(parameters, name, orNone = false) {
 	const value = parameters?.[name];
-	if (!Number.isFinite(value) || value < least) throw new RangeError(\`\${name}: a number from \${least} is wanted, not \${text(value)}\`);
+	if (orNone && value === 0 || Number.isFinite(value) && value >= LEAST_MS) return;
+	throw new RangeError(\`\${name}: \${\`\${orNone ? "0, or " : ""}a number from \${LEAST_MS}\`} is wanted, not \${text(value)}\`);
 }
 /** @param {unknown} value */
 function text(value) {
-	return typeof value === "number" || typeof value === "string" ? String(value).slice(0, 40) : typeof value;
+	if (typeof value === "string") return \`"\${value.slice(0, 40)}"\`;
+	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
 }
 
 // standard/rate-limit.js
@@ -31,7 +37,7 @@ var RateLimit = class extends FifoModulator {
 	}
 	/** @param {any} parameters */
 	static check(parameters) {
-		checkNumber(parameters, "intervalMs", 10);
+		checkWait(parameters, "intervalMs");
 	}
 	/** @param {object} event */
 	enqueue(event) {
