@@ -32,7 +32,11 @@ interface Leaving {
   readonly endpoint: number;
   readonly underWay: Set<Given>;
   readonly done: () => void;
+  readonly deadline: ReturnType<typeof setTimeout>;
 }
+
+/** As long as modulators stay for a consumer that is cut off. */
+const LEAVING_MS = 30_000;
 
 /** Keeps track of synchronous events: which were raised here and wait for whom, and which consumers here are at. */
 export class SynchronousEvents {
@@ -163,20 +167,24 @@ export class SynchronousEvents {
       if (leaving.endpoint !== endpoint || !leaving.underWay.delete(given) || leaving.underWay.size > 0)
         continue;
       this.#leaving.splice(this.#leaving.indexOf(leaving), 1);
+      clearTimeout(leaving.deadline);
       leaving.done();
     }
   }
 
   /**
-   * Calls back when this consumer is done with those events of a channel that it was given so far; at once where it is. Not where the
-   * connection breaks before.
+   * Calls back when this consumer is done with those events of a channel that it was given so far; at once where it is. What it is still
+   * at after 30 s is not waited for. Not where the connection breaks before.
    */
   whenDone(endpoint: number, channel: number, done: () => void): void {
     const underWay = new Set<Given>();
     for (const [number, , , given] of this.#handling.entries())
       if (number === channel && given.waiting.includes(endpoint)) underWay.add(given);
     if (underWay.size === 0) return done();
-    this.#leaving.push({ endpoint, underWay, done });
+    const deadline = setTimeout(() => {
+      for (const given of underWay) this.#settle(given, endpoint, NOBODY);
+    }, LEAVING_MS);
+    this.#leaving.push({ endpoint, underWay, done, deadline });
   }
 
   /** A consumer here has gone: nobody waits for it, whatever it was at, or was still to be handed. */
@@ -186,6 +194,7 @@ export class SynchronousEvents {
 
   /** The connection broke: who raised them was told, and nobody takes an acknowledgement any more. */
   clear(): void {
+    for (const { deadline } of this.#leaving) clearTimeout(deadline);
     this.#leaving.length = 0;
     this.#handling.clear();
     this.#raised.clear();

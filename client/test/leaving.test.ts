@@ -1,0 +1,55 @@
+import type { EventsFrame } from "@jecho/shared/internal";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { ConsumerEntry } from "../src/concentrator/entry.ts";
+import { SynchronousEvents } from "../src/concentrator/synchronous.ts";
+
+const OLD = 5;
+const PRODUCER = 1;
+const RAISED = 7;
+const DONE = { consumers: 1, failed: 0, message: "", missing: 0 };
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Two consumers of a channel are at an event, and the first one has another modulator from now on. */
+function startLeaving() {
+  const [leaves, stays] = [{ endpoint: 2 }, { endpoint: 3 }] as ConsumerEntry[];
+  const handled = vi.fn();
+  const left = vi.fn();
+  const synchronous = new SynchronousEvents(() => {});
+  const frame = { channel: OLD, producer: PRODUCER, raised: RAISED, count: 1 } as EventsFrame;
+  synchronous.deliver(frame, [leaves, stays] as ConsumerEntry[], handled);
+  synchronous.whenDone(2, OLD, left);
+  const end = (endpoint: number) => synchronous.handled(endpoint, OLD, PRODUCER, RAISED, DONE);
+  return { synchronous, handled, left, end };
+}
+
+test("SYNC-3: a handler of the old pair that does not end keeps its modulator for 30 s, and is not waited for then", () => {
+  const { handled, left, end } = startLeaving();
+  vi.advanceTimersByTime(29_999);
+  expect(left).not.toHaveBeenCalled();
+  vi.advanceTimersByTime(1);
+  expect(left).toHaveBeenCalledOnce();
+  // The one beside it is waited for; what the other still comes to is nothing to anybody.
+  expect(handled).not.toHaveBeenCalled();
+  end(2);
+  end(3);
+  expect(handled).toHaveBeenCalledExactlyOnceWith(DONE, 0);
+  expect(left).toHaveBeenCalledOnce();
+});
+
+test.each(["ends", "is closed", "loses its connection"])(
+  "SYNC-3: nothing is left to wait for where the old pair's consumer %s",
+  how => {
+    const { synchronous, left, end } = startLeaving();
+    if (how === "ends") end(2);
+    else if (how === "is closed") synchronous.left(2);
+    else synchronous.clear();
+    expect(vi.getTimerCount()).toBe(0);
+    expect(left).toHaveBeenCalledTimes(how === "loses its connection" ? 0 : 1);
+  },
+);
