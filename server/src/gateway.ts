@@ -231,7 +231,9 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       .writeHeader("cache-control", "no-store")
       .end(`${JSON.stringify(body)}\n`);
   });
-  if (files !== undefined) app.get("/*", (response, request) => files.serve(response, request));
+  if (files !== undefined)
+    for (const method of ["get", "head"] as const)
+      app[method]("/*", (response, request) => files.serve(response, request));
 
   // A port that uWebSockets.js chose itself could not be taken again for a minute after a crash.
   const wantedPort = port === 0 ? await freePort(host) : port;

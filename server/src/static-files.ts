@@ -19,6 +19,7 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 const pack = promisify(gzip);
+const NOTHING = new TextEncoder().encode("There is nothing here.\n");
 
 /** What is not compressed already. */
 const PACKED = /^text\/|json|svg|wasm/;
@@ -65,14 +66,19 @@ export class StaticFiles {
     return files;
   }
 
+  /** Answers GET, and HEAD with the same headers alone. */
   serve(response: HttpResponse, request: HttpRequest): void {
     const url = request.getUrl();
+    const isHead = request.getMethod() === "head";
+    const end = (body: Uint8Array): void => {
+      // With the length given to it, `endWithoutBody` does not count as an answer.
+      if (isHead) response.writeHeader("content-length", String(body.byteLength)).endWithoutBody();
+      else response.end(body);
+    };
     const file = this.#files.get(url.endsWith("/") ? `${url}index.html` : url);
     if (file === undefined) {
-      response
-        .writeStatus("404 Not Found")
-        .writeHeader("content-type", "text/plain")
-        .end("There is nothing here.\n");
+      response.writeStatus("404 Not Found").writeHeader("content-type", "text/plain");
+      end(NOTHING);
       return;
     }
     const packed = TAKES_GZIP.test(request.getHeader("accept-encoding")) ? file.packed : undefined;
@@ -105,7 +111,7 @@ export class StaticFiles {
         "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self' ws: wss:; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; frame-ancestors 'self'",
       );
     if (packed !== undefined) response.writeHeader("content-encoding", "gzip");
-    response.end(bytes);
+    end(bytes);
   }
 }
 

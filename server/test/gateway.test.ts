@@ -326,6 +326,16 @@ test("files of the folder are served, with their types, and nothing else", async
     expect(page.headers.get("cross-origin-embedder-policy")).toBe("require-corp");
     expect((await get("/", { "if-none-match": page.headers.get("etag") ?? "" })).status).toBe(304);
     expect((await get("/assets/a.js")).headers.get("cache-control")).toContain("immutable");
+    // As curl -I and those that watch over servers ask.
+    for (const [path, status, length] of [
+      ["/", 200, 12],
+      ["/nothing", 404, 23],
+    ] as const) {
+      const head = await fetch(`http://${gateway.address}${path}`, { method: "HEAD" });
+      expect(head.status).toBe(status);
+      expect(Number(head.headers.get("content-length"))).toBe(length);
+      expect(await head.text()).toBe("");
+    }
     // What is worth it goes compressed to who takes that; a fetch unpacks it.
     const long = "let here = 1;\n".repeat(1000);
     await writeFile(join(folder, "assets", "long.js"), long);
