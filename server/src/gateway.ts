@@ -9,7 +9,7 @@ import { Acknowledgements } from "./delivery/acknowledgements.ts";
 import { Confirmations } from "./delivery/confirmations.ts";
 import { Dispatcher } from "./delivery/dispatch.ts";
 import { Gathering } from "./delivery/gathering.ts";
-import { drain } from "./drain.ts";
+import { drain, sendWaiting } from "./drain.ts";
 import { HistoryStore } from "./history/store.ts";
 import { Handovers } from "./management/handovers.ts";
 import { NameServer } from "./management/name-server.ts";
@@ -54,8 +54,8 @@ export interface GatewayOptions {
    */
   readonly modulating?: (address: string, token: string) => Modulating;
   /**
-   * How long `close` waits for that process to finish what the gateway has confirmed to producers, in milliseconds; 5,000 by default, 0 for
-   * not at all. What it makes then still reaches the consumers.
+   * How long `close` waits for that process to finish what the gateway has confirmed to producers, and for what waits for consumers to reach
+   * them, in milliseconds; 5,000 by default, 0 for not at all.
    */
   readonly drainMs?: number;
   /** Where the gateway writes what an operator should know; nowhere by default. */
@@ -75,8 +75,8 @@ export interface Gateway {
   /** `HOST:PORT`, as it stands in channel names. */
   readonly address: string;
   /**
-   * Takes nothing more of producers, who keep it for the next gateway; has its process for modulators finish, within `drainMs`; lets go of
-   * every connection with `GATEWAY_STOPPING`.
+   * Takes nothing more of producers, who keep it for the next gateway; has its process for modulators finish and sends what waits for consumers,
+   * within `drainMs`; lets go of every connection with `GATEWAY_STOPPING`.
    */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -260,9 +260,15 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     uws.us_listen_socket_close(listening);
     // What was taken is not to come again.
     confirmations.confirm();
+    const lateAt = performance.now() + drainMs;
     if (names.modulating?.isOpen && drainMs > 0 && !(await drain(names.modulating, drainMs)))
       log(`modulators had not finished after ${drainMs} ms: what they had not made yet is lost`);
     await modulating?.close();
+    const leftMs = lateAt - performance.now();
+    if (leftMs > 0 && !(await sendWaiting(connections.values(), leftMs)))
+      log(
+        `consumers had not taken all that waited for them after ${drainMs} ms: they are told what they miss`,
+      );
     if (connections.size > 0) {
       const empty = new Promise<void>(resolve => {
         whenEmpty = resolve;

@@ -9,7 +9,8 @@ const USAGE = `jecho gateway [options]
   --history FILE    keep in this file what producers ask to be kept of their channels: it then survives a restart
   --origin ORIGIN   an origin that pages may connect from, as http://localhost:5173; may be repeated
   --modulators      run modulators in a process beside the gateway for producers that run none
-  --drain MS        when the gateway is told to end, how long that process may take to finish what it was given (5000)`;
+  --drain MS        when the gateway is told to end, how long that process may take to finish what it was given, and
+                    consumers to take what waits for them (5000)`;
 
 const MOST_DRAIN_MS = 2 ** 31 - 1;
 const LOOPBACK = new Set(["127.0.0.1", "::1", "localhost"]);

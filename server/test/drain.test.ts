@@ -54,3 +54,42 @@ test("MOE-20: it waits no longer than it was told to, and says so", async () => 
   expect((await beside.closed).code).toBe(4000);
   expect(lines).toEqual([expect.stringContaining("10 ms")]);
 });
+
+/** A gateway with a consumer that can take no more, for which ten events wait. */
+async function startWaiting(drainMs: number, log: (line: string) => void = () => {}) {
+  const gateway = await createGateway({ drainMs, log });
+  const consumer = await RawClient.connect(gateway);
+  consumer.send(encodeControl({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING }));
+  const { channel } = await consumer.next("ConsumerOpened");
+  const flow = (ready: boolean): void =>
+    consumer.send(encodeControl({ kind: "Flow", derived: channel, ready }));
+  flow(false);
+  await consumer.isAlive();
+  const producer = await RawClient.connect(gateway);
+  producer.send(encodeControl({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING }));
+  const opened = await producer.next("ProducerOpened");
+  for (let raised = 1; raised <= 10; raised++) {
+    const header = { channel, producer: opened.producer, raised, token: 0n, parameters: 0, flags: 0 };
+    producer.send(encodeRun(header, [{ bytes: NOTHING, start: 0, end: 0 }]));
+  }
+  await producer.isAlive();
+  return { gateway, consumer, flow };
+}
+
+test("DEL-10: a gateway that ends sends what waits for consumers before it lets go of them", async () => {
+  const { gateway, consumer, flow } = await startWaiting(60_000);
+  const closing = gateway.close();
+  flow(true);
+  await closing;
+  expect((await consumer.closed).code).toBe(4000);
+  const raised = consumer.frames.flatMap(frame => (frame.kind === "Events" ? [frame.raised] : []));
+  expect(raised).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+});
+
+test("DEL-10: for one that takes nothing it waits no longer than it was told to, and says so", async () => {
+  const lines: string[] = [];
+  const { gateway, consumer } = await startWaiting(10, line => lines.push(line));
+  await gateway.close();
+  expect((await consumer.closed).code).toBe(4000);
+  expect(lines).toEqual([expect.stringContaining("10 ms")]);
+});
