@@ -42,7 +42,7 @@ export interface GatewayOptions {
   readonly handoverMs?: number;
   /** Silence after which a connection is tested, in milliseconds; 10,000 by default. */
   readonly heartbeatMs?: number;
-  /** How long a producer may take to install a modulator, in milliseconds; 10,000 by default. */
+  /** How long a producer may take to install a modulator, and a client to say Hello, in milliseconds; 10,000 by default. */
   readonly requestTimeoutMs?: number;
   /** Modulators that one connection may have installed; 64 by default. */
   readonly modulatorsPerConnection?: number;
@@ -178,7 +178,14 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       response.upgrade({}, key, SUBPROTOCOL, extensions, context);
     },
     open: socket => {
-      connections.set(socket, new Connection(socket, connectionLimits));
+      const connection = new Connection(socket, connectionLimits);
+      connections.set(socket, connection);
+      // A browser answers pings by itself, so one that says nothing would stay for ever.
+      const look = (): void => {
+        if (!connection.greeted) connection.end("TIMED_OUT", "no Hello came");
+      };
+      // What has come while this process had no time is taken first.
+      setTimeout(() => setImmediate(look), connectionLimits.requestTimeoutMs).unref();
     },
     message: (socket, message, isBinary) => {
       const connection = connections.get(socket);

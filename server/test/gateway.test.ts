@@ -71,6 +71,12 @@ test.each<[string, Uint8Array | string, number]>([
   await bystander.isAlive();
 });
 
+test("CON-1: one that says nothing is let go of", async () => {
+  await using gateway = await start({ requestTimeoutMs: 20 });
+  using silent = await RawClient.connect(gateway, false);
+  expect(await silent.closed).toMatchObject({ code: 4004 });
+});
+
 test("a message beyond the limit ends the connection", async () => {
   await using gateway = await start({ limitBytes: 1024 });
   using offender = await RawClient.connect(gateway);
