@@ -49,7 +49,8 @@ export interface Missed {
 export interface QueueOptions {
   /**
    * - `drop-oldest`, the default: the oldest go
-   * - `latest`: of each value of the channel's key only the newest waits, or of all where it has no key
+   * - `latest`: of each value of the channel's key only the newest waits, or of all where it has no key; older ones do not queue up in a
+   *   slow network either
    * - `disconnect`: the consumer is cut off with `SLOW_CONSUMER`, and comes back as after a lost connection
    * - `block`: the producers wait; for pipelines, where all agree to that
    *

@@ -1,0 +1,44 @@
+import { drawn, expect, nextStep, test } from "./fixtures.ts";
+
+test("a drag goes on from where the finger is when the window has turned under it", async ({ open }) => {
+  const page = await open();
+  const surface = page.getByTestId("surface-map");
+  await surface.hover();
+  for (let i = 0; i < 4; i++) await page.mouse.wheel(0, -400);
+  await expect.poll(async () => Number(await drawn(page, "map", "columns"))).toBeLessThan(80);
+  await nextStep(page, "map");
+  const before = await drawn(page, "map", "window");
+  const box = await surface.boundingBox();
+  if (box === null) throw new Error("the map is not to be seen");
+  const [left, right, y] = [box.x + box.width * 0.2, box.x + box.width * 0.7, box.y + box.height / 2];
+  await page.mouse.move(right, y);
+  await page.mouse.down();
+  // A window that turns has another place under the same finger: that is no way that it has gone.
+  await page.evaluate(() => void window.dispatchEvent(new Event("resize")));
+  await page.mouse.move(left, y);
+  await page.mouse.move(right, y, { steps: 4 });
+  await page.mouse.up();
+  for (let i = 0; i < 2; i++) await nextStep(page, "map");
+  expect(await drawn(page, "map", "window")).not.toBe(before);
+});
+
+test("two fingers bring the map nearer, about the place between them", async ({ open }) => {
+  const page = await open();
+  const box = await page.getByTestId("surface-map").boundingBox();
+  if (box === null) throw new Error("the map is not to be seen");
+  const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+  const cdp = await page.context().newCDPSession(page);
+  const touch = (type: "touchStart" | "touchMove" | "touchEnd", apart: number): Promise<unknown> =>
+    cdp.send("Input.dispatchTouchEvent", {
+      type,
+      touchPoints: type === "touchEnd" ? [] : [-1, 1].map((side, id) => ({ x: x + side * apart, y, id })),
+    });
+  const columns = async (): Promise<number> => Number(await drawn(page, "map", "columns"));
+  expect(await columns()).toBe(144);
+  await touch("touchStart", 20);
+  for (let apart = 30; apart <= 120; apart += 10) await touch("touchMove", apart);
+  await touch("touchEnd", 0);
+  await expect.poll(columns).toBeLessThan(60);
+  // The page itself is not zoomed.
+  expect(await page.evaluate(() => window.visualViewport?.scale)).toBe(1);
+});
