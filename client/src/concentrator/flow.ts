@@ -21,7 +21,6 @@ export class Flow {
   readonly #held = new Set<ConsumerEntry>();
   /** Channels of which the gateway was told that their events are to wait. */
   readonly #waiting = new Set<number>();
-
   readonly #events: FlowEvents;
   readonly #pace: Pace;
   /** Consumers at a channel that want the newest only. */
@@ -122,8 +121,9 @@ export class Flow {
 
   /**
    * A channel's events wait at the gateway as long as one of its consumers here says that it can take no more, or the threads
-   * of all of them take none, or the connection has not brought what was sent and all of them want the newest only. A page that is frozen does not hold back another one, nor is anything kept here for it meanwhile: unless the
-   * producers are to wait for it, it leaves the channel, and comes back behind its place.
+   * of all of them take none, or all of them want the newest only and the connection has not brought yet what was sent. A page that
+   * is frozen does not hold back another one, nor is anything kept here for it meanwhile: unless the producers are to wait for it, it
+   * leaves the channel, and comes back behind its place.
    */
   #decide(channel: number, entries: readonly ConsumerEntry[]): void {
     const consumers = entries.length;

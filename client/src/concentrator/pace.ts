@@ -61,9 +61,10 @@ export class Pace {
 
   #lookLater(): void {
     this.#lookAt = performance.now() + LOOK_MS;
+    const era = this.#era;
     this.#timer = setTimeout(() => {
       this.#look(performance.now());
-      this.#lookLater();
+      if (era === this.#era) this.#lookLater();
     }, LOOK_MS);
   }
 
@@ -76,7 +77,7 @@ export class Pace {
     if (bytes > 0 && now - (this.#asked[0] ?? now) > LATE_MS) {
       this.#isHolding = true;
       this.#events.onHold(true);
-      this.#ask(() => this.#next());
+      if (this.#isHolding) this.#ask(() => this.#next());
     } else if (bytes >= LEAST_BYTES) this.#ask(() => {});
   }
 
@@ -84,6 +85,8 @@ export class Pace {
   #next(): void {
     this.#link.together(() => {
       this.#events.onNext();
+      // The last of those that it is for may have left.
+      if (!this.#isHolding) return;
       this.#ask(tookMs => {
         if (tookMs > this.#quickestMs + EASY_MS) return this.#next();
         this.#isHolding = false;
