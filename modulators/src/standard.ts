@@ -58,6 +58,11 @@ export interface PackedGrid extends Omit<GridData, "values"> {
 
 /** The cells of a grid that changed. */
 export interface GridChange extends GridData {
+  /** Each sandbox makes a stream of its own, and counts its events from 1. */
+  readonly stream: number;
+  readonly n: number;
+  /** The event that left the layer as it was before this change; 0 where all cells are here. */
+  readonly since: number;
   /** Where `values` belong: row * columns + column. */
   readonly cells: Uint32Array;
 }

@@ -22,15 +22,21 @@ export default class Diff extends ViewModulator {
       lonFirst: "float32",
       lonStep: "float32",
       columns: "uint16",
+      stream: "uint32",
+      n: "uint32",
+      since: "uint32",
       cells: "uint32[]",
       values: "float32[]",
     },
   };
 
+  #stream = Math.floor(Math.random() * 0x1_0000_0000);
+  /** Counts what was sent. */
+  #n = 0;
   #cells = new Uint32Array(0);
   /** @type {import("./window.js").Window | undefined} */
   #window;
-  /** @type {Map<number, { sent: Float32Array, events: number }>} */
+  /** Of each layer what was sent, in so many events since one with all cells, the last of them the `n`th. @type {Map<number, { sent: Float32Array, events: number, n: number }>} */
   #layers = new Map();
 
   /**
@@ -53,6 +59,9 @@ export default class Diff extends ViewModulator {
     const cut = cutOf(window, event);
     cut.cells = change.cells;
     cut.values = change.values;
+    cut.stream = this.#stream;
+    cut.n = this.#n;
+    cut.since = change.since;
     super.enqueue(cut);
   }
 
@@ -62,11 +71,8 @@ export default class Diff extends ViewModulator {
    */
   #change(layer, values) {
     const known = this.#layers.get(layer);
-    if (known === undefined) {
-      this.#layers.set(layer, { sent: values.slice(), events: 0 });
-      return { cells: Uint32Array.from(values, (_, cell) => cell), values };
-    }
-    const { sent } = known;
+    if (known === undefined) return this.#whole(layer, values);
+    const { sent, n: since } = known;
     const { threshold } = /** @type {{ threshold: number }} */ (this.parameters);
     if (this.#cells.length < values.length) this.#cells = new Uint32Array(values.length);
     const cells = this.#cells;
@@ -79,15 +85,22 @@ export default class Diff extends ViewModulator {
       }
     }
     if (count === 0) return undefined;
-    if (++known.events >= REFRESH_EVENTS) {
-      this.#layers.set(layer, { sent: values.slice(), events: 0 });
-      return { cells: Uint32Array.from(values, (_, cell) => cell), values };
-    }
+    if (++known.events >= REFRESH_EVENTS) return this.#whole(layer, values);
     const changed = new Float32Array(count);
     for (let i = 0; i < count; i++) {
       changed[i] = values[cells[i]];
       sent[cells[i]] = changed[i];
     }
-    return { cells: cells.subarray(0, count), values: changed };
+    known.n = ++this.#n;
+    return { cells: cells.subarray(0, count), values: changed, since };
+  }
+
+  /**
+   * @param {number} layer
+   * @param {Float32Array} values
+   */
+  #whole(layer, values) {
+    this.#layers.set(layer, { sent: values.slice(), events: 0, n: ++this.#n });
+    return { cells: Uint32Array.from(values, (_, cell) => cell), values, since: 0 };
   }
 }

@@ -161,5 +161,8 @@ export function cutOf({ row, column, stride, rows, columns }, grid) {
     values: undefined,
     cells: undefined,
     words: undefined,
+    stream: undefined,
+    n: undefined,
+    since: undefined,
   };
 }

@@ -1796,7 +1796,10 @@ function cutOf({ row, column, stride, rows, columns }, grid) {
 		columns,
 		values: void 0,
 		cells: void 0,
-		words: void 0
+		words: void 0,
+		stream: void 0,
+		n: void 0,
+		since: void 0
 	};
 }
 
@@ -1936,14 +1939,20 @@ var Diff = class extends ViewModulator {
 			lonFirst: "float32",
 			lonStep: "float32",
 			columns: "uint16",
+			stream: "uint32",
+			n: "uint32",
+			since: "uint32",
 			cells: "uint32[]",
 			values: "float32[]"
 		}
 	};
+	#stream = Math.floor(Math.random() * 4294967296);
+	/** Counts what was sent. */
+	#n = 0;
 	#cells = /* @__PURE__ */ new Uint32Array(0);
 	/** @type {import("./window.js").Window | undefined} */
 	#window;
-	/** @type {Map<number, { sent: Float32Array, events: number }>} */
+	/** Of each layer what was sent, in so many events since one with all cells, the last of them the `n`th. @type {Map<number, { sent: Float32Array, events: number, n: number }>} */
 	#layers = /* @__PURE__ */ new Map();
 	/**
 	* @param {any} parameters
@@ -1964,6 +1973,9 @@ var Diff = class extends ViewModulator {
 		const cut = cutOf(window, event);
 		cut.cells = change.cells;
 		cut.values = change.values;
+		cut.stream = this.#stream;
+		cut.n = this.#n;
+		cut.since = change.since;
 		super.enqueue(cut);
 	}
 	/**
@@ -1972,17 +1984,8 @@ var Diff = class extends ViewModulator {
 	*/
 	#change(layer, values) {
 		const known = this.#layers.get(layer);
-		if (known === void 0) {
-			this.#layers.set(layer, {
-				sent: values.slice(),
-				events: 0
-			});
-			return {
-				cells: Uint32Array.from(values, (_, cell) => cell),
-				values
-			};
-		}
-		const { sent } = known;
+		if (known === void 0) return this.#whole(layer, values);
+		const { sent, n: since } = known;
 		const { threshold } = this.parameters;
 		if (this.#cells.length < values.length) this.#cells = new Uint32Array(values.length);
 		const cells = this.#cells;
@@ -1992,24 +1995,33 @@ var Diff = class extends ViewModulator {
 			if (apart > threshold || Number.isNaN(apart) && !Object.is(values[cell], sent[cell])) cells[count++] = cell;
 		}
 		if (count === 0) return void 0;
-		if (++known.events >= REFRESH_EVENTS) {
-			this.#layers.set(layer, {
-				sent: values.slice(),
-				events: 0
-			});
-			return {
-				cells: Uint32Array.from(values, (_, cell) => cell),
-				values
-			};
-		}
+		if (++known.events >= REFRESH_EVENTS) return this.#whole(layer, values);
 		const changed = new Float32Array(count);
 		for (let i = 0; i < count; i++) {
 			changed[i] = values[cells[i]];
 			sent[cells[i]] = changed[i];
 		}
+		known.n = ++this.#n;
 		return {
 			cells: cells.subarray(0, count),
-			values: changed
+			values: changed,
+			since
+		};
+	}
+	/**
+	* @param {number} layer
+	* @param {Float32Array} values
+	*/
+	#whole(layer, values) {
+		this.#layers.set(layer, {
+			sent: values.slice(),
+			events: 0,
+			n: ++this.#n
+		});
+		return {
+			cells: Uint32Array.from(values, (_, cell) => cell),
+			values,
+			since: 0
 		};
 	}
 };
@@ -6793,7 +6805,10 @@ function cutOf({ row, column, stride, rows, columns }, grid) {
 		columns,
 		values: void 0,
 		cells: void 0,
-		words: void 0
+		words: void 0,
+		stream: void 0,
+		n: void 0,
+		since: void 0
 	};
 }
 
@@ -7521,7 +7536,10 @@ function cutOf({ row, column, stride, rows, columns }, grid) {
 		columns,
 		values: void 0,
 		cells: void 0,
-		words: void 0
+		words: void 0,
+		stream: void 0,
+		n: void 0,
+		since: void 0
 	};
 }
 

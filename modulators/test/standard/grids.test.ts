@@ -319,6 +319,42 @@ function plainGrid(step: number) {
   return { step, layer, time, latFirst, latStep, rows, lonFirst, lonStep, columns };
 }
 
+/** One row of cells, changed step by step, at each of two producers' processes. */
+const ROWS = [
+  [0, [1, 1, 1]],
+  [1, [100, 100, 100]],
+  [0, [1, 5, 1]],
+  [1, [100, 100, 200]],
+  [0, [9, 5, 1]],
+] as const;
+
+test.for([
+  ["of several processes are rebuilt apart", [0, 1, 2, 3, 4], [0, 1, 2, 3, 4]],
+  ["behind one that is missing are left out", [0, 1, 3, 4], [0, 1, 3]],
+] as const)("diff: changes of a layer %s", async ([, arrive, wanted]) => {
+  const { modulator, demodulator } = diff(WORLD, 0.5);
+  const processes = [new Rig(), new Rig()];
+  const installed = await Promise.all(processes.map(rig => rig.install(modulator)));
+  const changes: GridChange[] = [];
+  for (const [process, row] of ROWS) {
+    const [rig, derived] = [processes[process] as Rig, installed[process] as number];
+    const step = changes.length;
+    const values = Float32Array.from(row);
+    rig.publish([{ ...plainGrid(step), latFirst: 0, rows: 1, columns: row.length, values }]);
+    await rig.settled();
+    changes.push(rig.received<GridChange>(derived).at(-1)?.event as GridChange);
+  }
+  const rebuilt: [number, number[]][] = [];
+  for (const i of arrive)
+    demodulator?.push(
+      changes[i] as GridChange,
+      ({ step, values }) => rebuilt.push([step, [...values]]),
+      NOTHING_INSIDE,
+    );
+  expect(rebuilt).toEqual(wanted.map(i => [i, [...(ROWS[i]?.[1] ?? [])]]));
+  for (const rig of processes) await rig[Symbol.asyncDispose]();
+});
+
 test("diff sends nothing where nothing changed", async () => {
   const derived = await rig.install(diff(WORLD, 0).modulator);
   for (let i = 0; i < 5; i++)

@@ -279,7 +279,10 @@ function cutOf({ row, column, stride, rows, columns }, grid) {
 		columns,
 		values: void 0,
 		cells: void 0,
-		words: void 0
+		words: void 0,
+		stream: void 0,
+		n: void 0,
+		since: void 0
 	};
 }
 
