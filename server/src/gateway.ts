@@ -148,6 +148,8 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     connectionQueueBytes: options.connectionQueueBytes ?? 64 << 20,
   };
   const connections = new Map<Socket, Connection>();
+  /** Those that came not long ago: who has not said Hello is looked for then, unless it has gone. */
+  const strangers = new Map<Connection, NodeJS.Timeout>();
   const startedAt = performance.now();
   let whenEmpty: (() => void) | undefined;
   let closing: Promise<void> | undefined;
@@ -182,10 +184,12 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       connections.set(socket, connection);
       // A browser answers pings by itself, so one that says nothing would stay for ever.
       const look = (): void => {
+        strangers.delete(connection);
         if (!connection.greeted) connection.end("TIMED_OUT", "no Hello came");
       };
       // What has come while this process had no time is taken first.
-      setTimeout(() => setImmediate(look), connectionLimits.requestTimeoutMs).unref();
+      const timer = setTimeout(() => setImmediate(look), connectionLimits.requestTimeoutMs).unref();
+      strangers.set(connection, timer);
     },
     message: (socket, message, isBinary) => {
       const connection = connections.get(socket);
@@ -219,6 +223,8 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       const connection = connections.get(socket);
       if (connection === undefined) return;
       connections.delete(socket);
+      clearTimeout(strangers.get(connection));
+      strangers.delete(connection);
       confirmations.lost(connection);
       // Of a gateway that stops producers must not hear that nobody wants their events any more: they keep them for the next one.
       if (closing !== undefined) connection.lost();
