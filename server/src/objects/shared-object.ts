@@ -32,6 +32,9 @@ export class ObjectCopy {
 
   /** What it changes, though it is not the master. */
   write(write: number, patch: object): void {
+    // Without a master to take it, it is written again to the next one: nothing is to gather here until then.
+    const { masterCopy } = this.object;
+    if (masterCopy === undefined || masterCopy === this) return;
     // A former write that still waits is one with this, for within one copy the later wins.
     this.#patch = Object.assign(this.#patch ?? Object.create(null), patch) as object;
     this.#write = write;
@@ -76,7 +79,6 @@ export class ObjectCopy {
   #forward(): void {
     const { masterCopy } = this.object;
     const patch = this.#patch;
-    // Without a master to take it, it is written again to the next one.
     if (patch === undefined || masterCopy === undefined || masterCopy === this) return;
     this.#patch = undefined;
     masterCopy.connection.send({
