@@ -10,7 +10,7 @@ const PAYLOAD = new Uint8Array(32 * 1024);
 /** Of one event every so often there is ten times as much as the network takes. */
 const EVERY_MS = 10;
 const BYTES_PER_SECOND = (PAYLOAD.byteLength * 1000) / EVERY_MS / 10;
-const SLICE_MS = 20;
+const SLICE_MS = 50;
 
 /** A way to a gateway by which so much comes back in a second, and no more. */
 async function startSlowWay(target: string) {

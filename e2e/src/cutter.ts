@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { Transform } from "node:stream";
 
 /** Time that a slow way takes for each of its slices. */
-const SLICE_MS = 20;
+const SLICE_MS = 100;
 
 /** A way to the gateway that can be cut, as a network does it: without a word to either side; and slow. */
 export class Cutter {

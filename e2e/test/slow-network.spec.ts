@@ -5,7 +5,7 @@ import { expect, lastSeen, noted, test, view } from "./fixtures.ts";
 
 const KINDS = ["map", "globe", "section"] as const;
 /** The views of a page of this size take some 50 kB a second. */
-const BYTES_PER_SECOND = 10_000;
+const BYTES_PER_SECOND = 20_000;
 
 test("SLOW-5: a page in a slow network says how old its pictures are, and is not far behind", async ({
   open,
@@ -26,7 +26,7 @@ test("SLOW-5: a page in a slow network says how old its pictures are, and is not
     // What queued up before that was known has come, as well.
     await expect.poll(() => step).toBeGreaterThan(begun + 60);
     for (const kind of KINDS) {
-      await expect.poll(async () => step - (await lastSeen(page, kind)), { message: kind }).toBeLessThan(30);
+      await expect.poll(async () => step - (await lastSeen(page, kind)), { message: kind }).toBeLessThan(20);
       await expect(view(page, kind)).toHaveAttribute("data-state", /^(live|behind)$/);
     }
     cutter.slow(Number.POSITIVE_INFINITY);
