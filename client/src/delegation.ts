@@ -1,6 +1,7 @@
 import type { Delegate, Value } from "@jecho/modulators";
 import { copyValue, type Offer, offersOf, sameValue, sizeOf } from "@jecho/modulators/internal";
 import { JechoError } from "@jecho/shared";
+import { atEndOfTurn } from "./turn.ts";
 
 const VIEW_BYTES = 1 << 20;
 
@@ -46,7 +47,7 @@ export class Delegation {
   look(): void {
     if (this.#looked || this.#wanted.length === 0) return;
     this.#looked = true;
-    queueMicrotask(() => {
+    atEndOfTurn(() => {
       this.#looked = false;
     });
     for (const name of this.#wanted)

@@ -2,6 +2,7 @@ import { JechoError } from "@jecho/shared";
 import type { SharedState } from "@jecho/shared/internal";
 import type { ControlRequest } from "./port.ts";
 import { type ObjectPort, SharedObject } from "./shared-object.ts";
+import { atEndOfTurn } from "./turn.ts";
 
 export interface ShareOptions {
   /** 1 to 64 characters; by default a random one. */
@@ -34,7 +35,7 @@ export class SharedCopies {
   readonly #changed = new Set<SharedObject>();
   readonly #port: ObjectPort = {
     changed: object => {
-      if (this.#changed.size === 0) queueMicrotask(() => this.publish());
+      if (this.#changed.size === 0) atEndOfTurn(() => this.publish());
       this.#changed.add(object);
     },
     pull: object => this.#session.post({ is: "pullObject", endpoint: this.#endpoints.get(object) ?? 0 }),

@@ -129,21 +129,28 @@ export function modulatorTable(modulator: Modulator, capabilities: readonly stri
     throw new JechoError("ARGUMENT_INVALID", 'capabilities are a list of names, such as ["steer"]');
   const parametersText = canonicalJson(parameters);
   return {
-    capabilities: [...capabilities].sort(),
+    capabilities: capabilities.length === 0 ? [] : [...capabilities].sort(),
     compares: modulator.equals !== undefined,
     source,
     parameters: parametersText,
     key: key === undefined && modulator.objects === undefined ? "" : keyOf(modulator, parametersText),
-    objects: Object.entries(objects)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([name, { id, version, state }]) => ({
-        name,
-        object: id,
-        version,
-        state: canonicalJson(state),
-        lazy: lazy.includes(name),
-      })),
+    objects: modulator.objects === undefined ? [] : statesOf(objects, lazy),
   };
+}
+
+function statesOf(
+  objects: Readonly<Record<string, SharedReference>>,
+  lazy: readonly string[],
+): ModulatorTable["objects"] {
+  return Object.entries(objects)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, { id, version, state }]) => ({
+      name,
+      object: id,
+      version,
+      state: canonicalJson(state),
+      lazy: lazy.includes(name),
+    }));
 }
 
 /**

@@ -50,8 +50,10 @@ function findInside(value: object, depth: number): Found | undefined {
     }
     return undefined;
   }
-  const kind = Object.prototype.toString.call(value).slice("[object ".length, -1);
-  if (kind !== "Object") return { at: "", is: `a ${kind}` };
+  if (Object.getPrototypeOf(value) !== Object.prototype || Symbol.toStringTag in value) {
+    const kind = Object.prototype.toString.call(value).slice("[object ".length, -1);
+    if (kind !== "Object") return { at: "", is: `a ${kind}` };
+  }
   for (const [name, inner] of Object.entries(value)) {
     const found = inner === undefined ? undefined : find(inner, depth + 1);
     if (found !== undefined) return { ...found, at: `.${name}${found.at}` };

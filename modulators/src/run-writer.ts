@@ -21,6 +21,10 @@ export interface Made {
   readonly type: Type | undefined;
 }
 
+/** Until something is written. */
+const NO_FRAME = new Uint8Array(0);
+const NO_VIEW = new DataView(NO_FRAME.buffer);
+
 /** Writes what one modulator lets through and makes: counted, within its limits, and what comes out of a wall checked. */
 export class RunWriter {
   /** What the modulator declares that it makes: none of its input can pass then. */
@@ -31,8 +35,8 @@ export class RunWriter {
   readonly #surroundings: Surroundings;
   readonly #isTrusted: boolean;
   #raised = 0;
-  #frame = new Uint8Array(0);
-  #view = new DataView(this.#frame.buffer);
+  #frame = NO_FRAME;
+  #view = NO_VIEW;
   #batchBytes = 0;
   #batchEvents = 0;
   /** What came in last, where what passes lies, and how many events of its run lie before that and in it. */

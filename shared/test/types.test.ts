@@ -1,5 +1,6 @@
 import { Builder, ByteBuffer } from "flatbuffers";
 import { expect, test } from "vitest";
+import { encodeControl, parseMessage } from "../src/internal.ts";
 import { JechoError, Type, type, unpack } from "../src/mod.ts";
 
 const Reading = type("Reading", {
@@ -29,6 +30,18 @@ const VALUE = {
 test("an event reads back as it was written", () => {
   expect(unpack(Reading.decode(Reading.encode(VALUE)))).toEqual(VALUE);
 });
+
+test.each([0, 20, 60, 3000])(
+  "a text keeps all its characters, the first one too, with %d behind it",
+  length => {
+    for (const first of ["", "a", "é", "\uFEFF", "𝄞"]) {
+      const text = first + "x".repeat(length);
+      expect(Reading.decode(Reading.encode({ ...VALUE, name: text })).name).toBe(text);
+      const fault = { kind: "Fault", code: 1, message: text } as const;
+      parseMessage(encodeControl(fault), frame => expect(frame).toEqual(fault));
+    }
+  },
+);
 
 test("typed arrays are views on the event's own bytes", () => {
   const bytes = Reading.encode(VALUE);

@@ -4,6 +4,7 @@ import { onNetworkChange } from "#platform";
 import { placementOf } from "../placement.ts";
 import type { CreateEnvironment } from "../platform/face.ts";
 import type { ControlRequest, EventSource, PortListener, PortNotice, PortServer } from "../port.ts";
+import { atEndOfTurn } from "../turn.ts";
 import { newConsumer, newObject, newProducer } from "./entry.ts";
 import { type ConcentratorOptions, Parts } from "./parts.ts";
 
@@ -131,7 +132,7 @@ export class Concentrator implements PortServer {
   #drainSoon(): void {
     if (this.#wakes) return;
     this.#wakes = true;
-    queueMicrotask(() => {
+    atEndOfTurn(() => {
       this.#wakes = false;
       this.drain();
     });

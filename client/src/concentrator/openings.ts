@@ -13,6 +13,7 @@ import type { Feeds } from "../modulation/feeds.ts";
 import type { Modulation } from "../modulation/modulation.ts";
 import { placementOf } from "../placement.ts";
 import type { ControlRequest, PortNotice } from "../port.ts";
+import { atEndOfTurn } from "../turn.ts";
 import type { Demands } from "./demands.ts";
 import type { Entries } from "./entries.ts";
 import type { ConsumerEntry, EndpointEntry, Reset } from "./entry.ts";
@@ -143,14 +144,12 @@ export class Openings {
         return this.#link.send({ kind: "OpenProducer", request, channel, schema, modulates, history, key });
       }
       case "consumer": {
-        const { channel, schema, queue, label, epoch, feed } = entry;
+        const { channel, schema, queue, label, feed } = entry;
         const { modulator } = reset ?? entry;
         // The name stays with what the old one makes, for those who subscribed to that.
         const as = reset === undefined ? entry.as : "";
-        // What was open before goes on behind the newest event that it has had; or begins with the newest, where that is all it wants of those since.
-        const resume = { from: FROM.resume, epoch, seq: BigInt(entry.seq), at: 0, speed: 0 };
-        const back = wantsNewest(entry) ? { ...resume, from: FROM.last, epoch: 0, seq: 0n } : resume;
-        const from = entry.wasOpen && reset === undefined ? back : this.#beginningOf(entry, reset);
+        const comesBack = entry.wasOpen && reset === undefined;
+        const from = comesBack ? placeBehind(entry) : this.#beginningOf(entry, reset);
         const asked = { request, channel, schema, modulator, from, queue, label, as, feed, compared };
         return this.#link.send({ kind: "OpenConsumer", ...asked });
       }
@@ -231,11 +230,8 @@ export class Openings {
     this.#askNext(entry);
     if (old === 0) return;
     // The application is told first; and what it is at of the old modulator's, it is waited for.
-    laterTurn(() =>
-      this.#synchronous.whenDone(endpoint, left, () =>
-        this.#link.send({ kind: "CloseEndpoint", endpoint: old }),
-      ),
-    );
+    const close = (): void => this.#link.send({ kind: "CloseEndpoint", endpoint: old });
+    atEndOfTurn(() => laterTurn(() => this.#synchronous.whenDone(endpoint, left, close)));
   }
 
   /** Before the gateway has a modulator installed, its consumer is to compare it with others. */
@@ -394,4 +390,10 @@ export class Openings {
 /** Is it back after a time in which it has taken nothing, and of what came then only the newest counts? */
 function wantsNewest({ rests, queue }: ConsumerEntry): boolean {
   return rests === true && queue.whenFull === WHEN_FULL.latest;
+}
+
+/** What was open before goes on behind the newest event that it has had; or begins with the newest, where that is all it wants of those since. */
+function placeBehind(entry: ConsumerEntry): Place {
+  if (wantsNewest(entry)) return { from: FROM.last, epoch: 0, seq: 0n, at: 0, speed: 0 };
+  return { from: FROM.resume, epoch: entry.epoch, seq: BigInt(entry.seq), at: 0, speed: 0 };
 }

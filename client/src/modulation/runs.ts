@@ -1,5 +1,6 @@
 import { LentRun, type Tier } from "@jecho/modulators/internal";
 import type { EventsFrame } from "@jecho/shared/internal";
+import { atEndOfTurn } from "../turn.ts";
 import type { FeedNames } from "./feed-names.ts";
 import type { Installation } from "./installation.ts";
 import type { Installations } from "./installations.ts";
@@ -92,7 +93,7 @@ export class Runs {
     const tag = raising === undefined ? undefined : `${raising}>${this.#nextFeed++}`;
     if (raising !== undefined) this.#events.onFurther(raising);
     // The environment is in the middle of handing out this run.
-    queueMicrotask(() => {
+    atEndOfTurn(() => {
       const isTaken = this.#tellType(hosted, copy.token) && this.#environment?.enqueue(copy, tag) === true;
       if (!isTaken && raising !== undefined) this.#events.onDone(raising);
     });

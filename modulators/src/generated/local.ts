@@ -997,6 +997,7 @@ function locateDequeued(event) {
 }
 
 // src/sandbox/world/bridge.ts
+const NO_BYTES = new Bytes(0);
 const MAX_NEEDS = 32;
 const NEED_CHARACTERS = 140;
 const blank = () => ({
@@ -1143,7 +1144,7 @@ function writeValues(named) {
 */
 function start(parameters, objects, queueEvents, timeMs, entropyBytes, behindObjects) {
 	try {
-		const entropy = new Bytes(new Bytes(inbox, 0, entropyBytes));
+		const entropy = entropyBytes === 0 ? NO_BYTES : new Bytes(new Bytes(inbox, 0, entropyBytes));
 		const offered = offerServices(needed, services, entropy);
 		setTime(timeMs);
 		openWorld(parameters === "" ? "null" : parameters, {

@@ -2528,7 +2528,7 @@ const SHORT_TO_WRITE = 48;
 const SHORT_TO_READ = 24;
 const native = typeof TextEncoder === "function" && typeof TextDecoder === "function" ? {
 	encoder: new TextEncoder(),
-	decoder: new TextDecoder()
+	decoder: new TextDecoder("utf-8", { ignoreBOM: true })
 } : void 0;
 const { fromCharCode, fromCodePoint } = String;
 function isShared(memory) {
@@ -2578,6 +2578,15 @@ function writeUtf8(target, at, text) {
 		target[p++] = 128 | code & 63;
 	}
 	return p - at;
+}
+/** Writes `text` at `at` if it is nothing but ASCII. @returns false where it is not, and what lies there is of no use */
+function writeAscii(target, at, text) {
+	for (let i = 0; i < text.length; i++) {
+		const code = text.charCodeAt(i);
+		if (code >= 128) return false;
+		target[at + i] = code;
+	}
+	return true;
 }
 /** Reads `length` bytes at `at` as text. Broken sequences become U+FFFD. */
 function readUtf8(source, at, length) {
@@ -2858,6 +2867,8 @@ function invalid(path, wanted, value) {
 }
 
 // ../shared/src/frames/control-target.ts
+/** Text of up to so many characters is written by plain code: what crosses into the native one costs several times as much when that has to come from memory. */
+const PLAIN_TEXT = 1024;
 /** Most are smaller by far. */
 const SCRATCH_BYTES = 4096;
 /** Where the parts of a frame lie that are the same in all: its size, where its root is, the root's vtable, and the root. */
@@ -2897,7 +2908,7 @@ var ControlTarget = class {
 		const position = write(this, control);
 		const end = alignUp(this.#at, 8);
 		this.#reach(end);
-		this.#bytes.fill(0, this.#at, end);
+		this.#clear(end);
 		const view = this.#view;
 		view.setUint32(AT.size, end - 4, true);
 		view.setUint32(AT.control, position - AT.control, true);
@@ -2911,7 +2922,7 @@ var ControlTarget = class {
 		const vtable = position - vtableBytes;
 		const end = position + words[1];
 		this.#reach(end);
-		this.#bytes.fill(0, this.#at, end);
+		this.#clear(end);
 		this.#at = end;
 		const view = this.#view;
 		for (let i = 0; i < words.length; i++) view.setUint16(vtable + 2 * i, words[i], true);
@@ -3001,7 +3012,7 @@ var ControlTarget = class {
 	#text(text, path) {
 		if (typeof text !== "string") throw invalid(path, "a string", text);
 		const position = this.#place(4, 0, 5 + utf8Bound(text));
-		const length = writeUtf8(this.#bytes, position + 4, text);
+		const length = text.length <= PLAIN_TEXT && writeAscii(this.#bytes, position + 4, text) ? text.length : writeUtf8(this.#bytes, position + 4, text);
 		this.#view.setUint32(position, length, true);
 		this.#at = position + 5 + length;
 		this.#bytes[this.#at - 1] = 0;
@@ -3019,8 +3030,13 @@ var ControlTarget = class {
 	#place(align, ahead, bytes) {
 		const position = alignUp(this.#at + ahead, align) - ahead;
 		this.#reach(position + bytes);
-		this.#bytes.fill(0, this.#at, position);
+		this.#clear(position);
 		return position;
+	}
+	/** Few bytes each time, up to this place. */
+	#clear(end) {
+		const bytes = this.#bytes;
+		for (let i = this.#at; i < end; i++) bytes[i] = 0;
 	}
 	#begin(bytes) {
 		this.#bytes = new Uint8Array(bytes);
@@ -8190,7 +8206,7 @@ const SHORT_TO_WRITE = 48;
 const SHORT_TO_READ = 24;
 const native = typeof TextEncoder === "function" && typeof TextDecoder === "function" ? {
 	encoder: new TextEncoder(),
-	decoder: new TextDecoder()
+	decoder: new TextDecoder("utf-8", { ignoreBOM: true })
 } : void 0;
 const { fromCharCode, fromCodePoint } = String;
 function isShared(memory) {
@@ -11867,6 +11883,7 @@ function locateDequeued(event) {
 }
 
 // src/sandbox/world/bridge.ts
+const NO_BYTES = new Bytes(0);
 const MAX_NEEDS = 32;
 const NEED_CHARACTERS = 140;
 const blank = () => ({
@@ -12013,7 +12030,7 @@ function writeValues(named) {
 */
 function start(parameters, objects, queueEvents, timeMs, entropyBytes, behindObjects) {
 	try {
-		const entropy = new Bytes(new Bytes(inbox, 0, entropyBytes));
+		const entropy = entropyBytes === 0 ? NO_BYTES : new Bytes(new Bytes(inbox, 0, entropyBytes));
 		const offered = offerServices(needed, services, entropy);
 		setTime(timeMs);
 		openWorld(parameters === "" ? "null" : parameters, {
@@ -12536,7 +12553,7 @@ var WorldSandbox = class {
 		for (let i = 1; i < schemas.length; i++) this.addType(schemas[i]);
 		for (const view of context) if (needs.includes(view.name)) this.setContext(view);
 		const entropy = needs.includes("entropy") ? crypto.getRandomValues(/* @__PURE__ */ new Uint8Array(32)) : NO_ENTROPY;
-		realm.inbox.set(entropy);
+		if (entropy.byteLength > 0) realm.inbox.set(entropy);
 		const states = objects.length === 0 ? "" : JSON.stringify(objects.map(({ name, version, state }) => [
 			name,
 			version,
@@ -12835,8 +12852,6 @@ function ahead(act) {
 		setFlagsFromString("--lazy");
 	}
 }
-/** Of opaque bytes. */
-const NO_SCHEMA = /* @__PURE__ */ new Uint8Array(0);
 /** A sandbox in which a module has been evaluated that nobody has installed yet. */
 var Loaded = class {
 	sandbox;
@@ -12852,7 +12867,9 @@ var Loaded = class {
 		const { source: known, offers: given, schemas } = this.#program;
 		if (source !== known || callMs !== this.#limits.callMs || installMs !== this.#limits.installMs) return false;
 		if (offers !== given && JSON.stringify(offers) !== JSON.stringify(given)) return false;
-		return Buffer.compare(schema ?? NO_SCHEMA, schemas[0] ?? NO_SCHEMA) === 0;
+		const [loadedFor] = schemas;
+		if (schema === void 0 || loadedFor === void 0) return schema === loadedFor;
+		return Buffer.compare(schema, loadedFor) === 0;
 	}
 };
 var IsolateRealm = class {
@@ -13154,6 +13171,9 @@ var ObjectStates = class {
 };
 
 // src/run-writer.ts
+/** Until something is written. */
+const NO_FRAME = /* @__PURE__ */ new Uint8Array(0);
+const NO_VIEW = new DataView(NO_FRAME.buffer);
 /** Writes what one modulator lets through and makes: counted, within its limits, and what comes out of a wall checked. */
 var RunWriter = class {
 	/** What the modulator declares that it makes: none of its input can pass then. */
@@ -13164,8 +13184,8 @@ var RunWriter = class {
 	#surroundings;
 	#isTrusted;
 	#raised = 0;
-	#frame = /* @__PURE__ */ new Uint8Array(0);
-	#view = new DataView(this.#frame.buffer);
+	#frame = NO_FRAME;
+	#view = NO_VIEW;
 	#batchBytes = 0;
 	#batchEvents = 0;
 	/** What came in last, where what passes lies, and how many events of its run lie before that and in it. */
@@ -13366,7 +13386,7 @@ var RunningModulator = class {
 		this.#writer = new RunWriter(install, surroundings);
 		this.#types = new InputTypes((token) => surroundings.types.find(this.channel, token), (mismatch) => surroundings.impaired(this.derived, mismatch));
 		if (schema !== void 0) this.#type = this.#types.add(schema);
-		this.#behind = new Array(install.behind).fill(0);
+		this.#behind = install.behind === 0 ? [] : new Array(install.behind).fill(0);
 		this.#known = this.#behind;
 		this.#sandbox = this.#installed();
 		this.#sendCalls();

@@ -1458,7 +1458,7 @@ const SHORT_TO_WRITE = 48;
 const SHORT_TO_READ = 24;
 const native = typeof TextEncoder === "function" && typeof TextDecoder === "function" ? {
 	encoder: new TextEncoder(),
-	decoder: new TextDecoder()
+	decoder: new TextDecoder("utf-8", { ignoreBOM: true })
 } : void 0;
 const { fromCharCode, fromCodePoint } = String;
 function isShared(memory) {
@@ -5135,6 +5135,7 @@ function locateDequeued(event) {
 }
 
 // src/sandbox/world/bridge.ts
+const NO_BYTES = new Bytes(0);
 const MAX_NEEDS = 32;
 const NEED_CHARACTERS = 140;
 const blank = () => ({
@@ -5281,7 +5282,7 @@ function writeValues(named) {
 */
 function start(parameters, objects, queueEvents, timeMs, entropyBytes, behindObjects) {
 	try {
-		const entropy = new Bytes(new Bytes(inbox, 0, entropyBytes));
+		const entropy = entropyBytes === 0 ? NO_BYTES : new Bytes(new Bytes(inbox, 0, entropyBytes));
 		const offered = offerServices(needed, services, entropy);
 		setTime(timeMs);
 		openWorld(parameters === "" ? "null" : parameters, {

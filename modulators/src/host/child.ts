@@ -37,6 +37,9 @@ export function childProcess(onNoEngine: () => void): CarrierKind {
   };
 }
 
+/** `process.nextTick` takes longer than what is done then. */
+const TURN = Promise.resolve();
+
 /** The modulator host as a process. */
 class Child implements Carrier {
   readonly pid: number | undefined;
@@ -46,6 +49,9 @@ class Child implements Carrier {
   readonly #limitBytes: number;
   readonly #listener: CarrierListener;
   readonly #onNoEngine: () => void;
+  /** What is sent at the end of this turn. */
+  #frames: Uint8Array[] = [];
+  /** The beginning of a frame whose rest has not come. */
   #buffer = new Uint8Array(64 << 10);
   #filled = 0;
   #trouble = "";
@@ -89,14 +95,22 @@ class Child implements Carrier {
   send(frame: Uint8Array): void {
     if (!this.#in.writable) return;
     // What is sent in one turn goes out at once: each write wakes the host.
-    if (this.#in.writableCorked === 0) {
-      this.#in.cork();
-      process.nextTick(() => this.#in.uncork());
-    }
-    this.#in.write(frame);
+    if (this.#frames.push(frame) === 1) void TURN.then(this.#flush);
   }
 
+  readonly #flush = (): void => {
+    const frames = this.#frames;
+    if (frames.length === 0) return;
+    this.#frames = [];
+    if (!this.#in.writable) return;
+    if (frames.length === 1) return void this.#in.write(frames[0]);
+    this.#in.cork();
+    for (const frame of frames) this.#in.write(frame);
+    this.#in.uncork();
+  };
+
   finish(): void {
+    this.#flush();
     this.#in.end();
   }
 
@@ -126,27 +140,38 @@ class Child implements Carrier {
   }
 
   #take(bytes: Uint8Array): void {
-    if (this.#filled + bytes.byteLength > this.#buffer.byteLength) {
-      const larger = new Uint8Array(2 * (this.#filled + bytes.byteLength));
+    // What comes has memory of its own, and is mostly whole frames: those stay where they lie.
+    const taken = this.#filled === 0 && bytes.byteOffset % 8 === 0 ? this.#visit(bytes, false) : 0;
+    const rest = bytes.byteLength - taken;
+    if (rest === 0) return;
+    if (this.#filled + rest > this.#buffer.byteLength) {
+      const larger = new Uint8Array(2 * (this.#filled + rest));
       larger.set(this.#buffer.subarray(0, this.#filled));
       this.#buffer = larger;
     }
-    this.#buffer.set(bytes, this.#filled);
-    this.#filled += bytes.byteLength;
-    const view = new DataView(this.#buffer.buffer);
+    this.#buffer.set(bytes.subarray(taken), this.#filled);
+    this.#filled += rest;
+    const at = this.#visit(this.#buffer.subarray(0, this.#filled), true);
+    this.#buffer.copyWithin(0, at, this.#filled);
+    this.#filled -= at;
+  }
+
+  /** Hands on whole frames, or copies of them. @returns where the last one ends */
+  #visit(bytes: Uint8Array, copies: boolean): number {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     let at = 0;
-    while (this.#filled - at >= 4) {
+    while (bytes.byteLength - at >= 4) {
       const size = 4 + view.getUint32(at, true);
       if (size > this.#limitBytes || size < 24 || size % 8 !== 0) {
         this.kill();
         break;
       }
-      if (at + size > this.#filled) break;
-      this.#listener.frame(this.#buffer.slice(at, at + size));
-      at += size;
+      const end = at + size;
+      if (end > bytes.byteLength) break;
+      this.#listener.frame(copies ? bytes.slice(at, end) : bytes.subarray(at, end));
+      at = end;
     }
-    this.#buffer.copyWithin(0, at, this.#filled);
-    this.#filled -= at;
+    return at;
   }
 }
 

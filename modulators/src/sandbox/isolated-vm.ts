@@ -100,9 +100,6 @@ function ahead(act: () => void): void {
   }
 }
 
-/** Of opaque bytes. */
-const NO_SCHEMA = new Uint8Array(0);
-
 /** A sandbox in which a module has been evaluated that nobody has installed yet. */
 class Loaded {
   readonly sandbox: WorldSandbox;
@@ -121,7 +118,9 @@ class Loaded {
     if (source !== known || callMs !== this.#limits.callMs || installMs !== this.#limits.installMs)
       return false;
     if (offers !== given && JSON.stringify(offers) !== JSON.stringify(given)) return false;
-    return Buffer.compare(schema ?? NO_SCHEMA, schemas[0] ?? NO_SCHEMA) === 0;
+    const [loadedFor] = schemas;
+    if (schema === undefined || loadedFor === undefined) return schema === loadedFor;
+    return Buffer.compare(schema, loadedFor) === 0;
   }
 }
 

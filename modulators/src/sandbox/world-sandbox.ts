@@ -137,7 +137,7 @@ export class WorldSandbox implements Sandbox {
     for (let i = 1; i < schemas.length; i++) this.addType(schemas[i] as Uint8Array);
     for (const view of context) if (needs.includes(view.name)) this.setContext(view);
     const entropy = needs.includes("entropy") ? crypto.getRandomValues(new Uint8Array(32)) : NO_ENTROPY;
-    realm.inbox.set(entropy);
+    if (entropy.byteLength > 0) realm.inbox.set(entropy);
     const states =
       objects.length === 0
         ? ""

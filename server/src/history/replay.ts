@@ -24,11 +24,11 @@ export interface Beginning {
  *
  * @throws JechoError `HISTORY_EXCEEDED` where an event is asked for that is not the next and has not come
  */
-export function beginningOf(channel: Channel, place: Place | undefined, now: number): Beginning {
+export function beginningOf(channel: Channel, place: Place | undefined): Beginning {
   const live = { seq: channel.nextSeq, newest: [], recovered: false, missing: 0, speed: 0 };
   const { history, nextSeq } = channel;
   if (place === undefined || place.from === FROM.now) return live;
-  history?.log.trim(now);
+  history?.log.trim(Date.now());
   if (place.from === FROM.last) return { ...live, newest: history?.log.newest() ?? [] };
   const speed = Number.isFinite(place.speed) && place.speed > 0 ? place.speed : 0;
   if (place.from === FROM.time) {

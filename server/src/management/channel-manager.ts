@@ -207,18 +207,18 @@ export class ChannelManager implements ChannelOwner {
     this.#outlets?.attach(name);
   }
 
-  /**
-   * The derived channel that this modulator makes of this one, or of a derived one: the one there is, or a new one.
-   */
+  /** The derived channel that this modulator makes of this one, or of a derived one: the one there is, or a new one, which is to be entered. */
   derive(modulator: Modulator, parent?: DerivedChannel): DerivedChannel {
-    let derived = this.derivations.find(modulator, parent);
-    if (derived === undefined) {
-      derived = new DerivedChannel(this, this.names.newChannel(this), modulator, this.#objects, parent);
-      this.derivations.add(derived);
-      this.#keeper.keep(derived.channel, derived, true);
-      this.names.registerDerived(derived);
-    }
-    return derived;
+    const known = this.derivations.find(modulator, parent);
+    return known ?? new DerivedChannel(this, this.names.newChannel(this), modulator, this.#objects, parent);
+  }
+
+  /** Enters a derived channel into the books, where it is not. */
+  enterDerived(derived: DerivedChannel): void {
+    if (this.derivations.has(derived)) return;
+    this.derivations.add(derived);
+    this.#keeper.keep(derived.channel, derived, true);
+    this.names.registerDerived(derived);
   }
 
   /**

@@ -34,6 +34,10 @@ export class Derivations {
     return this.#bySource.get(modulator.source)?.get(placeOf(modulator, parent));
   }
 
+  has({ channel }: DerivedChannel): boolean {
+    return this.#all.get(channel.number) !== undefined;
+  }
+
   add(derived: DerivedChannel): void {
     const { channel, modulator, parent } = derived;
     this.#all.set(channel.number, derived);
@@ -80,6 +84,9 @@ export class Derivations {
   }
 }
 
+/** Most are on the channel itself, and equal by their parameters. Those are JSON, which begins with no "#". */
 function placeOf(modulator: Modulator, parent: DerivedChannel | undefined): string {
-  return `${parent?.channel.number ?? ""}${likenessOf(modulator)}`;
+  const { capabilities, key, parameters } = modulator;
+  if (parent === undefined && key === "" && capabilities.length === 0) return parameters;
+  return `#${parent?.channel.number ?? ""}${likenessOf(modulator)}`;
 }

@@ -32,6 +32,11 @@ const MAX_SOURCE_LENGTH = 256 * 1024;
 /** Of the modulators that a consumer is told of at once. */
 const MAX_COMPARED_LENGTH = 256 * 1024;
 
+/** By their numbers. */
+const POLICIES = Object.keys(WHEN_FULL).sort(
+  (a, b) => WHEN_FULL[a as WhenFull] - WHEN_FULL[b as WhenFull],
+) as readonly WhenFull[];
+
 /** Who was open before goes on with those whom it can read, as if its connection had not broken. */
 function comesBack({ from }: OpenConsumer): boolean {
   return from?.from === FROM.resume;
@@ -126,8 +131,14 @@ export class Openings {
     derived.joining++;
     connection.modulators++;
     try {
-      if (frame.as !== "") manager.nameDerived(derived, frame.as);
-      await derived.placements.install(connection);
+      if (frame.as !== "") {
+        manager.enterDerived(derived);
+        manager.nameDerived(derived, frame.as);
+      }
+      // Asked first: producers are at it while the books are kept here.
+      const installed = derived.placements.install(connection);
+      manager.enterDerived(derived);
+      await installed;
       if (!comesBack(frame)) {
         if (modulator === undefined) derived.checkReader(this.#typeOf(frame.schema), "consumer");
         else derived.checkInput();
@@ -213,7 +224,7 @@ export class Openings {
     const number = this.#names.newEndpoint();
     const { channel, manager } = place;
     const consumer = new Consumer(number, connection, place, this.#termsOf(frame));
-    const beginning = beginningOf(channel, from, Date.now());
+    const beginning = beginningOf(channel, from);
     const { seq, newest, recovered, missing } = beginning;
     const replays = channel.history !== undefined && (seq < channel.nextSeq || newest.length > 0);
     const replay = replays ? this.#names.newNumber() : 0;
@@ -249,13 +260,13 @@ export class Openings {
   #termsOf({ queue, label, as }: OpenConsumer): Terms {
     const { consumerQueueBytes } = this.#limits;
     const usual = this.#usual;
-    const name = Object.entries(WHEN_FULL).find(([, number]) => number === (queue?.whenFull ?? 0))?.[0];
+    const name = POLICIES[queue?.whenFull ?? 0];
     if (name === undefined)
       throw new JechoError("ARGUMENT_INVALID", `no policy ${queue?.whenFull} for a full queue`);
     const limitBytes = Math.min(queue?.limitBytes || consumerQueueBytes, consumerQueueBytes);
     const isUsual = name === usual.queue.whenFull && limitBytes === usual.queue.limitBytes;
     if (isUsual && label === "" && as === "") return usual;
-    return { queue: isUsual ? usual.queue : { whenFull: name as WhenFull, limitBytes }, label, as };
+    return { queue: isUsual ? usual.queue : { whenFull: name, limitBytes }, label, as };
   }
 
   /** One that is not there was closed before. */

@@ -1,5 +1,5 @@
 import { alignUp } from "../types/encode-plan.ts";
-import { utf8Bound, writeUtf8 } from "../types/utf8.ts";
+import { utf8Bound, writeAscii, writeUtf8 } from "../types/utf8.ts";
 import { invalid, listOf } from "../types/written-values.ts";
 
 /*
@@ -8,6 +8,8 @@ import { invalid, listOf } from "../types/written-values.ts";
  * measuring it first, into memory that grows where it has to.
  */
 
+/** Text of up to so many characters is written by plain code: what crosses into the native one costs several times as much when that has to come from memory. */
+const PLAIN_TEXT = 1024;
 /** Most are smaller by far. */
 const SCRATCH_BYTES = 4096;
 
@@ -38,7 +40,7 @@ export class ControlTarget {
     const position = write(this, control);
     const end = alignUp(this.#at, 8);
     this.#reach(end);
-    this.#bytes.fill(0, this.#at, end);
+    this.#clear(end);
     const view = this.#view;
     view.setUint32(AT.size, end - 4, true);
     view.setUint32(AT.control, position - AT.control, true);
@@ -53,7 +55,7 @@ export class ControlTarget {
     const vtable = position - vtableBytes;
     const end = position + (words[1] as number);
     this.#reach(end);
-    this.#bytes.fill(0, this.#at, end);
+    this.#clear(end);
     this.#at = end;
     const view = this.#view;
     for (let i = 0; i < words.length; i++) view.setUint16(vtable + 2 * i, words[i] as number, true);
@@ -160,7 +162,8 @@ export class ControlTarget {
   #text(text: unknown, path: string): number {
     if (typeof text !== "string") throw invalid(path, "a string", text);
     const position = this.#place(4, 0, 5 + utf8Bound(text));
-    const length = writeUtf8(this.#bytes, position + 4, text);
+    const isWritten = text.length <= PLAIN_TEXT && writeAscii(this.#bytes, position + 4, text);
+    const length = isWritten ? text.length : writeUtf8(this.#bytes, position + 4, text);
     this.#view.setUint32(position, length, true);
     this.#at = position + 5 + length;
     this.#bytes[this.#at - 1] = 0;
@@ -180,8 +183,14 @@ export class ControlTarget {
   #place(align: number, ahead: number, bytes: number): number {
     const position = alignUp(this.#at + ahead, align) - ahead;
     this.#reach(position + bytes);
-    this.#bytes.fill(0, this.#at, position);
+    this.#clear(position);
     return position;
+  }
+
+  /** Few bytes each time, up to this place. */
+  #clear(end: number): void {
+    const bytes = this.#bytes;
+    for (let i = this.#at; i < end; i++) bytes[i] = 0;
   }
 
   #begin(bytes: number): void {

@@ -3,7 +3,7 @@ const SHORT_TO_WRITE = 48;
 const SHORT_TO_READ = 24;
 const native =
   typeof TextEncoder === "function" && typeof TextDecoder === "function"
-    ? { encoder: new TextEncoder(), decoder: new TextDecoder() }
+    ? { encoder: new TextEncoder(), decoder: new TextDecoder("utf-8", { ignoreBOM: true }) }
     : undefined;
 
 const { fromCharCode, fromCodePoint } = String;
@@ -58,6 +58,16 @@ export function writeUtf8(target: Uint8Array, at: number, text: string): number 
     target[p++] = 0x80 | (code & 63);
   }
   return p - at;
+}
+
+/** Writes `text` at `at` if it is nothing but ASCII. @returns false where it is not, and what lies there is of no use */
+export function writeAscii(target: Uint8Array, at: number, text: string): boolean {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code >= 0x80) return false;
+    target[at + i] = code;
+  }
+  return true;
 }
 
 /** Reads `length` bytes at `at` as text. Broken sequences become U+FFFD. */

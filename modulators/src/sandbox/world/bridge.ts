@@ -28,6 +28,7 @@ interface ModulatorClass {
   check?(parameters: unknown, objects: unknown): void;
 }
 
+const NO_BYTES = new Bytes(0);
 const MAX_NEEDS = 32;
 const NEED_CHARACTERS = 140;
 
@@ -197,7 +198,7 @@ export function start(
   behindObjects: number,
 ): number | string {
   try {
-    const entropy = new Bytes(new Bytes(inbox, 0, entropyBytes));
+    const entropy = entropyBytes === 0 ? NO_BYTES : new Bytes(new Bytes(inbox, 0, entropyBytes));
     const offered = offerServices(needed, services, entropy);
     setTime(timeMs);
     openWorld(parameters === "" ? "null" : parameters, { ...offered, queueEvents });
