@@ -398,6 +398,7 @@ function isOutOfMemory(thrown, message) {
 const MAX_CALLS = 64;
 const MAX_CALL_BYTES = 65536;
 const LINE_CHARACTERS = 1e3;
+const NO_ENTROPY = new Bytes(0);
 const blank$5 = () => ({
 	counts: {
 		enqueued: 0,
@@ -406,25 +407,27 @@ const blank$5 = () => ({
 	},
 	views: { __proto__: null },
 	timeMs: 0,
+	entropy: NO_ENTROPY,
 	waiting: [],
 	waitingBytes: 0
 });
-let { counts, views, timeMs, waiting, waitingBytes } = blank$5();
+let { counts, views, timeMs, entropy, waiting, waitingBytes } = blank$5();
 const servicesMemory = {
 	blank: blank$5,
 	leave: () => ({
 		counts,
 		views,
 		timeMs,
+		entropy,
 		waiting,
 		waitingBytes
 	}),
 	enter: (memory) => {
-		({counts, views, timeMs, waiting, waitingBytes} = memory);
+		({counts, views, timeMs, entropy, waiting, waitingBytes} = memory);
 	}
 };
 /** The parts of `moe` that these needs stand for. */
-function offerServices(needs, services, entropy) {
+function offerServices(needs, services) {
 	const groups = {
 		context: emptyGroup(),
 		services: emptyGroup(),
@@ -450,7 +453,7 @@ function offerServices(needs, services, entropy) {
 				value,
 				enumerable: true
 			});
-		} else offered[need] = ofMoe(need, entropy);
+		} else offered[need] = ofMoe(need);
 	}
 	for (const group of Object.values(groups)) freeze(group);
 	return offered;
@@ -458,7 +461,7 @@ function offerServices(needs, services, entropy) {
 function emptyGroup() {
 	return { __proto__: null };
 }
-function ofMoe(name, entropy) {
+function ofMoe(name) {
 	switch (name) {
 		case "clock": return () => timeMs;
 		case "entropy": return () => entropy.slice();
@@ -470,6 +473,10 @@ function ofMoe(name, entropy) {
 }
 function setTime(ms) {
 	timeMs = ms;
+}
+/** Bytes that nobody can guess, for who needs them. */
+function setEntropy(bytes) {
+	entropy = bytes;
 }
 function setContext(name, list) {
 	views[name] = list[0]?.values[0];
@@ -627,8 +634,10 @@ const moeMemory = {
 		world = memory;
 	}
 };
-function openWorld(parameters, offered) {
-	world.parameters = deepFreeze(parse(parameters));
+function setParameters(text) {
+	world.parameters = deepFreeze(parse(text));
+}
+function openMoe(offered) {
 	world.moe = freeze({
 		objects: { __proto__: null },
 		isStale,
@@ -997,7 +1006,6 @@ function locateDequeued(event) {
 }
 
 // src/sandbox/world/bridge.ts
-const NO_BYTES = new Bytes(0);
 const MAX_NEEDS = 32;
 const NEED_CHARACTERS = 140;
 const blank = () => ({
@@ -1039,9 +1047,10 @@ function serve(namespace) {
 * needs, as names.
 *
 * @param offered the names of what is offered, each behind + where it is granted and - where it is not, parted by commas
+* @param queueEvents that may wait in the modulator
 * @returns 0, or what is wrong; of a service that it does not get the name alone
 */
-function load(namespace, schemaBytes, offered) {
+function load(namespace, schemaBytes, offered, queueEvents) {
 	try {
 		const found = namespace.default;
 		if (typeof found !== "function" || !(found.prototype instanceof Modulator)) throw new TypeError("the module's default export is not a class that extends Modulator of jecho:moe");
@@ -1054,6 +1063,10 @@ function load(namespace, schemaBytes, offered) {
 			const refused = includes(`,${offered},`, `,-${name},`);
 			return describe(refused ? "SERVICE_NOT_GRANTED" : "SERVICE_MISSING", name);
 		}
+		openMoe({
+			...offerServices(needed, services),
+			queueEvents
+		});
 		const schema = schemaBytes === 0 ? void 0 : new Bytes(new Bytes(inbox, 0, schemaBytes));
 		const made = setTypes(schema, Class.input, Class.output);
 		const names = needed.length === 0 ? void 0 : encodeValues(needed.map((name) => ({
@@ -1139,18 +1152,14 @@ function writeValues(named) {
 * Makes the modulator.
 *
 * @param objects JSON: of each shared object its name, version and state; "" for none
-* @param entropyBytes bytes in the inbox that nobody can guess
+* @param entropyBytes so many bytes in the inbox nobody can guess
 * @param behindObjects shared objects that the modulators before this one read
 */
-function start(parameters, objects, queueEvents, timeMs, entropyBytes, behindObjects) {
+function start(parameters, objects, timeMs, entropyBytes, behindObjects) {
 	try {
-		const entropy = entropyBytes === 0 ? NO_BYTES : new Bytes(new Bytes(inbox, 0, entropyBytes));
-		const offered = offerServices(needed, services, entropy);
+		if (entropyBytes > 0) setEntropy(new Bytes(new Bytes(inbox, 0, entropyBytes)));
 		setTime(timeMs);
-		openWorld(parameters === "" ? "null" : parameters, {
-			...offered,
-			queueEvents
-		});
+		setParameters(parameters === "" ? "null" : parameters);
 		openVersions(behindObjects);
 		const states = objects === "" ? [] : parse(objects);
 		for (let i = 0; i < states.length; i++) {

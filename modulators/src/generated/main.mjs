@@ -11351,6 +11351,7 @@ function isOutOfMemory(thrown, message) {
 const MAX_CALLS = 64;
 const MAX_CALL_BYTES = 65536;
 const LINE_CHARACTERS = 1e3;
+const NO_ENTROPY = new Bytes(0);
 const blank$5 = () => ({
 	counts: {
 		enqueued: 0,
@@ -11359,12 +11360,13 @@ const blank$5 = () => ({
 	},
 	views: { __proto__: null },
 	timeMs: 0,
+	entropy: NO_ENTROPY,
 	waiting: [],
 	waitingBytes: 0
 });
-let { counts, views, timeMs, waiting, waitingBytes } = blank$5();
+let { counts, views, timeMs, entropy, waiting, waitingBytes } = blank$5();
 /** The parts of \`moe\` that these needs stand for. */
-function offerServices(needs, services, entropy) {
+function offerServices(needs, services) {
 	const groups = {
 		context: emptyGroup(),
 		services: emptyGroup(),
@@ -11390,7 +11392,7 @@ function offerServices(needs, services, entropy) {
 				value,
 				enumerable: true
 			});
-		} else offered[need] = ofMoe(need, entropy);
+		} else offered[need] = ofMoe(need);
 	}
 	for (const group of Object.values(groups)) freeze(group);
 	return offered;
@@ -11398,7 +11400,7 @@ function offerServices(needs, services, entropy) {
 function emptyGroup() {
 	return { __proto__: null };
 }
-function ofMoe(name, entropy) {
+function ofMoe(name) {
 	switch (name) {
 		case "clock": return () => timeMs;
 		case "entropy": return () => entropy.slice();
@@ -11410,6 +11412,10 @@ function ofMoe(name, entropy) {
 }
 function setTime(ms) {
 	timeMs = ms;
+}
+/** Bytes that nobody can guess, for who needs them. */
+function setEntropy(bytes) {
+	entropy = bytes;
 }
 function setContext(name, list) {
 	views[name] = list[0]?.values[0];
@@ -11545,8 +11551,10 @@ const blank$3 = () => ({
 });
 /** What the world keeps of its modulator. */
 let world = blank$3();
-function openWorld(parameters, offered) {
-	world.parameters = deepFreeze(parse(parameters));
+function setParameters(text) {
+	world.parameters = deepFreeze(parse(text));
+}
+function openMoe(offered) {
 	world.moe = freeze({
 		objects: { __proto__: null },
 		isStale,
@@ -11883,7 +11891,6 @@ function locateDequeued(event) {
 }
 
 // src/sandbox/world/bridge.ts
-const NO_BYTES = new Bytes(0);
 const MAX_NEEDS = 32;
 const NEED_CHARACTERS = 140;
 const blank = () => ({
@@ -11925,9 +11932,10 @@ function serve(namespace) {
 * needs, as names.
 *
 * @param offered the names of what is offered, each behind + where it is granted and - where it is not, parted by commas
+* @param queueEvents that may wait in the modulator
 * @returns 0, or what is wrong; of a service that it does not get the name alone
 */
-function load(namespace, schemaBytes, offered) {
+function load(namespace, schemaBytes, offered, queueEvents) {
 	try {
 		const found = namespace.default;
 		if (typeof found !== "function" || !(found.prototype instanceof Modulator)) throw new TypeError("the module's default export is not a class that extends Modulator of jecho:moe");
@@ -11940,6 +11948,10 @@ function load(namespace, schemaBytes, offered) {
 			const refused = includes(\`,\${offered},\`, \`,-\${name},\`);
 			return describe(refused ? "SERVICE_NOT_GRANTED" : "SERVICE_MISSING", name);
 		}
+		openMoe({
+			...offerServices(needed, services),
+			queueEvents
+		});
 		const schema = schemaBytes === 0 ? void 0 : new Bytes(new Bytes(inbox, 0, schemaBytes));
 		const made = setTypes(schema, Class.input, Class.output);
 		const names = needed.length === 0 ? void 0 : encodeValues(needed.map((name) => ({
@@ -12025,18 +12037,14 @@ function writeValues(named) {
 * Makes the modulator.
 *
 * @param objects JSON: of each shared object its name, version and state; "" for none
-* @param entropyBytes bytes in the inbox that nobody can guess
+* @param entropyBytes so many bytes in the inbox nobody can guess
 * @param behindObjects shared objects that the modulators before this one read
 */
-function start(parameters, objects, queueEvents, timeMs, entropyBytes, behindObjects) {
+function start(parameters, objects, timeMs, entropyBytes, behindObjects) {
 	try {
-		const entropy = entropyBytes === 0 ? NO_BYTES : new Bytes(new Bytes(inbox, 0, entropyBytes));
-		const offered = offerServices(needed, services, entropy);
+		if (entropyBytes > 0) setEntropy(new Bytes(new Bytes(inbox, 0, entropyBytes)));
 		setTime(timeMs);
-		openWorld(parameters === "" ? "null" : parameters, {
-			...offered,
-			queueEvents
-		});
+		setParameters(parameters === "" ? "null" : parameters);
 		openVersions(behindObjects);
 		const states = objects === "" ? [] : parse(objects);
 		for (let i = 0; i < states.length; i++) {
@@ -12124,8 +12132,8 @@ function rehearse() {
 /** Does once what an installation does, in the very world that is to be: what comes then replaces all of it. */
 function warmUp() {
 	class Idle extends FifoModulator {}
-	must(load({ default: Idle }, 0, ""));
-	must(start("{\\"a\\":[1]}", "", 4, 0, 0, 0));
+	must(load({ default: Idle }, 0, "", 4));
+	must(start("{\\"a\\":[1]}", "", 0, 0, 0));
 	return 0;
 }
 /** @param made an event that the modulator makes beside the one that comes in */
@@ -12146,7 +12154,7 @@ function perform(schema, event, made) {
 	const inbox = new Uint8Array(BLOCK_BYTES);
 	attach(inbox.buffer, new ArrayBuffer(OUTBOX_HEAD + BLOCK_BYTES));
 	inbox.set(schema);
-	must(load({ default: Rehearsed }, schema.byteLength, "+clock,+log,+context.some"));
+	must(load({ default: Rehearsed }, schema.byteLength, "+clock,+log,+context.some", 4));
 	const view = encodeValues([{
 		name: "context.some",
 		values: [1]
@@ -12157,7 +12165,7 @@ function perform(schema, event, made) {
 		"some",
 		1,
 		"{\\"a\\":[1]}"
-	]]), 4, 0, 0, 1));
+	]]), 0, 0, 1));
 	must(update("some", 2, "{\\"a\\":[2]}"));
 	must(behind("[1]"));
 	new Uint32Array(inbox.buffer).set([8, 8 + event.byteLength]);
@@ -12529,7 +12537,11 @@ var WorldSandbox = class {
 		const schemaBytes = schema === void 0 ? 0 : this.#give(schema);
 		const offered = offers.map(({ name, granted }) => `${granted ? "+" : "-"}${name}`).join();
 		try {
-			this.#call("load", [schemaBytes, offered], this.#limits.installMs);
+			this.#call("load", [
+				schemaBytes,
+				offered,
+				this.#limits.queueEvents
+			], this.#limits.installMs);
 		} catch (error) {
 			throw serviceError(error, offers);
 		}
@@ -12543,7 +12555,7 @@ var WorldSandbox = class {
 	}
 	install(program) {
 		const { parameters, objects, behind, schemas, context, timeMs } = program;
-		const { installMs, queueEvents } = this.#limits;
+		const { installMs } = this.#limits;
 		const realm = this.#realm;
 		this.#versions = behind + objects.length;
 		this.#isPlain = behind === 0 && objects.length <= 1;
@@ -12560,7 +12572,6 @@ var WorldSandbox = class {
 			state
 		]));
 		const numbers = [
-			queueEvents,
 			timeMs,
 			entropy.byteLength,
 			behind

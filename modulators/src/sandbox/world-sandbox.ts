@@ -116,7 +116,7 @@ export class WorldSandbox implements Sandbox {
     const schemaBytes = schema === undefined ? 0 : this.#give(schema);
     const offered = offers.map(({ name, granted }) => `${granted ? "+" : "-"}${name}`).join();
     try {
-      this.#call("load", [schemaBytes, offered], this.#limits.installMs);
+      this.#call("load", [schemaBytes, offered, this.#limits.queueEvents], this.#limits.installMs);
     } catch (error) {
       throw serviceError(error, offers);
     }
@@ -127,7 +127,7 @@ export class WorldSandbox implements Sandbox {
 
   install(program: Program): Declared {
     const { parameters, objects, behind, schemas, context, timeMs } = program;
-    const { installMs, queueEvents } = this.#limits;
+    const { installMs } = this.#limits;
     const realm = this.#realm;
     this.#versions = behind + objects.length;
     this.#isPlain = behind === 0 && objects.length <= 1;
@@ -142,7 +142,7 @@ export class WorldSandbox implements Sandbox {
       objects.length === 0
         ? ""
         : JSON.stringify(objects.map(({ name, version, state }) => [name, version, state]));
-    const numbers = [queueEvents, timeMs, entropy.byteLength, behind];
+    const numbers = [timeMs, entropy.byteLength, behind];
     this.#call("start", [parameters, states, ...numbers], installMs);
     return declared;
   }

@@ -4,11 +4,11 @@ import { OUTBOX, OUTBOX_HEAD } from "../sandbox.ts";
 import { addType, bytesOf, openChunk, readSchema, setTypes, typeToken } from "./events.ts";
 import { describe, refusePromise } from "./failing.ts";
 import type { Memory } from "./memory.ts";
-import { FifoModulator, Modulator, openWorld, urgent, world } from "./moe.ts";
+import { FifoModulator, Modulator, openMoe, setParameters, urgent, world } from "./moe.ts";
 import { hear, openVersions, setBehind, setObject } from "./objects.ts";
 import { attachOutbox, hand, handOver, outWords, putPart } from "./outbox.ts";
 import { Bytes, clip, includes, isArray, parse, Words } from "./primordials.ts";
-import { offerServices, setContext, setTime, takeCalls, waitingCalls } from "./services.ts";
+import { offerServices, setContext, setEntropy, setTime, takeCalls, waitingCalls } from "./services.ts";
 import { begin, finish, modulator, proceed, setModulator } from "./turn.ts";
 
 /*
@@ -28,7 +28,6 @@ interface ModulatorClass {
   check?(parameters: unknown, objects: unknown): void;
 }
 
-const NO_BYTES = new Bytes(0);
 const MAX_NEEDS = 32;
 const NEED_CHARACTERS = 140;
 
@@ -69,12 +68,14 @@ export function serve(namespace: { default?: Record<string, unknown> }): number 
  * needs, as names.
  *
  * @param offered the names of what is offered, each behind + where it is granted and - where it is not, parted by commas
+ * @param queueEvents that may wait in the modulator
  * @returns 0, or what is wrong; of a service that it does not get the name alone
  */
 export function load(
   namespace: { default?: unknown },
   schemaBytes: number,
   offered: string,
+  queueEvents: number,
 ): number | string {
   try {
     const found = namespace.default;
@@ -90,6 +91,7 @@ export function load(
       const refused = includes(`,${offered},`, `,-${name},`);
       return describe(refused ? "SERVICE_NOT_GRANTED" : "SERVICE_MISSING", name);
     }
+    openMoe({ ...offerServices(needed, services), queueEvents });
     const schema = schemaBytes === 0 ? undefined : new Bytes(new Bytes(inbox, 0, schemaBytes));
     const made = setTypes(schema, Class.input, Class.output);
     const names = needed.length === 0 ? undefined : encodeValues(needed.map(name => ({ name, values: [] })));
@@ -186,22 +188,20 @@ function writeValues(named: readonly NamedValues[]): number {
  * Makes the modulator.
  *
  * @param objects JSON: of each shared object its name, version and state; "" for none
- * @param entropyBytes bytes in the inbox that nobody can guess
+ * @param entropyBytes so many bytes in the inbox nobody can guess
  * @param behindObjects shared objects that the modulators before this one read
  */
 export function start(
   parameters: string,
   objects: string,
-  queueEvents: number,
   timeMs: number,
   entropyBytes: number,
   behindObjects: number,
 ): number | string {
   try {
-    const entropy = entropyBytes === 0 ? NO_BYTES : new Bytes(new Bytes(inbox, 0, entropyBytes));
-    const offered = offerServices(needed, services, entropy);
+    if (entropyBytes > 0) setEntropy(new Bytes(new Bytes(inbox, 0, entropyBytes)));
     setTime(timeMs);
-    openWorld(parameters === "" ? "null" : parameters, { ...offered, queueEvents });
+    setParameters(parameters === "" ? "null" : parameters);
     openVersions(behindObjects);
     const states = objects === "" ? [] : (parse(objects) as (readonly [string, number, string])[]);
     for (let i = 0; i < states.length; i++) {

@@ -42,8 +42,11 @@ export const moeMemory: Memory<typeof world> = {
   },
 };
 
-export function openWorld(parameters: string, offered: { readonly queueEvents: number }): void {
-  world.parameters = deepFreeze(parse(parameters));
+export function setParameters(text: string): void {
+  world.parameters = deepFreeze(parse(text));
+}
+
+export function openMoe(offered: { readonly queueEvents: number }): void {
   const objects = { __proto__: null } as unknown as Record<string, unknown>;
   world.moe = freeze({ objects, isStale, pull, ...offered });
 }

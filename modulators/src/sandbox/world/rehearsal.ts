@@ -25,8 +25,8 @@ export function rehearse(): number {
 /** Does once what an installation does, in the very world that is to be: what comes then replaces all of it. */
 export function warmUp(): number {
   class Idle extends world.FifoModulator {}
-  must(world.load({ default: Idle }, 0, ""));
-  must(world.start('{"a":[1]}', "", 4, 0, 0, 0));
+  must(world.load({ default: Idle }, 0, "", 4));
+  must(world.start('{"a":[1]}', "", 0, 0, 0));
   return 0;
 }
 
@@ -45,11 +45,11 @@ function perform(schema: Uint8Array, event: Uint8Array, made: object): void {
   const inbox = new Uint8Array(BLOCK_BYTES);
   world.attach(inbox.buffer, new ArrayBuffer(OUTBOX_HEAD + BLOCK_BYTES));
   inbox.set(schema);
-  must(world.load({ default: Rehearsed }, schema.byteLength, "+clock,+log,+context.some"));
+  must(world.load({ default: Rehearsed }, schema.byteLength, "+clock,+log,+context.some", 4));
   const view = encodeValues([{ name: "context.some", values: [1] }]);
   inbox.set(view);
   must(world.context("context.some", view.byteLength));
-  must(world.start('{"a":[1]}', JSON.stringify([["some", 1, '{"a":[1]}']]), 4, 0, 0, 1));
+  must(world.start('{"a":[1]}', JSON.stringify([["some", 1, '{"a":[1]}']]), 0, 0, 1));
   must(world.update("some", 2, '{"a":[2]}'));
   must(world.behind("[1]"));
   new Uint32Array(inbox.buffer).set([8, 8 + event.byteLength]);

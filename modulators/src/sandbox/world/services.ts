@@ -1,6 +1,6 @@
 import { copyValue, type NamedValues, sizeOf, type Value } from "../../values.ts";
 import type { Memory } from "./memory.ts";
-import { clip, freeze } from "./primordials.ts";
+import { Bytes, clip, freeze } from "./primordials.ts";
 
 /*
  * What a modulator may use besides the language: only what it needs, each at its name's path of `moe`. Nothing in here
@@ -13,22 +13,25 @@ const MAX_CALLS = 64;
 const MAX_CALL_BYTES = 64 << 10;
 const LINE_CHARACTERS = 1000;
 
+const NO_ENTROPY: Uint8Array = new Bytes(0);
+
 const blank = () => ({
   counts: { enqueued: 0, dequeued: 0, dropped: 0 },
   views: { __proto__: null } as unknown as Record<string, Value | undefined>,
   timeMs: 0,
+  entropy: NO_ENTROPY,
   waiting: [] as NamedValues[],
   waitingBytes: 0,
 });
-let { counts, views, timeMs, waiting, waitingBytes } = blank();
+let { counts, views, timeMs, entropy, waiting, waitingBytes } = blank();
 
 export { counts };
 
 export const servicesMemory: Memory<ReturnType<typeof blank>> = {
   blank,
-  leave: () => ({ counts, views, timeMs, waiting, waitingBytes }),
+  leave: () => ({ counts, views, timeMs, entropy, waiting, waitingBytes }),
   enter: memory => {
-    ({ counts, views, timeMs, waiting, waitingBytes } = memory);
+    ({ counts, views, timeMs, entropy, waiting, waitingBytes } = memory);
   },
 };
 
@@ -36,7 +39,6 @@ export const servicesMemory: Memory<ReturnType<typeof blank>> = {
 export function offerServices(
   needs: readonly string[],
   services: Record<string, unknown> | undefined,
-  entropy: Uint8Array,
 ): Record<string, unknown> {
   const groups: Record<"context" | "services" | "controls", object> = {
     context: emptyGroup(),
@@ -56,7 +58,7 @@ export function offerServices(
       const value = (...values: unknown[]): void => call(need, values);
       Object.defineProperty(groups.controls, name, { value, enumerable: true });
     } else {
-      offered[need] = ofMoe(need, entropy);
+      offered[need] = ofMoe(need);
     }
   }
   for (const group of Object.values(groups)) freeze(group);
@@ -67,7 +69,7 @@ function emptyGroup(): object {
   return { __proto__: null };
 }
 
-function ofMoe(name: string, entropy: Uint8Array): unknown {
+function ofMoe(name: string): unknown {
   switch (name) {
     case "clock":
       return () => timeMs;
@@ -86,6 +88,11 @@ function ofMoe(name: string, entropy: Uint8Array): unknown {
 
 export function setTime(ms: number): void {
   timeMs = ms;
+}
+
+/** Bytes that nobody can guess, for who needs them. */
+export function setEntropy(bytes: Uint8Array): void {
+  entropy = bytes;
 }
 
 export function setContext(name: string, list: readonly NamedValues[]): void {
