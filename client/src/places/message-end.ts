@@ -1,5 +1,7 @@
 import { type ErrorCode, JechoError } from "@jecho/shared";
+import type { Modulator } from "@jecho/shared/internal";
 import type { ConcentratorOptions } from "../concentrator/parts.ts";
+import type { Placement } from "../placement.ts";
 import type { ControlRequest, PortNotice, PortRequest } from "../port.ts";
 
 /** One end of a way between threads, on which messages pass in order. */
@@ -17,7 +19,7 @@ export type ToPlace =
   | { readonly is: "attach"; readonly options: ConcentratorOptions }
   | PortRequest
   | Handled
-  | UpdatedObject
+  | RequestRow
   | Wake
   /** The page is frozen and takes nothing, or goes on. */
   | { readonly is: "frozen"; readonly frozen: boolean }
@@ -32,27 +34,69 @@ export type Handled = (number | string)[];
 /** Values of each of them. */
 const HANDLED = 8;
 
-/** A request of the kind `updateObject`, in a row for the same reason. */
-export type UpdatedObject = [
+/** Other requests that somebody waits for, in a row for the same reason, behind their kinds. */
+export type RequestRow = UpdatedRow | ResetRow;
+type UpdatedRow = [
   is: "updateObject",
   endpoint: number,
   version: number,
   state: string,
   taken: [copy: number, write: number][],
 ];
+type ResetRow = [is: "resetConsumer", endpoint: number, reset: number, modulator: ModulatorRow | undefined];
+type ModulatorRow = [
+  source: string,
+  parameters: string,
+  key: string,
+  compares: boolean,
+  capabilities: readonly string[],
+  objects: [name: string, object: string, version: number, state: string, lazy: boolean][],
+];
 
-type UpdateObject = Extract<ControlRequest, { is: "updateObject" }>;
+type RowRequest = Extract<ControlRequest, { is: RequestRow[0] }>;
 
-export function toRow({ is, endpoint, version, state, taken }: UpdateObject): UpdatedObject {
-  return [is, endpoint, version, state, taken.map(({ copy, write }) => [copy, write])];
+export function hasRow(request: PortRequest): request is RowRequest {
+  return request.is === "updateObject" || request.is === "resetConsumer";
 }
 
-export function isUpdate(row: UpdatedObject | Handled): row is UpdatedObject {
-  return row[0] === "updateObject";
+export function toRow(request: RowRequest): RequestRow {
+  const { is, endpoint } = request;
+  if (is === "updateObject") {
+    const { version, state, taken } = request;
+    return [is, endpoint, version, state, taken.map(({ copy, write }) => [copy, write])];
+  }
+  return [is, endpoint, request.reset, request.modulator && rowOf(request.modulator)];
 }
 
-export function fromRow([is, endpoint, version, state, taken]: UpdatedObject): UpdateObject {
-  return { is, endpoint, version, state, taken: taken.map(([copy, write]) => ({ copy, write })) };
+function rowOf({ source, parameters, key, compares, capabilities, objects }: Modulator): ModulatorRow {
+  const states = objects.map(({ name, object, version, state, lazy }) => {
+    return [name, object, version, state, lazy] satisfies ModulatorRow[5][number];
+  });
+  return [source, parameters, key, compares, capabilities, states];
+}
+
+export function isRow(values: RequestRow | Handled): values is RequestRow {
+  return typeof values[0] === "string";
+}
+
+export function fromRow(row: RequestRow): RowRequest {
+  if (row[0] === "updateObject") {
+    const [is, endpoint, version, state, taken] = row;
+    return { is, endpoint, version, state, taken: taken.map(([copy, write]) => ({ copy, write })) };
+  }
+  const [is, endpoint, reset, modulator] = row;
+  return { is, endpoint, reset, modulator: modulator && modulatorOf(modulator) };
+}
+
+function modulatorOf([source, parameters, key, compares, capabilities, states]: ModulatorRow): Modulator {
+  const objects = states.map(([name, object, version, state, lazy]) => ({
+    name,
+    object,
+    version,
+    state,
+    lazy,
+  }));
+  return { source, parameters, key, compares, capabilities, objects };
 }
 
 /** A request of the kind `wake`, one for each burst of events: twice the queue's number, and one more where `now` is true. */
@@ -103,11 +147,33 @@ type Processed = [
 /** A notice of the kind `state`, likewise. */
 type State = [is: "state", endpoint: number, state: string, readers: [id: number, name: string][]];
 
+/** A notice that a consumer is open, likewise: where its modulator runs, and the objects that are read on its events' way. */
+type OpenedRow = [
+  is: "opened",
+  endpoint: number,
+  reset: number,
+  replays: boolean,
+  placements: [
+    at: Placement["at"],
+    code: Placement["code"],
+    why: string,
+    producers: Placement["producers"],
+  ][],
+  objects: readonly bigint[],
+];
+
 /** The notice as data that can be cloned: an error's class would be lost on the way. */
 export function toPlain(notice: FromPlace): unknown {
   if (notice.is === "state") {
     const { is, endpoint, state, readers } = notice;
     return [is, endpoint, state, readers.map(({ id, name }) => [id, name])] satisfies State;
+  }
+  if (notice.is === "opened" && notice.placements !== undefined && notice.recovered === undefined) {
+    const { is, endpoint, reset, replays = false, placements, objects = [] } = notice;
+    const rows = placements.map(({ at, code, why, producers }) => {
+      return [at, code, why, producers] satisfies OpenedRow[4][number];
+    });
+    return [is, endpoint, reset, replays, rows, objects] satisfies OpenedRow;
   }
   if (notice.is === "processed") {
     const { consumers, failed, message, missing } = notice.outcome;
@@ -123,14 +189,7 @@ export function toPlain(notice: FromPlace): unknown {
 }
 
 export function fromPlain(plain: unknown): FromPlace {
-  if (isState(plain)) {
-    const [is, endpoint, state, readers] = plain;
-    return { is, endpoint, state, readers: readers.map(([id, name]) => ({ id, name })) };
-  }
-  if (Array.isArray(plain)) {
-    const [endpoint, raised, consumers, failed, message, missing] = plain as Processed;
-    return { is: "processed", endpoint, raised, outcome: { consumers, failed, message, missing } };
-  }
+  if (Array.isArray(plain)) return noticeOf(plain as State | OpenedRow | Processed);
   const notice = plain as FromPlace;
   if (notice.is === "status" && notice.status.error !== undefined) {
     return { ...notice, status: { ...notice.status, error: errorOf(notice.status.error) } };
@@ -141,8 +200,22 @@ export function fromPlain(plain: unknown): FromPlace {
   return "error" in notice ? { ...notice, error: errorOf(notice.error) } : notice;
 }
 
-function isState(plain: unknown): plain is State {
-  return Array.isArray(plain) && plain[0] === "state";
+function noticeOf(row: State | OpenedRow | Processed): PortNotice {
+  switch (row[0]) {
+    case "state": {
+      const [is, endpoint, state, readers] = row;
+      return { is, endpoint, state, readers: readers.map(([id, name]) => ({ id, name })) };
+    }
+    case "opened": {
+      const [is, endpoint, reset, replays, rows, objects] = row;
+      const placements = rows.map(([at, code, why, producers]) => ({ at, code, why, producers }));
+      return { is, endpoint, reset, replays, placements, objects };
+    }
+    default: {
+      const [endpoint, raised, consumers, failed, message, missing] = row;
+      return { is: "processed", endpoint, raised, outcome: { consumers, failed, message, missing } };
+    }
+  }
 }
 
 function plainOf({ code, message }: JechoError): PlainError {

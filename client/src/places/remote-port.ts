@@ -2,7 +2,15 @@ import { JechoError } from "@jecho/shared";
 import type { ConcentratorOptions } from "../concentrator/parts.ts";
 import type { Port, PortListener, PortRequest } from "../port.ts";
 import { atEndOfTurn } from "../turn.ts";
-import { addHandled, fromPlain, type Handled, type MessageEnd, type ToPlace, toRow } from "./message-end.ts";
+import {
+  addHandled,
+  fromPlain,
+  type Handled,
+  hasRow,
+  type MessageEnd,
+  type ToPlace,
+  toRow,
+} from "./message-end.ts";
 import { visitRuns } from "./run-batch.ts";
 
 /** Before a place is told again how much of what it sent was taken. */
@@ -53,7 +61,7 @@ export class RemotePort implements Omit<Port, "settled" | "posted"> {
       return;
     }
     this.#flushHandled();
-    if (request.is === "updateObject") return this.#send(toRow(request));
+    if (hasRow(request)) return this.#send(toRow(request));
     this.#send(request.is === "wake" ? 2 * request.queue + (request.now ? 1 : 0) : request);
   }
 

@@ -9,7 +9,7 @@ import type { Hub } from "./hub.ts";
 import {
   type FromPlace,
   fromRow,
-  isUpdate,
+  isRow,
   type MessageEnd,
   type ToPlace,
   toPlain,
@@ -46,7 +46,7 @@ export function serve(end: MessageEnd, hubOf: (options: ConcentratorOptions) => 
   const receive = (message: unknown): void => {
     const request = message as ToPlace;
     if (Array.isArray(request)) {
-      if (isUpdate(request)) return attachment?.handle(fromRow(request));
+      if (isRow(request)) return attachment?.handle(fromRow(request));
       attachment?.together(() => visitHandled(request, handled => attachment?.handle(handled)));
       return;
     }
