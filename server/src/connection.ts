@@ -39,7 +39,7 @@ class Seldom {
   waiting: Waiting | undefined;
   /** Its consumers that are being sent their past. */
   readonly replays = new Set<Replay>();
-  readonly requests = new Requests();
+  requests: Requests | undefined;
   /** Modulators that its consumers have installed. */
   modulators = 0;
   process = 0;
@@ -238,12 +238,13 @@ export class Connection {
   /** Asks this concentrator for something; rejects with `TIMED_OUT` or `PRODUCER_GONE`. */
   request(make: (request: number) => Outgoing): Promise<Control> {
     this.#seldom ??= new Seldom();
-    return this.#seldom.requests.ask(this.#limits.requestTimeoutMs, request => this.send(make(request)));
+    this.#seldom.requests ??= new Requests(this.#limits.requestTimeoutMs);
+    return this.#seldom.requests.ask(request => this.send(make(request)));
   }
 
   /** Hands an answer to who asked. */
   answer(request: number, answer: Control): void {
-    this.#seldom?.requests.answer(request, answer);
+    this.#seldom?.requests?.answer(request, answer);
   }
 
   /** Ends the connection, telling the other side why. */
@@ -258,7 +259,7 @@ export class Connection {
     this.#link = undefined;
     if (this.#seldom === undefined) return;
     for (const replay of [...this.#seldom.replays]) replay.end();
-    this.#seldom.requests.lost();
+    this.#seldom.requests?.lost();
     this.#seldom.turns?.whenOver?.();
   }
 }

@@ -5,6 +5,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { JechoError } from "@jecho/shared";
 import { EventsFrame, parseMessage, SUBPROTOCOL } from "@jecho/shared/internal";
 import { Connection } from "./connection.ts";
+import { Deadlines } from "./deadlines.ts";
 import { Acknowledgements } from "./delivery/acknowledgements.ts";
 import { Confirmations } from "./delivery/confirmations.ts";
 import { Dispatcher } from "./delivery/dispatch.ts";
@@ -148,8 +149,10 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     connectionQueueBytes: options.connectionQueueBytes ?? 64 << 20,
   };
   const connections = new Map<Socket, Connection>();
-  /** Those that came not long ago: who has not said Hello is looked for then, unless it has gone. */
-  const strangers = new Map<Connection, NodeJS.Timeout>();
+  /** A browser answers pings by itself, so one that never says Hello would stay for ever. */
+  const strangers = new Deadlines<Connection>(connectionLimits.requestTimeoutMs, connection =>
+    connection.end("TIMED_OUT", "no Hello came"),
+  );
   const startedAt = performance.now();
   let whenEmpty: (() => void) | undefined;
   let closing: Promise<void> | undefined;
@@ -182,14 +185,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     open: socket => {
       const connection = new Connection(socket, connectionLimits);
       connections.set(socket, connection);
-      // A browser answers pings by itself, so one that says nothing would stay for ever.
-      const look = (): void => {
-        strangers.delete(connection);
-        if (!connection.greeted) connection.end("TIMED_OUT", "no Hello came");
-      };
-      // What has come while this process had no time is taken first.
-      const timer = setTimeout(() => setImmediate(look), connectionLimits.requestTimeoutMs).unref();
-      strangers.set(connection, timer);
+      strangers.add(connection);
     },
     message: (socket, message, isBinary) => {
       const connection = connections.get(socket);
@@ -206,6 +202,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
             if (!takes && (isEvents || frame.kind === "Position")) return;
             hasEvents ||= isEvents;
             dispatcher.frame(connection, frame);
+            if (!isEvents && frame.kind === "Hello") strangers.delete(connection);
           });
         } finally {
           // The message's bytes are gone when this returns.
@@ -223,7 +220,6 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       const connection = connections.get(socket);
       if (connection === undefined) return;
       connections.delete(socket);
-      clearTimeout(strangers.get(connection));
       strangers.delete(connection);
       confirmations.lost(connection);
       // Of a gateway that stops producers must not hear that nobody wants their events any more: they keep them for the next one.
@@ -293,6 +289,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       clearTimeout(grace);
     }
     app.close();
+    strangers.clear();
     confirmations.close();
     store?.close();
   };

@@ -65,6 +65,9 @@ export class Line {
     else before.behind = behind;
     if (behind === undefined) this.#last = before;
     else behind.before = before;
+    // What was taken out long ago must not lead the collector to what came later: all of it would be taken for old.
+    item.before = undefined;
+    item.behind = undefined;
     if (item.run === undefined) return;
     this.#runs--;
     if (this.#oldestRun === item) {
