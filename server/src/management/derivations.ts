@@ -84,9 +84,10 @@ export class Derivations {
   }
 }
 
-/** Most are on the channel itself, and equal by their parameters. Those are JSON, which begins with no "#". */
+/** Most are on the channel itself, and equal by their parameters: JSON, which begins with no "#", unless somebody wants to pass for another. */
 function placeOf(modulator: Modulator, parent: DerivedChannel | undefined): string {
   const { capabilities, key, parameters } = modulator;
-  if (parent === undefined && key === "" && capabilities.length === 0) return parameters;
+  const isUsual = parent === undefined && key === "" && capabilities.length === 0;
+  if (isUsual && !parameters.startsWith("#")) return parameters;
   return `#${parent?.channel.number ?? ""}${likenessOf(modulator)}`;
 }
