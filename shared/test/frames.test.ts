@@ -145,7 +145,7 @@ test("WIRE-2: control messages of every kind go there and come back, and are Fla
       expect(bytes.byteLength % 8, name).toBe(0);
       const [read] = parse(joinFrames([encodeControl({ kind: "Ping", time: 1 }), bytes])).slice(1);
       expect(plain(read), `${name} in round ${round}`).toEqual(plain(message));
-      const view = new DataView(bytes.buffer);
+      const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
       schema.verify(view, 4, bytes.byteLength);
       const official = schema.readerOf(schema)(view, bytes, 4) as { control: unknown };
       expect(plain(official.control), `${name} in round ${round}`).toEqual(plain(message));

@@ -205,7 +205,6 @@ export class Openings {
       return this.#link.send({ kind: "CloseEndpoint", endpoint: opened.consumer });
     // From here on no event of the old modulator reaches the consumer, and the first of the new one comes next.
     const { number: old, channelNumber: left, endpoint } = entry;
-    this.leave(entry);
     const wasOpen = entry.wasOpen === true && reset === undefined;
     const newest = wasOpen && wantsNewest(entry);
     if (reset !== undefined) {
@@ -213,8 +212,13 @@ export class Openings {
       entry.as = "";
       entry.opened = reset.reset;
       entry.resets = entry.resets.filter(other => other.reset > reset.reset);
+      // Who waits for it is told first: it is at it while the books are kept here. It may be at its own ends at once.
+      this.#tellOpened(entry, wasOpen, newest, opened);
       entry.asking = undefined;
+      if (!this.#entries.has(entry))
+        return this.#link.send({ kind: "CloseEndpoint", endpoint: opened.consumer });
     }
+    this.leave(entry);
     this.#place(entry, wasOpen, opened);
     if (newest) entry.fromSeq = 0;
     entry.rests = false;
@@ -224,7 +228,7 @@ export class Openings {
       return;
     }
     if (wasOpen) this.#deriving.handKept(entry);
-    this.#tellOpened(entry, wasOpen, newest, opened);
+    if (reset === undefined) this.#tellOpened(entry, wasOpen, newest, opened);
     // It may have to leave again at once.
     this.#flow.entered(entry);
     this.#askNext(entry);
@@ -277,9 +281,11 @@ export class Openings {
     { endpoint, from, opened: reset }: ConsumerEntry,
     wasOpen: boolean,
     newest: boolean,
-    { channel, replay, recovered, missing, placements: tables, objects }: Opened<"ConsumerOpened">,
+    { channel, replay, recovered, missing, placements: tables, objects: tags }: Opened<"ConsumerOpened">,
   ): void {
     const replays = replay !== 0;
+    // A view would go to another thread with all the memory that it is on.
+    const objects = tags.length === 0 ? [] : [...tags];
     const placements = tables.map(placementOf);
     const asksForPast = wasOpen || (reset === 0 && from !== undefined && from.from !== FROM.last);
     if (newest || !asksForPast)

@@ -43,15 +43,21 @@ type UpdatedRow = [
   state: string,
   taken: [copy: number, write: number][],
 ];
-type ResetRow = [is: "resetConsumer", endpoint: number, reset: number, modulator: ModulatorRow | undefined];
-type ModulatorRow = [
+type ResetRow = [is: "resetConsumer", endpoint: number, reset: number] | ModulatedRow;
+type ModulatedRow = [
+  is: "resetConsumer",
+  endpoint: number,
+  reset: number,
   source: string,
   parameters: string,
   key: string,
   compares: boolean,
-  capabilities: readonly string[],
-  objects: [name: string, object: string, version: number, state: string, lazy: boolean][],
+  capabilities: number,
+  /** The capabilities, and five values of each object. */
+  ...rest: (string | number | boolean)[],
 ];
+/** Values before those. */
+const RESET = 8;
 
 type RowRequest = Extract<ControlRequest, { is: RequestRow[0] }>;
 
@@ -65,14 +71,13 @@ export function toRow(request: RowRequest): RequestRow {
     const { version, state, taken } = request;
     return [is, endpoint, version, state, taken.map(({ copy, write }) => [copy, write])];
   }
-  return [is, endpoint, request.reset, request.modulator && rowOf(request.modulator)];
-}
-
-function rowOf({ source, parameters, key, compares, capabilities, objects }: Modulator): ModulatorRow {
-  const states = objects.map(({ name, object, version, state, lazy }) => {
-    return [name, object, version, state, lazy] satisfies ModulatorRow[5][number];
-  });
-  return [source, parameters, key, compares, capabilities, states];
+  const { reset, modulator } = request;
+  if (modulator === undefined) return [is, endpoint, reset];
+  const { source, parameters, key, compares, capabilities, objects } = modulator;
+  const row: ModulatedRow = [is, endpoint, reset, source, parameters, key, compares, capabilities.length];
+  for (const capability of capabilities) row.push(capability);
+  for (const { name, object, version, state, lazy } of objects) row.push(name, object, version, state, lazy);
+  return row;
 }
 
 export function isRow(values: RequestRow | Handled): values is RequestRow {
@@ -84,19 +89,28 @@ export function fromRow(row: RequestRow): RowRequest {
     const [is, endpoint, version, state, taken] = row;
     return { is, endpoint, version, state, taken: taken.map(([copy, write]) => ({ copy, write })) };
   }
-  const [is, endpoint, reset, modulator] = row;
-  return { is, endpoint, reset, modulator: modulator && modulatorOf(modulator) };
+  const [is, endpoint, reset] = row;
+  return {
+    is,
+    endpoint,
+    reset,
+    modulator: row.length < RESET ? undefined : modulatorOf(row as ModulatedRow),
+  };
 }
 
-function modulatorOf([source, parameters, key, compares, capabilities, states]: ModulatorRow): Modulator {
-  const objects = states.map(([name, object, version, state, lazy]) => ({
-    name,
-    object,
-    version,
-    state,
-    lazy,
-  }));
-  return { source, parameters, key, compares, capabilities, objects };
+function modulatorOf(row: ModulatedRow): Modulator {
+  const first = RESET + row[7];
+  const objects: Modulator["objects"][number][] = [];
+  for (let i = first; i < row.length; i += 5)
+    objects.push({
+      name: row[i] as string,
+      object: row[i + 1] as string,
+      version: row[i + 2] as number,
+      state: row[i + 3] as string,
+      lazy: row[i + 4] as boolean,
+    });
+  const capabilities = row.slice(RESET, first) as string[];
+  return { source: row[3], parameters: row[4], key: row[5], compares: row[6], capabilities, objects };
 }
 
 /** A request of the kind `wake`, one for each burst of events: twice the queue's number, and one more where `now` is true. */
@@ -153,14 +167,12 @@ type OpenedRow = [
   endpoint: number,
   reset: number,
   replays: boolean,
-  placements: [
-    at: Placement["at"],
-    code: Placement["code"],
-    why: string,
-    producers: Placement["producers"],
-  ][],
-  objects: readonly bigint[],
+  placements: number,
+  /** Of each placement where it is, why, and the number of its producers, behind which these follow; then the objects. */
+  ...rest: (string | number | bigint | undefined)[],
 ];
+/** Values before those. */
+const OPENED = 5;
 
 /** The notice as data that can be cloned: an error's class would be lost on the way. */
 export function toPlain(notice: FromPlace): unknown {
@@ -170,10 +182,13 @@ export function toPlain(notice: FromPlace): unknown {
   }
   if (notice.is === "opened" && notice.placements !== undefined && notice.recovered === undefined) {
     const { is, endpoint, reset, replays = false, placements, objects = [] } = notice;
-    const rows = placements.map(({ at, code, why, producers }) => {
-      return [at, code, why, producers] satisfies OpenedRow[4][number];
-    });
-    return [is, endpoint, reset, replays, rows, objects] satisfies OpenedRow;
+    const row: OpenedRow = [is, endpoint, reset, replays, placements.length];
+    for (const { at, code, why, producers } of placements) {
+      row.push(at, code, why, producers.length);
+      for (const producer of producers) row.push(producer);
+    }
+    for (const object of objects) row.push(object);
+    return row;
   }
   if (notice.is === "processed") {
     const { consumers, failed, message, missing } = notice.outcome;
@@ -207,9 +222,20 @@ function noticeOf(row: State | OpenedRow | Processed): PortNotice {
       return { is, endpoint, state, readers: readers.map(([id, name]) => ({ id, name })) };
     }
     case "opened": {
-      const [is, endpoint, reset, replays, rows, objects] = row;
-      const placements = rows.map(([at, code, why, producers]) => ({ at, code, why, producers }));
-      return { is, endpoint, reset, replays, placements, objects };
+      const placements: Placement[] = [];
+      let i = OPENED;
+      while (placements.length < row[4]) {
+        const end = i + 4 + (row[i + 3] as number);
+        placements.push({
+          at: row[i] as Placement["at"],
+          code: row[i + 1] as Placement["code"],
+          why: row[i + 2] as string,
+          producers: row.slice(i + 4, end) as number[],
+        });
+        i = end;
+      }
+      const objects = row.slice(i) as bigint[];
+      return { is: row[0], endpoint: row[1], reset: row[2], replays: row[3], placements, objects };
     }
     default: {
       const [endpoint, raised, consumers, failed, message, missing] = row;

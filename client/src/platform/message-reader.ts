@@ -18,7 +18,7 @@ const RESERVED = 0x70;
 const MASKED = 0x80;
 const NOTHING = new Uint8Array(0);
 /** Payloads up to a size share blocks of memory: a block for each takes several times as long. Who keeps one keeps the block. */
-const SMALL_BYTES = 512;
+const SMALL_BYTES = 1024;
 const BLOCK_BYTES = 8 << 10;
 
 /**

@@ -1409,6 +1409,11 @@ function widened(narrow, to) {
 // ../shared/src/types/utf8.ts
 const SHORT_TO_WRITE = 48;
 const SHORT_TO_READ = 24;
+/**
+* Text of up to so many characters, or bytes, is plain code's in control messages: what crosses into the native one costs several times as
+* much when that has to come from memory.
+*/
+const PLAIN_TEXT = 1024;
 const native = typeof TextEncoder === "function" && typeof TextDecoder === "function" ? {
 	encoder: new TextEncoder(),
 	decoder: new TextDecoder("utf-8", { ignoreBOM: true })
@@ -1471,9 +1476,13 @@ function writeAscii(target, at, text) {
 	}
 	return true;
 }
-/** Reads `length` bytes at `at` as text. Broken sequences become U+FFFD. */
-function readUtf8(source, at, length) {
-	if (native !== void 0 && length > SHORT_TO_READ) return native.decoder.decode(source.subarray(at, at + length));
+/**
+* Reads `length` bytes at `at` as text. Broken sequences become U+FFFD.
+*
+* @param plain up to so many bytes plain code does it
+*/
+function readUtf8(source, at, length, plain = SHORT_TO_READ) {
+	if (native !== void 0 && length > plain) return native.decoder.decode(source.subarray(at, at + length));
 	let text = "";
 	let p = at;
 	const end = at + length;
@@ -6344,7 +6353,7 @@ var ControlSource = class {
 		const length = this.#view.getUint32(position, true);
 		if (position + 5 + length > this.#end) throw malformed("a text lies outside the frame");
 		this.#spend(length);
-		return readUtf8(this.#bytes, position + 4, length);
+		return readUtf8(this.#bytes, position + 4, length, PLAIN_TEXT);
 	}
 	/** @returns where a vector's elements begin, behind their number */
 	#vector(at, elementBytes, align) {
@@ -6378,8 +6387,6 @@ var ControlSource = class {
 };
 
 // ../shared/src/frames/control-target.ts
-/** Text of up to so many characters is written by plain code: what crosses into the native one costs several times as much when that has to come from memory. */
-const PLAIN_TEXT = 1024;
 /** Most are smaller by far. */
 const SCRATCH_BYTES = 4096;
 /** Where the parts of a frame lie that are the same in all: its size, where its root is, the root's vtable, and the root. */
@@ -6523,7 +6530,7 @@ var ControlTarget = class {
 	#text(text, path) {
 		if (typeof text !== "string") throw invalid(path, "a string", text);
 		const position = this.#place(4, 0, 5 + utf8Bound(text));
-		const length = text.length <= PLAIN_TEXT && writeAscii(this.#bytes, position + 4, text) ? text.length : writeUtf8(this.#bytes, position + 4, text);
+		const length = text.length <= 1024 && writeAscii(this.#bytes, position + 4, text) ? text.length : writeUtf8(this.#bytes, position + 4, text);
 		this.#view.setUint32(position, length, true);
 		this.#at = position + 5 + length;
 		this.#bytes[this.#at - 1] = 0;
@@ -8246,9 +8253,13 @@ function writeUtf8(target, at, text) {
 	}
 	return p - at;
 }
-/** Reads \`length\` bytes at \`at\` as text. Broken sequences become U+FFFD. */
-function readUtf8(source, at, length) {
-	if (native !== void 0 && length > SHORT_TO_READ) return native.decoder.decode(source.subarray(at, at + length));
+/**
+* Reads \`length\` bytes at \`at\` as text. Broken sequences become U+FFFD.
+*
+* @param plain up to so many bytes plain code does it
+*/
+function readUtf8(source, at, length, plain = SHORT_TO_READ) {
+	if (native !== void 0 && length > plain) return native.decoder.decode(source.subarray(at, at + length));
 	let text = "";
 	let p = at;
 	const end = at + length;

@@ -1509,9 +1509,13 @@ function writeUtf8(target, at, text) {
 	}
 	return p - at;
 }
-/** Reads \`length\` bytes at \`at\` as text. Broken sequences become U+FFFD. */
-function readUtf8(source, at, length) {
-	if (native !== void 0 && length > SHORT_TO_READ) return native.decoder.decode(source.subarray(at, at + length));
+/**
+* Reads \`length\` bytes at \`at\` as text. Broken sequences become U+FFFD.
+*
+* @param plain up to so many bytes plain code does it
+*/
+function readUtf8(source, at, length, plain = SHORT_TO_READ) {
+	if (native !== void 0 && length > plain) return native.decoder.decode(source.subarray(at, at + length));
 	let text = "";
 	let p = at;
 	const end = at + length;

@@ -110,7 +110,7 @@ export class Openings {
     if (name === "" && modulator === undefined) {
       const manager = this.#names.manager(base);
       if (!comesBack(frame)) manager.checkReader(this.#typeOf(frame.schema), "consumer");
-      this.#enterConsumer(connection, frame, manager.place);
+      this.#enterConsumer(connection, frame, this.#termsOf(frame), manager.place);
       return;
     }
     if (connection.modulators >= this.#limits.modulatorsPerConnection) {
@@ -123,6 +123,7 @@ export class Openings {
     if (name !== "" && parent === undefined)
       throw new JechoError("DERIVED_UNKNOWN", `nobody derives ${frame.channel} at present`);
     const manager = parent?.manager ?? this.#names.manager(base);
+    const terms = this.#termsOf(frame);
     if (modulator !== undefined && this.#compares(connection, frame, modulator, manager, parent)) return;
     const derived =
       modulator === undefined
@@ -143,7 +144,7 @@ export class Openings {
         if (modulator === undefined) derived.checkReader(this.#typeOf(frame.schema), "consumer");
         else derived.checkInput();
       }
-      if (connection.isOpen) this.#enterConsumer(connection, frame, derived.place);
+      if (connection.isOpen) this.#enterConsumer(connection, frame, terms, derived.place);
     } catch (error) {
       connection.modulators--;
       throw error;
@@ -168,7 +169,8 @@ export class Openings {
       manager?.outlets.isAtProcess(process) === true;
     if (manager === undefined || channel === undefined || !isOfBase || !isThere)
       throw new JechoError("PRODUCER_GONE", `nobody feeds a modulator of ${base}`);
-    this.#enterConsumer(connection, frame, { manager, channel, derived: undefined, feed: process });
+    const place = { manager, channel, derived: undefined, feed: process };
+    this.#enterConsumer(connection, frame, this.#termsOf(frame), place);
   }
 
   /**
@@ -219,16 +221,14 @@ export class Openings {
     return manager.derive(modulator, parent);
   }
 
-  #enterConsumer(connection: Connection, frame: OpenConsumer, place: Place): void {
-    const { request, from } = frame;
+  #enterConsumer(connection: Connection, { request, from }: OpenConsumer, terms: Terms, place: Place): void {
     const number = this.#names.newEndpoint();
     const { channel, manager } = place;
-    const consumer = new Consumer(number, connection, place, this.#termsOf(frame));
     const beginning = beginningOf(channel, from);
     const { seq, newest, recovered, missing } = beginning;
     const replays = channel.history !== undefined && (seq < channel.nextSeq || newest.length > 0);
     const replay = replays ? this.#names.newNumber() : 0;
-    connection.addConsumer(consumer);
+    // Told first: it is at it while the books are kept here.
     connection.send({
       kind: "ConsumerOpened",
       request,
@@ -242,6 +242,8 @@ export class Openings {
       placements: place.derived?.placements.describe() ?? [],
       objects: place.derived?.objects ?? [],
     });
+    const consumer = new Consumer(number, connection, place, terms);
+    connection.addConsumer(consumer);
     manager.addConsumer(consumer, replays);
     const listen = (): void => {
       manager.listen(consumer);

@@ -41,13 +41,13 @@ export class Placements {
    *
    * @throws JechoError the first reason why it does not
    */
-  async install(consumer: Connection): Promise<void> {
-    await Promise.all(
-      [...this.#derived.feeders.connections()].map(async producing => {
-        const place = await this.place(producing);
-        if (place?.at === "consumer") await this.installOwn(consumer, producing);
-      }),
-    );
+  install(consumer: Connection): Promise<unknown> {
+    const installing = Array.from(this.#derived.feeders.connections(), async producing => {
+      const place = await this.place(producing);
+      if (place?.at === "consumer") await this.installOwn(consumer, producing);
+    });
+    // Mostly there is one, and each promise on the way takes its time.
+    return installing.length === 1 ? (installing[0] as Promise<void>) : Promise.all(installing);
   }
 
   /** For a producer that comes later, at the consumers that there are. @throws JechoError as `install` */
@@ -260,8 +260,9 @@ export class Placements {
     const { manager, parent, channel, feeders } = this.#derived;
     const input = parent ?? manager;
     const instead = own || maker !== producing ? this.#insteadOf(producing, own) : undefined;
-    const answer = await maker
-      .request(request => ({
+    let answer: Control;
+    try {
+      answer = await maker.request(request => ({
         kind: "Install",
         request,
         channel: input.channel.number,
@@ -270,14 +271,14 @@ export class Placements {
         offers: [],
         ...(instead !== undefined && { instead }),
         behind: parent?.objects.length ?? 0,
-      }))
-      .catch((error: JechoError) => {
-        // A process that left in the meantime is not present any more, so nothing is missing.
-        if (error.code === "PRODUCER_GONE" && (own || instead === undefined)) return undefined;
-        throw error;
-      });
+      }));
+    } catch (error) {
+      // A process that left in the meantime is not present any more, so nothing is missing.
+      if ((error as JechoError).code === "PRODUCER_GONE" && (own || instead === undefined)) return;
+      throw error;
+    }
     // Nor does it matter then what came of it.
-    if (answer === undefined || this.#ended || !this.#derived.feeders.isAt(producing)) return;
+    if (this.#ended || !this.#derived.feeders.isAt(producing)) return;
     this.#installed(answer);
     if (instead === undefined) return;
     // Its events count from the moment that it knows of whom they go to; where it is not yet open, that is its first word.

@@ -1,4 +1,4 @@
-import { readUtf8 } from "../types/utf8.ts";
+import { PLAIN_TEXT, readUtf8 } from "../types/utf8.ts";
 import { malformed } from "./events.ts";
 
 /*
@@ -161,7 +161,7 @@ export class ControlSource {
     // FlatBuffers' strings have a zero behind them.
     if (position + 5 + length > this.#end) throw malformed("a text lies outside the frame");
     this.#spend(length);
-    return readUtf8(this.#bytes, position + 4, length);
+    return readUtf8(this.#bytes, position + 4, length, PLAIN_TEXT);
   }
 
   /** @returns where a vector's elements begin, behind their number */

@@ -1,5 +1,5 @@
 import { alignUp } from "../types/encode-plan.ts";
-import { utf8Bound, writeAscii, writeUtf8 } from "../types/utf8.ts";
+import { PLAIN_TEXT, utf8Bound, writeAscii, writeUtf8 } from "../types/utf8.ts";
 import { invalid, listOf } from "../types/written-values.ts";
 
 /*
@@ -8,8 +8,6 @@ import { invalid, listOf } from "../types/written-values.ts";
  * measuring it first, into memory that grows where it has to.
  */
 
-/** Text of up to so many characters is written by plain code: what crosses into the native one costs several times as much when that has to come from memory. */
-const PLAIN_TEXT = 1024;
 /** Most are smaller by far. */
 const SCRATCH_BYTES = 4096;
 

@@ -26,6 +26,12 @@ export type Outgoing = {
 const source = new ControlSource();
 const target = new ControlTarget();
 
+/** Messages of up to a size that are kept share blocks of memory: a block for each takes several times as long. */
+const SHARED_BYTES = 1024;
+const BLOCK_BYTES = 8 << 10;
+let block = new ArrayBuffer(0);
+let used = 0;
+
 // The vtable's entries, in the order of Frame's slots; the union's tag comes before its value.
 const SLOT_HEADER = 0;
 const SLOT_ENDS = 1;
@@ -36,9 +42,9 @@ const SLOT_REPLY = 5;
 const SLOT_REASON = 6;
 const SLOT_VERSIONS = 7;
 
-/** One control message as a frame of its own, a multiple of 8 bytes. */
+/** One control message as a frame that stays as it is, a multiple of 8 bytes. */
 export function encodeControl(control: Outgoing): Uint8Array {
-  return isReply(control) ? encodeReply(control as Ack | Processed) : write(control).slice();
+  return isReply(control) ? encodeReply(control as Ack | Processed) : kept(write(control));
 }
 
 /** The same in memory that the next call writes over: for who sends it, or copies it, at once. */
@@ -49,6 +55,20 @@ export function encodeForNow(control: Outgoing): Uint8Array {
 function write(control: Outgoing): Uint8Array<ArrayBuffer> {
   const { tag, write: writeTable } = WRITERS.get(control.kind) as Writer;
   return target.message(tag, writeTable, control);
+}
+
+/** A copy that is not written again. */
+function kept(frame: Uint8Array): Uint8Array {
+  const { byteLength } = frame;
+  if (byteLength > SHARED_BYTES) return frame.slice();
+  if (used + byteLength > block.byteLength) {
+    block = new ArrayBuffer(BLOCK_BYTES);
+    used = 0;
+  }
+  const copy = new Uint8Array(block, used, byteLength);
+  copy.set(frame);
+  used += byteLength;
+  return copy;
 }
 
 function isReply({ kind }: Outgoing): boolean {

@@ -1,6 +1,11 @@
 // The sandboxes have no TextEncoder; below these lengths plain code is also faster than crossing into the native one.
 const SHORT_TO_WRITE = 48;
 const SHORT_TO_READ = 24;
+/**
+ * Text of up to so many characters, or bytes, is plain code's in control messages: what crosses into the native one costs several times as
+ * much when that has to come from memory.
+ */
+export const PLAIN_TEXT = 1024;
 const native =
   typeof TextEncoder === "function" && typeof TextDecoder === "function"
     ? { encoder: new TextEncoder(), decoder: new TextDecoder("utf-8", { ignoreBOM: true }) }
@@ -70,9 +75,13 @@ export function writeAscii(target: Uint8Array, at: number, text: string): boolea
   return true;
 }
 
-/** Reads `length` bytes at `at` as text. Broken sequences become U+FFFD. */
-export function readUtf8(source: Uint8Array, at: number, length: number): string {
-  if (native !== undefined && length > SHORT_TO_READ) {
+/**
+ * Reads `length` bytes at `at` as text. Broken sequences become U+FFFD.
+ *
+ * @param plain up to so many bytes plain code does it
+ */
+export function readUtf8(source: Uint8Array, at: number, length: number, plain = SHORT_TO_READ): string {
+  if (native !== undefined && length > plain) {
     return native.decoder.decode(source.subarray(at, at + length));
   }
   let text = "";
