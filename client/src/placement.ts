@@ -15,11 +15,13 @@ export interface Placement {
   readonly producers: readonly number[];
 }
 
-export function placementOf({ at, code, message, producers }: PlacementTable): Placement {
+export function placementOf({ at, code, message, producers: numbers }: PlacementTable): Placement {
+  const producers: number[] = [];
+  for (let i = 0; i < numbers.length; i++) producers.push(numbers[i] as number);
   return {
     at: PLACES[at] ?? "producer",
     code: code === 0 ? undefined : errorCode(code),
     why: message,
-    producers: [...producers],
+    producers,
   };
 }

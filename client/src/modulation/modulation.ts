@@ -148,8 +148,8 @@ export class Modulation {
 
   /** Modulators that run here, or will, for this process' own producers. */
   #runs(): number {
-    let runs = 0;
-    for (const { process } of this.installed) if (process === 0) runs++;
+    let runs = this.installed.own;
+    if (this.#installing.size === 0) return runs;
     for (const name of this.#installing.keys()) if (name.endsWith("/0")) runs++;
     return runs;
   }
@@ -178,7 +178,7 @@ export class Modulation {
     const { offers, context = new Map() } = (instead === undefined ? producer : undefined) ?? {};
     const schema = parent?.made ?? instead?.schema ?? producer?.schema ?? NONE;
     const told = this.#names.typesOf(input);
-    const further = [...told.values()];
+    const further = told.size === 0 ? [] : [...told.values()];
     if (schema.byteLength > 0) told.set(tokenOf(schema), schema);
     const isWanted = (): boolean => this.#installing.get(name) === hosted;
     this.#callers.set(hosted, base);

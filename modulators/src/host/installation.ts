@@ -59,7 +59,7 @@ export class Installation {
     this.installed = new Settlement(onInstalled);
     this.derived = request.derived;
     this.#request = request;
-    this.#context = new Map(request.context);
+    this.#context = request.context?.size ? new Map(request.context) : new Map();
     this.grants = grantsOf(request.offers ?? MOE_OFFERS, request.modulator.capabilities);
   }
 

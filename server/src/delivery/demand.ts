@@ -8,9 +8,9 @@ export class Demand {
   #consumers = 0;
   #feeds = 0;
   /** Consumers that are being sent the past, by what they want. */
-  readonly #coming = new Few<number, number>();
+  #coming: Few<number, number> | undefined;
   /** Consumers that are away and may come back, by the same: what ends the waiting for each. */
-  readonly #awaited = new Few<number, Set<() => void>>();
+  #awaited: Few<number, Set<() => void>> | undefined;
 
   /** Consumers of all events: those that listen and those that are expected. */
   get consumers(): number {
@@ -24,14 +24,15 @@ export class Demand {
 
   /** A consumer comes, and is sent the past before it listens. */
   expect(feed: number): void {
+    this.#coming ??= new Few();
     this.#coming.set(feed, (this.#coming.get(feed) ?? 0) + 1);
   }
 
   /** It listens, or comes no more. */
   expectNoMore(feed: number): void {
-    const left = (this.#coming.get(feed) ?? 0) - 1;
-    if (left > 0) this.#coming.set(feed, left);
-    else this.#coming.delete(feed);
+    const left = (this.#coming?.get(feed) ?? 0) - 1;
+    if (left > 0) this.#coming?.set(feed, left);
+    else this.#coming?.delete(feed);
   }
 
   /** A consumer listens. */
@@ -48,22 +49,24 @@ export class Demand {
 
   /** Consumers that come or come back. */
   expected(feed: number): number {
-    return (this.#coming.get(feed) ?? 0) + (this.#awaited.get(feed)?.size ?? 0);
+    return (this.#coming?.get(feed) ?? 0) + (this.#awaited?.get(feed)?.size ?? 0);
   }
 
   /** Is somebody who was cut off expected back? */
   get isAwaiting(): boolean {
-    return this.#awaited.size > 0;
+    return this.#awaited !== undefined && this.#awaited.size > 0;
   }
 
   /** Somebody who was here may come back: until then producers go on sending. @param over called when that ends */
   await(windowMs: number, feed: number, over: () => void): void {
-    const awaited = this.#awaited.get(feed) ?? new Set();
-    this.#awaited.set(feed, awaited);
+    const all = this.#awaited ?? new Few();
+    this.#awaited = all;
+    const awaited = all.get(feed) ?? new Set();
+    all.set(feed, awaited);
     const end = (): void => {
       clearTimeout(timer);
       if (!awaited.delete(end)) return;
-      if (awaited.size === 0) this.#awaited.delete(feed);
+      if (awaited.size === 0) all.delete(feed);
       over();
     };
     const timer = setTimeout(end, windowMs).unref();
@@ -72,11 +75,11 @@ export class Demand {
 
   /** One of those who were expected is back. */
   returned(feed: number): void {
-    const [end] = this.#awaited.get(feed) ?? [];
+    const [end] = this.#awaited?.get(feed) ?? [];
     end?.();
   }
 
   stopAwaiting(): void {
-    for (const awaited of [...this.#awaited.values()]) for (const end of [...awaited]) end();
+    for (const awaited of [...(this.#awaited?.values() ?? [])]) for (const end of [...awaited]) end();
   }
 }

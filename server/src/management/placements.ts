@@ -1,5 +1,5 @@
 import { errorCode, JechoError } from "@jecho/shared";
-import type { Control, Instead, Placement } from "@jecho/shared/internal";
+import { type Control, Few, type Instead, type Placement } from "@jecho/shared/internal";
 import type { Connection } from "../connection.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
 import type { Producer } from "./endpoints.ts";
@@ -26,10 +26,10 @@ const ELSEWHERE = new Set(["MODULATORS_NOT_SERVED", "OVERLOADED"]);
 export class Placements {
   readonly #derived: DerivedChannel;
   /** By the producing process. */
-  readonly #places = new Map<Connection, Spot>();
-  readonly #placing = new Map<Connection, Promise<Spot | undefined>>();
+  readonly #places = new Few<Connection, Spot>();
+  readonly #placing = new Few<Connection, Promise<Spot | undefined>>();
   /** What runs in consumers' processes, by these, and by the producing process. */
-  readonly #own = new Map<Connection, Map<Connection, Promise<void>>>();
+  readonly #own = new Few<Connection, Map<Connection, Promise<void>>>();
   #ended = false;
 
   constructor(derived: DerivedChannel) {
@@ -42,12 +42,16 @@ export class Placements {
    * @throws JechoError the first reason why it does not
    */
   install(consumer: Connection): Promise<unknown> {
-    const installing = Array.from(this.#derived.feeders.connections(), async producing => {
-      const place = await this.place(producing);
-      if (place?.at === "consumer") await this.installOwn(consumer, producing);
-    });
+    const installing: Promise<void>[] = [];
+    for (const producing of this.#derived.feeders.connections())
+      installing.push(this.#installFor(consumer, producing));
     // Mostly there is one, and each promise on the way takes its time.
     return installing.length === 1 ? (installing[0] as Promise<void>) : Promise.all(installing);
+  }
+
+  async #installFor(consumer: Connection, producing: Connection): Promise<void> {
+    const place = await this.place(producing);
+    if (place?.at === "consumer") await this.installOwn(consumer, producing);
   }
 
   /** For a producer that comes later, at the consumers that there are. @throws JechoError as `install` */
@@ -151,13 +155,13 @@ export class Placements {
 
   /** As consumers are told it. */
   describe(): Placement[] {
-    const producers = this.#derived.feeders.numbers();
-    return [...this.#places].map(([producing, { at, why }]) => ({
-      producers: producers.get(producing) ?? [],
-      at: AT[at],
-      code: why?.number ?? 0,
-      message: why?.message ?? "",
-    }));
+    const numbers = this.#derived.feeders.numbers();
+    const described: Placement[] = [];
+    for (const [producing, { at, why }] of this.#places) {
+      const producers = numbers.get(producing) ?? [];
+      described.push({ producers, at: AT[at], code: why?.number ?? 0, message: why?.message ?? "" });
+    }
+    return described;
   }
 
   /** A process produces here no more. */

@@ -63,24 +63,31 @@ export class Producers {
 
   /** Has this process a producer here? */
   isAt(connection: Connection): boolean {
-    for (const producer of this) if (producer.connection === connection) return true;
+    for (const producer of this.#own.values()) if (producer.connection === connection) return true;
+    for (const others of this.#others) if (others.isAt(connection)) return true;
     return false;
   }
 
   /** The numbers of the producers of each process. */
-  numbers(): Map<Connection, number[]> {
-    const all = new Map<Connection, number[]>();
-    for (const { connection, number } of this) {
+  numbers(): Few<Connection, number[]> {
+    const all = new Few<Connection, number[]>();
+    this.#number(all);
+    return all;
+  }
+
+  #number(all: Few<Connection, number[]>): void {
+    for (const { connection, number } of this.#own.values()) {
       const numbers = all.get(connection);
       if (numbers === undefined) all.set(connection, [number]);
       else numbers.push(number);
     }
-    return all;
+    for (const others of this.#others) others.#number(all);
   }
 
   /** Does this process run modulators? */
   runModulators(connection: Connection): boolean {
-    return this.of(connection).every(({ modulates }) => modulates);
+    for (const { modulates } of this.of(connection)) if (!modulates) return false;
+    return true;
   }
 
   /** The type that the first producer of a process writes; 0 where that is none. */
