@@ -35,6 +35,8 @@ interface Asked {
 export interface OpeningOptions {
   /** May this process' producers have modulators? */
   readonly modulates: boolean;
+  /** Does the application act at once on what it is told? */
+  readonly isHere: boolean;
   readonly nextRequest: () => number;
 }
 
@@ -207,17 +209,16 @@ export class Openings {
     const { number: old, channelNumber: left, endpoint } = entry;
     const wasOpen = entry.wasOpen === true && reset === undefined;
     const newest = wasOpen && wantsNewest(entry);
+    // Who waits for a reset is told first, where it is in another thread: the books are kept while it is at it.
+    const isToldFirst = reset !== undefined && !this.#options.isHere;
     if (reset !== undefined) {
       entry.modulator = reset.modulator;
       entry.as = "";
       entry.opened = reset.reset;
       entry.resets = entry.resets.filter(other => other.reset > reset.reset);
-      // Who waits for it is told first: it is at it while the books are kept here. It may be at its own ends at once.
-      this.#tellOpened(entry, wasOpen, newest, opened);
       entry.asking = undefined;
-      if (!this.#entries.has(entry))
-        return this.#link.send({ kind: "CloseEndpoint", endpoint: opened.consumer });
     }
+    if (isToldFirst) this.#tellOpened(entry, wasOpen, newest, opened);
     this.leave(entry);
     this.#place(entry, wasOpen, opened);
     if (newest) entry.fromSeq = 0;
@@ -228,7 +229,7 @@ export class Openings {
       return;
     }
     if (wasOpen) this.#deriving.handKept(entry);
-    if (reset === undefined) this.#tellOpened(entry, wasOpen, newest, opened);
+    if (!isToldFirst) this.#tellOpened(entry, wasOpen, newest, opened);
     // It may have to leave again at once.
     this.#flow.entered(entry);
     this.#askNext(entry);

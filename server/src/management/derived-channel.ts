@@ -12,6 +12,8 @@ import { Placements } from "./placements.ts";
 import { Producers } from "./producers.ts";
 import { checkMatch, type Reader } from "./written-types.ts";
 
+const NO_TAGS: readonly bigint[] = [];
+
 /** What modulators have to have in common besides their source to be compared: nobody is to learn of others' objects by that. */
 function alikeBut({ objects, capabilities }: Modulator): string {
   const read = objects.map(({ name, object, lazy }) => [name, object, lazy]);
@@ -53,10 +55,12 @@ export class DerivedChannel {
     this.modulator = modulator;
     this.#objects = objects;
     this.parent = parent;
-    const own = modulator.objects.map(({ object }) => objectTag(object));
-    this.objects = [...(parent?.objects ?? []), ...own];
+    const behind = parent?.objects ?? NO_TAGS;
+    this.objects = behind;
     this.placements = new Placements(this);
     if (parent !== undefined) parent.joining++;
+    if (modulator.objects.length === 0) return;
+    this.objects = [...behind, ...modulator.objects.map(({ object }) => objectTag(object))];
     objects.use(this);
   }
 
@@ -212,6 +216,7 @@ export class DerivedChannel {
 
   /** The modulator, with the newest states of its shared objects. */
   current(): Modulator {
+    if (this.modulator.objects.length === 0) return this.modulator;
     return { ...this.modulator, objects: this.#objects.current(this.modulator.objects) };
   }
 

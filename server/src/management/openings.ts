@@ -124,7 +124,7 @@ export class Openings {
       throw new JechoError("DERIVED_UNKNOWN", `nobody derives ${frame.channel} at present`);
     const manager = parent?.manager ?? this.#names.manager(base);
     const terms = this.#termsOf(frame);
-    if (modulator !== undefined && this.#compares(connection, frame, modulator, manager, parent)) return;
+    if (modulator?.compares === true && this.#compares(connection, frame, modulator, manager, parent)) return;
     const derived =
       modulator === undefined
         ? (parent as DerivedChannel)
@@ -184,7 +184,7 @@ export class Openings {
     manager: ChannelManager,
     parent: DerivedChannel | undefined,
   ): boolean {
-    if (!modulator.compares || manager.derivations.find(modulator, parent) !== undefined) return false;
+    if (manager.derivations.find(modulator, parent) !== undefined) return false;
     const others = [...manager.derivations]
       .filter(({ channel }) => channel.number > compared)
       .filter(derived => derived.isComparable(modulator, parent))
@@ -217,7 +217,7 @@ export class Openings {
         `a modulator's source has at most ${MAX_SOURCE_LENGTH} characters`,
       );
     }
-    this.#objects.bring(connection, modulator.objects);
+    if (modulator.objects.length > 0) this.#objects.bring(connection, modulator.objects);
     return manager.derive(modulator, parent);
   }
 
