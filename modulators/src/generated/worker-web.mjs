@@ -6233,8 +6233,10 @@ const BUDGET_PER_BYTE = 16;
 /** What a table or an element takes of it besides its text. */
 const ELEMENT_COST = 8;
 const NO_UINT8S = /* @__PURE__ */ new Uint8Array(0);
-const NO_UINT32S = /* @__PURE__ */ new Uint32Array(0);
-const NO_UINT64S = /* @__PURE__ */ new BigUint64Array(0);
+const NO_NUMBERS = Object.freeze([]);
+const NO_BIGINTS = Object.freeze([]);
+/** Numbers that a list takes no longer for than a view. */
+const FEW = 8;
 /** A frame that a control message is read from. Each step checks all that it reads: bounds, alignment and how much it is. */
 var ControlSource = class {
 	#view = /* @__PURE__ */ new DataView(/* @__PURE__ */ new ArrayBuffer(0));
@@ -6310,17 +6312,31 @@ var ControlSource = class {
 		const at = this.#field(table, vtable, entry, 4);
 		if (at === 0) return NO_UINT8S;
 		const start = this.#vector(at, 1, 1);
-		return new Uint8Array(this.#bytes.buffer, this.#bytes.byteOffset + start, this.#lengthAt(start));
+		const length = this.#lengthAt(start);
+		if (length === 0) return NO_UINT8S;
+		return new Uint8Array(this.#bytes.buffer, this.#bytes.byteOffset + start, length);
 	}
-	/** A view on the bytes, where they lie aligned. */
+	/** A view on the bytes, where they lie aligned; of a few, which a view takes longer for, a list. */
 	uint32s(table, vtable, entry) {
 		const at = this.#field(table, vtable, entry, 4);
-		return at === 0 ? NO_UINT32S : this.#numbers(at, Uint32Array);
+		if (at === 0) return NO_NUMBERS;
+		const start = this.#vector(at, 4, 4);
+		const length = this.#lengthAt(start);
+		if (length > FEW) return this.#viewOn(Uint32Array, start, length);
+		const list = [];
+		for (let i = 0; i < length; i++) list.push(this.#view.getUint32(start + 4 * i, true));
+		return list;
 	}
 	/** As `uint32s`. */
 	uint64s(table, vtable, entry) {
 		const at = this.#field(table, vtable, entry, 4);
-		return at === 0 ? NO_UINT64S : this.#numbers(at, BigUint64Array);
+		if (at === 0) return NO_BIGINTS;
+		const start = this.#vector(at, 8, 8);
+		const length = this.#lengthAt(start);
+		if (length > FEW) return this.#viewOn(BigUint64Array, start, length);
+		const list = [];
+		for (let i = 0; i < length; i++) list.push(this.#view.getBigUint64(start + 8 * i, true));
+		return list;
 	}
 	strings(table, vtable, entry) {
 		const texts = [];
@@ -6363,10 +6379,8 @@ var ControlSource = class {
 		if (length > 0 && (start - this.#start & align - 1) !== 0) throw malformed("a vector is not aligned");
 		return start;
 	}
-	#numbers(at, Numbers) {
+	#viewOn(Numbers, start, length) {
 		const bytes = Numbers.BYTES_PER_ELEMENT;
-		const start = this.#vector(at, bytes, bytes);
-		const length = this.#lengthAt(start);
 		const { buffer, byteOffset } = this.#bytes;
 		if ((byteOffset + start) % bytes === 0) return new Numbers(buffer, byteOffset + start, length);
 		return new Numbers(this.#bytes.slice(start, start + length * bytes).buffer);

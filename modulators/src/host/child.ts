@@ -168,7 +168,8 @@ class Child implements Carrier {
       }
       const end = at + size;
       if (end > bytes.byteLength) break;
-      this.#listener.frame(copies ? bytes.slice(at, end) : bytes.subarray(at, end));
+      const isAll = at === 0 && end === bytes.byteLength;
+      this.#listener.frame(copies ? bytes.slice(at, end) : isAll ? bytes : bytes.subarray(at, end));
       at = end;
     }
     return at;

@@ -14,8 +14,10 @@ const ELEMENT_COST = 8;
 
 // Nobody can change what is empty.
 const NO_UINT8S = new Uint8Array(0);
-const NO_UINT32S = new Uint32Array(0);
-const NO_UINT64S = new BigUint64Array(0);
+const NO_NUMBERS: readonly number[] = Object.freeze([]);
+const NO_BIGINTS: readonly bigint[] = Object.freeze([]);
+/** Numbers that a list takes no longer for than a view. */
+const FEW = 8;
 
 /** Reads a table of one kind. */
 type Read<T> = (from: ControlSource, at: number) => T;
@@ -109,19 +111,33 @@ export class ControlSource {
     const at = this.#field(table, vtable, entry, 4);
     if (at === 0) return NO_UINT8S;
     const start = this.#vector(at, 1, 1);
-    return new Uint8Array(this.#bytes.buffer, this.#bytes.byteOffset + start, this.#lengthAt(start));
+    const length = this.#lengthAt(start);
+    if (length === 0) return NO_UINT8S;
+    return new Uint8Array(this.#bytes.buffer, this.#bytes.byteOffset + start, length);
   }
 
-  /** A view on the bytes, where they lie aligned. */
+  /** A view on the bytes, where they lie aligned; of a few, which a view takes longer for, a list. */
   uint32s(table: number, vtable: number, entry: number): readonly number[] {
     const at = this.#field(table, vtable, entry, 4);
-    return (at === 0 ? NO_UINT32S : this.#numbers(at, Uint32Array)) as unknown as readonly number[];
+    if (at === 0) return NO_NUMBERS;
+    const start = this.#vector(at, 4, 4);
+    const length = this.#lengthAt(start);
+    if (length > FEW) return this.#viewOn(Uint32Array, start, length) as unknown as readonly number[];
+    const list: number[] = [];
+    for (let i = 0; i < length; i++) list.push(this.#view.getUint32(start + 4 * i, true));
+    return list;
   }
 
   /** As `uint32s`. */
   uint64s(table: number, vtable: number, entry: number): readonly bigint[] {
     const at = this.#field(table, vtable, entry, 4);
-    return (at === 0 ? NO_UINT64S : this.#numbers(at, BigUint64Array)) as unknown as readonly bigint[];
+    if (at === 0) return NO_BIGINTS;
+    const start = this.#vector(at, 8, 8);
+    const length = this.#lengthAt(start);
+    if (length > FEW) return this.#viewOn(BigUint64Array, start, length) as unknown as readonly bigint[];
+    const list: bigint[] = [];
+    for (let i = 0; i < length; i++) list.push(this.#view.getBigUint64(start + 8 * i, true));
+    return list;
   }
 
   strings(table: number, vtable: number, entry: number): string[] {
@@ -173,16 +189,15 @@ export class ControlSource {
     return start;
   }
 
-  #numbers<T>(
-    at: number,
+  #viewOn<T>(
     Numbers: {
       new (buffer: ArrayBufferLike, byteOffset?: number, length?: number): T;
       readonly BYTES_PER_ELEMENT: number;
     },
+    start: number,
+    length: number,
   ): T {
     const bytes = Numbers.BYTES_PER_ELEMENT;
-    const start = this.#vector(at, bytes, bytes);
-    const length = this.#lengthAt(start);
     const { buffer, byteOffset } = this.#bytes;
     if ((byteOffset + start) % bytes === 0) return new Numbers(buffer, byteOffset + start, length);
     return new Numbers(this.#bytes.slice(start, start + length * bytes).buffer);
