@@ -14,11 +14,15 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const folder = resolve(process.argv[2] ?? join(root, "dist"));
 
 const packages = ["shared", "modulators", "client", "server", "apps/jecho"];
-/** What belongs to the packages and is not to be compiled: a modulator's source is known by its very text. */
+/** What belongs to the packages and is not compiled: documents, and modulators, for a modulator's source is known by its very text. */
 const asTheyAre = [
   "{shared,modulators,client,server}/src/generated/*.mjs",
   "modulators/standard/*.{js,d.ts}",
+  "{shared,modulators,client,server,apps/jecho}/README.md",
+  "modulators/docs/*.md",
 ];
+/** What it says is about the sources. */
+const ofTheRepository = "modulators/docs/papers.md";
 /** Of the workspace only. */
 const left = ["private", "scripts", "devDependencies"];
 
@@ -70,7 +74,7 @@ function manifestOf(name: string): Manifest {
 rmSync(folder, { recursive: true, force: true });
 run("tsc", ["-p", join(root, "tsconfig.packages.json"), "--outDir", folder], root);
 renameCompiled();
-for (const file of globSync(asTheyAre, { cwd: root })) copy(file);
+for (const file of globSync(asTheyAre, { cwd: root, exclude: [ofTheRepository] })) copy(file);
 for (const name of packages) {
   copy("LICENSE", `${name}/LICENSE`);
   writeFileSync(join(folder, name, "package.json"), `${JSON.stringify(manifestOf(name), undefined, 2)}\n`);

@@ -4,6 +4,7 @@ export interface BackoffOptions {
   readonly firstMs?: number;
   /** Longest wait ever, in milliseconds; 20,000 by default. */
   readonly mostMs?: number;
+  /** A number from 0 to below 1, each time another; `Math.random` by default. */
   readonly random?: () => number;
 }
 

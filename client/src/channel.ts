@@ -7,6 +7,7 @@ import type { Codec } from "./json.ts";
 import type { Opener } from "./opener.ts";
 import type { Producer } from "./producer.ts";
 
+/** How a producer is opened: for `channel.produce`. */
 export interface ProduceOptions {
   /**
    * What this producer offers to modulators: views of its state, functions, controls. Of several producers of a channel in
@@ -23,6 +24,7 @@ export interface ProduceOptions {
   readonly key?: string;
 }
 
+/** How a consumer is opened: for `channel.subscribe`. */
 export interface SubscribeOptions extends EagerHandler, ConsumerOptions {
   /** Ends the opening when it is aborted, and closes the consumer once that is open. */
   readonly signal?: AbortSignal;
@@ -60,6 +62,7 @@ export interface HistoryOptions {
 export class EventChannel<T = Uint8Array> {
   /** In full: `jecho://HOST:PORT/NAME`. */
   readonly name: string;
+  /** Of its events; undefined on an untyped channel. */
   readonly type: Type<T> | undefined;
   /** How events are made of bytes and bytes of events, on an untyped channel. */
   readonly codec: Codec<T> | undefined;
@@ -105,6 +108,7 @@ export class EventChannel<T = Uint8Array> {
    * the connection, or the signal's reason
    */
   subscribe(handler: Handler<T>, options?: SubscribeOptions): Promise<Consumer<T>>;
+  /** The same, where the modulator makes events of another type than the channel's: the handler says of which. */
   subscribe<Made>(
     handler: Handler<Made>,
     options: SubscribeOptions & { readonly modulator: Modulator },

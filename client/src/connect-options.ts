@@ -5,8 +5,9 @@ import { checkQueueOptions, type EventQueueOptions } from "./event-queue.ts";
 import { mostOf, type ProducerModulatorOptions } from "./open-options.ts";
 import type { ConcentratorPlace } from "./places/place.ts";
 
+/** How a session is made: for `connect`. */
 export interface ConnectOptions {
-  /** What the gateway's operator may see of this process. */
+  /** What the gateway's operator may see of this process. Default: "". */
   readonly name?: string;
   /** When to connect again after the connection broke: full jitter from 500 ms to 20 s by default. */
   readonly backoff?: BackoffOptions;

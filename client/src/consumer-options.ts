@@ -4,7 +4,9 @@ import type { Versions } from "./versions.ts";
 
 /** A consumer's handler, split: the modulator runs in every producer, the demodulator stays here. */
 export interface EagerHandler {
+  /** What `modulatorFrom` or a standard modulator gives. Default: none, so every event of the channel comes. */
   readonly modulator?: Modulator | undefined;
+  /** Makes what the handler sees of what came. Default: none, so it sees just that. */
   readonly demodulator?: Demodulator | undefined;
   /** Capabilities of this consumer that its modulator may use; which ones it takes is for producers to say. Default: none. */
   readonly capabilities?: readonly string[] | undefined;
@@ -12,7 +14,9 @@ export interface EagerHandler {
 
 /** An event's place in its channel: a sequence number, and which numbering that belongs to. */
 export interface EventPlace {
+  /** Which numbering: another one each time that the channel comes into being. */
   readonly epoch: number;
+  /** From 1. */
   readonly seq: number;
 }
 
@@ -40,6 +44,7 @@ export type Handler<T> = (event: T, info: EventInfo) => unknown;
 
 /** Events that will not come. */
 export interface Missed {
+  /** How many, whatever the reason. */
   readonly events: number;
   /** So many of them were dropped because this consumer's process did not keep up; the others were lost on the way. */
   readonly dropped: number;
@@ -61,6 +66,7 @@ export interface QueueOptions {
   readonly limitBytes?: number;
 }
 
+/** What a consumer does with what goes wrong, and with more events than it can take. */
 export interface ConsumerOptions {
   /**
    * Gets what goes wrong with single events, which by default is thrown as an uncaught error; and what ended the consumer while it was
@@ -69,11 +75,13 @@ export interface ConsumerOptions {
   readonly onError?: (error: JechoError) => void;
   /** Is told of events that will not come, before the next one that does. */
   readonly onMissed?: (missed: Missed) => void;
+  /** Where events wait at the gateway while this process does not keep up. */
   readonly queue?: QueueOptions;
   /** Handlers' promises that may be under way before the gateway is asked to wait; 1,024 by default. */
   readonly inboxEvents?: number;
 }
 
+/** For `consumer.reset`. */
 export interface ResetOptions {
   /**
    * Wait until no event of the old pair is under way, too; false by default. Not for the handler itself to wait for: it would wait for its

@@ -103,6 +103,7 @@ export class Consumer<T> {
     });
   }
 
+  /** How it is doing. */
   get status(): Status {
     return this.#status;
   }
@@ -188,6 +189,7 @@ export class Consumer<T> {
     return Promise.resolve();
   }
 
+  /** The same as `close`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -4,9 +4,11 @@ import type { Json } from "@jecho/modulators";
 export interface DerivedDemand {
   /** The derived channel's number at the gateway; changes with the connection. */
   readonly id: number;
+  /** Those of its modulator; null where it has none. */
   readonly parameters: Json;
   /** The current states of the shared objects that its modulator reads, by their names in it. */
   readonly objects: Readonly<Record<string, Json>>;
+  /** Everywhere. */
   readonly consumers: number;
   /**
    * Events a second that its modulator wants at most of a producer (`mostPerSecond` of its class); Infinity for every event. Of one
@@ -19,6 +21,7 @@ export interface DerivedDemand {
 export interface Demand {
   /** Consumers of the channel itself, everywhere. */
   readonly consumers: number;
+  /** What modulators make of the channel, as far as somebody listens to it. */
   readonly derived: readonly DerivedDemand[];
   /** Consumers in all. Where it is 0, nobody would see an event. */
   readonly total: number;

@@ -5,9 +5,13 @@ import type { Consumer } from "./consumer.ts";
 import type { ConsumerOptions, Handler } from "./consumer-options.ts";
 import type { SharedObject } from "./shared-object.ts";
 
+/** How a subscription is taken over: for `subscription.takeOver`. */
 export interface TakeOverOptions<T> extends ConsumerOptions {
+  /** What the handler expects. Default: none, so it gets bytes. */
   readonly type?: Type<T>;
+  /** The counterpart of the modulator that is installed, which does not travel with the token. Default: none. */
   readonly demodulator?: Demodulator | undefined;
+  /** Ends the opening when it is aborted, and closes the consumer once that is open. */
   readonly signal?: AbortSignal;
 }
 
@@ -51,6 +55,7 @@ export class InheritedSubscription {
 
 /** What came with a handover token: everything that the first device had open. */
 export interface Inheritance {
+  /** Its consumers, each of which can be taken over. */
   readonly subscriptions: readonly InheritedSubscription[];
   /** The shared objects of which the first device had the master copy: they are here now. */
   readonly objects: readonly SharedObject[];

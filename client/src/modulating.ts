@@ -11,8 +11,11 @@ export interface ModulatingProcess {
 
 /** What it is told first. */
 export interface ModulatingOrder {
+  /** `HOST:PORT` of its gateway. */
   readonly address: string;
+  /** What it shows there. */
   readonly token: string;
+  /** How it runs them. */
   readonly modulators: ModulatorOptions;
 }
 
@@ -25,7 +28,9 @@ const RESTART_MS = 1000;
  * createGateway({ modulating: startModulating })
  * ```
  *
+ * @param address `HOST:PORT` of the gateway
  * @param token by which the gateway knows it
+ * @param modulators how it runs them
  */
 export function startModulating(
   address: string,

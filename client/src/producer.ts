@@ -8,9 +8,11 @@ import type { Codec } from "./json.ts";
 import type { ControlRequest, PortNotice } from "./port.ts";
 import { Listeners } from "./status.ts";
 
+/** For `producer.publishSync`. */
 export interface SyncOptions {
   /** How long to wait for the consumers, in milliseconds; 10,000 by default. */
   readonly timeoutMs?: number;
+  /** Gives up waiting when it is aborted; an event that was raised before goes its way all the same. */
   readonly signal?: AbortSignal;
 }
 
@@ -221,6 +223,7 @@ export class Producer<T> {
     this.#awaited.failAll(error);
   }
 
+  /** The same as `close`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

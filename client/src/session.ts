@@ -47,6 +47,7 @@ export class Session {
   #closing: Promise<void> = Promise.resolve();
   readonly #inheritance = Promise.withResolvers<Inheritance>();
 
+  /** Made by `connect`. */
   constructor(address: string, options: ConnectOptions) {
     const gateway = parseAddress(address);
     this.address = gateway.host;
@@ -85,6 +86,7 @@ export class Session {
     };
   }
 
+  /** How it is doing: `live` while it has a connection. */
   get status(): Status {
     return this.#status;
   }
@@ -107,6 +109,7 @@ export class Session {
    * `ARGUMENT_INVALID` where the type is neither a `Type` nor a `Codec`
    */
   channel(name: string): EventChannel<Uint8Array>;
+  /** The same, with the type of its events, or `json()`. */
   channel<T>(name: string, type: Type<T> | Codec<T>): EventChannel<T>;
   channel<T>(name: string, type?: Type<T> | Codec<T>): EventChannel<T> {
     // What is read of that type, by whichever session, is read by this very one.
@@ -181,6 +184,7 @@ export class Session {
     return this.#closing;
   }
 
+  /** The same as `close`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -4,13 +4,17 @@ import type { ControlRequest } from "./port.ts";
 import { type ObjectPort, SharedObject } from "./shared-object.ts";
 import { atEndOfTurn } from "./turn.ts";
 
+/** For `session.share`. */
 export interface ShareOptions {
   /** 1 to 64 characters; by default a random one. */
   readonly id?: string;
 }
 
+/** For `session.attach`. */
 export interface AttachOptions {
+  /** `prompt`, the default: each newer state comes by itself; `lazy`: it comes when `pull` asks for it. */
   readonly policy?: "prompt" | "lazy";
+  /** Ends the opening when it is aborted, and closes the copy once that is open. */
   readonly signal?: AbortSignal;
 }
 

@@ -163,6 +163,7 @@ export class SharedObject<S extends object = object> implements SharedReference 
     return Promise.resolve();
   }
 
+  /** The same as `close`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

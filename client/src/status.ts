@@ -10,9 +10,11 @@ import { JechoError } from "@jecho/shared";
  * - `closed`: ended by the application
  */
 export interface Status {
+  /** As above. */
   readonly state: "connecting" | "live" | "reconnecting" | "refused" | "closed";
   /** Since when, as `Date.now()` gives it. */
   readonly since: number;
+  /** Why it is `refused`. */
   readonly error?: JechoError;
   /** A consumer is being sent the past; what comes is not live yet. */
   readonly replaying?: boolean;

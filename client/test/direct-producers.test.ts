@@ -2,7 +2,7 @@ import { type Consumer, connect, type Modulator, type Session, type as typeOf, u
 import { describe, expect, test } from "vitest";
 import { startCutter } from "./cutter.ts";
 import { PLACES, rigAt } from "./placement-rig.ts";
-import { Inbox, type Rig, startRig, Tick, whenState } from "./rig.ts";
+import { Inbox, numbersOf, type Rig, startRig, Tick, whenState } from "./rig.ts";
 
 const moe = (body: string): Modulator => ({
   source: `import { FifoModulator } from "jecho:moe";
@@ -59,11 +59,7 @@ test("CHAN-9: what a producer publishes into a derived channel goes to all its c
       { n: 3, seq: 3 },
     ]);
   // Consumers of the channel itself have nothing to do with it.
-  const all = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Tick)
-    .subscribe(({ n }) => all.put(n));
+  const all = await numbersOf(rig, "a", Tick);
   await expect.poll(() => base.demand.consumers).toBe(1);
   await raise(direct, 5);
   await raise(base, 7);

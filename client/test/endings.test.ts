@@ -1,7 +1,7 @@
 import { connect, JechoError } from "@jecho/client";
 import { expect, inject, test } from "vitest";
 import { startCutter } from "./cutter.ts";
-import { Inbox, startRig, Tick, whenState } from "./rig.ts";
+import { numbersOf, startRig, Tick, whenState } from "./rig.ts";
 
 const NOTE = "x".repeat(16 * 1024);
 /** More than the queue and the connection hold of these. */
@@ -109,11 +109,7 @@ test("a producer that is closed waits for room no more, and those that wait behi
 test("what was raised before a session is closed goes out, however much is under way", async () => {
   await using rig = await startRig();
   const session = rig.session();
-  const seen = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Tick)
-    .subscribe(({ n }) => seen.put(n));
+  const seen = await numbersOf(rig, "a", Tick);
   const producer = await session.channel("a", Tick).produce();
   await expect.poll(() => producer.demand.total).toBe(1);
   // More than may be under way without the gateway's word, all taken at the end of the turn where the place is this thread.

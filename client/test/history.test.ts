@@ -8,7 +8,7 @@ import { connect, type } from "@jecho/client";
 import { createGateway } from "@jecho/server";
 import { expect, inject, test } from "vitest";
 import { startCutter } from "./cutter.ts";
-import { Inbox, startRig, whenState } from "./rig.ts";
+import { Inbox, numbersOf, startRig, whenState } from "./rig.ts";
 
 const place = inject("place");
 const Count = type("Count", { n: "uint32" });
@@ -103,11 +103,7 @@ test("HIST-4: a replay from a time comes at the speed that was asked for, in ord
   const producing = rig.session();
   const producer = await producing.channel("a", Count).produce({ history: { seconds: 60 } });
   const began = new Date();
-  const live = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Count)
-    .subscribe(({ n }) => live.put(n));
+  const live = await numbersOf(rig, "a", Count);
   let firstAt = 0;
   let lastAt = 0;
   for (let n = 0; n < 20; n++) {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { JechoError, Producer } from "@jecho/client";
 import { expect, inject, test } from "vitest";
-import { Inbox, startRig, Tick } from "./rig.ts";
+import { Inbox, numbersOf, startRig, Tick } from "./rig.ts";
 
 type TickProducer = Producer<typeof Tick.event>;
 
@@ -33,11 +33,7 @@ function flood(producer: TickProducer, events: number): { taken: number; refused
 
 test("error: a full queue refuses the event with QUEUE_FULL, and every event that it took arrives", async () => {
   await using rig = await startRig();
-  const inbox = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Tick)
-    .subscribe(({ n }) => inbox.put(n));
+  const inbox = await numbersOf(rig, "a", Tick);
   const session = rig.session();
   const producer = await session.channel("a", Tick).produce({ queue: { bytes: SMALL } });
   await isWanted(producer);
@@ -52,11 +48,7 @@ test("error: a full queue refuses the event with QUEUE_FULL, and every event tha
 test("ready: who raises only while there is room is never refused, and every event arrives in order", async () => {
   await using rig = await startRig();
   const events = 20_000;
-  const inbox = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Tick)
-    .subscribe(({ n }) => inbox.put(n), { queue: { whenFull: "block" } });
+  const inbox = await numbersOf(rig, "a", Tick, { queue: { whenFull: "block" } });
   const producer = await rig
     .session()
     .channel("a", Tick)
@@ -79,11 +71,7 @@ test("drop-oldest: the newest events arrive in order, and what was dropped is co
   await using rig = await startRig();
   // In one thread with the gateway, no more than a socket takes that nobody reads from meanwhile.
   const events = isBeside ? 20_000 : 10_000;
-  const inbox = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Tick)
-    .subscribe(({ n }) => inbox.put(n));
+  const inbox = await numbersOf(rig, "a", Tick);
   const session = rig.session();
   const queue = { bytes: SMALL, whenFull: "drop-oldest" } as const;
   const producer = await session.channel("a", Tick).produce({ queue });
@@ -128,11 +116,7 @@ test("drop-oldest: a synchronous event that is dropped fails with QUEUE_FULL", a
 test("block: those that wait for room come in the order in which they asked, and nothing is lost", async () => {
   await using rig = await startRig();
   const events = 2000;
-  const inbox = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Tick)
-    .subscribe(({ n }) => inbox.put(n));
+  const inbox = await numbersOf(rig, "a", Tick);
   const producer = await rig
     .session()
     .channel("a", Tick)
@@ -258,11 +242,7 @@ test.runIf(isBeside)(
   "a producer that computes without yielding keeps its connection, and its events go out meanwhile",
   async () => {
     await using rig = await startRig({ heartbeatMs: 1000 });
-    const inbox = new Inbox<number>();
-    await rig
-      .session()
-      .channel("busy", Tick)
-      .subscribe(({ n }) => inbox.put(n));
+    const inbox = await numbersOf(rig, "busy", Tick);
     const folder = await mkdtemp(join(tmpdir(), "jecho-"));
     const enough = join(folder, "enough");
     const program = fileURLToPath(new URL("busy-producer.ts", import.meta.url));
@@ -309,11 +289,7 @@ test("batch: what is raised in it goes out together, and returns what it returns
 
 test("batch: more than the queue holds goes out in between", async () => {
   await using rig = await startRig();
-  const inbox = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Tick)
-    .subscribe(({ n }) => inbox.put(n));
+  const inbox = await numbersOf(rig, "a", Tick);
   const producer = await rig
     .session()
     .channel("a", Tick)

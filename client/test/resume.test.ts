@@ -2,7 +2,7 @@ import { connect, fifo, JechoError, type Missed, type Session, type } from "@jec
 import { createGateway } from "@jecho/server";
 import { expect, inject, test } from "vitest";
 import { type Cutter, startCutter } from "./cutter.ts";
-import { Inbox, PATIENT, startRig, Tick, whenState } from "./rig.ts";
+import { Inbox, numbersOf, PATIENT, startRig, Tick, whenState } from "./rig.ts";
 
 const QUICK = { backoff: { firstMs: 10, mostMs: 50 } };
 const Count = type("Count", { n: "uint32" });
@@ -50,11 +50,7 @@ test("DEL-3: what was under way when the producer's connection broke comes, once
 test("DEL-3: flush waits for what a broken connection may have swallowed", async () => {
   await using rig = await startRig();
   await using way = await throughCutter(rig.gateway.address);
-  const inbox = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Count)
-    .subscribe(({ n }) => inbox.put(n));
+  const inbox = await numbersOf(rig, "a", Count);
   const producer = await way.session.channel("a", Count).produce();
   await expect.poll(() => producer.demand.total).toBe(1);
   // The gateway's confirmation does not come through.
@@ -105,11 +101,7 @@ test("DEL-6: without history a consumer is told how many it missed", async () =>
   const producer = await producing.channel("a", Count).produce();
   const seen: number[] = [];
   const consumer = await way.session.channel("a", Count).subscribe(({ n }) => void seen.push(n));
-  const other = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Count)
-    .subscribe(({ n }) => other.put(n));
+  const other = await numbersOf(rig, "a", Count);
   await expect.poll(() => producer.demand.total).toBe(2);
   for (let n = 0; n < 100; n++) producer.publish({ n });
   await expect.poll(() => seen.length).toBe(100);

@@ -1,4 +1,4 @@
-import { type ConnectOptions, connect, type Session } from "@jecho/client";
+import { type ConnectOptions, connect, type Session, type SubscribeOptions, type Type } from "@jecho/client";
 import { createGateway, type Gateway, type GatewayOptions } from "@jecho/server";
 import { inject } from "vitest";
 
@@ -56,6 +56,21 @@ export class Inbox<T> {
     if (this.all.length >= count) return Promise.resolve(this.all.slice(0, count));
     return new Promise(resolve => this.#waiting.push({ count, resolve }));
   }
+}
+
+/** The numbers `n` of the events on a channel, as a session of its own hears them. */
+export async function numbersOf<T extends { readonly n: number }>(
+  rig: Rig,
+  channel: string,
+  type: Type<T>,
+  options?: SubscribeOptions,
+): Promise<Inbox<number>> {
+  const inbox = new Inbox<number>();
+  await rig
+    .session()
+    .channel(channel, type)
+    .subscribe(({ n }) => inbox.put(n), options);
+  return inbox;
 }
 
 /** Resolves when the session or consumer is in that state. */

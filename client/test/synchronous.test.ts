@@ -1,7 +1,7 @@
 import { connect, type Modulator } from "@jecho/client";
 import { expect, inject, test } from "vitest";
 import { startCutter } from "./cutter.ts";
-import { Inbox, startRig, Tick } from "./rig.ts";
+import { Inbox, numbersOf, startRig, Tick } from "./rig.ts";
 
 /** A promise that the test fulfils when it wants. */
 function gate(): { readonly passed: Promise<void>; open(): void; fail(error: Error): void } {
@@ -115,11 +115,7 @@ test("SYNC-3: nor is one that goes while the event is on its way to it", async (
     modulators: { trusted: [EVENS.source] },
   });
   const producer = await producing.channel("a", Tick).produce();
-  const seen = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Tick)
-    .subscribe(({ n }) => seen.put(n));
+  const seen = await numbersOf(rig, "a", Tick);
   const leaving = await rig
     .session()
     .channel("a", Tick)
@@ -197,11 +193,7 @@ test("SYNC-1: handlers that end together, each with an event of its own: nothing
   const producer = await rig.session().channel("a", Tick).produce();
   const stage = rig.session();
   const answers = await stage.channel("b", Tick).produce();
-  const seen = new Inbox<number>();
-  await rig
-    .session()
-    .channel("b", Tick)
-    .subscribe(({ n }) => seen.put(n));
+  const seen = await numbersOf(rig, "b", Tick);
   const together = gate();
   await stage.channel("a", Tick).subscribe(async ({ n }) => {
     await together.passed;
@@ -217,11 +209,7 @@ test("SYNC-1: handlers that end together, each with an event of its own: nothing
 test("CHAN-4: synchronous and asynchronous events of a producer keep their order, with any number under way", async () => {
   await using rig = await startRig();
   const producer = await rig.session().channel("a", Tick).produce();
-  const seen = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Tick)
-    .subscribe(({ n }) => seen.put(n));
+  const seen = await numbersOf(rig, "a", Tick);
   await expect.poll(() => producer.demand.total).toBe(1);
   const waits: Promise<number>[] = [];
   for (let n = 0; n < 1000; n++) {

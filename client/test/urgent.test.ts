@@ -1,28 +1,39 @@
-import { connect, type } from "@jecho/client";
+import { connect, type SubscribeOptions, type } from "@jecho/client";
 import { expect, test } from "vitest";
 import { startCutter } from "./cutter.ts";
-import { Inbox, startRig } from "./rig.ts";
+import { numbersOf, type Rig, startRig } from "./rig.ts";
 
 const Block = type("Block", { n: "uint32", payload: "uint8[]" });
 const PAYLOAD = new Uint8Array(32 * 1024);
 const ALARM = 1_000_000;
 
-test("DEL-9: an urgent event overtakes those of its channel that wait at the gateway, and none is lost for it", async () => {
-  await using rig = await startRig();
+/** A producer with two consumers: one that keeps up, and one behind a cutter that lets nothing through any more. */
+async function stalled(rig: Rig, options: SubscribeOptions) {
   const cutter = await startCutter(rig.gateway.address);
-  const slow = connect(cutter.address);
+  const session = connect(cutter.address);
   const seen: number[] = [];
-  const consumer = await slow
-    .channel("a", Block)
-    .subscribe(({ n }) => void seen.push(n), { queue: { limitBytes: 256 * 1024 } });
-  const level = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Block)
-    .subscribe(({ n }) => level.put(n));
+  const consumer = await session.channel("a", Block).subscribe(({ n }) => void seen.push(n), options);
+  const level = await numbersOf(rig, "a", Block);
   const producer = await rig.session().channel("a", Block).produce();
   await expect.poll(() => producer.demand.total).toBe(2);
   cutter.stall();
+  return {
+    cutter,
+    seen,
+    consumer,
+    level,
+    producer,
+    async [Symbol.asyncDispose]() {
+      await session.close();
+      await cutter[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test("DEL-9: an urgent event overtakes those of its channel that wait at the gateway, and none is lost for it", async () => {
+  await using rig = await startRig();
+  await using slow = await stalled(rig, { queue: { limitBytes: 256 * 1024 } });
+  const { cutter, seen, consumer, level, producer } = slow;
   for (let n = 0; n < 1000; n++) {
     producer.publish({ n, payload: PAYLOAD });
     if (n % 50 === 49) await level.take(n + 1);
@@ -40,19 +51,13 @@ test("DEL-9: an urgent event overtakes those of its channel that wait at the gat
   const others = seen.filter(n => n < ALARM);
   expect(others).toEqual(others.toSorted((a, b) => a - b));
   expect(others.length + consumer.stats.missed).toBe(1000);
-  await slow.close();
-  await cutter[Symbol.asyncDispose]();
 });
 
 test("DEL-9: an urgent event overtakes those that wait for a connection", async () => {
   await using rig = await startRig();
   const cutter = await startCutter(rig.gateway.address);
   const producing = connect(cutter.address, { backoff: { firstMs: 20, mostMs: 50 } });
-  const seen = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Block)
-    .subscribe(({ n }) => seen.put(n));
+  const seen = await numbersOf(rig, "a", Block);
   const producer = await producing.channel("a", Block).produce();
   await expect.poll(() => producer.demand.total).toBe(1);
   producer.publish({ n: 0, payload: PAYLOAD });
@@ -70,20 +75,8 @@ test("DEL-9: an urgent event overtakes those that wait for a connection", async 
 
 test("SLOW-1: one who has stopped reading loses the oldest of urgent events, too, and is told how many", async () => {
   await using rig = await startRig();
-  const cutter = await startCutter(rig.gateway.address);
-  const slow = connect(cutter.address);
-  const seen: number[] = [];
-  const consumer = await slow
-    .channel("a", Block)
-    .subscribe(({ n }) => void seen.push(n), { queue: { limitBytes: 256 * 1024 }, onMissed: () => {} });
-  const level = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Block)
-    .subscribe(({ n }) => level.put(n));
-  const producer = await rig.session().channel("a", Block).produce();
-  await expect.poll(() => producer.demand.total).toBe(2);
-  cutter.stall();
+  await using slow = await stalled(rig, { queue: { limitBytes: 256 * 1024 }, onMissed: () => {} });
+  const { cutter, seen, consumer, level, producer } = slow;
   for (let n = 0; n < 1000; n++) {
     producer.publishUrgent({ n, payload: PAYLOAD });
     if (n % 50 === 49) await level.take(n + 1);
@@ -94,25 +87,13 @@ test("SLOW-1: one who has stopped reading loses the oldest of urgent events, too
   expect(consumer.stats.missed).toBe(consumer.stats.dropped);
   expect(seen.length + consumer.stats.missed).toBe(1000);
   expect(seen).toEqual(seen.toSorted((a, b) => a - b));
-  await slow.close();
-  await cutter[Symbol.asyncDispose]();
 });
 
 test("DEL-9: urgent events of a producer that comes while others' wait at the gateway are counted from the first, and none is told as missing", async () => {
   const queue = { limitBytes: 64 << 20 };
   await using rig = await startRig({ consumerQueueBytes: queue.limitBytes });
-  const cutter = await startCutter(rig.gateway.address);
-  const slow = connect(cutter.address);
-  const seen: number[] = [];
-  const consumer = await slow.channel("a", Block).subscribe(({ n }) => void seen.push(n), { queue });
-  const level = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Block)
-    .subscribe(({ n }) => level.put(n));
-  const producer = await rig.session().channel("a", Block).produce();
-  await expect.poll(() => producer.demand.total).toBe(2);
-  cutter.stall();
+  await using slow = await stalled(rig, { queue });
+  const { cutter, seen, consumer, level, producer } = slow;
   for (let n = 0; n < 500; n++) {
     producer.publish({ n, payload: PAYLOAD });
     if (n % 50 === 49) await level.take(n + 1);
@@ -129,6 +110,4 @@ test("DEL-9: urgent events of a producer that comes while others' wait at the ga
   await expect.poll(() => seen.at(-1)).toBe(ALARM + 2);
   expect(seen.length).toBe(503);
   expect(consumer.stats.missed).toBe(0);
-  await slow.close();
-  await cutter[Symbol.asyncDispose]();
 });

@@ -7,6 +7,7 @@ import type { Demodulator, EagerHandler, EventSource } from "./modulator.ts";
 
 /** Of X25519, in hexadecimal. */
 export interface KeyPair {
+  /** Travels to the producers, as a parameter of the modulator. */
   readonly publicKey: string;
   /** Never leaves the consumer. */
   readonly secretKey: string;

@@ -7,7 +7,9 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
 
 /** A shared object, as far as modulators need it: the client's `SharedObject` is one. */
 export interface SharedReference {
+  /** Names the object everywhere. */
   readonly id: string;
+  /** Counts its updates. */
   readonly version: number;
   /** Plain data. */
   readonly state: object;
@@ -59,7 +61,9 @@ export interface EventSource {
 
 /** A handler split in two; spread it into the options of `subscribe`. */
 export interface EagerHandler<In = unknown, Out = unknown> {
+  /** Runs with every producer. */
   readonly modulator: Modulator;
+  /** Stays with the consumer. Default: none, so the handler sees what the modulator made. */
   readonly demodulator?: Demodulator<In, Out>;
 }
 

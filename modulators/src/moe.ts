@@ -8,9 +8,11 @@ import * as world from "./sandbox/world/moe.ts";
 
 type Objects = Readonly<Record<string, unknown>>;
 
+/** What a modulator extends that takes, keeps and gives events its own way. */
 export const Modulator = world.Modulator as unknown as typeof Moe.Modulator;
 export type Modulator<Event extends object = object, P = unknown, O = Objects> = Moe.Modulator<Event, P, O>;
 
+/** What most modulators extend: passes every event that its `enqueue` is given, in order. */
 export const FifoModulator = world.FifoModulator as unknown as typeof Moe.FifoModulator;
 export type FifoModulator<Event extends object = object, P = unknown, O = Objects> = Moe.FifoModulator<
   Event,
@@ -18,4 +20,5 @@ export type FifoModulator<Event extends object = object, P = unknown, O = Object
   O
 >;
 
+/** Marks an event to be sent ahead of those that wait, and returns it. */
 export const urgent: typeof Moe.urgent = world.urgent;

@@ -22,9 +22,11 @@ import { CompressDemodulator, QuantiseDemodulator } from "./stream-demodulators.
 export interface View {
   /** Inclusive; 0 is the lowest layer. */
   readonly firstLayer: number;
+  /** Inclusive. */
   readonly lastLayer: number;
-  /** Degrees. */
+  /** Degrees north of the equator. */
   readonly south: number;
+  /** Degrees, not less than `south`. */
   readonly north: number;
   /** Degrees, taken modulo 360. */
   readonly west: number;
@@ -36,15 +38,23 @@ export interface View {
 
 /** One layer of a field on a grid of latitudes and longitudes, in degrees. */
 export interface GridData {
+  /** The producer's count of steps. */
   readonly step: number;
+  /** 0 is the lowest. */
   readonly layer: number;
+  /** The producer's time, in its unit. */
   readonly time: number;
   /** Of the first row's centre. */
   readonly latFirst: number;
+  /** From row to row; negative where rows run from north to south. */
   readonly latStep: number;
+  /** How many. */
   readonly rows: number;
+  /** Of the first column's centre. */
   readonly lonFirst: number;
+  /** From column to column. */
   readonly lonStep: number;
+  /** How many. */
   readonly columns: number;
   /** Row by row. */
   readonly values: Float32Array;
@@ -60,6 +70,7 @@ export interface PackedGrid extends Omit<GridData, "values"> {
 export interface GridChange extends GridData {
   /** Each sandbox makes a stream of its own, and counts its events from 1. */
   readonly stream: number;
+  /** The event's count in that stream. */
   readonly n: number;
   /** The event that left the layer as it was before this change; 0 where all cells are here. */
   readonly since: number;
@@ -75,6 +86,7 @@ export function fifo(): EagerHandler {
   return { modulator: { source: FIFO_SOURCE } };
 }
 
+/** For `viewFilter`. */
 export interface ViewFilterOptions {
   /**
    * Values travel in fewer bytes and come out bit for bit the same: about half the bytes for a smooth field, all of them for noise.
@@ -119,6 +131,7 @@ export function rateLimit(intervalMs: number): EagerHandler {
   return { modulator: { source: RATE_LIMIT_SOURCE, parameters: { intervalMs } } };
 }
 
+/** For `latestPerKey`. */
 export interface LatestPerKeyOptions {
   /** Milliseconds to gather events for, at least 10, before the newest of each key is sent. Default 0: only until the transport is ready. */
   readonly intervalMs?: number;
@@ -146,6 +159,7 @@ export function downsample(
   return { modulator: { source: DOWNSAMPLE_SOURCE, parameters: { field, factor, method } } };
 }
 
+/** For `aggregate`. */
 export interface AggregateOptions {
   /** An aggregate comes after every so many events. Default: 1. */
   readonly every?: number;
@@ -171,7 +185,9 @@ export interface Aggregate {
   readonly min: number;
   /** -Infinity where there are none. */
   readonly max: number;
+  /** Where the histogram begins; 0 without one. */
   readonly low: number;
+  /** Where it ends; 0 without one. */
   readonly high: number;
   /** How many fall into each bin, from `low` to `high`. */
   readonly histogram: Uint32Array;
@@ -183,6 +199,7 @@ export function aggregate(field: string, options: AggregateOptions = {}): EagerH
   return { modulator: { source: AGGREGATE_SOURCE, parameters: { field, every, window, bins, low, high } } };
 }
 
+/** For `cluster`. */
 export interface ClusterOptions {
   /** Events in one cluster, at most 65,536. Default: 100. */
   readonly events?: number;
@@ -201,6 +218,7 @@ export function cluster(options: ClusterOptions = {}): EagerHandler {
   };
 }
 
+/** For `compress` and `quantise`. */
 export interface StreamOptions {
   /** One event in so many is sent whole, for consumers that came late or missed one. Default: 50. */
   readonly refreshEvents?: number;

@@ -19,6 +19,7 @@ const PRODUCER = 3;
 const PATIENT = { callMs: 1000, installMs: 5000 };
 const STARTS_AT_MS = Date.UTC(2000, 0, 1);
 
+/** For `ModulatorBench.open`. */
 export interface BenchOptions<In> {
   /** Of the events that come in. Default: opaque bytes. */
   readonly type?: Type<In>;
@@ -36,7 +37,9 @@ export interface BenchOptions<In> {
 export interface Made {
   /** Before the demodulator. */
   readonly event: unknown;
+  /** What it was encoded to. */
   readonly bytes: number;
+  /** Was it marked to go before others? */
   readonly urgent: boolean;
 }
 
@@ -166,10 +169,12 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
     return this.#settled();
   }
 
+  /** Ends the modulator and its sandbox. */
   close(): Promise<void> {
     return this.#host.close();
   }
 
+  /** The same as `close`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -1,5 +1,14 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -26,9 +35,14 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-function run(command: string, args: readonly string[], cwd = root): void {
+/** The command `jecho`, in a program's folder. */
+const COMMAND = "node_modules/jecho/src/main.js";
+
+/** Returns what it printed. */
+function run(command: string, args: readonly string[], cwd = root): string {
   const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: "utf8" });
   expect(status, `${command} ${args.join(" ")}\n${stdout}${stderr}`).toBe(0);
+  return stdout;
 }
 
 function write(file: string, text: string): void {
@@ -67,9 +81,16 @@ function fileOf(code: string): string | undefined {
   return /^\/\/ ([\w.-]+\.m?[jt]s)\b/.exec(code)?.[1];
 }
 
-test("what README.md says to put into files runs in a folder of its own, on the packed packages", async () => {
+interface Said {
+  out: string;
+}
+
+/** A gateway by its command, as the packages have it, and a way to start programs beside it; all of them end with `use`. */
+async function withGateway(
+  use: (address: string, start: (...args: string[]) => Said) => Promise<void>,
+): Promise<void> {
   const children: ChildProcess[] = [];
-  const start = (...args: string[]) => {
+  const start = (...args: string[]): Said => {
     const child = spawn(process.execPath, args, { cwd: program, stdio: ["ignore", "pipe", "pipe"] });
     children.push(child);
     const said = { out: "" };
@@ -77,9 +98,16 @@ test("what README.md says to put into files runs in a folder of its own, on the 
     return said;
   };
   try {
-    const gateway = start("node_modules/jecho/src/main.js", "gateway", "--port", "0");
+    const gateway = start(COMMAND, "gateway", "--port", "0");
     await expect.poll(() => gateway.out).toMatch(/listening at \S+\n/);
-    const address = /listening at (\S+)/.exec(gateway.out)?.[1] as string;
+    await use(/listening at (\S+)/.exec(gateway.out)?.[1] as string, start);
+  } finally {
+    for (const child of children) child.kill();
+  }
+}
+
+test("what README.md says to put into files runs in a folder of its own, on the packed packages", () =>
+  withGateway(async (address, start) => {
     const files = new Map<string | undefined, string>();
     for (const code of [...blocksOf("README.md", "ts"), ...blocksOf("README.md", "js")])
       files.set(fileOf(code), code);
@@ -93,9 +121,57 @@ test("what README.md says to put into files runs in a folder of its own, on the 
     expect(viewer.out).not.toMatch(/station [^78]:/);
     await expect.poll(() => count.out).toMatch(/[1-9]\d* events/);
     expect(producer.out).toBe("");
-  } finally {
-    for (const child of children) child.kill();
-  }
+  }));
+
+/** The one program of a package's README, in its file, and what the README says that it prints. */
+function programOf(folder: string, address: string): { readonly file: string; readonly prints: string } {
+  const [code, ...more] = blocksOf(`${folder}/README.md`, "ts");
+  const [prints] = blocksOf(`${folder}/README.md`, "text");
+  expect(more).toEqual([]);
+  const file = fileOf(code as string) as string;
+  write(file, (code as string).replaceAll("localhost:8080", address));
+  return { file, prints: prints as string };
+}
+
+test.for(["shared", "modulators", "client", "server"])(
+  "the program in the README of %s prints what it says there",
+  folder =>
+    withGateway(async (address, start) => {
+      const { file, prints } = programOf(folder, address);
+      const said = start(file);
+      await expect.poll(() => said.out).toBe(prints);
+    }),
+);
+
+test("the commands in jecho's README print what it says there", () =>
+  withGateway(async (address, start) => {
+    const { file, prints } = programOf("apps/jecho", address);
+    const said = start(file);
+    await expect.poll(() => said.out).not.toBe("");
+    const commands = blocksOf("apps/jecho/README.md", "sh").flatMap(
+      block => block.match(/^npx jecho (types|sub) .*$/gm) ?? [],
+    );
+    expect(commands).toHaveLength(2);
+    let printed = "";
+    for (const command of commands) {
+      const args = [...command.matchAll(/'([^']+)'|(\S+)/g)]
+        .slice(2)
+        .map(([, quoted, word]) => (quoted ?? word) as string);
+      printed += run(process.execPath, [COMMAND, ...args, "--gateway", address], program);
+    }
+    expect(printed.trimEnd()).toBe(prints.trimEnd());
+  }));
+
+test("every link in a packed document leads to something in its package", () => {
+  const packages = join(program, "node_modules");
+  const documents = globSync("{jecho,@jecho/*}/{*,docs/*}.md", { cwd: packages });
+  expect(documents.length).toBeGreaterThan(15);
+  const missing = documents.flatMap(document =>
+    [...readFileSync(join(packages, document), "utf8").matchAll(/\]\(([^)#]+)/g)]
+      .filter(([, target]) => !existsSync(join(packages, dirname(document), target as string)))
+      .map(([, target]) => `${document}: ${target}`),
+  );
+  expect(missing).toEqual([]);
 });
 
 test("the modulators' page's unit test of a modulator in a file runs on recorded events", () => {
@@ -110,9 +186,10 @@ test("the modulators' page's unit test of a modulator in a file runs on recorded
   run(process.execPath, ["--test", "hot.test.ts"], program);
 });
 
-test("every block of TypeScript in README.md and the modulators' pages fits the packed packages' types", () => {
+test("every block of TypeScript in the READMEs and the modulators' pages fits the packed packages' types", () => {
   const documents = [
     "README.md",
+    ...["shared", "modulators", "client", "server", "apps/jecho"].map(folder => `${folder}/README.md`),
     ...readdirSync(join(root, "modulators/docs")).map(name => `modulators/docs/${name}`),
   ];
   const fragments: string[] = [];
@@ -140,4 +217,57 @@ test("every block of TypeScript in README.md and the modulators' pages fits the 
     }),
   );
   run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", program], program);
+});
+
+/** Declarations that a face hands on, `NAME FILE`, or has itself. */
+function declared(face: string): [name: string, file: string][] {
+  const text = readFileSync(face, "utf8");
+  const handedOn = [...text.matchAll(/^export (?:type )?\{([^}]*)\} from "(\.[^"]+)"/gm)].flatMap(
+    ([, names = "", from = ""]) =>
+      names
+        .split(",")
+        .map(name => name.trim().replace(/^type /, ""))
+        .filter(name => name !== "")
+        .map((name): [string, string] => [name, join(dirname(face), from.replace(/\.ts$/, ".d.ts"))]),
+  );
+  const own = [...text.matchAll(/^export (?:declare )?(?:class|interface|type|function|const) (\w+)/gm)];
+  return [...handedOn, ...own.map(([, name]): [string, string] => [name as string, face])];
+}
+
+/** The constructor of what nobody constructs, an error's name, and what a type says by its form. */
+const SAID_BY_FORM = /^(constructor\(|readonly name = |readonly \[|private |#)/;
+
+test("everything that a packed package exports has a doc comment, and so has each of its members", () => {
+  const faces = [
+    "client/src/{mod,moe,modulating}",
+    "server/src/mod",
+    "shared/src/mod",
+    "modulators/src/{mod,moe,testing}",
+  ];
+  const files = globSync(
+    faces.map(face => `@jecho/${face}.d.ts`),
+    { cwd: join(program, "node_modules") },
+  );
+  expect(files).toHaveLength(8);
+  const all = new Map(
+    files.flatMap(file => declared(join(program, "node_modules", file))).map(one => [one.join(" "), one]),
+  );
+  expect(all.size).toBeGreaterThan(80);
+  const silent: string[] = [];
+  for (const [name, file] of all.values()) {
+    const lines = readFileSync(file, "utf8").split("\n");
+    const at = lines.findIndex(line =>
+      new RegExp(`^(export )?(declare )?(class|interface|type|function|const) ${name}\\b`).test(line),
+    );
+    expect(at, `${name} in ${file}`).toBeGreaterThanOrEqual(0);
+    const isSaid = (line: number): boolean => /\*\/$/.test(lines[line - 1] as string);
+    if (!isSaid(at)) silent.push(name);
+    if (!/(class|interface) /.test(lines[at] as string)) continue;
+    for (let line = at + 1; !lines[line]?.startsWith("}"); line++) {
+      const member = /^ {4}([^\s*/}].*)/.exec(lines[line] as string)?.[1];
+      if (member !== undefined && !SAID_BY_FORM.test(member) && !isSaid(line))
+        silent.push(`${name}: ${member}`);
+    }
+  }
+  expect(silent).toEqual([]);
 });

@@ -18,6 +18,7 @@ import { SharedObjects } from "./objects/shared-objects.ts";
 import { StaticFiles } from "./static-files.ts";
 import { loadUws } from "./uws.ts";
 
+/** How a gateway is started: for `createGateway`. */
 export interface GatewayOptions {
   /** Address to listen at; "127.0.0.1" by default: this machine only. */
   readonly host?: string;
@@ -70,8 +71,11 @@ export interface Modulating {
   close(): Promise<void>;
 }
 
+/** A gateway that runs. */
 export interface Gateway {
+  /** Where it listens, as its options say. */
   readonly host: string;
+  /** Where it listens: never 0. */
   readonly port: number;
   /** `HOST:PORT`, as it stands in channel names. */
   readonly address: string;
@@ -80,6 +84,7 @@ export interface Gateway {
    * within `drainMs`; lets go of every connection with `GATEWAY_STOPPING`.
    */
   close(): Promise<void>;
+  /** The same as `close`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 

@@ -45,6 +45,7 @@ export function checkUserName(name: string): string {
 
 /** A user's name, taken apart: the channel, and, behind `#`, the name that somebody gave what a modulator makes of it. */
 export interface SplitName {
+  /** The channel: `atmosphere/ozone`. */
   readonly base: string;
   /** One segment; "" for the channel itself. */
   readonly derived: string;

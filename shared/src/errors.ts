@@ -66,6 +66,7 @@ export const ERRORS = {
   INTERNAL: [4599, "Something failed that should not; the message says what."],
 } as const satisfies Record<string, readonly [number, string]>;
 
+/** One of the codes in `ERRORS`. */
 export type ErrorCode = keyof typeof ERRORS;
 
 const CODES = new Map<number, ErrorCode>(
@@ -85,8 +86,11 @@ export function mayRetry(number: number): boolean {
 /** Every error that JEcho raises or hands on. The message names the cause; `code` is what programs look at. */
 export class JechoError extends Error {
   override readonly name = "JechoError";
+  /** What programs look at. */
   readonly code: ErrorCode;
+  /** The code as it crosses the wire, and closes a connection: 4000 to 4999. */
   readonly number: number;
+  /** May the same thing be tried again? */
   readonly retry: boolean;
 
   /** @param detail what happened in this case; by default the table's sentence. At most 2,000 characters are kept. */

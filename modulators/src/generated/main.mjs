@@ -67,8 +67,11 @@ function mayRetry(number) {
 /** Every error that JEcho raises or hands on. The message names the cause; `code` is what programs look at. */
 var JechoError = class JechoError extends Error {
 	name = "JechoError";
+	/** What programs look at. */
 	code;
+	/** The code as it crosses the wire, and closes a connection: 4000 to 4999. */
 	number;
+	/** May the same thing be tried again? */
 	retry;
 	/** @param detail what happened in this case; by default the table's sentence. At most 2,000 characters are kept. */
 	constructor(code, detail, options) {
@@ -6648,7 +6651,9 @@ function namesOf(type) {
 * `T` is the TypeScript face of an event; it has no counterpart at run time.
 */
 var Type = class Type {
+	/** That of the root table, such as `weather.Reading`. */
 	name;
+	/** The root table as this library keeps it; `fields` is the form for programs. */
 	root;
 	/** The schema in canonical binary form. */
 	schema;
@@ -6659,6 +6664,7 @@ var Type = class Type {
 	/** Of its own events; made at the first. */
 	#verify;
 	#make;
+	/** Made by `type`, `Type.fromFbs` and `Type.fromSchema`. */
 	constructor(root) {
 		this.name = root.name;
 		this.root = root;
@@ -6872,8 +6878,11 @@ function mayRetry(number) {
 /** Every error that JEcho raises or hands on. The message names the cause; \`code\` is what programs look at. */
 var JechoError = class JechoError extends Error {
 	name = "JechoError";
+	/** What programs look at. */
 	code;
+	/** The code as it crosses the wire, and closes a connection: 4000 to 4999. */
 	number;
+	/** May the same thing be tried again? */
 	retry;
 	/** @param detail what happened in this case; by default the table's sentence. At most 2,000 characters are kept. */
 	constructor(code, detail, options) {
@@ -10684,7 +10693,9 @@ function namesOf(type) {
 * \`T\` is the TypeScript face of an event; it has no counterpart at run time.
 */
 var Type = class Type {
+	/** That of the root table, such as \`weather.Reading\`. */
 	name;
+	/** The root table as this library keeps it; \`fields\` is the form for programs. */
 	root;
 	/** The schema in canonical binary form. */
 	schema;
@@ -10695,6 +10706,7 @@ var Type = class Type {
 	/** Of its own events; made at the first. */
 	#verify;
 	#make;
+	/** Made by \`type\`, \`Type.fromFbs\` and \`Type.fromSchema\`. */
 	constructor(root) {
 		this.name = root.name;
 		this.root = root;

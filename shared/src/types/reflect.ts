@@ -7,11 +7,15 @@ import type { ElementKind, EnumType, Field, ObjectType, Scalar } from "./schema.
  * vector is an array of these; of numbers a typed array.
  */
 export interface FieldInfo {
+  /** As in the schema. */
   readonly name: string;
+  /** Of an enum, that of its numbers; of a vector, that of its elements. */
   readonly kind: Scalar | "string" | "table" | "struct" | "union";
+  /** Is it an array of that kind? */
   readonly isVector: boolean;
   /** As in the schema's text: `[float32]`, `weather.Station`. */
   readonly written: string;
+  /** Is an event without it refused? */
   readonly required: boolean;
   /** Names of numbers, where it is an enum. */
   readonly names: ReadonlyMap<bigint, string> | undefined;

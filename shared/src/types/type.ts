@@ -18,7 +18,9 @@ import { createVerifier, type VerifyEvent } from "./verify.ts";
  * `T` is the TypeScript face of an event; it has no counterpart at run time.
  */
 export class Type<T = unknown> {
+  /** That of the root table, such as `weather.Reading`. */
   readonly name: string;
+  /** The root table as this library keeps it; `fields` is the form for programs. */
   readonly root: ObjectType;
   /** The schema in canonical binary form. */
   readonly schema: Uint8Array;
@@ -32,6 +34,7 @@ export class Type<T = unknown> {
   #verify: VerifyEvent | undefined;
   #make: MakeEvent | undefined;
 
+  /** Made by `type`, `Type.fromFbs` and `Type.fromSchema`. */
   constructor(root: ObjectType) {
     this.name = root.name;
     this.root = root;
