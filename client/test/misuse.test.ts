@@ -77,6 +77,37 @@ test("what is no address, no place, no type and no name is refused where it is g
   });
 });
 
+test("an event whose reading closes its producer is refused, as it goes nowhere", async () => {
+  await using rig = await startRig();
+  const session = rig.session();
+  const channel = session.channel("a", Tick);
+  const seen = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }) => seen.put(n));
+  const closing = (producer: { close(): unknown }) => ({
+    n: 1,
+    get note() {
+      void producer.close();
+      return "";
+    },
+  });
+  const closed = { code: "CLOSED" };
+  for (const raise of ["publish", "publishUrgent"] as const) {
+    const producer = await channel.produce();
+    expect(() => producer[raise](closing(producer))).toThrow(expect.objectContaining(closed));
+  }
+  for (const raise of ["publishSync", "publishWhenReady"] as const) {
+    const producer = await channel.produce({ queue: {} });
+    await expect(producer[raise](closing(producer))).rejects.toMatchObject(closed);
+  }
+  const producer = await channel.produce();
+  await expect.poll(() => producer.demand.total).toBe(1);
+  producer.publish({ n: 2, note: "" });
+  expect(await seen.take(1)).toEqual([2]);
+});
+
 test("what a handler throws is told as its failure", async () => {
   await using rig = await startRig();
   const channel = rig.session().channel("a", Tick);
