@@ -160,15 +160,15 @@ export class Consumer<T> {
    * before it; where it fails, they have their turn. It goes on with what is raised from then on, wherever the consumer began; one that began with
    * `from: "last"` gets the newest of the new pair first.
    *
-   * @throws JechoError the reason why the installation failed: the old pair goes on then; or what ended the consumer
+   * @throws JechoError the reason why the installation failed, or `ARGUMENT_INVALID`: the old pair goes on then; or what ended the consumer
    */
-  reset(pair: EagerHandler, { sync = false }: ResetOptions = {}): Promise<void> {
+  reset(pair: EagerHandler, options: ResetOptions = {}): Promise<void> {
     if (this.#status.state === "closed" || this.#status.state === "refused") {
       return Promise.reject(
         new JechoError("CLOSED", `the consumer of ${this.channel} is ${this.#status.state}`),
       );
     }
-    return this.#resets.ask(pair, sync);
+    return this.#resets.ask(pair, options);
   }
 
   /**

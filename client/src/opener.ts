@@ -1,4 +1,4 @@
-import { modulatorTable } from "@jecho/modulators/internal";
+import { checkOptions, modulatorTable, type OptionNames } from "@jecho/modulators/internal";
 import { JechoError, type Type } from "@jecho/shared";
 import { FROM, type Inherited } from "@jecho/shared/internal";
 import { EventChannel, type ProduceOptions, type SubscribeOptions } from "./channel.ts";
@@ -10,6 +10,7 @@ import type { EventQueue } from "./event-queue.ts";
 import type { EventQueues } from "./event-queues.ts";
 import type { InheritedSubscription, TakeOverOptions } from "./inheritance.ts";
 import { historyOf, labelOf, placeOf, queueOf } from "./open-options.ts";
+import { PRODUCE, SUBSCRIBE, TAKE_OVER } from "./option-names.ts";
 import type { ControlRequest, PortRequest } from "./port.ts";
 import { Producer } from "./producer.ts";
 
@@ -44,6 +45,7 @@ export class Opener {
   }
 
   async openProducer<T>(channel: EventChannel<T>, options: ProduceOptions): Promise<Producer<T>> {
+    checkOptions<ProduceOptions>("produce()", options, PRODUCE);
     const session = this.#session;
     const { signal, delegate, history, key = "" } = options;
     const endpoint = this.#endpoints.next();
@@ -81,6 +83,7 @@ export class Opener {
     handler: Handler<T>,
     options: SubscribeOptions,
   ): Promise<Consumer<T>> {
+    checkOptions<SubscribeOptions>("subscribe()", options, SUBSCRIBE);
     const endpoint = this.#endpoints.next();
     if (options.as !== undefined && options.modulator === undefined)
       throw new JechoError("ARGUMENT_INVALID", `"as" names what a modulator makes, and there is none`);
@@ -106,6 +109,7 @@ export class Opener {
     handler: Handler<T>,
     options: TakeOverOptions<T>,
   ): Promise<Consumer<T>> {
+    checkOptions<TakeOverOptions<T>>("takeOver()", options, TAKE_OVER as OptionNames<TakeOverOptions<T>>);
     const endpoint = this.#endpoints.next();
     const pair = { modulator: modulator && { source: modulator.source }, demodulator: options.demodulator };
     const place = new EventChannel<T>(this, channel, options.type);

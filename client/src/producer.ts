@@ -272,6 +272,8 @@ export class Producer<T> {
       this.#codec === undefined
         ? queue.raise({ endpoint, count, type: this.#type, event, sync })
         : queue.raise({ endpoint, count, type: undefined, event: this.#codec.encode(event), sync });
+    // Reading it may have run code that closed this producer: then it goes nowhere, which is to be said.
+    this.#checkOpen();
     this.#bytes += bytes;
     return bytes;
   }

@@ -1,7 +1,8 @@
 import type { Json, Modulator } from "@jecho/modulators";
-import { modulatorTable } from "@jecho/modulators/internal";
+import { checkOptions, modulatorTable } from "@jecho/modulators/internal";
 import { JechoError } from "@jecho/shared";
-import type { EagerHandler } from "./consumer-options.ts";
+import type { EagerHandler, ResetOptions } from "./consumer-options.ts";
+import { PAIR, RESET } from "./option-names.ts";
 import type { ControlRequest, PortNotice } from "./port.ts";
 
 /** A reset that was asked for. */
@@ -37,8 +38,11 @@ export class Resets {
   }
 
   /** @throws JechoError what makes a pair that cannot be sent */
-  ask(pair: EagerHandler, sync: boolean): Promise<void> {
+  ask(pair: EagerHandler, options: ResetOptions): Promise<void> {
     return new Promise((resolve, reject) => {
+      checkOptions<EagerHandler>("reset()", pair, PAIR);
+      checkOptions<ResetOptions>("reset()", options, RESET);
+      const { sync = false } = options;
       const modulator = pair.modulator && modulatorTable(pair.modulator, pair.capabilities);
       const { endpoint } = this.#options;
       const reset = this.#next++;

@@ -1,3 +1,4 @@
+import { checkOptions } from "@jecho/modulators/internal";
 import { checkName, formatChannelName, JechoError, parseChannelName, Type } from "@jecho/shared";
 import type { Inheritance as InheritanceFrame } from "@jecho/shared/internal";
 import { EventChannel } from "./channel.ts";
@@ -8,6 +9,7 @@ import { type Inheritance, inherit } from "./inheritance.ts";
 import { type Codec, isCodec } from "./json.ts";
 import { KnownTypes, theOne } from "./known-types.ts";
 import { type EndpointSession, Opener } from "./opener.ts";
+import { ATTACH, CONNECT, SHARE } from "./option-names.ts";
 import { openPort } from "./places/place.ts";
 import type { Answer, Port, PortNotice, PortRequest, Question } from "./port.ts";
 import { Questions } from "./questions.ts";
@@ -19,7 +21,7 @@ import { guarded, Listeners, raise, type Status, statusNow, untilLive } from "./
  * Connects to a gateway: `HOST:PORT`, or the same with `ws://`, `wss://`, `http://`, `https://` or `jecho://`.
  * Returns at once; the connection is made, and made again, in the background.
  *
- * @throws JechoError `ARGUMENT_INVALID` where the address is none, or an option not of its form
+ * @throws JechoError `ARGUMENT_INVALID` where the address is none, or an option not of its form, or none
  */
 export function connect(address: string, options: ConnectOptions = {}): Session {
   return new Session(address, options);
@@ -50,6 +52,7 @@ export class Session {
   /** Made by `connect`. */
   constructor(address: string, options: ConnectOptions) {
     const gateway = parseAddress(address);
+    checkOptions<ConnectOptions>("connect()", options, CONNECT);
     this.address = gateway.host;
     this.#options = options;
     // Whoever does not ask for it need not handle that it failed.
@@ -141,10 +144,12 @@ export class Session {
    * Makes an object to share with modulators, and with other sessions: they `attach` to its `id`. Without one it is random, and
    * known to nobody who is not told. Where another session has shared the same id before, this is a further copy of that.
    *
-   * @throws JechoError `OBJECT_INVALID` where the state is not plain data or has more than 65,536 characters, or the id does not have 1 to 64 characters
+   * @throws JechoError `OBJECT_INVALID` where the state is not plain data or has more than 65,536 characters, or the id does not have 1 to 64 characters;
+   * `ARGUMENT_INVALID` for an option that it does not have
    */
-  share<S extends object>(state: S, { id }: ShareOptions = {}): SharedObject<S> {
-    const object = this.#copies.share(state, id);
+  share<S extends object>(state: S, options: ShareOptions = {}): SharedObject<S> {
+    checkOptions<ShareOptions>("share()", options, SHARE);
+    const object = this.#copies.share(state, options.id);
     const { state: is, error = new JechoError("CLOSED") } = this.#status;
     // Of a session that has ended nobody hears of it; the object itself can be used.
     if (is === "closed" || is === "refused") object.notice({ is: "refused", endpoint: 0, reset: 0, error });
@@ -155,12 +160,11 @@ export class Session {
    * A copy of an object that another session shares. A `prompt` one, the default, has each newer state as soon as it is there; a
    * `lazy` one hears of newer versions, and has their state when `pull()` has fetched it.
    *
-   * @throws JechoError `OBJECT_UNKNOWN`, `OBJECT_INVALID`, `OVERLOADED`, what ended the connection, or the signal's reason
+   * @throws JechoError `OBJECT_UNKNOWN`, `OBJECT_INVALID`, `OVERLOADED`, `ARGUMENT_INVALID`, what ended the connection, or the signal's reason
    */
-  async attach<S extends object>(
-    id: string,
-    { policy = "prompt", signal }: AttachOptions = {},
-  ): Promise<SharedObject<S>> {
+  async attach<S extends object>(id: string, options: AttachOptions = {}): Promise<SharedObject<S>> {
+    checkOptions<AttachOptions>("attach()", options, ATTACH);
+    const { policy = "prompt", signal } = options;
     this.#checkUsable();
     const { object, opening } = this.#copies.attach<S>(id, policy === "lazy");
     await this.#endpoints.open(opening.endpoint, object, signal, () => this.#post(opening));

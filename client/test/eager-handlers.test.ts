@@ -213,9 +213,8 @@ test("a bad view is refused at the one who sent it, at the installation and late
   await using rig = await startRig();
   const producer = await rig.session().channel("g", Grid).produce();
   const session = rig.session();
-  const upside = session
-    .channel("g", Grid)
-    .subscribe(() => {}, viewFilter({ ...WORLD, south: 50, north: -50 }));
+  const upsideDown = session.share<View>({ ...WORLD, south: 50, north: -50 });
+  const upside = session.channel("g", Grid).subscribe(() => {}, viewFilter(upsideDown));
   await expect(upside).rejects.toMatchObject({
     code: "PARAMETERS_INVALID",
     message: expect.stringMatching(/south|north/),

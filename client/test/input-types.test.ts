@@ -1,6 +1,7 @@
 import {
   connect,
   type JechoError,
+  latestPerKey,
   type Modulator,
   type Producer,
   type Session,
@@ -88,6 +89,33 @@ describe.each(WHERE)("a modulator written for an older type, at the $at, $tier",
     expect(restarts).toEqual([]);
     expect(consumer.status.state).toBe("live");
   });
+});
+
+test("TYPE-11, SYNC-5: producers without the field that a standard modulator goes by end it for nobody: its consumers are told, and have the others' events", async () => {
+  await using rig = await startRig();
+  const other = await produce(rig.session(), typeOf("step: int; level: int;"));
+  const one = await produce(rig.session(), Newer);
+  const inbox = new Inbox<unknown>();
+  const errors = new Inbox<JechoError>();
+  const consumer = await rig
+    .session()
+    .channel("grid", Newer)
+    .subscribe(({ step }) => inbox.put(step), { ...latestPerKey("layer"), onError: errors.put });
+  expect(await other.publishSync({ step: 1, level: 1 })).toBe(0);
+  expect(await one.publishSync({ step: 2, layer: 1, values: VALUES })).toBe(1);
+  const later = await produce(rig.session(), typeOf("step: int; height: int;"));
+  await expect.poll(() => later.demand.total).toBe(1);
+  expect(await later.publishSync({ step: 3, height: 1 })).toBe(0);
+  expect(await one.publishSync({ step: 4, layer: 1, values: VALUES })).toBe(1);
+  expect(inbox.all).toEqual([2, 4]);
+  const told = await errors.take(2);
+  for (const { code, message } of told) {
+    expect(code).toBe("TYPE_MISMATCH");
+    expect(message).toContain('an event has no field "layer"');
+    expect(message).toContain("its events are dropped");
+  }
+  expect(errors.all).toHaveLength(2);
+  expect(consumer.status.state).toBe("live");
 });
 
 test("TYPE-10: a consumer is refused at open where a present producer cannot be read, and both sides are named", async () => {

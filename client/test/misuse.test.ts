@@ -6,6 +6,7 @@ import {
   type Json,
   type Modulator,
   modulatorFrom,
+  modulatorFromFile,
   type ProduceOptions,
   type SubscribeOptions,
   sample,
@@ -75,6 +76,101 @@ test("what is no address, no place, no type and no name is refused where it is g
     code: "MODULATOR_INVALID",
     message: expect.stringContaining("pair"),
   });
+});
+
+test("an option that a call does not have is refused, naming the nearest that it has, and so are options that are none", async () => {
+  await using rig = await startRig();
+  const session = rig.session();
+  const channel = session.channel("a", Tick);
+  const consumer = await channel.subscribe(() => {});
+  const url = new URL("./above.modulator.ts", import.meta.url);
+  const calls: Readonly<Record<string, (options: never) => unknown>> = {
+    connect: options => connect("localhost:1", options),
+    produce: options => channel.produce(options),
+    subscribe: options => channel.subscribe(() => {}, options),
+    reset: options => consumer.reset(options),
+    share: options => session.share({}, options),
+    attach: options => session.attach("id", options),
+    modulatorFrom: options => modulatorFrom(() => true, options),
+    modulatorFromFile: options => modulatorFromFile(url, options),
+  };
+  /** Whether it is thrown or rejected. */
+  const message = async (call: string, options: unknown): Promise<string> => {
+    try {
+      await calls[call]?.(untyped<never>(options));
+    } catch (error) {
+      expect(error).toMatchObject({ code: "ARGUMENT_INVALID" });
+      return (error as Error).message;
+    }
+    throw new Error(`${call}() took them`);
+  };
+  for (const [call, options, wrong, right] of [
+    ["connect", { plce: "here" }, "plce", "place"],
+    [
+      "connect",
+      { modulators: { limits: { callMS: 5 } } },
+      "modulators.limits.callMS",
+      "modulators.limits.callMs",
+    ],
+    ["connect", { backoff: { fistMs: 5 } }, "backoff.fistMs", "backoff.firstMs"],
+    ["produce", { histry: {} }, "histry", "history"],
+    ["produce", { delegate: { control: {} } }, "delegate.control", "delegate.controls"],
+    ["subscribe", { whenful: "latest" }, "whenful", "queue.whenFull"],
+    ["subscribe", { queue: { limitbytes: 5 } }, "queue.limitbytes", "queue.limitBytes"],
+    ["reset", { modulater: sample(2).modulator }, "modulater", "modulator"],
+    ["share", { ids: "a" }, "ids", "id"],
+    ["attach", { polcy: "lazy" }, "polcy", "policy"],
+    ["modulatorFrom", { parametrs: {} }, "parametrs", "parameters"],
+    ["modulatorFromFile", { object: {} }, "object", "objects"],
+  ] as const)
+    expect(await message(call, options)).toBe(`${call}() has no option "${wrong}"; did you mean "${right}"?`);
+  expect(await message("attach", { colour: 1 })).toBe(
+    'attach() has no option "colour"; there are policy, signal',
+  );
+  for (const call of Object.keys(calls)) {
+    expect(await message(call, null)).toBe(`${call}(): its options are an object, not null`);
+    expect(await message(call, 5)).toBe(`${call}(): its options are an object, not a number`);
+  }
+  expect(await message("produce", { history: null })).toBe(
+    'produce(): its options "history" are an object, not null',
+  );
+  // An object of the application's own may have what it likes beside.
+  class Model {
+    readonly temperature = 281;
+    readonly context = { temperature: () => this.temperature };
+  }
+  await channel.produce({ delegate: new Model() });
+});
+
+test("an event whose reading closes its producer is refused, as it goes nowhere", async () => {
+  await using rig = await startRig();
+  const session = rig.session();
+  const channel = session.channel("a", Tick);
+  const seen = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ n }) => seen.put(n));
+  const closing = (producer: { close(): unknown }) => ({
+    n: 1,
+    get note() {
+      void producer.close();
+      return "";
+    },
+  });
+  const closed = { code: "CLOSED" };
+  for (const raise of ["publish", "publishUrgent"] as const) {
+    const producer = await channel.produce();
+    expect(() => producer[raise](closing(producer))).toThrow(expect.objectContaining(closed));
+  }
+  for (const raise of ["publishSync", "publishWhenReady"] as const) {
+    const producer = await channel.produce({ queue: {} });
+    await expect(producer[raise](closing(producer))).rejects.toMatchObject(closed);
+  }
+  const producer = await channel.produce();
+  await expect.poll(() => producer.demand.total).toBe(1);
+  producer.publish({ n: 2, note: "" });
+  expect(await seen.take(1)).toEqual([2]);
 });
 
 test("what a handler throws is told as its failure", async () => {

@@ -1,6 +1,7 @@
 import { JechoError, type Type } from "@jecho/shared";
 import { isExpression } from "./delegate.ts";
 import type { Json, Modulator, SharedReference } from "./modulator.ts";
+import { checkOptions, type OptionNames } from "./options.ts";
 import { HEAD } from "./sandbox/failures.ts";
 import { FifoModulator, Modulator as ModulatorBase } from "./sandbox/world/moe.ts";
 
@@ -32,6 +33,15 @@ interface Rest<Event, Parameters, Objects> extends Omit<Modulator, "source" | "p
   readonly input?: Type<Event>;
 }
 
+const REST: OptionNames<Rest<unknown, unknown, unknown>> = {
+  parameters: true,
+  key: true,
+  objects: true,
+  lazy: true,
+  equals: true,
+  input: true,
+};
+
 type ModulatorClass = new (
   parameters: never,
   moe: never,
@@ -48,9 +58,9 @@ type ModulatorClass = new (
  * modulatorFrom(event => event.celsius > 30, { input: Reading })
  * ```
  *
- * @param rest its parameters, key and shared objects; and, of a function, `input`: the type that it was written for, by whose names
+ * @param options its parameters, key and shared objects; and, of a function, `input`: the type that it was written for, by whose names
  * it reads whatever producers write, as a class does by its static of that name
- * @throws JechoError `MODULATOR_INVALID` where it is none of these, or where `input` stands beside a text or a class
+ * @throws JechoError `ARGUMENT_INVALID` for an option that it does not have; `MODULATOR_INVALID` where it is none of these, or where `input` stands beside a text or a class
  */
 export function modulatorFrom<
   // biome-ignore lint/suspicious/noExplicitAny: of the channel's type, which the function knows.
@@ -59,8 +69,10 @@ export function modulatorFrom<
   Objects extends Readonly<Record<string, SharedReference>> = Record<never, never>,
 >(
   written: string | ModulatorClass | Derivation<Event, Parameters, Objects>,
-  { input, ...rest }: Rest<Event, Parameters, Objects> = {},
+  options: Rest<Event, Parameters, Objects> = {},
 ): Modulator {
+  checkOptions<typeof options>("modulatorFrom()", options, REST as OptionNames<typeof options>);
+  const { input, ...rest } = options;
   if (typeof written !== "string" && !isModulatorClass(written))
     return { ...rest, source: derivationSource(written, input) };
   if (input !== undefined) throw invalid("a text or a class says by its own static what it was written for");

@@ -143,7 +143,7 @@ export class RunningModulator {
   ): number {
     if (!this.#types.canRead(token, producer)) return chunks.reduce((events, { end }) => events + end, 0);
     if (this.#behind.length > 0) this.#behind = this.#behind.map((_, i) => versions[i] ?? 0);
-    this.#type = this.#types.numberOf(token, schema => this.#sandbox.addType(schema));
+    this.#type = this.#types.numberOf(token);
     this.#producer = producer;
     return this.#run(chunks, flags);
   }
@@ -246,7 +246,7 @@ export class RunningModulator {
         const declared = sandbox.install(program);
         this.#installedMs = sandbox.cpuMs;
         this.schema = declared.schema;
-        this.#types.readAs(declared.reads);
+        this.#types.readIn(sandbox, declared.reads);
         this.#needs = declared.needs;
         this.#views.clear();
         this.#writer.declared = this.schema && Type.fromSchema(this.schema);

@@ -1,4 +1,17 @@
 import { JechoError } from "@jecho/shared";
+import {
+  checkAggregate,
+  checkCluster,
+  checkCompress,
+  checkDiff,
+  checkDownsample,
+  checkLatestPerKey,
+  checkPriority,
+  checkQuantise,
+  checkRateLimit,
+  checkSample,
+} from "../standard/parameters.js";
+import { checkView } from "../standard/window.js";
 import { ClusterDemodulator } from "./cluster-demodulator.ts";
 import { AGGREGATE_SOURCE } from "./generated/standard/aggregate.ts";
 import { CLUSTER_SOURCE } from "./generated/standard/cluster.ts";
@@ -15,6 +28,7 @@ import { SAMPLE_SOURCE } from "./generated/standard/sample.ts";
 import { VIEW_FILTER_SOURCE } from "./generated/standard/view-filter.ts";
 import { GridDemodulator } from "./grid-demodulator.ts";
 import type { Demodulator, EagerHandler, Json, Modulator, SharedReference } from "./modulator.ts";
+import { checkOptions, type OptionNames } from "./options.ts";
 import { PackedGridDemodulator } from "./packed-grid-demodulator.ts";
 import { CompressDemodulator, QuantiseDemodulator } from "./stream-demodulators.ts";
 
@@ -78,6 +92,11 @@ export interface GridChange extends GridData {
   readonly cells: Uint32Array;
 }
 
+/*
+ * Each makes an eager handler. What its modulator would refuse is refused when it is made: `PARAMETERS_INVALID` naming the parameter, or
+ * `ARGUMENT_INVALID` for an option that it does not have.
+ */
+
 /** A shared object with a `View` as its state, or a view that stays as it is. */
 export type ViewReference = (SharedReference & { readonly state: Readonly<View> }) | View;
 
@@ -95,14 +114,21 @@ export interface ViewFilterOptions {
   readonly packed?: boolean;
 }
 
-/** Of each layer (`GridData`) that is in the view, passes the part in its window, again as `GridData`. */
+const VIEW_FILTER_OPTIONS: OptionNames<ViewFilterOptions> = { packed: true };
+
+/**
+ * Of each layer (`GridData`) that is in the view, passes the part in its window, again as `GridData`.
+ *
+ * @throws JechoError `PARAMETERS_INVALID` naming what is wrong in the view, `ARGUMENT_INVALID` for an option that it does not have
+ */
 export function viewFilter(
   view: ViewReference,
   options?: ViewFilterOptions & { readonly packed?: false },
 ): EagerHandler<GridData, GridData>;
 export function viewFilter(view: ViewReference, options: ViewFilterOptions): EagerHandler;
-export function viewFilter(view: ViewReference, { packed = false }: ViewFilterOptions = {}): EagerHandler {
-  if (!packed) return { modulator: withView(VIEW_FILTER_SOURCE, view, {}) };
+export function viewFilter(view: ViewReference, options: ViewFilterOptions = {}): EagerHandler {
+  checkOptions<ViewFilterOptions>("viewFilter()", options, VIEW_FILTER_OPTIONS);
+  if (!options.packed) return { modulator: withView(VIEW_FILTER_SOURCE, view, {}) };
   return {
     modulator: withView(PACKED_VIEW_SOURCE, view, {}),
     demodulator: new PackedGridDemodulator() as Demodulator,
@@ -115,12 +141,13 @@ export function viewFilter(view: ViewReference, { packed = false }: ViewFilterOp
  * handler is not called.
  */
 export function diff(view: ViewReference, threshold: number): EagerHandler<GridChange, GridData> {
-  return { modulator: withView(DIFF_SOURCE, view, { threshold }), demodulator: new GridDemodulator() };
+  const parameters = checked(checkDiff, { threshold });
+  return { modulator: withView(DIFF_SOURCE, view, parameters), demodulator: new GridDemodulator() };
 }
 
 /** Every Nth event of each producer's process, beginning with the first. @param every N, an integer from 1 */
 export function sample(every: number): EagerHandler {
-  return { modulator: { source: SAMPLE_SOURCE, parameters: { every } } };
+  return { modulator: { source: SAMPLE_SOURCE, parameters: checked(checkSample, { every }) } };
 }
 
 /**
@@ -128,7 +155,7 @@ export function sample(every: number): EagerHandler {
  * once; the last one of a burst comes when the interval has ended, even if none follows.
  */
 export function rateLimit(intervalMs: number): EagerHandler {
-  return { modulator: { source: RATE_LIMIT_SOURCE, parameters: { intervalMs } } };
+  return { modulator: { source: RATE_LIMIT_SOURCE, parameters: checked(checkRateLimit, { intervalMs }) } };
 }
 
 /** For `latestPerKey`. */
@@ -139,15 +166,20 @@ export interface LatestPerKeyOptions {
   readonly keys?: number;
 }
 
+const LATEST_PER_KEY_OPTIONS: OptionNames<LatestPerKeyOptions> = { intervalMs: true, keys: true };
+
 /** Of the waiting events with the same value of `field`, keeps only the newest. */
 export function latestPerKey(field: string, options: LatestPerKeyOptions = {}): EagerHandler {
+  checkOptions<LatestPerKeyOptions>("latestPerKey()", options, LATEST_PER_KEY_OPTIONS);
   const { intervalMs = 0, keys = 1000 } = options;
-  return { modulator: { source: LATEST_PER_KEY_SOURCE, parameters: { field, intervalMs, keys } } };
+  const parameters = checked(checkLatestPerKey, { field, intervalMs, keys });
+  return { modulator: { source: LATEST_PER_KEY_SOURCE, parameters } };
 }
 
 /** Sends events whose `field` is one of these values first, and marks them urgent for the rest of their way. */
 export function priority(field: string, urgent: readonly (string | number | boolean)[]): EagerHandler {
-  return { modulator: { source: PRIORITY_SOURCE, parameters: { field, urgent } } };
+  const parameters = checked(checkPriority, { field, urgent });
+  return { modulator: { source: PRIORITY_SOURCE, parameters } };
 }
 
 /** Replaces every `factor` values of the vector `field` by one; the last one may stand for fewer. */
@@ -156,7 +188,8 @@ export function downsample(
   factor: number,
   method: "stride" | "mean" | "min" | "max" = "mean",
 ): EagerHandler {
-  return { modulator: { source: DOWNSAMPLE_SOURCE, parameters: { field, factor, method } } };
+  const parameters = checked(checkDownsample, { field, factor, method });
+  return { modulator: { source: DOWNSAMPLE_SOURCE, parameters } };
 }
 
 /** For `aggregate`. */
@@ -193,10 +226,20 @@ export interface Aggregate {
   readonly histogram: Uint32Array;
 }
 
+const AGGREGATE_OPTIONS: OptionNames<AggregateOptions> = {
+  every: true,
+  window: true,
+  bins: true,
+  low: true,
+  high: true,
+};
+
 /** Mean, minimum, maximum and histogram of the numbers of `field`, a number or a vector, over several events. */
 export function aggregate(field: string, options: AggregateOptions = {}): EagerHandler<Aggregate, Aggregate> {
+  checkOptions<AggregateOptions>("aggregate()", options, AGGREGATE_OPTIONS);
   const { every = 1, window = every, bins = 0, low = 0, high = 0 } = options;
-  return { modulator: { source: AGGREGATE_SOURCE, parameters: { field, every, window, bins, low, high } } };
+  const parameters = checked(checkAggregate, { field, every, window, bins, low, high });
+  return { modulator: { source: AGGREGATE_SOURCE, parameters } };
 }
 
 /** For `cluster`. */
@@ -211,9 +254,10 @@ export interface ClusterOptions {
 
 /** Sends many small events as one; the demodulator takes them apart again. */
 export function cluster(options: ClusterOptions = {}): EagerHandler {
+  checkOptions<ClusterOptions>("cluster()", options, { events: true, bytes: true, withinMs: true });
   const { events = 100, bytes = 65_536, withinMs = 100 } = options;
   return {
-    modulator: { source: CLUSTER_SOURCE, parameters: { events, bytes, withinMs } },
+    modulator: { source: CLUSTER_SOURCE, parameters: checked(checkCluster, { events, bytes, withinMs }) },
     demodulator: new ClusterDemodulator(),
   };
 }
@@ -224,10 +268,14 @@ export interface StreamOptions {
   readonly refreshEvents?: number;
 }
 
+const STREAM_OPTIONS: OptionNames<StreamOptions> = { refreshEvents: true };
+
 /** Lossless compression: sends only what changed from event to event. A consumer sees events from the first whole one on. */
-export function compress({ refreshEvents = 50 }: StreamOptions = {}): EagerHandler {
+export function compress(options: StreamOptions = {}): EagerHandler {
+  checkOptions<StreamOptions>("compress()", options, STREAM_OPTIONS);
+  const { refreshEvents = 50 } = options;
   return {
-    modulator: { source: COMPRESS_SOURCE, parameters: { refreshEvents } },
+    modulator: { source: COMPRESS_SOURCE, parameters: checked(checkCompress, { refreshEvents }) },
     demodulator: new CompressDemodulator(),
   };
 }
@@ -236,13 +284,14 @@ export function compress({ refreshEvents = 50 }: StreamOptions = {}): EagerHandl
  * Lossy compression of the float vector `field`: no number is off by more than `bound` (in the unit of the values), and numbers
  * that are not finite are exact. The rest of each event is as it was.
  */
-export function quantise(
-  field: string,
-  bound: number,
-  { refreshEvents = 50 }: StreamOptions = {},
-): EagerHandler {
+export function quantise(field: string, bound: number, options: StreamOptions = {}): EagerHandler {
+  checkOptions<StreamOptions>("quantise()", options, STREAM_OPTIONS);
+  const { refreshEvents = 50 } = options;
   return {
-    modulator: { source: QUANTISE_SOURCE, parameters: { field, bound, refreshEvents } },
+    modulator: {
+      source: QUANTISE_SOURCE,
+      parameters: checked(checkQuantise, { field, bound, refreshEvents }),
+    },
     demodulator: new QuantiseDemodulator(),
   };
 }
@@ -254,9 +303,24 @@ function withView(source: string, view: ViewReference, parameters: Record<string
       `view: a view, or a shared object with one, is wanted, not ${view}`,
     );
   if ("state" in view) return { source, parameters, objects: { view } };
+  checked(checkView, view);
   const { firstLayer, lastLayer, south, north, west, east, stride } = view;
   return {
     source,
     parameters: { ...parameters, view: { firstLayer, lastLayer, south, north, west, east, stride } },
   };
+}
+
+/**
+ * The parameters, if the modulator takes them: what it would refuse in a producer, perhaps much later, is refused here.
+ *
+ * @throws JechoError `PARAMETERS_INVALID`
+ */
+function checked<Parameters>(check: (parameters: Parameters) => void, parameters: Parameters): Parameters {
+  try {
+    check(parameters);
+    return parameters;
+  } catch (error) {
+    throw JechoError.from(error, "PARAMETERS_INVALID");
+  }
 }

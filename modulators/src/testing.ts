@@ -6,6 +6,7 @@ import type { Delegate } from "./delegate.ts";
 import { offersOf } from "./delegate.ts";
 import type { ModulatorOptions } from "./environment.ts";
 import { type EagerHandler, type EventSource, type Modulator, modulatorTable } from "./modulator.ts";
+import { checkOptions, type OptionNames } from "./options.ts";
 import type { HostClock } from "./periods.ts";
 import type { Limits } from "./sandbox/sandbox.ts";
 import type { ModulatorStats, TierEvents } from "./tier.ts";
@@ -32,6 +33,14 @@ export interface BenchOptions<In> {
   /** Default: those of a producer, but 1000 ms for a call and 5000 ms for the installation: machines that test are busy. */
   readonly limits?: Partial<Limits>;
 }
+
+const OPTIONS: OptionNames<BenchOptions<unknown>> = {
+  type: true,
+  delegate: true,
+  capabilities: true,
+  place: true,
+  limits: true,
+};
 
 /** An event as the modulator made it. */
 export interface Made {
@@ -77,6 +86,7 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
     handler: EagerHandler | Modulator,
     options: BenchOptions<In> = {},
   ): Promise<ModulatorBench<In, Out>> {
+    checkOptions<BenchOptions<In>>("open()", options, OPTIONS as OptionNames<BenchOptions<In>>);
     const bench = new ModulatorBench<In, Out>(
       "modulator" in handler ? handler : { modulator: handler },
       options,
@@ -114,6 +124,9 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
       onRemoved: (_, error) => {
         this.#error = error;
       },
+      onImpaired: (_, why) => {
+        if (why.code === "TYPE_MISMATCH") this.#error ??= why;
+      },
     };
     this.#host = new ModulatorEnvironment(
       { ...where, limits: { ...PATIENT, ...limits } },
@@ -133,7 +146,7 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
    * Raises events, as one batch.
    *
    * @returns what the handler sees now, after the demodulator
-   * @throws JechoError why the modulator was removed, or what the demodulator failed at
+   * @throws JechoError why the modulator was removed, or cannot read the events; or what the demodulator failed at
    */
   push(...events: In[]): Promise<Out[]> {
     const { type } = this.#options;

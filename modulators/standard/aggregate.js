@@ -1,5 +1,6 @@
 import { FifoModulator } from "jecho:moe";
-import { checkInteger, checkName, numbersOf, text } from "./check.js";
+import { checkNumbers } from "./check.js";
+import { checkAggregate } from "./parameters.js";
 
 /**
  * What some events have in common: each `every` events, the mean, least and greatest of a field's numbers over the last
@@ -27,21 +28,23 @@ export default class Aggregate extends FifoModulator {
 
   /** @param {any} parameters */
   static check(parameters) {
-    checkName(parameters, "field");
-    checkInteger(parameters, "every", 1);
-    checkInteger(parameters, "window", 1, 10_000);
-    checkInteger(parameters, "bins", 0, 1000);
-    const { low, high, bins } = parameters;
-    if (!Number.isFinite(low)) throw new RangeError(`low: a number is wanted, not ${text(low)}`);
-    if (!Number.isFinite(high)) throw new RangeError(`high: a number is wanted, not ${text(high)}`);
-    if (bins > 0 && !(low < high && Number.isFinite(high - low)))
-      throw new RangeError(`low, high: the second is to be the greater one; they are ${low} and ${high}`);
+    checkAggregate(parameters);
+  }
+
+  /**
+   * @param {any} fields
+   * @param {any} parameters
+   */
+  static checkInput(fields, { field }) {
+    checkNumbers(fields, field);
   }
 
   /** @param {object} event */
   enqueue(event) {
     const { field, every, window } = /** @type {any} */ (this.parameters);
-    this.#window.push(this.#summary(numbersOf(event, field)));
+    // What an event may do without is not there.
+    const value = /** @type {any} */ (event)[field] ?? [];
+    this.#window.push(this.#summary(typeof value === "number" ? [value] : value));
     if (this.#window.length > window) this.#window.shift();
     if (++this.#since < every) return;
     this.#since = 0;

@@ -55,61 +55,51 @@ export function checkName(parameters, name, known) {
     );
 }
 
-/**
- * The value of a field.
- *
- * @param {any} event
- * @param {string} field
- */
-export function fieldOf(event, field) {
-  const value = event[field];
-  if (value === undefined) throw new RangeError(`field: an event has no field "${field}"`);
-  return value;
-}
+const NUMBERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "float32", "float64"];
+const TAGS = [...NUMBERS, "bool", "int64", "uint64", "string"];
 
 /**
- * The value of a field by which events are told apart.
+ * A field of the events that come in, for the modulators' `static checkInput`.
  *
- * @param {any} event
+ * @param {any} fields
  * @param {string} field
+ * @param {readonly string[]} kinds that it may be of
+ * @param {string} otherwise what is wrong with one of any other kind
  */
-export function tagOf(event, field) {
-  const value = fieldOf(event, field);
-  // Of each event it would be another one.
-  if (typeof value === "object" && value !== null)
-    throw new RangeError(`field: "${field}" is no number, text or boolean`);
-  return value;
+export function checkField(fields, field, kinds, otherwise) {
+  const kind = fields?.[field];
+  if (kind === undefined) throw new RangeError(`field: an event has no field "${field}"`);
+  if (!kinds.includes(kind)) throw new RangeError(`field: "${field}" ${otherwise}`);
 }
 
-/**
- * The numbers of a field: a vector as it is, a number as a vector of one.
- *
- * @param {any} event
- * @param {string} field
- * @returns {ArrayLike<number>}
- */
-export function numbersOf(event, field) {
-  const value = fieldOf(event, field);
-  if (typeof value === "number") return [value];
-  if (isVector(value)) return value;
-  throw new RangeError(`field: "${field}" holds no numbers`);
+/** By which events are told apart: of each event a table or a vector would be another one. @param {any} fields @param {string} field */
+export function checkTag(fields, field) {
+  checkField(fields, field, TAGS, "is no number, text or boolean");
 }
 
-/**
- * A field that is a vector of numbers.
- *
- * @param {any} event
- * @param {string} field
- */
-export function vectorOf(event, field) {
-  const value = fieldOf(event, field);
-  if (isVector(value)) return value;
-  throw new RangeError(`field: "${field}" is no vector of numbers`);
+/** A number, or a vector of them. @param {any} fields @param {string} field */
+export function checkNumbers(fields, field) {
+  checkField(fields, field, [...NUMBERS, ...NUMBERS.map(vectorOf), "bool[]"], "holds no numbers");
 }
 
-/** @param {any} value */
-function isVector(value) {
-  return ArrayBuffer.isView(value) && !(value instanceof BigInt64Array) && !(value instanceof BigUint64Array);
+/** @param {any} fields @param {string} field */
+export function checkVector(fields, field) {
+  checkField(fields, field, [...NUMBERS.map(vectorOf), "bool[]"], "is no vector of numbers");
+}
+
+/** @param {any} fields @param {string} field */
+export function checkFloats(fields, field) {
+  checkField(fields, field, ["float32[]", "float64[]"], "is no vector of floats");
+}
+
+/** @param {any} fields @param {string} field */
+export function checkScalar(fields, field) {
+  checkField(fields, field, NUMBERS, "is no number");
+}
+
+/** @param {string} kind */
+function vectorOf(kind) {
+  return `${kind}[]`;
 }
 
 /** @param {unknown} value */

@@ -1,5 +1,5 @@
 import { bytesOf, FifoModulator, typeToken } from "jecho:moe";
-import { checkInteger, checkWait } from "./check.js";
+import { checkCluster } from "./parameters.js";
 
 /** Many small events in one: it goes out when it is full, or when its first event has waited for `withinMs`. */
 export default class Cluster extends FifoModulator {
@@ -16,9 +16,7 @@ export default class Cluster extends FifoModulator {
 
   /** @param {any} parameters */
   static check(parameters) {
-    checkInteger(parameters, "events", 1, 65_536);
-    checkInteger(parameters, "bytes", 1, 8 << 20);
-    checkWait(parameters, "withinMs");
+    checkCluster(parameters);
   }
 
   /** @param {object} event */

@@ -1,6 +1,6 @@
 import { bytesOf, FifoModulator, typeToken } from "jecho:moe";
-import { checkInteger } from "./check.js";
 import { differ } from "./differ.js";
+import { checkCompress } from "./parameters.js";
 import { packZeros } from "./zero-runs.js";
 
 /** Lossless: how each event differs from the one before, byte by byte. Good where events resemble each other. */
@@ -24,7 +24,7 @@ export default class Compress extends FifoModulator {
 
   /** @param {any} parameters */
   static check(parameters) {
-    checkInteger(parameters, "refreshEvents", 1);
+    checkCompress(parameters);
   }
 
   /** @param {object} event */

@@ -1,4 +1,4 @@
-import { checkNumber } from "./check.js";
+import { checkDiff } from "./parameters.js";
 import { ViewModulator } from "./view-modulator.js";
 import { cutOf } from "./window.js";
 
@@ -45,7 +45,7 @@ export default class Diff extends ViewModulator {
    */
   static check(parameters, objects) {
     ViewModulator.check(parameters, objects);
-    checkNumber(parameters, "threshold", 0);
+    checkDiff(parameters);
   }
 
   /** @param {any} event GridData */

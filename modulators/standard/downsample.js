@@ -1,5 +1,6 @@
 import { FifoModulator, unpack } from "jecho:moe";
-import { checkInteger, checkName, vectorOf } from "./check.js";
+import { checkVector } from "./check.js";
+import { checkDownsample } from "./parameters.js";
 
 const METHODS = {
   /** @param {ArrayLike<number>} values @param {number} from */
@@ -30,15 +31,21 @@ export default class Downsample extends FifoModulator {
 
   /** @param {any} parameters */
   static check(parameters) {
-    checkName(parameters, "field");
-    checkInteger(parameters, "factor", 1);
-    checkName(parameters, "method", Object.keys(METHODS));
+    checkDownsample(parameters);
+  }
+
+  /**
+   * @param {any} fields
+   * @param {any} parameters
+   */
+  static checkInput(fields, { field }) {
+    checkVector(fields, field);
   }
 
   /** @param {object} event */
   enqueue(event) {
     const { field, factor, method } = /** @type {any} */ (this.parameters);
-    const values = vectorOf(event, field);
+    const values = /** @type {any} */ (event)[field];
     const reduce = METHODS[/** @type {keyof typeof METHODS} */ (method)];
     const fewer = new values.constructor(Math.ceil(values.length / factor));
     for (let i = 0, from = 0; i < fewer.length; i++, from += factor) {

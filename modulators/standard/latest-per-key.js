@@ -1,5 +1,6 @@
 import { Modulator } from "jecho:moe";
-import { checkInteger, checkName, checkWait, tagOf } from "./check.js";
+import { checkTag } from "./check.js";
+import { checkLatestPerKey } from "./parameters.js";
 
 /**
  * The newest event of each key. While the transport is busy, or during an interval, an event takes the place of the one
@@ -22,15 +23,21 @@ export default class LatestPerKey extends Modulator {
 
   /** @param {any} parameters */
   static check(parameters) {
-    checkName(parameters, "field");
-    checkWait(parameters, "intervalMs", true);
-    checkInteger(parameters, "keys", 1);
+    checkLatestPerKey(parameters);
+  }
+
+  /**
+   * @param {any} fields
+   * @param {any} parameters
+   */
+  static checkInput(fields, { field }) {
+    checkTag(fields, field);
   }
 
   /** @param {object} event */
   enqueue(event) {
     const { field, keys } = /** @type {any} */ (this.parameters);
-    const key = tagOf(event, field);
+    const key = /** @type {any} */ (event)[field];
     if (!this.#waiting.has(key) && this.#waiting.size >= keys) {
       this.#waiting.delete(this.#waiting.keys().next().value);
     }

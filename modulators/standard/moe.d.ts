@@ -41,7 +41,9 @@ declare module "jecho:moe" {
   /**
    * A consumer's code inside the producer. Optional statics: `periodMs`, `mostPerSecond`, `input`, the type that it was written for
    * (then it reads by the names of that, whatever producers write), `output`, where it makes events of another type than it
-   * takes, both as `{ name, description }` or as the text of a FlatBuffers schema, `check(parameters, objects)`, which throws where it cannot work with these, and
+   * takes, both as `{ name, description }` or as the text of a FlatBuffers schema, `check(parameters, objects)`, which throws where it cannot work with these,
+   * `checkInput(fields, parameters)`, which throws where it cannot do with events of such fields, by name the words of type descriptions
+   * ("float32[]"; a table's is its name; no fields at all on an untyped channel): it is then given none of them, and its consumers are told, and
    * `needs`, the names of services that it cannot do without, each the path under `moe` where it finds it; where one is not
    * offered or not granted, it is not installed. `keepsEvents = false` says that it keeps no event, and no typed array out of one,
    * beyond the call that the event came with, save in a `FifoModulator`'s queue: a producer that runs it in its own process then

@@ -1,5 +1,6 @@
 import { Modulator, urgent } from "jecho:moe";
-import { checkName, tagOf, text } from "./check.js";
+import { checkTag } from "./check.js";
+import { checkPriority } from "./parameters.js";
 
 /** Events whose tag is one of some values go first, and are marked urgent for the rest of their way. */
 export default class Priority extends Modulator {
@@ -10,19 +11,21 @@ export default class Priority extends Modulator {
 
   /** @param {any} parameters */
   static check(parameters) {
-    checkName(parameters, "field");
-    const { urgent: values } = parameters;
-    if (!Array.isArray(values))
-      throw new RangeError(`urgent: a list of values is wanted, not ${text(values)}`);
-    for (let i = 0; i < values.length; i++)
-      if (!["string", "number", "boolean"].includes(typeof values[i]))
-        throw new RangeError(`urgent[${i}]: a number, text or boolean is wanted, not ${text(values[i])}`);
+    checkPriority(parameters);
+  }
+
+  /**
+   * @param {any} fields
+   * @param {any} parameters
+   */
+  static checkInput(fields, { field }) {
+    checkTag(fields, field);
   }
 
   /** @param {object} event */
   enqueue(event) {
     const { field, urgent: values } = /** @type {any} */ (this.parameters);
-    if (values.includes(tagOf(event, field))) this.#push(this.#urgent, urgent(event));
+    if (values.includes(/** @type {any} */ (event)[field])) this.#push(this.#urgent, urgent(event));
     else this.#push(this.#others, event);
   }
 

@@ -1,6 +1,7 @@
 import { bytesOf, FifoModulator, typeToken, unpack } from "jecho:moe";
-import { checkInteger, checkName, fieldOf, text } from "./check.js";
+import { checkFloats } from "./check.js";
 import { differ } from "./differ.js";
+import { checkQuantise } from "./parameters.js";
 import { packZeros } from "./zero-runs.js";
 
 /** Steps that a number may be away from zero; beyond, it travels as it is. */
@@ -36,20 +37,22 @@ export default class Quantise extends FifoModulator {
 
   /** @param {any} parameters */
   static check(parameters) {
-    checkName(parameters, "field");
-    const { bound } = parameters;
-    if (!Number.isFinite(bound) || bound <= 0)
-      throw new RangeError(`bound: a number greater than 0 is wanted, not ${text(bound)}`);
-    checkInteger(parameters, "refreshEvents", 1);
+    checkQuantise(parameters);
+  }
+
+  /**
+   * @param {any} fields
+   * @param {any} parameters
+   */
+  static checkInput(fields, { field }) {
+    checkFloats(fields, field);
   }
 
   /** @param {object} event */
   enqueue(event) {
     const { field, bound, refreshEvents } = /** @type {any} */ (this.parameters);
-    const values = /** @type {unknown} */ (fieldOf(event, field));
+    const values = /** @type {any} */ (event)[field];
     const wide = values instanceof Float64Array;
-    if (!wide && !(values instanceof Float32Array))
-      throw new RangeError(`field: "${field}" is no vector of floats`);
     const step = 2 * bound;
     const steps = new Int32Array(values.length);
     const exact = [];

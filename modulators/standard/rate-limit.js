@@ -1,5 +1,5 @@
 import { FifoModulator } from "jecho:moe";
-import { checkWait } from "./check.js";
+import { checkRateLimit } from "./parameters.js";
 
 /** At most one event per interval: the newest. What comes in between is replaced by what comes after it. */
 export default class RateLimit extends FifoModulator {
@@ -17,7 +17,7 @@ export default class RateLimit extends FifoModulator {
 
   /** @param {any} parameters */
   static check(parameters) {
-    checkWait(parameters, "intervalMs");
+    checkRateLimit(parameters);
   }
 
   /** @param {object} event */

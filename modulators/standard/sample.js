@@ -1,5 +1,5 @@
 import { FifoModulator } from "jecho:moe";
-import { checkInteger } from "./check.js";
+import { checkSample } from "./parameters.js";
 
 /** Every Nth event of its producer's, from the first. */
 export default class Sample extends FifoModulator {
@@ -9,7 +9,7 @@ export default class Sample extends FifoModulator {
 
   /** @param {any} parameters */
   static check(parameters) {
-    checkInteger(parameters, "every", 1);
+    checkSample(parameters);
   }
 
   /** @param {object} event */

@@ -1,5 +1,5 @@
 import { FifoModulator } from "jecho:moe";
-import { fieldOf } from "./check.js";
+import { checkField, checkScalar } from "./check.js";
 import { checkView, findWindow } from "./window.js";
 
 /** @typedef {import("./window.js").View} View */
@@ -26,6 +26,12 @@ export class ViewModulator extends FifoModulator {
     checkView(viewOf(parameters, objects));
   }
 
+  /** @param {any} fields */
+  static checkInput(fields) {
+    for (let i = 0; i < NUMBERS.length; i++) checkScalar(fields, NUMBERS[i]);
+    checkField(fields, "values", ["float32[]"], "is no vector of float32");
+  }
+
   /**
    * Where the view meets a layer.
    *
@@ -48,7 +54,6 @@ export class ViewModulator extends FifoModulator {
       last.lonStep !== lonStep ||
       last.columns !== columns
     ) {
-      for (let i = 0; i < FIELDS.length; i++) fieldOf(grid, FIELDS[i]);
       this.#view = view;
       this.#grid = { layer: 0, latFirst, latStep, rows, lonFirst, lonStep, columns, values: NONE };
       this.#window = findWindow(view, this.#grid);
@@ -75,7 +80,7 @@ export class ViewModulator extends FifoModulator {
 }
 
 const NONE = new Float32Array(0);
-const FIELDS = ["layer", "latFirst", "latStep", "rows", "lonFirst", "lonStep", "columns", "values"];
+const NUMBERS = ["layer", "latFirst", "latStep", "rows", "lonFirst", "lonStep", "columns"];
 
 /**
  * @param {any} parameters

@@ -122,6 +122,23 @@ test("MOE-10: what is not listed is not there", async () => {
   expect(await once(rig, seen)).toBe("objects,isStale,pull,context,services,controls,queueEvents||celsius|");
 });
 
+test.each(["clock", "log", "statistics", "context.temperature", "services.celsius", "controls.warm"])(
+  "MOE-10: who uses %s without having listed it is told to list it",
+  async need => {
+    await using rig = new Rig();
+    const derived = await rig.install(saying(["random"], `this.moe.${need}`), {
+      delegate: DELEGATE,
+      context: { "context.temperature": 1 },
+    });
+    await expect(once(rig, derived)).rejects.toMatchObject({
+      code: "MODULATOR_FAILED",
+      message: expect.stringContaining(
+        `it uses "${need}", which the class does not list: static needs = ["${need}"]`,
+      ),
+    });
+  },
+);
+
 test.each([
   ["no list", `static needs = "clock";`],
   ["not names", "static needs = [5];"],

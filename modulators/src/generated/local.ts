@@ -121,6 +121,29 @@ function addType(schema) {
 	const read = readType === void 0 ? readerOf(object) : readerAs(object, readType.root);
 	inTypes[inTypes.length] = knownType(object, inTypes.length + 1, read);
 }
+/**
+* What the modulator can read of events of this type: of each field the kind, in the words of type descriptions; a table's or a union's is
+* its name.
+*
+* @param type its number
+* @returns undefined for opaque bytes
+*/
+function fieldsOf(type) {
+	const known = type === 0 ? void 0 : inTypes[type - 1];
+	if (known === void 0) return void 0;
+	const { fields } = readType === void 0 ? known.object : readType.root;
+	const kinds = { __proto__: null };
+	for (let i = 0; i < fields.length; i++) {
+		const { name, kind } = fields[i];
+		kinds[name] = kind.is === "vector" ? `${kindOf(kind.of)}[]` : kindOf(kind);
+	}
+	return freeze(kinds);
+}
+function kindOf(kind) {
+	if (kind.is === "scalar") return kind.scalar;
+	if (kind.is === "object") return kind.object.name;
+	return kind.is === "union" ? kind.name : "string";
+}
 function knownType(object, number, read) {
 	return {
 		number,
@@ -429,9 +452,9 @@ const servicesMemory = {
 /** The parts of `moe` that these needs stand for. */
 function offerServices(needs, services) {
 	const groups = {
-		context: emptyGroup(),
-		services: emptyGroup(),
-		controls: emptyGroup()
+		context: { __proto__: unlisted("context.") },
+		services: { __proto__: unlisted("services.") },
+		controls: { __proto__: unlisted("controls.") }
 	};
 	const offered = { ...groups };
 	for (let i = 0; i < needs.length; i++) {
@@ -458,9 +481,27 @@ function offerServices(needs, services) {
 	for (const group of Object.values(groups)) freeze(group);
 	return offered;
 }
-function emptyGroup() {
-	return { __proto__: null };
+/** What stands behind what was listed: says to who reads anything else that it has to be. */
+function unlisted(group) {
+	return new Proxy(nothing, { get: (_, name) => {
+		if (typeof name !== "string" || name === "toJSON" || name === "then") return void 0;
+		throw notListed(`${group}${name}`);
+	} });
 }
+const nothing = freeze({ __proto__: null });
+function notListed(name) {
+	return /* @__PURE__ */ new TypeError(`it uses "${name}", which the class does not list: static needs = ["${name}"]`);
+}
+/** The same of what the MOE offers by itself. */
+const UNLISTED = freeze(Object.defineProperties({}, Object.fromEntries([
+	"clock",
+	"entropy",
+	"log",
+	"random",
+	"statistics"
+].map((name) => [name, { get: () => {
+	throw notListed(name);
+} }]))));
 function ofMoe(name) {
 	switch (name) {
 		case "clock": return () => timeMs;
@@ -639,6 +680,7 @@ function setParameters(text) {
 }
 function openMoe(offered) {
 	world.moe = freeze({
+		__proto__: UNLISTED,
 		objects: { __proto__: null },
 		isStale,
 		pull,
@@ -1048,7 +1090,7 @@ function serve(namespace) {
 *
 * @param offered the names of what is offered, each behind + where it is granted and - where it is not, parted by commas
 * @param queueEvents that may wait in the modulator
-* @returns 0, or what is wrong; of a service that it does not get the name alone
+* @returns 0, or 1 where it looks at the types of what comes in itself; or what is wrong, of a service that it does not get the name alone
 */
 function load(namespace, schemaBytes, offered, queueEvents) {
 	try {
@@ -1075,7 +1117,7 @@ function load(namespace, schemaBytes, offered, queueEvents) {
 		})));
 		const read = putPart(1, readSchema(), putPart(0, made?.schema, OUTBOX_HEAD));
 		putPart(2, names, read);
-		return 0;
+		return Class.checkInput === void 0 ? 0 : 1;
 	} catch (thrown) {
 		return describe("MODULATOR_INVALID", thrown);
 	}
@@ -1087,6 +1129,15 @@ function further(schemaBytes) {
 		return 0;
 	} catch (thrown) {
 		return describe("TYPE_INVALID", thrown);
+	}
+}
+/** Can the modulator do with events of this type? @param type its number; 0 for opaque bytes */
+function reads(type) {
+	try {
+		Class.checkInput?.(fieldsOf(type), world.parameters);
+		return 0;
+	} catch (thrown) {
+		return describe("TYPE_MISMATCH", thrown);
 	}
 }
 function needsOf(needs) {
@@ -1242,7 +1293,7 @@ function exchangeMemory(memory) {
 	return left;
 }
 
-return { FifoModulator, Modulator, attach, behind, blankMemory, bridgeMemory, bytesOf, calls, context, exchangeMemory, further, handOver, load, period, proceed, remove, run, runInPlace, serve, start, type, typeToken, unpack, update, urgent };
+return { FifoModulator, Modulator, attach, behind, blankMemory, bridgeMemory, bytesOf, calls, context, exchangeMemory, further, handOver, load, period, proceed, reads, remove, run, runInPlace, serve, start, type, typeToken, unpack, update, urgent };
 }
 
 /** By their source: take what the world offers, return what the module exports. */
@@ -1273,38 +1324,65 @@ function checkName(parameters, name, known) {
 	const value = parameters?.[name];
 	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(`${name}: ${known === void 0 ? "the name of a field" : `one of ${known.join(", ")}`} is wanted, not ${text(value)}`);
 }
+const NUMBERS = [
+	"int8",
+	"uint8",
+	"int16",
+	"uint16",
+	"int32",
+	"uint32",
+	"float32",
+	"float64"
+];
+const TAGS = [
+	...NUMBERS,
+	"bool",
+	"int64",
+	"uint64",
+	"string"
+];
 /**
-* The value of a field.
+* A field of the events that come in, for the modulators' `static checkInput`.
 *
-* @param {any} event
+* @param {any} fields
 * @param {string} field
+* @param {readonly string[]} kinds that it may be of
+* @param {string} otherwise what is wrong with one of any other kind
 */
-function fieldOf(event, field) {
-	const value = event[field];
-	if (value === void 0) throw new RangeError(`field: an event has no field "${field}"`);
-	return value;
+function checkField(fields, field, kinds, otherwise) {
+	const kind = fields?.[field];
+	if (kind === void 0) throw new RangeError(`field: an event has no field "${field}"`);
+	if (!kinds.includes(kind)) throw new RangeError(`field: "${field}" ${otherwise}`);
 }
-/**
-* The numbers of a field: a vector as it is, a number as a vector of one.
-*
-* @param {any} event
-* @param {string} field
-* @returns {ArrayLike<number>}
-*/
-function numbersOf(event, field) {
-	const value = fieldOf(event, field);
-	if (typeof value === "number") return [value];
-	if (isVector(value)) return value;
-	throw new RangeError(`field: "${field}" holds no numbers`);
+/** A number, or a vector of them. @param {any} fields @param {string} field */
+function checkNumbers(fields, field) {
+	checkField(fields, field, [
+		...NUMBERS,
+		...NUMBERS.map(vectorOf),
+		"bool[]"
+	], "holds no numbers");
 }
-/** @param {any} value */
-function isVector(value) {
-	return ArrayBuffer.isView(value) && !(value instanceof BigInt64Array) && !(value instanceof BigUint64Array);
+/** @param {string} kind */
+function vectorOf(kind) {
+	return `${kind}[]`;
 }
 /** @param {unknown} value */
 function text(value) {
 	if (typeof value === "string") return `"${value.slice(0, 40)}"`;
 	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
+}
+
+// standard/parameters.js
+/** @param {any} parameters */
+function checkAggregate(parameters) {
+	checkName(parameters, "field");
+	checkInteger(parameters, "every", 1);
+	checkInteger(parameters, "window", 1, 1e4);
+	checkInteger(parameters, "bins", 0, 1e3);
+	const { low, high, bins } = parameters;
+	if (!Number.isFinite(low)) throw new RangeError(`low: a number is wanted, not ${text(low)}`);
+	if (!Number.isFinite(high)) throw new RangeError(`high: a number is wanted, not ${text(high)}`);
+	if (bins > 0 && !(low < high && Number.isFinite(high - low))) throw new RangeError(`low, high: the second is to be the greater one; they are ${low} and ${high}`);
 }
 
 // standard/aggregate.js
@@ -1332,19 +1410,20 @@ var Aggregate = class extends jecho_moe.FifoModulator {
 	#since = 0;
 	/** @param {any} parameters */
 	static check(parameters) {
-		checkName(parameters, "field");
-		checkInteger(parameters, "every", 1);
-		checkInteger(parameters, "window", 1, 1e4);
-		checkInteger(parameters, "bins", 0, 1e3);
-		const { low, high, bins } = parameters;
-		if (!Number.isFinite(low)) throw new RangeError(`low: a number is wanted, not ${text(low)}`);
-		if (!Number.isFinite(high)) throw new RangeError(`high: a number is wanted, not ${text(high)}`);
-		if (bins > 0 && !(low < high && Number.isFinite(high - low))) throw new RangeError(`low, high: the second is to be the greater one; they are ${low} and ${high}`);
+		checkAggregate(parameters);
+	}
+	/**
+	* @param {any} fields
+	* @param {any} parameters
+	*/
+	static checkInput(fields, { field }) {
+		checkNumbers(fields, field);
 	}
 	/** @param {object} event */
 	enqueue(event) {
 		const { field, every, window } = this.parameters;
-		this.#window.push(this.#summary(numbersOf(event, field)));
+		const value = event[field] ?? [];
+		this.#window.push(this.#summary(typeof value === "number" ? [value] : value));
 		if (this.#window.length > window) this.#window.shift();
 		if (++this.#since < every) return;
 		this.#since = 0;
@@ -1436,10 +1515,35 @@ function checkWait(parameters, name, orNone = false) {
 	if (orNone && value === 0 || Number.isFinite(value) && value >= LEAST_MS) return;
 	throw new RangeError(`${name}: ${`${orNone ? "0, or " : ""}a number from ${LEAST_MS}`} is wanted, not ${text(value)}`);
 }
+const NUMBERS = [
+	"int8",
+	"uint8",
+	"int16",
+	"uint16",
+	"int32",
+	"uint32",
+	"float32",
+	"float64"
+];
+const TAGS = [
+	...NUMBERS,
+	"bool",
+	"int64",
+	"uint64",
+	"string"
+];
 /** @param {unknown} value */
 function text(value) {
 	if (typeof value === "string") return `"${value.slice(0, 40)}"`;
 	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
+}
+
+// standard/parameters.js
+/** @param {any} parameters */
+function checkCluster(parameters) {
+	checkInteger(parameters, "events", 1, 65536);
+	checkInteger(parameters, "bytes", 1, 8 << 20);
+	checkWait(parameters, "withinMs");
 }
 
 // standard/cluster.js
@@ -1460,9 +1564,7 @@ var Cluster = class extends jecho_moe.FifoModulator {
 	#token = 0n;
 	/** @param {any} parameters */
 	static check(parameters) {
-		checkInteger(parameters, "events", 1, 65536);
-		checkInteger(parameters, "bytes", 1, 8 << 20);
-		checkWait(parameters, "withinMs");
+		checkCluster(parameters);
 	}
 	/** @param {object} event */
 	enqueue(event) {
@@ -1508,23 +1610,6 @@ const exports = {};
 Object.defineProperty(exports, Symbol.toStringTag, { value: 'Module' });
 let jecho_moe = require("jecho:moe");
 
-// standard/check.js
-/**
-* @param {any} parameters
-* @param {string} name
-* @param {number} least
-* @param {number} [most]
-*/
-function checkInteger(parameters, name, least, most = 2147483647) {
-	const value = parameters?.[name];
-	if (!Number.isInteger(value) || value < least || value > most) throw new RangeError(`${name}: an integer from ${least} to ${most} is wanted, not ${text(value)}`);
-}
-/** @param {unknown} value */
-function text(value) {
-	if (typeof value === "string") return `"${value.slice(0, 40)}"`;
-	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
-}
-
 // standard/differ.js
 /**
 * @param {Uint8Array} bytes
@@ -1542,6 +1627,46 @@ function differ(bytes, last) {
 		for (; at < length; at += 4) difference[to++] = bytes[at];
 	}
 	return difference;
+}
+
+// standard/check.js
+/**
+* @param {any} parameters
+* @param {string} name
+* @param {number} least
+* @param {number} [most]
+*/
+function checkInteger(parameters, name, least, most = 2147483647) {
+	const value = parameters?.[name];
+	if (!Number.isInteger(value) || value < least || value > most) throw new RangeError(`${name}: an integer from ${least} to ${most} is wanted, not ${text(value)}`);
+}
+const NUMBERS = [
+	"int8",
+	"uint8",
+	"int16",
+	"uint16",
+	"int32",
+	"uint32",
+	"float32",
+	"float64"
+];
+const TAGS = [
+	...NUMBERS,
+	"bool",
+	"int64",
+	"uint64",
+	"string"
+];
+/** @param {unknown} value */
+function text(value) {
+	if (typeof value === "string") return `"${value.slice(0, 40)}"`;
+	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
+}
+
+// standard/parameters.js
+/** @param {any} parameters */
+function checkCompress(parameters) {
+	checkInteger(parameters, "refreshEvents", 1);
 }
 
 // standard/zero-runs.js
@@ -1589,7 +1714,7 @@ var Compress = class extends jecho_moe.FifoModulator {
 	#last = /* @__PURE__ */ new Uint8Array(0);
 	/** @param {any} parameters */
 	static check(parameters) {
-		checkInteger(parameters, "refreshEvents", 1);
+		checkCompress(parameters);
 	}
 	/** @param {object} event */
 	enqueue(event) {
@@ -1628,21 +1753,50 @@ function checkNumber(parameters, name, least) {
 	const value = parameters?.[name];
 	if (!Number.isFinite(value) || value < least) throw new RangeError(`${name}: a number from ${least} is wanted, not ${text(value)}`);
 }
+const NUMBERS$2 = [
+	"int8",
+	"uint8",
+	"int16",
+	"uint16",
+	"int32",
+	"uint32",
+	"float32",
+	"float64"
+];
+const TAGS = [
+	...NUMBERS$2,
+	"bool",
+	"int64",
+	"uint64",
+	"string"
+];
 /**
-* The value of a field.
+* A field of the events that come in, for the modulators' `static checkInput`.
 *
-* @param {any} event
+* @param {any} fields
 * @param {string} field
+* @param {readonly string[]} kinds that it may be of
+* @param {string} otherwise what is wrong with one of any other kind
 */
-function fieldOf(event, field) {
-	const value = event[field];
-	if (value === void 0) throw new RangeError(`field: an event has no field "${field}"`);
-	return value;
+function checkField(fields, field, kinds, otherwise) {
+	const kind = fields?.[field];
+	if (kind === void 0) throw new RangeError(`field: an event has no field "${field}"`);
+	if (!kinds.includes(kind)) throw new RangeError(`field: "${field}" ${otherwise}`);
+}
+/** @param {any} fields @param {string} field */
+function checkScalar(fields, field) {
+	checkField(fields, field, NUMBERS$2, "is no number");
 }
 /** @param {unknown} value */
 function text(value) {
 	if (typeof value === "string") return `"${value.slice(0, 40)}"`;
 	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
+}
+
+// standard/parameters.js
+/** @param {any} parameters */
+function checkDiff(parameters) {
+	checkNumber(parameters, "threshold", 0);
 }
 
 // standard/window.js
@@ -1676,7 +1830,7 @@ function text(value) {
 * @property {number} columns columns that come out
 * @property {boolean} whole is it simply the whole grid?
 */
-const NUMBERS = [
+const NUMBERS$1 = [
 	"firstLayer",
 	"lastLayer",
 	"south",
@@ -1691,7 +1845,7 @@ const NUMBERS = [
 */
 function checkView(view) {
 	if (typeof view !== "object" || view === null) throw new RangeError("there is no view: neither a shared object nor a parameter of that name");
-	for (const name of NUMBERS) if (!Number.isFinite(view[name])) throw new RangeError(`view.${name}: a finite number is wanted, not ${text(view[name])}`);
+	for (const name of NUMBERS$1) if (!Number.isFinite(view[name])) throw new RangeError(`view.${name}: a finite number is wanted, not ${text(view[name])}`);
 	if (view.south > view.north) throw new RangeError(`view.south (${view.south}) is north of view.north (${view.north})`);
 	if (view.firstLayer > view.lastLayer) throw new RangeError(`view.firstLayer (${view.firstLayer}) is above view.lastLayer (${view.lastLayer})`);
 	if (!Number.isInteger(view.stride) || view.stride < 1) throw new RangeError(`view.stride: an integer from 1 is wanted, not ${view.stride}`);
@@ -1834,6 +1988,11 @@ var ViewModulator = class extends jecho_moe.FifoModulator {
 	static check(parameters, objects) {
 		checkView(viewOf(parameters, objects));
 	}
+	/** @param {any} fields */
+	static checkInput(fields) {
+		for (let i = 0; i < NUMBERS.length; i++) checkScalar(fields, NUMBERS[i]);
+		checkField(fields, "values", ["float32[]"], "is no vector of float32");
+	}
 	/**
 	* Where the view meets a layer.
 	*
@@ -1847,7 +2006,6 @@ var ViewModulator = class extends jecho_moe.FifoModulator {
 		const { latFirst, latStep, rows, lonFirst, lonStep, columns } = grid;
 		const last = this.#grid;
 		if (last === void 0 || this.#view !== view || last.latFirst !== latFirst || last.latStep !== latStep || last.rows !== rows || last.lonFirst !== lonFirst || last.lonStep !== lonStep || last.columns !== columns) {
-			for (let i = 0; i < FIELDS.length; i++) fieldOf(grid, FIELDS[i]);
 			this.#view = view;
 			this.#grid = {
 				layer: 0,
@@ -1881,15 +2039,14 @@ var ViewModulator = class extends jecho_moe.FifoModulator {
 	}
 };
 const NONE = /* @__PURE__ */ new Float32Array(0);
-const FIELDS = [
+const NUMBERS = [
 	"layer",
 	"latFirst",
 	"latStep",
 	"rows",
 	"lonFirst",
 	"lonStep",
-	"columns",
-	"values"
+	"columns"
 ];
 /**
 * @param {any} parameters
@@ -1970,7 +2127,7 @@ var Diff = class extends ViewModulator {
 	*/
 	static check(parameters, objects) {
 		ViewModulator.check(parameters, objects);
-		checkNumber(parameters, "threshold", 0);
+		checkDiff(parameters);
 	}
 	/** @param {any} event GridData */
 	enqueue(event) {
@@ -2065,36 +2222,61 @@ function checkName(parameters, name, known) {
 	const value = parameters?.[name];
 	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(`${name}: ${known === void 0 ? "the name of a field" : `one of ${known.join(", ")}`} is wanted, not ${text(value)}`);
 }
+const NUMBERS = [
+	"int8",
+	"uint8",
+	"int16",
+	"uint16",
+	"int32",
+	"uint32",
+	"float32",
+	"float64"
+];
+const TAGS = [
+	...NUMBERS,
+	"bool",
+	"int64",
+	"uint64",
+	"string"
+];
 /**
-* The value of a field.
+* A field of the events that come in, for the modulators' `static checkInput`.
 *
-* @param {any} event
+* @param {any} fields
 * @param {string} field
+* @param {readonly string[]} kinds that it may be of
+* @param {string} otherwise what is wrong with one of any other kind
 */
-function fieldOf(event, field) {
-	const value = event[field];
-	if (value === void 0) throw new RangeError(`field: an event has no field "${field}"`);
-	return value;
+function checkField(fields, field, kinds, otherwise) {
+	const kind = fields?.[field];
+	if (kind === void 0) throw new RangeError(`field: an event has no field "${field}"`);
+	if (!kinds.includes(kind)) throw new RangeError(`field: "${field}" ${otherwise}`);
 }
-/**
-* A field that is a vector of numbers.
-*
-* @param {any} event
-* @param {string} field
-*/
-function vectorOf(event, field) {
-	const value = fieldOf(event, field);
-	if (isVector(value)) return value;
-	throw new RangeError(`field: "${field}" is no vector of numbers`);
+/** @param {any} fields @param {string} field */
+function checkVector(fields, field) {
+	checkField(fields, field, [...NUMBERS.map(vectorOf), "bool[]"], "is no vector of numbers");
 }
-/** @param {any} value */
-function isVector(value) {
-	return ArrayBuffer.isView(value) && !(value instanceof BigInt64Array) && !(value instanceof BigUint64Array);
+/** @param {string} kind */
+function vectorOf(kind) {
+	return `${kind}[]`;
 }
 /** @param {unknown} value */
 function text(value) {
 	if (typeof value === "string") return `"${value.slice(0, 40)}"`;
 	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
+}
+
+// standard/parameters.js
+/** @param {any} parameters */
+function checkDownsample(parameters) {
+	checkName(parameters, "field");
+	checkInteger(parameters, "factor", 1);
+	checkName(parameters, "method", [
+		"stride",
+		"mean",
+		"min",
+		"max"
+	]);
 }
 
 // standard/downsample.js
@@ -2125,14 +2307,19 @@ var Downsample = class extends jecho_moe.FifoModulator {
 	static keepsEvents = false;
 	/** @param {any} parameters */
 	static check(parameters) {
-		checkName(parameters, "field");
-		checkInteger(parameters, "factor", 1);
-		checkName(parameters, "method", Object.keys(METHODS));
+		checkDownsample(parameters);
+	}
+	/**
+	* @param {any} fields
+	* @param {any} parameters
+	*/
+	static checkInput(fields, { field }) {
+		checkVector(fields, field);
 	}
 	/** @param {object} event */
 	enqueue(event) {
 		const { field, factor, method } = this.parameters;
-		const values = vectorOf(event, field);
+		const values = event[field];
 		const reduce = METHODS[method];
 		const fewer = new values.constructor(Math.ceil(values.length / factor));
 		for (let i = 0, from = 0; i < fewer.length; i++, from += factor) fewer[i] = reduce(values, from, Math.min(from + factor, values.length));
@@ -6455,32 +6642,52 @@ function checkName(parameters, name, known) {
 	const value = parameters?.[name];
 	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(`${name}: ${known === void 0 ? "the name of a field" : `one of ${known.join(", ")}`} is wanted, not ${text(value)}`);
 }
+const NUMBERS = [
+	"int8",
+	"uint8",
+	"int16",
+	"uint16",
+	"int32",
+	"uint32",
+	"float32",
+	"float64"
+];
+const TAGS = [
+	...NUMBERS,
+	"bool",
+	"int64",
+	"uint64",
+	"string"
+];
 /**
-* The value of a field.
+* A field of the events that come in, for the modulators' `static checkInput`.
 *
-* @param {any} event
+* @param {any} fields
 * @param {string} field
+* @param {readonly string[]} kinds that it may be of
+* @param {string} otherwise what is wrong with one of any other kind
 */
-function fieldOf(event, field) {
-	const value = event[field];
-	if (value === void 0) throw new RangeError(`field: an event has no field "${field}"`);
-	return value;
+function checkField(fields, field, kinds, otherwise) {
+	const kind = fields?.[field];
+	if (kind === void 0) throw new RangeError(`field: an event has no field "${field}"`);
+	if (!kinds.includes(kind)) throw new RangeError(`field: "${field}" ${otherwise}`);
 }
-/**
-* The value of a field by which events are told apart.
-*
-* @param {any} event
-* @param {string} field
-*/
-function tagOf(event, field) {
-	const value = fieldOf(event, field);
-	if (typeof value === "object" && value !== null) throw new RangeError(`field: "${field}" is no number, text or boolean`);
-	return value;
+/** By which events are told apart: of each event a table or a vector would be another one. @param {any} fields @param {string} field */
+function checkTag(fields, field) {
+	checkField(fields, field, TAGS, "is no number, text or boolean");
 }
 /** @param {unknown} value */
 function text(value) {
 	if (typeof value === "string") return `"${value.slice(0, 40)}"`;
 	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
+}
+
+// standard/parameters.js
+/** @param {any} parameters */
+function checkLatestPerKey(parameters) {
+	checkName(parameters, "field");
+	checkWait(parameters, "intervalMs", true);
+	checkInteger(parameters, "keys", 1);
 }
 
 // standard/latest-per-key.js
@@ -6503,14 +6710,19 @@ var LatestPerKey = class extends jecho_moe.Modulator {
 	}
 	/** @param {any} parameters */
 	static check(parameters) {
-		checkName(parameters, "field");
-		checkWait(parameters, "intervalMs", true);
-		checkInteger(parameters, "keys", 1);
+		checkLatestPerKey(parameters);
+	}
+	/**
+	* @param {any} fields
+	* @param {any} parameters
+	*/
+	static checkInput(fields, { field }) {
+		checkTag(fields, field);
 	}
 	/** @param {object} event */
 	enqueue(event) {
 		const { field, keys } = this.parameters;
-		const key = tagOf(event, field);
+		const key = event[field];
 		if (!this.#waiting.has(key) && this.#waiting.size >= keys) this.#waiting.delete(this.#waiting.keys().next().value);
 		this.#waiting.set(key, event);
 	}
@@ -6637,16 +6849,39 @@ function differ(numbers, columns) {
 }
 
 // standard/check.js
+const NUMBERS$2 = [
+	"int8",
+	"uint8",
+	"int16",
+	"uint16",
+	"int32",
+	"uint32",
+	"float32",
+	"float64"
+];
+const TAGS = [
+	...NUMBERS$2,
+	"bool",
+	"int64",
+	"uint64",
+	"string"
+];
 /**
-* The value of a field.
+* A field of the events that come in, for the modulators' `static checkInput`.
 *
-* @param {any} event
+* @param {any} fields
 * @param {string} field
+* @param {readonly string[]} kinds that it may be of
+* @param {string} otherwise what is wrong with one of any other kind
 */
-function fieldOf(event, field) {
-	const value = event[field];
-	if (value === void 0) throw new RangeError(`field: an event has no field "${field}"`);
-	return value;
+function checkField(fields, field, kinds, otherwise) {
+	const kind = fields?.[field];
+	if (kind === void 0) throw new RangeError(`field: an event has no field "${field}"`);
+	if (!kinds.includes(kind)) throw new RangeError(`field: "${field}" ${otherwise}`);
+}
+/** @param {any} fields @param {string} field */
+function checkScalar(fields, field) {
+	checkField(fields, field, NUMBERS$2, "is no number");
 }
 /** @param {unknown} value */
 function text(value) {
@@ -6685,7 +6920,7 @@ function text(value) {
 * @property {number} columns columns that come out
 * @property {boolean} whole is it simply the whole grid?
 */
-const NUMBERS = [
+const NUMBERS$1 = [
 	"firstLayer",
 	"lastLayer",
 	"south",
@@ -6700,7 +6935,7 @@ const NUMBERS = [
 */
 function checkView(view) {
 	if (typeof view !== "object" || view === null) throw new RangeError("there is no view: neither a shared object nor a parameter of that name");
-	for (const name of NUMBERS) if (!Number.isFinite(view[name])) throw new RangeError(`view.${name}: a finite number is wanted, not ${text(view[name])}`);
+	for (const name of NUMBERS$1) if (!Number.isFinite(view[name])) throw new RangeError(`view.${name}: a finite number is wanted, not ${text(view[name])}`);
 	if (view.south > view.north) throw new RangeError(`view.south (${view.south}) is north of view.north (${view.north})`);
 	if (view.firstLayer > view.lastLayer) throw new RangeError(`view.firstLayer (${view.firstLayer}) is above view.lastLayer (${view.lastLayer})`);
 	if (!Number.isInteger(view.stride) || view.stride < 1) throw new RangeError(`view.stride: an integer from 1 is wanted, not ${view.stride}`);
@@ -6843,6 +7078,11 @@ var ViewModulator = class extends jecho_moe.FifoModulator {
 	static check(parameters, objects) {
 		checkView(viewOf(parameters, objects));
 	}
+	/** @param {any} fields */
+	static checkInput(fields) {
+		for (let i = 0; i < NUMBERS.length; i++) checkScalar(fields, NUMBERS[i]);
+		checkField(fields, "values", ["float32[]"], "is no vector of float32");
+	}
 	/**
 	* Where the view meets a layer.
 	*
@@ -6856,7 +7096,6 @@ var ViewModulator = class extends jecho_moe.FifoModulator {
 		const { latFirst, latStep, rows, lonFirst, lonStep, columns } = grid;
 		const last = this.#grid;
 		if (last === void 0 || this.#view !== view || last.latFirst !== latFirst || last.latStep !== latStep || last.rows !== rows || last.lonFirst !== lonFirst || last.lonStep !== lonStep || last.columns !== columns) {
-			for (let i = 0; i < FIELDS.length; i++) fieldOf(grid, FIELDS[i]);
 			this.#view = view;
 			this.#grid = {
 				layer: 0,
@@ -6890,15 +7129,14 @@ var ViewModulator = class extends jecho_moe.FifoModulator {
 	}
 };
 const NONE = /* @__PURE__ */ new Float32Array(0);
-const FIELDS = [
+const NUMBERS = [
 	"layer",
 	"latFirst",
 	"latStep",
 	"rows",
 	"lonFirst",
 	"lonStep",
-	"columns",
-	"values"
+	"columns"
 ];
 /**
 * @param {any} parameters
@@ -7005,32 +7243,57 @@ function checkName(parameters, name, known) {
 	const value = parameters?.[name];
 	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(`${name}: ${known === void 0 ? "the name of a field" : `one of ${known.join(", ")}`} is wanted, not ${text(value)}`);
 }
+const NUMBERS = [
+	"int8",
+	"uint8",
+	"int16",
+	"uint16",
+	"int32",
+	"uint32",
+	"float32",
+	"float64"
+];
+const TAGS = [
+	...NUMBERS,
+	"bool",
+	"int64",
+	"uint64",
+	"string"
+];
 /**
-* The value of a field.
+* A field of the events that come in, for the modulators' `static checkInput`.
 *
-* @param {any} event
+* @param {any} fields
 * @param {string} field
+* @param {readonly string[]} kinds that it may be of
+* @param {string} otherwise what is wrong with one of any other kind
 */
-function fieldOf(event, field) {
-	const value = event[field];
-	if (value === void 0) throw new RangeError(`field: an event has no field "${field}"`);
-	return value;
+function checkField(fields, field, kinds, otherwise) {
+	const kind = fields?.[field];
+	if (kind === void 0) throw new RangeError(`field: an event has no field "${field}"`);
+	if (!kinds.includes(kind)) throw new RangeError(`field: "${field}" ${otherwise}`);
 }
-/**
-* The value of a field by which events are told apart.
-*
-* @param {any} event
-* @param {string} field
-*/
-function tagOf(event, field) {
-	const value = fieldOf(event, field);
-	if (typeof value === "object" && value !== null) throw new RangeError(`field: "${field}" is no number, text or boolean`);
-	return value;
+/** By which events are told apart: of each event a table or a vector would be another one. @param {any} fields @param {string} field */
+function checkTag(fields, field) {
+	checkField(fields, field, TAGS, "is no number, text or boolean");
 }
 /** @param {unknown} value */
 function text(value) {
 	if (typeof value === "string") return `"${value.slice(0, 40)}"`;
 	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
+}
+
+// standard/parameters.js
+/** @param {any} parameters */
+function checkPriority(parameters) {
+	checkName(parameters, "field");
+	const { urgent: values } = parameters;
+	if (!Array.isArray(values)) throw new RangeError(`urgent: a list of values is wanted, not ${text(values)}`);
+	for (let i = 0; i < values.length; i++) if (![
+		"string",
+		"number",
+		"boolean"
+	].includes(typeof values[i])) throw new RangeError(`urgent[${i}]: a number, text or boolean is wanted, not ${text(values[i])}`);
 }
 
 // standard/priority.js
@@ -7042,19 +7305,22 @@ var Priority = class extends jecho_moe.Modulator {
 	#others = [];
 	/** @param {any} parameters */
 	static check(parameters) {
-		checkName(parameters, "field");
-		const { urgent: values } = parameters;
-		if (!Array.isArray(values)) throw new RangeError(`urgent: a list of values is wanted, not ${text(values)}`);
-		for (let i = 0; i < values.length; i++) if (![
-			"string",
-			"number",
-			"boolean"
-		].includes(typeof values[i])) throw new RangeError(`urgent[${i}]: a number, text or boolean is wanted, not ${text(values[i])}`);
+		checkPriority(parameters);
+	}
+	/**
+	* @param {any} fields
+	* @param {any} parameters
+	*/
+	static checkInput(fields, { field }) {
+		checkTag(fields, field);
 	}
 	/** @param {object} event */
 	enqueue(event) {
 		const { field, urgent: values } = this.parameters;
-		if (values.includes(tagOf(event, field))) this.#push(this.#urgent, (0, jecho_moe.urgent)(event));
+		if (values.includes(
+			/** @type {any} */
+			event[field]
+		)) this.#push(this.#urgent, (0, jecho_moe.urgent)(event));
 		else this.#push(this.#others, event);
 	}
 	dequeue() {
@@ -7101,16 +7367,39 @@ function checkName(parameters, name, known) {
 	const value = parameters?.[name];
 	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(`${name}: ${known === void 0 ? "the name of a field" : `one of ${known.join(", ")}`} is wanted, not ${text(value)}`);
 }
+const NUMBERS = [
+	"int8",
+	"uint8",
+	"int16",
+	"uint16",
+	"int32",
+	"uint32",
+	"float32",
+	"float64"
+];
+const TAGS = [
+	...NUMBERS,
+	"bool",
+	"int64",
+	"uint64",
+	"string"
+];
 /**
-* The value of a field.
+* A field of the events that come in, for the modulators' `static checkInput`.
 *
-* @param {any} event
+* @param {any} fields
 * @param {string} field
+* @param {readonly string[]} kinds that it may be of
+* @param {string} otherwise what is wrong with one of any other kind
 */
-function fieldOf(event, field) {
-	const value = event[field];
-	if (value === void 0) throw new RangeError(`field: an event has no field "${field}"`);
-	return value;
+function checkField(fields, field, kinds, otherwise) {
+	const kind = fields?.[field];
+	if (kind === void 0) throw new RangeError(`field: an event has no field "${field}"`);
+	if (!kinds.includes(kind)) throw new RangeError(`field: "${field}" ${otherwise}`);
+}
+/** @param {any} fields @param {string} field */
+function checkFloats(fields, field) {
+	checkField(fields, field, ["float32[]", "float64[]"], "is no vector of floats");
 }
 /** @param {unknown} value */
 function text(value) {
@@ -7135,6 +7424,15 @@ function differ(bytes, last) {
 		for (; at < length; at += 4) difference[to++] = bytes[at];
 	}
 	return difference;
+}
+
+// standard/parameters.js
+/** @param {any} parameters */
+function checkQuantise(parameters) {
+	checkName(parameters, "field");
+	const { bound } = parameters;
+	if (!Number.isFinite(bound) || bound <= 0) throw new RangeError(`bound: a number greater than 0 is wanted, not ${text(bound)}`);
+	checkInteger(parameters, "refreshEvents", 1);
 }
 
 // standard/zero-runs.js
@@ -7193,17 +7491,20 @@ var Quantise = class extends jecho_moe.FifoModulator {
 	#last = /* @__PURE__ */ new Uint8Array(0);
 	/** @param {any} parameters */
 	static check(parameters) {
-		checkName(parameters, "field");
-		const { bound } = parameters;
-		if (!Number.isFinite(bound) || bound <= 0) throw new RangeError(`bound: a number greater than 0 is wanted, not ${text(bound)}`);
-		checkInteger(parameters, "refreshEvents", 1);
+		checkQuantise(parameters);
+	}
+	/**
+	* @param {any} fields
+	* @param {any} parameters
+	*/
+	static checkInput(fields, { field }) {
+		checkFloats(fields, field);
 	}
 	/** @param {object} event */
 	enqueue(event) {
 		const { field, bound, refreshEvents } = this.parameters;
-		const values = fieldOf(event, field);
+		const values = event[field];
 		const wide = values instanceof Float64Array;
-		if (!wide && !(values instanceof Float32Array)) throw new RangeError(`field: "${field}" is no vector of floats`);
 		const step = 2 * bound;
 		const steps = new Int32Array(values.length);
 		const exact = [];
@@ -7272,10 +7573,33 @@ function checkWait(parameters, name, orNone = false) {
 	if (orNone && value === 0 || Number.isFinite(value) && value >= LEAST_MS) return;
 	throw new RangeError(`${name}: ${`${orNone ? "0, or " : ""}a number from ${LEAST_MS}`} is wanted, not ${text(value)}`);
 }
+const NUMBERS = [
+	"int8",
+	"uint8",
+	"int16",
+	"uint16",
+	"int32",
+	"uint32",
+	"float32",
+	"float64"
+];
+const TAGS = [
+	...NUMBERS,
+	"bool",
+	"int64",
+	"uint64",
+	"string"
+];
 /** @param {unknown} value */
 function text(value) {
 	if (typeof value === "string") return `"${value.slice(0, 40)}"`;
 	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
+}
+
+// standard/parameters.js
+/** @param {any} parameters */
+function checkRateLimit(parameters) {
+	checkWait(parameters, "intervalMs");
 }
 
 // standard/rate-limit.js
@@ -7292,7 +7616,7 @@ var RateLimit = class extends jecho_moe.FifoModulator {
 	}
 	/** @param {any} parameters */
 	static check(parameters) {
-		checkWait(parameters, "intervalMs");
+		checkRateLimit(parameters);
 	}
 	/** @param {object} event */
 	enqueue(event) {
@@ -7337,10 +7661,33 @@ function checkInteger(parameters, name, least, most = 2147483647) {
 	const value = parameters?.[name];
 	if (!Number.isInteger(value) || value < least || value > most) throw new RangeError(`${name}: an integer from ${least} to ${most} is wanted, not ${text(value)}`);
 }
+const NUMBERS = [
+	"int8",
+	"uint8",
+	"int16",
+	"uint16",
+	"int32",
+	"uint32",
+	"float32",
+	"float64"
+];
+const TAGS = [
+	...NUMBERS,
+	"bool",
+	"int64",
+	"uint64",
+	"string"
+];
 /** @param {unknown} value */
 function text(value) {
 	if (typeof value === "string") return `"${value.slice(0, 40)}"`;
 	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
+}
+
+// standard/parameters.js
+/** @param {any} parameters */
+function checkSample(parameters) {
+	checkInteger(parameters, "every", 1);
 }
 
 // standard/sample.js
@@ -7350,7 +7697,7 @@ var Sample = class extends jecho_moe.FifoModulator {
 	#seen = 0;
 	/** @param {any} parameters */
 	static check(parameters) {
-		checkInteger(parameters, "every", 1);
+		checkSample(parameters);
 	}
 	/** @param {object} event */
 	enqueue(event) {
@@ -7368,16 +7715,39 @@ Object.defineProperty(exports, Symbol.toStringTag, { value: 'Module' });
 let jecho_moe = require("jecho:moe");
 
 // standard/check.js
+const NUMBERS$2 = [
+	"int8",
+	"uint8",
+	"int16",
+	"uint16",
+	"int32",
+	"uint32",
+	"float32",
+	"float64"
+];
+const TAGS = [
+	...NUMBERS$2,
+	"bool",
+	"int64",
+	"uint64",
+	"string"
+];
 /**
-* The value of a field.
+* A field of the events that come in, for the modulators' `static checkInput`.
 *
-* @param {any} event
+* @param {any} fields
 * @param {string} field
+* @param {readonly string[]} kinds that it may be of
+* @param {string} otherwise what is wrong with one of any other kind
 */
-function fieldOf(event, field) {
-	const value = event[field];
-	if (value === void 0) throw new RangeError(`field: an event has no field "${field}"`);
-	return value;
+function checkField(fields, field, kinds, otherwise) {
+	const kind = fields?.[field];
+	if (kind === void 0) throw new RangeError(`field: an event has no field "${field}"`);
+	if (!kinds.includes(kind)) throw new RangeError(`field: "${field}" ${otherwise}`);
+}
+/** @param {any} fields @param {string} field */
+function checkScalar(fields, field) {
+	checkField(fields, field, NUMBERS$2, "is no number");
 }
 /** @param {unknown} value */
 function text(value) {
@@ -7416,7 +7786,7 @@ function text(value) {
 * @property {number} columns columns that come out
 * @property {boolean} whole is it simply the whole grid?
 */
-const NUMBERS = [
+const NUMBERS$1 = [
 	"firstLayer",
 	"lastLayer",
 	"south",
@@ -7431,7 +7801,7 @@ const NUMBERS = [
 */
 function checkView(view) {
 	if (typeof view !== "object" || view === null) throw new RangeError("there is no view: neither a shared object nor a parameter of that name");
-	for (const name of NUMBERS) if (!Number.isFinite(view[name])) throw new RangeError(`view.${name}: a finite number is wanted, not ${text(view[name])}`);
+	for (const name of NUMBERS$1) if (!Number.isFinite(view[name])) throw new RangeError(`view.${name}: a finite number is wanted, not ${text(view[name])}`);
 	if (view.south > view.north) throw new RangeError(`view.south (${view.south}) is north of view.north (${view.north})`);
 	if (view.firstLayer > view.lastLayer) throw new RangeError(`view.firstLayer (${view.firstLayer}) is above view.lastLayer (${view.lastLayer})`);
 	if (!Number.isInteger(view.stride) || view.stride < 1) throw new RangeError(`view.stride: an integer from 1 is wanted, not ${view.stride}`);
@@ -7574,6 +7944,11 @@ var ViewModulator = class extends jecho_moe.FifoModulator {
 	static check(parameters, objects) {
 		checkView(viewOf(parameters, objects));
 	}
+	/** @param {any} fields */
+	static checkInput(fields) {
+		for (let i = 0; i < NUMBERS.length; i++) checkScalar(fields, NUMBERS[i]);
+		checkField(fields, "values", ["float32[]"], "is no vector of float32");
+	}
 	/**
 	* Where the view meets a layer.
 	*
@@ -7587,7 +7962,6 @@ var ViewModulator = class extends jecho_moe.FifoModulator {
 		const { latFirst, latStep, rows, lonFirst, lonStep, columns } = grid;
 		const last = this.#grid;
 		if (last === void 0 || this.#view !== view || last.latFirst !== latFirst || last.latStep !== latStep || last.rows !== rows || last.lonFirst !== lonFirst || last.lonStep !== lonStep || last.columns !== columns) {
-			for (let i = 0; i < FIELDS.length; i++) fieldOf(grid, FIELDS[i]);
 			this.#view = view;
 			this.#grid = {
 				layer: 0,
@@ -7621,15 +7995,14 @@ var ViewModulator = class extends jecho_moe.FifoModulator {
 	}
 };
 const NONE = /* @__PURE__ */ new Float32Array(0);
-const FIELDS = [
+const NUMBERS = [
 	"layer",
 	"latFirst",
 	"latStep",
 	"rows",
 	"lonFirst",
 	"lonStep",
-	"columns",
-	"values"
+	"columns"
 ];
 /**
 * @param {any} parameters

@@ -9021,7 +9021,7 @@ function fillObject(target, source, read) {
 	target.fields = source.fields.filter((field) => !field.deprecated && base(field.type.base_type) !== "tag").map((field) => {
 		const path = \`\${source.name}.\${field.name}\`;
 		if (!isFieldName(field.name)) throw new JechoError("TYPE_INVALID", \`\${source.name}: "\${field.name.slice(0, 100)}" is not a field name\`);
-		const kind = kindOf(path, field.type, read);
+		const kind = kindOf$1(path, field.type, read);
 		const place = source.is_struct ? field.offset : field.id;
 		if (source.is_struct && (kind.is === "vector" || kind.is === "union" || place + elementBytes(kind) > source.bytesize || place % elementAlign(kind) !== 0)) throw new JechoError("TYPE_INVALID", \`\${path} does not fit into its struct\`);
 		const real = kind.is === "scalar" && (kind.scalar === "float32" || kind.scalar === "float64");
@@ -9041,7 +9041,7 @@ function fillObject(target, source, read) {
 function base(number) {
 	return BASE_TYPES[number];
 }
-function kindOf(path, type, read) {
+function kindOf$1(path, type, read) {
 	const name = base(type.base_type);
 	if (name === "vector") return {
 		is: "vector",
@@ -10885,10 +10885,10 @@ function sizeOf(value) {
 function encodeValues(named) {
 	return encode(listType(), { named: named.map(({ name, values }) => ({
 		name,
-		values: values.map(fieldsOf)
+		values: values.map(fieldsOf$1)
 	})) });
 }
-function fieldsOf(value) {
+function fieldsOf$1(value) {
 	const empty = {
 		number: 0,
 		text: "",
@@ -11110,6 +11110,29 @@ function addType(schema) {
 	const object = inputType(schema);
 	const read = readType === void 0 ? readerOf(object) : readerAs(object, readType.root);
 	inTypes[inTypes.length] = knownType(object, inTypes.length + 1, read);
+}
+/**
+* What the modulator can read of events of this type: of each field the kind, in the words of type descriptions; a table's or a union's is
+* its name.
+*
+* @param type its number
+* @returns undefined for opaque bytes
+*/
+function fieldsOf(type) {
+	const known = type === 0 ? void 0 : inTypes[type - 1];
+	if (known === void 0) return void 0;
+	const { fields } = readType === void 0 ? known.object : readType.root;
+	const kinds = { __proto__: null };
+	for (let i = 0; i < fields.length; i++) {
+		const { name, kind } = fields[i];
+		kinds[name] = kind.is === "vector" ? \`\${kindOf(kind.of)}[]\` : kindOf(kind);
+	}
+	return freeze(kinds);
+}
+function kindOf(kind) {
+	if (kind.is === "scalar") return kind.scalar;
+	if (kind.is === "object") return kind.object.name;
+	return kind.is === "union" ? kind.name : "string";
 }
 function knownType(object, number, read) {
 	return {
@@ -11405,9 +11428,9 @@ let { counts, views, timeMs, entropy, waiting, waitingBytes } = blank$5();
 /** The parts of \`moe\` that these needs stand for. */
 function offerServices(needs, services) {
 	const groups = {
-		context: emptyGroup(),
-		services: emptyGroup(),
-		controls: emptyGroup()
+		context: { __proto__: unlisted("context.") },
+		services: { __proto__: unlisted("services.") },
+		controls: { __proto__: unlisted("controls.") }
 	};
 	const offered = { ...groups };
 	for (let i = 0; i < needs.length; i++) {
@@ -11434,9 +11457,27 @@ function offerServices(needs, services) {
 	for (const group of Object.values(groups)) freeze(group);
 	return offered;
 }
-function emptyGroup() {
-	return { __proto__: null };
+/** What stands behind what was listed: says to who reads anything else that it has to be. */
+function unlisted(group) {
+	return new Proxy(nothing, { get: (_, name) => {
+		if (typeof name !== "string" || name === "toJSON" || name === "then") return void 0;
+		throw notListed(\`\${group}\${name}\`);
+	} });
 }
+const nothing = freeze({ __proto__: null });
+function notListed(name) {
+	return /* @__PURE__ */ new TypeError(\`it uses "\${name}", which the class does not list: static needs = ["\${name}"]\`);
+}
+/** The same of what the MOE offers by itself. */
+const UNLISTED = freeze(Object.defineProperties({}, Object.fromEntries([
+	"clock",
+	"entropy",
+	"log",
+	"random",
+	"statistics"
+].map((name) => [name, { get: () => {
+	throw notListed(name);
+} }]))));
 function ofMoe(name) {
 	switch (name) {
 		case "clock": return () => timeMs;
@@ -11593,6 +11634,7 @@ function setParameters(text) {
 }
 function openMoe(offered) {
 	world.moe = freeze({
+		__proto__: UNLISTED,
 		objects: { __proto__: null },
 		isStale,
 		pull,
@@ -11970,7 +12012,7 @@ function serve(namespace) {
 *
 * @param offered the names of what is offered, each behind + where it is granted and - where it is not, parted by commas
 * @param queueEvents that may wait in the modulator
-* @returns 0, or what is wrong; of a service that it does not get the name alone
+* @returns 0, or 1 where it looks at the types of what comes in itself; or what is wrong, of a service that it does not get the name alone
 */
 function load(namespace, schemaBytes, offered, queueEvents) {
 	try {
@@ -11997,7 +12039,7 @@ function load(namespace, schemaBytes, offered, queueEvents) {
 		})));
 		const read = putPart(1, readSchema(), putPart(0, made?.schema, OUTBOX_HEAD));
 		putPart(2, names, read);
-		return 0;
+		return Class.checkInput === void 0 ? 0 : 1;
 	} catch (thrown) {
 		return describe("MODULATOR_INVALID", thrown);
 	}
@@ -12009,6 +12051,15 @@ function further(schemaBytes) {
 		return 0;
 	} catch (thrown) {
 		return describe("TYPE_INVALID", thrown);
+	}
+}
+/** Can the modulator do with events of this type? @param type its number; 0 for opaque bytes */
+function reads(type) {
+	try {
+		Class.checkInput?.(fieldsOf(type), world.parameters);
+		return 0;
+	} catch (thrown) {
+		return describe("TYPE_MISMATCH", thrown);
 	}
 }
 function needsOf(needs) {
@@ -12237,6 +12288,7 @@ exports.handOver = handOver;
 exports.load = load;
 exports.period = period;
 exports.proceed = proceed;
+exports.reads = reads;
 exports.rehearse = rehearse;
 exports.remove = remove;
 exports.run = run;
@@ -12528,6 +12580,7 @@ const FUNCTIONS = [
 	"attach",
 	"load",
 	"further",
+	"reads",
 	"update",
 	"behind",
 	"start",
@@ -12558,12 +12611,16 @@ var WorldSandbox = class {
 	#isPlain = true;
 	/** What its class says of itself, when that is known. */
 	#declared;
+	#checksInput = false;
 	constructor(realm, limits) {
 		this.#realm = realm;
 		this.#limits = limits;
 	}
 	get cpuMs() {
 		return this.#realm.cpuMs;
+	}
+	get checksInput() {
+		return this.#checksInput;
 	}
 	load({ source, schemas: [schema], offers }) {
 		const realm = this.#realm;
@@ -12574,11 +12631,12 @@ var WorldSandbox = class {
 		const schemaBytes = schema === void 0 ? 0 : this.#give(schema);
 		const offered = offers.map(({ name, granted }) => `${granted ? "+" : "-"}${name}`).join();
 		try {
-			this.#call("load", [
+			const parameters = [
 				schemaBytes,
 				offered,
 				this.#limits.queueEvents
-			], this.#limits.installMs);
+			];
+			this.#checksInput = this.#call("load", parameters, this.#limits.installMs) === 1;
 		} catch (error) {
 			throw serviceError(error, offers);
 		}
@@ -12622,6 +12680,15 @@ var WorldSandbox = class {
 	}
 	addType(schema) {
 		this.#call("further", [this.#give(schema)], this.#limits.installMs);
+	}
+	mismatchOf(type) {
+		try {
+			this.#call("reads", [type], this.#limits.callMs);
+			return;
+		} catch (error) {
+			if (error instanceof JechoError && error.code === "TYPE_MISMATCH") return error;
+			throw error;
+		}
 	}
 	update({ name, version, state }) {
 		this.#call("update", [
@@ -13062,8 +13129,13 @@ var InputTypes = class {
 	#types = [];
 	/** What the modulator was written for; undefined where it takes whatever comes. */
 	#reads;
+	#sandbox;
+	/** Is there any type that it may not be able to read? */
+	#isPicky = false;
 	/** Can it read events with this token? */
 	#readable = /* @__PURE__ */ new Map();
+	/** Of the newest run that it could read, for most are of one type. */
+	#newest;
 	/**
 	* @param find the schema of what the channel's producers write, by its token
 	* @param tell is told, once, of each writer that cannot be read
@@ -13081,10 +13153,17 @@ var InputTypes = class {
 	get reads() {
 		return this.#reads;
 	}
-	/** @param schema of what the modulator was written for. @throws JechoError `TYPE_INVALID` */
-	readAs(schema) {
+	/**
+	* The modulator is in this sandbox from now on, which knows the types that there are.
+	*
+	* @param schema of what it was written for. @throws JechoError `TYPE_INVALID`
+	*/
+	readIn(sandbox, schema) {
+		this.#sandbox = sandbox;
 		this.#reads = schema && Type.fromSchema(schema);
+		this.#isPicky = schema !== void 0 || sandbox.checksInput;
 		this.#readable.clear();
+		this.#newest = void 0;
 	}
 	at(number) {
 		return this.#types[number - 1];
@@ -13094,45 +13173,57 @@ var InputTypes = class {
 		return this.#types.push(Type.fromSchema(schema));
 	}
 	/**
-	* The number of the type with this token; 0 for opaque bytes.
+	* The number of the type with this token; 0 for opaque bytes. The sandbox is told of one that is new.
 	*
-	* @param tell the sandbox of a type that is new
 	* @throws JechoError `TYPE_UNKNOWN`
 	*/
-	numberOf(token, tell) {
+	numberOf(token) {
 		if (token === 0n) return 0;
 		for (let i = 0; i < this.#types.length; i++) if (this.#types[i]?.token === token) return i + 1;
 		const schema = this.#schemaOf(token);
-		tell(schema);
+		this.#sandbox?.addType(schema);
 		return this.add(schema);
 	}
 	/**
 	* May the modulator be given events with this token?
 	*
 	* @param producer who raised them
-	* @throws JechoError `TYPE_UNKNOWN`
+	* @throws JechoError `TYPE_UNKNOWN`, or what it failed at when it looked at the type
 	*/
 	canRead(token, producer) {
-		if (this.#reads === void 0) return true;
+		if (!this.#isPicky || token === this.#newest) return true;
 		let can = this.#readable.get(token);
 		if (can === void 0) {
-			can = this.#match(this.#reads, token, producer);
+			can = this.#match(token, producer);
 			this.#readable.set(token, can);
 		}
+		if (can) this.#newest = token;
 		return can;
 	}
-	#match(reads, token, producer) {
+	#match(token, producer) {
 		const writer = token === 0n ? void 0 : this.#types.find((type) => type.token === token) ?? Type.fromSchema(this.#schemaOf(token));
+		const mismatch = this.#mismatchOf(writer) ?? this.#mismatchInside(token);
+		if (mismatch === void 0) return true;
+		const reads = this.#reads === void 0 ? "" : `, the modulator reads ${this.#reads}`;
+		const sides = `producer ${producer} writes ${writer ?? "bytes"}${reads}`;
+		this.#tell(new JechoError("TYPE_MISMATCH", `${mismatch.message} (${sides}); its events are dropped`));
+		return false;
+	}
+	/** By the type that it was written for. */
+	#mismatchOf(writer) {
+		if (this.#reads === void 0) return void 0;
+		if (writer === void 0) return /* @__PURE__ */ new Error("events without a type");
 		try {
-			if (writer === void 0) throw new JechoError("TYPE_MISMATCH", "events without a type");
-			reads.readerOf(writer);
-			return true;
+			this.#reads.readerOf(writer);
+			return;
 		} catch (error) {
-			const sides = `producer ${producer} writes ${writer ?? "bytes"}, the modulator reads ${reads}`;
-			const message = `${error.message} (${sides}); its events are dropped`;
-			this.#tell(new JechoError("TYPE_MISMATCH", message));
-			return false;
+			return error;
 		}
+	}
+	/** By what its class says of it. */
+	#mismatchInside(token) {
+		const sandbox = this.#sandbox;
+		return sandbox?.checksInput === true ? sandbox.mismatchOf(this.numberOf(token)) : void 0;
 	}
 	#schemaOf(token) {
 		const schema = this.#find(token);
@@ -13485,7 +13576,7 @@ var RunningModulator = class {
 	run(chunks, token, producer, flags, versions) {
 		if (!this.#types.canRead(token, producer)) return chunks.reduce((events, { end }) => events + end, 0);
 		if (this.#behind.length > 0) this.#behind = this.#behind.map((_, i) => versions[i] ?? 0);
-		this.#type = this.#types.numberOf(token, (schema) => this.#sandbox.addType(schema));
+		this.#type = this.#types.numberOf(token);
 		this.#producer = producer;
 		return this.#run(chunks, flags);
 	}
@@ -13600,7 +13691,7 @@ var RunningModulator = class {
 				const declared = sandbox.install(program);
 				this.#installedMs = sandbox.cpuMs;
 				this.schema = declared.schema;
-				this.#types.readAs(declared.reads);
+				this.#types.readIn(sandbox, declared.reads);
 				this.#needs = declared.needs;
 				this.#views.clear();
 				this.#writer.declared = this.schema && Type.fromSchema(this.schema);

@@ -2246,7 +2246,7 @@ function fillObject(target, source, read) {
 	target.fields = source.fields.filter((field) => !field.deprecated && base(field.type.base_type) !== "tag").map((field) => {
 		const path = \`\${source.name}.\${field.name}\`;
 		if (!isFieldName(field.name)) throw new JechoError("TYPE_INVALID", \`\${source.name}: "\${field.name.slice(0, 100)}" is not a field name\`);
-		const kind = kindOf(path, field.type, read);
+		const kind = kindOf$1(path, field.type, read);
 		const place = source.is_struct ? field.offset : field.id;
 		if (source.is_struct && (kind.is === "vector" || kind.is === "union" || place + elementBytes(kind) > source.bytesize || place % elementAlign(kind) !== 0)) throw new JechoError("TYPE_INVALID", \`\${path} does not fit into its struct\`);
 		const real = kind.is === "scalar" && (kind.scalar === "float32" || kind.scalar === "float64");
@@ -2266,7 +2266,7 @@ function fillObject(target, source, read) {
 function base(number) {
 	return BASE_TYPES[number];
 }
-function kindOf(path, type, read) {
+function kindOf$1(path, type, read) {
 	const name = base(type.base_type);
 	if (name === "vector") return {
 		is: "vector",
@@ -4110,10 +4110,10 @@ function sizeOf(value) {
 function encodeValues(named) {
 	return encode(listType(), { named: named.map(({ name, values }) => ({
 		name,
-		values: values.map(fieldsOf)
+		values: values.map(fieldsOf$1)
 	})) });
 }
-function fieldsOf(value) {
+function fieldsOf$1(value) {
 	const empty = {
 		number: 0,
 		text: "",
@@ -4335,6 +4335,29 @@ function addType(schema) {
 	const object = inputType(schema);
 	const read = readType === void 0 ? readerOf(object) : readerAs(object, readType.root);
 	inTypes[inTypes.length] = knownType(object, inTypes.length + 1, read);
+}
+/**
+* What the modulator can read of events of this type: of each field the kind, in the words of type descriptions; a table's or a union's is
+* its name.
+*
+* @param type its number
+* @returns undefined for opaque bytes
+*/
+function fieldsOf(type) {
+	const known = type === 0 ? void 0 : inTypes[type - 1];
+	if (known === void 0) return void 0;
+	const { fields } = readType === void 0 ? known.object : readType.root;
+	const kinds = { __proto__: null };
+	for (let i = 0; i < fields.length; i++) {
+		const { name, kind } = fields[i];
+		kinds[name] = kind.is === "vector" ? \`\${kindOf(kind.of)}[]\` : kindOf(kind);
+	}
+	return freeze(kinds);
+}
+function kindOf(kind) {
+	if (kind.is === "scalar") return kind.scalar;
+	if (kind.is === "object") return kind.object.name;
+	return kind.is === "union" ? kind.name : "string";
 }
 function knownType(object, number, read) {
 	return {
@@ -4630,9 +4653,9 @@ let { counts, views, timeMs, entropy, waiting, waitingBytes } = blank$5();
 /** The parts of \`moe\` that these needs stand for. */
 function offerServices(needs, services) {
 	const groups = {
-		context: emptyGroup(),
-		services: emptyGroup(),
-		controls: emptyGroup()
+		context: { __proto__: unlisted("context.") },
+		services: { __proto__: unlisted("services.") },
+		controls: { __proto__: unlisted("controls.") }
 	};
 	const offered = { ...groups };
 	for (let i = 0; i < needs.length; i++) {
@@ -4659,9 +4682,27 @@ function offerServices(needs, services) {
 	for (const group of Object.values(groups)) freeze(group);
 	return offered;
 }
-function emptyGroup() {
-	return { __proto__: null };
+/** What stands behind what was listed: says to who reads anything else that it has to be. */
+function unlisted(group) {
+	return new Proxy(nothing, { get: (_, name) => {
+		if (typeof name !== "string" || name === "toJSON" || name === "then") return void 0;
+		throw notListed(\`\${group}\${name}\`);
+	} });
 }
+const nothing = freeze({ __proto__: null });
+function notListed(name) {
+	return /* @__PURE__ */ new TypeError(\`it uses "\${name}", which the class does not list: static needs = ["\${name}"]\`);
+}
+/** The same of what the MOE offers by itself. */
+const UNLISTED = freeze(Object.defineProperties({}, Object.fromEntries([
+	"clock",
+	"entropy",
+	"log",
+	"random",
+	"statistics"
+].map((name) => [name, { get: () => {
+	throw notListed(name);
+} }]))));
 function ofMoe(name) {
 	switch (name) {
 		case "clock": return () => timeMs;
@@ -4818,6 +4859,7 @@ function setParameters(text) {
 }
 function openMoe(offered) {
 	world.moe = freeze({
+		__proto__: UNLISTED,
 		objects: { __proto__: null },
 		isStale,
 		pull,
@@ -5195,7 +5237,7 @@ function serve(namespace) {
 *
 * @param offered the names of what is offered, each behind + where it is granted and - where it is not, parted by commas
 * @param queueEvents that may wait in the modulator
-* @returns 0, or what is wrong; of a service that it does not get the name alone
+* @returns 0, or 1 where it looks at the types of what comes in itself; or what is wrong, of a service that it does not get the name alone
 */
 function load(namespace, schemaBytes, offered, queueEvents) {
 	try {
@@ -5222,7 +5264,7 @@ function load(namespace, schemaBytes, offered, queueEvents) {
 		})));
 		const read = putPart(1, readSchema(), putPart(0, made?.schema, OUTBOX_HEAD));
 		putPart(2, names, read);
-		return 0;
+		return Class.checkInput === void 0 ? 0 : 1;
 	} catch (thrown) {
 		return describe("MODULATOR_INVALID", thrown);
 	}
@@ -5234,6 +5276,15 @@ function further(schemaBytes) {
 		return 0;
 	} catch (thrown) {
 		return describe("TYPE_INVALID", thrown);
+	}
+}
+/** Can the modulator do with events of this type? @param type its number; 0 for opaque bytes */
+function reads(type) {
+	try {
+		Class.checkInput?.(fieldsOf(type), world.parameters);
+		return 0;
+	} catch (thrown) {
+		return describe("TYPE_MISMATCH", thrown);
 	}
 }
 function needsOf(needs) {
@@ -5462,6 +5513,7 @@ exports.handOver = handOver;
 exports.load = load;
 exports.period = period;
 exports.proceed = proceed;
+exports.reads = reads;
 exports.rehearse = rehearse;
 exports.remove = remove;
 exports.run = run;

@@ -1,3 +1,4 @@
+import type { JechoError } from "@jecho/shared";
 import type { Offer, Stretch } from "@jecho/shared/internal";
 
 /** What one modulator may use. One that uses more is removed, and its consumers are told why. */
@@ -122,6 +123,9 @@ export interface Sandbox {
   /** Events a second that it wants at most of a producer, after the last call; 0 for every event. */
   readonly mostPerSecond: number;
 
+  /** Does its class look itself at the types of what comes in? Known when it is installed. */
+  readonly checksInput: boolean;
+
   /**
    * Evaluates the module, and finds out what its class declares: the part of an installation that parameters, objects and views have
    * no part in. An installation begins with it where it has not been done.
@@ -133,6 +137,9 @@ export interface Sandbox {
 
   /** A further type of the events that come in: it has the next number. */
   addType(schema: Uint8Array): void;
+
+  /** Why the modulator cannot do with events of this type, if it says so. @param type its number; 0 for opaque bytes */
+  mismatchOf(type: number): JechoError | undefined;
 
   /** Swaps the state of a shared object, and has the modulator check it. */
   update(object: ObjectState): void;

@@ -26,6 +26,7 @@ export const FUNCTIONS = [
   "attach",
   "load",
   "further",
+  "reads",
   "update",
   "behind",
   "start",
@@ -97,6 +98,7 @@ export class WorldSandbox implements Sandbox {
   #isPlain = true;
   /** What its class says of itself, when that is known. */
   #declared: Declared | undefined;
+  #checksInput = false;
 
   constructor(realm: Realm, limits: Limits) {
     this.#realm = realm;
@@ -105,6 +107,10 @@ export class WorldSandbox implements Sandbox {
 
   get cpuMs(): number {
     return this.#realm.cpuMs;
+  }
+
+  get checksInput(): boolean {
+    return this.#checksInput;
   }
 
   load({ source, schemas: [schema], offers }: Program): void {
@@ -116,7 +122,8 @@ export class WorldSandbox implements Sandbox {
     const schemaBytes = schema === undefined ? 0 : this.#give(schema);
     const offered = offers.map(({ name, granted }) => `${granted ? "+" : "-"}${name}`).join();
     try {
-      this.#call("load", [schemaBytes, offered, this.#limits.queueEvents], this.#limits.installMs);
+      const parameters = [schemaBytes, offered, this.#limits.queueEvents];
+      this.#checksInput = this.#call("load", parameters, this.#limits.installMs) === 1;
     } catch (error) {
       throw serviceError(error, offers);
     }
@@ -149,6 +156,16 @@ export class WorldSandbox implements Sandbox {
 
   addType(schema: Uint8Array): void {
     this.#call("further", [this.#give(schema)], this.#limits.installMs);
+  }
+
+  mismatchOf(type: number): JechoError | undefined {
+    try {
+      this.#call("reads", [type], this.#limits.callMs);
+      return undefined;
+    } catch (error) {
+      if (error instanceof JechoError && error.code === "TYPE_MISMATCH") return error;
+      throw error;
+    }
   }
 
   update({ name, version, state }: ObjectState): void {

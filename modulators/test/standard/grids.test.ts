@@ -253,22 +253,23 @@ test.each([
   ["stride 0", { stride: 0 }, "view.stride"],
   ["a broken stride", { stride: 1.5 }, "view.stride"],
   ["layers upside down", { firstLayer: 5, lastLayer: 2 }, "view.firstLayer"],
-])("a bad view is refused by name at installation and on update: %s", async (_, change, named) => {
-  const bad = { ...WORLD, ...change } as View;
-  await expect(rig.install(viewFilter(bad).modulator)).rejects.toMatchObject({
-    code: "PARAMETERS_INVALID",
-    message: expect.stringContaining(named),
-  });
-  const id = `view ${named}`;
-  const derived = await rig.install(viewFilter({ id, version: 1, state: WORLD }).modulator);
-  rig.host.update({ object: id, version: 2, state: JSON.stringify(bad) });
-  rig.step();
-  await rig.settled();
-  expect(rig.removed.get(derived)).toMatchObject({
-    code: "PARAMETERS_INVALID",
-    message: expect.stringContaining(named),
-  });
-});
+])(
+  "a bad view is refused by name where it is given, at installation and on update: %s",
+  async (_, change, named) => {
+    const bad = { ...WORLD, ...change } as View;
+    const refusal = { code: "PARAMETERS_INVALID", message: expect.stringContaining(named) };
+    expect(() => viewFilter(bad)).toThrow(expect.objectContaining(refusal));
+    const { source } = viewFilter(WORLD).modulator;
+    const parameters = { view: { ...bad } };
+    await expect(rig.install({ source, parameters })).rejects.toMatchObject(refusal);
+    const id = `view ${named}`;
+    const derived = await rig.install(viewFilter({ id, version: 1, state: WORLD }).modulator);
+    rig.host.update({ object: id, version: 2, state: JSON.stringify(bad) });
+    rig.step();
+    await rig.settled();
+    expect(rig.removed.get(derived)).toMatchObject(refusal);
+  },
+);
 
 test("a missing view is refused", async () => {
   const { source } = viewFilter(WORLD).modulator;

@@ -2,10 +2,14 @@ import {
   type Aggregate,
   aggregate,
   cluster,
+  compress,
   diff,
   downsample,
   type EagerHandler,
+  encrypt,
   type GridData,
+  type Json,
+  keyPair,
   latestPerKey,
   priority,
   quantise,
@@ -31,43 +35,107 @@ const OPTIONS = { type: Odd };
 const odd = (fields: Partial<Parameters<typeof Odd.encode>[0]>) => Odd.decode(Odd.encode(fields as never));
 const VIEW: View = { firstLayer: 0, lastLayer: 3, south: -90, north: 90, west: 0, east: 360, stride: 1 };
 
-test.for<[string, EagerHandler, string]>([
-  ["sample", sample("2" as never), 'every: an integer from 1 to 2147483647 is wanted, not "2"'],
-  ["rateLimit", rateLimit(9), "intervalMs: a number from 10 is wanted, not 9"],
-  ["latestPerKey", latestPerKey(""), 'field: the name of a field is wanted, not ""'],
+test.for<[string, () => EagerHandler, string]>([
+  ["sample", () => sample("2" as never), 'every: an integer from 1 to 2147483647 is wanted, not "2"'],
+  ["sample", () => sample(0), "every: an integer from 1 to 2147483647 is wanted, not 0"],
+  ["rateLimit", () => rateLimit(9), "intervalMs: a number from 10 is wanted, not 9"],
+  ["latestPerKey", () => latestPerKey(""), 'field: the name of a field is wanted, not ""'],
   [
     "latestPerKey",
-    latestPerKey("n", { intervalMs: 5 }),
+    () => latestPerKey("n", { intervalMs: 5 }),
     "intervalMs: 0, or a number from 10 is wanted, not 5",
   ],
-  ["priority", priority("n", "urgent" as never), 'urgent: a list of values is wanted, not "urgent"'],
-  ["priority", priority("n", [1, null as never]), "urgent[1]: a number, text or boolean is wanted, not null"],
+  ["latestPerKey", () => latestPerKey("n", { keys: 0 }), "keys: an integer from 1"],
+  ["priority", () => priority("", []), 'field: the name of a field is wanted, not ""'],
+  ["priority", () => priority("n", "urgent" as never), 'urgent: a list of values is wanted, not "urgent"'],
+  [
+    "priority",
+    () => priority("n", [1, null as never]),
+    "urgent[1]: a number, text or boolean is wanted, not null",
+  ],
+  ["downsample", () => downsample("values", 0), "factor: an integer from 1"],
   [
     "downsample",
-    downsample("values", 2, "median" as never),
+    () => downsample("values", 2, "median" as never),
     "method: one of stride, mean, min, max is wanted",
   ],
-  ["aggregate", aggregate("x", { low: "a" as never }), 'low: a number is wanted, not "a"'],
+  ["aggregate", () => aggregate("x", { every: 0 }) as EagerHandler, "every: an integer from 1"],
   [
     "aggregate",
-    aggregate("x", { bins: 2, low: 1, high: 1 }),
+    () => aggregate("x", { low: "a" as never }) as EagerHandler,
+    'low: a number is wanted, not "a"',
+  ],
+  [
+    "aggregate",
+    () => aggregate("x", { bins: 2, low: 1, high: 1 }) as EagerHandler,
     "low, high: the second is to be the greater one",
   ],
-  ["aggregate", aggregate("x", { bins: 2, low: -1.7e308, high: 1.7e308 }), "low, high:"],
-  ["cluster", cluster({ withinMs: 5 }), "withinMs: a number from 10 is wanted, not 5"],
-  ["quantise", quantise("values", 0), "bound: a number greater than 0 is wanted, not 0"],
-  ["diff", diff(VIEW, -1) as EagerHandler, "threshold: a number from 0 is wanted, not -1"],
+  [
+    "aggregate",
+    () => aggregate("x", { bins: 2, low: -1.7e308, high: 1.7e308 }) as EagerHandler,
+    "low, high:",
+  ],
+  ["cluster", () => cluster({ withinMs: 5 }), "withinMs: a number from 10 is wanted, not 5"],
+  ["compress", () => compress({ refreshEvents: 0 }), "refreshEvents: an integer from 1"],
+  ["quantise", () => quantise("values", 0), "bound: a number greater than 0 is wanted, not 0"],
+  ["diff", () => diff(VIEW, -1) as EagerHandler, "threshold: a number from 0 is wanted, not -1"],
   [
     "viewFilter",
-    viewFilter({ ...VIEW, east: "360" as never }),
+    () => viewFilter({ ...VIEW, east: "360" as never }) as EagerHandler,
     'view.east: a finite number is wanted, not "360"',
   ],
-])("MOE-10: %s refuses a parameter that is none, and names it: %o", async ([, handler, message]) => {
-  await expect(openBench(handler, OPTIONS)).rejects.toMatchObject({
-    code: "PARAMETERS_INVALID",
-    message: expect.stringContaining(message),
-  });
+])("%s refuses a parameter that is none where it is made, and names it: %o", ([, make, message]) => {
+  expect(make).toThrow(
+    expect.objectContaining({ code: "PARAMETERS_INVALID", message: expect.stringContaining(message) }),
+  );
 });
+
+test.for<[string, EagerHandler, Json, string]>([
+  ["sample", sample(2), { every: 0 }, "every: an integer from 1"],
+  ["rateLimit", rateLimit(10), { intervalMs: 9 }, "intervalMs: a number from 10 is wanted, not 9"],
+  ["latestPerKey", latestPerKey("n"), null, "field: the name of a field is wanted, not undefined"],
+  ["priority", priority("n", []), { field: "n" }, "urgent: a list of values is wanted"],
+  ["downsample", downsample("values", 2), { field: "values", factor: 2 }, "method: one of stride"],
+  ["aggregate", aggregate("x") as EagerHandler, { field: "x", every: 0 }, "every: an integer from 1"],
+  ["cluster", cluster(), { events: 1, bytes: 1 }, "withinMs: a number from 10"],
+  ["compress", compress(), { refreshEvents: 0.5 }, "refreshEvents: an integer from 1"],
+  ["quantise", quantise("values", 1), { field: "values", bound: 0 }, "bound: a number greater than 0"],
+  ["encrypt", encrypt(keyPair()), { publicKey: "00" }, "publicKey: 32 bytes"],
+  ["diff", diff(VIEW, 1) as EagerHandler, { threshold: -1, view: { ...VIEW } }, "threshold: a number from 0"],
+  ["viewFilter", viewFilter(VIEW) as EagerHandler, {}, "there is no view"],
+])(
+  "MOE-10: %s refuses such a parameter from whoever sends it: %o",
+  async ([, handler, parameters, message]) => {
+    const modulator = { source: handler.modulator.source, parameters };
+    await expect(openBench(modulator, OPTIONS)).rejects.toMatchObject({
+      code: "PARAMETERS_INVALID",
+      message: expect.stringContaining(message),
+    });
+  },
+);
+
+test.for<[string, (options: never) => unknown, string]>([
+  ["latestPerKey", options => latestPerKey("n", options), "intervalMs"],
+  ["aggregate", options => aggregate("x", options), "window"],
+  ["cluster", options => cluster(options), "withinMs"],
+  ["compress", options => compress(options), "refreshEvents"],
+  ["quantise", options => quantise("values", 1, options), "refreshEvents"],
+  ["viewFilter", options => viewFilter(VIEW, options), "packed"],
+])(
+  "%s refuses options that are none, and one that it does not have, naming the nearest",
+  ([name, make, known]) => {
+    const refusal = (message: string) => expect.objectContaining({ code: "ARGUMENT_INVALID", message });
+    const misspelt = known.replace(/.$/, "");
+    expect(() => make({ [misspelt]: 10 } as never)).toThrow(
+      refusal(`${name}() has no option "${misspelt}"; did you mean "${known}"?`),
+    );
+    expect(() => make({ colour: 1 } as never)).toThrow(
+      expect.objectContaining({ message: expect.stringMatching(`no option "colour"; there are .*${known}`) }),
+    );
+    expect(() => make(null as never)).toThrow(refusal(`${name}(): its options are an object, not null`));
+    expect(() => make(10 as never)).toThrow(refusal(`${name}(): its options are an object, not a number`));
+  },
+);
 
 test("a view that is none is refused where it is given", () => {
   for (const view of [undefined, null, 5])
@@ -83,10 +151,11 @@ test.for<[string, EagerHandler, string]>([
   ["aggregate", aggregate("big") as EagerHandler, 'field: "big" holds no numbers'],
   ["quantise", quantise("whole", 1), 'field: "whole" is no vector of floats'],
   ["viewFilter", viewFilter(VIEW), 'an event has no field "layer"'],
-])("%s says which field it cannot do with", async ([, handler, message]) => {
+  ["aggregate", aggregate("whole[]") as EagerHandler, 'an event has no field "whole[]"'],
+])("TYPE-11: %s says which field it cannot do with: %o", async ([, handler, message]) => {
   await using bench = await openBench(handler, OPTIONS);
   await expect(bench.push(odd({ n: 1 }))).rejects.toMatchObject({
-    code: "MODULATOR_FAILED",
+    code: "TYPE_MISMATCH",
     message: expect.stringContaining(message),
   });
 });

@@ -248,29 +248,10 @@ test("encrypt: two sandboxes never use the same key", async () => {
   expect(a?.sealed).not.toEqual(b?.sealed);
 });
 
-test.each([
-  ["downsample", downsample("values", 0), "factor"],
-  ["downsample", downsample("values", 2, "median" as "mean"), "method"],
-  ["aggregate", aggregate("values", { every: 0 }), "every"],
-  ["aggregate", aggregate("values", { bins: 3, low: 2, high: 1 }), "low, high"],
-  ["cluster", cluster({ withinMs: 1 }), "withinMs"],
-  ["compress", compress({ refreshEvents: 0 }), "refreshEvents"],
-  ["quantise", quantise("values", 0), "bound"],
-  [
-    "encrypt",
-    { modulator: { ...encrypt(keyPair()).modulator, parameters: { publicKey: "00" } } },
-    "publicKey",
-  ],
-])("%s refuses bad parameters by name", async (_, handler, named) => {
-  await expect(openBench(handler, OPTIONS)).rejects.toMatchObject({
-    code: "PARAMETERS_INVALID",
-    message: expect.stringContaining(named),
-  });
-});
-
 test("quantise names a field that is no vector of floats", async () => {
   await using bench = await openBench<Field>(quantise("step", 1), OPTIONS);
   await expect(bench.push(fieldAt(1, 1))).rejects.toMatchObject({
+    code: "TYPE_MISMATCH",
     message: expect.stringContaining('"step"'),
   });
 });

@@ -22,38 +22,65 @@ function checkName(parameters, name, known) {
 	const value = parameters?.[name];
 	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(\`\${name}: \${known === void 0 ? "the name of a field" : \`one of \${known.join(", ")}\`} is wanted, not \${text(value)}\`);
 }
+const NUMBERS = [
+	"int8",
+	"uint8",
+	"int16",
+	"uint16",
+	"int32",
+	"uint32",
+	"float32",
+	"float64"
+];
+const TAGS = [
+	...NUMBERS,
+	"bool",
+	"int64",
+	"uint64",
+	"string"
+];
 /**
-* The value of a field.
+* A field of the events that come in, for the modulators' \`static checkInput\`.
 *
-* @param {any} event
+* @param {any} fields
 * @param {string} field
+* @param {readonly string[]} kinds that it may be of
+* @param {string} otherwise what is wrong with one of any other kind
 */
-function fieldOf(event, field) {
-	const value = event[field];
-	if (value === void 0) throw new RangeError(\`field: an event has no field "\${field}"\`);
-	return value;
+function checkField(fields, field, kinds, otherwise) {
+	const kind = fields?.[field];
+	if (kind === void 0) throw new RangeError(\`field: an event has no field "\${field}"\`);
+	if (!kinds.includes(kind)) throw new RangeError(\`field: "\${field}" \${otherwise}\`);
 }
-/**
-* The numbers of a field: a vector as it is, a number as a vector of one.
-*
-* @param {any} event
-* @param {string} field
-* @returns {ArrayLike<number>}
-*/
-function numbersOf(event, field) {
-	const value = fieldOf(event, field);
-	if (typeof value === "number") return [value];
-	if (isVector(value)) return value;
-	throw new RangeError(\`field: "\${field}" holds no numbers\`);
+/** A number, or a vector of them. @param {any} fields @param {string} field */
+function checkNumbers(fields, field) {
+	checkField(fields, field, [
+		...NUMBERS,
+		...NUMBERS.map(vectorOf),
+		"bool[]"
+	], "holds no numbers");
 }
-/** @param {any} value */
-function isVector(value) {
-	return ArrayBuffer.isView(value) && !(value instanceof BigInt64Array) && !(value instanceof BigUint64Array);
+/** @param {string} kind */
+function vectorOf(kind) {
+	return \`\${kind}[]\`;
 }
 /** @param {unknown} value */
 function text(value) {
 	if (typeof value === "string") return \`"\${value.slice(0, 40)}"\`;
 	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
+}
+
+// standard/parameters.js
+/** @param {any} parameters */
+function checkAggregate(parameters) {
+	checkName(parameters, "field");
+	checkInteger(parameters, "every", 1);
+	checkInteger(parameters, "window", 1, 1e4);
+	checkInteger(parameters, "bins", 0, 1e3);
+	const { low, high, bins } = parameters;
+	if (!Number.isFinite(low)) throw new RangeError(\`low: a number is wanted, not \${text(low)}\`);
+	if (!Number.isFinite(high)) throw new RangeError(\`high: a number is wanted, not \${text(high)}\`);
+	if (bins > 0 && !(low < high && Number.isFinite(high - low))) throw new RangeError(\`low, high: the second is to be the greater one; they are \${low} and \${high}\`);
 }
 
 // standard/aggregate.js
@@ -81,19 +108,20 @@ var Aggregate = class extends FifoModulator {
 	#since = 0;
 	/** @param {any} parameters */
 	static check(parameters) {
-		checkName(parameters, "field");
-		checkInteger(parameters, "every", 1);
-		checkInteger(parameters, "window", 1, 1e4);
-		checkInteger(parameters, "bins", 0, 1e3);
-		const { low, high, bins } = parameters;
-		if (!Number.isFinite(low)) throw new RangeError(\`low: a number is wanted, not \${text(low)}\`);
-		if (!Number.isFinite(high)) throw new RangeError(\`high: a number is wanted, not \${text(high)}\`);
-		if (bins > 0 && !(low < high && Number.isFinite(high - low))) throw new RangeError(\`low, high: the second is to be the greater one; they are \${low} and \${high}\`);
+		checkAggregate(parameters);
+	}
+	/**
+	* @param {any} fields
+	* @param {any} parameters
+	*/
+	static checkInput(fields, { field }) {
+		checkNumbers(fields, field);
 	}
 	/** @param {object} event */
 	enqueue(event) {
 		const { field, every, window } = this.parameters;
-		this.#window.push(this.#summary(numbersOf(event, field)));
+		const value = event[field] ?? [];
+		this.#window.push(this.#summary(typeof value === "number" ? [value] : value));
 		if (this.#window.length > window) this.#window.shift();
 		if (++this.#since < every) return;
 		this.#since = 0;

@@ -2,23 +2,6 @@
 
 export const COMPRESS_SOURCE = `import { FifoModulator, bytesOf, typeToken } from "jecho:moe";
 
-// standard/check.js
-/**
-* @param {any} parameters
-* @param {string} name
-* @param {number} least
-* @param {number} [most]
-*/
-function checkInteger(parameters, name, least, most = 2147483647) {
-	const value = parameters?.[name];
-	if (!Number.isInteger(value) || value < least || value > most) throw new RangeError(\`\${name}: an integer from \${least} to \${most} is wanted, not \${text(value)}\`);
-}
-/** @param {unknown} value */
-function text(value) {
-	if (typeof value === "string") return \`"\${value.slice(0, 40)}"\`;
-	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
-}
-
 // standard/differ.js
 /**
 * @param {Uint8Array} bytes
@@ -36,6 +19,46 @@ function differ(bytes, last) {
 		for (; at < length; at += 4) difference[to++] = bytes[at];
 	}
 	return difference;
+}
+
+// standard/check.js
+/**
+* @param {any} parameters
+* @param {string} name
+* @param {number} least
+* @param {number} [most]
+*/
+function checkInteger(parameters, name, least, most = 2147483647) {
+	const value = parameters?.[name];
+	if (!Number.isInteger(value) || value < least || value > most) throw new RangeError(\`\${name}: an integer from \${least} to \${most} is wanted, not \${text(value)}\`);
+}
+const NUMBERS = [
+	"int8",
+	"uint8",
+	"int16",
+	"uint16",
+	"int32",
+	"uint32",
+	"float32",
+	"float64"
+];
+const TAGS = [
+	...NUMBERS,
+	"bool",
+	"int64",
+	"uint64",
+	"string"
+];
+/** @param {unknown} value */
+function text(value) {
+	if (typeof value === "string") return \`"\${value.slice(0, 40)}"\`;
+	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
+}
+
+// standard/parameters.js
+/** @param {any} parameters */
+function checkCompress(parameters) {
+	checkInteger(parameters, "refreshEvents", 1);
 }
 
 // standard/zero-runs.js
@@ -83,7 +106,7 @@ var Compress = class extends FifoModulator {
 	#last = /* @__PURE__ */ new Uint8Array(0);
 	/** @param {any} parameters */
 	static check(parameters) {
-		checkInteger(parameters, "refreshEvents", 1);
+		checkCompress(parameters);
 	}
 	/** @param {object} event */
 	enqueue(event) {

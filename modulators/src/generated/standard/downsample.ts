@@ -22,36 +22,61 @@ function checkName(parameters, name, known) {
 	const value = parameters?.[name];
 	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(\`\${name}: \${known === void 0 ? "the name of a field" : \`one of \${known.join(", ")}\`} is wanted, not \${text(value)}\`);
 }
+const NUMBERS = [
+	"int8",
+	"uint8",
+	"int16",
+	"uint16",
+	"int32",
+	"uint32",
+	"float32",
+	"float64"
+];
+const TAGS = [
+	...NUMBERS,
+	"bool",
+	"int64",
+	"uint64",
+	"string"
+];
 /**
-* The value of a field.
+* A field of the events that come in, for the modulators' \`static checkInput\`.
 *
-* @param {any} event
+* @param {any} fields
 * @param {string} field
+* @param {readonly string[]} kinds that it may be of
+* @param {string} otherwise what is wrong with one of any other kind
 */
-function fieldOf(event, field) {
-	const value = event[field];
-	if (value === void 0) throw new RangeError(\`field: an event has no field "\${field}"\`);
-	return value;
+function checkField(fields, field, kinds, otherwise) {
+	const kind = fields?.[field];
+	if (kind === void 0) throw new RangeError(\`field: an event has no field "\${field}"\`);
+	if (!kinds.includes(kind)) throw new RangeError(\`field: "\${field}" \${otherwise}\`);
 }
-/**
-* A field that is a vector of numbers.
-*
-* @param {any} event
-* @param {string} field
-*/
-function vectorOf(event, field) {
-	const value = fieldOf(event, field);
-	if (isVector(value)) return value;
-	throw new RangeError(\`field: "\${field}" is no vector of numbers\`);
+/** @param {any} fields @param {string} field */
+function checkVector(fields, field) {
+	checkField(fields, field, [...NUMBERS.map(vectorOf), "bool[]"], "is no vector of numbers");
 }
-/** @param {any} value */
-function isVector(value) {
-	return ArrayBuffer.isView(value) && !(value instanceof BigInt64Array) && !(value instanceof BigUint64Array);
+/** @param {string} kind */
+function vectorOf(kind) {
+	return \`\${kind}[]\`;
 }
 /** @param {unknown} value */
 function text(value) {
 	if (typeof value === "string") return \`"\${value.slice(0, 40)}"\`;
 	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
+}
+
+// standard/parameters.js
+/** @param {any} parameters */
+function checkDownsample(parameters) {
+	checkName(parameters, "field");
+	checkInteger(parameters, "factor", 1);
+	checkName(parameters, "method", [
+		"stride",
+		"mean",
+		"min",
+		"max"
+	]);
 }
 
 // standard/downsample.js
@@ -82,14 +107,19 @@ var Downsample = class extends FifoModulator {
 	static keepsEvents = false;
 	/** @param {any} parameters */
 	static check(parameters) {
-		checkName(parameters, "field");
-		checkInteger(parameters, "factor", 1);
-		checkName(parameters, "method", Object.keys(METHODS));
+		checkDownsample(parameters);
+	}
+	/**
+	* @param {any} fields
+	* @param {any} parameters
+	*/
+	static checkInput(fields, { field }) {
+		checkVector(fields, field);
 	}
 	/** @param {object} event */
 	enqueue(event) {
 		const { field, factor, method } = this.parameters;
-		const values = vectorOf(event, field);
+		const values = event[field];
 		const reduce = METHODS[method];
 		const fewer = new values.constructor(Math.ceil(values.length / factor));
 		for (let i = 0, from = 0; i < fewer.length; i++, from += factor) fewer[i] = reduce(values, from, Math.min(from + factor, values.length));

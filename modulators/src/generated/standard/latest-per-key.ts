@@ -36,32 +36,52 @@ function checkName(parameters, name, known) {
 	const value = parameters?.[name];
 	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(\`\${name}: \${known === void 0 ? "the name of a field" : \`one of \${known.join(", ")}\`} is wanted, not \${text(value)}\`);
 }
+const NUMBERS = [
+	"int8",
+	"uint8",
+	"int16",
+	"uint16",
+	"int32",
+	"uint32",
+	"float32",
+	"float64"
+];
+const TAGS = [
+	...NUMBERS,
+	"bool",
+	"int64",
+	"uint64",
+	"string"
+];
 /**
-* The value of a field.
+* A field of the events that come in, for the modulators' \`static checkInput\`.
 *
-* @param {any} event
+* @param {any} fields
 * @param {string} field
+* @param {readonly string[]} kinds that it may be of
+* @param {string} otherwise what is wrong with one of any other kind
 */
-function fieldOf(event, field) {
-	const value = event[field];
-	if (value === void 0) throw new RangeError(\`field: an event has no field "\${field}"\`);
-	return value;
+function checkField(fields, field, kinds, otherwise) {
+	const kind = fields?.[field];
+	if (kind === void 0) throw new RangeError(\`field: an event has no field "\${field}"\`);
+	if (!kinds.includes(kind)) throw new RangeError(\`field: "\${field}" \${otherwise}\`);
 }
-/**
-* The value of a field by which events are told apart.
-*
-* @param {any} event
-* @param {string} field
-*/
-function tagOf(event, field) {
-	const value = fieldOf(event, field);
-	if (typeof value === "object" && value !== null) throw new RangeError(\`field: "\${field}" is no number, text or boolean\`);
-	return value;
+/** By which events are told apart: of each event a table or a vector would be another one. @param {any} fields @param {string} field */
+function checkTag(fields, field) {
+	checkField(fields, field, TAGS, "is no number, text or boolean");
 }
 /** @param {unknown} value */
 function text(value) {
 	if (typeof value === "string") return \`"\${value.slice(0, 40)}"\`;
 	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
+}
+
+// standard/parameters.js
+/** @param {any} parameters */
+function checkLatestPerKey(parameters) {
+	checkName(parameters, "field");
+	checkWait(parameters, "intervalMs", true);
+	checkInteger(parameters, "keys", 1);
 }
 
 // standard/latest-per-key.js
@@ -84,14 +104,19 @@ var LatestPerKey = class extends Modulator {
 	}
 	/** @param {any} parameters */
 	static check(parameters) {
-		checkName(parameters, "field");
-		checkWait(parameters, "intervalMs", true);
-		checkInteger(parameters, "keys", 1);
+		checkLatestPerKey(parameters);
+	}
+	/**
+	* @param {any} fields
+	* @param {any} parameters
+	*/
+	static checkInput(fields, { field }) {
+		checkTag(fields, field);
 	}
 	/** @param {object} event */
 	enqueue(event) {
 		const { field, keys } = this.parameters;
-		const key = tagOf(event, field);
+		const key = event[field];
 		if (!this.#waiting.has(key) && this.#waiting.size >= keys) this.#waiting.delete(this.#waiting.keys().next().value);
 		this.#waiting.set(key, event);
 	}

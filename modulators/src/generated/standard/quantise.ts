@@ -22,16 +22,39 @@ function checkName(parameters, name, known) {
 	const value = parameters?.[name];
 	if (typeof value !== "string" || value === "" || known !== void 0 && !known.includes(value)) throw new RangeError(\`\${name}: \${known === void 0 ? "the name of a field" : \`one of \${known.join(", ")}\`} is wanted, not \${text(value)}\`);
 }
+const NUMBERS = [
+	"int8",
+	"uint8",
+	"int16",
+	"uint16",
+	"int32",
+	"uint32",
+	"float32",
+	"float64"
+];
+const TAGS = [
+	...NUMBERS,
+	"bool",
+	"int64",
+	"uint64",
+	"string"
+];
 /**
-* The value of a field.
+* A field of the events that come in, for the modulators' \`static checkInput\`.
 *
-* @param {any} event
+* @param {any} fields
 * @param {string} field
+* @param {readonly string[]} kinds that it may be of
+* @param {string} otherwise what is wrong with one of any other kind
 */
-function fieldOf(event, field) {
-	const value = event[field];
-	if (value === void 0) throw new RangeError(\`field: an event has no field "\${field}"\`);
-	return value;
+function checkField(fields, field, kinds, otherwise) {
+	const kind = fields?.[field];
+	if (kind === void 0) throw new RangeError(\`field: an event has no field "\${field}"\`);
+	if (!kinds.includes(kind)) throw new RangeError(\`field: "\${field}" \${otherwise}\`);
+}
+/** @param {any} fields @param {string} field */
+function checkFloats(fields, field) {
+	checkField(fields, field, ["float32[]", "float64[]"], "is no vector of floats");
 }
 /** @param {unknown} value */
 function text(value) {
@@ -56,6 +79,15 @@ function differ(bytes, last) {
 		for (; at < length; at += 4) difference[to++] = bytes[at];
 	}
 	return difference;
+}
+
+// standard/parameters.js
+/** @param {any} parameters */
+function checkQuantise(parameters) {
+	checkName(parameters, "field");
+	const { bound } = parameters;
+	if (!Number.isFinite(bound) || bound <= 0) throw new RangeError(\`bound: a number greater than 0 is wanted, not \${text(bound)}\`);
+	checkInteger(parameters, "refreshEvents", 1);
 }
 
 // standard/zero-runs.js
@@ -114,17 +146,20 @@ var Quantise = class extends FifoModulator {
 	#last = /* @__PURE__ */ new Uint8Array(0);
 	/** @param {any} parameters */
 	static check(parameters) {
-		checkName(parameters, "field");
-		const { bound } = parameters;
-		if (!Number.isFinite(bound) || bound <= 0) throw new RangeError(\`bound: a number greater than 0 is wanted, not \${text(bound)}\`);
-		checkInteger(parameters, "refreshEvents", 1);
+		checkQuantise(parameters);
+	}
+	/**
+	* @param {any} fields
+	* @param {any} parameters
+	*/
+	static checkInput(fields, { field }) {
+		checkFloats(fields, field);
 	}
 	/** @param {object} event */
 	enqueue(event) {
 		const { field, bound, refreshEvents } = this.parameters;
-		const values = fieldOf(event, field);
+		const values = event[field];
 		const wide = values instanceof Float64Array;
-		if (!wide && !(values instanceof Float32Array)) throw new RangeError(\`field: "\${field}" is no vector of floats\`);
 		const step = 2 * bound;
 		const steps = new Int32Array(values.length);
 		const exact = [];

@@ -17,10 +17,33 @@ function checkWait(parameters, name, orNone = false) {
 	if (orNone && value === 0 || Number.isFinite(value) && value >= LEAST_MS) return;
 	throw new RangeError(\`\${name}: \${\`\${orNone ? "0, or " : ""}a number from \${LEAST_MS}\`} is wanted, not \${text(value)}\`);
 }
+const NUMBERS = [
+	"int8",
+	"uint8",
+	"int16",
+	"uint16",
+	"int32",
+	"uint32",
+	"float32",
+	"float64"
+];
+const TAGS = [
+	...NUMBERS,
+	"bool",
+	"int64",
+	"uint64",
+	"string"
+];
 /** @param {unknown} value */
 function text(value) {
 	if (typeof value === "string") return \`"\${value.slice(0, 40)}"\`;
 	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
+}
+
+// standard/parameters.js
+/** @param {any} parameters */
+function checkRateLimit(parameters) {
+	checkWait(parameters, "intervalMs");
 }
 
 // standard/rate-limit.js
@@ -37,7 +60,7 @@ var RateLimit = class extends FifoModulator {
 	}
 	/** @param {any} parameters */
 	static check(parameters) {
-		checkWait(parameters, "intervalMs");
+		checkRateLimit(parameters);
 	}
 	/** @param {object} event */
 	enqueue(event) {

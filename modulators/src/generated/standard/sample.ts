@@ -13,10 +13,33 @@ function checkInteger(parameters, name, least, most = 2147483647) {
 	const value = parameters?.[name];
 	if (!Number.isInteger(value) || value < least || value > most) throw new RangeError(\`\${name}: an integer from \${least} to \${most} is wanted, not \${text(value)}\`);
 }
+const NUMBERS = [
+	"int8",
+	"uint8",
+	"int16",
+	"uint16",
+	"int32",
+	"uint32",
+	"float32",
+	"float64"
+];
+const TAGS = [
+	...NUMBERS,
+	"bool",
+	"int64",
+	"uint64",
+	"string"
+];
 /** @param {unknown} value */
 function text(value) {
 	if (typeof value === "string") return \`"\${value.slice(0, 40)}"\`;
 	return value === null || typeof value === "number" || typeof value === "boolean" ? String(value) : typeof value;
+}
+
+// standard/parameters.js
+/** @param {any} parameters */
+function checkSample(parameters) {
+	checkInteger(parameters, "every", 1);
 }
 
 // standard/sample.js
@@ -26,7 +49,7 @@ var Sample = class extends FifoModulator {
 	#seen = 0;
 	/** @param {any} parameters */
 	static check(parameters) {
-		checkInteger(parameters, "every", 1);
+		checkSample(parameters);
 	}
 	/** @param {object} event */
 	enqueue(event) {

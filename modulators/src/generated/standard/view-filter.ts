@@ -3,16 +3,39 @@
 export const VIEW_FILTER_SOURCE = `import { FifoModulator } from "jecho:moe";
 
 // standard/check.js
+const NUMBERS$2 = [
+	"int8",
+	"uint8",
+	"int16",
+	"uint16",
+	"int32",
+	"uint32",
+	"float32",
+	"float64"
+];
+const TAGS = [
+	...NUMBERS$2,
+	"bool",
+	"int64",
+	"uint64",
+	"string"
+];
 /**
-* The value of a field.
+* A field of the events that come in, for the modulators' \`static checkInput\`.
 *
-* @param {any} event
+* @param {any} fields
 * @param {string} field
+* @param {readonly string[]} kinds that it may be of
+* @param {string} otherwise what is wrong with one of any other kind
 */
-function fieldOf(event, field) {
-	const value = event[field];
-	if (value === void 0) throw new RangeError(\`field: an event has no field "\${field}"\`);
-	return value;
+function checkField(fields, field, kinds, otherwise) {
+	const kind = fields?.[field];
+	if (kind === void 0) throw new RangeError(\`field: an event has no field "\${field}"\`);
+	if (!kinds.includes(kind)) throw new RangeError(\`field: "\${field}" \${otherwise}\`);
+}
+/** @param {any} fields @param {string} field */
+function checkScalar(fields, field) {
+	checkField(fields, field, NUMBERS$2, "is no number");
 }
 /** @param {unknown} value */
 function text(value) {
@@ -51,7 +74,7 @@ function text(value) {
 * @property {number} columns columns that come out
 * @property {boolean} whole is it simply the whole grid?
 */
-const NUMBERS = [
+const NUMBERS$1 = [
 	"firstLayer",
 	"lastLayer",
 	"south",
@@ -66,7 +89,7 @@ const NUMBERS = [
 */
 function checkView(view) {
 	if (typeof view !== "object" || view === null) throw new RangeError("there is no view: neither a shared object nor a parameter of that name");
-	for (const name of NUMBERS) if (!Number.isFinite(view[name])) throw new RangeError(\`view.\${name}: a finite number is wanted, not \${text(view[name])}\`);
+	for (const name of NUMBERS$1) if (!Number.isFinite(view[name])) throw new RangeError(\`view.\${name}: a finite number is wanted, not \${text(view[name])}\`);
 	if (view.south > view.north) throw new RangeError(\`view.south (\${view.south}) is north of view.north (\${view.north})\`);
 	if (view.firstLayer > view.lastLayer) throw new RangeError(\`view.firstLayer (\${view.firstLayer}) is above view.lastLayer (\${view.lastLayer})\`);
 	if (!Number.isInteger(view.stride) || view.stride < 1) throw new RangeError(\`view.stride: an integer from 1 is wanted, not \${view.stride}\`);
@@ -209,6 +232,11 @@ var ViewModulator = class extends FifoModulator {
 	static check(parameters, objects) {
 		checkView(viewOf(parameters, objects));
 	}
+	/** @param {any} fields */
+	static checkInput(fields) {
+		for (let i = 0; i < NUMBERS.length; i++) checkScalar(fields, NUMBERS[i]);
+		checkField(fields, "values", ["float32[]"], "is no vector of float32");
+	}
 	/**
 	* Where the view meets a layer.
 	*
@@ -222,7 +250,6 @@ var ViewModulator = class extends FifoModulator {
 		const { latFirst, latStep, rows, lonFirst, lonStep, columns } = grid;
 		const last = this.#grid;
 		if (last === void 0 || this.#view !== view || last.latFirst !== latFirst || last.latStep !== latStep || last.rows !== rows || last.lonFirst !== lonFirst || last.lonStep !== lonStep || last.columns !== columns) {
-			for (let i = 0; i < FIELDS.length; i++) fieldOf(grid, FIELDS[i]);
 			this.#view = view;
 			this.#grid = {
 				layer: 0,
@@ -256,15 +283,14 @@ var ViewModulator = class extends FifoModulator {
 	}
 };
 const NONE = /* @__PURE__ */ new Float32Array(0);
-const FIELDS = [
+const NUMBERS = [
 	"layer",
 	"latFirst",
 	"latStep",
 	"rows",
 	"lonFirst",
 	"lonStep",
-	"columns",
-	"values"
+	"columns"
 ];
 /**
 * @param {any} parameters

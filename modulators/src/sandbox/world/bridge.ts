@@ -1,7 +1,7 @@
 import { type, unpack } from "@jecho/shared";
 import { decodeValues, encodeValues, type NamedValues } from "../../values.ts";
 import { OUTBOX, OUTBOX_HEAD } from "../sandbox.ts";
-import { addType, bytesOf, openChunk, readSchema, setTypes, typeToken } from "./events.ts";
+import { addType, bytesOf, fieldsOf, openChunk, readSchema, setTypes, typeToken } from "./events.ts";
 import { describe, refusePromise } from "./failing.ts";
 import type { Memory } from "./memory.ts";
 import { FifoModulator, Modulator, openMoe, setParameters, urgent, world } from "./moe.ts";
@@ -26,6 +26,7 @@ interface ModulatorClass {
   readonly needs?: unknown;
   readonly keepsEvents?: unknown;
   check?(parameters: unknown, objects: unknown): void;
+  checkInput?(fields: unknown, parameters: unknown): void;
 }
 
 const MAX_NEEDS = 32;
@@ -69,7 +70,7 @@ export function serve(namespace: { default?: Record<string, unknown> }): number 
  *
  * @param offered the names of what is offered, each behind + where it is granted and - where it is not, parted by commas
  * @param queueEvents that may wait in the modulator
- * @returns 0, or what is wrong; of a service that it does not get the name alone
+ * @returns 0, or 1 where it looks at the types of what comes in itself; or what is wrong, of a service that it does not get the name alone
  */
 export function load(
   namespace: { default?: unknown },
@@ -97,7 +98,7 @@ export function load(
     const names = needed.length === 0 ? undefined : encodeValues(needed.map(name => ({ name, values: [] })));
     const read = putPart(1, readSchema(), putPart(0, made?.schema, OUTBOX_HEAD));
     putPart(2, names, read);
-    return 0;
+    return Class.checkInput === undefined ? 0 : 1;
   } catch (thrown) {
     return describe("MODULATOR_INVALID", thrown);
   }
@@ -110,6 +111,16 @@ export function further(schemaBytes: number): number | string {
     return 0;
   } catch (thrown) {
     return describe("TYPE_INVALID", thrown);
+  }
+}
+
+/** Can the modulator do with events of this type? @param type its number; 0 for opaque bytes */
+export function reads(type: number): number | string {
+  try {
+    Class.checkInput?.(fieldsOf(type), world.parameters);
+    return 0;
+  } catch (thrown) {
+    return describe("TYPE_MISMATCH", thrown);
   }
 }
 

@@ -14,6 +14,7 @@ import type { Memory } from "./memory.ts";
 import {
   Bytes,
   clip,
+  freeze,
   getPrototypeOf,
   isArray,
   isBytes,
@@ -125,6 +126,31 @@ export function addType(schema: Uint8Array): void {
   const object = inputType(schema);
   const read = readType === undefined ? readerOf(object) : readerAs(object, readType.root);
   inTypes[inTypes.length] = knownType(object, inTypes.length + 1, read);
+}
+
+/**
+ * What the modulator can read of events of this type: of each field the kind, in the words of type descriptions; a table's or a union's is
+ * its name.
+ *
+ * @param type its number
+ * @returns undefined for opaque bytes
+ */
+export function fieldsOf(type: number): object | undefined {
+  const known = type === 0 ? undefined : inTypes[type - 1];
+  if (known === undefined) return undefined;
+  const { fields } = readType === undefined ? known.object : readType.root;
+  const kinds = { __proto__: null } as unknown as Record<string, string>;
+  for (let i = 0; i < fields.length; i++) {
+    const { name, kind } = fields[i] as ObjectType["fields"][number];
+    kinds[name] = kind.is === "vector" ? `${kindOf(kind.of)}[]` : kindOf(kind);
+  }
+  return freeze(kinds);
+}
+
+function kindOf(kind: Exclude<ObjectType["fields"][number]["kind"], { is: "vector" }>): string {
+  if (kind.is === "scalar") return kind.scalar;
+  if (kind.is === "object") return kind.object.name;
+  return kind.is === "union" ? kind.name : "string";
 }
 
 function knownType(object: ObjectType, number: number, read: ReadEvent): KnownType {

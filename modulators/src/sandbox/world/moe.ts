@@ -2,6 +2,7 @@ import { hold, newestEvent, toOutput } from "./events.ts";
 import type { Memory } from "./memory.ts";
 import { deepFreeze, isStale, present, pull } from "./objects.ts";
 import { freeze, parse, recall, remember } from "./primordials.ts";
+import { UNLISTED } from "./services.ts";
 
 /*
  * What modulators see of the MOE: the module "jecho:moe".
@@ -48,7 +49,7 @@ export function setParameters(text: string): void {
 
 export function openMoe(offered: { readonly queueEvents: number }): void {
   const objects = { __proto__: null } as unknown as Record<string, unknown>;
-  world.moe = freeze({ objects, isStale, pull, ...offered });
+  world.moe = freeze({ __proto__: UNLISTED, objects, isStale, pull, ...offered });
 }
 
 /**

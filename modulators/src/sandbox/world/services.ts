@@ -41,9 +41,9 @@ export function offerServices(
   services: Record<string, unknown> | undefined,
 ): Record<string, unknown> {
   const groups: Record<"context" | "services" | "controls", object> = {
-    context: emptyGroup(),
-    services: emptyGroup(),
-    controls: emptyGroup(),
+    context: { __proto__: unlisted("context.") },
+    services: { __proto__: unlisted("services.") },
+    controls: { __proto__: unlisted("controls.") },
   };
   const offered: Record<string, unknown> = { ...groups };
   for (let i = 0; i < needs.length; i++) {
@@ -65,9 +65,39 @@ export function offerServices(
   return offered;
 }
 
-function emptyGroup(): object {
-  return { __proto__: null };
+/** What stands behind what was listed: says to who reads anything else that it has to be. */
+function unlisted(group: string): object {
+  return new Proxy(nothing, {
+    get: (_, name) => {
+      // What the language itself looks for is not there.
+      if (typeof name !== "string" || name === "toJSON" || name === "then") return undefined;
+      throw notListed(`${group}${name}`);
+    },
+  });
 }
+
+const nothing = freeze({ __proto__: null });
+
+function notListed(name: string): TypeError {
+  return new TypeError(`it uses "${name}", which the class does not list: static needs = ["${name}"]`);
+}
+
+/** The same of what the MOE offers by itself. */
+export const UNLISTED: object = freeze(
+  Object.defineProperties(
+    {},
+    Object.fromEntries(
+      ["clock", "entropy", "log", "random", "statistics"].map(name => [
+        name,
+        {
+          get: () => {
+            throw notListed(name);
+          },
+        },
+      ]),
+    ),
+  ),
+);
 
 function ofMoe(name: string): unknown {
   switch (name) {

@@ -1,0 +1,102 @@
+import type { Delegate, Limits, Modulator } from "@jecho/modulators";
+import type { OptionNames } from "@jecho/modulators/internal";
+import type { ProduceOptions, SubscribeOptions } from "./channel.ts";
+import type { ConnectOptions } from "./connect-options.ts";
+import type { ConsumerOptions, EagerHandler, ResetOptions } from "./consumer-options.ts";
+import type { EventQueueOptions } from "./event-queue.ts";
+import type { TakeOverOptions } from "./inheritance.ts";
+import type { AttachOptions, ShareOptions } from "./shared-copies.ts";
+
+/* The names of all options, for `checkOptions`: what an application that has no compiler misspells is refused. */
+
+const queue: OptionNames<EventQueueOptions> = { bytes: true, whenFull: true, batchDelayMs: true };
+
+const limits: OptionNames<Limits> = {
+  memoryMiB: true,
+  callMs: true,
+  installMs: true,
+  timeShare: true,
+  shareWindowMs: true,
+  outputBytes: true,
+  outputEvents: true,
+  queueEvents: true,
+  sourceBytes: true,
+  parametersBytes: true,
+};
+
+export const CONNECT: OptionNames<ConnectOptions> = {
+  name: true,
+  backoff: { firstMs: true, mostMs: true, random: true },
+  connectTimeoutMs: true,
+  queue,
+  place: true,
+  handover: true,
+  modulators: {
+    trusted: true,
+    local: true,
+    engine: true,
+    limits,
+    pendingBytes: true,
+    most: true,
+  },
+  modulating: true,
+  onError: true,
+};
+
+const delegate: OptionNames<Delegate> = {
+  context: true,
+  services: true,
+  controls: true,
+  log: true,
+  requires: true,
+};
+
+export const PRODUCE: OptionNames<ProduceOptions> = {
+  delegate,
+  queue,
+  signal: true,
+  history: { events: true, seconds: true, latest: true, onDemand: true },
+  key: true,
+};
+
+const consumer: OptionNames<ConsumerOptions> = {
+  onError: true,
+  onMissed: true,
+  queue: { whenFull: true, limitBytes: true },
+  inboxEvents: true,
+};
+
+/** Of a pair, as a consumer is reset to it. */
+export const PAIR: OptionNames<EagerHandler> = { modulator: true, demodulator: true, capabilities: true };
+
+export const RESET: OptionNames<ResetOptions> = { sync: true };
+
+export const SUBSCRIBE: OptionNames<SubscribeOptions> = {
+  ...PAIR,
+  ...consumer,
+  signal: true,
+  from: true,
+  speed: true,
+  label: true,
+  as: true,
+};
+
+export const TAKE_OVER: OptionNames<TakeOverOptions<unknown>> = {
+  ...consumer,
+  type: true,
+  demodulator: true,
+  signal: true,
+};
+
+/** Of a modulator, beside its text. */
+export const MODULATOR: OptionNames<Omit<Modulator, "source">> = {
+  parameters: true,
+  key: true,
+  objects: true,
+  lazy: true,
+  equals: true,
+};
+
+export const SHARE: OptionNames<ShareOptions> = { id: true };
+
+export const ATTACH: OptionNames<AttachOptions> = { policy: true, signal: true };
