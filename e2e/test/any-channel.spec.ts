@@ -39,3 +39,11 @@ test("an array is drawn by index, and another channel is opened by its name", as
   await expect(page.locator('[data-view="map"]')).toBeVisible();
   await page.context().close();
 });
+
+test("a channel's name that is no encoded text is taken as it stands", async ({ browser, system }) => {
+  const page = await (await browser.newContext()).newPage();
+  await page.goto(`${system.url}#channel=ozone%`);
+  await expect(page.getByLabel("Channel")).toHaveValue("ozone%");
+  await expect(page.getByTestId("any-state")).toHaveText("refused");
+  await page.context().close();
+});

@@ -1,4 +1,4 @@
-import { drawn, expect, nextStep, test } from "./fixtures.ts";
+import { drawn, expect, nextStep, test, view } from "./fixtures.ts";
 
 test("a drag goes on from where the finger is when the window has turned under it", async ({ open }) => {
   const page = await open();
@@ -41,4 +41,53 @@ test("two fingers bring the map nearer, about the place between them", async ({ 
   await expect.poll(columns).toBeLessThan(60);
   // The page itself is not zoomed.
   expect(await page.evaluate(() => window.visualViewport?.scale)).toBe(1);
+});
+
+test("one finger on the map of the whole earth scrolls the page up and down; where the map is nearer, it moves the map", async ({
+  browser,
+  system,
+}) => {
+  const context = await browser.newContext({
+    viewport: { width: 390, height: 700 },
+    hasTouch: true,
+    isMobile: true,
+  });
+  const page = await context.newPage();
+  await page.goto(system.url);
+  await expect(view(page, "map")).toHaveAttribute("data-window", /,/);
+  const cdp = await context.newCDPSession(page);
+  const touch = (type: "touchStart" | "touchMove" | "touchEnd", ...places: { x: number; y: number }[]) =>
+    cdp.send("Input.dispatchTouchEvent", {
+      type,
+      touchPoints: places.map((place, id) => ({ ...place, id })),
+    });
+  const middle = async (): Promise<{ x: number; y: number }> => {
+    const box = await page.getByTestId("surface-map").boundingBox();
+    if (box === null) throw new Error("the map is not to be seen");
+    return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+  };
+  const scrolled = (): Promise<number> => page.evaluate(() => window.scrollY);
+  const swipeUp = async (): Promise<void> => {
+    const { x, y } = await middle();
+    await touch("touchStart", { x, y });
+    for (let up = 10; up <= 60; up += 10) await touch("touchMove", { x, y: y - up });
+    await touch("touchEnd");
+  };
+  await swipeUp();
+  await expect.poll(scrolled).toBeGreaterThan(20);
+  expect(await drawn(page, "map", "columns")).toBe("144");
+
+  // Two fingers bring it nearer whichever way they go apart.
+  const { x, y } = await middle();
+  await touch("touchStart", { x, y: y - 15 }, { x, y: y + 15 });
+  for (let apart = 20; apart <= 75; apart += 5)
+    await touch("touchMove", { x, y: y - apart }, { x, y: y + apart });
+  await touch("touchEnd");
+  await expect.poll(async () => Number(await drawn(page, "map", "columns"))).toBeLessThan(100);
+  await nextStep(page, "map");
+  const [before, shown] = [await scrolled(), await drawn(page, "map", "window")];
+  await swipeUp();
+  await expect.poll(() => drawn(page, "map", "window")).not.toBe(shown);
+  expect(await scrolled()).toBe(before);
+  await context.close();
 });

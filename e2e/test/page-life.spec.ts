@@ -1,9 +1,26 @@
-import { CHANNELS, Status } from "@jecho/atmosphere";
+import { buildViewer, CHANNELS, Status, VIEWER_FOLDER } from "@jecho/atmosphere";
 import { connect } from "@jecho/client";
+import { createGateway } from "@jecho/server";
 import { Cutter } from "../src/cutter.ts";
 import { killSharedWorkers } from "../src/shared-workers.ts";
-import { expect, lastSeen, nextStep, noted, seen, show, test, view } from "./fixtures.ts";
+import { drawn, expect, lastSeen, nextStep, noted, seen, show, test, view } from "./fixtures.ts";
 
+/** What a simulation says of itself, or what a test has to say in its place. */
+const STATUS: Status = {
+  step: 0,
+  time: 0,
+  madeAt: 0,
+  month: 0,
+  speed: 1,
+  paused: false,
+  layers: 37,
+  rows: 73,
+  columns: 144,
+  bytesPerStep: 0,
+  viewers: 0,
+  sources: 0,
+  notice: "",
+};
 const KINDS = ["map", "globe", "section"] as const;
 
 test("a hidden page is sent no fields, and begins with the newest step when it is shown again", async ({
@@ -88,4 +105,62 @@ test("a page that was there once starts without a network, and says that it has 
   } finally {
     await cutter.close();
   }
+});
+
+test("a page that is loaded again, or comes back from another, looks at what it looked at", async ({
+  open,
+}) => {
+  const page = await open();
+  await page.getByTestId("layer").fill("20");
+  for (let i = 0; i < 3; i++) await page.getByTestId("zoom-in").click();
+  await page.getByTestId("colours-turbo").click();
+  await page.getByTestId("alarm-globe").click();
+  await page.getByTestId("threshold-globe").fill("0.2");
+  await page.getByTestId("threshold-globe").press("Enter");
+  await page.getByTestId("detail-section").selectOption("4");
+  await expect(view(page, "globe")).toHaveAttribute("data-mode", "alarm");
+  await expect.poll(async () => Number(await drawn(page, "map", "columns"))).toBeLessThan(100);
+  await expect(view(page, "section")).toHaveAttribute("data-rows", "19");
+  await nextStep(page, "map");
+  const window = await drawn(page, "map", "window");
+
+  const asBefore = async (): Promise<void> => {
+    await expect(view(page, "map")).toHaveAttribute("data-window", window);
+    await expect(view(page, "map")).toHaveAttribute("data-layer", "20");
+    await expect(page.getByTestId("colours-turbo")).toBeChecked();
+    await expect(view(page, "globe")).toHaveAttribute("data-mode", "alarm");
+    await expect(page.getByTestId("threshold-globe")).toHaveValue("0.2");
+    await expect(view(page, "section")).toHaveAttribute("data-rows", "19");
+  };
+  await page.reload();
+  await asBefore();
+  await page.getByRole("link", { name: "Any channel" }).click();
+  await expect(page.getByTestId("any-channel")).toBeVisible();
+  await page.goBack();
+  await asBefore();
+});
+
+test("a page without the simulation's word asks for it again where the gateway says that this may help", async ({
+  browser,
+}) => {
+  await buildViewer(() => {});
+  // Two other tabs, which share the page's connection, leave room for the map alone.
+  await using gateway = await createGateway({ staticFolder: VIEWER_FOLDER, endpointsPerConnection: 3 });
+  await using session = connect(gateway.address, { place: "here" });
+  const status = await session.channel(CHANNELS.status, Status).produce({ history: { latest: true } });
+  status.publish({ ...STATUS, step: 42 });
+  const context = await browser.newContext();
+  const others = [await context.newPage(), await context.newPage()];
+  for (const other of others) {
+    await other.goto(`http://${gateway.address}/#channel=some/numbers`);
+    await expect(other.getByTestId("any-state")).toHaveText("waiting for the first event");
+  }
+  const page = await context.newPage();
+  await page.goto(`http://${gateway.address}/?views=map`);
+  await expect(page.getByTestId("page")).toHaveAttribute("data-state", "refused");
+  await expect(page.getByTestId("banner")).toContainText("OVERLOADED");
+  for (const other of others) await other.close();
+  await expect(page.getByTestId("model-step")).toHaveText("42");
+  await expect(page.getByTestId("banner")).not.toContainText("OVERLOADED");
+  await context.close();
 });

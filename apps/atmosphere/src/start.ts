@@ -100,7 +100,8 @@ async function keepGateway(port: string): Promise<string> {
   const said: string[] = [];
   child.stderr?.on("data", chunk => {
     said.push(String(chunk));
-    if (!said.join("").includes("cannot listen")) process.stderr.write(chunk);
+    // Where any port will do, a taken one is nothing to complain of.
+    if (values.port !== undefined || !said.join("").includes("cannot listen")) process.stderr.write(chunk);
   });
   const { address } = await firstMessage<{ address: string }>(child, "gateway");
   supervise(child, "gateway", () => keepGateway(address.slice(address.lastIndexOf(":") + 1)));

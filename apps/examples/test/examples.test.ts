@@ -45,3 +45,21 @@ test.each(Object.entries(SAYS))(
   },
   60_000,
 );
+
+test("where no gateway answers, that is said", async () => {
+  const { address } = await (async () => {
+    await using gone = await createGateway();
+    return gone;
+  })();
+  const start = fileURLToPath(new URL("../src/start.ts", import.meta.url));
+  const child = spawn(process.execPath, ["--no-warnings", start, "range-filter", address], {
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let said = "";
+  child.stderr.on("data", text => {
+    said += text;
+  });
+  const code = await new Promise(resolve => child.once("close", resolve));
+  expect(said).toContain(`no gateway answers at ${address}: `);
+  expect(code).toBe(1);
+});

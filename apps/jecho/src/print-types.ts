@@ -18,7 +18,7 @@ export async function printTypes(args: string[], { out, note }: Screen, signal: 
     USAGE,
   );
   if (values.help) return void out.write(`${USAGE}\n`);
-  await meet(channel, values.gateway, signal, async session => {
+  await meet(channel, values.gateway, note, signal, async session => {
     const found = session.channel(channel);
     const types = await found.types();
     if (types.length === 0)

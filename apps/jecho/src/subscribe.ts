@@ -90,7 +90,7 @@ export async function subscribe(args: string[], { out, note }: Screen, signal: A
         })
         .catch(reject);
     });
-  await meet(channel, values.gateway, signal, print);
+  await meet(channel, values.gateway, note, signal, print);
   if (signal.aborted) return;
   if (skipped > 0) note(`# ${skipped} events came faster than they could be printed`);
   if (missed > 0)

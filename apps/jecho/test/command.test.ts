@@ -258,6 +258,21 @@ test("errors are told by their code", async () => {
   expect(unknown).toMatchObject({ code: 2, err: expect.stringContaining('no field "wind"') });
 });
 
+test("that no gateway answers is said at once, and who comes within a while is found", async () => {
+  const { address } = await (async () => {
+    await using gone = await createGateway();
+    return gone;
+  })();
+  let late: Awaited<ReturnType<typeof createGateway>> | undefined;
+  const { code, err } = await run(["types", "nobody/here", "--gateway", address], async said => {
+    await expect.poll(said).toMatch(/^# no connection to a gateway at .* could be made; trying for 10 s\n$/);
+    late = await createGateway({ port: Number(address.split(":").at(-1)) });
+  });
+  await late?.close();
+  expect(err).toContain("has no type at present");
+  expect(code).toBe(0);
+});
+
 test("each command has its help", async () => {
   for (const args of [["--help"], ["sub", "--help"], ["types", "--help"], ["gateway", "-h"]])
     expect(await run(args)).toMatchObject({ code: 0, out: expect.stringContaining("jecho") });

@@ -5,6 +5,7 @@ import { ColourRange } from "./drawing/colour-range.ts";
 import { clamp, normaliseLongitude, type Place } from "./drawing/projection.ts";
 import { lookLabel } from "./handed-page.ts";
 import { useHandoverToken } from "./handover-link.ts";
+import { keepColours, keepLook, keptColours, keptLook, keptView } from "./kept-page.ts";
 import type { Look } from "./look.ts";
 import type { PageState } from "./page-state.ts";
 import { PageHead } from "./panels/header.tsx";
@@ -22,7 +23,6 @@ import { SectionView } from "./views/section.tsx";
 const TOP_LAYER = LAYER_PRESSURES_HPA.length - 1;
 /** 10 hPa, where most of the ozone is. */
 const FIRST_LAYER = LAYER_PRESSURES_HPA.indexOf(10);
-const COLOURS_KEY = "atmosphere.colours";
 
 /** The whole page: one session, and the desk with what is seen through it. */
 export function App({ address }: { address: string }): ReactNode {
@@ -41,16 +41,20 @@ function Desk({ sessionState }: { sessionState: SessionState }): ReactNode {
     const kinds = handed?.views.map(({ kind }) => kind) ?? [];
     return kinds.length > 0 ? arrange(kinds) : arrangementOf(location.search);
   });
+  const [before] = useState(() =>
+    arrangement.kinds.map((kind, i) => (handed === undefined ? keptView(i, kind) : handed.views[i])),
+  );
   const [look, setLook] = useState<Look>(() => ({
     layer: FIRST_LAYER,
     longitude: 0,
-    colours: colourMap(localStorage.getItem(COLOURS_KEY) ?? ""),
+    colours: colourMap(keptColours()),
     smooth: true,
     source: undefined,
     isPicking: false,
-    ...handed?.look,
+    ...(handed?.look ?? keptLook()),
   }));
-  const { feed, latest } = useStatusFeed(session, lookLabel(look), handed);
+  const label = lookLabel(look);
+  const { feed, latest } = useStatusFeed(session, label, handed);
   const steering = useSteering(session);
   const [traffic] = useState(() => new Traffic());
   const page: PageState = { session, status, feed, latest, traffic };
@@ -60,7 +64,8 @@ function Desk({ sessionState }: { sessionState: SessionState }): ReactNode {
 
   useEffect(() => layerRange.show(String(look.layer)), [layerRange, look.layer]);
   useEffect(() => sectionRange.show("all"), [sectionRange]);
-  useEffect(() => localStorage.setItem(COLOURS_KEY, look.colours.name), [look.colours]);
+  useEffect(() => keepColours(look.colours.name), [look.colours]);
+  useEffect(() => keepLook(label), [label]);
 
   const chooseLayer = useCallback((layer: number) => change({ layer: clamp(layer, 0, TOP_LAYER) }), [change]);
   const stepLayer = useCallback(
@@ -107,7 +112,7 @@ function Desk({ sessionState }: { sessionState: SessionState }): ReactNode {
           {arrangement.kinds.map((kind, i) => {
             // Their places are theirs: the arrangement stays as it is for as long as the page is open.
             const key = `${kind} ${i}`;
-            const place = { place: i, handed: handed?.views[i] };
+            const place = { place: i, before: before[i] };
             if (kind === "map") return <MapView key={key} {...place} {...earth} />;
             if (kind === "globe") return <GlobeView key={key} {...place} {...earth} />;
             return <SectionView key={key} {...place} {...section} />;

@@ -68,6 +68,8 @@ export interface FieldSubscriptionOptions {
   readonly mode: Mode;
   /** Gets every event. */
   readonly receive: (event: FieldEvent) => void;
+  /** Is told what it is called, whenever that changes: enough to open it again as it is. */
+  readonly onLabel?: ((label: string) => void) | undefined;
   /** What another device handed over: goes on there, with the view that it had. */
   readonly inherited?: InheritedSubscription | undefined;
 }
@@ -83,6 +85,7 @@ export class FieldSubscription {
   readonly view: SharedObject<FieldView>;
   readonly #session: Session;
   readonly #receive: (event: FieldEvent) => void;
+  readonly #onLabel: ((label: string) => void) | undefined;
   readonly #abort = new AbortController();
   readonly #listeners = new Set<() => void>();
   readonly #seen = new SeenSteps();
@@ -109,9 +112,10 @@ export class FieldSubscription {
   #missedBefore: number | undefined;
 
   /** Opens in the background. */
-  constructor(session: Session, { view, mode, receive, inherited }: FieldSubscriptionOptions) {
+  constructor(session: Session, { view, mode, receive, onLabel, inherited }: FieldSubscriptionOptions) {
     this.#session = session;
     this.#receive = receive;
+    this.#onLabel = onLabel;
     const handed = inherited?.objects["view"] as SharedObject<FieldView> | undefined;
     this.#wanted = view;
     this.view = handed ?? session.share<FieldView>(this.#seenView());
@@ -219,6 +223,7 @@ export class FieldSubscription {
     if (label === this.#toldLabel || this.#stream === undefined) return;
     this.#toldLabel = label;
     this.#stream.consumer.relabel(label);
+    this.#onLabel?.(label);
   }
 
   get #label(): string {

@@ -24,9 +24,13 @@ export interface ViewLabel {
   readonly aim?: Aim | undefined;
 }
 
-/** A view of the page that was handed over. */
-export interface HandedView extends ViewLabel {
+/** A view as it was. */
+export interface KeptView extends ViewLabel {
   readonly mode: Mode;
+}
+
+/** A view of the page that was handed over. */
+export interface HandedView extends KeptView {
   readonly inherited: InheritedSubscription;
   /** That took it over. */
   readonly session: Session;
@@ -51,14 +55,15 @@ export function handedPage(session: Session, { subscriptions }: Inheritance): Ha
     subscriptions.filter(({ channel }) => channel.endsWith(`/${name}`));
   const [status] = named(CHANNELS.status);
   const views = named(CHANNELS.ozone).flatMap(inherited => {
-    const label = viewLabel(inherited.label);
+    const label = readView(inherited.label);
     return label === undefined ? [] : [{ ...label, inherited, session }];
   });
   views.sort((a, b) => a.place - b.place);
-  return { session, look: status === undefined ? {} : lookOf(status.label), status, views };
+  return { session, look: status === undefined ? {} : readLook(status.label), status, views };
 }
 
-function viewLabel(text: string): (ViewLabel & { mode: Mode }) | undefined {
+/** A view as it was called; undefined where that is not known. */
+export function readView(text: string): KeptView | undefined {
   const { kind, place, detail, mode, aim } = read(text);
   const known = VIEW_KINDS.find(each => each === kind);
   if (known === undefined || !isNumber(place)) return undefined;
@@ -84,7 +89,8 @@ function aimOf(aim: unknown): Aim | undefined {
   return { latitude: clamp(latitude, -90, 90), longitude: normaliseLongitude(longitude), reach };
 }
 
-function lookOf(text: string): Partial<Look> {
+/** What all views have in common, as it was called; what is not known is left out. */
+export function readLook(text: string): Partial<Look> {
   const { layer, longitude, colours, smooth } = read(text);
   return {
     ...(isNumber(layer) && { layer: clamp(Math.round(layer), 0, LAYER_PRESSURES_HPA.length - 1) }),

@@ -19,7 +19,8 @@ import {
 } from "react";
 import { CHANNELS, Steering } from "../../src/types.ts";
 import { type FieldEvent, type FieldSnapshot, FieldSubscription, type Mode } from "./field-subscription.ts";
-import { type HandedPage, type HandedView, handedPage } from "./handed-page.ts";
+import { type HandedPage, type HandedView, handedPage, type KeptView } from "./handed-page.ts";
+import { keepView } from "./kept-page.ts";
 import { StatusFeed, type StatusSnapshot } from "./status-feed.ts";
 
 /** A page must be back soon after its gateway is. */
@@ -109,6 +110,7 @@ const NO_STATUS: StatusSnapshot = {
   receivedAt: 0,
   gapMs: 0,
   intervalMs: undefined,
+  restartedAt: 0,
   producedBytes: 0,
 };
 const never = (): (() => void) => () => {};
@@ -165,29 +167,32 @@ const NO_FIELD: FieldSnapshot = {
 };
 
 export interface SubscriptionOptions {
+  /** Of the view on the page, where what it is about is kept. */
+  readonly place: number;
   /** Is asked for the view when the subscription opens. */
   readonly initial: () => View;
   readonly receive: (event: FieldEvent) => void;
-  /** What another device had open in its place. */
-  readonly handed: HandedView | undefined;
+  /** What was open in its place: on another device, or here before. */
+  readonly before: HandedView | KeptView | undefined;
 }
 
 /** A subscription of its own. The functions need not stay the same. */
 export function useSubscription(
   session: Session | undefined,
-  { initial, receive, handed }: SubscriptionOptions,
+  { place, initial, receive, before }: SubscriptionOptions,
 ): Subscribed {
   const [attempt, setAttempt] = useState(0);
   const [subscription, setSubscription] = useState<FieldSubscription>();
-  const [wantedMode, setWantedMode] = useState<Mode>(handed?.mode ?? { kind: "filter" });
+  const [wantedMode, setWantedMode] = useState<Mode>(before?.mode ?? { kind: "filter" });
   const open = useEffectEvent(
     (on: Session) =>
       new FieldSubscription(on, {
         view: initial(),
         mode: wantedMode,
         receive: event => handle(event),
+        onLabel: label => keepView(place, label),
         // Handed over is it once, to that session.
-        inherited: attempt === 0 && handed?.session === on ? handed.inherited : undefined,
+        inherited: attempt === 0 && isHanded(before) && before.session === on ? before.inherited : undefined,
       }),
   );
   const handle = useEffectEvent(receive);
@@ -217,6 +222,10 @@ export function useSubscription(
   // What was wanted and refused is not what is in force.
   const isOpen = snapshot.status.state === "live" && !snapshot.isChanging;
   return { subscription, snapshot, mode: isOpen ? snapshot.mode : wantedMode, setMode, retry };
+}
+
+function isHanded(view: HandedView | KeptView | undefined): view is HandedView {
+  return view !== undefined && "inherited" in view;
 }
 
 /** Counts another attempt in a while, where what ended the last one passes. */

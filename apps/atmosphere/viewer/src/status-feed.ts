@@ -19,6 +19,8 @@ export interface StatusSnapshot {
   readonly gapMs: number;
   /** Measured time between steps, where they are made, in milliseconds; undefined before it is known. */
   readonly intervalMs: number | undefined;
+  /** `Date.now()` of when it was seen to have begun anew, without what was steered before; 0 where it has not. */
+  readonly restartedAt: number;
   /** Bytes of the whole field over all steps since the feed began. */
   readonly producedBytes: number;
 }
@@ -39,6 +41,7 @@ export class StatusFeed {
     receivedAt: 0,
     gapMs: 0,
     intervalMs: undefined,
+    restartedAt: 0,
     producedBytes: 0,
   };
   #told = this.#now;
@@ -159,6 +162,7 @@ export class StatusFeed {
       receivedAt: now,
       gapMs: before === undefined ? 0 : now - this.#now.receivedAt,
       intervalMs,
+      restartedAt: before !== undefined && step < before.step ? now : this.#now.restartedAt,
       producedBytes: this.#now.producedBytes + steps * bytesPerStep,
     });
   }

@@ -21,7 +21,16 @@ export function useChannelName(): string | undefined {
     },
     () => location.hash,
   );
-  return hash.startsWith(PREFIX) ? decodeURIComponent(hash.slice(PREFIX.length)) : undefined;
+  return hash.startsWith(PREFIX) ? decoded(hash.slice(PREFIX.length)) : undefined;
+}
+
+/** What somebody typed into the address line may be no encoded text. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 export function AnyChannelPage({ address, name }: { address: string; name: string }): ReactNode {

@@ -32,7 +32,9 @@ export function ColourScale(props: { name: string; range: ColourRange; colours: 
             ))}
         </div>
       </div>
-      <span className="unit">{UNIT}</span>
+      <span className="unit" title="Parts per million by volume">
+        {UNIT}
+      </span>
       <button
         type="button"
         className="quiet"

@@ -60,18 +60,19 @@ function Header({ page, state }: { page: PageState; state: Judged }): ReactNode 
   return (
     <header className="page-head" data-testid="page" data-state={state.state}>
       <h1>Atmosphere</h1>
-      <p className="about">Ozone, volume mixing ratio</p>
+      <p className="about">Ozone in a running model</p>
       <StatePill state={state} testId="page-state" />
-      <a href={`#channel=${CHANNELS.status}`}>Any channel</a>
+      <a href={`#channel=${CHANNELS.status}`} title="The events of any channel of this gateway, as they come">
+        Any channel
+      </a>
       <Handover session={page.session} isLive={page.status.state === "live"} />
       <dl className="facts">
+        <Fact label="Model date" value={simulation ? modelDate(simulation.month) : "–"} testId="model-date" />
         <Fact
-          label="Model date"
-          value={
-            simulation ? `${modelDate(simulation.month)}, day ${(simulation.time / 86_400).toFixed(1)}` : "–"
-          }
-          testId="model-date"
-          className="self-evident"
+          label="Day"
+          value={simulation ? (simulation.time / 86_400).toFixed(1) : "–"}
+          testId="model-day"
+          className="least"
         />
         <Fact label="Step" value={simulation ? String(simulation.step) : "–"} testId="model-step" />
         <Fact
@@ -106,8 +107,8 @@ interface FactProps {
   readonly label: string;
   readonly value: string;
   readonly testId: string;
-  /** `minor` is left out where there is little room; what is `self-evident` goes without its label there. */
-  readonly className?: "minor" | "self-evident";
+  /** What is `minor` is left out where there is little room, what is `least` before that. */
+  readonly className?: "minor" | "least";
 }
 
 function Fact({ label, value, testId, className }: FactProps): ReactNode {

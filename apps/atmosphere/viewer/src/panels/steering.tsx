@@ -5,6 +5,7 @@ import { type Look, layerLabel } from "../look.ts";
 import type { Command } from "../session.ts";
 import type { StatusSnapshot } from "../status-feed.ts";
 import { modelDate } from "./header.tsx";
+import { clockTime } from "./view-state.ts";
 
 const SPEEDS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20];
 const MONTHS = Array.from({ length: 12 }, (_, month) =>
@@ -64,10 +65,14 @@ export function SteeringPanel({ steering, latest, isLive, look, onChange }: Stee
       <p className="said" role="status" data-testid="notice">
         {steering.error
           ? `Cannot steer. ${steering.error.code}: ${steering.error.message}`
-          : simulation?.notice}
+          : simulation?.notice || sayRestarted(latest.restartedAt)}
       </p>
     </section>
   );
+}
+
+function sayRestarted(at: number): string {
+  return at === 0 ? "" : `The simulation began anew at ${clockTime(at)}.`;
 }
 
 /** Shows the speed in force; while one is being chosen, that one. */

@@ -118,6 +118,7 @@ export abstract class EarthBoard<C extends Camera> implements StagePainting {
   }
 
   request(): void {
+    this.#elements?.host.toggleAttribute("data-scrolls", this.scrolls);
     this.#subscription?.update(this.wanted());
     const aim = this.aim();
     this.#subscription?.describe({ kind: this.#name, place: this.#place, detail: this.#detail, aim });
@@ -144,6 +145,11 @@ export abstract class EarthBoard<C extends Camera> implements StagePainting {
   resized(width: number, height: number): void {
     this.camera = this.fit({ ...this.camera, width, height });
     this.request();
+  }
+
+  /** Does a finger that moves up or down scroll the page, for it could move nothing here? */
+  protected get scrolls(): boolean {
+    return false;
   }
 
   /** Where the camera looks, for a canvas of any size. */

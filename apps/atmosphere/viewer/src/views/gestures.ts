@@ -76,6 +76,10 @@ export function watchGestures(element: HTMLElement, gestures: Gestures, signal: 
     const { x, y } = at(event);
     gestures.zoom(Math.exp(-pixels * speed), x, y);
   };
+  // Where one finger may scroll the page, two would, too, before they are seen to go apart.
+  const touch = (event: TouchEvent): void => {
+    if (gestures.zoom !== undefined && event.touches.length > 1 && event.cancelable) event.preventDefault();
+  };
   const key = (event: KeyboardEvent): void => {
     if (event.altKey || event.ctrlKey || event.metaKey || event.target !== element) return;
     if (gestures.key?.(event.key, event.shiftKey)) event.preventDefault();
@@ -92,6 +96,8 @@ export function watchGestures(element: HTMLElement, gestures: Gestures, signal: 
   element.addEventListener("pointercancel", up, { signal });
   element.addEventListener("pointerleave", () => gestures.hover?.(undefined), { signal });
   element.addEventListener("wheel", wheel, { signal, passive: false });
+  element.addEventListener("touchstart", touch, { signal, passive: false });
+  element.addEventListener("touchmove", touch, { signal, passive: false });
   element.addEventListener("keydown", key, { signal });
 }
 

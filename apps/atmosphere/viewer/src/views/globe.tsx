@@ -75,7 +75,7 @@ class GlobeBoard extends EarthBoard<GlobeCamera> {
 
 export function GlobeView({
   place,
-  handed,
+  before,
   page,
   look,
   range,
@@ -83,10 +83,11 @@ export function GlobeView({
   onLayerStep,
 }: EarthViewProps): ReactNode {
   const { board, subscribed, detail, setDetail } = useEarthView<GlobeCamera, GlobeBoard>(
-    () => new GlobeBoard(place, look, range, handed?.aim),
+    () => new GlobeBoard(place, look, range, before?.aim),
     page,
     look,
-    handed,
+    place,
+    before,
   );
   const attach = useCallback(
     (elements: ViewElements, surface: HTMLElement, signal: AbortSignal) => {
@@ -129,7 +130,7 @@ export function GlobeView({
     <ViewFrame
       name="globe"
       title="Globe"
-      subtitle={layerLabel(look.layer)}
+      subtitle={`Ozone at ${layerLabel(look.layer)}`}
       page={page}
       subscribed={subscribed}
       detail={detail}

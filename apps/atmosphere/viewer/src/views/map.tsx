@@ -2,7 +2,7 @@ import { type ReactNode, useCallback } from "react";
 import type { ColourRange } from "../drawing/colour-range.ts";
 import { ColourScale } from "../drawing/colour-scale.tsx";
 import { clampMap, type MapCamera, type Place, toEarth, zoomMap } from "../drawing/projection.ts";
-import type { Aim, HandedView } from "../handed-page.ts";
+import type { Aim, HandedView, KeptView } from "../handed-page.ts";
 import { type Look, layerLabel } from "../look.ts";
 import type { PageState } from "../page-state.ts";
 import type { ViewElements } from "./board.ts";
@@ -14,6 +14,8 @@ import { ViewFrame } from "./view-frame.tsx";
 
 const KEY_PX = 60;
 const KEY_ZOOM = 1.4;
+/** Nearly from pole to pole: nobody drags a map for the strips that are left. */
+const WHOLE_DEGREES = 170;
 const WHOLE: Aim = { latitude: 0, longitude: 0, reach: 360 };
 
 class MapBoard extends EarthBoard<MapCamera> {
@@ -41,6 +43,10 @@ class MapBoard extends EarthBoard<MapCamera> {
 
   showAll(): void {
     this.moveTo(clampMap({ ...this.camera, latitude: 0, longitude: 0, degreesPerPixel: 360 }));
+  }
+
+  protected override get scrolls(): boolean {
+    return this.camera.height * this.camera.degreesPerPixel > WHOLE_DEGREES;
   }
 
   protected override aim(): Aim {
@@ -72,8 +78,8 @@ class MapBoard extends EarthBoard<MapCamera> {
 export interface EarthViewProps {
   /** Among the views of the page. */
   readonly place: number;
-  /** What another device had open in its place. */
-  readonly handed: HandedView | undefined;
+  /** What was open in its place: on another device, or here before. */
+  readonly before: HandedView | KeptView | undefined;
   readonly page: PageState;
   readonly look: Look;
   readonly range: ColourRange;
@@ -85,7 +91,7 @@ export interface EarthViewProps {
 
 export function MapView({
   place,
-  handed,
+  before,
   page,
   look,
   range,
@@ -93,10 +99,11 @@ export function MapView({
   onLayerStep,
 }: EarthViewProps): ReactNode {
   const { board, subscribed, detail, setDetail } = useEarthView<MapCamera, MapBoard>(
-    () => new MapBoard(place, look, range, handed?.aim),
+    () => new MapBoard(place, look, range, before?.aim),
     page,
     look,
-    handed,
+    place,
+    before,
   );
   const attach = useCallback(
     (elements: ViewElements, surface: HTMLElement, signal: AbortSignal) => {
@@ -139,7 +146,7 @@ export function MapView({
     <ViewFrame
       name="map"
       title="Map"
-      subtitle={layerLabel(look.layer)}
+      subtitle={`Ozone at ${layerLabel(look.layer)}`}
       page={page}
       subscribed={subscribed}
       detail={detail}

@@ -2,7 +2,7 @@ import { type ReactNode, useCallback, useEffect, useState } from "react";
 import type { ColourRange } from "../drawing/colour-range.ts";
 import { ColourScale } from "../drawing/colour-scale.tsx";
 import { clamp, formatLongitude, normaliseLongitude } from "../drawing/projection.ts";
-import type { HandedView } from "../handed-page.ts";
+import type { HandedView, KeptView } from "../handed-page.ts";
 import type { Detail, Look } from "../look.ts";
 import type { PageState } from "../page-state.ts";
 import { useSubscription } from "../session.ts";
@@ -15,8 +15,8 @@ import { ViewFrame } from "./view-frame.tsx";
 interface SectionViewProps {
   /** Among the views of the page. */
   readonly place: number;
-  /** What another device had open in its place. */
-  readonly handed: HandedView | undefined;
+  /** What was open in its place: on another device, or here before. */
+  readonly before: HandedView | KeptView | undefined;
   readonly page: PageState;
   readonly look: Look;
   readonly range: ColourRange;
@@ -27,7 +27,7 @@ interface SectionViewProps {
 
 export function SectionView({
   place,
-  handed,
+  before,
   page,
   look,
   range,
@@ -36,11 +36,12 @@ export function SectionView({
   onLongitude,
 }: SectionViewProps): ReactNode {
   const [board] = useState(() => new SectionBoard(place, look, range));
-  const [detail, setDetail] = useState<Detail>(handed?.detail ?? "auto");
+  const [detail, setDetail] = useState<Detail>(before?.detail ?? "auto");
   const subscribed = useSubscription(page.session, {
+    place,
     initial: () => board.wanted(),
     receive: event => board.receive(event),
-    handed,
+    before,
   });
   const { subscription } = subscribed;
   const { rows = 73, columns = 144 } = page.latest.simulation ?? {};
@@ -82,7 +83,7 @@ export function SectionView({
     <ViewFrame
       name="section"
       title="Section"
-      subtitle={`along ${formatLongitude(look.longitude)}`}
+      subtitle={`Ozone along ${formatLongitude(look.longitude)}`}
       page={page}
       subscribed={subscribed}
       detail={detail}

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useState } from "react";
 import type { Camera } from "../drawing/projection.ts";
-import type { HandedView } from "../handed-page.ts";
+import type { HandedView, KeptView } from "../handed-page.ts";
 import type { Detail, Look } from "../look.ts";
 import type { PageState } from "../page-state.ts";
 import { type Subscribed, useSubscription } from "../session.ts";
@@ -12,14 +12,16 @@ export function useEarthView<C extends Camera, B extends EarthBoard<C>>(
   make: () => B,
   page: PageState,
   look: Look,
-  handed: HandedView | undefined,
+  place: number,
+  before: HandedView | KeptView | undefined,
 ): { board: B; subscribed: Subscribed; detail: Detail; setDetail: (detail: Detail) => void } {
   const [board] = useState(make);
-  const [detail, setDetail] = useState<Detail>(handed?.detail ?? "auto");
+  const [detail, setDetail] = useState<Detail>(before?.detail ?? "auto");
   const subscribed = useSubscription(page.session, {
+    place,
     initial: () => board.wanted(),
     receive: event => board.receive(event),
-    handed,
+    before,
   });
   const { subscription } = subscribed;
   const { rows = 0, columns = 0 } = page.latest.simulation ?? {};

@@ -90,16 +90,19 @@ export function ViewFrame(props: ViewFrameProps): ReactNode {
             <select
               value={props.detail}
               data-testid={`detail-${name}`}
+              title="Every n-th row and column is sent: as many as the picture can show, or as many as you say"
               onChange={event => {
                 const { value } = event.target;
                 props.onDetail(value === "auto" ? "auto" : (Number(value) as Detail));
               }}
             >
-              {DETAILS.map(detail => (
-                <option key={detail} value={detail}>
-                  {detail}
-                </option>
-              ))}
+              <optgroup label="Every n-th row and column">
+                {DETAILS.map(detail => (
+                  <option key={detail} value={detail}>
+                    {detail}
+                  </option>
+                ))}
+              </optgroup>
             </select>
           </label>
         </div>
@@ -167,7 +170,7 @@ function ReplayButton({ subscribed, name }: { subscribed: Subscribed; name: stri
       }
       onClick={() => void (isReplay ? subscription?.goLive() : subscription?.replay())}
     >
-      Last {REPLAY.seconds} s
+      <span aria-hidden="true">↺ </span>Last {REPLAY.seconds} s
     </button>
   );
 }
@@ -276,7 +279,7 @@ function Notice(props: {
 
 function ModeControl({ subscribed, name }: { subscribed: Subscribed; name: string }): ReactNode {
   const { mode, setMode, snapshot } = subscribed;
-  const [text, setText] = useState("0.05");
+  const [text, setText] = useState(() => (mode.kind === "alarm" ? String(mode.threshold) : "0.05"));
   const threshold = Number(text);
   const isValid = text.trim() !== "" && Number.isFinite(threshold) && threshold >= 0;
   const choose = (wanted: Mode): void => {

@@ -1,0 +1,46 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { buildViewer } from "../src/build-viewer.ts";
+
+test("who builds at the same time as another, or looks on, finds a whole page at any moment", async () => {
+  const base = await mkdtemp(join(tmpdir(), "viewer-"));
+  try {
+    const folder = join(base, "dist");
+    await mkdir(join(folder, "assets"), { recursive: true });
+    await writeFile(join(folder, "index.html"), '<script src="/assets/old.js"></script>');
+    await writeFile(join(folder, "assets/old.js"), "");
+    const missing: string[] = [];
+    let isBuilding = true;
+    const looking = (async () => {
+      while (isBuilding) missing.push(...(await missingOf(folder)));
+    })();
+    const said: string[] = [];
+    const say = (line: string): number => said.push(line);
+    await Promise.all([buildViewer(say, folder), buildViewer(say, folder)]);
+    isBuilding = false;
+    await looking;
+    expect(said).toHaveLength(2);
+    expect(missing).toEqual([]);
+    expect(await readFile(join(folder, "index.html"), "utf8")).toContain("<title>Atmosphere</title>");
+    // What is of no use any more is gone, and so is where it was built.
+    expect(await readdir(join(folder, "assets"))).not.toContain("old.js");
+    expect(await readdir(join(base, ".cache"))).toEqual([]);
+    await buildViewer(say, folder);
+    expect(said).toHaveLength(2);
+  } finally {
+    await rm(base, { recursive: true });
+  }
+});
+
+/** What the page needs and is not there; a page that was replaced while it was looked at is looked at again. */
+async function missingOf(folder: string): Promise<string[]> {
+  const read = (): Promise<string> =>
+    readFile(join(folder, "index.html"), "utf8").catch((error: Error) => error.message);
+  const page = await read();
+  const named = [...page.matchAll(/"\/(assets\/[^"]+)"/g)].map(([, file]) => file as string);
+  const there = await readdir(join(folder, "assets")).catch((): string[] => []);
+  if ((await read()) !== page) return [];
+  return named.length === 0 ? [page] : named.filter(file => !there.includes(file.slice("assets/".length)));
+}
