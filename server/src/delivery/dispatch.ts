@@ -215,14 +215,14 @@ export class Dispatcher {
     const derived = this.#names.derived(number);
     const error = new JechoError(errorCode(code), message);
     // Who runs it for its own consumers alone says nothing about others.
-    if (derived?.placements.makers().has(connection)) derived.manager.modulatorRemoved(derived, error);
-    else derived?.manager.modulatorRemovedAt(derived, connection, error);
+    if (derived?.placements.isMaker(connection)) derived.manager.modulatorRemoved(derived, error);
+    else if (derived?.placements.isOwn(connection))
+      derived.manager.modulatorRemovedAt(derived, connection, error);
   }
 
   #impaired(connection: Connection, { derived: number, code, message }: Impaired): void {
     const derived = this.#names.derived(number);
-    if (derived?.placements.makers().has(connection))
-      derived.manager.modulatorImpaired(derived, code, message);
+    if (derived?.placements.isMaker(connection)) derived.manager.modulatorImpaired(derived, code, message);
     else if (derived?.placements.isOwn(connection))
       connection.send({ kind: "Impaired", derived: number, code, message });
   }

@@ -1,4 +1,4 @@
-import { Type } from "@jecho/shared";
+import type { Type } from "@jecho/shared";
 import type { EventsFrame } from "@jecho/shared/internal";
 import type { Channel } from "../delivery/channel.ts";
 import type { WrittenTypes } from "../management/written-types.ts";
@@ -43,7 +43,7 @@ export class Keeper {
   restore(channel: Channel): void {
     const stored = this.#keeping.store?.load(this.#name);
     if (stored === undefined) return;
-    for (const schema of stored.schemas) this.#types.remember(Type.fromSchema(schema));
+    for (const type of stored.types) this.#types.remember(type);
     this.ask({ ...stored.retention, bytes: this.#keeping.historyBytes }, "");
     this.keep(channel, undefined, true);
   }

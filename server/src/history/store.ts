@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { JechoError } from "@jecho/shared";
+import { JechoError, Type } from "@jecho/shared";
 import { type EventsFrame, parseFrame } from "@jecho/shared/internal";
 import type { EpochStart, LoggedRun, Retention } from "./event-log.ts";
 
@@ -7,7 +7,7 @@ import type { EpochStart, LoggedRun, Retention } from "./event-log.ts";
 export interface Stored {
   readonly epochs: readonly EpochStart[];
   readonly runs: readonly LoggedRun[];
-  readonly schemas: readonly Uint8Array[];
+  readonly types: readonly Type[];
   /** What was to be kept of it. */
   readonly retention: Omit<Retention, "bytes">;
 }
@@ -30,7 +30,8 @@ const SCHEMA = `
 /**
  * Keeps history in a file of SQLite, so that it survives a restart of the gateway. Each run is handed to the operating system
  * before it is sent to anybody, so that a place that a consumer has seen is never given to another event; what the power
- * takes with it is another matter, and told by the counts. Where the disk fails, nothing is kept any more and live events go on.
+ * takes with it is another matter, and told by the counts. Where the disk fails, or what is on it cannot be read, nothing is kept
+ * any more and live events go on.
  */
 export class HistoryStore {
   readonly #database: DatabaseSync;
@@ -61,8 +62,16 @@ export class HistoryStore {
     }
   }
 
-  /** What is kept of this channel; undefined where nothing ever was. */
+  /** What is kept of this channel; undefined where nothing ever was, or it cannot be read. */
   load(channel: string): Stored | undefined {
+    let stored: Stored | undefined;
+    this.#use(() => {
+      stored = this.#read(channel);
+    });
+    return stored;
+  }
+
+  #read(channel: string): Stored | undefined {
     const rows = (table: string, order: string): Record<string, unknown>[] =>
       this.#database.prepare(`SELECT * FROM ${table} WHERE channel = ? ORDER BY ${order}`).all(channel);
     const epochs = rows("epochs", "first_seq");
@@ -76,14 +85,16 @@ export class HistoryStore {
         source: BigInt(source as string),
         at: at as number,
       })),
-      schemas: rows("types", "token").map(({ schema }) => new Uint8Array(schema as Uint8Array)),
+      types: rows("types", "token").map(({ schema }) =>
+        Type.fromSchema(new Uint8Array(schema as Uint8Array)),
+      ),
       retention: { events: boundOf(events), seconds: boundOf(seconds), latest: latest === 1 },
     };
   }
 
   beginEpoch(channel: string, { epoch, firstSeq }: EpochStart, retention: Retention): void {
     const { events, seconds, latest } = retention;
-    this.#write(() => {
+    this.#use(() => {
       this.#statements.epoch.run(
         channel,
         epoch,
@@ -96,16 +107,16 @@ export class HistoryStore {
   }
 
   addType(channel: string, token: bigint, schema: Uint8Array): void {
-    this.#write(() => this.#statements.type.run(channel, String(token), schema));
+    this.#use(() => this.#statements.type.run(channel, String(token), schema));
   }
 
   append(channel: string, { frame, source, at }: LoggedRun): void {
-    this.#write(() => this.#statements.run.run(channel, frame.seq, at, String(source), frame.raw()));
+    this.#use(() => this.#statements.run.run(channel, frame.seq, at, String(source), frame.raw()));
   }
 
   /** Lets go of what is before this event, or beyond the retention's time. */
   trim(channel: string, firstSeq: number, retention: Retention): void {
-    this.#write(() => {
+    this.#use(() => {
       this.#statements.trimSeq.run(channel, firstSeq);
       if (Number.isFinite(retention.seconds))
         this.#statements.trimTime.run(channel, Date.now() - retention.seconds * 1000);
@@ -114,7 +125,7 @@ export class HistoryStore {
 
   /** Forgets all of a channel. */
   forget(channel: string): void {
-    this.#write(() => {
+    this.#use(() => {
       for (const table of ["runs", "epochs", "types"])
         this.#database.prepare(`DELETE FROM ${table} WHERE channel = ?`).run(channel);
     });
@@ -124,9 +135,8 @@ export class HistoryStore {
     this.#try(() => this.#database.close());
   }
 
-  #write(write: () => void): void {
-    if (this.#failed) return;
-    this.#try(write);
+  #use(use: () => void): void {
+    if (!this.#failed) this.#try(use);
   }
 
   #try(act: () => void): void {

@@ -281,7 +281,10 @@ export class ChannelManager implements ChannelOwner {
 
   /** A derived channel goes when its last consumer goes. */
   dropIfUnused(derived: DerivedChannel): void {
-    if (derived.channel.consumers > 0 || derived.joining > 0) return;
+    if (derived.channel.consumers === 0 && derived.joining === 0) this.#drop(derived);
+  }
+
+  #drop(derived: DerivedChannel): void {
     if (!this.derivations.remove(derived)) return;
     this.#outlets?.detach(derived);
     this.names.forgetDerived(derived);
@@ -330,13 +333,19 @@ export class ChannelManager implements ChannelOwner {
     for (const child of this.derivations.behind(derived)) this.modulatorRemovedAt(child, connection, error);
     for (const consumer of this.consumers.of(derived))
       if (consumer.connection === connection) this.#lose(consumer, error);
+    if (derived.joining === 0) return;
+    derived.fail(error, connection);
+    derived.placements.leave(connection);
   }
 
   /** The MOE of a producer removed the modulator: it is removed everywhere, and its consumers are told why. */
   modulatorRemoved(derived: DerivedChannel, error: JechoError): void {
     for (const child of this.derivations.behind(derived)) this.modulatorRemoved(child, error);
+    derived.fail(error);
     for (const consumer of this.consumers.of(derived)) this.#lose(consumer, error);
     derived.channel.demand.stopAwaiting();
+    // Those that are still to be its consumers are refused; who comes later has it installed anew.
+    this.#drop(derived);
   }
 
   #tellDemand(channel: Channel): void {

@@ -41,6 +41,9 @@ export class DerivedChannel {
   /** Where producers publish into it directly. */
   readonly outlets = new Set<Outlet>();
   readonly #objects: SharedObjects;
+  /** Why its modulator was removed from everywhere; and from some consumers' processes, where it ran for those alone. */
+  #failure: JechoError | undefined;
+  #failures: WeakMap<Connection, JechoError> | undefined;
 
   constructor(
     manager: ChannelManager,
@@ -180,6 +183,24 @@ export class DerivedChannel {
     } catch (error) {
       this.manager.modulatorRemoved(this, JechoError.from(error));
     }
+  }
+
+  /**
+   * Its modulator was removed: who is still to be a consumer is refused.
+   *
+   * @param connection for whose consumers alone it ran; undefined where it was removed from everywhere
+   */
+  fail(error: JechoError, connection?: Connection): void {
+    if (connection === undefined) this.#failure = error;
+    else {
+      this.#failures ??= new WeakMap();
+      this.#failures.set(connection, error);
+    }
+  }
+
+  /** Why its modulator was removed, for this connection the last time. */
+  failureAt(connection: Connection): JechoError | undefined {
+    return this.#failure ?? this.#failures?.get(connection);
   }
 
   /** Is this run one that the producer's own process may have made? */

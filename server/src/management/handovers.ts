@@ -71,6 +71,8 @@ export class Handovers {
       answer.copies,
       new Set(used.map(({ object }) => object)),
     );
+    // It has been taken out of the books already: what it was given has to go to others.
+    if (!to.isOpen) this.#objects.forgetConnection(to);
     for (const consumer of handed) {
       if (!awaited.has(consumer)) consumer.manager.awaitReturn(consumer);
       from.removeConsumer(consumer);

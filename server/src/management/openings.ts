@@ -139,7 +139,11 @@ export class Openings {
       // Asked first: producers are at it while the books are kept here.
       const installed = derived.placements.install(connection);
       manager.enterDerived(derived);
+      const before = derived.failureAt(connection);
       await installed;
+      // Where it was installed first it is at its events, and may have failed.
+      const failure = derived.failureAt(connection);
+      if (failure !== undefined && failure !== before) throw failure;
       if (!comesBack(frame)) {
         if (modulator === undefined) derived.checkReader(this.#typeOf(frame.schema), "consumer");
         else derived.checkInput();

@@ -50,8 +50,18 @@ export class Placements {
   }
 
   async #installFor(consumer: Connection, producing: Connection): Promise<void> {
-    const place = await this.place(producing);
+    let place: Spot | undefined;
+    try {
+      place = await this.place(producing);
+    } catch (error) {
+      this.#failed(producing, error);
+    }
     if (place?.at === "consumer") await this.installOwn(consumer, producing);
+  }
+
+  /** A process' producers may go, and come again, while it is installed for them: what matters then is the later installation. */
+  #failed(producing: Connection, error: unknown): void {
+    if (!this.#placing.has(producing)) throw error;
   }
 
   /** For a producer that comes later, at the consumers that there are. @throws JechoError as `install` */
@@ -63,7 +73,12 @@ export class Placements {
       const isThere = known.at === "producer" && (before === undefined || before.at === "producer");
       if (!isThere) this.remove(producing);
     }
-    const place = await this.place(producing);
+    let place: Spot | undefined;
+    try {
+      place = await this.place(producing);
+    } catch (error) {
+      this.#failed(producing, error);
+    }
     if (place?.at === "consumer") await this.#installWithConsumers(producing);
     this.#derived.manager.announcePlacements(this.#derived);
   }
@@ -90,7 +105,9 @@ export class Placements {
           if (place === undefined || this.#placing.get(producing) !== placing) return;
           this.#places.set(producing, place);
         },
-        () => this.#placing.delete(producing),
+        () => {
+          if (this.#placing.get(producing) === placing) this.#placing.delete(producing);
+        },
       );
     }
     return placing;
@@ -123,6 +140,12 @@ export class Placements {
     // What it makes may come before its answer has been seen to.
     const place = this.#places.get(connection);
     return place === undefined ? this.#placing.has(connection) : place.maker === connection;
+  }
+
+  /** Does the connection run it for everybody? What it says of it may come before its answer has been seen to, too. */
+  isMaker(connection: Connection): boolean {
+    if (this.isAtProducer(connection) || this.makers().has(connection)) return true;
+    return connection === this.#derived.manager.names.modulating && this.#placing.size > this.#places.size;
   }
 
   /** Does it run there for the consumers of that process alone? */
