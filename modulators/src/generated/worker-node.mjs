@@ -12898,6 +12898,21 @@ const PAGES_PER_MIB = 16;
 const SERVICES = "services.js";
 const REFUSED = "refused:";
 /**
+* `Math.random` of an instance, from four random words: its own begins with the time in milliseconds, and two that are made within one,
+* of two processes say, would draw the same. The generator is sfc32 of PractRand; two of its words make 53 bits.
+*/
+const RANDOM = `(a, b, c, d) => {
+  const next = () => {
+    const sum = (((a + b) | 0) + d) | 0;
+    d = (d + 1) | 0;
+    a = b ^ (b >>> 9);
+    b = (c + (c << 3)) | 0;
+    c = (((c << 21) | (c >>> 11)) + sum) | 0;
+    return sum >>> 0;
+  };
+  Math.random = { random: () => (next() * 0x200000 + (next() >>> 11)) / 0x20000000000000 }.random;
+}`;
+/**
 * The engine on QuickJS compiled to WebAssembly: one instance for each modulator, so that what breaks one is none of the
 * others' business, and its memory can neither be left nor outgrown. It runs wherever WebAssembly does.
 *
@@ -12997,6 +13012,8 @@ var QuickJsRealm = class {
 		}, (_from, name) => name === "jecho:moe" ? name : REFUSED + name);
 		this.#context = this.#runtime.newContext();
 		this.#newArrayBuffer = arrayBuffers(module, this.#context);
+		const words = crypto.getRandomValues(/* @__PURE__ */ new Int32Array(4)).join();
+		this.#context.evalCode(`(${RANDOM})(${words});`, "random.js").unwrap().dispose();
 		this.#context.evalCode(WORLD_SOURCE, "world.js").unwrap().dispose();
 		this.#context.evalCode("import \"jecho:moe\";", "boot.js", { type: "module" }).unwrap().dispose();
 		const world = this.#context.getProp(this.#context.global, "jechoWorld");

@@ -29,6 +29,21 @@ const OWN_MIB = 8;
 const PAGES_PER_MIB = 16;
 const SERVICES = "services.js";
 const REFUSED = "refused:";
+/**
+ * `Math.random` of an instance, from four random words: its own begins with the time in milliseconds, and two that are made within one,
+ * of two processes say, would draw the same. The generator is sfc32 of PractRand; two of its words make 53 bits.
+ */
+const RANDOM = `(a, b, c, d) => {
+  const next = () => {
+    const sum = (((a + b) | 0) + d) | 0;
+    d = (d + 1) | 0;
+    a = b ^ (b >>> 9);
+    b = (c + (c << 3)) | 0;
+    c = (((c << 21) | (c >>> 11)) + sum) | 0;
+    return sum >>> 0;
+  };
+  Math.random = { random: () => (next() * 0x200000 + (next() >>> 11)) / 0x20000000000000 }.random;
+}`;
 
 /** What the engine needs of where it runs. */
 export interface QuickJsPlace {
@@ -148,6 +163,8 @@ class QuickJsRealm implements Realm {
     );
     this.#context = this.#runtime.newContext();
     this.#newArrayBuffer = arrayBuffers(module, this.#context);
+    const words = crypto.getRandomValues(new Int32Array(4)).join();
+    this.#context.evalCode(`(${RANDOM})(${words});`, "random.js").unwrap().dispose();
     this.#context.evalCode(WORLD_SOURCE, "world.js").unwrap().dispose();
     this.#context.evalCode('import "jecho:moe";', "boot.js", { type: "module" }).unwrap().dispose();
     const world = this.#context.getProp(this.#context.global, "jechoWorld");
