@@ -1,6 +1,7 @@
 /** What our own packages need besides `mod.ts`: frames and the workings of types. */
 
 export { Few } from "./few.ts";
+export { Blocks } from "./frames/blocks.ts";
 export { FROM, WHEN_FULL } from "./frames/delivery.ts";
 export {
   type EventBytes,

@@ -1,3 +1,5 @@
+import { Blocks } from "@jecho/shared/internal";
+
 /** Opcodes of WebSocket frames (RFC 6455, 11.8). */
 export const OPCODE = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 
@@ -17,9 +19,6 @@ const FIN = 0x80;
 const RESERVED = 0x70;
 const MASKED = 0x80;
 const NOTHING = new Uint8Array(0);
-/** Payloads up to a size share blocks of memory: a block for each takes several times as long. Who keeps one keeps the block. */
-const SMALL_BYTES = 1024;
-const BLOCK_BYTES = 8 << 10;
 
 /**
  * Takes what comes from a WebSocket server apart, however it is cut, and puts the fragments of messages together. Each
@@ -37,8 +36,7 @@ export class MessageReader {
   #opcode = 0;
   #fragments: Uint8Array[] = [];
   #fragmentBytes = 0;
-  #block: ArrayBuffer | undefined;
-  #blockUsed = 0;
+  readonly #blocks = new Blocks();
 
   /**
    * @param limitBytes of a message
@@ -86,18 +84,7 @@ export class MessageReader {
     } else if (length + this.#fragmentBytes > this.#limitBytes) {
       throw new ProtocolError(1009, `a message of more than ${this.#limitBytes} bytes`);
     }
-    return length === 0 ? NOTHING : this.#allocate(length);
-  }
-
-  #allocate(bytes: number): Uint8Array<ArrayBuffer> {
-    if (bytes > SMALL_BYTES) return new Uint8Array(bytes);
-    if (this.#block === undefined || this.#blockUsed + bytes > BLOCK_BYTES) {
-      this.#block = new ArrayBuffer(BLOCK_BYTES);
-      this.#blockUsed = 0;
-    }
-    const at = this.#blockUsed;
-    this.#blockUsed = (at + bytes + 7) & ~7;
-    return new Uint8Array(this.#block, at, bytes);
+    return length === 0 ? NOTHING : this.#blocks.allocate(length);
   }
 
   #end(payload: Uint8Array<ArrayBuffer>): void {

@@ -3,6 +3,30 @@ import { readSync, writeSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
 import { Worker } from "node:worker_threads";
 
+// ../shared/src/frames/blocks.ts
+/** What is larger has memory of its own. */
+const SMALL_BYTES = 1024;
+const BLOCK_BYTES = 8192;
+/**
+* Memory for messages that are not written again. Small ones share blocks, for a block for each takes several times as long. Who keeps
+* one keeps the block.
+*/
+var Blocks = class {
+	#block;
+	#used = 0;
+	/** @returns zeros that begin at a multiple of 8 */
+	allocate(bytes) {
+		if (bytes > SMALL_BYTES) return new Uint8Array(bytes);
+		if (this.#block === void 0 || this.#used + bytes > BLOCK_BYTES) {
+			this.#block = new ArrayBuffer(BLOCK_BYTES);
+			this.#used = 0;
+		}
+		const at = this.#used;
+		this.#used = at + bytes + 7 & -8;
+		return new Uint8Array(this.#block, at, bytes);
+	}
+};
+
 // ../shared/src/errors.ts
 /**
 * One table of everything that can go wrong between the parts of JEcho.
@@ -3160,6 +3184,7 @@ function readReply(view, at, message) {
 // ../shared/src/frames/frame.ts
 const source = new ControlSource();
 const target = new ControlTarget();
+const blocks = new Blocks();
 const SLOT_HEADER = 0;
 const SLOT_ENDS = 1;
 const SLOT_PAYLOAD = 2;

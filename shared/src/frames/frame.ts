@@ -2,6 +2,7 @@ import { JechoError } from "../errors.ts";
 import { READERS, WRITERS, type Writer } from "../generated/control-codec.ts";
 import { type Control as Asked, HEADER, REPLY } from "../generated/frame-schema.ts";
 import { readUtf8 } from "../types/utf8.ts";
+import { Blocks } from "./blocks.ts";
 import { ControlSource } from "./control-source.ts";
 import { ControlTarget } from "./control-target.ts";
 import { checkRun, EventsFrame, malformed, usualRun } from "./events.ts";
@@ -25,12 +26,7 @@ export type Outgoing = {
 
 const source = new ControlSource();
 const target = new ControlTarget();
-
-/** Messages of up to a size that are kept share blocks of memory: a block for each takes several times as long. */
-const SHARED_BYTES = 1024;
-const BLOCK_BYTES = 8 << 10;
-let block = new ArrayBuffer(0);
-let used = 0;
+const blocks = new Blocks();
 
 // The vtable's entries, in the order of Frame's slots; the union's tag comes before its value.
 const SLOT_HEADER = 0;
@@ -59,15 +55,8 @@ function write(control: Outgoing): Uint8Array<ArrayBuffer> {
 
 /** A copy that is not written again. */
 function kept(frame: Uint8Array): Uint8Array {
-  const { byteLength } = frame;
-  if (byteLength > SHARED_BYTES) return frame.slice();
-  if (used + byteLength > block.byteLength) {
-    block = new ArrayBuffer(BLOCK_BYTES);
-    used = 0;
-  }
-  const copy = new Uint8Array(block, used, byteLength);
+  const copy = blocks.allocate(frame.byteLength);
   copy.set(frame);
-  used += byteLength;
   return copy;
 }
 
