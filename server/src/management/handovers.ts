@@ -62,8 +62,14 @@ export class Handovers {
     const answer = await from.request(request => ({ kind: "Yield", request, asked }));
     if (answer.kind !== "Yielded") throw new JechoError("HANDOVER_INVALID", "the first device did not yield");
     const places = new Map(answer.places.map(place => [place.consumer, place]));
-    const handed = [...from.consumers].filter(({ number }) => places.has(number));
-    const subscriptions = handed.map(consumer => this.#inherited(consumer, places.get(consumer.number)));
+    const subscriptions: Inherited[] = [];
+    const handed: Consumer[] = [];
+    for (const consumer of from.consumers) {
+      const place = places.get(consumer.number);
+      if (place === undefined) continue;
+      handed.push(consumer);
+      subscriptions.push(this.#inherited(consumer, place));
+    }
     const used = handed.flatMap(({ derived }) => derived?.modulator.objects ?? []);
     const objects = this.#objects.transfer(
       from,
@@ -91,19 +97,20 @@ export class Handovers {
     }
   }
 
-  #inherited({ manager, channel, derived, terms }: Consumer, place: HeldPlace | undefined): Inherited {
+  /** @param place where the first device is: what has come since then, be it all that there is, the second has to have */
+  #inherited({ manager, derived, terms }: Consumer, { label, epoch, seq, sources }: HeldPlace): Inherited {
     return {
       channel: manager.derivations.nameUnder(derived?.parent),
       // The first device may call it something else by now.
-      label: place?.label ?? terms.label,
+      label,
       as: terms.as,
       modulator:
         derived === undefined
           ? undefined
           : { ...derived.modulator, objects: this.#objects.current(derived.modulator.objects) },
-      epoch: place?.epoch || channel.epoch,
-      seq: place?.seq || BigInt(channel.nextSeq - 1),
-      sources: place?.sources ?? [],
+      epoch,
+      seq,
+      sources,
     };
   }
 }
