@@ -46,10 +46,9 @@ export interface StateOfReaders {
 export function withState(demand: Demand, { readers, state: text }: StateOfReaders): Demand {
   const state = JSON.parse(text) as Json;
   const derived = demand.derived.map(channel => {
-    const own = readers.filter(({ id }) => id === channel.id).map(({ name }) => [name, state]);
-    return own.length === 0
-      ? channel
-      : { ...channel, objects: { ...channel.objects, ...Object.fromEntries(own) } };
+    let { objects } = channel;
+    for (const { id, name } of readers) if (id === channel.id) objects = { ...objects, [name]: state };
+    return objects === channel.objects ? channel : { ...channel, objects };
   });
   return { ...demand, derived };
 }

@@ -1,6 +1,39 @@
 import type { Json } from "@jecho/modulators";
-import type { Instead, Modulator } from "@jecho/shared/internal";
+import type { Instead, Modulator, SharedState } from "@jecho/shared/internal";
 import type { Lanes } from "../concentrator/lane.ts";
+
+/** A shared object as a modulator has it. */
+export class ObjectRead {
+  readonly name: string;
+  readonly lazy: boolean;
+  #version: number;
+  #json: string;
+  #state: Json | undefined;
+
+  constructor({ name, version, state, lazy }: SharedState) {
+    this.name = name;
+    this.lazy = lazy;
+    this.#version = version;
+    this.#json = state;
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+
+  /** Read when somebody asks: most states are followed by another one before that. */
+  get state(): Json {
+    this.#state ??= JSON.parse(this.#json) as Json;
+    return this.#state;
+  }
+
+  /** @param json the newer state */
+  advance(version: number, json: string): void {
+    this.#version = version;
+    this.#json = json;
+    this.#state = undefined;
+  }
+}
 
 /** A modulator that runs here. It outlives a connection: its consumers come back and want what it goes on with. */
 export interface Installation {
@@ -25,10 +58,8 @@ export interface Installation {
   readonly reads: Uint8Array;
   /** Of its events. */
   readonly made: Uint8Array;
-  readonly objects: Map<
-    string,
-    { readonly name: string; version: number; state: Json; readonly lazy: boolean }
-  >;
+  /** Shared objects that it reads, by their ids. */
+  readonly objects: Map<string, ObjectRead>;
   /** Shared objects that it has pulled, and whose newest state is on its way. */
   readonly pulled: Set<string>;
   /** The counts of what it makes of each producer's events, by the producer's endpoint. */
@@ -64,9 +95,6 @@ export function newInstallation(
   placed: Placed,
 ): Installation {
   const { process, own, producers } = instead ?? { process: 0, own: false, producers: [] };
-  const objects = modulator.objects.map(({ name, object, version, state, lazy }) => {
-    return [object, { name, version, state: JSON.parse(state) as Json, lazy }] as const;
-  });
   return {
     ...placed,
     makes: `${placed.base}#${placed.hosted}`,
@@ -75,7 +103,7 @@ export function newInstallation(
     producers,
     modulator,
     parameters: JSON.parse(modulator.parameters || "null") as Json,
-    objects: new Map(objects),
+    objects: new Map(modulator.objects.map(known => [known.object, new ObjectRead(known)])),
     pulled: new Set(),
     lanes: new Map(),
     lastNumber: placed.number,

@@ -1,4 +1,4 @@
-import type { Json, Value } from "@jecho/modulators";
+import type { Value } from "@jecho/modulators";
 import type { Declared, Tier, TierEvents } from "@jecho/modulators/internal";
 import { JechoError } from "@jecho/shared";
 import {
@@ -307,8 +307,7 @@ export class Modulation {
       const object = objects.get(update.object);
       if (object === undefined || object.version >= update.version) continue;
       if (update.state === "" || object.lazy !== isPulled) continue;
-      object.version = update.version;
-      object.state = JSON.parse(update.state) as Json;
+      object.advance(update.version, update.state);
       const reader = { id: hosted, name: object.name };
       for (const base of this.installed.sourcesOf(installation)) {
         const readers = told.get(base);

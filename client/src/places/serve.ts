@@ -97,8 +97,8 @@ class Outbox {
     this.#sendSoon();
     this.#closeBatch();
     this.#notices.push(toPlain(notice));
-    // Who waits for a reset can be at it while the books are kept here.
-    if (notice.is === "opened" && notice.reset !== 0) this.send();
+    // Who waits for these can be at it while the books are kept here.
+    if (notice.is === "state" || (notice.is === "opened" && notice.reset !== 0)) this.send();
   }
 
   /** @returns bytes that it adds to what is on its way */
