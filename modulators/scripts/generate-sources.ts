@@ -69,13 +69,19 @@ export async function generateSources(): Promise<Map<string, string>> {
  */
 async function local(): Promise<string> {
   const world = await moduleBody(pathOf("src/sandbox/world/many.ts"));
+  const given = world.imports.map(line => /\{ (.*) \}/.exec(line)?.[1]).join(", ");
   const lines = [
     "// @ts-nocheck",
     BANNER,
     ...world.imports,
     ...STANDARD.map(file => `import { ${nameOf(file)} } from "./standard/${file}.ts";`),
     "",
-    'export function createWorld(): typeof import("../sandbox/world/many.ts") {',
+    "/** What a world uses of the process'. */",
+    `export const GIVEN = { ${given} };`,
+    "",
+    "/** Its text says all: a function that is made of that is another one to the engine. */",
+    'export function createWorld(given: typeof GIVEN): typeof import("../sandbox/world/many.ts") {',
+    `const { ${given} } = given;`,
     world.text,
     "}",
     "",

@@ -1,11 +1,10 @@
 import type { EventsFrame } from "@jecho/shared/internal";
-import { STANDARD } from "./generated/local.ts";
 import type { CarrierKind } from "./host/carrier.ts";
 import { type HostStats, ModulatorHost } from "./host/modulator-host.ts";
 import type { LentRun } from "./lent-run.ts";
 import { LocalTier } from "./local-tier.ts";
 import type { HostClock } from "./periods.ts";
-import type { Compile, ModuleFunction } from "./sandbox/local.ts";
+import { type Compile, type MakeModule, STANDARD_MODULES } from "./sandbox/local.ts";
 import type { Declared, Limits } from "./sandbox/sandbox.ts";
 import {
   type InstallRequest,
@@ -51,7 +50,7 @@ export interface Place {
 /** The modulators' environment in one producing process: each modulator runs in the fastest tier that may have it. */
 export class ModulatorEnvironment implements Tier {
   readonly #place: Place;
-  readonly #known: Map<string, ModuleFunction>;
+  readonly #known: Map<string, MakeModule>;
   readonly #local: LocalTier;
   readonly #hosted: ModulatorHost;
   /** How many tiers are still at a run, by its tag. */
@@ -62,7 +61,7 @@ export class ModulatorEnvironment implements Tier {
     this.#events = events;
     const { trusted = [], local = true, limits, pendingBytes } = options;
     this.#place = place;
-    this.#known = new Map(local ? STANDARD : []);
+    this.#known = new Map(local ? STANDARD_MODULES : []);
     if (local) for (const source of trusted) this.trust(source);
     const inner = { ...events, onDone: (tag: string) => this.#done(tag) };
     const { carrier, compile, clock } = place;

@@ -5,7 +5,7 @@ import { grantsOf, MOE_OFFERS } from "./delegate.ts";
 import { LentRun } from "./lent-run.ts";
 import { type HostClock, Periods, SYSTEM_CLOCK } from "./periods.ts";
 import { RunningModulator } from "./running-modulator.ts";
-import { type Compile, localEngine, type ModuleFunction } from "./sandbox/local.ts";
+import { type Compile, localEngine, type MakeModule } from "./sandbox/local.ts";
 import {
   type Chunk,
   type ContextValue,
@@ -54,7 +54,7 @@ export class LocalTier implements Tier {
 
   /** @param modules what may be installed here, by its source */
   constructor(
-    modules: ReadonlyMap<string, ModuleFunction>,
+    modules: ReadonlyMap<string, MakeModule>,
     compile: Compile,
     { limits, clock = SYSTEM_CLOCK }: { limits?: Partial<Limits> | undefined; clock?: HostClock | undefined },
     events: TierEvents,

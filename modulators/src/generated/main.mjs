@@ -8601,11 +8601,6 @@ function readerOf$1(make) {
 		return make(source, start + view.getUint32(start, true));
 	};
 }
-/** Makes an event that was read another one of the same bytes: whoever holds it has that one from then on. */
-function moveEvent(event, start) {
-	const moved = event;
-	moved["@at"] = start + moved["@source"].view.getUint32(start, true);
-}
 /** Makes a class for each pair of a writer's and a reader's table, once: types may contain themselves. */
 var AccessorMaker = class {
 	#made = /* @__PURE__ */ new Map();
@@ -11227,13 +11222,18 @@ function eventOf(chunk, i) {
 	const start = bounds[2 * i];
 	at.index = i;
 	if (fleeting !== void 0) {
-		moveEvent(fleeting, start);
+		moveEvent(fleeting, view, start);
 		return fleeting;
 	}
 	const event = type === void 0 ? new Bytes(bytes.buffer, bytes.byteOffset + start, bounds[2 * i + 1] - start) : type.read(view, bytes, start);
 	if (chunk.mayPass) chunk.newest = event;
 	if (chunk.isFleeting && type !== void 0) chunk.fleeting = event;
 	return event;
+}
+/** Makes an event another one of the same bytes: whoever holds it has that one from then on. */
+function moveEvent(event, view, start) {
+	const moved = event;
+	moved["@at"] = start + view.getUint32(start, true);
 }
 /** This event is to stay the one that it is. */
 function hold(event) {
@@ -11941,19 +11941,22 @@ function advance(ready) {
 	if (ready && !drain()) return false;
 	if (chunk === void 0) return true;
 	const its = chunk;
-	const waiting = waitingOf(modulator);
+	const own = modulator;
+	const { count } = its;
+	const waiting = waitingOf(own);
+	/** May what is let through leave at once? Not where its queue is not what it takes from. */
+	let mayPass = waiting !== void 0 && ready && isFirstOut(own);
 	/** From where on events have been let through that have not left; they leave together. */
-	let first = its.count;
-	while (next < its.count) {
+	let first = count;
+	while (next < count) {
 		const i = next++;
 		counts.enqueued++;
 		const event = eventOf(its, i);
-		const mayPass = ready && waiting !== void 0 && isFirstOut(modulator);
 		if (waiting !== void 0) waiting.isOpen = mayPass;
-		const result = modulator.enqueue(event);
+		const result = own.enqueue(event);
 		if (result !== void 0) refusePromise(result, "enqueue");
 		if (!ready) continue;
-		const isEmpty = mayPass && waiting.first === waiting.next && isFirstOut(modulator);
+		const isEmpty = waiting !== void 0 && mayPass && isFirstOut(own) && waiting.first === waiting.next;
 		if (isEmpty && waiting.passes && !world.hasUrgent) {
 			waiting.passes = false;
 			counts.dequeued++;
@@ -11961,11 +11964,12 @@ function advance(ready) {
 			continue;
 		}
 		if (first < i && !leave(its, first, i)) return false;
-		first = its.count;
+		first = count;
 		if (isEmpty && !waiting.passes) continue;
 		if (!drain()) return false;
+		mayPass = waiting !== void 0 && isFirstOut(own);
 	}
-	return first === its.count || leave(its, first, its.count);
+	return first === count || leave(its, first, count);
 }
 /** Events of a run leave as they came in. @returns false where the outbox is full */
 function leave({ at: { bytes, bounds, type } }, index, end) {

@@ -1,28 +1,31 @@
 import { compileFunction } from "node:vm";
 import { parse } from "es-module-lexer/js";
 import { moduleName } from "./failures.ts";
-import type { ModuleFunction } from "./local.ts";
+import type { MakeModule } from "./local.ts";
 
 /**
- * Makes a function of the text of a module, so that it can be evaluated anew for each installation and be forgotten
+ * Makes functions of the text of a module, so that it can be evaluated anew for each installation and be forgotten
  * with it, which modules cannot.
  *
  * @returns undefined for what a function cannot hold: other imports than names of "jecho:moe", other exports than the
  * default, `await` on the top level
  */
-export function compileModule(source: string): ModuleFunction | undefined {
+export function compileModule(source: string): MakeModule | undefined {
   try {
     const body = functionBody(source);
     if (body === undefined) return undefined;
-    const run = compileFunction(body.head + body.text, ["moe", "out"], {
-      filename: moduleName(source),
-      columnOffset: -body.head.length,
-    }) as (moe: object, out: object) => void;
-    return moe => {
-      const exports = {};
-      run(moe, exports);
-      return exports;
+    const text = body.head + body.text;
+    const options = { filename: moduleName(source), columnOffset: -body.head.length };
+    const make: MakeModule = () => {
+      const run = compileFunction(text, ["moe", "out"], options) as (moe: object, out: object) => void;
+      return moe => {
+        const exports = {};
+        run(moe, exports);
+        return exports;
+      };
     };
+    make();
+    return make;
   } catch {
     // Whoever installs it is told by the sandbox what is wrong with it.
     return undefined;

@@ -1,6 +1,6 @@
 import { JechoError } from "@jecho/shared";
 import type { Stretch } from "@jecho/shared/internal";
-import { createWorld, STANDARD } from "../generated/local.ts";
+import { createWorld, GIVEN, STANDARD } from "../generated/local.ts";
 import type { Chunk, Emit, Engine } from "./sandbox.ts";
 import type { WorldMemory } from "./world/many.ts";
 import { type Direct, type FunctionName, type Parameter, type Realm, WorldSandbox } from "./world-sandbox.ts";
@@ -11,8 +11,16 @@ interface Namespace {
   readonly default?: unknown;
 }
 
-/** Makes a function of a module's text; undefined where that cannot be done. */
-export type Compile = (source: string) => ModuleFunction | undefined;
+/** Makes a function of a module. */
+export type MakeModule = () => ModuleFunction;
+
+/** Makes functions of a module's text, each time another one to the engine; undefined where that cannot be done. */
+export type Compile = (source: string) => MakeModule | undefined;
+
+/** The standard modulators, by their source. */
+export const STANDARD_MODULES: ReadonlyMap<string, MakeModule> = new Map(
+  Array.from(STANDARD, ([source, module]) => [source, () => module]),
+);
 
 type World = ReturnType<typeof createWorld>;
 /** Events that lie one behind the other, and were let through or made one after the other. */
@@ -33,14 +41,24 @@ interface Resident {
  *
  * @param modules by their source
  */
-export function localEngine(modules: ReadonlyMap<string, ModuleFunction>, compile: Compile): Engine {
+export function localEngine(modules: ReadonlyMap<string, MakeModule>, compile: Compile): Engine {
   let standard: LocalWorld | undefined;
+  let makeCreator: MakeModule | undefined;
+  /**
+   * An owner's own modulator may have variables beside its class, and call the world when it is not called. So it has a world alone,
+   * and both are made of their texts anew: what an engine learns about code that several share, with classes of each of them, is
+   * worth half as much to it with two of them, and a third with six.
+   */
+  const ownWorld = (make: MakeModule): LocalWorld => {
+    makeCreator ??= compile(`export default ${createWorld}`);
+    const creator = makeCreator?.()({}) as { default: typeof createWorld } | undefined;
+    return new LocalWorld((creator?.default ?? createWorld)(GIVEN), () => make);
+  };
   const worldOf = (source: string): LocalWorld => {
-    const module = modules.get(source);
-    if (module === undefined) throw new JechoError("MODULATOR_INVALID", "it is none that is known here");
-    // An owner's own may have variables beside its class, and call the world when it is not called.
-    if (module !== STANDARD.get(source)) return new LocalWorld(modules);
-    standard ??= new LocalWorld(modules);
+    const make = modules.get(source);
+    if (make === undefined) throw new JechoError("MODULATOR_INVALID", "it is none that is known here");
+    if (make !== STANDARD_MODULES.get(source)) return ownWorld(make);
+    standard ??= new LocalWorld(createWorld(GIVEN), known => STANDARD_MODULES.get(known) as MakeModule);
     return standard;
   };
   return {
@@ -53,13 +71,14 @@ export function localEngine(modules: ReadonlyMap<string, ModuleFunction>, compil
 
 /** A world, whichever modulators it serves, one at a time; and their modules, each evaluated once. */
 class LocalWorld {
-  readonly #world = createWorld();
-  readonly #modules: ReadonlyMap<string, ModuleFunction>;
+  readonly #world: World;
+  readonly #moduleOf: (source: string) => MakeModule;
   readonly #namespaces = new Map<string, Namespace>();
   #inside: Resident | undefined;
 
-  constructor(modules: ReadonlyMap<string, ModuleFunction>) {
-    this.#modules = modules;
+  constructor(world: World, moduleOf: (source: string) => MakeModule) {
+    this.#world = world;
+    this.#moduleOf = moduleOf;
   }
 
   blankMemory(): WorldMemory {
@@ -85,7 +104,7 @@ class LocalWorld {
   namespaceOf(source: string): Namespace {
     let namespace = this.#namespaces.get(source);
     if (namespace === undefined) {
-      namespace = (this.#modules.get(source) as ModuleFunction)(this.#world);
+      namespace = this.#moduleOf(source)()(this.#world);
       this.#namespaces.set(source, namespace);
     }
     return namespace;
@@ -144,7 +163,7 @@ class LocalRealm implements Realm {
       return true;
     });
     // Where text cannot be made code there are the standard modulators only, and none of them needs a producer's service.
-    const services = this.#services === undefined ? undefined : this.#compile(this.#services);
+    const services = this.#services === undefined ? undefined : this.#compile(this.#services)?.();
     if (services !== undefined) inside.serve(services(inside) as { default: Record<string, unknown> });
     try {
       this.#namespace = world.namespaceOf(source);

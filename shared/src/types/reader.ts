@@ -1,5 +1,5 @@
 import { type AccessorClass, PLACES } from "../generated/accessor-classes.ts";
-import { type Accessor, type FieldGetter, markAccessor, type Source, sourceOf } from "./accessor.ts";
+import { type FieldGetter, markAccessor, type Source, sourceOf } from "./accessor.ts";
 import { fieldGetter, type MakeAccessor } from "./field-getter.ts";
 import { type Match, matchFields } from "./matching.ts";
 import type { ObjectType } from "./schema.ts";
@@ -42,12 +42,6 @@ export function readerOf(make: MakeEvent): ReadEvent {
     if (source.view !== view || source.bytes !== bytes) source = sourceOf(view, bytes);
     return make(source, start + view.getUint32(start, true));
   };
-}
-
-/** Makes an event that was read another one of the same bytes: whoever holds it has that one from then on. */
-export function moveEvent(event: object, start: number): void {
-  const moved = event as { -readonly [name in keyof Accessor]: Accessor[name] };
-  moved["@at"] = start + moved["@source"].view.getUint32(start, true);
 }
 
 /** Makes a class for each pair of a writer's and a reader's table, once: types may contain themselves. */

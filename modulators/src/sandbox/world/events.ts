@@ -1,11 +1,11 @@
 import { JechoError, Type } from "@jecho/shared";
 import {
+  type Accessor,
   accessorBytes,
   createReader,
   encode,
   encodeInto,
   measure,
-  moveEvent,
   type ObjectType,
   type ReadEvent,
 } from "@jecho/shared/internal";
@@ -238,7 +238,7 @@ export function eventOf(chunk: Chunk, i: number): object {
   const start = bounds[2 * i] as number;
   at.index = i;
   if (fleeting !== undefined) {
-    moveEvent(fleeting, start);
+    moveEvent(fleeting, view, start);
     return fleeting;
   }
   const event =
@@ -248,6 +248,12 @@ export function eventOf(chunk: Chunk, i: number): object {
   if (chunk.mayPass) chunk.newest = event;
   if (chunk.isFleeting && type !== undefined) chunk.fleeting = event;
   return event;
+}
+
+/** Makes an event another one of the same bytes: whoever holds it has that one from then on. */
+function moveEvent(event: object, view: DataView, start: number): void {
+  const moved = event as { -readonly [name in keyof Accessor]: Accessor[name] };
+  moved["@at"] = start + view.getUint32(start, true);
 }
 
 /** This event is to stay the one that it is. */

@@ -98,20 +98,24 @@ function advance(ready: boolean): boolean {
   if (ready && !drain()) return false;
   if (chunk === undefined) return true;
   const its = chunk;
-  const waiting = waitingOf(modulator);
+  const own = modulator;
+  const { count } = its;
+  const waiting = waitingOf(own);
+  /** May what is let through leave at once? Not where its queue is not what it takes from. */
+  let mayPass = waiting !== undefined && ready && isFirstOut(own);
   /** From where on events have been let through that have not left; they leave together. */
-  let first = its.count;
-  while (next < its.count) {
+  let first = count;
+  while (next < count) {
     const i = next++;
     counts.enqueued++;
     const event = eventOf(its, i);
-    const mayPass = ready && waiting !== undefined && isFirstOut(modulator);
     // Said of each event anew: one that was rejected leaves it as it was.
     if (waiting !== undefined) waiting.isOpen = mayPass;
-    const result = modulator.enqueue(event) as unknown;
+    const result = own.enqueue(event) as unknown;
     if (result !== undefined) refusePromise(result, "enqueue");
     if (!ready) continue;
-    const isEmpty = mayPass && waiting.first === waiting.next && isFirstOut(modulator);
+    // It may take in another way now.
+    const isEmpty = waiting !== undefined && mayPass && isFirstOut(own) && waiting.first === waiting.next;
     if (isEmpty && waiting.passes && !world.hasUrgent) {
       waiting.passes = false;
       counts.dequeued++;
@@ -119,11 +123,12 @@ function advance(ready: boolean): boolean {
       continue;
     }
     if (first < i && !leave(its, first, i)) return false;
-    first = its.count;
+    first = count;
     if (isEmpty && !waiting.passes) continue;
     if (!drain()) return false;
+    mayPass = waiting !== undefined && isFirstOut(own);
   }
-  return first === its.count || leave(its, first, its.count);
+  return first === count || leave(its, first, count);
 }
 
 /** Events of a run leave as they came in. @returns false where the outbox is full */
