@@ -47,7 +47,7 @@ export function localEngine(modules: ReadonlyMap<string, MakeModule>, compile: C
   /**
    * An owner's own modulator may have variables beside its class, and call the world when it is not called. So it has a world alone,
    * and both are made of their texts anew: what an engine learns about code that several share, with classes of each of them, is
-   * worth half as much to it with two of them, and a third with six.
+   * worth half as much to it with two of them, and a third with six. The price is that each begins cold.
    */
   const ownWorld = (make: MakeModule): LocalWorld => {
     makeCreator ??= compile(`export default ${createWorld}`);
