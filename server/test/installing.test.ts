@@ -20,6 +20,12 @@ const installed = (request: number, derived: number): Outgoing => ({
   reads: schema,
 });
 
+/** In one message: a producer closes, and opens again. */
+function again({ producer: endpoint }: { producer: number }): Uint8Array {
+  const close = encodeControl({ kind: "CloseEndpoint", endpoint });
+  return joinFrames([close, encodeControl({ ...OPEN_PRODUCER, request: 2 })]);
+}
+
 test("MOE-5: a modulator that fails at a producer before it is installed everywhere has no consumer: why is told", async () => {
   await using gateway = await createGateway();
   using producer = await RawClient.connect(gateway);
@@ -70,12 +76,7 @@ test("MOE-3: a producer that closes and opens again while a modulator is install
   using consumer = await RawClient.connect(gateway);
   consumer.send(encodeControl(OPEN_CONSUMER));
   const first = await producer.next("Install");
-  producer.send(
-    joinFrames([
-      encodeControl({ kind: "CloseEndpoint", endpoint: opened.producer }),
-      encodeControl({ ...OPEN_PRODUCER, request: 2 }),
-    ]),
-  );
+  producer.send(again(opened));
   const second = await producer.next("Install");
   // A process answers so what it is asked to remove in the meantime.
   producer.send(
@@ -105,12 +106,7 @@ test("MOE-4: a producer that comes, goes and comes again at once ends no modulat
   hasty.send(encodeControl(OPEN_PRODUCER));
   const opened = await hasty.next("ProducerOpened");
   const first = await hasty.next("Install");
-  hasty.send(
-    joinFrames([
-      encodeControl({ kind: "CloseEndpoint", endpoint: opened.producer }),
-      encodeControl({ ...OPEN_PRODUCER, request: 2 }),
-    ]),
-  );
+  hasty.send(again(opened));
   const second = await hasty.next("Install");
   hasty.send(
     joinFrames([

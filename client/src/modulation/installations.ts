@@ -8,8 +8,6 @@ export class Installations {
   readonly #names: FeedNames;
   /** By their numbers at the host. */
   readonly #installed = new Map<number, Installation>();
-  /** The same, in their order. */
-  #all: readonly Installation[] = [];
   /** The names of the derived channels that producers here publish into, by their numbers. */
   readonly #direct = new Map<number, string>();
 
@@ -18,13 +16,13 @@ export class Installations {
   }
 
   [Symbol.iterator](): Iterator<Installation> {
-    return this.#all[Symbol.iterator]();
+    return this.#installed.values();
   }
 
   /** Those that run for this process' own producers. */
   get own(): number {
     let own = 0;
-    for (const { process } of this.#all) if (process === 0) own++;
+    for (const { process } of this) if (process === 0) own++;
     return own;
   }
 
@@ -34,25 +32,23 @@ export class Installations {
 
   add(installation: Installation): void {
     this.#installed.set(installation.hosted, installation);
-    this.#all = [...this.#all, installation];
     this.meet(installation);
   }
 
-  delete(installation: Installation): void {
-    this.#installed.delete(installation.hosted);
-    this.#all = this.#all.filter(other => other !== installation);
+  delete({ hosted }: Installation): void {
+    this.#installed.delete(hosted);
   }
 
   /** The installation that makes this derived channel of what this process raises, or that one. */
   ofNumber(derived: number, process = 0): Installation | undefined {
-    for (const installation of this.#all)
+    for (const installation of this)
       if (installation.number === derived && installation.process === process) return installation;
     return undefined;
   }
 
   /** The installation that is apart from its derived channel and is the very modulator that is asked for. */
   apart(input: number, modulator: Modulator): Installation | undefined {
-    for (const installation of this.#all) {
+    for (const installation of this) {
       if ((installation.number !== 0 && !installation.leaves) || installation.input !== input) continue;
       if (isSame(installation.modulator, modulator)) return installation;
     }

@@ -24,6 +24,7 @@ export function compileModule(source: string): MakeModule | undefined {
         return exports;
       };
     };
+    // What is wrong with it shows here, not when it is installed.
     make();
     return make;
   } catch {
