@@ -300,3 +300,28 @@ test("random is the same for the same seed, entropy is another in each sandbox, 
   expect(texts(rig, a)[0]).not.toBe(texts(rig, b)[0]);
   expect(texts(rig, counts).at(-1)).toBe(JSON.stringify({ enqueued: 2, dequeued: 1, dropped: 0 }));
 });
+
+test("statistics count in the middle of a run, too: what was given, and what has left", async () => {
+  await using rig = new Rig();
+  await rig.install(
+    modulator(`static needs = ["log", "statistics"];
+      enqueue(event) {
+        if (event.layer !== 2) super.enqueue(event);
+        const { enqueued, dequeued } = this.moe.statistics();
+        this.moe.log(enqueued + "/" + dequeued + "/" + this.length);
+      }`),
+  );
+  rig.step(5);
+  rig.step(2);
+  await rig.settled();
+  // The one that it is at has been given and has not left.
+  expect(rig.calls.map(({ values: [line] }) => line)).toEqual([
+    "1/0/1",
+    "2/1/1",
+    "3/2/0",
+    "4/2/1",
+    "5/3/1",
+    "6/4/1",
+    "7/5/1",
+  ]);
+});

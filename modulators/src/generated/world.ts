@@ -1831,12 +1831,12 @@ var AccessorMaker = class {
 	}
 };
 /** Which place the next class comes from. */
-let next$2 = 0;
+let next$1 = 0;
 /** An accessor of each class, for as long as there is the class. */
 const kept = Symbol("kept");
 const nowhere = sourceOf$1(/* @__PURE__ */ new DataView(/* @__PURE__ */ new ArrayBuffer(0)), /* @__PURE__ */ new Uint8Array(0));
 function newClass() {
-	const place = PLACES$1[next$2++ % PLACES$1.length];
+	const place = PLACES$1[next$1++ % PLACES$1.length];
 	const made = place();
 	markAccessor(made.prototype);
 	Object.defineProperty(made.prototype, kept, { value: made.make(nowhere, 0) });
@@ -2657,7 +2657,7 @@ const PLACES = [
 
 // ../shared/src/types/rows.ts
 /** Which place the next getter comes from; those that come when all are taken share them. */
-let next$1 = 0;
+let next = 0;
 /**
 * Writes \`list\` as rows that lie \`stride\` bytes from each other, the first one at \`start\`.
 *
@@ -2684,7 +2684,7 @@ function writeRows(view, plan, list, start, stride, path) {
 	}
 }
 function getterOf(name) {
-	const place = PLACES[next$1++ % PLACES.length];
+	const place = PLACES[next++ % PLACES.length];
 	return place(name);
 }
 
@@ -4396,7 +4396,7 @@ function chunkOf(bytes, bounds, count, type, mayPass, isFleeting) {
 	const at = {
 		bytes,
 		bounds,
-		index: 0,
+		index: -1,
 		type: type?.number ?? 0
 	};
 	return {
@@ -4413,7 +4413,17 @@ function chunkOf(bytes, bounds, count, type, mayPass, isFleeting) {
 		isFleeting,
 		fleeting: void 0,
 		at,
-		newest: NOTHING
+		newest: NOTHING,
+		counted: 0,
+		leaving: count
+	};
+}
+/** What the modulator has been given, and has let through, that has not been counted yet. */
+function uncounted() {
+	const { at, counted, leaving } = current;
+	return {
+		enqueued: at.index + 1 - counted,
+		dequeued: leaving < at.index ? at.index - leaving : 0
 	};
 }
 function eventOf(chunk, i) {
@@ -4709,7 +4719,14 @@ function ofMoe(name) {
 		case "entropy": return () => entropy.slice();
 		case "log": return (line) => log(line);
 		case "random": return (seed = Math.random() * 4294967296) => generator(Number(seed) >>> 0);
-		case "statistics": return () => ({ ...counts });
+		case "statistics": return () => {
+			const { enqueued, dequeued } = uncounted();
+			return {
+				...counts,
+				enqueued: counts.enqueued + enqueued,
+				dequeued: counts.dequeued + dequeued
+			};
+		};
 		default: throw new TypeError(\`there is no service "\${name}"\`);
 	}
 }
@@ -4911,6 +4928,15 @@ function isUrgent(event) {
 	return world.hasUrgent && recall(urgents, event) === true;
 }
 /**
+* Let through, that event is kept with those that wait (\`shut\`), or leaves at once (\`open\`), for nothing waits; it has been let through,
+* and nothing else waits (\`passed\`).
+*/
+const DOOR = {
+	shut: 0,
+	open: 1,
+	passed: 2
+};
+/**
 * Events leave in the order they came. \`enqueue\` takes the event itself, whose bytes are passed on as they are, or a plain
 * object, which is encoded as the output type at once. A full queue drops its oldest.
 */
@@ -4921,34 +4947,29 @@ var FifoModulator = class extends Modulator {
 		versions: [],
 		first: 0,
 		next: 0,
-		isOpen: false,
-		passes: false
+		door: DOOR.shut
 	};
 	enqueue(event) {
 		const waiting = this["@waiting"];
-		if (waiting.isOpen && event === newestEvent()) {
-			waiting.isOpen = false;
-			waiting.passes = true;
+		if (waiting.door === DOOR.open && event === newestEvent()) {
+			waiting.door = DOOR.passed;
 			return;
 		}
-		if (waiting.passes) {
-			waiting.passes = false;
-			keep(waiting, newestEvent());
-		}
+		if (waiting.door === DOOR.passed) keep(waiting, newestEvent());
 		keep(waiting, event);
 	}
 	dequeue() {
 		const waiting = this["@waiting"];
-		if (waiting.passes) {
-			waiting.passes = false;
+		if (waiting.door === DOOR.passed) {
+			waiting.door = DOOR.shut;
 			return newestEvent();
 		}
 		return waiting.first === waiting.next ? void 0 : take(waiting);
 	}
 	/** Events that wait. */
 	get length() {
-		const { first, next, passes } = this["@waiting"];
-		return next - first + (passes ? 1 : 0);
+		const { first, next, door } = this["@waiting"];
+		return next - first + (door === DOOR.passed ? 1 : 0);
 	}
 };
 const dequeueFirst = FifoModulator.prototype.dequeue;
@@ -4961,7 +4982,7 @@ function isFirstOut(modulator) {
 	return modulator.dequeue === dequeueFirst;
 }
 function keep(waiting, event) {
-	waiting.isOpen = false;
+	waiting.door = DOOR.shut;
 	hold(event);
 	const made = toOutput(event);
 	if (waiting.next - waiting.first >= world.moe.queueEvents) {
@@ -5089,18 +5110,16 @@ const rate = /* @__PURE__ */ new Float64Array(1);
 const rateWords = new Words(rate.buffer);
 const blank$1 = () => ({
 	modulator: void 0,
-	/** The run that it is at, and which of its events comes next. */
-	chunk: void 0,
-	next: 0
+	/** The run that it is at. */
+	chunk: void 0
 });
-let { modulator, chunk, next } = blank$1();
+let { modulator, chunk } = blank$1();
 function setModulator(made) {
 	modulator = made;
 }
 /** @param run undefined for no events */
 function begin(run) {
 	chunk = run;
-	next = 0;
 }
 /** Goes on until all events are through, or the outbox is full. */
 function proceed(ready) {
@@ -5146,33 +5165,37 @@ function advance(ready) {
 	const waiting = waitingOf(own);
 	/** May what is let through leave at once? Not where its queue is not what it takes from. */
 	let mayPass = waiting !== void 0 && ready && isFirstOut(own);
-	/** From where on events have been let through that have not left; they leave together. */
-	let first = count;
-	while (next < count) {
-		const i = next++;
-		counts.enqueued++;
+	for (let i = its.counted; i < count; i++) {
 		const event = eventOf(its, i);
-		if (waiting !== void 0) waiting.isOpen = mayPass;
+		if (waiting !== void 0) waiting.door = mayPass ? DOOR.open : DOOR.shut;
 		const result = own.enqueue(event);
 		if (result !== void 0) refusePromise(result, "enqueue");
 		if (!ready) continue;
-		const isEmpty = waiting !== void 0 && mayPass && isFirstOut(own) && waiting.first === waiting.next;
-		if (isEmpty && waiting.passes && !world.hasUrgent) {
-			waiting.passes = false;
-			counts.dequeued++;
-			if (first > i) first = i;
+		const isPlain = waiting !== void 0 && isFirstOut(own);
+		if (isPlain && waiting.door === DOOR.passed && !world.hasUrgent) {
+			waiting.door = DOOR.shut;
+			if (its.leaving > i) its.leaving = i;
 			continue;
 		}
-		if (first < i && !leave(its, first, i)) return false;
-		first = count;
-		if (isEmpty && !waiting.passes) continue;
-		if (!drain()) return false;
-		mayPass = waiting !== void 0 && isFirstOut(own);
+		if (its.leaving < i && !leave(its, i)) return stop(its, i + 1, false);
+		if (isPlain && waiting.door === DOOR.open) continue;
+		if (!drain()) return stop(its, i + 1, false);
+		mayPass = waiting !== void 0 && isFirstOut(own) && waiting.first === waiting.next;
 	}
-	return first === count || leave(its, first, count);
+	return stop(its, count, its.leaving === count || leave(its, count));
 }
-/** Events of a run leave as they came in. @returns false where the outbox is full */
-function leave({ at: { bytes, bounds, type } }, index, end) {
+/** Counts what the modulator has been given, up to but without \`end\`. */
+function stop(its, end, isDone) {
+	counts.enqueued += end - its.counted;
+	its.counted = end;
+	return isDone;
+}
+/** Events that were let through leave as they came in, those before \`end\`. @returns false where the outbox is full */
+function leave(its, end) {
+	const { bytes, bounds, type } = its.at;
+	const index = its.leaving;
+	counts.dequeued += end - index;
+	its.leaving = its.count;
 	return putOrHold({
 		bytes,
 		bounds,

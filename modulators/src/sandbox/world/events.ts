@@ -187,6 +187,10 @@ export interface Chunk {
   /** Where the event lies that was asked for last, and that event itself if it may leave as it came: most leave at once or never. */
   readonly at: Located;
   newest: object;
+  /** So many of its events have been counted as given to the modulator. */
+  counted: number;
+  /** From this one on, up to the one asked for last, they have been let through and have not left; beyond the last for none. */
+  leaving: number;
 }
 
 const NOTHING = {};
@@ -227,9 +231,16 @@ function chunkOf(
   isFleeting: boolean,
 ): Chunk {
   const view = new View(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const at = { bytes, bounds, index: 0, type: type?.number ?? 0 };
+  const at = { bytes, bounds, index: -1, type: type?.number ?? 0 };
   const source = { bounds, count, next: 0, type };
-  return { count, type, view, source, mayPass, isFleeting, fleeting: undefined, at, newest: NOTHING };
+  const chunk = { count, type, view, source, mayPass, isFleeting, fleeting: undefined, at, newest: NOTHING };
+  return { ...chunk, counted: 0, leaving: count };
+}
+
+/** What the modulator has been given, and has let through, that has not been counted yet. */
+export function uncounted(): { enqueued: number; dequeued: number } {
+  const { at, counted, leaving } = current;
+  return { enqueued: at.index + 1 - counted, dequeued: leaving < at.index ? at.index - leaving : 0 };
 }
 
 export function eventOf(chunk: Chunk, i: number): object {

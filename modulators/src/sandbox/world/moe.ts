@@ -120,11 +120,16 @@ export interface Waiting {
   /** Where the first one lies, and where the next one will. */
   first: number;
   next: number;
-  /** Would the very event that the modulator is being given leave at once? Then it need not be kept. */
-  isOpen: boolean;
-  /** It has been let through, and nothing else waits. */
-  passes: boolean;
+  /** What becomes of the very event that the modulator is being given. */
+  door: Door;
 }
+
+/**
+ * Let through, that event is kept with those that wait (`shut`), or leaves at once (`open`), for nothing waits; it has been let through,
+ * and nothing else waits (`passed`).
+ */
+export const DOOR = { shut: 0, open: 1, passed: 2 } as const;
+type Door = (typeof DOOR)[keyof typeof DOOR];
 
 /**
  * Events leave in the order they came. `enqueue` takes the event itself, whose bytes are passed on as they are, or a plain
@@ -137,28 +142,23 @@ export class FifoModulator extends Modulator {
     versions: [],
     first: 0,
     next: 0,
-    isOpen: false,
-    passes: false,
+    door: DOOR.shut,
   };
 
   override enqueue(event: object): void {
     const waiting = this["@waiting"];
-    if (waiting.isOpen && event === newestEvent()) {
-      waiting.isOpen = false;
-      waiting.passes = true;
+    if (waiting.door === DOOR.open && event === newestEvent()) {
+      waiting.door = DOOR.passed;
       return;
     }
-    if (waiting.passes) {
-      waiting.passes = false;
-      keep(waiting, newestEvent());
-    }
+    if (waiting.door === DOOR.passed) keep(waiting, newestEvent());
     keep(waiting, event);
   }
 
   override dequeue(): object | undefined {
     const waiting = this["@waiting"];
-    if (waiting.passes) {
-      waiting.passes = false;
+    if (waiting.door === DOOR.passed) {
+      waiting.door = DOOR.shut;
       return newestEvent();
     }
     return waiting.first === waiting.next ? undefined : take(waiting);
@@ -166,8 +166,8 @@ export class FifoModulator extends Modulator {
 
   /** Events that wait. */
   get length(): number {
-    const { first, next, passes } = this["@waiting"];
-    return next - first + (passes ? 1 : 0);
+    const { first, next, door } = this["@waiting"];
+    return next - first + (door === DOOR.passed ? 1 : 0);
   }
 }
 
@@ -184,7 +184,7 @@ export function isFirstOut(modulator: Modulator): boolean {
 }
 
 function keep(waiting: Waiting, event: object): void {
-  waiting.isOpen = false;
+  waiting.door = DOOR.shut;
   hold(event);
   // Reading a plain object may run the modulator's code: the queue is looked at when that is over.
   const made = toOutput(event);

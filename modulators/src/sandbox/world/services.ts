@@ -1,4 +1,5 @@
 import { copyValue, type NamedValues, sizeOf, type Value } from "../../values.ts";
+import { uncounted } from "./events.ts";
 import type { Memory } from "./memory.ts";
 import { Bytes, clip, freeze } from "./primordials.ts";
 
@@ -110,7 +111,10 @@ function ofMoe(name: string): unknown {
     case "random":
       return (seed: unknown = Math.random() * 0x1_0000_0000) => generator(Number(seed) >>> 0);
     case "statistics":
-      return () => ({ ...counts });
+      return () => {
+        const { enqueued, dequeued } = uncounted();
+        return { ...counts, enqueued: counts.enqueued + enqueued, dequeued: counts.dequeued + dequeued };
+      };
     default:
       throw new TypeError(`there is no service "${name}"`);
   }

@@ -2,7 +2,7 @@ import { LEAST_PERIOD_MS, OUTBOX, PROCEED } from "../sandbox.ts";
 import { type Chunk, closeChunk, eventOf, type Located, locateOutput, passed } from "./events.ts";
 import { describe, refusePromise } from "./failing.ts";
 import type { Memory } from "./memory.ts";
-import { isFirstOut, isUrgent, type Modulator, waitingOf, world } from "./moe.ts";
+import { DOOR, isFirstOut, isUrgent, type Modulator, waitingOf, world } from "./moe.ts";
 import { present } from "./objects.ts";
 import { emptyOutbox, outWords, putHeld, putOrHold } from "./outbox.ts";
 import { Words } from "./primordials.ts";
@@ -21,19 +21,18 @@ const rateWords = new Words(rate.buffer);
 
 const blank = () => ({
   modulator: undefined as unknown as Modulator,
-  /** The run that it is at, and which of its events comes next. */
+  /** The run that it is at. */
   chunk: undefined as Chunk | undefined,
-  next: 0,
 });
-let { modulator, chunk, next } = blank();
+let { modulator, chunk } = blank();
 
 export { modulator };
 
 export const turnMemory: Memory<ReturnType<typeof blank>> = {
   blank,
-  leave: () => ({ modulator, chunk, next }),
+  leave: () => ({ modulator, chunk }),
   enter: memory => {
-    ({ modulator, chunk, next } = memory);
+    ({ modulator, chunk } = memory);
   },
 };
 
@@ -44,7 +43,6 @@ export function setModulator(made: Modulator): void {
 /** @param run undefined for no events */
 export function begin(run: Chunk | undefined): void {
   chunk = run;
-  next = 0;
 }
 
 /** Goes on until all events are through, or the outbox is full. */
@@ -103,36 +101,41 @@ function advance(ready: boolean): boolean {
   const waiting = waitingOf(own);
   /** May what is let through leave at once? Not where its queue is not what it takes from. */
   let mayPass = waiting !== undefined && ready && isFirstOut(own);
-  /** From where on events have been let through that have not left; they leave together. */
-  let first = count;
-  while (next < count) {
-    const i = next++;
-    counts.enqueued++;
+  for (let i = its.counted; i < count; i++) {
     const event = eventOf(its, i);
     // Said of each event anew: one that was rejected leaves it as it was.
-    if (waiting !== undefined) waiting.isOpen = mayPass;
+    if (waiting !== undefined) waiting.door = mayPass ? DOOR.open : DOOR.shut;
     const result = own.enqueue(event) as unknown;
     if (result !== undefined) refusePromise(result, "enqueue");
     if (!ready) continue;
     // It may take in another way now.
-    const isEmpty = waiting !== undefined && mayPass && isFirstOut(own) && waiting.first === waiting.next;
-    if (isEmpty && waiting.passes && !world.hasUrgent) {
-      waiting.passes = false;
-      counts.dequeued++;
-      if (first > i) first = i;
+    const isPlain = waiting !== undefined && isFirstOut(own);
+    if (isPlain && waiting.door === DOOR.passed && !world.hasUrgent) {
+      waiting.door = DOOR.shut;
+      if (its.leaving > i) its.leaving = i;
       continue;
     }
-    if (first < i && !leave(its, first, i)) return false;
-    first = count;
-    if (isEmpty && !waiting.passes) continue;
-    if (!drain()) return false;
-    mayPass = waiting !== undefined && isFirstOut(own);
+    if (its.leaving < i && !leave(its, i)) return stop(its, i + 1, false);
+    if (isPlain && waiting.door === DOOR.open) continue;
+    if (!drain()) return stop(its, i + 1, false);
+    mayPass = waiting !== undefined && isFirstOut(own) && waiting.first === waiting.next;
   }
-  return first === count || leave(its, first, count);
+  return stop(its, count, its.leaving === count || leave(its, count));
 }
 
-/** Events of a run leave as they came in. @returns false where the outbox is full */
-function leave({ at: { bytes, bounds, type } }: Chunk, index: number, end: number): boolean {
+/** Counts what the modulator has been given, up to but without `end`. */
+function stop(its: Chunk, end: number, isDone: boolean): boolean {
+  counts.enqueued += end - its.counted;
+  its.counted = end;
+  return isDone;
+}
+
+/** Events that were let through leave as they came in, those before `end`. @returns false where the outbox is full */
+function leave(its: Chunk, end: number): boolean {
+  const { bytes, bounds, type } = its.at;
+  const index = its.leaving;
+  counts.dequeued += end - index;
+  its.leaving = its.count;
   return putOrHold({ bytes, bounds, index, type }, end, present.versions, false);
 }
 
