@@ -11,6 +11,7 @@ import { DerivedChannel } from "./derived-channel.ts";
 import type { Consumer, Place, Producer } from "./endpoints.ts";
 import type { NameServer } from "./name-server.ts";
 import { Outlets } from "./outlets.ts";
+import { askAll } from "./placements.ts";
 import { Producers } from "./producers.ts";
 import { type Reader, WrittenTypes } from "./written-types.ts";
 
@@ -210,7 +211,16 @@ export class ChannelManager implements ChannelOwner {
   /** The derived channel that this modulator makes of this one, or of a derived one: the one there is, or a new one, which is to be entered. */
   derive(modulator: Modulator, parent?: DerivedChannel): DerivedChannel {
     const known = this.derivations.find(modulator, parent);
-    return known ?? new DerivedChannel(this, this.names.newChannel(this), modulator, this.#objects, parent);
+    if (known !== undefined) return known;
+    const number = this.names.newNumber();
+    const wanted = { channel: this.channel.number, derived: number, behind: 0 };
+    // Asked first: producers are at it while the books are kept here. What is behind another modulator has to know where that is.
+    const asked =
+      parent === undefined
+        ? askAll(this.producers, { ...wanted, modulator: this.#objects.withNewest(modulator) })
+        : undefined;
+    const channel = this.names.newChannel(this, number);
+    return new DerivedChannel(this, channel, modulator, this.#objects, parent, asked);
   }
 
   /** Enters a derived channel into the books, where it is not. */

@@ -8,7 +8,7 @@ import type { ChannelManager } from "./channel-manager.ts";
 import { likenessOf } from "./derivations.ts";
 import type { Place } from "./endpoints.ts";
 import type { Outlet } from "./outlet.ts";
-import { Placements } from "./placements.ts";
+import { type Asked, Placements, type Wanted } from "./placements.ts";
 import { Producers } from "./producers.ts";
 import { checkMatch, type Reader } from "./written-types.ts";
 
@@ -51,6 +51,7 @@ export class DerivedChannel {
     modulator: Modulator,
     objects: SharedObjects,
     parent?: DerivedChannel,
+    asked?: Asked,
   ) {
     this.manager = manager;
     this.channel = channel;
@@ -60,7 +61,7 @@ export class DerivedChannel {
     this.parent = parent;
     const behind = parent?.objects ?? NO_TAGS;
     this.objects = behind;
-    this.placements = new Placements(this);
+    this.placements = new Placements(this, asked);
     if (parent !== undefined) parent.joining++;
     if (modulator.objects.length === 0) return;
     this.objects = [...behind, ...modulator.objects.map(({ object }) => objectTag(object))];
@@ -235,10 +236,15 @@ export class DerivedChannel {
     this.placements.end();
   }
 
-  /** The modulator, with the newest states of its shared objects. */
-  current(): Modulator {
-    if (this.modulator.objects.length === 0) return this.modulator;
-    return { ...this.modulator, objects: this.#objects.current(this.modulator.objects) };
+  /** What those who run its modulator are asked to install. */
+  wanted(): Wanted {
+    const { manager, channel, modulator, parent } = this;
+    return {
+      channel: (parent ?? manager).channel.number,
+      derived: channel.number,
+      modulator: this.#objects.withNewest(modulator),
+      behind: parent?.objects.length ?? 0,
+    };
   }
 
   /** What is made of this process' events is of this type. */

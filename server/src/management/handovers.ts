@@ -104,10 +104,7 @@ export class Handovers {
       // The first device may call it something else by now.
       label,
       as: terms.as,
-      modulator:
-        derived === undefined
-          ? undefined
-          : { ...derived.modulator, objects: this.#objects.current(derived.modulator.objects) },
+      modulator: derived === undefined ? undefined : this.#objects.withNewest(derived.modulator),
       epoch,
       seq,
       sources,

@@ -71,14 +71,15 @@ export class NameServer {
     return this.#managers.has(name) ? { base: name, derived: "" } : splitName(name);
   }
 
-  newChannel(owner: ChannelOwner): Channel {
-    const [number, epoch] = [this.#nextNumber++, this.#nextEpoch++];
+  /** @param number one of `newNumber` */
+  newChannel(owner: ChannelOwner, number = this.newNumber()): Channel {
+    const epoch = this.#nextEpoch++;
     const channel = new Channel(number, epoch, owner, this.#acknowledgements, this.#gathering, this.#notices);
     this.#channels.set(channel.number, channel);
     return channel;
   }
 
-  /** A number for runs that are sent to one consumer alone. */
+  /** A number that no channel has: of one that is to be, or for runs that are sent to one consumer alone. */
   newNumber(): number {
     return this.#nextNumber++;
   }

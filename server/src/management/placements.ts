@@ -1,8 +1,9 @@
 import { errorCode, JechoError } from "@jecho/shared";
-import { type Control, Few, type Instead, type Placement } from "@jecho/shared/internal";
+import { type Control, Few, type Install, type Instead, type Placement } from "@jecho/shared/internal";
 import type { Connection } from "../connection.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
 import type { Producer } from "./endpoints.ts";
+import type { Producers } from "./producers.ts";
 
 const AT = { producer: 0, gateway: 1, consumer: 2 } as const;
 
@@ -18,6 +19,23 @@ interface Spot {
 /** A producer says by these that somebody else is to run the modulator. */
 const ELSEWHERE = new Set(["MODULATORS_NOT_SERVED", "OVERLOADED"]);
 
+/** What a process is to install. */
+export type Wanted = Pick<Install, "channel" | "derived" | "modulator" | "behind">;
+/** Answers that are under way, by who was asked. */
+export type Asked = Few<Connection, Promise<Control>>;
+
+function ask(maker: Connection, wanted: Wanted, instead?: Instead): Promise<Control> {
+  return maker.request(request => ({ kind: "Install", request, offers: [], instead, ...wanted }));
+}
+
+/** Asks all producers' processes that run modulators. */
+export function askAll(producers: Producers, wanted: Wanted): Asked {
+  const asked: Asked = new Few();
+  for (const producing of producers.connections())
+    if (producers.runModulators(producing)) asked.set(producing, ask(producing, wanted));
+  return asked;
+}
+
 /**
  * Where one derived channel's modulator runs, for each producing process: there; at the gateway's side, where that has a
  * process for modulators; or with each consumer. What runs elsewhere is fed with what that process raises, and nothing
@@ -32,8 +50,10 @@ export class Placements {
   readonly #own = new Few<Connection, Map<Connection, Promise<void>>>();
   #ended = false;
 
-  constructor(derived: DerivedChannel) {
+  /** @param asked who was asked already, for whoever comes first would have had them asked */
+  constructor(derived: DerivedChannel, asked: Asked | undefined) {
     this.#derived = derived;
+    if (asked !== undefined) for (const [producing, answer] of asked) this.place(producing, answer);
   }
 
   /**
@@ -94,11 +114,15 @@ export class Placements {
     return parent?.feeders.isAt(producing) === true ? parent.placements.place(producing) : undefined;
   }
 
-  /** Finds the place for a process' producers, and installs the modulator there unless that is with each consumer. */
-  place(producing: Connection): Promise<Spot | undefined> {
+  /**
+   * Finds the place for a process' producers, and installs the modulator there unless that is with each consumer.
+   *
+   * @param asked the answer of that process, where it was asked already
+   */
+  place(producing: Connection, asked?: Promise<Control>): Promise<Spot | undefined> {
     let placing = this.#placing.get(producing);
     if (placing === undefined) {
-      placing = this.#find(producing);
+      placing = this.#find(producing, asked);
       this.#placing.set(producing, placing);
       placing.then(
         place => {
@@ -226,7 +250,7 @@ export class Placements {
     this.#own.clear();
   }
 
-  async #find(producing: Connection): Promise<Spot | undefined> {
+  async #find(producing: Connection, asked?: Promise<Control>): Promise<Spot | undefined> {
     const { manager, feeders, parent } = this.#derived;
     // Of most there is none, and the producer is asked at once.
     const before = parent === undefined ? undefined : await this.#before(producing);
@@ -235,7 +259,7 @@ export class Placements {
     let why = before?.why;
     if (before === undefined || before.at === "producer") {
       why = feeders.runModulators(producing)
-        ? await this.#attempt(producing, producing)
+        ? await this.#attempt(producing, producing, asked)
         : new JechoError("MODULATORS_NOT_SERVED", "the producer runs no modulators");
       if (why === undefined) return { at: "producer", maker: producing, why };
     }
@@ -252,9 +276,13 @@ export class Placements {
   }
 
   /** @returns why it is to run elsewhere @throws JechoError why it runs nowhere */
-  async #attempt(maker: Connection, producing: Connection): Promise<JechoError | undefined> {
+  async #attempt(
+    maker: Connection,
+    producing: Connection,
+    asked?: Promise<Control>,
+  ): Promise<JechoError | undefined> {
     try {
-      await this.#request(maker, producing, false);
+      await this.#request(maker, producing, false, asked);
       return undefined;
     } catch (error) {
       const refused = JechoError.from(error);
@@ -283,22 +311,18 @@ export class Placements {
     );
   }
 
-  async #request(maker: Connection, producing: Connection, own: boolean): Promise<void> {
-    const { manager, parent, channel, feeders } = this.#derived;
+  async #request(
+    maker: Connection,
+    producing: Connection,
+    own: boolean,
+    asked?: Promise<Control>,
+  ): Promise<void> {
+    const { manager, parent, feeders } = this.#derived;
     const input = parent ?? manager;
     const instead = own || maker !== producing ? this.#insteadOf(producing, own) : undefined;
     let answer: Control;
     try {
-      answer = await maker.request(request => ({
-        kind: "Install",
-        request,
-        channel: input.channel.number,
-        derived: channel.number,
-        modulator: this.#derived.current(),
-        offers: [],
-        ...(instead !== undefined && { instead }),
-        behind: parent?.objects.length ?? 0,
-      }));
+      answer = await (asked ?? ask(maker, this.#derived.wanted(), instead));
     } catch (error) {
       // A process that left in the meantime is not present any more, so nothing is missing.
       if ((error as JechoError).code === "PRODUCER_GONE" && (own || instead === undefined)) return;

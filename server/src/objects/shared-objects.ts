@@ -1,5 +1,12 @@
 import { JechoError } from "@jecho/shared";
-import type { ObjectTaken, ObjectUpdate, ObjectWrite, OpenObject, SharedState } from "@jecho/shared/internal";
+import type {
+  Modulator,
+  ObjectTaken,
+  ObjectUpdate,
+  ObjectWrite,
+  OpenObject,
+  SharedState,
+} from "@jecho/shared/internal";
 import type { Connection } from "../connection.ts";
 import type { DerivedChannel } from "../management/derived-channel.ts";
 import { ObjectCopy, SharedObject } from "./shared-object.ts";
@@ -161,6 +168,12 @@ export class SharedObjects {
       const object = this.#objects.get(known.object);
       return object === undefined ? known : { ...known, version: object.version, state: object.state };
     });
+  }
+
+  /** The modulator, with the newest states of its shared objects. */
+  withNewest(modulator: Modulator): Modulator {
+    if (modulator.objects.length === 0) return modulator;
+    return { ...modulator, objects: this.current(modulator.objects) };
   }
 
   use(derived: DerivedChannel): void {
