@@ -33,6 +33,7 @@ function lying(ranges: readonly number[], derived = DERIVED): CarrierKind {
         finish() {},
         kill: () => listener.exit({ error: new JechoError("MODULATOR_HOST_FAILED"), blame: "modulator" }),
         hold() {},
+        flush() {},
       };
     },
   };

@@ -95,10 +95,12 @@ class Child implements Carrier {
   send(frame: Uint8Array): void {
     if (!this.#in.writable) return;
     // What is sent in one turn goes out at once: each write wakes the host.
-    if (this.#frames.push(frame) === 1) void TURN.then(this.#flush);
+    if (this.#frames.push(frame) === 1) void TURN.then(this.#flushNow);
   }
 
-  readonly #flush = (): void => {
+  readonly #flushNow = (): void => this.flush();
+
+  flush(): void {
     const frames = this.#frames;
     if (frames.length === 0) return;
     this.#frames = [];
@@ -107,10 +109,10 @@ class Child implements Carrier {
     this.#in.cork();
     for (const frame of frames) this.#in.write(frame);
     this.#in.uncork();
-  };
+  }
 
   finish(): void {
-    this.#flush();
+    this.flush();
     this.#in.end();
   }
 

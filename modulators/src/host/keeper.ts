@@ -88,6 +88,11 @@ export class Keeper {
     this.#carrier?.send(frame);
   }
 
+  /** What was sent goes out now, not when the turn is over. */
+  flush(): void {
+    this.#carrier?.flush();
+  }
+
   /** Ends the host, and says why the modulator at work is to blame. */
   condemn(verdict: JechoError): void {
     this.#verdict ??= verdict;

@@ -108,9 +108,11 @@ export class ModulatorHost implements Tier {
     checkSizes(modulator, this.#limits);
     if (!this.#keeper.hasHost) this.#begin();
     const installation = new Installation(request, onInstalled);
+    // Asked first: the host is at it while the books are kept here.
+    this.#orders.install(installation);
+    this.#keeper.flush();
     this.#roster.add(installation);
     this.#hold();
-    this.#orders.install(installation);
     return installation.installed.promise;
   }
 

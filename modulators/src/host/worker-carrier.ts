@@ -64,6 +64,8 @@ class WorkerCarrier implements Carrier {
     this.#worker.post(own, [own.buffer]);
   }
 
+  flush(): void {}
+
   finish(): void {
     this.#worker.post(undefined, []);
   }

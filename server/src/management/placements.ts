@@ -139,17 +139,21 @@ export class Placements {
 
   /** Runs in a consumer's process for what another one raises. */
   installOwn(consumer: Connection, producing: Connection): Promise<void> {
-    let own = this.#own.get(consumer);
-    if (own === undefined) {
-      own = new Map();
-      this.#own.set(consumer, own);
-    }
-    let installing = own.get(producing);
-    if (installing === undefined) {
-      installing = this.#installOwn(consumer, producing);
-      own.set(producing, installing);
-      installing.catch(() => own.delete(producing));
-    }
+    const own = this.#own.get(consumer) ?? new Map<Connection, Promise<void>>();
+    this.#own.set(consumer, own);
+    const known = own.get(producing);
+    if (known !== undefined) return known;
+    const installing = this.#installOwn(consumer, producing);
+    own.set(producing, installing);
+    const forget = (): void => {
+      if (own.get(producing) === installing) own.delete(producing);
+      // It may have left, and be back.
+      if (own.size === 0 && this.#own.get(consumer) === own) this.#own.delete(consumer);
+    };
+    installing.then(() => {
+      // Of a connection that was lost meanwhile nobody else takes it out.
+      if (!consumer.isOpen) forget();
+    }, forget);
     return installing;
   }
 
