@@ -11218,15 +11218,17 @@ function uncounted() {
 	};
 }
 function eventOf(chunk, i) {
-	const { type, view, at, fleeting } = chunk;
-	const { bytes, bounds } = at;
-	const start = bounds[2 * i];
+	const { at, fleeting } = chunk;
 	at.index = i;
-	if (fleeting !== void 0) {
-		moveEvent(fleeting, view, start);
-		return fleeting;
-	}
-	const event = type === void 0 ? new Bytes(bytes.buffer, bytes.byteOffset + start, bounds[2 * i + 1] - start) : type.read(view, bytes, start);
+	const start = at.bounds[2 * i];
+	if (fleeting === void 0) return newEvent(chunk, start);
+	moveEvent(fleeting, chunk.view, start);
+	return fleeting;
+}
+function newEvent(chunk, start) {
+	const { type, view, at } = chunk;
+	const { bytes, bounds, index } = at;
+	const event = type === void 0 ? new Bytes(bytes.buffer, bytes.byteOffset + start, bounds[2 * index + 1] - start) : type.read(view, bytes, start);
 	if (chunk.mayPass) chunk.newest = event;
 	if (chunk.isFleeting && type !== void 0) chunk.fleeting = event;
 	return event;
@@ -11951,7 +11953,19 @@ function advance(ready) {
 	if (ready && !drain()) return false;
 	if (chunk === void 0) return true;
 	const its = chunk;
-	const own = modulator;
+	const isDone = give(its, modulator, ready);
+	const given = its.at.index + 1;
+	counts.enqueued += given - its.counted;
+	its.counted = given;
+	return isDone && (its.leaving === its.count || leave(its, its.count));
+}
+/**
+* Gives the modulator its events. What is done once in a run stands elsewhere: engines compile into one a loop and what it calls, up to
+* some size, and leave for last how fields are read.
+*
+* @returns false where the outbox is full
+*/
+function give(its, own, ready) {
 	const { count } = its;
 	const waiting = waitingOf(own);
 	/** May what is let through leave at once? Not where its queue is not what it takes from. */
@@ -11968,18 +11982,12 @@ function advance(ready) {
 			if (its.leaving > i) its.leaving = i;
 			continue;
 		}
-		if (its.leaving < i && !leave(its, i)) return stop(its, i + 1, false);
+		if (its.leaving < i && !leave(its, i)) return false;
 		if (isPlain && waiting.door === DOOR.open) continue;
-		if (!drain()) return stop(its, i + 1, false);
+		if (!drain()) return false;
 		mayPass = waiting !== void 0 && isFirstOut(own) && waiting.first === waiting.next;
 	}
-	return stop(its, count, its.leaving === count || leave(its, count));
-}
-/** Counts what the modulator has been given, up to but without \`end\`. */
-function stop(its, end, isDone) {
-	counts.enqueued += end - its.counted;
-	its.counted = end;
-	return isDone;
+	return true;
 }
 /** Events that were let through leave as they came in, those before \`end\`. @returns false where the outbox is full */
 function leave(its, end) {

@@ -244,17 +244,20 @@ export function uncounted(): { enqueued: number; dequeued: number } {
 }
 
 export function eventOf(chunk: Chunk, i: number): object {
-  const { type, view, at, fleeting } = chunk;
-  const { bytes, bounds } = at;
-  const start = bounds[2 * i] as number;
+  const { at, fleeting } = chunk;
   at.index = i;
-  if (fleeting !== undefined) {
-    moveEvent(fleeting, view, start);
-    return fleeting;
-  }
+  const start = at.bounds[2 * i] as number;
+  if (fleeting === undefined) return newEvent(chunk, start);
+  moveEvent(fleeting, chunk.view, start);
+  return fleeting;
+}
+
+function newEvent(chunk: Chunk, start: number): object {
+  const { type, view, at } = chunk;
+  const { bytes, bounds, index } = at;
   const event =
     type === undefined
-      ? new Bytes(bytes.buffer, bytes.byteOffset + start, (bounds[2 * i + 1] as number) - start)
+      ? new Bytes(bytes.buffer, bytes.byteOffset + start, (bounds[2 * index + 1] as number) - start)
       : type.read(view, bytes, start);
   if (chunk.mayPass) chunk.newest = event;
   if (chunk.isFleeting && type !== undefined) chunk.fleeting = event;

@@ -96,7 +96,20 @@ function advance(ready: boolean): boolean {
   if (ready && !drain()) return false;
   if (chunk === undefined) return true;
   const its = chunk;
-  const own = modulator;
+  const isDone = give(its, modulator, ready);
+  const given = its.at.index + 1;
+  counts.enqueued += given - its.counted;
+  its.counted = given;
+  return isDone && (its.leaving === its.count || leave(its, its.count));
+}
+
+/**
+ * Gives the modulator its events. What is done once in a run stands elsewhere: engines compile into one a loop and what it calls, up to
+ * some size, and leave for last how fields are read.
+ *
+ * @returns false where the outbox is full
+ */
+function give(its: Chunk, own: Modulator, ready: boolean): boolean {
   const { count } = its;
   const waiting = waitingOf(own);
   /** May what is let through leave at once? Not where its queue is not what it takes from. */
@@ -115,19 +128,12 @@ function advance(ready: boolean): boolean {
       if (its.leaving > i) its.leaving = i;
       continue;
     }
-    if (its.leaving < i && !leave(its, i)) return stop(its, i + 1, false);
+    if (its.leaving < i && !leave(its, i)) return false;
     if (isPlain && waiting.door === DOOR.open) continue;
-    if (!drain()) return stop(its, i + 1, false);
+    if (!drain()) return false;
     mayPass = waiting !== undefined && isFirstOut(own) && waiting.first === waiting.next;
   }
-  return stop(its, count, its.leaving === count || leave(its, count));
-}
-
-/** Counts what the modulator has been given, up to but without `end`. */
-function stop(its: Chunk, end: number, isDone: boolean): boolean {
-  counts.enqueued += end - its.counted;
-  its.counted = end;
-  return isDone;
+  return true;
 }
 
 /** Events that were let through leave as they came in, those before `end`. @returns false where the outbox is full */
