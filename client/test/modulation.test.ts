@@ -20,6 +20,7 @@ test("MOE-19: one that ends while its feed is opened is refused with the reason,
     events => new ModulatorEnvironment({ trusted: [failing.source] }, events),
     Number.POSITIVE_INFINITY,
     {
+      room: bytes => new Uint8Array(bytes),
       onEvents() {},
       onDone() {},
       onFurther() {},

@@ -39,6 +39,7 @@ test("CHAN-7: the counts of a run's events follow one another; where events are 
   ring.drain(records => {
     const messages: OutgoingMessage[] = [];
     gatherRuns(records, () => producer, {
+      room: bytes => new Uint8Array(bytes),
       send: message => messages.push(message),
       keep: () => expect.fail("somebody elsewhere wants it"),
     });
@@ -87,6 +88,7 @@ test.each([0, 1])(
       };
       ring.drain(records => {
         gatherRuns(records, () => producer, {
+          room: bytes => new Uint8Array(bytes),
           send: ({ bytes, view, runs }) => {
             for (const { start } of runs) read(EventsFrame.at(bytes, start, view).stretch());
           },
@@ -99,3 +101,27 @@ test.each([0, 1])(
     expect(gathered).toEqual(raised);
   },
 );
+
+test("whatever was in the memory of a message, nothing of that is in it", () => {
+  const messages: Uint8Array[] = [];
+  for (const rest of [0, 0xaa]) {
+    const producer = producerAt(1);
+    const ring = Ring.ofBytes(1 << 14);
+    // Of all lengths, of which many need to be filled up; urgent ones apart.
+    for (let raised = 1; raised <= 90; raised++) {
+      const at = ring.reserve(raised);
+      ring.bytes.fill(raised, at, at + raised);
+      ring.commit(7, raised % 7 === 0 ? raised + 1 : raised, at + raised);
+    }
+    ring.drain(records => {
+      gatherRuns(records, () => producer, {
+        room: bytes => new Uint8Array(bytes).fill(rest),
+        send: ({ bytes }) => messages.push(bytes),
+        keep: () => expect.fail("somebody elsewhere wants it"),
+      });
+      return records.length;
+    });
+  }
+  expect(messages).toHaveLength(2);
+  expect(messages[1]).toEqual(messages[0]);
+});

@@ -93,6 +93,7 @@ export class LocalTier implements Tier {
         engine: this.#engine,
         limits: this.#limits,
         watch: WATCH,
+        room: this.#events.room,
         write: frame => {
           stats.bytesOut += frame.byteLength;
           const run = EventsFrame.at(frame);

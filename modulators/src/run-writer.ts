@@ -93,8 +93,8 @@ export class RunWriter {
       return;
     }
     if (this.#isTrusted || bytes > this.#frame.byteLength) {
-      this.#frame = new Uint8Array(bytes);
-      this.#view = new DataView(this.#frame.buffer);
+      this.#frame = (this.#isTrusted ? this.#surroundings.room?.(bytes) : undefined) ?? new Uint8Array(bytes);
+      this.#view = new DataView(this.#frame.buffer, this.#frame.byteOffset, this.#frame.byteLength);
     }
     const header = {
       channel: this.#derived,

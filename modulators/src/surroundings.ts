@@ -10,6 +10,8 @@ export interface Surroundings {
   readonly watch: Watch;
   /** Takes a frame; unless the engine is trusted, it lies in memory to be written again. */
   readonly write: (frame: Uint8Array) => void;
+  /** Memory for a frame of a trusted engine's. Default: new. */
+  readonly room?: ((bytes: number) => Uint8Array<ArrayBuffer>) | undefined;
   /** Takes what leaves as it came, where who gave that still has it; else that is written like what is made. */
   readonly passed?: (passed: Omit<Passed, "kind">) => void;
   /** What the base channels' producers write. */

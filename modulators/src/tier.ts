@@ -49,6 +49,8 @@ export interface ModulatorStats {
 
 /** What comes out of a tier. A listener that throws harms nobody but its own program. */
 export interface TierEvents {
+  /** Memory for a run that is handed out, all of which will be written; it need not be empty. Default: new. */
+  room?(bytes: number): Uint8Array<ArrayBuffer>;
   /** A run of events of a derived channel, alone in memory of its own, and the tag of the run that it was made of. */
   onEvents(run: EventsFrame, derived: number, tag: string | undefined): void;
   /** Every modulator has seen the run with this tag to its end, or is gone; what they made of it has been handed out. */

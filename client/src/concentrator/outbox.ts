@@ -7,6 +7,7 @@ import {
 } from "@jecho/shared/internal";
 import type { Lane } from "./lane.ts";
 import type { Link } from "./link.ts";
+import type { MessageMemory } from "./message-memory.ts";
 import { MESSAGE_BYTES } from "./outgoing.ts";
 
 /** Whose a run is that goes out, and the count of its first event. */
@@ -18,10 +19,13 @@ interface SentRun {
 /** A message in parts, and whose its runs are, in their order. */
 interface Sent {
   readonly parts: readonly Uint8Array[];
+  /** Those of which nobody else has the memory. */
+  readonly own: readonly Uint8Array[];
   readonly bytes: number;
   readonly lanes: readonly Lane[];
 }
 
+const NONE: readonly Uint8Array[] = [];
 /** Bytes that may be sent and unconfirmed before more has to wait in the ring. */
 const WINDOW_BYTES = 4 << 20;
 /** From this size on a message is not joined with others. */
@@ -37,19 +41,23 @@ const HELD_BYTES = 8 << 20;
  */
 export class Outbox {
   readonly #link: Link;
+  readonly #memory: MessageMemory;
   #sent: Sent[] = [];
   #head = 0;
   #bytes = 0;
   /** What waits to go out in one message. */
   #gathered: Uint8Array[] = [];
+  #gatheredOwn: Uint8Array[] = [];
   #gatheredRuns: SentRun[] = [];
   #gatheredBytes = 0;
   #isGathering = false;
   /** Was everything that is under way asked for? */
   #isAsked = false;
 
-  constructor(link: Link) {
+  /** @param memory that messages may be of: it is given back when they are confirmed */
+  constructor(link: Link, memory: MessageMemory) {
     this.#link = link;
+    this.#memory = memory;
   }
 
   /** Is there so much under way that more should wait? */
@@ -77,15 +85,18 @@ export class Outbox {
   /**
    * As `send`, but `together` with others. A long message is not copied for it: it goes by itself, behind them, where the connection takes
    * no parts.
+   *
+   * @param isOwn nobody else has its memory
    */
-  gather(message: Uint8Array, runs: readonly SentRun[]): boolean {
+  gather(message: Uint8Array, runs: readonly SentRun[], isOwn: boolean): boolean {
     if (!this.#link.isLive) return false;
     if (this.#gatheredBytes + message.byteLength > GATHERED_BYTES) this.release();
     if (message.byteLength >= LONG_BYTES && !this.#link.takesParts) {
       this.release();
-      return this.send([message], runs);
+      return this.send([message], runs, isOwn ? [message] : NONE);
     }
     this.#gathered.push(message);
+    if (isOwn) this.#gatheredOwn.push(message);
     for (const run of runs) this.#gatheredRuns.push(run);
     this.#gatheredBytes += message.byteLength;
     if (!this.#isGathering) this.release();
@@ -97,14 +108,16 @@ export class Outbox {
     const gathered = this.#gathered;
     if (gathered.length === 0) return;
     const runs = this.#gatheredRuns;
+    const own = this.#gatheredOwn;
     this.#gathered = [];
+    this.#gatheredOwn = [];
     this.#gatheredRuns = [];
     this.#gatheredBytes = 0;
-    this.send(gathered, runs);
+    this.send(gathered, runs, own);
   }
 
-  /** Sends a message, in parts of whole runs. False where there is no connection. */
-  send(parts: readonly Uint8Array[], runs: readonly SentRun[]): boolean {
+  /** Sends a message, in parts of whole runs. False where there is no connection. @param own parts of which nobody else has the memory */
+  send(parts: readonly Uint8Array[], runs: readonly SentRun[], own = NONE): boolean {
     if (!this.#link.isLive) return false;
     const lanes: Lane[] = [];
     // A process that begins to raise on many channels says where it is on all of them by one message.
@@ -116,7 +129,7 @@ export class Outbox {
     if (positions.length > 0) this.#link.sendMessage(positions);
     let bytes = 0;
     for (const part of parts) bytes += part.byteLength;
-    this.#sent.push({ parts, bytes, lanes });
+    this.#sent.push({ parts, own, bytes, lanes });
     this.#bytes += bytes;
     this.#isAsked = false;
     this.#link.sendMessage(parts);
@@ -138,7 +151,9 @@ export class Outbox {
   /** The gateway has so many more messages. */
   taken(messages: number): void {
     for (let i = 0; i < messages && this.#head < this.#sent.length; i++) {
-      this.#bytes -= (this.#sent[this.#head++] as Sent).bytes;
+      const { bytes, own } = this.#sent[this.#head++] as Sent;
+      this.#bytes -= bytes;
+      for (const part of own) this.#memory.giveBack(part);
     }
     if (this.#head === this.#sent.length || this.#head > 1024) {
       this.#sent = this.#sent.slice(this.#head);

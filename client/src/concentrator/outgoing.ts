@@ -39,6 +39,8 @@ export interface OutgoingMessage {
 
 /** Where runs go, in each producer's order. What lies in them is valid until the call returns. */
 export interface RunTaker {
+  /** Memory for a message of so many bytes, all of which will be written. */
+  room(bytes: number): Uint8Array<ArrayBuffer>;
   /** Somebody elsewhere wants these. */
   send(message: OutgoingMessage): void;
   /** Nobody elsewhere wants this: it is left where it lies. */
@@ -81,7 +83,7 @@ export function gatherRuns(
 
 function send(runs: readonly OpenRun[], taker: RunTaker): void {
   if (runs.length === 0) return;
-  taker.send(messageOf(runs));
+  taker.send(messageOf(runs, taker));
   reuse(runs);
 }
 
@@ -170,11 +172,11 @@ export function headerOf({ producer, lane, sync, raised }: RaisedRun): RunHeader
   return { channel: channelNumber, producer: number, raised, token, parameters: 0, flags };
 }
 
-function messageOf(runs: readonly RaisedRun[]): OutgoingMessage {
+function messageOf(runs: readonly RaisedRun[], taker: RunTaker): OutgoingMessage {
   let size = 0;
   for (const run of runs) size += measureRun([run]);
-  const bytes = new Uint8Array(size);
-  const view = new DataView(bytes.buffer);
+  const bytes = taker.room(size);
+  const view = new DataView(bytes.buffer, 0, size);
   let at = 0;
   for (const run of runs) {
     run.start = at;

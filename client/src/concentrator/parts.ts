@@ -16,6 +16,7 @@ import { GatewayQuestions } from "./gateway-questions.ts";
 import { Hold } from "./hold.ts";
 import { OwnLanes } from "./lane.ts";
 import { Link, type LinkOptions } from "./link.ts";
+import { MessageMemory } from "./message-memory.ts";
 import { ObjectCopies } from "./object-copies.ts";
 import { Openings } from "./openings.ts";
 import { Outbox } from "./outbox.ts";
@@ -58,6 +59,7 @@ export class Parts {
   readonly openings: Openings;
   readonly copies: ObjectCopies;
   readonly questions: GatewayQuestions;
+  readonly memory = new MessageMemory();
   /** Of the types that the gateway has told of, by token: for what modulators here are fed with. */
   readonly schemas = new Map<bigint, Uint8Array>();
 
@@ -77,7 +79,7 @@ export class Parts {
         if (ready) onRoom();
       },
     });
-    this.outbox = new Outbox(this.link);
+    this.outbox = new Outbox(this.link, this.memory);
     this.hold = new Hold(onAllBack);
     this.flow = new Flow(this.entries, this.link, {
       onRest: entry => this.openings.rest(entry),
@@ -97,6 +99,7 @@ export class Parts {
     const checker = new RunChecker(schemaOf);
     const { most = Number.POSITIVE_INFINITY, ...running } = options.modulators;
     this.modulation = new Modulation(events => createEnvironment(running, events), most, {
+      room: bytes => this.memory.take(bytes),
       onEvents: (installation, frame, raising) => this.deriving.made(installation, frame, raising),
       onDone: raising => this.synchronous.settle(raising),
       onFurther: raising => this.synchronous.further(raising),

@@ -10,6 +10,7 @@ import type { Flow } from "./flow.ts";
 import type { Hold } from "./hold.ts";
 import type { Lane } from "./lane.ts";
 import type { Link } from "./link.ts";
+import type { MessageMemory } from "./message-memory.ts";
 import type { Outbox } from "./outbox.ts";
 import { gatherRuns, headerOf, type OutgoingMessage, type RaisedRun, type RunTaker } from "./outgoing.ts";
 import type { Reception } from "./reception.ts";
@@ -18,6 +19,7 @@ import type { SynchronousEvents } from "./synchronous.ts";
 interface Parts {
   readonly entries: Entries;
   readonly link: Link;
+  readonly memory: MessageMemory;
   readonly outbox: Outbox;
   readonly hold: Hold;
   readonly flow: Flow;
@@ -32,6 +34,7 @@ export class Raising {
   readonly #events: EventSource;
   readonly #entries: Entries;
   readonly #link: Link;
+  readonly #memory: MessageMemory;
   readonly #outbox: Outbox;
   readonly #hold: Hold;
   readonly #flow: Flow;
@@ -42,6 +45,7 @@ export class Raising {
   readonly #notify: (notice: PortNotice) => void;
   readonly #producerOf = (endpoint: number): ProducerEntry | undefined => this.#entries.producer(endpoint);
   readonly #taker: RunTaker = {
+    room: bytes => this.#memory.take(bytes),
     send: message => this.#send(message),
     keep: run => this.#raiseQuietly(run),
   };
@@ -52,6 +56,7 @@ export class Raising {
     this.#events = events;
     this.#entries = parts.entries;
     this.#link = parts.link;
+    this.#memory = parts.memory;
     this.#outbox = parts.outbox;
     this.#hold = parts.hold;
     this.#flow = parts.flow;
@@ -98,9 +103,11 @@ export class Raising {
   }
 
   #send({ bytes, view, runs }: OutgoingMessage): void {
-    const sent = this.#outbox.gather(bytes, runs);
+    let isOwn = true;
+    for (const { producer } of runs) if (this.#concerns(producer)) isOwn = false;
+    const sent = this.#outbox.gather(bytes, runs, isOwn);
     for (const { producer, lane, sync, start } of runs) {
-      if (!sent || sync || this.#concerns(producer))
+      if (!sent || sync || (!isOwn && this.#concerns(producer)))
         this.#raise(producer, lane, EventsFrame.at(bytes, start, view), sent);
     }
   }

@@ -92,7 +92,9 @@ export class Deriving {
   #handOut({ elsewhere }: Installation, frame: EventsFrame, lane: Lane, raising: string | undefined): void {
     lane.channel = frame.channel;
     lane.producer = frame.producer;
-    const sent = elsewhere > 0 && this.#outbox.gather(frame.raw(), [{ lane, raised: frame.raised }]);
+    const { channel, raised } = frame;
+    const isOwn = !this.#reception.takes(channel) && !this.#feeds.isFed(channel);
+    const sent = elsewhere > 0 && this.#outbox.gather(frame.raw(), [{ lane, raised }], isOwn);
     if (raising === undefined || !frame.isSync) {
       this.#reception.raised(frame, lane);
       return;

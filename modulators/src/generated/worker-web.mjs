@@ -13498,8 +13498,8 @@ var RunWriter = class {
 			return;
 		}
 		if (this.#isTrusted || bytes > this.#frame.byteLength) {
-			this.#frame = new Uint8Array(bytes);
-			this.#view = new DataView(this.#frame.buffer);
+			this.#frame = (this.#isTrusted ? this.#surroundings.room?.(bytes) : void 0) ?? new Uint8Array(bytes);
+			this.#view = new DataView(this.#frame.buffer, this.#frame.byteOffset, this.#frame.byteLength);
 		}
 		const header = {
 			channel: this.#derived,
