@@ -5,9 +5,9 @@ import {
   type Outgoing,
   parseMessage,
 } from "@jecho/shared/internal";
+import type { MessageMemory } from "../message-memory.ts";
 import type { Lane } from "./lane.ts";
 import type { Link } from "./link.ts";
-import type { MessageMemory } from "./message-memory.ts";
 import { MESSAGE_BYTES } from "./outgoing.ts";
 
 /** Whose a run is that goes out, and the count of its first event. */

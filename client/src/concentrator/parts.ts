@@ -1,5 +1,6 @@
 import type { Frame } from "@jecho/shared/internal";
 import { createEnvironment as environmentHere } from "#platform";
+import { MessageMemory } from "../message-memory.ts";
 import { Delegates } from "../modulation/delegates.ts";
 import { Deriving } from "../modulation/deriving.ts";
 import { Feeds } from "../modulation/feeds.ts";
@@ -16,7 +17,6 @@ import { GatewayQuestions } from "./gateway-questions.ts";
 import { Hold } from "./hold.ts";
 import { OwnLanes } from "./lane.ts";
 import { Link, type LinkOptions } from "./link.ts";
-import { MessageMemory } from "./message-memory.ts";
 import { ObjectCopies } from "./object-copies.ts";
 import { Openings } from "./openings.ts";
 import { Outbox } from "./outbox.ts";

@@ -1,5 +1,6 @@
 import { LentRun } from "@jecho/modulators/internal";
 import { EventsFrame } from "@jecho/shared/internal";
+import type { MessageMemory } from "../message-memory.ts";
 import type { Feeds } from "../modulation/feeds.ts";
 import type { Modulation } from "../modulation/modulation.ts";
 import type { EventSource, PortNotice } from "../port.ts";
@@ -10,7 +11,6 @@ import type { Flow } from "./flow.ts";
 import type { Hold } from "./hold.ts";
 import type { Lane } from "./lane.ts";
 import type { Link } from "./link.ts";
-import type { MessageMemory } from "./message-memory.ts";
 import type { Outbox } from "./outbox.ts";
 import { gatherRuns, headerOf, type OutgoingMessage, type RaisedRun, type RunTaker } from "./outgoing.ts";
 import type { Reception } from "./reception.ts";

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { connect as connectTcp, isIP, type Socket as TcpSocket } from "node:net";
 import { connect as connectTls } from "node:tls";
+import { MessageMemory } from "../message-memory.ts";
 import type { Socket } from "./face.ts";
 import { MessageReader, OPCODE, ProtocolError } from "./message-reader.ts";
 
@@ -9,11 +10,15 @@ const LIMIT_BYTES = 100 << 20;
 const RESPONSE_BYTES = 16 << 10;
 /** Parts of up to this size are copied into one block of memory, behind the header if they come first: that costs less than further blocks. */
 const JOIN_BYTES = 64 << 10;
+/** What is shorter lies in blocks that Node has for it. */
+const POOLED_BYTES = 4 << 10;
 /** How long the other side may take to close the connection when we want to. */
 const CLOSE_MS = 10_000;
 /** RFC 6455, 1.3 */
 const ACCEPT = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
+/** What all sockets of a thread write short parts from. */
+const OUTGOING = new MessageMemory();
 /** What all sockets of a thread read into: it is dealt with before the next read. */
 const INCOMING = new Uint8Array(64 << 10);
 
@@ -185,11 +190,11 @@ export class NodeSocket implements Socket {
     }
     block.writeUInt32LE(0, header - 4);
     if (first.next === parts.length) {
-      this.#tcp.write(block);
+      this.#writeBlock(block);
       return;
     }
     this.#tcp.cork();
-    this.#tcp.write(block);
+    this.#writeBlock(block);
     for (let i = first.next; i < parts.length; ) {
       const part = parts[i] as Uint8Array;
       if (part.byteLength > JOIN_BYTES) {
@@ -197,11 +202,17 @@ export class NodeSocket implements Socket {
         i++;
       } else {
         const { block, next } = blockOf(parts, i, 0);
-        this.#tcp.write(block);
+        this.#writeBlock(block);
         i = next;
       }
     }
     this.#tcp.uncork();
+  }
+
+  /** Writes a block that nobody else has. */
+  #writeBlock(block: Buffer): void {
+    if (block.byteLength < POOLED_BYTES) this.#tcp.write(block);
+    else this.#tcp.write(block, () => OUTGOING.giveBack(block));
   }
 
   #gone(): void {
@@ -225,7 +236,8 @@ function blockOf(
     if (byteLength > JOIN_BYTES) break;
     bytes += byteLength;
   }
-  const block = Buffer.allocUnsafe(bytes);
+  const block =
+    bytes < POOLED_BYTES ? Buffer.allocUnsafe(bytes) : Buffer.from(OUTGOING.take(bytes).buffer, 0, bytes);
   let at = headerBytes;
   for (let i = from; i < next; i++) {
     const part = parts[i] as Uint8Array;
