@@ -91,11 +91,8 @@ export async function moeBreakEven({ report, quick }: Context): Promise<void> {
           const goal = tier === "local" && hasGoal ? atMost(0.033) : undefined;
           const name = `moe.breakeven_${tier}${hasGoal ? "" : `_${size}_${consumers}`}`;
           const shares = sharesOf(costs);
-          if (shares.length === 0) {
-            report.note(`${name}: there is none, rejecting all costs more than having no filter`);
-            if (goal !== undefined) report.missing(name, goal, "rejecting all costs more");
-            continue;
-          }
+          if (summarise(costs.all).median >= summarise(costs.plain).median)
+            report.note(`${name}: there is none, even rejecting all costs more than having no filter`);
           report.metric(name, shares, "fraction", goal);
           points.push([eventBytes, shares]);
         }
@@ -118,11 +115,11 @@ function isHeadline(eventBytes: number, consumers: number): boolean {
   return eventBytes === SIZES["100b"] && consumers === 1;
 }
 
-/** Of each pool; none where in the middle of them a filter that rejects all does not pay for itself. */
+/** Of each pool, from 0 to 1; 1, too, where a filter does not pay for itself even if it rejects all. */
 function sharesOf({ plain, none, all }: Record<Scenario, number[]>): number[] {
-  if (summarise(all).median >= summarise(plain).median) return [];
   return plain.map((cost, pool) => {
     const [passing, rejecting] = [none[pool] as number, all[pool] as number];
-    return Math.min(1, Math.max(0, (passing - cost) / (passing - rejecting)));
+    if (passing <= cost) return 0;
+    return rejecting >= cost ? 1 : (passing - cost) / (passing - rejecting);
   });
 }

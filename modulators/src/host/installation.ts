@@ -1,11 +1,12 @@
 import {
   EventsFrame,
-  encodeStretches,
   FLAG_URGENT,
   type Offer as Grant,
+  measureRun,
   type ObjectUpdate,
   type Passed,
   type Stretch,
+  writeRun,
 } from "@jecho/shared/internal";
 import { grantsOf, MOE_OFFERS } from "../delegate.ts";
 import type { Declared } from "../sandbox/sandbox.ts";
@@ -47,6 +48,7 @@ export class Installation {
   /** Events a second that it wants at most; 0 for every event. */
   mostPerSecond = 0;
   #request: InstallRequest;
+  readonly #room: (bytes: number) => Uint8Array<ArrayBuffer>;
   readonly #context: Map<string, Value>;
   readonly #heard = new Map<string, number>();
   #calls: NamedValues[] = [];
@@ -55,7 +57,13 @@ export class Installation {
   /** The newest of the turn, where more may follow. */
   #passing: Passing | undefined;
 
-  constructor(request: InstallRequest, onInstalled: (declared: Declared) => void = () => {}) {
+  /** @param room memory for what passes, all of which will be written */
+  constructor(
+    request: InstallRequest,
+    room: (bytes: number) => Uint8Array<ArrayBuffer>,
+    onInstalled: (declared: Declared) => void = () => {},
+  ) {
+    this.#room = room;
     this.installed = new Settlement(onInstalled);
     this.derived = request.derived;
     this.#request = request;
@@ -156,7 +164,10 @@ export class Installation {
       versions: as.versions.length === 0 ? undefined : [...as.versions],
     };
     const parts = stretches.map(stretch => ({ ...events, ...stretch }));
-    this.#runs.push(EventsFrame.at(encodeStretches(header, parts)));
+    const bytes = this.#room(measureRun(parts, header.versions));
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    writeRun(bytes, view, 0, header, parts);
+    this.#runs.push(EventsFrame.at(bytes, 0, view));
   }
 
   /** Keeps what was called, as runs are kept. @returns false where it may not be called */
