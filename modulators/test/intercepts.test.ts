@@ -323,3 +323,17 @@ test("MOE-12: each sandbox of a source begins like the first, at its own time", 
     [1000, 2000, 3000].map(time => [time, null, [], none, 0]),
   );
 });
+
+test("an event that is let through and held back in the same call waits like any other", async () => {
+  await using rig = new Rig();
+  const derived = await rig.install(
+    modulator(`enqueue(event) {
+      super.enqueue(event);
+      if (event.layer === 1) this.dequeue = () => (this.isOpen ? super.dequeue() : undefined);
+      if (event.layer === 3) this.isOpen = true;
+    }`),
+  );
+  rig.step(5);
+  await rig.settled();
+  expect(rig.received<{ layer: number }>(derived).map(({ event }) => event.layer)).toEqual([0, 1, 2, 3, 4]);
+});

@@ -151,7 +151,7 @@ export class FifoModulator extends Modulator {
       waiting.door = DOOR.passed;
       return;
     }
-    if (waiting.door === DOOR.passed) keep(waiting, newestEvent());
+    keepPassed(waiting);
     keep(waiting, event);
   }
 
@@ -181,6 +181,11 @@ export function waitingOf(modulator: Modulator): Waiting | undefined {
 /** Does it take what leaves from its queue, the oldest first? */
 export function isFirstOut(modulator: Modulator): boolean {
   return modulator.dequeue === dequeueFirst;
+}
+
+/** What has been let through waits, with the others: it is not certain that it leaves at once. */
+export function keepPassed(waiting: Waiting): void {
+  if (waiting.door === DOOR.passed) keep(waiting, newestEvent());
 }
 
 function keep(waiting: Waiting, event: object): void {

@@ -2,7 +2,7 @@ import { LEAST_PERIOD_MS, OUTBOX, PROCEED } from "../sandbox.ts";
 import { type Chunk, closeChunk, eventOf, type Located, locateOutput, passed } from "./events.ts";
 import { describe, refusePromise } from "./failing.ts";
 import type { Memory } from "./memory.ts";
-import { DOOR, isFirstOut, isUrgent, type Modulator, waitingOf, world } from "./moe.ts";
+import { DOOR, isFirstOut, isUrgent, keepPassed, type Modulator, waitingOf, world } from "./moe.ts";
 import { present } from "./objects.ts";
 import { emptyOutbox, outWords, putHeld, putOrHold } from "./outbox.ts";
 import { Words } from "./primordials.ts";
@@ -130,6 +130,7 @@ function give(its: Chunk, own: Modulator, ready: boolean): boolean {
     }
     if (its.leaving < i && !leave(its, i)) return false;
     if (isPlain && waiting.door === DOOR.open) continue;
+    if (waiting !== undefined) keepPassed(waiting);
     if (!drain()) return false;
     mayPass = waiting !== undefined && isFirstOut(own) && waiting.first === waiting.next;
   }
