@@ -1,5 +1,5 @@
 import type { JechoError } from "@jecho/shared";
-import type { Passed } from "@jecho/shared/internal";
+import type { Passed, Room } from "@jecho/shared/internal";
 import type { ChannelTypes } from "./channel-types.ts";
 import type { ContextValue, Engine, Limits, Watch } from "./sandbox/sandbox.ts";
 
@@ -10,8 +10,8 @@ export interface Surroundings {
   readonly watch: Watch;
   /** Takes a frame; unless the engine is trusted, it lies in memory to be written again. */
   readonly write: (frame: Uint8Array) => void;
-  /** Memory for a frame of a trusted engine's. Default: new. */
-  readonly room?: ((bytes: number) => Uint8Array<ArrayBuffer>) | undefined;
+  /** For frames of a trusted engine's. Default: new memory. */
+  readonly room?: Room | undefined;
   /** Takes what leaves as it came, where who gave that still has it; else that is written like what is made. */
   readonly passed?: (passed: Omit<Passed, "kind">) => void;
   /** What the base channels' producers write. */

@@ -1,5 +1,5 @@
 import type { JechoError } from "@jecho/shared";
-import type { EventsFrame, ObjectUpdate } from "@jecho/shared/internal";
+import type { EventsFrame, ObjectUpdate, Room } from "@jecho/shared/internal";
 import type { Offer } from "./delegate.ts";
 import type { LentRun } from "./lent-run.ts";
 import type { ModulatorTable } from "./modulator.ts";
@@ -49,9 +49,9 @@ export interface ModulatorStats {
 
 /** What comes out of a tier. A listener that throws harms nobody but its own program. */
 export interface TierEvents {
-  /** Memory for a run that is handed out, all of which will be written; it need not be empty. Default: new. */
-  room?(bytes: number): Uint8Array<ArrayBuffer>;
-  /** A run of events of a derived channel, alone in memory of its own, and the tag of the run that it was made of. */
+  /** For runs that are handed out. Default: new memory. */
+  readonly room?: Room;
+  /** A run of events of a derived channel, alone in memory of its own or of `room`, and the tag of the run that it was made of. */
   onEvents(run: EventsFrame, derived: number, tag: string | undefined): void;
   /** Every modulator has seen the run with this tag to its end, or is gone; what they made of it has been handed out. */
   onDone?(tag: string): void;

@@ -11,6 +11,7 @@ export {
   FLAG_SYNC,
   FLAG_URGENT,
   measureRun,
+  type Room,
   type RunHeader,
   type Stretch,
   stretchOf,

@@ -2,6 +2,7 @@ import {
   FLAG_SYNC,
   FLAG_URGENT,
   measureRun,
+  type Room,
   type RunHeader,
   type Stretch,
   writeRun,
@@ -39,8 +40,8 @@ export interface OutgoingMessage {
 
 /** Where runs go, in each producer's order. What lies in them is valid until the call returns. */
 export interface RunTaker {
-  /** Memory for a message of so many bytes, all of which will be written. */
-  room(bytes: number): Uint8Array<ArrayBuffer>;
+  /** For messages. */
+  readonly room: Room;
   /** Somebody elsewhere wants these. */
   send(message: OutgoingMessage): void;
   /** Nobody elsewhere wants this: it is left where it lies. */

@@ -59,6 +59,7 @@ export class Parts {
   readonly openings: Openings;
   readonly copies: ObjectCopies;
   readonly questions: GatewayQuestions;
+  /** What goes out lies in it. */
   readonly memory = new MessageMemory();
   /** Of the types that the gateway has told of, by token: for what modulators here are fed with. */
   readonly schemas = new Map<bigint, Uint8Array>();

@@ -103,8 +103,7 @@ export class Raising {
   }
 
   #send({ bytes, view, runs }: OutgoingMessage): void {
-    let isOwn = true;
-    for (const { producer } of runs) if (this.#concerns(producer)) isOwn = false;
+    const isOwn = !runs.some(({ producer }) => this.#concerns(producer));
     const sent = this.#outbox.gather(bytes, runs, isOwn);
     for (const { producer, lane, sync, start } of runs) {
       if (!sent || sync || (!isOwn && this.#concerns(producer)))

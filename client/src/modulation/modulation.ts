@@ -8,6 +8,7 @@ import {
   type Modulator,
   type ObjectUpdate,
   type Outgoing,
+  type Room,
   refusal,
   tokenOf,
 } from "@jecho/shared/internal";
@@ -23,8 +24,8 @@ const NONE = new Uint8Array(0);
 const APART_MS = 30_000;
 
 export interface ModulationEvents {
-  /** Memory for a run that a modulator makes. */
-  room(bytes: number): Uint8Array<ArrayBuffer>;
+  /** For runs that modulators make. */
+  readonly room: Room;
   /** A run that a modulator made, alone in its memory; of which synchronous event, if of one. */
   onEvents(installation: Installation, frame: EventsFrame, raising: string | undefined): void;
   /** Every modulator has seen this synchronous event to its end. */
@@ -225,7 +226,7 @@ export class Modulation {
   #running(): Tier {
     if (this.#environment !== undefined) return this.#environment;
     const environment = this.#createEnvironment({
-      room: bytes => this.#events.room(bytes),
+      room: this.#events.room,
       onEvents: (run, _derived, tag) => this.runs.made(run, tag),
       onDone: tag => this.runs.done(tag),
       onCall: (hosted, name, values) => {

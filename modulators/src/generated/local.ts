@@ -788,7 +788,7 @@ var FifoModulator = class extends Modulator {
 			waiting.door = DOOR.passed;
 			return;
 		}
-		if (waiting.door === DOOR.passed) keep(waiting, newestEvent());
+		keepPassed(waiting);
 		keep(waiting, event);
 	}
 	dequeue() {
@@ -813,6 +813,10 @@ function waitingOf(modulator) {
 /** Does it take what leaves from its queue, the oldest first? */
 function isFirstOut(modulator) {
 	return modulator.dequeue === dequeueFirst;
+}
+/** What has been let through waits, with the others: it is not certain that it leaves at once. */
+function keepPassed(waiting) {
+	if (waiting.door === DOOR.passed) keep(waiting, newestEvent());
 }
 function keep(waiting, event) {
 	waiting.door = DOOR.shut;
@@ -1055,6 +1059,7 @@ function give(its, own, ready) {
 		}
 		if (its.leaving < i && !leave(its, i)) return false;
 		if (isPlain && waiting.door === DOOR.open) continue;
+		if (waiting !== void 0) keepPassed(waiting);
 		if (!drain()) return false;
 		mayPass = waiting !== void 0 && isFirstOut(own) && waiting.first === waiting.next;
 	}

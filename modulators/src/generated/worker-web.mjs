@@ -4215,10 +4215,11 @@ function copyBytes(from, start, end, to, at) {
 	if (end - start > 64) to.set(start === 0 && end === from.byteLength ? from : from.subarray(start, end), at);
 	else for (let i = start, j = at; i < end; i++) to[j++] = from[i];
 }
+const newRoom = (bytes) => new Uint8Array(bytes);
 /** The run as a message of its own. */
-function encodeStretches(header, stretches) {
-	const bytes = new Uint8Array(measureRun(stretches, header.versions));
-	writeRun(bytes, new DataView(bytes.buffer), 0, header, stretches);
+function encodeStretches(header, stretches, room = newRoom) {
+	const bytes = room(measureRun(stretches, header.versions));
+	writeRun(bytes, new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), 0, header, stretches);
 	return bytes;
 }
 /** A run of events as it lies in a received message. Everything but the stamps is immutable. */
@@ -11746,7 +11747,7 @@ var FifoModulator = class extends Modulator {
 			waiting.door = DOOR.passed;
 			return;
 		}
-		if (waiting.door === DOOR.passed) keep(waiting, newestEvent());
+		keepPassed(waiting);
 		keep(waiting, event);
 	}
 	dequeue() {
@@ -11771,6 +11772,10 @@ function waitingOf(modulator) {
 /** Does it take what leaves from its queue, the oldest first? */
 function isFirstOut(modulator) {
 	return modulator.dequeue === dequeueFirst;
+}
+/** What has been let through waits, with the others: it is not certain that it leaves at once. */
+function keepPassed(waiting) {
+	if (waiting.door === DOOR.passed) keep(waiting, newestEvent());
 }
 function keep(waiting, event) {
 	waiting.door = DOOR.shut;
@@ -11982,6 +11987,7 @@ function give(its, own, ready) {
 		}
 		if (its.leaving < i && !leave(its, i)) return false;
 		if (isPlain && waiting.door === DOOR.open) continue;
+		if (waiting !== void 0) keepPassed(waiting);
 		if (!drain()) return false;
 		mayPass = waiting !== void 0 && isFirstOut(own) && waiting.first === waiting.next;
 	}

@@ -1,12 +1,12 @@
 import {
   EventsFrame,
+  encodeStretches,
   FLAG_URGENT,
   type Offer as Grant,
-  measureRun,
   type ObjectUpdate,
   type Passed,
+  type Room,
   type Stretch,
-  writeRun,
 } from "@jecho/shared/internal";
 import { grantsOf, MOE_OFFERS } from "../delegate.ts";
 import type { Declared } from "../sandbox/sandbox.ts";
@@ -48,7 +48,7 @@ export class Installation {
   /** Events a second that it wants at most; 0 for every event. */
   mostPerSecond = 0;
   #request: InstallRequest;
-  readonly #room: (bytes: number) => Uint8Array<ArrayBuffer>;
+  readonly #room: Room | undefined;
   readonly #context: Map<string, Value>;
   readonly #heard = new Map<string, number>();
   #calls: NamedValues[] = [];
@@ -57,10 +57,10 @@ export class Installation {
   /** The newest of the turn, where more may follow. */
   #passing: Passing | undefined;
 
-  /** @param room memory for what passes, all of which will be written */
+  /** @param room for what passes. Default: new */
   constructor(
     request: InstallRequest,
-    room: (bytes: number) => Uint8Array<ArrayBuffer>,
+    room: Room | undefined,
     onInstalled: (declared: Declared) => void = () => {},
   ) {
     this.#room = room;
@@ -164,10 +164,7 @@ export class Installation {
       versions: as.versions.length === 0 ? undefined : [...as.versions],
     };
     const parts = stretches.map(stretch => ({ ...events, ...stretch }));
-    const bytes = this.#room(measureRun(parts, header.versions));
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    writeRun(bytes, view, 0, header, parts);
-    this.#runs.push(EventsFrame.at(bytes, 0, view));
+    this.#runs.push(EventsFrame.at(encodeStretches(header, parts, this.#room)));
   }
 
   /** Keeps what was called, as runs are kept. @returns false where it may not be called */

@@ -67,7 +67,6 @@ export class ModulatorHost implements Tier {
   readonly #periods: Periods;
   readonly #orders: Orders;
   readonly #backlog: Backlog;
-  readonly #room: (bytes: number) => Uint8Array<ArrayBuffer>;
   #settling: (() => void)[] = [];
   #restarts = 0;
   #futile = 0;
@@ -75,7 +74,6 @@ export class ModulatorHost implements Tier {
 
   constructor(options: ModulatorHostOptions) {
     this.#options = options;
-    this.#room = options.room ?? (bytes => new Uint8Array(bytes));
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
     const clock = options.clock ?? SYSTEM_CLOCK;
     const [roster, outstanding] = [this.#roster, this.#outstanding];
@@ -109,7 +107,7 @@ export class ModulatorHost implements Tier {
       throw new JechoError("ARGUMENT_INVALID", `derived channel ${derived} has its modulator already`);
     checkSizes(modulator, this.#limits);
     if (!this.#keeper.hasHost) this.#begin();
-    const installation = new Installation(request, this.#room, onInstalled);
+    const installation = new Installation(request, this.#options.room, onInstalled);
     // Asked first: the host is at it while the books are kept here.
     this.#orders.install(installation);
     this.#keeper.flush();

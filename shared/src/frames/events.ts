@@ -227,10 +227,19 @@ export function encodeRun(header: RunHeader, events: readonly EventBytes[]): Uin
   return encodeStretches(header, events.map(stretchOf));
 }
 
+/** Gives memory for so many bytes, all of which will be written. */
+export type Room = (bytes: number) => Uint8Array<ArrayBuffer>;
+
+const newRoom: Room = bytes => new Uint8Array(bytes);
+
 /** The run as a message of its own. */
-export function encodeStretches(header: RunHeader, stretches: readonly Stretch[]): Uint8Array {
-  const bytes = new Uint8Array(measureRun(stretches, header.versions));
-  writeRun(bytes, new DataView(bytes.buffer), 0, header, stretches);
+export function encodeStretches(
+  header: RunHeader,
+  stretches: readonly Stretch[],
+  room = newRoom,
+): Uint8Array<ArrayBuffer> {
+  const bytes = room(measureRun(stretches, header.versions));
+  writeRun(bytes, new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), 0, header, stretches);
   return bytes;
 }
 

@@ -233,8 +233,19 @@ function chunkOf(
   const view = new View(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const at = { bytes, bounds, index: -1, type: type?.number ?? 0 };
   const source = { bounds, count, next: 0, type };
-  const chunk = { count, type, view, source, mayPass, isFleeting, fleeting: undefined, at, newest: NOTHING };
-  return { ...chunk, counted: 0, leaving: count };
+  return {
+    count,
+    type,
+    view,
+    source,
+    mayPass,
+    isFleeting,
+    fleeting: undefined,
+    at,
+    newest: NOTHING,
+    counted: 0,
+    leaving: count,
+  };
 }
 
 /** What the modulator has been given, and has let through, that has not been counted yet. */
