@@ -69,9 +69,9 @@ export class SharedObject<S extends object = object> implements SharedReference 
     this.#version = version;
     this.#newest = version;
     this.#isMaster = version > 0;
-    this.#json = toJson(state);
+    this.#state = Object.freeze(plainFields(state, "a state"));
+    this.#json = JSON.stringify(this.#state);
     checkLength(this.#json);
-    this.#state = Object.freeze(JSON.parse(this.#json) as S);
     this.#base = this.#state;
     // Who does not ask need not handle that it failed.
     this.#ready.promise.catch(() => {});
@@ -120,9 +120,8 @@ export class SharedObject<S extends object = object> implements SharedReference 
    */
   update(patch: Partial<S>): void {
     if (!this.#isOpen) throw new JechoError("CLOSED", "the shared object was closed");
-    checkFields(patch, "an update");
     // Before anything else is looked at: to read it may run the application's code, which may change the object.
-    const values = JSON.parse(toJson(patch)) as Partial<S>;
+    const values = plainFields(patch, "an update");
     const state = { ...this.#state, ...values };
     const json = JSON.stringify(state);
     if (json === this.#json) return;
@@ -285,19 +284,20 @@ export class SharedObject<S extends object = object> implements SharedReference 
   }
 }
 
-/** @throws JechoError `OBJECT_INVALID` */
-function checkFields(value: unknown, what: string): void {
-  const isPlain = Object.prototype.toString.call(value) === "[object Object]";
+/** The values of fields, each read once, as data of their own. @throws JechoError `OBJECT_INVALID` where one is no plain JSON data */
+function plainFields<F extends object>(fields: F, what: string): F {
+  const isPlain = Object.prototype.toString.call(fields) === "[object Object]";
   if (!isPlain) throw new JechoError("OBJECT_INVALID", `${what} is an object with the values of fields`);
-}
-
-function toJson(state: object): string {
-  checkFields(state, "a state");
-  for (const [name, value] of Object.entries(state)) {
+  const entries = Object.entries(fields);
+  for (const entry of entries) {
+    const [name, value] = entry;
     const unplain = unplainIn(value, `"${name}"`);
     if (unplain !== undefined) throw new JechoError("OBJECT_INVALID", unplain);
+    if (typeof value === "object") entry[1] = JSON.parse(JSON.stringify(value));
+    // JSON knows no zero with a sign.
+    else if (value === 0) entry[1] = 0;
   }
-  return JSON.stringify(state);
+  return Object.fromEntries(entries) as F;
 }
 
 /** @throws JechoError `OBJECT_INVALID` */

@@ -6,8 +6,10 @@ export interface HostClock {
   after(ms: number, callback: () => void): () => void;
 }
 
+const { timeOrigin } = performance;
+
 export const SYSTEM_CLOCK: HostClock = {
-  now: () => Math.floor(performance.timeOrigin + performance.now()),
+  now: () => Math.floor(timeOrigin + performance.now()),
   after: (ms, callback) => {
     const timer = setTimeout(callback, ms);
     // In a page a timer is a number, and keeps nobody alive.

@@ -9,7 +9,8 @@ export class TimeBudget {
   readonly #capacityMs: number;
   readonly #share: number;
   #leftMs: number;
-  #then = performance.now();
+  /** When it was refilled; 0 where it is full. */
+  #then = 0;
 
   constructor({ timeShare, shareWindowMs }: Limits) {
     this.#share = timeShare;
@@ -23,10 +24,10 @@ export class TimeBudget {
    */
   spend(cpuMs: number, events: number): void {
     const ms = cpuMs - FREE_MS_PER_EVENT * events;
+    if (ms <= 0) return;
     const now = performance.now();
-    this.#leftMs = Math.min(this.#capacityMs, this.#leftMs + this.#share * (now - this.#then));
+    this.#leftMs = Math.min(this.#capacityMs, this.#leftMs + this.#share * (now - this.#then)) - ms;
     this.#then = now;
-    if (ms > 0) this.#leftMs -= ms;
     if (this.#leftMs < 0) {
       throw new JechoError(
         "MODULATOR_TIMED_OUT",

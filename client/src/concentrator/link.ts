@@ -117,12 +117,13 @@ export class Link {
     };
     socket.onmessage = ({ data }: { data: unknown }) => {
       if (socket !== this.#socket) return;
-      this.#lastHeard = performance.now();
       if (this.#status.state !== "live") {
         this.#cancel(timeout);
         this.#backoff.reset();
       }
       this.#receive(socket, data);
+      // Nobody need wait for that.
+      this.#lastHeard = performance.now();
     };
     // What went wrong comes with the close that follows.
     socket.onerror = () => {};

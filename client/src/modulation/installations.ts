@@ -82,12 +82,12 @@ export class Installations {
   }
 
   /** The channels whose events come to this modulator, by the names that producers here have for them. */
-  sourcesOf(installation: Installation): Set<string> {
-    const sources = new Set([installation.base]);
+  sourcesOf(installation: Installation): Iterable<string> {
+    const { base, process } = installation;
     // No producer here has a name for what another process raises.
-    if (this.#direct.size === 0 || installation.process !== 0) return sources;
-    const { base } = splitName(installation.base);
-    for (const name of [base, ...this.#direct.values()])
+    if (this.#direct.size === 0 || process !== 0) return [base];
+    const sources = new Set([base]);
+    for (const name of [splitName(base).base, ...this.#direct.values()])
       if (this.madeOf(name).has(installation)) sources.add(name);
     return sources;
   }

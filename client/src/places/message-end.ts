@@ -41,8 +41,11 @@ type UpdatedRow = [
   endpoint: number,
   version: number,
   state: string,
-  taken: [copy: number, write: number][],
+  /** The copy and the number of each write that was taken. */
+  ...taken: number[],
 ];
+/** Values before those. */
+const UPDATED = 4;
 type ResetRow = [is: "resetConsumer", endpoint: number, reset: number] | ModulatedRow;
 type ModulatedRow = [
   is: "resetConsumer",
@@ -68,8 +71,9 @@ export function hasRow(request: PortRequest): request is RowRequest {
 export function toRow(request: RowRequest): RequestRow {
   const { is, endpoint } = request;
   if (is === "updateObject") {
-    const { version, state, taken } = request;
-    return [is, endpoint, version, state, taken.map(({ copy, write }) => [copy, write])];
+    const row: UpdatedRow = [is, endpoint, request.version, request.state];
+    for (const { copy, write } of request.taken) row.push(copy, write);
+    return row;
   }
   const { reset, modulator } = request;
   if (modulator === undefined) return [is, endpoint, reset];
@@ -84,16 +88,18 @@ export function isRow(values: RequestRow | Handled): values is RequestRow {
   return typeof values[0] === "string";
 }
 
+/** The kind is said anew: the text of one that was sent is another string, which takes longer to compare. */
 export function fromRow(row: RequestRow): RowRequest {
   if (row[0] === "updateObject") {
-    const [is, endpoint, version, state, taken] = row;
-    return { is, endpoint, version, state, taken: taken.map(([copy, write]) => ({ copy, write })) };
+    const taken: { copy: number; write: number }[] = [];
+    for (let i = UPDATED; i < row.length; i += 2)
+      taken.push({ copy: row[i] as number, write: row[i + 1] as number });
+    return { is: "updateObject", endpoint: row[1], version: row[2], state: row[3], taken };
   }
-  const [is, endpoint, reset] = row;
   return {
-    is,
-    endpoint,
-    reset,
+    is: "resetConsumer",
+    endpoint: row[1],
+    reset: row[2],
     modulator: row.length < RESET ? undefined : modulatorOf(row as ModulatedRow),
   };
 }
@@ -159,7 +165,15 @@ type Processed = [
 ];
 
 /** A notice of the kind `state`, likewise. */
-type State = [is: "state", endpoint: number, state: string, readers: [id: number, name: string][]];
+type State = [
+  is: "state",
+  endpoint: number,
+  state: string,
+  /** The id and the name of each reader. */
+  ...readers: (number | string)[],
+];
+/** Values before those. */
+const STATE = 3;
 
 /** A notice that a consumer is open, likewise: where its modulator runs, and the objects that are read on its events' way. */
 type OpenedRow = [
@@ -177,8 +191,9 @@ const OPENED = 5;
 /** The notice as data that can be cloned: an error's class would be lost on the way. */
 export function toPlain(notice: FromPlace): unknown {
   if (notice.is === "state") {
-    const { is, endpoint, state, readers } = notice;
-    return [is, endpoint, state, readers.map(({ id, name }) => [id, name])] satisfies State;
+    const row: State = [notice.is, notice.endpoint, notice.state];
+    for (const { id, name } of notice.readers) row.push(id, name);
+    return row;
   }
   if (notice.is === "opened" && notice.placements !== undefined && notice.recovered === undefined) {
     const { is, endpoint, reset, replays = false, placements, objects = [] } = notice;
@@ -215,11 +230,14 @@ export function fromPlain(plain: unknown): FromPlace {
   return "error" in notice ? { ...notice, error: errorOf(notice.error) } : notice;
 }
 
+/** As in `fromRow`. */
 function noticeOf(row: State | OpenedRow | Processed): PortNotice {
   switch (row[0]) {
     case "state": {
-      const [is, endpoint, state, readers] = row;
-      return { is, endpoint, state, readers: readers.map(([id, name]) => ({ id, name })) };
+      const readers: { id: number; name: string }[] = [];
+      for (let i = STATE; i < row.length; i += 2)
+        readers.push({ id: row[i] as number, name: row[i + 1] as string });
+      return { is: "state", endpoint: row[1], state: row[2], readers };
     }
     case "opened": {
       const placements: Placement[] = [];
@@ -235,7 +253,7 @@ function noticeOf(row: State | OpenedRow | Processed): PortNotice {
         i = end;
       }
       const objects = row.slice(i) as bigint[];
-      return { is: row[0], endpoint: row[1], reset: row[2], replays: row[3], placements, objects };
+      return { is: "opened", endpoint: row[1], reset: row[2], replays: row[3], placements, objects };
     }
     default: {
       const [endpoint, raised, consumers, failed, message, missing] = row;

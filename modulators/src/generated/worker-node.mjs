@@ -13566,7 +13566,8 @@ var TimeBudget = class {
 	#capacityMs;
 	#share;
 	#leftMs;
-	#then = performance.now();
+	/** When it was refilled; 0 where it is full. */
+	#then = 0;
 	constructor({ timeShare, shareWindowMs }) {
 		this.#share = timeShare;
 		this.#capacityMs = timeShare * shareWindowMs;
@@ -13578,10 +13579,10 @@ var TimeBudget = class {
 	*/
 	spend(cpuMs, events) {
 		const ms = cpuMs - FREE_MS_PER_EVENT * events;
+		if (ms <= 0) return;
 		const now = performance.now();
-		this.#leftMs = Math.min(this.#capacityMs, this.#leftMs + this.#share * (now - this.#then));
+		this.#leftMs = Math.min(this.#capacityMs, this.#leftMs + this.#share * (now - this.#then)) - ms;
 		this.#then = now;
-		if (ms > 0) this.#leftMs -= ms;
 		if (this.#leftMs < 0) throw new JechoError("MODULATOR_TIMED_OUT", `it used more than ${100 * this.#share} % of a processor for too long`);
 	}
 };
@@ -13862,7 +13863,8 @@ var HostCore = class {
 	/** The schema that was told last, of each base channel. */
 	#schemas = /* @__PURE__ */ new Map();
 	#batch = 0;
-	#signed = 0;
+	/** When the producer was given a sign of life, or since when one may be due; 0 where nobody has looked since a frame came. */
+	#signedAt = 0;
 	/** @param write takes a frame in memory that will be written again */
 	constructor(surroundings, write) {
 		this.#write = write;
@@ -13892,7 +13894,7 @@ var HostCore = class {
 	}
 	/** @throws JechoError `FRAME_UNEXPECTED` */
 	act(frame) {
-		this.#signed = performance.now();
+		this.#signedAt = 0;
 		switch (frame.kind) {
 			case "Events": return this.#runBatch(frame);
 			case "BaseType": {
@@ -14030,14 +14032,16 @@ var HostCore = class {
 	}
 	/** A long run of many calls is not taken for a call that does not end. */
 	#sign() {
-		if (performance.now() - this.#signed > SIGN_MS) this.#send({
+		const now = performance.now();
+		if (this.#signedAt === 0) this.#signedAt = now;
+		else if (now - this.#signedAt > SIGN_MS) this.#send({
 			kind: "Ping",
 			time: 0
 		});
 	}
 	#send(control) {
-		this.#signed = performance.now();
 		this.#write(encodeForNow(control));
+		this.#signedAt = 0;
 	}
 };
 

@@ -29,7 +29,8 @@ export class HostCore {
   /** The schema that was told last, of each base channel. */
   readonly #schemas = new Map<number, Uint8Array>();
   #batch = 0;
-  #signed = 0;
+  /** When the producer was given a sign of life, or since when one may be due; 0 where nobody has looked since a frame came. */
+  #signedAt = 0;
 
   /** @param write takes a frame in memory that will be written again */
   constructor(
@@ -53,7 +54,7 @@ export class HostCore {
 
   /** @throws JechoError `FRAME_UNEXPECTED` */
   act(frame: Frame): void {
-    this.#signed = performance.now();
+    this.#signedAt = 0;
     switch (frame.kind) {
       case "Events":
         return this.#runBatch(frame);
@@ -163,11 +164,13 @@ export class HostCore {
 
   /** A long run of many calls is not taken for a call that does not end. */
   #sign(): void {
-    if (performance.now() - this.#signed > SIGN_MS) this.#send({ kind: "Ping", time: 0 });
+    const now = performance.now();
+    if (this.#signedAt === 0) this.#signedAt = now;
+    else if (now - this.#signedAt > SIGN_MS) this.#send({ kind: "Ping", time: 0 });
   }
 
   #send(control: Control): void {
-    this.#signed = performance.now();
     this.#write(encodeForNow(control));
+    this.#signedAt = 0;
   }
 }

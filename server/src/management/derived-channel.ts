@@ -216,7 +216,8 @@ export class DerivedChannel {
 
   /** Are all its copies of this object lazy, if it reads it? */
   isLazy(object: string): boolean {
-    return this.modulator.objects.every(known => known.object !== object || known.lazy);
+    for (const known of this.modulator.objects) if (known.object === object && !known.lazy) return false;
+    return true;
   }
 
   /** May the consumer of this modulator find out whether it is equal to that of this channel? */

@@ -15,12 +15,12 @@ export class Pace {
 
   ask(): void {
     if (this.#timer !== undefined) return;
-    const nowMs = performance.now();
-    this.#left = Math.min(this.#perSecond, this.#left + ((nowMs - this.#thenMs) / 1000) * this.#perSecond);
-    this.#thenMs = nowMs;
+    if (this.#left < 1) this.#gain();
     if (this.#left >= 1) {
       this.#left--;
       this.#act();
+      // Nobody need wait for that.
+      this.#gain();
       return;
     }
     this.#timer = setTimeout(
@@ -31,6 +31,13 @@ export class Pace {
       Math.ceil(1000 / this.#perSecond),
     );
     this.#timer.unref();
+  }
+
+  /** Time that has passed allows more. */
+  #gain(): void {
+    const nowMs = performance.now();
+    this.#left = Math.min(this.#perSecond, this.#left + ((nowMs - this.#thenMs) / 1000) * this.#perSecond);
+    this.#thenMs = nowMs;
   }
 
   stop(): void {

@@ -1,4 +1,4 @@
-import type { Outgoing } from "@jecho/shared/internal";
+import { encodeForNow } from "@jecho/shared/internal";
 import type { Connection } from "../connection.ts";
 import type { DerivedChannel } from "../management/derived-channel.ts";
 import { Pace } from "./pace.ts";
@@ -187,21 +187,22 @@ export class SharedObject {
   }
 
   #tellAll(): void {
-    const update = { kind: "ObjectUpdate", object: this.id, version: this.#version } as const;
     const told = new Set<Connection>();
-    this.#tellUsers({ ...update, state: this.#state }, false, told);
-    this.#tellUsers(update, true, told);
+    this.#tellUsers(this.#state, told);
+    this.#tellUsers("", told);
     for (const copy of this.copies) if (copy !== this.masterCopy) copy.tellNewer();
   }
 
-  /** Each process once: with the state where any modulator there has a copy that is not lazy. */
-  #tellUsers(update: Outgoing, lazy: boolean, told: Set<Connection>): void {
+  /** Each process once: with the state where any modulator there has a copy that is not lazy, which is to be first. */
+  #tellUsers(state: string, told: Set<Connection>): void {
+    let update: Uint8Array | undefined;
     for (const derived of this.users) {
-      if (derived.isLazy(this.id) !== lazy) continue;
+      if (derived.isLazy(this.id) !== (state === "")) continue;
       for (const connection of derived.connections()) {
         if (told.has(connection)) continue;
         told.add(connection);
-        connection.send(update);
+        update ??= encodeForNow({ kind: "ObjectUpdate", object: this.id, version: this.#version, state });
+        connection.sendBytes(update);
       }
     }
   }

@@ -239,8 +239,10 @@ function parseFields(text: string, what: string): object {
   if (typeof fields !== "object" || fields === null || Array.isArray(fields))
     throw new JechoError("OBJECT_INVALID", `${what} is an object with the values of fields`);
   // A number such as 1e999 is read as infinite, which no copy may hold.
-  for (const [name, value] of Object.entries(fields))
+  for (const name of Object.keys(fields)) {
+    const value = (fields as Record<string, unknown>)[name];
     if (typeof value === "number" && !Number.isFinite(value))
       throw new JechoError("OBJECT_INVALID", `"${name}" of ${what} is ${value}`);
+  }
   return fields;
 }
