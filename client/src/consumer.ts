@@ -246,8 +246,10 @@ export class Consumer<T> {
       this.#reader.modulate(modulator !== undefined);
       this.#demodulator = demodulator;
     });
+    const live = statusNow("live");
+    if (!replays && recovered === undefined && missing === undefined) return this.#setStatus(live);
     this.#setStatus({
-      ...statusNow("live"),
+      ...live,
       ...(replays && { replaying: true }),
       ...(recovered !== undefined && { recovered }),
       ...(missing !== undefined && { missing }),

@@ -265,11 +265,11 @@ export class SharedObject<S extends object = object> implements SharedReference 
     if (this.#writes.length === 0) return;
     const patches = this.#writes.map(({ patch }) => patch);
     this.#writes = [];
-    this.#unsent = Object.assign({}, ...patches, this.#unsent) as Partial<S>;
+    this.#unsent = merged<Partial<S>>([...patches, this.#unsent]);
   }
 
   #showAll(): void {
-    const state = Object.assign({}, this.#base, ...this.#writes.map(({ patch }) => patch), this.#unsent) as S;
+    const state = merged<S>([this.#base, ...this.#writes.map(({ patch }) => patch), this.#unsent]);
     const json = JSON.stringify(state);
     if (json !== this.#json) this.#show(state, json);
   }
@@ -284,14 +284,20 @@ export class SharedObject<S extends object = object> implements SharedReference 
   }
 }
 
+/** All fields of these; the later ones count. As assigning them would, but for one named `__proto__`, which is a field like any other. */
+function merged<F extends object>(parts: readonly (object | undefined)[]): F {
+  return Object.fromEntries(parts.flatMap(part => Object.entries(part ?? {}))) as F;
+}
+
 /** The values of fields, each read once, as data of their own. @throws JechoError `OBJECT_INVALID` where one is no plain JSON data */
 function plainFields<F extends object>(fields: F, what: string): F {
   const isPlain = Object.prototype.toString.call(fields) === "[object Object]";
   if (!isPlain) throw new JechoError("OBJECT_INVALID", `${what} is an object with the values of fields`);
   const entries = Object.entries(fields);
   for (const entry of entries) {
-    const [name, value] = entry;
-    const unplain = unplainIn(value, `"${name}"`);
+    const value: unknown = entry[1];
+    if (typeof value === "string") continue;
+    const unplain = unplainIn(value, `"${entry[0]}"`);
     if (unplain !== undefined) throw new JechoError("OBJECT_INVALID", unplain);
     if (typeof value === "object") entry[1] = JSON.parse(JSON.stringify(value));
     // JSON knows no zero with a sign.

@@ -260,3 +260,23 @@ test("HAND-1: objects that no modulator reads are handed over, too", async () =>
   linked.update({ south: 0 });
   await expect.poll(() => inherited.state.south).toBe(0);
 });
+
+test("OBJ-4: what is shared is what JSON makes of it, read once", async () => {
+  await using rig = await startRig();
+  const master = rig.session().share<Record<string, unknown>>({ a: -0, b: [-0, null], c: null, d: "\ud800" });
+  await master.ready();
+  const second = await rig.session().attach<typeof master.state>(master.id);
+  let reads = 0;
+  const patch = JSON.parse('{"__proto__":{"e":1}}');
+  Object.defineProperty(patch, "f", { get: () => (++reads === 1 ? true : undefined), enumerable: true });
+  master.update(patch);
+  const text = '{"a":0,"b":[0,null],"c":null,"d":"\\ud800","__proto__":{"e":1},"f":true}';
+  await expect.poll(() => second.version).toBe(2);
+  for (const { state } of [master, second]) {
+    expect(JSON.stringify(state)).toBe(text);
+    expect(Object.is(state["a"], 0)).toBe(true);
+  }
+  for (const bad of [Number.NaN, undefined, () => {}, 1n, new Date(0), { inner: Number.POSITIVE_INFINITY }])
+    expect(() => master.update({ g: bad })).toThrow(expect.objectContaining({ code: "OBJECT_INVALID" }));
+  expect(master.version).toBe(2);
+});

@@ -99,8 +99,8 @@ function isInOrder(value: unknown): boolean {
   if (Array.isArray(value)) return value.every(isInOrder);
   if (Object.getPrototypeOf(value) !== Object.prototype || "toJSON" in value) return false;
   let before = "";
-  for (const [name, inner] of Object.entries(value)) {
-    if (name < before || !isInOrder(inner)) return false;
+  for (const name of Object.keys(value)) {
+    if (name < before || !isInOrder((value as Record<string, unknown>)[name])) return false;
     before = name;
   }
   return true;

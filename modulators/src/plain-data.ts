@@ -54,7 +54,8 @@ function findInside(value: object, depth: number): Found | undefined {
     const kind = Object.prototype.toString.call(value).slice("[object ".length, -1);
     if (kind !== "Object") return { at: "", is: `a ${kind}` };
   }
-  for (const [name, inner] of Object.entries(value)) {
+  for (const name of Object.keys(value)) {
+    const inner = (value as Record<string, unknown>)[name];
     const found = inner === undefined ? undefined : find(inner, depth + 1);
     if (found !== undefined) return { ...found, at: `.${name}${found.at}` };
   }

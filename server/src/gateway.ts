@@ -201,12 +201,13 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
         let hasEvents = false;
         const takes = closing === undefined || connection === names.modulating;
         try {
-          parseMessage(new Uint8Array(message), frame => {
+          const bytes = new Uint8Array(message);
+          parseMessage(bytes, (frame, start, end) => {
             const isEvents = frame instanceof EventsFrame;
             // It is not confirmed, and so comes again, to the next gateway.
             if (!takes && (isEvents || frame.kind === "Position")) return;
             hasEvents ||= isEvents;
-            dispatcher.frame(connection, frame);
+            dispatcher.frame(connection, frame, bytes, start, end);
             if (!isEvents && frame.kind === "Hello") strangers.delete(connection);
           });
         } finally {

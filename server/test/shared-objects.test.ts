@@ -123,3 +123,26 @@ test("OBJ-4: a number too large to be one is refused where it is sent: no copy c
   other.send(encodeControl({ kind: "ObjectWrite", copy, writer: 0, write: 1, patch: endless }));
   expect(await other.next("Fault")).toMatchObject({ message: '"n" of a write is Infinity' });
 });
+
+test("OBJ-1: who runs modulators gets an update as its master wrote it; one that names a modulator is for all of them as well", async () => {
+  await using gateway = await createGateway();
+  using producer = await RawClient.connect(gateway);
+  const schema = new Uint8Array(0);
+  producer.send(encodeControl({ kind: "OpenProducer", request: 1, channel: "a", schema, modulates: true }));
+  await producer.next("ProducerOpened");
+  using master = await RawClient.connect(gateway);
+  const objects = [{ name: "wanted", object: "o", version: 1, state: "{}", lazy: false }];
+  const modulator = { source: "", parameters: "", key: "", objects, capabilities: [], compares: false };
+  master.send(encodeControl({ kind: "OpenConsumer", request: 1, channel: "a", schema, modulator }));
+  const { request, derived } = await producer.next("Install");
+  producer.send(encodeControl({ kind: "Installed", request, derived, schema, needs: [], reads: schema }));
+  await master.next("ConsumerOpened");
+  for (const [version, named] of [
+    [2, 0],
+    [3, derived],
+  ] as const) {
+    const update = { kind: "ObjectUpdate", object: "o", version, state: `{"é":${version}}` } as const;
+    master.send(encodeControl({ ...update, derived: named }));
+    expect(await producer.next("ObjectUpdate")).toEqual({ ...update, derived: 0 });
+  }
+});

@@ -15,7 +15,14 @@ import {
 import type { ProducerEntry } from "../concentrator/entry.ts";
 import type { DerivedDemand, StateOfReaders } from "../demand.ts";
 import { FeedNames } from "./feed-names.ts";
-import { type Installation, leaveConnection, newInstallation, newOpening } from "./installation.ts";
+import {
+  type Given,
+  givenTo,
+  type Installation,
+  leaveConnection,
+  newInstallation,
+  newOpening,
+} from "./installation.ts";
 import { Installations } from "./installations.ts";
 import { Runs } from "./runs.ts";
 
@@ -183,9 +190,11 @@ export class Modulation {
     const told = this.#names.typesOf(input);
     const further = told.size === 0 ? [] : [...told.values()];
     if (schema.byteLength > 0) told.set(tokenOf(schema), schema);
+    const hasEntered = (): boolean => installation !== undefined;
     const isWanted = (): boolean => this.#installing.get(name) === hosted;
     this.#callers.set(hosted, base);
     let installation: Installation | undefined;
+    let given: Given | undefined;
     // It is entered before anything can be told of it here. Who waits for it elsewhere is told first: books can be kept meanwhile.
     const enter = (said: Declared): void => {
       const { schema: declared = NONE, reads = NONE, needs } = said;
@@ -193,7 +202,7 @@ export class Modulation {
       const made = declared.byteLength > 0 ? declared : schema;
       const number = isWanted() ? derived : 0;
       const placed = { hosted, base, feed, input, wire, needs, schema: declared, reads, made, number };
-      installation = newInstallation(modulator, instead, placed);
+      installation = newInstallation(given ?? givenTo(modulator), instead, placed);
       this.installed.add(installation);
       if (number !== 0) this.#events.onNeeds(base);
     };
@@ -208,7 +217,10 @@ export class Modulation {
         context,
         behind,
       };
-      await environment.install(request, enter);
+      const installing = environment.install(request, enter);
+      // A host is at it meanwhile.
+      if (!hasEntered()) given = givenTo(modulator);
+      await installing;
       const entered = installation as Installation | undefined;
       if (entered === undefined || entered.lastNumber === 0) {
         if (entered !== undefined) this.#remove(entered);
@@ -303,7 +315,7 @@ export class Modulation {
 
   /** A newer version of a shared object, with its state unless that is only for those who pull it. */
   update(update: ObjectUpdate): void {
-    const told = new Map<string, { id: number; name: string }[]>();
+    const told: { base: string; readers: { id: number; name: string }[] }[] = [];
     for (const installation of this.installed) {
       const { hosted, number, objects, pulled } = installation;
       const isPulled = update.derived !== 0 && update.derived === number && pulled.delete(update.object);
@@ -314,12 +326,12 @@ export class Modulation {
       object.advance(update.version, update.state);
       const reader = { id: hosted, name: object.name };
       for (const base of this.installed.sourcesOf(installation)) {
-        const readers = told.get(base);
-        if (readers === undefined) told.set(base, [reader]);
-        else readers.push(reader);
+        const known = told.find(one => one.base === base);
+        if (known === undefined) told.push({ base, readers: [reader] });
+        else known.readers.push(reader);
       }
     }
-    for (const [base, readers] of told) this.#events.onState(base, { readers, state: update.state });
+    for (const { base, readers } of told) this.#events.onState(base, { readers, state: update.state });
     if (update.derived === 0) this.#environment?.update(update);
   }
 

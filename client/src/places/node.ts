@@ -49,7 +49,7 @@ class ConcentratorThread {
     this.#failed.add(failed);
     return {
       sharesMemory: true,
-      post: (message, transfer = []) => port1.postMessage(message, transfer),
+      post: (message, transfer) => port1.postMessage(message, transfer),
       listen: (receive, failed) => {
         port1.on("message", receive);
         onFailed = why => {

@@ -94,11 +94,11 @@ class Outbox {
   }
 
   put(notice: FromPlace): void {
-    this.#sendSoon();
     this.#closeBatch();
     this.#notices.push(toPlain(notice));
     // Who waits for these can be at it while the books are kept here.
     if (notice.is === "state" || (notice.is === "opened" && notice.reset !== 0)) this.send();
+    else this.#sendSoon();
   }
 
   /** @returns bytes that it adds to what is on its way */
@@ -115,9 +115,11 @@ class Outbox {
     this.#willSend = false;
     this.#closeBatch();
     if (this.#notices.length === 0) return;
-    this.#end.post(this.#notices, this.#transfer);
+    const [notices, transfer] = [this.#notices, this.#transfer];
     this.#notices = [];
+    if (transfer.length === 0) return this.#end.post(notices);
     this.#transfer = [];
+    this.#end.post(notices, transfer);
   }
 
   #sendSoon(): void {

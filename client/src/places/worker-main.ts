@@ -12,7 +12,7 @@ parentPort?.on("message", (port: MessagePort | undefined) => {
   serve(
     {
       sharesMemory: true,
-      post: (message, transfer = []) => port.postMessage(message, transfer),
+      post: (message, transfer) => port.postMessage(message, transfer),
       listen: receive => void port.on("message", receive),
       close: () => port.close(),
     },

@@ -54,8 +54,11 @@ export class Dispatcher {
     this.#intake = new Intake(names, acknowledgements);
   }
 
-  /** @throws JechoError that ends the connection */
-  frame(connection: Connection, frame: Frame): void {
+  /**
+   * @param message that the frame came in: there it lies in [start, end) until this returns
+   * @throws JechoError that ends the connection
+   */
+  frame(connection: Connection, frame: Frame, message: Uint8Array, start: number, end: number): void {
     if (!connection.greeted && frame.kind !== "Hello") {
       throw new JechoError("FRAME_UNEXPECTED", `the first frame is Hello, not ${frame.kind}`);
     }
@@ -76,7 +79,9 @@ export class Dispatcher {
       case "CloseEndpoint":
         return this.#openings.close(connection, frame);
       case "ObjectUpdate":
-        return this.#attempt(connection, 0, () => this.#objects.update(connection, frame));
+        return this.#attempt(connection, 0, () =>
+          this.#objects.update(connection, frame, message.subarray(start, end)),
+        );
       case "OpenObject":
         return this.#attempt(connection, frame.request, () =>
           this.#objects.open(connection, this.#names.newEndpoint(), frame),

@@ -106,6 +106,8 @@ export class SharedObject {
   #term: number;
   #version: number;
   #state: string;
+  /** The newest version as the master wrote it, while that is there. */
+  #frame: Uint8Array | undefined;
   readonly #pace = new Pace(MOST_PER_SECOND, () => this.#tellAll());
 
   constructor(id: string, master: Connection, version: number, state: string, term = 1) {
@@ -132,12 +134,14 @@ export class SharedObject {
     return this.users.size > 0 || this.copies.size > 0;
   }
 
-  /** A new version from the master. */
-  advance(version: number, state: string): void {
+  /** A new version from the master. @param frame as which it came, if it did: valid until this returns */
+  advance(version: number, state: string, frame?: Uint8Array): void {
     if (version <= this.#version) return;
     this.#version = version;
     this.#state = state;
+    this.#frame = frame;
     this.#pace.ask();
+    this.#frame = undefined;
   }
 
   /**
@@ -188,14 +192,15 @@ export class SharedObject {
 
   #tellAll(): void {
     const told = new Set<Connection>();
-    this.#tellUsers(this.#state, told);
+    // Mostly the very bytes that came are what is to be told.
+    this.#tellUsers(this.#state, told, this.#frame);
     this.#tellUsers("", told);
     for (const copy of this.copies) if (copy !== this.masterCopy) copy.tellNewer();
   }
 
   /** Each process once: with the state where any modulator there has a copy that is not lazy, which is to be first. */
-  #tellUsers(state: string, told: Set<Connection>): void {
-    let update: Uint8Array | undefined;
+  #tellUsers(state: string, told: Set<Connection>, frame?: Uint8Array): void {
+    let update = frame;
     for (const derived of this.users) {
       if (derived.isLazy(this.id) !== (state === "")) continue;
       for (const connection of derived.connections()) {

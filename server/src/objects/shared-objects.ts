@@ -98,15 +98,21 @@ export class SharedObjects {
   /**
    * A new version from the master copy. One of an object that nobody else knows is of interest to nobody.
    *
+   * @param frame the update as it came
    * @throws JechoError `OBJECT_INVALID` where the state is too large or the master copy is at another connection
    */
-  update(connection: Connection, { object: id, version, state }: ObjectUpdate): void {
+  update(
+    connection: Connection,
+    { object: id, version, state, derived }: ObjectUpdate,
+    frame: Uint8Array,
+  ): void {
     check(id, state);
     const object = this.#objects.get(id);
     if (object === undefined) return;
     if (object.master !== connection)
       throw new JechoError("OBJECT_INVALID", "the object's master copy is at another connection");
-    object.advance(version, state);
+    // Those for one modulator are the gateway's to send.
+    object.advance(version, state, derived === 0 ? frame : undefined);
   }
 
   /** The master has taken a copy's write, which is in its next update. */

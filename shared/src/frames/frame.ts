@@ -68,14 +68,18 @@ function isReply({ kind }: Outgoing): boolean {
  * Takes a message apart: one or more frames back to back, each behind its size and of a multiple of 8 bytes.
  *
  * @param bytes begins at a multiple of 8 of its buffer, for typed arrays to be views on it
+ * @param visit is given each, and where it lies
  * @throws JechoError `FRAME_MALFORMED`; frames before the broken one have been visited by then
  */
-export function parseMessage(bytes: Uint8Array, visit: (frame: Frame) => void): void {
+export function parseMessage(
+  bytes: Uint8Array,
+  visit: (frame: Frame, start: number, end: number) => void,
+): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = 0;
   while (at < bytes.byteLength) {
     const end = frameEnd(view, at);
-    visit(parseFrame(view, bytes, at, end));
+    visit(parseFrame(view, bytes, at, end), at, end);
     at = end;
   }
 }
