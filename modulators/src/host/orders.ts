@@ -7,7 +7,7 @@ import type { Keeper } from "./keeper.ts";
 import type { Roster } from "./roster.ts";
 import type { Outstanding } from "./work.ts";
 
-const PREPARE_MS = 4;
+const PREPARE_MS = 3;
 
 /** What a host is told besides events. What it has to answer is entered among its work. */
 export class Orders {
@@ -124,14 +124,13 @@ export class Orders {
   }
 
   /**
-   * The host makes ready what the next installation of the same needs, when those who wait for this one have had their answer. To be
-   * called when it has been ordered: while the host is at it there is time to set the clock.
+   * The host makes ready what the next installation of the same needs, when those who wait for this one have had their answer, or right
+   * behind an answer that takes longer. To be called when it has been ordered: while the host is at it there is time to set the clock.
    */
   prepareSoon(installation: Installation): void {
     this.#stopPreparing();
     this.#stopPreparing = this.#clock.after(PREPARE_MS, () => {
       const isThere = this.#roster.get(installation.derived) === installation;
-      if (isThere && !installation.installed.isSettled) return this.prepareSoon(installation);
       const derived = isThere ? installation.derived : 0;
       // Its module runs for that: whatever comes of it is its doing.
       if (isThere) this.#outstanding.push({ kind: "turn", derived });
