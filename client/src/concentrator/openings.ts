@@ -7,11 +7,13 @@ import {
   type Place,
   WHEN_FULL,
 } from "@jecho/shared/internal";
+import { laterTurn } from "#platform";
 import type { Deriving } from "../modulation/deriving.ts";
 import type { Feeds } from "../modulation/feeds.ts";
 import type { Modulation } from "../modulation/modulation.ts";
 import { placementOf } from "../placement.ts";
 import type { ControlRequest, PortNotice } from "../port.ts";
+import { atEndOfTurn } from "../turn.ts";
 import type { Demands } from "./demands.ts";
 import type { Entries } from "./entries.ts";
 import type { ConsumerEntry, EndpointEntry, Reset } from "./entry.ts";
@@ -23,8 +25,6 @@ import type { SynchronousEvents } from "./synchronous.ts";
 type Opened<Kind extends Control["kind"]> = Extract<Control, { kind: Kind }>;
 
 const REOPEN_MS = 1000;
-/** After which what a consumer had before its reset is closed. */
-const CLOSE_MS = 1;
 
 /** What is asked of the gateway: an endpoint; for a consumer that is to have another modulator, that. */
 interface Asked {
@@ -67,8 +67,8 @@ export class Openings {
   readonly #notify: (notice: PortNotice) => void;
   /** What waits for an answer of the gateway, by request. */
   readonly #pending = new Map<number, Asked>();
-  /** Of what is to be done at the present connection. */
-  readonly #timers = new Set<ReturnType<typeof setTimeout>>();
+  /** When some are asked for again. */
+  readonly #retries = new Set<ReturnType<typeof setTimeout>>();
 
   constructor(options: OpeningOptions, parts: Parts, notify: (notice: PortNotice) => void) {
     this.#options = options;
@@ -123,8 +123,8 @@ export class Openings {
   interrupted(): void {
     this.#pending.clear();
     // At the next connection all are asked for.
-    for (const timer of this.#timers) clearTimeout(timer);
-    this.#timers.clear();
+    for (const retry of this.#retries) clearTimeout(retry);
+    this.#retries.clear();
     for (const entry of this.#entries) if (entry.is === "consumer") entry.asking = undefined;
   }
 
@@ -234,9 +234,9 @@ export class Openings {
     this.#flow.entered(entry);
     this.#askNext(entry);
     if (old === 0) return;
-    // The application is told first, which may have to wait for this thread to rest; and what it is at of the old modulator's, it is waited for.
+    // The application is told first; and what it is at of the old modulator's, it is waited for.
     const close = (): void => this.#link.send({ kind: "CloseEndpoint", endpoint: old });
-    this.#later(CLOSE_MS, () => this.#synchronous.whenDone(endpoint, left, close));
+    atEndOfTurn(() => laterTurn(() => this.#synchronous.whenDone(endpoint, left, close)));
   }
 
   /** Before the gateway has a modulator installed, its consumer is to compare it with others. */
@@ -361,19 +361,12 @@ export class Openings {
   }
 
   #openLater(entry: EndpointEntry): void {
-    this.#later(REOPEN_MS, () => {
+    const retry = setTimeout(() => {
+      this.#retries.delete(retry);
       const isWaiting = this.#entries.has(entry) && entry.number === 0;
       if (isWaiting && this.#link.isLive) this.#open(entry);
-    });
-  }
-
-  /** Acts at the present connection, or not at all. */
-  #later(ms: number, act: () => void): void {
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer);
-      act();
-    }, ms);
-    this.#timers.add(timer);
+    }, REOPEN_MS);
+    this.#retries.add(retry);
   }
 
   /** Ends an endpoint. */

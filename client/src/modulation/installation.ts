@@ -89,26 +89,21 @@ type Placed = Pick<
   "hosted" | "base" | "feed" | "input" | "wire" | "needs" | "schema" | "reads" | "made" | "number"
 >;
 
-/** What a modulator has to work with, as it is said in its text. */
-export type Given = Pick<Installation, "modulator" | "parameters" | "objects">;
-
-export function givenTo(modulator: Modulator): Given {
-  return {
-    modulator,
-    parameters: JSON.parse(modulator.parameters || "null") as Json,
-    objects: new Map(modulator.objects.map(known => [known.object, new ObjectRead(known)])),
-  };
-}
-
-export function newInstallation(given: Given, instead: Instead | undefined, placed: Placed): Installation {
+export function newInstallation(
+  modulator: Modulator,
+  instead: Instead | undefined,
+  placed: Placed,
+): Installation {
   const { process, own, producers } = instead ?? { process: 0, own: false, producers: [] };
   return {
     ...placed,
-    ...given,
     makes: `${placed.base}#${placed.hosted}`,
     process,
     own,
     producers,
+    modulator,
+    parameters: JSON.parse(modulator.parameters || "null") as Json,
+    objects: new Map(modulator.objects.map(known => [known.object, new ObjectRead(known)])),
     pulled: new Set(),
     lanes: new Map(),
     lastNumber: placed.number,

@@ -15,14 +15,7 @@ import {
 import type { ProducerEntry } from "../concentrator/entry.ts";
 import type { DerivedDemand, StateOfReaders } from "../demand.ts";
 import { FeedNames } from "./feed-names.ts";
-import {
-  type Given,
-  givenTo,
-  type Installation,
-  leaveConnection,
-  newInstallation,
-  newOpening,
-} from "./installation.ts";
+import { type Installation, leaveConnection, newInstallation, newOpening } from "./installation.ts";
 import { Installations } from "./installations.ts";
 import { Runs } from "./runs.ts";
 
@@ -190,11 +183,9 @@ export class Modulation {
     const told = this.#names.typesOf(input);
     const further = told.size === 0 ? [] : [...told.values()];
     if (schema.byteLength > 0) told.set(tokenOf(schema), schema);
-    const hasEntered = (): boolean => installation !== undefined;
     const isWanted = (): boolean => this.#installing.get(name) === hosted;
     this.#callers.set(hosted, base);
     let installation: Installation | undefined;
-    let given: Given | undefined;
     // It is entered before anything can be told of it here. Who waits for it elsewhere is told first: books can be kept meanwhile.
     const enter = (said: Declared): void => {
       const { schema: declared = NONE, reads = NONE, needs } = said;
@@ -202,7 +193,7 @@ export class Modulation {
       const made = declared.byteLength > 0 ? declared : schema;
       const number = isWanted() ? derived : 0;
       const placed = { hosted, base, feed, input, wire, needs, schema: declared, reads, made, number };
-      installation = newInstallation(given ?? givenTo(modulator), instead, placed);
+      installation = newInstallation(modulator, instead, placed);
       this.installed.add(installation);
       if (number !== 0) this.#events.onNeeds(base);
     };
@@ -217,10 +208,7 @@ export class Modulation {
         context,
         behind,
       };
-      const installing = environment.install(request, enter);
-      // A host is at it meanwhile.
-      if (!hasEntered()) given = givenTo(modulator);
-      await installing;
+      await environment.install(request, enter);
       const entered = installation as Installation | undefined;
       if (entered === undefined || entered.lastNumber === 0) {
         if (entered !== undefined) this.#remove(entered);

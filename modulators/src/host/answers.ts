@@ -9,6 +9,8 @@ import type { Roster } from "./roster.ts";
 import type { Batch, Outstanding } from "./work.ts";
 
 export interface AnswersEvents {
+  /** A modulator is installed, and those who wait for that have been told. */
+  installed(installation: Installation): void;
   /** A modulator has ended a turn: there may be room for more. */
   turned(): void;
   /** No modulator has to see this run any more. */
@@ -113,6 +115,7 @@ export class Answers {
     installation.needs = needs;
     installation.installed.resolve({ schema: copyOf(schema), reads: copyOf(reads), needs });
     this.#deliverCalls(installation);
+    this.#events.installed(installation);
     return needs.every(name => installation.isGranted(name));
   }
 

@@ -93,6 +93,7 @@ export class ModulatorHost implements Tier {
     const to = { keeper, outstanding, roster, orders: this.#orders };
     this.#backlog = new Backlog(options.pendingBytes ?? 64 << 20, to, done);
     const answers = new Answers({ keeper, outstanding, roster, periods: this.#periods }, options, {
+      installed: installation => this.#orders.prepareSoon(installation),
       turned: () => this.#backlog.send(),
       done,
       removed: (installation, error) => this.#removed(installation, error),
@@ -112,7 +113,6 @@ export class ModulatorHost implements Tier {
     this.#keeper.flush();
     this.#roster.add(installation);
     this.#hold();
-    this.#orders.prepareSoon(installation);
     return installation.installed.promise;
   }
 
@@ -294,7 +294,6 @@ export class ModulatorHost implements Tier {
       absent.delete(installation.derived);
       this.#roster.add(installation);
       this.#orders.install(installation);
-      this.#orders.prepareSoon(installation);
     };
     for (const item of work) {
       if (item.kind !== "batch") continue;

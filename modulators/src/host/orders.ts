@@ -123,10 +123,7 @@ export class Orders {
     if (this.#roster.mayNeed("clock")) this.#time();
   }
 
-  /**
-   * The host makes ready what the next installation of the same needs, when those who wait for this one have had their answer, or right
-   * behind an answer that takes longer. To be called when it has been ordered: while the host is at it there is time to set the clock.
-   */
+  /** The host makes ready what the next installation of the same needs, when those who wait for this one have had their answer. */
   prepareSoon(installation: Installation): void {
     this.#stopPreparing();
     this.#stopPreparing = this.#clock.after(PREPARE_MS, () => {

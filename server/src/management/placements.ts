@@ -17,9 +17,7 @@ interface Spot {
 }
 
 /** A producer says by these that somebody else is to run the modulator. */
-const ELSEWHERE: ReadonlySet<string> = new Set(["MODULATORS_NOT_SERVED", "OVERLOADED"]);
-/** And the gateway's own process by these: it may go while it is asked. */
-const ELSEWHERE_THAN_HERE: ReadonlySet<string> = new Set([...ELSEWHERE, "PRODUCER_GONE"]);
+const ELSEWHERE = new Set(["MODULATORS_NOT_SERVED", "OVERLOADED"]);
 
 /** What a process is to install. */
 export type Wanted = Pick<Install, "channel" | "derived" | "modulator" | "behind">;
@@ -264,28 +262,39 @@ export class Placements {
     // It runs behind the other one, which has made its events where it is.
     let why = before?.why;
     if (before === undefined || before.at === "producer") {
-      try {
-        if (!feeders.runModulators(producing))
-          throw new JechoError("MODULATORS_NOT_SERVED", "the producer runs no modulators");
-        await this.#request(producing, producing, false, asked);
-        return { at: "producer", maker: producing, why: undefined };
-      } catch (error) {
-        why = elsewhere(error, ELSEWHERE);
-      }
+      why = feeders.runModulators(producing)
+        ? await this.#attempt(producing, producing, asked)
+        : new JechoError("MODULATORS_NOT_SERVED", "the producer runs no modulators");
+      if (why === undefined) return { at: "producer", maker: producing, why };
     }
     // Who comes back to a gateway that was started again is there sooner than its process is.
     if (before?.at !== "consumer") await manager.names.modulatingStarts;
     if (this.#ended) return undefined;
     const { modulating } = manager.names;
     if (before?.at !== "consumer" && modulating?.isOpen) {
-      try {
-        await this.#request(modulating, producing, false);
-        return { at: "gateway", maker: modulating, why };
-      } catch (error) {
-        why = elsewhere(error, ELSEWHERE_THAN_HERE);
-      }
+      const refused = await this.#attempt(modulating, producing);
+      if (refused === undefined) return { at: "gateway", maker: modulating, why };
+      why = refused;
     }
     return { at: "consumer", maker: undefined, why };
+  }
+
+  /** @returns why it is to run elsewhere @throws JechoError why it runs nowhere */
+  async #attempt(
+    maker: Connection,
+    producing: Connection,
+    asked?: Promise<Control>,
+  ): Promise<JechoError | undefined> {
+    try {
+      await this.#request(maker, producing, false, asked);
+      return undefined;
+    } catch (error) {
+      const refused = JechoError.from(error);
+      if (ELSEWHERE.has(refused.code)) return refused;
+      // The gateway's own process went while it was asked.
+      if (maker !== producing && refused.code === "PRODUCER_GONE") return refused;
+      throw error;
+    }
   }
 
   async #installOwn(consumer: Connection, producing: Connection): Promise<void> {
@@ -363,11 +372,4 @@ export class Placements {
   #uninstall(maker: Connection, process: number): void {
     maker.send({ kind: "Remove", derived: this.#derived.channel.number, process });
   }
-}
-
-/** @returns why it is to run elsewhere @throws JechoError why it runs nowhere */
-function elsewhere(error: unknown, codes: ReadonlySet<string>): JechoError {
-  const refused = JechoError.from(error);
-  if (codes.has(refused.code)) return refused;
-  throw error;
 }
