@@ -5,6 +5,7 @@ import type { EpochStart, LoggedRun, Retention } from "./event-log.ts";
 
 /** What was kept of a channel when a gateway ended. */
 export interface Stored {
+  /** In the order in which they began. */
   readonly epochs: readonly EpochStart[];
   readonly runs: readonly LoggedRun[];
   readonly types: readonly Type[];
@@ -17,7 +18,7 @@ const SCHEMA = `
   PRAGMA synchronous = NORMAL;
   CREATE TABLE IF NOT EXISTS epochs (
     channel TEXT NOT NULL, epoch INTEGER NOT NULL, first_seq INTEGER NOT NULL, events REAL, seconds REAL, latest INTEGER NOT NULL,
-    PRIMARY KEY (channel, first_seq, epoch)
+    ordinal INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (channel, first_seq, epoch)
   ) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS runs (
     channel TEXT NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL, source TEXT NOT NULL, frame BLOB NOT NULL,
@@ -43,9 +44,15 @@ export class HistoryStore {
     this.#database = database;
     this.#log = log;
     database.exec(SCHEMA);
+    // A file that was begun before epochs were numbered in the order of their beginnings.
+    if (!columnsOf(database, "epochs").includes("ordinal"))
+      database.exec("ALTER TABLE epochs ADD COLUMN ordinal INTEGER NOT NULL DEFAULT 0");
     this.#statements = {
       run: database.prepare("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)"),
-      epoch: database.prepare("INSERT OR REPLACE INTO epochs VALUES (?, ?, ?, ?, ?, ?)"),
+      epoch: database.prepare(`
+        INSERT OR REPLACE INTO epochs
+        VALUES (?1, ?, ?, ?, ?, ?, (SELECT coalesce(max(ordinal), 0) + 1 FROM epochs WHERE channel = ?1))
+      `),
       type: database.prepare("INSERT OR IGNORE INTO types VALUES (?, ?, ?)"),
       trimSeq: database.prepare("DELETE FROM runs WHERE channel = ? AND seq < ?"),
       trimTime: database.prepare("DELETE FROM runs WHERE channel = ? AND at < ?"),
@@ -74,7 +81,8 @@ export class HistoryStore {
   #read(channel: string): Stored | undefined {
     const rows = (table: string, order: string): Record<string, unknown>[] =>
       this.#database.prepare(`SELECT * FROM ${table} WHERE channel = ? ORDER BY ${order}`).all(channel);
-    const epochs = rows("epochs", "first_seq");
+    // One in which nothing was kept, for the gateway ended soon, begins with the same event as the next.
+    const epochs = rows("epochs", "ordinal, first_seq");
     const newest = epochs.at(-1);
     if (newest === undefined) return undefined;
     const { events, seconds, latest } = newest;
@@ -148,6 +156,13 @@ export class HistoryStore {
       this.#log(`history is not kept any more: ${(error as Error).message}`);
     }
   }
+}
+
+function columnsOf(database: DatabaseSync, table: string): unknown[] {
+  return database
+    .prepare("SELECT name FROM pragma_table_info(?)")
+    .all(table)
+    .map(({ name }) => name);
 }
 
 /** A copy begins at a multiple of 8, as typed arrays want it. */
