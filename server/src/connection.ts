@@ -43,6 +43,7 @@ class Seldom {
   /** Modulators that its consumers have installed. */
   modulators = 0;
   process = 0;
+  isCut = false;
 }
 
 /**
@@ -254,10 +255,20 @@ export class Connection {
     this.#link?.end(ERRORS[code][0], reason);
   }
 
-  /** The socket is gone: nothing may be sent any more, and nobody will answer. */
-  lost(): void {
+  /** Has the socket of one with modulators gone without its having taken leave? Then it may come back. */
+  get isCut(): boolean {
+    return this.#seldom?.isCut ?? false;
+  }
+
+  /**
+   * The socket is gone: nothing may be sent any more, and nobody will answer.
+   *
+   * @param isCut the other side did not take leave
+   */
+  lost(isCut: boolean): void {
     this.#link = undefined;
     if (this.#seldom === undefined) return;
+    this.#seldom.isCut = isCut;
     for (const replay of [...this.#seldom.replays]) replay.end();
     this.#seldom.requests?.lost();
     this.#seldom.turns?.whenOver?.();

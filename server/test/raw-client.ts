@@ -55,6 +55,12 @@ export class RawClient {
     await this.next("Pong");
   }
 
+  /** Ends without taking leave, as who may come back. */
+  async cut(): Promise<void> {
+    this.#socket.close(4000);
+    await this.closed;
+  }
+
   [Symbol.dispose](): void {
     this.#socket.close();
   }

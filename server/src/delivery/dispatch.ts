@@ -176,7 +176,7 @@ export class Dispatcher {
    * @param isCut the other side did not take leave: it may come back
    */
   lost(connection: Connection, isCut: boolean): void {
-    connection.lost();
+    connection.lost(isCut);
     this.#acknowledgements.lost(connection);
     this.#handovers.lost(connection);
     for (const consumer of connection.consumers) {

@@ -70,7 +70,7 @@ export class ChannelManager implements ChannelOwner {
    * A consumer's process was cut off: until the window is over the producers go on sending for it, and what comes is kept
    * for its return.
    */
-  awaitReturn({ channel, derived, feed }: Consumer, windowMs = this.names.keeping.resumeWindowMs): void {
+  awaitReturn({ channel, derived, feed }: Place, windowMs = this.names.keeping.resumeWindowMs): void {
     if (windowMs <= 0) return;
     this.#keeper.keepMeanwhile(channel);
     channel.demand.await(windowMs, feed, () => {
