@@ -17,6 +17,8 @@ export interface ChaosOptions {
 export interface ChaosResult extends Verdict {
   /** How often each thing was done. */
   readonly done: Readonly<Record<string, number>>;
+  /** What went wrong where, for whoever looks for the reason. */
+  readonly faults: readonly string[];
 }
 
 const SETTLE_MS = 120_000;
@@ -90,7 +92,7 @@ class ChaosRun {
       const verdict = checker.finish(lives);
       for (const key of Object.keys(total) as (keyof Verdict)[]) total[key] += verdict[key];
     }
-    return { ...total, done: this.#done };
+    return { ...total, done: this.#done, faults: this.#consumers.flatMap(({ checker }) => checker.faults) };
   }
 
   async stop(): Promise<void> {

@@ -28,6 +28,9 @@ export class ConsumerChecker {
   readonly #step: number;
   readonly #last = new Map<string, number>();
   readonly verdict: Verdict = { lost: 0, duplicated: 0, reordered: 0, handoverGap: 0, told: 0, events: 0 };
+  /** Where what came was not what should come next, in words. */
+  readonly faults: string[] = [];
+  #isAmiss = false;
   /** Sources that have not been seen since the last handover. */
   #fresh = new Set<string>();
 
@@ -60,7 +63,9 @@ export class ConsumerChecker {
       if (wasKilled && this.#step > 1) continue;
       const newest = Math.floor((confirmed - 1) / this.#step) * this.#step;
       const last = this.#last.get(`${producer} ${life}`) ?? -this.#step;
-      if (last < newest) this.verdict.lost += (newest - last) / this.#step;
+      if (last >= newest) continue;
+      this.verdict.lost += (newest - last) / this.#step;
+      this.faults.push(`${this.name}: ${producer} ${life}: nothing behind ${last}, of ${newest}`);
     }
     // What was told as missing is not lost without a word.
     const told = Math.min(this.verdict.told, this.verdict.lost);
@@ -73,6 +78,10 @@ export class ConsumerChecker {
     verdict.events++;
     const last = this.#last.get(source) ?? -this.#step;
     const isFirst = this.#fresh.delete(source);
+    const isAmiss = n !== last + this.#step;
+    // Of a row of them the first says it.
+    if (isAmiss && !this.#isAmiss) this.faults.push(`${this.name}: ${source}: ${n} behind ${last}`);
+    this.#isAmiss = isAmiss;
     if (n === last) verdict.duplicated++;
     else if (n < last) verdict.reordered++;
     else verdict.lost += (n - last) / this.#step - 1;

@@ -6,6 +6,8 @@ import { ratios } from "../statistics.ts";
 import type { Context, Suite } from "../suite.ts";
 
 const CONSUMERS = 10;
+/** That are told of a run in which something went wrong. */
+const MOST_FAULTS = 20;
 
 /** What publishing costs the application, and how acknowledgements overlap. */
 export const delivery: Suite = {
@@ -74,6 +76,6 @@ export const delivery: Suite = {
     report.metric("delivery.reordered", [chaos.reordered], "events", atMost(0));
     report.metric("delivery.handover_gap", [chaos.handoverGap], "events", atMost(0));
     if (chaos.lost + chaos.duplicated + chaos.reordered + chaos.handoverGap > 0)
-      console.error(`delivery: the seed was ${seed}`);
+      console.error([`delivery: the seed was ${seed}`, ...chaos.faults.slice(0, MOST_FAULTS)].join("\n  "));
   },
 };
