@@ -1,7 +1,6 @@
 import type { SharedReference } from "@jecho/modulators";
-import { unplainIn } from "@jecho/modulators/internal";
 import { JechoError } from "@jecho/shared";
-import type { CopyUpdate, ObjectWrite } from "@jecho/shared/internal";
+import { type CopyUpdate, type ObjectWrite, unplainIn } from "@jecho/shared/internal";
 import type { PortNotice } from "./port.ts";
 import { Listeners } from "./status.ts";
 

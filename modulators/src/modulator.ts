@@ -1,6 +1,6 @@
 import { JechoError } from "@jecho/shared";
+import { unplainIn } from "@jecho/shared/internal";
 import { sha256 } from "@noble/hashes/sha2.js";
-import { unplainIn } from "./plain-data.ts";
 
 /** Plain data, as JSON carries it. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };

@@ -48,6 +48,9 @@ test.each([
   ["is no JSON", "{", 4540],
   ["is no object", "[1]", 4540],
   ["is too large", `{"x":"${"x".repeat(65_536)}"}`, 4540],
+  ["has a number that is none", `{"x":1e999}`, 4540],
+  ["has a number that is none somewhere inside", `{"x":[{"y":-1e999}]}`, 4540],
+  ["is too deep", `{"x":${"[".repeat(30_000)}${"]".repeat(30_000)}}`, 4540],
 ])("OBJ-7: a write that %s is refused at who sent it", async (_, patch, code) => {
   await using gateway = await createGateway();
   using master = await RawClient.connect(gateway);
@@ -113,15 +116,15 @@ test("OBJ-4: a number too large to be one is refused where it is sent: no copy c
   using other = await RawClient.connect(gateway);
   const endless = '{"n":1e999}';
   master.send(encodeControl({ ...shares, object: "p", state: endless }));
-  expect(await master.next("Refused")).toMatchObject({ message: '"n" of a state is Infinity' });
+  expect(await master.next("Refused")).toMatchObject({ message: '"n" is Infinity, which is not plain data' });
   master.send(encodeControl(shares));
   await master.next("CopyUpdate");
   other.send(encodeControl(attaches));
   const { copy } = await other.next("CopyUpdate");
   master.send(encodeControl({ kind: "ObjectUpdate", object: "o", version: 2, state: endless }));
-  expect(await master.next("Fault")).toMatchObject({ message: '"n" of a state is Infinity' });
+  expect(await master.next("Fault")).toMatchObject({ message: '"n" is Infinity, which is not plain data' });
   other.send(encodeControl({ kind: "ObjectWrite", copy, writer: 0, write: 1, patch: endless }));
-  expect(await other.next("Fault")).toMatchObject({ message: '"n" of a write is Infinity' });
+  expect(await other.next("Fault")).toMatchObject({ message: '"n" is Infinity, which is not plain data' });
 });
 
 test("OBJ-1: who runs modulators gets an update as its master wrote it; one that names a modulator is for all of them as well", async () => {

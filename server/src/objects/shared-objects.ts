@@ -1,11 +1,12 @@
 import { JechoError } from "@jecho/shared";
-import type {
-  Modulator,
-  ObjectTaken,
-  ObjectUpdate,
-  ObjectWrite,
-  OpenObject,
-  SharedState,
+import {
+  type Modulator,
+  type ObjectTaken,
+  type ObjectUpdate,
+  type ObjectWrite,
+  type OpenObject,
+  type SharedState,
+  unplainIn,
 } from "@jecho/shared/internal";
 import type { Connection } from "../connection.ts";
 import type { DerivedChannel } from "../management/derived-channel.ts";
@@ -246,9 +247,8 @@ function parseFields(text: string, what: string): object {
     throw new JechoError("OBJECT_INVALID", `${what} is an object with the values of fields`);
   // A number such as 1e999 is read as infinite, which no copy may hold.
   for (const name of Object.keys(fields)) {
-    const value = (fields as Record<string, unknown>)[name];
-    if (typeof value === "number" && !Number.isFinite(value))
-      throw new JechoError("OBJECT_INVALID", `"${name}" of ${what} is ${value}`);
+    const unplain = unplainIn((fields as Record<string, unknown>)[name], `"${name}"`);
+    if (unplain !== undefined) throw new JechoError("OBJECT_INVALID", unplain);
   }
   return fields;
 }
