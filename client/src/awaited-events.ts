@@ -5,7 +5,7 @@ import type { Outcome } from "./tally.ts";
 /** How long the gateway may take to say how many consumers have not answered. */
 const SAY_WHO_MS = 1000;
 /** The longest that timers take. */
-const LONGEST_MS = 2 ** 31 - 1;
+export const LONGEST_MS = 2 ** 31 - 1;
 
 export interface Patience {
   /** As it was asked for, in milliseconds. */

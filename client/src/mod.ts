@@ -69,7 +69,7 @@ export { modulatorFromFile } from "./modulator-file.ts";
 export type { ProducerModulatorOptions } from "./open-options.ts";
 export type { Placement } from "./placement.ts";
 export type { ConcentratorPlace } from "./places/place.ts";
-export { Producer, type SyncOptions } from "./producer.ts";
+export { Producer, type SyncOptions, type WhenReadyOptions } from "./producer.ts";
 export { connect, Session } from "./session.ts";
 export type { AttachOptions, ShareOptions } from "./shared-copies.ts";
 export { SharedObject } from "./shared-object.ts";

@@ -1,6 +1,6 @@
 import type { Modulator } from "@jecho/modulators";
-import { checkOptions } from "@jecho/modulators/internal";
 import { JechoError } from "@jecho/shared";
+import { checkOptions } from "@jecho/shared/internal";
 import { readText } from "#platform";
 import { MODULATOR } from "./option-names.ts";
 

@@ -1,6 +1,6 @@
-import { checkOptions, modulatorTable, type OptionNames } from "@jecho/modulators/internal";
+import { modulatorTable } from "@jecho/modulators/internal";
 import { JechoError, type Type } from "@jecho/shared";
-import { FROM, type Inherited } from "@jecho/shared/internal";
+import { checkOptions, FROM, type Inherited, type OptionNames } from "@jecho/shared/internal";
 import { EventChannel, type ProduceOptions, type SubscribeOptions } from "./channel.ts";
 import { Consumer } from "./consumer.ts";
 import type { Handler } from "./consumer-options.ts";

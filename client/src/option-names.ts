@@ -1,10 +1,11 @@
 import type { Delegate, Limits, Modulator } from "@jecho/modulators";
-import type { OptionNames } from "@jecho/modulators/internal";
+import type { OptionNames } from "@jecho/shared/internal";
 import type { ProduceOptions, SubscribeOptions } from "./channel.ts";
 import type { ConnectOptions } from "./connect-options.ts";
 import type { ConsumerOptions, EagerHandler, ResetOptions } from "./consumer-options.ts";
 import type { EventQueueOptions } from "./event-queue.ts";
 import type { TakeOverOptions } from "./inheritance.ts";
+import type { SyncOptions, WhenReadyOptions } from "./producer.ts";
 import type { AttachOptions, ShareOptions } from "./shared-copies.ts";
 
 /* The names of all options, for `checkOptions`: what an application that has no compiler misspells is refused. */
@@ -58,6 +59,10 @@ export const PRODUCE: OptionNames<ProduceOptions> = {
   history: { events: true, seconds: true, latest: true, onDemand: true },
   key: true,
 };
+
+export const WHEN_READY: OptionNames<WhenReadyOptions> = { signal: true };
+
+export const SYNC: OptionNames<SyncOptions> = { timeoutMs: true, signal: true };
 
 const consumer: OptionNames<ConsumerOptions> = {
   onError: true,

@@ -1,19 +1,37 @@
 import { JechoError, type Type } from "@jecho/shared";
-import { AwaitedEvents, type Patience } from "./awaited-events.ts";
+import { checkOptions } from "@jecho/shared/internal";
+import { AwaitedEvents, LONGEST_MS, type Patience } from "./awaited-events.ts";
 import type { EventChannel } from "./channel.ts";
 import type { Delegation } from "./delegation.ts";
 import { type Demand, NO_DEMAND, withState } from "./demand.ts";
 import { Count, type EventQueue } from "./event-queue.ts";
 import type { Codec } from "./json.ts";
+import { SYNC, WHEN_READY } from "./option-names.ts";
 import type { ControlRequest, PortNotice } from "./port.ts";
 import { Listeners } from "./status.ts";
 
+/** For `producer.publishWhenReady`. */
+export interface WhenReadyOptions {
+  /** Gives up waiting for room when it is aborted. */
+  readonly signal?: AbortSignal;
+}
+
 /** For `producer.publishSync`. */
 export interface SyncOptions {
-  /** How long to wait for the consumers, in milliseconds; 10,000 by default. */
+  /** How long to wait for the consumers, in milliseconds; 10,000 by default, `Infinity` for as long as there is a connection. */
   readonly timeoutMs?: number;
   /** Gives up waiting when it is aborted; an event that was raised before goes its way all the same. */
   readonly signal?: AbortSignal;
+}
+
+const NONE = Object.freeze({});
+
+/** @throws JechoError `ARGUMENT_INVALID` */
+function checkSyncOptions(options: SyncOptions): void {
+  checkOptions<SyncOptions>("publishSync()", options, SYNC);
+  const { timeoutMs = 0 } = options;
+  if (!(timeoutMs >= 0))
+    throw new JechoError("ARGUMENT_INVALID", `publishSync(): timeoutMs is ${timeoutMs}, which is no time`);
 }
 
 /** What is done for producers. */
@@ -129,11 +147,13 @@ export class Producer<T> {
    * changed again when the promise is fulfilled.
    *
    * @returns the bytes that the event was encoded to
-   * @throws JechoError `EVENT_INVALID` naming the field, `QUEUE_FULL`, `CLOSED`, or the signal's reason
+   * @throws JechoError `EVENT_INVALID` naming the field, `QUEUE_FULL`, `CLOSED`, `ARGUMENT_INVALID` for an option that it does not have,
+   * or the signal's reason
    */
-  async publishWhenReady(event: T, { signal }: { readonly signal?: AbortSignal } = {}): Promise<number> {
+  async publishWhenReady(event: T, options: WhenReadyOptions = NONE): Promise<number> {
     this.#checkOpen();
-    return this.#queue.whenReady(this.#endpoint, () => this.#raise(event, false), signal);
+    if (options !== NONE) checkOptions<WhenReadyOptions>("publishWhenReady()", options, WHEN_READY);
+    return this.#queue.whenReady(this.#endpoint, () => this.#raise(event, false), options.signal);
   }
 
   /**
@@ -144,13 +164,15 @@ export class Producer<T> {
    * @returns how many consumers handled it; 0 at once where there are none
    * @throws JechoError `HANDLER_FAILED` with the number of handlers that failed and the first reason, `TIMED_OUT` with the
    * number of consumers that did not answer,
-   * `CONNECTION_LOST`, `EVENT_INVALID`, `QUEUE_FULL`, `CLOSED`, or the signal's reason
+   * `CONNECTION_LOST`, `EVENT_INVALID`, `QUEUE_FULL`, `CLOSED`, `ARGUMENT_INVALID` for options that are none, or the signal's reason
    */
-  publishSync(event: T, { timeoutMs = 10_000, signal }: SyncOptions = {}): Promise<number> {
-    const patience = { timeoutMs, endsAt: performance.now() + timeoutMs, signal };
-    const raise = (): Promise<number> => this.#raiseSync(event, patience);
+  publishSync(event: T, options: SyncOptions = NONE): Promise<number> {
     try {
       this.#checkOpen();
+      if (options !== NONE) checkSyncOptions(options);
+      const { timeoutMs = 10_000, signal } = options;
+      const patience = { timeoutMs, endsAt: performance.now() + timeoutMs, signal };
+      const raise = (): Promise<number> => this.#raiseSync(event, patience);
       signal?.throwIfAborted();
       return this.#queue.ifReady(raise) ?? this.#whenThereIsRoom(raise, patience);
     } catch (error) {
@@ -172,7 +194,7 @@ export class Producer<T> {
     signal?.addEventListener("abort", abort);
     const timer = setTimeout(
       () => waiting.abort(new JechoError("TIMED_OUT", `there was no room after ${timeoutMs} ms`)),
-      timeoutMs,
+      Math.min(timeoutMs, LONGEST_MS),
     );
     let processed: { readonly by: Promise<R> };
     try {

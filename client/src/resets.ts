@@ -1,6 +1,7 @@
 import type { Json, Modulator } from "@jecho/modulators";
-import { checkOptions, modulatorTable } from "@jecho/modulators/internal";
+import { modulatorTable } from "@jecho/modulators/internal";
 import { JechoError } from "@jecho/shared";
+import { checkOptions } from "@jecho/shared/internal";
 import type { EagerHandler, ResetOptions } from "./consumer-options.ts";
 import { PAIR, RESET } from "./option-names.ts";
 import type { ControlRequest, PortNotice } from "./port.ts";

@@ -1,6 +1,6 @@
-import { checkOptions } from "@jecho/modulators/internal";
 import { checkName, formatChannelName, JechoError, parseChannelName, Type } from "@jecho/shared";
 import type { Inheritance as InheritanceFrame } from "@jecho/shared/internal";
+import { checkOptions } from "@jecho/shared/internal";
 import { EventChannel } from "./channel.ts";
 import { type ConnectOptions, concentratorOptions, parseAddress } from "./connect-options.ts";
 import { Endpoints } from "./endpoints.ts";

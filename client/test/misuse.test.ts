@@ -83,12 +83,15 @@ test("an option that a call does not have is refused, naming the nearest that it
   const session = rig.session();
   const channel = session.channel("a", Tick);
   const consumer = await channel.subscribe(() => {});
+  const producer = await channel.produce();
   const url = new URL("./above.modulator.ts", import.meta.url);
   const calls: Readonly<Record<string, (options: never) => unknown>> = {
     connect: options => connect("localhost:1", options),
     produce: options => channel.produce(options),
     subscribe: options => channel.subscribe(() => {}, options),
     reset: options => consumer.reset(options),
+    publishSync: options => producer.publishSync({ n: 1, note: "" }, options),
+    publishWhenReady: options => producer.publishWhenReady({ n: 1, note: "" }, options),
     share: options => session.share({}, options),
     attach: options => session.attach("id", options),
     modulatorFrom: options => modulatorFrom(() => true, options),
@@ -118,6 +121,8 @@ test("an option that a call does not have is refused, naming the nearest that it
     ["subscribe", { whenful: "latest" }, "whenful", "queue.whenFull"],
     ["subscribe", { queue: { limitbytes: 5 } }, "queue.limitbytes", "queue.limitBytes"],
     ["reset", { modulater: sample(2).modulator }, "modulater", "modulator"],
+    ["publishSync", { timeoutMS: 5 }, "timeoutMS", "timeoutMs"],
+    ["publishWhenReady", { singal: undefined }, "singal", "signal"],
     ["share", { ids: "a" }, "ids", "id"],
     ["attach", { polcy: "lazy" }, "polcy", "policy"],
     ["modulatorFrom", { parametrs: {} }, "parametrs", "parameters"],
@@ -126,6 +131,9 @@ test("an option that a call does not have is refused, naming the nearest that it
     expect(await message(call, options)).toBe(`${call}() has no option "${wrong}"; did you mean "${right}"?`);
   expect(await message("attach", { colour: 1 })).toBe(
     'attach() has no option "colour"; there are policy, signal',
+  );
+  expect(await message("publishSync", { timeoutMs: Number.NaN })).toBe(
+    "publishSync(): timeoutMs is NaN, which is no time",
   );
   for (const call of Object.keys(calls)) {
     expect(await message(call, null)).toBe(`${call}(): its options are an object, not null`);

@@ -1,7 +1,7 @@
 import { JechoError, type Type } from "@jecho/shared";
+import { checkOptions, type OptionNames } from "@jecho/shared/internal";
 import { isExpression } from "./delegate.ts";
 import type { Json, Modulator, SharedReference } from "./modulator.ts";
-import { checkOptions, type OptionNames } from "./options.ts";
 import { HEAD } from "./sandbox/failures.ts";
 import { FifoModulator, Modulator as ModulatorBase } from "./sandbox/world/moe.ts";
 

@@ -1,4 +1,5 @@
 import { JechoError } from "@jecho/shared";
+import { checkOptions, type OptionNames } from "@jecho/shared/internal";
 import {
   checkAggregate,
   checkCluster,
@@ -28,7 +29,6 @@ import { SAMPLE_SOURCE } from "./generated/standard/sample.ts";
 import { VIEW_FILTER_SOURCE } from "./generated/standard/view-filter.ts";
 import { GridDemodulator } from "./grid-demodulator.ts";
 import type { Demodulator, EagerHandler, Json, Modulator, SharedReference } from "./modulator.ts";
-import { checkOptions, type OptionNames } from "./options.ts";
 import { PackedGridDemodulator } from "./packed-grid-demodulator.ts";
 import { CompressDemodulator, QuantiseDemodulator } from "./stream-demodulators.ts";
 

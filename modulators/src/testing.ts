@@ -1,12 +1,18 @@
 /** A bench for modulators, for unit tests: the real host and its sandbox, events as a producer would raise them, and a clock by hand. */
 import { JechoError, Type } from "@jecho/shared";
-import { type EventsFrame, encodeRun, FLAG_URGENT, parseFrame } from "@jecho/shared/internal";
+import {
+  checkOptions,
+  type EventsFrame,
+  encodeRun,
+  FLAG_URGENT,
+  type OptionNames,
+  parseFrame,
+} from "@jecho/shared/internal";
 import { ModulatorEnvironment } from "#environment";
 import type { Delegate } from "./delegate.ts";
 import { offersOf } from "./delegate.ts";
 import type { ModulatorOptions } from "./environment.ts";
 import { type EagerHandler, type EventSource, type Modulator, modulatorTable } from "./modulator.ts";
-import { checkOptions, type OptionNames } from "./options.ts";
 import type { HostClock } from "./periods.ts";
 import type { Limits } from "./sandbox/sandbox.ts";
 import type { ModulatorStats, TierEvents } from "./tier.ts";

@@ -11,65 +11,13 @@ import { Confirmations } from "./delivery/confirmations.ts";
 import { Dispatcher } from "./delivery/dispatch.ts";
 import { Gathering } from "./delivery/gathering.ts";
 import { drain, sendWaiting } from "./drain.ts";
+import { checkGatewayOptions, type GatewayOptions } from "./gateway-options.ts";
 import { HistoryStore } from "./history/store.ts";
 import { Handovers } from "./management/handovers.ts";
 import { NameServer } from "./management/name-server.ts";
 import { SharedObjects } from "./objects/shared-objects.ts";
 import { StaticFiles } from "./static-files.ts";
 import { loadUws } from "./uws.ts";
-
-/** How a gateway is started: for `createGateway`. */
-export interface GatewayOptions {
-  /** Address to listen at; "127.0.0.1" by default: this machine only. */
-  readonly host?: string;
-  /** Port to listen at; 0, the default, takes a free one. */
-  readonly port?: number;
-  /** A folder whose files are served over HTTP. */
-  readonly staticFolder?: string;
-  /** Origins that pages may connect from besides the gateway's own, such as `https://viewer.example`. */
-  readonly origins?: readonly string[];
-  /** The largest message taken, in bytes; 16 MiB by default. */
-  readonly limitBytes?: number;
-  /** Bytes that may wait for one process on one channel, whatever it asks for; 8 MiB by default. */
-  readonly consumerQueueBytes?: number;
-  /** Bytes that may wait for one process on all of its channels together; 64 MiB by default. */
-  readonly connectionQueueBytes?: number;
-  /** Bytes of events that are kept of one channel at most; 64 MiB by default. */
-  readonly historyBytes?: number;
-  /** A file that history is kept in, so that it survives a restart; none by default. */
-  readonly historyFile?: string;
-  /** How long producers go on sending for a consumer that was cut off, in milliseconds; 30,000 by default. */
-  readonly resumeWindowMs?: number;
-  /** How long a handover token is good, in milliseconds; 120,000 by default. */
-  readonly handoverMs?: number;
-  /** Silence after which a connection is tested, in milliseconds; 10,000 by default. */
-  readonly heartbeatMs?: number;
-  /** How long a producer may take to install a modulator, and a client to say Hello, in milliseconds; 10,000 by default. */
-  readonly requestTimeoutMs?: number;
-  /** Modulators that one connection may have installed; 64 by default. */
-  readonly modulatorsPerConnection?: number;
-  /** Producers and consumers that one connection may have; 100,000 by default. */
-  readonly endpointsPerConnection?: number;
-  /**
-   * Starts a process beside the gateway that runs modulators for producers that run none or no more: the client library's
-   * `startModulating`. Without one they run with their consumers. It is given the gateway's address and what to show there.
-   */
-  readonly modulating?: (address: string, token: string) => Modulating;
-  /**
-   * How long `close` waits for that process to finish what the gateway has confirmed to producers, and for what waits for consumers to reach
-   * them, in milliseconds; 5,000 by default, 0 for not at all.
-   */
-  readonly drainMs?: number;
-  /** Where the gateway writes what an operator should know; nowhere by default. */
-  readonly log?: (line: string) => void;
-}
-
-/** A process beside the gateway that runs modulators. */
-export interface Modulating {
-  /** Resolves when it runs them. */
-  readonly ready: Promise<void>;
-  close(): Promise<void>;
-}
 
 /** A gateway that runs. */
 export interface Gateway {
@@ -108,9 +56,11 @@ const MODULATING_START_MS = 5000;
 /**
  * Starts a gateway: the concentrator for browsers and programs, with name server and channel managers inside.
  *
- * @throws Error where the platform has no binary, the folder cannot be read or the port cannot be had
+ * @throws JechoError `ARGUMENT_INVALID` for options that are none, or a folder or file that cannot be used
+ * @throws Error where the platform has no binary, or the port cannot be had
  */
 export async function createGateway(options: GatewayOptions = {}): Promise<Gateway> {
+  checkGatewayOptions(options);
   const {
     host = "127.0.0.1",
     port = 0,

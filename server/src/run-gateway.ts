@@ -1,5 +1,7 @@
 import { parseArgs } from "node:util";
-import { createGateway, type GatewayOptions } from "./gateway.ts";
+import { JechoError } from "@jecho/shared";
+import { createGateway } from "./gateway.ts";
+import type { GatewayOptions } from "./gateway-options.ts";
 
 const USAGE = `jecho gateway [options]
 
@@ -60,7 +62,8 @@ export async function runGateway(
     // An open channel to the parent would keep the process up.
     if (process.connected) process.disconnect();
   } catch (error) {
-    const isMisuse = error instanceof Misuse;
+    const isMisuse =
+      error instanceof Misuse || (error instanceof JechoError && error.code === "ARGUMENT_INVALID");
     console.error(`jecho: ${(error as Error).message}${isMisuse ? `\n\n${USAGE}` : ""}`);
     process.exitCode = isMisuse ? 2 : 1;
   }

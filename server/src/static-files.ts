@@ -4,6 +4,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { extname, join, relative, sep } from "node:path";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
+import { JechoError } from "@jecho/shared";
 
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -46,9 +47,12 @@ interface StaticFile {
 export class StaticFiles {
   readonly #files = new Map<string, StaticFile>();
 
+  /** @throws JechoError `ARGUMENT_INVALID` where the folder cannot be read */
   static async load(folder: string): Promise<StaticFiles> {
     const files = new StaticFiles();
-    const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+    const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch((error: Error) => {
+      throw new JechoError("ARGUMENT_INVALID", `the folder of files to serve: ${error.message}`);
+    });
     const add = async (file: string): Promise<void> => {
       const path = `/${relative(folder, file).split(sep).join("/")}`;
       const bytes = await readFile(file);

@@ -35,6 +35,7 @@ export type { Ack, Processed } from "./frames/reply.ts";
 export type * from "./generated/frame-schema.ts";
 export { NumberTable } from "./number-table.ts";
 export { objectTag } from "./object-tag.ts";
+export { checkOptions, type OptionNames } from "./options.ts";
 export { unplainIn } from "./plain-data.ts";
 export { type Accessor, accessorBytes } from "./types/accessor.ts";
 export { readBfbs } from "./types/bfbs-reader.ts";

@@ -214,6 +214,8 @@ test.each([
   [["gateway", "--colour"], "--colour", 2],
   [["gateway", "--port", ""], "--port takes a whole number", 2],
   [["gateway", "--drain", "soon"], "--drain takes a whole number", 2],
+  [["gateway", "--origin", "viewer"], '"viewer" is no origin', 2],
+  [["gateway", "--static", "/there/is/none"], "the folder of files to serve", 2],
   [["gateway", "twice"], 'not "gateway twice"', 2],
 ])("what it does not know it says, with its usage: %j", async (args, message, exit) => {
   const { code, err } = await run(args);

@@ -1,4 +1,4 @@
-import { JechoError } from "@jecho/shared";
+import { JechoError } from "./errors.ts";
 
 /** Names of options, and where an option has options of its own, the names of these. */
 interface Names {

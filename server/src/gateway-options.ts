@@ -1,0 +1,120 @@
+import { JechoError } from "@jecho/shared";
+import { checkOptions, type OptionNames } from "@jecho/shared/internal";
+
+/** How a gateway is started: for `createGateway`. */
+export interface GatewayOptions {
+  /** Address to listen at; "127.0.0.1" by default: this machine only. */
+  readonly host?: string;
+  /** Port to listen at; 0, the default, takes a free one. */
+  readonly port?: number;
+  /** A folder whose files are served over HTTP. */
+  readonly staticFolder?: string;
+  /** Origins that pages may connect from besides the gateway's own, such as `https://viewer.example`. */
+  readonly origins?: readonly string[];
+  /** The largest message taken, in bytes; 16 MiB by default. */
+  readonly limitBytes?: number;
+  /** Bytes that may wait for one process on one channel, whatever it asks for; 8 MiB by default. */
+  readonly consumerQueueBytes?: number;
+  /** Bytes that may wait for one process on all of its channels together; 64 MiB by default. */
+  readonly connectionQueueBytes?: number;
+  /** Bytes of events that are kept of one channel at most; 64 MiB by default. */
+  readonly historyBytes?: number;
+  /** A file that history is kept in, so that it survives a restart; none by default. */
+  readonly historyFile?: string;
+  /** How long producers go on sending for a consumer that was cut off, in milliseconds; 30,000 by default. */
+  readonly resumeWindowMs?: number;
+  /** How long a handover token is good, in milliseconds; 120,000 by default. */
+  readonly handoverMs?: number;
+  /** Silence after which a connection is tested, in milliseconds; 10,000 by default. */
+  readonly heartbeatMs?: number;
+  /** How long a producer may take to install a modulator, and a client to say Hello, in milliseconds; 10,000 by default. */
+  readonly requestTimeoutMs?: number;
+  /** Modulators that one connection may have installed; 64 by default. */
+  readonly modulatorsPerConnection?: number;
+  /** Producers and consumers that one connection may have; 100,000 by default. */
+  readonly endpointsPerConnection?: number;
+  /**
+   * Starts a process beside the gateway that runs modulators for producers that run none or no more: the client library's
+   * `startModulating`. Without one they run with their consumers. It is given the gateway's address and what to show there.
+   */
+  readonly modulating?: (address: string, token: string) => Modulating;
+  /**
+   * How long `close` waits for that process to finish what the gateway has confirmed to producers, and for what waits for consumers to reach
+   * them, in milliseconds; 5,000 by default, 0 for not at all.
+   */
+  readonly drainMs?: number;
+  /** Where the gateway writes what an operator should know; nowhere by default. */
+  readonly log?: (line: string) => void;
+}
+
+/** A process beside the gateway that runs modulators. */
+export interface Modulating {
+  /** Resolves when it runs them. */
+  readonly ready: Promise<void>;
+  close(): Promise<void>;
+}
+
+const NAMES: OptionNames<GatewayOptions> = {
+  host: true,
+  port: true,
+  staticFolder: true,
+  origins: true,
+  limitBytes: true,
+  consumerQueueBytes: true,
+  connectionQueueBytes: true,
+  historyBytes: true,
+  historyFile: true,
+  resumeWindowMs: true,
+  handoverMs: true,
+  heartbeatMs: true,
+  requestTimeoutMs: true,
+  modulatorsPerConnection: true,
+  endpointsPerConnection: true,
+  modulating: true,
+  drainMs: true,
+  log: true,
+};
+
+/** The longest that timers take. */
+const MOST_MS = 2 ** 31 - 1;
+
+/** The least and the most that each number may be. */
+const BOUNDS = {
+  port: [0, 65_535],
+  limitBytes: [1, 2 ** 32 - 1],
+  consumerQueueBytes: [0, Number.MAX_SAFE_INTEGER],
+  connectionQueueBytes: [0, Number.MAX_SAFE_INTEGER],
+  historyBytes: [0, Number.MAX_SAFE_INTEGER],
+  resumeWindowMs: [0, MOST_MS],
+  handoverMs: [0, MOST_MS],
+  heartbeatMs: [1, MOST_MS],
+  requestTimeoutMs: [1, MOST_MS],
+  modulatorsPerConnection: [0, Number.MAX_SAFE_INTEGER],
+  endpointsPerConnection: [0, Number.MAX_SAFE_INTEGER],
+  drainMs: [0, MOST_MS],
+} as const;
+
+/** @throws JechoError `ARGUMENT_INVALID` naming the option */
+export function checkGatewayOptions(options: GatewayOptions): void {
+  checkOptions<GatewayOptions>("createGateway()", options, NAMES);
+  for (const [name, [least, most]] of Object.entries(BOUNDS)) {
+    const value = options[name as keyof typeof BOUNDS];
+    if (value === undefined || (Number.isInteger(value) && value >= least && value <= most)) continue;
+    throw new JechoError(
+      "ARGUMENT_INVALID",
+      `${name} is ${value}; a whole number from ${least} to ${most} is wanted`,
+    );
+  }
+  const { origins = [] } = options;
+  if (!Array.isArray(origins))
+    throw new JechoError("ARGUMENT_INVALID", `origins are a list, not a ${typeof origins}`);
+  for (const origin of origins) checkOrigin(origin);
+}
+
+/** What browsers send is compared with it letter by letter: one with a path, or a capital in the host's name, would never be met. */
+function checkOrigin(origin: unknown): void {
+  const known = typeof origin === "string" && URL.canParse(origin) ? new URL(origin).origin : "null";
+  if (origin === known && known !== "null") return;
+  const hint = known === "null" ? "one is like https://viewer.example" : `did you mean ${known}?`;
+  throw new JechoError("ARGUMENT_INVALID", `"${origin}" is no origin; ${hint}`);
+}
