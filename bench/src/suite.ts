@@ -13,3 +13,13 @@ export interface Suite {
   readonly about: string;
   run(context: Context): Promise<void>;
 }
+
+/** One more round comes first, for warming up. */
+export async function repeat<T>(rounds: number, measure: () => Promise<T>): Promise<T[]> {
+  const results: T[] = [];
+  for (let round = -1; round < rounds; round++) {
+    const result = await measure();
+    if (round >= 0) results.push(result);
+  }
+  return results;
+}

@@ -1,11 +1,11 @@
-import { GatewayProcess, Worker } from "../processes.ts";
+import { Worker } from "../processes.ts";
 import { atMost } from "../report.ts";
-import { ratios, summarise } from "../statistics.ts";
-import type { Context, Suite } from "../suite.ts";
+import { ratios } from "../statistics.ts";
+import { type Context, repeat, type Suite } from "../suite.ts";
 import type { Cost, CostOf, Crossing } from "../workers/moe-cost.ts";
-import type { Measurement, Side } from "../workers/moe-latency.ts";
 import { moeBreakEven } from "./moe-break-even.ts";
 import { moeConformance } from "./moe-conformance.ts";
+import { moeLatencies } from "./moe-latencies.ts";
 
 /** The environment that modulators run in: is it sound, and what does it cost in each place? */
 export const moe: Suite = {
@@ -13,7 +13,7 @@ export const moe: Suite = {
   about: "modulators in the local tier and on both engines: conformance, cost of a call, when a filter pays",
   async run(context) {
     await costs(context);
-    await latencies(context);
+    await moeLatencies(context);
     await moeBreakEven(context);
     await moeConformance(context);
   },
@@ -72,70 +72,5 @@ async function costs({ report, quick }: Context): Promise<void> {
     }
   } finally {
     await worker.stop();
-  }
-}
-
-/** One more round comes first, for warming up. */
-async function repeat<T>(rounds: number, measure: () => Promise<T>): Promise<T[]> {
-  const results: T[] = [];
-  for (let round = -1; round < rounds; round++) {
-    const result = await measure();
-    if (round >= 0) results.push(result);
-  }
-  return results;
-}
-
-const ACTS = ["sync", "install", "update"] as const;
-type Act = (typeof ACTS)[number];
-/** Acts in a row, of which the later half counts; and acts of which each comes after a rest, and then another one. */
-const CONDITIONS = {
-  in_a_row: { times: 1, acts: 20, restMs: 0 },
-  rested: { times: 4, acts: 1, restMs: 15 },
-} as const;
-
-/**
- * A modulator with 400 bytes of state, against a synchronous event of 400 bytes, which is measured beside it under the same
- * conditions. A slider that is dragged is updates in a row; nobody installs again and again without a rest.
- */
-async function latencies({ report, quick }: Context): Promise<void> {
-  const gateway = await GatewayProcess.start();
-  try {
-    for (const tier of ["hosted", "local"] as const) {
-      const [producing, consuming] = [new Worker("moe-latency"), new Worker("moe-latency")];
-      const side: Side = { port: gateway.port, local: tier === "local" };
-      await producing.call("produce", side);
-      await consuming.call("consume", side);
-      for (const [condition, { times, acts, restMs }] of Object.entries(CONDITIONS)) {
-        const all = await repeat(quick ? 10 : 30, async () => {
-          const took: Record<Act, number[]> = { sync: [], install: [], update: [] };
-          for (let i = 0; i < times; i++)
-            for (const act of ACTS) {
-              const where = act === "sync" ? producing : consuming;
-              took[act].push(...(await where.call<number[]>(act, { acts, restMs } satisfies Measurement)));
-            }
-          return took;
-        });
-        const counted = restMs > 0 ? 0 : acts / 2;
-        const of = (act: Act): number[] => all.map(round => summarise(round[act].slice(counted)).median);
-        const name = tier === "hosted" ? condition : `${condition}_${tier}`;
-        for (const act of ACTS) report.metric(`moe.${act}_${name}`, of(act), "us");
-        const headline = { install: "rested", update: "in_a_row" };
-        for (const [act, goal] of [
-          ["install", 1.5],
-          ["update", 0.6],
-        ] as const) {
-          const isHeadline = tier === "hosted" && condition === headline[act];
-          report.metric(
-            isHeadline ? `moe.${act}_vs_sync_event` : `moe.${act}_vs_sync_event_${name}`,
-            ratios(of(act), of("sync")),
-            "x",
-            isHeadline ? atMost(goal) : undefined,
-          );
-        }
-      }
-      await Promise.all([producing.stop(), consuming.stop()]);
-    }
-  } finally {
-    await gateway.stop();
   }
 }
