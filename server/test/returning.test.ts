@@ -2,13 +2,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createGateway, type Gateway } from "@jecho/server";
-import { encodeControl, encodeRun, FROM, type Outgoing } from "@jecho/shared/internal";
+import { encodeControl, encodeRun, FROM } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { RawClient } from "./raw-client.ts";
 
 const schema = new Uint8Array(0);
 const modulator = { source: "", parameters: "", key: "", objects: [], capabilities: [], compares: false };
 const history = { events: 100, seconds: 0, latest: false, onDemand: true };
+const OPENING = { kind: "OpenConsumer", request: 1, channel: "a", schema, modulator } as const;
 const EVENTS = 3;
 
 const installed = (request: number, derived: number): Uint8Array =>
@@ -23,52 +24,102 @@ async function produce(gateway: Gateway): Promise<RawClient & { readonly number:
   return Object.assign(producer, { number });
 }
 
-test("DEL-7, HIST-5: who is cut off again while its modulator is being installed at the next gateway finds its past there when it comes back", async () => {
+interface Left {
+  readonly historyFile: string;
+  /** Of a consumer that has handled the first of three events. */
+  readonly place: { readonly epoch: number; readonly seq: bigint };
+}
+
+/** A gateway that has ended, and what is left of it. */
+async function withLeft(act: (left: Left) => Promise<void>): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "jecho-"));
   const historyFile = join(folder, "history.sqlite");
   try {
-    let place = { epoch: 0, seq: 0n };
-    {
-      await using first = await createGateway({ historyFile });
-      using producer = await produce(first);
-      using consumer = await RawClient.connect(first);
-      consumer.send(encodeControl({ kind: "OpenConsumer", request: 1, channel: "a", schema, modulator }));
-      const { request, derived } = await producer.next("Install");
-      producer.send(installed(request, derived));
-      const { epoch } = await consumer.next("ConsumerOpened");
-      const events = Array.from({ length: EVENTS }, (_, i) => {
-        const bytes = new Uint8Array([i, 0, 0, 0, 0, 0, 0, 0]);
-        return { bytes, start: 0, end: bytes.byteLength };
-      });
-      const header = {
-        channel: derived,
-        producer: producer.number,
-        raised: 1,
-        token: 0n,
-        parameters: 0,
-        flags: 0,
-      };
-      producer.send(encodeRun(header, events));
-      const { seq } = await consumer.next("Events");
-      // It has handled the first of them.
-      place = { epoch, seq: BigInt(seq) };
-    }
-    await using second = await createGateway({ historyFile });
-    using producer = await produce(second);
-    const from = { ...place, from: FROM.resume, at: 0, speed: 0 };
-    const opening: Outgoing = { kind: "OpenConsumer", request: 1, channel: "a", schema, modulator, from };
-    const cut = await RawClient.connect(second);
-    cut.send(encodeControl(opening));
+    await act({ historyFile, place: await placeAt(historyFile) });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+async function placeAt(historyFile: string): Promise<Left["place"]> {
+  await using gateway = await createGateway({ historyFile });
+  using producer = await produce(gateway);
+  using consumer = await RawClient.connect(gateway);
+  consumer.send(encodeControl(OPENING));
+  const { request, derived } = await producer.next("Install");
+  producer.send(installed(request, derived));
+  const { epoch } = await consumer.next("ConsumerOpened");
+  const events = Array.from({ length: EVENTS }, (_, i) => {
+    const bytes = new Uint8Array([i, 0, 0, 0, 0, 0, 0, 0]);
+    return { bytes, start: 0, end: bytes.byteLength };
+  });
+  const header = {
+    channel: derived,
+    producer: producer.number,
+    raised: 1,
+    token: 0n,
+    parameters: 0,
+    flags: 0,
+  };
+  producer.send(encodeRun(header, events));
+  const { seq } = await consumer.next("Events");
+  return { epoch, seq: BigInt(seq) };
+}
+
+/** It comes back, and is sent what it has not had. */
+async function comesBack(gateway: Gateway, place: Left["place"], channel: number): Promise<void> {
+  using back = await RawClient.connect(gateway);
+  back.send(encodeControl({ ...OPENING, from: { ...place, from: FROM.resume, at: 0, speed: 0 } }));
+  const opened = await back.next("ConsumerOpened");
+  expect(opened).toMatchObject({ recovered: true, missing: 0n, channel, seq: place.seq + 1n });
+  expect(await back.next("Events")).toMatchObject({ channel: opened.replay, seq: 1, count: EVENTS });
+}
+
+test("DEL-7, HIST-5: who is cut off again while its modulator is being installed at the next gateway finds its past there when it comes back", () =>
+  withLeft(async ({ historyFile, place }) => {
+    await using gateway = await createGateway({ historyFile, resumeWindowMs: 30_000 });
+    using producer = await produce(gateway);
+    const cut = await RawClient.connect(gateway);
+    cut.send(encodeControl({ ...OPENING, from: { ...place, from: FROM.resume, at: 0, speed: 0 } }));
     const { request, derived } = await producer.next("Install");
     await cut.cut();
     producer.send(installed(request, derived));
     await producer.isAlive();
-    using back = await RawClient.connect(second);
-    back.send(encodeControl(opening));
-    const opened = await back.next("ConsumerOpened");
-    expect(opened).toMatchObject({ recovered: true, missing: 0n, channel: derived, seq: place.seq + 1n });
-    expect(await back.next("Events")).toMatchObject({ channel: opened.replay, seq: 1, count: EVENTS });
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-});
+    // It is sent for meanwhile.
+    await expect
+      .poll(() => producer.frames)
+      .toContainEqual(expect.objectContaining({ kind: "Demand", channel: derived, consumers: 1 }));
+    await comesBack(gateway, place, derived);
+  }));
+
+test("HIST-5: who comes back to the next gateway when others have come and left finds its past", () =>
+  withLeft(async ({ historyFile, place }) => {
+    await using gateway = await createGateway({ historyFile });
+    using producer = await produce(gateway);
+    using other = await RawClient.connect(gateway);
+    other.send(encodeControl(OPENING));
+    const { request, derived } = await producer.next("Install");
+    producer.send(installed(request, derived));
+    const { consumer } = await other.next("ConsumerOpened");
+    other.send(encodeControl({ kind: "CloseEndpoint", endpoint: consumer }));
+    await other.isAlive();
+    await comesBack(gateway, place, derived);
+  }));
+
+test("HIST-5: what nobody comes back for within the resume window goes", () =>
+  withLeft(async ({ historyFile, place }) => {
+    await using gateway = await createGateway({ historyFile, resumeWindowMs: 50 });
+    using producer = await produce(gateway);
+    using other = await RawClient.connect(gateway);
+    other.send(encodeControl(OPENING));
+    const { request, derived } = await producer.next("Install");
+    producer.send(installed(request, derived));
+    const { consumer } = await other.next("ConsumerOpened");
+    other.send(encodeControl({ kind: "CloseEndpoint", endpoint: consumer }));
+    expect(await producer.next("Remove")).toMatchObject({ derived });
+    using late = await RawClient.connect(gateway);
+    late.send(encodeControl({ ...OPENING, from: { ...place, from: FROM.resume, at: 0, speed: 0 } }));
+    const again = await producer.next("Install");
+    producer.send(installed(again.request, again.derived));
+    expect(await late.next("ConsumerOpened")).toMatchObject({ recovered: false, replay: 0 });
+  }));

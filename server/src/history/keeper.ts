@@ -67,13 +67,14 @@ export class Keeper {
    *
    * @param derived undefined for the channel itself
    * @param isNew the channel has just come into being
+   * @returns did an earlier gateway keep something of it?
    */
-  keep(channel: Channel, derived: { readonly key: string } | undefined, isNew = false): void {
-    if (this.#retention === undefined) return;
+  keep(channel: Channel, derived: { readonly key: string } | undefined, isNew = false): boolean {
+    if (this.#retention === undefined) return false;
     const { history } = channel;
     if (history !== undefined && !history.isTransient) {
       history.log.retention = this.#retention;
-      return;
+      return false;
     }
     const name = derived === undefined ? this.#name : `${this.#name} ${derived.key}`;
     const { store } = this.#keeping;
@@ -87,6 +88,7 @@ export class Keeper {
     for (const run of history?.log.all() ?? []) channel.history.log.append(run);
     channel.lanes.restore(channel.history.sources().values());
     for (const { token, schema } of this.#types.present()) channel.history.addType(token, schema);
+    return stored !== undefined;
   }
 
   /** What comes is kept for consumers that were cut off, also where nobody has asked for a history. */

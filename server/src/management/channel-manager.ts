@@ -81,6 +81,13 @@ export class ChannelManager implements ChannelOwner {
     });
   }
 
+  /** The same of one that was cut off again before it was back: a gateway that was started again may hear of it for the first time. */
+  awaitComing(place: Place): void {
+    if (place.channel.demand.isAwaiting) return;
+    this.awaitReturn(place);
+    this.#tellDemand(place.channel);
+  }
+
   keyOf(run: EventsFrame, i: number): string {
     return this.#keeper.keyOf(run, i, token => this.#typeOf(token));
   }
@@ -227,8 +234,18 @@ export class ChannelManager implements ChannelOwner {
   enterDerived(derived: DerivedChannel): void {
     if (this.derivations.has(derived)) return;
     this.derivations.add(derived);
-    this.#keeper.keep(derived.channel, derived, true);
+    const isRestored = this.#keeper.keep(derived.channel, derived, true);
     this.names.registerDerived(derived);
+    if (isRestored) this.#holdRestored(derived);
+  }
+
+  /** Who was its consumer at an earlier gateway may come back, and is to find its past also where others have left by then. */
+  #holdRestored(derived: DerivedChannel): void {
+    derived.joining++;
+    setTimeout(() => {
+      derived.joining--;
+      this.dropIfUnused(derived);
+    }, this.names.keeping.resumeWindowMs).unref();
   }
 
   /**

@@ -149,10 +149,7 @@ export class Openings {
         else derived.checkInput();
       }
       if (connection.isOpen) this.#enterConsumer(connection, frame, terms, derived.place);
-      else if (connection.isCut && comesBack(frame)) {
-        // Cut off once more before it was back. To a gateway that was started again it is the first time that it hears of it.
-        if (!derived.channel.demand.isAwaiting) manager.awaitReturn(derived.place);
-      }
+      else if (connection.isCut && comesBack(frame)) manager.awaitComing(derived.place);
     } catch (error) {
       connection.modulators--;
       throw error;
