@@ -79,7 +79,7 @@ const NAMES: OptionNames<GatewayOptions> = {
 const MOST_MS = 2 ** 31 - 1;
 
 /** The least and the most that each number may be. */
-const BOUNDS = {
+export const BOUNDS = {
   port: [0, 65_535],
   limitBytes: [1, 2 ** 32 - 1],
   consumerQueueBytes: [0, Number.MAX_SAFE_INTEGER],

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { JechoError } from "@jecho/shared";
 import { createGateway } from "./gateway.ts";
-import type { GatewayOptions } from "./gateway-options.ts";
+import { BOUNDS, type GatewayOptions } from "./gateway-options.ts";
 
 const USAGE = `jecho gateway [options]
 
@@ -14,7 +14,6 @@ const USAGE = `jecho gateway [options]
   --drain MS        when the gateway is told to end, how long that process may take to finish what it was given, and
                     consumers to take what waits for them (5000)`;
 
-const MOST_DRAIN_MS = 2 ** 31 - 1;
 const LOOPBACK = new Set(["127.0.0.1", "::1", "localhost"]);
 
 /**
@@ -37,8 +36,8 @@ export async function runGateway(
       throw new Misuse("--modulators is an option of the command jecho, which has what runs them");
     const gateway = await createGateway({
       host: values.host,
-      port: readWhole("--port", values.port, 65535),
-      drainMs: readWhole("--drain", values.drain, MOST_DRAIN_MS),
+      port: readWhole("--port", values.port, BOUNDS.port),
+      drainMs: readWhole("--drain", values.drain, BOUNDS.drainMs),
       log: line => console.error(line),
       ...(values.static === undefined ? {} : { staticFolder: values.static }),
       ...(values.history === undefined ? {} : { historyFile: values.history }),
@@ -102,8 +101,8 @@ function readOptions(args: string[]) {
 }
 
 /** @throws Misuse */
-function readWhole(option: string, text: string, most: number): number {
-  if (!/^\d+$/.test(text) || Number(text) > most)
-    throw new Misuse(`${option} takes a whole number from 0 to ${most}, not "${text}"`);
+function readWhole(option: string, text: string, [least, most]: readonly [number, number]): number {
+  if (!/^\d+$/.test(text) || Number(text) < least || Number(text) > most)
+    throw new Misuse(`${option} takes a whole number from ${least} to ${most}, not "${text}"`);
   return Number(text);
 }

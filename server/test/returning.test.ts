@@ -12,9 +12,6 @@ const history = { events: 100, seconds: 0, latest: false, onDemand: true };
 const OPENING = { kind: "OpenConsumer", request: 1, channel: "a", schema, modulator } as const;
 const EVENTS = 3;
 
-const installed = (request: number, derived: number): Uint8Array =>
-  encodeControl({ kind: "Installed", request, derived, schema, needs: [], reads: schema });
-
 async function produce(gateway: Gateway): Promise<RawClient & { readonly number: number }> {
   const producer = await RawClient.connect(gateway);
   producer.send(
@@ -22,6 +19,22 @@ async function produce(gateway: Gateway): Promise<RawClient & { readonly number:
   );
   const { producer: number } = await producer.next("ProducerOpened");
   return Object.assign(producer, { number });
+}
+
+/** The producer installs what it is asked to. @returns the derived channel */
+async function install(producer: RawClient): Promise<number> {
+  const { request, derived } = await producer.next("Install");
+  producer.send(encodeControl({ kind: "Installed", request, derived, schema, needs: [], reads: schema }));
+  return derived;
+}
+
+/** A consumer with the modulator, whom nobody was before. */
+async function consume(gateway: Gateway, producer: RawClient) {
+  const client = await RawClient.connect(gateway);
+  client.send(encodeControl(OPENING));
+  const derived = await install(producer);
+  const { consumer, epoch } = await client.next("ConsumerOpened");
+  return Object.assign(client, { derived, consumer, epoch });
 }
 
 interface Left {
@@ -44,17 +57,13 @@ async function withLeft(act: (left: Left) => Promise<void>): Promise<void> {
 async function placeAt(historyFile: string): Promise<Left["place"]> {
   await using gateway = await createGateway({ historyFile });
   using producer = await produce(gateway);
-  using consumer = await RawClient.connect(gateway);
-  consumer.send(encodeControl(OPENING));
-  const { request, derived } = await producer.next("Install");
-  producer.send(installed(request, derived));
-  const { epoch } = await consumer.next("ConsumerOpened");
+  using consumer = await consume(gateway, producer);
   const events = Array.from({ length: EVENTS }, (_, i) => {
     const bytes = new Uint8Array([i, 0, 0, 0, 0, 0, 0, 0]);
     return { bytes, start: 0, end: bytes.byteLength };
   });
   const header = {
-    channel: derived,
+    channel: consumer.derived,
     producer: producer.number,
     raised: 1,
     token: 0n,
@@ -63,13 +72,18 @@ async function placeAt(historyFile: string): Promise<Left["place"]> {
   };
   producer.send(encodeRun(header, events));
   const { seq } = await consumer.next("Events");
-  return { epoch, seq: BigInt(seq) };
+  return { epoch: consumer.epoch, seq: BigInt(seq) };
+}
+
+/** It asks for what is behind its place. */
+function returning(place: Left["place"]): Uint8Array {
+  return encodeControl({ ...OPENING, from: { ...place, from: FROM.resume, at: 0, speed: 0 } });
 }
 
 /** It comes back, and is sent what it has not had. */
 async function comesBack(gateway: Gateway, place: Left["place"], channel: number): Promise<void> {
   using back = await RawClient.connect(gateway);
-  back.send(encodeControl({ ...OPENING, from: { ...place, from: FROM.resume, at: 0, speed: 0 } }));
+  back.send(returning(place));
   const opened = await back.next("ConsumerOpened");
   expect(opened).toMatchObject({ recovered: true, missing: 0n, channel, seq: place.seq + 1n });
   expect(await back.next("Events")).toMatchObject({ channel: opened.replay, seq: 1, count: EVENTS });
@@ -80,10 +94,10 @@ test("DEL-7, HIST-5: who is cut off again while its modulator is being installed
     await using gateway = await createGateway({ historyFile, resumeWindowMs: 30_000 });
     using producer = await produce(gateway);
     const cut = await RawClient.connect(gateway);
-    cut.send(encodeControl({ ...OPENING, from: { ...place, from: FROM.resume, at: 0, speed: 0 } }));
-    const { request, derived } = await producer.next("Install");
+    cut.send(returning(place));
+    await expect.poll(() => producer.frames.some(({ kind }) => kind === "Install")).toBe(true);
     await cut.cut();
-    producer.send(installed(request, derived));
+    const derived = await install(producer);
     await producer.isAlive();
     // It is sent for meanwhile.
     await expect
@@ -96,30 +110,21 @@ test("HIST-5: who comes back to the next gateway when others have come and left 
   withLeft(async ({ historyFile, place }) => {
     await using gateway = await createGateway({ historyFile });
     using producer = await produce(gateway);
-    using other = await RawClient.connect(gateway);
-    other.send(encodeControl(OPENING));
-    const { request, derived } = await producer.next("Install");
-    producer.send(installed(request, derived));
-    const { consumer } = await other.next("ConsumerOpened");
-    other.send(encodeControl({ kind: "CloseEndpoint", endpoint: consumer }));
+    using other = await consume(gateway, producer);
+    other.send(encodeControl({ kind: "CloseEndpoint", endpoint: other.consumer }));
     await other.isAlive();
-    await comesBack(gateway, place, derived);
+    await comesBack(gateway, place, other.derived);
   }));
 
 test("HIST-5: what nobody comes back for within the resume window goes", () =>
   withLeft(async ({ historyFile, place }) => {
     await using gateway = await createGateway({ historyFile, resumeWindowMs: 50 });
     using producer = await produce(gateway);
-    using other = await RawClient.connect(gateway);
-    other.send(encodeControl(OPENING));
-    const { request, derived } = await producer.next("Install");
-    producer.send(installed(request, derived));
-    const { consumer } = await other.next("ConsumerOpened");
-    other.send(encodeControl({ kind: "CloseEndpoint", endpoint: consumer }));
-    expect(await producer.next("Remove")).toMatchObject({ derived });
+    using other = await consume(gateway, producer);
+    other.send(encodeControl({ kind: "CloseEndpoint", endpoint: other.consumer }));
+    expect(await producer.next("Remove")).toMatchObject({ derived: other.derived });
     using late = await RawClient.connect(gateway);
-    late.send(encodeControl({ ...OPENING, from: { ...place, from: FROM.resume, at: 0, speed: 0 } }));
-    const again = await producer.next("Install");
-    producer.send(installed(again.request, again.derived));
+    late.send(returning(place));
+    await install(producer);
     expect(await late.next("ConsumerOpened")).toMatchObject({ recovered: false, replay: 0 });
   }));

@@ -30,7 +30,8 @@ export class ConsumerChecker {
   readonly verdict: Verdict = { lost: 0, duplicated: 0, reordered: 0, handoverGap: 0, told: 0, events: 0 };
   /** Where what came was not what should come next, in words. */
   readonly faults: string[] = [];
-  #isAmiss = false;
+  /** Sources whose newest event was such. */
+  readonly #amiss = new Set<string>();
   /** Sources that have not been seen since the last handover. */
   #fresh = new Set<string>();
 
@@ -80,8 +81,11 @@ export class ConsumerChecker {
     const isFirst = this.#fresh.delete(source);
     const isAmiss = n !== last + this.#step;
     // Of a row of them the first says it.
-    if (isAmiss && !this.#isAmiss) this.faults.push(`${this.name}: ${source}: ${n} behind ${last}`);
-    this.#isAmiss = isAmiss;
+    if (!isAmiss) this.#amiss.delete(source);
+    else if (!this.#amiss.has(source)) {
+      this.#amiss.add(source);
+      this.faults.push(`${this.name}: ${source}: ${n} behind ${last}`);
+    }
     if (n === last) verdict.duplicated++;
     else if (n < last) verdict.reordered++;
     else verdict.lost += (n - last) / this.#step - 1;
