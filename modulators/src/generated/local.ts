@@ -28,7 +28,7 @@ export function createWorld(given: typeof GIVEN): typeof import("../sandbox/worl
 const { JechoError, Type, type, unpack, copyValue, decodeValues, encodeValues, sizeOf, LEAST_PERIOD_MS, OUTBOX, OUTBOX_HEAD, PROCEED, accessorBytes, createReader, encode, encodeInto, measure, declaredType, inputType, readerOf } = given;
 
 // src/sandbox/world/primordials.ts
-const { apply, getPrototypeOf } = Reflect;
+const { apply, construct, getPrototypeOf } = Reflect;
 const { freeze, keys, hasOwn } = Object;
 const { parse } = JSON;
 const isArray = Array.isArray;
@@ -716,6 +716,15 @@ function openMoe(offered) {
 		...offered
 	});
 }
+/** Is an object made for its shape alone? */
+let isShaping = false;
+/** Makes what this part of the world makes of a class and such parameters, for the shapes that engines keep, without any code of the class. */
+function shape(Class, parameters) {
+	deepFreeze(parse(parameters));
+	isShaping = true;
+	construct(Class.prototype instanceof FifoModulator ? FifoModulator : Modulator, [], Class);
+	isShaping = false;
+}
 /**
 * A consumer's code inside the producer. Subclasses override the intercepts; this one takes every event and
 * returns none.
@@ -729,6 +738,7 @@ var Modulator = class {
 		this.parameters = parameters;
 		this.objects = moe.objects;
 		this.moe = moe;
+		if (isShaping) return;
 		const { periodMs, mostPerSecond } = new.target;
 		if (periodMs !== void 0) this.periodMs = periodMs;
 		if (mostPerSecond !== void 0) this.mostPerSecond = mostPerSecond;
@@ -1171,6 +1181,20 @@ function load(namespace, schemaBytes, offered, queueEvents) {
 		return describe("MODULATOR_INVALID", thrown);
 	}
 }
+/**
+* Does ahead what `start` would else be the first to do in this world: objects of a kind take engines longest the first time. No code of the
+* modulator's runs.
+*
+* @param parameters JSON like that of those to come
+*/
+function expect(parameters) {
+	try {
+		shape(Class, parametersOf(parameters));
+		return 0;
+	} catch (thrown) {
+		return describe("MODULATOR_INVALID", thrown);
+	}
+}
 /** A further type of the events that come in, of the next number; its schema lies in the inbox. */
 function further(schemaBytes) {
 	try {
@@ -1227,6 +1251,9 @@ function behind(versions) {
 		return describe("MODULATOR_OUT_OF_MEMORY", thrown);
 	}
 }
+function parametersOf(text) {
+	return text === "" ? "null" : text;
+}
 /** A view of the producer's state, in the inbox. */
 function context(name, bytes) {
 	try {
@@ -1259,7 +1286,7 @@ function start(parameters, objects, timeMs, entropyBytes, behindObjects) {
 	try {
 		if (entropyBytes > 0) setEntropy(new Bytes(new Bytes(inbox, 0, entropyBytes)));
 		setTime(timeMs);
-		setParameters(parameters === "" ? "null" : parameters);
+		setParameters(parametersOf(parameters));
 		openVersions(behindObjects);
 		const states = objects === "" ? [] : parse(objects);
 		for (let i = 0; i < states.length; i++) {
@@ -1342,7 +1369,7 @@ function exchangeMemory(memory) {
 	return left;
 }
 
-return { FifoModulator, Modulator, attach, behind, blankMemory, bridgeMemory, bytesOf, calls, context, exchangeMemory, further, handOver, load, period, proceed, reads, remove, run, runInPlace, serve, start, type, typeToken, unpack, update, urgent };
+return { FifoModulator, Modulator, attach, behind, blankMemory, bridgeMemory, bytesOf, calls, context, exchangeMemory, expect, further, handOver, load, period, proceed, reads, remove, run, runInPlace, serve, start, type, typeToken, unpack, update, urgent };
 }
 
 /** By their source: take what the world offers, return what the module exports. */

@@ -10987,7 +10987,7 @@ const PROCEED = {
 };
 
 // src/sandbox/world/primordials.ts
-const { apply, getPrototypeOf } = Reflect;
+const { apply, construct, getPrototypeOf } = Reflect;
 const { freeze, keys, hasOwn } = Object;
 const { parse } = JSON;
 const isArray = Array.isArray;
@@ -11675,6 +11675,15 @@ function openMoe(offered) {
 		...offered
 	});
 }
+/** Is an object made for its shape alone? */
+let isShaping = false;
+/** Makes what this part of the world makes of a class and such parameters, for the shapes that engines keep, without any code of the class. */
+function shape(Class, parameters) {
+	deepFreeze(parse(parameters));
+	isShaping = true;
+	construct(Class.prototype instanceof FifoModulator ? FifoModulator : Modulator, [], Class);
+	isShaping = false;
+}
 /**
 * A consumer's code inside the producer. Subclasses override the intercepts; this one takes every event and
 * returns none.
@@ -11688,6 +11697,7 @@ var Modulator = class {
 		this.parameters = parameters;
 		this.objects = moe.objects;
 		this.moe = moe;
+		if (isShaping) return;
 		const { periodMs, mostPerSecond } = new.target;
 		if (periodMs !== void 0) this.periodMs = periodMs;
 		if (mostPerSecond !== void 0) this.mostPerSecond = mostPerSecond;
@@ -12099,6 +12109,20 @@ function load(namespace, schemaBytes, offered, queueEvents) {
 		return describe("MODULATOR_INVALID", thrown);
 	}
 }
+/**
+* Does ahead what \`start\` would else be the first to do in this world: objects of a kind take engines longest the first time. No code of the
+* modulator's runs.
+*
+* @param parameters JSON like that of those to come
+*/
+function expect(parameters) {
+	try {
+		shape(Class, parametersOf(parameters));
+		return 0;
+	} catch (thrown) {
+		return describe("MODULATOR_INVALID", thrown);
+	}
+}
 /** A further type of the events that come in, of the next number; its schema lies in the inbox. */
 function further(schemaBytes) {
 	try {
@@ -12155,6 +12179,9 @@ function behind(versions) {
 		return describe("MODULATOR_OUT_OF_MEMORY", thrown);
 	}
 }
+function parametersOf(text) {
+	return text === "" ? "null" : text;
+}
 /** A view of the producer's state, in the inbox. */
 function context(name, bytes) {
 	try {
@@ -12187,7 +12214,7 @@ function start(parameters, objects, timeMs, entropyBytes, behindObjects) {
 	try {
 		if (entropyBytes > 0) setEntropy(new Bytes(new Bytes(inbox, 0, entropyBytes)));
 		setTime(timeMs);
-		setParameters(parameters === "" ? "null" : parameters);
+		setParameters(parametersOf(parameters));
 		openVersions(behindObjects);
 		const states = objects === "" ? [] : parse(objects);
 		for (let i = 0; i < states.length; i++) {
@@ -12338,6 +12365,7 @@ exports.bridgeMemory = bridgeMemory;
 exports.bytesOf = bytesOf;
 exports.calls = calls;
 exports.context = context;
+exports.expect = expect;
 exports.further = further;
 exports.handOver = handOver;
 exports.load = load;
@@ -12628,6 +12656,7 @@ function readValue({ kind, number, text, bytes }) {
 const FUNCTIONS = [
 	"attach",
 	"load",
+	"expect",
 	"further",
 	"reads",
 	"update",
@@ -12671,31 +12700,9 @@ var WorldSandbox = class {
 	get checksInput() {
 		return this.#checksInput;
 	}
-	load({ source, schemas: [schema], offers }) {
-		const realm = this.#realm;
-		const services = servicesModule(offers);
-		if (services !== void 0) realm.serve(services);
-		realm.evaluate(source);
-		if (realm.inbox.byteLength < IN_BYTES) realm.attach(IN_BYTES, OUT_BYTES);
-		const schemaBytes = schema === void 0 ? 0 : this.#give(schema);
-		const offered = offers.map(({ name, granted }) => `${granted ? "+" : "-"}${name}`).join();
-		try {
-			const parameters = [
-				schemaBytes,
-				offered,
-				this.#limits.queueEvents
-			];
-			this.#checksInput = this.#call("load", parameters, this.#limits.installMs) === 1;
-		} catch (error) {
-			throw serviceError(error, offers);
-		}
-		const [declared, reads, needed] = this.#parts();
-		const needs = needed === void 0 ? [] : decodeValues(needed).map(({ name }) => name);
-		this.#declared = {
-			schema: declared,
-			reads,
-			needs
-		};
+	expect(program) {
+		this.#load(program);
+		this.#call("expect", [program.parameters], this.#limits.installMs);
 	}
 	install(program) {
 		const { parameters, objects, behind, schemas, context, timeMs } = program;
@@ -12703,7 +12710,7 @@ var WorldSandbox = class {
 		const realm = this.#realm;
 		this.#versions = behind + objects.length;
 		this.#isPlain = behind === 0 && objects.length <= 1;
-		if (this.#declared === void 0) this.load(program);
+		if (this.#declared === void 0) this.#load(program);
 		const declared = this.#declared;
 		const { needs } = declared;
 		for (let i = 1; i < schemas.length; i++) this.addType(schemas[i]);
@@ -12751,6 +12758,32 @@ var WorldSandbox = class {
 	}
 	setContext({ name, value }) {
 		this.#call("context", [name, this.#give(value)], this.#limits.callMs);
+	}
+	#load({ source, schemas: [schema], offers }) {
+		const realm = this.#realm;
+		const services = servicesModule(offers);
+		if (services !== void 0) realm.serve(services);
+		realm.evaluate(source);
+		if (realm.inbox.byteLength < IN_BYTES) realm.attach(IN_BYTES, OUT_BYTES);
+		const schemaBytes = schema === void 0 ? 0 : this.#give(schema);
+		const offered = offers.map(({ name, granted }) => `${granted ? "+" : "-"}${name}`).join();
+		try {
+			const parameters = [
+				schemaBytes,
+				offered,
+				this.#limits.queueEvents
+			];
+			this.#checksInput = this.#call("load", parameters, this.#limits.installMs) === 1;
+		} catch (error) {
+			throw serviceError(error, offers);
+		}
+		const [declared, reads, needed] = this.#parts();
+		const needs = needed === void 0 ? [] : decodeValues(needed).map(({ name }) => name);
+		this.#declared = {
+			schema: declared,
+			reads,
+			needs
+		};
 	}
 	/** Puts bytes into the inbox. @returns how many */
 	#give(bytes) {

@@ -82,7 +82,8 @@ class Child implements Carrier {
     this.#out = this.#process.stdio[4] as Duplex;
     const ignore = (): void => {};
     this.#in.on("error", ignore);
-    this.#out.on("error", ignore).on("data", (bytes: Uint8Array) => this.#take(bytes));
+    this.#out.on("error", ignore);
+    this.#takeAll();
     const stderr = this.#process.stderr as Readable;
     stderr.on("data", (text: Buffer) => {
       this.#trouble = (this.#trouble + text.toString()).slice(-TROUBLE_CHARACTERS);
@@ -128,6 +129,18 @@ class Child implements Carrier {
       unref(): void;
     }[];
     for (const handle of handles) held ? handle.ref() : handle.unref();
+  }
+
+  /** What comes is taken where the stream would take it: to hand it on it does a good deal, some of that in a later turn. */
+  #takeAll(): void {
+    const stream = this.#out;
+    const push = stream.push.bind(stream);
+    stream.push = (bytes: Uint8Array | null): boolean => {
+      if (bytes === null) return push(bytes);
+      this.#take(bytes);
+      return true;
+    };
+    stream.resume();
   }
 
   #end(code: number | null, signal: NodeJS.Signals | null, trouble: string): void {

@@ -72,7 +72,7 @@ export async function isolatedVmEngine(memoryMiB: number): Promise<Engine> {
         loaded = undefined;
         const sandbox = open(next.limits, next.watch);
         try {
-          ahead(() => sandbox.load(next.program));
+          ahead(() => sandbox.expect(next.program));
           loaded = new Loaded(sandbox, next);
         } catch {
           // Who installs it will be told.

@@ -25,6 +25,7 @@ import {
 export const FUNCTIONS = [
   "attach",
   "load",
+  "expect",
   "further",
   "reads",
   "update",
@@ -113,23 +114,9 @@ export class WorldSandbox implements Sandbox {
     return this.#checksInput;
   }
 
-  load({ source, schemas: [schema], offers }: Program): void {
-    const realm = this.#realm;
-    const services = servicesModule(offers);
-    if (services !== undefined) realm.serve(services);
-    realm.evaluate(source);
-    if (realm.inbox.byteLength < IN_BYTES) realm.attach(IN_BYTES, OUT_BYTES);
-    const schemaBytes = schema === undefined ? 0 : this.#give(schema);
-    const offered = offers.map(({ name, granted }) => `${granted ? "+" : "-"}${name}`).join();
-    try {
-      const parameters = [schemaBytes, offered, this.#limits.queueEvents];
-      this.#checksInput = this.#call("load", parameters, this.#limits.installMs) === 1;
-    } catch (error) {
-      throw serviceError(error, offers);
-    }
-    const [declared, reads, needed] = this.#parts();
-    const needs = needed === undefined ? [] : decodeValues(needed).map(({ name }) => name);
-    this.#declared = { schema: declared, reads, needs };
+  expect(program: Program): void {
+    this.#load(program);
+    this.#call("expect", [program.parameters], this.#limits.installMs);
   }
 
   install(program: Program): Declared {
@@ -138,7 +125,7 @@ export class WorldSandbox implements Sandbox {
     const realm = this.#realm;
     this.#versions = behind + objects.length;
     this.#isPlain = behind === 0 && objects.length <= 1;
-    if (this.#declared === undefined) this.load(program);
+    if (this.#declared === undefined) this.#load(program);
     const declared = this.#declared as unknown as Declared;
     const { needs } = declared;
     for (let i = 1; i < schemas.length; i++) this.addType(schemas[i] as Uint8Array);
@@ -178,6 +165,25 @@ export class WorldSandbox implements Sandbox {
 
   setContext({ name, value }: ContextValue): void {
     this.#call("context", [name, this.#give(value)], this.#limits.callMs);
+  }
+
+  #load({ source, schemas: [schema], offers }: Program): void {
+    const realm = this.#realm;
+    const services = servicesModule(offers);
+    if (services !== undefined) realm.serve(services);
+    realm.evaluate(source);
+    if (realm.inbox.byteLength < IN_BYTES) realm.attach(IN_BYTES, OUT_BYTES);
+    const schemaBytes = schema === undefined ? 0 : this.#give(schema);
+    const offered = offers.map(({ name, granted }) => `${granted ? "+" : "-"}${name}`).join();
+    try {
+      const parameters = [schemaBytes, offered, this.#limits.queueEvents];
+      this.#checksInput = this.#call("load", parameters, this.#limits.installMs) === 1;
+    } catch (error) {
+      throw serviceError(error, offers);
+    }
+    const [declared, reads, needed] = this.#parts();
+    const needs = needed === undefined ? [] : decodeValues(needed).map(({ name }) => name);
+    this.#declared = { schema: declared, reads, needs };
   }
 
   /** Puts bytes into the inbox. @returns how many */
