@@ -21,7 +21,8 @@ function lying(ranges: readonly number[], derived = DERIVED): CarrierKind {
         const frame = parseFrame(new DataView(bytes.buffer, bytes.byteOffset), bytes, 0, bytes.byteLength);
         if (frame.kind === "Install") {
           const { request } = frame;
-          say({ kind: "Installed", request, derived: frame.derived, schema: NONE, needs: [], reads: NONE });
+          const declared = { schema: NONE, needs: [], reads: NONE, certain: false };
+          say({ kind: "Installed", request, derived: frame.derived, ...declared });
         } else if (frame.kind === "Events") {
           say({ kind: "Passed", derived, urgent: false, parameters: 0, versions: [], ranges });
           say({ kind: "Done", derived: DERIVED, batch: 1, dropped: 0, cpuMs: 0 });

@@ -15,19 +15,25 @@ export interface Side {
   readonly port: number;
   /** Does the producer have the modulator's source itself? */
   readonly local: boolean;
+  /** Does the modulator's class look at its parameters when it is installed? */
+  readonly checks: boolean;
 }
 
 const BYTES = 400;
 /** What JSON and the name of the only field add. */
 const JSON_BYTES = 11;
-const SOURCE = `import { FifoModulator } from "jecho:moe";
+const CHECK =
+  'static check({ text }) { if (typeof text !== "string") throw new TypeError("text is wanted"); }';
+const sourceOf = ({ checks }: Side): string => `import { FifoModulator } from "jecho:moe";
 export default class Selected extends FifoModulator {
+  ${checks ? CHECK : ""}
   enqueue(event) { if (this.wanted.text.length > 0) super.enqueue(event); }
   get wanted() { return this.objects.wanted ?? this.parameters; }
 }`;
 
 type Wanted = { readonly text: string };
 
+let source = "";
 let producer: Producer<Uint8Array>;
 let consumer: Consumer<Uint8Array>;
 let shared: SharedObject<Wanted>;
@@ -55,17 +61,15 @@ async function timed({ acts, restMs }: Measurement, act: () => Promise<number>):
   return times;
 }
 
-function channelOf(local: boolean): string {
-  return `moe/${local ? "local" : "hosted"}`;
-}
+const CHANNEL = "moe/modulated";
 
 serve({
-  async produce({ port, local }: Side) {
-    const session = connect(`127.0.0.1:${port}`, { modulators: local ? { trusted: [SOURCE] } : {} });
-    const channel = channelOf(local);
-    producer = await session.channel(`${channel}/plain`).produce();
-    const answers = await session.channel(`${channel}/seen`).produce();
-    const modulated = await session.channel(channel).produce();
+  async produce(side: Side) {
+    const modulators = side.local ? { trusted: [sourceOf(side)] } : {};
+    const session = connect(`127.0.0.1:${side.port}`, { modulators });
+    producer = await session.channel(`${CHANNEL}/plain`).produce();
+    const answers = await session.channel(`${CHANNEL}/seen`).produce();
+    const modulated = await session.channel(CHANNEL).produce();
     let last = "";
     modulated.onDemand(({ derived }) => {
       const atUs = nowUs();
@@ -78,19 +82,19 @@ serve({
       }
     });
   },
-  async consume({ port, local }: Side) {
-    const session = connect(`127.0.0.1:${port}`);
-    const channel = channelOf(local);
-    await session.channel(`${channel}/plain`).subscribe(() => {});
-    await session.channel(`${channel}/seen`).subscribe(event => {
+  async consume(side: Side) {
+    source = sourceOf(side);
+    const session = connect(`127.0.0.1:${side.port}`);
+    await session.channel(`${CHANNEL}/plain`).subscribe(() => {});
+    await session.channel(`${CHANNEL}/seen`).subscribe(event => {
       seen(new DataView(event.buffer, event.byteOffset).getFloat64(0, true));
     });
     shared = session.share(wanted());
     // It also keeps the host, as other consumers would.
     await session
-      .channel(channel)
-      .subscribe(() => {}, { modulator: { source: SOURCE, objects: { wanted: shared } } });
-    consumer = await session.channel(channel).subscribe(() => {});
+      .channel(CHANNEL)
+      .subscribe(() => {}, { modulator: { source, parameters: wanted(), objects: { wanted: shared } } });
+    consumer = await session.channel(CHANNEL).subscribe(() => {});
   },
   /** Microseconds, at the producer: until the consumer has handled an event. */
   sync(measurement: Measurement): Promise<number[]> {
@@ -102,7 +106,7 @@ serve({
   /** At the consumer: until its modulator is in force. */
   install(measurement: Measurement): Promise<number[]> {
     return timed(measurement, async () => {
-      await consumer.reset({ modulator: { source: SOURCE, parameters: wanted() } });
+      await consumer.reset({ modulator: { source, parameters: wanted() } });
       return nowUs();
     });
   },

@@ -5053,25 +5053,28 @@ function readInstalled(from, at) {
 		derived: from.uint32(at, fields, 6),
 		schema: from.uint8s(at, fields, 8),
 		needs: from.strings(at, fields, 10),
-		reads: from.uint8s(at, fields, 12)
+		reads: from.uint8s(at, fields, 12),
+		certain: from.bool(at, fields, 14)
 	};
 }
 const INSTALLED = [
-	14,
-	24,
+	16,
+	25,
 	4,
 	8,
 	12,
 	16,
-	20
+	20,
+	24
 ];
 function writeInstalled(to, from) {
 	const at = to.table(INSTALLED);
 	to.uint32(at + 4, from.request, "jecho.Installed.request");
 	to.uint32(at + 8, from.derived, "jecho.Installed.derived");
-	to.uint8s(at + 12, at - 6, from.schema, "jecho.Installed.schema");
-	to.strings(at + 16, at - 4, from.needs, "jecho.Installed.needs");
-	to.uint8s(at + 20, at - 2, from.reads, "jecho.Installed.reads");
+	to.uint8s(at + 12, at - 8, from.schema, "jecho.Installed.schema");
+	to.strings(at + 16, at - 6, from.needs, "jecho.Installed.needs");
+	to.uint8s(at + 20, at - 4, from.reads, "jecho.Installed.reads");
+	to.bool(at + 24, from.certain, "jecho.Installed.certain");
 	return at;
 }
 function readRemove(from, at) {
@@ -13704,6 +13707,9 @@ var RunningModulator = class {
 	get cpuMs() {
 		return this.#sandbox.cpuMs;
 	}
+	get source() {
+		return this.#program.source;
+	}
 	/** How often it wants its period called; 0 for not at all. */
 	get periodMs() {
 		return this.#sandbox.periodMs;
@@ -13885,6 +13891,8 @@ var RunningModulator = class {
 const NONE = /* @__PURE__ */ new Uint8Array(0);
 /** A sign of life is due after so long without another one. */
 const SIGN_MS = 100;
+/** Sources whose judgement is remembered. */
+const MOST_JUDGED = 16;
 /** The modulator host itself, wherever it lives: acts on the producer's frames, and writes frames. */
 var HostCore = class {
 	#surroundings;
@@ -13895,12 +13903,19 @@ var HostCore = class {
 	#types = new ChannelTypes();
 	/** The schema that was told last, of each base channel. */
 	#schemas = /* @__PURE__ */ new Map();
+	/** Could what the last ones to be made ready for were installed differently? By their sources. */
+	#certain = /* @__PURE__ */ new Map();
+	#isCertain;
 	#batch = 0;
 	/** When the producer was given a sign of life, or since when one may be due; 0 where nobody has looked since a frame came. */
 	#signedAt = 0;
-	/** @param write takes a frame in memory that will be written again */
-	constructor(surroundings, write) {
+	/**
+	* @param write takes a frame in memory that will be written again
+	* @param isCertain is an installation of this source sure to end as the last one did? Asked when nobody waits. Default: no
+	*/
+	constructor(surroundings, write, isCertain = (_source) => false) {
 		this.#write = write;
+		this.#isCertain = isCertain;
 		this.#surroundings = {
 			...surroundings,
 			write,
@@ -13954,6 +13969,7 @@ var HostCore = class {
 				if (frame.derived === 0) return void this.#surroundings.engine.prepare();
 				return this.#turnOf(frame.derived, (running) => {
 					running.prepareNext();
+					this.#judge(running.source);
 					return 0;
 				});
 			case "Install": return this.#install(frame);
@@ -14024,13 +14040,15 @@ var HostCore = class {
 			const modulator = new RunningModulator(install, this.#schemas.get(channel), this.#surroundings);
 			this.#modulators.set(derived, modulator);
 			const { periodMs, mostPerSecond, needs, schema = NONE, reads = NONE } = modulator;
+			const certain = this.#certain.get(modulator.source) ?? false;
 			this.#send({
 				kind: "Installed",
 				request,
 				derived,
 				schema,
 				needs,
-				reads
+				reads,
+				certain
 			});
 			if (periodMs > 0) this.#send({
 				kind: "Period",
@@ -14045,6 +14063,11 @@ var HostCore = class {
 		} catch (error) {
 			this.#send(refusal(request, error));
 		}
+	}
+	#judge(source) {
+		if (this.#certain.has(source)) return;
+		if (this.#certain.size === MOST_JUDGED) this.#certain.clear();
+		this.#certain.set(source, this.#isCertain(source));
 	}
 	/** Removes the modulator where it fails. */
 	#attempt(modulator, act) {

@@ -1,6 +1,7 @@
 import { errorCode, JechoError } from "@jecho/shared";
 import { type Frame, type Passed, parseFrame } from "@jecho/shared/internal";
 import type { Periods } from "../periods.ts";
+import type { Declared } from "../sandbox/sandbox.ts";
 import { type TierEvents, tell } from "../tier.ts";
 import { decodeValues } from "../values.ts";
 import type { Installation } from "./installation.ts";
@@ -9,8 +10,12 @@ import type { Roster } from "./roster.ts";
 import type { Batch, Outstanding } from "./work.ts";
 
 export interface AnswersEvents {
-  /** A modulator is installed, and those who wait for that have been told. */
-  installed(installation: Installation): void;
+  /**
+   * A modulator is installed, and those who wait for that have been told.
+   *
+   * @param certain the next installation of its module will end the same way
+   */
+  installed(installation: Installation, declared: Declared, certain: boolean): void;
   /** A modulator has ended a turn: there may be room for more. */
   turned(): void;
   /** No modulator has to see this run any more. */
@@ -108,14 +113,16 @@ export class Answers {
     return derived === this.#outstanding.current() ? this.#roster.get(derived) : undefined;
   }
 
-  #installed({ derived, schema, needs, reads }: Extract<Frame, { kind: "Installed" }>): boolean {
+  #installed(installed: Extract<Frame, { kind: "Installed" }>): boolean {
+    const { derived, schema, needs, reads, certain } = installed;
     if (!this.#outstanding.finish("install", derived)) return this.#roster.isLeaving(derived);
     const installation = this.#roster.get(derived);
     if (installation === undefined) return true;
-    installation.needs = needs;
-    installation.installed.resolve({ schema: copyOf(schema), reads: copyOf(reads), needs });
+    const declared = { schema: copyOf(schema), reads: copyOf(reads), needs };
+    installation.declared = declared;
+    installation.installed.resolve(declared);
     this.#deliverCalls(installation);
-    this.#events.installed(installation);
+    this.#events.installed(installation, declared, certain);
     return needs.every(name => installation.isGranted(name));
   }
 

@@ -33,7 +33,8 @@ export class Installation {
   readonly installed: Settlement<Declared>;
   /** What the modulator may need, granted or not. */
   readonly grants: readonly Grant[];
-  needs: readonly string[] = [];
+  /** What its class says of itself, when that is known. */
+  declared: Declared | undefined;
   readonly stats: ModulatorStats = {
     eventsIn: 0,
     eventsOut: 0,
@@ -84,7 +85,7 @@ export class Installation {
 
   /** Until it is installed nobody knows. */
   mayNeed(name: string): boolean {
-    return !this.installed.isSettled || this.needs.includes(name);
+    return this.declared?.needs.includes(name) ?? true;
   }
 
   /** Is this name one that was granted to it? Whatever its sandbox says, it gets nothing else. */

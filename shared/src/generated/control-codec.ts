@@ -500,17 +500,19 @@ function readInstalled(from: ControlSource, at: number): Installed {
     schema: from.uint8s(at, fields, 8),
     needs: from.strings(at, fields, 10),
     reads: from.uint8s(at, fields, 12),
+    certain: from.bool(at, fields, 14),
   };
 }
 
-const INSTALLED = [14, 24, 4, 8, 12, 16, 20];
+const INSTALLED = [16, 25, 4, 8, 12, 16, 20, 24];
 function writeInstalled(to: ControlTarget, from: Partial<Installed>): number {
   const at = to.table(INSTALLED);
   to.uint32(at + 4, from.request, "jecho.Installed.request");
   to.uint32(at + 8, from.derived, "jecho.Installed.derived");
-  to.uint8s(at + 12, at - 6, from.schema, "jecho.Installed.schema");
-  to.strings(at + 16, at - 4, from.needs, "jecho.Installed.needs");
-  to.uint8s(at + 20, at - 2, from.reads, "jecho.Installed.reads");
+  to.uint8s(at + 12, at - 8, from.schema, "jecho.Installed.schema");
+  to.strings(at + 16, at - 6, from.needs, "jecho.Installed.needs");
+  to.uint8s(at + 20, at - 4, from.reads, "jecho.Installed.reads");
+  to.bool(at + 24, from.certain, "jecho.Installed.certain");
   return at;
 }
 
