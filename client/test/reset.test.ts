@@ -171,6 +171,25 @@ test.for([
   },
 );
 
+test("MOE-3: after each of many resets with other parameters, what is raised next comes through the newest", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  const seen: string[] = [];
+  const consumer = await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(({ note }) => void seen.push(note), {
+      modulator: marks("first"),
+    });
+  const names = Array.from({ length: 40 }, (_, i) => `${i}`);
+  for (const [n, name] of names.entries()) {
+    await consumer.reset({ modulator: marks(name) });
+    // The producer's process answers as soon as it can; the host may not have made the new one yet.
+    await producer.publishSync({ n, note: "" });
+  }
+  expect(seen).toEqual(names);
+});
+
 test("MOE-8: resets under way when the connection breaks are answered at the next one; the old pair goes on where they fail", async () => {
   await using the = await marked();
   const { consumer, way } = the;
