@@ -58,6 +58,11 @@ export class Keeper {
     return this.#carrier !== undefined;
   }
 
+  /** Has the host said anything yet? */
+  get hasBegun(): boolean {
+    return this.#carrier !== undefined && this.#hadBegun;
+  }
+
   begin(): void {
     this.#hadBegun = false;
     this.#silentMs = 0;

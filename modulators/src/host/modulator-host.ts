@@ -113,8 +113,9 @@ export class ModulatorHost implements Tier {
     checkSizes(modulator, this.#limits);
     if (!this.#keeper.hasHost) this.#begin();
     const installation = new Installation(request, this.#options.room, onInstalled);
-    // With a host that is behind everybody waits: it would fall behind more and more.
-    const answer = this.#outstanding.size === 0 ? this.#foregone.answerTo(installation) : undefined;
+    // Where the host only starts, or is behind, everybody waits: it might not start, and would fall behind more and more.
+    const isIdle = this.#keeper.hasBegun && this.#outstanding.size === 0;
+    const answer = isIdle ? this.#foregone.answerTo(installation) : undefined;
     if (answer === undefined) {
       // Asked first: the host is at it while the books are kept here.
       this.#orders.install(installation);
