@@ -83,6 +83,11 @@ test.each([
   ["a field of a class of the module", module("a = new Ring();", "class Ring {}")],
   ["something else by a known name", module("a = new Map();", "class Map { constructor() { throw 1; } }")],
   [
+    "a function by a known name, further down",
+    `${module("a = new Map();")}\nfunction Map() { if (Date.now() % 2) throw 1; }`,
+  ],
+  ["another Math", `${module("a = Math.PI;")}\nconst Math = { PI: { toString() {} } };`],
+  [
     "a type with functions in it",
     module("static output = type('A', B);", "const B = { a: { toString() { return Date.now(); } } };"),
   ],

@@ -13221,7 +13221,7 @@ const CALLED = /* @__PURE__ */ new Set([
 	"periodMs",
 	"@waiting"
 ]);
-/** What the module \`jecho:moe\` has classes extend. */
+/** What the module `jecho:moe` has classes extend. */
 const BASES = /* @__PURE__ */ new Set(["FifoModulator", "Modulator"]);
 /** What may be made of fixed values. */
 const MAKERS = /* @__PURE__ */ new Set([
@@ -13252,7 +13252,7 @@ const require = createRequire(import.meta.url);
 const MOST_CHARACTERS = 16384;
 /**
 * Is an installation of this module sure to end as the last one did, whatever its parameters, objects, views and time are? It is where
-* none of the module's functions run in it: its class has no constructor, \`installed\` or \`check\`, no getter of what the MOE asks
+* none of the module's functions run in it: its class has no constructor, `installed` or `check`, no getter of what the MOE asks
 * for, and fields that begin with fixed values; and the module does nothing but declare such.
 *
 * What it does not know counts as not certain.
@@ -13270,16 +13270,35 @@ function isCertain(source) {
 	}
 }
 var Reading = class {
-	/** What is imported of \`jecho:moe\`, by the names that it has here. */
+	/** What is imported of `jecho:moe`, by the names that it has here. */
 	#face = /* @__PURE__ */ new Map();
 	/** Modulators' classes so far. */
 	#modulators = /* @__PURE__ */ new Set();
-	/** All that is declared so far, and what of that has no functions in it. */
+	/** All that the module declares anywhere; and what of that, so far, has no functions in it. */
 	#declared = /* @__PURE__ */ new Set();
 	#plain = /* @__PURE__ */ new Set();
 	#exported;
 	isCertain({ body }) {
+		for (const statement of body) this.#collect(statement);
 		return body.every((statement) => this.#declares(statement)) && this.#modulators.has(this.#exported ?? "");
+	}
+	#collect(statement) {
+		switch (statement.type) {
+			case "FunctionDeclaration":
+			case "ClassDeclaration":
+				this.#declared.add(statement.id.name);
+				return;
+			case "VariableDeclaration":
+				for (const { id } of statement.declarations) if (id.type === "Identifier") this.#declared.add(id.name);
+				return;
+			case "ExportNamedDeclaration":
+				if (statement.declaration) this.#collect(statement.declaration);
+				return;
+			case "ExportDefaultDeclaration": {
+				const { declaration } = statement;
+				if ("id" in declaration && declaration.id) this.#declared.add(declaration.id.name);
+			}
+		}
 	}
 	/** Does it declare something, and nothing else? */
 	#declares(statement) {
@@ -13290,14 +13309,11 @@ var Reading = class {
 					this.#face.set(specifier.local.name, nameOf(specifier.imported));
 				}
 				return statement.source.value === "jecho:moe";
-			case "FunctionDeclaration":
-				this.#declared.add(statement.id.name);
-				return true;
+			case "FunctionDeclaration": return true;
 			case "ClassDeclaration": return this.#class(statement, statement.id.name);
 			case "VariableDeclaration": return statement.declarations.every(({ id, init }) => {
 				if (id.type !== "Identifier") return false;
 				if (init?.type === "ClassExpression") return this.#class(init, id.name);
-				this.#declared.add(id.name);
 				if (!init || this.#isFixed(init, false)) this.#plain.add(id.name);
 				return !init || this.#isFixed(init, true);
 			});
@@ -13321,7 +13337,6 @@ var Reading = class {
 		const parent = superClass ? this.#nameOf(superClass) : "";
 		if (parent === void 0) return false;
 		const isModulator = this.#modulators.has(parent) || BASES.has(this.#face.get(parent) ?? "");
-		this.#declared.add(name);
 		if (isModulator) this.#modulators.add(name);
 		return body.body.every((element) => {
 			if (element.type === "StaticBlock" || element.computed) return false;

@@ -12,7 +12,7 @@ const CALLED = new Set([
   "periodMs",
   "@waiting",
 ]);
-/** What the module \`jecho:moe\` has classes extend. */
+/** What the module `jecho:moe` has classes extend. */
 const BASES = new Set(["FifoModulator", "Modulator"]);
 /** What may be made of fixed values. */
 const MAKERS = new Set([
@@ -42,7 +42,7 @@ const MOST_CHARACTERS = 16_384;
 
 /**
  * Is an installation of this module sure to end as the last one did, whatever its parameters, objects, views and time are? It is where
- * none of the module's functions run in it: its class has no constructor, \`installed\` or \`check\`, no getter of what the MOE asks
+ * none of the module's functions run in it: its class has no constructor, `installed` or `check`, no getter of what the MOE asks
  * for, and fields that begin with fixed values; and the module does nothing but declare such.
  *
  * What it does not know counts as not certain.
@@ -61,17 +61,39 @@ export function isCertain(source: string): boolean {
 type Statement = Program["body"][number];
 
 class Reading {
-  /** What is imported of \`jecho:moe\`, by the names that it has here. */
+  /** What is imported of `jecho:moe`, by the names that it has here. */
   readonly #face = new Map<string, string>();
   /** Modulators' classes so far. */
   readonly #modulators = new Set<string>();
-  /** All that is declared so far, and what of that has no functions in it. */
+  /** All that the module declares anywhere; and what of that, so far, has no functions in it. */
   readonly #declared = new Set<string>();
   readonly #plain = new Set<string>();
   #exported: string | undefined;
 
   isCertain({ body }: Program): boolean {
+    // A function may be used before it is declared, and a class by what runs later.
+    for (const statement of body) this.#collect(statement);
     return body.every(statement => this.#declares(statement)) && this.#modulators.has(this.#exported ?? "");
+  }
+
+  #collect(statement: Statement): void {
+    switch (statement.type) {
+      case "FunctionDeclaration":
+      case "ClassDeclaration":
+        this.#declared.add(statement.id.name);
+        return;
+      case "VariableDeclaration":
+        for (const { id } of statement.declarations)
+          if (id.type === "Identifier") this.#declared.add(id.name);
+        return;
+      case "ExportNamedDeclaration":
+        if (statement.declaration) this.#collect(statement.declaration);
+        return;
+      case "ExportDefaultDeclaration": {
+        const { declaration } = statement;
+        if ("id" in declaration && declaration.id) this.#declared.add(declaration.id.name);
+      }
+    }
   }
 
   /** Does it declare something, and nothing else? */
@@ -84,7 +106,6 @@ class Reading {
         }
         return statement.source.value === "jecho:moe";
       case "FunctionDeclaration":
-        this.#declared.add(statement.id.name);
         return true;
       case "ClassDeclaration":
         return this.#class(statement, statement.id.name);
@@ -92,7 +113,6 @@ class Reading {
         return statement.declarations.every(({ id, init }) => {
           if (id.type !== "Identifier") return false;
           if (init?.type === "ClassExpression") return this.#class(init, id.name);
-          this.#declared.add(id.name);
           if (!init || this.#isFixed(init, false)) this.#plain.add(id.name);
           return !init || this.#isFixed(init, true);
         });
@@ -119,7 +139,6 @@ class Reading {
     const parent = superClass ? this.#nameOf(superClass) : "";
     if (parent === undefined) return false;
     const isModulator = this.#modulators.has(parent) || BASES.has(this.#face.get(parent) ?? "");
-    this.#declared.add(name);
     if (isModulator) this.#modulators.add(name);
     return body.body.every(element => {
       if (element.type === "StaticBlock" || element.computed) return false;

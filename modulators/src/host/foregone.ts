@@ -5,8 +5,9 @@ import type { Installation } from "./installation.ts";
 
 /** Modules that are remembered. */
 const MOST_MODULES = 16;
-/** Of parameters and states together: a sandbox has no trouble with so few, however they are nested. */
+/** Of parameters and states together, and objects: a sandbox has no trouble with so few, however they are nested. */
 const MOST_CHARACTERS = 4096;
+const MOST_OBJECTS = 16;
 
 interface Known {
   readonly request: InstallRequest;
@@ -16,7 +17,7 @@ interface Known {
 
 /**
  * Installations whose end is known before they begin: the host has installed the same module, and said that the answer is the same
- * whatever the parameters (\`certain.ts\`).
+ * whatever the parameters (`certain.ts`).
  */
 export class Foregone {
   /** By source. */
@@ -56,6 +57,7 @@ function isAlike(a: InstallRequest, b: InstallRequest): boolean {
 
 /** Can a sandbox read its parameters and the states of its objects? */
 function isReadable({ modulator: { parameters, objects } }: InstallRequest): boolean {
+  if (objects.length > MOST_OBJECTS) return false;
   const texts = [parameters, ...objects.map(({ state }) => state)].filter(text => text !== "");
   if (texts.reduce((sum, { length }) => sum + length, 0) > MOST_CHARACTERS) return false;
   try {
