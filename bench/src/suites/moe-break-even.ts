@@ -37,8 +37,11 @@ const HEADLINE = { turns: 18, runs: 3 } as const;
  * producer, host, gateway and consumers. Between rejecting nothing and all the cost falls in proportion. The three scenarios are open
  * at once and take turns; those of a pool are added up and give a share: the spread of the pools says how much it can be trusted.
  */
-export async function moeBreakEven({ report, quick }: Context): Promise<void> {
-  await using processes = await Processes.start();
+export function moeBreakEven(context: Context): Promise<void> {
+  return withProcesses(processes => curvesOf(processes, context));
+}
+
+async function curvesOf(processes: Processes, { report, quick }: Context): Promise<void> {
   for (const tier of TIERS) {
     const curves: { name: string; points: [number, number[]][] }[] = [];
     for (const consumers of [1, 10]) {
@@ -81,7 +84,7 @@ interface Filtered {
 type Costs = Record<Scenario, number[]>;
 
 /** A gateway, a producer and its consumers. */
-class Processes implements AsyncDisposable {
+class Processes {
   readonly port: number;
   readonly source: Worker;
   readonly sink: Worker;
@@ -109,16 +112,24 @@ class Processes implements AsyncDisposable {
     return this.#all.reduce((sum, process) => sum + process.threadsCpuMs(), 0);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  async stop(): Promise<void> {
     await Promise.all(this.#all.map(process => process.stop()));
+  }
+}
+
+async function withProcesses<T>(act: (processes: Processes) => Promise<T>): Promise<T> {
+  const processes = await Processes.start();
+  try {
+    return await act(processes);
+  } finally {
+    await processes.stop();
   }
 }
 
 async function headlineCosts(filtered: Filtered): Promise<Costs> {
   const costs: Costs = { plain: [], none: [], all: [] };
   for (let run = 0; run < HEADLINE.runs; run++) {
-    await using processes = await Processes.start();
-    const measured = await costsOf(processes, filtered, HEADLINE.turns, false);
+    const measured = await withProcesses(processes => costsOf(processes, filtered, HEADLINE.turns, false));
     for (const scenario of SCENARIOS) costs[scenario].push(...measured[scenario]);
   }
   return costs;
