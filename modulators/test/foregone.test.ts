@@ -2,23 +2,16 @@
 import type { EagerHandler } from "@jecho/modulators";
 import { modulatorTable } from "@jecho/modulators/internal";
 import { JechoError } from "@jecho/shared";
-import {
-  type Control,
-  EventsFrame,
-  encodeControl,
-  encodeRun,
-  type Frame,
-  parseFrame,
-} from "@jecho/shared/internal";
+import { EventsFrame, encodeRun, type Frame } from "@jecho/shared/internal";
 import { expect, test, vi } from "vitest";
 import type { CarrierKind } from "../src/host/carrier.ts";
 import { childProcess } from "../src/host/child.ts";
 import { ModulatorHost } from "../src/host/modulator-host.ts";
 import type { HostClock } from "../src/periods.ts";
 import { grid, modulator } from "./rig.ts";
+import { frameOf, PLAIN, takenOver } from "./taken-over.ts";
 
 const CHANNEL = 1;
-const NONE = new Uint8Array(0);
 const LEAST = "enqueue(event) { if (event[0] >= this.parameters.least) super.enqueue(event); }";
 
 /** What a host says reaches its producer when the test lets it. */
@@ -126,15 +119,6 @@ class Producer implements AsyncDisposable {
   }
 }
 
-function frameOf(bytes: Uint8Array): Frame {
-  return parseFrame(
-    new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength),
-    bytes,
-    0,
-    bytes.byteLength,
-  );
-}
-
 function handler(body: string): EagerHandler {
   return { modulator: modulator(body, "") };
 }
@@ -218,38 +202,18 @@ test("MOE-5: of a host that does not keep its word the modulator is removed, and
   expect(producer.removed).toEqual(new Map([[derived, "MODULATOR_OUT_OF_MEMORY"]]));
 });
 
-/** A host that a modulator has taken over: it says that all is certain, and refuses the third. */
+/** It says that all is certain, and refuses the third. */
 function breakingItsWord(): CarrierKind {
-  return {
-    hungMs: 60_000,
-    start(_limits, _limitBytes, listener) {
-      const say = (control: Control): void => listener.frame(encodeControl(control));
-      let installed = 0;
-      const answer = (frame: Frame): void => {
-        if (frame.kind === "Install") {
-          const { request, derived } = frame;
-          if (++installed < 3)
-            say({ kind: "Installed", request, derived, schema: NONE, needs: [], reads: NONE, certain: true });
-          else
-            say({
-              kind: "Refused",
-              request,
-              code: new JechoError("MODULATOR_OUT_OF_MEMORY").number,
-              message: "",
-            });
-        } else if (frame.kind === "Remove")
-          say({ kind: "Removed", derived: frame.derived, code: 0, message: "" });
-        else if (frame.kind === "Prepare" && frame.derived !== 0)
-          say({ kind: "Done", derived: frame.derived, batch: 0, dropped: 0, cpuMs: 0 });
-      };
-      return {
-        pid: undefined,
-        send: bytes => queueMicrotask(() => answer(frameOf(bytes))),
-        finish() {},
-        kill: () => listener.exit({ error: new JechoError("MODULATOR_HOST_FAILED"), blame: "modulator" }),
-        hold() {},
-        flush() {},
-      };
-    },
-  };
+  let installed = 0;
+  return takenOver((frame, say) => {
+    if (frame.kind === "Install") {
+      const { request, derived } = frame;
+      const code = new JechoError("MODULATOR_OUT_OF_MEMORY").number;
+      if (++installed < 3) say({ kind: "Installed", request, derived, ...PLAIN, certain: true });
+      else say({ kind: "Refused", request, code, message: "" });
+    } else if (frame.kind === "Remove")
+      say({ kind: "Removed", derived: frame.derived, code: 0, message: "" });
+    else if (frame.kind === "Prepare" && frame.derived !== 0)
+      say({ kind: "Done", derived: frame.derived, batch: 0, dropped: 0, cpuMs: 0 });
+  });
 }

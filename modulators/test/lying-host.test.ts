@@ -1,43 +1,26 @@
 import { fifo } from "@jecho/modulators";
 import { modulatorTable } from "@jecho/modulators/internal";
-import { JechoError } from "@jecho/shared";
-import { type Control, EventsFrame, encodeControl, encodeRun, parseFrame } from "@jecho/shared/internal";
+import { EventsFrame, encodeRun } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import type { CarrierKind } from "../src/host/carrier.ts";
 import { ModulatorHost } from "../src/host/modulator-host.ts";
+import { PLAIN, takenOver } from "./taken-over.ts";
 
 const CHANNEL = 1;
 const DERIVED = 7;
 const EVENTS = 4;
-const NONE = new Uint8Array(0);
 
-/** A host that a modulator has taken over: it says of each run that these of its events pass. */
+/** It says of each run that these of its events pass. */
 function lying(ranges: readonly number[], derived = DERIVED): CarrierKind {
-  return {
-    hungMs: 60_000,
-    start(_limits, _limitBytes, listener) {
-      const say = (control: Control): void => listener.frame(encodeControl(control));
-      const answer = (bytes: Uint8Array): void => {
-        const frame = parseFrame(new DataView(bytes.buffer, bytes.byteOffset), bytes, 0, bytes.byteLength);
-        if (frame.kind === "Install") {
-          const { request } = frame;
-          const declared = { schema: NONE, needs: [], reads: NONE, certain: false };
-          say({ kind: "Installed", request, derived: frame.derived, ...declared });
-        } else if (frame.kind === "Events") {
-          say({ kind: "Passed", derived, urgent: false, parameters: 0, versions: [], ranges });
-          say({ kind: "Done", derived: DERIVED, batch: 1, dropped: 0, cpuMs: 0 });
-        }
-      };
-      return {
-        pid: undefined,
-        send: bytes => queueMicrotask(() => answer(bytes)),
-        finish() {},
-        kill: () => listener.exit({ error: new JechoError("MODULATOR_HOST_FAILED"), blame: "modulator" }),
-        hold() {},
-        flush() {},
-      };
-    },
-  };
+  return takenOver((frame, say) => {
+    if (frame.kind === "Install") {
+      const { request } = frame;
+      say({ kind: "Installed", request, derived: frame.derived, ...PLAIN, certain: false });
+    } else if (frame.kind === "Events") {
+      say({ kind: "Passed", derived, urgent: false, parameters: 0, versions: [], ranges });
+      say({ kind: "Done", derived: DERIVED, batch: 1, dropped: 0, cpuMs: 0 });
+    }
+  });
 }
 
 /** What comes out of a run of four events of one byte, 0 to 3; or why the modulator was removed. */

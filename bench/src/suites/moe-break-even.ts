@@ -98,13 +98,12 @@ class Processes {
   }
 
   static async start(): Promise<Processes> {
-    const processes = new Processes(
-      await GatewayProcess.start(),
-      new Worker("moe-source"),
-      new Worker("moe-sink"),
-    );
-    await Promise.all([processes.source, processes.sink].map(worker => worker.call("keep", processes.port)));
-    return processes;
+    const gateway = await GatewayProcess.start();
+    return new Processes(gateway, new Worker("moe-source"), new Worker("moe-sink"));
+  }
+
+  async keep(): Promise<void> {
+    await Promise.all([this.source, this.sink].map(worker => worker.call("keep", this.port)));
   }
 
   /** Of all of their threads. */
@@ -120,6 +119,7 @@ class Processes {
 async function withProcesses<T>(act: (processes: Processes) => Promise<T>): Promise<T> {
   const processes = await Processes.start();
   try {
+    await processes.keep();
     return await act(processes);
   } finally {
     await processes.stop();

@@ -722,8 +722,11 @@ let isShaping = false;
 function shape(Class, parameters) {
 	deepFreeze(parse(parameters));
 	isShaping = true;
-	construct(Class.prototype instanceof FifoModulator ? FifoModulator : Modulator, [], Class);
-	isShaping = false;
+	try {
+		construct(Class.prototype instanceof FifoModulator ? FifoModulator : Modulator, [], Class);
+	} finally {
+		isShaping = false;
+	}
 }
 /**
 * A consumer's code inside the producer. Subclasses override the intercepts; this one takes every event and

@@ -1,7 +1,6 @@
 import { errorCode, JechoError } from "@jecho/shared";
 import { type Frame, type Passed, parseFrame } from "@jecho/shared/internal";
 import type { Periods } from "../periods.ts";
-import type { Declared } from "../sandbox/sandbox.ts";
 import { type TierEvents, tell } from "../tier.ts";
 import { decodeValues } from "../values.ts";
 import type { Installation } from "./installation.ts";
@@ -15,7 +14,7 @@ export interface AnswersEvents {
    *
    * @param certain the next installation of its module will end the same way
    */
-  installed(installation: Installation, declared: Declared, certain: boolean): void;
+  installed(installation: Installation, certain: boolean): void;
   /** A modulator has ended a turn: there may be room for more. */
   turned(): void;
   /** No modulator has to see this run any more. */
@@ -122,7 +121,7 @@ export class Answers {
     installation.declared = declared;
     installation.installed.resolve(declared);
     this.#deliverCalls(installation);
-    this.#events.installed(installation, declared, certain);
+    this.#events.installed(installation, certain);
     return needs.every(name => installation.isGranted(name));
   }
 

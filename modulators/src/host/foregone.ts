@@ -23,8 +23,9 @@ export class Foregone {
   /** By source. */
   readonly #known = new Map<string, Known>();
 
-  /** The host said so of this one, and what it declares. */
-  learn({ request, grants }: Installation, declared: Declared): void {
+  /** The host said so of this one, which it has installed. */
+  learn({ request, grants, declared }: Installation): void {
+    if (declared === undefined) return;
     const { source } = request.modulator;
     this.#known.delete(source);
     const [oldest] = this.#known.keys();

@@ -95,8 +95,8 @@ export class ModulatorHost implements Tier {
     const to = { keeper, outstanding, roster, orders: this.#orders };
     this.#backlog = new Backlog(options.pendingBytes ?? 64 << 20, to, done);
     const answers = new Answers({ keeper, outstanding, roster, periods: this.#periods }, options, {
-      installed: (installation, declared, certain) => {
-        if (certain) this.#foregone.learn(installation, declared);
+      installed: (installation, certain) => {
+        if (certain) this.#foregone.learn(installation);
         this.#orders.prepareSoon(installation);
       },
       turned: () => this.#backlog.send(),

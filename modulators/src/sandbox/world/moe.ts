@@ -59,8 +59,11 @@ let isShaping = false;
 export function shape(Class: new () => Modulator, parameters: string): void {
   deepFreeze(parse(parameters));
   isShaping = true;
-  construct(Class.prototype instanceof FifoModulator ? FifoModulator : Modulator, [], Class);
-  isShaping = false;
+  try {
+    construct(Class.prototype instanceof FifoModulator ? FifoModulator : Modulator, [], Class);
+  } finally {
+    isShaping = false;
+  }
 }
 
 /**
