@@ -1,7 +1,5 @@
-import type { us_listen_socket, WebSocket } from "uWebSockets.js";
+import type { WebSocket } from "uWebSockets.js";
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
 import { JechoError } from "@jecho/shared";
 import { EventsFrame, parseMessage, SUBPROTOCOL } from "@jecho/shared/internal";
 import { Connection } from "./connection.ts";
@@ -13,6 +11,7 @@ import { Gathering } from "./delivery/gathering.ts";
 import { drain, sendWaiting } from "./drain.ts";
 import { checkGatewayOptions, type GatewayOptions } from "./gateway-options.ts";
 import { HistoryStore } from "./history/store.ts";
+import { listenAt } from "./listening.ts";
 import { Handovers } from "./management/handovers.ts";
 import { NameServer } from "./management/name-server.ts";
 import { SharedObjects } from "./objects/shared-objects.ts";
@@ -39,14 +38,6 @@ export interface Gateway {
 /** Sockets carry nothing: what is known of each is its connection's. */
 type Socket = WebSocket<object>;
 
-type ListenExclusively = (
-  host: string,
-  port: number,
-  options: number,
-  listening: (socket: us_listen_socket | false) => void,
-) => void;
-
-const LISTEN_EXCLUSIVE_PORT = 1;
 /** Close codes of those who leave for good: 1000 or none by a program, 1001 by a page. */
 const LEAVING = new Set([1000, 1001, 1005]);
 const CLOSE_GRACE_MS = 2000;
@@ -56,7 +47,8 @@ const MODULATING_START_MS = 5000;
 /**
  * Starts a gateway: the concentrator for browsers and programs, with name server and channel managers inside.
  *
- * @throws JechoError `ARGUMENT_INVALID` for options that are none, or a folder or file that cannot be used
+ * @throws JechoError `ARGUMENT_INVALID` for options that are none, or a folder or file that cannot be used; `HISTORY_IN_USE` where another
+ *   gateway has the file
  * @throws Error where the platform has no binary, or the port cannot be had
  */
 export async function createGateway(options: GatewayOptions = {}): Promise<Gateway> {
@@ -200,15 +192,9 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     for (const method of ["get", "head"] as const)
       app[method]("/*", (response, request) => files.serve(response, request));
 
-  // A port that uWebSockets.js chose itself could not be taken again for a minute after a crash.
-  const wantedPort = port === 0 ? await freePort(host) : port;
-  const listening = await new Promise<us_listen_socket>((resolve, reject) => {
-    // The official typings lack the form with host and options; without the option two gateways could share a port.
-    const listen = app.listen.bind(app) as unknown as ListenExclusively;
-    listen(host, wantedPort, LISTEN_EXCLUSIVE_PORT, socket => {
-      if (socket) resolve(socket);
-      else reject(new Error(`the gateway cannot listen at ${host}:${wantedPort}; is the port taken?`));
-    });
+  const listening = await listenAt(app, host, port).catch((error: Error) => {
+    store?.close();
+    throw error;
   });
   const boundPort = uws.us_socket_local_port(listening);
   const shownHost = host === "0.0.0.0" || host === "::" ? "localhost" : host;
@@ -260,15 +246,6 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     close: closeOnce,
     [Symbol.asyncDispose]: closeOnce,
   };
-}
-
-async function freePort(host: string): Promise<number> {
-  const server = createServer().listen(0, host);
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 function sameHost(origin: string, host: string): boolean {

@@ -63,7 +63,8 @@ export async function runGateway(
   } catch (error) {
     const isMisuse =
       error instanceof Misuse || (error instanceof JechoError && error.code === "ARGUMENT_INVALID");
-    console.error(`jecho: ${(error as Error).message}${isMisuse ? `\n\n${USAGE}` : ""}`);
+    const code = error instanceof JechoError && !isMisuse ? `${error.code}: ` : "";
+    console.error(`jecho: ${code}${(error as Error).message}${isMisuse ? `\n\n${USAGE}` : ""}`);
     process.exitCode = isMisuse ? 2 : 1;
   }
 }

@@ -1,13 +1,21 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { createGateway } from "@jecho/server";
 import { SUBPROTOCOL } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 
 const COMMAND = fileURLToPath(import.meta.resolve("@jecho/server/command"));
 
-async function start(port: string): Promise<{ child: ChildProcess; port: string }> {
-  const child = fork(COMMAND, ["gateway", "--port", port], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+async function start(port: string, ...more: string[]): Promise<{ child: ChildProcess; port: string }> {
+  const child = fork(COMMAND, ["gateway", "--port", port, ...more], {
+    stdio: ["ignore", "ignore", "inherit", "ipc"],
+  });
   const failed = once(child, "exit").then(() => {
     throw new Error("the gateway ended");
   });
@@ -42,4 +50,39 @@ test("F11: SIGTERM ends the command in an orderly way, telling its clients", asy
   expect(await end(child, "SIGTERM")).toBe(0);
   const [event] = (await closed) as [CloseEvent];
   expect(event.code).toBe(4000);
+});
+
+test("HIST-5, F28: of two gateways on one history file the second refuses to start, until the first has been killed", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "jecho-"));
+  const historyFile = join(folder, "history.sqlite");
+  try {
+    const first = await start("0", "--history", historyFile);
+    const second = fork(COMMAND, ["gateway", "--port", "0", "--history", historyFile], { silent: true });
+    const [said, [code]] = await Promise.all([text(second.stderr as Readable), once(second, "exit")]);
+    expect(code).toBe(1);
+    expect(said).toContain(`jecho: HISTORY_IN_USE: another gateway keeps its history in ${historyFile}`);
+    expect(said).toContain("end that one, or give this one a file of its own");
+    await expect(createGateway({ historyFile })).rejects.toMatchObject({
+      code: "HISTORY_IN_USE",
+      retry: true,
+    });
+    await end(first.child, "SIGKILL");
+    await using third = await createGateway({ historyFile });
+    await expect(createGateway({ historyFile })).rejects.toMatchObject({ code: "HISTORY_IN_USE" });
+    expect(third.port).toBeGreaterThan(0);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("HIST-5: a gateway that cannot listen leaves its history file to the next one", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "jecho-"));
+  const historyFile = join(folder, "history.sqlite");
+  try {
+    await using other = await createGateway();
+    await expect(createGateway({ historyFile, port: other.port })).rejects.toThrow("has this port");
+    await using _ = await createGateway({ historyFile });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });

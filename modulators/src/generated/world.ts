@@ -59,6 +59,7 @@ const ERRORS = {
 	QUEUE_FULL: [4008, "The queue of outgoing events is full; the event was not taken."],
 	DERIVED_UNKNOWN: [4009, "Nobody derives a channel of this name at present."],
 	MODULATOR_RESTARTED: [4010, "The modulator began anew, without the state that it had."],
+	HISTORY_IN_USE: [4011, "Another gateway keeps its history in this file."],
 	FRAME_MALFORMED: [4500, "A frame does not follow the wire format."],
 	FRAME_TOO_LARGE: [4501, "A frame is larger than the gateway accepts."],
 	FRAME_UNEXPECTED: [4502, "A frame is well-formed but not allowed from this side or at this moment."],

@@ -13,7 +13,14 @@ export interface Stored {
   readonly retention: Omit<Retention, "bytes">;
 }
 
+/** How long a gateway that starts waits for the one before it to let go of the file. */
+const BUSY_MS = 1000;
+const SQLITE_BUSY = 5;
+
+/** The lock is the operating system's: it goes with the process that has it, however that ends. */
 const SCHEMA = `
+  PRAGMA busy_timeout = ${BUSY_MS};
+  PRAGMA locking_mode = EXCLUSIVE;
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = NORMAL;
   CREATE TABLE IF NOT EXISTS epochs (
@@ -59,12 +66,20 @@ export class HistoryStore {
     };
   }
 
-  /** @throws JechoError `ARGUMENT_INVALID` where the file cannot be used */
+  /** @throws JechoError `HISTORY_IN_USE` where another gateway has the file, `ARGUMENT_INVALID` where it cannot be used */
   static async open(file: string, log: (line: string) => void): Promise<HistoryStore> {
+    const { DatabaseSync } = await import("node:sqlite");
+    let database: DatabaseSync | undefined;
     try {
-      const { DatabaseSync } = await import("node:sqlite");
-      return new HistoryStore(new DatabaseSync(file), log);
+      database = new DatabaseSync(file);
+      return new HistoryStore(database, log);
     } catch (error) {
+      database?.close();
+      if ((error as { errcode?: number }).errcode === SQLITE_BUSY)
+        throw new JechoError(
+          "HISTORY_IN_USE",
+          `another gateway keeps its history in ${file}: end that one, or give this one a file of its own`,
+        );
       throw new JechoError("ARGUMENT_INVALID", `the history's file ${file}: ${(error as Error).message}`);
     }
   }
