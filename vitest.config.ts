@@ -71,6 +71,7 @@ const greedyPlaces = (["isolated-vm", "quickjs"] as const).map(modulatorPlace =>
 export default defineConfig({
   oxc: { jsx: { runtime: "automatic" } },
   test: {
+    globalSetup: "scripts/prepare.mjs",
     maxWorkers: 2,
     projects: [
       {

@@ -1,13 +1,15 @@
-// Runs before `npm start`, `npm test`, `npm run check` and `npm run bench`, on whatever Node the machine has and
-// with nothing installed: so it is plain JavaScript and imports only what Node brings.
+// Installs the packages and generates the files that are not in git, where that is not done yet. Runs before `npm start`,
+// `npm test`, `npm run check` and `npm run bench`, on whatever Node the machine has and with nothing installed: so it is plain
+// JavaScript and imports only what Node brings.
 // @ts-check
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { generate, isGenerated } from "./generate.mjs";
 
 /**
  * One entry of a package-lock.json.
@@ -115,7 +117,7 @@ function stop(signal) {
   process.exit(128 + constants.signals[signal]);
 }
 
-/** Two first commands at once (`npm start` here, `npm test` there) must not install into the same folder. */
+/** Two first commands at once (`npm start` here, `npm test` there) must not write into the same folders. */
 async function takeTurn() {
   mkdirSync(join(root, ".cache"), { recursive: true });
   for (let told = false; ; told = true) {
@@ -128,8 +130,23 @@ async function takeTurn() {
     }
     const owner = Number(readText(lockFile));
     if (owner > 0 && !isAlive(owner)) rmSync(lockFile, { force: true });
-    else if (!told) say("Another command is installing the packages; waiting for it.");
+    else if (!told) say("Another command is preparing this folder; waiting for it.");
     await delay(200);
+  }
+}
+
+/**
+ * Does the work while no other command does.
+ * @template T
+ * @param {() => T | Promise<T>} work
+ */
+async function inTurn(work) {
+  await takeTurn();
+  try {
+    return await work();
+  } finally {
+    rmSync(lockFile, { force: true });
+    held = false;
   }
 }
 
@@ -191,53 +208,71 @@ export function suits(version, modules) {
   return modules === abi && major === 22 && minor >= 18;
 }
 
-/** The Node that npm puts first in the scripts' PATH, asked for its version; else the running one. */
+/** The Node that npm puts first in the scripts' PATH; else the running one. */
 function scriptsNode() {
-  const name = process.platform === "win32" ? "node.cmd" : "node";
-  const link = join(root, "node_modules", ".bin", name);
-  if (!existsSync(link)) return process.versions;
+  const link = join("node_modules", ".bin", process.platform === "win32" ? "node.cmd" : "node");
+  return existsSync(join(root, link)) ? link : process.execPath;
+}
+
+/** @param {string} node */
+function versionsOf(node) {
   // The usual case after the first run: it is the very binary that runs this, and need not be asked.
-  if (process.platform !== "win32" && realpathSync(link) === realpathSync(process.execPath))
+  if (process.platform !== "win32" && realpathSync(resolve(root, node)) === realpathSync(process.execPath))
     return process.versions;
-  const asked = spawnSync(link, ["-p", "JSON.stringify(process.versions)"], {
+  const asked = spawnSync(node, ["-p", "JSON.stringify(process.versions)"], {
+    cwd: root,
     encoding: "utf8",
-    shell: process.platform === "win32",
+    shell: node.endsWith(".cmd"),
   });
   if (asked.status !== 0) return undefined;
   return /** @type {NodeJS.ProcessVersions} */ (JSON.parse(asked.stdout));
 }
 
-async function main() {
-  let { lockText, decision } = look();
-  if (decision !== "ready") {
-    for (const signal of /** @type {const} */ (["SIGINT", "SIGTERM", "SIGHUP"])) process.on(signal, stop);
-    await takeTurn();
-    try {
-      ({ lockText, decision } = look());
+/** Does what is to be done, and says what cannot be done. @returns the process' exit code */
+export async function prepare() {
+  if (look().decision !== "ready") {
+    const code = await inTurn(async () => {
+      const { lockText, decision } = look();
       if (decision === "install") {
         const code = await install(lockText);
         if (code !== 0) return code;
       }
       writeFileSync(stampFile, stampOf(lockText, machine));
-    } finally {
-      rmSync(lockFile, { force: true });
-      held = false;
-    }
+      return 0;
+    });
+    if (code !== 0) return code;
   }
   const node = scriptsNode();
-  if (node && suits(node.node, node.modules ?? "")) return 0;
+  const versions = versionsOf(node);
+  if (!versions || !suits(versions.node, versions.modules ?? "")) {
+    sayUnsuited(versions?.node);
+    return 1;
+  }
+  if (isGenerated(root)) return 0;
+  if (await inTurn(() => isGenerated(root) || generate(root, node))) return 0;
+  say("The files in `generated` folders could not be made; the generator says why above.");
+  return 1;
+}
+
+/** For Vitest, which may be started directly, with sources that are newer than the generated files. */
+export async function setup() {
+  if ((await prepare()) !== 0) process.exit(1);
+}
+
+/** @param {string | undefined} version */
+function sayUnsuited(version) {
   say(
-    node
-      ? `JEcho needs Node 22 (22.18 or later), and this is Node ${node.node}.`
+    version
+      ? `JEcho needs Node 22 (22.18 or later), and this is Node ${version}.`
       : "The Node 22 that came with the packages does not run on this machine (a system without glibc?).",
   );
   say(`It comes with the packages on ${served}; this machine is ${process.platform}-${process.arch}.`);
   say(
     "Elsewhere, run it with a Node 22 of your own; the gateway's binary (uWebSockets.js) serves the same platforms.",
   );
-  return 1;
 }
 
 if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
-  process.exitCode = await main();
+  for (const signal of /** @type {const} */ (["SIGINT", "SIGTERM", "SIGHUP"])) process.on(signal, stop);
+  process.exitCode = await prepare();
 }
