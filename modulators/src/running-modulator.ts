@@ -95,10 +95,6 @@ export class RunningModulator {
     return this.#sandbox.cpuMs;
   }
 
-  get source(): string {
-    return this.#program.source;
-  }
-
   /** How often it wants its period called; 0 for not at all. */
   get periodMs(): number {
     return this.#sandbox.periodMs;

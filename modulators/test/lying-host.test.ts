@@ -1,26 +1,52 @@
 import { fifo } from "@jecho/modulators";
 import { modulatorTable } from "@jecho/modulators/internal";
-import { EventsFrame, encodeRun } from "@jecho/shared/internal";
+import { JechoError } from "@jecho/shared";
+import {
+  type Control,
+  EventsFrame,
+  encodeControl,
+  encodeRun,
+  type Frame,
+  parseFrame,
+} from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import type { CarrierKind } from "../src/host/carrier.ts";
 import { ModulatorHost } from "../src/host/modulator-host.ts";
-import { PLAIN, takenOver } from "./taken-over.ts";
 
 const CHANNEL = 1;
 const DERIVED = 7;
 const EVENTS = 4;
+const NONE = new Uint8Array(0);
 
-/** It says of each run that these of its events pass. */
+/** A host that a modulator has taken over: it says of each run that these of its events pass. */
 function lying(ranges: readonly number[], derived = DERIVED): CarrierKind {
-  return takenOver((frame, say) => {
-    if (frame.kind === "Install") {
-      const { request } = frame;
-      say({ kind: "Installed", request, derived: frame.derived, ...PLAIN, certain: false });
-    } else if (frame.kind === "Events") {
-      say({ kind: "Passed", derived, urgent: false, parameters: 0, versions: [], ranges });
-      say({ kind: "Done", derived: DERIVED, batch: 1, dropped: 0, cpuMs: 0 });
-    }
-  });
+  return {
+    hungMs: 60_000,
+    start(_limits, _limitBytes, listener) {
+      const say = (control: Control): void => listener.frame(encodeControl(control));
+      const answer = (frame: Frame): void => {
+        if (frame.kind === "Install") {
+          const { request } = frame;
+          say({ kind: "Installed", request, derived: frame.derived, schema: NONE, needs: [], reads: NONE });
+        } else if (frame.kind === "Events") {
+          say({ kind: "Passed", derived, urgent: false, parameters: 0, versions: [], ranges });
+          say({ kind: "Done", derived: DERIVED, batch: 1, dropped: 0, cpuMs: 0 });
+        }
+      };
+      return {
+        pid: undefined,
+        send: bytes => queueMicrotask(() => answer(frameOf(bytes))),
+        finish() {},
+        kill: () => listener.exit({ error: new JechoError("MODULATOR_HOST_FAILED"), blame: "modulator" }),
+        hold() {},
+      };
+    },
+  };
+}
+
+function frameOf(bytes: Uint8Array): Frame {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return parseFrame(view, bytes, 0, bytes.byteLength);
 }
 
 /** What comes out of a run of four events of one byte, 0 to 3; or why the modulator was removed. */

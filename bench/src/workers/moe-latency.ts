@@ -15,25 +15,19 @@ export interface Side {
   readonly port: number;
   /** Does the producer have the modulator's source itself? */
   readonly local: boolean;
-  /** Does the modulator's class look at its parameters when it is installed? */
-  readonly checks: boolean;
 }
 
 const BYTES = 400;
 /** What JSON and the name of the only field add. */
 const JSON_BYTES = 11;
-const CHECK =
-  'static check({ text }) { if (typeof text !== "string") throw new TypeError("text is wanted"); }';
-const sourceOf = ({ checks }: Side): string => `import { FifoModulator } from "jecho:moe";
+const source = `import { FifoModulator } from "jecho:moe";
 export default class Selected extends FifoModulator {
-  ${checks ? CHECK : ""}
   enqueue(event) { if (this.wanted.text.length > 0) super.enqueue(event); }
   get wanted() { return this.objects.wanted ?? this.parameters; }
 }`;
 
 type Wanted = { readonly text: string };
 
-let source = "";
 let producer: Producer<Uint8Array>;
 let consumer: Consumer<Uint8Array>;
 let shared: SharedObject<Wanted>;
@@ -65,7 +59,7 @@ const CHANNEL = "moe/modulated";
 
 serve({
   async produce(side: Side) {
-    const modulators = side.local ? { trusted: [sourceOf(side)] } : {};
+    const modulators = side.local ? { trusted: [source] } : {};
     const session = connect(`127.0.0.1:${side.port}`, { modulators });
     producer = await session.channel(`${CHANNEL}/plain`).produce();
     const answers = await session.channel(`${CHANNEL}/seen`).produce();
@@ -82,9 +76,8 @@ serve({
       }
     });
   },
-  async consume(side: Side) {
-    source = sourceOf(side);
-    const session = connect(`127.0.0.1:${side.port}`);
+  async consume({ port }: Side) {
+    const session = connect(`127.0.0.1:${port}`);
     await session.channel(`${CHANNEL}/plain`).subscribe(() => {});
     await session.channel(`${CHANNEL}/seen`).subscribe(event => {
       seen(new DataView(event.buffer, event.byteOffset).getFloat64(0, true));

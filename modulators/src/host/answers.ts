@@ -9,12 +9,8 @@ import type { Roster } from "./roster.ts";
 import type { Batch, Outstanding } from "./work.ts";
 
 export interface AnswersEvents {
-  /**
-   * A modulator is installed, and those who wait for that have been told.
-   *
-   * @param certain the next installation of its module will end the same way
-   */
-  installed(installation: Installation, certain: boolean): void;
+  /** A modulator is installed, and those who wait for that have been told. */
+  installed(installation: Installation): void;
   /** A modulator has ended a turn: there may be room for more. */
   turned(): void;
   /** No modulator has to see this run any more. */
@@ -113,7 +109,7 @@ export class Answers {
   }
 
   #installed(installed: Extract<Frame, { kind: "Installed" }>): boolean {
-    const { derived, schema, needs, reads, certain } = installed;
+    const { derived, schema, needs, reads } = installed;
     if (!this.#outstanding.finish("install", derived)) return this.#roster.isLeaving(derived);
     const installation = this.#roster.get(derived);
     if (installation === undefined) return true;
@@ -121,7 +117,7 @@ export class Answers {
     installation.declared = declared;
     installation.installed.resolve(declared);
     this.#deliverCalls(installation);
-    this.#events.installed(installation, certain);
+    this.#events.installed(installation);
     return needs.every(name => installation.isGranted(name));
   }
 

@@ -26,8 +26,6 @@ export interface Carrier {
   readonly pid: number | undefined;
   /** The bytes must stay as they are until they are out. */
   send(frame: Uint8Array): void;
-  /** What was sent goes out now, not when the turn is over. */
-  flush(): void;
   /** It ends after what was sent. */
   finish(): void;
   kill(): void;

@@ -37,9 +37,6 @@ export function childProcess(onNoEngine: () => void): CarrierKind {
   };
 }
 
-/** `process.nextTick` takes longer than what is done then. */
-const TURN = Promise.resolve();
-
 /** The modulator host as a process. */
 class Child implements Carrier {
   readonly pid: number | undefined;
@@ -49,8 +46,7 @@ class Child implements Carrier {
   readonly #limitBytes: number;
   readonly #listener: CarrierListener;
   readonly #onNoEngine: () => void;
-  /** What is sent at the end of this turn. */
-  #frames: Uint8Array[] = [];
+  #isCorked = false;
   /** The beginning of a frame whose rest has not come. */
   #buffer = new Uint8Array(64 << 10);
   #filled = 0;
@@ -82,8 +78,7 @@ class Child implements Carrier {
     this.#out = this.#process.stdio[4] as Duplex;
     const ignore = (): void => {};
     this.#in.on("error", ignore);
-    this.#out.on("error", ignore);
-    this.#takeAll();
+    this.#out.on("error", ignore).on("data", (bytes: Uint8Array) => this.#take(bytes));
     const stderr = this.#process.stderr as Readable;
     stderr.on("data", (text: Buffer) => {
       this.#trouble = (this.#trouble + text.toString()).slice(-TROUBLE_CHARACTERS);
@@ -95,25 +90,19 @@ class Child implements Carrier {
 
   send(frame: Uint8Array): void {
     if (!this.#in.writable) return;
-    // What is sent in one turn goes out at once: each write wakes the host.
-    if (this.#frames.push(frame) === 1) void TURN.then(this.#flushNow);
-  }
-
-  readonly #flushNow = (): void => this.flush();
-
-  flush(): void {
-    const frames = this.#frames;
-    if (frames.length === 0) return;
-    this.#frames = [];
-    if (!this.#in.writable) return;
-    if (frames.length === 1) return void this.#in.write(frames[0]);
-    this.#in.cork();
-    for (const frame of frames) this.#in.write(frame);
-    this.#in.uncork();
+    // Frames of one turn go out in one write: each write wakes the host.
+    if (!this.#isCorked) {
+      this.#isCorked = true;
+      this.#in.cork();
+      process.nextTick(() => {
+        this.#isCorked = false;
+        this.#in.uncork();
+      });
+    }
+    this.#in.write(frame);
   }
 
   finish(): void {
-    this.flush();
     this.#in.end();
   }
 
@@ -129,18 +118,6 @@ class Child implements Carrier {
       unref(): void;
     }[];
     for (const handle of handles) held ? handle.ref() : handle.unref();
-  }
-
-  /** What comes is taken where the stream would take it: to hand it on it does a good deal, some of that in a later turn. */
-  #takeAll(): void {
-    const stream = this.#out;
-    const push = stream.push.bind(stream);
-    stream.push = (bytes: Uint8Array | null): boolean => {
-      if (bytes === null) return push(bytes);
-      this.#take(bytes);
-      return true;
-    };
-    stream.resume();
   }
 
   #end(code: number | null, signal: NodeJS.Signals | null, trouble: string): void {

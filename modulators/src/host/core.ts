@@ -17,8 +17,6 @@ import type { Surroundings } from "../surroundings.ts";
 const NONE = new Uint8Array(0);
 /** A sign of life is due after so long without another one. */
 const SIGN_MS = 100;
-/** Sources whose judgement is remembered. */
-const MOST_JUDGED = 16;
 
 /** The modulator host itself, wherever it lives: acts on the producer's frames, and writes frames. */
 export class HostCore {
@@ -30,24 +28,16 @@ export class HostCore {
   readonly #types = new ChannelTypes();
   /** The schema that was told last, of each base channel. */
   readonly #schemas = new Map<number, Uint8Array>();
-  /** Could what the last ones to be made ready for were installed differently? By their sources. */
-  readonly #certain = new Map<string, boolean>();
-  readonly #isCertain: (source: string) => boolean;
   #batch = 0;
   /** When the producer was given a sign of life, or since when one may be due; 0 where nobody has looked since a frame came. */
   #signedAt = 0;
 
-  /**
-   * @param write takes a frame in memory that will be written again
-   * @param isCertain is an installation of this source sure to end as the last one did? Asked when nobody waits. Default: no
-   */
+  /** @param write takes a frame in memory that will be written again */
   constructor(
     surroundings: Pick<Surroundings, "engine" | "limits" | "watch">,
     write: (frame: Uint8Array) => void,
-    isCertain = (_source: string): boolean => false,
   ) {
     this.#write = write;
-    this.#isCertain = isCertain;
     this.#surroundings = {
       ...surroundings,
       write,
@@ -90,7 +80,6 @@ export class HostCore {
         if (frame.derived === 0) return void this.#surroundings.engine.prepare();
         return this.#turnOf(frame.derived, running => {
           void running.prepareNext();
-          this.#judge(running.source);
           return 0;
         });
       case "Install":
@@ -152,19 +141,12 @@ export class HostCore {
       const modulator = new RunningModulator(install, this.#schemas.get(channel), this.#surroundings);
       this.#modulators.set(derived, modulator);
       const { periodMs, mostPerSecond, needs, schema = NONE, reads = NONE } = modulator;
-      const certain = this.#certain.get(modulator.source) ?? false;
-      this.#send({ kind: "Installed", request, derived, schema, needs, reads, certain });
+      this.#send({ kind: "Installed", request, derived, schema, needs, reads });
       if (periodMs > 0) this.#send({ kind: "Period", derived, periodMs });
       if (mostPerSecond > 0) this.#send({ kind: "Rate", derived, mostPerSecond });
     } catch (error) {
       this.#send(refusal(request, error));
     }
-  }
-
-  #judge(source: string): void {
-    if (this.#certain.has(source)) return;
-    if (this.#certain.size === MOST_JUDGED) this.#certain.clear();
-    this.#certain.set(source, this.#isCertain(source));
   }
 
   /** Removes the modulator where it fails. */

@@ -58,11 +58,6 @@ export class Keeper {
     return this.#carrier !== undefined;
   }
 
-  /** Has the host said anything yet? */
-  get hasBegun(): boolean {
-    return this.#carrier !== undefined && this.#hadBegun;
-  }
-
   begin(): void {
     this.#hadBegun = false;
     this.#silentMs = 0;
@@ -91,11 +86,6 @@ export class Keeper {
 
   send(frame: Uint8Array): void {
     this.#carrier?.send(frame);
-  }
-
-  /** What was sent goes out now, not when the turn is over. */
-  flush(): void {
-    this.#carrier?.flush();
   }
 
   /** Ends the host, and says why the modulator at work is to blame. */

@@ -7,7 +7,6 @@ import { readSync, writeSync } from "node:fs";
 import { frameEnd, parseFrame } from "@jecho/shared/internal";
 import { isolatedVmEngine } from "../sandbox/isolated-vm.ts";
 import type { Engine, Limits } from "../sandbox/sandbox.ts";
-import { isCertain } from "./certain.ts";
 import { HostCore } from "./core.ts";
 import { NO_ENGINE, startGuard } from "./watch.ts";
 
@@ -23,7 +22,7 @@ try {
   console.error((error as Error).message);
   process.exit(NO_ENGINE);
 }
-const core = new HostCore({ engine, limits, watch: startGuard(Number(process.argv[3])) }, write, isCertain);
+const core = new HostCore({ engine, limits, watch: startGuard(Number(process.argv[3])) }, write);
 
 let buffer = new Uint8Array(1 << 20);
 let end = 0;

@@ -16,7 +16,6 @@ import type { Value } from "../values.ts";
 import { Answers } from "./answers.ts";
 import { Backlog } from "./backlog.ts";
 import type { CarrierKind } from "./carrier.ts";
-import { Foregone } from "./foregone.ts";
 import { Installation } from "./installation.ts";
 import { type Death, Keeper } from "./keeper.ts";
 import { contextFrame, Orders } from "./orders.ts";
@@ -65,7 +64,6 @@ export class ModulatorHost implements Tier {
   readonly #keeper: Keeper;
   readonly #roster = new Roster();
   readonly #outstanding = new Outstanding();
-  readonly #foregone = new Foregone();
   readonly #periods: Periods;
   readonly #orders: Orders;
   readonly #backlog: Backlog;
@@ -95,10 +93,7 @@ export class ModulatorHost implements Tier {
     const to = { keeper, outstanding, roster, orders: this.#orders };
     this.#backlog = new Backlog(options.pendingBytes ?? 64 << 20, to, done);
     const answers = new Answers({ keeper, outstanding, roster, periods: this.#periods }, options, {
-      installed: (installation, certain) => {
-        if (certain) this.#foregone.learn(installation);
-        this.#orders.prepareSoon(installation);
-      },
+      installed: installation => this.#orders.prepareSoon(installation),
       turned: () => this.#backlog.send(),
       done,
       removed: (installation, error) => this.#removed(installation, error),
@@ -113,21 +108,8 @@ export class ModulatorHost implements Tier {
     checkSizes(modulator, this.#limits);
     if (!this.#keeper.hasHost) this.#begin();
     const installation = new Installation(request, this.#options.room, onInstalled);
-    // Where the host only starts, or is behind, everybody waits: it might not start, and would fall behind more and more.
-    const isIdle = this.#keeper.hasBegun && this.#outstanding.size === 0;
-    const answer = isIdle ? this.#foregone.answerTo(installation) : undefined;
-    if (answer === undefined) {
-      // Asked first: the host is at it while the books are kept here.
-      this.#orders.install(installation);
-      this.#keeper.flush();
-      this.#roster.add(installation);
-    } else {
-      // Answered first: all that comes for it from now on reaches the host behind the order.
-      this.#roster.add(installation);
-      installation.declared = answer;
-      installation.installed.resolve(answer);
-      this.#orders.install(installation);
-    }
+    this.#roster.add(installation);
+    this.#orders.install(installation);
     this.#hold();
     return installation.installed.promise;
   }

@@ -64,8 +64,6 @@ class WorkerCarrier implements Carrier {
     this.#worker.post(own, [own.buffer]);
   }
 
-  flush(): void {}
-
   finish(): void {
     this.#worker.post(undefined, []);
   }
