@@ -24,11 +24,10 @@ export class Requests {
   /** @param send sends the request with this number. Rejects with `TIMED_OUT` or `PRODUCER_GONE` */
   ask(send: (request: number) => void): Promise<Control> {
     const request = this.#next++;
-    // Asked first: who is asked is at it while the books are kept here.
-    send(request);
     return new Promise((resolve, reject) => {
       this.#pending.set(request, { resolve, reject });
       this.#deadlines.add(request);
+      send(request);
     });
   }
 

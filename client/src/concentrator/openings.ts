@@ -7,13 +7,11 @@ import {
   type Place,
   WHEN_FULL,
 } from "@jecho/shared/internal";
-import { laterTurn } from "#platform";
 import type { Deriving } from "../modulation/deriving.ts";
 import type { Feeds } from "../modulation/feeds.ts";
 import type { Modulation } from "../modulation/modulation.ts";
 import { placementOf } from "../placement.ts";
 import type { ControlRequest, PortNotice } from "../port.ts";
-import { atEndOfTurn } from "../turn.ts";
 import type { Demands } from "./demands.ts";
 import type { Entries } from "./entries.ts";
 import type { ConsumerEntry, EndpointEntry, Reset } from "./entry.ts";
@@ -35,8 +33,6 @@ interface Asked {
 export interface OpeningOptions {
   /** May this process' producers have modulators? */
   readonly modulates: boolean;
-  /** Does the application act at once on what it is told? */
-  readonly isHere: boolean;
   readonly nextRequest: () => number;
 }
 
@@ -209,8 +205,6 @@ export class Openings {
     const { number: old, channelNumber: left, endpoint } = entry;
     const wasOpen = entry.wasOpen === true && reset === undefined;
     const newest = wasOpen && wantsNewest(entry);
-    // Who waits for a reset is told first, where it is in another thread: the books are kept while it is at it.
-    const isToldFirst = reset !== undefined && !this.#options.isHere;
     if (reset !== undefined) {
       entry.modulator = reset.modulator;
       entry.as = "";
@@ -218,7 +212,6 @@ export class Openings {
       entry.resets = entry.resets.filter(other => other.reset > reset.reset);
       entry.asking = undefined;
     }
-    if (isToldFirst) this.#tellOpened(entry, wasOpen, newest, opened);
     this.leave(entry);
     this.#place(entry, wasOpen, opened);
     if (newest) entry.fromSeq = 0;
@@ -229,14 +222,14 @@ export class Openings {
       return;
     }
     if (wasOpen) this.#deriving.handKept(entry);
-    if (!isToldFirst) this.#tellOpened(entry, wasOpen, newest, opened);
+    this.#tellOpened(entry, wasOpen, newest, opened);
     // It may have to leave again at once.
     this.#flow.entered(entry);
     this.#askNext(entry);
     if (old === 0) return;
-    // The application is told first; and what it is at of the old modulator's, it is waited for.
+    // Events of the old modulator that are still being handled are waited for.
     const close = (): void => this.#link.send({ kind: "CloseEndpoint", endpoint: old });
-    atEndOfTurn(() => laterTurn(() => this.#synchronous.whenDone(endpoint, left, close)));
+    this.#synchronous.whenDone(endpoint, left, close);
   }
 
   /** Before the gateway has a modulator installed, its consumer is to compare it with others. */

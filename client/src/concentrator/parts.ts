@@ -26,8 +26,6 @@ import { SynchronousEvents } from "./synchronous.ts";
 
 export interface ConcentratorOptions extends LinkOptions {
   readonly modulators: ProducerModulatorOptions;
-  /** Is the application in this very thread, so that it acts at once on what it is told? False by default. */
-  readonly isHere?: boolean;
 }
 
 /** What concerns more than one of the parts. */
@@ -137,8 +135,7 @@ export class Parts {
     this.delegates = new Delegates(this.entries, this.modulation, notify);
     let request = 0;
     const nextRequest = (): number => ++request;
-    const { isHere = false } = options;
-    this.openings = new Openings({ modulates: most > 0, isHere, nextRequest }, this, notify);
+    this.openings = new Openings({ modulates: most > 0, nextRequest }, this, notify);
     this.copies = new ObjectCopies(this.entries, this.link, notify);
     this.questions = new GatewayQuestions(this.link, nextRequest, notify);
   }

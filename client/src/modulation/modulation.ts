@@ -186,16 +186,17 @@ export class Modulation {
     const isWanted = (): boolean => this.#installing.get(name) === hosted;
     this.#callers.set(hosted, base);
     let installation: Installation | undefined;
-    // It is entered before anything can be told of it here. Who waits for it elsewhere is told first: books can be kept meanwhile.
+    // It is entered before anything can be told of it here, and answered before anything that it makes goes out.
     const enter = (said: Declared): void => {
       const { schema: declared = NONE, reads = NONE, needs } = said;
-      if (isWanted()) answer?.(said);
       const made = declared.byteLength > 0 ? declared : schema;
       const number = isWanted() ? derived : 0;
       const placed = { hosted, base, feed, input, wire, needs, schema: declared, reads, made, number };
       installation = newInstallation(modulator, instead, placed);
       this.installed.add(installation);
-      if (number !== 0) this.#events.onNeeds(base);
+      if (number === 0) return;
+      answer?.(said);
+      this.#events.onNeeds(base);
     };
     try {
       const request = {

@@ -8,7 +8,7 @@ export class HerePort implements Omit<Port, "settled" | "posted"> {
   readonly post: (request: PortRequest) => void;
 
   constructor(options: ConcentratorOptions, listener: PortListener) {
-    const hub = new Hub({ ...options, isHere: true });
+    const hub = new Hub(options);
     const attachment = hub.attach(listener);
     this.drainHere = () => hub.drain();
     this.post = request => attachment.handle(request);

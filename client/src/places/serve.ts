@@ -96,9 +96,7 @@ class Outbox {
   put(notice: FromPlace): void {
     this.#closeBatch();
     this.#notices.push(toPlain(notice));
-    // Who waits for these can be at it while the books are kept here.
-    if (notice.is === "state" || (notice.is === "opened" && notice.reset !== 0)) this.send();
-    else this.#sendSoon();
+    this.#sendSoon();
   }
 
   /** @returns bytes that it adds to what is on its way */

@@ -11,7 +11,6 @@ import { DerivedChannel } from "./derived-channel.ts";
 import type { Consumer, Place, Producer } from "./endpoints.ts";
 import type { NameServer } from "./name-server.ts";
 import { Outlets } from "./outlets.ts";
-import { askAll } from "./placements.ts";
 import { Producers } from "./producers.ts";
 import { type Reader, WrittenTypes } from "./written-types.ts";
 
@@ -215,28 +214,16 @@ export class ChannelManager implements ChannelOwner {
     this.#outlets?.attach(name);
   }
 
-  /** The derived channel that this modulator makes of this one, or of a derived one: the one there is, or a new one, which is to be entered. */
+  /** The derived channel that this modulator makes of this one, or of a derived one: the one there is, or a new one. */
   derive(modulator: Modulator, parent?: DerivedChannel): DerivedChannel {
     const known = this.derivations.find(modulator, parent);
     if (known !== undefined) return known;
-    const number = this.names.newNumber();
-    const wanted = { channel: this.channel.number, derived: number, behind: 0 };
-    // Asked first: producers are at it while the books are kept here. What is behind another modulator has to know where that is.
-    const asked =
-      parent === undefined
-        ? askAll(this.producers, { ...wanted, modulator: this.#objects.withNewest(modulator) })
-        : undefined;
-    const channel = this.names.newChannel(this, number);
-    return new DerivedChannel(this, channel, modulator, this.#objects, parent, asked);
-  }
-
-  /** Enters a derived channel into the books, where it is not. */
-  enterDerived(derived: DerivedChannel): void {
-    if (this.derivations.has(derived)) return;
+    const derived = new DerivedChannel(this, this.names.newChannel(this), modulator, this.#objects, parent);
     this.derivations.add(derived);
     const isRestored = this.#keeper.keep(derived.channel, derived, true);
     this.names.registerDerived(derived);
     if (isRestored) this.#holdRestored(derived);
+    return derived;
   }
 
   /** Who was its consumer at an earlier gateway may come back, and is to find its past also where others have left by then. */

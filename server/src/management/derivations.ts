@@ -34,10 +34,6 @@ export class Derivations {
     return this.#bySource.get(modulator.source)?.get(placeOf(modulator, parent));
   }
 
-  has({ channel }: DerivedChannel): boolean {
-    return this.#all.get(channel.number) !== undefined;
-  }
-
   add(derived: DerivedChannel): void {
     const { channel, modulator, parent } = derived;
     this.#all.set(channel.number, derived);

@@ -8,7 +8,7 @@ import type { ChannelManager } from "./channel-manager.ts";
 import { likenessOf } from "./derivations.ts";
 import type { Place } from "./endpoints.ts";
 import type { Outlet } from "./outlet.ts";
-import { type Asked, Placements, type Wanted } from "./placements.ts";
+import { Placements, type Wanted } from "./placements.ts";
 import { Producers } from "./producers.ts";
 import { checkMatch, type Reader } from "./written-types.ts";
 
@@ -51,7 +51,6 @@ export class DerivedChannel {
     modulator: Modulator,
     objects: SharedObjects,
     parent?: DerivedChannel,
-    asked?: Asked,
   ) {
     this.manager = manager;
     this.channel = channel;
@@ -61,7 +60,7 @@ export class DerivedChannel {
     this.parent = parent;
     const behind = parent?.objects ?? NO_TAGS;
     this.objects = behind;
-    this.placements = new Placements(this, asked);
+    this.placements = new Placements(this);
     if (parent !== undefined) parent.joining++;
     if (modulator.objects.length === 0) return;
     this.objects = [...behind, ...modulator.objects.map(({ object }) => objectTag(object))];

@@ -71,9 +71,8 @@ export class NameServer {
     return this.#managers.has(name) ? { base: name, derived: "" } : splitName(name);
   }
 
-  /** @param number one of `newNumber` */
-  newChannel(owner: ChannelOwner, number = this.newNumber()): Channel {
-    const epoch = this.#nextEpoch++;
+  newChannel(owner: ChannelOwner): Channel {
+    const [number, epoch] = [this.newNumber(), this.#nextEpoch++];
     const channel = new Channel(number, epoch, owner, this.#acknowledgements, this.#gathering, this.#notices);
     this.#channels.set(channel.number, channel);
     return channel;

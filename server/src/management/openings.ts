@@ -132,15 +132,9 @@ export class Openings {
     derived.joining++;
     connection.modulators++;
     try {
-      if (frame.as !== "") {
-        manager.enterDerived(derived);
-        manager.nameDerived(derived, frame.as);
-      }
-      // Asked first: producers are at it while the books are kept here.
-      const installed = derived.placements.install(connection);
-      manager.enterDerived(derived);
+      if (frame.as !== "") manager.nameDerived(derived, frame.as);
       const before = derived.failureAt(connection);
-      await installed;
+      await derived.placements.install(connection);
       // Where it was installed first it is at its events, and may have failed.
       const failure = derived.failureAt(connection);
       if (failure !== undefined && failure !== before) throw failure;
@@ -233,7 +227,8 @@ export class Openings {
     const { seq, newest, recovered, missing } = beginning;
     const replays = channel.history !== undefined && (seq < channel.nextSeq || newest.length > 0);
     const replay = replays ? this.#names.newNumber() : 0;
-    // Told first: it is at it while the books are kept here.
+    const consumer = new Consumer(number, connection, place, terms);
+    connection.addConsumer(consumer);
     connection.send({
       kind: "ConsumerOpened",
       request,
@@ -247,8 +242,6 @@ export class Openings {
       placements: place.derived?.placements.describe() ?? [],
       objects: place.derived?.objects ?? [],
     });
-    const consumer = new Consumer(number, connection, place, terms);
-    connection.addConsumer(consumer);
     manager.addConsumer(consumer, replays);
     const listen = (): void => {
       manager.listen(consumer);

@@ -3,7 +3,6 @@ import { type Control, Few, type Install, type Instead, type Placement } from "@
 import type { Connection } from "../connection.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
 import type { Producer } from "./endpoints.ts";
-import type { Producers } from "./producers.ts";
 
 const AT = { producer: 0, gateway: 1, consumer: 2 } as const;
 
@@ -21,20 +20,6 @@ const ELSEWHERE = new Set(["MODULATORS_NOT_SERVED", "OVERLOADED"]);
 
 /** What a process is to install. */
 export type Wanted = Pick<Install, "channel" | "derived" | "modulator" | "behind">;
-/** Answers that are under way, by who was asked. */
-export type Asked = Few<Connection, Promise<Control>>;
-
-function ask(maker: Connection, wanted: Wanted, instead?: Instead): Promise<Control> {
-  return maker.request(request => ({ kind: "Install", request, offers: [], instead, ...wanted }));
-}
-
-/** Asks all producers' processes that run modulators. */
-export function askAll(producers: Producers, wanted: Wanted): Asked {
-  const asked: Asked = new Few();
-  for (const producing of producers.connections())
-    if (producers.runModulators(producing)) asked.set(producing, ask(producing, wanted));
-  return asked;
-}
 
 /**
  * Where one derived channel's modulator runs, for each producing process: there; at the gateway's side, where that has a
@@ -50,10 +35,8 @@ export class Placements {
   readonly #own = new Few<Connection, Map<Connection, Promise<void>>>();
   #ended = false;
 
-  /** @param asked who was asked already, for whoever comes first would have had them asked */
-  constructor(derived: DerivedChannel, asked: Asked | undefined) {
+  constructor(derived: DerivedChannel) {
     this.#derived = derived;
-    if (asked !== undefined) for (const [producing, answer] of asked) this.place(producing, answer);
   }
 
   /**
@@ -61,12 +44,9 @@ export class Placements {
    *
    * @throws JechoError the first reason why it does not
    */
-  install(consumer: Connection): Promise<unknown> {
-    const installing: Promise<void>[] = [];
-    for (const producing of this.#derived.feeders.connections())
-      installing.push(this.#installFor(consumer, producing));
-    // Mostly there is one, and each promise on the way takes its time.
-    return installing.length === 1 ? (installing[0] as Promise<void>) : Promise.all(installing);
+  async install(consumer: Connection): Promise<void> {
+    const producing = [...this.#derived.feeders.connections()];
+    await Promise.all(producing.map(one => this.#installFor(consumer, one)));
   }
 
   async #installFor(consumer: Connection, producing: Connection): Promise<void> {
@@ -114,15 +94,11 @@ export class Placements {
     return parent?.feeders.isAt(producing) === true ? parent.placements.place(producing) : undefined;
   }
 
-  /**
-   * Finds the place for a process' producers, and installs the modulator there unless that is with each consumer.
-   *
-   * @param asked the answer of that process, where it was asked already
-   */
-  place(producing: Connection, asked?: Promise<Control>): Promise<Spot | undefined> {
+  /** Finds the place for a process' producers, and installs the modulator there unless that is with each consumer. */
+  place(producing: Connection): Promise<Spot | undefined> {
     let placing = this.#placing.get(producing);
     if (placing === undefined) {
-      placing = this.#find(producing, asked);
+      placing = this.#find(producing);
       this.#placing.set(producing, placing);
       placing.then(
         place => {
@@ -254,7 +230,7 @@ export class Placements {
     this.#own.clear();
   }
 
-  async #find(producing: Connection, asked?: Promise<Control>): Promise<Spot | undefined> {
+  async #find(producing: Connection): Promise<Spot | undefined> {
     const { manager, feeders, parent } = this.#derived;
     // Of most there is none, and the producer is asked at once.
     const before = parent === undefined ? undefined : await this.#before(producing);
@@ -263,7 +239,7 @@ export class Placements {
     let why = before?.why;
     if (before === undefined || before.at === "producer") {
       why = feeders.runModulators(producing)
-        ? await this.#attempt(producing, producing, asked)
+        ? await this.#attempt(producing, producing)
         : new JechoError("MODULATORS_NOT_SERVED", "the producer runs no modulators");
       if (why === undefined) return { at: "producer", maker: producing, why };
     }
@@ -280,13 +256,9 @@ export class Placements {
   }
 
   /** @returns why it is to run elsewhere @throws JechoError why it runs nowhere */
-  async #attempt(
-    maker: Connection,
-    producing: Connection,
-    asked?: Promise<Control>,
-  ): Promise<JechoError | undefined> {
+  async #attempt(maker: Connection, producing: Connection): Promise<JechoError | undefined> {
     try {
-      await this.#request(maker, producing, false, asked);
+      await this.#request(maker, producing, false);
       return undefined;
     } catch (error) {
       const refused = JechoError.from(error);
@@ -315,18 +287,14 @@ export class Placements {
     );
   }
 
-  async #request(
-    maker: Connection,
-    producing: Connection,
-    own: boolean,
-    asked?: Promise<Control>,
-  ): Promise<void> {
+  async #request(maker: Connection, producing: Connection, own: boolean): Promise<void> {
     const { manager, parent, feeders } = this.#derived;
     const input = parent ?? manager;
     const instead = own || maker !== producing ? this.#insteadOf(producing, own) : undefined;
     let answer: Control;
     try {
-      answer = await (asked ?? ask(maker, this.#derived.wanted(), instead));
+      const wanted = this.#derived.wanted();
+      answer = await maker.request(request => ({ kind: "Install", request, offers: [], instead, ...wanted }));
     } catch (error) {
       // A process that left in the meantime is not present any more, so nothing is missing.
       if ((error as JechoError).code === "PRODUCER_GONE" && (own || instead === undefined)) return;
