@@ -40,28 +40,45 @@ export function retentionOf(history: History | undefined, limitBytes: number): R
 export class EventLog {
   retention: Retention;
   readonly #keyOf: (frame: EventsFrame, i: number) => string;
-  #runs: LoggedRun[] = [];
+  #runs: (LoggedRun | undefined)[] = [];
   /** Runs before this index are gone; the list is cut now and then. */
   #head = 0;
   #events = 0;
   /** When the newest event came in that is not kept any more. */
   #goneAt = Number.NEGATIVE_INFINITY;
+  #nextSeq: number;
+  /** Where stored runs could not be read: sequence numbers from `first` up to but without `end`. */
+  #gaps: { readonly first: number; readonly end: number }[] = [];
   #bytes = 0;
   readonly #latest = new Map<string, LoggedRun>();
 
-  /** @param keyOf what distinguishes the events whose newest is to be kept */
-  constructor(retention: Retention, keyOf: (frame: EventsFrame, i: number) => string) {
+  /**
+   * @param keyOf what distinguishes the events whose newest is to be kept
+   * @param firstSeq sequence number of the first event that was to be kept
+   */
+  constructor(retention: Retention, keyOf: (frame: EventsFrame, i: number) => string, firstSeq: number) {
     this.retention = retention;
     this.#keyOf = keyOf;
+    this.#nextSeq = firstSeq;
   }
 
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Sequence number of the oldest event that is kept without gaps up to the newest; undefined where none is. */
+  /** Sequence number of the oldest event that is kept; undefined where none is. */
   get firstSeq(): number | undefined {
     return this.#runs[this.#head]?.frame.seq;
+  }
+
+  /** Sequence number behind the newest run that came. */
+  get nextSeq(): number {
+    return this.#nextSeq;
+  }
+
+  /** Not everything is kept that came in until this time. */
+  lost(until: number): void {
+    this.#goneAt = Math.max(this.#goneAt, until);
   }
 
   /** Is everything kept that came in since this time? */
@@ -69,8 +86,23 @@ export class EventLog {
     return this.#goneAt < time;
   }
 
+  /** How many events are kept from this one on. */
+  countFrom(seq: number): number {
+    const { firstSeq } = this;
+    if (firstSeq === undefined) return 0;
+    const from = Math.max(seq, firstSeq);
+    let count = Math.max(0, this.#nextSeq - from);
+    for (const { first, end } of this.#gaps) count -= Math.max(0, end - Math.max(first, from));
+    return count;
+  }
+
   append(run: LoggedRun): void {
     const { frame } = run;
+    if (frame.seq > this.#nextSeq) {
+      this.#gaps.push({ first: this.#nextSeq, end: frame.seq });
+      this.lost(run.at);
+    }
+    this.#nextSeq = frame.seq + frame.count;
     this.#runs.push(run);
     this.#events += frame.count;
     this.#bytes += frame.end - frame.start;
@@ -94,11 +126,15 @@ export class EventLog {
       const { frame, at } = oldest;
       const fits = this.#events - frame.count < events && this.#bytes <= bytes && now - at <= seconds * 1000;
       if (fits) break;
-      this.#head++;
-      this.#goneAt = at;
+      // The slot outlives the run until the list is cut.
+      this.#runs[this.#head++] = undefined;
+      this.lost(at);
       this.#events -= frame.count;
       this.#bytes -= frame.end - frame.start;
     }
+    const { firstSeq } = this;
+    while (this.#gaps.length > 0 && (firstSeq === undefined || (this.#gaps[0]?.end as number) <= firstSeq))
+      this.#gaps.shift();
     if (this.#head > 1024 && this.#head * 2 > this.#runs.length) {
       this.#runs = this.#runs.slice(this.#head);
       this.#head = 0;
@@ -139,6 +175,6 @@ export class EventLog {
 
   /** All runs, oldest first. */
   all(): readonly LoggedRun[] {
-    return this.#runs.slice(this.#head);
+    return this.#runs.slice(this.#head) as LoggedRun[];
   }
 }

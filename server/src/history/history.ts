@@ -1,6 +1,7 @@
 import type { EventsFrame } from "@jecho/shared/internal";
 import { type EpochStart, EventLog, type LoggedRun, type Retention } from "./event-log.ts";
-import type { HistoryStore, Stored } from "./store.ts";
+import type { HistoryStore } from "./store.ts";
+import type { Stored } from "./stored.ts";
 
 /** How many runs a stored channel takes between two looks at what has become too old. */
 const TRIM_EVERY = 256;
@@ -26,12 +27,14 @@ export class History {
     store: HistoryStore | undefined,
     stored: Stored | undefined,
   ) {
-    this.log = new EventLog(retention, keyOf);
+    this.#epochs = [...(stored?.epochs ?? []), present];
+    this.log = new EventLog(retention, keyOf, (this.#epochs[0] as EpochStart).firstSeq);
     this.#store = store;
     this.#name = name;
     for (const run of stored?.runs ?? []) this.log.append(run);
+    // When the newest came that could not be read nobody knows.
+    if (present.firstSeq > this.log.nextSeq) this.log.lost(Date.now());
     this.isTransient = name === "";
-    this.#epochs = [...(stored?.epochs ?? []), present];
     if (store !== undefined) store.beginEpoch(name, present, retention);
   }
 

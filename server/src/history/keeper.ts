@@ -5,6 +5,7 @@ import type { WrittenTypes } from "../management/written-types.ts";
 import type { Retention } from "./event-log.ts";
 import { History } from "./history.ts";
 import type { HistoryStore } from "./store.ts";
+import type { Stored } from "./stored.ts";
 
 /** How a gateway keeps the past. */
 export interface Keeping {
@@ -45,7 +46,7 @@ export class Keeper {
     if (stored === undefined) return;
     for (const type of stored.types) this.#types.remember(type);
     this.ask({ ...stored.retention, bytes: this.#keeping.historyBytes }, "");
-    this.keep(channel, undefined, true);
+    this.#begin(channel, this.#name, stored);
   }
 
   /** At least this much is to be kept from now on. @returns false where that is nothing */
@@ -81,14 +82,19 @@ export class Keeper {
     // Numbers that were given without being kept would be given twice.
     if (!isNew) store?.forget(name);
     const stored = isNew ? store?.load(name) : undefined;
-    const newest = stored?.runs.at(-1)?.frame;
-    if (newest !== undefined) channel.nextSeq = newest.seq + newest.count;
+    this.#begin(channel, name, stored);
+    for (const run of history?.log.all() ?? []) channel.history?.log.append(run);
+    return stored !== undefined;
+  }
+
+  #begin(channel: Channel, name: string, stored: Stored | undefined): void {
+    if (this.#retention === undefined) return;
+    if (stored?.nextSeq !== undefined) channel.nextSeq = stored.nextSeq;
     const present = { epoch: channel.epoch, firstSeq: channel.nextSeq };
+    const { store } = this.#keeping;
     channel.history = new History(this.#retention, keyer(channel), name, present, store, stored);
-    for (const run of history?.log.all() ?? []) channel.history.log.append(run);
     channel.lanes.restore(channel.history.sources().values());
     for (const { token, schema } of this.#types.present()) channel.history.addType(token, schema);
-    return stored !== undefined;
   }
 
   /** What comes is kept for consumers that were cut off, also where nobody has asked for a history. */

@@ -33,7 +33,9 @@ export function beginningOf(channel: Channel, place: Place | undefined): Beginni
   const speed = Number.isFinite(place.speed) && place.speed > 0 ? place.speed : 0;
   if (place.from === FROM.time) {
     const seq = history?.log.seqSince(place.at) ?? nextSeq;
-    return { ...live, seq, recovered: history?.log.reaches(place.at) ?? nextSeq === 1, speed };
+    const missing = missingFrom(channel, seq);
+    const recovered = missing === 0 && (history?.log.reaches(place.at) ?? nextSeq === 1);
+    return { ...live, seq, recovered, missing, speed };
   }
   const isSame = place.epoch === channel.epoch;
   const wanted =
@@ -50,13 +52,13 @@ export function beginningOf(channel: Channel, place: Place | undefined): Beginni
   }
   const first = history?.log.firstSeq ?? nextSeq;
   const seq = Math.min(Math.max(wanted, first), nextSeq);
-  return {
-    ...live,
-    seq,
-    recovered: seq === Math.min(wanted, nextSeq),
-    missing: Math.max(0, seq - wanted),
-    speed,
-  };
+  const missing = missingFrom(channel, wanted);
+  return { ...live, seq, recovered: missing === 0, missing, speed };
+}
+
+/** How many events from this one on are not kept. */
+function missingFrom({ history, nextSeq }: Channel, seq: number): number {
+  return Math.max(0, nextSeq - seq - (history?.log.countFrom(seq) ?? 0));
 }
 
 /** Sends a consumer its past, as fast as its socket takes it or as was asked for, and then says that it is level. */

@@ -1,0 +1,157 @@
+import { accessSync, closeSync, constants, existsSync, openSync, readSync, renameSync } from "node:fs";
+import type { DatabaseSync } from "node:sqlite";
+import { JechoError } from "@jecho/shared";
+import { salvage } from "./salvage.ts";
+
+/** How long a gateway that starts waits for the one before it to let go of the file. */
+const BUSY_MS = 1000;
+const SQLITE_BUSY = 5;
+const SQLITE_ERROR = 1;
+const SQLITE_READONLY = 8;
+const SQLITE_CORRUPT = 11;
+const SQLITE_NOTADB = 26;
+/** What a file is to blame for that is of no use from the start: a header can be wrong in many ways. */
+const UNUSABLE = new Set([SQLITE_ERROR, SQLITE_READONLY, SQLITE_CORRUPT, SQLITE_NOTADB]);
+
+/** The lock is the operating system's: it goes with the process that has it, however that ends. */
+const LOCK = `
+  PRAGMA busy_timeout = ${BUSY_MS};
+  PRAGMA locking_mode = EXCLUSIVE;
+`;
+
+const TABLES = {
+  epochs: `
+    channel TEXT NOT NULL, epoch INTEGER NOT NULL, first_seq INTEGER NOT NULL, events REAL, seconds REAL, latest INTEGER NOT NULL,
+    ordinal INTEGER NOT NULL DEFAULT 0, sum INTEGER, PRIMARY KEY (channel, first_seq, epoch)`,
+  runs: `
+    channel TEXT NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL, source TEXT NOT NULL, frame BLOB NOT NULL,
+    next_seq INTEGER, sum INTEGER, PRIMARY KEY (channel, seq)`,
+  types: "channel TEXT NOT NULL, token TEXT NOT NULL, schema BLOB NOT NULL, PRIMARY KEY (channel, token)",
+};
+
+/** Columns that a file of an earlier version lacks. */
+const ADDED = {
+  epochs: { ordinal: "INTEGER NOT NULL DEFAULT 0", sum: "INTEGER" },
+  runs: { next_seq: "INTEGER", sum: "INTEGER" },
+};
+
+/** The file of SQLite that history is kept in. One gateway at a time has it. Where it is damaged it is set aside, and a new one begun. */
+export class HistoryFile {
+  readonly #path: string;
+  readonly #Database: typeof DatabaseSync;
+  readonly #log: (line: string) => void;
+  database: DatabaseSync;
+
+  private constructor(path: string, Database: typeof DatabaseSync, log: (line: string) => void) {
+    this.#path = path;
+    this.#Database = Database;
+    this.#log = log;
+    this.database = this.#open();
+  }
+
+  /** @throws JechoError `HISTORY_IN_USE` where another gateway has the file, `ARGUMENT_INVALID` where it cannot be used */
+  static async open(path: string, log: (line: string) => void): Promise<HistoryFile> {
+    const { DatabaseSync } = await import("node:sqlite");
+    try {
+      return new HistoryFile(path, DatabaseSync, log);
+    } catch (error) {
+      if (codeOf(error) === SQLITE_BUSY)
+        throw new JechoError(
+          "HISTORY_IN_USE",
+          `another gateway keeps its history in ${path}: end that one, or give this one a file of its own`,
+        );
+      throw new JechoError("ARGUMENT_INVALID", `the history's file ${path}: ${(error as Error).message}`);
+    }
+  }
+
+  #open(): DatabaseSync {
+    try {
+      return prepared(new this.#Database(this.#path));
+    } catch (error) {
+      // Somebody else's file stays where it is.
+      if (!UNUSABLE.has(codeOf(error)) || !isHistory(this.#path)) throw error;
+      return this.#begin(error as Error);
+    }
+  }
+
+  /** Sets the file aside, and goes on with what can be read of it in a new one, where that may mend what went wrong. @returns whether it did */
+  mend(error: unknown): boolean {
+    if (![SQLITE_CORRUPT, SQLITE_NOTADB].includes(codeOf(error))) return false;
+    try {
+      this.database.close();
+    } catch {
+      // Nothing more is wanted of it.
+    }
+    this.database = this.#begin(error as Error);
+    return true;
+  }
+
+  #begin(cause: Error): DatabaseSync {
+    const aside = freePath(this.#path);
+    for (const part of ["", "-wal", "-shm"])
+      if (existsSync(this.#path + part)) renameSync(this.#path + part, aside + part);
+    const database = prepared(new this.#Database(this.#path));
+    const rows = salvage(() => locked(new this.#Database(aside)), database);
+    this.#log(
+      `the history's file ${this.#path} is damaged (${cause.message}): it is kept as ${aside}, and history goes on in a new file with the ${rows} rows that could be read; ` +
+        "consumers are told what they miss",
+    );
+    return database;
+  }
+}
+
+function locked(database: DatabaseSync): DatabaseSync {
+  database.exec(LOCK);
+  return database;
+}
+
+/** Closes it where that fails. */
+function prepared(database: DatabaseSync): DatabaseSync {
+  try {
+    // The version is written in order to know whether the file can be written.
+    locked(database).exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA user_version = 1");
+    for (const [table, columns] of Object.entries(TABLES))
+      database.exec(`CREATE TABLE IF NOT EXISTS ${table} (${columns}) WITHOUT ROWID`);
+    for (const [table, columns] of Object.entries(ADDED)) {
+      const known = columnsOf(database, table);
+      for (const [name, type] of Object.entries(columns))
+        if (!known.includes(name)) database.exec(`ALTER TABLE ${table} ADD COLUMN ${name} ${type}`);
+    }
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+function columnsOf(database: DatabaseSync, table: string): unknown[] {
+  return database
+    .prepare("SELECT name FROM pragma_table_info(?)")
+    .all(table)
+    .map(({ name }) => name);
+}
+
+/** SQLite's primary code; 0 for errors of others. */
+function codeOf(error: unknown): number {
+  return ((error as { errcode?: number }).errcode ?? 0) & 0xff;
+}
+
+/** Does its beginning show that a gateway made it, and may this one write it? */
+function isHistory(path: string): boolean {
+  accessSync(path, constants.W_OK);
+  const start = Buffer.alloc(64 << 10);
+  const file = openSync(path, "r");
+  try {
+    readSync(file, start);
+  } finally {
+    closeSync(file);
+  }
+  return Object.keys(TABLES).some(table => start.includes(`CREATE TABLE ${table}`));
+}
+
+function freePath(path: string): string {
+  for (let n = 1; ; n++) {
+    const aside = `${path}.damaged-${n}`;
+    if (!existsSync(aside)) return aside;
+  }
+}
