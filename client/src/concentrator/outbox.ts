@@ -42,7 +42,7 @@ const HELD_BYTES = 8 << 20;
 export class Outbox {
   readonly #link: Link;
   readonly #memory: MessageMemory;
-  #sent: Sent[] = [];
+  #sent: (Sent | undefined)[] = [];
   #head = 0;
   #bytes = 0;
   /** What waits to go out in one message. */
@@ -151,7 +151,9 @@ export class Outbox {
   /** The gateway has so many more messages. */
   taken(messages: number): void {
     for (let i = 0; i < messages && this.#head < this.#sent.length; i++) {
-      const { bytes, own } = this.#sent[this.#head++] as Sent;
+      const { bytes, own } = this.#sent[this.#head] as Sent;
+      // The slot outlives the message until the list is cut.
+      this.#sent[this.#head++] = undefined;
       this.#bytes -= bytes;
       for (const part of own) this.#memory.giveBack(part);
     }
@@ -163,7 +165,7 @@ export class Outbox {
 
   /** The connection broke: what is unconfirmed goes back to its lanes. */
   interrupted(): void {
-    for (const { parts, lanes } of this.#sent.slice(this.#head)) {
+    for (const { parts, lanes } of this.#sent.slice(this.#head) as Sent[]) {
       let run = 0;
       const take = (frame: Frame): void => {
         const lane = lanes[run++];

@@ -206,7 +206,10 @@ export class Reception {
     entry.waiting.push({ frame, source });
     let bytes = 0;
     for (const waiting of entry.waiting) bytes += waiting.frame.end - waiting.frame.start;
-    if (bytes > WAITING_BYTES) entry.waiting.shift();
+    while (bytes > WAITING_BYTES) {
+      const { start, end } = (entry.waiting.shift() as (typeof entry.waiting)[number]).frame;
+      bytes -= end - start;
+    }
   }
 
   /** Where a consumer is, for another device to go on there. */
