@@ -38,32 +38,37 @@ const CONNECT_TIMEOUT_MS = 10_000;
 
 /** A gateway's address as applications write it. */
 export interface GatewayAddress {
-  /** `HOST:PORT` */
-  readonly host: string;
+  /** `HOST:PORT`, and the path that it is reached under, if there is one: `HOST:PORT/PATH`. */
+  readonly place: string;
   readonly secure: boolean;
 }
 
 /** @throws JechoError `ARGUMENT_INVALID` */
 export function parseAddress(address: string): GatewayAddress {
   const match =
-    typeof address === "string" ? /^(?:(wss?|https?|jecho):\/\/)?([^/\s?#]+)\/?$/.exec(address) : null;
+    typeof address === "string"
+      ? /^(?:(wss?|https?|jecho):\/\/)?([^/\s?#]+)((?:\/[^/\s?#]+)*)\/?$/.exec(address)
+      : null;
+  const [, scheme = "", host = "", written = ""] = match ?? [];
   // A port beyond 65535, say, or one that is no number.
-  if (match === null || !URL.canParse(`ws://${match[2]}/`))
+  const url = `ws://${host}${written}`;
+  const path = URL.canParse(url) ? new URL(url).pathname.replace(/\/$/, "") : undefined;
+  if (match === null || path === undefined || (path !== "" && scheme === "jecho"))
     throw new JechoError(
       "ARGUMENT_INVALID",
-      `"${String(address).slice(0, 200)}" is not the address of a gateway; HOST:PORT is wanted, as localhost:8080`,
+      `"${String(address).slice(0, 200)}" is not the address of a gateway; HOST:PORT is wanted, as localhost:8080, or HOST:PORT/PATH where it is reached under a path`,
     );
-  return { host: match[2] as string, secure: match[1] === "wss" || match[1] === "https" };
+  return { place: `${host}${path}`, secure: scheme === "wss" || scheme === "https" };
 }
 
 /** What a session's concentrator has to know, with defaults for what was left out; checks the other options. @throws JechoError `ARGUMENT_INVALID` */
 export function concentratorOptions(
-  { host, secure }: GatewayAddress,
+  { place, secure }: GatewayAddress,
   options: ConnectOptions,
 ): ConcentratorOptions {
   checkQueueOptions(options.queue ?? {});
   return {
-    url: `${secure ? "wss" : "ws"}://${host}/`,
+    url: `${secure ? "wss" : "ws"}://${place}/`,
     name: options.name ?? "",
     backoff: options.backoff ?? {},
     connectTimeoutMs: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,

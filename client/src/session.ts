@@ -18,7 +18,8 @@ import type { SharedObject } from "./shared-object.ts";
 import { guarded, Listeners, raise, type Status, statusNow, untilLive } from "./status.ts";
 
 /**
- * Connects to a gateway: `HOST:PORT`, or the same with `ws://`, `wss://`, `http://`, `https://` or `jecho://`.
+ * Connects to a gateway: `HOST:PORT`, or the same with `ws://`, `wss://`, `http://`, `https://` or `jecho://`. One that is reached under a path has
+ * that behind it: `https://HOST/PATH`.
  * Returns at once; the connection is made, and made again, in the background.
  *
  * @throws JechoError `ARGUMENT_INVALID` where the address is none, or an option not of its form, or none
@@ -29,7 +30,7 @@ export function connect(address: string, options: ConnectOptions = {}): Session 
 
 /** A process' way to a gateway: all its channels share one connection. Made by `connect`. */
 export class Session {
-  /** `HOST:PORT` of the gateway, as it stands in channel names. */
+  /** `HOST:PORT` of the gateway, and the path that it is reached under, as it stands in channel names. */
   readonly address: string;
   readonly #options: ConnectOptions;
   readonly #port: Port;
@@ -53,7 +54,7 @@ export class Session {
   constructor(address: string, options: ConnectOptions) {
     const gateway = parseAddress(address);
     checkOptions<ConnectOptions>("connect()", options, CONNECT);
-    this.address = gateway.host;
+    this.address = gateway.place;
     this.#options = options;
     // Whoever does not ask for it need not handle that it failed.
     this.#inheritance.promise.catch(() => {});
@@ -312,10 +313,9 @@ export class Session {
     if (typeof name !== "string")
       throw new JechoError("CHANNEL_NAME_INVALID", `a channel's name is a string, not a ${typeof name}`);
     if (!name.startsWith("jecho://")) return checkName(name);
-    const parsed = parseChannelName(name);
-    if (parsed.server !== this.address) {
-      throw new JechoError("CHANNEL_ELSEWHERE", `${name} is not at this session's gateway, ${this.address}`);
-    }
-    return parsed.name;
+    const here = formatChannelName(this.address, "");
+    if (name.startsWith(here)) return checkName(name.slice(here.length));
+    parseChannelName(name);
+    throw new JechoError("CHANNEL_ELSEWHERE", `${name} is not at this session's gateway, ${this.address}`);
   }
 }

@@ -50,7 +50,15 @@ test("what is no handler, no modulator, no place and no policy is refused where 
 });
 
 test("what is no address, no place, no type and no name is refused where it is given", async () => {
-  for (const address of ["", "localhost:99999", "localhost:http", "localhost:8080/page", undefined])
+  for (const address of [
+    "",
+    "localhost:99999",
+    "localhost:http",
+    "jecho://localhost:8080/a",
+    "https://",
+    "a b",
+    undefined,
+  ])
     expect(() => connect(untyped(address))).toThrow(/not the address of a gateway/);
   expect(() => connect("localhost:1", { place: untyped("there") })).toThrow(
     "place is one of here, worker, shared",

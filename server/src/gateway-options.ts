@@ -7,6 +7,11 @@ export interface GatewayOptions {
   readonly host?: string;
   /** Port to listen at; 0, the default, takes a free one. */
   readonly port?: number;
+  /**
+   * Where a proxy in front passes on a path as it is: that path, as `/jecho`. Everything the gateway answers is under it, and what it says
+   * of its address has it; "", the default, for none.
+   */
+  readonly path?: string;
   /** A folder whose files are served over HTTP. */
   readonly staticFolder?: string;
   /** Origins that pages may connect from besides the gateway's own, such as `https://viewer.example`. */
@@ -57,6 +62,7 @@ export interface Modulating {
 const NAMES: OptionNames<GatewayOptions> = {
   host: true,
   port: true,
+  path: true,
   staticFolder: true,
   origins: true,
   limitBytes: true,
@@ -105,7 +111,9 @@ export function checkGatewayOptions(options: GatewayOptions): void {
       `${name} is ${value}; a whole number from ${least} to ${most} is wanted`,
     );
   }
-  const { origins = [] } = options;
+  const { origins = [], path = "" } = options;
+  if (!/^(\/[A-Za-z0-9._~-]+)*$/.test(path))
+    throw new JechoError("ARGUMENT_INVALID", `"${path}" is no path; one is like /jecho`);
   if (!Array.isArray(origins))
     throw new JechoError("ARGUMENT_INVALID", `origins are a list, not a ${typeof origins}`);
   for (const origin of origins) checkOrigin(origin);

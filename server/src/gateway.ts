@@ -24,7 +24,7 @@ export interface Gateway {
   readonly host: string;
   /** Where it listens: never 0. */
   readonly port: number;
-  /** `HOST:PORT`, as it stands in channel names. */
+  /** `HOST:PORT`, and its path, if it has one, as it stands in channel names. */
   readonly address: string;
   /**
    * Takes nothing more of producers, who keep it for the next gateway; has its process for modulators finish and sends what waits for consumers,
@@ -56,13 +56,15 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   const {
     host = "127.0.0.1",
     port = 0,
+    path = "",
     heartbeatMs = 10_000,
     limitBytes = 16 << 20,
     drainMs = 5000,
     log = () => {},
   } = options;
   const uws = await loadUws();
-  const files = options.staticFolder === undefined ? undefined : await StaticFiles.load(options.staticFolder);
+  const files =
+    options.staticFolder === undefined ? undefined : await StaticFiles.load(options.staticFolder, path);
   const objects = new SharedObjects();
   const acknowledgements = new Acknowledgements();
   const store =
@@ -105,7 +107,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   let closing: Promise<void> | undefined;
 
   const app = uws.App();
-  app.ws<object>("/*", {
+  app.ws<object>(`${path}/*`, {
     maxPayloadLength: limitBytes,
     // The last wall: events wait in queues of ours long before.
     maxBackpressure: 64 << 20,
@@ -176,7 +178,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       if (connections.size === 0) whenEmpty?.();
     },
   });
-  app.get("/healthz", response => {
+  app.get(`${path}/healthz`, response => {
     const body = {
       status: "ok",
       uptimeSeconds: Math.round((performance.now() - startedAt) / 1000),
@@ -189,8 +191,14 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       .end(`${JSON.stringify(body)}\n`);
   });
   if (files !== undefined)
-    for (const method of ["get", "head"] as const)
-      app[method]("/*", (response, request) => files.serve(response, request));
+    for (const method of ["get", "head"] as const) {
+      // What a page says of its files is about the folder that its address ends with.
+      if (path !== "")
+        app[method](path, response => {
+          response.writeStatus("308 Permanent Redirect").writeHeader("location", `${path}/`).endWithoutBody();
+        });
+      app[method](`${path}/*`, (response, request) => files.serve(response, request));
+    }
 
   const listening = await listenAt(app, host, port).catch((error: Error) => {
     store?.close();
@@ -199,7 +207,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   const boundPort = uws.us_socket_local_port(listening);
   const shownHost = host === "0.0.0.0" || host === "::" ? "localhost" : host;
 
-  const address = `${shownHost}:${boundPort}`;
+  const address = `${shownHost}:${boundPort}${path}`;
   const modulating = options.modulating?.(address, modulatingToken as string);
   if (modulating !== undefined) {
     const late = new Promise<void>(resolve => setTimeout(resolve, MODULATING_START_MS).unref());

@@ -7,6 +7,7 @@ const USAGE = `jecho gateway [options]
 
   --host ADDRESS    where to listen (127.0.0.1: this machine only)
   --port NUMBER     port to listen at (8080; 0 takes a free one)
+  --path PATH       what a proxy in front passes on as it is: /jecho
   --static FOLDER   serve this folder's files over HTTP
   --history FILE    keep in this file what producers ask to be kept of their channels: it then survives a restart
   --origin ORIGIN   an origin that pages may connect from, as http://localhost:5173; may be repeated
@@ -14,6 +15,7 @@ const USAGE = `jecho gateway [options]
   --drain MS        when the gateway is told to end, how long that process may take to finish what it was given, and
                     consumers to take what waits for them (5000)`;
 
+const PARENT_MS = 500;
 const LOOPBACK = new Set(["127.0.0.1", "::1", "localhost"]);
 
 /**
@@ -34,9 +36,11 @@ export async function runGateway(
     }
     if (values.modulators && modulating === undefined)
       throw new Misuse("--modulators is an option of the command jecho, which has what runs them");
+    silenceSqlite(process);
     const gateway = await createGateway({
       host: values.host,
       port: readWhole("--port", values.port, BOUNDS.port),
+      path: values.path,
       drainMs: readWhole("--drain", values.drain, BOUNDS.drainMs),
       log: line => console.error(line),
       ...(values.static === undefined ? {} : { staticFolder: values.static }),
@@ -52,11 +56,7 @@ export async function runGateway(
         "warning: this gateway knows no users yet; whoever reaches this address may publish, subscribe and install modulators",
       );
     }
-    await new Promise<void>(resolve => {
-      process.once("SIGINT", resolve);
-      process.once("SIGTERM", resolve);
-      process.once("disconnect", resolve);
-    });
+    await untilTold(process);
     await gateway.close();
     // An open channel to the parent would keep the process up.
     if (process.connected) process.disconnect();
@@ -67,6 +67,31 @@ export async function runGateway(
     console.error(`jecho: ${code}${(error as Error).message}${isMisuse ? `\n\n${USAGE}` : ""}`);
     process.exitCode = isMisuse ? 2 : 1;
   }
+}
+
+/** A signal, the end of who started the process with an IPC channel, or the end of npm. */
+async function untilTold(process: NodeJS.Process): Promise<void> {
+  let look: NodeJS.Timeout | undefined;
+  await new Promise<void>(resolve => {
+    process.once("SIGINT", resolve);
+    process.once("SIGTERM", resolve);
+    process.once("disconnect", resolve);
+    // npm passes a signal on to the shell between it and this process, and to nobody else.
+    const { ppid } = process;
+    if (process.env.npm_command !== undefined)
+      look = setInterval(() => {
+        if (process.ppid !== ppid) resolve();
+      }, PARENT_MS);
+  });
+  clearInterval(look);
+}
+
+/** Node says at each start that its SQLite is experimental: an operator can do nothing about it. */
+function silenceSqlite(process: NodeJS.Process): void {
+  const emit = process.emitWarning as (...warning: unknown[]) => void;
+  process.emitWarning = (...warning: unknown[]) => {
+    if (!String(warning[0]).startsWith("SQLite is an experimental feature")) emit.apply(process, warning);
+  };
 }
 
 /** The command line is wrong. */
@@ -87,6 +112,7 @@ function readOptions(args: string[]) {
         options: {
           host: { type: "string", default: "127.0.0.1" },
           port: { type: "string", default: "8080" },
+          path: { type: "string", default: "" },
           static: { type: "string" },
           history: { type: "string" },
           origin: { type: "string", multiple: true },

@@ -47,14 +47,14 @@ interface StaticFile {
 export class StaticFiles {
   readonly #files = new Map<string, StaticFile>();
 
-  /** @throws JechoError `ARGUMENT_INVALID` where the folder cannot be read */
-  static async load(folder: string): Promise<StaticFiles> {
+  /** @param base path that they are served under @throws JechoError `ARGUMENT_INVALID` where the folder cannot be read */
+  static async load(folder: string, base: string): Promise<StaticFiles> {
     const files = new StaticFiles();
     const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch((error: Error) => {
       throw new JechoError("ARGUMENT_INVALID", `the folder of files to serve: ${error.message}`);
     });
     const add = async (file: string): Promise<void> => {
-      const path = `/${relative(folder, file).split(sep).join("/")}`;
+      const path = `${base}/${relative(folder, file).split(sep).join("/")}`;
       const bytes = await readFile(file);
       const type = TYPES[extname(file)] ?? "application/octet-stream";
       const isPacked = PACKED.test(type) && bytes.length >= LEAST_PACKED_BYTES;
@@ -62,7 +62,7 @@ export class StaticFiles {
         plain: bodyOf(bytes),
         packed: isPacked ? bodyOf(await pack(bytes)) : undefined,
         type,
-        immutable: path.startsWith("/assets/"),
+        immutable: path.startsWith(`${base}/assets/`),
       });
     };
     const found = entries.filter(entry => entry.isFile());

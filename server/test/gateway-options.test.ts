@@ -13,6 +13,8 @@ test.each<[options: unknown, message: string]>([
   [{ origins: ["viewer"] }, '"viewer" is no origin; one is like https://viewer.example'],
   [{ origins: ["localhost:5173"] }, '"localhost:5173" is no origin; one is like https://viewer.example'],
   [{ origins: ["http://A:80/b"] }, '"http://A:80/b" is no origin; did you mean http://a?'],
+  [{ path: "jecho" }, '"jecho" is no path; one is like /jecho'],
+  [{ path: "/" }, '"/" is no path; one is like /jecho'],
   [{ staticFolder: "/there/is/none" }, "the folder of files to serve: ENOENT"],
   [{ host: "203.0.113.7" }, "this machine has no address 203.0.113.7"],
   [{ host: "203.0.113.7", port: 8080 }, "this machine has no address 203.0.113.7"],

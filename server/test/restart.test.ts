@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
@@ -70,6 +70,23 @@ test("HIST-5, F28: of two gateways on one history file the second refuses to sta
     await using third = await createGateway({ historyFile });
     await expect(createGateway({ historyFile })).rejects.toMatchObject({ code: "HISTORY_IN_USE" });
     expect(third.port).toBeGreaterThan(0);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("HIST-5: nobody but its user may read a history, what lay there before included, and the command says nothing of SQLite", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "jecho-"));
+  const historyFile = join(folder, "history.sqlite");
+  try {
+    await writeFile(historyFile, "", { mode: 0o644 });
+    const child = fork(COMMAND, ["gateway", "--port", "0", "--history", historyFile], { silent: true });
+    const said = text(child.stderr as Readable);
+    await once(child, "message");
+    for (const file of await readdir(folder))
+      expect([file, (await stat(join(folder, file))).mode & 0o777]).toEqual([file, 0o600]);
+    await end(child, "SIGTERM");
+    expect(await said).toBe("");
   } finally {
     await rm(folder, { recursive: true });
   }

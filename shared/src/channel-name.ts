@@ -12,7 +12,7 @@ const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,63}$/;
 const MAX_SEGMENTS = 8;
 
 /**
- * Takes `jecho://HOST:PORT/NAME` apart.
+ * Takes `jecho://HOST:PORT/NAME` apart. Whether a gateway is reached under a path, the text alone does not say: that is taken for a part of the name.
  *
  * @throws JechoError `CHANNEL_NAME_INVALID` where it does not have that form
  */

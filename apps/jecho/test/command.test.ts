@@ -3,6 +3,8 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { connect, modulatorFrom, type Producer, Type } from "@jecho/client";
 import { createGateway } from "@jecho/server";
+import { ERRORS } from "@jecho/shared";
+import { SUBPROTOCOL } from "@jecho/shared/internal";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 const MAIN = fileURLToPath(new URL("../src/main.ts", import.meta.url));
@@ -300,4 +302,18 @@ test("gateway --modulators: they run beside it for a producer that runs none, an
   child.kill("SIGTERM");
   expect(await ended).toEqual([0, null]);
   await expect.poll(() => seen.length).toBe(96);
+});
+
+test("F11: SIGTERM to npx ends the gateway that it started", async () => {
+  const npx = spawn("npx", ["--no-install", "jecho", "gateway", "--port", "0"], {
+    cwd: fileURLToPath(new URL("../../..", import.meta.url)),
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [line] = (await once(npx.stdout, "data")) as [Buffer];
+  const [, port] = /:(\d+)\s/.exec(line.toString()) ?? [];
+  const socket = new WebSocket(`ws://127.0.0.1:${port}/`, SUBPROTOCOL);
+  await once(socket, "open");
+  const closed = once(socket, "close");
+  npx.kill("SIGTERM");
+  expect((await closed)[0]).toMatchObject({ code: ERRORS.GATEWAY_STOPPING[0] });
 });

@@ -1,4 +1,13 @@
-import { accessSync, closeSync, constants, existsSync, openSync, readSync, renameSync } from "node:fs";
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  readSync,
+  renameSync,
+} from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { JechoError } from "@jecho/shared";
 import { salvage } from "./salvage.ts";
@@ -12,6 +21,10 @@ const SQLITE_CORRUPT = 11;
 const SQLITE_NOTADB = 26;
 /** What a file is to blame for that is of no use from the start: a header can be wrong in many ways. */
 const UNUSABLE = new Set([SQLITE_ERROR, SQLITE_READONLY, SQLITE_CORRUPT, SQLITE_NOTADB]);
+
+const OWNERS_ONLY = 0o600;
+/** Of the names of a database's files. */
+const PARTS = ["", "-wal", "-shm"];
 
 /** The lock is the operating system's: it goes with the process that has it, however that ends. */
 const LOCK = `
@@ -66,7 +79,7 @@ export class HistoryFile {
 
   #open(): DatabaseSync {
     try {
-      return prepared(new this.#Database(this.#path));
+      return this.#prepared();
     } catch (error) {
       // Somebody else's file stays where it is.
       if (!UNUSABLE.has(codeOf(error)) || !isHistory(this.#path)) throw error;
@@ -86,11 +99,27 @@ export class HistoryFile {
     return true;
   }
 
+  #prepared(): DatabaseSync {
+    this.#keepPrivate();
+    return prepared(new this.#Database(this.#path));
+  }
+
+  /** What is in it is its user's alone. SQLite gives what it writes beside it the same permissions. */
+  #keepPrivate(): void {
+    closeSync(openSync(this.#path, "a", OWNERS_ONLY));
+    for (const part of PARTS) {
+      try {
+        if (existsSync(this.#path + part)) chmodSync(this.#path + part, OWNERS_ONLY);
+      } catch (error) {
+        this.#log(`others may be able to read the history: ${(error as Error).message}`);
+      }
+    }
+  }
+
   #begin(cause: Error): DatabaseSync {
     const aside = freePath(this.#path);
-    for (const part of ["", "-wal", "-shm"])
-      if (existsSync(this.#path + part)) renameSync(this.#path + part, aside + part);
-    const database = prepared(new this.#Database(this.#path));
+    for (const part of PARTS) if (existsSync(this.#path + part)) renameSync(this.#path + part, aside + part);
+    const database = this.#prepared();
     const rows = salvage(() => locked(new this.#Database(aside)), database);
     this.#log(
       `the history's file ${this.#path} is damaged (${cause.message}): it is kept as ${aside}, and history goes on in a new file with the ${rows} rows that could be read; ` +
