@@ -3,8 +3,6 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { connect, modulatorFrom, type Producer, Type } from "@jecho/client";
 import { createGateway } from "@jecho/server";
-import { ERRORS } from "@jecho/shared";
-import { SUBPROTOCOL } from "@jecho/shared/internal";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 const MAIN = fileURLToPath(new URL("../src/main.ts", import.meta.url));
@@ -305,15 +303,16 @@ test("gateway --modulators: they run beside it for a producer that runs none, an
 });
 
 test("F11: SIGTERM to npx ends the gateway that it started", async () => {
-  const npx = spawn("npx", ["--no-install", "jecho", "gateway", "--port", "0"], {
+  const command = ["--no-install", "jecho", "gateway", "--port", "0"];
+  const npx = spawn("npx", command, {
     cwd: fileURLToPath(new URL("../../..", import.meta.url)),
     stdio: ["ignore", "pipe", "inherit"],
   });
   const [line] = (await once(npx.stdout, "data")) as [Buffer];
   const [, port] = /:(\d+)\s/.exec(line.toString()) ?? [];
-  const socket = new WebSocket(`ws://127.0.0.1:${port}/`, SUBPROTOCOL);
+  const socket = new WebSocket(`ws://127.0.0.1:${port}/`, "jecho.1");
   await once(socket, "open");
   const closed = once(socket, "close");
   npx.kill("SIGTERM");
-  expect((await closed)[0]).toMatchObject({ code: ERRORS.GATEWAY_STOPPING[0] });
+  expect((await closed)[0]).toMatchObject({ code: 4000 });
 });
