@@ -1,6 +1,6 @@
 import type { EventsFrame } from "@jecho/shared/internal";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { ConsumerEntry } from "../src/concentrator/entry.ts";
+import type { ConsumerEndpoint } from "../src/concentrator/endpoint.ts";
 import { SynchronousEvents } from "../src/concentrator/synchronous.ts";
 
 const OLD = 5;
@@ -17,12 +17,12 @@ afterEach(() => {
 
 /** Two consumers of a channel are at an event, and the first one has another modulator from now on. */
 function startLeaving() {
-  const [leaves, stays] = [{ endpoint: 2 }, { endpoint: 3 }] as ConsumerEntry[];
+  const [leaves, stays] = [{ endpoint: 2 }, { endpoint: 3 }] as ConsumerEndpoint[];
   const handled = vi.fn();
   const left = vi.fn();
   const synchronous = new SynchronousEvents(() => {});
   const frame = { channel: OLD, producer: PRODUCER, raised: RAISED, count: 1 } as EventsFrame;
-  synchronous.deliver(frame, [leaves, stays] as ConsumerEntry[], handled);
+  synchronous.deliver(frame, [leaves, stays] as ConsumerEndpoint[], handled);
   synchronous.whenDone(2, OLD, left);
   const end = (endpoint: number) => synchronous.handled(endpoint, OLD, PRODUCER, RAISED, DONE);
   return { synchronous, handled, left, end };

@@ -1,31 +1,28 @@
 import { EventsFrame, type Stretch } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import type { ProducerEntry } from "../src/concentrator/entry.ts";
+import { ProducerEndpoint } from "../src/concentrator/endpoint.ts";
+import { EndpointIndex } from "../src/concentrator/endpoint-index.ts";
+import { NEW } from "../src/concentrator/endpoint-states.ts";
 import { Lanes } from "../src/concentrator/lane.ts";
 import { gatherRuns, type OutgoingMessage } from "../src/concentrator/outgoing.ts";
 import { Ring } from "../src/ring.ts";
 
-function producerAt(elsewhere: number): ProducerEntry {
-  const lanes = new Lanes();
-  return {
-    is: "producer",
+function producerAt(elsewhere: number): ProducerEndpoint {
+  const request = {
     endpoint: 7,
     channel: "a",
     schema: new Uint8Array(0),
     token: 0n,
     offers: undefined,
     context: new Map(),
-    channelNumber: 3,
-    number: 4,
     history: { events: 0, seconds: 0, latest: false, onDemand: false },
     key: "",
-    lanes,
-    usual: lanes.usual,
-    elsewhere,
-    unheard: 0,
-    open: true,
-    wasOpen: true,
   };
+  const producer = new ProducerEndpoint(request, new Lanes(), new EndpointIndex());
+  producer.become({ is: "asked", awaits: { request: 1 }, after: NEW });
+  producer.become({ is: "installing", number: 4, channelNumber: 3, after: NEW });
+  producer.elsewhere = elsewhere;
+  return producer;
 }
 
 test("CHAN-7: the counts of a run's events follow one another; where events are missing, a new run begins", () => {

@@ -5,7 +5,7 @@ import { placementOf } from "../placement.ts";
 import type { CreateEnvironment } from "../platform/face.ts";
 import type { ControlRequest, EventSource, PortListener, PortNotice, PortServer } from "../port.ts";
 import { atEndOfTurn } from "../turn.ts";
-import { newConsumer, newObject, newProducer } from "./entry.ts";
+import { ConsumerEndpoint, CopyEndpoint, ProducerEndpoint } from "./endpoint.ts";
 import { type ConcentratorOptions, Parts } from "./parts.ts";
 
 /** Whom a concentrator tells what. */
@@ -56,20 +56,17 @@ export class Concentrator implements PortServer {
   handle(request: ControlRequest): void {
     // Events that were raised before this request go before it.
     if (!this.#events.isEmpty()) this.drain();
+    const { index, openings, lanes } = this.#parts;
     switch (request.is) {
       case "openProducer":
-        return this.#parts.openings.add(newProducer(request, this.#parts.lanes.create()));
+        return openings.add(new ProducerEndpoint(request, lanes.create(), index));
       case "openConsumer": {
-        const entry = newConsumer(request);
-        this.#parts.reception.inherit(entry, request.sources);
-        return this.#parts.openings.add(entry);
+        const consumer = new ConsumerEndpoint(request, index);
+        this.#parts.reception.inherit(consumer, request.sources);
+        return openings.add(consumer);
       }
       case "openObject":
-        return this.#parts.openings.add(newObject(request));
-      case "resetConsumer":
-        return this.#parts.openings.reset(request.endpoint, request.reset, request.modulator);
-      case "compared":
-        return this.#parts.openings.compared(request);
+        return openings.add(new CopyEndpoint(request, index));
       case "closeEndpoint":
         return this.#closeEndpoint(request.endpoint);
       case "context":
@@ -78,14 +75,16 @@ export class Concentrator implements PortServer {
         return this.#handled(request);
       case "giveUp":
         return this.#giveUp(request.endpoint, request.raised);
+      case "resetConsumer":
+      case "compared":
       case "flow":
-        return this.#parts.flow.setReady(request.endpoint, request.ready);
-      case "stall":
-        return this.#parts.flow.setStalled(request.endpoints, request.stalled);
       case "label": {
-        const entry = this.#parts.entries.consumer(request.endpoint);
-        if (entry !== undefined) entry.label = request.label;
-        return;
+        const consumer = index.consumer(request.endpoint);
+        return consumer && this.#handleFor(consumer, request);
+      }
+      case "stall": {
+        const consumers = request.endpoints.flatMap(endpoint => index.consumer(endpoint) ?? []);
+        return this.#parts.flow.setStalled(consumers, request.stalled);
       }
       case "flush":
         return this.#parts.raising.flush(request.flush);
@@ -101,6 +100,22 @@ export class Concentrator implements PortServer {
         return this.#parts.link.probe();
       case "close":
         return this.#close();
+    }
+  }
+
+  #handleFor(
+    consumer: ConsumerEndpoint,
+    request: Extract<ControlRequest, { is: "resetConsumer" | "compared" | "flow" | "label" }>,
+  ): void {
+    switch (request.is) {
+      case "resetConsumer":
+        return this.#parts.openings.reset(consumer, request.reset, request.modulator);
+      case "compared":
+        return this.#parts.openings.compared(consumer, request);
+      case "flow":
+        return this.#parts.flow.setReady(consumer, request.ready);
+      case "label":
+        consumer.label = request.label;
     }
   }
 
@@ -139,14 +154,13 @@ export class Concentrator implements PortServer {
   }
 
   #closeEndpoint(endpoint: number): void {
-    const entry = this.#parts.entries.get(endpoint);
+    const entry = this.#parts.index.get(endpoint);
     if (entry === undefined) return;
     if (entry.is === "producer" && !this.#events.isEmpty()) {
       this.#closing.add(endpoint);
       return;
     }
     this.#parts.openings.close(entry);
-    if (entry.is === "producer") this.#parts.lanes.forget(entry.lanes);
   }
 
   #close(): void {
@@ -194,12 +208,8 @@ export class Concentrator implements PortServer {
       case "Flow":
         this.#parts.flow.told(frame.derived, frame.ready);
         return frame.ready ? this.#drainSoon() : undefined;
-      case "Replayed": {
-        const entry = this.#parts.entries.consumerOf(frame.consumer);
-        if (entry === undefined || entry.replay !== frame.replay) return;
-        this.#parts.reception.replayed(entry);
-        return this.#notify({ is: "replayed", endpoint: entry.endpoint });
-      }
+      case "Replayed":
+        return this.#parts.openings.replayed(frame);
       case "ProducerOpened":
         return this.#parts.openings.producerOpened(frame);
       case "ConsumerOpened":
@@ -247,11 +257,11 @@ export class Concentrator implements PortServer {
         });
         return;
       case "Impaired":
-        for (const { endpoint } of this.#parts.entries.consumersOf(frame.derived))
+        for (const { endpoint } of this.#parts.reception.membersOf(frame.derived))
           this.#notify({ is: "impaired", endpoint, error: errorOf(frame) });
         return;
       case "Placed":
-        for (const { endpoint } of this.#parts.entries.consumersOf(frame.derived))
+        for (const { endpoint } of this.#parts.reception.membersOf(frame.derived))
           this.#notify({ is: "placed", endpoint, placements: frame.placements.map(placementOf) });
         return;
       case "ObjectUpdate":
@@ -279,15 +289,17 @@ export class Concentrator implements PortServer {
     }
     const places = [];
     const copies = [];
-    for (const endpoint of endpoints) {
-      const entry = this.#parts.entries.get(endpoint);
+    for (const number of endpoints) {
+      const endpoint = this.#parts.index.get(number);
       // What it produces ends with the session.
-      if (entry === undefined || entry.is === "producer") continue;
-      if (entry.is === "object") copies.push(entry.number);
-      else if (entry.number !== 0) places.push(this.#parts.reception.placeOf(entry));
+      if (endpoint === undefined || endpoint.is === "producer") continue;
+      const { open } = endpoint;
+      if (open !== undefined) {
+        if (endpoint.is === "object") copies.push(open.number);
+        else places.push(this.#parts.reception.placeOf(endpoint, open.number));
+      }
       // The gateway takes them out of its own books.
-      this.#parts.openings.leave(entry);
-      this.#parts.openings.forget(entry);
+      this.#parts.openings.end(endpoint);
     }
     this.#parts.link.send({ kind: "Yielded", request, places, copies });
   }
@@ -299,19 +311,18 @@ export class Concentrator implements PortServer {
 
   /** The connection broke: consumers elsewhere are expected back, and what they want waits for them. */
   #interrupted(comesBack: boolean): void {
-    this.#parts.openings.interrupted();
+    const wereOpen = this.#parts.index.interrupted();
     this.#parts.questions.interrupted();
     this.#parts.synchronous.clear();
-    this.#parts.reception.interrupted();
     this.#parts.outbox.interrupted();
     this.#parts.flow.interrupted();
     if (comesBack) this.#parts.hold.begin(this.#parts.demands.elsewhere());
     else this.#parts.hold.end();
     this.#parts.modulation.interrupted();
     this.#parts.feeds.interrupted();
-    for (const entry of this.#parts.entries.interrupted()) {
-      const isFeed = entry.is === "consumer" && entry.feed !== undefined;
-      if (!isFeed) this.#notify({ is: "interrupted", endpoint: entry.endpoint });
+    for (const endpoint of wereOpen) {
+      const isFeed = endpoint.is === "consumer" && endpoint.feed !== undefined;
+      if (!isFeed) this.#notify({ is: "interrupted", endpoint: endpoint.endpoint });
     }
     if (!this.#parts.hold.isHolding) this.#stopHolding();
   }

@@ -1,17 +1,17 @@
 import type { Demand } from "@jecho/shared/internal";
-import type { StateOfReaders } from "../demand.ts";
+import type { DerivedDemand, Demand as ProducerDemand, StateOfReaders } from "../demand.ts";
 import type { Installation } from "../modulation/installation.ts";
 import type { Modulation } from "../modulation/modulation.ts";
 import type { PortNotice } from "../port.ts";
-import type { Entries } from "./entries.ts";
-import { type ConsumerEntry, type ProducerEntry, wantedOf } from "./entry.ts";
+import type { ProducerEndpoint } from "./endpoint.ts";
+import type { EndpointIndex } from "./endpoint-index.ts";
 import type { Hold } from "./hold.ts";
 import type { Lanes } from "./lane.ts";
 import type { Outbox } from "./outbox.ts";
 import type { Reception } from "./reception.ts";
 
 interface Parts {
-  readonly entries: Entries;
+  readonly index: EndpointIndex;
   readonly modulation: Modulation;
   readonly reception: Reception;
   readonly outbox: Outbox;
@@ -23,15 +23,15 @@ type Told = Pick<Demand, "channel" | "consumers" | "unheard">;
 
 /** Who wants what is raised and made here: consumers elsewhere, as the gateway says, and those of this process. */
 export class Demands {
-  readonly #entries: Entries;
+  readonly #index: EndpointIndex;
   readonly #modulation: Modulation;
   readonly #reception: Reception;
   readonly #outbox: Outbox;
   readonly #hold: Hold;
   readonly #notify: (notice: PortNotice) => void;
 
-  constructor({ entries, modulation, reception, outbox, hold }: Parts, notify: (notice: PortNotice) => void) {
-    this.#entries = entries;
+  constructor({ index, modulation, reception, outbox, hold }: Parts, notify: (notice: PortNotice) => void) {
+    this.#index = index;
     this.#modulation = modulation;
     this.#reception = reception;
     this.#outbox = outbox;
@@ -43,18 +43,18 @@ export class Demands {
   told(demand: Told): void {
     // What is derived may be made here, and published here as well.
     this.#toldOfDerived(demand);
-    for (const producer of this.#entries.producersOf(demand.channel) ?? [])
+    for (const producer of this.#index.producersOf(demand.channel) ?? [])
       this.#toldOfProducer(producer, demand);
   }
 
-  #toldOfProducer(producer: ProducerEntry, { consumers, unheard }: Told): void {
+  #toldOfProducer(producer: ProducerEndpoint, { consumers, unheard }: Told): void {
     const begins = producer.elsewhere === 0 || this.#hold.isHolding;
     producer.elsewhere = consumers;
     producer.unheard = unheard;
     // The first word on demand says that all modulators are installed: the producer's events count.
-    if (!producer.open) {
-      producer.open = true;
-      producer.wasOpen = true;
+    const { state } = producer;
+    if (state.is === "installing") {
+      producer.become({ is: "live", number: state.number, channelNumber: state.channelNumber });
       this.#notify({ is: "opened", endpoint: producer.endpoint, reset: 0 });
     }
     this.#wanted(producer.lanes, consumers, begins);
@@ -70,7 +70,7 @@ export class Demands {
     installation.elsewhere = consumers;
     installation.unheard = unheard;
     for (const [endpoint, lanes] of installation.lanes) {
-      const producer = this.#entries.producer(endpoint);
+      const producer = this.#index.producer(endpoint);
       if (producer === undefined) continue;
       if (begins) lanes.address(channel, producer.number);
       this.#wanted(lanes, consumers, begins);
@@ -103,23 +103,23 @@ export class Demands {
   /** Tells a channel's producers here what is wanted of them, by all. */
   tell(base: string): void {
     const derived = this.#modulation.derivedOf(base, number => this.#reception.consumersOf(number));
-    for (const producer of this.#entries.producersNamed(base)) {
+    for (const producer of this.#index.producersNamed(base)) {
       const { endpoint, channelNumber, elsewhere, unheard } = producer;
-      const here = channelNumber === 0 ? 0 : this.#reception.consumersOf(channelNumber);
+      const here = this.#reception.consumersOf(channelNumber);
       this.#notify({ is: "demand", endpoint, demand: wantedOf(elsewhere - unheard + here, derived) });
     }
   }
 
   /** Tells them of a shared object that modulators of the channel read. */
   tellState(base: string, { readers, state }: StateOfReaders): void {
-    for (const { endpoint } of this.#entries.producersNamed(base))
+    for (const { endpoint } of this.#index.producersNamed(base))
       this.#notify({ is: "state", endpoint, readers, state });
   }
 
   /** A consumer here has left a channel or derived channel. */
-  left({ channelNumber }: ConsumerEntry): void {
-    for (const { channel } of this.#entries.producersOf(channelNumber) ?? []) this.tell(channel);
-    const installation = this.#modulation.installed.ofNumber(channelNumber);
+  left(channel: number): void {
+    for (const producer of this.#index.producersOf(channel) ?? []) this.tell(producer.channel);
+    const installation = this.#modulation.installed.ofNumber(channel);
     if (installation !== undefined) this.#tellOf(installation);
   }
 
@@ -128,20 +128,31 @@ export class Demands {
   }
 
   /** What somebody elsewhere wants of this process' producers. */
-  *elsewhere(): Generator<ProducerEntry | Installation> {
-    for (const entry of this.#entries) if (entry.is === "producer" && entry.elsewhere > 0) yield entry;
+  *elsewhere(): Generator<ProducerEndpoint | Installation> {
+    for (const endpoint of this.#index)
+      if (endpoint.is === "producer" && endpoint.elsewhere > 0) yield endpoint;
     for (const installation of this.#modulation.installed)
       if (installation.elsewhere > 0 && installation.process === 0) yield installation;
   }
 
   /** Nobody is expected back: producers that are not open again have consumers here alone. */
   nobodyBack(): void {
-    for (const entry of this.#entries) {
-      if (entry.is !== "producer" || entry.open) continue;
-      entry.elsewhere = 0;
-      entry.unheard = 0;
-      for (const lane of entry.lanes) lane.unconfirmed = [];
-      this.tell(entry.channel);
+    for (const endpoint of this.#index) {
+      if (endpoint.is !== "producer" || endpoint.state.is === "live") continue;
+      endpoint.elsewhere = 0;
+      endpoint.unheard = 0;
+      for (const lane of endpoint.lanes) lane.unconfirmed = [];
+      this.tell(endpoint.channel);
     }
   }
+}
+
+function wantedOf(consumers: number, derived: readonly DerivedDemand[]): ProducerDemand {
+  let total = consumers;
+  let mostPerSecond = consumers > 0 ? Number.POSITIVE_INFINITY : 0;
+  for (const channel of derived) {
+    total += channel.consumers;
+    if (channel.consumers > 0) mostPerSecond = Math.max(mostPerSecond, channel.mostPerSecond);
+  }
+  return { consumers, derived, total, mostPerSecond };
 }

@@ -1,35 +1,35 @@
 import { WHEN_FULL } from "@jecho/shared/internal";
-import type { Entries } from "./entries.ts";
-import type { ConsumerEntry } from "./entry.ts";
+import type { ConsumerEndpoint } from "./endpoint.ts";
+import type { ConsumerIndexes } from "./endpoint-index.ts";
+import type { OpenConsumerState } from "./endpoint-states.ts";
 import type { Link } from "./link.ts";
 import { Pace } from "./pace.ts";
+import type { Reception } from "./reception.ts";
 
 export interface FlowEvents {
   /** The thread of a consumer takes nothing, while others of its channel go on: it is to leave that for so long. */
-  onRest(entry: ConsumerEntry): void;
+  onRest(entry: ConsumerEndpoint): void;
   /** It takes events again. */
-  onAwake(entry: ConsumerEntry): void;
+  onAwake(entry: ConsumerEndpoint): void;
 }
 
 /** Who can take no more for now: consumers here, of which the gateway is told, and those elsewhere that producers here wait for. */
-export class Flow {
-  readonly #entries: Entries;
+export class Flow implements ConsumerIndexes {
+  readonly #reception: Reception;
   readonly #link: Link;
   /** Channels whose consumers asked the producers to wait. */
   readonly #blocked = new Set<number>();
-  /** Consumers at a channel that can take no more. */
-  readonly #held = new Set<ConsumerEntry>();
   /** Channels of which the gateway was told that their events are to wait. */
   readonly #waiting = new Set<number>();
   readonly #events: FlowEvents;
   readonly #pace: Pace;
   /** Consumers at a channel that want the newest only. */
-  readonly #newest = new Set<ConsumerEntry>();
+  readonly #newest = new Set<ConsumerEndpoint>();
   /** Are their events to wait, for the connection is slower than they come? */
   #isHolding = false;
 
-  constructor(entries: Entries, link: Link, events: FlowEvents) {
-    this.#entries = entries;
+  constructor(reception: Reception, link: Link, events: FlowEvents) {
+    this.#reception = reception;
     this.#link = link;
     this.#events = events;
     this.#pace = new Pace(link, {
@@ -58,45 +58,51 @@ export class Flow {
   }
 
   /** A consumer here can take no more for now, or can again. */
-  setReady(endpoint: number, ready: boolean): void {
-    const entry = this.#entries.consumer(endpoint);
-    if (entry === undefined) return;
-    entry.isPaused = !ready;
-    this.#changed(entry);
+  setReady(consumer: ConsumerEndpoint, ready: boolean): void {
+    consumer.isPaused = !ready;
+    this.#changed(consumer);
   }
 
   /** A thread does not take the events of these consumers, or takes them again. */
-  setStalled(endpoints: readonly number[], stalled: boolean): void {
-    const entries = endpoints.flatMap(endpoint => this.#entries.consumer(endpoint) ?? []);
+  setStalled(consumers: readonly ConsumerEndpoint[], stalled: boolean): void {
     // All of them first: those that stall together do not go on without each other.
-    for (const entry of entries) entry.isStalled = stalled;
-    for (const entry of entries) this.#changed(entry);
-    if (!stalled) for (const entry of entries) this.#events.onAwake(entry);
+    for (const consumer of consumers) consumer.isStalled = stalled;
+    for (const consumer of consumers) this.#changed(consumer);
+    if (!stalled) for (const consumer of consumers) this.#events.onAwake(consumer);
   }
 
-  #changed(entry: ConsumerEntry): void {
-    if (entry.channelNumber === 0) return;
-    if (entry.isPaused || entry.isStalled) this.#held.add(entry);
-    else this.#held.delete(entry);
-    this.#tell(entry.channelNumber);
+  #changed({ channelNumber }: ConsumerEndpoint): void {
+    if (channelNumber !== undefined) this.#tell(channelNumber);
   }
 
-  /** A consumer is at this channel now. */
-  entered(entry: ConsumerEntry): void {
-    if (entry.isPaused || entry.isStalled) this.#held.add(entry);
-    if (wantsNewest(entry)) {
-      this.#newest.add(entry);
-      this.#pace.start();
-    }
-    if (this.#held.size > 0 || this.#isHolding) this.#tell(entry.channelNumber);
+  moved(
+    consumer: ConsumerEndpoint,
+    before: OpenConsumerState | undefined,
+    after: OpenConsumerState | undefined,
+  ): void {
+    if (!wantsNewest(consumer)) return;
+    if (after !== undefined) {
+      this.#newest.add(consumer);
+      if (before === undefined) this.#pace.start();
+    } else if (this.#newest.delete(consumer) && this.#newest.size === 0) this.#stopPacing();
   }
 
-  /** A consumer leaves its channel: those that are still there decide. */
-  left(entry: ConsumerEntry): void {
-    if (entry.channelNumber === 0) return;
-    if (this.#held.size > 0 || this.#isHolding) this.#tell(entry.channelNumber, entry);
-    this.#held.delete(entry);
-    if (this.#newest.delete(entry) && this.#newest.size === 0) this.#stopPacing();
+  /** A consumer has come to its channel. It may have to leave again at once. */
+  entered(consumer: ConsumerEndpoint): void {
+    const { channelNumber, isPaused, isStalled } = consumer;
+    if (channelNumber === undefined) return;
+    if (isPaused || isStalled) this.#tell(channelNumber);
+    else this.#tellIfWaiting(channelNumber);
+  }
+
+  /** A consumer has left this channel: those that are still there decide. */
+  left(channel: number): void {
+    this.#tellIfWaiting(channel);
+  }
+
+  /** Whoever takes what comes changes nothing, by coming or leaving, for a channel that does not wait. */
+  #tellIfWaiting(channel: number): void {
+    if (this.#isHolding || this.#waiting.has(channel)) this.#tell(channel);
   }
 
   #stopPacing(): void {
@@ -104,19 +110,10 @@ export class Flow {
     this.#isHolding = false;
   }
 
-  /** Of all channels at once, for there may be many: each look for a channel's consumers is one at all. */
   #tellNewest(): void {
-    const channels = new Map<number, ConsumerEntry[]>();
-    for (const { channelNumber } of this.#newest) channels.set(channelNumber, []);
-    for (const entry of this.#entries.consumers) channels.get(entry.channelNumber)?.push(entry);
-    for (const [channel, entries] of channels) this.#decide(channel, entries);
-  }
-
-  #tell(channel: number, but?: ConsumerEntry): void {
-    this.#decide(
-      channel,
-      [...this.#entries.consumersOf(channel)].filter(entry => entry !== but),
-    );
+    const channels = new Set<number>();
+    for (const { open } of this.#newest) if (open !== undefined) channels.add(open.channelNumber);
+    for (const channel of channels) this.#tell(channel);
   }
 
   /**
@@ -125,14 +122,15 @@ export class Flow {
    * is frozen does not hold back another one, nor is anything kept here for it meanwhile: unless the producers are to wait for it, it
    * leaves the channel, and comes back behind its place.
    */
-  #decide(channel: number, entries: readonly ConsumerEntry[]): void {
-    const consumers = entries.length;
+  #tell(channel: number): void {
+    const members = this.#reception.membersOf(channel);
+    const consumers = members.length;
     let newest = 0;
     let isPaused = false;
-    const stalled: ConsumerEntry[] = [];
-    for (const entry of entries) {
+    const stalled: ConsumerEndpoint[] = [];
+    for (const entry of members) {
       if (entry.isStalled) stalled.push(entry);
-      if (this.#newest.has(entry)) newest++;
+      if (wantsNewest(entry)) newest++;
       isPaused ||= entry.isPaused || (entry.isStalled && entry.queue.whenFull === WHEN_FULL.block);
     }
     const isTaken = !isPaused && (stalled.length < consumers || consumers === 0);
@@ -148,14 +146,11 @@ export class Flow {
   /** The connection broke. */
   interrupted(): void {
     this.#blocked.clear();
-    this.#held.clear();
     this.#waiting.clear();
-    this.#newest.clear();
-    this.#stopPacing();
   }
 }
 
 /** What feeds modulators wants all events. */
-function wantsNewest({ feed, queue }: ConsumerEntry): boolean {
+function wantsNewest({ feed, queue }: ConsumerEndpoint): boolean {
   return feed === undefined && queue.whenFull === WHEN_FULL.latest;
 }

@@ -1,8 +1,8 @@
 import type { Installation } from "../modulation/installation.ts";
-import type { ProducerEntry } from "./entry.ts";
+import type { ProducerEndpoint } from "./endpoint.ts";
 
 /** What somebody elsewhere wants: a producer's events, or what a modulator makes. */
-type Wanted = ProducerEntry | Installation;
+type Wanted = ProducerEndpoint | Installation;
 
 /** How long consumers elsewhere are expected back while there is no connection, and once there is one again. */
 const APART_MS = 30_000;

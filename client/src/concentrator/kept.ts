@@ -1,6 +1,6 @@
 import type { EventsFrame } from "@jecho/shared/internal";
 import type { Installation } from "../modulation/installation.ts";
-import type { ConsumerEntry } from "./entry.ts";
+import type { ConsumerEndpoint } from "./endpoint.ts";
 import type { Lane } from "./lane.ts";
 
 /** Bytes that are kept for consumers that are away. */
@@ -27,7 +27,7 @@ export class Kept {
   }
 
   /** What is for this consumer, which is back. */
-  of({ channelNumber, lastChannel }: ConsumerEntry): KeptRun[] {
+  of({ channelNumber, lastChannel }: ConsumerEndpoint): KeptRun[] {
     return this.#runs.filter(
       ({ by: { number, lastNumber } }) =>
         number === channelNumber || (number === 0 && lastNumber === lastChannel),

@@ -1,26 +1,26 @@
 import type { CopyUpdate, ObjectWrite } from "@jecho/shared/internal";
 import type { ControlRequest, PortNotice } from "../port.ts";
-import type { Entries } from "./entries.ts";
-import type { ObjectEntry } from "./entry.ts";
+import type { CopyEndpoint } from "./endpoint.ts";
+import type { EndpointIndex } from "./endpoint-index.ts";
 import type { Link } from "./link.ts";
 
 type Request<Is extends ControlRequest["is"]> = Extract<ControlRequest, { is: Is }>;
 
 /** Applications' copies of shared objects: what they change goes to the gateway, and what others change comes to them. */
 export class ObjectCopies {
-  readonly #entries: Entries;
+  readonly #index: EndpointIndex;
   readonly #link: Link;
   readonly #notify: (notice: PortNotice) => void;
 
-  constructor(entries: Entries, link: Link, notify: (notice: PortNotice) => void) {
-    this.#entries = entries;
+  constructor(index: EndpointIndex, link: Link, notify: (notice: PortNotice) => void) {
+    this.#index = index;
     this.#link = link;
     this.#notify = notify;
   }
 
   /** The master copy is here, and has changed. */
   update({ endpoint, version, state, taken }: Request<"updateObject">): void {
-    const entry = this.#entries.object(endpoint);
+    const entry = this.#index.copy(endpoint);
     if (entry === undefined) return;
     for (const { copy, write } of taken) this.#link.send({ kind: "ObjectTaken", copy, write });
     this.#link.send({ kind: "ObjectUpdate", object: entry.object, version, state });
@@ -30,17 +30,17 @@ export class ObjectCopies {
   /** A copy that is not the master changes something. */
   write({ endpoint, write, patch }: Request<"writeObject">): void {
     const copy = this.#numberOf(endpoint);
-    if (copy !== 0) this.#link.send({ kind: "ObjectWrite", copy, write, patch });
+    if (copy !== undefined) this.#link.send({ kind: "ObjectWrite", copy, write, patch });
   }
 
   pull(endpoint: number): void {
     const copy = this.#numberOf(endpoint);
-    if (copy !== 0) this.#link.send({ kind: "PullObject", copy });
+    if (copy !== undefined) this.#link.send({ kind: "PullObject", copy });
   }
 
   /** A copy is newer, or has another master. */
   updated(update: CopyUpdate): void {
-    const entry = this.#entries.copyOf(update.copy);
+    const entry = this.#index.copyOf(update.copy);
     if (entry === undefined) return;
     entry.term = update.term;
     const isNewer = update.version > entry.version || !update.master;
@@ -52,16 +52,16 @@ export class ObjectCopies {
 
   /** For the master copy here: what another one changes. */
   written(write: ObjectWrite): void {
-    const entry = this.#entries.copyOf(write.copy);
+    const entry = this.#index.copyOf(write.copy);
     if (entry !== undefined) this.#notify({ is: "written", endpoint: entry.endpoint, write });
   }
 
   /** Should a copy, or a modulator that reads the object, be opened again, then with the newest state. */
-  #know(entry: ObjectEntry, version: number, state: string): void {
+  #know(entry: CopyEndpoint, version: number, state: string): void {
     entry.version = version;
-    entry.state = state;
+    entry.objectState = state;
     const { object } = entry;
-    for (const consumer of this.#entries) {
+    for (const consumer of this.#index) {
       if (consumer.is !== "consumer") continue;
       for (const asked of [consumer, ...consumer.resets]) {
         if (asked.modulator === undefined) continue;
@@ -73,8 +73,8 @@ export class ObjectCopies {
     }
   }
 
-  /** 0 where it is not open at the present connection. */
-  #numberOf(endpoint: number): number {
-    return this.#entries.object(endpoint)?.number ?? 0;
+  /** The copy's number at the gateway, where it is there. */
+  #numberOf(endpoint: number): number | undefined {
+    return this.#index.copy(endpoint)?.open?.number;
   }
 }

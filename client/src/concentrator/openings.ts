@@ -13,9 +13,25 @@ import type { Modulation } from "../modulation/modulation.ts";
 import { placementOf } from "../placement.ts";
 import type { ControlRequest, PortNotice } from "../port.ts";
 import type { Demands } from "./demands.ts";
-import type { Entries } from "./entries.ts";
-import type { ConsumerEntry, EndpointEntry, Reset } from "./entry.ts";
+import type { ConsumerEndpoint, Endpoint, ProducerEndpoint } from "./endpoint.ts";
+import type { EndpointIndex } from "./endpoint-index.ts";
+import {
+  AWAY,
+  type Awaited,
+  type Away,
+  type Change,
+  type ConsumerState,
+  type CopyState,
+  GONE,
+  type New,
+  type OpenConsumerState,
+  type ProducerState,
+  RESTING,
+  type Reset,
+  type Resting,
+} from "./endpoint-states.ts";
 import type { Flow } from "./flow.ts";
+import type { OwnLanes } from "./lane.ts";
 import type { Link } from "./link.ts";
 import type { Reception } from "./reception.ts";
 import type { SynchronousEvents } from "./synchronous.ts";
@@ -24,12 +40,6 @@ type Opened<Kind extends Control["kind"]> = Extract<Control, { kind: Kind }>;
 
 const REOPEN_MS = 1000;
 
-/** What is asked of the gateway: an endpoint; for a consumer that is to have another modulator, that. */
-interface Asked {
-  readonly entry: EndpointEntry;
-  readonly reset: Reset | undefined;
-}
-
 export interface OpeningOptions {
   /** May this process' producers have modulators? */
   readonly modulates: boolean;
@@ -37,7 +47,8 @@ export interface OpeningOptions {
 }
 
 interface Parts {
-  readonly entries: Entries;
+  readonly index: EndpointIndex;
+  readonly lanes: OwnLanes;
   readonly link: Link;
   readonly modulation: Modulation;
   readonly reception: Reception;
@@ -51,7 +62,8 @@ interface Parts {
 /** Opens endpoints at the gateway, again at each connection, and takes them off again. */
 export class Openings {
   readonly #options: OpeningOptions;
-  readonly #entries: Entries;
+  readonly #index: EndpointIndex;
+  readonly #lanes: OwnLanes;
   readonly #link: Link;
   readonly #modulation: Modulation;
   readonly #reception: Reception;
@@ -61,14 +73,11 @@ export class Openings {
   readonly #flow: Flow;
   readonly #synchronous: SynchronousEvents;
   readonly #notify: (notice: PortNotice) => void;
-  /** What waits for an answer of the gateway, by request. */
-  readonly #pending = new Map<number, Asked>();
-  /** When some are asked for again. */
-  readonly #retries = new Set<ReturnType<typeof setTimeout>>();
 
   constructor(options: OpeningOptions, parts: Parts, notify: (notice: PortNotice) => void) {
     this.#options = options;
-    this.#entries = parts.entries;
+    this.#index = parts.index;
+    this.#lanes = parts.lanes;
     this.#link = parts.link;
     this.#modulation = parts.modulation;
     this.#reception = parts.reception;
@@ -80,213 +89,233 @@ export class Openings {
     this.#notify = notify;
   }
 
-  /** A new endpoint. */
-  add(entry: EndpointEntry): void {
-    this.#entries.add(entry);
-    if (this.#link.isLive) this.#open(entry);
+  /** Opens an endpoint, or one that was open before: at once, or at the next connection. */
+  add(endpoint: Endpoint): void {
+    this.#index.add(endpoint);
+    if (this.#link.isLive) this.#ask(endpoint);
   }
 
   /** A consumer's modulator is to be another one. */
-  reset(endpoint: number, reset: number, modulator: Modulator | undefined): void {
-    const entry = this.#entries.consumer(endpoint);
-    if (entry === undefined) return;
-    entry.resets.push({ reset, modulator });
-    this.#askNext(entry);
+  reset(consumer: ConsumerEndpoint, reset: number, modulator: Modulator | undefined): void {
+    consumer.resets.push({ reset, modulator });
+    this.#askNext(consumer);
   }
 
   /**
    * Asks for the newest reset: those before it are answered with it, or, where it is refused, asked for in their turn. So what is
    * in force in the end is what would be if each had waited for the one before it.
    */
-  #askNext(entry: ConsumerEntry): void {
-    const next = entry.resets.at(-1);
-    if (next === undefined || entry.asking !== undefined || entry.number === 0) return;
-    entry.asking = next;
-    this.#open(entry, next);
+  #askNext(consumer: ConsumerEndpoint): void {
+    const next = consumer.resets.at(-1);
+    if (next !== undefined && consumer.open?.change === undefined) this.#askChange(consumer, next);
   }
 
   /** There is a connection. */
   live(): void {
-    const entries = [...this.#entries];
+    const endpoints = [...this.#index];
     // Objects first, so that their masters are known before modulators bring them. Producers next, so that consumers of this process find the types that it writes.
-    for (const entry of entries) if (entry.is === "object") this.#open(entry);
-    for (const entry of entries) if (entry.is === "producer") this.#open(entry);
-    // What feeds modulators is opened again when they are asked for.
-    for (const entry of entries) if (entry.is === "consumer" && entry.feed === undefined) this.#open(entry);
+    for (const endpoint of endpoints) if (endpoint.is === "object") this.#ask(endpoint);
+    for (const endpoint of endpoints) if (endpoint.is === "producer") this.#ask(endpoint);
+    for (const endpoint of endpoints) {
+      // What feeds modulators is opened again when they are asked for.
+      if (endpoint.is !== "consumer" || endpoint.feed !== undefined) continue;
+      if (endpoint.state.is !== "resting" || !endpoint.isStalled) this.#ask(endpoint);
+    }
   }
 
-  /** The connection broke: nothing that was asked is answered any more. */
-  interrupted(): void {
-    this.#pending.clear();
-    // At the next connection all are asked for.
-    for (const retry of this.#retries) clearTimeout(retry);
-    this.#retries.clear();
-    for (const entry of this.#entries) if (entry.is === "consumer") entry.asking = undefined;
-  }
-
-  /**
-   * @param reset the modulator that a consumer is to have instead of its own, which goes on until then
-   * @param compared the newest derived channel that a consumer's modulator has been compared with
-   */
-  #open(entry: EndpointEntry, reset?: Reset, compared = 0): void {
+  /** @param compared the newest derived channel that a consumer's modulator has been compared with */
+  #ask(endpoint: Endpoint, compared = 0): void {
     const request = this.#options.nextRequest();
-    this.#pending.set(request, { entry, reset });
-    switch (entry.is) {
+    const awaits: Awaited = { request };
+    switch (endpoint.is) {
       case "object": {
-        const { object, lazy, term, version, state } = entry;
+        const after = askedAfter(endpoint.state);
+        if (after === undefined) return;
+        endpoint.become({ is: "asked", awaits, after });
+        const { object, lazy, term, version, objectState: state } = endpoint;
         return this.#link.send({ kind: "OpenObject", request, object, lazy, term, version, state });
       }
       case "producer": {
-        const { channel, schema, history, key } = entry;
+        const after = askedAfter(endpoint.state);
+        if (after === undefined) return;
+        endpoint.become({ is: "asked", awaits, after });
+        const { channel, schema, history, key } = endpoint;
         const { modulates } = this.#options;
         return this.#link.send({ kind: "OpenProducer", request, channel, schema, modulates, history, key });
       }
       case "consumer": {
-        const { channel, schema, queue, label, feed } = entry;
-        const { modulator } = reset ?? entry;
-        // The name stays with what the old one makes, for those who subscribed to that.
-        const as = reset === undefined ? entry.as : "";
-        const comesBack = entry.wasOpen && reset === undefined;
-        const from = comesBack ? placeBehind(entry) : this.#beginningOf(entry, reset);
-        const asked = { request, channel, schema, modulator, from, queue, label, as, feed, compared };
-        return this.#link.send({ kind: "OpenConsumer", ...asked });
+        const after = askedAfter(endpoint.state);
+        if (after === undefined) return;
+        endpoint.become({ is: "asked", awaits, after });
+        const { modulator, as } = endpoint;
+        const from = after.is === "new" ? this.#beginningOf(endpoint) : placeBehind(endpoint, after);
+        return this.#sendOpen(endpoint, { request, modulator, as, from, compared });
       }
     }
   }
 
-  /** A time is the application's until it is asked for at a connection, whose gateway has a clock of its own. */
-  #beginningOf({ from }: ConsumerEntry, reset: Reset | undefined): Place | undefined {
+  /** Asks for the modulator that a consumer is to have instead of its own, which goes on until then. */
+  #askChange(consumer: ConsumerEndpoint, reset: Reset, compared = 0): void {
+    const { open } = consumer;
+    if (open === undefined) return;
+    const request = this.#options.nextRequest();
+    consumer.become({ ...open, change: { reset, awaits: { request } } });
     // The past that was asked for it has had. The newest of the new pair it has not.
-    if (reset !== undefined && from?.from !== FROM.last) return undefined;
+    const from = consumer.from?.from === FROM.last ? consumer.from : undefined;
+    // The name stays with what the old one makes, for those who subscribed to that.
+    this.#sendOpen(consumer, { request, modulator: reset.modulator, as: "", from, compared });
+  }
+
+  #sendOpen(
+    { channel, schema, queue, label, feed }: ConsumerEndpoint,
+    asked: Pick<Opened<"OpenConsumer">, "request" | "modulator" | "as" | "from" | "compared">,
+  ): void {
+    this.#link.send({ kind: "OpenConsumer", channel, schema, queue, label, feed, ...asked });
+  }
+
+  /** A time is the application's until it is asked for at a connection, whose gateway has a clock of its own. */
+  #beginningOf({ from }: ConsumerEndpoint): Place | undefined {
     if (from?.from !== FROM.time) return from;
     return { ...from, at: this.#link.gatewayTime(from.at) };
   }
 
-  #answered(request: number): Asked | undefined {
-    const pending = this.#pending.get(request);
-    this.#pending.delete(request);
-    return pending;
+  objectOpened({ request, copy: number }: CopyUpdate): void {
+    const copy = this.#index.asked(request);
+    if (copy?.is !== "object") return this.#decline(number);
+    copy.become({ is: "live", number });
   }
 
-  objectOpened({ request, copy }: CopyUpdate): void {
-    const entry = this.#answered(request)?.entry;
-    if (entry?.is !== "object") return;
-    if (!this.#entries.has(entry)) return this.#link.send({ kind: "CloseEndpoint", endpoint: copy });
-    entry.number = copy;
-    entry.wasOpen = true;
-    this.#entries.enter(entry);
+  /** Nobody waits for this any more: it was closed meanwhile. */
+  #decline(endpoint: number): void {
+    this.#link.send({ kind: "CloseEndpoint", endpoint });
   }
 
-  producerOpened({ request, channel, producer }: Opened<"ProducerOpened">): void {
-    // A derived channel that it publishes into has another number when it comes again.
-    const known = request === 0 ? this.#entries.producerOf(producer) : undefined;
-    const entry = known ?? this.#answered(request)?.entry;
-    if (entry?.is !== "producer") return;
-    if (!this.#entries.has(entry)) return this.#link.send({ kind: "CloseEndpoint", endpoint: producer });
-    if (known !== undefined) {
-      this.leave(known);
-      known.elsewhere = 0;
-      known.unheard = 0;
-    }
-    entry.channelNumber = channel;
-    entry.number = producer;
-    entry.lanes.address(channel, producer);
-    this.#entries.enter(entry);
-    this.#modulation.installed.published(channel, entry.channel);
+  producerOpened({ request, channel: channelNumber, producer: number }: Opened<"ProducerOpened">): void {
+    if (request === 0) return this.#producerMoved(number, channelNumber);
+    const producer = this.#index.asked(request);
+    if (producer?.is !== "producer" || producer.state.is !== "asked") return this.#decline(number);
+    producer.become({ is: "installing", number, channelNumber, after: producer.state.after });
+    this.#producerEntered(producer, channelNumber);
+  }
+
+  /** A derived channel that it publishes into has another number when it comes again. */
+  #producerMoved(number: number, channelNumber: number): void {
+    const producer = this.#index.producerOf(number);
+    if (producer?.open === undefined) return;
+    const { channelNumber: left } = producer;
+    producer.become({ ...producer.open, channelNumber });
+    this.#producerLeft(left);
+    producer.elsewhere = 0;
+    producer.unheard = 0;
+    this.#producerEntered(producer, channelNumber);
+  }
+
+  #producerEntered(producer: ProducerEndpoint, channelNumber: number): void {
+    producer.lanes.address(channelNumber, producer.number);
+    this.#modulation.installed.published(channelNumber, producer.channel);
+  }
+
+  #producerLeft(channelNumber: number): void {
+    if (this.#index.producersOf(channelNumber) === undefined)
+      this.#modulation.installed.unpublished(channelNumber);
   }
 
   consumerOpened(opened: Opened<"ConsumerOpened">): void {
-    const { entry, reset } = this.#answered(opened.request) ?? {};
-    if (entry?.is !== "consumer") return;
-    // Closed meanwhile, or open by another request.
-    if (!this.#entries.has(entry) || (reset === undefined && entry.number !== 0))
-      return this.#link.send({ kind: "CloseEndpoint", endpoint: opened.consumer });
+    const consumer = this.#index.asked(opened.request);
+    if (consumer?.is !== "consumer") return this.#decline(opened.consumer);
     // From here on no event of the old modulator reaches the consumer, and the first of the new one comes next.
-    const { number: old, channelNumber: left, endpoint } = entry;
-    const wasOpen = entry.wasOpen === true && reset === undefined;
-    const newest = wasOpen && wantsNewest(entry);
-    if (reset !== undefined) {
-      entry.modulator = reset.modulator;
-      entry.as = "";
-      entry.opened = reset.reset;
-      entry.resets = entry.resets.filter(other => other.reset > reset.reset);
-      entry.asking = undefined;
-    }
-    this.leave(entry);
-    this.#place(entry, wasOpen, opened);
-    if (newest) entry.fromSeq = 0;
-    entry.rests = false;
-    if (entry.feed !== undefined) {
+    const { state, open: old } = consumer;
+    const comesBack = state.is === "asked" && state.after.is !== "new";
+    const newest = state.is === "asked" && wantsNewest(consumer, state.after);
+    if (old?.change !== undefined) takeReset(consumer, old.change.reset);
+    if (!comesBack) consumer.waiting = [];
+    consumer.epoch = opened.epoch;
+    consumer.seq = Number(opened.seq) - 1;
+    // A run is sent whole. The newest of each key, which a first opening may ask for, are older than what comes behind them.
+    const beginsOlder = newest || (!comesBack && consumer.from?.from === FROM.last);
+    consumer.fromSeq = beginsOlder ? 0 : Number(opened.seq);
+    consumer.become(placed(opened));
+    if (old !== undefined) this.#consumerLeft(old.channelNumber);
+    if (consumer.feed !== undefined) {
       const { recovered, missing } = opened;
-      this.#feeds.opened(entry, wasOpen ? { recovered, missing: Number(missing) } : undefined);
+      this.#feeds.opened(consumer, comesBack ? { recovered, missing: Number(missing) } : undefined);
       return;
     }
-    if (wasOpen) this.#deriving.handKept(entry);
-    this.#tellOpened(entry, wasOpen, newest, opened);
+    // What waited for a past that does not come any more.
+    if (consumer.state.is === "live") this.#reception.handWaiting(consumer);
+    if (comesBack) this.#deriving.handKept(consumer);
+    this.#tellOpened(consumer, comesBack, newest, opened);
     // It may have to leave again at once.
-    this.#flow.entered(entry);
-    this.#askNext(entry);
-    if (old === 0) return;
+    this.#flow.entered(consumer);
+    this.#askNext(consumer);
+    if (old === undefined) return;
     // Events of the old modulator that are still being handled are waited for.
-    const close = (): void => this.#link.send({ kind: "CloseEndpoint", endpoint: old });
-    this.#synchronous.whenDone(endpoint, left, close);
+    const close = (): void => this.#link.send({ kind: "CloseEndpoint", endpoint: old.number });
+    this.#synchronous.whenDone(consumer.endpoint, old.channelNumber, close);
+  }
+
+  #consumerLeft(channelNumber: number): void {
+    this.#flow.left(channelNumber);
+    this.#demands.left(channelNumber);
   }
 
   /** Before the gateway has a modulator installed, its consumer is to compare it with others. */
   compare({ request, newest, modulators }: Opened<"Compare">): void {
-    const { entry, reset } = this.#answered(request) ?? {};
-    if (entry?.is !== "consumer" || !this.#entries.has(entry)) return;
-    const { endpoint, opened } = entry;
-    this.#notify({ is: "compare", endpoint, reset: reset?.reset ?? opened, newest, modulators });
+    const consumer = this.#index.asked(request);
+    if (consumer?.is !== "consumer") return;
+    const { endpoint, state, open } = consumer;
+    const awaits: Awaited = { newest };
+    if (state.is === "asked") consumer.become({ ...state, awaits });
+    else if (open?.change !== undefined) consumer.become({ ...open, change: { ...open.change, awaits } });
+    const { reset } = open?.change?.reset ?? consumer;
+    this.#notify({ is: "compare", endpoint, reset, newest, modulators });
   }
 
-  compared({ endpoint, reset, newest, equal, failure }: Extract<ControlRequest, { is: "compared" }>): void {
-    const entry = this.#entries.consumer(endpoint);
-    if (entry === undefined) return;
-    const asking = entry.asking?.reset === reset ? entry.asking : undefined;
-    // It was asked for at a connection that broke.
-    if (asking === undefined && (reset !== entry.opened || entry.number !== 0)) return;
-    const asked = asking ?? entry;
+  compared(
+    consumer: ConsumerEndpoint,
+    { reset, newest, equal, failure }: Extract<ControlRequest, { is: "compared" }>,
+  ): void {
+    const { state, open } = consumer;
+    const change = open?.change;
+    const awaits = state.is === "asked" ? state.awaits : change?.awaits;
+    const asked = change?.reset ?? consumer;
+    // Another comparison, or none any more, where it was asked for at a connection that broke.
+    if (awaits === undefined || !("newest" in awaits) || awaits.newest !== newest || asked.reset !== reset)
+      return;
     if (asked.modulator === undefined) return;
-    if (failure !== "") return this.#refused(entry, asking, new JechoError("MODULATOR_FAILED", failure));
+    if (failure !== "") return this.#refused(consumer, change, new JechoError("MODULATOR_FAILED", failure));
     if (equal !== undefined) asked.modulator = { ...asked.modulator, ...equal };
-    // Without a connection it is asked for at the next one.
-    if (this.#link.isLive) this.#open(entry, asking, newest);
+    if (change === undefined) this.#ask(consumer, newest);
+    else this.#askChange(consumer, change.reset, newest);
   }
 
-  #place(entry: ConsumerEntry, wasOpen: boolean, opened: Opened<"ConsumerOpened">): void {
-    // What another modulator makes is counted anew.
-    if (!wasOpen && entry.wasOpen) entry.tracker.clear();
-    entry.channelNumber = opened.channel;
-    entry.number = opened.consumer;
-    entry.replay = opened.replay;
-    entry.epoch = opened.epoch;
-    entry.seq = Number(opened.seq) - 1;
-    // A run is sent whole. The newest of each key, which a first opening may ask for, are older than what comes behind them.
-    entry.fromSeq = !wasOpen && entry.from?.from === FROM.last ? 0 : Number(opened.seq);
-    entry.wasOpen = true;
-    if (!wasOpen) entry.waiting = [];
-    this.#entries.enter(entry);
-    this.#reception.enter(entry);
+  /** The past has come to its end: what comes now is live. */
+  replayed({ consumer: number, replay }: Opened<"Replayed">): void {
+    const consumer = this.#index.consumerOf(number);
+    if (consumer?.state.is !== "replaying" || consumer.state.replay !== replay) return;
+    const { channelNumber, change } = consumer.state;
+    consumer.become({ is: "live", number, channelNumber, change });
+    this.#reception.handWaiting(consumer);
+    this.#notify({ is: "replayed", endpoint: consumer.endpoint });
   }
 
   /** @param newest does it begin with the newest, though it was open before? */
   #tellOpened(
-    { endpoint, from, opened: reset }: ConsumerEntry,
-    wasOpen: boolean,
+    { endpoint, from, reset, state }: ConsumerEndpoint,
+    comesBack: boolean,
     newest: boolean,
-    { channel, replay, recovered, missing, placements: tables, objects: tags }: Opened<"ConsumerOpened">,
+    { channel, recovered, missing, placements: tables, objects: tags }: Opened<"ConsumerOpened">,
   ): void {
-    const replays = replay !== 0;
+    const replays = state.is === "replaying";
     // A view would go to another thread with all the memory that it is on.
     const objects = tags.length === 0 ? [] : [...tags];
     const placements = tables.map(placementOf);
-    const asksForPast = wasOpen || (reset === 0 && from !== undefined && from.from !== FROM.last);
+    const asksForPast = comesBack || (reset === 0 && from !== undefined && from.from !== FROM.last);
     if (newest || !asksForPast)
       return this.#notify({ is: "opened", endpoint, reset, replays, placements, objects });
     const behind = this.#feeds.recoveryOf(this.#modulation.installed.feedsOf(channel));
     // Nothing is kept of what this process makes for itself.
-    const keeps = wasOpen || placements.every(({ at }) => at !== "consumer");
+    const keeps = comesBack || placements.every(({ at }) => at !== "consumer");
     const resumed = {
       recovered: recovered && behind.recovered && keeps,
       missing: Number(missing) + behind.missing,
@@ -296,104 +325,133 @@ export class Openings {
 
   /** The gateway refuses what was asked. */
   refused(request: number, error: JechoError): void {
-    const pending = this.#answered(request);
-    if (pending !== undefined) this.#refused(pending.entry, pending.reset, error);
+    const endpoint = this.#index.asked(request);
+    if (endpoint === undefined) return;
+    this.#refused(endpoint, endpoint.is === "consumer" ? endpoint.open?.change : undefined, error);
   }
 
   /** The gateway ended a consumer that was open. */
   lost(number: number, error: JechoError): void {
-    const entry = this.#entries.consumerOf(number);
-    if (entry === undefined) return;
-    this.leave(entry);
-    entry.channelNumber = 0;
-    entry.number = 0;
-    this.#refused(entry, undefined, error);
+    const consumer = this.#index.consumerOf(number);
+    if (consumer !== undefined) this.#refused(consumer, undefined, error);
   }
 
-  #refused(entry: EndpointEntry, reset: Reset | undefined, error: JechoError): void {
-    if (!this.#entries.has(entry)) return;
-    if (entry.is === "consumer" && entry.feed !== undefined && error.code !== "SLOW_CONSUMER") {
-      this.forget(entry);
-      return this.#feeds.refused(entry, error);
+  #refused(endpoint: Endpoint, change: Change | undefined, error: JechoError): void {
+    if (endpoint.is === "consumer") {
+      const { open } = endpoint;
+      if (change !== undefined && open !== undefined) {
+        // The old pair goes on.
+        endpoint.resets = endpoint.resets.filter(other => other !== change.reset);
+        endpoint.become({ ...open, change: undefined });
+        const { reset } = change.reset;
+        this.#notify({ is: "refused", endpoint: endpoint.endpoint, reset, error });
+        return this.#askNext(endpoint);
+      }
+      if (endpoint.feed !== undefined && error.code !== "SLOW_CONSUMER") {
+        this.end(endpoint);
+        return this.#feeds.refused(endpoint, error);
+      }
     }
-    if (entry.is === "consumer" && reset !== undefined) {
-      // The old pair goes on.
-      entry.resets = entry.resets.filter(other => other !== reset);
-      entry.asking = undefined;
-      this.#notify({ is: "refused", endpoint: entry.endpoint, reset: reset.reset, error });
-      return this.#askNext(entry);
-    }
-    if (error.retry && entry.wasOpen) {
-      // It has been open, and what hinders it passes: it is asked for again, as after a lost connection.
-      if (entry.is !== "consumer" || entry.feed === undefined)
-        this.#notify({ is: "interrupted", endpoint: entry.endpoint });
-      this.#openLater(entry);
-      return;
-    }
-    this.forget(entry);
-    this.#notify({ is: "refused", endpoint: entry.endpoint, reset: 0, error });
+    // It has been open, and what hinders it passes: it is asked for again, as after a lost connection.
+    if (error.retry && this.#askLater(endpoint)) return;
+    this.end(endpoint);
+    this.#notify({ is: "refused", endpoint: endpoint.endpoint, reset: 0, error });
+  }
+
+  /** @returns false where it never was open */
+  #askLater(endpoint: Endpoint): boolean {
+    const after = endpoint.state.is === "asked" ? endpoint.state.after : AWAY;
+    if (after.is === "new") return false;
+    const left = endpoint.is === "consumer" ? endpoint.open : undefined;
+    const timer = setTimeout(() => this.#ask(endpoint), REOPEN_MS);
+    // Only consumers rest.
+    (endpoint as ConsumerEndpoint).become({ is: "retrying", timer, after });
+    if (left !== undefined) this.#consumerLeft(left.channelNumber);
+    if (endpoint.is !== "consumer" || endpoint.feed === undefined)
+      this.#notify({ is: "interrupted", endpoint: endpoint.endpoint });
+    return true;
   }
 
   /** A consumer leaves its channel until `wake`: to its application that is as if its connection were lost. */
-  rest(entry: ConsumerEntry): void {
+  rest(consumer: ConsumerEndpoint): void {
+    const { open } = consumer;
     // What feeds modulators has no thread of an application's.
-    if (entry.number === 0 || entry.feed !== undefined) return;
-    this.#link.send({ kind: "CloseEndpoint", endpoint: entry.number });
-    this.leave(entry);
-    entry.lastChannel = entry.channelNumber;
-    entry.channelNumber = 0;
-    entry.number = 0;
-    entry.replay = 0;
-    entry.rests = true;
-    this.#notify({ is: "interrupted", endpoint: entry.endpoint });
+    if (open === undefined || consumer.feed !== undefined) return;
+    this.#link.send({ kind: "CloseEndpoint", endpoint: open.number });
+    consumer.become(RESTING);
+    this.#consumerLeft(open.channelNumber);
+    this.#notify({ is: "interrupted", endpoint: consumer.endpoint });
   }
 
   /** A consumer that rests comes back behind its place. */
-  wake(entry: ConsumerEntry): void {
-    if (entry.rests && entry.number === 0 && this.#link.isLive) this.#open(entry);
-  }
-
-  #openLater(entry: EndpointEntry): void {
-    const retry = setTimeout(() => {
-      this.#retries.delete(retry);
-      const isWaiting = this.#entries.has(entry) && entry.number === 0;
-      if (isWaiting && this.#link.isLive) this.#open(entry);
-    }, REOPEN_MS);
-    this.#retries.add(retry);
+  wake(consumer: ConsumerEndpoint): void {
+    if (consumer.state.is === "resting" && this.#link.isLive) this.#ask(consumer);
   }
 
   /** Ends an endpoint. */
-  close(entry: EndpointEntry): void {
-    this.forget(entry);
-    this.leave(entry);
-    if (entry.number !== 0) this.#link.send({ kind: "CloseEndpoint", endpoint: entry.number });
+  close(endpoint: Endpoint): void {
+    const { open } = endpoint;
+    this.end(endpoint);
+    if (open !== undefined) this.#link.send({ kind: "CloseEndpoint", endpoint: open.number });
   }
 
-  /** There is no such endpoint any more, and nobody waits for it. */
-  forget(entry: EndpointEntry): void {
-    this.#entries.remove(entry);
-    if (entry.is === "consumer") this.#synchronous.left(entry.endpoint);
+  /** Ends an endpoint of which the gateway knows that. Nobody waits for it. */
+  end(endpoint: Endpoint): void {
+    const { open } = endpoint;
+    endpoint.become(GONE);
+    if (endpoint.is === "producer") {
+      this.#lanes.forget(endpoint.lanes);
+      if (open !== undefined && "channelNumber" in open) this.#producerLeft(open.channelNumber);
+    } else if (endpoint.is === "consumer") {
+      this.#synchronous.left(endpoint.endpoint);
+      if (open !== undefined && "channelNumber" in open) this.#consumerLeft(open.channelNumber);
+    }
   }
+}
 
-  /** An endpoint has nothing more to do with the channel, or object, that it has at the present connection. */
-  leave(entry: EndpointEntry): void {
-    this.#entries.leave(entry);
-    if (entry.is === "producer" && this.#entries.producersOf(entry.channelNumber) === undefined)
-      this.#modulation.installed.unpublished(entry.channelNumber);
-    if (entry.is !== "consumer") return;
-    this.#reception.leave(entry);
-    this.#flow.left(entry);
-    this.#demands.left(entry);
+/** The state that an endpoint goes back to where the connection breaks while it is asked for; undefined where it need not be asked for. */
+function askedAfter(state: ProducerState | CopyState): New | Away | undefined;
+function askedAfter(state: ConsumerState): New | Away | Resting | undefined;
+function askedAfter(state: ConsumerState | ProducerState | CopyState): New | Away | Resting | undefined {
+  switch (state.is) {
+    case "new":
+    case "away":
+    case "resting":
+      return state;
+    case "asked":
+    case "retrying":
+      return state.after;
+    default:
+      return undefined;
   }
+}
+
+function placed({
+  consumer: number,
+  channel: channelNumber,
+  replay,
+}: Opened<"ConsumerOpened">): OpenConsumerState {
+  const at = { number, channelNumber, change: undefined };
+  return replay === 0 ? { is: "live", ...at } : { is: "replaying", replay, ...at };
+}
+
+/** This reset is in force from now on, which answers those before it. */
+function takeReset(consumer: ConsumerEndpoint, { reset, modulator }: Reset): void {
+  consumer.modulator = modulator;
+  consumer.as = "";
+  consumer.reset = reset;
+  consumer.resets = consumer.resets.filter(other => other.reset > reset);
+  // What another modulator makes is counted anew.
+  consumer.tracker.clear();
 }
 
 /** Is it back after a time in which it has taken nothing, and of what came then only the newest counts? */
-function wantsNewest({ rests, queue }: ConsumerEntry): boolean {
-  return rests === true && queue.whenFull === WHEN_FULL.latest;
+function wantsNewest({ queue }: ConsumerEndpoint, after: New | Away | Resting): boolean {
+  return after.is === "resting" && queue.whenFull === WHEN_FULL.latest;
 }
 
 /** What was open before goes on behind the newest event that it has had; or begins with the newest, where that is all it wants of those since. */
-function placeBehind(entry: ConsumerEntry): Place {
-  if (wantsNewest(entry)) return { from: FROM.last, epoch: 0, seq: 0n, at: 0, speed: 0 };
-  return { from: FROM.resume, epoch: entry.epoch, seq: BigInt(entry.seq), at: 0, speed: 0 };
+function placeBehind(consumer: ConsumerEndpoint, after: New | Away | Resting): Place {
+  if (wantsNewest(consumer, after)) return { from: FROM.last, epoch: 0, seq: 0n, at: 0, speed: 0 };
+  return { from: FROM.resume, epoch: consumer.epoch, seq: BigInt(consumer.seq), at: 0, speed: 0 };
 }

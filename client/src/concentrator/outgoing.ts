@@ -8,7 +8,7 @@ import {
   writeRun,
 } from "@jecho/shared/internal";
 import type { RingRecord } from "../ring.ts";
-import type { ProducerEntry } from "./entry.ts";
+import type { ProducerEndpoint } from "./endpoint.ts";
 import type { Lane } from "./lane.ts";
 
 /** What a run takes besides its events. */
@@ -16,7 +16,7 @@ const RUN_BYTES = measureRun([]);
 
 /** Events of one lane whose counts follow one another, where they lie: all of the stretch. */
 export interface RaisedRun extends Stretch {
-  readonly producer: ProducerEntry;
+  readonly producer: ProducerEndpoint;
   readonly lane: Lane;
   readonly sync: boolean;
   /** Count of the first event; those of the others follow it. */
@@ -61,7 +61,7 @@ const QUIET_EVENTS = 32_768;
  */
 export function gatherRuns(
   records: readonly RingRecord[],
-  producerOf: (endpoint: number) => ProducerEntry | undefined,
+  producerOf: (endpoint: number) => ProducerEndpoint | undefined,
   taker: RunTaker,
 ): void {
   const wanted = new OpenRuns();
@@ -126,7 +126,7 @@ class OpenRuns {
   /** A lane says which run of which gathering is its newest: nothing has to be looked up. */
   #gathering = nextGathering++;
 
-  add(producer: ProducerEntry, lane: Lane, record: RingRecord): void {
+  add(producer: ProducerEndpoint, lane: Lane, record: RingRecord): void {
     const { bytes, sync, raised, start, end } = record;
     const run = lane.gathering === this.#gathering ? this.#runs[lane.newestRun] : undefined;
     const isNext =

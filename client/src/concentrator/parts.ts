@@ -11,7 +11,7 @@ import type { CreateEnvironment } from "../platform/face.ts";
 import type { EventSource, PortListener } from "../port.ts";
 import type { Status } from "../status.ts";
 import { Demands } from "./demands.ts";
-import { Entries } from "./entries.ts";
+import { EndpointIndex } from "./endpoint-index.ts";
 import { Flow } from "./flow.ts";
 import { GatewayQuestions } from "./gateway-questions.ts";
 import { Hold } from "./hold.ts";
@@ -40,7 +40,7 @@ interface PartsListener {
 
 /** What a concentrator is made of: who needs whom, and what each of them tells the others. */
 export class Parts {
-  readonly entries = new Entries();
+  readonly index: EndpointIndex;
   readonly lanes = new OwnLanes();
   readonly link: Link;
   readonly outbox: Outbox;
@@ -80,10 +80,6 @@ export class Parts {
     });
     this.outbox = new Outbox(this.link, this.memory);
     this.hold = new Hold(onAllBack);
-    this.flow = new Flow(this.entries, this.link, {
-      onRest: entry => this.openings.rest(entry),
-      onAwake: entry => this.openings.wake(entry),
-    });
     this.synchronous = new SynchronousEvents((endpoint, raised, outcome) =>
       notify({ is: "processed", endpoint, raised, outcome }),
     );
@@ -93,8 +89,13 @@ export class Parts {
       onHandled: ({ channel, seq }, i, { consumers, failed, message }) =>
         this.link.send({ kind: "Ack", channel, seq: seq + i, consumers, failed, message }),
     });
+    this.flow = new Flow(this.reception, this.link, {
+      onRest: entry => this.openings.rest(entry),
+      onAwake: entry => this.openings.wake(entry),
+    });
+    this.index = new EndpointIndex(this.reception, this.flow);
     const schemaOf = (token: bigint): Uint8Array | undefined =>
-      this.entries.schemaOf(token) ?? this.schemas.get(token);
+      this.index.schemaOf(token) ?? this.schemas.get(token);
     const checker = new RunChecker(schemaOf);
     const { most = Number.POSITIVE_INFINITY, ...running } = options.modulators;
     this.modulation = new Modulation(events => createEnvironment(running, events), most, {
@@ -112,18 +113,18 @@ export class Parts {
       schemaOf,
       onNeeds: base => this.delegates.tellNeeds(base),
       onFeed: (name, { process, base, producers }, channel) => {
-        const isOwn = producers.some(number => this.entries.producerOf(number) !== undefined);
+        const isOwn = producers.some(number => this.index.producerOf(number) !== undefined);
         return this.feeds.open(name, base, { process, channel }, isOwn);
       },
       onUnfed: name => this.feeds.close(name),
       onCall: (base, name, values) => this.delegates.called(base, name, values),
       onPull: (derived, object) => this.link.send({ kind: "PullObject", derived, object }),
     });
-    this.feeds = new Feeds(this.modulation, this.synchronous, {
+    this.feeds = new Feeds(this.modulation, this.synchronous, this.index, {
       open: entry => this.openings.add(entry),
       close: entry => this.openings.close(entry),
       isSound: run => checker.isSound(run),
-      isConsumed: base => this.entries.isConsumed(base),
+      isConsumed: base => this.index.isConsumed(base),
       lanesBehind: (feed, producer, urgent) =>
         this.modulation.installed
           .fedBy(feed)
@@ -132,11 +133,11 @@ export class Parts {
     this.deriving = new Deriving(this);
     this.raising = new Raising(events, this, notify);
     this.demands = new Demands(this, notify);
-    this.delegates = new Delegates(this.entries, this.modulation, notify);
+    this.delegates = new Delegates(this.index, this.modulation, notify);
     let request = 0;
     const nextRequest = (): number => ++request;
     this.openings = new Openings({ modulates: most > 0, nextRequest }, this, notify);
-    this.copies = new ObjectCopies(this.entries, this.link, notify);
+    this.copies = new ObjectCopies(this.index, this.link, notify);
     this.questions = new GatewayQuestions(this.link, nextRequest, notify);
   }
 }

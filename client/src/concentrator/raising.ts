@@ -5,8 +5,8 @@ import type { Feeds } from "../modulation/feeds.ts";
 import type { Modulation } from "../modulation/modulation.ts";
 import type { EventSource, PortNotice } from "../port.ts";
 import type { RingRecord } from "../ring.ts";
-import type { Entries } from "./entries.ts";
-import type { ProducerEntry } from "./entry.ts";
+import type { ProducerEndpoint } from "./endpoint.ts";
+import type { EndpointIndex } from "./endpoint-index.ts";
 import type { Flow } from "./flow.ts";
 import type { Hold } from "./hold.ts";
 import type { Lane } from "./lane.ts";
@@ -17,7 +17,7 @@ import type { Reception } from "./reception.ts";
 import type { SynchronousEvents } from "./synchronous.ts";
 
 interface Parts {
-  readonly entries: Entries;
+  readonly index: EndpointIndex;
   readonly link: Link;
   readonly memory: MessageMemory;
   readonly outbox: Outbox;
@@ -32,7 +32,7 @@ interface Parts {
 /** Takes what producers raise, as soon as it may go out, and gives it to the consumers here, to the modulators, and to the gateway. */
 export class Raising {
   readonly #events: EventSource;
-  readonly #entries: Entries;
+  readonly #index: EndpointIndex;
   readonly #link: Link;
   readonly #memory: MessageMemory;
   readonly #outbox: Outbox;
@@ -43,7 +43,7 @@ export class Raising {
   readonly #feeds: Feeds;
   readonly #synchronous: SynchronousEvents;
   readonly #notify: (notice: PortNotice) => void;
-  readonly #producerOf = (endpoint: number): ProducerEntry | undefined => this.#entries.producer(endpoint);
+  readonly #producerOf = (endpoint: number): ProducerEndpoint | undefined => this.#index.producer(endpoint);
   readonly #taker: RunTaker = {
     room: bytes => this.#memory.take(bytes),
     send: message => this.#send(message),
@@ -54,7 +54,7 @@ export class Raising {
 
   constructor(events: EventSource, parts: Parts, notify: (notice: PortNotice) => void) {
     this.#events = events;
-    this.#entries = parts.entries;
+    this.#index = parts.index;
     this.#link = parts.link;
     this.#memory = parts.memory;
     this.#outbox = parts.outbox;
@@ -112,9 +112,8 @@ export class Raising {
   }
 
   /** Is there anybody in this process whom its events may be for? */
-  #concerns({ channel, channelNumber }: ProducerEntry): boolean {
+  #concerns({ channel, channelNumber }: ProducerEndpoint): boolean {
     return (
-      channelNumber === 0 ||
       this.#reception.takes(channelNumber) ||
       this.#modulation.takes(channel) ||
       this.#feeds.isFed(channelNumber)
@@ -122,9 +121,9 @@ export class Raising {
   }
 
   /** One run within this process: its consumers here, and the modulators. */
-  #raise(producer: ProducerEntry, lane: Lane, frame: EventsFrame, sent: boolean): void {
-    const { endpoint, channel, channelNumber, elsewhere } = producer;
-    if (channelNumber === 0 || (elsewhere > 0 && !sent)) {
+  #raise(producer: ProducerEndpoint, lane: Lane, frame: EventsFrame, sent: boolean): void {
+    const { endpoint, channel, elsewhere } = producer;
+    if (producer.open === undefined || (elsewhere > 0 && !sent)) {
       // Nobody waits for an urgent one, and its count is another.
       const raised = frame.isUrgent ? Number.NEGATIVE_INFINITY : frame.raised;
       this.#notify({ is: "dropped", endpoint, raised, events: frame.count });
@@ -148,7 +147,7 @@ export class Raising {
     const { endpoint, channel, channelNumber } = producer;
     const lent = new LentRun(headerOf(run), run);
     const isHeard = this.#reception.consumersOf(channelNumber) > 0 || this.#feeds.isFed(channelNumber);
-    if (channelNumber === 0 || isHeard) return this.#raise(producer, lane, lent.frame(), false);
+    if (isHeard || producer.open === undefined) return this.#raise(producer, lane, lent.frame(), false);
     if (!sync) {
       this.#modulation.runs.enqueue(channel, lent);
       return;

@@ -1,7 +1,9 @@
 import { type EventsFrame, type HeldPlace, NumberTable, type Position } from "@jecho/shared/internal";
 import type { PortListener } from "../port.ts";
 import type { Outcome } from "../tally.ts";
-import type { ConsumerEntry } from "./entry.ts";
+import type { ConsumerEndpoint } from "./endpoint.ts";
+import type { ConsumerIndexes } from "./endpoint-index.ts";
+import type { OpenConsumerState } from "./endpoint-states.ts";
 import type { Lane } from "./lane.ts";
 import type { SynchronousEvents } from "./synchronous.ts";
 import { Remembered, Source } from "./tracking.ts";
@@ -11,9 +13,9 @@ const WAITING_BYTES = 16 << 20;
 
 export interface ReceptionEvents {
   /** A run for modulators that run here in a producer's stead, from its event `first` on. */
-  onTaken(entry: ConsumerEntry, frame: EventsFrame, first: number): void;
+  onTaken(entry: ConsumerEndpoint, frame: EventsFrame, first: number): void;
   /** So many events will not come to them. */
-  onMissing(entry: ConsumerEntry, events: number): void;
+  onMissing(entry: ConsumerEndpoint, events: number): void;
   /** All consumers here have handled an event of a synchronous run from elsewhere. */
   onHandled(frame: EventsFrame, i: number, outcome: Outcome): void;
 }
@@ -25,12 +27,12 @@ interface Origin {
   heard: number;
 }
 
-const NOBODY: readonly ConsumerEntry[] = [];
+const NOBODY: readonly ConsumerEndpoint[] = [];
 
 /** What comes under one number: a channel's, or that of its past for one consumer. Whoever is in a list may leave while it is read. */
 class Route {
   /** The one consumer, where there is no more than one: most channels have one here, and each look into a list is one into memory. */
-  only: ConsumerEntry | undefined;
+  only: ConsumerEndpoint | undefined;
   /** Whose the newest run was, and the key that it is found by: what is remembered is one look further away. */
   #newestKey = -1;
   #newest: Origin | undefined;
@@ -40,11 +42,11 @@ class Route {
   /** Whose the runs are, by the producer's number and their urgency. */
   readonly #origins = new Remembered<number, Origin>();
 
-  get consumers(): readonly ConsumerEntry[] {
+  get consumers(): readonly ConsumerEndpoint[] {
     return this.#consumers;
   }
 
-  set consumers(consumers: readonly ConsumerEntry[]) {
+  set consumers(consumers: readonly ConsumerEndpoint[]) {
     this.#consumers = consumers;
     this.only = consumers.length === 1 ? consumers[0] : undefined;
   }
@@ -70,7 +72,7 @@ class Route {
 }
 
 /** Hands runs to the consumers of this process: each event once and in its producer's order, and what is missing is told. */
-export class Reception {
+export class Reception implements ConsumerIndexes {
   readonly #listener: PortListener;
   readonly #events: ReceptionEvents;
   readonly #synchronous: SynchronousEvents;
@@ -98,25 +100,45 @@ export class Reception {
     return route !== undefined && route.consumers.length + route.replaying.length > 0;
   }
 
-  enter(entry: ConsumerEntry): void {
-    const channel = this.#route(entry.channelNumber);
-    if (entry.replay === 0) channel.consumers = [...channel.consumers, entry];
+  /** The consumers here of a channel or derived channel, those among them that are being sent the past, and those that feed modulators. */
+  membersOf(channel: number): readonly ConsumerEndpoint[] {
+    const route = this.#routes.get(channel);
+    if (route === undefined) return NOBODY;
+    return route.replaying.length === 0 ? route.consumers : [...route.consumers, ...route.replaying];
+  }
+
+  moved(
+    entry: ConsumerEndpoint,
+    before: OpenConsumerState | undefined,
+    after: OpenConsumerState | undefined,
+  ): void {
+    if (isSameWay(before, after)) return;
+    // Entered first: a channel that one stays at keeps what is known of its producers.
+    if (after !== undefined) this.#enter(entry, after);
+    if (before !== undefined) this.#leave(entry, before, after);
+  }
+
+  #enter(entry: ConsumerEndpoint, state: OpenConsumerState): void {
+    const channel = this.#route(state.channelNumber);
+    if (state.is === "live") channel.consumers = [...channel.consumers, entry];
     else {
       channel.replaying = [...channel.replaying, entry];
-      const past = this.#route(entry.replay);
+      const past = this.#route(state.replay);
       past.consumers = [...past.consumers, entry];
     }
   }
 
-  leave(entry: ConsumerEntry): void {
-    const channel = this.#routes.get(entry.channelNumber);
+  #leave(entry: ConsumerEndpoint, state: OpenConsumerState, after: OpenConsumerState | undefined): void {
+    const { channelNumber } = state;
+    const channel = this.#routes.get(channelNumber);
+    const stays = after?.channelNumber === channelNumber ? after.is : undefined;
     if (channel !== undefined) {
-      channel.consumers = channel.consumers.filter(other => other !== entry);
-      channel.replaying = channel.replaying.filter(other => other !== entry);
+      if (stays !== "live") channel.consumers = channel.consumers.filter(other => other !== entry);
+      if (stays !== "replaying") channel.replaying = channel.replaying.filter(other => other !== entry);
       // Whoever enters next is told anew where its producers are.
-      if (channel.consumers.length + channel.replaying.length === 0) this.#routes.delete(entry.channelNumber);
+      if (channel.consumers.length + channel.replaying.length === 0) this.#routes.delete(channelNumber);
     }
-    if (entry.replay !== 0) this.#routes.delete(entry.replay);
+    if (state.is === "replaying") this.#routes.delete(state.replay);
   }
 
   #route(number: number): Route {
@@ -128,11 +150,8 @@ export class Reception {
     return route;
   }
 
-  /** The past has come to its end: what comes now is live. */
-  replayed(entry: ConsumerEntry): void {
-    this.leave(entry);
-    entry.replay = 0;
-    this.enter(entry);
+  /** The past has come to its end: this process' own events that waited for that come next. */
+  handWaiting(entry: ConsumerEndpoint): void {
     const { waiting } = entry;
     entry.waiting = [];
     for (const { frame, source } of waiting) this.#handTo(entry, frame, source, 0);
@@ -174,11 +193,16 @@ export class Reception {
     else for (const entry of route.consumers) this.#arrivedFor(entry, frame, origin?.source, process);
   }
 
-  #deliver(frame: EventsFrame, takers: readonly ConsumerEntry[]): void {
+  #deliver(frame: EventsFrame, takers: readonly ConsumerEndpoint[]): void {
     this.#synchronous.deliver(frame, takers, (outcome, i) => this.#events.onHandled(frame, i, outcome));
   }
 
-  #arrivedFor(entry: ConsumerEntry, frame: EventsFrame, source: Source | undefined, process: number): void {
+  #arrivedFor(
+    entry: ConsumerEndpoint,
+    frame: EventsFrame,
+    source: Source | undefined,
+    process: number,
+  ): void {
     this.#handTo(entry, frame, source, process);
     entry.epoch = frame.epoch;
     entry.seq = frame.seq + frame.count - 1;
@@ -197,12 +221,12 @@ export class Reception {
   }
 
   /** A run that was made here while this consumer was away. */
-  raisedBefore(entry: ConsumerEntry, frame: EventsFrame, lane: Lane): void {
-    if (entry.replay !== 0) this.#wait(entry, frame, lane.source);
+  raisedBefore(entry: ConsumerEndpoint, frame: EventsFrame, lane: Lane): void {
+    if (entry.state.is === "replaying") this.#wait(entry, frame, lane.source);
     else this.#handTo(entry, frame, lane.source, 0);
   }
 
-  #wait(entry: ConsumerEntry, frame: EventsFrame, source: Source): void {
+  #wait(entry: ConsumerEndpoint, frame: EventsFrame, source: Source): void {
     entry.waiting.push({ frame, source });
     let bytes = 0;
     for (const waiting of entry.waiting) bytes += waiting.frame.end - waiting.frame.start;
@@ -213,23 +237,18 @@ export class Reception {
   }
 
   /** Where a consumer is, for another device to go on there. */
-  placeOf({ number, epoch, seq, tracker, label }: ConsumerEntry): HeldPlace {
-    return { consumer: number, epoch, seq: BigInt(seq), sources: tracker.places(), label };
+  placeOf({ epoch, seq, tracker, label }: ConsumerEndpoint, consumer: number): HeldPlace {
+    return { consumer, epoch, seq: BigInt(seq), sources: tracker.places(), label };
   }
 
   /** What another device has had. */
-  inherit(entry: ConsumerEntry, sources: HeldPlace["sources"]): void {
+  inherit(entry: ConsumerEndpoint, sources: HeldPlace["sources"]): void {
     for (const { source, urgent, raised } of sources)
       entry.tracker.place(new Source(source, urgent), Number(raised));
   }
 
-  /** The connection broke. */
-  interrupted(): void {
-    this.#routes.clear();
-  }
-
   /** @param process that raised it elsewhere; 0 where it was this one */
-  #handTo(entry: ConsumerEntry, frame: EventsFrame, source: Source | undefined, process: number): void {
+  #handTo(entry: ConsumerEndpoint, frame: EventsFrame, source: Source | undefined, process: number): void {
     if (!takes(entry, process)) return;
     const { seq, count } = frame;
     let had = seq === 0 ? 0 : Math.max(0, entry.fromSeq - seq);
@@ -243,7 +262,7 @@ export class Reception {
     else this.#listener.receive(entry.endpoint, frame, had);
   }
 
-  #missing(entry: ConsumerEntry, events: number): void {
+  #missing(entry: ConsumerEndpoint, events: number): void {
     if (events === 0) return;
     if (entry.feed !== undefined) return this.#events.onMissing(entry, events);
     // What the gateway dropped for us is said to be that; the rest was lost on the way.
@@ -254,8 +273,18 @@ export class Reception {
 }
 
 /** What feeds modulators takes the events of one process alone. */
-function takes({ feed }: ConsumerEntry, process: number): boolean {
+function takes({ feed }: ConsumerEndpoint, process: number): boolean {
   return feed === undefined || feed.process === process;
+}
+
+/** Does the same come for it, under the same numbers? */
+function isSameWay(before: OpenConsumerState | undefined, after: OpenConsumerState | undefined): boolean {
+  return (
+    before?.channelNumber === after?.channelNumber &&
+    before?.is === after?.is &&
+    (before?.is === "replaying" ? before.replay : undefined) ===
+      (after?.is === "replaying" ? after.replay : undefined)
+  );
 }
 
 function keyOf(producer: number, urgent: boolean): number {

@@ -1,7 +1,7 @@
 import { type EventsFrame, Few, type Processed } from "@jecho/shared/internal";
 import { ByEvent } from "../by-event.ts";
 import { NOBODY, type Outcome, Tally } from "../tally.ts";
-import type { ConsumerEntry } from "./entry.ts";
+import type { ConsumerEndpoint } from "./endpoint.ts";
 
 /** An event as it was sent: its channel, its producer there, and its count. */
 interface SentEvent {
@@ -139,7 +139,7 @@ export class SynchronousEvents {
   /** These consumers here get a run. @param handled called for each of its events when all of them have handled it */
   deliver(
     frame: EventsFrame,
-    consumers: readonly ConsumerEntry[],
+    consumers: readonly ConsumerEndpoint[],
     handled: (outcome: Outcome, i: number) => void,
   ): void {
     const { channel, producer, raised, count } = frame;

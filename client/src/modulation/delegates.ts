@@ -1,25 +1,25 @@
 import type { Value } from "@jecho/modulators";
-import type { Entries } from "../concentrator/entries.ts";
-import type { ProducerEntry } from "../concentrator/entry.ts";
+import type { ProducerEndpoint } from "../concentrator/endpoint.ts";
+import type { EndpointIndex } from "../concentrator/endpoint-index.ts";
 import type { ControlRequest, PortNotice } from "../port.ts";
 import type { Modulation } from "./modulation.ts";
 
 /** What modulators here have to do with the producers of their channel: the views that they need of its state, and the controls that they call. */
 export class Delegates {
-  readonly #entries: Entries;
+  readonly #index: EndpointIndex;
   readonly #modulation: Modulation;
   readonly #notify: (notice: PortNotice) => void;
 
-  constructor(entries: Entries, modulation: Modulation, notify: (notice: PortNotice) => void) {
-    this.#entries = entries;
+  constructor(index: EndpointIndex, modulation: Modulation, notify: (notice: PortNotice) => void) {
+    this.#index = index;
     this.#modulation = modulation;
     this.#notify = notify;
   }
 
   /** The producer of a channel that modulators ask: the first with a delegate, or else the first. */
-  of(base: string): ProducerEntry | undefined {
-    let first: ProducerEntry | undefined;
-    for (const producer of this.#entries.producersNamed(base)) {
+  of(base: string): ProducerEndpoint | undefined {
+    let first: ProducerEndpoint | undefined;
+    for (const producer of this.#index.producersNamed(base)) {
       if (producer.offers !== undefined) return producer;
       first ??= producer;
     }
@@ -27,10 +27,9 @@ export class Delegates {
   }
 
   /** The same for what is installed on a channel or derived channel, by its number. */
-  ofNumber(channel: number): ProducerEntry | undefined {
+  ofNumber(channel: number): ProducerEndpoint | undefined {
     const base =
-      this.#modulation.installed.ofNumber(channel)?.base ??
-      first(this.#entries.producersOf(channel))?.channel;
+      this.#modulation.installed.ofNumber(channel)?.base ?? first(this.#index.producersOf(channel))?.channel;
     return base === undefined ? undefined : this.of(base);
   }
 
@@ -49,7 +48,7 @@ export class Delegates {
   }
 
   setContext({ endpoint, name, value }: Extract<ControlRequest, { is: "context" }>): void {
-    const producer = this.#entries.producer(endpoint);
+    const producer = this.#index.producer(endpoint);
     if (producer === undefined) return;
     producer.context.set(name, value);
     if (this.of(producer.channel) === producer) this.#modulation.setContext(producer.channel, name, value);

@@ -1,6 +1,6 @@
 import type { EventsFrame } from "@jecho/shared/internal";
-import type { Entries } from "../concentrator/entries.ts";
-import type { ConsumerEntry, ProducerEntry } from "../concentrator/entry.ts";
+import type { ConsumerEndpoint, ProducerEndpoint } from "../concentrator/endpoint.ts";
+import type { EndpointIndex } from "../concentrator/endpoint-index.ts";
 import type { Hold } from "../concentrator/hold.ts";
 import { Kept } from "../concentrator/kept.ts";
 import type { Lane, OwnLanes } from "../concentrator/lane.ts";
@@ -11,7 +11,7 @@ import type { Feeds } from "./feeds.ts";
 import type { Installation } from "./installation.ts";
 
 interface Parts {
-  readonly entries: Entries;
+  readonly index: EndpointIndex;
   readonly lanes: OwnLanes;
   readonly outbox: Outbox;
   readonly hold: Hold;
@@ -22,7 +22,7 @@ interface Parts {
 
 /** Counts what modulators here make, and gives it to the consumers of this process and, where somebody elsewhere listens, to the gateway. */
 export class Deriving {
-  readonly #entries: Entries;
+  readonly #entries: EndpointIndex;
   readonly #lanes: OwnLanes;
   readonly #outbox: Outbox;
   readonly #hold: Hold;
@@ -31,8 +31,8 @@ export class Deriving {
   readonly #synchronous: SynchronousEvents;
   readonly #kept = new Kept();
 
-  constructor({ entries, lanes, outbox, hold, reception, feeds, synchronous }: Parts) {
-    this.#entries = entries;
+  constructor({ index, lanes, outbox, hold, reception, feeds, synchronous }: Parts) {
+    this.#entries = index;
     this.#lanes = lanes;
     this.#outbox = outbox;
     this.#hold = hold;
@@ -68,8 +68,8 @@ export class Deriving {
   }
 
   /** Whose it is. What was held may come after its producer has gone, and what a period makes is nobody's. */
-  #producerOf({ base }: Installation, number: number): ProducerEntry | undefined {
-    let first: ProducerEntry | undefined;
+  #producerOf({ base }: Installation, number: number): ProducerEndpoint | undefined {
+    let first: ProducerEndpoint | undefined;
     for (const producer of this.#entries.producersNamed(base)) {
       if (producer.number === number) return producer;
       first ??= producer;
@@ -104,7 +104,7 @@ export class Deriving {
   }
 
   /** Hands a consumer that is back what was made here meanwhile; when all are back, nothing more is kept. */
-  handKept(entry: ConsumerEntry): void {
+  handKept(entry: ConsumerEndpoint): void {
     for (const { frame, lane } of this.#kept.of(entry)) this.#reception.raisedBefore(entry, frame, lane);
     if (!this.#entries.isAnyAway()) this.#kept.clear();
   }

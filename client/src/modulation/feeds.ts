@@ -1,6 +1,6 @@
 import { JechoError } from "@jecho/shared";
 import type { EventsFrame, Feed as FeedTable } from "@jecho/shared/internal";
-import { type ConsumerEntry, newConsumer } from "../concentrator/entry.ts";
+import { ConsumerEndpoint, type StateIndexes } from "../concentrator/endpoint.ts";
 import type { Lane } from "../concentrator/lane.ts";
 import type { SynchronousEvents } from "../concentrator/synchronous.ts";
 import { Had, Tracker } from "../concentrator/tracking.ts";
@@ -9,7 +9,7 @@ import type { Modulation } from "./modulation.ts";
 
 /** What a modulator takes that runs here in the stead of a producing process: a consumer of what that raises. */
 interface Feed {
-  readonly entry: ConsumerEntry;
+  readonly entry: ConsumerEndpoint;
   /** The base channel's name. */
   readonly base: string;
   /** It is this very process that raises it: what it raises does not come over the wire. */
@@ -29,8 +29,8 @@ interface Recovery {
 
 /** What the feeds need of their concentrator. */
 export interface FeedEvents {
-  open(entry: ConsumerEntry): void;
-  close(entry: ConsumerEntry): void;
+  open(entry: ConsumerEndpoint): void;
+  close(entry: ConsumerEndpoint): void;
   /** Has this process consumers of the channel, or of what is made of it? They may be away. */
   isConsumed(base: string): boolean;
   /** Can the events of this run, which another process raised, be read without harm? */
@@ -44,13 +44,20 @@ export class Feeds {
   readonly #events: FeedEvents;
   readonly #modulation: Modulation;
   readonly #synchronous: SynchronousEvents;
+  readonly #indexes: StateIndexes;
   readonly #feeds = new Map<string, Feed>();
   /** How far those were that are closed, by the base channel's name: what consumers here had of it does not come to them again. */
   readonly #had = new Map<string, Had>();
   #nextEndpoint = -1;
   #nextTag = 1;
 
-  constructor(modulation: Modulation, synchronous: SynchronousEvents, events: FeedEvents) {
+  constructor(
+    modulation: Modulation,
+    synchronous: SynchronousEvents,
+    indexes: StateIndexes,
+    events: FeedEvents,
+  ) {
+    this.#indexes = indexes;
     this.#modulation = modulation;
     this.#synchronous = synchronous;
     this.#events = events;
@@ -64,11 +71,11 @@ export class Feeds {
   async open(name: string, base: string, feed: FeedTable, isOwn: boolean): Promise<void> {
     let known = this.#feeds.get(name);
     if (known === undefined) {
-      const entry = newEntry(this.#nextEndpoint--, base, name, feed, new Tracker(this.#hadOf(base)));
+      const entry = this.#newEntry(base, name, feed);
       known = { entry, base, isOwn, missing: 0, recovery: WHOLE, opening: undefined };
       this.#feeds.set(name, known);
     }
-    if (known.entry.number !== 0) return;
+    if (known.entry.open !== undefined) return;
     if (known.opening === undefined) {
       known.opening = Promise.withResolvers();
       this.#events.open(known.entry);
@@ -76,8 +83,22 @@ export class Feeds {
     await known.opening.promise;
   }
 
+  #newEntry(channel: string, feedName: string, feed: FeedTable): ConsumerEndpoint {
+    const asked = {
+      endpoint: this.#nextEndpoint--,
+      channel,
+      schema: new Uint8Array(0),
+      modulator: undefined,
+      queue: { whenFull: 0, limitBytes: 0 },
+      label: "",
+      as: "",
+      from: undefined,
+    };
+    return new ConsumerEndpoint(asked, this.#indexes, new Tracker(this.#hadOf(channel)), feed, feedName);
+  }
+
   /** The gateway feeds it. @param recovery of one that was open before */
-  opened({ feedName }: ConsumerEntry, recovery: Recovery | undefined): void {
+  opened({ feedName }: ConsumerEndpoint, recovery: Recovery | undefined): void {
     const feed = this.#feeds.get(feedName);
     if (feed === undefined) return;
     feed.recovery = recovery ?? WHOLE;
@@ -95,7 +116,7 @@ export class Feeds {
   }
 
   /** The gateway does not. */
-  refused({ feedName }: ConsumerEntry, error: JechoError): void {
+  refused({ feedName }: ConsumerEndpoint, error: JechoError): void {
     const feed = this.#feeds.get(feedName);
     if (feed === undefined) return;
     this.#forget(feedName, feed);
@@ -126,7 +147,7 @@ export class Feeds {
   }
 
   /** A run came for it, of which the events before `first` were had before. */
-  take({ feedName, endpoint }: ConsumerEntry, frame: EventsFrame, first: number): void {
+  take({ feedName, endpoint }: ConsumerEndpoint, frame: EventsFrame, first: number): void {
     const feed = this.#feeds.get(feedName);
     if (feed === undefined) return;
     const run = first === 0 ? frame : frame.slice(first);
@@ -152,7 +173,7 @@ export class Feeds {
   }
 
   /** So many events will not come. */
-  missing({ feedName }: ConsumerEntry, events: number): void {
+  missing({ feedName }: ConsumerEndpoint, events: number): void {
     const feed = this.#feeds.get(feedName);
     if (feed !== undefined) feed.missing += events;
   }
@@ -188,23 +209,3 @@ export class Feeds {
 }
 
 const WHOLE: Recovery = { recovered: true, missing: 0 };
-
-function newEntry(
-  endpoint: number,
-  channel: string,
-  feedName: string,
-  feed: FeedTable,
-  tracker: Tracker,
-): ConsumerEntry {
-  const asked = {
-    endpoint,
-    channel,
-    schema: new Uint8Array(0),
-    modulator: undefined,
-    queue: { whenFull: 0, limitBytes: 0 },
-    label: "",
-    as: "",
-    from: undefined,
-  };
-  return newConsumer(asked, tracker, feed, feedName);
-}

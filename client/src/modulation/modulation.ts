@@ -12,7 +12,7 @@ import {
   refusal,
   tokenOf,
 } from "@jecho/shared/internal";
-import type { ProducerEntry } from "../concentrator/entry.ts";
+import type { ProducerEndpoint } from "../concentrator/endpoint.ts";
 import type { DerivedDemand, StateOfReaders } from "../demand.ts";
 import { FeedNames } from "./feed-names.ts";
 import { type Installation, leaveConnection, newInstallation, newOpening } from "./installation.ts";
@@ -80,7 +80,7 @@ export class Modulation {
   }
 
   /** @param producer whose channel it is, and who offers what the modulator may need */
-  install(install: Install, producer: ProducerEntry | undefined): void {
+  install(install: Install, producer: ProducerEndpoint | undefined): void {
     const { request, derived } = install;
     const connection = this.#connection;
     const say = (answer: Outgoing): void => {
@@ -95,14 +95,14 @@ export class Modulation {
   /** @throws JechoError why it is not */
   async #install(
     { channel, derived, modulator, instead, behind }: Install,
-    producer: ProducerEntry | undefined,
+    producer: ProducerEndpoint | undefined,
     answer: (declared: Declared) => void,
   ): Promise<void> {
     const process = instead?.process ?? 0;
     if (modulator === undefined || (producer === undefined && instead === undefined))
       throw new JechoError("MODULATORS_NOT_SERVED", "there is no producer of this channel here");
     const parent = this.installed.ofNumber(channel, process);
-    const source = instead === undefined ? (producer as ProducerEntry).channel : `${process}@${channel}`;
+    const source = instead === undefined ? (producer as ProducerEndpoint).channel : `${process}@${channel}`;
     const feed = parent === undefined ? source : parent.makes;
     const wire = instead !== undefined && (parent === undefined || instead.direct) ? source : "";
     // What comes over the wire is for the same modulators as what is made here.
@@ -168,7 +168,7 @@ export class Modulation {
       behind,
       wire = "",
     }: Pick<Install, "channel" | "derived" | "instead" | "behind"> & { modulator: Modulator; wire?: string },
-    producer: ProducerEntry | undefined,
+    producer: ProducerEndpoint | undefined,
     answer?: (declared: Declared) => void,
   ): Promise<Installation> {
     const process = instead?.process ?? 0;

@@ -1,0 +1,267 @@
+import type { Value } from "@jecho/modulators";
+import type { Offer } from "@jecho/modulators/internal";
+import type { EventsFrame, Feed, History, Modulator, Place, Queue } from "@jecho/shared/internal";
+import type { ControlRequest } from "../port.ts";
+import {
+  CONSUMER_TRANSITIONS,
+  COPY_TRANSITIONS,
+  type ConsumerState,
+  type CopyState,
+  type LiveCopy,
+  NEW,
+  type OpenConsumerState,
+  type OpenProducerState,
+  PRODUCER_TRANSITIONS,
+  type ProducerState,
+  type Reset,
+  type Transitions,
+} from "./endpoint-states.ts";
+import type { Lane, Lanes } from "./lane.ts";
+import { type Source, Tracker } from "./tracking.ts";
+
+/** All that finds endpoints by their states. */
+export interface StateIndexes {
+  /** An endpoint has another state, which it has already. */
+  changed(endpoint: ProducerEndpoint, before: ProducerState): void;
+  changed(endpoint: ConsumerEndpoint, before: ConsumerState): void;
+  changed(endpoint: CopyEndpoint, before: CopyState): void;
+}
+
+type Request<Is extends ControlRequest["is"]> = Omit<Extract<ControlRequest, { is: Is }>, "is">;
+
+/** The token of all untyped channels: one for all of them lies in one place. */
+const UNTYPED = 0n;
+
+/** The core of an endpoint: its state, which `become` alone changes. */
+abstract class Stateful<State extends { readonly is: string }> {
+  #state: State;
+
+  constructor(first: State) {
+    this.#state = first;
+  }
+
+  get state(): State {
+    return this.#state;
+  }
+
+  /**
+   * Changes the state, and with it all indexes.
+   *
+   * @throws Error where that state cannot follow: a fault of this library
+   */
+  become(next: State): void {
+    const before = this.#state;
+    const following: readonly string[] = this.transitions[before.is as State["is"]];
+    if (!following.includes(next.is))
+      throw new Error(`an endpoint that is ${before.is} cannot be ${next.is}`);
+    this.#state = next;
+    this.changed(before);
+  }
+
+  protected abstract get transitions(): Transitions<State>;
+  protected abstract changed(before: State): void;
+}
+
+/** A producer of this process, as its concentrator knows it. */
+export class ProducerEndpoint extends Stateful<ProducerState> {
+  // What each run needs comes first, for it to lie together in memory.
+  /** Number of remote consumers. */
+  elsewhere = 0;
+  /** Of `lanes`, that of events which are not urgent. */
+  readonly usual: Lane;
+  #channelNumber = 0;
+  #number = 0;
+  /** The type that it writes; 0n on an untyped channel. */
+  readonly token: bigint;
+  readonly channel: string;
+  readonly is = "producer";
+  readonly endpoint: number;
+  /** The counts of its events; they go on over connections. */
+  readonly lanes: Lanes;
+  readonly schema: Uint8Array;
+  /** What its delegate offers to modulators, if it has one. */
+  readonly offers: readonly Offer[] | undefined;
+  /** The newest views of its state, by name. */
+  readonly context: Map<string, Value>;
+  /** What the gateway is to keep of its channel. */
+  readonly history: History;
+  readonly key: string;
+  /** Of the remote consumers, modulators of which nobody is a consumer yet. */
+  unheard = 0;
+  readonly #indexes: StateIndexes;
+
+  constructor(request: Request<"openProducer">, lanes: Lanes, indexes: StateIndexes) {
+    super(NEW);
+    const { endpoint, token, channel, schema, offers, context, history, key } = request;
+    this.usual = lanes.usual;
+    // Whatever has come from another thread lies apart.
+    this.token = token === UNTYPED ? UNTYPED : token;
+    this.channel = channel;
+    this.endpoint = endpoint;
+    this.lanes = lanes;
+    this.schema = schema;
+    this.offers = offers;
+    this.context = new Map(context);
+    this.history = history;
+    this.key = key;
+    this.#indexes = indexes;
+  }
+
+  /** Its state where it is at the gateway. */
+  get open(): OpenProducerState | undefined {
+    const { state } = this;
+    return state.is === "live" || state.is === "installing" ? state : undefined;
+  }
+
+  /** Its channel's number where it is at the gateway, for the headers of its runs; else 0, which no channel has. */
+  get channelNumber(): number {
+    return this.#channelNumber;
+  }
+
+  /** Its own, likewise. */
+  get number(): number {
+    return this.#number;
+  }
+
+  protected override get transitions(): Transitions<ProducerState> {
+    return PRODUCER_TRANSITIONS;
+  }
+
+  protected override changed(before: ProducerState): void {
+    const { channelNumber = 0, number = 0 } = this.open ?? {};
+    this.#channelNumber = channelNumber;
+    this.#number = number;
+    this.#indexes.changed(this, before);
+  }
+}
+
+/** A consumer of this process, as its concentrator knows it. */
+export class ConsumerEndpoint extends Stateful<ConsumerState> {
+  readonly is = "consumer";
+  // What each run needs comes first, for it to lie together in memory.
+  readonly endpoint: number;
+  /** It feeds modulators that run here, and what it takes is not an application's. */
+  readonly feed: Feed | undefined;
+  /** Events before this number are not for it. */
+  fromSeq = 0;
+  readonly tracker: Tracker;
+  /** The newest event that it has had over the wire: where it goes on at another connection. */
+  epoch = 0;
+  seq = 0;
+  readonly feedName: string;
+  readonly channel: string;
+  readonly schema: Uint8Array;
+  /** What the gateway does where this process does not keep up. */
+  readonly queue: Queue;
+  label: string;
+  /** The name that what its modulator makes has for others; "" for none. */
+  as: string;
+  /** Where it begins when it is opened first; a time in it is of this machine's clock. */
+  readonly from: Place | undefined;
+  modulator: Modulator | undefined;
+  /** This process' own events that wait until the past has come. */
+  waiting: { readonly frame: EventsFrame; readonly source: Source }[] = [];
+  /** Events that the gateway dropped and that have not been told as missing yet. */
+  dropped = 0;
+  /** The application can take no more for now. */
+  isPaused = false;
+  /** Its application's thread does not take its events. */
+  isStalled = false;
+  /** The number of the channel that it was at before. */
+  lastChannel: number | undefined;
+  /** The reset that is in force; 0 for what it was opened with. */
+  reset = 0;
+  /** Those that were asked for later and are not answered, oldest first. */
+  resets: Reset[] = [];
+  readonly #indexes: StateIndexes;
+
+  constructor(
+    request: Omit<Request<"openConsumer">, "sources">,
+    indexes: StateIndexes,
+    tracker = new Tracker(),
+    feed: Feed | undefined = undefined,
+    feedName = "",
+  ) {
+    super(NEW);
+    const { endpoint, channel, schema, modulator, queue, label, as, from } = request;
+    this.endpoint = endpoint;
+    this.feed = feed;
+    this.tracker = tracker;
+    this.feedName = feedName;
+    this.channel = channel;
+    this.schema = schema;
+    this.queue = queue;
+    this.label = label;
+    this.as = as;
+    this.from = from;
+    this.modulator = modulator;
+    this.#indexes = indexes;
+  }
+
+  /** Its state where it is at the gateway. */
+  get open(): OpenConsumerState | undefined {
+    return openStateOf(this.state);
+  }
+
+  /** The number of the channel, or derived channel, that it is at. */
+  get channelNumber(): number | undefined {
+    return this.open?.channelNumber;
+  }
+
+  /** The number that the past comes under, until that is over. */
+  get replay(): number | undefined {
+    return this.state.is === "replaying" ? this.state.replay : undefined;
+  }
+
+  protected override get transitions(): Transitions<ConsumerState> {
+    return CONSUMER_TRANSITIONS;
+  }
+
+  protected override changed(before: ConsumerState): void {
+    this.lastChannel = openStateOf(before)?.channelNumber ?? this.lastChannel;
+    this.#indexes.changed(this, before);
+  }
+}
+
+/** An application's copy of a shared object, as its concentrator knows it. */
+export class CopyEndpoint extends Stateful<CopyState> {
+  readonly is = "object";
+  readonly endpoint: number;
+  readonly object: string;
+  readonly lazy: boolean;
+  /** What it knows, for the next connection. */
+  term = 0;
+  version: number;
+  objectState: string;
+  readonly #indexes: StateIndexes;
+
+  constructor({ endpoint, object, lazy, version, state }: Request<"openObject">, indexes: StateIndexes) {
+    super(NEW);
+    this.endpoint = endpoint;
+    this.object = object;
+    this.lazy = lazy;
+    this.version = version;
+    this.objectState = state;
+    this.#indexes = indexes;
+  }
+
+  /** Its state where it is at the gateway. */
+  get open(): LiveCopy | undefined {
+    return this.state.is === "live" ? this.state : undefined;
+  }
+
+  protected override get transitions(): Transitions<CopyState> {
+    return COPY_TRANSITIONS;
+  }
+
+  protected override changed(before: CopyState): void {
+    this.#indexes.changed(this, before);
+  }
+}
+
+export type Endpoint = ProducerEndpoint | ConsumerEndpoint | CopyEndpoint;
+
+/** The state where it is one at the gateway. */
+export function openStateOf(state: ConsumerState): OpenConsumerState | undefined {
+  return state.is === "live" || state.is === "replaying" ? state : undefined;
+}
