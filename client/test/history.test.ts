@@ -128,6 +128,34 @@ test("HIST-4: a replay from a time comes at the speed that was asked for, in ord
   expect(await replayed.take(21)).toEqual(numbers(0, 21));
 });
 
+test("DEL-4: events of a consumer's own process that wait for a past come, where that past ends with its gateway", async () => {
+  const first = await createGateway();
+  await using session = connect(first.address, { place, backoff: { firstMs: 20, mostMs: 100 } });
+  const producer = await session.channel("a", Count).produce({ history: { events: 10 } });
+  for (const n of [0, 1]) {
+    producer.publish({ n });
+    await session.flush();
+    await new Promise(resolve => setTimeout(resolve, 10));
+  }
+  const seen = new Inbox<number>();
+  const missed: number[] = [];
+  // Some ten milliseconds take hours.
+  const consumer = await session.channel("a", Count).subscribe(({ n }) => seen.put(n), {
+    from: 1,
+    speed: 1e-6,
+    onMissed: ({ events }) => missed.push(events),
+  });
+  await seen.take(1);
+  producer.publish({ n: 2 });
+  await session.flush();
+  const port = Number(first.address.split(":")[1]);
+  await first.close();
+  await using _second = await createGateway({ port });
+  expect(await seen.take(2)).toEqual([0, 2]);
+  expect(missed).toEqual([1]);
+  expect(consumer.status.replaying).toBeUndefined();
+});
+
 test("HIST-4: while the past comes, the consumer's status says so", async () => {
   await using rig = await startRig();
   const producing = rig.session();

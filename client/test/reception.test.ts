@@ -1,6 +1,8 @@
 import { EventsFrame, encodeRun } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { newConsumer } from "../src/concentrator/entry.ts";
+import { ConsumerEndpoint } from "../src/concentrator/endpoint.ts";
+import { EndpointIndex } from "../src/concentrator/endpoint-index.ts";
+import { NEW } from "../src/concentrator/endpoint-states.ts";
 import { Lanes } from "../src/concentrator/lane.ts";
 import { Reception } from "../src/concentrator/reception.ts";
 import type { SynchronousEvents } from "../src/concentrator/synchronous.ts";
@@ -21,7 +23,7 @@ test("HIST-2: what is raised here while a consumer is sent the past waits within
     {} as SynchronousEvents,
     { onTaken: never, onMissing: never, onHandled: never },
   );
-  const entry = newConsumer({
+  const request = {
     endpoint: 1,
     channel: "a",
     schema: new Uint8Array(0),
@@ -30,19 +32,21 @@ test("HIST-2: what is raised here while a consumer is sent the past waits within
     label: "",
     as: "",
     from: undefined,
-  });
-  entry.channelNumber = 3;
-  entry.replay = 4;
-  reception.enter(entry);
+  };
+  const consumer = new ConsumerEndpoint(request, new EndpointIndex(reception));
+  consumer.become({ is: "asked", awaits: { request: 1 }, after: NEW });
+  const at = { number: 2, channelNumber: 3, change: undefined };
+  consumer.become({ is: "replaying", replay: 4, ...at });
   const lane = new Lanes().usual;
-  entry.tracker.place(lane.source, 0);
+  consumer.tracker.place(lane.source, 0);
   const sizes = [...Array(100).fill(1000), ...Array(40).fill(MEBIBYTE)];
   for (const [i, size] of sizes.entries()) {
     const header = { channel: 3, producer: 1, raised: i + 1, token: 0n, parameters: 0, flags: 0 };
     const event = { bytes: new Uint8Array(size), start: 0, end: size };
     reception.raised(EventsFrame.at(encodeRun(header, [event])), lane);
   }
-  reception.replayed(entry);
+  consumer.become({ is: "live", ...at });
+  reception.handWaiting(consumer);
   expect(received.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThanOrEqual(16 * MEBIBYTE);
   expect(received).toHaveLength(15);
   expect(missing).toBe(sizes.length - 15);
