@@ -5,7 +5,8 @@ import type { ModulatingOrder } from "./modulating.ts";
 process.once("message", ({ address, token, modulators }: ModulatingOrder) => {
   const session = connect(address, { name: "modulators", place: "here", modulating: token, modulators });
   session.ready().then(
-    () => process.connected && process.send?.("ready"),
+    // Where the gateway has gone meanwhile, this process ends, too.
+    () => process.connected && process.send?.("ready", undefined, undefined, () => {}),
     (error: Error) => {
       console.error(`modulators are not run: ${error.message}`);
       process.exit(1);

@@ -1,9 +1,10 @@
 import { type ChildProcess, fork } from "node:child_process";
 import type { ModulatorOptions } from "@jecho/modulators";
+import { Backoff } from "./backoff.ts";
 
 /** A process beside a gateway that runs modulators for producers that run none, or no more. */
 export interface ModulatingProcess {
-  /** Resolves when the gateway has it. */
+  /** Resolves when the gateway has it, or when it has failed to start: then it is tried again. */
   readonly ready: Promise<void>;
   /** Resolves when it has ended, with everything that it ran. */
   close(): Promise<void>;
@@ -19,10 +20,10 @@ export interface ModulatingOrder {
   readonly modulators: ModulatorOptions;
 }
 
-const RESTART_MS = 1000;
+const RESTART = { firstMs: 1000, mostMs: 20_000 };
 
 /**
- * Starts it, and again should it die: the gateway's option `modulating`.
+ * Starts it, and again should it die or fail to start, after a wait with full jitter from 1 s to 20 s: the gateway's option `modulating`.
  *
  * ```ts
  * createGateway({ modulating: startModulating })
@@ -38,32 +39,45 @@ export function startModulating(
   modulators: ModulatorOptions = {},
 ): ModulatingProcess {
   const order: ModulatingOrder = { address, token, modulators };
+  const backoff = new Backoff(RESTART);
   const ready = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<void>();
-  let child: ChildProcess;
+  let running: ChildProcess | undefined;
   let restart: NodeJS.Timeout | undefined;
   let isClosed = false;
+  const gone = (): void => {
+    running = undefined;
+    ready.resolve();
+    if (isClosed) ended.resolve();
+    else restart = setTimeout(start, backoff.nextMs());
+  };
   const start = (): void => {
-    child = fork(new URL("./modulating-main.ts", import.meta.url), {
+    const child = fork(new URL("./modulating-main.ts", import.meta.url), {
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     });
-    child.once("message", () => ready.resolve());
-    child.once("exit", () => {
-      if (isClosed) ended.resolve();
-      else restart = setTimeout(start, RESTART_MS);
+    running = child;
+    child.on("error", error => {
+      // What is sent to one that is at its end does not reach it.
+      if (child.pid !== undefined || running !== child) return;
+      console.error(`the process for modulators cannot be started: ${error.message}`);
+      gone();
     });
-    child.send(order);
+    child.once("message", () => {
+      backoff.reset();
+      ready.resolve();
+    });
+    child.once("exit", gone);
+    if (child.connected) child.send(order);
   };
   start();
   return {
     ready: ready.promise,
     close: () => {
-      if (!isClosed) {
-        isClosed = true;
-        clearTimeout(restart);
-        if (child.exitCode !== null || child.signalCode !== null) ended.resolve();
-        else if (child.connected) child.disconnect();
-      }
+      if (isClosed) return ended.promise;
+      isClosed = true;
+      clearTimeout(restart);
+      if (running === undefined) ended.resolve();
+      else if (running.connected) running.disconnect();
       return ended.promise;
     },
   };

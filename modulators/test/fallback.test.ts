@@ -26,3 +26,13 @@ test("who asks for isolated-vm where it does not load is told so", async () => {
     code: "MODULATORS_NOT_SERVED",
   });
 });
+
+test.skipIf(process.platform === "win32")(
+  "F10: a producer without a file descriptor left lives on, says why no host starts, and has one later",
+  async () => {
+    const program = fileURLToPath(new URL("no-descriptors.ts", import.meta.url));
+    const limited = ["-c", 'ulimit -n 256 && exec "$0" "$@"', process.execPath, "--no-warnings", program];
+    const { stdout } = await promisify(execFile)("sh", limited);
+    expect(JSON.parse(stdout)).toEqual(["MODULATOR_HOST_FAILED", "installed"]);
+  },
+);

@@ -54,7 +54,7 @@ export interface GatewayOptions {
 
 /** A process beside the gateway that runs modulators. */
 export interface Modulating {
-  /** Resolves when it runs them. */
+  /** Resolves when it runs them, or has failed to start. */
   readonly ready: Promise<void>;
   close(): Promise<void>;
 }

@@ -50,7 +50,7 @@ export async function runGateway(
     });
     process.stdout.write(`gateway listening at ${gateway.address}\n`);
     // A parent that started this process with an IPC channel is told the same way.
-    process.send?.({ address: gateway.address });
+    process.send?.({ address: gateway.address }, undefined, undefined, () => {});
     if (!LOOPBACK.has(values.host)) {
       console.error(
         "warning: this gateway knows no users yet; whoever reaches this address may publish, subscribe and install modulators",

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import type { Duplex, Readable } from "node:stream";
+import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { type ErrorCode, JechoError } from "@jecho/shared";
 import { isAboutMemory } from "../sandbox/failures.ts";
@@ -41,8 +41,9 @@ export function childProcess(onNoEngine: () => void): CarrierKind {
 class Child implements Carrier {
   readonly pid: number | undefined;
   readonly #process: ChildProcess;
-  readonly #in: Duplex;
-  readonly #out: Duplex;
+  /** Undefined where the process could not be started for want of file descriptors. */
+  readonly #in: Duplex | undefined;
+  readonly #out: Duplex | undefined;
   readonly #limitBytes: number;
   readonly #listener: CarrierListener;
   readonly #onNoEngine: () => void;
@@ -74,13 +75,13 @@ class Child implements Carrier {
       windowsHide: true,
     });
     this.pid = this.#process.pid;
-    this.#in = this.#process.stdio[3] as Duplex;
-    this.#out = this.#process.stdio[4] as Duplex;
+    const stdio = this.#process.stdio as ChildProcess["stdio"] | undefined;
+    this.#in = stdio?.[3] as Duplex | undefined;
+    this.#out = stdio?.[4] as Duplex | undefined;
     const ignore = (): void => {};
-    this.#in.on("error", ignore);
-    this.#out.on("error", ignore).on("data", (bytes: Uint8Array) => this.#take(bytes));
-    const stderr = this.#process.stderr as Readable;
-    stderr.on("data", (text: Buffer) => {
+    this.#in?.on("error", ignore);
+    this.#out?.on("error", ignore).on("data", (bytes: Uint8Array) => this.#take(bytes));
+    this.#process.stderr?.on("data", (text: Buffer) => {
       this.#trouble = (this.#trouble + text.toString()).slice(-TROUBLE_CHARACTERS);
     });
     this.#process.on("error", error => this.#end(null, null, error.message));
@@ -89,21 +90,22 @@ class Child implements Carrier {
   }
 
   send(frame: Uint8Array): void {
-    if (!this.#in.writable) return;
+    const input = this.#in;
+    if (!input?.writable) return;
     // Frames of one turn go out in one write: each write wakes the host.
     if (!this.#isCorked) {
       this.#isCorked = true;
-      this.#in.cork();
+      input.cork();
       process.nextTick(() => {
         this.#isCorked = false;
-        this.#in.uncork();
+        input.uncork();
       });
     }
-    this.#in.write(frame);
+    input.write(frame);
   }
 
   finish(): void {
-    this.#in.end();
+    this.#in?.end();
   }
 
   kill(): void {
@@ -113,11 +115,11 @@ class Child implements Carrier {
   hold(held: boolean): void {
     if (held === this.#isHeld) return;
     this.#isHeld = held;
-    const handles = [this.#process, this.#process.stderr, this.#in, this.#out] as unknown as {
-      ref(): void;
-      unref(): void;
-    }[];
-    for (const handle of handles) held ? handle.ref() : handle.unref();
+    const handles = [this.#process, this.#process.stderr, this.#in, this.#out] as unknown as (
+      | { ref(): void; unref(): void }
+      | undefined
+    )[];
+    for (const handle of handles) held ? handle?.ref() : handle?.unref();
   }
 
   #end(code: number | null, signal: NodeJS.Signals | null, trouble: string): void {
