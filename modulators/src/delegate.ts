@@ -98,31 +98,10 @@ function textOf(name: string, offered: object): string {
 
 /** What of it a consumer with these capabilities may have its modulator use. */
 export function grantsOf(offers: readonly Offer[], capabilities: readonly string[]): readonly Grant[] {
-  if (offers === MOE_OFFERS) return USUAL;
   return offers.map(({ name, capability, text }) => {
     const granted = capability === "" || capabilities.includes(capability);
     return { name, granted, text: granted ? text : "", capability: granted ? "" : capability };
   });
-}
-
-/** What every MOE grants, unless something else is said of it. */
-const USUAL: readonly Grant[] = MOE_SERVICES.map(name => ({
-  name,
-  granted: true,
-  text: "",
-  capability: "",
-}));
-
-/** What has to be said of these grants to a host, which knows what is usual. */
-export function unusualOf(grants: readonly Grant[]): readonly Grant[] {
-  if (grants === USUAL) return [];
-  return grants.filter(({ name, granted }) => !granted || !USUAL.some(usual => usual.name === name));
-}
-
-/** All grants again. */
-export function withUsual(said: readonly Grant[]): readonly Grant[] {
-  if (said.length === 0) return USUAL;
-  return [...USUAL.filter(({ name }) => said.every(other => other.name !== name)), ...said];
 }
 
 /** The module that brings services to a modulator; its export has them by name. undefined without any. */

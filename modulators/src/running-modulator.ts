@@ -76,7 +76,7 @@ export class RunningModulator {
       mismatch => surroundings.impaired(this.derived, mismatch),
     );
     if (schema !== undefined) this.#type = this.#types.add(schema);
-    this.#behind = install.behind === 0 ? [] : new Array<number>(install.behind).fill(0);
+    this.#behind = new Array<number>(install.behind).fill(0);
     this.#known = this.#behind;
     this.#sandbox = this.#installed();
     this.#sendCalls();

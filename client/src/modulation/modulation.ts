@@ -304,7 +304,7 @@ export class Modulation {
 
   /** A newer version of a shared object, with its state unless that is only for those who pull it. */
   update(update: ObjectUpdate): void {
-    const told: { base: string; readers: { id: number; name: string }[] }[] = [];
+    const told = new Map<string, { id: number; name: string }[]>();
     for (const installation of this.installed) {
       const { hosted, number, objects, pulled } = installation;
       const isPulled = update.derived !== 0 && update.derived === number && pulled.delete(update.object);
@@ -315,12 +315,10 @@ export class Modulation {
       object.advance(update.version, update.state);
       const reader = { id: hosted, name: object.name };
       for (const base of this.installed.sourcesOf(installation)) {
-        const known = told.find(one => one.base === base);
-        if (known === undefined) told.push({ base, readers: [reader] });
-        else known.readers.push(reader);
+        told.set(base, [...(told.get(base) ?? []), reader]);
       }
     }
-    for (const { base, readers } of told) this.#events.onState(base, { readers, state: update.state });
+    for (const [base, readers] of told) this.#events.onState(base, { readers, state: update.state });
     if (update.derived === 0) this.#environment?.update(update);
   }
 

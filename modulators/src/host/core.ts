@@ -9,7 +9,6 @@ import {
 } from "@jecho/shared/internal";
 import { ChannelTypes } from "../channel-types.ts";
 import { chunksOf } from "../chunks.ts";
-import { withUsual } from "../delegate.ts";
 import { RunningModulator } from "../running-modulator.ts";
 import type { ContextValue } from "../sandbox/sandbox.ts";
 import type { Surroundings } from "../surroundings.ts";
@@ -137,8 +136,7 @@ export class HostCore {
     const { request, derived, channel, timeMs } = frame;
     this.#surroundings.timeMs = timeMs;
     try {
-      const install = { ...frame, offers: withUsual(frame.offers) };
-      const modulator = new RunningModulator(install, this.#schemas.get(channel), this.#surroundings);
+      const modulator = new RunningModulator(frame, this.#schemas.get(channel), this.#surroundings);
       this.#modulators.set(derived, modulator);
       const { periodMs, mostPerSecond, needs, schema = NONE, reads = NONE } = modulator;
       this.#send({ kind: "Installed", request, derived, schema, needs, reads });

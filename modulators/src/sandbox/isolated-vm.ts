@@ -72,7 +72,7 @@ export async function isolatedVmEngine(memoryMiB: number): Promise<Engine> {
         loaded = undefined;
         const sandbox = open(next.limits, next.watch);
         try {
-          ahead(() => sandbox.expect(next.program));
+          ahead(() => sandbox.load(next.program));
           loaded = new Loaded(sandbox, next);
         } catch {
           // Who installs it will be told.
@@ -150,7 +150,7 @@ class IsolateRealm implements Realm {
       FUNCTIONS.map(name => [name, world.getSync(name, { reference: true })]),
     ) as Functions;
     this.attach(IN_BYTES, OUT_BYTES);
-    for (const name of ["warmUp", "seal"]) world.getSync(name, { reference: true }).applySync();
+    world.getSync("seal", { reference: true }).applySync();
   }
 
   /** For a modulator. */

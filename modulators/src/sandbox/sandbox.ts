@@ -127,12 +127,10 @@ export interface Sandbox {
   readonly checksInput: boolean;
 
   /**
-   * Does ahead that part of an installation which parameters, objects and views have no part in: evaluates the module, and finds out what
-   * its class declares. Of the class no more runs than for that.
-   *
-   * @param program whose source and offers will be installed here, with parameters that probably look like its own
+   * Evaluates the module, and finds out what its class declares: the part of an installation that parameters, objects and views have
+   * no part in. An installation begins with it where it has not been done.
    */
-  expect(program: Program): void;
+  load(program: Program): void;
 
   /** Constructs the modulator. Events of a type that it cannot read it must not be given. */
   install(program: Program): Declared;

@@ -25,7 +25,6 @@ import {
 export const FUNCTIONS = [
   "attach",
   "load",
-  "expect",
   "further",
   "reads",
   "update",
@@ -114,9 +113,23 @@ export class WorldSandbox implements Sandbox {
     return this.#checksInput;
   }
 
-  expect(program: Program): void {
-    this.#load(program);
-    this.#call("expect", [program.parameters], this.#limits.installMs);
+  load({ source, schemas: [schema], offers }: Program): void {
+    const realm = this.#realm;
+    const services = servicesModule(offers);
+    if (services !== undefined) realm.serve(services);
+    realm.evaluate(source);
+    if (realm.inbox.byteLength < IN_BYTES) realm.attach(IN_BYTES, OUT_BYTES);
+    const schemaBytes = schema === undefined ? 0 : this.#give(schema);
+    const offered = offers.map(({ name, granted }) => `${granted ? "+" : "-"}${name}`).join();
+    try {
+      const parameters = [schemaBytes, offered, this.#limits.queueEvents];
+      this.#checksInput = this.#call("load", parameters, this.#limits.installMs) === 1;
+    } catch (error) {
+      throw serviceError(error, offers);
+    }
+    const [declared, reads, needed] = this.#parts();
+    const needs = needed === undefined ? [] : decodeValues(needed).map(({ name }) => name);
+    this.#declared = { schema: declared, reads, needs };
   }
 
   install(program: Program): Declared {
@@ -125,17 +138,14 @@ export class WorldSandbox implements Sandbox {
     const realm = this.#realm;
     this.#versions = behind + objects.length;
     this.#isPlain = behind === 0 && objects.length <= 1;
-    if (this.#declared === undefined) this.#load(program);
+    if (this.#declared === undefined) this.load(program);
     const declared = this.#declared as unknown as Declared;
     const { needs } = declared;
     for (let i = 1; i < schemas.length; i++) this.addType(schemas[i] as Uint8Array);
     for (const view of context) if (needs.includes(view.name)) this.setContext(view);
     const entropy = needs.includes("entropy") ? crypto.getRandomValues(new Uint8Array(32)) : NO_ENTROPY;
     if (entropy.byteLength > 0) realm.inbox.set(entropy);
-    const states =
-      objects.length === 0
-        ? ""
-        : JSON.stringify(objects.map(({ name, version, state }) => [name, version, state]));
+    const states = JSON.stringify(objects.map(({ name, version, state }) => [name, version, state]));
     const numbers = [timeMs, entropy.byteLength, behind];
     this.#call("start", [parameters, states, ...numbers], installMs);
     return declared;
@@ -165,25 +175,6 @@ export class WorldSandbox implements Sandbox {
 
   setContext({ name, value }: ContextValue): void {
     this.#call("context", [name, this.#give(value)], this.#limits.callMs);
-  }
-
-  #load({ source, schemas: [schema], offers }: Program): void {
-    const realm = this.#realm;
-    const services = servicesModule(offers);
-    if (services !== undefined) realm.serve(services);
-    realm.evaluate(source);
-    if (realm.inbox.byteLength < IN_BYTES) realm.attach(IN_BYTES, OUT_BYTES);
-    const schemaBytes = schema === undefined ? 0 : this.#give(schema);
-    const offered = offers.map(({ name, granted }) => `${granted ? "+" : "-"}${name}`).join();
-    try {
-      const parameters = [schemaBytes, offered, this.#limits.queueEvents];
-      this.#checksInput = this.#call("load", parameters, this.#limits.installMs) === 1;
-    } catch (error) {
-      throw serviceError(error, offers);
-    }
-    const [declared, reads, needed] = this.#parts();
-    const needs = needed === undefined ? [] : decodeValues(needed).map(({ name }) => name);
-    this.#declared = { schema: declared, reads, needs };
   }
 
   /** Puts bytes into the inbox. @returns how many */

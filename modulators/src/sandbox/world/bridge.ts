@@ -4,7 +4,7 @@ import { OUTBOX, OUTBOX_HEAD } from "../sandbox.ts";
 import { addType, bytesOf, fieldsOf, openChunk, readSchema, setTypes, typeToken } from "./events.ts";
 import { describe, refusePromise } from "./failing.ts";
 import type { Memory } from "./memory.ts";
-import { FifoModulator, Modulator, openMoe, setParameters, shape, urgent, world } from "./moe.ts";
+import { FifoModulator, Modulator, openMoe, setParameters, urgent, world } from "./moe.ts";
 import { hear, openVersions, setBehind, setObject } from "./objects.ts";
 import { attachOutbox, hand, handOver, outWords, putPart } from "./outbox.ts";
 import { Bytes, clip, includes, isArray, parse, Words } from "./primordials.ts";
@@ -104,21 +104,6 @@ export function load(
   }
 }
 
-/**
- * Does ahead what `start` would else be the first to do in this world: objects of a kind take engines longest the first time. No code of the
- * modulator's runs.
- *
- * @param parameters JSON like that of those to come
- */
-export function expect(parameters: string): number | string {
-  try {
-    shape(Class as unknown as new () => Modulator, parametersOf(parameters));
-    return 0;
-  } catch (thrown) {
-    return describe("MODULATOR_INVALID", thrown);
-  }
-}
-
 /** A further type of the events that come in, of the next number; its schema lies in the inbox. */
 export function further(schemaBytes: number): number | string {
   try {
@@ -186,10 +171,6 @@ export function behind(versions: string): number | string {
   }
 }
 
-function parametersOf(text: string): string {
-  return text === "" ? "null" : text;
-}
-
 /** A view of the producer's state, in the inbox. */
 export function context(name: string, bytes: number): number | string {
   try {
@@ -217,7 +198,7 @@ function writeValues(named: readonly NamedValues[]): number {
 /**
  * Makes the modulator.
  *
- * @param objects JSON: of each shared object its name, version and state; "" for none
+ * @param objects JSON: of each shared object its name, version and state
  * @param entropyBytes so many bytes in the inbox nobody can guess
  * @param behindObjects shared objects that the modulators before this one read
  */
@@ -231,9 +212,9 @@ export function start(
   try {
     if (entropyBytes > 0) setEntropy(new Bytes(new Bytes(inbox, 0, entropyBytes)));
     setTime(timeMs);
-    setParameters(parametersOf(parameters));
+    setParameters(parameters === "" ? "null" : parameters);
     openVersions(behindObjects);
-    const states = objects === "" ? [] : (parse(objects) as (readonly [string, number, string])[]);
+    const states = parse(objects) as (readonly [string, number, string])[];
     for (let i = 0; i < states.length; i++) {
       const state = states[i] as readonly [string, number, string];
       setState(state[0], state[1], state[2]);

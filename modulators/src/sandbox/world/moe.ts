@@ -1,7 +1,7 @@
 import { hold, newestEvent, toOutput } from "./events.ts";
 import type { Memory } from "./memory.ts";
 import { deepFreeze, isStale, present, pull } from "./objects.ts";
-import { construct, freeze, parse, recall, remember } from "./primordials.ts";
+import { freeze, parse, recall, remember } from "./primordials.ts";
 import { UNLISTED } from "./services.ts";
 
 /*
@@ -52,20 +52,6 @@ export function openMoe(offered: { readonly queueEvents: number }): void {
   world.moe = freeze({ __proto__: UNLISTED, objects, isStale, pull, ...offered });
 }
 
-/** Is an object made for its shape alone? */
-let isShaping = false;
-
-/** Makes what this part of the world makes of a class and such parameters, for the shapes that engines keep, without any code of the class. */
-export function shape(Class: new () => Modulator, parameters: string): void {
-  deepFreeze(parse(parameters));
-  isShaping = true;
-  try {
-    construct(Class.prototype instanceof FifoModulator ? FifoModulator : Modulator, [], Class);
-  } finally {
-    isShaping = false;
-  }
-}
-
 /**
  * A consumer's code inside the producer. Subclasses override the intercepts; this one takes every event and
  * returns none.
@@ -84,8 +70,6 @@ export class Modulator {
     this.parameters = parameters;
     this.objects = moe.objects;
     this.moe = moe;
-    // What follows may be getters of the class.
-    if (isShaping) return;
     const { periodMs, mostPerSecond } = new.target as { periodMs?: number; mostPerSecond?: number };
     // A getter of the class must not meet them.
     if (periodMs !== undefined) this.periodMs = periodMs;

@@ -2,7 +2,7 @@
  * The language as it was before the modulator's code ran. Code that touches the memory shared with the host calls
  * nothing else, so that a patched prototype sees only what is the modulator's own.
  */
-const { apply, construct, getPrototypeOf } = Reflect;
+const { apply, getPrototypeOf } = Reflect;
 const { freeze, keys, hasOwn } = Object;
 const { parse } = JSON;
 const isArray = Array.isArray;
@@ -23,7 +23,6 @@ const { get: weakGet, set: weakSet } = WeakMap.prototype;
 
 export {
   Bytes,
-  construct,
   freeze,
   getPrototypeOf,
   hasOwn,

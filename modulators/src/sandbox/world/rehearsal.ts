@@ -22,14 +22,6 @@ export function rehearse(): number {
   return 0;
 }
 
-/** Does once what an installation does, in the very world that is to be: what comes then replaces all of it. */
-export function warmUp(): number {
-  class Idle extends world.FifoModulator {}
-  must(world.load({ default: Idle }, 0, "", 4));
-  must(world.start('{"a":[1]}', "", 0, 0, 0));
-  return 0;
-}
-
 /** @param made an event that the modulator makes beside the one that comes in */
 function perform(schema: Uint8Array, event: Uint8Array, made: object): void {
   class Rehearsed extends world.FifoModulator {

@@ -5,7 +5,7 @@ import { lockdown } from "./lockdown.ts";
  * which is how the engine gets hold of it, until it is sealed.
  */
 export * from "./bridge.ts";
-export { rehearse, warmUp } from "./rehearsal.ts";
+export { rehearse } from "./rehearsal.ts";
 
 /** The realm loses the way to the world, and what leads out of it: nothing of the modulator's may run before. */
 export function seal(): number {
