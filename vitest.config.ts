@@ -44,7 +44,7 @@ const CONCENTRATOR = [
 
 /** Suites that run once for each place that modulators can run in, the second list only where there is a wall. */
 const MODULATORS = [
-  "modulators/test/{intercepts,services,typed-events,input-types,authoring,conformance,rate,versions}.test.ts",
+  "modulators/test/{intercepts,services,typed-events,input-types,authoring,conformance,provenance,rate,versions}.test.ts",
   "modulators/test/standard/*.test.ts",
 ];
 const WALLED = ["modulators/test/hostile-*.test.ts"];

@@ -30,6 +30,8 @@ export interface EndpointSession {
   typesOf(channel: string): Promise<Type[]>;
   /** Something went wrong without an endpoint to blame. */
   failed(error: JechoError): void;
+  /** Resolves when what was raised before has been taken, or after 30 s. */
+  taken(): Promise<void>;
 }
 
 /** Opens a session's producers and consumers, closes them, and is their way to its concentrator. */
@@ -165,12 +167,14 @@ export class Opener {
   }
 
   /** A queue of its own goes with the producer. */
-  closeProducer(endpoint: number, queue: EventQueue): void {
+  async closeProducer(endpoint: number, queue: EventQueue): Promise<void> {
     if (this.#session.isClosed) return;
     this.#queues.finish();
     this.closeEndpoint(endpoint);
-    if (!this.#queues.leave(queue)) return;
-    this.#session.post({ is: "closeQueue", queue: queue.number });
-    queue.close(new JechoError("CLOSED"));
+    if (this.#queues.leave(queue)) {
+      this.#session.post({ is: "closeQueue", queue: queue.number });
+      queue.close(new JechoError("CLOSED"));
+    }
+    await this.#session.taken();
   }
 }

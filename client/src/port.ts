@@ -244,7 +244,7 @@ export interface Port {
   memory(bytes: number): ArrayBufferLike | undefined;
   /** Empties the queues at once, where the concentrator is in this very thread. */
   readonly drainHere?: (() => void) | undefined;
-  /** Resolves when everything that was raised has been handed to the connection, and that is closed. */
+  /** Resolves when what was raised has been through the modulators and taken, or after 30 s, and the connection is closed. */
   close(): Promise<void>;
 }
 

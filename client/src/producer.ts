@@ -39,13 +39,15 @@ export interface ProducerSession {
   /** The queue of what goes before everything else. */
   readonly urgentQueue: EventQueue;
   post(request: ControlRequest): void;
-  closeProducer(endpoint: number, queue: EventQueue): void;
+  /** Resolves when what it raised has been taken, or after 30 s. */
+  closeProducer(endpoint: number, queue: EventQueue): Promise<void>;
 }
 
 /** Raises events on a channel. Made by `channel.produce`. */
 export class Producer<T> {
   // What each event needs comes first, for it to lie together in memory.
   #isOpen = true;
+  #closing = Promise.resolve();
   #bytes = 0;
   readonly #endpoint: number;
   readonly #queue: EventQueue;
@@ -232,17 +234,19 @@ export class Producer<T> {
     return this.#queue.ready(this.#endpoint, signal);
   }
 
-  /** Leaves the channel. What was raised before still goes out. */
+  /** Leaves the channel. Resolves when what was raised before has been through the modulators here and taken, or after 30 s. */
   close(): Promise<void> {
-    if (this.#isOpen) this.#end(new JechoError("CLOSED", `the producer of ${this.channel} was closed`));
-    return Promise.resolve();
+    if (this.#isOpen)
+      this.#closing = this.#end(new JechoError("CLOSED", `the producer of ${this.channel} was closed`));
+    return this.#closing;
   }
 
-  #end(error: JechoError): void {
+  #end(error: JechoError): Promise<void> {
     this.#isOpen = false;
     this.#queue.leave(this.#endpoint, error);
-    this.#session.closeProducer(this.#endpoint, this.#queue);
+    const closing = this.#session.closeProducer(this.#endpoint, this.#queue);
     this.#awaited.failAll(error);
+    return closing;
   }
 
   /** The same as `close`, for `await using`. */
@@ -278,7 +282,7 @@ export class Producer<T> {
       this.#awaited.failAll(new JechoError("CONNECTION_LOST"));
     } else if (notice.is === "refused" && this.#isOpen) {
       this.#refused = notice.error;
-      this.#end(notice.error);
+      void this.#end(notice.error);
     }
   }
 

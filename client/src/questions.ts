@@ -6,6 +6,9 @@ interface Asker<A> {
   reject(error: unknown): void;
 }
 
+/** How long what a producer has raised is waited for when that closes. */
+const TAKEN_MS = 30_000;
+
 /** What a session has asked and waits to be answered: questions to the gateway, and whether all that was raised was taken. */
 export class Questions {
   readonly #post: (request: ControlRequest) => void;
@@ -44,6 +47,14 @@ export class Questions {
       this.#flushes.set(flush, { resolve, reject });
       this.#post({ is: "flush", flush });
     });
+  }
+
+  /** The same, or after 30 s, or when the session has ended. */
+  async taken(): Promise<void> {
+    const limit = Promise.withResolvers<void>();
+    const timer = setTimeout(limit.resolve, TAKEN_MS);
+    await Promise.race([this.flush().catch(() => {}), limit.promise]);
+    clearTimeout(timer);
   }
 
   flushed(flush: number): void {

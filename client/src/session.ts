@@ -87,6 +87,7 @@ export class Session {
       writtenType: token => this.#types.get(token),
       typesOf: async channel => this.#types.ofChannel(this.#userName(channel)),
       failed: error => this.#failed(error),
+      taken: () => this.#questions.taken(),
     };
   }
 
@@ -172,7 +173,10 @@ export class Session {
     return object;
   }
 
-  /** Ends every endpoint and the connection. Resolves when what was raised before has been handed to the connection. */
+  /**
+   * Ends every endpoint and the connection. Resolves when what was raised before has been through the modulators here and taken by the
+   * gateway, or after 30 s.
+   */
   close(): Promise<void> {
     if (this.#status.state !== "closed") {
       this.#copies.publish();
@@ -215,7 +219,8 @@ export class Session {
   }
 
   /**
-   * Resolves when everything that was raised before has been taken by the gateway, or turned out to be wanted by nobody.
+   * Resolves when everything that was raised before has been through the modulators here and taken by the gateway, or turned out to be
+   * wanted by nobody.
    *
    * @throws JechoError `CLOSED`, or what refused the session
    */

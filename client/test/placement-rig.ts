@@ -1,5 +1,6 @@
 import type { ConnectOptions, Modulator, Placement } from "@jecho/client";
 import { type ModulatingProcess, startModulating } from "@jecho/client/modulating";
+import type { GatewayOptions } from "@jecho/server";
 import { PATIENT, type Rig, startRig } from "./rig.ts";
 
 export type Place = Placement["at"];
@@ -10,8 +11,12 @@ export const startPatient = (address: string, token: string): ModulatingProcess 
   startModulating(address, token, PATIENT);
 
 /** A rig in which modulators run in one place. `producing` is for the sessions of its producers. */
-export async function rigAt(at: Place): Promise<Rig & { readonly producing: ConnectOptions }> {
+export async function rigAt(
+  at: Place,
+  options: GatewayOptions = {},
+): Promise<Rig & { readonly producing: ConnectOptions }> {
   const rig = await startRig({
+    ...options,
     ...(at === "gateway" && { modulating: startPatient }),
   });
   return {

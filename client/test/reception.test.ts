@@ -21,7 +21,7 @@ test("HIST-2: what is raised here while a consumer is sent the past waits within
       },
     },
     {} as SynchronousEvents,
-    { onTaken: never, onMissing: never, onHandled: never },
+    { onTaken: never, onPlaced: never, onHandled: never },
   );
   const request = {
     endpoint: 1,

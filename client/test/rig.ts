@@ -1,6 +1,7 @@
 import { type ConnectOptions, connect, type Session, type SubscribeOptions, type Type } from "@jecho/client";
 import { createGateway, type Gateway, type GatewayOptions } from "@jecho/server";
 import { inject } from "vitest";
+import { PATIENT } from "./patient.ts";
 
 /** A real gateway on a free port, with sessions that end with it. */
 export interface Rig {
@@ -12,12 +13,6 @@ export interface Rig {
 
 /** Where the sessions' concentrators run: the same tests run in every place that Node has. */
 const place = inject("place");
-
-/**
- * Deadlines that no busy machine makes a modulator miss: MOE-11 has it start anew then, without the state that it had, and few
- * tests are about that.
- */
-export const PATIENT = { limits: { callMs: 5000, installMs: 5000 } };
 
 export async function startRig(options: GatewayOptions = {}): Promise<Rig> {
   const gateway = await createGateway(options);
@@ -88,4 +83,5 @@ export function whenState(
   });
 }
 
+export { PATIENT } from "./patient.ts";
 export { Tick } from "./tick.ts";

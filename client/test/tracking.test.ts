@@ -4,9 +4,9 @@ import { Source, Tracker } from "../src/concentrator/tracking.ts";
 
 const EVENT = { bytes: new Uint8Array(8), start: 0, end: 8 };
 
-/** Events `raised` to `raised + count - 1`. */
-function run(raised: number, count = 1): EventsFrame {
-  const header = { channel: 1, producer: 1, raised, token: 0n, parameters: 0, flags: 0 };
+/** Events `raised` to `raised + count - 1`, which account for those behind `after` up to `through` of another source. */
+function run(raised: number, count = 1, after = 0, through = 0): EventsFrame {
+  const header = { channel: 1, producer: 1, raised, token: 0n, parameters: 0, flags: 0, after, through };
   return EventsFrame.at(
     encodeRun(
       header,
@@ -26,8 +26,8 @@ test("DEL-4: what was had is not new, and what is missing is told, for each sour
   expect(tracker.take(new Source(1n, false), run(12))).toEqual({ had: 1, missing: 0 });
   expect(tracker.place(b, 4)).toBe(3);
   expect(tracker.places()).toEqual([
-    { source: 1n, urgent: false, raised: 12n },
-    { source: 1n, urgent: true, raised: 4n },
+    { source: 1n, urgent: false, raised: 12n, origin: 0n, through: 0n },
+    { source: 1n, urgent: true, raised: 4n, origin: 0n, through: 0n },
   ]);
 });
 
@@ -43,4 +43,61 @@ test("DEL-4: of very many sources those are remembered that were heard last", ()
   const remembered = new Set(tracker.places().map(({ source }) => source));
   expect(remembered.size).toBeLessThanOrEqual(65_536);
   for (let id = 200_000n - 49_151n; id < 200_000n; id++) expect(remembered.has(id)).toBe(true);
+});
+
+test("PROV-5: what nothing accounts for is told in raised events, and what was had does not come again", () => {
+  const tracker = new Tracker();
+  const [made, raw] = [new Source(1n, false), new Source(9n, false)];
+  expect(tracker.place(made, 0, raw, 100, 100)).toBe(0);
+  expect(tracker.take(made, run(1, 2, 100, 110), raw)).toEqual({ had: 0, missing: 0 });
+  // Nothing was let through of ten more.
+  expect(tracker.place(made, 2, raw, 110, 120)).toBe(0);
+  expect(tracker.take(made, run(3, 1, 110, 121), raw)).toEqual({ had: 0, missing: 0 });
+  // It is sent again.
+  expect(tracker.take(made, run(3, 1, 110, 121), raw)).toEqual({ had: 1, missing: 0 });
+  // Five never reached the modulator.
+  expect(tracker.take(made, run(4, 1, 126, 130), raw)).toEqual({ had: 0, missing: 5 });
+  // The run in between was lost, with what it accounts for.
+  expect(tracker.take(made, run(6, 1, 140, 141), raw)).toEqual({ had: 0, missing: 10 });
+  // Of the two runs of a turn the first was lost.
+  expect(tracker.take(made, run(8, 1, 141, 151), raw)).toEqual({ had: 0, missing: 10 });
+  // What a period made was lost, which accounts for nothing.
+  expect(tracker.take(made, run(10, 1, 151, 151), raw)).toEqual({ had: 0, missing: 1 });
+  // Two events were made that never came: what became of those that they were made of nobody knows.
+  expect(tracker.place(made, 12, raw, 151, 160)).toBe(9);
+});
+
+test("PROV-5: whoever makes it, one count of the raw source goes on; DEL-4: two lanes of one source are counted apart", () => {
+  const tracker = new Tracker();
+  const raw = new Source(9n, false);
+  expect(tracker.take(new Source(1n, false), run(1, 1, 0, 50), raw).missing).toBe(0);
+  // Another process has taken over; 10 raised events were nobody's.
+  expect(tracker.take(new Source(2n, false), run(1, 1, 60, 70), raw)).toEqual({ had: 0, missing: 10 });
+  expect(tracker.take(new Source(1n, true), run(1, 1, 7, 8), new Source(9n, true)).missing).toBe(0);
+});
+
+test("PROV-5: to one that was away, a source that it does not know has begun meanwhile", () => {
+  const [made, raw] = [new Source(1n, false), new Source(9n, false)];
+  expect(new Tracker().place(raw, 500)).toBe(0);
+  const back = (): Tracker => {
+    const tracker = new Tracker();
+    tracker.take(new Source(3n, false), run(40));
+    tracker.away();
+    return tracker;
+  };
+  expect(back().place(raw, 500)).toBe(500);
+  expect(back().take(raw, run(501))).toEqual({ had: 0, missing: 500 });
+  expect(back().place(made, 20, raw, 0, 500)).toBe(500);
+  expect(back().place(made, 0, raw, 0, 500)).toBe(0);
+  expect(back().take(made, run(1, 1, 400, 410), raw)).toEqual({ had: 0, missing: 400 });
+});
+
+test("HAND-1, PROV-5: another device goes on where this one was in each count", () => {
+  const [made, raw] = [new Source(1n, false), new Source(9n, false)];
+  const first = new Tracker();
+  first.take(made, run(1, 5, 0, 50), raw);
+  const second = new Tracker();
+  second.inherit(first.places());
+  expect(second.take(made, run(4, 4, 30, 60), raw)).toEqual({ had: 2, missing: 0 });
+  expect(second.take(made, run(8, 1, 65, 70), raw)).toEqual({ had: 0, missing: 5 });
 });

@@ -4,6 +4,7 @@ import { type HostStats, ModulatorHost } from "./host/modulator-host.ts";
 import type { LentRun } from "./lent-run.ts";
 import { LocalTier } from "./local-tier.ts";
 import type { HostClock } from "./periods.ts";
+import type { Provenance } from "./provenance.ts";
 import { type Compile, type MakeModule, STANDARD_MODULES } from "./sandbox/local.ts";
 import type { Declared, Limits } from "./sandbox/sandbox.ts";
 import {
@@ -102,16 +103,16 @@ export class ModulatorEnvironment implements Tier {
     this.#hosted.setContext(channel, name, value);
   }
 
-  enqueue(run: EventsFrame | LentRun, tag?: string): boolean {
+  enqueue(run: EventsFrame | LentRun, tag?: string, of?: Provenance): boolean {
     // The hosted ones begin while the local ones run.
     if (tag === undefined) {
-      const hosted = this.#hosted.enqueue(run);
-      return this.#local.enqueue(run) || hosted;
+      const hosted = this.#hosted.enqueue(run, undefined, of);
+      return this.#local.enqueue(run, undefined, of) || hosted;
     }
     // Neither tier is the last one before both have been asked, and each that has nothing to do is done.
     this.#runs.set(tag, 3);
-    const hosted = this.#hosted.enqueue(run, tag);
-    const local = this.#local.enqueue(run, tag);
+    const hosted = this.#hosted.enqueue(run, tag, of);
+    const local = this.#local.enqueue(run, tag, of);
     if (!hosted && !local) {
       this.#runs.delete(tag);
       return false;
@@ -119,6 +120,11 @@ export class ModulatorEnvironment implements Tier {
     if (!hosted || !local) this.#done(tag);
     this.#done(tag);
     return true;
+  }
+
+  pass(channel: number, of: Provenance): void {
+    this.#hosted.pass(channel, of);
+    this.#local.pass(channel, of);
   }
 
   flow(derived: number, ready: boolean): void {

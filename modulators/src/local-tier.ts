@@ -4,6 +4,7 @@ import { ChannelTypes } from "./channel-types.ts";
 import { grantsOf, MOE_OFFERS } from "./delegate.ts";
 import { LentRun } from "./lent-run.ts";
 import { type HostClock, Periods, SYSTEM_CLOCK } from "./periods.ts";
+import { Passage, type Provenance } from "./provenance.ts";
 import { RunningModulator } from "./running-modulator.ts";
 import { type Compile, localEngine, type MakeModule } from "./sandbox/local.ts";
 import {
@@ -30,6 +31,9 @@ const WATCH = { enter() {}, leave() {} };
 interface Local {
   readonly running: RunningModulator;
   readonly stats: ModulatorStats;
+  readonly passage: Passage;
+  /** The turn's newest run, which is handed out when the turn has ended. */
+  newest: EventsFrame | undefined;
 }
 
 /**
@@ -96,8 +100,8 @@ export class LocalTier implements Tier {
         room: this.#events.room,
         write: frame => {
           stats.bytesOut += frame.byteLength;
-          const run = EventsFrame.at(frame);
-          tell(() => this.#events.onEvents(run, derived, this.#tag));
+          this.#handOut(local);
+          local.newest = EventsFrame.at(frame);
         },
         called: (_, calls) => {
           for (const { name, values } of decodeValues(calls))
@@ -112,7 +116,8 @@ export class LocalTier implements Tier {
         },
       },
     );
-    const local = { running, stats };
+    const passage = new Passage(of => tell(() => this.#events.onSeen?.(derived, of)));
+    const local: Local = { running, stats, passage, newest: undefined };
     this.#unfeed(derived);
     this.#modulators.set(derived, local);
     this.#fed.set(channel, [...(this.#fed.get(channel) ?? []), local]);
@@ -147,7 +152,7 @@ export class LocalTier implements Tier {
       if (running.channel === channel) running.setContext(view);
   }
 
-  enqueue(run: EventsFrame | LentRun, tag?: string): boolean {
+  enqueue(run: EventsFrame | LentRun, tag?: string, of?: Provenance): boolean {
     const fed = this.#fed.get(run.channel);
     if (fed === undefined) return false;
     // What is made of one run may be fed to others at once.
@@ -160,11 +165,15 @@ export class LocalTier implements Tier {
       if (this.#modulators.get(local.running.derived) !== local) continue;
       local.stats.eventsIn += run.count;
       const { token, producer, flags, versions } = run;
-      this.#turn(local, () => local.running.run(chunks, token, producer, flags, versions));
+      this.#turn(local, () => local.running.run(chunks, token, producer, flags, versions), of, run.count);
     }
     this.#tag = outer;
     if (tag !== undefined) tell(() => this.#events.onDone?.(tag));
     return true;
+  }
+
+  pass(channel: number, of: Provenance): void {
+    for (const { passage, running } of this.#fed.get(channel) ?? []) passage.turned(of, 0, running.waiting);
   }
 
   flow(derived: number, ready: boolean): void {
@@ -210,16 +219,27 @@ export class LocalTier implements Tier {
     this.#periods.done(derived);
   }
 
-  #turn({ running, stats }: Local, act: () => number): void {
+  #turn(local: Local, act: () => number, of?: Provenance, events = 0): void {
+    const { running, stats, passage } = local;
     const { derived, periodMs, mostPerSecond } = running;
     try {
       stats.dropped += act();
+      passage.turned(of, events, running.waiting);
+      this.#handOut(local);
       if (running.periodMs !== periodMs) this.#periods.set(derived, running.periodMs);
       if (running.mostPerSecond !== mostPerSecond) tell(() => this.#events.onRate?.(derived));
     } catch (thrown) {
+      this.#handOut(local);
       this.#forget(derived);
       tell(() => this.#events.onRemoved(derived, JechoError.from(thrown)));
     }
+  }
+
+  #handOut(local: Local): void {
+    const { newest, running } = local;
+    if (newest === undefined) return;
+    local.newest = undefined;
+    tell(() => this.#events.onEvents(newest, running.derived, this.#tag));
   }
 
   #unfeed(derived: number): void {

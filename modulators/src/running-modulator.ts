@@ -105,6 +105,11 @@ export class RunningModulator {
     return this.#sandbox.mostPerSecond;
   }
 
+  /** Of the newest events that it was given, so many that one of them, and none before them, waits in its queue. */
+  get waiting(): number {
+    return this.#sandbox.waiting;
+  }
+
   get needs(): readonly string[] {
     return this.#needs;
   }

@@ -3,6 +3,7 @@ import type { EventsFrame, ObjectUpdate, Room } from "@jecho/shared/internal";
 import type { Offer } from "./delegate.ts";
 import type { LentRun } from "./lent-run.ts";
 import type { ModulatorTable } from "./modulator.ts";
+import type { Provenance } from "./provenance.ts";
 import type { Declared } from "./sandbox/sandbox.ts";
 import type { Value } from "./values.ts";
 
@@ -53,6 +54,11 @@ export interface TierEvents {
   readonly room?: Room;
   /** A run of events of a derived channel, alone in memory of its own or of `room`, and the tag of the run that it was made of. */
   onEvents(run: EventsFrame, derived: number, tag: string | undefined): void;
+  /**
+   * A modulator has been through a stretch, and nothing of it waits in its queue. What it made of that has been handed out, but for the
+   * run that comes next in the same turn, if one does.
+   */
+  onSeen?(derived: number, of: Provenance): void;
   /** Every modulator has seen the run with this tag to its end, or is gone; what they made of it has been handed out. */
   onDone?(tag: string): void;
   /** A modulator called a control, logged a line (`log`), or pulls an object that it calls so (`pull`); it was granted that. */
@@ -107,9 +113,13 @@ export interface Tier extends AsyncDisposable {
    *
    * @param run a frame, which must not change any more, or events that are lent for the time of the call
    * @param tag comes back with what is made of the run, and with `onDone`
+   * @param of what the run accounts for; comes back by `onSeen` from each modulator
    * @returns false where there is no modulator for it: nothing comes back
    */
-  enqueue(run: EventsFrame | LentRun, tag?: string): boolean;
+  enqueue(run: EventsFrame | LentRun, tag?: string, of?: Provenance): boolean;
+
+  /** A stretch has no events for the modulators of this channel: they have been through it in their turn, behind what came before. */
+  pass(channel: number, of: Provenance): void;
 
   /** Is the transport ready for more events of a derived channel? Until told, it is; else events wait in the modulator. */
   flow(derived: number, ready: boolean): void;
@@ -117,7 +127,7 @@ export interface Tier extends AsyncDisposable {
   /** Events a second that this modulator wants at most of a producer, as it said last; 0 for every event. */
   mostPerSecond(derived: number): number;
 
-  /** Resolves when all that was given so far is finished, and nothing waits. */
+  /** Resolves when all that was given so far is finished, whatever is given meanwhile. */
   settled(): Promise<void>;
 
   /** By derived channel. */

@@ -201,3 +201,29 @@ test("equal modulators have equal keys", () => {
     modulatorKey({ source, parameters: 2, key: "k" }),
   );
 });
+
+test("PROV-3: what waited with a host that died is not accounted for; what it had not seen, a new one sees", async () => {
+  await using rig = new Rig();
+  const derived = await rig.install(modulator(""));
+  rig.host.flow(derived, false);
+  rig.step();
+  await rig.settled();
+  expect(rig.seen).toEqual([]);
+  process.kill(rig.host.stats.pid as number, "SIGKILL");
+  rig.step();
+  await vi.waitUntil(() => rig.restarts === 1, { interval: 1, timeout: 60_000 });
+  rig.host.flow(derived, true);
+  await rig.settled();
+  expect(rig.seen.map(({ of }) => [of.after, of.through])).toEqual([[3, 6]]);
+});
+
+test("PROV-1: runs that were dropped for want of room are not accounted for", async () => {
+  await using rig = new Rig({ pendingBytes: 4096 });
+  const derived = await rig.install(modulator(""));
+  for (let i = 0; i < 100; i++) rig.step();
+  await rig.settled();
+  const { dropped } = rig.host.modulators.get(derived) ?? { dropped: 0 };
+  expect(dropped).toBeGreaterThan(0);
+  const accounted = rig.seen.reduce((sum, { of }) => sum + of.through - of.after, 0);
+  expect(accounted).toBe(300 - dropped);
+});

@@ -30,7 +30,7 @@ function lying(ranges: readonly number[], derived = DERIVED): CarrierKind {
           say({ kind: "Installed", request, derived: frame.derived, schema: NONE, needs: [], reads: NONE });
         } else if (frame.kind === "Events") {
           say({ kind: "Passed", derived, urgent: false, parameters: 0, versions: [], ranges });
-          say({ kind: "Done", derived: DERIVED, batch: 1, dropped: 0, cpuMs: 0 });
+          say({ kind: "Done", derived: DERIVED, batch: 1, dropped: 0, waiting: 0, cpuMs: 0 });
         }
       };
       return {

@@ -1,5 +1,5 @@
 import type { Delegate, EagerHandler, GridData, Modulator, Value } from "@jecho/modulators";
-import { modulatorTable, offersOf } from "@jecho/modulators/internal";
+import { modulatorTable, offersOf, type Provenance } from "@jecho/modulators/internal";
 import type { HostClock, Limits, TierEvents } from "@jecho/modulators/node";
 import { type BenchOptions, ModulatorBench } from "@jecho/modulators/testing";
 import { type JechoError, Type, type } from "@jecho/shared";
@@ -87,6 +87,9 @@ export interface InstallOptions {
   readonly behind?: number;
 }
 
+/** Of what is published. */
+export const SOURCE = { id: 1n, urgent: false };
+
 /** A real environment with one place in use, and everything that came out of it. */
 export class Rig implements AsyncDisposable {
   readonly place: PlaceName;
@@ -94,6 +97,8 @@ export class Rig implements AsyncDisposable {
   readonly removed = new Map<number, JechoError>();
   /** Tags of the runs that all modulators have seen to their end. */
   readonly done: string[] = [];
+  /** What modulators have been through, and how many runs each had made by then, in order. */
+  readonly seen: { readonly derived: number; readonly of: Provenance; readonly runs: number }[] = [];
   /** Each rate that a modulator told of, in order. */
   readonly rates: (readonly [derived: number, perSecond: number])[] = [];
   restarts = 0;
@@ -128,6 +133,7 @@ export class Rig implements AsyncDisposable {
       onRate: derived => this.rates.push([derived, this.host.mostPerSecond(derived)]),
       onRestart: () => this.restarts++,
       onImpaired: (derived, why) => this.impaired.push({ derived, why }),
+      onSeen: (derived, of) => this.seen.push({ derived, of, runs: this.frames(derived).length }),
       onDone: tag => this.done.push(tag),
     };
     this.host = new ModulatorEnvironment(options, events, clock);
@@ -155,8 +161,10 @@ export class Rig implements AsyncDisposable {
   }
 
   publish(events: readonly GridData[], tag?: string): void {
+    const after = this.#raised.length;
     for (const { step, layer } of events) this.#raised.push([step, layer]);
-    this.host.enqueue(runOf(encodeEvents(events)), tag);
+    const of = { source: SOURCE, after, through: this.#raised.length };
+    this.host.enqueue(runOf(encodeEvents(events)), tag, of);
   }
 
   /** Publishes the next step, of some layers, and returns its number. */

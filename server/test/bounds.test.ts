@@ -26,6 +26,9 @@ async function stuckAndHeedless(gateway: Gateway, whenFull: keyof typeof WHEN_FU
       heedless.send(encodeRun({ channel, producer, raised, token: 0n, parameters: 0, flags: 0 }, [MEBIBYTE])),
     position: (raised: number): Position => ({
       kind: "Position",
+      origin: 0n,
+      after: 0n,
+      through: 0n,
       channel,
       producer,
       urgent: false,

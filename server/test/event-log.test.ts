@@ -22,7 +22,7 @@ function fill(log: EventLog, runs: number): WeakRef<ArrayBufferLike>[] {
   return Array.from({ length: runs }, (_, i) => {
     const frame = EventsFrame.at(encodeRun(HEADER, [EVENT])).copy();
     frame.stamp(1, i + 1);
-    log.append({ frame, source: 1n, at: i });
+    log.append({ frame, source: 1n, origin: 0n, at: i });
     return new WeakRef(frame.bytes.buffer);
   });
 }

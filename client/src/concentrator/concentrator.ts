@@ -8,6 +8,9 @@ import { atEndOfTurn } from "../turn.ts";
 import { ConsumerEndpoint, CopyEndpoint, ProducerEndpoint } from "./endpoint.ts";
 import { type ConcentratorOptions, Parts } from "./parts.ts";
 
+/** How long what was raised is waited for, to be through the modulators and taken, where its producer or session ends. */
+const LEAVING_MS = 30_000;
+
 /** Whom a concentrator tells what. */
 export interface ConcentratorListener extends PortListener {
   /** Another device takes over what belongs to the asker of this question, if that is known: `yield` is to be called. */
@@ -87,7 +90,9 @@ export class Concentrator implements PortServer {
         return this.#parts.flow.setStalled(consumers, request.stalled);
       }
       case "flush":
-        return this.#parts.raising.flush(request.flush);
+        return this.#parts.raising.whenThrough(true, () =>
+          this.#notify({ is: "flushed", flush: request.flush }),
+        );
       case "ask":
         return this.#parts.questions.ask(request.question, request.about);
       case "updateObject":
@@ -99,7 +104,7 @@ export class Concentrator implements PortServer {
       case "probe":
         return this.#parts.link.probe();
       case "close":
-        return this.#close();
+        return void this.close();
     }
   }
 
@@ -156,21 +161,47 @@ export class Concentrator implements PortServer {
   #closeEndpoint(endpoint: number): void {
     const entry = this.#parts.index.get(endpoint);
     if (entry === undefined) return;
-    if (entry.is === "producer" && !this.#events.isEmpty()) {
+    if (entry.is !== "producer") return this.#parts.openings.close(entry);
+    if (!this.#events.isEmpty()) {
       this.#closing.add(endpoint);
       return;
     }
-    this.#parts.openings.close(entry);
+    const close = (): void => {
+      if (entry.state.is === "gone") return;
+      this.#parts.openings.close(entry);
+    };
+    // What is made of its events is to be known for its own.
+    if (!this.#parts.modulation.takes(entry.channel)) close();
+    else this.#within(done => this.#parts.raising.whenThrough(false, done)).then(close);
   }
 
-  #close(): void {
-    this.#parts.hold.end();
+  /** Ends the connection. Resolves when what was raised has been through the modulators here and taken, or after 30 s. */
+  async close(): Promise<void> {
+    const { hold, raising, link, modulation } = this.#parts;
+    hold.end();
     // Whatever room there is: nothing is taken later.
-    this.#parts.raising.takeAll();
+    raising.takeAll();
     this.#drained();
     this.#stopWatching();
-    this.#parts.link.close();
-    void this.#parts.modulation.close();
+    if (link.isLive) await this.through();
+    link.close();
+    await modulation.close();
+  }
+
+  /** Resolves when what was raised so far has been through the modulators here and taken, or after 30 s. */
+  through(): Promise<void> {
+    return this.#within(done => this.#parts.raising.whenThrough(true, done));
+  }
+
+  /** Resolves when that is done, or after 30 s. */
+  #within(act: (done: () => void) => void): Promise<void> {
+    return new Promise(resolve => {
+      const limit = setTimeout(resolve, LEAVING_MS);
+      act(() => {
+        clearTimeout(limit);
+        resolve();
+      });
+    });
   }
 
   #handled(request: Extract<ControlRequest, { is: "handled" }>): void {

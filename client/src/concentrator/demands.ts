@@ -30,7 +30,15 @@ export class Demands {
   readonly #hold: Hold;
   readonly #notify: (notice: PortNotice) => void;
 
-  constructor({ index, modulation, reception, outbox, hold }: Parts, notify: (notice: PortNotice) => void) {
+  readonly #onOpened: (producer: ProducerEndpoint) => void;
+
+  /** @param onOpened told of a producer whose events count from now on */
+  constructor(
+    { index, modulation, reception, outbox, hold }: Parts,
+    onOpened: (producer: ProducerEndpoint) => void,
+    notify: (notice: PortNotice) => void,
+  ) {
+    this.#onOpened = onOpened;
     this.#index = index;
     this.#modulation = modulation;
     this.#reception = reception;
@@ -55,6 +63,7 @@ export class Demands {
     const { state } = producer;
     if (state.is === "installing") {
       producer.become({ is: "live", number: state.number, channelNumber: state.channelNumber });
+      this.#onOpened(producer);
       this.#notify({ is: "opened", endpoint: producer.endpoint, reset: 0 });
     }
     this.#wanted(producer.lanes, consumers, begins);
@@ -69,12 +78,13 @@ export class Demands {
     const begins = installation.elsewhere === 0 || this.#hold.isHolding;
     installation.elsewhere = consumers;
     installation.unheard = unheard;
-    for (const [endpoint, lanes] of installation.lanes) {
-      const producer = this.#index.producer(endpoint);
-      if (producer === undefined) continue;
-      if (begins) lanes.address(channel, producer.number);
-      this.#wanted(lanes, consumers, begins);
-    }
+    for (const name of this.#modulation.installed.sourcesOf(installation))
+      for (const producer of this.#index.producersNamed(name)) {
+        const lanes = installation.lanes.get(producer.lanes.usual.source.id);
+        if (lanes === undefined || producer.open === undefined) continue;
+        if (begins) lanes.address(channel, producer.open.number);
+        this.#wanted(lanes, consumers, begins);
+      }
     if (consumers > 0) this.#hold.back(installation);
     this.#tellOf(installation);
   }
@@ -85,7 +95,9 @@ export class Demands {
       if (installation.number !== channel || installation.process === 0 || installation.own) continue;
       const begins = installation.elsewhere === 0;
       installation.elsewhere = consumers;
-      for (const [producer, lanes] of installation.lanes) {
+      for (const [producer, source] of installation.sources) {
+        const lanes = installation.lanes.get(source);
+        if (lanes === undefined) continue;
         if (begins) lanes.address(channel, producer);
         this.#wanted(lanes, consumers, begins);
       }
@@ -96,7 +108,7 @@ export class Demands {
   #wanted(lanes: Lanes, consumers: number, begins: boolean): void {
     for (const lane of lanes) {
       if (consumers === 0) lane.isPlaced = false;
-      else if (begins && (lane.raised > 0 || lane.unconfirmed.length > 0)) this.#outbox.resume(lane);
+      else if (begins && lane.isBegun) this.#outbox.resume(lane);
     }
   }
 

@@ -17,7 +17,8 @@ import {
   type Transitions,
 } from "./endpoint-states.ts";
 import type { Lane, Lanes } from "./lane.ts";
-import { type Source, Tracker } from "./tracking.ts";
+import type { Counting } from "./reception.ts";
+import { Tracker } from "./tracking.ts";
 
 /** All that finds endpoints by their states. */
 export interface StateIndexes {
@@ -160,7 +161,7 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
   readonly from: Place | undefined;
   modulator: Modulator | undefined;
   /** This process' own events that wait until the past has come. */
-  waiting: { readonly frame: EventsFrame; readonly source: Source }[] = [];
+  waiting: { readonly frame: EventsFrame; readonly of: Counting }[] = [];
   /** Events that the gateway dropped and that have not been told as missing yet. */
   dropped = 0;
   /** The application can take no more for now. */
@@ -219,6 +220,7 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
 
   protected override changed(before: ConsumerState): void {
     this.lastChannel = openStateOf(before)?.channelNumber ?? this.lastChannel;
+    if (openStateOf(before) !== undefined && this.open === undefined) this.tracker.away();
     this.#indexes.changed(this, before);
   }
 }

@@ -1,6 +1,44 @@
 import type { EventsFrame } from "@jecho/shared/internal";
 import { Source } from "./tracking.ts";
 
+/**
+ * How far a modulator is in a raw source's count. What it has been through without a break is [start, through]; each run that it makes
+ * accounts for what came since the run before it, or since the last break.
+ */
+export class Coverage {
+  /** The raw source. */
+  readonly source: Source;
+  /** What it has been through reaches from the event behind this one... */
+  start: number;
+  /** ...to this one. */
+  through: number;
+  /** How far the newest run accounts for it. */
+  #told: number;
+
+  /** @param reached count of the newest event that was raised before the modulator was there */
+  constructor(source: Source, reached: number) {
+    this.source = source;
+    this.start = reached;
+    this.through = reached;
+    this.#told = reached;
+  }
+
+  /** It has been through these. */
+  seen(after: number, through: number): void {
+    if (after > this.through) {
+      this.start = after;
+      this.#told = after;
+    }
+    this.through = Math.max(this.through, through);
+  }
+
+  /** Writes into the newest run what that accounts for. */
+  accountIn(run: EventsFrame): void {
+    run.account(this.#told, this.through);
+    this.#told = this.through;
+  }
+}
+
 /** One stream of counted events on its way out: a producer's, its urgent ones, or what a modulator made of either. */
 export class Lane {
   // What each run needs comes first, for it to lie together in memory.
@@ -17,12 +55,24 @@ export class Lane {
   producer = 0;
   /** The same over connections: consumers know by it what they have had. */
   readonly source: Source;
+  /** Of what a modulator made: what of its input that accounts for. */
+  coverage: Coverage | undefined;
   /** Runs that a broken connection may have swallowed, or that wait for a connection. */
   unconfirmed: EventsFrame[] = [];
 
   constructor(source: Source) {
     this.source = source;
     this.urgent = source.urgent;
+  }
+
+  /** The raw source that its events are made of. */
+  get origin(): Source | undefined {
+    return this.coverage?.source;
+  }
+
+  /** What somebody who begins to listen has to know. */
+  get isBegun(): boolean {
+    return this.raised > 0 || this.unconfirmed.length > 0 || this.coverage !== undefined;
   }
 }
 

@@ -10,10 +10,11 @@ import type { Lane } from "./lane.ts";
 import type { Link } from "./link.ts";
 import { MESSAGE_BYTES } from "./outgoing.ts";
 
-/** Whose a run is that goes out, and the count of its first event. */
+/** Whose a run is that goes out, the count of its first event, and, of a derived one, what was accounted for before it. */
 interface SentRun {
   readonly lane: Lane;
   readonly raised: number;
+  readonly after?: number;
 }
 
 /** A message in parts, and whose its runs are, in their order. */
@@ -122,8 +123,9 @@ export class Outbox {
     const lanes: Lane[] = [];
     // A process that begins to raise on many channels says where it is on all of them by one message.
     const positions: Uint8Array[] = [];
-    for (const { lane, raised } of runs) {
-      if (!lane.isPlaced) positions.push(encodeControl(placing(lane, raised - 1)));
+    for (const run of runs) {
+      const { lane } = run;
+      if (!lane.isPlaced) positions.push(encodeControl(placing(lane, run.raised - 1, run.after)));
       lanes.push(lane);
     }
     if (positions.length > 0) this.#link.sendMessage(positions);
@@ -143,9 +145,10 @@ export class Outbox {
     this.#link.send({ kind: "Ping", time: performance.now() });
   }
 
-  /** Tells where a lane's count is. */
-  place(lane: Lane, raised = lane.raised): void {
-    this.#link.send(placing(lane, raised));
+  /** Tells where a lane's count is, behind what was sent of it. @param accounted as `SentRun.after` */
+  place(lane: Lane, raised = lane.raised, accounted?: number): void {
+    this.release();
+    this.#link.send(placing(lane, raised, accounted));
   }
 
   /** The gateway has so many more messages. */
@@ -202,18 +205,29 @@ export class Outbox {
       this.place(lane);
       return;
     }
-    this.place(lane, first.raised - 1);
+    this.place(lane, first.raised - 1, first.after);
     for (const frame of frames) frame.readdress(lane.channel, lane.producer);
     this.send(
       frames.map(frame => frame.raw()),
-      frames.map(({ raised }) => ({ lane, raised })),
+      frames.map(({ raised, after }) => ({ lane, raised, after })),
     );
   }
 }
 
 /** What tells where a lane's count is, from when it is sent. */
-function placing(lane: Lane, raised: number): Outgoing {
+function placing(lane: Lane, raised: number, accounted?: number): Outgoing {
   lane.isPlaced = true;
-  const { channel, producer, urgent, source } = lane;
-  return { kind: "Position", channel, producer, urgent, source: source.id, raised: BigInt(raised) };
+  const { channel, producer, urgent, source, coverage } = lane;
+  const position = {
+    kind: "Position",
+    channel,
+    producer,
+    urgent,
+    source: source.id,
+    raised: BigInt(raised),
+  } as const;
+  if (coverage === undefined) return position;
+  const { start, through } = coverage;
+  const [after, until] = accounted === undefined ? [start, through] : [accounted, accounted];
+  return { ...position, origin: coverage.source.id, after: BigInt(after), through: BigInt(until) };
 }

@@ -84,8 +84,9 @@ export class Parts {
       notify({ is: "processed", endpoint, raised, outcome }),
     );
     this.reception = new Reception(listener, this.synchronous, {
-      onTaken: (entry, frame, first) => this.feeds.take(entry, frame, first),
-      onMissing: (entry, events) => this.feeds.missing(entry, events),
+      onTaken: (entry, frame, first, of, missing) => this.feeds.take(entry, frame, first, of, missing),
+      onPlaced: (entry, producer, of, raised, missing) =>
+        this.feeds.placed(entry, producer, of, raised, missing),
       onHandled: ({ channel, seq }, i, { consumers, failed, message }) =>
         this.link.send({ kind: "Ack", channel, seq: seq + i, consumers, failed, message }),
     });
@@ -101,6 +102,9 @@ export class Parts {
     this.modulation = new Modulation(events => createEnvironment(running, events), most, {
       room: bytes => this.memory.take(bytes),
       onEvents: (installation, frame, raising) => this.deriving.made(installation, frame, raising),
+      onInstalled: installation => this.deriving.installed(installation),
+      onSeen: (installation, of) => this.deriving.seen(installation, of),
+      onStatement: () => this.deriving.state(),
       onDone: raising => this.synchronous.settle(raising),
       onFurther: raising => this.synchronous.further(raising),
       onAnswer: answer => {
@@ -125,14 +129,12 @@ export class Parts {
       close: entry => this.openings.close(entry),
       isSound: run => checker.isSound(run),
       isConsumed: base => this.index.isConsumed(base),
-      lanesBehind: (feed, producer, urgent) =>
-        this.modulation.installed
-          .fedBy(feed)
-          .map(installation => this.deriving.laneOf(installation, producer, urgent)),
+      begin: (installation, producer, source, reached) =>
+        this.deriving.begin(installation, producer, source, reached),
     });
     this.deriving = new Deriving(this);
     this.raising = new Raising(events, this, notify);
-    this.demands = new Demands(this, notify);
+    this.demands = new Demands(this, producer => this.deriving.opened(producer), notify);
     this.delegates = new Delegates(this.index, this.modulation, notify);
     let request = 0;
     const nextRequest = (): number => ++request;

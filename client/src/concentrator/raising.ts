@@ -1,4 +1,4 @@
-import { LentRun } from "@jecho/modulators/internal";
+import { LentRun, type Provenance } from "@jecho/modulators/internal";
 import { EventsFrame } from "@jecho/shared/internal";
 import type { MessageMemory } from "../message-memory.ts";
 import type { Feeds } from "../modulation/feeds.ts";
@@ -29,6 +29,15 @@ interface Parts {
   readonly synchronous: SynchronousEvents;
 }
 
+/** Somebody who waits for everything that was raised before. */
+interface Flush {
+  /** How far that is. */
+  at: "raised" | "modulating" | "modulated";
+  /** Is the gateway to have it? */
+  readonly isTaken: boolean;
+  readonly done: () => void;
+}
+
 /** Takes what producers raise, as soon as it may go out, and gives it to the consumers here, to the modulators, and to the gateway. */
 export class Raising {
   readonly #events: EventSource;
@@ -49,8 +58,7 @@ export class Raising {
     send: message => this.#send(message),
     keep: run => this.#raiseQuietly(run),
   };
-  /** Who waits for everything that was raised before to be taken. */
-  #flushes: number[] = [];
+  #flushes: Flush[] = [];
 
   constructor(events: EventSource, parts: Parts, notify: (notice: PortNotice) => void) {
     this.#events = events;
@@ -81,9 +89,9 @@ export class Raising {
     this.#outbox.together(() => this.#events.drain(records => this.#take(records)));
   }
 
-  /** `flushed` is told when everything that was raised before has been taken. */
-  flush(flush: number): void {
-    this.#flushes.push(flush);
+  /** Calls back when what was raised before has been through the modulators here; with `isTaken`, when the gateway has it, too. */
+  whenThrough(isTaken: boolean, done: () => void): void {
+    this.#flushes.push({ at: "raised", isTaken, done });
     this.checkFlushes();
   }
 
@@ -91,10 +99,26 @@ export class Raising {
   checkFlushes(): void {
     // While consumers are expected back, what a broken connection may have swallowed is still to be sent again.
     if (this.#flushes.length === 0 || !this.#events.isEmpty() || this.#hold.isHolding) return;
-    if (this.#link.isLive && !this.#outbox.isEmpty) return this.#outbox.askForConfirmation();
+    const raised = this.#flushes.filter(({ at }) => at === "raised");
+    const { installed, runs } = this.#modulation;
+    const isModulated = raised.length > 0 && installed.depth > 0;
+    for (const flush of raised) flush.at = isModulated ? "modulating" : "modulated";
+    if (isModulated)
+      void runs.finished().then(() => {
+        for (const flush of raised) flush.at = "modulated";
+        this.checkFlushes();
+      });
+    this.#finish(({ isTaken }) => !isTaken);
+    if (!this.#flushes.some(({ at }) => at === "modulated")) return;
+    if (this.#link.isLive && !this.#outbox.isEmpty) this.#outbox.askForConfirmation();
+    else this.#finish(() => true);
+  }
+
+  #finish(isMeant: (flush: Flush) => boolean): void {
+    const isDone = (flush: Flush): boolean => flush.at === "modulated" && isMeant(flush);
     const flushes = this.#flushes;
-    this.#flushes = [];
-    for (const flush of flushes) this.#notify({ is: "flushed", flush });
+    this.#flushes = flushes.filter(flush => !isDone(flush));
+    for (const flush of flushes) if (isDone(flush)) flush.done();
   }
 
   #take(records: readonly RingRecord[]): number {
@@ -123,6 +147,7 @@ export class Raising {
   /** One run within this process: its consumers here, and the modulators. */
   #raise(producer: ProducerEndpoint, lane: Lane, frame: EventsFrame, sent: boolean): void {
     const { endpoint, channel, elsewhere } = producer;
+    const of = provenanceOf(lane, frame);
     if (producer.open === undefined || (elsewhere > 0 && !sent)) {
       // Nobody waits for an urgent one, and its count is another.
       const raised = frame.isUrgent ? Number.NEGATIVE_INFINITY : frame.raised;
@@ -131,14 +156,14 @@ export class Raising {
     }
     if (!frame.isSync) {
       this.#reception.raised(frame, lane);
-      this.#modulation.runs.enqueue(channel, frame);
-      this.#feeds.raised(frame, undefined);
+      this.#modulation.runs.enqueue(channel, frame, of);
+      this.#feeds.raised(frame, undefined, of);
       return;
     }
     const name = this.#synchronous.begin(endpoint, frame.raised, sent ? frame : undefined);
-    this.#feeds.raised(frame, name);
+    this.#feeds.raised(frame, name, of);
     this.#reception.raised(frame, lane, outcome => this.#synchronous.settle(name, outcome));
-    if (!this.#modulation.runs.enqueue(channel, frame, name)) this.#synchronous.settle(name);
+    if (!this.#modulation.runs.enqueue(channel, frame, of, name)) this.#synchronous.settle(name);
   }
 
   /** A run that nobody elsewhere wants: it stays where it lies, unless consumers here have to be told. */
@@ -146,14 +171,20 @@ export class Raising {
     const { producer, lane, sync, raised } = run;
     const { endpoint, channel, channelNumber } = producer;
     const lent = new LentRun(headerOf(run), run);
+    const of = provenanceOf(lane, { raised, count: lent.count });
     const isHeard = this.#reception.consumersOf(channelNumber) > 0 || this.#feeds.isFed(channelNumber);
     if (isHeard || producer.open === undefined) return this.#raise(producer, lane, lent.frame(), false);
     if (!sync) {
-      this.#modulation.runs.enqueue(channel, lent);
+      this.#modulation.runs.enqueue(channel, lent, of);
       return;
     }
     const name = this.#synchronous.begin(endpoint, raised);
     this.#synchronous.settle(name);
-    if (!this.#modulation.runs.enqueue(channel, lent, name)) this.#synchronous.settle(name);
+    if (!this.#modulation.runs.enqueue(channel, lent, of, name)) this.#synchronous.settle(name);
   }
+}
+
+/** A run that was raised accounts for its own events. */
+function provenanceOf({ source }: Lane, { raised, count }: { raised: number; count: number }): Provenance {
+  return { source, after: raised - 1, through: raised + count - 1 };
 }

@@ -12,16 +12,32 @@ import { Remembered, Source } from "./tracking.ts";
 const WAITING_BYTES = 16 << 20;
 
 export interface ReceptionEvents {
-  /** A run for modulators that run here in a producer's stead, from its event `first` on. */
-  onTaken(entry: ConsumerEndpoint, frame: EventsFrame, first: number): void;
-  /** So many events will not come to them. */
-  onMissing(entry: ConsumerEndpoint, events: number): void;
+  /**
+   * A run for modulators that run here in a producer's stead, from its event `first` on.
+   *
+   * @param missing so many events before it never came
+   */
+  onTaken(
+    entry: ConsumerEndpoint,
+    frame: EventsFrame,
+    first: number,
+    of: Counting | undefined,
+    missing: number,
+  ): void;
+  /** What becomes of a source's events up to `reached` is known; so many of them never came to them. */
+  onPlaced(entry: ConsumerEndpoint, producer: number, of: Counting, reached: number, missing: number): void;
   /** All consumers here have handled an event of a synchronous run from elsewhere. */
   onHandled(frame: EventsFrame, i: number, outcome: Outcome): void;
 }
 
-interface Origin {
+/** By what events are counted. */
+export interface Counting {
   readonly source: Source;
+  /** The raw source that derived ones are made of. */
+  readonly origin: Source | undefined;
+}
+
+interface Origin extends Counting {
   /** The process that raises them. */
   readonly process: number;
   heard: number;
@@ -154,20 +170,48 @@ export class Reception implements ConsumerIndexes {
   handWaiting(entry: ConsumerEndpoint): void {
     const { waiting } = entry;
     entry.waiting = [];
-    for (const { frame, source } of waiting) this.#handTo(entry, frame, source, 0);
+    for (const { frame, of } of waiting) this.#handTo(entry, frame, of, 0);
   }
 
   /** A producer elsewhere goes on behind this event. */
-  position({ channel, producer, urgent, source: id, raised, process }: Position, isOurs: boolean): void {
+  position(position: Position, isOurs: boolean): void {
+    const { channel, producer, urgent, process } = position;
     const route = this.#routes.get(channel);
     if (route === undefined) return;
-    const source = new Source(id, urgent);
-    route.setOrigin(producer, urgent, { source, process, heard: 0 });
+    const known = route.originOf(producer, urgent);
+    const isKnown =
+      known?.source.id === position.source &&
+      (known.origin?.id ?? 0n) === position.origin &&
+      known.process === process;
+    const source = isKnown ? known.source : new Source(position.source, urgent);
+    const made = position.origin === 0n ? undefined : new Source(position.origin, urgent);
+    const origin = isKnown ? known.origin : made;
+    if (!isKnown) route.setOrigin(producer, urgent, { source, origin, process, heard: 0 });
     const { consumers } = route;
     // Our own events do not come over the wire, save those of the past.
     if (isOurs && consumers[0]?.replay !== channel) return;
-    for (const entry of consumers)
-      if (takes(entry, process)) this.#missing(entry, entry.tracker.place(source, Number(raised)));
+    const raised = Number(position.raised);
+    const after = Number(position.after);
+    const through = Number(position.through);
+    for (const entry of consumers) {
+      if (!takes(entry, process)) continue;
+      const missing = entry.tracker.place(source, raised, origin, after, through);
+      if (entry.feed === undefined) this.#missing(entry, missing);
+      else {
+        const reached = origin === undefined ? raised : through;
+        this.#events.onPlaced(entry, producer, { source, origin }, reached, missing);
+      }
+    }
+  }
+
+  /** A lane of what is made here has been accounted for so far. */
+  stated({ channel, source, raised, coverage }: Lane): void {
+    const route = this.#routes.get(channel);
+    if (route === undefined || coverage === undefined) return;
+    const { start, through } = coverage;
+    for (const entry of route.consumers)
+      if (entry.feed === undefined && entry.replay === 0)
+        this.#missing(entry, entry.tracker.place(source, raised, coverage.source, start, through));
   }
 
   /** The gateway dropped events that we were too slow for. */
@@ -189,21 +233,16 @@ export class Reception implements ConsumerIndexes {
         frame,
         route.consumers.filter(entry => takes(entry, process)),
       );
-    if (route.only !== undefined) this.#arrivedFor(route.only, frame, origin?.source, process);
-    else for (const entry of route.consumers) this.#arrivedFor(entry, frame, origin?.source, process);
+    if (route.only !== undefined) this.#arrivedFor(route.only, frame, origin, process);
+    else for (const entry of route.consumers) this.#arrivedFor(entry, frame, origin, process);
   }
 
   #deliver(frame: EventsFrame, takers: readonly ConsumerEndpoint[]): void {
     this.#synchronous.deliver(frame, takers, (outcome, i) => this.#events.onHandled(frame, i, outcome));
   }
 
-  #arrivedFor(
-    entry: ConsumerEndpoint,
-    frame: EventsFrame,
-    source: Source | undefined,
-    process: number,
-  ): void {
-    this.#handTo(entry, frame, source, process);
+  #arrivedFor(entry: ConsumerEndpoint, frame: EventsFrame, of: Counting | undefined, process: number): void {
+    this.#handTo(entry, frame, of, process);
     entry.epoch = frame.epoch;
     entry.seq = frame.seq + frame.count - 1;
   }
@@ -216,18 +255,18 @@ export class Reception implements ConsumerIndexes {
     // What feeds modulators is fed with it otherwise.
     const takers = consumers.filter(({ feed }) => feed === undefined);
     if (handled !== undefined) this.#synchronous.deliver(frame, takers, handled);
-    for (const entry of replaying) this.#wait(entry, frame, lane.source);
-    for (const entry of takers) this.#handTo(entry, frame, lane.source, 0);
+    for (const entry of replaying) this.#wait(entry, frame, lane);
+    for (const entry of takers) this.#handTo(entry, frame, lane, 0);
   }
 
   /** A run that was made here while this consumer was away. */
   raisedBefore(entry: ConsumerEndpoint, frame: EventsFrame, lane: Lane): void {
-    if (entry.state.is === "replaying") this.#wait(entry, frame, lane.source);
-    else this.#handTo(entry, frame, lane.source, 0);
+    if (entry.state.is === "replaying") this.#wait(entry, frame, lane);
+    else this.#handTo(entry, frame, lane, 0);
   }
 
-  #wait(entry: ConsumerEndpoint, frame: EventsFrame, source: Source): void {
-    entry.waiting.push({ frame, source });
+  #wait(entry: ConsumerEndpoint, frame: EventsFrame, of: Counting): void {
+    entry.waiting.push({ frame, of });
     let bytes = 0;
     for (const waiting of entry.waiting) bytes += waiting.frame.end - waiting.frame.start;
     while (bytes > WAITING_BYTES) {
@@ -243,28 +282,28 @@ export class Reception implements ConsumerIndexes {
 
   /** What another device has had. */
   inherit(entry: ConsumerEndpoint, sources: HeldPlace["sources"]): void {
-    for (const { source, urgent, raised } of sources)
-      entry.tracker.place(new Source(source, urgent), Number(raised));
+    entry.tracker.inherit(sources);
   }
 
   /** @param process that raised it elsewhere; 0 where it was this one */
-  #handTo(entry: ConsumerEndpoint, frame: EventsFrame, source: Source | undefined, process: number): void {
+  #handTo(entry: ConsumerEndpoint, frame: EventsFrame, of: Counting | undefined, process: number): void {
     if (!takes(entry, process)) return;
     const { seq, count } = frame;
     let had = seq === 0 ? 0 : Math.max(0, entry.fromSeq - seq);
-    if (source !== undefined) {
-      const counted = entry.tracker.take(source, frame);
-      if (counted.missing > 0) this.#missing(entry, counted.missing);
+    let missing = 0;
+    if (of !== undefined) {
+      const counted = entry.tracker.take(of.source, frame, of.origin);
+      missing = counted.missing;
+      if (missing > 0 && entry.feed === undefined) this.#missing(entry, missing);
       had = Math.max(had, counted.had);
     }
-    if (had === count) return;
-    if (entry.feed !== undefined) this.#events.onTaken(entry, frame, had);
-    else this.#listener.receive(entry.endpoint, frame, had);
+    if (had >= count) return;
+    if (entry.feed === undefined) this.#listener.receive(entry.endpoint, frame, had);
+    else this.#events.onTaken(entry, frame, had, of, missing);
   }
 
   #missing(entry: ConsumerEndpoint, events: number): void {
     if (events === 0) return;
-    if (entry.feed !== undefined) return this.#events.onMissing(entry, events);
     // What the gateway dropped for us is said to be that; the rest was lost on the way.
     const dropped = Math.min(events, entry.dropped);
     entry.dropped -= dropped;

@@ -1,4 +1,4 @@
-import type { EventsFrame } from "@jecho/shared/internal";
+import type { EventsFrame, SourcePlace } from "@jecho/shared/internal";
 
 /** A lane of some producer, as consumers know it: the same over connections. */
 export class Source {
@@ -80,16 +80,26 @@ export interface Counted {
 
 const ALL_NEW: Counted = { had: 0, missing: 0 };
 
+/** How far a consumer knows what became of a raw source's events, whoever made of them what it takes. */
+interface Known {
+  readonly source: Source;
+  /** Count of the newest event of which that is known, or has been told. */
+  through: number;
+  heard: number;
+}
+
 interface Reached {
   source: Source;
   /** Count of the newest event. */
   raised: number;
+  /** Of a derived source: how far it is in that of which it is made. */
+  readonly origin: Known | undefined;
   heard: number;
 }
 
 /** How far several consumers were together. */
 export class Had {
-  readonly #reached = new Remembered<string, Reached>();
+  readonly #reached = new Remembered<string, { readonly source: Source; raised: number; heard: number }>();
 
   of(source: Source): number {
     return this.#reached.get(source.name)?.raised ?? 0;
@@ -110,39 +120,84 @@ export class Had {
 
 const NOTHING = new Had();
 
-/** How far one consumer is in each source's count: what it has had does not come again, and what never came is told. */
+/**
+ * How far one consumer is in each source's count: what it has had does not come again, and what never came is told. Events of a derived
+ * channel are counted twice: as they were made, which says whether one was had before, and by what their modulator has been through of
+ * the raw source, which says how many raised events are missing.
+ */
 export class Tracker {
   /** Where it is in the count of the source that was heard last, which mostly is the one that is heard next, without a look at its name. */
   #newest: Reached | undefined;
   readonly #reached = new Remembered<string, Reached>();
+  readonly #known = new Remembered<string, Known>();
   readonly #before: Had;
+  /** Whether it has been away: a source that it does not know has begun meanwhile, and all its events are missing. */
+  #hasBeenAway = false;
 
   /** @param before how far another one was, whose stead this one takes: that does not come again, but what is missing behind it was nobody's */
   constructor(before: Had = NOTHING) {
     this.#before = before;
   }
 
-  /** A run came. */
-  take(source: Source, { raised, count }: EventsFrame): Counted {
+  /** The consumer is away: it will be back behind its place. */
+  away(): void {
+    this.#hasBeenAway = true;
+  }
+
+  /** A run came. @param origin the raw source that a derived one is made of */
+  take(source: Source, run: EventsFrame, origin?: Source): Counted {
+    const { raised, count } = run;
     const reached = this.#of(source);
     const newest = raised + count - 1;
-    if (reached === undefined) {
-      const before = this.#before.of(source);
-      this.#enter(source, Math.max(newest, before));
-      return { had: Math.max(0, Math.min(count, before + 1 - raised)), missing: 0 };
-    }
+    if (reached === undefined) return this.#begin(source, run, origin);
     const last = reached.raised;
     if (newest > last) reached.raised = newest;
-    if (raised === last + 1) return ALL_NEW;
-    return { had: Math.max(0, Math.min(count, last + 1 - raised)), missing: Math.max(0, raised - last - 1) };
+    const known = reached.origin;
+    if (known === undefined) {
+      if (raised === last + 1) return ALL_NEW;
+      return {
+        had: Math.max(0, Math.min(count, last + 1 - raised)),
+        missing: Math.max(0, raised - last - 1),
+      };
+    }
+    const { after, through } = run;
+    const gap = Math.max(0, after - known.through);
+    // A run is missing that says nothing which this one does not say: something of what this one accounts for was lost.
+    const missing = raised > last + 1 && gap === 0 ? Math.max(1, through - known.through) : gap;
+    known.through = Math.max(known.through, through);
+    return { had: Math.max(0, Math.min(count, last + 1 - raised)), missing };
+  }
+
+  #begin(source: Source, run: EventsFrame, origin: Source | undefined): Counted {
+    const { raised, count } = run;
+    const before = this.#before.of(source);
+    const known = origin && this.#knownOf(origin, run.after);
+    this.#enter(source, Math.max(raised + count - 1, before), known);
+    const had = Math.max(0, Math.min(count, before + 1 - raised));
+    if (known === undefined) return { had, missing: this.#hasBeenAway && before === 0 ? raised - 1 : 0 };
+    const missing = Math.max(0, run.after - known.through);
+    known.through = Math.max(known.through, run.through);
+    return { had, missing };
   }
 
   /** The source goes on behind this event. @returns how many never came */
-  place(source: Source, raised: number): number {
+  place(source: Source, raised: number, origin?: Source, after = 0, through = 0): number {
     const reached = this.#of(source);
+    if (origin !== undefined) {
+      const isKnown = this.#hasBeenAway || this.#known.get(origin.name) !== undefined;
+      const known = reached?.origin ?? this.#knownOf(origin, through);
+      // Whatever was made of these events and is not here is lost.
+      const isBroken = raised > (reached?.raised ?? (isKnown ? 0 : raised));
+      const missing = Math.max(0, (isBroken ? through : after) - known.through);
+      known.through = Math.max(known.through, through);
+      if (reached === undefined) this.#enter(source, raised, known);
+      else reached.raised = Math.max(reached.raised, raised);
+      return missing;
+    }
     if (reached === undefined) {
-      this.#enter(source, Math.max(raised, this.#before.of(source)));
-      return 0;
+      const before = this.#before.of(source);
+      this.#enter(source, Math.max(raised, before), undefined);
+      return this.#hasBeenAway && before === 0 ? raised : 0;
     }
     const missing = Math.max(0, raised - reached.raised);
     reached.raised += missing;
@@ -154,17 +209,31 @@ export class Tracker {
     for (const { source, raised } of this.#reached.values()) after.add(source, raised);
   }
 
-  places(): { source: bigint; raised: bigint; urgent: boolean }[] {
-    return [...this.#reached.values()].map(({ source: { id, urgent }, raised }) => ({
+  /** How far it is, for another device. */
+  places(): SourcePlace[] {
+    return [...this.#reached.values()].map(({ source: { id, urgent }, raised, origin }) => ({
       source: id,
       raised: BigInt(raised),
       urgent,
+      origin: origin?.source.id ?? 0n,
+      through: BigInt(origin?.through ?? 0),
     }));
+  }
+
+  /** Goes on where another device was. */
+  inherit(places: readonly SourcePlace[]): void {
+    for (const { source, urgent, raised, origin, through } of places) {
+      const known = origin === 0n ? undefined : this.#knownOf(new Source(origin, urgent), Number(through));
+      this.#enter(new Source(source, urgent), Number(raised), known);
+    }
+    if (places.length > 0) this.#hasBeenAway = true;
   }
 
   clear(): void {
     this.#newest = undefined;
     this.#reached.clear();
+    this.#known.clear();
+    this.#hasBeenAway = false;
   }
 
   #of(source: Source): Reached | undefined {
@@ -177,8 +246,18 @@ export class Tracker {
     return reached;
   }
 
-  #enter(source: Source, raised: number): void {
-    this.#newest = { source, raised, heard: 0 };
+  #enter(source: Source, raised: number, origin: Known | undefined): void {
+    this.#newest = { source, raised, origin, heard: 0 };
     this.#reached.set(source.name, this.#newest);
+  }
+
+  /** @param begin where one begins that was not known, unless it has begun while the consumer was away */
+  #knownOf(source: Source, begin: number): Known {
+    let known = this.#known.get(source.name);
+    if (known === undefined) {
+      known = { source, through: this.#hasBeenAway ? 0 : begin, heard: 0 };
+      this.#known.set(source.name, known);
+    }
+    return known;
   }
 }

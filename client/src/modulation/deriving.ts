@@ -1,14 +1,17 @@
+import type { Provenance } from "@jecho/modulators/internal";
 import type { EventsFrame } from "@jecho/shared/internal";
 import type { ConsumerEndpoint, ProducerEndpoint } from "../concentrator/endpoint.ts";
 import type { EndpointIndex } from "../concentrator/endpoint-index.ts";
 import type { Hold } from "../concentrator/hold.ts";
 import { Kept } from "../concentrator/kept.ts";
-import type { Lane, OwnLanes } from "../concentrator/lane.ts";
+import { Coverage, type Lane, type OwnLanes } from "../concentrator/lane.ts";
 import type { Outbox } from "../concentrator/outbox.ts";
 import type { Reception } from "../concentrator/reception.ts";
 import type { SynchronousEvents } from "../concentrator/synchronous.ts";
+import type { Source } from "../concentrator/tracking.ts";
 import type { Feeds } from "./feeds.ts";
 import type { Installation } from "./installation.ts";
+import type { Modulation } from "./modulation.ts";
 
 interface Parts {
   readonly index: EndpointIndex;
@@ -16,29 +19,110 @@ interface Parts {
   readonly outbox: Outbox;
   readonly hold: Hold;
   readonly reception: Reception;
+  readonly modulation: Modulation;
   readonly feeds: Feeds;
   readonly synchronous: SynchronousEvents;
 }
 
-/** Counts what modulators here make, and gives it to the consumers of this process and, where somebody elsewhere listens, to the gateway. */
+/** What no run has said is said by a position after so long. */
+const STATED_MS = 1000;
+/** What is made before any event has come is made of none. */
+const NO_SOURCE = 0n;
+
+/**
+ * Counts what modulators here make, says what of their input it accounts for, and gives it to the consumers of this process and, where
+ * somebody elsewhere listens, to the gateway.
+ */
 export class Deriving {
-  readonly #entries: EndpointIndex;
+  readonly #index: EndpointIndex;
   readonly #lanes: OwnLanes;
   readonly #outbox: Outbox;
   readonly #hold: Hold;
   readonly #reception: Reception;
+  readonly #modulation: Modulation;
   readonly #feeds: Feeds;
   readonly #synchronous: SynchronousEvents;
   readonly #kept = new Kept();
+  /** Lanes whose modulators have been through more than was said. */
+  readonly #unstated = new Map<Lane, Installation>();
+  #stating: ReturnType<typeof setTimeout> | undefined;
 
-  constructor({ index, lanes, outbox, hold, reception, feeds, synchronous }: Parts) {
-    this.#entries = index;
+  constructor({ index, lanes, outbox, hold, reception, modulation, feeds, synchronous }: Parts) {
+    this.#index = index;
     this.#lanes = lanes;
     this.#outbox = outbox;
     this.#hold = hold;
     this.#reception = reception;
+    this.#modulation = modulation;
     this.#feeds = feeds;
     this.#synchronous = synchronous;
+  }
+
+  /** A modulator is there: it accounts for what this process raises from now on. */
+  installed(installation: Installation): void {
+    if (installation.process !== 0) return;
+    for (const name of this.#modulation.installed.sourcesOf(installation))
+      for (const producer of this.#index.producersNamed(name)) this.#beginOwn(installation, producer);
+  }
+
+  /** A producer here is open: the modulators of its channel account for what it raises from now on. */
+  opened(producer: ProducerEndpoint): void {
+    for (const installation of this.#modulation.installed.madeOf(producer.channel).keys())
+      if (installation.process === 0) this.#beginOwn(installation, producer);
+  }
+
+  #beginOwn(installation: Installation, { number, lanes }: ProducerEndpoint): void {
+    for (const { source, raised } of lanes) this.begin(installation, number, source, raised);
+  }
+
+  /**
+   * A modulator takes a source's events from now on.
+   *
+   * @param producer its number at the present connection
+   * @param reached count of its newest event until now
+   */
+  begin(installation: Installation, producer: number, source: Source, reached: number): void {
+    const lane = this.#laneOf(installation, source.id, source.urgent);
+    if (lane.coverage !== undefined) return;
+    lane.coverage = new Coverage(source, reached);
+    lane.channel = installation.number;
+    lane.producer = producer;
+    // Who is to be a consumer has to know where it begins.
+    if (installation.number !== 0 && producer !== 0) this.#outbox.place(lane);
+  }
+
+  /** A modulator has been through a stretch of what it is fed with. */
+  seen(installation: Installation, { source, after, through }: Provenance): void {
+    const lane = this.#laneOf(installation, source.id, source.urgent);
+    lane.coverage ??= new Coverage(source as Source, after);
+    lane.coverage.seen(after, through);
+    this.#unstated.set(lane, installation);
+    if (this.#stating !== undefined) return;
+    this.#stating = setTimeout(() => {
+      this.#stating = undefined;
+      this.state();
+    }, STATED_MS);
+    (this.#stating as { unref?: () => void }).unref?.();
+  }
+
+  /** Says what modulators have been through and no run has said. @returns is there nothing more to say? */
+  state(): void {
+    const unstated = [...this.#unstated];
+    this.#unstated.clear();
+    for (const [lane, installation] of unstated) this.#state(lane, installation);
+  }
+
+  #state(lane: Lane, installation: Installation): void {
+    const { coverage } = lane;
+    if (coverage === undefined) return;
+    const { source, start, through } = coverage;
+    const of = { source, after: start, through };
+    this.#modulation.runs.pass(installation.makes, of);
+    // What is held is said when it is sent.
+    if (installation.number === 0 || this.#hold.isHeld(installation)) return;
+    this.#reception.stated(lane);
+    this.#feeds.passed(installation.number, of);
+    if (installation.elsewhere > 0 && lane.producer !== 0) this.#outbox.place(lane);
   }
 
   /**
@@ -46,55 +130,67 @@ export class Deriving {
    *
    * @param frame the run, alone in its memory
    * @param raising names the synchronous event that it was made of, if of one
+   * @returns what it accounts for
    */
-  made(installation: Installation, frame: EventsFrame, raising: string | undefined): void {
-    if (installation.process === 0) this.#madeOfOwn(installation, frame, raising);
-    else this.#madeInstead(installation, frame, raising);
+  made(installation: Installation, frame: EventsFrame, raising: string | undefined): Provenance | undefined {
+    return installation.process === 0
+      ? this.#madeOfOwn(installation, frame, raising)
+      : this.#madeInstead(installation, frame, raising);
   }
 
-  #madeOfOwn(installation: Installation, frame: EventsFrame, raising: string | undefined): void {
+  #madeOfOwn(
+    installation: Installation,
+    frame: EventsFrame,
+    raising: string | undefined,
+  ): Provenance | undefined {
     const producer = this.#producerOf(installation, frame.producer);
-    if (producer === undefined) return;
-    const lane = this.laneOf(installation, producer.endpoint, frame.isUrgent);
-    count(frame, lane);
+    if (producer === undefined) return undefined;
+    const lane = this.#laneOf(installation, producer.lanes.usual.source.id, frame.isUrgent);
+    const of = this.#count(frame, lane);
     frame.readdress(installation.number, producer.number);
     if (installation.number === 0 || this.#hold.isHeld(installation)) {
       frame.forgetSync();
       this.#outbox.hold(lane, frame);
-      return;
+      return of;
     }
     this.#handOut(installation, frame, lane, raising);
-    this.#feeds.raised(frame, frame.isSync ? raising : undefined);
+    this.#feeds.raised(frame, frame.isSync ? raising : undefined, of);
+    return of;
   }
 
   /** Whose it is. What was held may come after its producer has gone, and what a period makes is nobody's. */
   #producerOf({ base }: Installation, number: number): ProducerEndpoint | undefined {
     let first: ProducerEndpoint | undefined;
-    for (const producer of this.#entries.producersNamed(base)) {
+    for (const producer of this.#index.producersNamed(base)) {
       if (producer.number === number) return producer;
       first ??= producer;
     }
-    return this.#entries.producerOf(number) ?? first;
+    return this.#index.producerOf(number) ?? first;
   }
 
   /** Of what another process raised. */
-  #madeInstead(installation: Installation, frame: EventsFrame, raising: string | undefined): void {
-    const { producers, number, own } = installation;
+  #madeInstead(
+    installation: Installation,
+    frame: EventsFrame,
+    raising: string | undefined,
+  ): Provenance | undefined {
+    const { producers, sources, number, own } = installation;
     const producer = frame.producer || (producers[0] ?? 0);
-    const lane = this.laneOf(installation, producer, frame.isUrgent);
-    count(frame, lane);
+    const lane = this.#laneOf(installation, sources.get(producer) ?? NO_SOURCE, frame.isUrgent);
+    const of = this.#count(frame, lane);
     frame.readdress(number, producer);
     // Consumers here may be expected back. Those elsewhere are served by another process by now.
-    if (own && this.#entries.isAnyAway()) this.#kept.add(installation, frame, lane);
+    if (own && this.#index.isAnyAway()) this.#kept.add(installation, frame, lane);
     if (number !== 0) this.#handOut(installation, frame, lane, raising);
+    return of;
   }
 
   #handOut({ elsewhere }: Installation, frame: EventsFrame, lane: Lane, raising: string | undefined): void {
     lane.channel = frame.channel;
     lane.producer = frame.producer;
-    const { channel, raised } = frame;
+    const { channel, raised, after } = frame;
     const isOwn = !this.#reception.takes(channel) && !this.#feeds.isFed(channel);
-    const sent = elsewhere > 0 && this.#outbox.gather(frame.raw(), [{ lane, raised }], isOwn);
+    const sent = elsewhere > 0 && this.#outbox.gather(frame.raw(), [{ lane, raised, after }], isOwn);
     if (raising === undefined || !frame.isSync) {
       this.#reception.raised(frame, lane);
       return;
@@ -106,21 +202,26 @@ export class Deriving {
   /** Hands a consumer that is back what was made here meanwhile; when all are back, nothing more is kept. */
   handKept(entry: ConsumerEndpoint): void {
     for (const { frame, lane } of this.#kept.of(entry)) this.#reception.raisedBefore(entry, frame, lane);
-    if (!this.#entries.isAnyAway()) this.#kept.clear();
+    if (!this.#index.isAnyAway()) this.#kept.clear();
   }
 
-  /** @param producer its endpoint, or, of another process, its number at the gateway */
-  laneOf({ lanes }: Installation, producer: number, urgent: boolean): Lane {
-    let pair = lanes.get(producer);
+  #laneOf({ lanes }: Installation, source: bigint, urgent: boolean): Lane {
+    let pair = lanes.get(source);
     if (pair === undefined) {
       pair = this.#lanes.create();
-      lanes.set(producer, pair);
+      lanes.set(source, pair);
     }
     return pair.of(urgent);
   }
-}
 
-function count(frame: EventsFrame, lane: Lane): void {
-  frame.recount(lane.raised + 1);
-  lane.raised += frame.count;
+  /** Counts a run on, and says in it what it accounts for. */
+  #count(frame: EventsFrame, lane: Lane): Provenance | undefined {
+    frame.recount(lane.raised + 1);
+    lane.raised += frame.count;
+    const { coverage } = lane;
+    if (coverage === undefined) return undefined;
+    coverage.accountIn(frame);
+    this.#unstated.delete(lane);
+    return { source: coverage.source, after: frame.after, through: frame.through };
+  }
 }

@@ -1,10 +1,12 @@
+import type { Provenance } from "@jecho/modulators/internal";
 import { JechoError } from "@jecho/shared";
 import type { EventsFrame, Feed as FeedTable } from "@jecho/shared/internal";
 import { ConsumerEndpoint, type StateIndexes } from "../concentrator/endpoint.ts";
-import type { Lane } from "../concentrator/lane.ts";
+import type { Counting } from "../concentrator/reception.ts";
 import type { SynchronousEvents } from "../concentrator/synchronous.ts";
-import { Had, Tracker } from "../concentrator/tracking.ts";
+import { Had, type Source, Tracker } from "../concentrator/tracking.ts";
 import { NOBODY } from "../tally.ts";
+import type { Installation } from "./installation.ts";
 import type { Modulation } from "./modulation.ts";
 
 /** What a modulator takes that runs here in the stead of a producing process: a consumer of what that raises. */
@@ -14,8 +16,6 @@ interface Feed {
   readonly base: string;
   /** It is this very process that raises it: what it raises does not come over the wire. */
   readonly isOwn: boolean;
-  /** Events that will not come, of which nothing has been said behind the next modulator. */
-  missing: number;
   /** Whether all of it was there when it was opened again, and how much was not. */
   recovery: Recovery;
   opening: PromiseWithResolvers<void> | undefined;
@@ -35,8 +35,8 @@ export interface FeedEvents {
   isConsumed(base: string): boolean;
   /** Can the events of this run, which another process raised, be read without harm? */
   isSound(run: EventsFrame): boolean;
-  /** The lanes of what is made of this producer's events behind a feed. */
-  lanesBehind(feed: string, producer: number, urgent: boolean): Lane[];
+  /** A modulator takes this source's events, of that producer, from behind this one on. */
+  begin(installation: Installation, producer: number, source: Source, reached: number): void;
 }
 
 /** The consumers that modulators are fed by which run here and not with the producer. They are no application's. */
@@ -72,7 +72,7 @@ export class Feeds {
     let known = this.#feeds.get(name);
     if (known === undefined) {
       const entry = this.#newEntry(base, name, feed);
-      known = { entry, base, isOwn, missing: 0, recovery: WHOLE, opening: undefined };
+      known = { entry, base, isOwn, recovery: WHOLE, opening: undefined };
       this.#feeds.set(name, known);
     }
     if (known.entry.open !== undefined) return;
@@ -146,22 +146,27 @@ export class Feeds {
     else this.#had.delete(base);
   }
 
-  /** A run came for it, of which the events before `first` were had before. */
-  take({ feedName, endpoint }: ConsumerEndpoint, frame: EventsFrame, first: number): void {
-    const feed = this.#feeds.get(feedName);
-    if (feed === undefined) return;
+  /**
+   * A run came for it, of which the events before `first` were had before.
+   *
+   * @param missing so many events before the run never came
+   */
+  take(
+    { feedName, endpoint }: ConsumerEndpoint,
+    frame: EventsFrame,
+    first: number,
+    counting: Counting | undefined,
+    missing: number,
+  ): void {
+    if (!this.#feeds.has(feedName)) return;
     const run = first === 0 ? frame : frame.slice(first);
-    const { channel, producer, raised, count, isUrgent } = run;
-    if (feed.missing > 0) {
-      // What would have been made of them is not known: consumers are told that so many may be missing.
-      for (const lane of this.#events.lanesBehind(feedName, producer, isUrgent)) lane.raised += feed.missing;
-      feed.missing = 0;
-    }
+    const { channel, producer, raised, count } = run;
+    const of = counting && provenanceOf(counting, run, missing);
+    if (of !== undefined) this.#begin(feedName, producer, of.source as Source, of.after - missing);
+    // One that is not sound is as if it had been lost on the way.
     const isSound = this.#events.isSound(run);
-    // As if it had been lost on the way.
-    if (!isSound) feed.missing += count;
     if (!run.isSync) {
-      if (isSound) this.#modulation.runs.enqueue(feedName, run);
+      if (isSound) this.#modulation.runs.enqueue(feedName, run, of);
       return;
     }
     const tag = this.#synchronous.begin(endpoint, raised, undefined, outcome => {
@@ -169,25 +174,51 @@ export class Feeds {
         this.#synchronous.handled(endpoint, channel, producer, raised + i, i === 0 ? outcome : NOBODY);
     });
     this.#synchronous.settle(tag);
-    if (!isSound || !this.#modulation.runs.enqueue(feedName, run, tag)) this.#synchronous.settle(tag);
+    if (!isSound || !this.#modulation.runs.enqueue(feedName, run, of, tag)) this.#synchronous.settle(tag);
   }
 
-  /** So many events will not come. */
-  missing({ feedName }: ConsumerEndpoint, events: number): void {
-    const feed = this.#feeds.get(feedName);
-    if (feed !== undefined) feed.missing += events;
+  /**
+   * What becomes of a source's events up to `reached` is known.
+   *
+   * @param missing so many of them never came
+   */
+  placed(
+    { feedName }: ConsumerEndpoint,
+    producer: number,
+    { source, origin }: Counting,
+    reached: number,
+    missing: number,
+  ): void {
+    if (!this.#feeds.has(feedName)) return;
+    this.#begin(feedName, producer, origin ?? source, reached - missing);
+    const { runs } = this.#modulation;
+    if (missing > 0) runs.pass(feedName, { source: origin ?? source, after: reached, through: reached });
+    else if (origin !== undefined) runs.pass(feedName, { source: origin, after: 0, through: reached });
+  }
+
+  #begin(feedName: string, producer: number, source: Source, reached: number): void {
+    for (const installation of this.#modulation.installed.madeOf(feedName).keys()) {
+      installation.sources.set(producer, source.id);
+      this.#events.begin(installation, producer, source, reached);
+    }
   }
 
   /** This process has raised or made a run. @param raising names the synchronous event that it is of */
-  raised(frame: EventsFrame, raising: string | undefined): void {
+  raised(frame: EventsFrame, raising: string | undefined, of: Provenance | undefined): void {
     for (const [name, { isOwn, entry }] of this.#feeds) {
       if (!isOwn || entry.channelNumber !== frame.channel) continue;
       // Each run that is waited for has a tag of its own.
       const tag = raising === undefined ? undefined : `${raising}>feed ${this.#nextTag++}`;
       if (raising !== undefined) this.#synchronous.further(raising);
-      const isTaken = this.#modulation.runs.enqueue(name, frame, tag);
+      const isTaken = this.#modulation.runs.enqueue(name, frame, of, tag);
       if (!isTaken && raising !== undefined) this.#synchronous.settle(raising);
     }
+  }
+
+  /** The same of a stretch without events. */
+  passed(channel: number, of: Provenance): void {
+    for (const [name, { isOwn, entry }] of this.#feeds)
+      if (isOwn && entry.channelNumber === channel) this.#modulation.runs.pass(name, of);
   }
 
   /** Do modulators here take what this very process raises on the channel? */
@@ -206,6 +237,14 @@ export class Feeds {
     for (const feed of this.#feeds.values()) if (feed.base === base) feed.entry.tracker.leaveTo(had);
     return had;
   }
+}
+
+/** What a run that came over the wire accounts for: its own events, or what its modulator has been through. */
+function provenanceOf({ source, origin }: Counting, run: EventsFrame, missing: number): Provenance {
+  const { raised, count, after, through } = run;
+  // Where some of what it accounts for may be missing, it accounts for nothing.
+  if (origin !== undefined) return { source: origin, after: missing > 0 ? through : after, through };
+  return { source, after: raised - 1, through: raised + count - 1 };
 }
 
 const WHOLE: Recovery = { recovered: true, missing: 0 };

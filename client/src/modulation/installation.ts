@@ -62,8 +62,10 @@ export interface Installation {
   readonly objects: Map<string, ObjectRead>;
   /** Shared objects that it has pulled, and whose newest state is on its way. */
   readonly pulled: Set<string>;
-  /** The counts of what it makes of each producer's events, by the producer's endpoint. */
-  readonly lanes: Map<number, Lanes>;
+  /** The counts of what it makes of each raw source's events, by that source. */
+  readonly lanes: Map<bigint, Lanes>;
+  /** The raw sources of other processes that it takes, by the producers' numbers at the present connection. */
+  readonly sources: Map<number, bigint>;
   /** Not 0: the producing process that it runs here in the stead of. Nothing here is of that, but by its feed. */
   readonly process: number;
   /** What it makes is for the consumers of this process alone. */
@@ -106,6 +108,7 @@ export function newInstallation(
     objects: new Map(modulator.objects.map(known => [known.object, new ObjectRead(known)])),
     pulled: new Set(),
     lanes: new Map(),
+    sources: new Map(),
     lastNumber: placed.number,
     leaves: false,
     // Somebody has asked for it, and may have events before the gateway says how many want them.

@@ -81,6 +81,15 @@ export class Installations {
     return made;
   }
 
+  /** How many modulators there are behind each other at most. */
+  get depth(): number {
+    const depthOf = (feed: string): number =>
+      this.fedBy(feed).reduce((depth, { makes }) => Math.max(depth, 1 + depthOf(makes)), 0);
+    let depth = 0;
+    for (const { feed } of this) depth = Math.max(depth, depthOf(feed));
+    return depth;
+  }
+
   /** The channels whose events come to this modulator, by the names that producers here have for them. */
   sourcesOf(installation: Installation): Iterable<string> {
     const { base, process } = installation;

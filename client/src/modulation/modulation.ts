@@ -1,5 +1,5 @@
 import type { Value } from "@jecho/modulators";
-import type { Declared, Tier, TierEvents } from "@jecho/modulators/internal";
+import type { Declared, Provenance, Tier, TierEvents } from "@jecho/modulators/internal";
 import { JechoError } from "@jecho/shared";
 import {
   type EventsFrame,
@@ -26,8 +26,18 @@ const APART_MS = 30_000;
 export interface ModulationEvents {
   /** For runs that modulators make. */
   readonly room: Room;
-  /** A run that a modulator made, alone in its memory; of which synchronous event, if of one. */
-  onEvents(installation: Installation, frame: EventsFrame, raising: string | undefined): void;
+  /** A run that a modulator made, alone in its memory; of which synchronous event, if of one. Returns what the run accounts for. */
+  onEvents(
+    installation: Installation,
+    frame: EventsFrame,
+    raising: string | undefined,
+  ): Provenance | undefined;
+  /** A modulator has been through a stretch of what it is fed with. */
+  onSeen(installation: Installation, of: Provenance): void;
+  /** What modulators have been through is to be said. */
+  onStatement(): void;
+  /** A modulator is there, and is given what comes from now on. */
+  onInstalled(installation: Installation): void;
   /** Every modulator has seen this synchronous event to its end. */
   onDone(raising: string): void;
   /** What a modulator made of this synchronous event goes on to further ones: `onDone` comes once more. */
@@ -194,6 +204,7 @@ export class Modulation {
       const placed = { hosted, base, feed, input, wire, needs, schema: declared, reads, made, number };
       installation = newInstallation(modulator, instead, placed);
       this.installed.add(installation);
+      this.#events.onInstalled(installation);
       if (number === 0) return;
       answer?.(said);
       this.#events.onNeeds(base);
@@ -229,6 +240,7 @@ export class Modulation {
     const environment = this.#createEnvironment({
       room: this.#events.room,
       onEvents: (run, _derived, tag) => this.runs.made(run, tag),
+      onSeen: (hosted, of) => this.runs.seen(hosted, of),
       onDone: tag => this.runs.done(tag),
       onCall: (hosted, name, values) => {
         const installation = this.installed.get(hosted);

@@ -1,4 +1,4 @@
-import { LentRun, type Tier } from "@jecho/modulators/internal";
+import { LentRun, type Provenance, type Tier } from "@jecho/modulators/internal";
 import type { EventsFrame } from "@jecho/shared/internal";
 import { atEndOfTurn } from "../turn.ts";
 import type { FeedNames } from "./feed-names.ts";
@@ -6,7 +6,10 @@ import type { Installation } from "./installation.ts";
 import type { Installations } from "./installations.ts";
 import type { ModulationEvents } from "./modulation.ts";
 
-type RunEvents = Pick<ModulationEvents, "onEvents" | "onDone" | "onFurther" | "schemaOf">;
+type RunEvents = Pick<
+  ModulationEvents,
+  "onEvents" | "onSeen" | "onStatement" | "onDone" | "onFurther" | "schemaOf"
+>;
 
 /** The runs that modulators here are given, and those that they make. */
 export class Runs {
@@ -14,8 +17,6 @@ export class Runs {
   readonly #installed: Installations;
   readonly #events: RunEvents;
   #environment: Tier | undefined;
-  /** Counts what modulators make. */
-  #made = 0;
   #isReady = true;
   #whenReady: (() => void)[] = [];
   #nextFeed = 1;
@@ -34,19 +35,36 @@ export class Runs {
   /**
    * Gives a run to every modulator of its channel.
    *
+   * @param of what the run accounts for
    * @param raising names the synchronous event that the run is
    * @returns false where there is no modulator, so that `onDone` will not come
    */
-  enqueue(base: string, frame: EventsFrame | LentRun, raising?: string): boolean {
+  enqueue(base: string, frame: EventsFrame | LentRun, of: Provenance | undefined, raising?: string): boolean {
     const hosted = this.#names.numberOf(base);
     if (this.#environment === undefined || hosted === undefined) return false;
-    if (!this.#tellType(hosted, frame.token)) return false;
-    if (frame.channel === hosted) return this.#environment.enqueue(frame, raising);
+    if (!this.#tellType(hosted, frame.token)) {
+      // Nobody can read them: they are discarded.
+      if (of !== undefined) this.#environment.pass(hosted, of);
+      return false;
+    }
+    if (frame.channel === hosted) return this.#environment.enqueue(frame, raising, of);
     // The host knows the channel by a number that is the same over connections; the frame itself is still to be sent.
-    if (frame instanceof LentRun) return this.#environment.enqueue(frame.readdressed(hosted), raising);
+    if (frame instanceof LentRun) return this.#environment.enqueue(frame.readdressed(hosted), raising, of);
     const copy = frame.copy();
     copy.readdress(hosted, frame.producer);
-    return this.#environment.enqueue(copy, raising);
+    return this.#environment.enqueue(copy, raising, of);
+  }
+
+  /** A stretch has no events for the modulators of this channel. */
+  pass(base: string, of: Provenance): void {
+    const hosted = this.#names.numberOf(base);
+    if (hosted !== undefined) this.#environment?.pass(hosted, of);
+  }
+
+  /** A modulator has been through a stretch of what it is fed with. */
+  seen(hosted: number, of: Provenance): void {
+    const installation = this.#installed.get(hosted);
+    if (installation !== undefined) this.#events.onSeen(installation, of);
   }
 
   /** A modulator made this. @param tag of the run that it was made of, if somebody waits for that */
@@ -54,9 +72,8 @@ export class Runs {
     const installation = this.#installed.get(frame.channel);
     if (installation === undefined) return;
     const raising = tag === undefined ? undefined : raisingOf(tag);
-    this.#made++;
-    this.#events.onEvents(installation, frame, raising);
-    this.#feed(installation, frame, frame.isSync ? raising : undefined);
+    const of = this.#events.onEvents(installation, frame, raising);
+    this.#feed(installation, frame, of, frame.isSync ? raising : undefined);
   }
 
   /** All modulators have seen the run with this tag to its end. */
@@ -71,20 +88,25 @@ export class Runs {
     for (const { hosted } of this.#installed) this.#environment?.flow(hosted, ready);
   }
 
-  /** Resolves when modulators have finished what they were given, one behind the other, and what they made of it has been handed out. */
+  /** Resolves when modulators have finished what they were given so far, one behind the other, and what they made of it has been handed out. */
   async finished(): Promise<void> {
-    for (let made = -1; made !== this.#made; ) {
-      made = this.#made;
+    // One behind another gets what that has made at the end of the turn.
+    for (let behind = this.#installed.depth; behind > 0; behind--) {
       await this.#environment?.settled();
-      if (this.#isReady) continue;
       // Until then what they have made waits with them.
-      await new Promise<void>(resolve => this.#whenReady.push(resolve));
-      made = -1;
+      while (!this.#isReady) await new Promise<void>(resolve => this.#whenReady.push(resolve));
+      this.#events.onStatement();
+      await new Promise<void>(resolve => atEndOfTurn(resolve));
     }
   }
 
   /** What a modulator made goes on to those that are behind it, in the same order. */
-  #feed(installation: Installation, frame: EventsFrame, raising: string | undefined): void {
+  #feed(
+    installation: Installation,
+    frame: EventsFrame,
+    of: Provenance | undefined,
+    raising: string | undefined,
+  ): void {
     const hosted = this.#names.numberOf(installation.makes);
     if (hosted === undefined) return;
     const copy = frame.copy();
@@ -94,7 +116,7 @@ export class Runs {
     if (raising !== undefined) this.#events.onFurther(raising);
     // The environment is in the middle of handing out this run.
     atEndOfTurn(() => {
-      const isTaken = this.#tellType(hosted, copy.token) && this.#environment?.enqueue(copy, tag) === true;
+      const isTaken = this.enqueue(installation.makes, copy, of, tag);
       if (!isTaken && raising !== undefined) this.#events.onDone(raising);
     });
   }

@@ -96,7 +96,7 @@ export class Attachment {
         this.#hub.handle({ ...request, flush: this.#hub.ask(this, request.flush) });
         return;
       case "close":
-        this.detach();
+        void this.detach();
         return;
       case "handled": {
         const { channel, producer, raised, outcome } = request;
@@ -151,11 +151,11 @@ export class Attachment {
     this.together(() => this.#hub.handle({ is: "stall", endpoints, stalled }));
   }
 
-  /** Ends all of this port: what it raised goes out, and its endpoints leave their channels. */
-  detach(): void {
+  /** Ends all of this port: its endpoints leave their channels. Resolves when what it raised has been taken, or after 30 s. */
+  detach(): Promise<void> {
     for (const [number] of [...this.#endpoints]) this.closeEndpoint(number);
     for (const { timer } of this.#queues.values()) clearTimeout(timer);
-    this.#hub.detach(this);
+    return this.#hub.detach(this);
   }
 
   /** The concentrator's numbers of this port's endpoints. */

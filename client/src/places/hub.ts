@@ -101,17 +101,17 @@ export class Hub {
     return asked;
   }
 
-  /** For attachments. With the last, the concentrator ends. */
-  detach(attachment: Attachment): void {
+  /** For attachments. With the last, the concentrator ends. Resolves when what was raised has been taken, or after 30 s. */
+  async detach(attachment: Attachment): Promise<void> {
     if (!this.#attachments.delete(attachment)) return;
     for (const [question, asker] of this.#handing) if (asker === attachment) this.#handing.delete(question);
     this.#leaving.add(attachment);
     if (this.#attachments.size > 0) {
       this.drainSoon();
-      return;
+      return this.#concentrator.through();
     }
     this.#closed = true;
-    this.#concentrator.handle({ is: "close" });
+    return this.#concentrator.close();
   }
 
   drain(): void {

@@ -67,11 +67,12 @@ export function serve(end: MessageEnd, hubOf: (options: ConcentratorOptions) => 
         return;
       case "close":
         pressure.end();
-        attachment?.handle(request);
+        void attachment?.detach().then(() => {
+          outbox.put({ is: "closed" });
+          outbox.send();
+          end.close();
+        });
         attachment = undefined;
-        outbox.put({ is: "closed" });
-        outbox.send();
-        end.close();
         return;
       default:
         attachment?.handle(request);

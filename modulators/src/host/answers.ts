@@ -1,5 +1,5 @@
 import { errorCode, JechoError } from "@jecho/shared";
-import { type Frame, type Passed, parseFrame } from "@jecho/shared/internal";
+import { type EventsFrame, type Frame, type Passed, parseFrame } from "@jecho/shared/internal";
 import type { Periods } from "../periods.ts";
 import { type TierEvents, tell } from "../tier.ts";
 import { decodeValues } from "../values.ts";
@@ -133,7 +133,7 @@ export class Answers {
     return true;
   }
 
-  #turnDone({ derived, batch, dropped, cpuMs }: Extract<Frame, { kind: "Done" }>): boolean {
+  #turnDone({ derived, batch, dropped, cpuMs, waiting }: Extract<Frame, { kind: "Done" }>): boolean {
     const installation = this.#roster.get(derived);
     const finished = batch === 0 ? undefined : this.#outstanding.finishBatch(batch, derived);
     const isExpected = batch === 0 ? this.#outstanding.finish("turn", derived) : finished !== undefined;
@@ -141,8 +141,13 @@ export class Answers {
     installation.stats.dropped += dropped;
     installation.stats.cpuMs += cpuMs;
     installation.strikes = 0;
-    for (const run of installation.deliver())
+    const runs = installation.deliver();
+    const newest = runs.pop();
+    const handOut = (run: EventsFrame): void =>
       tell(() => this.#listener.onEvents(run, derived, finished?.tag));
+    for (const run of runs) handOut(run);
+    installation.turned(finished, waiting);
+    if (newest !== undefined) handOut(newest);
     this.#deliverCalls(installation);
     if (finished === undefined) this.#periods.done(derived);
     else if (finished.waiting.size === 0) this.#events.done(finished);
@@ -154,8 +159,10 @@ export class Answers {
     const installation = this.#atWork(derived);
     if (installation === undefined) return this.#roster.isLeaving(derived);
     const why = new JechoError(errorCode(code), message);
-    if (why.code === "MODULATOR_RESTARTED") installation.stats.restarts++;
-    else if (why.code !== "TYPE_MISMATCH") return false;
+    if (why.code === "MODULATOR_RESTARTED") {
+      installation.stats.restarts++;
+      installation.passage.lost();
+    } else if (why.code !== "TYPE_MISMATCH") return false;
     tell(() => this.#listener.onImpaired?.(derived, why));
     return true;
   }

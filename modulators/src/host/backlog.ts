@@ -1,5 +1,6 @@
 import type { EventsFrame } from "@jecho/shared/internal";
 import { LentRun } from "../lent-run.ts";
+import type { Provenance } from "../provenance.ts";
 import type { Keeper } from "./keeper.ts";
 import type { Orders } from "./orders.ts";
 import type { Roster } from "./roster.ts";
@@ -56,10 +57,10 @@ export class Backlog {
     this.#waitingBytes = 0;
   }
 
-  enqueue(given: EventsFrame | LentRun, tag: string | undefined): void {
+  enqueue(given: EventsFrame | LentRun, tag: string | undefined, of: Provenance | undefined): void {
     const run = given instanceof LentRun ? given.frame() : given;
     const frame = run.raw();
-    this.#waiting.push({
+    const batch: Batch = {
       kind: "batch",
       channel: run.channel,
       run,
@@ -67,11 +68,24 @@ export class Backlog {
       tag,
       number: 0,
       waiting: new Set<number>(),
+      of,
+      passed: [],
       after: [],
-    });
+    };
+    this.#outstanding.enter(batch);
+    this.#waiting.push(batch);
     this.#waitingBytes += frame.byteLength;
     while (this.bytes > this.#limitBytes && this.#waiting.length > 1) this.#dropOldest();
     this.send();
+  }
+
+  /** The newest run of this channel that waits. */
+  newest(channel: number): Batch | undefined {
+    return this.#waiting.findLast(batch => batch.channel === channel);
+  }
+
+  [Symbol.iterator](): Iterator<Batch> {
+    return this.#waiting.values();
   }
 
   /** A frame that changed the producer's state after what waits was raised. */

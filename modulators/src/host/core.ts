@@ -129,7 +129,15 @@ export class HostCore {
       this.#send({ kind: "Period", derived, periodMs: modulator.periodMs });
     if (modulator.mostPerSecond !== mostPerSecond)
       this.#send({ kind: "Rate", derived, mostPerSecond: modulator.mostPerSecond });
-    this.#send({ kind: "Done", derived, batch, dropped, cpuMs: Math.max(0, modulator.cpuMs - cpuMs) });
+    const { waiting } = modulator;
+    this.#send({
+      kind: "Done",
+      derived,
+      batch,
+      dropped,
+      cpuMs: Math.max(0, modulator.cpuMs - cpuMs),
+      waiting,
+    });
   }
 
   #install(frame: Install): void {

@@ -9,9 +9,11 @@ import {
   type Stretch,
 } from "@jecho/shared/internal";
 import { grantsOf, MOE_OFFERS } from "../delegate.ts";
+import { Passage, type Provenance } from "../provenance.ts";
 import type { Declared } from "../sandbox/sandbox.ts";
 import type { InstallRequest, ModulatorStats } from "../tier.ts";
 import type { NamedValues, Value } from "../values.ts";
+import type { Batch } from "./work.ts";
 
 /** Far more than a sandbox lets through in one turn, whatever the pieces that the turn comes in. */
 const MOST_CALLS = 65_536;
@@ -45,6 +47,9 @@ export class Installation {
   };
   /** Times in a row that the host was killed while this one was at work. */
   strikes = 0;
+  readonly passage: Passage;
+  /** Of the newest events that it was given, so many that one of them, and none before them, waits in its queue. */
+  waiting = 0;
   ready = true;
   /** Events a second that it wants at most; 0 for every event. */
   mostPerSecond = 0;
@@ -58,13 +63,18 @@ export class Installation {
   /** The newest of the turn, where more may follow. */
   #passing: Passing | undefined;
 
-  /** @param room for what passes. Default: new */
+  /**
+   * @param room for what passes. Default: new
+   * @param onSeen told of what it has been through
+   */
   constructor(
     request: InstallRequest,
     room: Room | undefined,
+    onSeen: (of: Provenance) => void,
     onInstalled: (declared: Declared) => void = () => {},
   ) {
     this.#room = room;
+    this.passage = new Passage(onSeen);
     this.installed = new Settlement(onInstalled);
     this.derived = request.derived;
     this.#request = request;
@@ -195,7 +205,17 @@ export class Installation {
     return runs;
   }
 
+  /** A turn has ended. @param batch that it was given; undefined for none */
+  turned(batch: Batch | undefined, waiting: number): void {
+    this.waiting = waiting;
+    this.passage.turned(batch?.of, batch?.run.count ?? 0, waiting);
+    for (const of of batch?.passed ?? []) this.passage.turned(of, 0, waiting);
+  }
+
+  /** Its host has died: what waited with it is lost. */
   discard(): void {
+    this.passage.lost();
+    this.waiting = 0;
     this.#passing = undefined;
     this.#runs = [];
     this.#runBytes = 0;

@@ -2,6 +2,7 @@ import { JechoError } from "@jecho/shared";
 import type { EventsFrame, ObjectUpdate } from "@jecho/shared/internal";
 import type { LentRun } from "../lent-run.ts";
 import { type HostClock, Periods, SYSTEM_CLOCK } from "../periods.ts";
+import type { Provenance } from "../provenance.ts";
 import { DEFAULT_LIMITS, type Declared, type Limits } from "../sandbox/sandbox.ts";
 import { checkSizes } from "../sizes.ts";
 import {
@@ -67,7 +68,8 @@ export class ModulatorHost implements Tier {
   readonly #periods: Periods;
   readonly #orders: Orders;
   readonly #backlog: Backlog;
-  #settling: (() => void)[] = [];
+  /** Who waits for all that was given so far. */
+  #settling: { readonly given: number; readonly resolve: () => void }[] = [];
   #restarts = 0;
   #futile = 0;
   #isClosed = false;
@@ -107,7 +109,8 @@ export class ModulatorHost implements Tier {
       throw new JechoError("ARGUMENT_INVALID", `derived channel ${derived} has its modulator already`);
     checkSizes(modulator, this.#limits);
     if (!this.#keeper.hasHost) this.#begin();
-    const installation = new Installation(request, this.#options.room, onInstalled);
+    const seen = (of: Provenance): void => tell(() => this.#options.onSeen?.(derived, of));
+    const installation = new Installation(request, this.#options.room, seen, onInstalled);
     this.#roster.add(installation);
     this.#orders.install(installation);
     this.#hold();
@@ -146,10 +149,25 @@ export class ModulatorHost implements Tier {
     if (isNeeded) this.#backlog.follow(contextFrame(channel, name, value));
   }
 
-  enqueue(run: EventsFrame | LentRun, tag?: string): boolean {
+  enqueue(run: EventsFrame | LentRun, tag?: string, of?: Provenance): boolean {
     const isFed = this.#roster.isFed(run.channel);
-    if (isFed) this.#backlog.enqueue(run, tag);
+    if (isFed) this.#backlog.enqueue(run, tag, of);
     return isFed;
+  }
+
+  pass(channel: number, of: Provenance): void {
+    const waiting = this.#backlog.newest(channel);
+    if (waiting !== undefined) {
+      waiting.passed.push(of);
+      return;
+    }
+    let last: Batch | undefined;
+    for (const installation of this.#roster.fedWith(channel)) {
+      const batch = this.#outstanding.newestBatch(channel, installation.derived);
+      if (batch === undefined) installation.passage.turned(of, 0, installation.waiting);
+      last ??= batch;
+    }
+    last?.passed.push(of);
   }
 
   flow(derived: number, ready: boolean): void {
@@ -167,7 +185,8 @@ export class ModulatorHost implements Tier {
     if (this.#isIdle()) return Promise.resolve();
     // Who waits may have nothing else to wait for.
     this.#keeper.hold(true, () => {});
-    return new Promise(resolve => this.#settling.push(resolve));
+    const { given } = this.#outstanding;
+    return new Promise(resolve => this.#settling.push({ given, resolve }));
   }
 
   get modulators(): ReadonlyMap<number, ModulatorStats> {
@@ -211,9 +230,12 @@ export class ModulatorHost implements Tier {
   }
 
   #settle(): void {
-    if (this.#settling.length === 0 || !this.#isIdle()) return;
-    for (const resolve of this.#settling.splice(0)) resolve();
-    if (!this.#isClosed) this.#hold();
+    if (this.#settling.length === 0) return;
+    let oldest = Number.POSITIVE_INFINITY;
+    for (const { order = 0 } of [...this.#outstanding, ...this.#backlog]) oldest = Math.min(oldest, order);
+    for (const { given, resolve } of this.#settling) if (given < oldest) resolve();
+    this.#settling = this.#settling.filter(({ given }) => given >= oldest);
+    if (this.#settling.length === 0 && !this.#isClosed) this.#hold();
   }
 
   // ---- ends

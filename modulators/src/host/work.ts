@@ -1,16 +1,19 @@
 import type { EventsFrame } from "@jecho/shared/internal";
+import type { Provenance } from "../provenance.ts";
 
 /** What the host process has been sent and has not finished, in the order sent. */
 export type Work =
-  | { readonly kind: "install"; readonly derived: number }
+  | { readonly kind: "install"; readonly derived: number; order?: number }
   /** Without events: the transport is ready again, or a period is over. */
-  | { readonly kind: "turn"; readonly derived: number }
-  | { readonly kind: "remove"; readonly derived: number }
+  | { readonly kind: "turn"; readonly derived: number; order?: number }
+  | { readonly kind: "remove"; readonly derived: number; order?: number }
   | Batch;
 
 /** A run of events of a base channel, and the modulators that have not seen it to its end. */
 export interface Batch {
   readonly kind: "batch";
+  /** Counts all that a host is given, from the first time that it is. */
+  order?: number;
   readonly channel: number;
   readonly run: EventsFrame;
   /** The run's own bytes. */
@@ -19,6 +22,9 @@ export interface Batch {
   readonly tag: string | undefined;
   number: number;
   readonly waiting: Set<number>;
+  /** What the run accounts for, and the stretches without events that came behind it. */
+  readonly of: Provenance | undefined;
+  readonly passed: Provenance[];
   /** Frames that changed the producer's state after this run was raised. */
   readonly after: Uint8Array[];
 }
@@ -27,6 +33,17 @@ export interface Batch {
 export class Outstanding {
   readonly #list: Work[] = [];
   #bytes = 0;
+  #given = 0;
+
+  /** How much was given so far. */
+  get given(): number {
+    return this.#given;
+  }
+
+  /** Gives the work its place in the order, where it has none. */
+  enter(work: Work): void {
+    work.order ??= ++this.#given;
+  }
 
   /** Bytes of the batches. */
   get bytes(): number {
@@ -37,7 +54,19 @@ export class Outstanding {
     return this.#list.length;
   }
 
+  /** The newest run of this channel that this modulator has not seen to its end. */
+  newestBatch(channel: number, derived: number): Batch | undefined {
+    return this.#list.findLast(
+      (work): work is Batch => work.kind === "batch" && work.channel === channel && work.waiting.has(derived),
+    );
+  }
+
+  [Symbol.iterator](): Iterator<Work> {
+    return this.#list.values();
+  }
+
   push(work: Work): void {
+    this.enter(work);
     this.#list.push(work);
     if (work.kind === "batch") this.#bytes += work.frame.byteLength;
   }

@@ -162,6 +162,9 @@ export interface Sandbox {
    */
   run(chunk: Chunk, type: number, turn: Turn): number;
 
+  /** Of the newest events that it was given, so many that one of them, and none before them, waits in its queue. Unchecked. */
+  readonly waiting: number;
+
   /** Calls `period`, and hands on what `dequeue` returns then. @returns as `run` */
   period(turn: Turn): number;
 
@@ -211,6 +214,8 @@ export const OUTBOX = {
   periodMs: 3,
   /** Word 4: calls that wait to be taken. */
   calls: 4,
+  /** Word 5: of the newest events that the modulator was given, so many that one of them, and none before them, waits in its queue. */
+  waiting: 5,
   /** Words 6 and 7: a float64, events a second that the modulator wants at most, 0 for every event. */
   mostPerSecond: 6,
   /**

@@ -195,6 +195,10 @@ export class WorldSandbox implements Sandbox {
     return this.#realm.words[OUTBOX.periodMs] as number;
   }
 
+  get waiting(): number {
+    return this.#realm.words[OUTBOX.waiting] as number;
+  }
+
   get mostPerSecond(): number {
     const { words } = this.#realm;
     RATE_WORDS[0] = words[OUTBOX.mostPerSecond] as number;

@@ -141,11 +141,11 @@ export class Channel {
    * @throws JechoError `OVERLOADED` where too many synchronous events are under way
    */
   fanOut(frame: EventsFrame, from: Connection, process: number): void {
-    const source = this.lanes.take(frame);
-    if (source === undefined) return;
+    const of = this.lanes.take(frame);
+    if (of === undefined) return;
     frame.stamp(this.epoch, this.nextSeq);
     this.nextSeq += frame.count;
-    this.history?.append(frame, source, Date.now());
+    this.history?.append(frame, of, Date.now());
     if (frame.isSync) this.#acknowledgements.expect(this, frame, from, process);
     this.listeners.send(frame, from, process);
   }

@@ -1,15 +1,27 @@
 import { type EventsFrame, Few, type Position } from "@jecho/shared/internal";
 
-/** One source's events on one channel, as they are counted: those of a producer, or its urgent ones, which are counted apart. */
-interface Lane {
+/** Where a source is on a channel: that of a producer's events, or of its urgent ones, which are counted apart. */
+export interface SourceCount {
   readonly source: bigint;
   readonly urgent: boolean;
-  producer: number;
   /** Count of the newest event that was taken. */
   raised: number;
+  /** Of what a modulator made: the raw source; 0n for none. Its modulator has been through the events behind `after` up to `through`. */
+  origin: bigint;
+  after: number;
+  through: number;
+}
+
+interface Lane extends SourceCount {
+  producer: number;
   /** Its producer is here and sends what it raises. */
   live: boolean;
 }
+
+/** Whose events a run's are: their source, and of derived ones the raw source. */
+export type Counted = Readonly<Pick<Lane, "source" | "origin">>;
+
+const NOBODY: Counted = { source: 0n, origin: 0n };
 
 /** Lanes whose producers have gone are remembered up to this number: one that comes back may send again what was taken. */
 const MOST_REMEMBERED = 4096;
@@ -22,7 +34,7 @@ export class Lanes {
   readonly #byProducer = new Few<number, Lane>();
 
   /** What an earlier gateway has taken. */
-  restore(lanes: Iterable<{ source: bigint; urgent: boolean; raised: number }>): void {
+  restore(lanes: Iterable<SourceCount>): void {
     for (const lane of lanes) {
       this.#bySource.set(nameOf(lane), { ...lane, producer: 0, live: false });
     }
@@ -30,17 +42,20 @@ export class Lanes {
 
   /** A producer says where it is. @returns where its events go on from the consumers' view */
   place(position: Position): Position {
-    const { producer, urgent, source } = position;
+    const { producer, urgent, source, origin } = position;
     const raised = Number(position.raised);
+    const [after, through] = [Number(position.after), Number(position.through)];
     const name = nameOf(position);
     let lane = this.#bySource.get(name);
     if (lane === undefined) {
-      lane = { source, urgent, producer, raised, live: true };
+      lane = { source, urgent, producer, raised, live: true, origin, after, through };
       this.#bySource.set(name, lane);
       this.#forgetOldest();
     }
     // What lies between was raised and never sent; what was taken already is not to come again.
     lane.raised = Math.max(lane.raised, raised);
+    lane.origin = origin;
+    account(lane, after, through);
     this.#newest = undefined;
     lane.producer = producer;
     lane.live = true;
@@ -48,14 +63,15 @@ export class Lanes {
     return { ...position, raised: BigInt(lane.raised) };
   }
 
-  /** Counts a run. @returns its source, or undefined where it was taken before */
-  take(run: EventsFrame): bigint | undefined {
+  /** Counts a run. @returns whose it is, or undefined where it was taken before */
+  take(run: EventsFrame): Counted | undefined {
     const lane = this.#of(run.producer, run.isUrgent);
-    if (lane === undefined) return 0n;
+    if (lane === undefined) return NOBODY;
     const last = run.raised + run.count - 1;
     if (last <= lane.raised) return undefined;
     lane.raised = last;
-    return lane.source;
+    if (lane.origin !== 0n) account(lane, run.after, run.through);
+    return lane;
   }
 
   #of(producer: number, urgent: boolean): Lane | undefined {
@@ -83,9 +99,19 @@ export class Lanes {
 
   /** Where the producers are that send, for a consumer that begins now. */
   *positions(channel: number): Generator<Position> {
-    for (const { source, urgent, producer, raised, live } of this.#byProducer.values()) {
-      if (live)
-        yield { kind: "Position", channel, producer, urgent, source, raised: BigInt(raised), process: 0 };
+    for (const {
+      source,
+      urgent,
+      producer,
+      raised,
+      live,
+      origin,
+      after,
+      through,
+    } of this.#byProducer.values()) {
+      if (!live) continue;
+      const counts = { raised: BigInt(raised), after: BigInt(after), through: BigInt(through) };
+      yield { kind: "Position", channel, producer, urgent, source, origin, process: 0, ...counts };
     }
   }
 
@@ -97,6 +123,12 @@ export class Lanes {
       return;
     }
   }
+}
+
+/** Its modulator has been through these, too: on from where it was, or, behind a break, from there. */
+function account(lane: Lane, after: number, through: number): void {
+  if (after > lane.through) lane.after = after;
+  lane.through = Math.max(lane.through, through);
 }
 
 function nameOf({ source, urgent }: { source: bigint; urgent: boolean }): string {

@@ -43,7 +43,7 @@ export class RunQueue {
     return this.isEmpty || (this.#bytes * 2 <= this.#limitBytes && !this.#waiting.isTight);
   }
 
-  /** Events dropped since this was last asked. */
+  /** Raised events whose runs were dropped since this was last asked. */
   takeDropped(): number {
     const dropped = this.#dropped;
     this.#dropped = 0;
@@ -121,7 +121,7 @@ export class RunQueue {
   #drop(line: Line, item: Item, gone: EventsFrame[]): void {
     this.#leave(line, item);
     const run = item.run as EventsFrame;
-    this.#dropped += run.count;
+    this.#dropped += run.stake;
     gone.push(run);
   }
 }

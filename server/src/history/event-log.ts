@@ -5,6 +5,8 @@ export interface LoggedRun {
   readonly frame: EventsFrame;
   /** Who raised it, the same over connections; 0n where that is not known. */
   readonly source: bigint;
+  /** Of what a modulator made: who raised that; 0n for nobody. */
+  readonly origin: bigint;
   /** `Date.now()` when it came in. */
   readonly at: number;
 }

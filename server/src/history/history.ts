@@ -1,4 +1,5 @@
 import type { EventsFrame } from "@jecho/shared/internal";
+import type { Counted, SourceCount } from "../delivery/lanes.ts";
 import { type EpochStart, EventLog, type LoggedRun, type Retention } from "./event-log.ts";
 import type { HistoryStore } from "./store.ts";
 import type { Stored } from "./stored.ts";
@@ -39,8 +40,8 @@ export class History {
   }
 
   /** Keeps a copy of a run that has been stamped. */
-  append(frame: EventsFrame, source: bigint, at: number): void {
-    const run: LoggedRun = { frame: frame.copy(), source, at };
+  append(frame: EventsFrame, { source, origin }: Counted, at: number): void {
+    const run: LoggedRun = { frame: frame.copy(), source, origin, at };
     this.log.append(run);
     if (this.#store === undefined) return;
     this.#store.append(this.#name, run);
@@ -64,15 +65,19 @@ export class History {
     return next === undefined ? seq + 1 : Math.min(seq + 1, next.firstSeq);
   }
 
-  /** The newest count of each source and lane: what has been taken already is not taken again. */
-  sources(): Map<string, { source: bigint; urgent: boolean; raised: number }> {
-    const sources = new Map<string, { source: bigint; urgent: boolean; raised: number }>();
-    for (const { frame, source } of this.log.all()) {
+  /** Where each source is: what has been taken already is not taken again. */
+  sources(): Iterable<SourceCount> {
+    const sources = new Map<string, SourceCount>();
+    for (const { frame, source, origin } of this.log.all()) {
       if (source === 0n) continue;
-      const urgent = frame.isUrgent;
-      sources.set(`${source} ${urgent}`, { source, urgent, raised: frame.raised + frame.count - 1 });
+      const { isUrgent: urgent, raised, count, after, through } = frame;
+      const name = `${source} ${urgent}`;
+      const known = sources.get(name);
+      // What runs account for without a break is one stretch.
+      const begin = known !== undefined && after <= known.through ? known.after : after;
+      sources.set(name, { source, urgent, raised: raised + count - 1, origin, after: begin, through });
     }
-    return sources;
+    return sources.values();
   }
 
   forget(): void {

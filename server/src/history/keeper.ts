@@ -93,7 +93,7 @@ export class Keeper {
     const present = { epoch: channel.epoch, firstSeq: channel.nextSeq };
     const { store } = this.#keeping;
     channel.history = new History(this.#retention, keyer(channel), name, present, store, stored);
-    channel.lanes.restore(channel.history.sources().values());
+    channel.lanes.restore(channel.history.sources());
     for (const { token, schema } of this.#types.present()) channel.history.addType(token, schema);
   }
 

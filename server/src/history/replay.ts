@@ -138,8 +138,8 @@ export class Replay {
     return (at - this.#began.at) / this.#speed - (clock - this.#began.clock);
   }
 
-  #send({ frame, source }: LoggedRun): void {
-    const { producer, raised, isUrgent } = frame;
+  #send({ frame, source, origin }: LoggedRun): void {
+    const { producer, raised, isUrgent, after } = frame;
     const lane = 2 * producer + (isUrgent ? 1 : 0);
     if (source !== 0n && this.#placed.get(lane) !== source) {
       this.#placed.set(lane, source);
@@ -151,6 +151,9 @@ export class Replay {
           urgent: isUrgent,
           source,
           raised: BigInt(raised - 1),
+          origin,
+          after: BigInt(after),
+          through: BigInt(after),
           process: this.#channel.owner.processOf(producer),
         }),
       );

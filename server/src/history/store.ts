@@ -54,9 +54,10 @@ export class HistoryStore {
     this.#use(() => this.#statements.type.run(channel, String(token), schema));
   }
 
-  append(channel: string, { frame, source, at }: LoggedRun): void {
+  append(channel: string, { frame, source, origin, at }: LoggedRun): void {
     const { seq, count } = frame;
-    const columns = [channel, seq, at, String(source), frame.raw(), seq + count] as const;
+    const of = origin === 0n ? String(source) : `${source} ${origin}`;
+    const columns = [channel, seq, at, of, frame.raw(), seq + count] as const;
     this.#use(() => this.#statements.run.run(...columns, sumOf(...columns)));
   }
 

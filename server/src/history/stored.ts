@@ -117,13 +117,19 @@ function runOf(channel: string, { seq, at, source, frame, next_seq, sum }: Row):
   const stored = frame as Uint8Array;
   const run = {
     frame: storedFrame(stored),
-    source: BigInt(source as string),
+    ...sourceOf(source as string),
     at: Number(at),
   };
   const { seq: first, count } = run.frame;
   check(sum, sumOf(channel, Number(seq), run.at, source as string, stored, Number(next_seq)));
   if (first !== Number(seq) || count < 1) throw damaged();
   return run;
+}
+
+/** A source, and behind it the raw source of what a modulator made. */
+function sourceOf(stored: string): { source: bigint; origin: bigint } {
+  const [source = "0", origin = "0"] = stored.split(" ");
+  return { source: BigInt(source), origin: BigInt(origin) };
 }
 
 /** A copy begins at a multiple of 8, as typed arrays want it. */

@@ -7,7 +7,7 @@ import { getUint53, isBeyondUint53, setUint53 } from "./uint53.ts";
  * The hot frame: a run of events. It is a FlatBuffer like any other, but always of the layout below, so it is written
  * by copying a template and patching it, and stamped by writing at fixed places.
  *
- *   0 size | 4 root | 8 vtable | 28 table: vtable, ends, payload | 40 header | 88 versions | 92 payload length | 96 payload ... | ends | versions
+ *   0 size | 4 root | 8 vtable | 28 table: vtable, ends, payload | 40 header | 104 versions | 108 payload length | 112 payload ... | ends | versions
  */
 
 const VTABLE = 8;
@@ -15,9 +15,9 @@ const TABLE = 28;
 const ENDS = TABLE + 4;
 const PAYLOAD = TABLE + 8;
 const RUN_HEADER = TABLE + 12;
-const VERSIONS = 88;
-const PAYLOAD_LENGTH = 92;
-const PAYLOAD_START = 96;
+const VERSIONS = RUN_HEADER + HEADER.bytes;
+const PAYLOAD_LENGTH = VERSIONS + 4;
+const PAYLOAD_START = VERSIONS + 8;
 
 /** The vtable's entry of `versions`, behind those of the parts that a run does not have. */
 const VTABLE_VERSIONS = VTABLE + 18;
@@ -40,6 +40,9 @@ export interface RunHeader {
   readonly flags: number;
   /** Of the shared objects on the events' way, where `parameters` does not say it all. */
   readonly versions?: readonly number[] | undefined;
+  /** Provenance of a derived run, as `EventsFrame.after` and `through`. Default: none. */
+  readonly after?: number;
+  readonly through?: number;
 }
 
 /** Bytes of an event where they lie. */
@@ -111,6 +114,10 @@ export function writeRun(
   view.setUint32(h + HEADER.parameters, header.parameters, true);
   view.setUint32(h + HEADER.count, events, true);
   view.setUint32(h + HEADER.flags, header.flags, true);
+  if (header.through !== undefined) {
+    setUint53(view, h + HEADER.after, header.after ?? header.through);
+    setUint53(view, h + HEADER.through, header.through);
+  }
   const payload = at + PAYLOAD_START;
   let end = payload;
   for (const stretch of stretches) end = writeEvents(target, alignZeros(target, end, 8), stretch);
@@ -311,6 +318,29 @@ export class EventsFrame {
     return getUint53(this.view, this.header + HEADER.seq);
   }
 
+  /**
+   * Provenance of a derived run: with it, its modulator has been through the events from `after` + 1 to `through` of the raw source that
+   * it is made of. Both are 0 in a run that a producer raised.
+   */
+  get after(): number {
+    return getUint53(this.view, this.header + HEADER.after);
+  }
+  get through(): number {
+    return getUint53(this.view, this.header + HEADER.through);
+  }
+
+  /** Raised events that are lost with this run: its own, or those that only it accounts for. */
+  get stake(): number {
+    const { after, through } = this;
+    return through === 0 ? this.count : Math.max(1, through - after);
+  }
+
+  /** Writes its provenance. */
+  account(after: number, through: number): void {
+    setUint53(this.view, this.header + HEADER.after, after);
+    setUint53(this.view, this.header + HEADER.through, through);
+  }
+
   /** Writes the gateway's stamp into the frame where it lies. */
   stamp(epoch: number, seq: number): void {
     this.view.setUint32(this.header + HEADER.epoch, epoch, true);
@@ -341,9 +371,21 @@ export class EventsFrame {
 
   /** The events from `first` on, up to but without `end`, as a run of its own in memory of its own. */
   slice(first: number, end = this.count): EventsFrame {
-    const { channel, producer, raised, token, parameters, flags, epoch, seq } = this;
+    const { channel, producer, raised, token, parameters, flags, epoch, seq, after } = this;
     const versions = this.versionsAt === 0 ? undefined : this.versions;
-    const header = { channel, producer, raised: raised + first, token, parameters, flags, versions };
+    // What the run accounts for is accounted for when the last of its events is there.
+    const through = end === this.count ? this.through : after;
+    const header = {
+      channel,
+      producer,
+      raised: raised + first,
+      token,
+      parameters,
+      flags,
+      versions,
+      after,
+      through,
+    };
     const slice = EventsFrame.at(encodeStretches(header, [this.stretch(first, end)]));
     slice.stamp(epoch, seq + first);
     return slice;
@@ -450,6 +492,8 @@ export function usualRun(
   return new EventsFrame(view, bytes, { start, end, header, payload, ends, versions: 0 });
 }
 
+const COUNTS = [HEADER.seq, HEADER.raised, HEADER.after, HEADER.through];
+
 /** Checks that `ends` are as many as the header says, ascend, and stay within the payload. */
 export function checkRun(
   view: DataView,
@@ -461,9 +505,7 @@ export function checkRun(
 ): void {
   const count = view.getUint32(header + HEADER.count, true);
   if (count === 0 || count !== endsCount) throw malformed(`a run says ${count} events and has ${endsCount}`);
-  if (isBeyondUint53(view, header + HEADER.seq) || isBeyondUint53(view, header + HEADER.raised)) {
-    throw malformed("a count is beyond 2^53");
-  }
+  for (const at of COUNTS) if (isBeyondUint53(view, header + at)) throw malformed("a count is beyond 2^53");
   if (payload % 8 !== 0) throw malformed("the payload is not aligned");
   let last = 0;
   for (let i = 0; i < count; i++) {

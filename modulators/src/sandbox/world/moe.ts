@@ -1,8 +1,8 @@
-import { hold, newestEvent, toOutput } from "./events.ts";
+import { hold, newestEvent, toOutput, uncounted } from "./events.ts";
 import type { Memory } from "./memory.ts";
 import { deepFreeze, isStale, present, pull } from "./objects.ts";
 import { freeze, parse, recall, remember } from "./primordials.ts";
-import { UNLISTED } from "./services.ts";
+import { counts, UNLISTED } from "./services.ts";
 
 /*
  * What modulators see of the MOE: the module "jecho:moe".
@@ -117,6 +117,8 @@ export function isUrgent(event: object): boolean {
 export interface Waiting {
   events: (object | undefined)[];
   versions: (readonly number[])[];
+  /** How many events the modulator had been given when each came. */
+  given: number[];
   /** Where the first one lies, and where the next one will. */
   first: number;
   next: number;
@@ -140,6 +142,7 @@ export class FifoModulator extends Modulator {
   readonly "@waiting": Waiting = {
     events: [],
     versions: [],
+    given: [],
     first: 0,
     next: 0,
     door: DOOR.shut,
@@ -198,7 +201,19 @@ function keep(waiting: Waiting, event: object): void {
     world.dropped++;
   }
   waiting.events[waiting.next] = made;
+  waiting.given[waiting.next] = givenSoFar();
   waiting.versions[waiting.next++] = present.versions;
+}
+
+function givenSoFar(): number {
+  return counts.enqueued + uncounted().enqueued;
+}
+
+/** Of the newest events that it was given, so many that one of them, and none before them, waits in its queue. */
+export function waitingSince(modulator: Modulator): number {
+  const waiting = waitingOf(modulator);
+  if (waiting === undefined || waiting.first === waiting.next) return 0;
+  return givenSoFar() - (waiting.given[waiting.first] as number) + 1;
 }
 
 function take(waiting: Waiting): object | undefined {
@@ -214,6 +229,7 @@ function take(waiting: Waiting): object | undefined {
   } else if (waiting.first >= 1024) {
     waiting.events = events.slice(waiting.first, waiting.next);
     waiting.versions = versions.slice(waiting.first, waiting.next);
+    waiting.given = waiting.given.slice(waiting.first, waiting.next);
     waiting.next -= waiting.first;
     waiting.first = 0;
   }

@@ -2,7 +2,16 @@ import { LEAST_PERIOD_MS, OUTBOX, PROCEED } from "../sandbox.ts";
 import { type Chunk, closeChunk, eventOf, type Located, locateOutput, passed } from "./events.ts";
 import { describe, refusePromise } from "./failing.ts";
 import type { Memory } from "./memory.ts";
-import { DOOR, isFirstOut, isUrgent, keepPassed, type Modulator, waitingOf, world } from "./moe.ts";
+import {
+  DOOR,
+  isFirstOut,
+  isUrgent,
+  keepPassed,
+  type Modulator,
+  waitingOf,
+  waitingSince,
+  world,
+} from "./moe.ts";
 import { present } from "./objects.ts";
 import { emptyOutbox, outWords, putHeld, putOrHold } from "./outbox.ts";
 import { Words } from "./primordials.ts";
@@ -70,6 +79,7 @@ export function finish(): void {
   outWords[OUTBOX.mostPerSecond] = rateWords[0] as number;
   outWords[OUTBOX.mostPerSecond + 1] = rateWords[1] as number;
   outWords[OUTBOX.calls] = waitingCalls();
+  outWords[OUTBOX.waiting] = waitingSince(modulator);
 }
 
 function periodOf({ periodMs = 0 }: Modulator): number {

@@ -1,0 +1,152 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { connect, type Demand } from "@jecho/client";
+import { encodeControl, PROTOCOL, parseMessage, SUBPROTOCOL } from "@jecho/shared/internal";
+import { describe, expect, inject, test } from "vitest";
+import { startCutter } from "./cutter.ts";
+import { PLACES, rigAt } from "./placement-rig.ts";
+import { Inbox, PATIENT, startRig, Tick, whenState } from "./rig.ts";
+
+/** Passes even `n`. */
+const EVEN = {
+  source: `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator {
+  enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); }
+}`,
+};
+
+const EVENTS = 2000;
+const EVENS = Array.from({ length: EVENTS / 2 }, (_, i) => 2 * (i + 1));
+
+const QUICK = { backoff: { firstMs: 10, mostMs: 50 }, place: inject("place"), modulators: PATIENT };
+
+/** Resolves when so many want what the producer raises. */
+function whenDemand(
+  producer: { readonly demand: Demand; onDemand(listener: (demand: Demand) => void): () => void },
+  total: number,
+): Promise<void> {
+  return new Promise(resolve => {
+    if (producer.demand.total === total) return resolve();
+    const stop = producer.onDemand(demand => {
+      if (demand.total !== total) return;
+      stop();
+      resolve();
+    });
+  });
+}
+
+/** A producer in a process of its own, which waits for a word to begin. */
+async function shortLived(address: string, how: string, most: number) {
+  const program = fileURLToPath(new URL("./short-lived.ts", import.meta.url));
+  const child = fork(program, [address, how, String(most), String(EVENTS)]);
+  await once(child, "message");
+  return { begin: () => child.send("begin"), ended: once(child, "exit") };
+}
+
+describe.each(PLACES)("modulators at the %s", at => {
+  test.each(["flush", "close", "leave"])(
+    "DEL-11: what a short-lived producer raised before its %s has been through the modulators",
+    async how => {
+      await using rig = await rigAt(at);
+      const producer = await shortLived(rig.gateway.address, how, rig.producing.modulators?.most ?? 64);
+      const [evens, all] = [new Inbox<number>(), new Inbox<number>()];
+      const channel = rig.session().channel("a", Tick);
+      const modulated = await channel.subscribe(({ n }) => evens.put(n), { modulator: EVEN });
+      const plain = await channel.subscribe(({ n }) => all.put(n));
+      producer.begin();
+      await producer.ended;
+      expect(await evens.take(EVENTS / 2)).toEqual(EVENS);
+      expect(await all.take(EVENTS)).toHaveLength(EVENTS);
+      expect([modulated.stats.missed, plain.stats.missed]).toEqual([0, 0]);
+    },
+  );
+});
+
+describe.each(PLACES)("modulators at the %s", at => {
+  test("PROV-5: what no gateway had, for nobody was there who wanted it, is told to one that comes back", async () => {
+    await using rig = await rigAt(at, { resumeWindowMs: 50 });
+    await using way = await startCutter(rig.gateway.address);
+    const producer = await rig.session(rig.producing).channel("a", Tick).produce();
+    const evens = new Inbox<number>();
+    const missed = new Inbox<number>();
+    await using session = connect(way.address, QUICK);
+    const consumer = await session
+      .channel("a", Tick)
+      .subscribe(({ n }) => evens.put(n), { modulator: EVEN, onMissed: ({ events }) => missed.put(events) });
+    for (let n = 1; n <= 10; n++) producer.publish({ n, note: "" });
+    await evens.take(5);
+    way.part();
+    await whenDemand(producer, 0);
+    // One that begins meanwhile, and has nobody to hear it either.
+    const second = await rig.session(rig.producing).channel("a", Tick).produce();
+    for (let n = 11; n <= 20; n++) producer.publish({ n, note: "" });
+    for (let n = 1; n <= 6; n++) second.publish({ n: 2 * n, note: "" });
+    way.join();
+    await whenDemand(producer, 1);
+    await whenDemand(second, 1);
+    producer.publish({ n: 22, note: "" });
+    second.publish({ n: 24, note: "" });
+    expect(new Set((await evens.take(7)).slice(5))).toEqual(new Set([22, 24]));
+    expect((await missed.take(2)).sort((a, b) => a - b)).toEqual([6, 10]);
+    expect(consumer.stats.missed).toBe(16);
+  });
+});
+
+test("PROV-2: where nothing is let through, positions say how far the modulator is, within a second and at a flush", async () => {
+  await using rig = await startRig();
+  const session = rig.session();
+  const producer = await session.channel("a", Tick).produce();
+  const positions = new Inbox<bigint>();
+  const socket = new WebSocket(`ws://${rig.gateway.address}/`, SUBPROTOCOL);
+  socket.binaryType = "arraybuffer";
+  socket.onmessage = ({ data }) =>
+    parseMessage(new Uint8Array(data), frame => {
+      if (frame.kind === "Position" && frame.origin !== 0n) positions.put(frame.through);
+    });
+  await once(socket, "open");
+  const source = 'import { Modulator } from "jecho:moe";\nexport default class extends Modulator {}';
+  const modulator = { source, parameters: "", key: "", objects: [], capabilities: [], compares: false };
+  socket.send(encodeControl({ kind: "Hello", protocol: PROTOCOL, name: "" }) as Uint8Array<ArrayBuffer>);
+  socket.send(
+    encodeControl({ kind: "OpenConsumer", request: 1, channel: "a", modulator }) as Uint8Array<ArrayBuffer>,
+  );
+  await whenDemand(producer, 1);
+  for (let n = 0; n < 5; n++) producer.publish({ n, note: "" });
+  await expect.poll(() => positions.all.at(-1)).toBe(5n);
+  producer.publish({ n: 5, note: "" });
+  await session.flush();
+  await expect.poll(() => positions.all.at(-1)).toBe(6n);
+  socket.close();
+});
+
+test("PROV-4: a modulator behind another one accounts for the raw source, also for what the first one discards", async () => {
+  await using rig = await startRig({ resumeWindowMs: 50 });
+  await using way = await startCutter(rig.gateway.address);
+  await using session = connect(way.address, QUICK);
+  const producer = await rig.session().channel("a", Tick).produce();
+  const fours = new Inbox<number>();
+  const missed = new Inbox<number>();
+  const holding = rig.session();
+  await holding.channel("a", Tick).subscribe(() => {}, { modulator: EVEN, as: "even" });
+  const consumer = await session.channel("a#even", Tick).subscribe(({ n }) => fours.put(n), {
+    modulator: { source: EVEN.source.replace("% 2", "% 4") },
+    onMissed: ({ events }) => missed.put(events),
+  });
+  for (let n = 1; n <= 10; n++) producer.publish({ n, note: "" });
+  expect(await fours.take(2)).toEqual([4, 8]);
+  await rig.session().flush();
+  const lost = whenState(consumer, "reconnecting");
+  way.part();
+  await lost;
+  // Only the modulator behind goes.
+  await whenDemand(producer, 1);
+  for (let n = 11; n <= 20; n++) producer.publish({ n, note: "" });
+  way.join();
+  await whenState(consumer, "live");
+  producer.publish({ n: 24, note: "" });
+  expect((await fours.take(3)).at(-1)).toBe(24);
+  // The events 11 to 20, and those that were discarded since the last word on it.
+  expect(missed.all.reduce((sum, events) => sum + events, 0)).toBeGreaterThanOrEqual(10);
+  expect(missed.all.reduce((sum, events) => sum + events, 0)).toBeLessThanOrEqual(12);
+});

@@ -1,0 +1,73 @@
+/**
+ * A stretch of a source's count that a run of events accounts for. A tier says that a modulator has been through it, and knows no more
+ * of it.
+ */
+export interface Provenance {
+  /** The source: the same object, or an equal `id`, for all its runs. */
+  readonly source: { readonly id: bigint; readonly urgent: boolean };
+  /** The events from `after` + 1 to `through`. */
+  readonly after: number;
+  readonly through: number;
+}
+
+/** A turn's provenance, of which some event still waits in the modulator's queue. */
+interface Held {
+  readonly of: Provenance;
+  readonly events: number;
+}
+
+/** From so many turns on, two are held as one. */
+const MOST_HELD = 1024;
+
+/**
+ * What one modulator has been through: a stretch counts once none of its events waits in the modulator's queue, so that nothing is
+ * accounted for that would be lost with the modulator. Of what it keeps in fields of its own nobody knows.
+ */
+export class Passage {
+  #held: Held[] = [];
+  readonly #seen: (of: Provenance) => void;
+
+  /** @param seen told of each stretch that counts, in their order */
+  constructor(seen: (of: Provenance) => void) {
+    this.#seen = seen;
+  }
+
+  /**
+   * A turn has ended.
+   *
+   * @param of what the turn was given; undefined for nothing
+   * @param events how many events that was
+   * @param waiting of the newest events, so many that one of them, and none before them, still waits
+   */
+  turned(of: Provenance | undefined, events: number, waiting: number): void {
+    if (waiting === 0 && this.#held.length === 0) {
+      if (of !== undefined) this.#seen(of);
+      return;
+    }
+    if (of !== undefined) this.#held.push({ of, events });
+    let newer = 0;
+    let first = this.#held.length;
+    while (first > 0 && newer < waiting) newer += (this.#held[--first] as Held).events;
+    for (const held of this.#held.splice(0, first)) this.#seen(held.of);
+    if (this.#held.length > MOST_HELD) this.#merge();
+  }
+
+  /** What was held is lost: it does not count. */
+  lost(): void {
+    this.#held = [];
+  }
+
+  #merge(): void {
+    const merged: Held[] = [];
+    for (const held of this.#held) {
+      const last = merged.at(-1);
+      if (last?.of.source === held.of.source && last.of.through === held.of.after)
+        merged[merged.length - 1] = {
+          of: { ...last.of, through: held.of.through },
+          events: last.events + held.events,
+        };
+      else merged.push(held);
+    }
+    this.#held = merged;
+  }
+}

@@ -1,0 +1,57 @@
+import { createGateway } from "@jecho/server";
+import { encodeControl, encodeRun, type Position } from "@jecho/shared/internal";
+import { expect, test } from "vitest";
+import { RawClient } from "./raw-client.ts";
+
+const EVENT = { bytes: new Uint8Array(8), start: 0, end: 8 };
+const NONE = new Uint8Array(0);
+
+/** Opens a consumer with a modulator. @returns the derived channel's number */
+async function open(client: RawClient): Promise<number> {
+  const modulator = { source: "", parameters: "", key: "", objects: [], capabilities: [], compares: false };
+  client.send(encodeControl({ kind: "OpenConsumer", request: 1, channel: "a", modulator }));
+  const { channel } = await client.next("ConsumerOpened");
+  return channel;
+}
+
+test("PROV-6: the gateway knows how far a modulator has been through a source, and tells it to those who come later", async () => {
+  await using gateway = await createGateway();
+  using making = await RawClient.connect(gateway);
+  making.send(encodeControl({ kind: "OpenProducer", request: 1, channel: "a", modulates: true }));
+  const { producer } = await making.next("ProducerOpened");
+  using first = await RawClient.connect(gateway);
+  const opening = open(first);
+  const { request, derived } = await making.next("Install");
+  making.send(encodeControl({ kind: "Installed", request, derived, schema: NONE, needs: [], reads: NONE }));
+  expect(await opening).toBe(derived);
+  const place = (raised: bigint, after: bigint, through: bigint): void =>
+    making.send(
+      encodeControl({
+        kind: "Position",
+        channel: derived,
+        producer,
+        source: 7n,
+        raised,
+        origin: 9n,
+        after,
+        through,
+      }),
+    );
+  place(0n, 100n, 100n);
+  const header = { channel: derived, producer, raised: 1, token: 0n, parameters: 0, flags: 0 };
+  making.send(encodeRun({ ...header, after: 100, through: 110 }, [EVENT]));
+  place(1n, 100n, 120n);
+  expect(await first.next("Position")).toMatchObject({ after: 100n, through: 100n });
+  expect(await first.next("Events")).toMatchObject({ after: 100, through: 110 });
+  expect(await first.next("Position")).toMatchObject({ source: 7n, origin: 9n, after: 100n, through: 120n });
+  const come = async (): Promise<Position> => {
+    using later = await RawClient.connect(gateway);
+    await open(later);
+    return await later.next("Position");
+  };
+  expect(await come()).toMatchObject({ raised: 1n, source: 7n, origin: 9n, after: 100n, through: 120n });
+  // Ten never reached it: what it has been through without a break begins behind them.
+  making.send(encodeRun({ ...header, raised: 2, after: 130, through: 131 }, [EVENT]));
+  await first.next("Events");
+  expect(await come()).toMatchObject({ raised: 2n, after: 130n, through: 131n });
+});
