@@ -173,7 +173,7 @@ test("MOE-24: shared: a page that may start no workers is passed over; where the
 
 test("a page whose worker may compile no WebAssembly runs none, and says so", async ({ open, session }) => {
   const page = await open();
-  await page.route("**/worker-web*", async route => {
+  await page.route("**/worker*", async route => {
     const response = await route.fetch();
     const headers = { ...response.headers(), "content-security-policy": "default-src 'self'" };
     await route.fulfill({ response, headers });

@@ -25,6 +25,9 @@ const STANDARD = [
   "view-filter",
 ];
 
+/** The text of the world, which the programs have beside them. */
+const WORLD = /generated\/world\.mjs$/;
+
 /** Those that bring libraries along: their text travels, so it had better be short. */
 const LARGE = new Set(["encrypt"]);
 
@@ -43,17 +46,19 @@ mkdirSync(pathOf("src/generated/standard"), { recursive: true });
 // Each in a file of its own, for bundlers divide by files: what a page begins with has the sources that it uses, and not all.
 for (const file of STANDARD) {
   const source = await bundle(pathOf(`standard/${file}.js`), { minify: LARGE.has(file) });
-  write(`standard/${file}.ts`, `export const ${nameOf(file)} = ${quote(source)};\n`);
+  write(`standard/${file}.ts`, `export const ${nameOf(file)}: string = ${quote(source)};\n`);
 }
 write(
-  "world.ts",
-  `/** A script that leaves the world in the variable \`jechoWorld\`. */
+  "world.mjs",
+  `/**
+ * A script that leaves the world in the variable \`jechoWorld\`.
+ * @type {string}
+ */
 export const WORLD_SOURCE = ${quote(await script("src/sandbox/world/sealed.ts"))};
 `,
 );
 write("local.ts", await local());
-// They contain the files above.
-for (const name of ["main", "guard", "worker-node", "worker-web"])
+for (const name of ["main", "guard", "worker"])
   write(`${name}.mjs`, await bundle(pathOf(`src/host/${name}.ts`)));
 
 function write(file: string, text: string): void {
@@ -130,7 +135,7 @@ async function bundle(
   const build = await rolldown({
     input,
     cwd: pathOf("."),
-    external: ["jecho:moe", "isolated-vm", /^quickjs-emscripten|^@jitl\//, /^node:/, ...external],
+    external: ["jecho:moe", "isolated-vm", /^quickjs-emscripten|^@jitl\//, /^node:/, WORLD, ...external],
     platform: "neutral",
     // Of our packages only what is used may come along: frames decode their schema when they load.
     treeshake: { moduleSideEffects: false },

@@ -1,7 +1,7 @@
 /** Runs modulators in a page. */
 import { type ModulatorOptions, ModulatorEnvironment as SharedEnvironment } from "./environment.ts";
 import type { Lenders } from "./host/lent-worker.ts";
-import type { WorkerFailure } from "./host/serve-worker.ts";
+import type { WorkerFailure } from "./host/worker.ts";
 import { type StartWorker, workerCarrier } from "./host/worker-carrier.ts";
 import type { HostClock } from "./periods.ts";
 import { startProgram } from "./start-program.ts";

@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads";
 import { type ModulatorOptions, ModulatorEnvironment as SharedEnvironment } from "./environment.ts";
 import type { CarrierKind } from "./host/carrier.ts";
 import { childProcess } from "./host/child.ts";
-import type { WorkerFailure } from "./host/serve-worker.ts";
+import type { WorkerFailure } from "./host/worker.ts";
 import { type StartWorker, workerCarrier } from "./host/worker-carrier.ts";
 import type { HostClock } from "./periods.ts";
 import { compileModule } from "./sandbox/compile.ts";
@@ -39,7 +39,7 @@ function carrierOf(engine: ModulatorOptions["engine"]): CarrierKind {
 }
 
 const startThread: StartWorker = listener => {
-  const worker = new Worker(new URL("./generated/worker-node.mjs", import.meta.url), {
+  const worker = new Worker(new URL("./generated/worker.mjs", import.meta.url), {
     name: "modulators",
     env: {},
     // Nothing of the producer's flags: some are not for threads.

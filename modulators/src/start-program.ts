@@ -6,7 +6,7 @@ export function startProgram(): Worker {
     const here = "no worker can be started where this producer's concentrator runs";
     throw new JechoError("MODULATORS_NOT_SERVED", here);
   }
-  return new Worker(new URL("./generated/worker-web.mjs", import.meta.url), {
+  return new Worker(new URL("./generated/worker.mjs", import.meta.url), {
     type: "module",
     name: "modulators",
   });

@@ -9,17 +9,9 @@ import { modulator } from "./rig.ts";
 
 const CHANNEL = 1;
 const DERIVED = 2;
-const PROGRAM = new URL("../src/generated/worker-web.mjs", import.meta.url);
+const PROGRAM = new URL("../src/generated/worker.mjs", import.meta.url);
 /** Deadlines that no busy machine makes a modulator miss. */
 const limits = { callMs: 60_000, installMs: 60_000 };
-
-/** What a page's worker is to its program, in a thread. */
-const WORKER = `
-  const { parentPort } = require("node:worker_threads");
-  globalThis.close = () => process.exit();
-  import(${JSON.stringify(PROGRAM.href)}).then(() => {
-    parentPort.onmessage = event => globalThis.onmessage(event);
-  });`;
 
 /** A place that can start no worker itself. */
 class Borrower implements AsyncDisposable {
@@ -51,7 +43,7 @@ class Borrower implements AsyncDisposable {
     const { port1, port2 } = new MessageChannel();
     if (lends)
       lendWorkers(port1, () => {
-        const thread = new Thread(WORKER, { eval: true, execArgv: ["--no-warnings"] });
+        const thread = new Thread(PROGRAM, { execArgv: ["--no-warnings"] });
         return thread as unknown as Worker;
       });
     return this.lenders.add(port2);

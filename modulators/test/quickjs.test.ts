@@ -1,4 +1,6 @@
+import { Worker } from "node:worker_threads";
 import { expect, test, vi } from "vitest";
+import { workerCarrier } from "../src/host/worker-carrier.ts";
 import { quickJsEngine } from "../src/sandbox/quickjs.ts";
 import { DEFAULT_LIMITS, type Program } from "../src/sandbox/sandbox.ts";
 
@@ -54,4 +56,15 @@ test("QuickJS: however many ask at once, no more instances are made ready than a
   expect(kept).toBeGreaterThan(0);
   await Promise.all([engine.prepare(), engine.prepare(), engine.prepare()]);
   expect(await taken()).toBe(kept);
+});
+
+test("QuickJS: a thread that no more will come to ends by itself", async () => {
+  const program = new URL("../src/generated/worker.mjs", import.meta.url);
+  const exited = Promise.withResolvers<number>();
+  const { start } = workerCarrier(() => {
+    const thread = new Worker(program, { execArgv: ["--no-warnings"] }).once("exit", exited.resolve);
+    return { post: (...all) => thread.postMessage(...all), terminate() {}, hold() {} };
+  });
+  start(DEFAULT_LIMITS, 1 << 20, { frame() {}, exit() {} }).finish();
+  expect(await exited.promise).toBe(0);
 });

@@ -3,7 +3,7 @@
  * the two, by a port that the page only passes on, so that they do not wait for the page.
  */
 import { JechoError } from "@jecho/shared";
-import type { WorkerFailure, WorkerMessage } from "./serve-worker.ts";
+import type { WorkerFailure, WorkerMessage } from "./worker.ts";
 import type { StartWorker, WorkerHandle, WorkerListener } from "./worker-carrier.ts";
 
 /** A page that does not start a worker within this time is busy. */
@@ -98,7 +98,7 @@ class Loan implements WorkerHandle {
   post(message: WorkerMessage, transfer: ArrayBuffer[]): void {
     this.#frames.port1.postMessage(message, transfer);
     // It ends by itself then.
-    if (message === undefined) this.#forget();
+    if (message === null) this.#forget();
   }
 
   terminate(): void {

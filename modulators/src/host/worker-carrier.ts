@@ -1,7 +1,7 @@
 import { JechoError } from "@jecho/shared";
 import type { Limits } from "../sandbox/sandbox.ts";
 import type { Blame, Carrier, CarrierKind, CarrierListener } from "./carrier.ts";
-import type { WorkerFailure, WorkerMessage } from "./serve-worker.ts";
+import type { WorkerFailure, WorkerMessage } from "./worker.ts";
 
 /** A worker thread of Node or a page's Worker, as far as they agree. */
 export interface WorkerHandle {
@@ -65,7 +65,7 @@ class WorkerCarrier implements Carrier {
   }
 
   finish(): void {
-    this.#worker.post(undefined, []);
+    this.#worker.post(null, []);
   }
 
   kill(): void {

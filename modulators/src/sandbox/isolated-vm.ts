@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { type ErrorCode, JechoError } from "@jecho/shared";
 import type ivm from "isolated-vm";
-import { WORLD_SOURCE } from "../generated/world.ts";
+import { WORLD_SOURCE } from "../generated/world.mjs";
 import {
   importRefused,
   isAboutMemory,

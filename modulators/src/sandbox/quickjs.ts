@@ -5,7 +5,7 @@ import type {
   QuickJSRuntime,
   QuickJSWASMModule,
 } from "quickjs-emscripten-core";
-import { WORLD_SOURCE } from "../generated/world.ts";
+import { WORLD_SOURCE } from "../generated/world.mjs";
 import { importRefused, isAboutMemory, located, moduleName, outOfMemory, timedOut } from "./failures.ts";
 import { DEFAULT_LIMITS, type Engine, type Limits, type Watch } from "./sandbox.ts";
 import {
