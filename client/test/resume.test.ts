@@ -216,11 +216,7 @@ test("TYPE-5: a producer that is refused when it comes back says why at its next
   await using way = await throughCutter(rig.gateway.address);
   const producer = await way.session.channel("a").produce();
   way.part();
-  const channels = async (): Promise<unknown> =>
-    ((await (await fetch(`http://${rig.gateway.address}/healthz`)).json()) as Record<string, unknown>)[
-      "channels"
-    ];
-  await expect.poll(channels).toBe(0);
+  await expect.poll(() => rig.gateway.stats().channels).toBe(0);
   await rig.session().channel("a", Tick).produce();
   way.join();
   const publish = (): string => {

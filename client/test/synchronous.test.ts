@@ -124,11 +124,7 @@ test("SYNC-3: nor is one that goes while the event is on its way to it", async (
   // The producer does not hear that the derived channel is gone.
   cutter.stall();
   await leaving.close();
-  const derivedChannels = async (): Promise<unknown> =>
-    ((await (await fetch(`http://${rig.gateway.address}/healthz`)).json()) as Record<string, unknown>)[
-      "derivedChannels"
-    ];
-  await expect.poll(derivedChannels).toBe(0);
+  await expect.poll(() => rig.gateway.stats().derivedChannels).toBe(0);
   const published = producer.publishSync({ n: 2, note: "" });
   producer.publish({ n: 4, note: "" });
   await seen.take(2);

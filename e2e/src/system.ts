@@ -40,6 +40,13 @@ export class System {
     this.#gateway = (await startGateway(this.#port)).child;
   }
 
+  /** Derived channels at the gateway. */
+  async derivedChannels(): Promise<number> {
+    const answered = once(this.#gateway, "message") as Promise<[{ derivedChannels: number }]>;
+    this.#gateway.send("stats");
+    return (await answered)[0].derivedChannels;
+  }
+
   async stop(): Promise<void> {
     await Promise.all([end(this.#simulation, "SIGTERM"), end(this.#gateway, "SIGTERM")]);
   }

@@ -2,15 +2,6 @@ import type { Page } from "@playwright/test";
 import { Cutter } from "../src/cutter.ts";
 import { drawn, expect, lastSeen, nextStep, noted, seen, test, view } from "./fixtures.ts";
 
-async function derivedChannels(url: string): Promise<number> {
-  const health = (await (await fetch(new URL("healthz", url))).json()) as Health;
-  return health.derivedChannels;
-}
-
-interface Health {
-  readonly derivedChannels: number;
-}
-
 const KINDS = ["map", "globe", "section"] as const;
 
 test("DEL-5: a page whose network was cut goes on where it was, without a gap, and says so", async ({
@@ -49,7 +40,7 @@ test("HIST-4: the last minute comes again, in order and faster, and goes on live
   const began = await lastSeen(page, "map");
   await expect.poll(() => lastSeen(page, "map"), { timeout: 200_000 }).toBeGreaterThan(began + 40);
   // No channel is made for it. Those of pages that were cut off before may go meanwhile.
-  const channels = await derivedChannels(system.url);
+  const channels = await system.derivedChannels();
   const timed = timeSeen(page, "map");
   // A replay of so little is over in a few seconds.
   const states = await noted(page, '[data-view="map"]', "data-state");
@@ -57,7 +48,7 @@ test("HIST-4: the last minute comes again, in order and faster, and goes on live
   await page.getByTestId("replay-map").click();
   await expect.poll(states).toContain("replay");
   await expect.poll(async () => (await badges()).join()).toContain("behind");
-  expect(await derivedChannels(system.url)).toBeLessThanOrEqual(channels);
+  expect(await system.derivedChannels()).toBeLessThanOrEqual(channels);
   // The other views go on as they are.
   await expect(view(page, "globe")).toHaveAttribute("data-state", "live");
   await expect(view(page, "map")).toHaveAttribute("data-state", "live");
@@ -72,7 +63,7 @@ test("HIST-4: the last minute comes again, in order and faster, and goes on live
   // While it was of the past, steps came faster than the simulation's two a second.
   const [first, caughtUp] = await timed(replayed.first, live.last);
   expect((live.last - replayed.first) / ((caughtUp - first) / 1000)).toBeGreaterThan(4);
-  expect(await derivedChannels(system.url)).toBeLessThanOrEqual(channels);
+  expect(await system.derivedChannels()).toBeLessThanOrEqual(channels);
 });
 
 test("a replay ends at once where that is asked for", async ({ open }) => {
@@ -146,7 +137,7 @@ test("HAND-1: another device goes on where the first one is: the same views, no 
   await nextStep(first, "map");
   // One for each view: those of pages that were cut off before go meanwhile.
   const channels = KINDS.length;
-  await expect.poll(() => derivedChannels(system.url)).toBe(channels);
+  await expect.poll(() => system.derivedChannels()).toBe(channels);
   await first.getByTestId("hand-over").click();
   await expect(first.getByTestId("handover-unreachable")).toContainText("--host");
   const link = await first.getByTestId("handover-link").inputValue();
@@ -178,7 +169,7 @@ test("HAND-1: another device goes on where the first one is: the same views, no 
       // A step of the map is one event; of the 37 of a section's each device may have had some.
       expect(kind === "map" ? [last + 1] : [last, last + 1], kind).toContain(after[0]?.first);
     }
-    expect(await derivedChannels(system.url)).toBe(channels);
+    expect(await system.derivedChannels()).toBe(channels);
     // The views are the second device's to change.
     await second.getByTestId("layer").fill("15");
     await expect(view(second, "map")).toHaveAttribute("data-layer", "15");

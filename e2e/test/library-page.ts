@@ -42,10 +42,5 @@ export async function openTab(context: BrowserContext, gateway: Gateway): Promis
 
 /** Resolves when the test's own session is the only one: what tabs before it had may take its time to go. */
 export async function alone(gateway: Gateway): Promise<void> {
-  await expect.poll(() => connections(gateway)).toBe(1);
-}
-
-export async function connections(gateway: Gateway): Promise<number> {
-  const health = await fetch(`http://${gateway.address}/healthz`).then(response => response.json());
-  return health.connections;
+  await expect.poll(() => gateway.stats().connections).toBe(1);
 }

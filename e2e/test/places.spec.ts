@@ -1,7 +1,7 @@
 import type { ConcentratorPlace } from "@jecho/client";
 import { expect, type Page } from "@playwright/test";
 import { killSharedWorkers } from "../src/shared-workers.ts";
-import { alone, connections, HEARTBEAT_MS, openTab, Tick, test } from "./library-page.ts";
+import { alone, HEARTBEAT_MS, openTab, Tick, test } from "./library-page.ts";
 
 test("the gateway's pages are isolated, so that they may share memory with their workers", async ({
   open,
@@ -58,9 +58,9 @@ for (const place of ["here", "worker", "shared"] as const) {
     expect(up).toEqual(Array.from({ length: 5000 }, (_, n) => n));
     expect(got).toEqual(Array.from({ length: 2000 }, (_, n) => n));
     await expect.poll(() => many.size).toBe(1000);
-    expect(await connections(gateway)).toBe(2);
+    expect(gateway.stats().connections).toBe(2);
     await page.close();
-    await expect.poll(() => connections(gateway)).toBe(1);
+    await expect.poll(() => gateway.stats().connections).toBe(1);
   });
 
   test(`${place}: a queue that drops the oldest counts what it dropped, and keeps the newest`, async ({
@@ -110,7 +110,7 @@ test("shared: two tabs have one connection, and what one opened goes with it", a
   await listen(tabs[0]);
   await listen(tabs[1]);
   await expect.poll(() => producer.demand.total).toBe(2);
-  expect(await connections(gateway)).toBe(2);
+  expect(gateway.stats().connections).toBe(2);
   expect(await producer.publishSync({ n: 1, note: "" })).toBe(2);
   for (const tab of tabs) await expect(tab).toHaveTitle("1");
   // A tab that is gone says nothing.
@@ -118,14 +118,14 @@ test("shared: two tabs have one connection, and what one opened goes with it", a
   await expect.poll(() => producer.demand.total).toBe(1);
   expect(await producer.publishSync({ n: 2, note: "" })).toBe(1);
   await expect(tabs[1]).toHaveTitle("2");
-  expect(await connections(gateway)).toBe(2);
+  expect(gateway.stats().connections).toBe(2);
   // A third finds the connection, and the types that events are written with.
   const third = await open();
   await listen(third);
   await expect.poll(() => producer.demand.total).toBe(2);
   expect(await producer.publishSync({ n: 3, note: "" })).toBe(2);
   await expect(third).toHaveTitle("3");
-  expect(await connections(gateway)).toBe(2);
+  expect(gateway.stats().connections).toBe(2);
 });
 
 test("shared: tabs whose SharedWorker died are told, and a new session gets a new one", async ({
@@ -156,7 +156,7 @@ test("shared: tabs whose SharedWorker died are told, and a new session gets a ne
   await expect.poll(() => producer.demand.total).toBe(0);
   for (const tab of tabs) await listen(tab);
   await expect.poll(() => producer.demand.total).toBe(2);
-  expect(await connections(gateway)).toBe(2);
+  expect(gateway.stats().connections).toBe(2);
   expect(await producer.publishSync({ n: 1, note: "" })).toBe(2);
   for (const tab of tabs) await expect(tab).toHaveTitle("1");
 });
@@ -257,7 +257,7 @@ test("where there is no SharedWorker, each tab has a worker; where there is none
   await without(["SharedWorker"]);
   await without(["SharedWorker", "Worker"]);
   await expect.poll(() => producer.demand.total).toBe(3);
-  expect(await connections(gateway)).toBe(4);
+  expect(gateway.stats().connections).toBe(4);
   expect(await producer.publishSync({ n: 1, note: "" })).toBe(3);
 });
 

@@ -58,6 +58,8 @@ export class Connection {
   /** Messages with events that have come and are not confirmed yet. */
   unconfirmed = 0;
   unconfirmedBytes = 0;
+  /** By the count of `Silence`. */
+  heardAt = 0;
   readonly #limits: ConnectionLimits;
   /** Until the socket has gone. */
   #link: Link | undefined;

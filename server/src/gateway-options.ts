@@ -16,6 +16,13 @@ export interface GatewayOptions {
   readonly staticFolder?: string;
   /** Origins that pages may connect from besides the gateway's own, such as `https://viewer.example`. */
   readonly origins?: readonly string[];
+  /**
+   * Names of hosts that the gateway answers its own pages under, such as `viewer.example`, besides `localhost`, all addresses and `host`. Under any other
+   * name a page is a foreign one, whatever machine the name stands for.
+   */
+  readonly hosts?: readonly string[];
+  /** The Content-Security-Policy of the files; by default they may use nothing but the gateway and its files. */
+  readonly contentPolicy?: string;
   /** The largest message taken, in bytes; 16 MiB by default. */
   readonly limitBytes?: number;
   /** Bytes that may wait for one process on one channel, whatever it asks for; 8 MiB by default. */
@@ -32,6 +39,8 @@ export interface GatewayOptions {
   readonly handoverMs?: number;
   /** Silence after which a connection is tested, in milliseconds; 10,000 by default. */
   readonly heartbeatMs?: number;
+  /** How long a client may go without a whole message, which it sends one of per heartbeat at least, in milliseconds; 120,000 by default. */
+  readonly messageTimeoutMs?: number;
   /** How long a producer may take to install a modulator, and a client to say Hello, in milliseconds; 10,000 by default. */
   readonly requestTimeoutMs?: number;
   /** Modulators that one connection may have installed; 64 by default. */
@@ -65,6 +74,8 @@ const NAMES: OptionNames<GatewayOptions> = {
   path: true,
   staticFolder: true,
   origins: true,
+  hosts: true,
+  contentPolicy: true,
   limitBytes: true,
   consumerQueueBytes: true,
   connectionQueueBytes: true,
@@ -73,6 +84,7 @@ const NAMES: OptionNames<GatewayOptions> = {
   resumeWindowMs: true,
   handoverMs: true,
   heartbeatMs: true,
+  messageTimeoutMs: true,
   requestTimeoutMs: true,
   modulatorsPerConnection: true,
   endpointsPerConnection: true,
@@ -94,6 +106,7 @@ export const BOUNDS = {
   resumeWindowMs: [0, MOST_MS],
   handoverMs: [0, MOST_MS],
   heartbeatMs: [1, MOST_MS],
+  messageTimeoutMs: [1, MOST_MS],
   requestTimeoutMs: [1, MOST_MS],
   modulatorsPerConnection: [0, Number.MAX_SAFE_INTEGER],
   endpointsPerConnection: [0, Number.MAX_SAFE_INTEGER],
@@ -111,12 +124,15 @@ export function checkGatewayOptions(options: GatewayOptions): void {
       `${name} is ${value}; a whole number from ${least} to ${most} is wanted`,
     );
   }
-  const { origins = [], path = "" } = options;
+  const { origins = [], hosts = [], path = "" } = options;
   if (!/^(\/[A-Za-z0-9._~-]+)*$/.test(path))
     throw new JechoError("ARGUMENT_INVALID", `"${path}" is no path; one is like /jecho`);
   if (!Array.isArray(origins))
     throw new JechoError("ARGUMENT_INVALID", `origins are a list, not a ${typeof origins}`);
   for (const origin of origins) checkOrigin(origin);
+  if (!Array.isArray(hosts))
+    throw new JechoError("ARGUMENT_INVALID", `hosts are a list, not a ${typeof hosts}`);
+  for (const host of hosts) checkHost(host);
 }
 
 /** What browsers send is compared with it letter by letter: one with a path, or a capital in the host's name, would never be met. */
@@ -125,4 +141,13 @@ function checkOrigin(origin: unknown): void {
   if (origin === known && known !== "null") return;
   const hint = known === "null" ? "one is like https://viewer.example" : `did you mean ${known}?`;
   throw new JechoError("ARGUMENT_INVALID", `"${origin}" is no origin; ${hint}`);
+}
+
+/** Without a port: whoever reaches the gateway by the name does so by its port, or by that of a proxy in front. */
+function checkHost(host: unknown): void {
+  const known =
+    typeof host === "string" && URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : "";
+  if (host === known && known !== "") return;
+  const hint = known === "" ? "one is like viewer.example" : `did you mean ${known}?`;
+  throw new JechoError("ARGUMENT_INVALID", `"${host}" is no name of a host; ${hint}`);
 }

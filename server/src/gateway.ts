@@ -2,6 +2,8 @@ import type { WebSocket } from "uWebSockets.js";
 import { randomBytes } from "node:crypto";
 import { JechoError } from "@jecho/shared";
 import { EventsFrame, parseMessage, SUBPROTOCOL } from "@jecho/shared/internal";
+import { Admission } from "./admission.ts";
+import { NO_PAGE, refuse, writeHeaders } from "./answers.ts";
 import { Connection } from "./connection.ts";
 import { Deadlines } from "./deadlines.ts";
 import { Acknowledgements } from "./delivery/acknowledgements.ts";
@@ -15,8 +17,17 @@ import { listenAt } from "./listening.ts";
 import { Handovers } from "./management/handovers.ts";
 import { NameServer } from "./management/name-server.ts";
 import { SharedObjects } from "./objects/shared-objects.ts";
+import { Silence } from "./silence.ts";
 import { StaticFiles } from "./static-files.ts";
 import { loadUws } from "./uws.ts";
+
+/** What a gateway has at present. */
+export interface GatewayStats {
+  readonly connections: number;
+  /** Channels that are in use, or whose history is kept in memory. */
+  readonly channels: number;
+  readonly derivedChannels: number;
+}
 
 /** A gateway that runs. */
 export interface Gateway {
@@ -26,6 +37,8 @@ export interface Gateway {
   readonly port: number;
   /** `HOST:PORT`, and its path, if it has one, as it stands in channel names. */
   readonly address: string;
+  /** How much it has at present. */
+  stats(): GatewayStats;
   /**
    * Takes nothing more of producers, who keep it for the next gateway; has its process for modulators finish and sends what waits for consumers,
    * within `drainMs`; lets go of every connection with `GATEWAY_STOPPING`.
@@ -64,7 +77,9 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   } = options;
   const uws = await loadUws();
   const files =
-    options.staticFolder === undefined ? undefined : await StaticFiles.load(options.staticFolder, path);
+    options.staticFolder === undefined
+      ? undefined
+      : await StaticFiles.load(options.staticFolder, path, options.contentPolicy);
   const objects = new SharedObjects();
   const acknowledgements = new Acknowledgements();
   const store =
@@ -102,7 +117,8 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   const strangers = new Deadlines<Connection>(connectionLimits.requestTimeoutMs, connection =>
     connection.end("TIMED_OUT", "no Hello came"),
   );
-  const startedAt = performance.now();
+  const silence = new Silence(options.messageTimeoutMs ?? 120_000, () => connections.values());
+  const admission = new Admission([host, ...(options.hosts ?? [])], options.origins ?? [], log);
   let whenEmpty: (() => void) | undefined;
   let closing: Promise<void> | undefined;
 
@@ -116,17 +132,11 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     idleTimeout: Math.min(960, Math.max(8, Math.ceil((3 * heartbeatMs) / 1000))),
     sendPingsAutomatically: true,
     upgrade: (response, request, context) => {
-      const origin = request.getHeader("origin");
-      const allowed =
-        origin === "" || sameHost(origin, request.getHeader("host")) || options.origins?.includes(origin);
+      if (!admission.admits(request.getHeader("origin"), request.getHeader("host")))
+        return refuse(response, "403 Forbidden", "This origin may not connect. The gateway's log says why.");
       const protocols = request.getHeader("sec-websocket-protocol").split(",");
-      if (!allowed || !protocols.some(protocol => protocol.trim() === SUBPROTOCOL)) {
-        const why = allowed
-          ? `This endpoint speaks the subprotocol ${SUBPROTOCOL}.`
-          : "This origin may not connect.";
-        response.writeStatus(allowed ? "400 Bad Request" : "403 Forbidden").end(`${why}\n`);
-        return;
-      }
+      if (!protocols.some(protocol => protocol.trim() === SUBPROTOCOL))
+        return refuse(response, "400 Bad Request", `This endpoint speaks the subprotocol ${SUBPROTOCOL}.`);
       const key = request.getHeader("sec-websocket-key");
       const extensions = request.getHeader("sec-websocket-extensions");
       response.upgrade({}, key, SUBPROTOCOL, extensions, context);
@@ -134,11 +144,13 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     open: socket => {
       const connection = new Connection(socket, connectionLimits);
       connections.set(socket, connection);
+      silence.broken(connection);
       strangers.add(connection);
     },
     message: (socket, message, isBinary) => {
       const connection = connections.get(socket);
       if (connection === undefined) return;
+      silence.broken(connection);
       try {
         if (!isBinary) throw new JechoError("FRAME_MALFORMED", "messages are binary");
         const { byteLength } = message;
@@ -179,16 +191,10 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     },
   });
   app.get(`${path}/healthz`, response => {
-    const body = {
-      status: "ok",
-      uptimeSeconds: Math.round((performance.now() - startedAt) / 1000),
-      connections: connections.size,
-      ...names.stats,
-    };
-    response
+    writeHeaders(response, NO_PAGE)
       .writeHeader("content-type", "application/json")
       .writeHeader("cache-control", "no-store")
-      .end(`${JSON.stringify(body)}\n`);
+      .end('{"status":"ok"}\n');
   });
   if (files !== undefined)
     for (const method of ["get", "head"] as const) {
@@ -199,8 +205,12 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
         });
       app[method](`${path}/*`, (response, request) => files.serve(response, request));
     }
+  app.any("/*", (response, request) =>
+    refuse(response, "404 Not Found", "There is nothing here.", request.getMethod() === "head"),
+  );
 
   const listening = await listenAt(app, host, port).catch((error: Error) => {
+    silence.stop();
     store?.close();
     throw error;
   });
@@ -240,6 +250,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     }
     app.close();
     strangers.clear();
+    silence.stop();
     confirmations.close();
     store?.close();
   };
@@ -251,11 +262,8 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     host,
     port: boundPort,
     address,
+    stats: () => ({ connections: connections.size, ...names.stats }),
     close: closeOnce,
     [Symbol.asyncDispose]: closeOnce,
   };
-}
-
-function sameHost(origin: string, host: string): boolean {
-  return URL.canParse(origin) && new URL(origin).host === host;
 }

@@ -1,4 +1,4 @@
 /** The gateway, for programs that start one themselves. */
-export { createGateway, type Gateway } from "./gateway.ts";
+export { createGateway, type Gateway, type GatewayStats } from "./gateway.ts";
 export type { GatewayOptions } from "./gateway-options.ts";
 export { runGateway } from "./run-gateway.ts";

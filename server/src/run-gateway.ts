@@ -11,6 +11,7 @@ const USAGE = `jecho gateway [options]
   --static FOLDER   serve this folder's files over HTTP
   --history FILE    keep in this file what producers ask to be kept of their channels: it then survives a restart
   --origin ORIGIN   an origin that pages may connect from, as http://localhost:5173; may be repeated
+  --allow-host NAME a name that the gateway's own pages may have besides localhost, as viewer.example; may be repeated
   --modulators      run modulators in a process beside the gateway for producers that run none
   --drain MS        when the gateway is told to end, how long that process may take to finish what it was given, and
                     consumers to take what waits for them (5000)`;
@@ -46,11 +47,14 @@ export async function runGateway(
       ...(values.static === undefined ? {} : { staticFolder: values.static }),
       ...(values.history === undefined ? {} : { historyFile: values.history }),
       ...(values.origin === undefined ? {} : { origins: values.origin }),
+      ...(values["allow-host"] === undefined ? {} : { hosts: values["allow-host"] }),
       ...(values.modulators && modulating !== undefined ? { modulating } : {}),
     });
     process.stdout.write(`gateway listening at ${gateway.address}\n`);
-    // A parent that started this process with an IPC channel is told the same way.
-    process.send?.({ address: gateway.address }, undefined, undefined, () => {});
+    // A parent that started this process with an IPC channel is told the same way, and what the gateway has whenever it asks.
+    const tell = (message: object): void => void process.send?.(message, undefined, undefined, () => {});
+    tell({ address: gateway.address });
+    process.on("message", () => tell(gateway.stats()));
     if (!LOOPBACK.has(values.host)) {
       console.error(
         "warning: this gateway knows no users yet; whoever reaches this address may publish, subscribe and install modulators",
@@ -116,6 +120,7 @@ function readOptions(args: string[]) {
           static: { type: "string" },
           history: { type: "string" },
           origin: { type: "string", multiple: true },
+          "allow-host": { type: "string", multiple: true },
           modulators: { type: "boolean", default: false },
           drain: { type: "string", default: "5000" },
           help: { type: "boolean", short: "h", default: false },

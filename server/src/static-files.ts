@@ -5,6 +5,7 @@ import { extname, join, relative, sep } from "node:path";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { JechoError } from "@jecho/shared";
+import { refuse, writeHeaders } from "./answers.ts";
 
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -20,7 +21,6 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 const pack = promisify(gzip);
-const NOTHING = new TextEncoder().encode("There is nothing here.\n");
 
 /** What is not compressed already. */
 const PACKED = /^text\/|json|svg|wasm/;
@@ -43,13 +43,25 @@ interface StaticFile {
   readonly immutable: boolean;
 }
 
+/** The host that a page was asked of, as a policy may name it. */
+const HOST = /^[A-Za-z0-9.:[\]-]+$/;
+
 /** The files of a folder, read once and served from memory: what is not in the table does not exist. */
 export class StaticFiles {
   readonly #files = new Map<string, StaticFile>();
+  readonly #policy: string | undefined;
 
-  /** @param base path that they are served under @throws JechoError `ARGUMENT_INVALID` where the folder cannot be read */
-  static async load(folder: string, base: string): Promise<StaticFiles> {
-    const files = new StaticFiles();
+  private constructor(policy: string | undefined) {
+    this.#policy = policy;
+  }
+
+  /**
+   * @param base path that they are served under
+   * @param policy what pages may do; undefined for the usual
+   * @throws JechoError `ARGUMENT_INVALID` where the folder cannot be read
+   */
+  static async load(folder: string, base: string, policy: string | undefined): Promise<StaticFiles> {
+    const files = new StaticFiles(policy);
     const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch((error: Error) => {
       throw new JechoError("ARGUMENT_INVALID", `the folder of files to serve: ${error.message}`);
     });
@@ -74,29 +86,20 @@ export class StaticFiles {
   serve(response: HttpResponse, request: HttpRequest): void {
     const url = request.getUrl();
     const isHead = request.getMethod() === "head";
-    const end = (body: Uint8Array): void => {
-      // With the length given to it, `endWithoutBody` does not count as an answer.
-      if (isHead) response.writeHeader("content-length", String(body.byteLength)).endWithoutBody();
-      else response.end(body);
-    };
     const file = this.#files.get(url.endsWith("/") ? `${url}index.html` : url);
-    if (file === undefined) {
-      response.writeStatus("404 Not Found").writeHeader("content-type", "text/plain");
-      end(NOTHING);
-      return;
-    }
+    if (file === undefined) return refuse(response, "404 Not Found", "There is nothing here.", isHead);
     const packed = TAKES_GZIP.test(request.getHeader("accept-encoding")) ? file.packed : undefined;
     const { bytes, etag } = packed ?? file.plain;
     const known = request.getHeader("if-none-match") === etag;
     response.writeStatus(known ? "304 Not Modified" : "200 OK");
     response.writeHeader("etag", etag);
+    writeHeaders(response, this.#policy ?? policyFor(request.getHeader("host")));
     if (file.packed !== undefined) response.writeHeader("vary", "accept-encoding");
     // Isolated from other origins, a page may share memory with its workers: events then cross without a message. The policy
     // below allows nothing of other origins anyway.
     response
       .writeHeader("cross-origin-opener-policy", "same-origin")
-      .writeHeader("cross-origin-embedder-policy", "require-corp")
-      .writeHeader("cross-origin-resource-policy", "same-origin");
+      .writeHeader("cross-origin-embedder-policy", "require-corp");
     response.writeHeader(
       "cache-control",
       file.immutable ? "public, max-age=31536000, immutable" : "no-cache",
@@ -105,18 +108,23 @@ export class StaticFiles {
       response.endWithoutBody();
       return;
     }
-    response
-      .writeHeader("content-type", file.type)
-      .writeHeader("x-content-type-options", "nosniff")
-      .writeHeader("referrer-policy", "no-referrer")
-      .writeHeader(
-        "content-security-policy",
-        // A page that produces, or makes its own view of what is modulated nowhere else, runs modulators in WebAssembly.
-        "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self' ws: wss:; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; frame-ancestors 'self'",
-      );
+    response.writeHeader("content-type", file.type);
     if (packed !== undefined) response.writeHeader("content-encoding", "gzip");
-    end(bytes);
+    // With the length given to it, `endWithoutBody` does not count as an answer.
+    if (isHead) response.writeHeader("content-length", String(bytes.byteLength)).endWithoutBody();
+    else response.end(bytes);
   }
+}
+
+/**
+ * The gateway's own files and nothing else, and no other gateway to connect to. Not every browser takes `'self'` for WebSockets, too.
+ *
+ * @param host that the page was asked of
+ */
+function policyFor(host: string): string {
+  const sockets = HOST.test(host) ? ` ws://${host} wss://${host}` : "";
+  // A page that produces, or makes its own view of what is modulated nowhere else, runs modulators in WebAssembly.
+  return `default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'${sockets}; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; frame-ancestors 'self'`;
 }
 
 function bodyOf(bytes: Uint8Array): Body {

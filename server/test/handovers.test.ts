@@ -25,10 +25,7 @@ test("HAND-1, OBJ-11: a second device that goes before the first has answered ta
   second.send(encodeControl({ kind: "Hello", protocol: PROTOCOL, name: "second", handover: token }));
   const { request } = await first.next("Yield");
   second[Symbol.dispose]();
-  const connections = async (): Promise<number> =>
-    ((await (await fetch(`http://${gateway.address}/healthz`)).json()) as { connections: number })
-      .connections;
-  await expect.poll(connections).toBe(2);
+  await expect.poll(() => gateway.stats().connections).toBe(2);
   first.send(encodeControl({ kind: "Yielded", request, places: [], copies: [copy] }));
   expect(await other.next("CopyUpdate")).toMatchObject({ master: true, term: 2 });
 });
