@@ -8,6 +8,7 @@ import { type SuiteResult, updateReadme } from "./readme.ts";
 import { formatGoals, Report } from "./report.ts";
 import type { Suite } from "./suite.ts";
 import { channels } from "./suites/channels.ts";
+import { chaos } from "./suites/chaos.ts";
 import { connections } from "./suites/connections.ts";
 import { delivery } from "./suites/delivery.ts";
 import { eager } from "./suites/eager.ts";
@@ -29,12 +30,19 @@ const SUITES: readonly Suite[] = [
   viewer,
   delivery,
   types,
+  chaos,
 ];
 const USAGE = `npm run bench [-- SUITE ...] [--quick] [--readme]
 
   SUITE     ${SUITES.map(({ name, about }) => `${name}: ${about}`).join("\n            ")}
   --quick   at most 60 s a suite
-  --readme  write the tables into bench/README.md; a full run does so by itself`;
+  --readme  write the tables into bench/README.md; a full run does so by itself
+
+For chaos:
+  --seed N           what goes wrong, and when; a random one by default
+  --faults N         how often something goes wrong
+  --kinds KIND,...   what may go wrong; everything by default
+  --at-once N        how much may go wrong at once`;
 const PARENT_CHECK_MS = 500;
 const AFTER_FAILURE_MS = 1000;
 /** A suite that is still at it has gone wrong. */
@@ -45,6 +53,10 @@ const { values, positionals } = parseArgs({
   options: {
     quick: { type: "boolean", default: false },
     readme: { type: "boolean", default: false },
+    seed: { type: "string" },
+    faults: { type: "string" },
+    kinds: { type: "string" },
+    "at-once": { type: "string" },
     help: { type: "boolean", short: "h", default: false },
   },
 });
@@ -54,6 +66,13 @@ if (values.help || unknown.length > 0) {
   console.log(USAGE);
   process.exit(values.help ? 0 : 2);
 }
+
+const wish = {
+  seed: wholeOf("--seed", values.seed),
+  faults: wholeOf("--faults", values.faults),
+  kinds: values.kinds?.split(","),
+  atOnce: wholeOf("--at-once", values["at-once"]),
+};
 
 // Children are killed when this process exits, whatever the reason.
 process.once("SIGINT", () => process.exit(130));
@@ -80,7 +99,7 @@ for (const suite of SUITES) {
   const report = new Report(line => console.log(line));
   const start = performance.now();
   try {
-    await bounded(suite.run({ report, quick: values.quick }));
+    await bounded(suite.run({ report, quick: values.quick, chaos: wish }), suite.limitMs);
   } catch (error) {
     failures.push(suite.name);
     const { stack, message } = error instanceof Error ? error : new Error(String(error));
@@ -111,12 +130,18 @@ if (failures.length > 0) console.error(`bench: failed: ${failures.join(", ")}`);
 // A row that is missed is a result; only a suite that could not run is a failure.
 process.exit(failures.length === 0 ? 0 : 1);
 
+function wholeOf(option: string, text: string | undefined): number | undefined {
+  if (text === undefined || /^\d+$/.test(text)) return text === undefined ? undefined : Number(text);
+  console.error(`bench: ${option} takes a whole number, not "${text}"`);
+  process.exit(2);
+}
+
 function secondsSince(start: number): number {
   return Math.round((performance.now() - start) / 1000);
 }
 
-async function bounded(suite: Promise<void>): Promise<void> {
-  const limitMs = values.quick ? LIMIT_MS.quick : LIMIT_MS.full;
+async function bounded(suite: Promise<void>, fullMs: number = LIMIT_MS.full): Promise<void> {
+  const limitMs = values.quick ? LIMIT_MS.quick : fullMs;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`it took more than ${limitMs / 1000} s`)), limitMs);

@@ -216,6 +216,13 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
+/** What this process has started, and still runs. */
+export function childrenOf(pid: number): number[] {
+  return parentsOfAll()
+    .filter(([, parent]) => parent === pid)
+    .map(([child]) => child);
+}
+
 function descendantsOf(pid: number): number[] {
   const parents = parentsOfAll();
   const found = [pid];

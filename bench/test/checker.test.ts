@@ -1,55 +1,179 @@
 import { expect, test } from "vitest";
-import { ConsumerChecker } from "../src/chaos/checker.ts";
-import { MISSED } from "../src/chaos/event.ts";
+import { Account, type Source } from "../src/chaos/checker.ts";
+import { type MeaningName, meaningOf, NOTICE, NOTICES } from "../src/chaos/event.ts";
 
-const life = { producer: 1, life: 1, confirmed: 6, wasKilled: false };
+const [PRODUCER, LIFE] = [1, 1];
+/** As what was raised at once, after consumers had subscribed. */
+const sourceOf = (due: number, more: Partial<Source> = {}): Source => ({
+  producer: PRODUCER,
+  life: LIFE,
+  channel: "chaos/kept",
+  serves: true,
+  due,
+  isOver: false,
+  marks: [{ n: 0, atMs: 2 }],
+  ...more,
+});
+
+/** Of a consumer that subscribed at 1. */
+function accountOf(meaning: MeaningName): Account {
+  const account = new Account("one", "chaos/kept", meaningOf(meaning));
+  account.subscribed(1);
+  return account;
+}
+
+/** An event, one that stands for those since `first`, or one with what its modulator has counted. */
+type Told =
+  | number
+  | { readonly n: number; readonly first?: number; readonly count?: number }
+  | keyof typeof NOTICES;
+
+function take(account: Account, ...told: readonly (Told | { readonly missed: number })[]): void {
+  for (const one of told) {
+    const numbers =
+      typeof one === "string"
+        ? [0, NOTICE, NOTICES[one], 1, 0, 0]
+        : typeof one === "number"
+          ? [0, PRODUCER, LIFE, one, one, 0]
+          : "missed" in one
+            ? [0, NOTICE, NOTICES.missed, one.missed, 0, 0]
+            : [0, PRODUCER, LIFE, one.first ?? one.n, one.n, one.count ?? 0];
+    account.take(Uint32Array.from(numbers), 0);
+  }
+}
+
+const CLEAN = {
+  lostUntold: 0,
+  duplicated: 0,
+  reordered: 0,
+  overtold: 0,
+  restartedUntold: 0,
+  corrupt: 0,
+  late: 0,
+};
 
 test("what came whole and in order is in order", () => {
-  const checker = new ConsumerChecker("all", 1);
-  checker.take([0, 1, 2, 3, 4, 5].map(n => [1, 1, n]));
-  expect(checker.hasSeen(life)).toBe(true);
-  expect(checker.finish([life])).toEqual({
-    lost: 0,
-    duplicated: 0,
-    reordered: 0,
-    handoverGap: 0,
-    told: 0,
-    events: 6,
-  });
+  const account = accountOf("all");
+  take(account, 0, 1, 2);
+  expect(account.owed([sourceOf(6)])).toBe(3);
+  take(account, 3, 4, 5);
+  expect(account.owed([sourceOf(6)])).toBe(0);
+  expect(account.close([sourceOf(6)])).toMatchObject({ verdict: { ...CLEAN, events: 6 }, notes: [] });
 });
 
 test.for([
-  ["a gap", [0, 1, 3, 4, 5], { lost: 1 }],
-  ["an end that never came", [0, 1, 2, 3], { lost: 2 }],
-  ["a beginning that never came", [2, 3, 4, 5], { lost: 2 }],
+  ["a gap", [0, 1, 3, 4, 5], { lostUntold: 1 }],
+  ["an end that never came", [0, 1, 2, 3], { lostUntold: 2 }],
+  ["a beginning that never came", [2, 3, 4, 5], { lostUntold: 2 }],
+  ["nothing at all", [], { lostUntold: 6 }],
   ["a repetition", [0, 1, 1, 2, 3, 4, 5], { duplicated: 1 }],
+  ["a stretch that came again", [0, 1, 2, 3, 4, 5, 2, 3], { duplicated: 2 }],
   ["a step back", [0, 1, 3, 2, 4, 5], { reordered: 1 }],
 ] as const)("%s is seen", ([, ns, expected]) => {
-  const checker = new ConsumerChecker("all", 1);
-  checker.take(ns.map(n => [1, 1, n]));
-  expect(checker.finish([life])).toMatchObject(expected);
+  const account = accountOf("all");
+  take(account, ...ns);
+  expect(account.close([sourceOf(6)]).verdict).toMatchObject({ ...CLEAN, ...expected });
 });
 
-test("a gap that was told is not lost", () => {
-  const checker = new ConsumerChecker("all", 1);
-  checker.take([
-    [1, 1, 0],
-    [MISSED, 3, 0],
-    [1, 1, 4],
-    [1, 1, 5],
-  ]);
-  expect(checker.finish([life])).toMatchObject({ lost: 0, told: 3 });
+test("a gap that was told is not lost, and one that was told as larger than it is was told wrongly", () => {
+  const account = accountOf("all");
+  take(account, 0, { missed: 3 }, 4, 5);
+  expect(account.owed([sourceOf(6)])).toBe(0);
+  expect(account.close([sourceOf(6)]).verdict).toMatchObject({ ...CLEAN, told: 3 });
+  take(account, { missed: 3 }, 8);
+  expect(account.close([sourceOf(9)]).verdict).toMatchObject({ ...CLEAN, told: 3, overtold: 1 });
 });
 
-test("a gap and a repetition where a session was handed over are counted as that, too", () => {
-  const checker = new ConsumerChecker("even", 2);
-  checker.take([
-    [1, 1, 0],
-    [1, 1, 2],
-  ]);
-  checker.handedOver();
-  checker.take([[1, 1, 6]]);
-  checker.handedOver();
-  checker.take([[1, 1, 6]]);
-  expect(checker.finish([])).toMatchObject({ lost: 1, duplicated: 1, handoverGap: 2 });
+test("what is told of one time of faults makes up for nothing in another one", () => {
+  const account = accountOf("all");
+  take(account, 0, { missed: 3 }, 1, 2);
+  expect(account.close([sourceOf(3)]).verdict).toMatchObject({ lostUntold: 0, overtold: 3 });
+  take(account, 5);
+  expect(account.close([sourceOf(6)]).verdict).toMatchObject({ lostUntold: 2 });
+});
+
+test("what comes after nobody waited for it any more is late, and not lost", () => {
+  const account = accountOf("all");
+  take(account, 0, 1);
+  expect(account.close([sourceOf(4)]).verdict).toMatchObject({ lostUntold: 2 });
+  take(account, 2, 3, 4);
+  expect(account.close([sourceOf(5)]).verdict).toMatchObject({ ...CLEAN, late: 2, lostUntold: -2 });
+});
+
+test("of a source that was there before it a consumer is owed what was raised once it had subscribed", () => {
+  const marks = [
+    { n: 0, atMs: 0 },
+    { n: 4, atMs: 2 },
+  ];
+  const account = accountOf("all");
+  expect(account.owed([sourceOf(6, { marks })])).toBe(2);
+  take(account, 3, 4, 5);
+  expect(account.close([sourceOf(6, { marks })]).verdict).toMatchObject({ ...CLEAN, events: 3 });
+  const late = accountOf("all");
+  take(late, 5);
+  expect(late.close([sourceOf(6, { marks })]).verdict).toMatchObject({ lostUntold: 1 });
+});
+
+test("one that never was subscribed is owed nothing", () => {
+  const account = new Account("one", "chaos/kept", meaningOf("all"));
+  expect(account.close([sourceOf(6)]).verdict).toMatchObject(CLEAN);
+});
+
+test("a filter's consumer is owed what passes, and nothing else may come", () => {
+  const account = accountOf("even");
+  take(account, 0, 2);
+  expect(account.owed([sourceOf(6)])).toBe(1);
+  take(account, 4);
+  expect(account.close([sourceOf(6)]).verdict).toMatchObject({ ...CLEAN, events: 3 });
+  take(account, 7, 8);
+  expect(account.close([sourceOf(9)]).verdict).toMatchObject({ corrupt: 1, lostUntold: 1 });
+});
+
+test("to a filter's consumer raised events are told, of which fewer would have come", () => {
+  const account = accountOf("even");
+  take(account, 0, { missed: 5 }, 6);
+  expect(account.close([sourceOf(8)]).verdict).toMatchObject({ ...CLEAN, told: 5 });
+});
+
+test("a modulator's state may begin anew once that was told", () => {
+  const account = accountOf("counted");
+  take(account, { n: 0, count: 1 }, { n: 1, count: 2 }, "restarted", { n: 2, count: 1 }, { n: 3, count: 2 });
+  expect(account.close([sourceOf(4)]).verdict).toMatchObject({ ...CLEAN, restarts: 1 });
+  take(account, { n: 4, count: 1 });
+  expect(account.close([sourceOf(5)]).verdict).toMatchObject({ restartedUntold: 1 });
+});
+
+test("a modulator's state goes on over what was lost behind it", () => {
+  const account = accountOf("counted");
+  take(account, { n: 0, count: 1 }, { missed: 2 }, { n: 3, count: 4 }, { missed: 1 }, { n: 5, count: 5 });
+  expect(account.close([sourceOf(6)]).verdict).toMatchObject(CLEAN);
+});
+
+test("events that were gathered stand for all since the last ones", () => {
+  const account = accountOf("gathered");
+  take(account, { n: 3, first: 0 }, { n: 5, first: 4 });
+  expect(account.close([sourceOf(6)]).verdict).toMatchObject({ ...CLEAN, events: 6 });
+  take(account, { n: 9, first: 8 });
+  expect(account.close([sourceOf(10)]).verdict).toMatchObject({ lostUntold: 2 });
+});
+
+test("what a modulator had gathered when it was told to begin anew, or its producer ended, went with it", () => {
+  const account = accountOf("gathered");
+  take(account, { n: 3, first: 0 }, "restarted", { n: 9, first: 6 });
+  expect(account.close([sourceOf(12, { isOver: true })]).verdict).toMatchObject({
+    ...CLEAN,
+    lostWithState: 2,
+  });
+});
+
+test("who does not offer what a modulator needs is left out", () => {
+  const account = accountOf("served");
+  expect(account.owed([sourceOf(6, { serves: false })])).toBe(0);
+  expect(account.owed([sourceOf(6)])).toBe(3);
+});
+
+test("an event that came spoilt is no lost one", () => {
+  const account = accountOf("all");
+  take(account, 0, "corrupt", 2);
+  expect(account.close([sourceOf(3)]).verdict).toMatchObject({ corrupt: 1, lostUntold: 0 });
 });

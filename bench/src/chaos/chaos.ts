@@ -1,202 +1,186 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import type { EventPlace } from "@jecho/client";
-import { GatewayProcess, Worker } from "../processes.ts";
-import { ConsumerChecker, type Life, type Verdict } from "./checker.ts";
-import { Cutter } from "./cutter.ts";
-import type { Seen } from "./event.ts";
+import { setTimeout as delay } from "node:timers/promises";
+import { add, CATEGORIES, emptyVerdicts, type Verdict, type Verdicts } from "./checker.ts";
+import { FAULT_NAMES, FAULTS, type FaultName, whyNot } from "./faults.ts";
 import { Random } from "./random.ts";
+import { type Outcome, World } from "./world.ts";
 
 export interface ChaosOptions {
-  /** How often something is killed, cut or handed over. */
-  readonly kills: number;
+  /** How often something goes wrong. */
+  readonly faults: number;
   readonly seed: number;
+  /** What goes wrong: all kinds by default. */
+  readonly kinds?: readonly FaultName[];
+  /** Faults at once, at most: 3 by default. */
+  readonly atOnce?: number;
+  /** How long nothing comes before what is still owed is taken to be lost; a minute by default. */
+  readonly patienceMs?: number;
+  /** Is told what happens. */
+  readonly log?: (line: string) => void;
 }
 
-export interface ChaosResult extends Verdict {
-  /** How often each thing was done. */
-  readonly done: Readonly<Record<string, number>>;
+/** What came of all faults of one kind. What went wrong at once is counted for each of the kinds. */
+interface KindResult {
+  times: number;
+  readonly verdicts: Verdicts;
+  /** Consumers that were told to have ended. */
+  ended: number;
+}
+
+export interface ChaosResult {
+  readonly verdicts: Verdicts;
+  readonly ended: number;
+  readonly kinds: ReadonlyMap<FaultName, KindResult>;
   /** What went wrong where, for whoever looks for the reason. */
-  readonly faults: readonly string[];
+  readonly notes: readonly string[];
+  /** Faults that could not be done, and worlds that came to no end. */
+  readonly failures: readonly string[];
+  /** Kinds that cannot be done on this machine, and why. */
+  readonly skipped: readonly string[];
 }
 
-const SETTLE_MS = 120_000;
+/** After so many faults everything begins anew, under other conditions. */
+const WORLD_FAULTS = 30;
+const BETWEEN_MS = [50, 1200] as const;
 
-interface LiveProducer {
-  readonly id: number;
-  life: number;
-  worker: Worker;
-}
-
-interface LiveConsumer {
-  readonly checker: ConsumerChecker;
-  readonly even: boolean;
-  worker: Worker;
-  place: EventPlace | undefined;
-}
-
-/** A gateway, two producers and four consumers under load, all killed and cut at random, and who checks what is seen. */
-export async function runChaos({ kills, seed }: ChaosOptions): Promise<ChaosResult> {
-  const folder = await mkdtemp(join(tmpdir(), "jecho-chaos-"));
-  const run = new ChaosRun(seed, join(folder, "history.sqlite"));
-  try {
-    return await run.run(kills);
-  } finally {
-    await run.stop();
-    await rm(folder, { recursive: true, force: true });
-  }
+/** Has things go wrong as the seed says, and checks what consumers see. */
+export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
+  const run = new ChaosRun(options);
+  await run.run();
+  return run.result;
 }
 
 class ChaosRun {
+  readonly #options: ChaosOptions;
+  readonly #kindsToDo: readonly FaultName[];
+  readonly #skipped: readonly string[];
   readonly #random: Random;
-  readonly #historyFile: string;
-  readonly #producers: LiveProducer[] = [];
-  readonly #consumers: LiveConsumer[] = [];
-  readonly #killed: Life[] = [];
-  readonly #done: Record<string, number> = {};
-  #gateway: GatewayProcess | undefined;
-  #cutter: Cutter | undefined;
+  readonly #verdicts = emptyVerdicts();
+  readonly #kinds = new Map<FaultName, KindResult>();
+  readonly #notes: string[] = [];
+  readonly #failures: string[] = [];
+  #ended = 0;
+  /** Each kind comes about as often as the others, in an order that nobody knows. */
+  #bag: FaultName[] = [];
 
-  constructor(seed: number, historyFile: string) {
-    this.#random = new Random(seed);
-    this.#historyFile = historyFile;
+  constructor(options: ChaosOptions) {
+    this.#options = options;
+    const kinds = options.kinds ?? FAULT_NAMES;
+    this.#kindsToDo = kinds.filter(kind => whyNot(kind) === undefined);
+    this.#skipped = kinds.flatMap(kind => {
+      const why = whyNot(kind);
+      return why === undefined ? [] : [`${kind} cannot be done here: ${why}`];
+    });
+    this.#random = new Random(options.seed);
   }
 
-  async run(kills: number): Promise<ChaosResult> {
-    await this.#startGateway(0);
-    this.#cutter = await Cutter.start((this.#gateway as GatewayProcess).port);
-    for (const [name, even] of [
-      ["all", false],
-      ["even", true],
-      ["handed over", false],
-      ["even, handed over", true],
-    ] as const) {
-      const consumer = { checker: new ConsumerChecker(name, even ? 2 : 1), even, place: undefined };
-      this.#consumers.push({ ...consumer, worker: await this.#startConsumer(even, undefined) });
+  get result(): ChaosResult {
+    return {
+      verdicts: this.#verdicts,
+      ended: this.#ended,
+      kinds: this.#kinds,
+      notes: this.#notes,
+      failures: this.#failures,
+      skipped: this.#skipped,
+    };
+  }
+
+  async run(): Promise<void> {
+    for (let left = this.#options.faults; left > 0; left -= WORLD_FAULTS) {
+      const random = this.#random.fork();
+      const plan = this.#plan(Math.min(left, WORLD_FAULTS), random);
+      while (plan.length > 0) {
+        try {
+          await this.#inWorld(plan, random);
+        } catch (error) {
+          // One that does not come into being does so time and again.
+          plan.shift();
+          this.#failures.push((error as Error).message);
+          this.#say(`the world came to no end: ${(error as Error).stack}`);
+        }
+      }
     }
-    for (const id of [1, 2]) this.#producers.push({ id, life: 1, worker: await this.#startProducer(id, 1) });
-    for (let i = 0; i < kills; i++) {
-      await new Promise(resolve => setTimeout(resolve, this.#random.between(10, 200)));
-      await this.#kill();
-      await this.#collect();
+  }
+
+  /** What goes wrong, in groups of what does at once. */
+  #plan(faults: number, random: Random): FaultName[][] {
+    const plan: FaultName[][] = [];
+    for (let left = faults; left > 0; ) {
+      const group = Math.min(left, random.whole(1, this.#options.atOnce ?? 3));
+      plan.push(Array.from({ length: group }, () => this.#next(random)));
+      left -= group;
     }
-    const lives: Life[] = [...this.#killed];
-    for (const { id, life, worker } of this.#producers) {
-      const confirmed = await worker.call<number>("stop");
-      lives.push({ producer: id, life, confirmed, wasKilled: false });
+    return plan;
+  }
+
+  #next(random: Random): FaultName {
+    if (this.#bag.length === 0) this.#bag = [...this.#kindsToDo];
+    const [kind] = this.#bag.splice(random.whole(0, this.#bag.length - 1), 1);
+    return kind as FaultName;
+  }
+
+  /** Does what is planned, as long as everything comes to be as it was: what is broken for good is not to be blamed on the next fault. */
+  async #inWorld(plan: FaultName[][], random: Random): Promise<void> {
+    const { patienceMs = 60_000, log } = this.#options;
+    const world = await World.start(random, {
+      patienceMs,
+      hasOwnDisk: plan.flat().includes("disk-full"),
+      ...(log && { log }),
+    });
+    try {
+      let isWhole = true;
+      for (let group = plan.shift(); group !== undefined; group = isWhole ? plan.shift() : undefined) {
+        this.#say(group.join(", "));
+        await Promise.all(group.map(kind => this.#do(kind, world, random.fork())));
+        const outcome = await world.settle();
+        this.#judge(group, outcome);
+        isWhole = outcome.isWhole;
+      }
+    } catch (error) {
+      for (const line of world.gateway.log.slice(-20)) this.#say(`gateway: ${line}`);
+      throw error;
+    } finally {
+      for (const { name, errors } of world.consumers)
+        for (const [what, times] of errors) this.#say(`consumers ${name}: ${what} x ${times}`);
+      await world.stop();
     }
-    await this.#settle(lives);
-    const total: Verdict = { lost: 0, duplicated: 0, reordered: 0, handoverGap: 0, told: 0, events: 0 };
-    for (const { checker } of this.#consumers) {
-      const verdict = checker.finish(lives);
-      for (const key of Object.keys(total) as (keyof Verdict)[]) total[key] += verdict[key];
+  }
+
+  async #do(kind: FaultName, world: World, random: Random): Promise<void> {
+    await delay(random.between(...BETWEEN_MS));
+    try {
+      await FAULTS[kind](world, random);
+    } catch (error) {
+      this.#failures.push(`${kind}: ${(error as Error).message}`);
+      this.#say(`${kind} could not be done: ${(error as Error).stack}`);
     }
-    return { ...total, done: this.#done, faults: this.#consumers.flatMap(({ checker }) => checker.faults) };
   }
 
-  async stop(): Promise<void> {
-    await Promise.all([...this.#producers, ...this.#consumers].map(({ worker }) => worker.stop()));
-    this.#cutter?.close();
-    await this.#gateway?.stop();
-  }
-
-  async #kill(): Promise<void> {
-    const way = this.#random.pick([
-      "cut",
-      "cut",
-      "cut",
-      "gateway",
-      "producer",
-      "consumer",
-      "consumer",
-      "handover",
-    ]);
-    this.#done[way] = (this.#done[way] ?? 0) + 1;
-    if (way === "cut") this.#cutter?.cut();
-    else if (way === "gateway") await this.#killGateway();
-    else if (way === "producer") await this.#killProducer(this.#random.pick(this.#producers));
-    else if (way === "consumer") await this.#killConsumer(this.#random.pick(this.#consumers.slice(0, 2)));
-    else await this.#handOver(this.#random.pick(this.#consumers.slice(2)));
-  }
-
-  async #startGateway(port: number): Promise<void> {
-    this.#gateway = await GatewayProcess.start(["--history", this.#historyFile], port);
-  }
-
-  async #killGateway(): Promise<void> {
-    const { port, child } = this.#gateway as GatewayProcess;
-    const gone = new Promise(resolve => child.once("exit", resolve));
-    child.kill("SIGKILL");
-    await gone;
-    await this.#startGateway(port);
-  }
-
-  async #startProducer(id: number, life: number): Promise<Worker> {
-    const worker = new Worker("chaos-producer");
-    await worker.call("start", { port: this.#cutter?.port, id, life });
-    return worker;
-  }
-
-  async #killProducer(producer: LiveProducer): Promise<void> {
-    const { id, life, worker } = producer;
-    const confirmed = await worker.call<number>("confirmed");
-    await kill(worker);
-    this.#killed.push({ producer: id, life, confirmed, wasKilled: true });
-    producer.life++;
-    producer.worker = await this.#startProducer(id, producer.life);
-  }
-
-  async #startConsumer(even: boolean, place: EventPlace | undefined): Promise<Worker> {
-    const worker = new Worker("chaos-consumer");
-    await worker.call("start", { port: this.#cutter?.port, even, place });
-    return worker;
-  }
-
-  async #killConsumer(consumer: LiveConsumer): Promise<void> {
-    await this.#take(consumer);
-    await kill(consumer.worker);
-    consumer.worker = await this.#startConsumer(consumer.even, consumer.place);
-  }
-
-  async #handOver(consumer: LiveConsumer): Promise<void> {
-    const first = consumer.worker;
-    const port = this.#cutter?.port;
-    const token = await first.call<string>("handover");
-    const second = new Worker("chaos-consumer");
-    await second.call("takeOver", { port, token });
-    await this.#take(consumer);
-    consumer.checker.handedOver();
-    consumer.worker = second;
-    await first.stop();
-  }
-
-  async #collect(): Promise<void> {
-    for (const consumer of this.#consumers) await this.#take(consumer);
-  }
-
-  async #take(consumer: LiveConsumer): Promise<void> {
-    const { seen, place } = await consumer.worker.call<{ seen: Seen[]; place: EventPlace | undefined }>(
-      "take",
-    );
-    consumer.checker.take(seen);
-    consumer.place = place ?? consumer.place;
-  }
-
-  /** Waits until everybody has seen what the producers were told to be taken, or nothing more comes. */
-  async #settle(lives: readonly Life[]): Promise<void> {
-    const until = performance.now() + SETTLE_MS;
-    const here = lives.filter(({ wasKilled }) => !wasKilled);
-    while (performance.now() < until) {
-      await this.#collect();
-      if (this.#consumers.every(({ checker }) => here.every(life => checker.hasSeen(life)))) return;
-      await new Promise(resolve => setTimeout(resolve, 50));
+  #judge(group: readonly FaultName[], { verdicts, notes, ended }: Outcome): void {
+    addAll(this.#verdicts, verdicts);
+    this.#ended += ended;
+    for (const kind of new Set(group)) {
+      const known = this.#kinds.get(kind) ?? { times: 0, verdicts: emptyVerdicts(), ended: 0 };
+      this.#kinds.set(kind, known);
+      known.times += group.filter(one => one === kind).length;
+      known.ended += ended;
+      addAll(known.verdicts, verdicts);
     }
+    for (const category of CATEGORIES) this.#say(`  ${category}: ${inWords(verdicts[category])}`);
+    if (ended > 0) this.#say(`  ${ended} consumers ended`);
+    for (const note of notes) this.#say(`    ${note}`);
+    if (notes.length > 0) this.#notes.push(`${group.join(", ")}:`, ...notes.map(note => `  ${note}`));
+  }
+
+  #say(line: string): void {
+    this.#options.log?.(line);
   }
 }
 
-async function kill({ child }: Worker): Promise<void> {
-  const gone = new Promise(resolve => child.once("exit", resolve));
-  child.kill("SIGKILL");
-  await gone;
+function addAll(to: Verdicts, more: Verdicts): void {
+  for (const category of CATEGORIES) add(to[category], more[category]);
+}
+
+function inWords({ events, ...verdict }: Verdict): string {
+  const wrong = Object.entries(verdict).filter(([, value]) => value !== 0);
+  return [`${events} events`, ...wrong.map(([key, value]) => `${key} ${value}`)].join(", ");
 }

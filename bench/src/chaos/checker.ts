@@ -1,95 +1,317 @@
-import { MISSED, type Seen } from "./event.ts";
+import { type Channel, isKept, type Meaning, NOTICE, NOTICES } from "./event.ts";
 
-/** What was wrong with what consumers saw; all of it has to be 0. */
+/** What was wrong with what consumers saw, in events that they should have seen. */
 export interface Verdict {
-  /** Events that never came and that nobody was told of. */
-  lost: number;
+  /** Events that consumers saw. */
+  events: number;
+  /** Events that never came and that nobody was told of: has to be 0, as the next two have. */
+  lostUntold: number;
   duplicated: number;
   reordered: number;
-  /** Events that were lost or came twice where a session went from one process to another. */
-  handoverGap: number;
-  /** Events that a consumer was told to be missing. */
+  /** Events that consumers were told to be missing; of one with a modulator, raised events. */
   told: number;
-  events: number;
+  /** Of those, the ones that had come, or never were. */
+  overtold: number;
+  /** Events that came only when everybody had stopped waiting for them. */
+  late: number;
+  /** Times that a modulator began anew, and the consumer saw that without having been told. */
+  restartedUntold: number;
+  restarts: number;
+  /** Events that a modulator had in its own fields when it was told to begin anew. */
+  lostWithState: number;
+  /** Events that were not what had been raised. */
+  corrupt: number;
 }
 
-/** A producer's life: how many events it was told to be taken, and whether it raised no more on its own account. */
-export interface Life {
+export const emptyVerdict = (): Verdict => ({
+  events: 0,
+  lostUntold: 0,
+  duplicated: 0,
+  reordered: 0,
+  told: 0,
+  overtold: 0,
+  late: 0,
+  restartedUntold: 0,
+  restarts: 0,
+  lostWithState: 0,
+  corrupt: 0,
+});
+
+/** Consumers are judged by whether they have a modulator, and whether their channel has history. */
+export const CATEGORIES = ["plain_kept", "plain_live", "modulated_kept", "modulated_live"] as const;
+export type Category = (typeof CATEGORIES)[number];
+export type Verdicts = Readonly<Record<Category, Verdict>>;
+
+export const emptyVerdicts = (): Verdicts =>
+  Object.fromEntries(CATEGORIES.map(category => [category, emptyVerdict()])) as Verdicts;
+
+export function sumOf(verdicts: Verdicts): Verdict {
+  const sum = emptyVerdict();
+  for (const category of CATEGORIES) add(sum, verdicts[category]);
+  return sum;
+}
+
+export function add(to: Verdict, more: Readonly<Verdict>): void {
+  for (const key of Object.keys(to) as (keyof Verdict)[]) to[key] += more[key];
+}
+
+/** A producer's life on a channel, as the producer says. */
+export interface Source {
   readonly producer: number;
   readonly life: number;
-  readonly confirmed: number;
-  readonly wasKilled: boolean;
+  readonly channel: Channel;
+  /** It offers what modulators need. */
+  readonly serves: boolean;
+  /** So many events have to come, or to be told: all that it raised, or, once it has been killed, what it was told to be taken. */
+  due: number;
+  /** It raises nothing more. */
+  isOver: boolean;
+  /** When events were raised: from the event `n` on, at that time. */
+  readonly marks: { readonly n: number; readonly atMs: number }[];
 }
 
-/** One consumer, over all the processes that it lived in. */
-export class ConsumerChecker {
+/** From `from` to `to`, both included. */
+interface Gap {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** How far a consumer is in what a source raised. */
+interface Progress {
+  /** Everything up to this event has been seen, or is missing. */
+  last: number;
+  /** Everything up to this event has been waited for, and is not any more. */
+  writtenOff: number;
+  /** The first event that it saw, until it is clear whether that should have been an earlier one. */
+  first: number | undefined;
+  readonly gaps: Gap[];
+  /** What the modulator had counted at the last event, and how often it had been told to begin anew by then. */
+  count: number | undefined;
+  restarts: number;
+}
+
+const keyOf = (producer: number, life: number): number => producer * 0x1_0000 + life;
+
+/** What was wrong with what a consumer saw in some time, and where. */
+export interface Judgement {
+  readonly category: Category;
+  readonly verdict: Verdict;
+  readonly notes: readonly string[];
+}
+
+/** One consumer, from its subscription to its end, over all the processes that it lives in. */
+export class Account {
   readonly name: string;
-  /** It sees every how-manieth event. */
-  readonly #step: number;
-  readonly #last = new Map<string, number>();
-  readonly verdict: Verdict = { lost: 0, duplicated: 0, reordered: 0, handoverGap: 0, told: 0, events: 0 };
-  /** Where what came was not what should come next, in words. */
-  readonly faults: string[] = [];
-  /** Sources whose newest event was such. */
-  readonly #amiss = new Set<string>();
-  /** Sources that have not been seen since the last handover. */
-  #fresh = new Set<string>();
+  readonly #category: Category;
+  readonly #meaning: Meaning;
+  /** When it was told to be subscribed: what is raised from then on has to come. */
+  #sinceMs = Number.POSITIVE_INFINITY;
+  readonly #progress = new Map<number, Progress>();
+  /** Of the time since the last call of `close`. */
+  #verdict = emptyVerdict();
+  #missing = 0;
+  #spoilt = 0;
+  #notes: string[] = [];
+  #restarts = 0;
 
-  constructor(name: string, step: number) {
+  constructor(name: string, channel: Channel, meaning: Meaning) {
     this.name = name;
-    this.#step = step;
+    this.#category = `${meaning.modulator === undefined ? "plain" : "modulated"}_${isKept(channel) ? "kept" : "live"}`;
+    this.#meaning = meaning;
   }
 
-  /** Has it seen all of this life up to the event `n`? */
-  hasSeen({ producer, life, confirmed }: Life): boolean {
-    const newest = Math.floor((confirmed - 1) / this.#step) * this.#step;
-    return newest < 0 || (this.#last.get(`${producer} ${life}`) ?? -1) >= newest;
+  /** It was told to be subscribed: from now on it is owed what is raised. */
+  subscribed(atMs: number): void {
+    this.#sinceMs = atMs;
   }
 
-  handedOver(): void {
-    this.#fresh = new Set(this.#last.keys());
+  /** Takes what was noted at `at` in a list of such. */
+  take(seen: Readonly<Uint32Array>, at: number): void {
+    const number = (i: number): number => seen[at + i] as number;
+    if (number(1) === NOTICE) this.#notice(number(2), number(3));
+    else this.#event(number(1), number(2), number(3), number(4), number(5));
   }
 
-  take(seen: readonly Seen[]): void {
-    for (const [producer, life, n] of seen) {
-      if (producer === MISSED) this.verdict.told += life;
-      else this.#event(`${producer} ${life}`, n);
+  /** It goes on in another process, or with another installation: what its modulator counts there begins where it may. */
+  moved(): void {
+    for (const progress of this.#progress.values()) progress.count = undefined;
+  }
+
+  /** How many events it has neither seen nor been told of. */
+  owed(all: readonly Source[]): number {
+    const sources = this.#its(all);
+    const owed = sources.reduce((sum, source) => sum + this.#beginning(source) + this.#tail(source), 0);
+    return Math.max(0, this.#missing + owed - this.#verdict.told - this.#spoilt);
+  }
+
+  /** Nothing more comes of these sources for the time being. @returns what was wrong since the last time, and where */
+  close(all: readonly Source[]): Judgement {
+    for (const source of this.#its(all)) {
+      const key = keyOf(source.producer, source.life);
+      const beginning = this.#beginning(source);
+      if (beginning > 0) this.#note(source.producer, source.life, `begins ${beginning} too late`);
+      const tail = this.#tail(source);
+      if (tail > 0)
+        this.#note(
+          source.producer,
+          source.life,
+          `nothing behind ${this.#reached(source)}, of ${source.due - 1}`,
+        );
+      this.#missing += beginning + tail;
+      const progress = this.#progress.get(key) ?? this.#enter(key, this.#reached(source));
+      progress.first = undefined;
+      progress.writtenOff = Math.max(progress.writtenOff, source.due - 1);
+    }
+    const verdict = this.#verdict;
+    const notes = this.#notes;
+    // What came spoilt is counted as that.
+    verdict.lostUntold = Math.max(0, this.#missing - verdict.told - this.#spoilt) - verdict.late;
+    if (this.#meaning.step === 1)
+      verdict.overtold = Math.max(0, verdict.told - this.#missing - verdict.lostWithState);
+    this.#verdict = emptyVerdict();
+    this.#missing = 0;
+    this.#spoilt = 0;
+    this.#notes = [];
+    return { category: this.#category, verdict, notes };
+  }
+
+  #its(sources: readonly Source[]): readonly Source[] {
+    return this.#meaning.needsService ? sources.filter(({ serves }) => serves) : sources;
+  }
+
+  #notice(kind: number, events: number): void {
+    if (kind === NOTICES.missed) this.#verdict.told += events;
+    else if (kind === NOTICES.corrupt) {
+      this.#verdict.corrupt++;
+      this.#spoilt++;
+    } else {
+      this.#verdict.restarts++;
+      this.#restarts++;
     }
   }
 
-  /** At the end: everything that was confirmed has come, or was told. */
-  finish(lives: readonly Life[]): Verdict {
-    for (const { producer, life, confirmed, wasKilled } of lives) {
-      // What a killed process' modulators were still at is gone with it; what it was told to be taken is not.
-      if (wasKilled && this.#step > 1) continue;
-      const newest = Math.floor((confirmed - 1) / this.#step) * this.#step;
-      const last = this.#last.get(`${producer} ${life}`) ?? -this.#step;
-      if (last >= newest) continue;
-      this.verdict.lost += (newest - last) / this.#step;
-      this.faults.push(`${this.name}: ${producer} ${life}: nothing behind ${last}, of ${newest}`);
+  #event(producer: number, life: number, gatheredFrom: number, n: number, count: number): void {
+    const key = keyOf(producer, life);
+    const first = this.#meaning.gathers ? gatheredFrom : n;
+    const verdict = this.#verdict;
+    const events = this.#among(first - 1, n);
+    verdict.events += events;
+    let progress = this.#progress.get(key);
+    if (progress === undefined) {
+      progress = this.#enter(key, first - 1);
+      progress.first = first;
     }
-    // What was told as missing is not lost without a word.
-    const told = Math.min(this.verdict.told, this.verdict.lost);
-    this.verdict.lost -= told;
-    return this.verdict;
+    if (events === 0) {
+      verdict.corrupt++;
+      return this.#note(producer, life, `${n} is none that should come`);
+    }
+    const { last, writtenOff } = progress;
+    if (first <= last) this.#again(producer, life, progress, first, Math.min(n, last));
+    else {
+      const missing = this.#among(Math.max(last, writtenOff), first - 1);
+      if (missing > 0) this.#gap(producer, life, progress, first, missing);
+      if (first <= writtenOff) verdict.late += this.#among(first - 1, Math.min(n, writtenOff));
+    }
+    if (n <= last) return;
+    this.#compare(producer, life, progress, n, count);
+    progress.last = n;
   }
 
-  #event(source: string, n: number): void {
-    const { verdict } = this;
-    verdict.events++;
-    const last = this.#last.get(source) ?? -this.#step;
-    const isFirst = this.#fresh.delete(source);
-    const isAmiss = n !== last + this.#step;
-    // Of a row of them the first says it.
-    if (!isAmiss) this.#amiss.delete(source);
-    else if (!this.#amiss.has(source)) {
-      this.#amiss.add(source);
-      this.faults.push(`${this.name}: ${source}: ${n} behind ${last}`);
+  #gap(producer: number, life: number, progress: Progress, first: number, missing: number): void {
+    const { last, writtenOff } = progress;
+    progress.gaps.push({ from: Math.max(last, writtenOff) + 1, to: first - 1 });
+    if (this.#meaning.gathers && progress.restarts < this.#restarts) this.#verdict.lostWithState += missing;
+    else {
+      this.#missing += missing;
+      this.#note(producer, life, `${first} behind ${last}`);
     }
-    if (n === last) verdict.duplicated++;
-    else if (n < last) verdict.reordered++;
-    else verdict.lost += (n - last) / this.#step - 1;
-    if (isFirst && n !== last + this.#step) verdict.handoverGap += Math.abs((n - last) / this.#step - 1);
-    if (n > last) this.#last.set(source, n);
+  }
+
+  /** Events from `from` to `to` came that were not the next ones. */
+  #again(producer: number, life: number, { gaps }: Progress, from: number, to: number): void {
+    this.#note(producer, life, `${from} to ${to} again, or late`);
+    let late = 0;
+    for (const gap of [...gaps]) {
+      const [begin, end] = [Math.max(from, gap.from), Math.min(to, gap.to)];
+      if (begin > end) continue;
+      late += this.#among(begin - 1, end);
+      const left = [
+        { from: gap.from, to: begin - 1 },
+        { from: end + 1, to: gap.to },
+      ];
+      gaps.splice(gaps.indexOf(gap), 1, ...left.filter(({ from, to }) => from <= to));
+    }
+    this.#verdict.reordered += late;
+    this.#verdict.duplicated += this.#among(from - 1, to) - late;
+    this.#missing -= late;
+  }
+
+  /** A modulator that counts goes on counting, unless it has been told to begin anew. */
+  #compare(producer: number, life: number, progress: Progress, n: number, count: number): void {
+    if (this.#meaning.counts) {
+      const more = count - (progress.count ?? count - 1);
+      if ((more < 1 || more > n - progress.last) && progress.restarts === this.#restarts) {
+        this.#verdict.restartedUntold++;
+        this.#note(
+          producer,
+          life,
+          `at ${n} the count is ${count} after ${progress.count}, and nobody said why`,
+        );
+      }
+      progress.count = count;
+    }
+    progress.restarts = this.#restarts;
+  }
+
+  /** So many of the events behind `last` and up to `to` should come. */
+  #among(last: number, to: number): number {
+    const { step } = this.#meaning;
+    return Math.max(0, Math.floor(to / step) - Math.floor(last / step));
+  }
+
+  /** Events that should have come before the first one that did. */
+  #beginning(source: Source): number {
+    const first = this.#progress.get(keyOf(source.producer, source.life))?.first;
+    // What was gathered may have gone with the modulator's state.
+    if (first === undefined || (this.#meaning.gathers && this.#restarts > 0)) return 0;
+    return this.#among(this.#firstDue(source) - 1, first - 1);
+  }
+
+  /** Events that should have come behind the last one that did. */
+  #tail(source: Source): number {
+    // What the modulator had in its own fields is gone with it.
+    if (this.#meaning.gathers && source.isOver) return 0;
+    return this.#among(this.#reached(source), source.due - 1);
+  }
+
+  #reached(source: Source): number {
+    const progress = this.#progress.get(keyOf(source.producer, source.life));
+    return progress === undefined ? this.#firstDue(source) - 1 : Math.max(progress.last, progress.writtenOff);
+  }
+
+  /** The first event that was raised after it had subscribed, for certain. */
+  #firstDue({ marks, due }: Source): number {
+    return marks.find(({ atMs }) => atMs > this.#sinceMs)?.n ?? due;
+  }
+
+  #enter(key: number, last: number): Progress {
+    const progress: Progress = {
+      last,
+      writtenOff: -1,
+      first: undefined,
+      gaps: [],
+      count: undefined,
+      restarts: this.#restarts,
+    };
+    this.#progress.set(key, progress);
+    return progress;
+  }
+
+  #note(producer: number, life: number, what: string): void {
+    if (this.#notes.length < MOST_NOTES)
+      this.#notes.push(`${this.name}: producer ${producer}.${life}: ${what}`);
   }
 }
+
+/** The first ones say what happened. */
+const MOST_NOTES = 8;

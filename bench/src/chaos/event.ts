@@ -1,17 +1,140 @@
 import { type Modulator, type } from "@jecho/client";
 
-/** What is raised while everything is being killed: which producer, its how-manieth life, and its count in that life. */
-export const ChaosEvent = type("ChaosEvent", { producer: "uint32", life: "uint32", n: "uint32" });
-export const CHANNEL = "chaos/counts";
+/**
+ * What is raised while everything is being killed: the producer, its how-manieth life, and the event's count `n` in that life. What a
+ * modulator makes stands for the raised events from `first` to `n`; `count` is what the modulator has counted so far. `check` depends on
+ * the other fields, so that a flipped bit shows.
+ */
+export const ChaosEvent = type("ChaosEvent", {
+  producer: "uint32",
+  life: "uint32",
+  n: "uint32",
+  first: "uint32",
+  count: "uint32",
+  check: "uint32",
+});
+/** The same, as a later version of the program writes it. */
+export const LaterChaosEvent = type("ChaosEvent", {
+  note: "string",
+  producer: "uint32",
+  life: "uint32",
+  n: "uint32",
+  first: "uint32",
+  count: "uint32",
+  check: "uint32",
+});
+export type Raised = typeof ChaosEvent.event;
 
-/** Lets every event with an even count through. */
-export const EVEN: Modulator = {
-  source: `import { FifoModulator } from "jecho:moe";
+/** One channel with history, one without, and one for a modulator that needs a service of its producers. */
+export const CHANNELS = ["chaos/kept", "chaos/live", "chaos/served"] as const;
+export type Channel = (typeof CHANNELS)[number];
+/** Producers that run no modulators are not there: nobody could offer the service in their stead. */
+export const channelsOf = (modulates: boolean): readonly Channel[] =>
+  modulates ? CHANNELS : ["chaos/kept", "chaos/live"];
+export const isKept = (channel: Channel): boolean => channel === "chaos/kept";
+/** What the channel of even events is called. */
+export const EVEN_NAME = "even";
+
+/** Of an event that was raised: `check` of what a modulator made of it says the same. */
+export function checkOf(producer: number, life: number, n: number): number {
+  return (Math.imul(producer, 0x9e3779b1) ^ Math.imul(life, 0x85ebca6b) ^ Math.imul(n + 1, 0xc2b2ae35)) >>> 0;
+}
+
+/** All modulators have this in their text, by which a proxy sees that one is being installed. */
+export const MARK = "one-of-the-chaos-modulators";
+
+const modulator = (body: string): Modulator => ({
+  source: `// ${MARK}
+import { FifoModulator, unpack } from "jecho:moe";
 export default class extends FifoModulator {
-  enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); }
+${body}
 }`,
-};
+});
 
-/** What a consumer saw, in its order: [producer, life, n], or [MISSED, events, 0] for what it was told. */
-export type Seen = readonly [number, number, number];
-export const MISSED = 0;
+/** How a consumer sees what was raised. */
+export interface Meaning {
+  /** It sees every how-manieth event. */
+  readonly step: number;
+  /** None: it sees the channel itself. */
+  readonly modulator?: Modulator;
+  /** The name that the modulator's channel is given. */
+  readonly as?: string;
+  /** The derived channel that it subscribes to. */
+  readonly of?: string;
+  /** Its modulator is left out at producers that do not offer what it needs. */
+  readonly needsService?: boolean;
+  /** Its modulator equals nobody else's. */
+  readonly isNew?: boolean;
+  /** What it sees carries what the modulator has counted. */
+  readonly counts?: boolean;
+  /** What it sees stands for several events, which the modulator keeps in its own fields meanwhile. */
+  readonly gathers?: boolean;
+}
+
+export const MEANINGS = {
+  all: { step: 1 },
+  /** A filter. */
+  even: {
+    step: 2,
+    as: EVEN_NAME,
+    modulator: modulator("enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); }"),
+  },
+  /** A transform with state. */
+  counted: {
+    step: 1,
+    counts: true,
+    modulator: modulator(`counts = new Map();
+enqueue(event) {
+  const source = event.producer + " " + event.life;
+  const count = 1 + (this.counts.get(source) ?? 0);
+  this.counts.set(source, count);
+  super.enqueue({ ...unpack(event), count });
+}`),
+  },
+  /** It makes one event now and then of all that came meanwhile. */
+  gathered: {
+    step: 1,
+    gathers: true,
+    modulator: modulator(`static periodMs = 25;
+gathered = new Map();
+enqueue(event) {
+  const source = event.producer + " " + event.life;
+  this.gathered.set(source, { ...unpack(event), first: this.gathered.get(source)?.first ?? event.n });
+}
+period() {
+  for (const event of this.gathered.values()) super.enqueue(event);
+  this.gathered.clear();
+}`),
+  },
+  /** A filter behind the filter of even events. */
+  fourth: {
+    step: 4,
+    of: EVEN_NAME,
+    modulator: modulator("enqueue(event) { if (event.n % 4 === 0) super.enqueue(event); }"),
+  },
+  /** A filter that nobody has had before. */
+  fresh: {
+    step: 2,
+    isNew: true,
+    modulator: modulator("enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); }"),
+  },
+  /** A filter that needs a service of the producer. */
+  served: {
+    step: 2,
+    needsService: true,
+    modulator: modulator(`static needs = ["services.isEven"];
+enqueue(event) { if (this.moe.services.isEven(event.n)) super.enqueue(event); }`),
+  },
+} satisfies Record<string, Meaning>;
+export type MeaningName = keyof typeof MEANINGS;
+/** Those that consumers of a channel have. */
+export const meaningsOf = (channel: Channel): readonly MeaningName[] =>
+  channel === "chaos/served" ? ["all", "served"] : ["all", "even", "counted", "gathered", "fourth"];
+export const meaningOf = (name: MeaningName): Meaning => MEANINGS[name];
+
+/** Numbers for each thing that a consumer notes, in its order: consumer, producer, life, first, n, count. */
+export const SEEN_NUMBERS = 6;
+/** In the place of the producer: what is no event. */
+export const NOTICE = 0;
+/** In the place of the life: which notice; what it says follows. */
+export const NOTICES = { missed: 1, restarted: 2, corrupt: 3 } as const;

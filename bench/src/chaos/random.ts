@@ -19,7 +19,17 @@ export class Random {
     return least + this.next() * (most - least);
   }
 
+  /** A whole number from `least` to `most`. */
+  whole(least: number, most: number): number {
+    return Math.floor(this.between(least, most + 1));
+  }
+
   pick<T>(list: readonly T[]): T {
     return list[Math.floor(this.next() * list.length)] as T;
+  }
+
+  /** Another one, whose numbers depend on nothing that this one is asked for later. */
+  fork(): Random {
+    return new Random(Math.floor(this.next() * 2 ** 32));
   }
 }

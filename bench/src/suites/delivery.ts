@@ -1,19 +1,15 @@
 import type { Cost } from "../beats.ts";
-import { runChaos } from "../chaos/chaos.ts";
 import { GatewayProcess, type Process, Worker } from "../processes.ts";
 import { atLeast, atMost } from "../report.ts";
 import { ratios } from "../statistics.ts";
 import type { Context, Suite } from "../suite.ts";
 
 const CONSUMERS = 10;
-/** That are told of a run in which something went wrong. */
-const MOST_FAULTS = 20;
 
 /** What publishing costs the application, and how acknowledgements overlap. */
 export const delivery: Suite = {
   name: "delivery",
-  about:
-    "what publish costs the application's thread; ten acknowledgements at once against one by one; what is lost when everything is killed",
+  about: "what publish costs the application's thread; ten acknowledgements at once against one by one",
   async run({ report, quick }: Context) {
     const rounds = quick ? 5 : 9;
     const ms = quick ? 800 : 2000;
@@ -65,17 +61,5 @@ export const delivery: Suite = {
     } finally {
       await Promise.all(processes.map(process => process.stop()));
     }
-
-    const seed = Math.floor(Math.random() * 2 ** 32);
-    const chaos = await runChaos({ kills: quick ? 15 : 200, seed });
-    report.metric("delivery.kills", [Object.values(chaos.done).reduce((sum, n) => sum + n, 0)], "kills");
-    report.metric("delivery.chaos_events", [chaos.events], "events");
-    report.metric("delivery.told_missing", [chaos.told], "events");
-    report.metric("delivery.lost", [chaos.lost], "events", atMost(0));
-    report.metric("delivery.duplicated", [chaos.duplicated], "events", atMost(0));
-    report.metric("delivery.reordered", [chaos.reordered], "events", atMost(0));
-    report.metric("delivery.handover_gap", [chaos.handoverGap], "events", atMost(0));
-    if (chaos.lost + chaos.duplicated + chaos.reordered + chaos.handoverGap > 0)
-      console.error([`delivery: the seed was ${seed}`, ...chaos.faults.slice(0, MOST_FAULTS)].join("\n  "));
   },
 };

@@ -1,40 +1,119 @@
-// A consumer that notes what it sees, and where it is, for the process that checks it.
-import { type Consumer, connect, type EventPlace, type Missed, type Session } from "@jecho/client";
-import { CHANNEL, ChaosEvent, EVEN, MISSED, type Seen } from "../chaos/event.ts";
+// Consumers for `chaos`, with one connection: they note what they see, and where they are, for the process that checks it.
+import { randomUUID } from "node:crypto";
+import { type Consumer, type ConsumerOptions, connect, type EventPlace, type Session } from "@jecho/client";
+import {
+  type Channel,
+  ChaosEvent,
+  checkOf,
+  type MeaningName,
+  meaningOf,
+  NOTICE,
+  NOTICES,
+  type Raised,
+} from "../chaos/event.ts";
 import { serve } from "../worker.ts";
 
-let seen: Seen[] = [];
-let session: Session | undefined;
-let consumer: Consumer<typeof ChaosEvent.event> | undefined;
+export interface Subscribe {
+  /** Its number among those here. */
+  readonly index: number;
+  readonly channel: Channel;
+  readonly meaning: MeaningName;
+  /** Where it begins; now, where that is undefined. */
+  readonly from: EventPlace | number | undefined;
+}
 
-const note = ({ producer, life, n }: typeof ChaosEvent.event): void => {
-  seen.push([producer, life, n]);
+/** How a consumer is doing. */
+export interface State {
+  readonly state: Consumer<Raised>["status"]["state"];
+  readonly place: EventPlace | undefined;
+  /** Why it has ended, if it has. */
+  readonly code: string | undefined;
+}
+
+export interface Taken {
+  /** In the order in which it came, `SEEN_NUMBERS` for each. */
+  readonly seen: Uint32Array;
+  readonly states: readonly (State | undefined)[];
+  /** What went wrong with single events, and how often. */
+  readonly errors: ReadonlyMap<string, number>;
+}
+
+let seen: number[] = [];
+let errors = new Map<string, number>();
+let session: Session;
+const consumers: (Consumer<Raised> | undefined)[] = [];
+const fail = ({ code }: { readonly code: string }): void => {
+  errors.set(code, (errors.get(code) ?? 0) + 1);
 };
-const onMissed = ({ events }: Missed): void => {
-  seen.push([MISSED, events, 0]);
+
+const note = (index: number) => {
+  return ({ producer, life, n, first, count, check }: Raised): void => {
+    if (check === checkOf(producer, life, n)) seen.push(index, producer, life, first, n, count);
+    else seen.push(index, NOTICE, NOTICES.corrupt, 1, 0, 0);
+  };
 };
-const backoff = { firstMs: 20, mostMs: 200 };
+const listening = (index: number): ConsumerOptions => ({
+  onMissed: ({ events }) => void seen.push(index, NOTICE, NOTICES.missed, events, 0, 0),
+  onError: error => {
+    fail(error);
+    // An event that came and could not be read: it has been told.
+    if (error.code === "EVENT_INVALID") seen.push(index, NOTICE, NOTICES.missed, 1, 0, 0);
+  },
+});
+
+function add(index: number, consumer: Consumer<Raised>): number {
+  consumers[index] = consumer;
+  consumer.onRestart(() => void seen.push(index, NOTICE, NOTICES.restarted, 1, 0, 0));
+  // With a listener the end of it is no uncaught error.
+  consumer.onStatus(() => {});
+  return Number(process.hrtime.bigint()) / 1e6;
+}
+
+const open = (port: number, handover?: string): void => {
+  session = connect(`127.0.0.1:${port}`, {
+    backoff: { firstMs: 20, mostMs: 200 },
+    onError: fail,
+    ...(handover !== undefined && { handover }),
+  });
+};
 
 serve({
-  async start({ port, even, place }: { port: number; even: boolean; place: EventPlace | undefined }) {
-    session = connect(`127.0.0.1:${port}`, { backoff });
-    consumer = await session.channel(CHANNEL, ChaosEvent).subscribe(note, {
-      onMissed,
-      ...(even && { modulator: EVEN }),
-      ...(place !== undefined && { from: place }),
-    });
+  connect: ({ port }: { port: number }) => open(port),
+  /** Answers with the time from which on it has to see what is raised. */
+  async subscribe({ index, channel, meaning, from }: Subscribe) {
+    const { modulator, as, of, isNew } = meaningOf(meaning);
+    const consumer = await session
+      .channel(of === undefined ? channel : `${channel}#${of}`, ChaosEvent)
+      .subscribe(note(index), {
+        ...listening(index),
+        label: String(index),
+        ...(modulator !== undefined && {
+          modulator: isNew ? { ...modulator, key: randomUUID() } : modulator,
+        }),
+        ...(as !== undefined && { as }),
+        ...(from !== undefined && { from }),
+      });
+    return add(index, consumer);
   },
   /** A token for another process. */
-  handover: async () => (await session?.handover())?.token,
+  handover: async () => (await session.handover()).token,
   async takeOver({ port, token }: { port: number; token: string }) {
-    session = connect(`127.0.0.1:${port}`, { backoff, handover: token });
-    const [subscription] = (await session.inheritance()).subscriptions;
-    consumer = await subscription?.takeOver(note, { type: ChaosEvent, onMissed });
+    open(port, token);
+    for (const subscription of (await session.inheritance()).subscriptions) {
+      const index = Number(subscription.label);
+      add(index, await subscription.takeOver(note(index), { type: ChaosEvent, ...listening(index) }));
+    }
   },
-  /** What was seen since the last time, and the place behind it. */
-  take() {
-    const taken = { seen, place: consumer?.place };
+  /** What came since the last time. */
+  take(): Taken {
+    const states = consumers.map(consumer => {
+      if (consumer === undefined) return undefined;
+      const { state, error } = consumer.status;
+      return { state, place: consumer.place, code: error?.code };
+    });
+    const taken = { seen: Uint32Array.from(seen), states, errors };
     seen = [];
+    errors = new Map();
     return taken;
   },
 });

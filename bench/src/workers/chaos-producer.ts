@@ -1,59 +1,174 @@
-// A producer that raises events without a pause, in each of the ways there are, until it is killed or told to stop.
-import { connect, type JechoError, type Producer } from "@jecho/client";
-import { CHANNEL, ChaosEvent } from "../chaos/event.ts";
+// A producer for `chaos`: raises events on all channels without a pause, in each of the ways there are, until it is killed or told to stop.
+import { connect, type JechoError, type Producer, type Session } from "@jecho/client";
+import {
+  type Channel,
+  ChaosEvent,
+  channelsOf,
+  checkOf,
+  isKept,
+  LaterChaosEvent,
+  type Raised,
+} from "../chaos/event.ts";
 import { serve } from "../worker.ts";
 
-const BATCH = 20;
+export interface StartProducer {
+  readonly port: number;
+  readonly id: number;
+  readonly life: number;
+  /** Events that it raises on each channel in a round, and the time from one round to the next. */
+  readonly batch: number;
+  readonly everyMs: number;
+  /** It runs modulators itself. */
+  readonly modulates: boolean;
+  /** It offers what modulators need. */
+  readonly serves: boolean;
+  /** It is a later version of the program, whose events have one field more. */
+  readonly isLater: boolean;
+}
 
-let running = true;
-let confirmed = 0;
-let ended: Promise<void> = Promise.resolve();
+/** What it raised on a channel, and up to where it was told that the gateway has taken it. */
+export interface Account {
+  readonly channel: Channel;
+  readonly raised: number;
+  readonly confirmed: number;
+  /** Since the last time. */
+  readonly marks: { n: number; atMs: number }[];
+}
 
-async function raise(
-  producer: Producer<typeof ChaosEvent.event>,
-  id: number,
-  life: number,
-  flush: () => Promise<void>,
-) {
-  let n = 0;
-  while (running) {
-    for (let i = 0; i < BATCH; i++) {
+const SYNC_TIMEOUT_MS = 300;
+/** One synchronous event in so many rounds. */
+const SYNC_EVERY = 10;
+const HISTORY = { history: { events: 2_000_000 } };
+const DELEGATE = { delegate: { services: { isEven: (n: number) => n % 2 === 0 } } };
+
+/** What is raised on one channel. */
+class Line {
+  readonly channel: Channel;
+  readonly #producer: Producer<Raised>;
+  readonly #id: number;
+  readonly #life: number;
+  raised = 0;
+  confirmed = 0;
+  marks: { n: number; atMs: number }[] = [];
+
+  constructor(channel: Channel, producer: Producer<Raised>, id: number, life: number) {
+    this.channel = channel;
+    this.#producer = producer;
+    this.#id = id;
+    this.#life = life;
+  }
+
+  raise(events: number): void {
+    this.marks.push({ n: this.raised, atMs: Number(process.hrtime.bigint()) / 1e6 });
+    for (let i = 0; i < events; i++) {
       try {
-        producer.publish({ producer: id, life, n });
-        n++;
+        this.#producer.publish(this.#event());
       } catch (error) {
         // The queue is full while there is no connection: the same event again, later.
-        if ((error as JechoError).code !== "QUEUE_FULL") throw error;
-        break;
+        if ((error as JechoError).code === "QUEUE_FULL") return;
+        throw error;
       }
+      this.raised++;
     }
-    // A synchronous one in their midst; where the connection breaks it fails and still counts.
-    const raised = producer.stats.events;
-    await producer.publishSync({ producer: id, life, n }, { timeoutMs: 500 }).catch(() => {});
-    if (producer.stats.events > raised) n++;
-    const upTo = n;
-    void flush().then(
-      () => {
-        confirmed = Math.max(confirmed, upTo);
-      },
-      () => {},
-    );
-    await new Promise(resolve => setTimeout(resolve, 2));
   }
-  await flush();
-  confirmed = n;
+
+  /** Where the connection breaks meanwhile it fails and still counts. */
+  async raiseSync(): Promise<void> {
+    const before = this.#producer.stats.events;
+    await this.#producer.publishSync(this.#event(), { timeoutMs: SYNC_TIMEOUT_MS }).catch(() => {});
+    if (this.#producer.stats.events > before) this.raised++;
+  }
+
+  #event(): Raised {
+    const [producer, life, n] = [this.#id, this.#life, this.raised];
+    return { producer, life, n, first: n, count: 0, check: checkOf(producer, life, n) };
+  }
+}
+
+let session: Session;
+const lines: Line[] = [];
+let options: StartProducer;
+let running = true;
+let ended: Promise<void> = Promise.resolve();
+let failure: string | undefined;
+
+async function open(started: StartProducer): Promise<void> {
+  options = started;
+  const { port, id, life, modulates, serves, isLater } = started;
+  session = connect(`127.0.0.1:${port}`, {
+    backoff: { firstMs: 20, mostMs: 200 },
+    onError: error => {
+      failure ??= error.message;
+    },
+    ...(!modulates && { modulators: { most: 0 } }),
+  });
+  for (const channel of channelsOf(modulates)) {
+    const producer = (await session
+      .channel(channel, isLater ? LaterChaosEvent : ChaosEvent)
+      .produce({ ...(isKept(channel) && HISTORY), ...(serves && DELEGATE) })) as Producer<Raised>;
+    lines.push(new Line(channel, producer, id, life));
+  }
+}
+
+async function raise(): Promise<void> {
+  for (let round = 0; running; round++) {
+    for (const line of lines) {
+      line.raise(options.batch);
+      if (round % SYNC_EVERY === 0) await line.raiseSync();
+    }
+    void confirm();
+    await new Promise(resolve => setTimeout(resolve, options.everyMs));
+  }
+}
+
+async function confirm(): Promise<void> {
+  const upTo = lines.map(({ raised }) => raised);
+  await session.flush().catch(() => {});
+  for (const [i, line] of lines.entries()) line.confirmed = Math.max(line.confirmed, upTo[i] as number);
+}
+
+function account(): Account[] {
+  return lines.map(line => {
+    const { channel, raised, confirmed, marks } = line;
+    line.marks = [];
+    return { channel, raised, confirmed, marks };
+  });
+}
+
+function begin(): void {
+  running = true;
+  ended = raise().catch((error: Error) => {
+    failure = error.message;
+  });
 }
 
 serve({
-  async start({ port, id, life }: { port: number; id: number; life: number }) {
-    const session = connect(`127.0.0.1:${port}`, { backoff: { firstMs: 20, mostMs: 200 } });
-    const producer = await session.channel(CHANNEL, ChaosEvent).produce({ history: { events: 200_000 } });
-    ended = raise(producer, id, life, () => session.flush());
+  async start(started: StartProducer) {
+    await open(started);
+    begin();
   },
-  confirmed: () => confirmed,
-  async stop() {
+  account,
+  /** Raises nothing more, until it is told to go on. */
+  async pause() {
     running = false;
     await ended;
-    return confirmed;
+    return account();
   },
+  /** So many more on each channel. */
+  nudge(events: number) {
+    for (const line of lines) line.raise(events);
+    return account();
+  },
+  flush: () => session.flush(),
+  resume: begin,
+  failure: () => failure,
+  /** Raises so many on each channel and is gone: killed by who started it, or by itself. */
+  async brief({ events, flushes, closes }: { events: number; flushes: boolean; closes: boolean }) {
+    for (const line of lines) line.raise(events);
+    const accounts = account();
+    if (flushes) await session.flush();
+    if (closes) await session.close();
+    return accounts;
+  },
+  exit: () => process.exit(0),
 });

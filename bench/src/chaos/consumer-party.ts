@@ -1,0 +1,235 @@
+import { once } from "node:events";
+import type { EventPlace } from "@jecho/client";
+import { Worker } from "../processes.ts";
+import type { State, Subscribe, Taken } from "../workers/chaos-consumer.ts";
+import { Account, type Judgement, type Source } from "./checker.ts";
+import { Cutter } from "./cutter.ts";
+import { type Channel, isKept, type MeaningName, meaningOf, SEEN_NUMBERS } from "./event.ts";
+
+/** A consumer that is to be there at any time. */
+interface Seat {
+  readonly index: number;
+  readonly channel: Channel;
+  readonly meaning: MeaningName;
+  account: Account;
+  state: State | undefined;
+  /** It is being subscribed. */
+  isOpening: boolean;
+}
+
+/** Consumers with one connection, over all the processes that they live in. */
+export class ConsumerParty {
+  readonly name: string;
+  readonly cutter: Cutter;
+  /** What went wrong with single events, and what ended consumers, and how often. */
+  readonly errors = new Map<string, number>();
+  /** Consumers that were told to have ended. */
+  ended = 0;
+  readonly #seats: Seat[];
+  readonly #closed: Judgement[] = [];
+  readonly #port: number;
+  #worker: Worker | undefined;
+  #taking: Promise<boolean> | undefined;
+
+  readonly #from: number | undefined;
+
+  private constructor(
+    name: string,
+    cutter: Cutter,
+    wanted: readonly (readonly [Channel, MeaningName])[],
+    from: number | undefined,
+  ) {
+    this.name = name;
+    this.#from = from;
+    this.cutter = cutter;
+    this.#port = cutter.port;
+    this.#seats = wanted.map(([channel, meaning], index) => ({
+      index,
+      channel,
+      meaning,
+      account: this.#account(channel, meaning),
+      state: undefined,
+      isOpening: false,
+    }));
+  }
+
+  /** @param port the gateway's. `from` is where they begin in the past of channels that have one; now, where it is undefined */
+  static async create(
+    name: string,
+    port: number,
+    wanted: readonly (readonly [Channel, MeaningName])[],
+    from?: number,
+  ): Promise<ConsumerParty> {
+    return new ConsumerParty(name, await Cutter.start(port), wanted, from);
+  }
+
+  get worker(): Worker {
+    if (this.#worker === undefined) throw new Error(`the consumers ${this.name} have not been started`);
+    return this.#worker;
+  }
+
+  get isRunning(): boolean {
+    return this.#worker !== undefined && !this.#worker.ended;
+  }
+
+  /** Starts a process with all of the consumers; those whose place is known go on behind it. */
+  async start(): Promise<void> {
+    this.#worker = new Worker("chaos-consumer");
+    await this.worker.call("connect", { port: this.#port });
+    const open = (seats: readonly Seat[]): Promise<unknown> =>
+      Promise.all(seats.map(seat => this.#open(seat, this.#fromOf(seat))));
+    // What modulators make has its name once they are there.
+    const isBehind = ({ meaning }: Seat): boolean => meaningOf(meaning).of !== undefined;
+    await open(this.#seats.filter(seat => !isBehind(seat)));
+    await open(this.#seats.filter(isBehind));
+  }
+
+  /** Takes what came since the last time. @returns whether anything came */
+  async take(): Promise<boolean> {
+    this.#taking ??= this.#take().finally(() => {
+      this.#taking = undefined;
+    });
+    return this.#taking;
+  }
+
+  /** Subscribes those anew that were told to have ended. */
+  async renew(): Promise<void> {
+    await Promise.all(
+      this.#seats
+        .filter(({ state, isOpening }) => !isOpening && state?.state === "refused")
+        .map(seat => {
+          this.ended++;
+          this.#count(seat.state?.code);
+          return this.#open(seat, undefined);
+        }),
+    );
+  }
+
+  /** All of them have said that they are live. */
+  get areLive(): boolean {
+    return this.#seats.every(({ state, isOpening }) => !isOpening && state?.state === "live");
+  }
+
+  /** How they are doing that are not live. */
+  get away(): string[] {
+    return this.#seats
+      .filter(({ state, isOpening }) => isOpening || state?.state !== "live")
+      .map(({ account, state }) => `${account.name}: ${state?.state ?? "opening"}`);
+  }
+
+  /** Events that they neither saw nor were told of. */
+  owed(sources: readonly Source[]): number {
+    return this.#seats.reduce((sum, { account, channel }) => sum + account.owed(of(channel, sources)), 0);
+  }
+
+  /** What was wrong since the last time. */
+  close(sources: readonly Source[]): Judgement[] {
+    const closed = this.#seats.map(({ account, channel }) => account.close(of(channel, sources)));
+    return [...this.#closed.splice(0), ...closed];
+  }
+
+  /** Ends the process and starts another one, which goes on where that was. */
+  async kill(): Promise<void> {
+    await this.#takeAll();
+    const gone = once(this.worker.child, "exit");
+    this.worker.child.kill("SIGKILL");
+    await gone;
+    await this.start();
+  }
+
+  /**
+   * Hands all of them over to another process.
+   *
+   * @param meanwhile is called when that has a token, and before it uses it
+   */
+  async handOver(meanwhile: () => unknown): Promise<void> {
+    const first = this.worker;
+    const second = new Worker("chaos-consumer");
+    try {
+      const token = await first.call<string>("handover");
+      meanwhile();
+      await second.call("takeOver", { port: this.#port, token });
+      await this.#takeAll();
+      this.#worker = second;
+    } catch (error) {
+      this.#count(`handover: ${codeOf(error)}`);
+      await second.stop();
+      await this.#takeAll().catch(() => {});
+      // The first one may have been told that it has handed them over.
+      if (this.#seats.every(({ state }) => state?.state !== "refused" && state?.state !== "closed")) return;
+      await first.stop();
+      return this.start();
+    }
+    await first.stop();
+  }
+
+  async stop(): Promise<void> {
+    await this.#worker?.stop();
+    this.cutter.close();
+  }
+
+  #account(channel: Channel, meaning: MeaningName): Account {
+    return new Account(`${this.name} ${channel} ${meaning}`, channel, meaningOf(meaning));
+  }
+
+  /** Where it begins, or goes on, in the next process: on a channel without history with what is raised from then on. */
+  #fromOf({ channel, state }: Seat): EventPlace | number | undefined {
+    return isKept(channel) ? (state?.place ?? this.#from) : undefined;
+  }
+
+  async #open(seat: Seat, from: EventPlace | number | undefined): Promise<void> {
+    seat.isOpening = true;
+    if (from === undefined && seat.state !== undefined) {
+      // What came before has been judged: nothing is waited for any more.
+      this.#closed.push(seat.account.close([]));
+      seat.account = this.#account(seat.channel, seat.meaning);
+    } else seat.account.moved();
+    const { index, channel, meaning } = seat;
+    try {
+      if (typeof from === "number") seat.account.subscribed(Number.NEGATIVE_INFINITY);
+      const asked: Subscribe = { index, channel, meaning, from };
+      const atMs = await this.worker.call<number>("subscribe", asked);
+      if (from === undefined) seat.account.subscribed(atMs);
+      const place = typeof from === "number" ? undefined : from;
+      seat.state = { state: "live", place, code: undefined };
+    } catch (error) {
+      seat.state = { state: "refused", place: undefined, code: codeOf(error) };
+    } finally {
+      seat.isOpening = false;
+    }
+  }
+
+  /** Takes what has come until now: one that is under way may have been answered before. */
+  async #takeAll(): Promise<void> {
+    await this.#taking?.catch(() => {});
+    await this.take();
+  }
+
+  async #take(): Promise<boolean> {
+    const { seen, states, errors } = await this.worker.call<Taken>("take");
+    for (let at = 0; at < seen.length; at += SEEN_NUMBERS)
+      this.#seats[seen[at] as number]?.account.take(seen, at);
+    for (const [code, times] of errors) this.#count(code, times);
+    for (const seat of this.#seats) {
+      const state = states[seat.index];
+      if (state !== undefined && !seat.isOpening)
+        seat.state = { ...state, place: state.place ?? seat.state?.place };
+    }
+    return seen.length > 0;
+  }
+
+  #count(what: string | undefined, times = 1): void {
+    const key = what ?? "?";
+    this.errors.set(key, (this.errors.get(key) ?? 0) + times);
+  }
+}
+
+function of(channel: Channel, sources: readonly Source[]): Source[] {
+  return sources.filter(source => source.channel === channel);
+}
+
+/** Of what went wrong in a worker: the code, or the first line. */
+function codeOf(error: unknown): string {
+  const { message } = error as Error;
+  return /\b[A-Z]+(_[A-Z]+)+\b/.exec(message)?.[0] ?? (message.split("\n")[0] as string);
+}

@@ -1,0 +1,209 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { childrenOf } from "../processes.ts";
+import type { Source } from "./checker.ts";
+import { fill, flipBit, whyNoDisk } from "./disk.ts";
+import { MARK } from "./event.ts";
+import type { ProducerParty } from "./producer-party.ts";
+import type { Random } from "./random.ts";
+import type { World } from "./world.ts";
+
+/** Disturbs a world, and leaves everybody there as they were: running, and connected as far as that is up to them. */
+type Fault = (world: World, random: Random) => Promise<void>;
+
+/** Longer than anybody waits for another one to come back after a new connection. */
+const ABOVE_HOLD_MS = 2700;
+/** Some are too short to be noticed, some longer than a connection is silent before it is given up, some longer than a hold. */
+const STOPS_MS = [200, 1000, 3500, 6500] as const;
+
+export const FAULTS = {
+  "gateway-killed": (world, random) => restartGateway(world, random, "SIGKILL"),
+  "gateway-told-to-end": (world, random) => restartGateway(world, random, "SIGTERM"),
+  "gateway-stopped": (world, random) => stop(() => world.gateway.pid, random),
+  "producer-stopped": (world, random) =>
+    withOne(world, world.producers, random, ({ worker }) => stop(() => worker.pid, random)),
+  "consumer-stopped": (world, random) =>
+    withOne(world, world.consumers, random, ({ worker }) => stop(() => worker.pid, random)),
+  "host-stopped": (world, random) => stop(() => hostOf(world, random), random),
+  "modulating-stopped": (world, random) => stop(() => world.gateway.modulating, random),
+  cut: async (world, random) => {
+    const cutters = random.next() < 0.3 ? world.cutters : [random.pick(world.cutters)];
+    for (const cutter of cutters) cutter.cut();
+  },
+  "silent-cut": async (world, random) => random.pick(world.cutters).silence(),
+  "half-open": async (world, random) => random.pick(world.cutters).halve(random.pick(["near", "far"])),
+  delayed: async (world, random) => {
+    const cutter = random.pick(world.cutters);
+    cutter.delayMs = ABOVE_HOLD_MS;
+    if (random.next() < 0.5) cutter.cut();
+    else await restartGateway(world, random, "SIGKILL");
+    await delay(random.between(6000, 10_000));
+    cutter.heal();
+  },
+  trickle: async (world, random) => {
+    const cutter = random.pick(world.cutters);
+    cutter.trickleBytes = random.pick([64, 512, 2048]);
+    if (random.next() < 0.5) cutter.cut();
+    await delay(random.between(1000, 4000));
+    cutter.heal();
+  },
+  "host-killed": (world, random) => killAgain(() => hostOf(world, random), random),
+  "modulating-killed": (world, random) => killAgain(() => world.gateway.modulating, random),
+  "modulating-host-killed": (world, random) =>
+    killAgain(() => childrenOf(world.gateway.modulating ?? 0)[0], random),
+  "producer-killed": (world, random) =>
+    withOne(world, world.producers, random, async producer => {
+      world.lifeEnded(await producer.kill());
+      await producer.start();
+    }),
+  "consumer-killed": (world, random) => withOne(world, world.consumers, random, consumer => consumer.kill()),
+  handover: (world, random) =>
+    withOne(world, world.consumers.slice(-1), random, consumer => consumer.handOver(() => {})),
+  "handover-and-kill": async (world, random) => {
+    let killed: Promise<void> = Promise.resolve();
+    await withOne(world, world.consumers.slice(-1), random, consumer =>
+      consumer.handOver(() => {
+        if (random.next() < 0.5) consumer.cutter.cut();
+        else killed = restartGateway(world, random, "SIGKILL");
+      }),
+    );
+    await killed;
+  },
+  "producer-hangs-as-it-joins": (world, random) =>
+    world.visit({}, async visitor => {
+      const reached = visitor.cutter.holdAt(MARK);
+      const started = visitor.start();
+      started.catch(() => {});
+      await Promise.race([reached, started]);
+      await delay(random.pick([1500, 6000, 11_000]));
+      visitor.cutter.heal();
+      await started;
+      return stayAndGo(visitor, random);
+    }),
+  "short-lived-producer": (world, random) =>
+    world.visit({ modulates: random.next() < 0.7 }, async visitor => {
+      await visitor.start();
+      return visitor.goAfter(random.pick([1, 200, 2000]), {
+        flushes: true,
+        closes: random.next() < 0.7,
+      });
+    }),
+  "producer-without-service": (world, random) =>
+    world.visit({ serves: false }, async visitor => {
+      await visitor.start();
+      return stayAndGo(visitor, random);
+    }),
+  "source-begins-while-away": (world, random) =>
+    withOne(world, world.consumers, random, async consumer => {
+      consumer.cutter.refuses = true;
+      consumer.cutter.cut();
+      await world.visit({ modulates: random.next() < 0.7 }, async visitor => {
+        await visitor.start();
+        await delay(random.pick([500, 7000]));
+        consumer.cutter.heal();
+        return stayAndGo(visitor, random);
+      });
+    }),
+  stranger: (world, random) =>
+    world.visit({ isLater: true, modulates: random.next() < 0.7 }, async visitor => {
+      await visitor.start();
+      return stayAndGo(visitor, random);
+    }),
+  "reader-of-the-past": world => world.read(),
+  "disk-full": async (world, random) => {
+    const empty = await fill(world.folder);
+    await delay(random.between(500, 3000));
+    const restarted = random.next() < 0.3 ? restartGateway(world, random, "SIGKILL") : undefined;
+    await delay(random.between(500, 3000));
+    await empty();
+    await restarted;
+  },
+  "bit-flipped-in-file": async (world, random) => {
+    const bits = random.pick([1, 1, 8, 64]);
+    await restartGateway(world, random, random.pick(["SIGKILL", "SIGTERM"]), async () => {
+      for (let i = 0; i < bits; i++) await flipBit(world.historyFile, random);
+    });
+    await world.read();
+  },
+  "bit-flipped-on-wire": async (world, random) => {
+    const cutter = random.pick(world.cutters);
+    const bits = random.whole(1, 3);
+    for (let i = 0; i < bits; i++) {
+      cutter.flip(random.pick(["near", "far"]), random.next());
+      await delay(random.between(50, 500));
+    }
+  },
+} satisfies Record<string, Fault>;
+export type FaultName = keyof typeof FAULTS;
+export const FAULT_NAMES = Object.keys(FAULTS) as FaultName[];
+
+/** Why this cannot be done here; undefined where it can. */
+export function whyNot(kind: FaultName): string | undefined {
+  return kind === "disk-full" ? whyNoDisk() : undefined;
+}
+
+async function restartGateway(
+  world: World,
+  random: Random,
+  signal: "SIGKILL" | "SIGTERM",
+  meanwhile: () => Promise<void> = async () => {},
+): Promise<void> {
+  const awayMs = random.pick([0, 300, 2000]);
+  await world.exclusively(world.gateway, async () => {
+    if (signal === "SIGKILL") world.gatewayDied();
+    await world.gateway.end(signal);
+    await delay(awayMs);
+    await meanwhile();
+    await world.gateway.start();
+  });
+}
+
+/** Of those that nobody else disturbs meanwhile. */
+function withOne<P extends object>(
+  world: World,
+  parties: readonly P[],
+  random: Random,
+  disturb: (party: P) => Promise<void>,
+): Promise<void> {
+  const party = random.pick(parties);
+  return world.exclusively(party, () => disturb(party));
+}
+
+/** Stops a process for a while. */
+async function stop(find: () => number | undefined, random: Random): Promise<void> {
+  const ms = random.pick(STOPS_MS);
+  const pid = find();
+  if (pid === undefined) return;
+  signal(pid, "SIGSTOP");
+  try {
+    await delay(ms);
+  } finally {
+    signal(pid, "SIGCONT");
+  }
+}
+
+/** Kills a process, and what comes in its place. */
+async function killAgain(find: () => number | undefined, random: Random): Promise<void> {
+  const times = random.whole(1, 3);
+  for (let i = 0; i < times; i++) {
+    if (i > 0) await delay(random.between(200, 1500));
+    const pid = find();
+    if (pid !== undefined) signal(pid, "SIGKILL");
+  }
+}
+
+function hostOf(world: World, random: Random): number | undefined {
+  return random.pick(world.producers.filter(({ options }) => options.modulates)).hosts[0];
+}
+
+/** It may have ended by itself meanwhile. */
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {}
+}
+
+async function stayAndGo(visitor: ProducerParty, random: Random): Promise<readonly Source[]> {
+  await delay(random.between(300, 1500));
+  if (random.next() < 0.3) return visitor.kill();
+  return visitor.goAfter(1, { flushes: true, closes: true });
+}

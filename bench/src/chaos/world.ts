@@ -1,0 +1,278 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { freePort } from "../processes.ts";
+import { add, emptyVerdicts, type Source, type Verdicts } from "./checker.ts";
+import { ConsumerParty } from "./consumer-party.ts";
+import type { Cutter } from "./cutter.ts";
+import { mount, unmount } from "./disk.ts";
+import { CHANNELS, isKept, type MeaningName, meaningsOf } from "./event.ts";
+import { GatewayParty } from "./gateway-party.ts";
+import { type ProducerOptions, ProducerParty } from "./producer-party.ts";
+import type { Random } from "./random.ts";
+
+export interface WorldOptions {
+  /** Its files lie on a small disk of their own. */
+  readonly hasOwnDisk: boolean;
+  /** How long nothing comes before what is still owed is taken to be lost. */
+  readonly patienceMs: number;
+  /** Is told what the world does and sees. */
+  readonly log?: (line: string) => void;
+}
+
+/** What a time of faults has led to. */
+export interface Outcome {
+  readonly verdicts: Verdicts;
+  /** Everybody came back, and has seen or been told everything. */
+  readonly isWhole: boolean;
+  readonly notes: readonly string[];
+  /** Consumers that were told to have ended. */
+  readonly ended: number;
+}
+
+const TAKE_MS = 100;
+const NUDGE = 8;
+const LOAD = { batch: 10, everyMs: 30, serves: true, isLater: false } as const;
+
+/**
+ * A gateway, three producers and three processes of consumers, under load, each with a way of its own to the gateway. Who disturbs
+ * them finds here whom to disturb, and gives them back as they were.
+ */
+export class World {
+  readonly gateway: GatewayParty;
+  readonly producers: readonly ProducerParty[];
+  readonly consumers: readonly ConsumerParty[];
+  /** Where its files lie. */
+  readonly folder: string;
+  readonly historyFile: string;
+  readonly #options: WorldOptions;
+  readonly #visitors: ProducerParty[] = [];
+  readonly #readers: ConsumerParty[] = [];
+  /** Of lives that have ended, and how many of them had at the last `settle`. */
+  readonly #ended: Source[] = [];
+  #endedBefore = 0;
+  /** What a gateway had taken is gone with it, where that ended without a word since the last `settle`. */
+  #gatewayDied = false;
+  readonly #locks = new Map<object, Promise<unknown>>();
+  #nextVisitor = 100;
+  #isOver = false;
+  readonly #collecting: Promise<void>;
+
+  private constructor(
+    folder: string,
+    gateway: GatewayParty,
+    producers: readonly ProducerParty[],
+    consumers: readonly ConsumerParty[],
+    options: WorldOptions,
+  ) {
+    this.folder = folder;
+    this.historyFile = historyFileIn(folder);
+    this.gateway = gateway;
+    this.producers = producers;
+    this.consumers = consumers;
+    this.#options = options;
+    this.#collecting = this.#collect();
+  }
+
+  static async start(random: Random, options: WorldOptions): Promise<World> {
+    const folder = await mkdtemp(join(tmpdir(), "jecho-chaos-"));
+    if (options.hasOwnDisk) mount(folder);
+    const port = await freePort();
+    const [resumeWindowMs, modulates] = [random.pick([5000, 30_000]), random.next() < 0.75];
+    options.log?.(
+      `a gateway ${modulates ? "with" : "without"} a process for modulators, a resume window of ${resumeWindowMs} ms`,
+    );
+    const gateway = await GatewayParty.start(
+      { historyFile: historyFileIn(folder), heartbeatMs: 1000, resumeWindowMs, modulates },
+      port,
+    );
+    const all = CHANNELS.flatMap(channel => meaningsOf(channel).map(meaning => [channel, meaning] as const));
+    const create = (name: string, without: MeaningName): Promise<ConsumerParty> =>
+      ConsumerParty.create(
+        name,
+        port,
+        all.filter(([, meaning]) => meaning !== without),
+      );
+    const consumers = await Promise.all([
+      ConsumerParty.create("A", port, all),
+      create("B", "gathered"),
+      // What is handed over.
+      create("H", "fourth"),
+    ]);
+    const producers = await Promise.all(
+      [true, true, false].map((modulates, i) => ProducerParty.create(i + 1, port, { ...LOAD, modulates })),
+    );
+    const world = new World(folder, gateway, producers, consumers, options);
+    try {
+      for (const consumer of consumers) await consumer.start();
+      for (const producer of producers) await producer.start();
+    } catch (error) {
+      await world.stop();
+      throw error;
+    }
+    return world;
+  }
+
+  /** Lets nobody else disturb `party` meanwhile. */
+  async exclusively<T>(party: object, disturb: () => Promise<T>): Promise<T> {
+    const before = this.#locks.get(party) ?? Promise.resolve();
+    const now = before.catch(() => {}).then(disturb);
+    this.#locks.set(party, now);
+    return now;
+  }
+
+  /** The gateway ended in a way in which it could not hand on what it had. */
+  gatewayDied(): void {
+    this.#gatewayDied = true;
+  }
+
+  /** A producer ended: so much of what it raised has to come. */
+  lifeEnded(sources: readonly Source[]): void {
+    for (const source of sources) source.isOver = true;
+    this.#ended.push(...sources);
+  }
+
+  /** Has a producer of its own for as long as `stay` takes, which starts and ends it. */
+  async visit(
+    options: Partial<ProducerOptions>,
+    stay: (visitor: ProducerParty) => Promise<readonly Source[]>,
+  ): Promise<void> {
+    const id = this.#nextVisitor++;
+    const visitor = await ProducerParty.create(id, this.gateway.port, {
+      ...LOAD,
+      modulates: true,
+      ...options,
+    });
+    this.#visitors.push(visitor);
+    try {
+      this.lifeEnded(await stay(visitor));
+    } finally {
+      await visitor.stop();
+      this.#visitors.splice(this.#visitors.indexOf(visitor), 1);
+    }
+  }
+
+  /** Has consumers come that begin with all that has been kept. They go once they have been judged. */
+  async read(): Promise<void> {
+    const wanted = (["all", "even", "fresh"] as const).map(meaning => ["chaos/kept", meaning] as const);
+    const reader = await ConsumerParty.create("R", this.gateway.port, wanted, 1);
+    this.#readers.push(reader);
+    await reader.start();
+  }
+
+  /** The ways to the gateway of all who are always there. */
+  get cutters(): readonly Cutter[] {
+    return [...this.producers, ...this.consumers].map(({ cutter }) => cutter);
+  }
+
+  /** Ends the faults: waits until everybody has seen or been told everything, or nothing more comes, and judges. */
+  async settle(): Promise<Outcome> {
+    const ended = this.#ended.slice(this.#endedBefore);
+    // Nobody knows any more what such a gateway had of producers that have gone.
+    if (this.#gatewayDied) for (const source of ended) if (!isKept(source.channel)) source.due = 0;
+    await this.#eachProducer(producer => producer.pause());
+    await this.#flush();
+    let isWhole = await this.#quiet();
+    if (!isWhole) {
+      this.#say("events are missing; some more are raised");
+      await this.#eachProducer(producer => producer.nudge(NUDGE));
+      isWhole = await this.#quiet();
+    }
+    const verdicts = emptyVerdicts();
+    const judged = this.#watched;
+    const notes: string[] = isWhole ? [] : judged.flatMap(({ away }) => away);
+    let endedConsumers = 0;
+    for (const consumer of judged) {
+      for (const one of consumer.close(this.#sources())) {
+        add(verdicts[one.category], one.verdict);
+        const { lostUntold, duplicated, reordered, restartedUntold } = one.verdict;
+        if (lostUntold + duplicated + reordered + restartedUntold > 0) notes.push(...one.notes);
+      }
+      endedConsumers += consumer.ended;
+      consumer.ended = 0;
+    }
+    if (this.gateway.failedStarts > 0)
+      notes.push(
+        `the gateway did not come to run: ${this.gateway.failedStarts} times; ${this.gateway.log.at(-1)}`,
+      );
+    this.gateway.failedStarts = 0;
+    this.#endedBefore = this.#ended.length;
+    this.#gatewayDied = false;
+    await Promise.all(this.#readers.splice(0).map(reader => reader.stop()));
+    await this.#eachProducer(producer => producer.resume());
+    return { verdicts, isWhole, notes, ended: endedConsumers };
+  }
+
+  async stop(): Promise<void> {
+    this.#isOver = true;
+    await Promise.all([...this.producers, ...this.#visitors, ...this.#watched].map(party => party.stop()));
+    await this.#collecting;
+    await this.gateway.stop();
+    unmount(this.folder);
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  get #watched(): ConsumerParty[] {
+    return [...this.consumers, ...this.#readers];
+  }
+
+  #sources(): Source[] {
+    const living = [...this.producers, ...this.#visitors].filter(({ isRunning }) => isRunning);
+    const sources = living.flatMap(({ sources }) => sources);
+    return [...sources, ...this.#ended.filter(source => !sources.includes(source))];
+  }
+
+  async #eachProducer(act: (producer: ProducerParty) => Promise<void>): Promise<void> {
+    await Promise.all(this.producers.filter(({ isRunning }) => isRunning).map(act));
+  }
+
+  /** What was raised is taken. One that does not say so in time is told of, and not waited for. */
+  async #flush(): Promise<void> {
+    await this.#eachProducer(async producer => {
+      const late = new AbortController();
+      await Promise.race([
+        producer.flush(),
+        delay(2 * this.#options.patienceMs, undefined, { signal: late.signal }).then(() =>
+          this.#say(`the flush of producer ${producer.id} did not end`),
+        ),
+      ]).catch((error: Error) => this.#say(`producer ${producer.id}: ${error.message}`));
+      late.abort();
+    });
+  }
+
+  /** Waits until nobody is owed anything. @returns false where nothing came for so long that nothing more will */
+  async #quiet(): Promise<boolean> {
+    let [owed, since] = [Number.POSITIVE_INFINITY, performance.now()];
+    while (performance.now() - since < this.#options.patienceMs) {
+      for (const consumer of this.#watched) {
+        if (await consumer.take()) since = performance.now();
+        // It is waited for below.
+        void consumer.renew();
+      }
+      const sources = this.#sources();
+      const now = this.#watched.reduce((sum, consumer) => sum + consumer.owed(sources), 0);
+      if (now === 0 && this.#watched.every(({ areLive }) => areLive)) return true;
+      if (now !== owed) [owed, since] = [now, performance.now()];
+      await delay(TAKE_MS / 4);
+    }
+    return false;
+  }
+
+  /** Takes what consumers note, while everything goes its way. */
+  async #collect(): Promise<void> {
+    while (!this.#isOver) {
+      // One that is stopped answers when it goes on.
+      for (const consumer of this.#watched) if (consumer.isRunning) consumer.take().catch(() => {});
+      await delay(TAKE_MS);
+    }
+  }
+
+  #say(line: string): void {
+    this.#options.log?.(line);
+  }
+}
+
+function historyFileIn(folder: string): string {
+  return join(folder, "history.sqlite");
+}

@@ -1,0 +1,73 @@
+import { type ChaosOptions, type ChaosResult, runChaos } from "../chaos/chaos.ts";
+import { CATEGORIES, sumOf } from "../chaos/checker.ts";
+import { FAULT_NAMES, type FaultName } from "../chaos/faults.ts";
+import { atLeast, atMost } from "../report.ts";
+import type { Context, Suite } from "../suite.ts";
+
+const FAULTS = 330;
+const QUICK_FAULTS = 8;
+/** Nothing comes for so long: then nothing more does, on a machine with nothing else to do. */
+const [PATIENCE_MS, QUICK_PATIENCE_MS] = [15_000, 5000];
+const MOST_NOTES = 60;
+
+/** What is lost, repeated or in disorder when everything is killed, stopped, cut and spoilt. */
+export const chaos: Suite = {
+  name: "chaos",
+  about: "what is lost, repeated or out of order while everything is killed, stopped, cut and handed over",
+  limitMs: 7_200_000,
+  async run({ report, quick, chaos: { seed: wanted, faults, kinds, atOnce } }: Context) {
+    const seed = wanted ?? Math.floor(Math.random() * 2 ** 32);
+    report.note(`the seed is ${seed}`);
+    const begin = performance.now();
+    const options: ChaosOptions = {
+      seed,
+      faults: faults ?? (quick ? QUICK_FAULTS : FAULTS),
+      patienceMs: quick ? QUICK_PATIENCE_MS : PATIENCE_MS,
+      ...(kinds !== undefined && { kinds: kinds.map(faultName) }),
+      ...(atOnce !== undefined && { atOnce }),
+      log: line => console.log(`  ${((performance.now() - begin) / 1000).toFixed(1)} s: ${line}`),
+    };
+    const { verdicts, ended, kinds: done, notes, failures, skipped } = await runChaos(options);
+    const verdict = sumOf(verdicts);
+    const times = [...done.values()].reduce((sum, { times }) => sum + times, 0);
+    report.metric("chaos.faults", times, "faults", atLeast(quick ? QUICK_FAULTS : 300));
+    report.metric("chaos.kinds", done.size, "kinds", atLeast(quick ? 1 : 14));
+    report.metric("chaos.events", verdict.events, "events", atLeast(quick ? 1000 : 5_000_000));
+    report.metric("chaos.lost_untold", verdict.lostUntold, "events", atMost(0));
+    report.metric("chaos.duplicated", verdict.duplicated, "events", atMost(0));
+    report.metric("chaos.reordered", verdict.reordered, "events", atMost(0));
+    report.metric("chaos.corrupt", verdict.corrupt, "events", atMost(0));
+    report.metric("chaos.restarted_untold", verdict.restartedUntold, "restarts", atMost(0));
+    report.metric("chaos.told", verdict.told, "events");
+    report.metric("chaos.overtold", verdict.overtold, "events");
+    report.metric("chaos.late", verdict.late, "events");
+    report.metric("chaos.restarted", verdict.restarts, "restarts");
+    report.metric("chaos.lost_with_state", verdict.lostWithState, "events");
+    report.metric("chaos.ended", ended, "consumers");
+    report.metric("chaos.failures", failures.length, "failures", atMost(0));
+    report.note(
+      "lost untold of each kind: plain and kept + plain and not kept + modulated and kept + modulated and not kept",
+    );
+    for (const line of kindLines(done)) report.note(line);
+    for (const line of [...skipped, ...failures]) report.note(line);
+    for (const line of notes.slice(0, MOST_NOTES)) console.error(`  ${line}`);
+  },
+};
+
+function faultName(name: string): FaultName {
+  const known = FAULT_NAMES.find(one => one === name);
+  if (known === undefined)
+    throw new Error(`there is no fault "${name}"; there are ${FAULT_NAMES.join(", ")}`);
+  return known;
+}
+
+/** Each kind with its counts; those of what went wrong at the same time are among them. */
+function kindLines(kinds: ChaosResult["kinds"]): string[] {
+  return [...kinds]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([kind, { times, verdicts, ended }]) => {
+      const { events, duplicated, reordered, told } = sumOf(verdicts);
+      const lost = CATEGORIES.map(category => verdicts[category].lostUntold).join(" + ");
+      return `${kind}: ${times} times; ${events} events, ${lost} lost untold, ${duplicated} duplicated, ${reordered} reordered, ${told} told, ${ended} consumers ended`;
+    });
+}

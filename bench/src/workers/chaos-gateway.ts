@@ -1,0 +1,23 @@
+// The gateway of `chaos`: as the command starts it, with shorter times.
+import { startModulating } from "@jecho/client/modulating";
+import { createGateway, type GatewayOptions } from "@jecho/server";
+
+/** Its command line, as JSON. */
+export interface ChaosGatewayOptions extends GatewayOptions {
+  /** Runs modulators in a process beside it. */
+  readonly modulates: boolean;
+}
+
+const { modulates, ...options } = JSON.parse(process.argv[2] as string) as ChaosGatewayOptions;
+const gateway = await createGateway({
+  ...options,
+  ...(modulates && { modulating: startModulating }),
+  log: line => process.send?.({ log: line }),
+});
+process.send?.({ address: gateway.address });
+await new Promise<void>(resolve => {
+  process.once("SIGTERM", resolve);
+  process.once("disconnect", resolve);
+});
+await gateway.close();
+if (process.connected) process.disconnect();
