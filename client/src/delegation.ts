@@ -1,7 +1,6 @@
 import type { Delegate, Value } from "@jecho/modulators";
 import { copyValue, type Offer, offersOf, sameValue, sizeOf } from "@jecho/modulators/internal";
 import { JechoError } from "@jecho/shared";
-import { atEndOfTurn } from "./turn.ts";
 
 const VIEW_BYTES = 1 << 20;
 
@@ -47,7 +46,7 @@ export class Delegation {
   look(): void {
     if (this.#looked || this.#wanted.length === 0) return;
     this.#looked = true;
-    atEndOfTurn(() => {
+    queueMicrotask(() => {
       this.#looked = false;
     });
     for (const name of this.#wanted)

@@ -1,7 +1,6 @@
 import { JechoError, type Type } from "@jecho/shared";
 import type { Port } from "./port.ts";
 import { Ring } from "./ring.ts";
-import { atEndOfTurn } from "./turn.ts";
 import { Waiters } from "./waiters.ts";
 
 /** The queue between those who raise events and the connection. */
@@ -289,7 +288,7 @@ export class EventQueue {
     if (this.#isShared) this.#port.post({ is: "wake", queue: this.number, now });
     else if (!this.#willSend) {
       this.#willSend = true;
-      atEndOfTurn(() => this.#send());
+      queueMicrotask(() => this.#send());
     }
   }
 

@@ -2,7 +2,6 @@ import { JechoError } from "@jecho/shared";
 import type { SharedState } from "@jecho/shared/internal";
 import type { ControlRequest } from "./port.ts";
 import { type ObjectPort, SharedObject } from "./shared-object.ts";
-import { atEndOfTurn } from "./turn.ts";
 
 /** For `session.share`. */
 export interface ShareOptions {
@@ -39,7 +38,7 @@ export class SharedCopies {
   readonly #changed = new Set<SharedObject>();
   readonly #port: ObjectPort = {
     changed: object => {
-      if (this.#changed.size === 0) atEndOfTurn(() => this.publish());
+      if (this.#changed.size === 0) queueMicrotask(() => this.publish());
       this.#changed.add(object);
     },
     pull: object => this.#session.post({ is: "pullObject", endpoint: this.#endpoints.get(object) ?? 0 }),

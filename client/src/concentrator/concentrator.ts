@@ -4,7 +4,6 @@ import { onNetworkChange } from "#platform";
 import { placementOf } from "../placement.ts";
 import type { CreateEnvironment } from "../platform/face.ts";
 import type { ControlRequest, EventSource, PortListener, PortNotice, PortServer } from "../port.ts";
-import { atEndOfTurn } from "../turn.ts";
 import { ConsumerEndpoint, CopyEndpoint, ProducerEndpoint } from "./endpoint.ts";
 import { type ConcentratorOptions, Parts } from "./parts.ts";
 
@@ -152,7 +151,7 @@ export class Concentrator implements PortServer {
   #drainSoon(): void {
     if (this.#wakes) return;
     this.#wakes = true;
-    atEndOfTurn(() => {
+    queueMicrotask(() => {
       this.#wakes = false;
       this.drain();
     });

@@ -1,6 +1,5 @@
 import { LentRun, type Provenance, type Tier } from "@jecho/modulators/internal";
 import type { EventsFrame } from "@jecho/shared/internal";
-import { atEndOfTurn } from "../turn.ts";
 import type { FeedNames } from "./feed-names.ts";
 import type { Installation } from "./installation.ts";
 import type { Installations } from "./installations.ts";
@@ -96,7 +95,7 @@ export class Runs {
       // Until then what they have made waits with them.
       while (!this.#isReady) await new Promise<void>(resolve => this.#whenReady.push(resolve));
       this.#events.onStatement();
-      await new Promise<void>(resolve => atEndOfTurn(resolve));
+      await new Promise<void>(resolve => queueMicrotask(resolve));
     }
   }
 
@@ -115,7 +114,7 @@ export class Runs {
     const tag = raising === undefined ? undefined : `${raising}>${this.#nextFeed++}`;
     if (raising !== undefined) this.#events.onFurther(raising);
     // The environment is in the middle of handing out this run.
-    atEndOfTurn(() => {
+    queueMicrotask(() => {
       const isTaken = this.enqueue(installation.makes, copy, of, tag);
       if (!isTaken && raising !== undefined) this.#events.onDone(raising);
     });

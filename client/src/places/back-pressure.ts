@@ -1,5 +1,3 @@
-import { atEndOfTurn } from "../turn.ts";
-
 /** Bytes of events on their way to an application's thread from which on more have to wait, and when they go on. */
 const HIGH_WATER_BYTES = 4 << 20;
 const LOW_WATER_BYTES = 1 << 20;
@@ -40,9 +38,9 @@ export class BackPressure {
   /** So many bytes more are on their way. What that asks for is done when the turn is over that hands events out. */
   add(endpoint: number, bytes: number): void {
     this.#bytes += bytes;
-    if (this.#bytes > LIMIT_BYTES) atEndOfTurn(() => this.#brakes.cutOff(endpoint));
+    if (this.#bytes > LIMIT_BYTES) queueMicrotask(() => this.#brakes.cutOff(endpoint));
     else if (this.#bytes > HIGH_WATER_BYTES) {
-      if (this.#full.size === 0) atEndOfTurn(this.#brake);
+      if (this.#full.size === 0) queueMicrotask(this.#brake);
       this.#full.add(endpoint);
     }
   }

@@ -7,7 +7,6 @@ import type { CreateEnvironment } from "../platform/face.ts";
 import type { ControlRequest, EventSource, PortListener, PortNotice } from "../port.ts";
 import type { Visit } from "../ring.ts";
 import { type Status, statusNow } from "../status.ts";
-import { atEndOfTurn } from "../turn.ts";
 import { Attachment } from "./attachment.ts";
 
 /** Whose endpoint it is, and the number that it has there. */
@@ -121,7 +120,7 @@ export class Hub {
   }
 
   /** At the end of the turn: what one turn raises goes out together. */
-  drainSoon(defer: (drain: () => void) => void = atEndOfTurn): void {
+  drainSoon(defer: (drain: () => void) => void = queueMicrotask): void {
     if (this.#willDrain) return;
     this.#willDrain = true;
     defer(this.#drainNow);

@@ -1,16 +1,7 @@
 import { JechoError } from "@jecho/shared";
 import type { ConcentratorOptions } from "../concentrator/parts.ts";
 import type { Port, PortListener, PortRequest } from "../port.ts";
-import { atEndOfTurn } from "../turn.ts";
-import {
-  addHandled,
-  fromPlain,
-  type Handled,
-  hasRow,
-  type MessageEnd,
-  type ToPlace,
-  toRow,
-} from "./message-end.ts";
+import { addHandled, fromPlain, type Handled, type MessageEnd, type ToPlace } from "./message-end.ts";
 import { visitRuns } from "./run-batch.ts";
 
 /** Before a place is told again how much of what it sent was taken. */
@@ -56,12 +47,11 @@ export class RemotePort implements Omit<Port, "settled" | "posted"> {
 
   post(request: PortRequest): void {
     if (request.is === "handled") {
-      if (this.#handled.length === 0) atEndOfTurn(this.#sendHandled);
+      if (this.#handled.length === 0) queueMicrotask(this.#sendHandled);
       addHandled(this.#handled, request);
       return;
     }
     this.#flushHandled();
-    if (hasRow(request)) return this.#send(toRow(request));
     this.#send(request.is === "wake" ? 2 * request.queue + (request.now ? 1 : 0) : request);
   }
 

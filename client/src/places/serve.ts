@@ -2,19 +2,10 @@ import { JechoError } from "@jecho/shared";
 import type { EventsFrame } from "@jecho/shared/internal";
 import type { ConcentratorOptions } from "../concentrator/parts.ts";
 import type { PortListener } from "../port.ts";
-import { atEndOfTurn } from "../turn.ts";
 import type { Attachment } from "./attachment.ts";
 import { BackPressure } from "./back-pressure.ts";
 import type { Hub } from "./hub.ts";
-import {
-  type FromPlace,
-  fromRow,
-  isRow,
-  type MessageEnd,
-  type ToPlace,
-  toPlain,
-  visitHandled,
-} from "./message-end.ts";
+import { type FromPlace, type MessageEnd, type ToPlace, toPlain, visitHandled } from "./message-end.ts";
 import { RunBatch } from "./run-batch.ts";
 
 /** Bytes of events in one block of memory: who keeps an event keeps that, too. */
@@ -45,13 +36,12 @@ export function serve(end: MessageEnd, hubOf: (options: ConcentratorOptions) => 
   };
   const receive = (message: unknown): void => {
     const request = message as ToPlace;
-    if (Array.isArray(request)) {
-      if (isRow(request)) return attachment?.handle(fromRow(request));
-      attachment?.together(() => visitHandled(request, handled => attachment?.handle(handled)));
-      return;
-    }
     if (typeof request === "number") {
       attachment?.handle({ is: "wake", queue: request >>> 1, now: (request & 1) === 1 });
+      return;
+    }
+    if (!("is" in request)) {
+      attachment?.together(() => visitHandled(request, handled => attachment?.handle(handled)));
       return;
     }
     switch (request.is) {
@@ -116,7 +106,6 @@ class Outbox {
     if (this.#notices.length === 0) return;
     const [notices, transfer] = [this.#notices, this.#transfer];
     this.#notices = [];
-    if (transfer.length === 0) return this.#end.post(notices);
     this.#transfer = [];
     this.#end.post(notices, transfer);
   }
@@ -124,7 +113,7 @@ class Outbox {
   #sendSoon(): void {
     if (this.#willSend) return;
     this.#willSend = true;
-    atEndOfTurn(this.#sendNow);
+    queueMicrotask(this.#sendNow);
   }
 
   #closeBatch(): void {
