@@ -1,13 +1,12 @@
 import type { WebSocket } from "uWebSockets.js";
 import { ERRORS, type ErrorCode } from "@jecho/shared";
-import { type Control, encodeForNow, type Outgoing } from "@jecho/shared/internal";
+import { type Control, encodeForNow, Few, type Outgoing } from "@jecho/shared/internal";
 import { SOCKET_HIGH_BYTES, SOCKET_LOW_BYTES } from "./delivery/listener.ts";
 import type { Listeners } from "./delivery/listeners.ts";
 import { type Standing, Turns } from "./delivery/turns.ts";
 import { Waiting } from "./delivery/waiting.ts";
 import type { Replay } from "./history/replay.ts";
 import type { Consumer, Producer } from "./management/endpoints.ts";
-import { count, each, find, type Numbered, without, withThing } from "./management/numbered.ts";
 import { Requests } from "./requests.ts";
 
 /** What a connection needs of the socket below it. */
@@ -63,8 +62,9 @@ export class Connection {
   readonly #limits: ConnectionLimits;
   /** Until the socket has gone. */
   #link: Link | undefined;
-  #producers: Numbered<Producer>;
-  #consumers: Numbered<Consumer>;
+  /** By their numbers. Most connections have none. */
+  #producers: Few<number, Producer> | undefined;
+  readonly #consumers = new Few<number, Consumer>();
   #seldom: Seldom | undefined;
 
   constructor(link: Link, limits: ConnectionLimits) {
@@ -76,20 +76,20 @@ export class Connection {
 
   /** By the number that the gateway gave it. */
   consumer(number: number): Consumer | undefined {
-    return find(this.#consumers, number);
+    return this.#consumers.get(number);
   }
 
   get producers(): Iterable<Producer> {
-    return each(this.#producers);
+    return this.#producers?.values() ?? [];
   }
 
   get consumers(): Iterable<Consumer> {
-    return each(this.#consumers);
+    return this.#consumers.values();
   }
 
   /** How many producers and consumers it has. */
   get endpoints(): number {
-    return count(this.#producers) + count(this.#consumers);
+    return (this.#producers?.size ?? 0) + this.#consumers.size;
   }
 
   /** It will send events. */
@@ -99,20 +99,21 @@ export class Connection {
   }
 
   addProducer(producer: Producer): void {
-    if (count(this.#producers) === 0) this.willPublish();
-    this.#producers = withThing(this.#producers, producer);
+    this.#producers ??= new Few();
+    if (this.#producers.size === 0) this.willPublish();
+    this.#producers.set(producer.number, producer);
   }
 
   removeProducer({ number }: Producer): void {
-    this.#producers = without(this.#producers, number);
+    this.#producers?.delete(number);
   }
 
   addConsumer(consumer: Consumer): void {
-    this.#consumers = withThing(this.#consumers, consumer);
+    this.#consumers.set(consumer.number, consumer);
   }
 
   removeConsumer({ number }: Consumer): void {
-    this.#consumers = without(this.#consumers, number);
+    this.#consumers.delete(number);
   }
 
   /** Modulators that this connection's consumers have installed. */

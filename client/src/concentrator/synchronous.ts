@@ -1,5 +1,4 @@
 import { type EventsFrame, Few, type Processed } from "@jecho/shared/internal";
-import { ByEvent } from "../by-event.ts";
 import { NOBODY, type Outcome, Tally } from "../tally.ts";
 import type { ConsumerEndpoint } from "./endpoint.ts";
 
@@ -23,6 +22,7 @@ interface Raising {
 
 /** An event that consumers here are given. */
 interface Given {
+  readonly channel: number;
   /** The endpoints of those that are not done with it. */
   readonly waiting: number[];
   readonly tally: Tally;
@@ -41,12 +41,12 @@ const LEAVING_MS = 30_000;
 /** Keeps track of synchronous events: which were raised here and wait for whom, and which consumers here are at. */
 export class SynchronousEvents {
   readonly #processed: (endpoint: number, raised: number, outcome: Outcome) => void;
-  /** Events that consumers here are handling. */
-  readonly #handling = new ByEvent<Given>();
+  /** Events that consumers here are handling, by `keyOf`. */
+  readonly #handling = new Few<string, Given>();
   /** Events that were raised here, by tag. */
   readonly #raised = new Few<string, Raising>();
-  /** Which of them an answer of the gateway belongs to. */
-  readonly #elsewhere = new ByEvent<Raising>();
+  /** The same by `keyOf` what was sent of them, for the gateway's answers. */
+  readonly #elsewhere = new Few<string, Raising>();
   #nextTag = 1;
   /** Consumers that are to leave a channel when they are done with events of it. */
   readonly #leaving: Leaving[] = [];
@@ -103,14 +103,15 @@ export class SynchronousEvents {
   #sent(raising: Raising, { channel, producer, raised }: EventsFrame, i: number): void {
     raising.tally.add();
     raising.elsewhere.push({ channel, producer, raised: raised + i });
-    this.#elsewhere.set(channel, producer, raised + i, raising);
+    this.#elsewhere.set(keyOf(channel, producer, raised + i), raising);
   }
 
   /** The gateway says that everybody elsewhere has handled an event of ours, or how many have not when we gave up. */
   answered({ channel, producer, raised, consumers, failed, message, missing }: Processed): void {
-    const raising = this.#elsewhere.get(channel, producer, raised);
+    const key = keyOf(channel, producer, raised);
+    const raising = this.#elsewhere.get(key);
     if (raising === undefined) return;
-    this.#elsewhere.delete(channel, producer, raised);
+    this.#elsewhere.delete(key);
     const { elsewhere } = raising;
     const at = elsewhere.findIndex(
       event => event.channel === channel && event.producer === producer && event.raised === raised,
@@ -144,19 +145,20 @@ export class SynchronousEvents {
   ): void {
     const { channel, producer, raised, count } = frame;
     for (let i = 0; i < count; i++) {
+      const key = keyOf(channel, producer, raised + i);
       const tally = new Tally(consumers.length, outcome => {
-        this.#handling.delete(channel, producer, raised + i);
+        this.#handling.delete(key);
         handled(outcome, i);
       });
       if (consumers.length === 0) continue;
       const waiting = consumers.map(({ endpoint }) => endpoint);
-      this.#handling.set(channel, producer, raised + i, { waiting, tally });
+      this.#handling.set(key, { channel, waiting, tally });
     }
   }
 
   /** A consumer here is done with an event. */
   handled(endpoint: number, channel: number, producer: number, raised: number, outcome: Outcome): void {
-    const given = this.#handling.get(channel, producer, raised);
+    const given = this.#handling.get(keyOf(channel, producer, raised));
     if (given !== undefined) this.#settle(given, endpoint, outcome);
   }
 
@@ -178,8 +180,8 @@ export class SynchronousEvents {
    */
   whenDone(endpoint: number, channel: number, done: () => void): void {
     const underWay = new Set<Given>();
-    for (const [number, , , given] of this.#handling.entries())
-      if (number === channel && given.waiting.includes(endpoint)) underWay.add(given);
+    for (const given of this.#handling.values())
+      if (given.channel === channel && given.waiting.includes(endpoint)) underWay.add(given);
     if (underWay.size === 0) return done();
     const deadline = setTimeout(() => {
       for (const given of underWay) this.#settle(given, endpoint, NOBODY);
@@ -189,7 +191,7 @@ export class SynchronousEvents {
 
   /** A consumer here has gone: nobody waits for it, whatever it was at, or was still to be handed. */
   left(endpoint: number): void {
-    for (const [, , , given] of [...this.#handling.entries()]) this.#settle(given, endpoint, NOBODY);
+    for (const given of [...this.#handling.values()]) this.#settle(given, endpoint, NOBODY);
   }
 
   /** The connection broke: who raised them was told, and nobody takes an acknowledgement any more. */
@@ -207,4 +209,9 @@ function settle({ waiting, tally }: Given, endpoint: number, outcome: Outcome): 
   if (at < 0) return;
   waiting.splice(at, 1);
   tally.settle(outcome);
+}
+
+/** Names an event as it was sent. */
+function keyOf(channel: number, producer: number, raised: number): string {
+  return `${channel}/${producer}/${raised}`;
 }
