@@ -90,6 +90,11 @@ interface Progress {
   restarts: number;
 }
 
+/** What is to be looked into. */
+const WRONG = ["lostUntold", "duplicated", "reordered", "overtold", "restartedUntold", "corrupt"] as const;
+/** The first ones say what happened. */
+const MOST_NOTES = 10;
+
 const keyOf = (producer: number, life: number): number => producer * 0x1_0000 + life;
 
 /** What was wrong with what a consumer saw in some time, and where. */
@@ -149,10 +154,10 @@ export class Account {
     for (const source of this.#its(all)) {
       const key = keyOf(source.producer, source.life);
       const beginning = this.#beginning(source);
-      if (beginning > 0) this.#note(source.producer, source.life, `begins ${beginning} too late`);
+      if (beginning > 0) this.#noteOf(source.producer, source.life, `begins ${beginning} too late`);
       const tail = this.#tail(source);
       if (tail > 0)
-        this.#note(
+        this.#noteOf(
           source.producer,
           source.life,
           `nothing behind ${this.#reached(source)}, of ${source.due - 1}`,
@@ -163,11 +168,12 @@ export class Account {
       progress.writtenOff = Math.max(progress.writtenOff, source.due - 1);
     }
     const verdict = this.#verdict;
-    const notes = this.#notes;
     // What came spoilt is counted as that.
     verdict.lostUntold = Math.max(0, this.#missing - verdict.told - this.#spoilt) - verdict.late;
     if (this.#meaning.step === 1)
       verdict.overtold = Math.max(0, verdict.told - this.#missing - verdict.lostWithState);
+    const wrong = WRONG.filter(what => verdict[what] !== 0).map(what => `${what} ${verdict[what]}`);
+    const notes = wrong.length === 0 ? [] : [`${this.name}: ${wrong.join(", ")}`, ...this.#notes];
     this.#verdict = emptyVerdict();
     this.#missing = 0;
     this.#spoilt = 0;
@@ -180,8 +186,10 @@ export class Account {
   }
 
   #notice(kind: number, events: number): void {
-    if (kind === NOTICES.missed) this.#verdict.told += events;
-    else if (kind === NOTICES.corrupt) {
+    if (kind === NOTICES.missed) {
+      this.#verdict.told += events;
+      this.#note(`told ${events}`);
+    } else if (kind === NOTICES.corrupt) {
       this.#verdict.corrupt++;
       this.#spoilt++;
     } else {
@@ -203,7 +211,7 @@ export class Account {
     }
     if (events === 0) {
       verdict.corrupt++;
-      return this.#note(producer, life, `${n} is none that should come`);
+      return this.#noteOf(producer, life, `${n} is none that should come`);
     }
     const { last, writtenOff } = progress;
     if (first <= last) this.#again(producer, life, progress, first, Math.min(n, last));
@@ -223,13 +231,13 @@ export class Account {
     if (this.#meaning.gathers && progress.restarts < this.#restarts) this.#verdict.lostWithState += missing;
     else {
       this.#missing += missing;
-      this.#note(producer, life, `${first} behind ${last}`);
+      this.#noteOf(producer, life, `${first} behind ${last}`);
     }
   }
 
   /** Events from `from` to `to` came that were not the next ones. */
   #again(producer: number, life: number, { gaps }: Progress, from: number, to: number): void {
-    this.#note(producer, life, `${from} to ${to} again, or late`);
+    this.#noteOf(producer, life, `${from} to ${to} again, or late`);
     let late = 0;
     for (const gap of [...gaps]) {
       const [begin, end] = [Math.max(from, gap.from), Math.min(to, gap.to)];
@@ -252,7 +260,7 @@ export class Account {
       const more = count - (progress.count ?? count - 1);
       if ((more < 1 || more > n - progress.last) && progress.restarts === this.#restarts) {
         this.#verdict.restartedUntold++;
-        this.#note(
+        this.#noteOf(
           producer,
           life,
           `at ${n} the count is ${count} after ${progress.count}, and nobody said why`,
@@ -307,11 +315,11 @@ export class Account {
     return progress;
   }
 
-  #note(producer: number, life: number, what: string): void {
-    if (this.#notes.length < MOST_NOTES)
-      this.#notes.push(`${this.name}: producer ${producer}.${life}: ${what}`);
+  #noteOf(producer: number, life: number, what: string): void {
+    this.#note(`producer ${producer}.${life}: ${what}`);
+  }
+
+  #note(what: string): void {
+    if (this.#notes.length < MOST_NOTES) this.#notes.push(`  ${what}`);
   }
 }
-
-/** The first ones say what happened. */
-const MOST_NOTES = 8;

@@ -186,8 +186,7 @@ export class World {
     for (const consumer of judged) {
       for (const one of consumer.close(this.#sources())) {
         add(verdicts[one.category], one.verdict);
-        const { lostUntold, duplicated, reordered, restartedUntold } = one.verdict;
-        if (lostUntold + duplicated + reordered + restartedUntold > 0) notes.push(...one.notes);
+        notes.push(...one.notes);
       }
       endedConsumers += consumer.ended;
       consumer.ended = 0;
