@@ -122,7 +122,7 @@ export class Session {
     else if (type !== undefined && !isCodec(type))
       throw new JechoError(
         "ARGUMENT_INVALID",
-        "a channel's type is made by type(name, fields), Type.fromFbs or Type.fromSchema; json() stands in its place for JSON",
+        "a channel's type is made by type(name, fields), typeFromFbs or Type.fromSchema; json() stands in its place for JSON",
       );
     return new EventChannel<T>(this.#opener, formatChannelName(this.address, this.#userName(name)), type);
   }

@@ -5,9 +5,10 @@ import {
   type Modulator,
   type Producer,
   type Session,
-  Type,
+  type Type,
   unpack,
 } from "@jecho/client";
+import { typeFromFbs } from "@jecho/shared/fbs";
 import { describe, expect, test } from "vitest";
 import { startCutter } from "./cutter.ts";
 import { PLACES, rigAt } from "./placement-rig.ts";
@@ -20,7 +21,7 @@ import { Inbox, startRig, whenState } from "./rig.ts";
 type Event = Record<string, unknown>;
 
 const typeOf = (fields: string): Type<Event> =>
-  Type.fromFbs<Event>(`table GridData { ${fields} } root_type GridData;`);
+  typeFromFbs<Event>(`table GridData { ${fields} } root_type GridData;`);
 
 const INPUT = "table GridData { step: int; layer: int; run: string; values: [float]; } root_type GridData;";
 const Older = typeOf("layer: short; step: short; values: [float];");
@@ -30,9 +31,10 @@ const VALUES = Float32Array.of(1, 2);
 
 /** Makes an event of its own of every event, and passes those of layer 1 on as they are. */
 const written: Modulator = {
-  source: `import { FifoModulator } from "jecho:moe";
+  source: `import { schemaFromFbs } from "jecho:fbs";
+import { FifoModulator } from "jecho:moe";
 export default class extends FifoModulator {
-  static input = ${JSON.stringify(INPUT)};
+  static input = schemaFromFbs(${JSON.stringify(INPUT)});
   enqueue(event) {
     if (event.layer === 1) super.enqueue(event);
     super.enqueue({ step: event.step + 1, layer: -event.layer, run: event.run + "!", values: event.values });
@@ -84,7 +86,7 @@ describe.each(WHERE)("a modulator written for an older type, at the $at, $tier",
     expect(told).toMatchObject({ code: "TYPE_MISMATCH" });
     expect(told?.message).toContain('"step"');
     expect(told?.message).toContain("writer's int64 does not fit the reader's int32");
-    expect(told?.message).toContain(`writes ${Grown}, the modulator reads ${Type.fromFbs(INPUT)}`);
+    expect(told?.message).toContain(`writes ${Grown}, the modulator reads ${typeFromFbs(INPUT)}`);
     expect(errors.all).toHaveLength(1);
     expect(restarts).toEqual([]);
     expect(consumer.status.state).toBe("live");
@@ -129,7 +131,7 @@ test("TYPE-10: a consumer is refused at open where a present producer cannot be 
       .subscribe(() => {}, { modulator: written });
   await expect(subscribe()).rejects.toMatchObject({
     code: "TYPE_MISMATCH",
-    message: `field "step" of the writer's GridData and the reader's GridData: the writer's int64 does not fit the reader's int32 (grid is written as ${Grown}, this modulator reads ${Type.fromFbs(INPUT)})`,
+    message: `field "step" of the writer's GridData and the reader's GridData: the writer's int64 does not fit the reader's int32 (grid is written as ${Grown}, this modulator reads ${typeFromFbs(INPUT)})`,
   });
 });
 
@@ -147,7 +149,7 @@ test("TYPE-3, TYPE-10: whom it cannot read does not keep a consumer from coming 
       onError: errors[0].put,
     });
   const reader = await away
-    .channel("grid", Type.fromFbs<{ step: number }>(INPUT))
+    .channel("grid", typeFromFbs<{ step: number }>(INPUT))
     .subscribe(({ step }) => read.put(step), { onError: errors[1].put });
   const grown = await produce(rig.session(), Grown);
   await expect.poll(() => grown.demand.total).toBe(2);

@@ -1,4 +1,5 @@
-import { type EventInfo, type JechoError, json, type Session, Type, type } from "@jecho/client";
+import { type EventInfo, type JechoError, json, type Session, type Type, type } from "@jecho/client";
+import { typeFromFbs } from "@jecho/shared/fbs";
 import { expect, test } from "vitest";
 import { Inbox, startRig } from "./rig.ts";
 
@@ -25,7 +26,7 @@ const Second = type("GridData", {
   layer: "int16",
   origin: { latitude: "float32", longitude: "float32" },
 });
-const Third = Type.fromFbs<Record<string, unknown>>(`
+const Third = typeFromFbs<Record<string, unknown>>(`
   enum Quality : byte { Unknown, Model, Measured }
   struct Place { longitude: double; latitude: double; }
   table GridData {
@@ -49,7 +50,7 @@ const VIEWERS = {
     origin: { longitude: "float64", latitude: "float64" },
     colour: "string",
   }),
-  third: Type.fromFbs(`
+  third: typeFromFbs(`
     enum Quality : int { Unknown, Model, Measured, Guessed }
     table Place { latitude: double; longitude: double; }
     table GridData { step: ulong; layer: long; quality: Quality; origin: Place; tags: [string]; values: [float]; }
@@ -242,8 +243,8 @@ test("TYPE-5, SYNC-5: a writer that a consumer cannot read is told once, naming 
 
 test("TYPE-9: a value that has another number at the reader is a mismatch", async () => {
   await using rig = await startRig();
-  const Writer = Type.fromFbs("enum E : byte { A, B } table T { e: E; } root_type T;");
-  const Reader = Type.fromFbs("enum E : byte { B, A } table T { e: E; } root_type T;");
+  const Writer = typeFromFbs("enum E : byte { A, B } table T { e: E; } root_type T;");
+  const Reader = typeFromFbs("enum E : byte { B, A } table T { e: E; } root_type T;");
   await rig.session().channel("e", Writer).produce();
   await expect(
     rig

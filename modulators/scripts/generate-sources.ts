@@ -55,6 +55,12 @@ write(
  * @type {string}
  */
 export const WORLD_SOURCE = ${quote(await script("src/sandbox/world/sealed.ts"))};
+
+/**
+ * The module "jecho:fbs", which only modulators that import it make a sandbox compile.
+ * @type {string}
+ */
+export const FBS_SOURCE = ${quote(await bundle(pathOf("src/sandbox/fbs.ts"), { minify: true }))};
 `,
 );
 write("local.ts", await local());

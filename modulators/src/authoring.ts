@@ -117,7 +117,7 @@ function derivationSource(written: unknown, input: Type | undefined): string {
   const [before, after] = isExpression(text)
     ? ["const derive =", ""]
     : ["const [derive] = Object.values({", "})"];
-  const reads = input === undefined ? "" : `static input = ${JSON.stringify(input.toFbs())};`;
+  const reads = input === undefined ? "" : `static input = new Uint8Array([${input.schema}]);`;
   // The function's text comes first, too, behind one line of ours.
   return `${HEAD} import { FifoModulator, unpack, urgent } from "jecho:moe"; export default class extends FifoModulator { ${reads} ${DERIVING} }; ${before}\n${text}${after};`;
 }

@@ -41,7 +41,7 @@ declare module "jecho:moe" {
   /**
    * A consumer's code inside the producer. Optional statics: `periodMs`, `mostPerSecond`, `input`, the type that it was written for
    * (then it reads by the names of that, whatever producers write), `output`, where it makes events of another type than it
-   * takes, both as `{ name, description }` or as the text of a FlatBuffers schema, `check(parameters, objects)`, which throws where it cannot work with these,
+   * takes, both as `{ name, description }` or as a compiled FlatBuffers schema (see "jecho:fbs"), `check(parameters, objects)`, which throws where it cannot work with these,
    * `checkInput(fields, parameters)`, which throws where it cannot do with events of such fields, by name the words of type descriptions
    * ("float32[]"; a table's is its name; no fields at all on an untyped channel): it is then given none of them, and its consumers are told, and
    * `needs`, the names of services that it cannot do without, each the path under `moe` where it finds it; where one is not
@@ -116,4 +116,14 @@ declare module "jecho:moe" {
 
   /** A type from a description, as in @jecho/shared. */
   export function type(name: string, description: object): object;
+}
+
+/** Types as text. It is loaded only where a modulator imports it. */
+declare module "jecho:fbs" {
+  /**
+   * Compiles the text of a FlatBuffers schema, for `static input` and `static output`.
+   *
+   * @param root the table that events are, where the text does not say it by `root_type`
+   */
+  export function schemaFromFbs(text: string, root?: string): Uint8Array;
 }

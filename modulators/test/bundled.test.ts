@@ -2,6 +2,7 @@ import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 import { expect, test } from "vitest";
+import { WORLD_SOURCE } from "../src/generated/world.mjs";
 
 const PAGE = "page";
 
@@ -43,4 +44,12 @@ test("a page begins with the sources of those standard modulators that it uses, 
   expect(sourcesIn(begun)).toEqual(["fifo", "packed-view", "view-filter"]);
   // All of them are there for who asks for the other half.
   expect(sourcesIn(chunks.keys())).toContain("aggregate");
+  const modules = [...chunks.values()].flatMap(({ moduleIds }) => moduleIds);
+  expect(modules.filter(id => id.includes("/types/fbs-"))).toEqual([]);
+});
+
+test("no sandbox begins with the parser of schemas' text", () => {
+  // The bundler names each file above what is of it.
+  expect(WORLD_SOURCE).toContain("shared/src/types/encode.ts");
+  expect(WORLD_SOURCE).not.toContain("shared/src/types/fbs-");
 });

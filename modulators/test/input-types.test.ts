@@ -1,4 +1,5 @@
-import { Type, unpack } from "@jecho/shared";
+import { type Type, unpack } from "@jecho/shared";
+import { typeFromFbs } from "@jecho/shared/fbs";
 import { type EventBytes, encodeRun } from "@jecho/shared/internal";
 import { expect, inject, test } from "vitest";
 import { BASE, modulator, Rig, runOf, USUAL } from "./rig.ts";
@@ -6,13 +7,13 @@ import { BASE, modulator, Rig, runOf, USUAL } from "./rig.ts";
 type Event = Record<string, unknown>;
 type Version = Type<Event>;
 
-const typeOf = (text: string): Version => Type.fromFbs<Event>(`${text} root_type GridData;`);
+const typeOf = (text: string): Version => typeFromFbs<Event>(`${text} root_type GridData;`);
 
 /** What the modulators of these tests were written for. */
 const INPUT = `table Place { latitude: double; longitude: double; }
 table GridData { step: int; layer: int; mean: double; run: string; values: [float]; origin: Place; }
 root_type GridData;`;
-const Input = Type.fromFbs<Event>(INPUT);
+const Input = typeFromFbs<Event>(INPUT);
 
 /** Narrower fields in other slots, and some that were not there yet. */
 const Older = typeOf("table GridData { values: [float]; step: short; layer: byte; mean: float; }");
@@ -64,13 +65,14 @@ function tell(rig: Rig, ...versions: readonly Version[]): void {
   for (const { schema } of versions) rig.host.addType(BASE, schema);
 }
 
+const FBS = `import { schemaFromFbs } from "jecho:fbs";`;
 /** Says of each event what it sees of it. */
-const SEEN = `static input = ${JSON.stringify(INPUT)};
+const SEEN = `static input = schemaFromFbs(${JSON.stringify(INPUT)});
   static output = { name: "Seen", description: { text: "string" } };
   enqueue({ step, layer, mean, run, values, origin }) {
     super.enqueue({ text: JSON.stringify([step, layer, mean, run, [...values], origin === undefined ? null : unpack(origin)]) });
   }`;
-const seeing = modulator(SEEN, `import { unpack } from "jecho:moe";`);
+const seeing = modulator(SEEN, `${FBS} import { unpack } from "jecho:moe";`);
 
 const textsOf = (rig: Rig, derived: number): unknown[] =>
   rig.received<{ text: string }>(derived).map(({ event }) => JSON.parse(event.text));
@@ -91,7 +93,7 @@ test("TYPE-10: a modulator reads by the names of the type that it was written fo
 test("TYPE-10: the bytes of an event are of its writer's type, those of what it makes of the one that it was written for, and each token says which", async () => {
   await using rig = new Rig();
   const packing = modulator(
-    `static input = ${JSON.stringify(INPUT)};
+    `static input = schemaFromFbs(${JSON.stringify(INPUT)});
   static output = { name: "Packed", description: { token: "uint64", bytes: "uint8[]" } };
   enqueue(event) {
     const made = { step: event.step + 70000, run: "made" };
@@ -100,7 +102,7 @@ test("TYPE-10: the bytes of an event are of its writer's type, those of what it 
       super.enqueue({ token: typeToken(one), bytes: bytesOf(one) });
     this.before = event;
   }`,
-    `import { bytesOf, typeToken } from "jecho:moe";`,
+    `${FBS} import { bytesOf, typeToken } from "jecho:moe";`,
   );
   const derived = await rig.install(packing, { schema: Older.schema });
   tell(rig, Newer);
@@ -158,8 +160,11 @@ test("TYPE-10: what a present producer writes may be what it cannot read: it wai
 test("TYPE-10: a field that it cannot do without, and a channel without a type, are told as well", async () => {
   await using rig = new Rig();
   const derived = await rig.install(
-    modulator(`static input = "table GridData { step: int; run: string (required); } root_type GridData;";
-      enqueue(event) { super.enqueue(event); }`),
+    modulator(
+      `static input = schemaFromFbs("table GridData { step: int; run: string (required); }", "GridData");
+      enqueue(event) { super.enqueue(event); }`,
+      FBS,
+    ),
     { schema: Newer.schema },
   );
   tell(rig, Older);
@@ -237,12 +242,12 @@ test("TYPE-10: what it passes on stays of its writer's type, and what it makes i
   await using rig = new Rig();
   const derived = await rig.install(
     modulator(
-      `static input = ${JSON.stringify(INPUT)};
+      `static input = schemaFromFbs(${JSON.stringify(INPUT)});
       enqueue(event) {
         super.enqueue(event);
         super.enqueue({ ...unpack(event), layer: -event.layer });
       }`,
-      `import { unpack } from "jecho:moe";`,
+      `${FBS} import { unpack } from "jecho:moe";`,
     ),
     { schema: Older.schema },
   );
@@ -270,9 +275,12 @@ test("TYPE-10: what it passes on stays of its writer's type, and what it makes i
 test("what it was written for may be a description, too, and what it makes the text of a schema", async () => {
   await using rig = new Rig();
   const derived = await rig.install(
-    modulator(`static input = { name: "GridData", description: { step: "int64", values: "float32[]" } };
-      static output = "table Sum { step: long; sum: float; } root_type Sum;";
-      enqueue({ step, values }) { super.enqueue({ step: step + 1n, sum: values.reduce((a, b) => a + b, 0) }); }`),
+    modulator(
+      `static input = { name: "GridData", description: { step: "int64", values: "float32[]" } };
+      static output = schemaFromFbs("table Sum { step: long; sum: float; } root_type Sum;");
+      enqueue({ step, values }) { super.enqueue({ step: step + 1n, sum: values.reduce((a, b) => a + b, 0) }); }`,
+      FBS,
+    ),
     { schema: Older.schema },
   );
   tell(rig, Grown);
@@ -287,7 +295,8 @@ test("what it was written for may be a description, too, and what it makes the t
 
 test.each([
   ["7", /static input is \{ name, description \}/],
-  ['"table {"', /line 1/],
+  ["new Uint8Array(64)", /schema/],
+  ['"table T { a: int; } root_type T;"', /static input is \{ name, description \}/],
   ["{ name: 'A', description: { a: 'int33' } }", /A\.a/],
 ])("what is no type is not installed, and the cause is named: %s", async (input, cause) => {
   await using rig = new Rig();
@@ -295,6 +304,12 @@ test.each([
     code: "MODULATOR_INVALID",
     message: expect.stringMatching(cause),
   });
+});
+
+test("a schema's text that is none is not installed, and the place of its fault is named", async () => {
+  await using rig = new Rig();
+  const installed = rig.install(modulator(`static input = schemaFromFbs("table {");`, FBS));
+  await expect(installed).rejects.toThrow("line 1, column 7");
 });
 
 // Only a process can be killed from outside.

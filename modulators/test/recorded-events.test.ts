@@ -1,8 +1,8 @@
 import { recordedEvents } from "@jecho/modulators/testing";
-import { Type } from "@jecho/shared";
+import { typeFromFbs } from "@jecho/shared/fbs";
 import { expect, test } from "vitest";
 
-const Station = Type.fromFbs(`
+const Station = typeFromFbs(`
   table Place { height: long; }
   table Mast { metres: double; }
   union Site { Place, Mast }

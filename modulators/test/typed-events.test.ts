@@ -1,4 +1,5 @@
-import { Type, unpack } from "@jecho/shared";
+import { type Type, unpack } from "@jecho/shared";
+import { typeFromFbs } from "@jecho/shared/fbs";
 import { encodeRun } from "@jecho/shared/internal";
 import { expect, inject, test } from "vitest";
 import { BASE, modulator, Rig, runOf } from "./rig.ts";
@@ -9,7 +10,7 @@ const VERSIONS = [
   `enum Quality : byte { Unknown, Measured }
    struct Place { latitude: double; longitude: double; }
    table GridData { origin: Place; values: [float]; quality: Quality; run: string; layer: int; step: ulong; more: [float]; }`,
-].map(text => Type.fromFbs<Record<string, unknown>>(`${text} root_type GridData;`));
+].map(text => typeFromFbs<Record<string, unknown>>(`${text} root_type GridData;`));
 
 const [Old, New] = VERSIONS as [Type<Record<string, unknown>>, Type<Record<string, unknown>>];
 const VALUES = Float32Array.of(1, 2, 3);

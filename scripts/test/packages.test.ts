@@ -239,16 +239,16 @@ const SAID_BY_FORM = /^(constructor\(|readonly name = |readonly \[|private |#)/;
 
 test("everything that a packed package exports has a doc comment, and so has each of its members", () => {
   const faces = [
-    "client/src/{mod,moe,modulating}",
+    "client/src/{mod,fbs,moe,modulating}",
     "server/src/mod",
-    "shared/src/mod",
+    "shared/src/{mod,fbs}",
     "modulators/src/{mod,moe,testing}",
   ];
   const files = globSync(
     faces.map(face => `@jecho/${face}.d.ts`),
     { cwd: join(program, "node_modules") },
   );
-  expect(files).toHaveLength(8);
+  expect(files).toHaveLength(10);
   const all = new Map(
     files.flatMap(file => declared(join(program, "node_modules", file))).map(one => [one.join(" "), one]),
   );

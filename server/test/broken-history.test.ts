@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createGateway, type Gateway } from "@jecho/server";
-import { Type } from "@jecho/shared";
+import { typeFromFbs } from "@jecho/shared/fbs";
 import { encodeControl, encodeRun, FROM, type Place } from "@jecho/shared/internal";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { RawClient } from "./raw-client.ts";
 
-const { schema, token } = Type.fromFbs("table Count { n: uint32; } root_type Count;");
+const { schema, token } = typeFromFbs("table Count { n: uint32; } root_type Count;");
 const history = { events: 1000, seconds: 0, latest: false, onDemand: true };
 const CHANNELS = ["a", "b"];
 /** Events of a run. */

@@ -1,6 +1,7 @@
 import { ByteBuffer } from "flatbuffers";
 import { expect, test } from "vitest";
-import { Type, type, unpack } from "../src/mod.ts";
+import { typeFromFbs } from "../src/fbs.ts";
+import { type, unpack } from "../src/mod.ts";
 
 const Mixed = type("Mixed", {
   before: "string",
@@ -36,7 +37,7 @@ test.each([0, 1, 2, 3, 20])("%i tables of numbers read back as they were written
 });
 
 test("structs of numbers read back as they were written, with zeros between their fields", () => {
-  const Stars = Type.fromFbs<{ stars: object[] }>(`
+  const Stars = typeFromFbs<{ stars: object[] }>(`
     struct Star { kind:ubyte; mass:double; x:float; }
     table Stars { stars:[Star]; }
     root_type Stars;
@@ -50,7 +51,7 @@ test("structs of numbers read back as they were written, with zeros between thei
 });
 
 test("what is not given in a row reads as its default", () => {
-  const Shots = Type.fromFbs<{ shots: object[] }>(
+  const Shots = typeFromFbs<{ shots: object[] }>(
     "table Shot { power:int = 7; angle:float; } table Shots { shots:[Shot]; } root_type Shots;",
   );
   const bytes = Shots.encode({ shots: [{}, { power: 1, angle: null }, { angle: 2 }] });
@@ -64,7 +65,7 @@ test("what is not given in a row reads as its default", () => {
 });
 
 test("the official library reads tables of numbers in a vector, and all of an event share one vtable", () => {
-  const Boxes = Type.fromFbs(
+  const Boxes = typeFromFbs(
     "table Box { value:int; } table Boxes { boxes:[Box]; more:[Box]; } root_type Boxes;",
   );
   const buffer = new ByteBuffer(Boxes.encode({ boxes: [{ value: 5 }, { value: -6 }], more: [{ value: 7 }] }));

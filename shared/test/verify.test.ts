@@ -1,7 +1,8 @@
-import { JechoError, Type, unpack } from "@jecho/shared";
+import { JechoError, type Type, unpack } from "@jecho/shared";
 import { expect, test } from "vitest";
+import { typeFromFbs } from "../src/fbs.ts";
 
-const Whole = Type.fromFbs<Record<string, unknown>>(`
+const Whole = typeFromFbs<Record<string, unknown>>(`
   enum Sky : byte { Clear, Rain }
   struct Place { latitude: double; height: short; }
   struct Path { from: Place; to: Place; }
@@ -17,7 +18,7 @@ const Whole = Type.fromFbs<Record<string, unknown>>(`
     boxes: [Box];
   }
   root_type Whole;`);
-const Part = Type.fromFbs<Record<string, unknown>>(`
+const Part = typeFromFbs<Record<string, unknown>>(`
   table Leaf { text: string; }
   table Box { size: double; }
   table Circle { radius: double; }
@@ -114,7 +115,7 @@ test.each([
   },
 );
 
-const Plain = Type.fromFbs(
+const Plain = typeFromFbs(
   "table Plain { n: int; v: [double]; s: string (required); t: Plain; l: [Plain]; } root_type Plain;",
 );
 
@@ -199,7 +200,7 @@ test.each<[string, string, Uint8Array]>([
   );
 });
 
-const Boxes = Type.fromFbs<{ boxes: { id: number; size: number }[] }>(
+const Boxes = typeFromFbs<{ boxes: { id: number; size: number }[] }>(
   "table Box { id: int; size: double; } table Boxes { boxes: [Box]; } root_type Boxes;",
 );
 

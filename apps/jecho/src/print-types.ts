@@ -1,4 +1,5 @@
 import { typeScriptOf } from "@jecho/client";
+import { fbsOf } from "@jecho/client/fbs";
 import { meet } from "./meet.ts";
 import { parseChannelArguments, type Screen } from "./usage.ts";
 
@@ -24,7 +25,7 @@ export async function printTypes(args: string[], { out, note }: Screen, signal: 
     if (types.length === 0)
       note(`# ${found.name} has no type at present: nobody produces there, or the channel is untyped`);
     for (const type of types) {
-      const text = values.typescript === true ? typeScriptOf(type) : type.toFbs();
+      const text = values.typescript === true ? typeScriptOf(type) : fbsOf(type);
       out.write(`// ${type.name}, token ${type.token.toString(16).padStart(16, "0")}\n${text}\n`);
     }
   });

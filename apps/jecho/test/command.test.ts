@@ -1,13 +1,14 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { connect, modulatorFrom, type Producer, Type } from "@jecho/client";
+import { connect, modulatorFrom, type Producer } from "@jecho/client";
+import { typeFromFbs } from "@jecho/client/fbs";
 import { createGateway } from "@jecho/server";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 const MAIN = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 
-const Station = Type.fromFbs<Record<string, unknown>>(`
+const Station = typeFromFbs<Record<string, unknown>>(`
   enum Sky : byte { Clear, Cloudy, Rain }
   table Place { latitude: double; name: string; }
   table Station { id: uint; big: ulong; sky: Sky; place: Place; celsius: [float]; notes: [string]; }
@@ -138,7 +139,7 @@ test("sub --modulator takes what a file makes of the events", async () => {
 });
 
 test("sub reads tables within tables and in vectors, of types it never saw, and one field of them by its path", async () => {
-  const Network = Type.fromFbs<Record<string, unknown>>(`
+  const Network = typeFromFbs<Record<string, unknown>>(`
     struct Place { latitude: float; longitude: float; }
     table Sensor { place: Place; unit: string; values: [double]; }
     table Site { name: string; chief: Sensor; sensors: [Sensor]; corners: [Place]; }
@@ -185,7 +186,7 @@ test("sub reads tables within tables and in vectors, of types it never saw, and 
 
 test("TYPE-8: types prints what a channel's producers write, as text that gives the same type", async () => {
   const { code, out } = await run(["types", "weather/stations", "--gateway", gateway.address]);
-  expect(Type.fromFbs(out).token).toBe(Station.token);
+  expect(typeFromFbs(out).token).toBe(Station.token);
   expect(code).toBe(0);
   const written = await run(["types", "weather/stations", "--gateway", gateway.address, "--typescript"]);
   expect(written.out).toContain(
@@ -225,7 +226,7 @@ test.each([
 });
 
 test("sub --json prints every event, however long its line", async () => {
-  const Field = Type.fromFbs<Record<string, unknown>>(
+  const Field = typeFromFbs<Record<string, unknown>>(
     "table Field { n: uint; values: [double]; } root_type Field;",
   );
   const field = await session.channel("weather/field", Field).produce();

@@ -1,13 +1,14 @@
 import { compileFunction } from "node:vm";
 import { parse } from "es-module-lexer/js";
 import { moduleName } from "./failures.ts";
+import * as fbs from "./fbs.ts";
 import type { MakeModule } from "./local.ts";
 
 /**
  * Makes functions of the text of a module, so that it can be evaluated anew for each installation and be forgotten
  * with it, which modules cannot.
  *
- * @returns undefined for what a function cannot hold: other imports than names of "jecho:moe", other exports than the
+ * @returns undefined for what a function cannot hold: other imports than names of "jecho:moe" and "jecho:fbs", other exports than the
  * default, `await` on the top level
  */
 export function compileModule(source: string): MakeModule | undefined {
@@ -17,10 +18,10 @@ export function compileModule(source: string): MakeModule | undefined {
     const text = body.head + body.text;
     const options = { filename: moduleName(source), columnOffset: -body.head.length };
     const make: MakeModule = () => {
-      const run = compileFunction(text, ["moe", "out"], options) as (moe: object, out: object) => void;
+      const run = compileFunction(text, ["moe", "fbs", "out"], options) as (...all: object[]) => void;
       return moe => {
         const exports = {};
-        run(moe, exports);
+        run(moe, fbs, exports);
         return exports;
       };
     };
@@ -42,9 +43,10 @@ function functionBody(source: string): { readonly head: string; readonly text: s
     const [, names, all] =
       /^import\s*(?:\{([^}]*)\}|\*\s*as\s+([\w$]+))\s*from\b/.exec(source.slice(ss, se)) ?? [];
     const bound = all ?? (names && `{${names.replaceAll(/\sas\s/g, ": ").replaceAll(/\s+/g, " ")}}`);
-    if (n !== "jecho:moe" || bound === undefined) return undefined;
+    const given = n === "jecho:moe" ? "moe" : n === "jecho:fbs" ? "fbs" : undefined;
+    if (given === undefined || bound === undefined) return undefined;
     // Imports are there before the first line, wherever they stand.
-    head += `const ${bound} = moe; `;
+    head += `const ${bound} = ${given}; `;
     edits.push({ from: ss, to: se, text: blanks(source.slice(ss, se)) });
   }
   let end = "";

@@ -69,6 +69,6 @@ export function unsound(): JechoError {
 export function importRefused(specifier: string): JechoError {
   return new JechoError(
     "MODULATOR_INVALID",
-    `it imports "${specifier.slice(0, 100)}"; only "jecho:moe" is there to import`,
+    `it imports "${specifier.slice(0, 100)}"; only "jecho:moe" and "jecho:fbs" are there to import`,
   );
 }

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { type ErrorCode, JechoError } from "@jecho/shared";
 import type ivm from "isolated-vm";
-import { WORLD_SOURCE } from "../generated/world.mjs";
+import { FBS_SOURCE, WORLD_SOURCE } from "../generated/world.mjs";
 import {
   importRefused,
   isAboutMemory,
@@ -204,6 +204,8 @@ class IsolateRealm implements Realm {
     const module = this.#isolate.compileModuleSync(source, { filename: moduleName(source) });
     module.instantiateSync(this.#context, specifier => {
       if (specifier === "jecho:moe") return this.#face;
+      if (specifier === "jecho:fbs")
+        return this.#isolate.compileModuleSync(FBS_SOURCE, { filename: "fbs.js" });
       throw importRefused(specifier);
     });
     return module;

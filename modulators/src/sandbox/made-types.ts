@@ -34,10 +34,9 @@ function isSame(a: Uint8Array, b: Uint8Array): boolean {
 /** @param name of the static that says it */
 export function declaredType(said: unknown, name: string): Type {
   if (said instanceof Type) return said;
-  if (typeof said === "string") return Type.fromFbs(said);
   const known = recall(declaredTypes, said as object);
   if (known !== undefined) return known;
-  const made = typeFrom(said as TypeDescription, name);
+  const made = said instanceof Uint8Array ? Type.fromSchema(said) : typeFrom(said as TypeDescription, name);
   remember(declaredTypes, said as object, made);
   return made;
 }
@@ -59,7 +58,9 @@ interface TypeDescription {
 function typeFrom(said: TypeDescription | null, from: string): Type {
   const { name, description } = said ?? {};
   if (typeof name !== "string" || typeof description !== "object" || description === null) {
-    throw new TypeError(`static ${from} is { name, description }, or the text of a FlatBuffers schema`);
+    throw new TypeError(
+      `static ${from} is { name, description }, or a compiled schema, as "jecho:fbs" makes it`,
+    );
   }
   return type(name, description);
 }

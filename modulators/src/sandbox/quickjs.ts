@@ -5,7 +5,7 @@ import type {
   QuickJSRuntime,
   QuickJSWASMModule,
 } from "quickjs-emscripten-core";
-import { WORLD_SOURCE } from "../generated/world.mjs";
+import { FBS_SOURCE, WORLD_SOURCE } from "../generated/world.mjs";
 import { importRefused, isAboutMemory, located, moduleName, outOfMemory, timedOut } from "./failures.ts";
 import { DEFAULT_LIMITS, type Engine, type Limits, type Watch } from "./sandbox.ts";
 import {
@@ -29,6 +29,11 @@ const OWN_MIB = 8;
 const PAGES_PER_MIB = 16;
 const SERVICES = "services.js";
 const REFUSED = "refused:";
+/** What may be imported. */
+const MODULES: ReadonlyMap<string, string> = new Map([
+  ["jecho:moe", FACE],
+  ["jecho:fbs", FBS_SOURCE],
+]);
 /**
  * `Math.random` of an instance, from four random words: its own begins with the time in milliseconds, and two that are made within one,
  * of two processes say, would draw the same. The generator is sfc32 of PractRand; two of its words make 53 bits.
@@ -156,10 +161,10 @@ class QuickJsRealm implements Realm {
     });
     this.#runtime.setModuleLoader(
       name => {
-        return name === "jecho:moe" ? FACE : { error: importRefused(name.slice(REFUSED.length)) };
+        return MODULES.get(name) ?? { error: importRefused(name.slice(REFUSED.length)) };
       },
       // An error that is returned here would lose the name.
-      (_from, name) => (name === "jecho:moe" ? name : REFUSED + name),
+      (_from, name) => (MODULES.has(name) ? name : REFUSED + name),
     );
     this.#context = this.#runtime.newContext();
     this.#newArrayBuffer = arrayBuffers(module, this.#context);

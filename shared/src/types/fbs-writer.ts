@@ -1,3 +1,4 @@
+import { kindText } from "./reflect.ts";
 import {
   type ElementKind,
   type EnumType,
@@ -129,20 +130,4 @@ function numberText(value: number | bigint, scalar: Scalar): string {
   if (value === Infinity) return "inf";
   if (value === -Infinity) return "-inf";
   return Object.is(value, -0) ? "-0.0" : String(value);
-}
-
-/** How a field's kind is written. */
-export function kindText(kind: Kind): string {
-  switch (kind.is) {
-    case "scalar":
-      return kind.names?.name ?? kind.scalar;
-    case "string":
-      return "string";
-    case "object":
-      return kind.object.name;
-    case "union":
-      return kind.name;
-    case "vector":
-      return `[${kindText(kind.of)}]`;
-  }
 }

@@ -1,5 +1,4 @@
-import { kindText } from "./fbs-writer.ts";
-import type { ElementKind, EnumType, Field, ObjectType, Scalar } from "./schema.ts";
+import type { ElementKind, EnumType, Field, Kind, ObjectType, Scalar } from "./schema.ts";
 
 /**
  * A field of a type, for programs that know nothing of it. What an event has under `name` is by `kind`: a number (a bigint for
@@ -65,4 +64,20 @@ function elementName(kind: ElementKind): Scalar | "string" | "table" | "struct" 
 
 function namesOf(type: EnumType | undefined): ReadonlyMap<bigint, string> | undefined {
   return type && new Map(type.values.map(({ name, value }) => [value, name]));
+}
+
+/** How a field's kind is written. */
+export function kindText(kind: Kind): string {
+  switch (kind.is) {
+    case "scalar":
+      return kind.names?.name ?? kind.scalar;
+    case "string":
+      return "string";
+    case "object":
+      return kind.object.name;
+    case "union":
+      return kind.name;
+    case "vector":
+      return `[${kindText(kind.of)}]`;
+  }
 }

@@ -4,8 +4,6 @@ import { readBfbs } from "./bfbs-reader.ts";
 import { writeBfbs } from "./bfbs-writer.ts";
 import { type Description, describeObject, type ValueOf } from "./describe.ts";
 import { encode, encodeInto } from "./encode.ts";
-import { readFbs } from "./fbs-reader.ts";
-import { writeFbs } from "./fbs-writer.ts";
 import { measure } from "./measure.ts";
 import { createMaker, createReader, type MakeEvent, type ReadEvent, readerOf } from "./reader.ts";
 import { type FieldInfo, reflect } from "./reflect.ts";
@@ -34,7 +32,7 @@ export class Type<T = unknown> {
   #verify: VerifyEvent | undefined;
   #make: MakeEvent | undefined;
 
-  /** Made by `type`, `Type.fromFbs` and `Type.fromSchema`. */
+  /** Made by `type`, `Type.fromSchema` and, from a schema's text, `typeFromFbs` of the face `fbs`. */
   constructor(root: ObjectType) {
     this.name = root.name;
     this.root = root;
@@ -42,19 +40,9 @@ export class Type<T = unknown> {
     this.token = tokenOf(this.schema);
   }
 
-  /** @throws JechoError `TYPE_INVALID` */
+  /** Reads a compiled schema (.bfbs). @throws JechoError `TYPE_INVALID` */
   static fromSchema<T = unknown>(bfbs: Uint8Array): Type<T> {
     return new Type<T>(readBfbs(bfbs));
-  }
-
-  /**
-   * Reads the text of a FlatBuffers schema at run time; no compiler is needed. The binary form is for `fromSchema`.
-   *
-   * @param root the table that events are, where the text does not say it by `root_type`
-   * @throws JechoError `TYPE_INVALID` with line and column
-   */
-  static fromFbs<T = unknown>(text: string, root?: string): Type<T> {
-    return new Type<T>(readFbs(text, root));
   }
 
   /** What an event of this type is made of. */
@@ -65,11 +53,6 @@ export class Type<T = unknown> {
   /** Its name and its token: types may have one name and differ; tokens do not. */
   toString(): string {
     return `${this.name} (${this.token.toString(16).padStart(16, "0")})`;
-  }
-
-  /** The type as text in FlatBuffers' schema language. */
-  toFbs(): string {
-    return writeFbs(this.root);
   }
 
   /** An upper bound of an event's encoded bytes. @throws JechoError `EVENT_INVALID` */

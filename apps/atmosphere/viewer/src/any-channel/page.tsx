@@ -1,5 +1,6 @@
 /** A page for any channel: what its events hold, and how its numbers go. Nothing of it knows their type. */
 import type { Session } from "@jecho/client";
+import { fbsOf } from "@jecho/client/fbs";
 import { type FormEvent, type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { CHANNELS } from "../../../src/types.ts";
 import { useNow } from "../panels/state.tsx";
@@ -125,7 +126,7 @@ function FeedView({ feed, isLive }: { feed: ChannelFeed; isLive: boolean }): Rea
       {type !== undefined && (
         <details className="panel any-schema">
           <summary>Schema</summary>
-          <pre>{type.toFbs()}</pre>
+          <pre>{fbsOf(type)}</pre>
         </details>
       )}
     </main>
