@@ -23,9 +23,11 @@ import { loadUws } from "./uws.ts";
 
 /** What a gateway has at present. */
 export interface GatewayStats {
+  /** Connections that are open. */
   readonly connections: number;
   /** Channels that are in use, or whose history is kept in memory. */
   readonly channels: number;
+  /** Derived channels that exist. */
   readonly derivedChannels: number;
 }
 
