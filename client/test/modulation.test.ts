@@ -54,6 +54,7 @@ test("MOE-19: one that ends while its feed is opened is refused with the reason,
       schema: new Uint8Array(0),
       own: false,
       direct: false,
+      sources: [],
     },
   };
   modulation.install(install, undefined);

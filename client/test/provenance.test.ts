@@ -1,5 +1,8 @@
-import { fork } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { connect, type Demand } from "@jecho/client";
 import { encodeControl, PROTOCOL, parseMessage, SUBPROTOCOL } from "@jecho/shared/internal";
@@ -150,3 +153,49 @@ test("PROV-4: a modulator behind another one accounts for the raw source, also f
   expect(missed.all.reduce((sum, events) => sum + events, 0)).toBeGreaterThanOrEqual(10);
   expect(missed.all.reduce((sum, events) => sum + events, 0)).toBeLessThanOrEqual(12);
 });
+
+test.each(["close", "SIGKILL"] as const)(
+  "MOE-20, PROV-7: over restarts by %s of a gateway with a process for modulators and its history in a file, each event comes once",
+  async how => {
+    const folder = await mkdtemp(join(tmpdir(), "jecho-"));
+    const program = fileURLToPath(new URL("./modulating-gateway.ts", import.meta.url));
+    const start = async (port: string) => {
+      const child = fork(program, [port, join(folder, "history")]);
+      const [address] = (await once(child, "message")) as [string];
+      return { child, address };
+    };
+    const end = async ({ child }: { child: ChildProcess }) => {
+      const ended = once(child, "exit");
+      if (how === "close") child.send("close");
+      else child.kill(how);
+      await ended;
+    };
+    let gateway = await start("0");
+    const { address } = gateway;
+    await using producing = connect(address, { ...QUICK, modulators: { ...PATIENT, most: 0 } });
+    const producer = await producing.channel("a", Tick).produce({ history: { seconds: 600 } });
+    await using session = connect(address, QUICK);
+    const evens: number[] = [];
+    const consumer = await session
+      .channel("a", Tick)
+      .subscribe(({ n }) => void evens.push(n), { modulator: EVEN });
+    let raised = 0;
+    const raising = setInterval(() => producer.publish({ n: ++raised, note: "" }), 5);
+    for (let round = 1; round <= 3; round++) {
+      const seen = evens.length;
+      await expect.poll(() => evens.length).toBeGreaterThan(seen + 50);
+      await end(gateway);
+      const raisedThen = raised;
+      await expect.poll(() => raised).toBeGreaterThan(raisedThen + 50);
+      gateway = await start(address.slice(address.lastIndexOf(":") + 1));
+      await expect.poll(() => consumer.status.state).toBe("live");
+    }
+    clearInterval(raising);
+    await producing.flush();
+    const expected = Array.from({ length: raised >> 1 }, (_, i) => 2 * (i + 1));
+    await expect.poll(() => evens.at(-1)).toBe(expected.at(-1));
+    expect({ evens, missed: consumer.stats.missed }).toEqual({ evens: expected, missed: 0 });
+    await end(gateway);
+    await rm(folder, { recursive: true, force: true });
+  },
+);

@@ -94,6 +94,7 @@ export class Demands {
     for (const installation of this.#modulation.installed) {
       if (installation.number !== channel || installation.process === 0 || installation.own) continue;
       const begins = installation.elsewhere === 0;
+      installation.isTold = true;
       installation.elsewhere = consumers;
       for (const [producer, source] of installation.sources) {
         const lanes = installation.lanes.get(source);

@@ -139,9 +139,11 @@ export class Openings {
         const after = askedAfter(endpoint.state);
         if (after === undefined) return;
         endpoint.become({ is: "asked", awaits, after });
-        const { channel, schema, history, key } = endpoint;
+        const { channel, schema, history, key, lanes } = endpoint;
         const { modulates } = this.#options;
-        return this.#link.send({ kind: "OpenProducer", request, channel, schema, modulates, history, key });
+        const source = lanes.usual.source.id;
+        const asked = { request, channel, schema, modulates, history, key, source };
+        return this.#link.send({ kind: "OpenProducer", ...asked });
       }
       case "consumer": {
         const after = askedAfter(endpoint.state);
@@ -167,10 +169,12 @@ export class Openings {
   }
 
   #sendOpen(
-    { channel, schema, queue, label, feed }: ConsumerEndpoint,
+    { channel, schema, queue, label, feed, tracker }: ConsumerEndpoint,
     asked: Pick<Opened<"OpenConsumer">, "request" | "modulator" | "as" | "from" | "compared">,
   ): void {
-    this.#link.send({ kind: "OpenConsumer", channel, schema, queue, label, feed, ...asked });
+    // A plain consumer's place says it all.
+    const sources = tracker.places().filter(({ origin }) => feed !== undefined || origin !== 0n);
+    this.#link.send({ kind: "OpenConsumer", channel, schema, queue, label, feed, sources, ...asked });
   }
 
   /** A time is the application's until it is asked for at a connection, whose gateway has a clock of its own. */

@@ -116,9 +116,9 @@ export class Parts {
       onState: (base, state) => this.demands.tellState(base, state),
       schemaOf,
       onNeeds: base => this.delegates.tellNeeds(base),
-      onFeed: (name, { process, base, producers }, channel) => {
+      onFeed: (name, { process, base, producers, sources }, channel) => {
         const isOwn = producers.some(number => this.index.producerOf(number) !== undefined);
-        return this.feeds.open(name, base, { process, channel }, isOwn);
+        return this.feeds.open(name, base, { process, channel }, isOwn, sources);
       },
       onUnfed: name => this.feeds.close(name),
       onCall: (base, name, values) => this.delegates.called(base, name, values),

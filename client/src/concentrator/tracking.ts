@@ -224,7 +224,8 @@ export class Tracker {
   inherit(places: readonly SourcePlace[]): void {
     for (const { source, urgent, raised, origin, through } of places) {
       const known = origin === 0n ? undefined : this.#knownOf(new Source(origin, urgent), Number(through));
-      this.#enter(new Source(source, urgent), Number(raised), known);
+      const of = new Source(source, urgent);
+      this.#enter(of, Math.max(Number(raised), this.#before.of(of)), known);
     }
     if (places.length > 0) this.#hasBeenAway = true;
   }

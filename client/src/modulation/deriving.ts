@@ -181,14 +181,17 @@ export class Deriving {
     frame.readdress(number, producer);
     // Consumers here may be expected back. Those elsewhere are served by another process by now.
     if (own && this.#index.isAnyAway()) this.#kept.add(installation, frame, lane);
-    if (number !== 0) this.#handOut(installation, frame, lane, raising);
+    if (!installation.isTold) this.#outbox.hold(lane, frame);
+    else if (number !== 0) this.#handOut(installation, frame, lane, raising);
     return of;
   }
 
   #handOut({ elsewhere }: Installation, frame: EventsFrame, lane: Lane, raising: string | undefined): void {
-    lane.channel = frame.channel;
-    lane.producer = frame.producer;
-    const { channel, raised, after } = frame;
+    const { channel, producer, raised, after } = frame;
+    // What was raised before a gateway was started again has another producer's number there.
+    if (channel !== lane.channel || producer !== lane.producer) lane.isPlaced = false;
+    lane.channel = channel;
+    lane.producer = producer;
     const isOwn = !this.#reception.takes(channel) && !this.#feeds.isFed(channel);
     const sent = elsewhere > 0 && this.#outbox.gather(frame.raw(), [{ lane, raised, after }], isOwn);
     if (raising === undefined || !frame.isSync) {

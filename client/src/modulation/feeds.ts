@@ -1,6 +1,6 @@
 import type { Provenance } from "@jecho/modulators/internal";
 import { JechoError } from "@jecho/shared";
-import type { EventsFrame, Feed as FeedTable } from "@jecho/shared/internal";
+import type { EventsFrame, Feed as FeedTable, SourcePlace } from "@jecho/shared/internal";
 import { ConsumerEndpoint, type StateIndexes } from "../concentrator/endpoint.ts";
 import type { Counting } from "../concentrator/reception.ts";
 import type { SynchronousEvents } from "../concentrator/synchronous.ts";
@@ -64,14 +64,24 @@ export class Feeds {
   }
 
   /**
-   * Opens a feed, or finds it open. @param name as the modulators know it
+   * Opens a feed, or finds it open.
+   *
+   * @param name as the modulators know it
+   * @param sources how far what was made before accounts for what it is fed with: it goes on there
    *
    * @throws JechoError `PRODUCER_GONE`, or what else the gateway refuses it with
    */
-  async open(name: string, base: string, feed: FeedTable, isOwn: boolean): Promise<void> {
+  async open(
+    name: string,
+    base: string,
+    feed: FeedTable,
+    isOwn: boolean,
+    sources: readonly SourcePlace[],
+  ): Promise<void> {
     let known = this.#feeds.get(name);
     if (known === undefined) {
       const entry = this.#newEntry(base, name, feed);
+      entry.tracker.inherit(sources);
       known = { entry, base, isOwn, recovery: WHOLE, opening: undefined };
       this.#feeds.set(name, known);
     }

@@ -78,8 +78,10 @@ export interface Installation {
   lastNumber: number;
   /** It is to be removed when it has seen what is under way. */
   leaves: boolean;
-  /** Whom its events go to in other processes. */
+  /** Number of remote consumers. */
   elsewhere: number;
+  /** Whether the gateway has said how many those are. What is made before, of a past that its feed began with, is for those that are to come. */
+  isTold: boolean;
   /** Of those, who is no consumer yet: one who is to be, or a modulator behind it without any. */
   unheard: number;
   /** Until it is fed over the wire, and its installation is answered: rejected with why it has ended. */
@@ -113,6 +115,7 @@ export function newInstallation(
     leaves: false,
     // Somebody has asked for it, and may have events before the gateway says how many want them.
     elsewhere: process === 0 ? 1 : 0,
+    isTold: process === 0 || own,
     unheard: process === 0 ? 1 : 0,
     opening: placed.wire === "" ? undefined : newOpening(),
   };

@@ -13,8 +13,12 @@ import { Listeners } from "./listeners.ts";
 export interface ChannelOwner {
   /** What distinguishes events of which the newest matters. */
   keyOf(run: EventsFrame, i: number): string;
-  /** The process that a producer is of, as the gateway numbers them; 0 where that has gone. */
-  processOf(producer: number): number;
+  /**
+   * The process that a producer is of, as the gateway numbers them; 0 where that has gone.
+   *
+   * @param source of its events, where they were raised under another number
+   */
+  processOf(producer: number, source?: bigint): number;
   /** A consumer's process has to be cut off, for its queue is full. */
   cutOff(channel: Channel, connection: Connection): void;
   /** Producers should wait, or go on. */

@@ -97,6 +97,11 @@ export class Lanes {
     for (const lane of this.#byProducer.values()) if (isMeant(lane.producer)) lane.live = false;
   }
 
+  /** Of what modulators made: where each lane is. */
+  *made(): Generator<SourceCount> {
+    for (const lane of this.#bySource.values()) if (lane.origin !== 0n) yield lane;
+  }
+
   /** Where the producers are that send, for a consumer that begins now. */
   *positions(channel: number): Generator<Position> {
     for (const {

@@ -1,4 +1,4 @@
-import type { EventsFrame, History } from "@jecho/shared/internal";
+import type { EventsFrame, History, SourcePlace } from "@jecho/shared/internal";
 
 /** A run as it was stamped, in memory of its own. */
 export interface LoggedRun {
@@ -166,6 +166,20 @@ export class EventLog {
     return this.#runs[low]?.frame.seq;
   }
 
+  /**
+   * Sequence number from which on everything is kept that came of these sources behind their places; undefined where that is nothing.
+   */
+  seqBehind(sources: readonly SourcePlace[]): number | undefined {
+    const raised = new Map(sources.map(place => [nameOf(place), Number(place.raised)]));
+    for (let i = this.#head; i < this.#runs.length; i++) {
+      const { frame, source } = this.#runs[i] as LoggedRun;
+      const had = raised.get(nameOf({ source, urgent: frame.isUrgent }));
+      if (had === undefined || frame.raised + frame.count - 1 <= had) continue;
+      return frame.seq + Math.max(0, had + 1 - frame.raised);
+    }
+    return undefined;
+  }
+
   /** The newest event of each key in the order of the channel, or the newest event where no keys are kept. */
   newest(): LoggedRun[] {
     if (this.retention.latest) return [...this.#latest.values()];
@@ -179,4 +193,8 @@ export class EventLog {
   all(): readonly LoggedRun[] {
     return this.#runs.slice(this.#head) as LoggedRun[];
   }
+}
+
+function nameOf({ source, urgent }: Pick<SourcePlace, "source" | "urgent">): string {
+  return `${source} ${urgent}`;
 }

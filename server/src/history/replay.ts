@@ -154,7 +154,7 @@ export class Replay {
           origin,
           after: BigInt(after),
           through: BigInt(after),
-          process: this.#channel.owner.processOf(producer),
+          process: this.#channel.owner.processOf(producer, origin === 0n ? source : origin),
         }),
       );
     }

@@ -91,8 +91,10 @@ export class ChannelManager implements ChannelOwner {
     return this.#keeper.keyOf(run, i, token => this.#typeOf(token));
   }
 
-  processOf(producer: number): number {
-    return (this.producers.find(producer) ?? this.#outlets?.find(producer))?.connection.process ?? 0;
+  processOf(producer: number, source = 0n): number {
+    const found =
+      this.producers.ofSource(source) ?? this.producers.find(producer) ?? this.#outlets?.find(producer);
+    return found?.connection.process ?? 0;
   }
 
   cutOff(channel: Channel, connection: Connection): void {

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { JechoError, Type } from "@jecho/shared";
-import { type Modulator, objectTag, tokenOf } from "@jecho/shared/internal";
+import { type Modulator, objectTag, type SourcePlace, tokenOf } from "@jecho/shared/internal";
 import type { Connection } from "../connection.ts";
 import type { Channel } from "../delivery/channel.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
@@ -18,6 +18,13 @@ const NO_TAGS: readonly bigint[] = [];
 function alikeBut({ objects, capabilities }: Modulator): string {
   const read = objects.map(({ name, object, lazy }) => [name, object, lazy]);
   return JSON.stringify([read, [...capabilities].sort()]);
+}
+
+function reach(places: Map<string, SourcePlace>, source: bigint, urgent: boolean, raised: number): void {
+  const name = `${source} ${urgent}`;
+  const known = places.get(name);
+  if (known === undefined || Number(known.raised) < raised)
+    places.set(name, { source, urgent, raised: BigInt(raised), origin: 0n, through: 0n });
 }
 
 /** What a modulator makes of its parent channel. It exists while it has consumers, and is installed for every producer. */
@@ -38,6 +45,8 @@ export class DerivedChannel {
   /** Consumers that wait for the installation, and channels derived from this one. */
   joining = 0;
   readonly placements: Placements;
+  /** How far consumers knew what became of raw sources when they came. */
+  readonly #reached = new Map<string, SourcePlace>();
   /** Where producers publish into it directly. */
   readonly outlets = new Set<Outlet>();
   readonly #objects: SharedObjects;
@@ -225,6 +234,23 @@ export class DerivedChannel {
     if (!compares || !modulator.compares || this.parent !== parent || source !== modulator.source)
       return false;
     return alikeBut(this.modulator) === alikeBut(modulator);
+  }
+
+  /** Its consumers were so far at another gateway, or while this channel was not there. */
+  know(sources: readonly SourcePlace[]): void {
+    for (const { origin, urgent, through } of sources)
+      if (origin !== 0n) reach(this.#reached, origin, urgent, Number(through));
+  }
+
+  /** How far what was made accounts for each source of this process, where anything is known of that. */
+  reachedAt(producing: Connection): SourcePlace[] {
+    // Where it is behind another modulator, what is kept are not the raw events.
+    if (this.parent !== undefined) return [];
+    const reached = new Map(this.#reached);
+    for (const { origin, urgent, through } of this.channel.lanes.made())
+      reach(reached, origin, urgent, through);
+    const own = new Set(this.feeders.of(producing).map(({ source }) => source));
+    return [...reached.values()].filter(({ source }) => own.has(source));
   }
 
   /** Takes the modulator out of every process. */

@@ -20,6 +20,8 @@ export class Producer {
   readonly manager: ChannelManager;
   /** Can its process run modulators? */
   readonly modulates: boolean;
+  /** By which its events are counted. */
+  readonly source: bigint;
 
   constructor(
     number: number,
@@ -27,6 +29,7 @@ export class Producer {
     manager: ChannelManager,
     token: bigint,
     modulates: boolean,
+    source: bigint,
     outlet?: Outlet,
   ) {
     this.number = number;
@@ -36,6 +39,7 @@ export class Producer {
     this.outlet = outlet;
     this.token = token;
     this.modulates = modulates;
+    this.source = source;
   }
 }
 

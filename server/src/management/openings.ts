@@ -8,9 +8,12 @@ import {
   type Modulator,
   type OpenConsumer,
   type OpenProducer,
+  type SourcePlace,
   WHEN_FULL,
+  type Place as WirePlace,
 } from "@jecho/shared/internal";
 import type { Connection } from "../connection.ts";
+import type { Channel } from "../delivery/channel.ts";
 import type { QueuePolicy } from "../delivery/listener.ts";
 import type { WhenFull } from "../delivery/run-queue.ts";
 import { retentionOf } from "../history/event-log.ts";
@@ -68,7 +71,8 @@ export class Openings {
     const number = this.#names.newEndpoint();
     const outlet = name === "" ? undefined : manager.outlets.named(name);
     const token = type?.token ?? 0n;
-    const producer = new Producer(number, connection, manager, token, frame.modulates, outlet);
+    const { modulates, source } = frame;
+    const producer = new Producer(number, connection, manager, token, modulates, source, outlet);
     connection.process ||= this.#nextProcess++;
     if (outlet === undefined) manager.addProducer(producer, type);
     else manager.outlets.add(producer, outlet, type);
@@ -129,6 +133,7 @@ export class Openings {
       modulator === undefined
         ? (parent as DerivedChannel)
         : this.#derive(connection, manager, modulator, parent);
+    derived.know(frame.sources);
     derived.joining++;
     connection.modulators++;
     try {
@@ -169,7 +174,12 @@ export class Openings {
     if (manager === undefined || channel === undefined || !isOfBase || !isThere)
       throw new JechoError("PRODUCER_GONE", `nobody feeds a modulator of ${base}`);
     const place = { manager, channel, derived: undefined, feed: process };
-    this.#enterConsumer(connection, frame, this.#termsOf(frame), place);
+    this.#enterConsumer(
+      connection,
+      { ...frame, from: frame.from ?? behind(channel, frame.sources) },
+      this.#termsOf(frame),
+      place,
+    );
   }
 
   /**
@@ -297,4 +307,10 @@ export class Openings {
       );
     }
   }
+}
+
+/** The place from which on a feed that goes on for another is to have all that is kept. */
+function behind({ history }: Channel, sources: readonly SourcePlace[]): WirePlace | undefined {
+  const seq = sources.length === 0 ? undefined : history?.log.seqBehind(sources);
+  return seq === undefined ? undefined : { from: FROM.seq, epoch: 0, seq: BigInt(seq), at: 0, speed: 0 };
 }

@@ -325,6 +325,7 @@ export class Placements {
       schema: parent?.schemaOf(producing) ?? manager.schemaOf(producing),
       own,
       direct: isMade && parent.isDirectAt(producing),
+      sources: this.#derived.reachedAt(producing),
     };
   }
 

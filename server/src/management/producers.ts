@@ -45,6 +45,13 @@ export class Producers {
     return this.#own.get(number);
   }
 
+  /** The producer whose events are counted by this source. */
+  ofSource(source: bigint): Producer | undefined {
+    if (source === 0n) return undefined;
+    for (const producer of this) if (producer.source === source) return producer;
+    return undefined;
+  }
+
   /** Connections that have producers here, each once. */
   connections(): Set<Connection> {
     const all = new Set<Connection>();
