@@ -16,6 +16,8 @@ export interface Cutter {
   /** Lets nothing more through to the gateway, as a slow network; and what was kept back. */
   hold(): void;
   release(): void;
+  /** Flips a bit of the next frame that the gateway sends. */
+  garble(): void;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -25,6 +27,7 @@ export async function startCutter(target: string): Promise<Cutter> {
   let isParted = false;
   let isStalled = false;
   let isHeld = false;
+  let isGarbling = false;
   const pairs = new Set<readonly [near: Socket, far: Socket]>();
   const server = createServer(near => {
     if (isParted) {
@@ -42,6 +45,14 @@ export async function startCutter(target: string): Promise<Cutter> {
     ] as const) {
       sockets.add(socket);
       socket.setNoDelay(true);
+      if (socket === far)
+        socket.prependListener("data", (bytes: Buffer) => {
+          // A message of the server's has a header of 2 or 4 bytes; behind it lies the size of its first frame.
+          if (!isGarbling || bytes[0] !== 0x82) return;
+          isGarbling = false;
+          const size = (bytes[1] as number) < 126 ? 2 : 4;
+          bytes[size] = (bytes[size] as number) ^ 1;
+        });
       if (socket === near ? !isHeld : !isStalled) socket.pipe(other);
       socket.on("error", () => {});
       socket.on("close", () => {
@@ -76,6 +87,9 @@ export async function startCutter(target: string): Promise<Cutter> {
     release: () => {
       isHeld = false;
       for (const [near, far] of pairs) near.pipe(far);
+    },
+    garble: () => {
+      isGarbling = true;
     },
     join: () => {
       isParted = false;

@@ -230,3 +230,34 @@ test("TYPE-5: a producer that is refused when it comes back says why at its next
   await expect.poll(publish).toBe("TYPE_MISMATCH");
   await expect(producer.publishSync(new Uint8Array(8))).rejects.toMatchObject({ code: "TYPE_MISMATCH" });
 });
+
+test("WIRE-5: a bit that flips on the way costs a connection, and neither an event nor the session", async () => {
+  await using rig = await startRig();
+  await using way = await startCutter(rig.gateway.address);
+  await using session = connect(way.address, {
+    backoff: { firstMs: 10, mostMs: 50 },
+    place: inject("place"),
+  });
+  const producer = await rig
+    .session()
+    .channel("a", Tick)
+    .produce({ history: { events: 1000 } });
+  const inbox = new Inbox<number>();
+  const consumer = await session.channel("a", Tick).subscribe(({ n }) => inbox.put(n));
+  for (let n = 0; n < 3; n++) {
+    const again = whenState(session, "reconnecting").then(() => whenState(session, "live"));
+    way.garble();
+    producer.publish({ n, note: "" });
+    await again;
+    expect(await inbox.take(n + 1)).toEqual(Array.from({ length: n + 1 }, (_, i) => i));
+  }
+  expect(consumer.stats.missed).toBe(0);
+  // What is not sound again and again is no gateway.
+  const refused = whenState(session, "refused");
+  way.garble();
+  const again = setInterval(() => way.garble(), 1);
+  producer.publish({ n: 3, note: "" });
+  await refused;
+  clearInterval(again);
+  expect(session.status.error?.code).toBe("FRAME_MALFORMED");
+});

@@ -241,7 +241,9 @@ export class Concentrator implements PortServer {
       case "Replayed":
         return this.#parts.openings.replayed(frame);
       case "ProducerOpened":
-        return this.#parts.openings.producerOpened(frame);
+        this.#parts.openings.producerOpened(frame);
+        if (!this.#parts.index.isAnyProducerAway()) this.#parts.hold.opened();
+        return;
       case "ConsumerOpened":
         return this.#parts.openings.consumerOpened(frame);
       case "Compare":
@@ -277,6 +279,7 @@ export class Concentrator implements PortServer {
           ? undefined
           : this.#parts.link.send({ kind: "Noted", request: frame.request });
       case "Install":
+        this.#parts.hold.stir();
         return this.#parts.modulation.install(frame, this.#parts.delegates.ofNumber(frame.channel));
       case "Remove":
         return this.#parts.modulation.remove(frame.derived, frame.process);

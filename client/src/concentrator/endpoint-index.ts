@@ -162,6 +162,13 @@ export class EndpointIndex implements StateIndexes {
     return false;
   }
 
+  /** Is there a producer that is not open, though it is to be? */
+  isAnyProducerAway(): boolean {
+    for (const endpoint of this.#all.values())
+      if (endpoint.is === "producer" && endpoint.open === undefined) return true;
+    return false;
+  }
+
   /** The connection broke, and its numbers and requests mean nothing any more. @returns what was open */
   interrupted(): Endpoint[] {
     const wereOpen: Endpoint[] = [];

@@ -38,6 +38,8 @@ export interface LinkEvents {
 const HIGH_WATER_BYTES = 4 << 20;
 const LOW_WATER_BYTES = 1 << 20;
 const DRAIN_POLL_MS = 10;
+/** So often in a row one side may find what the other sent malformed: a bit may flip on the way, and the next connection is sound. */
+const MOST_GARBLED = 5;
 /** Silence of this many heartbeats is taken for death. */
 const PATIENCE = 2.5;
 const PROBE_MS = 3000;
@@ -52,6 +54,8 @@ export class Link {
   #ready = true;
   #handover: string;
   #lastHeard = 0;
+  /** Connections in a row that ended with what is no frame. */
+  #garbled = 0;
   #heartbeatMs = 10_000;
   /** So much is the gateway's clock ahead of this machine's, or more: what the gateway says of it was true some time before it is here. */
   #aheadMs = 0;
@@ -251,6 +255,7 @@ export class Link {
   }
 
   #answered(time: number, now: number): void {
+    this.#garbled = 0;
     this.#setClock(now);
     const asker = this.#asked.get(time);
     this.#asked.delete(time);
@@ -298,7 +303,12 @@ export class Link {
     this.#lost(error);
   }
 
-  #lost(error: JechoError): void {
+  #lost(cause: JechoError): void {
+    const isGarbled = cause.code === "FRAME_MALFORMED" || cause.code === "FRAME_UNEXPECTED";
+    const error =
+      isGarbled && ++this.#garbled <= MOST_GARBLED
+        ? new JechoError("CONNECTION_LOST", `what one side sent is no frame of JEcho: ${cause.message}`)
+        : cause;
     this.#socket = undefined;
     this.#clearTimers();
     this.#asked.clear();
