@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { connect, type } from "@jecho/client";
 import { createGateway } from "@jecho/server";
@@ -259,6 +260,39 @@ test("HIST-5: history in a file survives the gateway: consumers resume over its 
       await late.close();
     }
     await Promise.all([producing.close(), consuming.close()]);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("HIST-3, HIST-5: a file keeps the newest event of each key, however old that is, and little besides", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "jecho-"));
+  const historyFile = join(folder, "history.sqlite");
+  try {
+    {
+      await using gateway = await createGateway({ historyFile });
+      const session = connect(gateway.address, { place: "here" });
+      const producer = await session
+        .channel("a", Reading)
+        .produce({ history: { latest: true }, key: "station" });
+      producer.publish({ station: "old", value: 1 });
+      for (let n = 2; n <= 2000; n++) await producer.publishSync({ station: "new", value: n });
+      await session.close();
+    }
+    const database = new DatabaseSync(historyFile);
+    const rows = database.prepare("SELECT count(*) AS n FROM runs").get()?.n;
+    database.close();
+    expect(rows).toBeLessThanOrEqual(2 * 256);
+    const lines: string[] = [];
+    await using gateway = await createGateway({ historyFile, log: line => lines.push(line) });
+    const session = connect(gateway.address, { place: "here" });
+    const seen = new Inbox<string>();
+    await session
+      .channel("a", Reading)
+      .subscribe(({ station, value }) => seen.put(`${station} ${value}`), { from: "last" });
+    expect(await seen.take(2)).toEqual(["old 1", "new 2000"]);
+    expect(lines).toEqual([]);
+    await session.close();
   } finally {
     await rm(folder, { recursive: true });
   }

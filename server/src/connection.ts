@@ -57,6 +57,8 @@ export class Connection {
   /** Messages with events that have come and are not confirmed yet. */
   unconfirmed = 0;
   unconfirmedBytes = 0;
+  /** Whom it is counted for. */
+  address = "";
   /** By the count of `Silence`. */
   heardAt = 0;
   readonly #limits: ConnectionLimits;

@@ -1,8 +1,12 @@
 import { JechoError } from "@jecho/shared";
 import { checkOptions, type OptionNames } from "@jecho/shared/internal";
+import { DEFAULT_LIMITS, type GatewayLimits } from "./gateway-limits.ts";
+
+/** The names of its limits. */
+const LIMITS = Object.keys(DEFAULT_LIMITS) as (keyof GatewayLimits)[];
 
 /** How a gateway is started: for `createGateway`. */
-export interface GatewayOptions {
+export interface GatewayOptions extends GatewayLimits {
   /** Address to listen at; "127.0.0.1" by default: this machine only. */
   readonly host?: string;
   /** Port to listen at; 0, the default, takes a free one. */
@@ -23,14 +27,6 @@ export interface GatewayOptions {
   readonly hosts?: readonly string[];
   /** The Content-Security-Policy of the files; by default they may use nothing but the gateway and its files. */
   readonly contentPolicy?: string;
-  /** The largest message taken, in bytes; 16 MiB by default. */
-  readonly limitBytes?: number;
-  /** Bytes that may wait for one process on one channel, whatever it asks for; 8 MiB by default. */
-  readonly consumerQueueBytes?: number;
-  /** Bytes that may wait for one process on all of its channels together; 64 MiB by default. */
-  readonly connectionQueueBytes?: number;
-  /** Bytes of events that are kept of one channel at most; 64 MiB by default. */
-  readonly historyBytes?: number;
   /** A file that history is kept in, so that it survives a restart; none by default. */
   readonly historyFile?: string;
   /** How long producers go on sending for a consumer that was cut off, in milliseconds; 30,000 by default. */
@@ -43,10 +39,6 @@ export interface GatewayOptions {
   readonly messageTimeoutMs?: number;
   /** How long a producer may take to install a modulator, and a client to say Hello, in milliseconds; 10,000 by default. */
   readonly requestTimeoutMs?: number;
-  /** Modulators that one connection may have installed; 64 by default. */
-  readonly modulatorsPerConnection?: number;
-  /** Producers and consumers that one connection may have; 100,000 by default. */
-  readonly endpointsPerConnection?: number;
   /**
    * Starts a process beside the gateway that runs modulators for producers that run none or no more: the client library's
    * `startModulating`. Without one they run with their consumers. It is given the gateway's address and what to show there.
@@ -69,6 +61,7 @@ export interface Modulating {
 }
 
 const NAMES: OptionNames<GatewayOptions> = {
+  ...(Object.fromEntries(LIMITS.map(name => [name, true])) as OptionNames<GatewayLimits>),
   host: true,
   port: true,
   path: true,
@@ -76,18 +69,12 @@ const NAMES: OptionNames<GatewayOptions> = {
   origins: true,
   hosts: true,
   contentPolicy: true,
-  limitBytes: true,
-  consumerQueueBytes: true,
-  connectionQueueBytes: true,
-  historyBytes: true,
   historyFile: true,
   resumeWindowMs: true,
   handoverMs: true,
   heartbeatMs: true,
   messageTimeoutMs: true,
   requestTimeoutMs: true,
-  modulatorsPerConnection: true,
-  endpointsPerConnection: true,
   modulating: true,
   drainMs: true,
   log: true,
@@ -98,18 +85,17 @@ const MOST_MS = 2 ** 31 - 1;
 
 /** The least and the most that each number may be. */
 export const BOUNDS = {
-  port: [0, 65_535],
+  ...(Object.fromEntries(LIMITS.map(name => [name, [0, Number.MAX_SAFE_INTEGER]])) as unknown as Record<
+    keyof GatewayLimits,
+    readonly [number, number]
+  >),
   limitBytes: [1, 2 ** 32 - 1],
-  consumerQueueBytes: [0, Number.MAX_SAFE_INTEGER],
-  connectionQueueBytes: [0, Number.MAX_SAFE_INTEGER],
-  historyBytes: [0, Number.MAX_SAFE_INTEGER],
+  port: [0, 65_535],
   resumeWindowMs: [0, MOST_MS],
   handoverMs: [0, MOST_MS],
   heartbeatMs: [1, MOST_MS],
   messageTimeoutMs: [1, MOST_MS],
   requestTimeoutMs: [1, MOST_MS],
-  modulatorsPerConnection: [0, Number.MAX_SAFE_INTEGER],
-  endpointsPerConnection: [0, Number.MAX_SAFE_INTEGER],
   drainMs: [0, MOST_MS],
 } as const;
 

@@ -5,12 +5,14 @@ import { EventsFrame, parseMessage, SUBPROTOCOL } from "@jecho/shared/internal";
 import { Admission } from "./admission.ts";
 import { NO_PAGE, refuse, writeHeaders } from "./answers.ts";
 import { Connection } from "./connection.ts";
+import { addressOf, Crowd } from "./crowd.ts";
 import { Deadlines } from "./deadlines.ts";
 import { Acknowledgements } from "./delivery/acknowledgements.ts";
 import { Confirmations } from "./delivery/confirmations.ts";
 import { Dispatcher } from "./delivery/dispatch.ts";
 import { Gathering } from "./delivery/gathering.ts";
 import { drain, sendWaiting } from "./drain.ts";
+import { limitsOf } from "./gateway-limits.ts";
 import { checkGatewayOptions, type GatewayOptions } from "./gateway-options.ts";
 import { HistoryStore } from "./history/store.ts";
 import { listenAt } from "./listening.ts";
@@ -24,11 +26,15 @@ import { loadUws } from "./uws.ts";
 /** What a gateway has at present. */
 export interface GatewayStats {
   /** Connections that are open. */
+  /** Connections of clients, whether they have said Hello or not. */
   readonly connections: number;
   /** Channels that are in use, or whose history is kept in memory. */
   readonly channels: number;
   /** Derived channels that exist. */
+  /** Channels that modulators make of these. */
   readonly derivedChannels: number;
+  /** Bytes of events that are kept of all channels together. */
+  readonly historyBytes: number;
 }
 
 /** A gateway that runs. */
@@ -73,25 +79,27 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     port = 0,
     path = "",
     heartbeatMs = 10_000,
-    limitBytes = 16 << 20,
     drainMs = 5000,
     log = () => {},
   } = options;
+  const limits = limitsOf(options);
+  const { limitBytes } = limits;
   const uws = await loadUws();
   const files =
     options.staticFolder === undefined
       ? undefined
       : await StaticFiles.load(options.staticFolder, path, options.contentPolicy);
-  const objects = new SharedObjects();
+  const objects = new SharedObjects(limits.objectsPerConnection);
   const acknowledgements = new Acknowledgements();
   const store =
     options.historyFile === undefined ? undefined : await HistoryStore.open(options.historyFile, log);
   const gathering = new Gathering();
-  const names = new NameServer(objects, acknowledgements, gathering, {
-    historyBytes: options.historyBytes ?? 64 << 20,
+  const keeping = {
+    historyBytes: limits.historyBytes,
     resumeWindowMs: options.resumeWindowMs ?? 30_000,
     store,
-  });
+  };
+  const names = new NameServer(objects, acknowledgements, gathering, keeping, limits);
   const confirmations = new Confirmations();
   const modulatingToken =
     options.modulating === undefined ? undefined : randomBytes(24).toString("base64url");
@@ -101,24 +109,18 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     acknowledgements,
     new Handovers(objects, options.handoverMs ?? 120_000),
     gathering,
-    {
-      consumerQueueBytes: options.consumerQueueBytes ?? 8 << 20,
-      heartbeatMs,
-      limitBytes,
-      modulatorsPerConnection: options.modulatorsPerConnection ?? 64,
-      endpointsPerConnection: options.endpointsPerConnection ?? 100_000,
-      modulatingToken,
-    },
+    { ...limits, heartbeatMs, modulatingToken },
   );
   const connectionLimits = {
     requestTimeoutMs: options.requestTimeoutMs ?? 10_000,
-    connectionQueueBytes: options.connectionQueueBytes ?? 64 << 20,
+    connectionQueueBytes: limits.connectionQueueBytes,
   };
   const connections = new Map<Socket, Connection>();
   /** A browser answers pings by itself, so one that never says Hello would stay for ever. */
   const strangers = new Deadlines<Connection>(connectionLimits.requestTimeoutMs, connection =>
     connection.end("TIMED_OUT", "no Hello came"),
   );
+  const crowd = new Crowd(limits);
   const silence = new Silence(options.messageTimeoutMs ?? 120_000, () => connections.values());
   const admission = new Admission([host, ...(options.hosts ?? [])], options.origins ?? [], log);
   let whenEmpty: (() => void) | undefined;
@@ -145,6 +147,10 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     },
     open: socket => {
       const connection = new Connection(socket, connectionLimits);
+      const address = addressOf(socket.getRemoteAddress());
+      const full = crowd.enter(address);
+      if (full !== undefined) return connection.end("OVERLOADED", full);
+      connection.address = address;
       connections.set(socket, connection);
       silence.broken(connection);
       strangers.add(connection);
@@ -184,6 +190,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       const connection = connections.get(socket);
       if (connection === undefined) return;
       connections.delete(socket);
+      crowd.leave(connection.address);
       strangers.delete(connection);
       confirmations.lost(connection);
       // Of a gateway that stops producers must not hear that nobody wants their events any more: they keep them for the next one.

@@ -1,7 +1,12 @@
 import { parseArgs } from "node:util";
 import { JechoError } from "@jecho/shared";
 import { createGateway } from "./gateway.ts";
+import { DEFAULT_LIMITS, type GatewayLimits } from "./gateway-limits.ts";
 import { BOUNDS, type GatewayOptions } from "./gateway-options.ts";
+
+const NAMES = Object.keys(DEFAULT_LIMITS)
+  .join(", ")
+  .replace(/(.{70,90},) /g, `$1\n${" ".repeat(20)}`);
 
 const USAGE = `jecho gateway [options]
 
@@ -14,7 +19,10 @@ const USAGE = `jecho gateway [options]
   --allow-host NAME a name that the gateway's own pages may have besides localhost, as viewer.example; may be repeated
   --modulators      run modulators in a process beside the gateway for producers that run none
   --drain MS        when the gateway is told to end, how long that process may take to finish what it was given, and
-                    consumers to take what waits for them (5000)`;
+                    consumers to take what waits for them (5000)
+  --limit NAME=NUMBER
+                    another limit than the usual, as connections=500; may be repeated. There are
+                    ${NAMES}`;
 
 const PARENT_MS = 500;
 const LOOPBACK = new Set(["127.0.0.1", "::1", "localhost"]);
@@ -41,6 +49,7 @@ export async function runGateway(
     const gateway = await createGateway({
       host: values.host,
       port: readWhole("--port", values.port, BOUNDS.port),
+      ...Object.fromEntries(values.limit.map(readLimit)),
       path: values.path,
       drainMs: readWhole("--drain", values.drain, BOUNDS.drainMs),
       log: line => console.error(line),
@@ -123,6 +132,7 @@ function readOptions(args: string[]) {
           "allow-host": { type: "string", multiple: true },
           modulators: { type: "boolean", default: false },
           drain: { type: "string", default: "5000" },
+          limit: { type: "string", multiple: true, default: [] },
           help: { type: "boolean", short: "h", default: false },
         },
       });
@@ -130,6 +140,14 @@ function readOptions(args: string[]) {
       throw new Misuse((error as Error).message);
     }
   }
+}
+
+/** @throws Misuse */
+function readLimit(text: string): [name: string, value: number] {
+  const [, name = "", value = ""] = /^(\w+)=(.*)$/.exec(text) ?? [];
+  if (!Object.hasOwn(DEFAULT_LIMITS, name))
+    throw new Misuse(`--limit takes the name of a limit and its number, as connections=500, not "${text}"`);
+  return [name, readWhole(`--limit ${name}`, value, BOUNDS[name as keyof GatewayLimits])];
 }
 
 /** @throws Misuse */

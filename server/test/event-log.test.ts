@@ -15,6 +15,7 @@ const BOUNDS = {
   seconds: Number.POSITIVE_INFINITY,
   bytes: 1 << 30,
   latest: false,
+  key: "",
 };
 
 /** Appends runs of one event each. @returns the memory of each */

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { HistoryStore } from "../src/history/store.ts";
 
 const NAME = "winds/surface";
-const retention = { events: 100, seconds: Number.POSITIVE_INFINITY, bytes: 1 << 20, latest: false };
+const retention = { events: 100, seconds: Number.POSITIVE_INFINITY, bytes: 1 << 20, latest: false, key: "" };
 
 let folder: string;
 let file: string;

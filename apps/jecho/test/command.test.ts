@@ -216,6 +216,8 @@ test.each([
   [["gateway", "--port", ""], "--port takes a whole number", 2],
   [["gateway", "--drain", "soon"], "--drain takes a whole number", 2],
   [["gateway", "--origin", "viewer"], '"viewer" is no origin', 2],
+  [["gateway", "--limit", "connexions=5"], "--limit takes the name of a limit", 2],
+  [["gateway", "--limit", "connections=few"], "--limit connections takes a whole number", 2],
   [["gateway", "--static", "/there/is/none"], "the folder of files to serve", 2],
   [["gateway", "twice"], 'not "gateway twice"', 2],
 ])("what it does not know it says, with its usage: %j", async (args, message, exit) => {

@@ -32,11 +32,15 @@ export class Lanes {
   #newest: Lane | undefined;
   readonly #bySource = new Few<string, Lane>();
   readonly #byProducer = new Few<number, Lane>();
+  /** Those whose producers have gone, the longest gone first. */
+  #gone: Map<string, Lane> | undefined;
 
   /** What an earlier gateway has taken. */
   restore(lanes: Iterable<SourceCount>): void {
     for (const lane of lanes) {
-      this.#bySource.set(nameOf(lane), { ...lane, producer: 0, live: false });
+      const gone = { ...lane, producer: 0, live: false };
+      this.#bySource.set(nameOf(lane), gone);
+      this.#forgetLater(gone);
     }
   }
 
@@ -50,8 +54,12 @@ export class Lanes {
     if (lane === undefined) {
       lane = { source, urgent, producer, raised, live: true, origin, after, through };
       this.#bySource.set(name, lane);
-      this.#forgetOldest();
     }
+    const number = numberOf(producer, urgent);
+    const former = this.#byProducer.get(number);
+    // It has another source now.
+    if (former !== undefined && former !== lane) this.#leave(former, producer);
+    this.#gone?.delete(name);
     // What lies between was raised and never sent; what was taken already is not to come again.
     lane.raised = Math.max(lane.raised, raised);
     lane.origin = origin;
@@ -59,7 +67,7 @@ export class Lanes {
     this.#newest = undefined;
     lane.producer = producer;
     lane.live = true;
-    this.#byProducer.set(numberOf(producer, urgent), lane);
+    this.#byProducer.set(number, lane);
     return { ...position, raised: BigInt(lane.raised) };
   }
 
@@ -87,9 +95,16 @@ export class Lanes {
     this.#newest = undefined;
     for (const urgent of [false, true]) {
       const lane = this.#byProducer.get(numberOf(producer, urgent));
-      if (lane !== undefined) lane.live = false;
       this.#byProducer.delete(numberOf(producer, urgent));
+      if (lane !== undefined) this.#leave(lane, producer);
     }
+  }
+
+  /** The producer does not send it any more. Another one may, by now, which has come in its stead. */
+  #leave(lane: Lane, producer: number): void {
+    if (lane.producer !== producer) return;
+    lane.live = false;
+    this.#forgetLater(lane);
   }
 
   /** Nobody listens to these producers: what they raise now is not sent, and each says where it is when somebody listens again. */
@@ -120,12 +135,13 @@ export class Lanes {
     }
   }
 
-  #forgetOldest(): void {
-    if (this.#bySource.size <= MOST_REMEMBERED) return;
-    for (const [name, lane] of this.#bySource) {
-      if (lane.live) continue;
+  #forgetLater(lane: Lane): void {
+    this.#gone ??= new Map();
+    this.#gone.set(nameOf(lane), lane);
+    for (const name of this.#gone.keys()) {
+      if (this.#gone.size <= MOST_REMEMBERED) return;
+      this.#gone.delete(name);
       this.#bySource.delete(name);
-      return;
     }
   }
 }

@@ -11,21 +11,35 @@ export interface LoggedRun {
   readonly at: number;
 }
 
+/** The newest event of a key. */
+interface Newest {
+  /** With that event alone. */
+  readonly run: LoggedRun;
+  /** Sequence number of the first event of the run that it came in. */
+  readonly from: number;
+}
+
 /** Where a gateway's restart began a new numbering that goes on behind the old one. */
 export interface EpochStart {
   readonly epoch: number;
   readonly firstSeq: number;
 }
 
-/** What a channel keeps. All of these bounds hold together; the newest of each key is kept besides. */
+/** What a channel keeps. All of these bounds hold together; the newest of each key is kept besides, of the newest keys as many bytes as of runs. */
 export interface Retention {
   readonly events: number;
   readonly seconds: number;
   readonly bytes: number;
   readonly latest: boolean;
+  /** The name of the field by which `latest` tells events apart; "" for none. */
+  readonly key: string;
 }
 
-export function retentionOf(history: History | undefined, limitBytes: number): Retention | undefined {
+export function retentionOf(
+  history: History | undefined,
+  key: string,
+  limitBytes: number,
+): Retention | undefined {
   if (history === undefined) return undefined;
   const { events, seconds, latest } = history;
   if (events === 0 && seconds === 0 && !latest) return undefined;
@@ -35,6 +49,7 @@ export function retentionOf(history: History | undefined, limitBytes: number): R
     seconds: seconds > 0 ? seconds : Number.POSITIVE_INFINITY,
     bytes: limitBytes,
     latest,
+    key,
   };
 }
 
@@ -52,7 +67,8 @@ export class EventLog {
   /** Where stored runs could not be read: sequence numbers from `first` up to but without `end`. */
   #gaps: { readonly first: number; readonly end: number }[] = [];
   #bytes = 0;
-  readonly #latest = new Map<string, LoggedRun>();
+  #latestBytes = 0;
+  readonly #latest = new Map<string, Newest>();
 
   /**
    * @param keyOf what distinguishes the events whose newest is to be kept
@@ -65,7 +81,15 @@ export class EventLog {
   }
 
   get bytes(): number {
-    return this.#bytes;
+    return this.#bytes + this.#latestBytes;
+  }
+
+  /** The runs before the first that is kept which have the newest event of a key, by the sequence numbers of their first events. */
+  get keptBefore(): Set<number> {
+    const first = this.firstSeq ?? this.#nextSeq;
+    const before = new Set<number>();
+    for (const { from } of this.#latest.values()) if (from < first) before.add(from);
+    return before;
   }
 
   /** Sequence number of the oldest event that is kept; undefined where none is. */
@@ -107,16 +131,52 @@ export class EventLog {
     this.#nextSeq = frame.seq + frame.count;
     this.#runs.push(run);
     this.#events += frame.count;
-    this.#bytes += frame.end - frame.start;
+    this.#bytes += sizeOf(run);
     if (this.retention.latest) {
       for (let i = 0; i < frame.count; i++) {
         const key = this.#keyOf(frame, i);
         // Deleted first, so that the map's order is the order of the newest events.
-        this.#latest.delete(key);
-        this.#latest.set(key, frame.count === 1 ? run : { ...run, frame: frame.slice(i, i + 1) });
+        this.#forgetKey(key);
+        const event = frame.count === 1 ? run : { ...run, frame: frame.slice(i, i + 1) };
+        this.#latest.set(key, { run: event, from: frame.seq });
+        this.#latestBytes += sizeOf(event);
       }
+      this.#keepKeys(this.retention.bytes);
     }
     this.trim(run.at);
+  }
+
+  /** Lets go of the oldest until no more is kept than this. */
+  letGo(mostBytes: number): void {
+    while (this.bytes > mostBytes && this.#dropOldest());
+    this.#keepKeys(mostBytes);
+    this.#tidy();
+  }
+
+  #keepKeys(mostBytes: number): void {
+    for (const key of this.#latest.keys()) {
+      if (this.#latestBytes <= mostBytes) return;
+      this.#forgetKey(key);
+    }
+  }
+
+  #forgetKey(key: string): void {
+    const newest = this.#latest.get(key);
+    if (newest === undefined) return;
+    this.#latest.delete(key);
+    this.#latestBytes -= sizeOf(newest.run);
+  }
+
+  /** @returns false where there is none */
+  #dropOldest(): boolean {
+    const oldest = this.#runs[this.#head];
+    if (oldest === undefined) return false;
+    // The slot outlives the run until the list is cut.
+    this.#runs[this.#head++] = undefined;
+    this.lost(oldest.at);
+    this.#events -= oldest.frame.count;
+    this.#bytes -= sizeOf(oldest);
+    return true;
   }
 
   /** Lets go of what is beyond the bounds. */
@@ -128,12 +188,12 @@ export class EventLog {
       const { frame, at } = oldest;
       const fits = this.#events - frame.count < events && this.#bytes <= bytes && now - at <= seconds * 1000;
       if (fits) break;
-      // The slot outlives the run until the list is cut.
-      this.#runs[this.#head++] = undefined;
-      this.lost(at);
-      this.#events -= frame.count;
-      this.#bytes -= frame.end - frame.start;
+      this.#dropOldest();
     }
+    this.#tidy();
+  }
+
+  #tidy(): void {
     const { firstSeq } = this;
     while (this.#gaps.length > 0 && (firstSeq === undefined || (this.#gaps[0]?.end as number) <= firstSeq))
       this.#gaps.shift();
@@ -182,7 +242,7 @@ export class EventLog {
 
   /** The newest event of each key in the order of the channel, or the newest event where no keys are kept. */
   newest(): LoggedRun[] {
-    if (this.retention.latest) return [...this.#latest.values()];
+    if (this.retention.latest) return Array.from(this.#latest.values(), ({ run }) => run);
     const last = this.#runs.at(-1);
     if (last === undefined || this.#head === this.#runs.length) return [];
     const { frame } = last;
@@ -197,4 +257,8 @@ export class EventLog {
 
 function nameOf({ source, urgent }: Pick<SourcePlace, "source" | "urgent">): string {
   return `${source} ${urgent}`;
+}
+
+function sizeOf({ frame }: LoggedRun): number {
+  return frame.end - frame.start;
 }

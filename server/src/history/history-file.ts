@@ -35,7 +35,7 @@ const LOCK = `
 const TABLES = {
   epochs: `
     channel TEXT NOT NULL, epoch INTEGER NOT NULL, first_seq INTEGER NOT NULL, events REAL, seconds REAL, latest INTEGER NOT NULL,
-    ordinal INTEGER NOT NULL DEFAULT 0, sum INTEGER, PRIMARY KEY (channel, first_seq, epoch)`,
+    ordinal INTEGER NOT NULL DEFAULT 0, sum INTEGER, key TEXT NOT NULL DEFAULT '', PRIMARY KEY (channel, first_seq, epoch)`,
   runs: `
     channel TEXT NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL, source TEXT NOT NULL, frame BLOB NOT NULL,
     next_seq INTEGER, sum INTEGER, PRIMARY KEY (channel, seq)`,
@@ -44,7 +44,7 @@ const TABLES = {
 
 /** Columns that a file of an earlier version lacks. */
 const ADDED = {
-  epochs: { ordinal: "INTEGER NOT NULL DEFAULT 0", sum: "INTEGER" },
+  epochs: { ordinal: "INTEGER NOT NULL DEFAULT 0", sum: "INTEGER", key: "TEXT NOT NULL DEFAULT ''" },
   runs: { next_seq: "INTEGER", sum: "INTEGER" },
 };
 

@@ -1,11 +1,14 @@
 import type { EventsFrame } from "@jecho/shared/internal";
 import type { Counted, SourceCount } from "../delivery/lanes.ts";
+import type { HistoryBudget } from "./budget.ts";
 import { type EpochStart, EventLog, type LoggedRun, type Retention } from "./event-log.ts";
 import type { HistoryStore } from "./store.ts";
 import type { Stored } from "./stored.ts";
 
 /** How many runs a stored channel takes between two looks at what has become too old. */
 const TRIM_EVERY = 256;
+/** What share of the bytes that are kept it takes at most between two such looks. */
+const TRIM_SHARE = 8;
 
 /**
  * One channel's past: a log in memory while the channel is used, and, where there is a store, the same on disk.
@@ -15,10 +18,12 @@ export class History {
   readonly log: EventLog;
   /** Kept only until those who were cut off are back. */
   readonly isTransient: boolean;
+  readonly #budget: HistoryBudget;
   readonly #store: HistoryStore | undefined;
   readonly #name: string;
   readonly #epochs: EpochStart[];
   #untrimmed = 0;
+  #untrimmedBytes = 0;
 
   constructor(
     retention: Retention,
@@ -27,12 +32,15 @@ export class History {
     present: EpochStart,
     store: HistoryStore | undefined,
     stored: Stored | undefined,
+    budget: HistoryBudget,
   ) {
     this.#epochs = [...(stored?.epochs ?? []), present];
     this.log = new EventLog(retention, keyOf, (this.#epochs[0] as EpochStart).firstSeq);
     this.#store = store;
     this.#name = name;
+    this.#budget = budget;
     for (const run of stored?.runs ?? []) this.log.append(run);
+    budget.added(this.log.bytes);
     // When the newest came that could not be read nobody knows.
     if (present.firstSeq > this.log.nextSeq) this.log.lost(Date.now());
     this.isTransient = name === "";
@@ -43,11 +51,15 @@ export class History {
   append(frame: EventsFrame, { source, origin }: Counted, at: number): void {
     const run: LoggedRun = { frame: frame.copy(), source, origin, at };
     this.log.append(run);
+    this.#budget.added(frame.end - frame.start);
     if (this.#store === undefined) return;
     this.#store.append(this.#name, run);
-    if (++this.#untrimmed < TRIM_EVERY) return;
+    this.#untrimmedBytes += frame.end - frame.start;
+    const isMuch = this.#untrimmedBytes * TRIM_SHARE > this.log.retention.bytes;
+    if (++this.#untrimmed < TRIM_EVERY && !isMuch) return;
     this.#untrimmed = 0;
-    this.#store.trim(this.#name, this.log.firstSeq ?? 0, this.log.retention);
+    this.#untrimmedBytes = 0;
+    this.#store.trim(this.#name, this.log.firstSeq ?? this.log.nextSeq, this.log.keptBefore);
   }
 
   addType(token: bigint, schema: Uint8Array): void {

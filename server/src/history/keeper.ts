@@ -2,6 +2,7 @@ import type { Type } from "@jecho/shared";
 import type { EventsFrame } from "@jecho/shared/internal";
 import type { Channel } from "../delivery/channel.ts";
 import type { WrittenTypes } from "../management/written-types.ts";
+import type { HistoryBudget } from "./budget.ts";
 import type { Retention } from "./event-log.ts";
 import { History } from "./history.ts";
 import type { HistoryStore } from "./store.ts";
@@ -14,6 +15,8 @@ export interface Keeping {
   /** How long producers go on sending for a consumer that was cut off, in milliseconds. */
   readonly resumeWindowMs: number;
   readonly store: HistoryStore | undefined;
+  /** The bound of all channels together. */
+  readonly budget: HistoryBudget;
 }
 
 /** What is kept at most for consumers that were cut off, where the channel has no history. */
@@ -45,7 +48,7 @@ export class Keeper {
     const stored = this.#keeping.store?.load(this.#name);
     if (stored === undefined) return;
     for (const type of stored.types) this.#types.remember(type);
-    this.ask({ ...stored.retention, bytes: this.#keeping.historyBytes }, "");
+    this.ask({ ...stored.retention, bytes: this.#keeping.historyBytes }, stored.retention.key);
     this.#begin(channel, this.#name, stored);
   }
 
@@ -59,6 +62,7 @@ export class Keeper {
       seconds: Math.max(wanted.seconds, old?.seconds ?? 0),
       bytes: wanted.bytes,
       latest: wanted.latest || (old?.latest ?? false),
+      key: this.#key,
     };
     return true;
   }
@@ -91,8 +95,8 @@ export class Keeper {
     if (this.#retention === undefined) return;
     if (stored?.nextSeq !== undefined) channel.nextSeq = stored.nextSeq;
     const present = { epoch: channel.epoch, firstSeq: channel.nextSeq };
-    const { store } = this.#keeping;
-    channel.history = new History(this.#retention, keyer(channel), name, present, store, stored);
+    const { store, budget } = this.#keeping;
+    channel.history = new History(this.#retention, keyer(channel), name, present, store, stored, budget);
     channel.lanes.restore(channel.history.sources());
     for (const { token, schema } of this.#types.present()) channel.history.addType(token, schema);
   }
@@ -105,9 +109,18 @@ export class Keeper {
       seconds: Number.POSITIVE_INFINITY,
       bytes: Math.min(this.#keeping.historyBytes, TRANSIENT_BYTES),
       latest: false,
+      key: "",
     };
     const present = { epoch: channel.epoch, firstSeq: channel.nextSeq };
-    channel.history = new History(retention, keyer(channel), "", present, undefined, undefined);
+    channel.history = new History(
+      retention,
+      keyer(channel),
+      "",
+      present,
+      undefined,
+      undefined,
+      this.#keeping.budget,
+    );
   }
 
   /** The value of the field that distinguishes events. @param typeOf finds the type with a token */

@@ -36,7 +36,7 @@ export class HistoryStore {
   }
 
   beginEpoch(channel: string, { epoch, firstSeq }: EpochStart, retention: Retention): void {
-    const { events, seconds, latest } = retention;
+    const { events, seconds, latest, key } = retention;
     this.#use(() => {
       this.#statements.epoch.run(
         channel,
@@ -46,6 +46,7 @@ export class HistoryStore {
         storedBound(seconds),
         latest ? 1 : 0,
         sumOf(channel, epoch, firstSeq),
+        key,
       );
     });
   }
@@ -61,13 +62,9 @@ export class HistoryStore {
     this.#use(() => this.#statements.run.run(...columns, sumOf(...columns)));
   }
 
-  /** Lets go of what is before this event, or beyond the retention's time. */
-  trim(channel: string, firstSeq: number, retention: Retention): void {
-    this.#use(() => {
-      this.#statements.trimSeq.run(channel, firstSeq);
-      if (Number.isFinite(retention.seconds))
-        this.#statements.trimTime.run(channel, Date.now() - retention.seconds * 1000);
-    });
+  /** Lets go of the runs before this event, but for those that begin with these. */
+  trim(channel: string, firstSeq: number, but: ReadonlySet<number>): void {
+    this.#use(() => this.#statements.trim.run(channel, firstSeq, JSON.stringify([...but])));
   }
 
   /** Forgets all of a channel. */
@@ -106,19 +103,18 @@ export class HistoryStore {
   }
 }
 
-function prepare(
-  database: DatabaseSync,
-): Record<"run" | "epoch" | "type" | "trimSeq" | "trimTime", StatementSync> {
+function prepare(database: DatabaseSync): Record<"run" | "epoch" | "type" | "trim", StatementSync> {
   return {
     run: database.prepare("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)"),
     epoch: database.prepare(`
       INSERT OR REPLACE INTO epochs
-      VALUES (?1, ?, ?, ?, ?, ?, (SELECT coalesce(max(ordinal), 0) + 1 FROM epochs WHERE channel = ?1), ?)
+      VALUES (?1, ?, ?, ?, ?, ?, (SELECT coalesce(max(ordinal), 0) + 1 FROM epochs WHERE channel = ?1), ?, ?)
     `),
     // One that is there may have become unreadable.
     type: database.prepare("INSERT OR REPLACE INTO types VALUES (?, ?, ?)"),
-    trimSeq: database.prepare("DELETE FROM runs WHERE channel = ? AND seq < ?"),
-    trimTime: database.prepare("DELETE FROM runs WHERE channel = ? AND at < ?"),
+    trim: database.prepare(
+      "DELETE FROM runs WHERE channel = ? AND seq < ? AND seq NOT IN (SELECT value FROM json_each(?))",
+    ),
   };
 }
 

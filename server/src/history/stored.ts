@@ -55,8 +55,8 @@ export function readStored(
     const run = attempt(() => runOf(channel, row));
     const [first, end] = run === undefined ? placeOf(row, nextSeq) : [run.frame.seq, run.frame.seq];
     if (run !== undefined) runs.push(run);
-    // A row may also have gone altogether.
-    const lostFrom = Math.min(nextSeq ?? first, first);
+    // A row may also have gone altogether, unless the newest of each key alone is kept of those before others.
+    const lostFrom = newest?.retention.latest ? first : Math.min(nextSeq ?? first, first);
     if (end > lostFrom)
       lost.push(end - 1 === lostFrom ? `event ${lostFrom}` : `events ${lostFrom} to ${end - 1}`);
     nextSeq = Math.max(nextSeq ?? 1, end + (run?.frame.count ?? 0));
@@ -78,6 +78,7 @@ export function readStored(
       events: Number.POSITIVE_INFINITY,
       seconds: Number.POSITIVE_INFINITY,
       latest: false,
+      key: "",
     },
   };
 }
@@ -97,13 +98,18 @@ function attempt<T>(read: () => T): T | undefined {
 
 function epochOf(
   channel: string,
-  { epoch, first_seq, events, seconds, latest, sum }: Row,
+  { epoch, first_seq, events, seconds, latest, key, sum }: Row,
 ): EpochStart & Pick<Stored, "retention"> {
   const start = { epoch: Number(epoch), firstSeq: Number(first_seq) };
   check(sum, sumOf(channel, start.epoch, start.firstSeq));
   return {
     ...start,
-    retention: { events: boundOf(events), seconds: boundOf(seconds), latest: Number(latest) === 1 },
+    retention: {
+      events: boundOf(events),
+      seconds: boundOf(seconds),
+      latest: Number(latest) === 1,
+      key: key as string,
+    },
   };
 }
 

@@ -39,8 +39,8 @@ export class ChannelManager implements ChannelOwner {
     this.names = names;
     this.channel = names.newChannel(this);
     this.place = { manager: this, channel: this.channel, derived: undefined, feed: 0 };
-    this.types = new WrittenTypes(names.types);
-    this.derivations = new Derivations(name);
+    this.types = new WrittenTypes(names.types, names.limits.typesPerChannel);
+    this.derivations = new Derivations(name, names.limits.namesPerChannel);
     this.#objects = objects;
     this.#keeper = new Keeper(name, names.keeping, this.types);
     this.#keeper.restore(this.channel);

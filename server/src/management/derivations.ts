@@ -16,9 +16,12 @@ export class Derivations {
   readonly #bySource = new Few<string, Few<string, DerivedChannel>>();
   readonly #named = new Few<string, DerivedChannel>();
 
-  /** @param channel its name */
-  constructor(channel: string) {
+  readonly #mostNames: number;
+
+  /** @param channel its name @param mostNames that may be given */
+  constructor(channel: string, mostNames: number) {
     this.#channel = channel;
+    this.#mostNames = mostNames;
   }
 
   get size(): number {
@@ -63,11 +66,13 @@ export class Derivations {
     return this.#named.get(name);
   }
 
-  /** Others may subscribe to it by this name as long as it exists. @throws JechoError `DERIVED_TAKEN`, `CHANNEL_NAME_INVALID` */
+  /** Others may subscribe to it by this name as long as it exists. @throws JechoError `DERIVED_TAKEN`, `CHANNEL_NAME_INVALID`, `OVERLOADED` */
   name(derived: DerivedChannel, name: string): void {
     const full = checkName(`${this.#channel}#${name}`);
     if ((this.#named.get(name) ?? derived) !== derived)
       throw new JechoError("DERIVED_TAKEN", `another modulator derives ${full}`);
+    if (!this.#named.has(name) && this.#named.size >= this.#mostNames)
+      throw new JechoError("OVERLOADED", `what is derived of a channel has at most ${this.#mostNames} names`);
     this.#named.set(name, derived);
   }
 

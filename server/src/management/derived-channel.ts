@@ -101,6 +101,11 @@ export class DerivedChannel {
     return false;
   }
 
+  /** How many modulators its events have been through. */
+  get depth(): number {
+    return 1 + (this.parent?.depth ?? 0);
+  }
+
   /** Is it made of that one? */
   isBehind(other: DerivedChannel): boolean {
     return this.parent === other || (this.parent?.isBehind(other) ?? false);
@@ -292,11 +297,11 @@ export class DerivedChannel {
    */
   declares(schema: Uint8Array, reads: Uint8Array): void {
     if (reads.byteLength > 0 && this.#reads === undefined) {
-      this.#reads = Type.fromSchema(reads);
+      this.#reads = this.manager.names.types.typeOf(reads);
       this.#hold(this.#reads);
     }
     if (schema.byteLength === 0) return;
-    const type = Type.fromSchema(schema);
+    const type = this.manager.names.types.typeOf(schema);
     if (this.types.has(type.token)) return;
     this.types.set(type.token, type);
     this.#hold(type);

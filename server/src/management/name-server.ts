@@ -1,11 +1,15 @@
 import { randomInt } from "node:crypto";
-import { checkUserName, formatChannelName, type SplitName, splitName } from "@jecho/shared";
+import { checkUserName, formatChannelName, JechoError, type SplitName, splitName } from "@jecho/shared";
 import { NumberTable } from "@jecho/shared/internal";
 import type { Connection } from "../connection.ts";
 import type { Acknowledgements } from "../delivery/acknowledgements.ts";
 import { Channel, type ChannelOwner } from "../delivery/channel.ts";
 import { DemandNotices } from "../delivery/demand-notices.ts";
 import type { Gathering } from "../delivery/gathering.ts";
+import type { GatewayStats } from "../gateway.ts";
+import type { GatewayLimits } from "../gateway-limits.ts";
+import { HistoryBudget } from "../history/budget.ts";
+import type { EventLog } from "../history/event-log.ts";
 import type { Keeping } from "../history/keeper.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
 import { ChannelManager } from "./channel-manager.ts";
@@ -13,11 +17,19 @@ import type { DerivedChannel } from "./derived-channel.ts";
 import type { Producer } from "./endpoints.ts";
 import { TypeRegistry } from "./type-registry.ts";
 
+export type NameLimits = Required<
+  Pick<
+    GatewayLimits,
+    "channels" | "namesPerChannel" | "typesPerChannel" | "schemaBytes" | "historyTotalBytes"
+  >
+>;
+
 /** Maps names to channel managers, and numbers to channels and producers. Names are the user's part: all of them live at this server. */
 export class NameServer {
   readonly keeping: Keeping;
+  readonly limits: NameLimits;
   /** What producers and modulators write at present. */
-  readonly types = new TypeRegistry();
+  readonly types: TypeRegistry;
   /** The process beside the gateway that runs modulators for producers that do not; undefined without any. */
   modulating: Connection | undefined;
   /** Resolves when that process, which starts with the gateway, is there, or is not expected any more. */
@@ -40,9 +52,12 @@ export class NameServer {
     objects: SharedObjects,
     acknowledgements: Acknowledgements,
     gathering: Gathering,
-    keeping: Keeping,
+    keeping: Omit<Keeping, "budget">,
+    limits: NameLimits,
   ) {
-    this.keeping = keeping;
+    this.keeping = { ...keeping, budget: new HistoryBudget(limits.historyTotalBytes, () => this.#logs()) };
+    this.limits = limits;
+    this.types = new TypeRegistry(limits.schemaBytes);
     this.#objects = objects;
     this.#acknowledgements = acknowledgements;
     this.#gathering = gathering;
@@ -53,6 +68,9 @@ export class NameServer {
     let manager = this.#managers.get(name);
     if (manager === undefined) {
       checkUserName(name);
+      const { channels } = this.limits;
+      if (this.#managers.size >= channels)
+        throw new JechoError("OVERLOADED", `the gateway has at most ${channels} channels`);
       manager = new ChannelManager(name, this, this.#objects);
       this.#managers.set(name, manager);
     }
@@ -135,8 +153,14 @@ export class NameServer {
     for (const derived of this.#derived.values()) derived.manager.lostMaker(derived, modulating);
   }
 
-  get stats(): { channels: number; derivedChannels: number } {
-    return { channels: this.#managers.size, derivedChannels: this.#derived.size };
+  get stats(): Omit<GatewayStats, "connections"> {
+    let historyBytes = 0;
+    for (const log of this.#logs()) historyBytes += log.bytes;
+    return { channels: this.#managers.size, derivedChannels: this.#derived.size, historyBytes };
+  }
+
+  *#logs(): Generator<EventLog> {
+    for (const [, { history }] of this.#channels) if (history !== undefined) yield history.log;
   }
 
   /** Names of the channels that are in use, in full. */

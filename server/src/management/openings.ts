@@ -16,6 +16,7 @@ import type { Connection } from "../connection.ts";
 import type { Channel } from "../delivery/channel.ts";
 import type { QueuePolicy } from "../delivery/listener.ts";
 import type { WhenFull } from "../delivery/run-queue.ts";
+import type { GatewayLimits } from "../gateway-limits.ts";
 import { retentionOf } from "../history/event-log.ts";
 import type { History } from "../history/history.ts";
 import { beginningOf, Replay } from "../history/replay.ts";
@@ -25,13 +26,20 @@ import type { DerivedChannel } from "./derived-channel.ts";
 import { Consumer, type Place, Producer, type Terms } from "./endpoints.ts";
 import type { NameServer } from "./name-server.ts";
 
-export interface OpeningLimits {
-  readonly modulatorsPerConnection: number;
-  readonly endpointsPerConnection: number;
-  readonly consumerQueueBytes: number;
-}
+export type OpeningLimits = Required<
+  Pick<
+    GatewayLimits,
+    | "modulatorsPerConnection"
+    | "modulatorsInARow"
+    | "modulatorLength"
+    | "labelLength"
+    | "endpointsPerConnection"
+    | "consumerQueueBytes"
+  >
+>;
 
-const MAX_SOURCE_LENGTH = 256 * 1024;
+/** Of a field's name. */
+const MAX_KEY_LENGTH = 256;
 /** Of the modulators that a consumer is told of at once. */
 const MAX_COMPARED_LENGTH = 256 * 1024;
 
@@ -65,6 +73,8 @@ export class Openings {
   /** @throws JechoError why it is not opened */
   openProducer(connection: Connection, frame: OpenProducer): void {
     this.#checkEndpoints(connection);
+    if (frame.key.length > MAX_KEY_LENGTH)
+      throw new JechoError("ARGUMENT_INVALID", `a field's name has at most ${MAX_KEY_LENGTH} characters`);
     const type = this.#typeOf(frame.schema);
     const { base, derived: name } = this.#names.split(frame.channel);
     const manager = this.#names.manager(base);
@@ -78,7 +88,11 @@ export class Openings {
     else manager.outlets.add(producer, outlet, type);
     // A history that is to be whole is the channel's producers' to ask for.
     const always = outlet === undefined && frame.history?.onDemand === false;
-    manager.retain(retentionOf(frame.history, this.#names.keeping.historyBytes), frame.key, always);
+    manager.retain(
+      retentionOf(frame.history, frame.key, this.#names.keeping.historyBytes),
+      frame.key,
+      always,
+    );
     connection.addProducer(producer);
     if (outlet !== undefined) return void manager.outlets.admit(producer, frame.request);
     const { channel } = manager;
@@ -155,6 +169,7 @@ export class Openings {
     } finally {
       derived.joining--;
       manager.dropIfUnused(derived);
+      if (modulator !== undefined) this.#objects.forgetUnused(modulator.objects);
     }
   }
 
@@ -220,12 +235,17 @@ export class Openings {
     modulator: Modulator,
     parent: DerivedChannel | undefined,
   ): DerivedChannel {
-    if (modulator.source.length > MAX_SOURCE_LENGTH) {
+    const { modulatorLength, modulatorsInARow } = this.#limits;
+    if (Math.max(modulator.source.length, lengthBeside(modulator)) > modulatorLength)
       throw new JechoError(
         "MODULATOR_TOO_LARGE",
-        `a modulator's source has at most ${MAX_SOURCE_LENGTH} characters`,
+        `a modulator's source has at most ${modulatorLength} characters, and so has all else that it is made with`,
       );
-    }
+    if (parent !== undefined && parent.depth >= modulatorsInARow)
+      throw new JechoError(
+        "MODULATOR_QUOTA_EXCEEDED",
+        `an event goes through at most ${modulatorsInARow} modulators, one behind the other`,
+      );
     if (modulator.objects.length > 0) this.#objects.bring(connection, modulator.objects);
     return manager.derive(modulator, parent);
   }
@@ -268,7 +288,9 @@ export class Openings {
   }
 
   #termsOf({ queue, label, as }: OpenConsumer): Terms {
-    const { consumerQueueBytes } = this.#limits;
+    const { consumerQueueBytes, labelLength } = this.#limits;
+    if (label.length > labelLength)
+      throw new JechoError("ARGUMENT_INVALID", `a label has at most ${labelLength} characters`);
     const usual = this.#usual;
     const name = POLICIES[queue?.whenFull ?? 0];
     if (name === undefined)
@@ -313,4 +335,12 @@ export class Openings {
 function behind({ history }: Channel, sources: readonly SourcePlace[]): WirePlace | undefined {
   const seq = sources.length === 0 ? undefined : history?.log.seqBehind(sources);
   return seq === undefined ? undefined : { from: FROM.seq, epoch: 0, seq: BigInt(seq), at: 0, speed: 0 };
+}
+
+/** Characters of what a modulator is made with, besides its source and the states of its objects. */
+function lengthBeside({ parameters, key, capabilities, objects }: Modulator): number {
+  let length = parameters.length + key.length;
+  for (const capability of capabilities) length += capability.length;
+  for (const { name, object } of objects) length += name.length + object.length;
+  return length;
 }

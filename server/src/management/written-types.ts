@@ -8,8 +8,12 @@ export class WrittenTypes {
   readonly #present = new Few<bigint, Type>();
   readonly #past = new Few<bigint, Type>();
 
-  constructor(registry: TypeRegistry) {
+  readonly #most: number;
+
+  /** @param most that may be written at a time, and as many that were */
+  constructor(registry: TypeRegistry, most: number) {
     this.#registry = registry;
+    this.#most = most;
   }
 
   /** Tokens of what the present producers write. */
@@ -49,6 +53,11 @@ export class WrittenTypes {
     if (this.#past.has(type.token)) return;
     this.#past.set(type.token, type);
     this.#registry.hold(type);
+    for (const oldest of this.#past.values()) {
+      if (this.#past.size <= this.#most) return;
+      this.#past.delete(oldest.token);
+      this.#registry.release(oldest);
+    }
   }
 
   /** The last producer has gone. @param isKept what it wrote is kept */
@@ -71,9 +80,11 @@ export class WrittenTypes {
    *
    * @param channel its name
    * @param producers how many there are already
-   * @throws JechoError `TYPE_MISMATCH`
+   * @throws JechoError `TYPE_MISMATCH`, `OVERLOADED`
    */
   checkWriter(type: Type | undefined, channel: string, producers: number): void {
+    if (type !== undefined && !this.#present.has(type.token) && this.#present.size >= this.#most)
+      throw new JechoError("OVERLOADED", `the events of a channel are of at most ${this.#most} types`);
     if (producers === 0 || (type === undefined) === (this.#present.size === 0)) return;
     const kind = type === undefined ? "a typed" : "an untyped";
     throw new JechoError("TYPE_MISMATCH", `${channel} is ${kind} channel`);

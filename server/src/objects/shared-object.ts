@@ -94,6 +94,8 @@ export class ObjectCopy {
 /** What the gateway knows of one shared object: which copy is the master, its newest state, and who is to have that. */
 export class SharedObject {
   readonly id: string;
+  /** Who made it, and may have left. */
+  readonly maker: Connection;
   /** Where the master copy is: undefined when that has gone and there is no other. */
   master: Connection | undefined;
   /** The master's copy; undefined where it has not been opened, only brought along with a modulator. */
@@ -112,6 +114,7 @@ export class SharedObject {
 
   constructor(id: string, master: Connection, version: number, state: string, term = 1) {
     this.id = id;
+    this.maker = master;
     this.master = master;
     this.#version = version;
     this.#state = state;

@@ -13,7 +13,6 @@ import type { DerivedChannel } from "../management/derived-channel.ts";
 import { ObjectCopy, SharedObject } from "./shared-object.ts";
 
 const MAX_STATE_LENGTH = 65536;
-const MOST_COPIES_PER_CONNECTION = 1024;
 
 /**
  * The gateway's part in shared objects: it hands writes to the master copy, and each new version from there to all other
@@ -23,11 +22,21 @@ const MOST_COPIES_PER_CONNECTION = 1024;
 export class SharedObjects {
   readonly #objects = new Map<string, SharedObject>();
   readonly #copies = new Map<Connection, Map<number, ObjectCopy>>();
+  readonly #mostPerConnection: number;
+  /** How many objects each connection has made. */
+  readonly #made = new Map<Connection, number>();
 
-  /** A consumer brings its objects along with a modulator. @throws JechoError `OBJECT_INVALID` */
+  /** @param mostPerConnection objects that it may make, and copies that it may have */
+  constructor(mostPerConnection: number) {
+    this.#mostPerConnection = mostPerConnection;
+  }
+
+  /** A consumer brings its objects along with a modulator. @throws JechoError `OBJECT_INVALID`, `OVERLOADED` */
   bring(connection: Connection, states: readonly SharedState[]): void {
+    const brought = new Set(states.map(({ object }) => object).filter(id => !this.#objects.has(id)));
+    this.#checkMany(connection, brought.size);
+    for (const { object: id, state } of states) check(id, state);
     for (const { object: id, version, state } of states) {
-      check(id, state);
       const object = this.#objects.get(id);
       if (object === undefined) this.#create(id, connection, version, state);
       // What is not the master's own is known here better.
@@ -48,13 +57,10 @@ export class SharedObjects {
     const isNew = version === 0;
     if (!isNew) check(id, state);
     let own = this.#copies.get(connection);
-    if ((own?.size ?? 0) >= MOST_COPIES_PER_CONNECTION)
-      throw new JechoError(
-        "OVERLOADED",
-        `a connection has at most ${MOST_COPIES_PER_CONNECTION} shared objects`,
-      );
+    if ((own?.size ?? 0) >= this.#mostPerConnection) throw this.#tooMany();
     let object = this.#objects.get(id);
     if (object === undefined && isNew) throw new JechoError("OBJECT_UNKNOWN");
+    if (object === undefined) this.#checkMany(connection, 1);
     object ??= this.#create(id, connection, version, state, term);
     const copy = new ObjectCopy(number, connection, lazy, object);
     own ??= new Map();
@@ -188,17 +194,32 @@ export class SharedObjects {
   }
 
   release(derived: DerivedChannel): void {
-    for (const { object: id } of derived.modulator.objects) {
+    const { objects } = derived.modulator;
+    for (const { object } of objects) this.#objects.get(object)?.users.delete(derived);
+    this.forgetUnused(objects);
+  }
+
+  /** Those of these go that nobody reads: they were brought with a modulator that is not to be, or is equal to one that reads others. */
+  forgetUnused(states: readonly SharedState[]): void {
+    for (const { object: id } of states) {
       const object = this.#objects.get(id);
-      if (object === undefined) continue;
-      object.users.delete(derived);
-      this.#forgetIfUnused(object);
+      if (object !== undefined) this.#forgetIfUnused(object);
     }
+  }
+
+  /** @throws JechoError `OVERLOADED` where a connection may not make so many more */
+  #checkMany(connection: Connection, more: number): void {
+    if ((this.#made.get(connection) ?? 0) + more > this.#mostPerConnection) throw this.#tooMany();
+  }
+
+  #tooMany(): JechoError {
+    return new JechoError("OVERLOADED", `a connection has at most ${this.#mostPerConnection} shared objects`);
   }
 
   #create(id: string, master: Connection, version: number, state: string, term?: number): SharedObject {
     const object = new SharedObject(id, master, version, state, term);
     this.#objects.set(id, object);
+    this.#made.set(master, (this.#made.get(master) ?? 0) + 1);
     return object;
   }
 
@@ -215,6 +236,9 @@ export class SharedObjects {
     if (object.isUsed) return;
     object.stop();
     this.#objects.delete(object.id);
+    const left = (this.#made.get(object.maker) ?? 0) - 1;
+    if (left > 0) this.#made.set(object.maker, left);
+    else this.#made.delete(object.maker);
   }
 
   #copy(connection: Connection, number: number): ObjectCopy {

@@ -1,0 +1,230 @@
+import { readFile } from "node:fs/promises";
+import { createGateway, type Gateway } from "@jecho/server";
+import { ERRORS, type ErrorCode } from "@jecho/shared";
+import { typeFromFbs } from "@jecho/shared/fbs";
+import { encodeControl, encodeRun, FROM, type Outgoing, type SharedState } from "@jecho/shared/internal";
+import { expect, test } from "vitest";
+import { DEFAULT_LIMITS } from "../src/gateway-limits.ts";
+import { RawClient } from "./raw-client.ts";
+
+const schema = new Uint8Array(0);
+const consumer = { kind: "OpenConsumer", request: 1, channel: "a", schema } as const;
+const producer = { kind: "OpenProducer", request: 1, channel: "a", schema } as const;
+const modulator = { source: "", parameters: "", key: "", objects: [], capabilities: [], compares: false };
+
+test("SECURITY.md lists each limit with its default", async () => {
+  const text = await readFile(new URL("../../SECURITY.md", import.meta.url), "utf8");
+  const rows = [...text.matchAll(/^\| `(\w+)` \| (\d+) \|/gm)].map(([, name, value]) => [
+    name,
+    Number(value),
+  ]);
+  expect(Object.fromEntries(rows)).toEqual(DEFAULT_LIMITS);
+});
+
+async function refuses(client: RawClient, opening: Outgoing, code: ErrorCode): Promise<void> {
+  client.send(encodeControl(opening));
+  expect(await client.next("Refused")).toMatchObject({ code: ERRORS[code][0] });
+}
+
+const long = (length: number): string => "x".repeat(length);
+
+test.for<[what: string, opening: Outgoing, code: ErrorCode]>([
+  ["a long label", { ...consumer, label: long(1025) }, "ARGUMENT_INVALID"],
+  ["a long name of a field", { ...producer, key: long(257) }, "ARGUMENT_INVALID"],
+  [
+    "a long source",
+    { ...consumer, modulator: { ...modulator, source: long(262_145) } },
+    "MODULATOR_TOO_LARGE",
+  ],
+  [
+    "long parameters",
+    { ...consumer, modulator: { ...modulator, parameters: long(262_145) } },
+    "MODULATOR_TOO_LARGE",
+  ],
+  [
+    "many capabilities",
+    { ...consumer, modulator: { ...modulator, capabilities: Array(30_000).fill(long(10)) } },
+    "MODULATOR_TOO_LARGE",
+  ],
+  ["a large schema of a producer", { ...producer, schema: new Uint8Array((1 << 20) + 1) }, "TYPE_INVALID"],
+  ["a large schema of a consumer", { ...consumer, schema: new Uint8Array((1 << 20) + 1) }, "TYPE_INVALID"],
+])("%s is refused, and nothing is kept of it", async ([, opening, code]) => {
+  await using gateway = await createGateway();
+  using client = await RawClient.connect(gateway);
+  await refuses(client, opening, code);
+  expect(gateway.stats()).toMatchObject({ channels: 0, derivedChannels: 0 });
+});
+
+test("OBJ-12: of shared objects a connection brings no more than it may, and none stays of a modulator that is refused", async () => {
+  await using gateway = await createGateway({ objectsPerConnection: 4 });
+  using maker = await RawClient.connect(gateway);
+  maker.send(encodeControl({ ...producer, modulates: true }));
+  await maker.next("ProducerOpened");
+  using client = await RawClient.connect(gateway);
+  const objects = (names: string, state = "{}"): SharedState[] =>
+    [...names].map(object => ({ name: object, object, version: 1, state, lazy: false }));
+  const brings = (states: readonly SharedState[], source = ""): Outgoing => ({
+    ...consumer,
+    modulator: { ...modulator, source, objects: states },
+  });
+  const isThere = async (object: string): Promise<boolean> => {
+    using other = await RawClient.connect(gateway);
+    other.send(encodeControl({ kind: "OpenObject", request: 1, object }));
+    const answered = () => other.frames.find(({ kind }) => kind === "CopyUpdate" || kind === "Refused");
+    await expect.poll(answered).toBeDefined();
+    return answered()?.kind === "CopyUpdate";
+  };
+  await refuses(client, brings(objects("abcde")), "OVERLOADED");
+  await refuses(client, brings([...objects("ab"), ...objects("c", "[]")]), "OBJECT_INVALID");
+  for (const object of "abc") expect(await isThere(object)).toBe(false);
+  client.send(encodeControl(brings(objects("abc"), "1")));
+  const { request } = await maker.next("Install");
+  maker.send(
+    encodeControl({ kind: "Refused", request, code: ERRORS.MODULATOR_INVALID[0], message: "none of that" }),
+  );
+  expect(await client.next("Refused")).toMatchObject({ code: ERRORS.MODULATOR_INVALID[0] });
+  for (const object of "abc") expect(await isThere(object)).toBe(false);
+  client.send(encodeControl(brings(objects("ab"), "2")));
+  const { request: asked, derived } = await maker.next("Install");
+  maker.send(encodeControl({ kind: "Installed", request: asked, derived, schema, needs: [], reads: schema }));
+  const { consumer: number } = await client.next("ConsumerOpened");
+  // An equal modulator that would read others: it is the one that is there.
+  client.send(encodeControl(brings(objects("cd"), "2")));
+  const second = await client.next("ConsumerOpened");
+  for (const object of "ab") expect(await isThere(object)).toBe(true);
+  for (const object of "cd") expect(await isThere(object)).toBe(false);
+  await refuses(client, brings(objects("cde"), "3"), "OVERLOADED");
+  for (const endpoint of [number, second.consumer])
+    client.send(encodeControl({ kind: "CloseEndpoint", endpoint }));
+  await client.isAlive();
+  // What has gone does not count any more.
+  client.send(encodeControl(brings(objects("wxyz"), "4")));
+  await maker.next("Install");
+});
+
+test("CON-1: connections have a bound, all together and of one address", async () => {
+  for (const options of [{ connections: 2 }, { connectionsPerAddress: 2 }]) {
+    await using gateway = await createGateway(options);
+    const clients = [await RawClient.connect(gateway), await RawClient.connect(gateway)];
+    using third = await RawClient.connect(gateway, false);
+    expect(await third.closed).toMatchObject({
+      code: ERRORS.OVERLOADED[0],
+      reason: expect.stringContaining("at most 2 connections"),
+    });
+    expect(gateway.stats().connections).toBe(2);
+    clients[0]?.[Symbol.dispose]();
+    await clients[0]?.closed;
+    await expect.poll(() => gateway.stats().connections).toBe(1);
+    using fourth = await RawClient.connect(gateway);
+    await fourth.isAlive();
+    clients[1]?.[Symbol.dispose]();
+  }
+});
+
+test("CHAN-2: channels have a bound, and there is room again when one has gone", async () => {
+  await using gateway = await createGateway({ channels: 2 });
+  using client = await RawClient.connect(gateway);
+  client.send(encodeControl(consumer));
+  const { consumer: endpoint } = await client.next("ConsumerOpened");
+  client.send(encodeControl({ ...producer, channel: "b" }));
+  await client.next("ProducerOpened");
+  await refuses(client, { ...consumer, channel: "c" }, "OVERLOADED");
+  await refuses(client, { ...producer, channel: "c" }, "OVERLOADED");
+  client.send(encodeControl({ kind: "CloseEndpoint", endpoint }));
+  client.send(encodeControl({ ...consumer, channel: "c" }));
+  await client.next("ConsumerOpened");
+});
+
+test("MOE-17: modulators one behind the other have a bound, and so have the names of what they make", async () => {
+  await using gateway = await createGateway({ modulatorsInARow: 2, namesPerChannel: 3 });
+  using client = await RawClient.connect(gateway);
+  const derive = (channel: string, as: string): Outgoing => ({ ...consumer, channel, as, modulator });
+  for (const [channel, as] of [
+    ["a", "x"],
+    ["a#x", "y"],
+  ] as const) {
+    client.send(encodeControl(derive(channel, as)));
+    await client.next("ConsumerOpened");
+  }
+  await refuses(client, derive("a#y", "z"), "MODULATOR_QUOTA_EXCEEDED");
+  client.send(encodeControl(derive("a", "z")));
+  await client.next("ConsumerOpened");
+  await refuses(client, derive("a", "w"), "OVERLOADED");
+});
+
+test("TYPE-5: the types of a channel have a bound", async () => {
+  await using gateway = await createGateway({ typesPerChannel: 2 });
+  using client = await RawClient.connect(gateway);
+  const of = (name: string) => typeFromFbs(`table ${name} { n: uint32; } root_type ${name};`).schema;
+  for (const name of ["A", "B", "A"]) {
+    client.send(encodeControl({ ...producer, schema: of(name) }));
+    await client.next("ProducerOpened");
+  }
+  await refuses(client, { ...producer, schema: of("C") }, "OVERLOADED");
+});
+
+const SIZE = 1 << 16;
+
+/** Sends runs of one event of 64 KiB each. */
+async function fill(gateway: Gateway, channel: string, runs: number): Promise<void> {
+  using client = await RawClient.connect(gateway);
+  const history = { events: 0, seconds: 1e12, latest: false, onDemand: false };
+  client.send(encodeControl({ ...producer, channel, history }));
+  const opened = await client.next("ProducerOpened");
+  for (let n = 0; n < runs; n++) {
+    const event = { bytes: new Uint8Array(SIZE), start: 0, end: SIZE };
+    const header = { channel: opened.channel, producer: opened.producer, raised: n + 1, token: 0n };
+    client.send(encodeRun({ ...header, parameters: 0, flags: 0 }, [event]));
+  }
+  await client.isAlive();
+}
+
+test("HIST-1: what is kept of all channels has a bound: the oldest go of those that keep most, and are told as missing", async () => {
+  const historyTotalBytes = 8 << 20;
+  await using gateway = await createGateway({ historyTotalBytes });
+  await fill(gateway, "little", 8);
+  const past = async (channel: string) => {
+    using client = await RawClient.connect(gateway);
+    const from = { from: FROM.seq, epoch: 0, seq: 1n, at: 0, speed: 0 };
+    client.send(encodeControl({ ...consumer, channel, from }));
+    return await client.next("ConsumerOpened");
+  };
+  for (const channel of ["a", "b", "c", "d"]) {
+    await fill(gateway, channel, 100);
+    expect(gateway.stats().historyBytes).toBeLessThanOrEqual(historyTotalBytes);
+  }
+  expect(gateway.stats().historyBytes).toBeGreaterThan(historyTotalBytes / 2);
+  expect(await past("little")).toMatchObject({ recovered: true, missing: 0n });
+  for (const channel of ["a", "b", "c", "d"]) {
+    const { recovered, missing } = await past(channel);
+    expect(recovered).toBe(false);
+    expect(Number(missing)).toBeGreaterThan(50);
+    expect(Number(missing)).toBeLessThan(90);
+  }
+});
+
+test("HIST-1: the newest events of keys are bounded like runs, and those that changed last stay", async () => {
+  const Keyed = typeFromFbs<{ id: number; bytes: Uint8Array }>(
+    "table Keyed { id: uint32; bytes: [ubyte]; } root_type Keyed;",
+  );
+  const historyBytes = 1 << 20;
+  await using gateway = await createGateway({ historyBytes });
+  using client = await RawClient.connect(gateway);
+  const history = { events: 0, seconds: 0, latest: true, onDemand: false };
+  client.send(encodeControl({ ...producer, schema: Keyed.schema, key: "id", history }));
+  const { channel, producer: number } = await client.next("ProducerOpened");
+  for (let id = 0; id < 100; id++) {
+    const bytes = Keyed.encode({ id, bytes: new Uint8Array(SIZE) });
+    const header = { channel, producer: number, raised: id + 1, token: Keyed.token, parameters: 0, flags: 0 };
+    client.send(encodeRun(header, [{ bytes, start: 0, end: bytes.byteLength }]));
+  }
+  await client.isAlive();
+  expect(gateway.stats().historyBytes).toBeLessThanOrEqual(historyBytes);
+  using late = await RawClient.connect(gateway);
+  const from = { from: FROM.last, epoch: 0, seq: 0n, at: 0, speed: 0 };
+  late.send(encodeControl({ ...consumer, from }));
+  await late.next("Replayed");
+  const seqs = late.frames.flatMap(frame => (frame.kind === "Events" ? [frame.seq] : []));
+  expect(seqs).toHaveLength(15);
+  expect(seqs.at(-1)).toBe(100);
+});
