@@ -1,3 +1,4 @@
+import { JechoError } from "@jecho/shared";
 import { type EventsFrame, type HeldPlace, NumberTable, type Position } from "@jecho/shared/internal";
 import type { PortListener } from "../port.ts";
 import type { Outcome } from "../tally.ts";
@@ -196,6 +197,7 @@ export class Reception implements ConsumerIndexes {
     for (const entry of consumers) {
       if (!takes(entry, process)) continue;
       const missing = entry.tracker.place(source, raised, origin, after, through);
+      this.#checkRestart(entry);
       if (entry.feed === undefined) this.#missing(entry, missing);
       else {
         const reached = origin === undefined ? raised : through;
@@ -209,9 +211,12 @@ export class Reception implements ConsumerIndexes {
     const route = this.#routes.get(channel);
     if (route === undefined || coverage === undefined) return;
     const { start, through } = coverage;
-    for (const entry of route.consumers)
-      if (entry.feed === undefined && entry.replay === 0)
-        this.#missing(entry, entry.tracker.place(source, raised, coverage.source, start, through));
+    for (const entry of route.consumers) {
+      if (entry.feed !== undefined) continue;
+      const missing = entry.tracker.place(source, raised, coverage.source, start, through);
+      this.#checkRestart(entry);
+      this.#missing(entry, missing);
+    }
   }
 
   /** The gateway dropped events that we were too slow for. */
@@ -294,12 +299,21 @@ export class Reception implements ConsumerIndexes {
     if (of !== undefined) {
       const counted = entry.tracker.take(of.source, frame, of.origin);
       missing = counted.missing;
+      this.#checkRestart(entry);
       if (missing > 0 && entry.feed === undefined) this.#missing(entry, missing);
       had = Math.max(had, counted.had);
     }
     if (had >= count) return;
     if (entry.feed === undefined) this.#listener.receive(entry.endpoint, frame, had);
     else this.#events.onTaken(entry, frame, had, of, missing);
+  }
+
+  #checkRestart(entry: ConsumerEndpoint): void {
+    const { tracker, endpoint, feed } = entry;
+    if (!tracker.hasRestarted) return;
+    tracker.hasRestarted = false;
+    const error = new JechoError("MODULATOR_RESTARTED", "it goes on at another place, or was installed anew");
+    if (feed === undefined) this.#listener.notify({ is: "impaired", endpoint, error });
   }
 
   #missing(entry: ConsumerEndpoint, events: number): void {

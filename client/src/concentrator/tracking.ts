@@ -85,6 +85,8 @@ interface Known {
   readonly source: Source;
   /** Count of the newest event of which that is known, or has been told. */
   through: number;
+  /** The source of what is made of its events: another one begins where a modulator begins anew. */
+  maker: bigint;
   heard: number;
 }
 
@@ -133,6 +135,9 @@ export class Tracker {
   readonly #before: Had;
   /** Whether it has been away: a source that it does not know has begun meanwhile, and all its events are missing. */
   #hasBeenAway = false;
+  /** Whether a modulator has begun anew, without the state that it had, and that has not been told. */
+  hasRestarted = false;
+  #newestMaker = 0n;
 
   /** @param before how far another one was, whose stead this one takes: that does not come again, but what is missing behind it was nobody's */
   constructor(before: Had = NOTHING) {
@@ -235,6 +240,7 @@ export class Tracker {
     this.#reached.clear();
     this.#known.clear();
     this.#hasBeenAway = false;
+    this.hasRestarted = false;
   }
 
   #of(source: Source): Reached | undefined {
@@ -248,6 +254,13 @@ export class Tracker {
   }
 
   #enter(source: Source, raised: number, origin: Known | undefined): void {
+    if (origin !== undefined) {
+      // Its urgent events have the same source.
+      if (origin.maker !== 0n && origin.maker !== source.id && this.#newestMaker !== source.id)
+        this.hasRestarted = true;
+      origin.maker = source.id;
+      this.#newestMaker = source.id;
+    }
     this.#newest = { source, raised, origin, heard: 0 };
     this.#reached.set(source.name, this.#newest);
   }
@@ -256,7 +269,7 @@ export class Tracker {
   #knownOf(source: Source, begin: number): Known {
     let known = this.#known.get(source.name);
     if (known === undefined) {
-      known = { source, through: this.#hasBeenAway ? 0 : begin, heard: 0 };
+      known = { source, through: this.#hasBeenAway ? 0 : begin, maker: 0n, heard: 0 };
       this.#known.set(source.name, known);
     }
     return known;
