@@ -15,7 +15,6 @@ import type {
 } from "@jecho/shared/internal";
 import type { Demand, StateOfReaders } from "./demand.ts";
 import type { Placement } from "./placement.ts";
-import type { Visit } from "./ring.ts";
 import type { Status } from "./status.ts";
 import type { Outcome } from "./tally.ts";
 
@@ -60,8 +59,6 @@ export type ControlRequest =
     }
   /** The application can take no more events of this consumer for now, or can again. */
   | { readonly is: "flow"; readonly endpoint: number; readonly ready: boolean }
-  /** From its place: the application's thread does not take these consumers' events, or takes them again. */
-  | { readonly is: "stall"; readonly endpoints: readonly number[]; readonly stalled: boolean }
   /** A producer does not wait for its synchronous event any longer. */
   | { readonly is: "giveUp"; readonly endpoint: number; readonly raised: number }
   | { readonly is: "label"; readonly endpoint: number; readonly label: string }
@@ -146,8 +143,27 @@ export type Question =
 export type Answer = readonly bigint[] | { readonly token: string; readonly validMs: number };
 
 /** What the session is told. */
-export type PortNotice =
+export type PortNotice = SessionNotice | EndpointNotice;
+
+/** What is not about one endpoint. */
+export type SessionNotice =
   | { readonly is: "status"; readonly status: Status }
+  /** Everything that was raised before was taken by the gateway, or is wanted by nobody. */
+  | { readonly is: "flushed"; readonly flush: number }
+  | { readonly is: "inheritance"; readonly inheritance: Inheritance }
+  | { readonly is: "type"; readonly schema: Uint8Array }
+  | { readonly is: "answer"; readonly question: number; readonly answer: Answer | JechoError }
+  /** Something went wrong that no endpoint can be named for. */
+  | { readonly is: "fault"; readonly error: JechoError }
+  /** The queue asked for room, and there is some. */
+  | { readonly is: "room"; readonly queue: number }
+  /** So many bytes of `records` have been handed on. */
+  | { readonly is: "recordsTaken"; readonly queue: number; readonly bytes: number }
+  /** The concentrator has ended without having been asked to: nothing more comes. */
+  | { readonly is: "gone"; readonly error: JechoError };
+
+/** What an endpoint is told. */
+export type EndpointNotice =
   /** The endpoint is open, for the first time, again after a reconnect, or with its new modulator (`reset` not 0). */
   | {
       readonly is: "opened";
@@ -178,9 +194,6 @@ export type PortNotice =
   | { readonly is: "replayed"; readonly endpoint: number }
   /** Events that will not come; so many of them because this process did not keep up. */
   | { readonly is: "missing"; readonly endpoint: number; readonly events: number; readonly dropped: number }
-  /** Everything that was raised before was taken by the gateway, or is wanted by nobody. */
-  | { readonly is: "flushed"; readonly flush: number }
-  | { readonly is: "inheritance"; readonly inheritance: Inheritance }
   | { readonly is: "refused"; readonly endpoint: number; readonly reset: number; readonly error: JechoError }
   /** The endpoint's connection broke; it is opened again by itself. */
   | { readonly is: "interrupted"; readonly endpoint: number }
@@ -214,17 +227,7 @@ export type PortNotice =
   /** A shared object is newer, or has another master. */
   | { readonly is: "object"; readonly endpoint: number; readonly update: CopyUpdate }
   /** For the master copy: what another one changes. */
-  | { readonly is: "written"; readonly endpoint: number; readonly write: ObjectWrite }
-  | { readonly is: "type"; readonly schema: Uint8Array }
-  | { readonly is: "answer"; readonly question: number; readonly answer: Answer | JechoError }
-  /** Something went wrong that no endpoint can be named for. */
-  | { readonly is: "fault"; readonly error: JechoError }
-  /** The queue asked for room, and there is some. */
-  | { readonly is: "room"; readonly queue: number }
-  /** So many bytes of `records` have been handed on. */
-  | { readonly is: "recordsTaken"; readonly queue: number; readonly bytes: number }
-  /** The concentrator has ended without having been asked to: nothing more comes. */
-  | { readonly is: "gone"; readonly error: JechoError };
+  | { readonly is: "written"; readonly endpoint: number; readonly write: ObjectWrite };
 
 /** What a session's end of a port hears, in order. */
 export interface PortListener {
@@ -246,19 +249,4 @@ export interface Port {
   readonly drainHere?: (() => void) | undefined;
   /** Resolves when what was raised has been through the modulators and taken, or after 30 s, and the connection is closed. */
   close(): Promise<void>;
-}
-
-/** Events that were raised and wait to be sent. */
-export interface EventSource {
-  /** Are there none? */
-  isEmpty(): boolean;
-  /** Offers what there is, producer by producer in order; the bytes are valid until `visit` returns. */
-  drain(visit: Visit): void;
-}
-
-/** The concentrator's face to its ports. */
-export interface PortServer {
-  handle(request: ControlRequest): void;
-  /** Sends everything that was raised, unless it has to wait. */
-  drain(): void;
 }

@@ -27,13 +27,11 @@ const OFFERED_RECORDS = 2048;
 /** An event as it lies in a ring, or in records that were taken out of one. */
 export interface RingRecord {
   readonly bytes: Uint8Array;
-  /** As the writer numbers it; the reader may put its own number here. */
-  endpoint: number;
+  /** Its producer's number. */
+  readonly endpoint: number;
   /** The producer's own count of the event. */
   readonly raised: number;
   readonly sync: boolean;
-  /** Out of the queue of those that go first: counted apart. It is the reader who knows. */
-  urgent: boolean;
   /** Requests that were posted before the event was raised, modulo 2^32. */
   readonly after: number;
   readonly start: number;
@@ -292,7 +290,7 @@ export function recordsIn(bytes: Uint8Array, view: DataView, from: number, to: n
 }
 
 function recordAt(bytes: Uint8Array, view: DataView, at: number, length: number): UsedRecord {
-  const record = { bytes, endpoint: 0, raised: 0, sync: false, urgent: false, after: 0, start: 0, end: 0 };
+  const record = { bytes, endpoint: 0, raised: 0, sync: false, after: 0, start: 0, end: 0 };
   readRecord(record, view, at, length);
   return record;
 }
@@ -302,7 +300,6 @@ function readRecord(record: UsedRecord, view: DataView, at: number, length: numb
   record.endpoint = tag % SYNC;
   record.raised = view.getUint32(at + 12, true) * 0x1_0000_0000 + view.getUint32(at + 8, true);
   record.sync = tag >= SYNC;
-  record.urgent = false;
   record.after = view.getUint32(at + 16, true);
   record.start = at + RECORD_HEADER;
   record.end = at + RECORD_HEADER + length;

@@ -17,27 +17,27 @@ afterEach(() => {
 
 /** Two consumers of a channel are at an event, and the first one has another modulator from now on. */
 function startLeaving() {
-  const [leaves, stays] = [{ endpoint: 2 }, { endpoint: 3 }] as ConsumerEndpoint[];
+  const [leaves, stays] = [{ id: 2 }, { id: 3 }] as [ConsumerEndpoint, ConsumerEndpoint];
   const handled = vi.fn();
   const left = vi.fn();
-  const synchronous = new SynchronousEvents(() => {});
+  const synchronous = new SynchronousEvents();
   const frame = { channel: OLD, producer: PRODUCER, raised: RAISED, count: 1 } as EventsFrame;
-  synchronous.deliver(frame, [leaves, stays] as ConsumerEndpoint[], handled);
-  synchronous.whenDone(2, OLD, left);
-  const end = (endpoint: number) => synchronous.handled(endpoint, OLD, PRODUCER, RAISED, DONE);
-  return { synchronous, handled, left, end };
+  synchronous.deliver(frame, [leaves, stays], handled);
+  synchronous.whenDone(leaves, OLD, left);
+  const end = (consumer: ConsumerEndpoint) => synchronous.handled(consumer, OLD, PRODUCER, RAISED, DONE);
+  return { synchronous, leaves, stays, handled, left, end };
 }
 
 test("SYNC-3: a handler of the old pair that does not end keeps its modulator for 30 s, and is not waited for then", () => {
-  const { handled, left, end } = startLeaving();
+  const { leaves, stays, handled, left, end } = startLeaving();
   vi.advanceTimersByTime(29_999);
   expect(left).not.toHaveBeenCalled();
   vi.advanceTimersByTime(1);
   expect(left).toHaveBeenCalledOnce();
   // The one beside it is waited for; what the other still comes to is nothing to anybody.
   expect(handled).not.toHaveBeenCalled();
-  end(2);
-  end(3);
+  end(leaves);
+  end(stays);
   expect(handled).toHaveBeenCalledExactlyOnceWith(DONE, 0);
   expect(left).toHaveBeenCalledOnce();
 });
@@ -45,9 +45,9 @@ test("SYNC-3: a handler of the old pair that does not end keeps its modulator fo
 test.each(["ends", "is closed", "loses its connection"])(
   "SYNC-3: nothing is left to wait for where the old pair's consumer %s",
   how => {
-    const { synchronous, left, end } = startLeaving();
-    if (how === "ends") end(2);
-    else if (how === "is closed") synchronous.left(2);
+    const { synchronous, leaves, left, end } = startLeaving();
+    if (how === "ends") end(leaves);
+    else if (how === "is closed") synchronous.left(leaves);
     else synchronous.clear();
     expect(vi.getTimerCount()).toBe(0);
     expect(left).toHaveBeenCalledTimes(how === "loses its connection" ? 0 : 1);

@@ -1,15 +1,17 @@
-import { EventsFrame, type Stretch } from "@jecho/shared/internal";
+import { EventsFrame, NumberTable, type Stretch } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { ProducerEndpoint } from "../src/concentrator/endpoint.ts";
+import { type Endpoint, type PortEnd, ProducerEndpoint } from "../src/concentrator/endpoint.ts";
 import { EndpointIndex } from "../src/concentrator/endpoint-index.ts";
 import { NEW } from "../src/concentrator/endpoint-states.ts";
 import { Lanes } from "../src/concentrator/lane.ts";
 import { gatherRuns, type OutgoingMessage } from "../src/concentrator/outgoing.ts";
 import { Ring } from "../src/ring.ts";
 
+const ENDPOINT = 7;
+
 function producerAt(elsewhere: number): ProducerEndpoint {
   const request = {
-    endpoint: 7,
+    endpoint: ENDPOINT,
     channel: "a",
     schema: new Uint8Array(0),
     token: 0n,
@@ -18,7 +20,12 @@ function producerAt(elsewhere: number): ProducerEndpoint {
     history: { events: 0, seconds: 0, latest: false, onDemand: false },
     key: "",
   };
-  const producer = new ProducerEndpoint(request, new Lanes(), new EndpointIndex());
+  const port: PortEnd = {
+    endpoints: new NumberTable<Endpoint>(),
+    listener: { notify: () => {}, receive: () => {} },
+  };
+  const producer = new ProducerEndpoint(request, port, new Lanes(), new EndpointIndex());
+  port.endpoints.set(ENDPOINT, producer);
   producer.become({ is: "asked", awaits: { request: 1 }, after: NEW });
   producer.become({ is: "installing", number: 4, channelNumber: 3, after: NEW });
   producer.elsewhere = elsewhere;
@@ -31,15 +38,19 @@ test("CHAN-7: the counts of a run's events follow one another; where events are 
   for (const raised of [1, 2, 3, 6, 7, 9]) {
     const at = ring.reserve(8);
     ring.bytes.fill(raised, at, at + 8);
-    ring.commit(7, raised, at + 8);
+    ring.commit(ENDPOINT, raised, at + 8);
   }
   ring.drain(records => {
     const messages: OutgoingMessage[] = [];
-    gatherRuns(records, () => producer, {
-      room: bytes => new Uint8Array(bytes),
-      send: message => messages.push(message),
-      keep: () => expect.fail("somebody elsewhere wants it"),
-    });
+    gatherRuns(
+      records,
+      { port: producer.port, isUrgent: false },
+      {
+        room: bytes => new Uint8Array(bytes),
+        send: message => messages.push(message),
+        keep: () => expect.fail("somebody elsewhere wants it"),
+      },
+    );
     const runs = messages.map(({ bytes, view, runs }) =>
       runs.map(({ start }) => {
         const { raised, count } = EventsFrame.at(bytes, start, view);
@@ -73,7 +84,7 @@ test.each([0, 1])(
         for (let i = 0; i < events; i++, next++) {
           const at = ring.reserve(8);
           ring.view.setUint32(at, next, true);
-          ring.commit(7, next, at + 4);
+          ring.commit(ENDPOINT, next, at + 4);
           raised.push(next);
         }
       }
@@ -84,13 +95,17 @@ test.each([0, 1])(
         counts.push(end - first);
       };
       ring.drain(records => {
-        gatherRuns(records, () => producer, {
-          room: bytes => new Uint8Array(bytes),
-          send: ({ bytes, view, runs }) => {
-            for (const { start } of runs) read(EventsFrame.at(bytes, start, view).stretch());
+        gatherRuns(
+          records,
+          { port: producer.port, isUrgent: false },
+          {
+            room: bytes => new Uint8Array(bytes),
+            send: ({ bytes, view, runs }) => {
+              for (const { start } of runs) read(EventsFrame.at(bytes, start, view).stretch());
+            },
+            keep: read,
           },
-          keep: read,
-        });
+        );
         return records.length;
       });
       expect(counts).toEqual(runs);
@@ -108,14 +123,18 @@ test("whatever was in the memory of a message, nothing of that is in it", () => 
     for (let raised = 1; raised <= 90; raised++) {
       const at = ring.reserve(raised);
       ring.bytes.fill(raised, at, at + raised);
-      ring.commit(7, raised % 7 === 0 ? raised + 1 : raised, at + raised);
+      ring.commit(ENDPOINT, raised % 7 === 0 ? raised + 1 : raised, at + raised);
     }
     ring.drain(records => {
-      gatherRuns(records, () => producer, {
-        room: bytes => new Uint8Array(bytes).fill(rest),
-        send: ({ bytes }) => messages.push(bytes),
-        keep: () => expect.fail("somebody elsewhere wants it"),
-      });
+      gatherRuns(
+        records,
+        { port: producer.port, isUrgent: false },
+        {
+          room: bytes => new Uint8Array(bytes).fill(rest),
+          send: ({ bytes }) => messages.push(bytes),
+          keep: () => expect.fail("somebody elsewhere wants it"),
+        },
+      );
       return records.length;
     });
   }

@@ -1,6 +1,6 @@
-import { EventsFrame, encodeRun } from "@jecho/shared/internal";
+import { EventsFrame, encodeRun, NumberTable } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { ConsumerEndpoint } from "../src/concentrator/endpoint.ts";
+import { ConsumerEndpoint, type Endpoint, type PortEnd } from "../src/concentrator/endpoint.ts";
 import { EndpointIndex } from "../src/concentrator/endpoint-index.ts";
 import { NEW } from "../src/concentrator/endpoint-states.ts";
 import { Lanes } from "../src/concentrator/lane.ts";
@@ -13,16 +13,20 @@ const never = () => expect.unreachable();
 test("HIST-2: what is raised here while a consumer is sent the past waits within a bound, however unequal the runs are", () => {
   const received: number[] = [];
   let missing = 0;
-  const reception = new Reception(
-    {
+  const port: PortEnd = {
+    endpoints: new NumberTable<Endpoint>(),
+    listener: {
       receive: (_, frame) => received.push(frame.end - frame.start),
       notify: notice => {
         if (notice.is === "missing") missing += notice.events;
       },
     },
-    {} as SynchronousEvents,
-    { onTaken: never, onPlaced: never, onHandled: never },
-  );
+  };
+  const reception = new Reception({} as SynchronousEvents, {
+    onTaken: never,
+    onPlaced: never,
+    onHandled: never,
+  });
   const request = {
     endpoint: 1,
     channel: "a",
@@ -33,7 +37,7 @@ test("HIST-2: what is raised here while a consumer is sent the past waits within
     as: "",
     from: undefined,
   };
-  const consumer = new ConsumerEndpoint(request, new EndpointIndex(reception));
+  const consumer = new ConsumerEndpoint(request, port, new EndpointIndex(reception));
   consumer.become({ is: "asked", awaits: { request: 1 }, after: NEW });
   const at = { number: 2, channelNumber: 3, change: undefined };
   consumer.become({ is: "replaying", replay: 4, ...at });

@@ -3,49 +3,53 @@ import { EventsFrame, type Frame, tokenOf } from "@jecho/shared/internal";
 import { onNetworkChange } from "#platform";
 import { placementOf } from "../placement.ts";
 import type { CreateEnvironment } from "../platform/face.ts";
-import type { ControlRequest, EventSource, PortListener, PortNotice, PortServer } from "../port.ts";
-import { ConsumerEndpoint, CopyEndpoint, ProducerEndpoint } from "./endpoint.ts";
+import type { ControlRequest, SessionNotice } from "../port.ts";
+import { statusNow } from "../status.ts";
+import { ConsumerEndpoint, CopyEndpoint, type Endpoint, type PortEnd, ProducerEndpoint } from "./endpoint.ts";
+import type { RaisedEvents } from "./outgoing.ts";
 import { type ConcentratorOptions, Parts } from "./parts.ts";
 
 /** How long what was raised is waited for, to be through the modulators and taken, where its producer or session ends. */
 const LEAVING_MS = 30_000;
 
-/** Whom a concentrator tells what. */
-export interface ConcentratorListener extends PortListener {
-  /** Another device takes over what belongs to the asker of this question, if that is known: `yield` is to be called. */
-  yield(request: number, question: number | undefined): void;
+/** What a concentrator tells that is about no endpoint. */
+export interface ConcentratorListener {
+  /** All sessions are to hear of this. */
+  notify(notice: SessionNotice): void;
+  /** Another device has taken over all that belonged to this session. */
+  yielded(port: PortEnd): void;
 }
+
+/** What sessions ask of their concentrator, besides to end. */
+export type Asked = Exclude<ControlRequest, { is: "close" }>;
 
 /**
  * The hub of a process: all its endpoints share one connection. It gives each event that is raised to the consumers in
  * this process, to the modulators, and, where somebody elsewhere listens, to the gateway. What its parts do stands with
  * them; here each request and each frame finds the one that it is for.
  */
-export class Concentrator implements PortServer {
-  readonly #notify: (notice: PortNotice) => void;
-  readonly #onYield: ConcentratorListener["yield"];
-  readonly #events: EventSource;
+export class Concentrator {
+  readonly #listener: ConcentratorListener;
+  readonly #events: RaisedEvents;
   readonly #parts: Parts;
   /** Producers to be closed once their events are out. */
-  readonly #closing = new Set<number>();
+  readonly #closing = new Set<ProducerEndpoint>();
   readonly #stopWatching: () => void;
   #wakes = false;
 
   constructor(
     options: ConcentratorOptions,
-    events: EventSource,
+    events: RaisedEvents,
     listener: ConcentratorListener,
     createEnvironment?: CreateEnvironment,
   ) {
-    const { notify } = listener;
-    this.#notify = notify;
-    this.#onYield = listener.yield;
+    this.#listener = listener;
     this.#events = events;
-    this.#parts = new Parts(options, events, listener, createEnvironment, {
+    this.#parts = new Parts(options, events, createEnvironment, {
       onStatus: status => {
         if (status.state === "live") this.#live();
         else this.#interrupted(status.state !== "closed" && status.state !== "refused");
-        notify({ is: "status", status });
+        listener.notify({ is: "status", status });
       },
       onFrame: frame => this.#receive(frame),
       onRoom: () => this.#drainSoon(),
@@ -55,72 +59,93 @@ export class Concentrator implements PortServer {
     this.#parts.link.connect();
   }
 
-  handle(request: ControlRequest): void {
-    // Events that were raised before this request go before it.
-    if (!this.#events.isEmpty()) this.drain();
-    const { index, openings, lanes } = this.#parts;
+  /** A session asks for this. What is about an endpoint that is gone comes too late. */
+  handle(request: Asked, port: PortEnd): void {
+    this.#drainFirst();
+    const { index, lanes, reception, openings, delegates, synchronous, flow, copies } = this.#parts;
+    const producer = (act: (producer: ProducerEndpoint) => void): void => {
+      const endpoint = endpointOf(request, port);
+      if (endpoint?.is === "producer") act(endpoint);
+    };
+    const consumer = (act: (consumer: ConsumerEndpoint) => void): void => {
+      const endpoint = endpointOf(request, port);
+      if (endpoint?.is === "consumer") act(endpoint);
+    };
+    const copy = (act: (copy: CopyEndpoint) => void): void => {
+      const endpoint = endpointOf(request, port);
+      if (endpoint?.is === "object") act(endpoint);
+    };
     switch (request.is) {
       case "openProducer":
-        return openings.add(new ProducerEndpoint(request, lanes.create(), index));
+        return this.#open(new ProducerEndpoint(request, port, lanes.create(), index));
       case "openConsumer": {
-        const consumer = new ConsumerEndpoint(request, index);
-        this.#parts.reception.inherit(consumer, request.sources);
-        return openings.add(consumer);
+        const opened = new ConsumerEndpoint(request, port, index);
+        reception.inherit(opened, request.sources);
+        return this.#open(opened);
       }
       case "openObject":
-        return openings.add(new CopyEndpoint(request, index));
-      case "closeEndpoint":
-        return this.#closeEndpoint(request.endpoint);
+        return this.#open(new CopyEndpoint(request, port, index));
+      case "closeEndpoint": {
+        const endpoint = endpointOf(request, port);
+        return endpoint && this.#closeEndpoint(endpoint);
+      }
       case "context":
-        return this.#parts.delegates.setContext(request);
-      case "handled":
-        return this.#handled(request);
+        return producer(it => delegates.setContext(it, request.name, request.value));
       case "giveUp":
-        return this.#giveUp(request.endpoint, request.raised);
+        return producer(it => this.#giveUp(it, request.raised));
+      case "handled":
+        return consumer(it => {
+          const { channel, producer, raised, outcome } = request;
+          synchronous.handled(it, channel, producer, raised, outcome);
+        });
       case "resetConsumer":
+        return consumer(it => openings.reset(it, request.reset, request.modulator));
       case "compared":
+        return consumer(it => openings.compared(it, request));
       case "flow":
-      case "label": {
-        const consumer = index.consumer(request.endpoint);
-        return consumer && this.#handleFor(consumer, request);
-      }
-      case "stall": {
-        const consumers = request.endpoints.flatMap(endpoint => index.consumer(endpoint) ?? []);
-        return this.#parts.flow.setStalled(consumers, request.stalled);
-      }
-      case "flush":
-        return this.#parts.raising.whenThrough(true, () =>
-          this.#notify({ is: "flushed", flush: request.flush }),
-        );
-      case "ask":
-        return this.#parts.questions.ask(request.question, request.about);
+        return consumer(it => flow.setReady(it, request.ready));
+      case "label":
+        return consumer(it => {
+          it.label = request.label;
+        });
       case "updateObject":
-        return this.#parts.copies.update(request);
+        return copy(it => copies.update(it, request));
       case "writeObject":
-        return this.#parts.copies.write(request);
+        return copy(it => copies.write(it, request));
       case "pullObject":
-        return this.#parts.copies.pull(request.endpoint);
+        return copy(it => copies.pull(it));
+      case "flush":
+        return this.#parts.raising.whenThrough(true, () => {
+          port.listener.notify({ is: "flushed", flush: request.flush });
+        });
+      case "ask":
+        return this.#parts.questions.ask(port, request.question, request.about);
       case "probe":
         return this.#parts.link.probe();
-      case "close":
-        return void this.close();
     }
   }
 
-  #handleFor(
-    consumer: ConsumerEndpoint,
-    request: Extract<ControlRequest, { is: "resetConsumer" | "compared" | "flow" | "label" }>,
-  ): void {
-    switch (request.is) {
-      case "resetConsumer":
-        return this.#parts.openings.reset(consumer, request.reset, request.modulator);
-      case "compared":
-        return this.#parts.openings.compared(consumer, request);
-      case "flow":
-        return this.#parts.flow.setReady(consumer, request.ready);
-      case "label":
-        consumer.label = request.label;
-    }
+  #open(endpoint: Endpoint): void {
+    endpoint.port.endpoints.set(endpoint.id, endpoint);
+    this.#parts.openings.add(endpoint);
+  }
+
+  /** A session's thread does not take the events of these consumers, or takes them again. */
+  stall(consumers: readonly ConsumerEndpoint[], stalled: boolean): void {
+    this.#drainFirst();
+    this.#parts.flow.setStalled(consumers, stalled);
+  }
+
+  /** Events that were raised before a request go before it. */
+  #drainFirst(): void {
+    if (!this.#events.isEmpty()) this.drain();
+  }
+
+  /** A session has ended: what it raised goes out, and its endpoints leave their channels. */
+  detach(port: PortEnd): void {
+    this.#drainFirst();
+    for (const [, endpoint] of [...port.endpoints]) this.#closeEndpoint(endpoint);
+    this.#parts.questions.forget(port);
   }
 
   /** What these requests send besides events goes out in one message. */
@@ -141,9 +166,9 @@ export class Concentrator implements PortServer {
   /** What waited for events to be out can go on. */
   #drained(): void {
     // One that still has events waiting is put back, to be tried the next time.
-    for (const endpoint of [...this.#closing]) {
-      this.#closing.delete(endpoint);
-      this.#closeEndpoint(endpoint);
+    for (const producer of [...this.#closing]) {
+      this.#closing.delete(producer);
+      this.#closeEndpoint(producer);
     }
     this.#parts.raising.checkFlushes();
   }
@@ -157,21 +182,20 @@ export class Concentrator implements PortServer {
     });
   }
 
-  #closeEndpoint(endpoint: number): void {
-    const entry = this.#parts.index.get(endpoint);
-    if (entry === undefined) return;
-    if (entry.is !== "producer") return this.#parts.openings.close(entry);
+  #closeEndpoint(endpoint: Endpoint): void {
+    // The gateway may have refused it meanwhile.
+    if (endpoint.state.is === "gone") return;
+    if (endpoint.is !== "producer") return this.#parts.openings.close(endpoint);
     if (!this.#events.isEmpty()) {
       this.#closing.add(endpoint);
       return;
     }
     const close = (): void => {
-      if (entry.state.is === "gone") return;
-      this.#parts.openings.close(entry);
+      if (endpoint.state.is !== "gone") this.#parts.openings.close(endpoint);
     };
     // What is made of its events is to be known for its own.
-    if (!this.#parts.modulation.takes(entry.channel)) close();
-    else this.#within(done => this.#parts.raising.whenThrough(false, done)).then(close);
+    if (!this.#parts.modulation.takes(endpoint.channel)) close();
+    else void this.#within(done => this.#parts.raising.whenThrough(false, done)).then(close);
   }
 
   /** Ends the connection. Resolves when what was raised has been through the modulators here and taken, or after 30 s. */
@@ -203,13 +227,8 @@ export class Concentrator implements PortServer {
     });
   }
 
-  #handled(request: Extract<ControlRequest, { is: "handled" }>): void {
-    const { endpoint, channel, producer, raised, outcome } = request;
-    this.#parts.synchronous.handled(endpoint, channel, producer, raised, outcome);
-  }
-
-  #giveUp(endpoint: number, raised: number): void {
-    const answered = this.#parts.synchronous.giveUp(endpoint, raised);
+  #giveUp(producer: ProducerEndpoint, raised: number): void {
+    const answered = this.#parts.synchronous.giveUp(producer, raised);
     for (const { channel, producer, raised } of answered)
       this.#parts.link.send({ kind: "GiveUp", channel, producer, raised: BigInt(raised) });
   }
@@ -263,16 +282,16 @@ export class Concentrator implements PortServer {
       }
       case "TypeKnown":
         this.#parts.schemas.set(tokenOf(frame.schema), frame.schema.slice());
-        this.#notify({ is: "type", schema: frame.schema });
+        this.#listener.notify({ is: "type", schema: frame.schema });
         this.#parts.questions.answered(frame.request, []);
         return;
       case "Types":
         this.#parts.questions.answered(frame.request, [...frame.tokens]);
         return;
       case "Yield":
-        return this.#onYield(frame.request, this.#parts.questions.handoverOf(frame.asked));
+        return this.#yield(frame.request, this.#parts.questions.handoverOf(frame.asked));
       case "Inheritance":
-        return this.#notify({ is: "inheritance", inheritance: frame });
+        return this.#listener.notify({ is: "inheritance", inheritance: frame });
       case "Demand":
         this.#parts.demands.told(frame);
         return frame.request === 0
@@ -290,12 +309,12 @@ export class Concentrator implements PortServer {
         });
         return;
       case "Impaired":
-        for (const { endpoint } of this.#parts.reception.membersOf(frame.derived))
-          this.#notify({ is: "impaired", endpoint, error: errorOf(frame) });
+        for (const { id, listener } of this.#parts.reception.membersOf(frame.derived))
+          listener.notify({ is: "impaired", endpoint: id, error: errorOf(frame) });
         return;
       case "Placed":
-        for (const { endpoint } of this.#parts.reception.membersOf(frame.derived))
-          this.#notify({ is: "placed", endpoint, placements: frame.placements.map(placementOf) });
+        for (const { id, listener } of this.#parts.reception.membersOf(frame.derived))
+          listener.notify({ is: "placed", endpoint: id, placements: frame.placements.map(placementOf) });
         return;
       case "ObjectUpdate":
         return this.#parts.modulation.update(frame);
@@ -305,28 +324,24 @@ export class Concentrator implements PortServer {
       case "ObjectWrite":
         return this.#parts.copies.written(frame);
       case "Fault":
-        return this.#notify({ is: "fault", error: errorOf(frame) });
+        return this.#listener.notify({ is: "fault", error: errorOf(frame) });
       default:
         throw new JechoError("FRAME_UNEXPECTED", `${frame.kind} is not for a client`);
     }
   }
 
-  /**
-   * Another device takes these endpoints over: nothing more is handed to them, and where they are is said. Without
-   * endpoints the session that is asked for is no more.
-   */
-  yield(request: number, endpoints: readonly number[] | undefined): void {
-    if (endpoints === undefined) {
+  /** Another device takes over the one session that got the token: nothing more is handed to it, and where it is is said. Others go on. */
+  #yield(request: number, port: PortEnd | undefined): void {
+    if (port === undefined) {
       const { number: code, message } = new JechoError("HANDOVER_INVALID");
       return this.#parts.link.send({ kind: "Refused", request, code, message });
     }
     const places = [];
     const copies = [];
-    for (const number of endpoints) {
-      const endpoint = this.#parts.index.get(number);
-      // What it produces ends with the session.
-      if (endpoint === undefined || endpoint.is === "producer") continue;
+    for (const [, endpoint] of [...port.endpoints]) {
       const { open } = endpoint;
+      // What it produces ends with the session.
+      if (endpoint.is === "producer") continue;
       if (open !== undefined) {
         if (endpoint.is === "object") copies.push(open.number);
         else places.push(this.#parts.reception.placeOf(endpoint, open.number));
@@ -335,6 +350,8 @@ export class Concentrator implements PortServer {
       this.#parts.openings.end(endpoint);
     }
     this.#parts.link.send({ kind: "Yielded", request, places, copies });
+    port.listener.notify({ is: "status", status: statusNow("refused", new JechoError("HANDED_OVER")) });
+    this.#listener.yielded(port);
   }
 
   #live(): void {
@@ -353,10 +370,7 @@ export class Concentrator implements PortServer {
     else this.#parts.hold.end();
     this.#parts.modulation.interrupted();
     this.#parts.feeds.interrupted();
-    for (const endpoint of wereOpen) {
-      const isFeed = endpoint.is === "consumer" && endpoint.feed !== undefined;
-      if (!isFeed) this.#notify({ is: "interrupted", endpoint: endpoint.endpoint });
-    }
+    for (const { id, listener } of wereOpen) listener.notify({ is: "interrupted", endpoint: id });
     if (!this.#parts.hold.isHolding) this.#stopHolding();
   }
 
@@ -370,4 +384,8 @@ export class Concentrator implements PortServer {
 
 function errorOf({ code, message }: { readonly code: number; readonly message: string }): JechoError {
   return new JechoError(errorCode(code), message);
+}
+
+function endpointOf(request: Asked, { endpoints }: PortEnd): Endpoint | undefined {
+  return "endpoint" in request ? endpoints.get(request.endpoint) : undefined;
 }

@@ -2,7 +2,6 @@ import type { Demand } from "@jecho/shared/internal";
 import type { DerivedDemand, Demand as ProducerDemand, StateOfReaders } from "../demand.ts";
 import type { Installation } from "../modulation/installation.ts";
 import type { Modulation } from "../modulation/modulation.ts";
-import type { PortNotice } from "../port.ts";
 import type { ProducerEndpoint } from "./endpoint.ts";
 import type { EndpointIndex } from "./endpoint-index.ts";
 import type { Hold } from "./hold.ts";
@@ -28,7 +27,6 @@ export class Demands {
   readonly #reception: Reception;
   readonly #outbox: Outbox;
   readonly #hold: Hold;
-  readonly #notify: (notice: PortNotice) => void;
 
   readonly #onOpened: (producer: ProducerEndpoint) => void;
 
@@ -36,7 +34,6 @@ export class Demands {
   constructor(
     { index, modulation, reception, outbox, hold }: Parts,
     onOpened: (producer: ProducerEndpoint) => void,
-    notify: (notice: PortNotice) => void,
   ) {
     this.#onOpened = onOpened;
     this.#index = index;
@@ -44,7 +41,6 @@ export class Demands {
     this.#reception = reception;
     this.#outbox = outbox;
     this.#hold = hold;
-    this.#notify = notify;
   }
 
   /** So many consumers elsewhere want the events of a channel or derived channel. */
@@ -64,7 +60,7 @@ export class Demands {
     if (state.is === "installing") {
       producer.become({ is: "live", number: state.number, channelNumber: state.channelNumber });
       this.#onOpened(producer);
-      this.#notify({ is: "opened", endpoint: producer.endpoint, reset: 0 });
+      producer.listener.notify({ is: "opened", endpoint: producer.id, reset: 0 });
     }
     this.#wanted(producer.lanes, consumers, begins);
     if (consumers > 0) this.#hold.back(producer);
@@ -117,16 +113,16 @@ export class Demands {
   tell(base: string): void {
     const derived = this.#modulation.derivedOf(base, number => this.#reception.consumersOf(number));
     for (const producer of this.#index.producersNamed(base)) {
-      const { endpoint, channelNumber, elsewhere, unheard } = producer;
+      const { id: endpoint, listener, channelNumber, elsewhere, unheard } = producer;
       const here = this.#reception.consumersOf(channelNumber);
-      this.#notify({ is: "demand", endpoint, demand: wantedOf(elsewhere - unheard + here, derived) });
+      listener.notify({ is: "demand", endpoint, demand: wantedOf(elsewhere - unheard + here, derived) });
     }
   }
 
   /** Tells them of a shared object that modulators of the channel read. */
   tellState(base: string, { readers, state }: StateOfReaders): void {
-    for (const { endpoint } of this.#index.producersNamed(base))
-      this.#notify({ is: "state", endpoint, readers, state });
+    for (const { id: endpoint, listener } of this.#index.producersNamed(base))
+      listener.notify({ is: "state", endpoint, readers, state });
   }
 
   /** A consumer here has left a channel or derived channel. */

@@ -1,5 +1,4 @@
 import { splitName } from "@jecho/shared";
-import { NumberTable } from "@jecho/shared/internal";
 import {
   type ConsumerEndpoint,
   type CopyEndpoint,
@@ -29,14 +28,12 @@ export interface ConsumerIndexes {
 }
 
 /**
- * The endpoints of a process, and how they are found: by the numbers that its sessions know them by, by their channels' names, and, as their
- * states say, by requests that are not answered and by the numbers of the present connection.
+ * The endpoints of a process, and how they are found: by their channels' names, and, as their states say, by requests that are not
+ * answered and by the numbers of the present connection.
  */
 export class EndpointIndex implements StateIndexes {
   readonly #further: readonly ConsumerIndexes[];
-  readonly #all = new Map<number, Endpoint>();
-  /** Those that raise events: each run asks for one. */
-  readonly #raising = new NumberTable<ProducerEndpoint>();
+  readonly #all = new Set<Endpoint>();
   readonly #producersNamed = new Map<string, Set<ProducerEndpoint>>();
   /** By request: those that wait for the gateway's answer. */
   readonly #asked = new Map<number, Endpoint>();
@@ -54,17 +51,14 @@ export class EndpointIndex implements StateIndexes {
   }
 
   add(endpoint: Endpoint): void {
-    this.#all.set(endpoint.endpoint, endpoint);
-    if (endpoint.is !== "producer") return;
-    this.#raising.set(endpoint.endpoint, endpoint);
-    enter(this.#producersNamed, endpoint.channel, endpoint);
+    this.#all.add(endpoint);
+    if (endpoint.is === "producer") enter(this.#producersNamed, endpoint.channel, endpoint);
   }
 
   #remove(endpoint: Endpoint): void {
-    this.#all.delete(endpoint.endpoint);
-    if (endpoint.is !== "producer") return;
-    this.#raising.delete(endpoint.endpoint);
-    leave(this.#producersNamed, endpoint.channel, endpoint);
+    this.#all.delete(endpoint);
+    endpoint.port.endpoints.delete(endpoint.id);
+    if (endpoint.is === "producer") leave(this.#producersNamed, endpoint.channel, endpoint);
   }
 
   changed(endpoint: Endpoint, before: State): void {
@@ -88,24 +82,6 @@ export class EndpointIndex implements StateIndexes {
     if (entered !== undefined) enter(this.#producers, entered, producer);
   }
 
-  get(endpoint: number): Endpoint | undefined {
-    return this.#all.get(endpoint);
-  }
-
-  producer(endpoint: number): ProducerEndpoint | undefined {
-    return this.#raising.get(endpoint);
-  }
-
-  consumer(endpoint: number): ConsumerEndpoint | undefined {
-    const found = this.#all.get(endpoint);
-    return found?.is === "consumer" ? found : undefined;
-  }
-
-  copy(endpoint: number): CopyEndpoint | undefined {
-    const found = this.#all.get(endpoint);
-    return found?.is === "object" ? found : undefined;
-  }
-
   /** The producers of the channel of this name. */
   producersNamed(channel: string): Iterable<ProducerEndpoint> {
     return this.#producersNamed.get(channel) ?? [];
@@ -113,7 +89,7 @@ export class EndpointIndex implements StateIndexes {
 
   /** Of the type with this token, where a producer here writes it. */
   schemaOf(token: bigint): Uint8Array | undefined {
-    for (const endpoint of this.#all.values())
+    for (const endpoint of this.#all)
       if (endpoint.is === "producer" && endpoint.token === token) return endpoint.schema;
     return undefined;
   }
@@ -148,7 +124,7 @@ export class EndpointIndex implements StateIndexes {
 
   /** Are there consumers of the channel, or of what is made of it? They may be away. */
   isConsumed(base: string): boolean {
-    for (const endpoint of this.#all.values()) {
+    for (const endpoint of this.#all) {
       if (endpoint.is !== "consumer" || endpoint.feed !== undefined) continue;
       if (splitName(endpoint.channel).base === base) return true;
     }
@@ -157,7 +133,7 @@ export class EndpointIndex implements StateIndexes {
 
   /** Is there an application's consumer that was open and is not yet again? */
   isAnyAway(): boolean {
-    for (const endpoint of this.#all.values())
+    for (const endpoint of this.#all)
       if (endpoint.is === "consumer" && endpoint.feed === undefined && isAway(endpoint.state)) return true;
     return false;
   }
@@ -172,7 +148,7 @@ export class EndpointIndex implements StateIndexes {
   /** The connection broke, and its numbers and requests mean nothing any more. @returns what was open */
   interrupted(): Endpoint[] {
     const wereOpen: Endpoint[] = [];
-    for (const endpoint of this.#all.values()) {
+    for (const endpoint of this.#all) {
       if (endpoint.open !== undefined) wereOpen.push(endpoint);
       interrupt(endpoint);
     }

@@ -1,7 +1,15 @@
 import type { Value } from "@jecho/modulators";
 import type { Offer } from "@jecho/modulators/internal";
-import type { EventsFrame, Feed, History, Modulator, Place, Queue } from "@jecho/shared/internal";
-import type { ControlRequest } from "../port.ts";
+import type {
+  EventsFrame,
+  Feed,
+  History,
+  Modulator,
+  NumberTable,
+  Place,
+  Queue,
+} from "@jecho/shared/internal";
+import type { ControlRequest, PortListener } from "../port.ts";
 import {
   CONSUMER_TRANSITIONS,
   COPY_TRANSITIONS,
@@ -20,6 +28,12 @@ import type { Lane, Lanes } from "./lane.ts";
 import type { Counting } from "./reception.ts";
 import { Tracker } from "./tracking.ts";
 
+/** A session's way to its concentrator, and home: its endpoints, by the numbers that it gave them, until they are gone. */
+export interface PortEnd {
+  readonly endpoints: NumberTable<Endpoint>;
+  readonly listener: PortListener;
+}
+
 /** All that finds endpoints by their states. */
 export interface StateIndexes {
   /** An endpoint has another state, which it has already. */
@@ -36,9 +50,19 @@ const UNTYPED = 0n;
 /** The core of an endpoint: its state, which `become` alone changes. */
 abstract class Stateful<State extends { readonly is: string }> {
   #state: State;
+  readonly port: PortEnd;
+  /** Its number there. */
+  readonly id: number;
 
-  constructor(first: State) {
+  constructor(first: State, port: PortEnd, id: number) {
     this.#state = first;
+    this.port = port;
+    this.id = id;
+  }
+
+  /** Whoever hears of it at home. */
+  get listener(): PortListener {
+    return this.port.listener;
   }
 
   get state(): State {
@@ -76,7 +100,6 @@ export class ProducerEndpoint extends Stateful<ProducerState> {
   readonly token: bigint;
   readonly channel: string;
   readonly is = "producer";
-  readonly endpoint: number;
   /** The counts of its events; they go on over connections. */
   readonly lanes: Lanes;
   readonly schema: Uint8Array;
@@ -91,14 +114,13 @@ export class ProducerEndpoint extends Stateful<ProducerState> {
   unheard = 0;
   readonly #indexes: StateIndexes;
 
-  constructor(request: Request<"openProducer">, lanes: Lanes, indexes: StateIndexes) {
-    super(NEW);
-    const { endpoint, token, channel, schema, offers, context, history, key } = request;
+  constructor(request: Request<"openProducer">, port: PortEnd, lanes: Lanes, indexes: StateIndexes) {
+    super(NEW, port, request.endpoint);
+    const { token, channel, schema, offers, context, history, key } = request;
     this.usual = lanes.usual;
     // Whatever has come from another thread lies apart.
     this.token = token === UNTYPED ? UNTYPED : token;
     this.channel = channel;
-    this.endpoint = endpoint;
     this.lanes = lanes;
     this.schema = schema;
     this.offers = offers;
@@ -140,7 +162,6 @@ export class ProducerEndpoint extends Stateful<ProducerState> {
 export class ConsumerEndpoint extends Stateful<ConsumerState> {
   readonly is = "consumer";
   // What each run needs comes first, for it to lie together in memory.
-  readonly endpoint: number;
   /** It feeds modulators that run here, and what it takes is not an application's. */
   readonly feed: Feed | undefined;
   /** Events before this number are not for it. */
@@ -178,14 +199,14 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
 
   constructor(
     request: Omit<Request<"openConsumer">, "sources">,
+    port: PortEnd,
     indexes: StateIndexes,
     tracker = new Tracker(),
     feed: Feed | undefined = undefined,
     feedName = "",
   ) {
-    super(NEW);
-    const { endpoint, channel, schema, modulator, queue, label, as, from } = request;
-    this.endpoint = endpoint;
+    super(NEW, port, request.endpoint);
+    const { channel, schema, modulator, queue, label, as, from } = request;
     this.feed = feed;
     this.tracker = tracker;
     this.feedName = feedName;
@@ -228,7 +249,6 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
 /** An application's copy of a shared object, as its concentrator knows it. */
 export class CopyEndpoint extends Stateful<CopyState> {
   readonly is = "object";
-  readonly endpoint: number;
   readonly object: string;
   readonly lazy: boolean;
   /** What it knows, for the next connection. */
@@ -237,9 +257,9 @@ export class CopyEndpoint extends Stateful<CopyState> {
   objectState: string;
   readonly #indexes: StateIndexes;
 
-  constructor({ endpoint, object, lazy, version, state }: Request<"openObject">, indexes: StateIndexes) {
-    super(NEW);
-    this.endpoint = endpoint;
+  constructor(request: Request<"openObject">, port: PortEnd, indexes: StateIndexes) {
+    super(NEW, port, request.endpoint);
+    const { object, lazy, version, state } = request;
     this.object = object;
     this.lazy = lazy;
     this.version = version;

@@ -1,5 +1,5 @@
 import type { CopyUpdate, ObjectWrite } from "@jecho/shared/internal";
-import type { ControlRequest, PortNotice } from "../port.ts";
+import type { ControlRequest } from "../port.ts";
 import type { CopyEndpoint } from "./endpoint.ts";
 import type { EndpointIndex } from "./endpoint-index.ts";
 import type { Link } from "./link.ts";
@@ -10,32 +10,26 @@ type Request<Is extends ControlRequest["is"]> = Extract<ControlRequest, { is: Is
 export class ObjectCopies {
   readonly #index: EndpointIndex;
   readonly #link: Link;
-  readonly #notify: (notice: PortNotice) => void;
 
-  constructor(index: EndpointIndex, link: Link, notify: (notice: PortNotice) => void) {
+  constructor(index: EndpointIndex, link: Link) {
     this.#index = index;
     this.#link = link;
-    this.#notify = notify;
   }
 
   /** The master copy is here, and has changed. */
-  update({ endpoint, version, state, taken }: Request<"updateObject">): void {
-    const entry = this.#index.copy(endpoint);
-    if (entry === undefined) return;
+  update(copy: CopyEndpoint, { version, state, taken }: Request<"updateObject">): void {
     for (const { copy, write } of taken) this.#link.send({ kind: "ObjectTaken", copy, write });
-    this.#link.send({ kind: "ObjectUpdate", object: entry.object, version, state });
-    this.#know(entry, version, state);
+    this.#link.send({ kind: "ObjectUpdate", object: copy.object, version, state });
+    this.#know(copy, version, state);
   }
 
   /** A copy that is not the master changes something. */
-  write({ endpoint, write, patch }: Request<"writeObject">): void {
-    const copy = this.#numberOf(endpoint);
-    if (copy !== undefined) this.#link.send({ kind: "ObjectWrite", copy, write, patch });
+  write({ open }: CopyEndpoint, { write, patch }: Request<"writeObject">): void {
+    if (open !== undefined) this.#link.send({ kind: "ObjectWrite", copy: open.number, write, patch });
   }
 
-  pull(endpoint: number): void {
-    const copy = this.#numberOf(endpoint);
-    if (copy !== undefined) this.#link.send({ kind: "PullObject", copy });
+  pull({ open }: CopyEndpoint): void {
+    if (open !== undefined) this.#link.send({ kind: "PullObject", copy: open.number });
   }
 
   /** A copy is newer, or has another master. */
@@ -45,15 +39,15 @@ export class ObjectCopies {
     entry.term = update.term;
     const isNewer = update.version > entry.version || !update.master;
     if (update.state !== "" && isNewer) this.#know(entry, update.version, update.state);
-    const { endpoint } = entry;
-    this.#notify({ is: "object", endpoint, update });
-    if (update.request !== 0) this.#notify({ is: "opened", endpoint, reset: 0 });
+    const { id: endpoint, listener } = entry;
+    listener.notify({ is: "object", endpoint, update });
+    if (update.request !== 0) listener.notify({ is: "opened", endpoint, reset: 0 });
   }
 
   /** For the master copy here: what another one changes. */
   written(write: ObjectWrite): void {
     const entry = this.#index.copyOf(write.copy);
-    if (entry !== undefined) this.#notify({ is: "written", endpoint: entry.endpoint, write });
+    entry?.listener.notify({ is: "written", endpoint: entry.id, write });
   }
 
   /** Should a copy, or a modulator that reads the object, be opened again, then with the newest state. */
@@ -71,10 +65,5 @@ export class ObjectCopies {
         asked.modulator = { ...asked.modulator, objects };
       }
     }
-  }
-
-  /** The copy's number at the gateway, where it is there. */
-  #numberOf(endpoint: number): number | undefined {
-    return this.#index.copy(endpoint)?.open?.number;
   }
 }

@@ -11,7 +11,7 @@ import type { Deriving } from "../modulation/deriving.ts";
 import type { Feeds } from "../modulation/feeds.ts";
 import type { Modulation } from "../modulation/modulation.ts";
 import { placementOf } from "../placement.ts";
-import type { ControlRequest, PortNotice } from "../port.ts";
+import type { ControlRequest } from "../port.ts";
 import type { Demands } from "./demands.ts";
 import type { ConsumerEndpoint, Endpoint, ProducerEndpoint } from "./endpoint.ts";
 import type { EndpointIndex } from "./endpoint-index.ts";
@@ -72,9 +72,8 @@ export class Openings {
   readonly #demands: Demands;
   readonly #flow: Flow;
   readonly #synchronous: SynchronousEvents;
-  readonly #notify: (notice: PortNotice) => void;
 
-  constructor(options: OpeningOptions, parts: Parts, notify: (notice: PortNotice) => void) {
+  constructor(options: OpeningOptions, parts: Parts) {
     this.#options = options;
     this.#index = parts.index;
     this.#lanes = parts.lanes;
@@ -86,7 +85,6 @@ export class Openings {
     this.#demands = parts.demands;
     this.#flow = parts.flow;
     this.#synchronous = parts.synchronous;
-    this.#notify = notify;
   }
 
   /** Opens an endpoint, or one that was open before: at once, or at the next connection. */
@@ -255,7 +253,7 @@ export class Openings {
     if (old === undefined) return;
     // Events of the old modulator that are still being handled are waited for.
     const close = (): void => this.#link.send({ kind: "CloseEndpoint", endpoint: old.number });
-    this.#synchronous.whenDone(consumer.endpoint, old.channelNumber, close);
+    this.#synchronous.whenDone(consumer, old.channelNumber, close);
   }
 
   #consumerLeft(channelNumber: number): void {
@@ -267,12 +265,12 @@ export class Openings {
   compare({ request, newest, modulators }: Opened<"Compare">): void {
     const consumer = this.#index.asked(request);
     if (consumer?.is !== "consumer") return;
-    const { endpoint, state, open } = consumer;
+    const { id, listener, state, open } = consumer;
     const awaits: Awaited = { newest };
     if (state.is === "asked") consumer.become({ ...state, awaits });
     else if (open?.change !== undefined) consumer.become({ ...open, change: { ...open.change, awaits } });
     const { reset } = open?.change?.reset ?? consumer;
-    this.#notify({ is: "compare", endpoint, reset, newest, modulators });
+    listener.notify({ is: "compare", endpoint: id, reset, newest, modulators });
   }
 
   compared(
@@ -300,12 +298,12 @@ export class Openings {
     const { channelNumber, change } = consumer.state;
     consumer.become({ is: "live", number, channelNumber, change });
     this.#reception.handWaiting(consumer);
-    this.#notify({ is: "replayed", endpoint: consumer.endpoint });
+    consumer.listener.notify({ is: "replayed", endpoint: consumer.id });
   }
 
   /** @param newest does it begin with the newest, though it was open before? */
   #tellOpened(
-    { endpoint, from, reset, state }: ConsumerEndpoint,
+    { id: endpoint, listener, from, reset, state }: ConsumerEndpoint,
     comesBack: boolean,
     newest: boolean,
     { channel, recovered, missing, placements: tables, objects: tags }: Opened<"ConsumerOpened">,
@@ -316,7 +314,7 @@ export class Openings {
     const placements = tables.map(placementOf);
     const asksForPast = comesBack || (reset === 0 && from !== undefined && from.from !== FROM.last);
     if (newest || !asksForPast)
-      return this.#notify({ is: "opened", endpoint, reset, replays, placements, objects });
+      return listener.notify({ is: "opened", endpoint, reset, replays, placements, objects });
     const behind = this.#feeds.recoveryOf(this.#modulation.installed.feedsOf(channel));
     // Nothing is kept of what this process makes for itself.
     const keeps = comesBack || placements.every(({ at }) => at !== "consumer");
@@ -324,7 +322,7 @@ export class Openings {
       recovered: recovered && behind.recovered && keeps,
       missing: Number(missing) + behind.missing,
     };
-    this.#notify({ is: "opened", endpoint, reset, replays, placements, objects, ...resumed });
+    listener.notify({ is: "opened", endpoint, reset, replays, placements, objects, ...resumed });
   }
 
   /** The gateway refuses what was asked. */
@@ -348,7 +346,7 @@ export class Openings {
         endpoint.resets = endpoint.resets.filter(other => other !== change.reset);
         endpoint.become({ ...open, change: undefined });
         const { reset } = change.reset;
-        this.#notify({ is: "refused", endpoint: endpoint.endpoint, reset, error });
+        endpoint.listener.notify({ is: "refused", endpoint: endpoint.id, reset, error });
         return this.#askNext(endpoint);
       }
       if (endpoint.feed !== undefined && error.code !== "SLOW_CONSUMER") {
@@ -359,7 +357,7 @@ export class Openings {
     // It has been open, and what hinders it passes: it is asked for again, as after a lost connection.
     if (error.retry && this.#askLater(endpoint)) return;
     this.end(endpoint);
-    this.#notify({ is: "refused", endpoint: endpoint.endpoint, reset: 0, error });
+    endpoint.listener.notify({ is: "refused", endpoint: endpoint.id, reset: 0, error });
   }
 
   /** @returns false where it never was open */
@@ -371,8 +369,7 @@ export class Openings {
     // Only consumers rest.
     (endpoint as ConsumerEndpoint).become({ is: "retrying", timer, after });
     if (left !== undefined) this.#consumerLeft(left.channelNumber);
-    if (endpoint.is !== "consumer" || endpoint.feed === undefined)
-      this.#notify({ is: "interrupted", endpoint: endpoint.endpoint });
+    endpoint.listener.notify({ is: "interrupted", endpoint: endpoint.id });
     return true;
   }
 
@@ -384,7 +381,7 @@ export class Openings {
     this.#link.send({ kind: "CloseEndpoint", endpoint: open.number });
     consumer.become(RESTING);
     this.#consumerLeft(open.channelNumber);
-    this.#notify({ is: "interrupted", endpoint: consumer.endpoint });
+    consumer.listener.notify({ is: "interrupted", endpoint: consumer.id });
   }
 
   /** A consumer that rests comes back behind its place. */
@@ -407,7 +404,7 @@ export class Openings {
       this.#lanes.forget(endpoint.lanes);
       if (open !== undefined && "channelNumber" in open) this.#producerLeft(open.channelNumber);
     } else if (endpoint.is === "consumer") {
-      this.#synchronous.left(endpoint.endpoint);
+      this.#synchronous.left(endpoint);
       if (open !== undefined && "channelNumber" in open) this.#consumerLeft(open.channelNumber);
     }
   }

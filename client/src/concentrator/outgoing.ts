@@ -8,7 +8,7 @@ import {
   writeRun,
 } from "@jecho/shared/internal";
 import type { RingRecord } from "../ring.ts";
-import type { ProducerEndpoint } from "./endpoint.ts";
+import type { PortEnd, ProducerEndpoint } from "./endpoint.ts";
 import type { Lane } from "./lane.ts";
 
 /** What a run takes besides its events. */
@@ -38,6 +38,27 @@ export interface OutgoingMessage {
   readonly runs: readonly RaisedRun[];
 }
 
+/** A session's queue of events, as its reader has it. */
+export interface RaisedQueue {
+  readonly port: PortEnd;
+  /** Its events go before those of others, and are counted apart. */
+  readonly isUrgent: boolean;
+}
+
+/**
+ * Is offered records of a queue in their order, and says how many of the first it took; the others are offered again. Those that lie in
+ * a ring are valid until it returns.
+ */
+export type TakeRecords = (records: readonly RingRecord[], queue: RaisedQueue) => number;
+
+/** Events that were raised and wait to be sent. */
+export interface RaisedEvents {
+  /** Are there none? */
+  isEmpty(): boolean;
+  /** Offers what there is, queue by queue, and each producer's in order. */
+  drain(take: TakeRecords): void;
+}
+
 /** Where runs go, in each producer's order. What lies in them is valid until the call returns. */
 export interface RunTaker {
   /** For messages. */
@@ -61,15 +82,22 @@ const QUIET_EVENTS = 32_768;
  */
 export function gatherRuns(
   records: readonly RingRecord[],
-  producerOf: (endpoint: number) => ProducerEndpoint | undefined,
+  { port, isUrgent }: RaisedQueue,
   taker: RunTaker,
 ): void {
   const wanted = new OpenRuns();
   const quiet = new OpenRuns();
+  // Most come from the same one as those before them.
+  let number = -1;
+  let producer: ProducerEndpoint | undefined;
   for (const record of records) {
-    const producer = producerOf(record.endpoint);
+    if (record.endpoint !== number) {
+      number = record.endpoint;
+      const found = port.endpoints.get(number);
+      producer = found?.is === "producer" ? found : undefined;
+    }
     if (producer === undefined) continue;
-    const lane = record.urgent ? producer.lanes.urgent : producer.usual;
+    const lane = isUrgent ? producer.lanes.urgent : producer.usual;
     if (producer.elsewhere > 0) {
       wanted.add(producer, lane, record);
       if (wanted.bytes >= MESSAGE_BYTES) send(wanted.close(), taker);

@@ -8,7 +8,6 @@ import { Modulation } from "../modulation/modulation.ts";
 import { RunChecker } from "../modulation/run-checker.ts";
 import type { ProducerModulatorOptions } from "../open-options.ts";
 import type { CreateEnvironment } from "../platform/face.ts";
-import type { EventSource, PortListener } from "../port.ts";
 import type { Status } from "../status.ts";
 import { Demands } from "./demands.ts";
 import { EndpointIndex } from "./endpoint-index.ts";
@@ -20,6 +19,7 @@ import { Link, type LinkOptions } from "./link.ts";
 import { ObjectCopies } from "./object-copies.ts";
 import { Openings } from "./openings.ts";
 import { Outbox } from "./outbox.ts";
+import type { RaisedEvents } from "./outgoing.ts";
 import { Raising } from "./raising.ts";
 import { Reception } from "./reception.ts";
 import { SynchronousEvents } from "./synchronous.ts";
@@ -64,12 +64,10 @@ export class Parts {
 
   constructor(
     options: ConcentratorOptions,
-    events: EventSource,
-    listener: PortListener,
+    events: RaisedEvents,
     createEnvironment: CreateEnvironment = environmentHere,
     { onStatus, onFrame, onRoom, onAllBack }: PartsListener,
   ) {
-    const { notify } = listener;
     this.link = new Link(options, {
       onStatus,
       onFrame,
@@ -80,10 +78,8 @@ export class Parts {
     });
     this.outbox = new Outbox(this.link, this.memory);
     this.hold = new Hold(onAllBack);
-    this.synchronous = new SynchronousEvents((endpoint, raised, outcome) =>
-      notify({ is: "processed", endpoint, raised, outcome }),
-    );
-    this.reception = new Reception(listener, this.synchronous, {
+    this.synchronous = new SynchronousEvents();
+    this.reception = new Reception(this.synchronous, {
       onTaken: (entry, frame, first, of, missing) => this.feeds.take(entry, frame, first, of, missing),
       onPlaced: (entry, producer, of, raised, missing) =>
         this.feeds.placed(entry, producer, of, raised, missing),
@@ -133,13 +129,13 @@ export class Parts {
         this.deriving.begin(installation, producer, source, reached),
     });
     this.deriving = new Deriving(this);
-    this.raising = new Raising(events, this, notify);
-    this.demands = new Demands(this, producer => this.deriving.opened(producer), notify);
-    this.delegates = new Delegates(this.index, this.modulation, notify);
+    this.raising = new Raising(events, this);
+    this.demands = new Demands(this, producer => this.deriving.opened(producer));
+    this.delegates = new Delegates(this.index, this.modulation);
     let request = 0;
     const nextRequest = (): number => ++request;
-    this.openings = new Openings({ modulates: most > 0, nextRequest }, this, notify);
-    this.copies = new ObjectCopies(this.index, this.link, notify);
-    this.questions = new GatewayQuestions(this.link, nextRequest, notify);
+    this.openings = new Openings({ modulates: most > 0, nextRequest }, this);
+    this.copies = new ObjectCopies(this.index, this.link);
+    this.questions = new GatewayQuestions(this.link, nextRequest);
   }
 }

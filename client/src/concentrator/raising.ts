@@ -3,21 +3,26 @@ import { EventsFrame } from "@jecho/shared/internal";
 import type { MessageMemory } from "../message-memory.ts";
 import type { Feeds } from "../modulation/feeds.ts";
 import type { Modulation } from "../modulation/modulation.ts";
-import type { EventSource, PortNotice } from "../port.ts";
 import type { RingRecord } from "../ring.ts";
 import type { ProducerEndpoint } from "./endpoint.ts";
-import type { EndpointIndex } from "./endpoint-index.ts";
 import type { Flow } from "./flow.ts";
 import type { Hold } from "./hold.ts";
 import type { Lane } from "./lane.ts";
 import type { Link } from "./link.ts";
 import type { Outbox } from "./outbox.ts";
-import { gatherRuns, headerOf, type OutgoingMessage, type RaisedRun, type RunTaker } from "./outgoing.ts";
+import {
+  gatherRuns,
+  headerOf,
+  type OutgoingMessage,
+  type RaisedEvents,
+  type RaisedQueue,
+  type RaisedRun,
+  type RunTaker,
+} from "./outgoing.ts";
 import type { Reception } from "./reception.ts";
 import type { SynchronousEvents } from "./synchronous.ts";
 
 interface Parts {
-  readonly index: EndpointIndex;
   readonly link: Link;
   readonly memory: MessageMemory;
   readonly outbox: Outbox;
@@ -40,8 +45,7 @@ interface Flush {
 
 /** Takes what producers raise, as soon as it may go out, and gives it to the consumers here, to the modulators, and to the gateway. */
 export class Raising {
-  readonly #events: EventSource;
-  readonly #index: EndpointIndex;
+  readonly #events: RaisedEvents;
   readonly #link: Link;
   readonly #memory: MessageMemory;
   readonly #outbox: Outbox;
@@ -51,18 +55,19 @@ export class Raising {
   readonly #reception: Reception;
   readonly #feeds: Feeds;
   readonly #synchronous: SynchronousEvents;
-  readonly #notify: (notice: PortNotice) => void;
-  readonly #producerOf = (endpoint: number): ProducerEndpoint | undefined => this.#index.producer(endpoint);
   readonly #taker: RunTaker = {
     room: bytes => this.#memory.take(bytes),
     send: message => this.#send(message),
     keep: run => this.#raiseQuietly(run),
   };
+  readonly #take = (records: readonly RingRecord[], queue: RaisedQueue): number => {
+    gatherRuns(records, queue, this.#taker);
+    return records.length;
+  };
   #flushes: Flush[] = [];
 
-  constructor(events: EventSource, parts: Parts, notify: (notice: PortNotice) => void) {
+  constructor(events: RaisedEvents, parts: Parts) {
     this.#events = events;
-    this.#index = parts.index;
     this.#link = parts.link;
     this.#memory = parts.memory;
     this.#outbox = parts.outbox;
@@ -72,7 +77,6 @@ export class Raising {
     this.#reception = parts.reception;
     this.#feeds = parts.feeds;
     this.#synchronous = parts.synchronous;
-    this.#notify = notify;
   }
 
   /** Sends everything that was raised since the last time. @returns false where it has to wait where it is */
@@ -86,7 +90,7 @@ export class Raising {
 
   /** The same however much is under way. */
   takeAll(): void {
-    this.#outbox.together(() => this.#events.drain(records => this.#take(records)));
+    this.#outbox.together(() => this.#events.drain(this.#take));
   }
 
   /** Calls back when what was raised before has been through the modulators here; with `isTaken`, when the gateway has it, too. */
@@ -121,11 +125,6 @@ export class Raising {
     for (const flush of flushes) if (isDone(flush)) flush.done();
   }
 
-  #take(records: readonly RingRecord[]): number {
-    gatherRuns(records, this.#producerOf, this.#taker);
-    return records.length;
-  }
-
   #send({ bytes, view, runs }: OutgoingMessage): void {
     const isOwn = !runs.some(({ producer }) => this.#concerns(producer));
     const sent = this.#outbox.gather(bytes, runs, isOwn);
@@ -146,12 +145,12 @@ export class Raising {
 
   /** One run within this process: its consumers here, and the modulators. */
   #raise(producer: ProducerEndpoint, lane: Lane, frame: EventsFrame, sent: boolean): void {
-    const { endpoint, channel, elsewhere } = producer;
+    const { id: endpoint, listener, channel, elsewhere } = producer;
     const of = provenanceOf(lane, frame);
     if (producer.open === undefined || (elsewhere > 0 && !sent)) {
       // Nobody waits for an urgent one, and its count is another.
       const raised = frame.isUrgent ? Number.NEGATIVE_INFINITY : frame.raised;
-      this.#notify({ is: "dropped", endpoint, raised, events: frame.count });
+      listener.notify({ is: "dropped", endpoint, raised, events: frame.count });
       return;
     }
     if (!frame.isSync) {
@@ -160,7 +159,7 @@ export class Raising {
       this.#feeds.raised(frame, undefined, of);
       return;
     }
-    const name = this.#synchronous.begin(endpoint, frame.raised, sent ? frame : undefined);
+    const name = this.#synchronous.begin(producer, frame.raised, sent ? frame : undefined);
     this.#feeds.raised(frame, name, of);
     this.#reception.raised(frame, lane, outcome => this.#synchronous.settle(name, outcome));
     if (!this.#modulation.runs.enqueue(channel, frame, of, name)) this.#synchronous.settle(name);
@@ -169,7 +168,7 @@ export class Raising {
   /** A run that nobody elsewhere wants: it stays where it lies, unless consumers here have to be told. */
   #raiseQuietly(run: RaisedRun): void {
     const { producer, lane, sync, raised } = run;
-    const { endpoint, channel, channelNumber } = producer;
+    const { channel, channelNumber } = producer;
     const lent = new LentRun(headerOf(run), run);
     const of = provenanceOf(lane, { raised, count: lent.count });
     const isHeard = this.#reception.consumersOf(channelNumber) > 0 || this.#feeds.isFed(channelNumber);
@@ -178,7 +177,7 @@ export class Raising {
       this.#modulation.runs.enqueue(channel, lent, of);
       return;
     }
-    const name = this.#synchronous.begin(endpoint, raised);
+    const name = this.#synchronous.begin(producer, raised);
     this.#synchronous.settle(name);
     if (!this.#modulation.runs.enqueue(channel, lent, of, name)) this.#synchronous.settle(name);
   }

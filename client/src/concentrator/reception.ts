@@ -1,6 +1,5 @@
 import { JechoError } from "@jecho/shared";
 import { type EventsFrame, type HeldPlace, NumberTable, type Position } from "@jecho/shared/internal";
-import type { PortListener } from "../port.ts";
 import type { Outcome } from "../tally.ts";
 import type { ConsumerEndpoint } from "./endpoint.ts";
 import type { ConsumerIndexes } from "./endpoint-index.ts";
@@ -90,14 +89,12 @@ class Route {
 
 /** Hands runs to the consumers of this process: each event once and in its producer's order, and what is missing is told. */
 export class Reception implements ConsumerIndexes {
-  readonly #listener: PortListener;
   readonly #events: ReceptionEvents;
   readonly #synchronous: SynchronousEvents;
   /** By their numbers at the present connection. */
   readonly #routes = new NumberTable<Route>();
 
-  constructor(listener: PortListener, synchronous: SynchronousEvents, events: ReceptionEvents) {
-    this.#listener = listener;
+  constructor(synchronous: SynchronousEvents, events: ReceptionEvents) {
     this.#events = events;
     this.#synchronous = synchronous;
   }
@@ -304,7 +301,7 @@ export class Reception implements ConsumerIndexes {
       had = Math.max(had, counted.had);
     }
     if (had >= count) return;
-    if (entry.feed === undefined) this.#listener.receive(entry.endpoint, frame, had);
+    if (entry.feed === undefined) entry.listener.receive(entry.id, frame, had);
     else this.#events.onTaken(entry, frame, had, of, missing);
   }
 
@@ -321,7 +318,7 @@ export class Reception implements ConsumerIndexes {
     // What the gateway dropped for us is said to be that; the rest was lost on the way.
     const dropped = Math.min(events, entry.dropped);
     entry.dropped -= dropped;
-    this.#listener.notify({ is: "missing", endpoint: entry.endpoint, events, dropped });
+    entry.listener.notify({ is: "missing", endpoint: entry.id, events, dropped });
   }
 }
 

@@ -1,6 +1,6 @@
 import { type EventsFrame, Few, type Processed } from "@jecho/shared/internal";
 import { NOBODY, type Outcome, Tally } from "../tally.ts";
-import type { ConsumerEndpoint } from "./endpoint.ts";
+import type { ConsumerEndpoint, ProducerEndpoint } from "./endpoint.ts";
 
 /** An event as it was sent: its channel, its producer there, and its count. */
 interface SentEvent {
@@ -11,7 +11,8 @@ interface SentEvent {
 
 /** An event that was raised here, and who has not handled it yet. */
 interface Raising {
-  readonly endpoint: number;
+  /** Its producer, or, where modulators here are fed with it, what feeds them. */
+  readonly by: ProducerEndpoint | ConsumerEndpoint;
   readonly raised: number;
   /** Names it to the modulators. */
   readonly tag: string;
@@ -23,13 +24,13 @@ interface Raising {
 /** An event that consumers here are given. */
 interface Given {
   readonly channel: number;
-  /** The endpoints of those that are not done with it. */
-  readonly waiting: number[];
+  /** Those that are not done with it. */
+  readonly waiting: ConsumerEndpoint[];
   readonly tally: Tally;
 }
 
 interface Leaving {
-  readonly endpoint: number;
+  readonly consumer: ConsumerEndpoint;
   readonly underWay: Set<Given>;
   readonly done: () => void;
   readonly deadline: ReturnType<typeof setTimeout>;
@@ -40,7 +41,6 @@ const LEAVING_MS = 30_000;
 
 /** Keeps track of synchronous events: which were raised here and wait for whom, and which consumers here are at. */
 export class SynchronousEvents {
-  readonly #processed: (endpoint: number, raised: number, outcome: Outcome) => void;
   /** Events that consumers here are handling, by `keyOf`. */
   readonly #handling = new Few<string, Given>();
   /** Events that were raised here, by tag. */
@@ -51,11 +51,6 @@ export class SynchronousEvents {
   /** Consumers that are to leave a channel when they are done with events of it. */
   readonly #leaving: Leaving[] = [];
 
-  /** @param processed called when everybody has handled an event that was raised here */
-  constructor(processed: (endpoint: number, raised: number, outcome: Outcome) => void) {
-    this.#processed = processed;
-  }
-
   /**
    * An event was raised here, as a run of its own; or it came from elsewhere for modulators here. It is waited for here, at the modulators, and elsewhere where it was sent.
    *
@@ -64,17 +59,17 @@ export class SynchronousEvents {
    * @returns its tag
    */
   begin(
-    endpoint: number,
+    by: ProducerEndpoint | ConsumerEndpoint,
     raised: number,
     sent?: EventsFrame,
-    done = (outcome: Outcome) => this.#processed(endpoint, raised, outcome),
+    done = (outcome: Outcome) => by.listener.notify({ is: "processed", endpoint: by.id, raised, outcome }),
   ): string {
     const tag = String(this.#nextTag++);
     const tally = new Tally(2, outcome => {
       this.#raised.delete(tag);
       done(outcome);
     });
-    const raising: Raising = { endpoint, raised, tag, tally, elsewhere: [] };
+    const raising: Raising = { by, raised, tag, tally, elsewhere: [] };
     this.#raised.set(tag, raising);
     if (sent !== undefined) this.#sent(raising, sent, 0);
     return tag;
@@ -125,9 +120,9 @@ export class SynchronousEvents {
    *
    * @returns the events to ask it about
    */
-  giveUp(endpoint: number, raised: number): readonly SentEvent[] {
+  giveUp(producer: ProducerEndpoint, raised: number): readonly SentEvent[] {
     const raising = [...this.#raised.values()].find(
-      event => event.endpoint === endpoint && event.raised === raised,
+      event => event.by === producer && event.raised === raised,
     );
     if (raising === undefined) return [];
     const elsewhere = [...raising.elsewhere];
@@ -151,22 +146,27 @@ export class SynchronousEvents {
         handled(outcome, i);
       });
       if (consumers.length === 0) continue;
-      const waiting = consumers.map(({ endpoint }) => endpoint);
-      this.#handling.set(key, { channel, waiting, tally });
+      this.#handling.set(key, { channel, waiting: [...consumers], tally });
     }
   }
 
   /** A consumer here is done with an event. */
-  handled(endpoint: number, channel: number, producer: number, raised: number, outcome: Outcome): void {
+  handled(
+    consumer: ConsumerEndpoint,
+    channel: number,
+    producer: number,
+    raised: number,
+    outcome: Outcome,
+  ): void {
     const given = this.#handling.get(keyOf(channel, producer, raised));
-    if (given !== undefined) this.#settle(given, endpoint, outcome);
+    if (given !== undefined) this.#settle(given, consumer, outcome);
   }
 
-  #settle(given: Given, endpoint: number, outcome: Outcome): void {
-    settle(given, endpoint, outcome);
+  #settle(given: Given, consumer: ConsumerEndpoint, outcome: Outcome): void {
+    settle(given, consumer, outcome);
     if (this.#leaving.length === 0) return;
     for (const leaving of [...this.#leaving]) {
-      if (leaving.endpoint !== endpoint || !leaving.underWay.delete(given) || leaving.underWay.size > 0)
+      if (leaving.consumer !== consumer || !leaving.underWay.delete(given) || leaving.underWay.size > 0)
         continue;
       this.#leaving.splice(this.#leaving.indexOf(leaving), 1);
       clearTimeout(leaving.deadline);
@@ -178,20 +178,20 @@ export class SynchronousEvents {
    * Calls back when this consumer is done with those events of a channel that it was given so far; at once where it is. What it is still
    * at after 30 s is not waited for. Not where the connection breaks before.
    */
-  whenDone(endpoint: number, channel: number, done: () => void): void {
+  whenDone(consumer: ConsumerEndpoint, channel: number, done: () => void): void {
     const underWay = new Set<Given>();
     for (const given of this.#handling.values())
-      if (given.channel === channel && given.waiting.includes(endpoint)) underWay.add(given);
+      if (given.channel === channel && given.waiting.includes(consumer)) underWay.add(given);
     if (underWay.size === 0) return done();
     const deadline = setTimeout(() => {
-      for (const given of underWay) this.#settle(given, endpoint, NOBODY);
+      for (const given of underWay) this.#settle(given, consumer, NOBODY);
     }, LEAVING_MS);
-    this.#leaving.push({ endpoint, underWay, done, deadline });
+    this.#leaving.push({ consumer, underWay, done, deadline });
   }
 
   /** A consumer here has gone: nobody waits for it, whatever it was at, or was still to be handed. */
-  left(endpoint: number): void {
-    for (const given of [...this.#handling.values()]) this.#settle(given, endpoint, NOBODY);
+  left(consumer: ConsumerEndpoint): void {
+    for (const given of [...this.#handling.values()]) this.#settle(given, consumer, NOBODY);
   }
 
   /** The connection broke: who raised them was told, and nobody takes an acknowledgement any more. */
@@ -204,8 +204,8 @@ export class SynchronousEvents {
   }
 }
 
-function settle({ waiting, tally }: Given, endpoint: number, outcome: Outcome): void {
-  const at = waiting.indexOf(endpoint);
+function settle({ waiting, tally }: Given, consumer: ConsumerEndpoint, outcome: Outcome): void {
+  const at = waiting.indexOf(consumer);
   if (at < 0) return;
   waiting.splice(at, 1);
   tally.settle(outcome);

@@ -1,19 +1,16 @@
 import type { Value } from "@jecho/modulators";
 import type { ProducerEndpoint } from "../concentrator/endpoint.ts";
 import type { EndpointIndex } from "../concentrator/endpoint-index.ts";
-import type { ControlRequest, PortNotice } from "../port.ts";
 import type { Modulation } from "./modulation.ts";
 
 /** What modulators here have to do with the producers of their channel: the views that they need of its state, and the controls that they call. */
 export class Delegates {
   readonly #index: EndpointIndex;
   readonly #modulation: Modulation;
-  readonly #notify: (notice: PortNotice) => void;
 
-  constructor(index: EndpointIndex, modulation: Modulation, notify: (notice: PortNotice) => void) {
+  constructor(index: EndpointIndex, modulation: Modulation) {
     this.#index = index;
     this.#modulation = modulation;
-    this.#notify = notify;
   }
 
   /** The producer of a channel that modulators ask: the first with a delegate, or else the first. */
@@ -38,18 +35,16 @@ export class Delegates {
     const producer = this.of(base);
     if (producer?.offers === undefined) return;
     const names = this.#modulation.installed.needsOf(base);
-    this.#notify({ is: "needs", endpoint: producer.endpoint, names });
+    producer.listener.notify({ is: "needs", endpoint: producer.id, names });
   }
 
   /** A modulator of this channel called a control, or logged a line. */
   called(base: string, name: string, values: readonly Value[]): void {
-    const endpoint = this.of(base)?.endpoint;
-    if (endpoint !== undefined) this.#notify({ is: "called", endpoint, name, values });
+    const producer = this.of(base);
+    producer?.listener.notify({ is: "called", endpoint: producer.id, name, values });
   }
 
-  setContext({ endpoint, name, value }: Extract<ControlRequest, { is: "context" }>): void {
-    const producer = this.#index.producer(endpoint);
-    if (producer === undefined) return;
+  setContext(producer: ProducerEndpoint, name: string, value: Value): void {
     producer.context.set(name, value);
     if (this.of(producer.channel) === producer) this.#modulation.setContext(producer.channel, name, value);
   }

@@ -1,7 +1,12 @@
 import type { Provenance } from "@jecho/modulators/internal";
 import { JechoError } from "@jecho/shared";
-import type { EventsFrame, Feed as FeedTable, SourcePlace } from "@jecho/shared/internal";
-import { ConsumerEndpoint, type StateIndexes } from "../concentrator/endpoint.ts";
+import {
+  type EventsFrame,
+  type Feed as FeedTable,
+  NumberTable,
+  type SourcePlace,
+} from "@jecho/shared/internal";
+import { ConsumerEndpoint, type PortEnd, type StateIndexes } from "../concentrator/endpoint.ts";
 import type { Counting } from "../concentrator/reception.ts";
 import type { SynchronousEvents } from "../concentrator/synchronous.ts";
 import { Had, type Source, Tracker } from "../concentrator/tracking.ts";
@@ -48,7 +53,6 @@ export class Feeds {
   readonly #feeds = new Map<string, Feed>();
   /** How far those were that are closed, by the base channel's name: what consumers here had of it does not come to them again. */
   readonly #had = new Map<string, Had>();
-  #nextEndpoint = -1;
   #nextTag = 1;
 
   constructor(
@@ -95,7 +99,7 @@ export class Feeds {
 
   #newEntry(channel: string, feedName: string, feed: FeedTable): ConsumerEndpoint {
     const asked = {
-      endpoint: this.#nextEndpoint--,
+      endpoint: 0,
       channel,
       schema: new Uint8Array(0),
       modulator: undefined,
@@ -104,7 +108,14 @@ export class Feeds {
       as: "",
       from: undefined,
     };
-    return new ConsumerEndpoint(asked, this.#indexes, new Tracker(this.#hadOf(channel)), feed, feedName);
+    return new ConsumerEndpoint(
+      asked,
+      NOBODYS,
+      this.#indexes,
+      new Tracker(this.#hadOf(channel)),
+      feed,
+      feedName,
+    );
   }
 
   /** The gateway feeds it. @param recovery of one that was open before */
@@ -162,12 +173,13 @@ export class Feeds {
    * @param missing so many events before the run never came
    */
   take(
-    { feedName, endpoint }: ConsumerEndpoint,
+    entry: ConsumerEndpoint,
     frame: EventsFrame,
     first: number,
     counting: Counting | undefined,
     missing: number,
   ): void {
+    const { feedName } = entry;
     if (!this.#feeds.has(feedName)) return;
     const run = first === 0 ? frame : frame.slice(first);
     const { channel, producer, raised, count } = run;
@@ -179,9 +191,9 @@ export class Feeds {
       if (isSound) this.#modulation.runs.enqueue(feedName, run, of);
       return;
     }
-    const tag = this.#synchronous.begin(endpoint, raised, undefined, outcome => {
+    const tag = this.#synchronous.begin(entry, raised, undefined, outcome => {
       for (let i = 0; i < count; i++)
-        this.#synchronous.handled(endpoint, channel, producer, raised + i, i === 0 ? outcome : NOBODY);
+        this.#synchronous.handled(entry, channel, producer, raised + i, i === 0 ? outcome : NOBODY);
     });
     this.#synchronous.settle(tag);
     if (!isSound || !this.#modulation.runs.enqueue(feedName, run, of, tag)) this.#synchronous.settle(tag);
@@ -257,4 +269,6 @@ function provenanceOf({ source, origin }: Counting, run: EventsFrame, missing: n
   return { source, after: raised - 1, through: raised + count - 1 };
 }
 
+/** What feeds modulators is no session's: what is to be told of it is told here. */
+const NOBODYS: PortEnd = { endpoints: new NumberTable(), listener: { notify: () => {}, receive: () => {} } };
 const WHOLE: Recovery = { recovered: true, missing: 0 };

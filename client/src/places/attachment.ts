@@ -1,6 +1,7 @@
 import { NumberTable } from "@jecho/shared/internal";
+import type { ConsumerEndpoint, Endpoint, PortEnd } from "../concentrator/endpoint.ts";
+import type { TakeRecords } from "../concentrator/outgoing.ts";
 import type { PortListener, PortRequest } from "../port.ts";
-import type { Visit } from "../ring.ts";
 import type { Hub } from "./hub.ts";
 import { QueueReader } from "./queue-reader.ts";
 
@@ -10,19 +11,17 @@ interface Queue {
   timer: ReturnType<typeof setTimeout> | undefined;
 }
 
+const SILENT: PortListener = { notify: () => {}, receive: () => {} };
+
 /** One port's place at a hub. */
-export class Attachment {
-  readonly listener: PortListener;
+export class Attachment implements PortEnd {
+  readonly endpoints = new NumberTable<Endpoint>();
+  listener: PortListener;
   readonly #hub: Hub;
   readonly #queues = new Map<number, Queue>();
   /** Those of urgent events first. */
   #readers: readonly QueueReader[] = [];
-  /** The concentrator's numbers of this port's endpoints by its own. */
-  readonly #endpoints = new NumberTable<number>();
-  readonly #leavingEndpoints = new Set<number>();
   readonly #leavingQueues = new Set<number>();
-  /** Consumers whose events its thread does not take. */
-  readonly #stalled = new Set<number>();
   #handled = 0;
   /** Is there an event that waits for a request which was posted before it? */
   #isHeld = false;
@@ -50,6 +49,7 @@ export class Attachment {
       case "openQueue": {
         const { queue, memory, drops, batchDelayMs, urgent } = request;
         const reader = new QueueReader(
+          this,
           { memory, drops, urgent },
           {
             hasHandled: requests => {
@@ -57,7 +57,6 @@ export class Attachment {
               if (!is) this.#isHeld = true;
               return is;
             },
-            endpointOf: endpoint => this.#endpoints.get(endpoint) ?? 0,
             room: () => this.listener.notify({ is: "room", queue }),
             taken: bytes => this.listener.notify({ is: "recordsTaken", queue, bytes }),
           },
@@ -78,39 +77,11 @@ export class Attachment {
         this.#leavingQueues.add(request.queue);
         this.#hub.drainSoon();
         return;
-      case "openProducer":
-      case "openConsumer":
-      case "openObject": {
-        const endpoint = this.#hub.own(this, request.endpoint);
-        this.#endpoints.set(request.endpoint, endpoint);
-        this.#hub.handle({ ...request, endpoint });
-        return;
-      }
-      case "closeEndpoint":
-        this.closeEndpoint(request.endpoint);
-        return;
-      case "ask":
-        this.#hub.handle({ ...request, question: this.#hub.ask(this, request.question) });
-        return;
-      case "flush":
-        this.#hub.handle({ ...request, flush: this.#hub.ask(this, request.flush) });
-        return;
       case "close":
         void this.detach();
         return;
-      case "handled": {
-        const { channel, producer, raised, outcome } = request;
-        const endpoint = this.#endpoints.get(request.endpoint);
-        if (endpoint !== undefined)
-          this.#hub.handle({ is: "handled", endpoint, channel, producer, raised, outcome });
-        return;
-      }
       default:
-        if (!("endpoint" in request)) this.#hub.handle(request);
-        else {
-          const endpoint = this.#endpoints.get(request.endpoint);
-          if (endpoint !== undefined) this.#hub.handle({ ...request, endpoint });
-        }
+        this.#hub.handle(request, this);
     }
   }
 
@@ -121,46 +92,39 @@ export class Attachment {
 
   /** For the place: the application's thread does not take these consumers' events. */
   stall(numbers: Iterable<number>): void {
-    const endpoints: number[] = [];
-    for (const number of numbers) {
-      const endpoint = this.#endpoints.get(number);
-      if (endpoint === undefined || this.#stalled.has(number)) continue;
-      this.#stalled.add(number);
-      endpoints.push(endpoint);
-    }
-    this.#setStalled(endpoints, true);
+    this.#stall(Array.from(numbers, number => this.endpoints.get(number)));
   }
 
   /** For the place: the application's thread takes nothing at all, or takes events again. */
   freeze(isFrozen: boolean): void {
-    if (isFrozen) this.stall(Array.from(this.#endpoints, ([number]) => number));
+    if (isFrozen) this.#stall(Array.from(this.endpoints, ([, endpoint]) => endpoint));
     else this.resume();
+  }
+
+  #stall(endpoints: readonly (Endpoint | undefined)[]): void {
+    this.#hub.stall(
+      endpoints.filter(it => it?.is === "consumer").filter(({ isStalled }) => !isStalled),
+      true,
+    );
   }
 
   /** For the place: it takes them again. */
   resume(): void {
-    const endpoints = Array.from(this.#stalled, number => this.#endpoints.get(number));
-    this.#stalled.clear();
-    this.#setStalled(
-      endpoints.filter(endpoint => endpoint !== undefined),
-      false,
-    );
-  }
-
-  #setStalled(endpoints: readonly number[], stalled: boolean): void {
-    this.together(() => this.#hub.handle({ is: "stall", endpoints, stalled }));
+    const consumers: ConsumerEndpoint[] = [];
+    for (const [, endpoint] of this.endpoints)
+      if (endpoint.is === "consumer" && endpoint.isStalled) consumers.push(endpoint);
+    this.#hub.stall(consumers, false);
   }
 
   /** Ends all of this port: its endpoints leave their channels. Resolves when what it raised has been taken, or after 30 s. */
   detach(): Promise<void> {
-    for (const [number] of [...this.#endpoints]) this.closeEndpoint(number);
     for (const { timer } of this.#queues.values()) clearTimeout(timer);
     return this.#hub.detach(this);
   }
 
-  /** The concentrator's numbers of this port's endpoints. */
-  get endpoints(): number[] {
-    return Array.from(this.#endpoints, ([, endpoint]) => endpoint);
+  /** For the hub: the session is over, and nobody hears of its producers whose last events are still to go out. */
+  silence(): void {
+    this.listener = SILENT;
   }
 
   get isEmpty(): boolean {
@@ -174,27 +138,25 @@ export class Attachment {
   }
 
   /** For the hub. @returns false where there is more by now */
-  drain(visit: Visit): boolean {
+  drain(take: TakeRecords): boolean {
     let rests = true;
     this.#isHeld = false;
     for (const reader of this.#readers) {
       // What the concentrator leaves there it asks for itself.
-      if (reader.drain(visit) && !reader.sleep()) rests = false;
+      if (reader.drain(take) && !reader.sleep()) rests = false;
     }
     if (this.isEmpty) this.#tidy();
     return rests;
   }
 
-  /** What has gone is forgotten only when no event of it is left. */
+  /** Queues that have gone are forgotten only when no event of theirs is left. */
   #tidy(): void {
-    if (this.#leavingEndpoints.size + this.#leavingQueues.size === 0) return;
-    for (const number of this.#leavingEndpoints) this.#endpoints.delete(number);
-    this.#leavingEndpoints.clear();
+    if (this.#leavingQueues.size === 0) return;
     for (const number of this.#leavingQueues) {
       clearTimeout(this.#queues.get(number)?.timer);
       this.#queues.delete(number);
     }
-    if (this.#leavingQueues.size > 0) this.#sortReaders();
+    this.#sortReaders();
     this.#leavingQueues.clear();
   }
 
@@ -211,15 +173,9 @@ export class Attachment {
     }, queue.batchDelayMs);
   }
 
-  /** For the place, too: ends one of this port's endpoints. */
-  closeEndpoint(number: number): void {
-    const endpoint = this.#endpoints.get(number);
-    if (endpoint === undefined) return;
-    this.#stalled.delete(number);
-    this.#hub.handle({ is: "closeEndpoint", endpoint });
-    this.#hub.disown(endpoint);
-    this.#leavingEndpoints.add(number);
-    if (this.isEmpty) this.#tidy();
+  /** For the place: ends one of this port's endpoints. */
+  closeEndpoint(endpoint: number): void {
+    this.#hub.handle({ is: "closeEndpoint", endpoint }, this);
   }
 }
 

@@ -1,53 +1,37 @@
-import { JechoError } from "@jecho/shared";
-import { NumberTable, tokenOf } from "@jecho/shared/internal";
+import { tokenOf } from "@jecho/shared/internal";
 import { laterTurn } from "#platform";
-import { Concentrator, type ConcentratorListener } from "../concentrator/concentrator.ts";
+import { type Asked, Concentrator } from "../concentrator/concentrator.ts";
+import type { ConsumerEndpoint, PortEnd } from "../concentrator/endpoint.ts";
+import type { RaisedEvents, TakeRecords } from "../concentrator/outgoing.ts";
 import type { ConcentratorOptions } from "../concentrator/parts.ts";
 import type { CreateEnvironment } from "../platform/face.ts";
-import type { ControlRequest, EventSource, PortListener, PortNotice } from "../port.ts";
-import type { Visit } from "../ring.ts";
+import type { PortListener, SessionNotice } from "../port.ts";
 import { type Status, statusNow } from "../status.ts";
 import { Attachment } from "./attachment.ts";
 
-/** Whose endpoint it is, and the number that it has there. */
-interface Owner {
-  readonly attachment: Attachment;
-  readonly number: number;
-}
-
 /**
  * A concentrator and the ports that lead to it: one for each session, and where it is shared by the tabs of a browser,
- * that is many. Each port's endpoints and queues have its own numbers; the concentrator's are the hub's.
+ * that is many.
  */
 export class Hub {
   readonly #concentrator: Concentrator;
   readonly #attachments = new Set<Attachment>();
   /** Those that have gone, and whose last events are still to be sent. */
   readonly #leaving = new Set<Attachment>();
-  /** By the concentrator's number of an endpoint. */
-  readonly #owners = new NumberTable<Owner>();
   /** What events were written with, for ports that come later. */
   readonly #types = new Map<bigint, Uint8Array>();
-  /** Who waits for an answer, by the concentrator's number of the question or flush. */
-  readonly #asked = new Map<number, { readonly asker: Attachment; readonly number: number }>();
-  /** Who has a token for a handover, by the concentrator's number of the question. */
-  readonly #handing = new Map<number, Attachment>();
   #status: Status = statusNow("connecting");
-  #nextEndpoint = 1;
-  #nextQuestion = 1;
   #draining = false;
   #willDrain = false;
   #closed = false;
 
   /** @param createEnvironment of modulators; default: that of the platform */
   constructor(options: ConcentratorOptions, createEnvironment?: CreateEnvironment) {
-    const listener: ConcentratorListener = {
-      notify: notice => this.#tell(notice),
-      receive: (endpoint, frame, first) => {
-        const owner = this.#owners.get(endpoint);
-        owner?.attachment.listener.receive(owner.number, frame, first);
+    const listener = {
+      notify: (notice: SessionNotice) => this.#tell(notice),
+      yielded: (port: PortEnd) => {
+        for (const attachment of this.#attachments) if (attachment === port) attachment.detach();
       },
-      yield: (request, question) => this.#yield(request, question),
     };
     this.#concentrator = new Concentrator(options, this.#source(), listener, createEnvironment);
   }
@@ -66,8 +50,13 @@ export class Hub {
   }
 
   /** For attachments. */
-  handle(request: ControlRequest): void {
-    this.#concentrator.handle(request);
+  handle(request: Asked, attachment: Attachment): void {
+    this.#concentrator.handle(request, attachment);
+  }
+
+  /** For attachments: their threads do not take these consumers' events, or take them again. */
+  stall(consumers: readonly ConsumerEndpoint[], stalled: boolean): void {
+    this.#concentrator.together(() => this.#concentrator.stall(consumers, stalled));
   }
 
   /** For attachments: what is sent on account of these requests goes out in one message. */
@@ -81,30 +70,12 @@ export class Hub {
     return (isAlone || !isPaused) && this.#concentrator.pause(isPaused);
   }
 
-  /** For attachments: the number that a new endpoint of theirs has at the concentrator. */
-  own(attachment: Attachment, number: number): number {
-    const endpoint = this.#nextEndpoint++;
-    this.#owners.set(endpoint, { attachment, number });
-    return endpoint;
-  }
-
-  /** For attachments. */
-  disown(endpoint: number): void {
-    this.#owners.delete(endpoint);
-  }
-
-  /** For attachments: the number that a question or flush of theirs has at the concentrator. */
-  ask(asker: Attachment, number: number): number {
-    const asked = this.#nextQuestion++;
-    this.#asked.set(asked, { asker, number });
-    return asked;
-  }
-
   /** For attachments. With the last, the concentrator ends. Resolves when what was raised has been taken, or after 30 s. */
   async detach(attachment: Attachment): Promise<void> {
     if (!this.#attachments.delete(attachment)) return;
-    for (const [question, asker] of this.#handing) if (asker === attachment) this.#handing.delete(question);
     this.#leaving.add(attachment);
+    this.#concentrator.detach(attachment);
+    attachment.silence();
     if (this.#attachments.size > 0) {
       this.drainSoon();
       return this.#concentrator.through();
@@ -131,23 +102,23 @@ export class Hub {
     this.drain();
   };
 
-  #source(): EventSource {
+  #source(): RaisedEvents {
     const areEmpty = (attachments: Iterable<Attachment>): boolean => {
       for (const attachment of attachments) if (!attachment.isEmpty) return false;
       return true;
     };
     return {
       isEmpty: () => areEmpty(this.#attachments) && areEmpty(this.#leaving),
-      drain: visit => this.#drainQueues(visit),
+      drain: take => this.#drainQueues(take),
     };
   }
 
-  #drainQueues(visit: Visit): void {
+  #drainQueues(take: TakeRecords): void {
     if (this.#draining) return;
     this.#draining = true;
     const drain = (attachment: Attachment): void => {
       // A writer that is as fast as this must not keep the connection's own messages from being read.
-      if (!attachment.drain(visit)) this.drainSoon(laterTurn);
+      if (!attachment.drain(take)) this.drainSoon(laterTurn);
     };
     try {
       for (const attachment of this.#leaving) {
@@ -160,57 +131,11 @@ export class Hub {
     }
   }
 
-  #tell(notice: PortNotice): void {
-    switch (notice.is) {
-      case "processed": {
-        const owner = this.#owners.get(notice.endpoint);
-        const { raised, outcome } = notice;
-        owner?.attachment.listener.notify({ is: "processed", endpoint: owner.number, raised, outcome });
-        return;
-      }
-      case "status":
-        this.#status = notice.status;
-        break;
-      case "type": {
-        const schema = notice.schema.slice();
-        this.#types.set(tokenOf(schema), schema);
-        for (const attachment of this.#attachments) attachment.listener.notify({ is: "type", schema });
-        return;
-      }
-      case "answer": {
-        const asked = this.#answered(notice.question);
-        if (asked !== undefined && "token" in notice.answer) this.#handing.set(notice.question, asked.asker);
-        asked?.asker.listener.notify({ ...notice, question: asked.number });
-        return;
-      }
-      case "flushed": {
-        const asked = this.#answered(notice.flush);
-        asked?.asker.listener.notify({ ...notice, flush: asked.number });
-        return;
-      }
-      default:
-        if ("endpoint" in notice) {
-          const owner = this.#owners.get(notice.endpoint);
-          owner?.attachment.listener.notify({ ...notice, endpoint: owner.number });
-          return;
-        }
-    }
-    for (const attachment of [...this.#attachments]) attachment.listener.notify(notice);
-  }
-
-  /** Another device takes over the one session that got the token; what else there is here goes on. */
-  #yield(request: number, question: number | undefined): void {
-    const attachment = question === undefined ? undefined : this.#handing.get(question);
-    this.#concentrator.yield(request, attachment?.endpoints);
-    if (attachment === undefined) return;
-    const status = statusNow("refused", new JechoError("HANDED_OVER"));
-    attachment.listener.notify({ is: "status", status });
-    attachment.detach();
-  }
-
-  #answered(number: number): { readonly asker: Attachment; readonly number: number } | undefined {
-    const asked = this.#asked.get(number);
-    this.#asked.delete(number);
-    return asked;
+  #tell(notice: SessionNotice): void {
+    if (notice.is === "status") this.#status = notice.status;
+    // Its memory is that of what came over the wire.
+    const told = notice.is === "type" ? { is: notice.is, schema: notice.schema.slice() } : notice;
+    if (told.is === "type") this.#types.set(tokenOf(told.schema), told.schema);
+    for (const attachment of [...this.#attachments]) attachment.listener.notify(told);
   }
 }

@@ -1,3 +1,5 @@
+import type { PortEnd } from "../concentrator/endpoint.ts";
+import type { RaisedQueue, TakeRecords } from "../concentrator/outgoing.ts";
 import { Ring, type RingRecord, recordsIn, type Visit } from "../ring.ts";
 
 export interface QueueReaderOptions {
@@ -10,8 +12,6 @@ export interface QueueReaderOptions {
 }
 
 export interface QueueReaderEvents {
-  /** The concentrator's number of an endpoint. */
-  endpointOf(endpoint: number): number;
   /** Have so many requests been handled? */
   hasHandled(requests: number): boolean;
   /** The writer waits for room, and there is some. */
@@ -26,7 +26,8 @@ interface Chunk {
 }
 
 /** The concentrator's end of a queue of events. */
-export class QueueReader {
+export class QueueReader implements RaisedQueue {
+  readonly port: PortEnd;
   readonly isUrgent: boolean;
   readonly #ring: Ring | undefined;
   readonly #drops: boolean;
@@ -34,7 +35,8 @@ export class QueueReader {
   /** Records out of the ring that nobody can drop any more, or that were handed in. */
   readonly #chunks: Chunk[] = [];
 
-  constructor({ memory, drops, urgent }: QueueReaderOptions, events: QueueReaderEvents) {
+  constructor(port: PortEnd, { memory, drops, urgent }: QueueReaderOptions, events: QueueReaderEvents) {
+    this.port = port;
     this.isUrgent = urgent;
     this.#ring = memory && new Ring(memory);
     this.#drops = drops;
@@ -44,7 +46,7 @@ export class QueueReader {
   /** Hands in records as they lie in a ring. */
   put(bytes: Uint8Array): void {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const records = this.#translate(recordsIn(bytes, view, 0, bytes.byteLength));
+    const records = recordsIn(bytes, view, 0, bytes.byteLength);
     this.#chunks.push({ bytes: bytes.byteLength, records });
   }
 
@@ -53,12 +55,12 @@ export class QueueReader {
     return this.#chunks.length === 0 && (this.#ring?.usedBytes ?? 0) === 0;
   }
 
-  /** Offers what is there now. @returns false where `visit` left some, or some wait for a request that is on its way */
-  drain(visit: Visit): boolean {
+  /** Offers what is there now. @returns false where `take` left some, or some wait for a request that is on its way */
+  drain(take: TakeRecords): boolean {
     const visitDue: Visit = records => {
       const due = this.#due(records);
-      if (due === records.length) return visit(records);
-      return due === 0 ? 0 : visit(records.slice(0, due));
+      if (due === records.length) return take(records, this);
+      return due === 0 ? 0 : take(records.slice(0, due), this);
     };
     const tookAll = this.#drainChunks(visitDue) && this.#drainRing(visitDue);
     if (this.#ring?.owesRoom()) this.#events.room();
@@ -73,7 +75,7 @@ export class QueueReader {
   #drainRing(visit: Visit): boolean {
     const ring = this.#ring;
     if (ring === undefined) return true;
-    if (!this.#drops) return ring.drain(records => visit(this.#translate(records)));
+    if (!this.#drops) return ring.drain(visit);
     // Small against what the writer drops at once, so that it seldom gets between a copy and its claim.
     const stretch = ring.capacity / 16;
     for (let bytes = 0; bytes < ring.capacity; ) {
@@ -109,21 +111,5 @@ export class QueueReader {
       handled = after;
     }
     return records.length;
-  }
-
-  #translate(records: readonly RingRecord[]): readonly RingRecord[] {
-    const urgent = this.isUrgent;
-    // Most come from the same one as those before them.
-    let number = -1;
-    let endpoint = 0;
-    for (const record of records) {
-      if (record.endpoint !== number) {
-        number = record.endpoint;
-        endpoint = this.#events.endpointOf(number);
-      }
-      record.endpoint = endpoint;
-      record.urgent = urgent;
-    }
-    return records;
   }
 }
