@@ -99,9 +99,10 @@ test("a producer that is closed waits for room no more, and those that wait behi
   for (let n = 1; n < MANY; n++) one?.publishWhenReady({ n, note: NOTE }).catch(() => {});
   const last = one?.publishWhenReady({ n: MANY, note: NOTE });
   const behind = two?.publishWhenReady({ n: 1, note: "" });
-  await one?.close();
+  const closing = one?.close();
   await expect(last).rejects.toMatchObject({ code: "CLOSED" });
   way.release();
+  await closing;
   expect(await behind).toBeGreaterThan(0);
   await session.close();
 });
