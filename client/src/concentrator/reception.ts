@@ -306,11 +306,11 @@ export class Reception implements ConsumerIndexes {
   }
 
   #checkRestart(entry: ConsumerEndpoint): void {
-    const { tracker, endpoint, feed } = entry;
+    const { tracker, id, listener, feed } = entry;
     if (!tracker.hasRestarted) return;
     tracker.hasRestarted = false;
     const error = new JechoError("MODULATOR_RESTARTED", "it goes on at another place, or was installed anew");
-    if (feed === undefined) this.#listener.notify({ is: "impaired", endpoint, error });
+    if (feed === undefined) listener.notify({ is: "impaired", endpoint: id, error });
   }
 
   #missing(entry: ConsumerEndpoint, events: number): void {
