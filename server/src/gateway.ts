@@ -25,12 +25,10 @@ import { loadUws } from "./uws.ts";
 
 /** What a gateway has at present. */
 export interface GatewayStats {
-  /** Connections that are open. */
   /** Connections of clients, whether they have said Hello or not. */
   readonly connections: number;
   /** Channels that are in use, or whose history is kept in memory. */
   readonly channels: number;
-  /** Derived channels that exist. */
   /** Channels that modulators make of these. */
   readonly derivedChannels: number;
   /** Bytes of events that are kept of all channels together. */
