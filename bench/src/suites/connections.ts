@@ -6,6 +6,7 @@ import { atMost } from "../report.ts";
 import { ratios, summarise } from "../statistics.ts";
 import type { Context, Suite } from "../suite.ts";
 import type { OpenIdlers } from "../workers/idlers.ts";
+import type { OpenSessions } from "../workers/sessions.ts";
 
 const CONNECTIONS = 10_000;
 const QUICK_CONNECTIONS = 5000;
@@ -17,6 +18,10 @@ const PARTS = 2;
  */
 const [FIRST, BEFORE_LOOK] = [1 / 2, 3 / 4];
 const SETTLE_MS = 250;
+/** Sessions of the library, and the processes that they are in. */
+const [SESSIONS, SESSION_PARTS] = [10_000, 4];
+const SESSIONS_BACK = "connections.back_10000_s";
+const MOST_BACK = atMost(30);
 const SERVERS: readonly Kind[] = ["jecho", "uws", "ws", "socketio"];
 
 /** Of one server, a value for each round. */
@@ -58,8 +63,43 @@ export const connections: Suite = {
     report.metric("connections.memory_vs_uws_bare", ratios(of("jecho"), of("uws")), "x", atMost(2));
     report.metric("connections.memory_vs_ws", ratios(of("jecho"), of("ws")), "x");
     report.metric("connections.memory_vs_socketio", ratios(of("jecho"), of("socketio")), "x");
+
+    if (quick) report.missing(SESSIONS_BACK, MOST_BACK, "a short run has no 10,000 sessions");
+    else if (mostConnections() < SESSIONS)
+      report.missing(SESSIONS_BACK, MOST_BACK, "a process may have no 10,000 files open (ulimit -Hn)");
+    else report.metric(SESSIONS_BACK, await sessionsBack(), "s", MOST_BACK);
   },
 };
+
+/** Sessions of the library lose their gateway, which is started again: how long until all are live again. */
+async function sessionsBack(): Promise<number> {
+  const parts = Array.from({ length: SESSION_PARTS }, () => new Worker("sessions"));
+  const started: Process[] = [...parts];
+  try {
+    const port = await freePort();
+    // Each session has an address of its own, all of which are this machine's.
+    const options = process.platform === "linux" ? ["--host", "0.0.0.0"] : [];
+    const gateway = await GatewayProcess.start(options, port);
+    started.push(gateway);
+    const sessions = SESSIONS / SESSION_PARTS;
+    await Promise.all(
+      parts.map((worker, part) => worker.call("open", { port, part, sessions } satisfies OpenSessions)),
+    );
+    await delay(SETTLE_MS);
+    const killed = performance.now();
+    const back = Promise.all(parts.map(worker => worker.call("back")));
+    // Where the gateway does not come back, that is the failure to be told of.
+    back.catch(() => {});
+    const gone = new Promise(resolve => gateway.child.once("exit", resolve));
+    gateway.child.kill("SIGKILL");
+    await gone;
+    started.push(await GatewayProcess.start(options, port));
+    await back;
+    return (performance.now() - killed) / 1000;
+  } finally {
+    await Promise.all(started.map(process => process.stop()));
+  }
+}
 
 async function measure(kind: Kind, count: number, costs: Costs): Promise<void> {
   const idlers = Array.from({ length: PARTS }, () => new Worker("idlers"));
