@@ -127,9 +127,10 @@ export class Reception implements ConsumerIndexes {
     after: OpenConsumerState | undefined,
   ): void {
     if (isSameWay(before, after)) return;
-    // Entered first: a channel that one stays at keeps what is known of its producers.
+    if (before !== undefined) this.#leave(entry, before);
     if (after !== undefined) this.#enter(entry, after);
-    if (before !== undefined) this.#leave(entry, before, after);
+    // Whoever enters next is told anew where its producers are.
+    if (before !== undefined && !this.takes(before.channelNumber)) this.#routes.delete(before.channelNumber);
   }
 
   #enter(entry: ConsumerEndpoint, state: OpenConsumerState): void {
@@ -142,16 +143,10 @@ export class Reception implements ConsumerIndexes {
     }
   }
 
-  #leave(entry: ConsumerEndpoint, state: OpenConsumerState, after: OpenConsumerState | undefined): void {
-    const { channelNumber } = state;
-    const channel = this.#routes.get(channelNumber);
-    const stays = after?.channelNumber === channelNumber ? after.is : undefined;
-    if (channel !== undefined) {
-      if (stays !== "live") channel.consumers = channel.consumers.filter(other => other !== entry);
-      if (stays !== "replaying") channel.replaying = channel.replaying.filter(other => other !== entry);
-      // Whoever enters next is told anew where its producers are.
-      if (channel.consumers.length + channel.replaying.length === 0) this.#routes.delete(channelNumber);
-    }
+  #leave(entry: ConsumerEndpoint, state: OpenConsumerState): void {
+    const channel = this.#route(state.channelNumber);
+    channel.consumers = channel.consumers.filter(other => other !== entry);
+    channel.replaying = channel.replaying.filter(other => other !== entry);
     if (state.is === "replaying") this.#routes.delete(state.replay);
   }
 
