@@ -33,7 +33,7 @@ const LARGE = new Set(["encrypt"]);
 
 /** Modules of this package that the world needs and that know nothing of a modulator. */
 const SHARED = [
-  { file: /\/values\.ts$/, from: "../values.ts" },
+  { file: /\/values\.ts$/, from: "../sandbox/values.ts" },
   { file: /\/sandbox\.ts$/, from: "../sandbox/sandbox.ts" },
   { file: /\/made-types\.ts$/, from: "../sandbox/made-types.ts" },
 ] as const;
@@ -65,7 +65,7 @@ export const FBS_SOURCE = ${quote(await bundle(pathOf("src/sandbox/fbs.ts"), { m
 );
 write("local.ts", await local());
 for (const name of ["main", "guard", "worker"])
-  write(`${name}.mjs`, await bundle(pathOf(`src/host/${name}.ts`)));
+  write(`${name}.mjs`, await bundle(pathOf(`src/tiers/hosted/${name}.ts`)));
 
 function write(file: string, text: string): void {
   writeFileSync(pathOf(`src/generated/${file}`), `${BANNER}\n\n${text}`);
@@ -147,7 +147,9 @@ async function bundle(
     treeshake: { moduleSideEffects: false },
     resolve: { conditionNames: ["import", "default"] },
   });
-  const { output } = await build.generate({ format, minify, exports: "named", esModule: false });
+  // Programs lie beside it.
+  const paths = (id: string): string => (WORLD.test(id) ? "./world.mjs" : id);
+  const { output } = await build.generate({ format, minify, exports: "named", esModule: false, paths });
   await build.close();
   // Regions name files by their place on this machine.
   return output[0].code.replaceAll(/^\/\/#(?:end)?region.*\n/gm, "");

@@ -7,6 +7,8 @@ import { cpus } from "node:os";
 import { fileURLToPath } from "node:url";
 import { type } from "@jecho/shared";
 import { type EventsFrame, encodeRun, parseFrame } from "@jecho/shared/internal";
+import { modulatorTable } from "../src/authoring/modulator.ts";
+import { ModulatorBench } from "../src/authoring/testing.ts";
 import {
   aggregate,
   cluster,
@@ -24,9 +26,7 @@ import {
   sample,
   viewFilter,
 } from "../src/mod.ts";
-import { modulatorTable } from "../src/modulator.ts";
 import { ModulatorEnvironment } from "../src/node.ts";
-import { ModulatorBench } from "../src/testing.ts";
 
 const BATCH_EVENTS = 64;
 /** Of the sandbox's processor time, for each window; what an engine learns of the code comes before. Of the windows the middle one counts. */

@@ -1,8 +1,6 @@
 /** Eager handlers, for users: how a modulator is described, and the standard ones. Runs in browsers, too. */
-export { modulatorFrom } from "./authoring.ts";
-export type { Delegate } from "./delegate.ts";
-export { encrypt, type KeyPair, keyPair } from "./encryption.ts";
-export type { ModulatorOptions } from "./environment.ts";
+
+export type { Delegate } from "./authoring/delegate.ts";
 export {
   canonicalJson,
   type Demodulator,
@@ -12,8 +10,11 @@ export {
   type Modulator,
   modulatorKey,
   type SharedReference,
-} from "./modulator.ts";
+} from "./authoring/modulator.ts";
+export { modulatorFrom } from "./authoring/modulator-from.ts";
 export type { Limits } from "./sandbox/sandbox.ts";
+export type { Value } from "./sandbox/values.ts";
+export { encrypt, type KeyPair, keyPair } from "./standard/encryption.ts";
 export {
   type Aggregate,
   type AggregateOptions,
@@ -38,5 +39,5 @@ export {
   type ViewFilterOptions,
   type ViewReference,
   viewFilter,
-} from "./standard.ts";
-export type { Value } from "./values.ts";
+} from "./standard/modulators.ts";
+export type { ModulatorOptions } from "./tiers/environment.ts";

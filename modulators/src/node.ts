@@ -1,18 +1,18 @@
 /** Runs modulators in a Node process. */
 import { Worker } from "node:worker_threads";
-import { type ModulatorOptions, ModulatorEnvironment as SharedEnvironment } from "./environment.ts";
-import type { CarrierKind } from "./host/carrier.ts";
-import { childProcess } from "./host/child.ts";
-import type { WorkerFailure } from "./host/worker.ts";
-import { type StartWorker, workerCarrier } from "./host/worker-carrier.ts";
-import type { HostClock } from "./periods.ts";
-import { compileModule } from "./sandbox/compile.ts";
-import type { TierEvents } from "./tier.ts";
+import { type ModulatorOptions, ModulatorEnvironment as SharedEnvironment } from "./tiers/environment.ts";
+import type { CarrierKind } from "./tiers/hosted/carrier.ts";
+import { childProcess } from "./tiers/hosted/child.ts";
+import type { WorkerFailure } from "./tiers/hosted/worker.ts";
+import { type StartWorker, workerCarrier } from "./tiers/hosted/worker-carrier.ts";
+import { compileModule } from "./tiers/local/compile.ts";
+import type { HostClock } from "./tiers/periods.ts";
+import type { TierEvents } from "./tiers/tier.ts";
 
-export type { EnvironmentStats, ModulatorOptions } from "./environment.ts";
-export type { HostClock } from "./periods.ts";
 export { DEFAULT_LIMITS, type Limits } from "./sandbox/sandbox.ts";
-export type { InstallRequest, ModulatorStats, Tier, TierEvents } from "./tier.ts";
+export type { EnvironmentStats, ModulatorOptions } from "./tiers/environment.ts";
+export type { HostClock } from "./tiers/periods.ts";
+export type { InstallRequest, ModulatorStats, Tier, TierEvents } from "./tiers/tier.ts";
 
 /** The modulators' environment of a Node process: hosted modulators run in a child process, or in a thread with QuickJS. */
 export class ModulatorEnvironment extends SharedEnvironment {

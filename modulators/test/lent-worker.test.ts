@@ -4,7 +4,7 @@ import type { JechoError } from "@jecho/shared";
 import { EventsFrame, encodeRun } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { Lenders, ModulatorEnvironment } from "../src/browser.ts";
-import { lendWorkers } from "../src/host/lent-worker.ts";
+import { lendWorkers } from "../src/tiers/hosted/lent-worker.ts";
 import { modulator } from "./rig.ts";
 
 const CHANNEL = 1;

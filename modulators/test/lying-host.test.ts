@@ -10,8 +10,8 @@ import {
   parseFrame,
 } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import type { CarrierKind } from "../src/host/carrier.ts";
-import { ModulatorHost } from "../src/host/modulator-host.ts";
+import type { CarrierKind } from "../src/tiers/hosted/carrier.ts";
+import { ModulatorHost } from "../src/tiers/hosted/modulator-host.ts";
 
 const CHANNEL = 1;
 const DERIVED = 7;

@@ -1,8 +1,8 @@
 import { Worker } from "node:worker_threads";
 import { expect, test, vi } from "vitest";
-import { workerCarrier } from "../src/host/worker-carrier.ts";
 import { quickJsEngine } from "../src/sandbox/quickjs.ts";
 import { DEFAULT_LIMITS, type Program } from "../src/sandbox/sandbox.ts";
+import { workerCarrier } from "../src/tiers/hosted/worker-carrier.ts";
 
 const PLACE = { cpuMs: () => 0, nowMs: () => 0 };
 const WATCH = { enter() {}, leave() {} };

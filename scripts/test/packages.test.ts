@@ -242,7 +242,7 @@ test("everything that a packed package exports has a doc comment, and so has eac
     "client/src/{mod,fbs,moe,modulating}",
     "server/src/mod",
     "shared/src/{mod,fbs}",
-    "modulators/src/{mod,moe,testing}",
+    "modulators/src/{mod,moe,authoring/testing}",
   ];
   const files = globSync(
     faces.map(face => `@jecho/${face}.d.ts`),

@@ -1,8 +1,7 @@
 import { JechoError } from "@jecho/shared";
 import type { Offer, Stretch } from "@jecho/shared/internal";
-import { NO_EVENTS } from "../chunks.ts";
-import { servicesModule } from "../delegate.ts";
-import { decodeValues } from "../values.ts";
+import { servicesModule } from "../authoring/delegate.ts";
+import { NO_EVENTS } from "../running/chunks.ts";
 import { fromInside, unsound } from "./failures.ts";
 import {
   CHUNK_BYTES,
@@ -20,6 +19,7 @@ import {
   type Sandbox,
   type Turn,
 } from "./sandbox.ts";
+import { decodeValues } from "./values.ts";
 
 /** The functions of the world that are called from outside. */
 export const FUNCTIONS = [

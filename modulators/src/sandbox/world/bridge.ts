@@ -1,6 +1,6 @@
 import { type, unpack } from "@jecho/shared";
-import { decodeValues, encodeValues, type NamedValues } from "../../values.ts";
 import { OUTBOX, OUTBOX_HEAD } from "../sandbox.ts";
+import { decodeValues, encodeValues, type NamedValues } from "../values.ts";
 import { addType, bytesOf, fieldsOf, openChunk, readSchema, setTypes, typeToken } from "./events.ts";
 import { describe, refusePromise } from "./failing.ts";
 import type { Memory } from "./memory.ts";

@@ -1,6 +1,6 @@
 import { type } from "@jecho/shared";
-import { encodeValues } from "../../values.ts";
 import { OUTBOX_HEAD } from "../sandbox.ts";
+import { encodeValues } from "../values.ts";
 import * as world from "./bridge.ts";
 
 const BLOCK_BYTES = 64 << 10;

@@ -1,4 +1,4 @@
-import { copyValue, type NamedValues, sizeOf, type Value } from "../../values.ts";
+import { copyValue, type NamedValues, sizeOf, type Value } from "../values.ts";
 import { uncounted } from "./events.ts";
 import type { Memory } from "./memory.ts";
 import { Bytes, clip, freeze } from "./primordials.ts";

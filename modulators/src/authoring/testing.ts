@@ -1,0 +1,301 @@
+/** A bench for modulators, for unit tests: the real host and its sandbox, events as a producer would raise them, and a clock by hand. */
+import { JechoError, Type } from "@jecho/shared";
+import {
+  checkOptions,
+  type EventsFrame,
+  encodeRun,
+  FLAG_URGENT,
+  type OptionNames,
+  parseFrame,
+} from "@jecho/shared/internal";
+import { ModulatorEnvironment } from "#environment";
+import type { Limits } from "../sandbox/sandbox.ts";
+import type { Value } from "../sandbox/values.ts";
+import type { ModulatorOptions } from "../tiers/environment.ts";
+import type { HostClock } from "../tiers/periods.ts";
+import type { ModulatorStats, TierEvents } from "../tiers/tier.ts";
+import type { Delegate } from "./delegate.ts";
+import { offersOf } from "./delegate.ts";
+import { type EagerHandler, type EventSource, type Modulator, modulatorTable } from "./modulator.ts";
+
+export { recordedEvents } from "./recorded-events.ts";
+
+const CHANNEL = 1;
+const DERIVED = 2;
+const PRODUCER = 3;
+const PATIENT = { callMs: 1000, installMs: 5000 };
+const STARTS_AT_MS = Date.UTC(2000, 0, 1);
+
+/** For `ModulatorBench.open`. */
+export interface BenchOptions<In> {
+  /** Of the events that come in. Default: opaque bytes. */
+  readonly type?: Type<In>;
+  /** What the producer offers. */
+  readonly delegate?: Delegate;
+  /** The consumer's capabilities. Default: none. */
+  readonly capabilities?: readonly string[];
+  /** Where it runs. Default: hosted, by isolated-vm where it loads. */
+  readonly place?: "local" | "isolated-vm" | "quickjs" | undefined;
+  /** Default: those of a producer, but 1000 ms for a call and 5000 ms for the installation: machines that test are busy. */
+  readonly limits?: Partial<Limits>;
+}
+
+const OPTIONS: OptionNames<BenchOptions<unknown>> = {
+  type: true,
+  delegate: true,
+  capabilities: true,
+  place: true,
+  limits: true,
+};
+
+/** An event as the modulator made it. */
+export interface Made {
+  /** Before the demodulator. */
+  readonly event: unknown;
+  /** What it was encoded to. */
+  readonly bytes: number;
+  /** Was it marked to go before others? */
+  readonly urgent: boolean;
+}
+
+/**
+ * Runs one eager handler.
+ *
+ * ```ts
+ * const bench = await ModulatorBench.open(rateLimit(1000), { type: Reading });
+ * expect(await bench.push(first, second)).toEqual([first]);
+ * expect(await bench.pass(1000)).toEqual([second]);
+ * await bench.close();
+ * ```
+ */
+export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
+  /** Everything that the modulator made. */
+  readonly made: Made[] = [];
+  readonly #host: ModulatorEnvironment;
+  readonly #clock: HandClock;
+  readonly #options: BenchOptions<In>;
+  readonly #handler: EagerHandler;
+  readonly #source: EventSource;
+  /** What its events may be of, by token. */
+  readonly #types = new Map<bigint, Type>();
+  #needs: readonly string[] = [];
+  #out: Out[] = [];
+  #raised = 0;
+  #error: JechoError | undefined;
+
+  /**
+   * Installs the handler's modulator. Close the bench after use.
+   *
+   * @throws JechoError why it cannot be installed
+   */
+  static async open<In, Out = In>(
+    handler: EagerHandler | Modulator,
+    options: BenchOptions<In> = {},
+  ): Promise<ModulatorBench<In, Out>> {
+    checkOptions<BenchOptions<In>>("open()", options, OPTIONS as OptionNames<BenchOptions<In>>);
+    const bench = new ModulatorBench<In, Out>(
+      "modulator" in handler ? handler : { modulator: handler },
+      options,
+    );
+    try {
+      await bench.#install();
+      return bench;
+    } catch (error) {
+      await bench.close();
+      throw error;
+    }
+  }
+
+  private constructor(handler: EagerHandler, options: BenchOptions<In>) {
+    this.#handler = handler;
+    this.#options = options;
+    this.#clock = new HandClock(STARTS_AT_MS);
+    this.#source = {
+      decode: (token, bytes) => {
+        const { type } = options;
+        if (token === 0n) return bytes.slice();
+        if (token !== type?.token)
+          throw new JechoError("TYPE_UNKNOWN", `an event of the unknown type ${token}`);
+        return type.decode(bytes.slice());
+      },
+    };
+    const { limits, place } = options;
+    const where: ModulatorOptions = {
+      local: place === "local",
+      engine: place === "local" ? undefined : place,
+    };
+    const events: TierEvents = {
+      onEvents: frame => this.#receive(frame),
+      onCall: (_, name, values) => this.#call(name, values),
+      onRemoved: (_, error) => {
+        this.#error = error;
+      },
+      onImpaired: (_, why) => {
+        if (why.code === "TYPE_MISMATCH") this.#error ??= why;
+      },
+    };
+    this.#host = new ModulatorEnvironment(
+      { ...where, limits: { ...PATIENT, ...limits } },
+      events,
+      this.#clock,
+    );
+    if (place === "local" && !this.#host.trust(handler.modulator.source))
+      throw new JechoError("MODULATOR_INVALID", "it has to be hosted");
+  }
+
+  /** What the modulator has used and made so far. */
+  get stats(): ModulatorStats | undefined {
+    return this.#host.stats.modulators.get(DERIVED);
+  }
+
+  /**
+   * Raises events, as one batch.
+   *
+   * @returns what the handler sees now, after the demodulator
+   * @throws JechoError why the modulator was removed, or cannot read the events; or what the demodulator failed at
+   */
+  push(...events: In[]): Promise<Out[]> {
+    const { type } = this.#options;
+    this.#look();
+    const parts = events.map(event => {
+      const bytes = type === undefined ? (event as Uint8Array) : type.encode(event);
+      return { bytes, start: 0, end: bytes.byteLength };
+    });
+    if (parts.length > 0) {
+      const header = {
+        channel: CHANNEL,
+        producer: PRODUCER,
+        raised: this.#raised,
+        token: type?.token ?? 0n,
+        parameters: 0,
+        flags: 0,
+      };
+      this.#host.enqueue(runOf(encodeRun(header, parts)));
+      this.#raised += parts.length;
+    }
+    return this.#settled();
+  }
+
+  /** Lets time pass; each period that ends by then is called at its time. Returns and throws as `push`. */
+  async pass(ms: number): Promise<Out[]> {
+    await this.#clock.pass(ms, () => this.#host.settled());
+    return this.#settled();
+  }
+
+  /** Makes the transport ready for more events, as it is at first, or busy. Returns and throws as `push`. */
+  ready(isReady: boolean): Promise<Out[]> {
+    this.#host.flow(DERIVED, isReady);
+    return this.#settled();
+  }
+
+  /** Ends the modulator and its sandbox. */
+  close(): Promise<void> {
+    return this.#host.close();
+  }
+
+  /** The same as `close`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #install(): Promise<void> {
+    const { type, delegate = {}, capabilities } = this.#options;
+    const { schema, reads, needs } = await this.#host.install({
+      derived: DERIVED,
+      channel: CHANNEL,
+      schema: type?.schema,
+      modulator: modulatorTable(this.#handler.modulator, capabilities),
+      offers: offersOf(delegate),
+      context: new Map(
+        Object.entries(delegate.context ?? {}).map(([name, view]) => [`context.${name}`, view()]),
+      ),
+    });
+    this.#needs = needs;
+    // A turn: with its end it is known how often its period is over, so that time may pass from here on.
+    this.#host.flow(DERIVED, false);
+    this.#host.flow(DERIVED, true);
+    await this.#host.settled();
+    const written = reads && Type.fromSchema(reads);
+    if (type !== undefined) written?.readerOf(type as Type);
+    for (const known of [type as Type | undefined, written, schema && Type.fromSchema(schema)])
+      if (known !== undefined) this.#types.set(known.token, known);
+  }
+
+  /** The views of the producer's state, as they are when it raises events. */
+  #look(): void {
+    for (const [name, view] of Object.entries(this.#options.delegate?.context ?? {})) {
+      if (this.#needs.includes(`context.${name}`)) this.#host.setContext(CHANNEL, `context.${name}`, view());
+    }
+  }
+
+  #call(name: string, values: readonly Value[]): void {
+    const { controls = {}, log } = this.#options.delegate ?? {};
+    if (name === "log") log?.(values[0] as string);
+    else controls[name.slice("controls.".length)]?.(...values);
+  }
+
+  #receive(frame: EventsFrame): void {
+    const { bytes } = frame;
+    for (let i = 0; i < frame.count; i++) {
+      const part = bytes.slice(frame.eventStart(i), frame.eventEnd(i));
+      const event = this.#types.get(frame.token)?.decode(part) ?? part;
+      this.made.push({ event, bytes: part.byteLength, urgent: (frame.flags & FLAG_URGENT) !== 0 });
+      const { demodulator } = this.#handler;
+      if (demodulator === undefined) this.#out.push(event as Out);
+      else this.#demodulate(event);
+    }
+  }
+
+  #demodulate(event: unknown): void {
+    try {
+      this.#handler.demodulator?.push(event, result => this.#out.push(result as Out), this.#source);
+    } catch (error) {
+      this.#error ??= JechoError.from(error, "DEMODULATOR_FAILED");
+    }
+  }
+
+  async #settled(): Promise<Out[]> {
+    await this.#host.settled();
+    if (this.#error !== undefined) throw this.#error;
+    return this.#out.splice(0);
+  }
+}
+
+function runOf(bytes: Uint8Array): EventsFrame {
+  return parseFrame(new DataView(bytes.buffer), bytes, 0, bytes.byteLength) as EventsFrame;
+}
+
+/** A clock that stands until it is told how much time passes. */
+class HandClock implements HostClock {
+  #nowMs: number;
+  readonly #timers = new Set<{ readonly atMs: number; readonly callback: () => void }>();
+
+  constructor(nowMs: number) {
+    this.#nowMs = nowMs;
+  }
+
+  now(): number {
+    return this.#nowMs;
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    const timer = { atMs: this.#nowMs + ms, callback };
+    this.#timers.add(timer);
+    return () => this.#timers.delete(timer);
+  }
+
+  /** @param settled waits for what a timer has set going */
+  async pass(ms: number, settled: () => Promise<void>): Promise<void> {
+    const endMs = this.#nowMs + ms;
+    await settled();
+    for (;;) {
+      const [next] = [...this.#timers].sort((a, b) => a.atMs - b.atMs);
+      if (next === undefined || next.atMs > endMs) break;
+      this.#timers.delete(next);
+      this.#nowMs = next.atMs;
+      next.callback();
+      await settled();
+    }
+    this.#nowMs = endMs;
+  }
+}

@@ -1,0 +1,133 @@
+import { JechoError, Type } from "@jecho/shared";
+import type { Sandbox } from "../sandbox/sandbox.ts";
+
+/** The types of what one modulator is fed with, numbered as its sandbox knows them, and which of them it can read. */
+export class InputTypes {
+  readonly #find: (token: bigint) => Uint8Array | undefined;
+  readonly #tell: (mismatch: JechoError) => void;
+  /** In the order of the sandbox's numbers, from 1. */
+  readonly #types: Type[] = [];
+  /** What the modulator was written for; undefined where it takes whatever comes. */
+  #reads: Type | undefined;
+  #sandbox: Pick<Sandbox, "addType" | "checksInput" | "mismatchOf"> | undefined;
+  /** Is there any type that it may not be able to read? */
+  #isPicky = false;
+  /** Can it read events with this token? */
+  readonly #readable = new Map<bigint, boolean>();
+  /** Of the newest run that it could read, for most are of one type. */
+  #newest: bigint | undefined;
+
+  /**
+   * @param find the schema of what the channel's producers write, by its token
+   * @param tell is told, once, of each writer that cannot be read
+   */
+  constructor(find: (token: bigint) => Uint8Array | undefined, tell: (mismatch: JechoError) => void) {
+    this.#find = find;
+    this.#tell = tell;
+  }
+
+  get size(): number {
+    return this.#types.length;
+  }
+
+  get schemas(): readonly Uint8Array[] {
+    return this.#types.map(({ schema }) => schema);
+  }
+
+  get reads(): Type | undefined {
+    return this.#reads;
+  }
+
+  /**
+   * The modulator is in this sandbox from now on, which knows the types that there are.
+   *
+   * @param schema of what it was written for. @throws JechoError `TYPE_INVALID`
+   */
+  readIn(
+    sandbox: Pick<Sandbox, "addType" | "checksInput" | "mismatchOf">,
+    schema: Uint8Array | undefined,
+  ): void {
+    this.#sandbox = sandbox;
+    this.#reads = schema && Type.fromSchema(schema);
+    this.#isPicky = schema !== undefined || sandbox.checksInput;
+    this.#readable.clear();
+    this.#newest = undefined;
+  }
+
+  at(number: number): Type | undefined {
+    return this.#types[number - 1];
+  }
+
+  /** A further type. @returns its number */
+  add(schema: Uint8Array): number {
+    return this.#types.push(Type.fromSchema(schema));
+  }
+
+  /**
+   * The number of the type with this token; 0 for opaque bytes. The sandbox is told of one that is new.
+   *
+   * @throws JechoError `TYPE_UNKNOWN`
+   */
+  numberOf(token: bigint): number {
+    if (token === 0n) return 0;
+    for (let i = 0; i < this.#types.length; i++) if (this.#types[i]?.token === token) return i + 1;
+    const schema = this.#schemaOf(token);
+    this.#sandbox?.addType(schema);
+    return this.add(schema);
+  }
+
+  /**
+   * May the modulator be given events with this token?
+   *
+   * @param producer who raised them
+   * @throws JechoError `TYPE_UNKNOWN`, or what it failed at when it looked at the type
+   */
+  canRead(token: bigint, producer: number): boolean {
+    if (!this.#isPicky || token === this.#newest) return true;
+    let can = this.#readable.get(token);
+    if (can === undefined) {
+      can = this.#match(token, producer);
+      this.#readable.set(token, can);
+    }
+    if (can) this.#newest = token;
+    return can;
+  }
+
+  #match(token: bigint, producer: number): boolean {
+    const writer =
+      token === 0n
+        ? undefined
+        : (this.#types.find(type => type.token === token) ?? Type.fromSchema(this.#schemaOf(token)));
+    const mismatch = this.#mismatchOf(writer) ?? this.#mismatchInside(token);
+    if (mismatch === undefined) return true;
+    const reads = this.#reads === undefined ? "" : `, the modulator reads ${this.#reads}`;
+    const sides = `producer ${producer} writes ${writer ?? "bytes"}${reads}`;
+    this.#tell(new JechoError("TYPE_MISMATCH", `${mismatch.message} (${sides}); its events are dropped`));
+    return false;
+  }
+
+  /** By the type that it was written for. */
+  #mismatchOf(writer: Type | undefined): Error | undefined {
+    if (this.#reads === undefined) return undefined;
+    if (writer === undefined) return new Error("events without a type");
+    try {
+      this.#reads.readerOf(writer);
+      return undefined;
+    } catch (error) {
+      return error as Error;
+    }
+  }
+
+  /** By what its class says of it. */
+  #mismatchInside(token: bigint): Error | undefined {
+    const sandbox = this.#sandbox;
+    return sandbox?.checksInput === true ? sandbox.mismatchOf(this.numberOf(token)) : undefined;
+  }
+
+  #schemaOf(token: bigint): Uint8Array {
+    const schema = this.#find(token);
+    if (schema === undefined)
+      throw new JechoError("TYPE_UNKNOWN", "events of a type that nobody has told of");
+    return schema;
+  }
+}

@@ -1,0 +1,156 @@
+import { JechoError, type Type } from "@jecho/shared";
+import {
+  EventsFrame,
+  FLAG_URGENT,
+  type Install,
+  measureRun,
+  type Stretch,
+  writeRun,
+} from "@jecho/shared/internal";
+import { unsound } from "../sandbox/failures.ts";
+import type { Chunk } from "../sandbox/sandbox.ts";
+import type { Surroundings } from "./surroundings.ts";
+
+/** What holds for all events of a run. */
+export interface Made {
+  /** The versions of the shared objects that they were made with, as a sandbox says them. */
+  readonly versions: readonly number[];
+  readonly producer: number;
+  readonly flags: number;
+  /** Undefined for opaque bytes. */
+  readonly type: Type | undefined;
+}
+
+/** Until something is written. */
+const NO_FRAME = new Uint8Array(0);
+const NO_VIEW = new DataView(NO_FRAME.buffer);
+
+/** Writes what one modulator lets through and makes: counted, within its limits, and what comes out of a wall checked. */
+export class RunWriter {
+  /** What the modulator declares that it makes: none of its input can pass then. */
+  declared: Type | undefined;
+  readonly #derived: number;
+  /** How many shared objects the modulators before it read. */
+  readonly #behind: number;
+  readonly #surroundings: Surroundings;
+  readonly #isTrusted: boolean;
+  #raised = 0;
+  #frame = NO_FRAME;
+  #view = NO_VIEW;
+  #batchBytes = 0;
+  #batchEvents = 0;
+  /** What came in last, where what passes lies, and how many events of its run lie before that and in it. */
+  #input: Uint8Array | undefined;
+  #before = 0;
+  #given = 0;
+
+  constructor({ derived, behind }: Install, surroundings: Surroundings) {
+    this.#derived = derived;
+    this.#behind = behind;
+    this.#surroundings = surroundings;
+    this.#isTrusted = surroundings.engine.isTrusted;
+  }
+
+  /** Events of the derived channel so far. */
+  get raised(): number {
+    return this.#raised;
+  }
+
+  /** From here on the limits of one batch count. */
+  beginBatch(): void {
+    this.#batchBytes = 0;
+    this.#batchEvents = 0;
+    this.#input = undefined;
+    this.#before = 0;
+    this.#given = 0;
+  }
+
+  /** The modulator is given this piece of the batch next. */
+  give({ bytes, end }: Chunk): void {
+    this.#input = bytes;
+    this.#before += this.#given;
+    this.#given = end;
+  }
+
+  /** @throws JechoError `MODULATOR_OUTPUT_EXCEEDED`, `MODULATOR_FAILED` */
+  write(events: readonly Stretch[], { versions: made, producer, flags, type }: Made): void {
+    const own = made.length - this.#behind;
+    const versions = made.length > own || own > 1 ? made : undefined;
+    const bytes = measureRun(events, versions);
+    const count = this.#countBatch(events, bytes);
+    const parameters = newestOf(made, own);
+    const { passed } = this.#surroundings;
+    if (passed !== undefined && events.every(({ bytes }) => bytes === this.#input)) {
+      if (this.declared !== undefined) throw unsound();
+      this.#raised += count;
+      passed({
+        derived: this.#derived,
+        urgent: (flags & FLAG_URGENT) !== 0,
+        parameters,
+        versions: versions ?? [],
+        ranges: events.flatMap(({ first, end }) => [this.#before + first, this.#before + end]),
+      });
+      return;
+    }
+    if (this.#isTrusted || bytes > this.#frame.byteLength) {
+      this.#frame = (this.#isTrusted ? this.#surroundings.room?.(bytes) : undefined) ?? new Uint8Array(bytes);
+      this.#view = new DataView(this.#frame.buffer, this.#frame.byteOffset, this.#frame.byteLength);
+    }
+    const header = {
+      channel: this.#derived,
+      producer,
+      raised: this.#raised,
+      token: type?.token ?? 0n,
+      parameters,
+      flags,
+      versions,
+    };
+    writeRun(this.#frame, this.#view, 0, header, events);
+    if (!this.#isTrusted && type !== undefined) this.#check(events, type);
+    this.#raised += count;
+    this.#surroundings.write(this.#frame.subarray(0, bytes));
+  }
+
+  #countBatch(events: readonly Stretch[], bytes: number): number {
+    let count = 0;
+    for (const { first, end } of events) count += end - first;
+    this.#batchBytes += bytes;
+    this.#batchEvents += count;
+    const { outputBytes, outputEvents } = this.#surroundings.limits;
+    if (this.#batchBytes > outputBytes || this.#batchEvents > outputEvents) {
+      throw new JechoError(
+        "MODULATOR_OUTPUT_EXCEEDED",
+        `one batch made more than ${outputBytes} bytes or ${outputEvents} events`,
+      );
+    }
+    return count;
+  }
+
+  /** Copied first, checked then: what the modulator's memory says now counts no more. */
+  #check(events: readonly Stretch[], type: Type): void {
+    const run = EventsFrame.at(this.#frame, 0, this.#view);
+    let next = 0;
+    for (const { bytes, first, end } of events) {
+      const from = next;
+      next += end - first;
+      if (bytes === this.#input) {
+        if (this.declared !== undefined) throw unsound();
+        continue;
+      }
+      for (let i = from; i < next; i++) {
+        try {
+          type.verify(this.#view, run.eventStart(i), run.eventEnd(i));
+        } catch (error) {
+          throw new JechoError("MODULATOR_FAILED", `it made a broken event: ${(error as Error).message}`);
+        }
+      }
+    }
+  }
+}
+
+/** Of the last so many versions: those of the modulator's own objects. */
+function newestOf(made: readonly number[], own: number): number {
+  let newest = 0;
+  for (let i = made.length - own; i < made.length; i++) newest = Math.max(newest, made[i] as number);
+  return newest;
+}

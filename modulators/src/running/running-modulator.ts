@@ -1,0 +1,280 @@
+import { JechoError, Type } from "@jecho/shared";
+import { FLAG_URGENT, type Install, type ObjectUpdate } from "@jecho/shared/internal";
+import { isStarved, unsound } from "../sandbox/failures.ts";
+import type { Chunk, ContextValue, Emit, Program, Sandbox, Turn } from "../sandbox/sandbox.ts";
+import { NO_EVENTS } from "./chunks.ts";
+import { InputTypes } from "./input-types.ts";
+import { ObjectStates } from "./object-states.ts";
+import { RunWriter } from "./run-writer.ts";
+import { checkSizes } from "./sizes.ts";
+import type { Surroundings } from "./surroundings.ts";
+import { TimeBudget } from "./time-budget.ts";
+
+/** How much longer a call may take on the wall at the first, second, ... attempt on a machine too busy to run it. */
+const PATIENCE = [1, 4, 8] as const;
+
+/** What takes longer to install is not made ready ahead: others may have to wait for that. */
+const PREPARED_MS = 10;
+
+/** A modulator where it runs, in whatever tier: its sandbox, its limits, and the frames of its derived channel. */
+export class RunningModulator {
+  readonly derived: number;
+  readonly channel: number;
+  /** What it makes, if it declares another type than it takes. */
+  schema: Uint8Array | undefined;
+  ready = true;
+  readonly #surroundings: Surroundings;
+  readonly #program: Omit<Program, "context" | "timeMs" | "schemas" | "objects">;
+  readonly #objects: ObjectStates;
+  readonly #types: InputTypes;
+  readonly #budget: TimeBudget;
+  readonly #writer: RunWriter;
+  #sandbox: Sandbox;
+  /** What its input is made with, and what the sandbox takes it to be. */
+  #behind: readonly number[];
+  #known: readonly number[];
+  /** The number of the newest run's type. */
+  #type = 0;
+  /** Who raised the newest events that it has seen. */
+  #producer = 0;
+  /** Of the turn that it is at: the flags of what it is given, and whether anything of it was written. */
+  #flags = 0;
+  #written = false;
+  readonly #emit: Emit = (events, versions, urgent, type) => {
+    this.#written = true;
+    this.#writer.write(events, {
+      versions,
+      producer: this.#producer,
+      flags: urgent ? this.#flags | FLAG_URGENT : this.#flags,
+      type: this.#madeType(type),
+    });
+  };
+  #needs: readonly string[] = [];
+  /** Processor time that its installation took. */
+  #installedMs = 0;
+  /** Views of the producer's state that the sandbox does not have yet, by name. */
+  readonly #views = new Map<string, ContextValue>();
+
+  /**
+   * @param schema of what comes in, at first; undefined for opaque bytes
+   * @throws JechoError why it cannot be installed
+   */
+  constructor(install: Install, schema: Uint8Array | undefined, surroundings: Surroundings) {
+    const { modulator } = install;
+    if (modulator === undefined) throw new JechoError("FRAME_UNEXPECTED", "an Install without its modulator");
+    const { limits } = surroundings;
+    checkSizes(modulator, limits);
+    this.derived = install.derived;
+    this.channel = install.channel;
+    this.#surroundings = surroundings;
+    this.#program = { ...modulator, offers: install.offers, behind: install.behind };
+    this.#objects = new ObjectStates(modulator.objects, limits);
+    this.#budget = new TimeBudget(limits);
+    this.#writer = new RunWriter(install, surroundings);
+    this.#types = new InputTypes(
+      token => surroundings.types.find(this.channel, token),
+      mismatch => surroundings.impaired(this.derived, mismatch),
+    );
+    if (schema !== undefined) this.#type = this.#types.add(schema);
+    this.#behind = new Array<number>(install.behind).fill(0);
+    this.#known = this.#behind;
+    this.#sandbox = this.#installed();
+    this.#sendCalls();
+  }
+
+  /** The schema (.bfbs) of what it was written for; undefined where it takes whatever comes. */
+  get reads(): Uint8Array | undefined {
+    return this.#types.reads?.schema;
+  }
+
+  get eventsOut(): number {
+    return this.#writer.raised;
+  }
+
+  get cpuMs(): number {
+    return this.#sandbox.cpuMs;
+  }
+
+  /** How often it wants its period called; 0 for not at all. */
+  get periodMs(): number {
+    return this.#sandbox.periodMs;
+  }
+
+  /** Events a second that it wants at most of a producer; 0 for every event. */
+  get mostPerSecond(): number {
+    return this.#sandbox.mostPerSecond;
+  }
+
+  /** Of the newest events that it was given, so many that one of them, and none before them, waits in its queue. */
+  get waiting(): number {
+    return this.#sandbox.waiting;
+  }
+
+  get needs(): readonly string[] {
+    return this.#needs;
+  }
+
+  /** A view of the producer's state; it counts from the next call on. */
+  setContext(context: ContextValue): void {
+    if (this.#needs.includes(context.name)) this.#views.set(context.name, context);
+  }
+
+  /**
+   * A new state of a shared object, which counts from the next call on. A lazy copy hears of it, unless it has pulled it.
+   *
+   * @returns is there a new state to count?
+   */
+  update(update: ObjectUpdate): boolean {
+    const isMeant = update.derived === 0 || update.derived === this.derived;
+    return isMeant && this.#objects.update(update);
+  }
+
+  /**
+   * Takes a run of events, cut into chunks, and writes frames of what comes out.
+   *
+   * @param token names the type that they were written with
+   * @param producer the number of who raised them
+   * @param flags of the run, which hold for what is made of it, too
+   * @param versions that the run was made with
+   * @returns events dropped by the modulator's queue, or all of them where it cannot read them
+   * @throws JechoError why it has to be removed
+   */
+  run(
+    chunks: readonly Chunk[],
+    token: bigint,
+    producer: number,
+    flags: number,
+    versions: readonly number[],
+  ): number {
+    if (!this.#types.canRead(token, producer)) return chunks.reduce((events, { end }) => events + end, 0);
+    if (this.#behind.length > 0) this.#behind = this.#behind.map((_, i) => versions[i] ?? 0);
+    this.#type = this.#types.numberOf(token);
+    this.#producer = producer;
+    return this.#run(chunks, flags);
+  }
+
+  /** Writes frames of what waits. @returns and throws as `run` */
+  flush(): number {
+    return this.#run([NO_EVENTS], 0);
+  }
+
+  #run(chunks: readonly Chunk[], flags: number): number {
+    let dropped = 0;
+    this.#writer.beginBatch();
+    for (const chunk of chunks) {
+      this.#writer.give(chunk);
+      dropped += this.#turn(flags, chunk);
+      this.#surroundings.pause();
+    }
+    return dropped;
+  }
+
+  /** Its period is over. @returns and throws as `run` */
+  period(): number {
+    this.#writer.beginBatch();
+    return this.#turn(0, undefined);
+  }
+
+  /** Tells the modulator that it is removed, and ends it. What it fails at now is nobody's trouble. */
+  remove(): void {
+    try {
+      this.#sandbox.remove();
+      this.#sendCalls();
+    } catch {}
+    this.dispose();
+  }
+
+  /** Makes ready what the next installation of the same needs, with other parameters. */
+  prepareNext(): void | Promise<void> {
+    const { engine, limits, watch, timeMs } = this.#surroundings;
+    const { schemas } = this.#types;
+    const program = { ...this.#program, schemas, objects: [], context: [], timeMs };
+    return engine.prepare(this.#installedMs > PREPARED_MS ? undefined : { program, limits, watch });
+  }
+
+  dispose(): void {
+    this.#sandbox.dispose();
+  }
+
+  /** @param chunk undefined for its period */
+  #turn(flags: number, chunk: Chunk | undefined): number {
+    this.#flags = flags;
+    for (let starved = 0; ; starved++) {
+      const before = this.#sandbox.cpuMs;
+      this.#written = false;
+      try {
+        this.#objects.tell(this.#sandbox);
+        this.#tellBehind();
+        this.#tellViews();
+        const turn: Turn = { ready: this.ready, timeMs: this.#surroundings.timeMs, emit: this.#emit };
+        const dropped =
+          chunk === undefined ? this.#sandbox.period(turn) : this.#sandbox.run(chunk, this.#type, turn);
+        this.#sendCalls();
+        this.#budget.spend(this.#sandbox.cpuMs - before, chunk?.end ?? 0);
+        return dropped;
+      } catch (error) {
+        if (this.#written || !isStarved(error) || starved === PATIENCE.length - 1) throw error;
+        // Ended on a machine too busy to run it: that is not its fault, so it starts anew.
+        this.#sandbox.dispose();
+        this.#sandbox = this.#installed(starved + 1);
+        const { message } = JechoError.from(error);
+        this.#surroundings.impaired(this.derived, new JechoError("MODULATOR_RESTARTED", message));
+      }
+    }
+  }
+
+  #tellBehind(): void {
+    const [known, behind] = [this.#known, this.#behind];
+    if (known === behind) return;
+    if (known.some((version, i) => version !== behind[i])) this.#sandbox.behind(behind);
+    this.#known = behind;
+  }
+
+  #tellViews(): void {
+    if (this.#views.size === 0) return;
+    for (const view of this.#views.values()) this.#sandbox.setContext(view);
+    this.#views.clear();
+  }
+
+  #installed(first = 0): Sandbox {
+    for (let starved = 0; ; starved++) {
+      const patience = PATIENCE[first + starved] ?? 1;
+      const { engine, limits, watch, views, timeMs } = this.#surroundings;
+      const callMs = limits.callMs * patience;
+      const installMs = limits.installMs * Math.min(patience, PATIENCE[1]);
+      const context = [...(views.get(this.channel)?.values() ?? [])];
+      const { schemas } = this.#types;
+      const program = { ...this.#program, schemas, objects: this.#objects.begin(), context, timeMs };
+      const sandbox = engine.create({ ...limits, callMs, installMs }, watch, program);
+      try {
+        this.#known = this.#behind.map(() => 0);
+        const declared = sandbox.install(program);
+        this.#installedMs = sandbox.cpuMs;
+        this.schema = declared.schema;
+        this.#types.readIn(sandbox, declared.reads);
+        this.#needs = declared.needs;
+        this.#views.clear();
+        this.#writer.declared = this.schema && Type.fromSchema(this.schema);
+        return sandbox;
+      } catch (error) {
+        sandbox.dispose();
+        if (!isStarved(error) || starved > 0) throw error;
+      }
+    }
+  }
+
+  #sendCalls(): void {
+    const calls = this.#sandbox.takeCalls();
+    if (calls !== undefined) this.#surroundings.called(this.derived, calls);
+  }
+
+  /** What the sandbox says that it made. */
+  #madeType(number: number): Type | undefined {
+    const { declared } = this.#writer;
+    if (declared !== undefined) return declared;
+    const type = number === 0 ? this.#types.reads : this.#types.at(number);
+    const areBytes = number === 0 && (this.#types.size === 0 || this.#type === 0);
+    if (type === undefined && !areBytes) throw unsound();
+    return type;
+  }
+}

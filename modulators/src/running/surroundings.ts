@@ -1,0 +1,29 @@
+import type { JechoError } from "@jecho/shared";
+import type { Passed, Room } from "@jecho/shared/internal";
+import type { ContextValue, Engine, Limits, Watch } from "../sandbox/sandbox.ts";
+import type { ChannelTypes } from "./channel-types.ts";
+
+/** What all modulators of a tier share. */
+export interface Surroundings {
+  readonly engine: Engine;
+  readonly limits: Limits;
+  readonly watch: Watch;
+  /** Takes a frame; unless the engine is trusted, it lies in memory to be written again. */
+  readonly write: (frame: Uint8Array) => void;
+  /** For frames of a trusted engine's. Default: new memory. */
+  readonly room?: Room | undefined;
+  /** Takes what leaves as it came, where who gave that still has it; else that is written like what is made. */
+  readonly passed?: (passed: Omit<Passed, "kind">) => void;
+  /** What the base channels' producers write. */
+  readonly types: ChannelTypes;
+  /** Views of producers' state, by base channel and name. */
+  readonly views: ReadonlyMap<number, ReadonlyMap<string, ContextValue>>;
+  /** Milliseconds since 1970, as the producer said last. */
+  readonly timeMs: number;
+  /** Takes what a modulator called, as encoded by values.ts; unchecked. */
+  readonly called: (derived: number, calls: Uint8Array) => void;
+  /** Told of a modulator that began anew, without the state that it had, or that cannot read what one writes, and why. */
+  readonly impaired: (derived: number, why: JechoError) => void;
+  /** Called between the calls of a long run. */
+  readonly pause: () => void;
+}

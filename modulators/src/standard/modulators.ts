@@ -1,0 +1,326 @@
+import { JechoError } from "@jecho/shared";
+import { checkOptions, type OptionNames } from "@jecho/shared/internal";
+import {
+  checkAggregate,
+  checkCluster,
+  checkCompress,
+  checkDiff,
+  checkDownsample,
+  checkLatestPerKey,
+  checkPriority,
+  checkQuantise,
+  checkRateLimit,
+  checkSample,
+} from "../../standard/parameters.js";
+import { checkView } from "../../standard/window.js";
+import type { Demodulator, EagerHandler, Json, Modulator, SharedReference } from "../authoring/modulator.ts";
+import { AGGREGATE_SOURCE } from "../generated/standard/aggregate.ts";
+import { CLUSTER_SOURCE } from "../generated/standard/cluster.ts";
+import { COMPRESS_SOURCE } from "../generated/standard/compress.ts";
+import { DIFF_SOURCE } from "../generated/standard/diff.ts";
+import { DOWNSAMPLE_SOURCE } from "../generated/standard/downsample.ts";
+import { FIFO_SOURCE } from "../generated/standard/fifo.ts";
+import { LATEST_PER_KEY_SOURCE } from "../generated/standard/latest-per-key.ts";
+import { PACKED_VIEW_SOURCE } from "../generated/standard/packed-view.ts";
+import { PRIORITY_SOURCE } from "../generated/standard/priority.ts";
+import { QUANTISE_SOURCE } from "../generated/standard/quantise.ts";
+import { RATE_LIMIT_SOURCE } from "../generated/standard/rate-limit.ts";
+import { SAMPLE_SOURCE } from "../generated/standard/sample.ts";
+import { VIEW_FILTER_SOURCE } from "../generated/standard/view-filter.ts";
+import { ClusterDemodulator } from "./cluster-demodulator.ts";
+import { GridDemodulator } from "./grid-demodulator.ts";
+import { PackedGridDemodulator } from "./packed-grid-demodulator.ts";
+import { CompressDemodulator, QuantiseDemodulator } from "./stream-demodulators.ts";
+
+/** What a viewer looks at: layers, and a window of rows and columns. A cell that touches the window is in it. */
+export interface View {
+  /** Inclusive; 0 is the lowest layer. */
+  readonly firstLayer: number;
+  /** Inclusive. */
+  readonly lastLayer: number;
+  /** Degrees north of the equator. */
+  readonly south: number;
+  /** Degrees, not less than `south`. */
+  readonly north: number;
+  /** Degrees, taken modulo 360. */
+  readonly west: number;
+  /** Degrees; less than `west`: the window crosses the date line; `west` + 360 or more: it goes all round. */
+  readonly east: number;
+  /** N takes every Nth row and column, from the window's first. */
+  readonly stride: number;
+}
+
+/** One layer of a field on a grid of latitudes and longitudes, in degrees. */
+export interface GridData {
+  /** The producer's count of steps. */
+  readonly step: number;
+  /** 0 is the lowest. */
+  readonly layer: number;
+  /** The producer's time, in its unit. */
+  readonly time: number;
+  /** Of the first row's centre. */
+  readonly latFirst: number;
+  /** From row to row; negative where rows run from north to south. */
+  readonly latStep: number;
+  /** How many. */
+  readonly rows: number;
+  /** Of the first column's centre. */
+  readonly lonFirst: number;
+  /** From column to column. */
+  readonly lonStep: number;
+  /** How many. */
+  readonly columns: number;
+  /** Row by row. */
+  readonly values: Float32Array;
+}
+
+/** A grid whose values are packed, without loss. */
+export interface PackedGrid extends Omit<GridData, "values"> {
+  /** As `standard/packed-floats.js` says; as many as there are cells: the values' own bits. */
+  readonly words: Uint32Array;
+}
+
+/** The cells of a grid that changed. */
+export interface GridChange extends GridData {
+  /** Each sandbox makes a stream of its own, and counts its events from 1. */
+  readonly stream: number;
+  /** The event's count in that stream. */
+  readonly n: number;
+  /** The event that left the layer as it was before this change; 0 where all cells are here. */
+  readonly since: number;
+  /** Where `values` belong: row * columns + column. */
+  readonly cells: Uint32Array;
+}
+
+/*
+ * Each makes an eager handler. What its modulator would refuse is refused when it is made: `PARAMETERS_INVALID` naming the parameter, or
+ * `ARGUMENT_INVALID` for an option that it does not have.
+ */
+
+/** A shared object with a `View` as its state, or a view that stays as it is. */
+export type ViewReference = (SharedReference & { readonly state: Readonly<View> }) | View;
+
+/** Passes every event, unchanged and in order. */
+export function fifo(): EagerHandler {
+  return { modulator: { source: FIFO_SOURCE } };
+}
+
+/** For `viewFilter`. */
+export interface ViewFilterOptions {
+  /**
+   * Values travel in fewer bytes and come out bit for bit the same: about half the bytes for a smooth field, all of them for noise.
+   * Costs some 10 ns per value in the modulator (in QuickJS 0.5 us), and as much in the demodulator. Default: false.
+   */
+  readonly packed?: boolean;
+}
+
+const VIEW_FILTER_OPTIONS: OptionNames<ViewFilterOptions> = { packed: true };
+
+/**
+ * Of each layer (`GridData`) that is in the view, passes the part in its window, again as `GridData`.
+ *
+ * @throws JechoError `PARAMETERS_INVALID` naming what is wrong in the view, `ARGUMENT_INVALID` for an option that it does not have
+ */
+export function viewFilter(
+  view: ViewReference,
+  options?: ViewFilterOptions & { readonly packed?: false },
+): EagerHandler<GridData, GridData>;
+export function viewFilter(view: ViewReference, options: ViewFilterOptions): EagerHandler;
+export function viewFilter(view: ViewReference, options: ViewFilterOptions = {}): EagerHandler {
+  checkOptions<ViewFilterOptions>("viewFilter()", options, VIEW_FILTER_OPTIONS);
+  if (!options.packed) return { modulator: withView(VIEW_FILTER_SOURCE, view, {}) };
+  return {
+    modulator: withView(PACKED_VIEW_SOURCE, view, {}),
+    demodulator: new PackedGridDemodulator() as Demodulator,
+  };
+}
+
+/**
+ * Like `viewFilter`, but sends only the cells that differ by more than `threshold` (in the unit of the values) from what was last
+ * sent of them. The demodulator rebuilds whole `GridData`, within the threshold. Where nothing changed, nothing is sent and the
+ * handler is not called.
+ */
+export function diff(view: ViewReference, threshold: number): EagerHandler<GridChange, GridData> {
+  const parameters = checked(checkDiff, { threshold });
+  return { modulator: withView(DIFF_SOURCE, view, parameters), demodulator: new GridDemodulator() };
+}
+
+/** Every Nth event of each producer's process, beginning with the first. @param every N, an integer from 1 */
+export function sample(every: number): EagerHandler {
+  return { modulator: { source: SAMPLE_SOURCE, parameters: checked(checkSample, { every }) } };
+}
+
+/**
+ * At most one event per `intervalMs` milliseconds, at least 10, of each producer's process: the newest. The first comes at
+ * once; the last one of a burst comes when the interval has ended, even if none follows.
+ */
+export function rateLimit(intervalMs: number): EagerHandler {
+  return { modulator: { source: RATE_LIMIT_SOURCE, parameters: checked(checkRateLimit, { intervalMs }) } };
+}
+
+/** For `latestPerKey`. */
+export interface LatestPerKeyOptions {
+  /** Milliseconds to gather events for, at least 10, before the newest of each key is sent. Default 0: only until the transport is ready. */
+  readonly intervalMs?: number;
+  /** How many keys may wait; beyond that, the event of the one that has waited longest is dropped. Default: 1000. */
+  readonly keys?: number;
+}
+
+const LATEST_PER_KEY_OPTIONS: OptionNames<LatestPerKeyOptions> = { intervalMs: true, keys: true };
+
+/** Of the waiting events with the same value of `field`, keeps only the newest. */
+export function latestPerKey(field: string, options: LatestPerKeyOptions = {}): EagerHandler {
+  checkOptions<LatestPerKeyOptions>("latestPerKey()", options, LATEST_PER_KEY_OPTIONS);
+  const { intervalMs = 0, keys = 1000 } = options;
+  const parameters = checked(checkLatestPerKey, { field, intervalMs, keys });
+  return { modulator: { source: LATEST_PER_KEY_SOURCE, parameters } };
+}
+
+/** Sends events whose `field` is one of these values first, and marks them urgent for the rest of their way. */
+export function priority(field: string, urgent: readonly (string | number | boolean)[]): EagerHandler {
+  const parameters = checked(checkPriority, { field, urgent });
+  return { modulator: { source: PRIORITY_SOURCE, parameters } };
+}
+
+/** Replaces every `factor` values of the vector `field` by one; the last one may stand for fewer. */
+export function downsample(
+  field: string,
+  factor: number,
+  method: "stride" | "mean" | "min" | "max" = "mean",
+): EagerHandler {
+  const parameters = checked(checkDownsample, { field, factor, method });
+  return { modulator: { source: DOWNSAMPLE_SOURCE, parameters } };
+}
+
+/** For `aggregate`. */
+export interface AggregateOptions {
+  /** An aggregate comes after every so many events. Default: 1. */
+  readonly every?: number;
+  /** How many of the last events it covers, at most 10,000: more than `every` makes a moving average. Default: `every`. */
+  readonly window?: number;
+  /** Bins of the histogram, at most 1,000. Default 0: no histogram. */
+  readonly bins?: number;
+  /** Where the histogram begins, in the unit of the values; values outside of it are in no bin. Required with `bins`. */
+  readonly low?: number;
+  /** Where the histogram ends, inclusive. Required with `bins`. */
+  readonly high?: number;
+}
+
+/** What `aggregate` makes of several events. */
+export interface Aggregate {
+  /** How many events it covers. */
+  readonly events: number;
+  /** How many finite numbers they have. */
+  readonly count: number;
+  /** NaN where `count` is 0. */
+  readonly mean: number;
+  /** Infinity where there are none. */
+  readonly min: number;
+  /** -Infinity where there are none. */
+  readonly max: number;
+  /** Where the histogram begins; 0 without one. */
+  readonly low: number;
+  /** Where it ends; 0 without one. */
+  readonly high: number;
+  /** How many fall into each bin, from `low` to `high`. */
+  readonly histogram: Uint32Array;
+}
+
+const AGGREGATE_OPTIONS: OptionNames<AggregateOptions> = {
+  every: true,
+  window: true,
+  bins: true,
+  low: true,
+  high: true,
+};
+
+/** Mean, minimum, maximum and histogram of the numbers of `field`, a number or a vector, over several events. */
+export function aggregate(field: string, options: AggregateOptions = {}): EagerHandler<Aggregate, Aggregate> {
+  checkOptions<AggregateOptions>("aggregate()", options, AGGREGATE_OPTIONS);
+  const { every = 1, window = every, bins = 0, low = 0, high = 0 } = options;
+  const parameters = checked(checkAggregate, { field, every, window, bins, low, high });
+  return { modulator: { source: AGGREGATE_SOURCE, parameters } };
+}
+
+/** For `cluster`. */
+export interface ClusterOptions {
+  /** Events in one cluster, at most 65,536. Default: 100. */
+  readonly events?: number;
+  /** Bytes of events in one cluster, at most 8 MiB. Default: 65,536. */
+  readonly bytes?: number;
+  /** How long an event may wait for others, in milliseconds, at least 10. Default: 100. */
+  readonly withinMs?: number;
+}
+
+/** Sends many small events as one; the demodulator takes them apart again. */
+export function cluster(options: ClusterOptions = {}): EagerHandler {
+  checkOptions<ClusterOptions>("cluster()", options, { events: true, bytes: true, withinMs: true });
+  const { events = 100, bytes = 65_536, withinMs = 100 } = options;
+  return {
+    modulator: { source: CLUSTER_SOURCE, parameters: checked(checkCluster, { events, bytes, withinMs }) },
+    demodulator: new ClusterDemodulator(),
+  };
+}
+
+/** For `compress` and `quantise`. */
+export interface StreamOptions {
+  /** One event in so many is sent whole, for consumers that came late or missed one. Default: 50. */
+  readonly refreshEvents?: number;
+}
+
+const STREAM_OPTIONS: OptionNames<StreamOptions> = { refreshEvents: true };
+
+/** Lossless compression: sends only what changed from event to event. A consumer sees events from the first whole one on. */
+export function compress(options: StreamOptions = {}): EagerHandler {
+  checkOptions<StreamOptions>("compress()", options, STREAM_OPTIONS);
+  const { refreshEvents = 50 } = options;
+  return {
+    modulator: { source: COMPRESS_SOURCE, parameters: checked(checkCompress, { refreshEvents }) },
+    demodulator: new CompressDemodulator(),
+  };
+}
+
+/**
+ * Lossy compression of the float vector `field`: no number is off by more than `bound` (in the unit of the values), and numbers
+ * that are not finite are exact. The rest of each event is as it was.
+ */
+export function quantise(field: string, bound: number, options: StreamOptions = {}): EagerHandler {
+  checkOptions<StreamOptions>("quantise()", options, STREAM_OPTIONS);
+  const { refreshEvents = 50 } = options;
+  return {
+    modulator: {
+      source: QUANTISE_SOURCE,
+      parameters: checked(checkQuantise, { field, bound, refreshEvents }),
+    },
+    demodulator: new QuantiseDemodulator(),
+  };
+}
+
+function withView(source: string, view: ViewReference, parameters: Record<string, Json>): Modulator {
+  if (typeof view !== "object" || view === null)
+    throw new JechoError(
+      "PARAMETERS_INVALID",
+      `view: a view, or a shared object with one, is wanted, not ${view}`,
+    );
+  if ("state" in view) return { source, parameters, objects: { view } };
+  checked(checkView, view);
+  const { firstLayer, lastLayer, south, north, west, east, stride } = view;
+  return {
+    source,
+    parameters: { ...parameters, view: { firstLayer, lastLayer, south, north, west, east, stride } },
+  };
+}
+
+/**
+ * The parameters, if the modulator takes them: what it would refuse in a producer, perhaps much later, is refused here.
+ *
+ * @throws JechoError `PARAMETERS_INVALID`
+ */
+function checked<Parameters>(check: (parameters: Parameters) => void, parameters: Parameters): Parameters {
+  try {
+    check(parameters);
+    return parameters;
+  } catch (error) {
+    throw JechoError.from(error, "PARAMETERS_INVALID");
+  }
+}

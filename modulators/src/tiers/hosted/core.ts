@@ -1,0 +1,182 @@
+import { JechoError } from "@jecho/shared";
+import {
+  type Control,
+  type EventsFrame,
+  encodeForNow,
+  type Frame,
+  type Install,
+  refusal,
+} from "@jecho/shared/internal";
+import { ChannelTypes } from "../../running/channel-types.ts";
+import { chunksOf } from "../../running/chunks.ts";
+import { RunningModulator } from "../../running/running-modulator.ts";
+import type { Surroundings } from "../../running/surroundings.ts";
+import type { ContextValue } from "../../sandbox/sandbox.ts";
+
+const NONE = new Uint8Array(0);
+/** A sign of life is due after so long without another one. */
+const SIGN_MS = 100;
+
+/** The modulator host itself, wherever it lives: acts on the producer's frames, and writes frames. */
+export class HostCore {
+  readonly #surroundings: Surroundings & { timeMs: number };
+  /** Views of producers' state, by base channel and name. */
+  readonly #views = new Map<number, Map<string, ContextValue>>();
+  readonly #write: (frame: Uint8Array) => void;
+  readonly #modulators = new Map<number, RunningModulator>();
+  readonly #types = new ChannelTypes();
+  /** The schema that was told last, of each base channel. */
+  readonly #schemas = new Map<number, Uint8Array>();
+  #batch = 0;
+  /** When the producer was given a sign of life, or since when one may be due; 0 where nobody has looked since a frame came. */
+  #signedAt = 0;
+
+  /** @param write takes a frame in memory that will be written again */
+  constructor(
+    surroundings: Pick<Surroundings, "engine" | "limits" | "watch">,
+    write: (frame: Uint8Array) => void,
+  ) {
+    this.#write = write;
+    this.#surroundings = {
+      ...surroundings,
+      write,
+      passed: passed => this.#send({ kind: "Passed", ...passed }),
+      called: (derived, calls) => this.#send({ kind: "Calls", derived, calls }),
+      impaired: (derived, { number: code, message }) =>
+        this.#send({ kind: "Impaired", derived, code, message }),
+      pause: () => this.#sign(),
+      types: this.#types,
+      views: this.#views,
+      timeMs: Date.now(),
+    };
+  }
+
+  /** @throws JechoError `FRAME_UNEXPECTED` */
+  act(frame: Frame): void {
+    this.#signedAt = 0;
+    switch (frame.kind) {
+      case "Events":
+        return this.#runBatch(frame);
+      case "BaseType": {
+        const schema = frame.schema.slice();
+        this.#types.add(frame.channel, schema);
+        this.#schemas.set(frame.channel, schema);
+        return;
+      }
+      case "Context": {
+        const { channel, name, value } = frame;
+        const known = this.#views.get(channel) ?? new Map<string, ContextValue>();
+        const view = { name, value: value.slice() };
+        this.#views.set(channel, known.set(name, view));
+        for (const modulator of this.#modulators.values())
+          if (modulator.channel === channel) modulator.setContext(view);
+        return;
+      }
+      case "Clock":
+        this.#surroundings.timeMs = frame.timeMs;
+        return;
+      case "Prepare":
+        if (frame.derived === 0) return void this.#surroundings.engine.prepare();
+        return this.#turnOf(frame.derived, running => {
+          void running.prepareNext();
+          return 0;
+        });
+      case "Install":
+        return this.#install(frame);
+      case "Remove":
+        this.#modulators.get(frame.derived)?.remove();
+        this.#modulators.delete(frame.derived);
+        return this.#send({ kind: "Removed", derived: frame.derived, code: 0, message: "" });
+      case "ObjectUpdate":
+        for (const modulator of this.#modulators.values())
+          this.#attempt(modulator, () => modulator.update(frame));
+        return;
+      case "Flow": {
+        const modulator = this.#modulators.get(frame.derived);
+        if (modulator !== undefined) modulator.ready = frame.ready;
+        if (frame.ready) this.#turnOf(frame.derived, running => running.flush());
+        return;
+      }
+      case "Period":
+        return this.#turnOf(frame.derived, running => running.period());
+      default:
+        throw new JechoError("FRAME_UNEXPECTED", `a modulator host takes no ${frame.kind}`);
+    }
+  }
+
+  #runBatch(run: EventsFrame): void {
+    const batch = ++this.#batch;
+    const chunks = chunksOf(run);
+    const { token, producer, flags, versions } = run;
+    for (const modulator of this.#modulators.values()) {
+      if (modulator.channel === run.channel)
+        this.#turn(modulator, batch, () => modulator.run(chunks, token, producer, flags, versions));
+    }
+  }
+
+  /** A turn without events. Who asks one of a modulator that has gone has been told of that. */
+  #turnOf(derived: number, act: (modulator: RunningModulator) => number): void {
+    const modulator = this.#modulators.get(derived);
+    if (modulator !== undefined) this.#turn(modulator, 0, () => act(modulator));
+  }
+
+  /** What a modulator does at once: its outcome is told before the next one's turn. */
+  #turn(modulator: RunningModulator, batch: number, act: () => number): void {
+    const { derived, cpuMs, periodMs, mostPerSecond } = modulator;
+    const dropped = this.#attempt(modulator, act);
+    if (dropped === undefined) return;
+    if (modulator.periodMs !== periodMs)
+      this.#send({ kind: "Period", derived, periodMs: modulator.periodMs });
+    if (modulator.mostPerSecond !== mostPerSecond)
+      this.#send({ kind: "Rate", derived, mostPerSecond: modulator.mostPerSecond });
+    const { waiting } = modulator;
+    this.#send({
+      kind: "Done",
+      derived,
+      batch,
+      dropped,
+      cpuMs: Math.max(0, modulator.cpuMs - cpuMs),
+      waiting,
+    });
+  }
+
+  #install(frame: Install): void {
+    const { request, derived, channel, timeMs } = frame;
+    this.#surroundings.timeMs = timeMs;
+    try {
+      const modulator = new RunningModulator(frame, this.#schemas.get(channel), this.#surroundings);
+      this.#modulators.set(derived, modulator);
+      const { periodMs, mostPerSecond, needs, schema = NONE, reads = NONE } = modulator;
+      this.#send({ kind: "Installed", request, derived, schema, needs, reads });
+      if (periodMs > 0) this.#send({ kind: "Period", derived, periodMs });
+      if (mostPerSecond > 0) this.#send({ kind: "Rate", derived, mostPerSecond });
+    } catch (error) {
+      this.#send(refusal(request, error));
+    }
+  }
+
+  /** Removes the modulator where it fails. */
+  #attempt<T>(modulator: RunningModulator, act: () => T): T | undefined {
+    try {
+      return act();
+    } catch (error) {
+      const { number, message } = JechoError.from(error);
+      modulator.dispose();
+      this.#modulators.delete(modulator.derived);
+      this.#send({ kind: "Removed", derived: modulator.derived, code: number, message });
+      return undefined;
+    }
+  }
+
+  /** A long run of many calls is not taken for a call that does not end. */
+  #sign(): void {
+    const now = performance.now();
+    if (this.#signedAt === 0) this.#signedAt = now;
+    else if (now - this.#signedAt > SIGN_MS) this.#send({ kind: "Ping", time: 0 });
+  }
+
+  #send(control: Control): void {
+    this.#write(encodeForNow(control));
+    this.#signedAt = 0;
+  }
+}

@@ -1,0 +1,258 @@
+import {
+  EventsFrame,
+  encodeStretches,
+  FLAG_URGENT,
+  type Offer as Grant,
+  type ObjectUpdate,
+  type Passed,
+  type Room,
+  type Stretch,
+} from "@jecho/shared/internal";
+import { grantsOf, MOE_OFFERS } from "../../authoring/delegate.ts";
+import { Passage, type Provenance } from "../../running/provenance.ts";
+import type { Declared } from "../../sandbox/sandbox.ts";
+import type { NamedValues, Value } from "../../sandbox/values.ts";
+import type { InstallRequest, ModulatorStats } from "../tier.ts";
+import type { Batch } from "./work.ts";
+
+/** Far more than a sandbox lets through in one turn, whatever the pieces that the turn comes in. */
+const MOST_CALLS = 65_536;
+
+/** What passes of a run as it came in, with the same versions and urgency: it becomes one run of the derived channel. */
+interface Passing {
+  readonly run: EventsFrame;
+  readonly events: Stretch;
+  readonly as: Pick<Passed, "urgent" | "parameters" | "versions">;
+  readonly stretches: { first: number; end: number }[];
+}
+
+/** What an event may take in a run besides its own bytes: its end, and what aligns the next one. */
+const EVENT_BYTES = 12;
+
+/** One modulator, as the producer's side knows it: enough to install it again. */
+export class Installation {
+  readonly derived: number;
+  readonly installed: Settlement<Declared>;
+  /** What the modulator may need, granted or not. */
+  readonly grants: readonly Grant[];
+  /** What its class says of itself, when that is known. */
+  declared: Declared | undefined;
+  readonly stats: ModulatorStats = {
+    eventsIn: 0,
+    eventsOut: 0,
+    bytesOut: 0,
+    cpuMs: 0,
+    dropped: 0,
+    restarts: 0,
+  };
+  /** Times in a row that the host was killed while this one was at work. */
+  strikes = 0;
+  readonly passage: Passage;
+  /** Of the newest events that it was given, so many that one of them, and none before them, waits in its queue. */
+  waiting = 0;
+  ready = true;
+  /** Events a second that it wants at most; 0 for every event. */
+  mostPerSecond = 0;
+  #request: InstallRequest;
+  readonly #room: Room | undefined;
+  readonly #context: Map<string, Value>;
+  readonly #heard = new Map<string, number>();
+  #calls: NamedValues[] = [];
+  #runs: EventsFrame[] = [];
+  #runBytes = 0;
+  /** The newest of the turn, where more may follow. */
+  #passing: Passing | undefined;
+
+  /**
+   * @param room for what passes. Default: new
+   * @param onSeen told of what it has been through
+   */
+  constructor(
+    request: InstallRequest,
+    room: Room | undefined,
+    onSeen: (of: Provenance) => void,
+    onInstalled: (declared: Declared) => void = () => {},
+  ) {
+    this.#room = room;
+    this.passage = new Passage(onSeen);
+    this.installed = new Settlement(onInstalled);
+    this.derived = request.derived;
+    this.#request = request;
+    this.#context = request.context?.size ? new Map(request.context) : new Map();
+    this.grants = grantsOf(request.offers ?? MOE_OFFERS, request.modulator.capabilities);
+  }
+
+  /** The newest views of the producer's state. */
+  get context(): ReadonlyMap<string, Value> {
+    return this.#context;
+  }
+
+  /** @returns may it read this view? */
+  setContext(name: string, value: Value): boolean {
+    this.#context.set(name, value);
+    return this.mayNeed(name);
+  }
+
+  /** Until it is installed nobody knows. */
+  mayNeed(name: string): boolean {
+    return this.declared?.needs.includes(name) ?? true;
+  }
+
+  /** Is this name one that was granted to it? Whatever its sandbox says, it gets nothing else. */
+  isGranted(name: string): boolean {
+    if (name === "pull") return this.#request.modulator.objects.some(({ lazy }) => lazy);
+    return this.grants.some(grant => grant.name === name && grant.granted);
+  }
+
+  /** With the newest states of its shared objects, and all types that it has been told of. */
+  get request(): InstallRequest {
+    return this.#request;
+  }
+
+  /** Versions that there are of the objects of which it has lazy copies. */
+  get heard(): ReadonlyMap<string, number> {
+    return this.#heard;
+  }
+
+  /** What it is fed with may be of this type, too: a new host has to know. */
+  addType(schema: Uint8Array): void {
+    this.#request = { ...this.#request, further: [...(this.#request.further ?? []), schema] };
+  }
+
+  /** @returns does it read this object, and is that news to it? */
+  update({ object, version, state, derived }: ObjectUpdate): boolean {
+    if (derived !== 0 && derived !== this.derived) return false;
+    const { modulator } = this.#request;
+    let isNews = false;
+    const objects = modulator.objects.map(known => {
+      if (known.object !== object) return known;
+      const isTaken = state !== "" && (!known.lazy || derived !== 0);
+      if (!isTaken && known.lazy && version >= (this.#heard.get(object) ?? 0)) {
+        this.#heard.set(object, version);
+        isNews = true;
+      }
+      if (!isTaken || known.version >= version) return known;
+      isNews = true;
+      return { ...known, version, state };
+    });
+    this.#request = { ...this.#request, modulator: { ...modulator, objects } };
+    return isNews;
+  }
+
+  /** Keeps a run until its turn is over, so that a turn counts as a whole or not at all. @returns false beyond the limit */
+  collect(run: EventsFrame, limitBytes: number): boolean {
+    this.#closePassing();
+    this.#runs.push(run);
+    this.#runBytes += run.end - run.start;
+    return this.#runBytes <= limitBytes;
+  }
+
+  /** Keeps events of a run that pass as they came in, as runs are kept. @returns false beyond the limit */
+  pass(run: EventsFrame, first: number, end: number, as: Passing["as"], limitBytes: number): boolean {
+    if (this.#passing?.run !== run || !isAlike(this.#passing.as, as)) {
+      this.#closePassing();
+      this.#passing = { run, events: run.stretch(), as, stretches: [] };
+    }
+    const { stretches } = this.#passing;
+    const last = stretches.at(-1);
+    if (last?.end === first) last.end = end;
+    else stretches.push({ first, end });
+    this.#runBytes += run.eventEnd(end - 1) - run.eventStart(first) + EVENT_BYTES * (end - first);
+    return this.#runBytes <= limitBytes;
+  }
+
+  #closePassing(): void {
+    if (this.#passing === undefined) return;
+    const { run, events, as, stretches } = this.#passing;
+    this.#passing = undefined;
+    const header = {
+      channel: this.derived,
+      producer: run.producer,
+      raised: 0,
+      token: run.token,
+      parameters: as.parameters,
+      flags: as.urgent ? run.flags | FLAG_URGENT : run.flags,
+      versions: as.versions.length === 0 ? undefined : [...as.versions],
+    };
+    const parts = stretches.map(stretch => ({ ...events, ...stretch }));
+    this.#runs.push(EventsFrame.at(encodeStretches(header, parts, this.#room)));
+  }
+
+  /** Keeps what was called, as runs are kept. @returns false where it may not be called */
+  collectCalls(calls: readonly NamedValues[]): boolean {
+    this.#calls.push(...calls);
+    return this.#calls.length <= MOST_CALLS && calls.every(({ name }) => this.isGranted(name));
+  }
+
+  /** The calls of the turn. */
+  deliverCalls(): readonly NamedValues[] {
+    const calls = this.#calls;
+    this.#calls = [];
+    return calls;
+  }
+
+  /** The runs of the turn, counted on over the deaths of hosts. */
+  deliver(): EventsFrame[] {
+    this.#closePassing();
+    const runs = this.#runs;
+    for (const run of runs) {
+      run.recount(this.stats.eventsOut);
+      this.stats.eventsOut += run.count;
+      this.stats.bytesOut += run.end - run.start;
+    }
+    this.#runs = [];
+    this.#runBytes = 0;
+    return runs;
+  }
+
+  /** A turn has ended. @param batch that it was given; undefined for none */
+  turned(batch: Batch | undefined, waiting: number): void {
+    this.waiting = waiting;
+    this.passage.turned(batch?.of, batch?.run.count ?? 0, waiting);
+    for (const of of batch?.passed ?? []) this.passage.turned(of, 0, waiting);
+  }
+
+  /** Its host has died: what waited with it is lost. */
+  discard(): void {
+    this.passage.lost();
+    this.waiting = 0;
+    this.#passing = undefined;
+    this.#runs = [];
+    this.#runBytes = 0;
+    this.#calls = [];
+  }
+}
+
+/** Urgent events come alone. */
+function isAlike(a: Passing["as"], b: Passing["as"]): boolean {
+  if (a.urgent || b.urgent || a.parameters !== b.parameters) return false;
+  return (
+    a.versions.length === b.versions.length && a.versions.every((version, i) => version === b.versions[i])
+  );
+}
+
+/** A promise that is settled from outside, once. */
+class Settlement<T> {
+  readonly promise: Promise<T>;
+  readonly resolve: (value: T) => void;
+  readonly reject: (reason: Error) => void;
+  isSettled = false;
+
+  /** @param onResolved called at once, where who waits for the promise may be late */
+  constructor(onResolved: (value: T) => void) {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    this.promise = promise;
+    // Nobody has to wait for it.
+    promise.catch(() => {});
+    this.resolve = value => {
+      if (!this.isSettled) onResolved(value);
+      this.isSettled = true;
+      resolve(value);
+    };
+    this.reject = reason => {
+      if (this.isSettled) return;
+      this.isSettled = true;
+      reject(reason);
+    };
+  }
+}

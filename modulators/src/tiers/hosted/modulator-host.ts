@@ -1,0 +1,332 @@
+import { JechoError } from "@jecho/shared";
+import type { EventsFrame, ObjectUpdate } from "@jecho/shared/internal";
+import type { Provenance } from "../../running/provenance.ts";
+import { checkSizes } from "../../running/sizes.ts";
+import { DEFAULT_LIMITS, type Declared, type Limits } from "../../sandbox/sandbox.ts";
+import type { Value } from "../../sandbox/values.ts";
+import type { LentRun } from "../lent-run.ts";
+import { type HostClock, Periods, SYSTEM_CLOCK } from "../periods.ts";
+import {
+  type InstallRequest,
+  type ModulatorStats,
+  type StateUpdate,
+  type Tier,
+  type TierEvents,
+  tell,
+} from "../tier.ts";
+import { Answers } from "./answers.ts";
+import { Backlog } from "./backlog.ts";
+import type { CarrierKind } from "./carrier.ts";
+import { Installation } from "./installation.ts";
+import { type Death, Keeper } from "./keeper.ts";
+import { contextFrame, Orders } from "./orders.ts";
+import { Roster } from "./roster.ts";
+import { type Batch, Outstanding, type Work } from "./work.ts";
+
+export interface ModulatorHostOptions extends TierEvents {
+  /** What the host lives in. */
+  readonly carrier: CarrierKind;
+  /** Default: `DEFAULT_LIMITS`. */
+  readonly limits?: Partial<Limits> | undefined;
+  /** Bytes of events that may wait for the host; beyond them the oldest runs are dropped. Default: 64 MiB. */
+  readonly pendingBytes?: number | undefined;
+  /** Default: the machine's. */
+  readonly clock?: HostClock | undefined;
+  /** How long a host without modulators is kept. Default: 5000. */
+  readonly idleMs?: number | undefined;
+}
+
+export interface HostStats {
+  /** Process id of the host, while there is one. */
+  readonly pid: number | undefined;
+  /** Times that a host died and was replaced. */
+  readonly restarts: number;
+  /** Bytes of events that the host has not finished or not been sent. */
+  readonly pendingBytes: number;
+}
+
+/** A host that dies so often in a row without having done anything is not replaced any more. */
+const FUTILE_STARTS = 3;
+/** So many strikes in a row, and a modulator is removed. */
+const MOST_STRIKES = 2;
+/** What a host's death counts for the modulator that was at work. */
+const STRIKES = { modulator: MOST_STRIKES, anybody: 1, nobody: 0 } as const;
+
+/**
+ * The hosted tier: runs modulators in a process or worker, watches it, and replaces it when it hangs or dies. No call
+ * blocks.
+ *
+ * The host starts with the first modulator. It ends with `close`, some seconds after the last modulator is gone, and with
+ * its producer whatever way that ends.
+ */
+export class ModulatorHost implements Tier {
+  readonly #options: ModulatorHostOptions;
+  readonly #limits: Limits;
+  readonly #keeper: Keeper;
+  readonly #roster = new Roster();
+  readonly #outstanding = new Outstanding();
+  readonly #periods: Periods;
+  readonly #orders: Orders;
+  readonly #backlog: Backlog;
+  /** Who waits for all that was given so far. */
+  #settling: { readonly given: number; readonly resolve: () => void }[] = [];
+  #restarts = 0;
+  #futile = 0;
+  #isClosed = false;
+
+  constructor(options: ModulatorHostOptions) {
+    this.#options = options;
+    this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
+    const clock = options.clock ?? SYSTEM_CLOCK;
+    const [roster, outstanding] = [this.#roster, this.#outstanding];
+    this.#periods = new Periods(clock, derived => this.#orders.period(derived));
+    this.#keeper = new Keeper(options.carrier, this.#limits, options.idleMs ?? 5000, {
+      frame: bytes => {
+        this.#futile = 0;
+        answers.take(bytes);
+        this.#settle();
+      },
+      died: death => this.#died(death),
+      isBusy: () => outstanding.size > 0,
+    });
+    const keeper = this.#keeper;
+    this.#orders = new Orders(keeper, outstanding, roster, clock);
+    const done = (batch: Batch): void => this.#done(batch);
+    const to = { keeper, outstanding, roster, orders: this.#orders };
+    this.#backlog = new Backlog(options.pendingBytes ?? 64 << 20, to, done);
+    const answers = new Answers({ keeper, outstanding, roster, periods: this.#periods }, options, {
+      installed: installation => this.#orders.prepareSoon(installation),
+      turned: () => this.#backlog.send(),
+      done,
+      removed: (installation, error) => this.#removed(installation, error),
+    });
+  }
+
+  async install(request: InstallRequest, onInstalled?: (declared: Declared) => void): Promise<Declared> {
+    if (this.#isClosed) throw new JechoError("CLOSED", "the modulator host is closed");
+    const { derived, modulator } = request;
+    if (this.#roster.get(derived) !== undefined)
+      throw new JechoError("ARGUMENT_INVALID", `derived channel ${derived} has its modulator already`);
+    checkSizes(modulator, this.#limits);
+    if (!this.#keeper.hasHost) this.#begin();
+    const seen = (of: Provenance): void => tell(() => this.#options.onSeen?.(derived, of));
+    const installation = new Installation(request, this.#options.room, seen, onInstalled);
+    this.#roster.add(installation);
+    this.#orders.install(installation);
+    this.#hold();
+    return installation.installed.promise;
+  }
+
+  addType(channel: number, schema: Uint8Array): void {
+    let isFed = false;
+    for (const installation of this.#roster.fedWith(channel)) {
+      installation.addType(schema);
+      isFed = true;
+    }
+    if (isFed) this.#orders.addType(channel, schema);
+  }
+
+  remove(derived: number): void {
+    const installation = this.#roster.get(derived);
+    if (installation === undefined) return;
+    this.#forget(installation);
+    installation.installed.reject(new JechoError("CLOSED", "the modulator was removed"));
+    this.#orders.remove(installation);
+    this.#backlog.send();
+    this.#hold();
+  }
+
+  update(changed: StateUpdate): void {
+    const update: ObjectUpdate = { kind: "ObjectUpdate", derived: 0, ...changed };
+    const readers = Array.from(this.#roster).filter(installation => installation.update(update));
+    if (readers.length > 0) this.#orders.update(update, readers);
+  }
+
+  setContext(channel: number, name: string, value: Value): void {
+    let isNeeded = false;
+    for (const installation of this.#roster.fedWith(channel))
+      if (installation.setContext(name, value)) isNeeded = true;
+    if (isNeeded) this.#backlog.follow(contextFrame(channel, name, value));
+  }
+
+  enqueue(run: EventsFrame | LentRun, tag?: string, of?: Provenance): boolean {
+    const isFed = this.#roster.isFed(run.channel);
+    if (isFed) this.#backlog.enqueue(run, tag, of);
+    return isFed;
+  }
+
+  pass(channel: number, of: Provenance): void {
+    const waiting = this.#backlog.newest(channel);
+    if (waiting !== undefined) {
+      waiting.passed.push(of);
+      return;
+    }
+    let last: Batch | undefined;
+    for (const installation of this.#roster.fedWith(channel)) {
+      const batch = this.#outstanding.newestBatch(channel, installation.derived);
+      if (batch === undefined) installation.passage.turned(of, 0, installation.waiting);
+      last ??= batch;
+    }
+    last?.passed.push(of);
+  }
+
+  flow(derived: number, ready: boolean): void {
+    const installation = this.#roster.get(derived);
+    if (installation === undefined || installation.ready === ready) return;
+    installation.ready = ready;
+    this.#orders.flow(derived, ready);
+  }
+
+  mostPerSecond(derived: number): number {
+    return this.#roster.get(derived)?.mostPerSecond ?? 0;
+  }
+
+  settled(): Promise<void> {
+    if (this.#isIdle()) return Promise.resolve();
+    // Who waits may have nothing else to wait for.
+    this.#keeper.hold(true, () => {});
+    const { given } = this.#outstanding;
+    return new Promise(resolve => this.#settling.push({ given, resolve }));
+  }
+
+  get modulators(): ReadonlyMap<number, ModulatorStats> {
+    return new Map(Array.from(this.#roster, ({ derived, stats }) => [derived, { ...stats }]));
+  }
+
+  get stats(): HostStats {
+    return { pid: this.#keeper.pid, restarts: this.#restarts, pendingBytes: this.#backlog.bytes };
+  }
+
+  close(): Promise<void> {
+    if (!this.#isClosed) {
+      this.#isClosed = true;
+      const error = new JechoError("CLOSED", "the modulator host is closed");
+      for (const installation of this.#roster.clear()) installation.installed.reject(error);
+      this.#outstanding.clear();
+      this.#backlog.clear();
+      this.#periods.clear();
+      this.#orders.close();
+      this.#settle();
+    }
+    return this.#keeper.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #begin(): void {
+    this.#backlog.begin();
+    this.#orders.begin();
+    this.#keeper.begin();
+  }
+
+  #done({ tag }: Batch): void {
+    if (tag !== undefined) tell(() => this.#options.onDone?.(tag));
+  }
+
+  #isIdle(): boolean {
+    return this.#outstanding.size === 0 && this.#backlog.isEmpty;
+  }
+
+  #settle(): void {
+    if (this.#settling.length === 0) return;
+    let oldest = Number.POSITIVE_INFINITY;
+    for (const { order = 0 } of [...this.#outstanding, ...this.#backlog]) oldest = Math.min(oldest, order);
+    for (const { given, resolve } of this.#settling) if (given < oldest) resolve();
+    this.#settling = this.#settling.filter(({ given }) => given >= oldest);
+    if (this.#settling.length === 0 && !this.#isClosed) this.#hold();
+  }
+
+  // ---- ends
+
+  #removed(installation: Installation, error: JechoError): void {
+    const { derived, installed } = installation;
+    this.#forget(installation);
+    if (installed.isSettled) tell(() => this.#options.onRemoved(derived, error));
+    else installed.reject(error);
+    this.#backlog.send();
+    this.#hold();
+  }
+
+  #forget({ derived }: Installation): void {
+    this.#roster.delete(derived);
+    this.#periods.set(derived, 0);
+    for (const batch of this.#outstanding.forget(derived)) this.#done(batch);
+  }
+
+  #hold(): void {
+    this.#keeper.hold(this.#roster.size > 0, () => {
+      this.#roster.allLeft();
+      this.#outstanding.clear();
+    });
+  }
+
+  #died({ error, blame, hadBegun }: Death): void {
+    const current = this.#roster.get(this.#outstanding.current() ?? -1);
+    const work = this.#outstanding.clear();
+    this.#roster.allLeft();
+    this.#periods.clear();
+    for (const installation of this.#roster) {
+      installation.discard();
+      // It starts anew, and will say.
+      if (installation.mostPerSecond === 0) continue;
+      installation.mostPerSecond = 0;
+      tell(() => this.#options.onRate?.(installation.derived));
+    }
+    if (current !== undefined) {
+      current.strikes += STRIKES[blame];
+      // Without a single frame from it, the host itself is at fault.
+      if (current.strikes >= MOST_STRIKES && hadBegun) this.#removed(current, error);
+    }
+    if (!hadBegun && blame !== "nobody" && ++this.#futile === FUTILE_STARTS) {
+      this.#futile = 0;
+      const failed =
+        error.code === "MODULATORS_NOT_SERVED"
+          ? error
+          : new JechoError("MODULATOR_HOST_FAILED", `the host does not start: ${error.message}`);
+      for (const installation of [...this.#roster]) this.#removed(installation, failed);
+    }
+    this.#restarts++;
+    if (this.#roster.size === 0) {
+      for (const item of work) if (item.kind === "batch") this.#done(item);
+      return this.#settle();
+    }
+    const why = new JechoError("MODULATOR_RESTARTED", `its host is replaced: ${error.message}`);
+    for (const { derived, stats } of this.#roster) {
+      stats.restarts++;
+      tell(() => this.#options.onImpaired?.(derived, why));
+    }
+    this.#begin();
+    this.#hold();
+    this.#resume(work);
+    tell(() => this.#options.onRestart?.());
+  }
+
+  /**
+   * Brings a new host to where the old one was. What one modulator has finished, those after it may not have; so each is
+   * installed just before the first run that it has not finished, and sees none twice.
+   */
+  #resume(work: readonly Work[]): void {
+    // The order of installation is the order in which the host runs them.
+    const absent = new Map(this.#roster.clear().map(installation => [installation.derived, installation]));
+    const install = (installation: Installation): void => {
+      absent.delete(installation.derived);
+      this.#roster.add(installation);
+      this.#orders.install(installation);
+    };
+    for (const item of work) {
+      if (item.kind !== "batch") continue;
+      const unfinished = new Set(item.waiting);
+      for (const derived of unfinished) {
+        const installation = absent.get(derived);
+        if (installation !== undefined) install(installation);
+      }
+      item.waiting.clear();
+      for (const { derived } of this.#roster) if (unfinished.has(derived)) item.waiting.add(derived);
+      this.#backlog.sendBatch(item);
+    }
+    for (const installation of [...absent.values()]) install(installation);
+    this.#backlog.send();
+  }
+}

@@ -1,0 +1,74 @@
+/** The modulator host in a page's worker or a thread of Node, with QuickJS. Frames are acted on one after the other. */
+import { type ErrorCode, JechoError } from "@jecho/shared";
+import { parseFrame } from "@jecho/shared/internal";
+import { quickJsEngine } from "../../sandbox/quickjs.ts";
+import type { Engine, Limits } from "../../sandbox/sandbox.ts";
+import { HostCore } from "./core.ts";
+
+/** Why a worker can do no more. */
+export interface WorkerFailure {
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+/** First the limits; then frames, each in memory of its own; null says that no more will come. */
+export type WorkerMessage = { readonly limits: Limits } | Uint8Array<ArrayBuffer> | null;
+
+/** Where messages come from and go to: a page's worker itself, or a port. */
+interface Way {
+  onmessage: ((event: { data: WorkerMessage; ports: readonly Way[] }) => void) | null;
+  postMessage(message: Uint8Array | WorkerFailure, transfer: ArrayBuffer[]): void;
+}
+
+const scope = globalThis as unknown as Way & { process?: NodeJS.Process; close(): void };
+// Asked for by its name: no page loads a program that imports it.
+const thread = scope.process?.getBuiltinModule?.("node:worker_threads").parentPort as unknown as
+  | Way
+  | undefined;
+let way = thread ?? scope;
+
+const nowMs = (): number => performance.now();
+/** A page's worker has no clock of its processor time. */
+const cpuMs = thread ? threadCpuMs : nowMs;
+
+function threadCpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
+
+let engine: Engine;
+let core: HostCore;
+let last: Promise<void> = Promise.resolve();
+
+function take(message: WorkerMessage): void {
+  last = last.then(() => act(message));
+  last.catch(thrown => {
+    const { code, message } = JechoError.from(thrown, "MODULATOR_FAILED");
+    // A page's worker is not heard otherwise when a promise of it fails. It waits for its end.
+    way.postMessage({ code, message }, []);
+  });
+}
+
+async function act(message: WorkerMessage): Promise<void> {
+  if (message === null) return thread ? process.exit(0) : scope.close();
+  if (!(message instanceof Uint8Array)) {
+    const watch = { enter() {}, leave() {} };
+    const { limits } = message;
+    engine = await quickJsEngine({ cpuMs, nowMs }, limits.memoryMiB);
+    core = new HostCore({ engine, limits, watch }, frame => {
+      const own = frame.slice();
+      way.postMessage(own, [own.buffer]);
+    });
+    return;
+  }
+  await engine.prepare();
+  const view = new DataView(message.buffer, message.byteOffset, message.byteLength);
+  core.act(parseFrame(view, message, 0, message.byteLength));
+}
+
+way.onmessage = ({ data, ports: [lent] }) => {
+  if (lent === undefined) return take(data);
+  // The page that started it did so for somebody else.
+  way = lent;
+  lent.onmessage = ({ data }) => take(data);
+};

@@ -1,0 +1,259 @@
+import { JechoError } from "@jecho/shared";
+import { EventsFrame } from "@jecho/shared/internal";
+import { grantsOf, MOE_OFFERS } from "../../authoring/delegate.ts";
+import { ChannelTypes } from "../../running/channel-types.ts";
+import { Passage, type Provenance } from "../../running/provenance.ts";
+import { RunningModulator } from "../../running/running-modulator.ts";
+import { checkSizes } from "../../running/sizes.ts";
+import {
+  type Chunk,
+  type ContextValue,
+  DEFAULT_LIMITS,
+  type Declared,
+  type Engine,
+  type Limits,
+} from "../../sandbox/sandbox.ts";
+import { decodeValues, encodeValues, type Value } from "../../sandbox/values.ts";
+import { LentRun } from "../lent-run.ts";
+import { type HostClock, Periods, SYSTEM_CLOCK } from "../periods.ts";
+import {
+  type InstallRequest,
+  type ModulatorStats,
+  type StateUpdate,
+  type Tier,
+  type TierEvents,
+  tell,
+} from "../tier.ts";
+import { type Compile, localEngine, type MakeModule } from "./local-engine.ts";
+
+const WATCH = { enter() {}, leave() {} };
+
+interface Local {
+  readonly running: RunningModulator;
+  readonly stats: ModulatorStats;
+  readonly passage: Passage;
+  /** The turn's newest run, which is handed out when the turn has ended. */
+  newest: EventsFrame | undefined;
+}
+
+/**
+ * The local tier: modulators whose source the producer has itself, run in its own process, on the events where they lie.
+ * One that throws, makes too much or refuses its parameters is removed like any other; there is nothing to end one that
+ * does not return.
+ */
+export class LocalTier implements Tier {
+  readonly #events: TierEvents;
+  readonly #limits: Limits;
+  readonly #engine: Engine;
+  readonly #modulators = new Map<number, Local>();
+  /** The same by the channel that they are fed with: each run asks for them. */
+  readonly #fed = new Map<number, readonly Local[]>();
+  readonly #clock: HostClock;
+  readonly #periods: Periods;
+  readonly #types = new ChannelTypes();
+  readonly #views = new Map<number, Map<string, ContextValue>>();
+  /** Of the run that the modulators are at. */
+  #tag: string | undefined;
+  #isClosed = false;
+
+  /** @param modules what may be installed here, by its source */
+  constructor(
+    modules: ReadonlyMap<string, MakeModule>,
+    compile: Compile,
+    { limits, clock = SYSTEM_CLOCK }: { limits?: Partial<Limits> | undefined; clock?: HostClock | undefined },
+    events: TierEvents,
+  ) {
+    this.#events = events;
+    this.#limits = { ...DEFAULT_LIMITS, ...limits };
+    this.#engine = localEngine(modules, compile);
+    this.#clock = clock;
+    this.#periods = new Periods(clock, derived => this.#period(derived));
+  }
+
+  async install(request: InstallRequest, onInstalled?: (declared: Declared) => void): Promise<Declared> {
+    const { derived, channel, schema, further = [], modulator } = request;
+    const { offers = MOE_OFFERS, context = new Map<string, Value>(), behind = 0 } = request;
+    if (this.#isClosed) throw new JechoError("CLOSED", "the modulators' environment is closed");
+    checkSizes(modulator, this.#limits);
+    const stats = { eventsIn: 0, eventsOut: 0, bytesOut: 0, cpuMs: 0, dropped: 0, restarts: 0 };
+    for (const [name, value] of context) this.setContext(channel, name, value);
+    for (const other of further) this.addType(channel, other);
+    const grants = grantsOf(offers, modulator.capabilities);
+    const clock = this.#clock;
+    const running = new RunningModulator(
+      {
+        kind: "Install",
+        request: derived,
+        channel,
+        derived,
+        modulator,
+        offers: grants,
+        instead: undefined,
+        behind,
+        timeMs: 0,
+      },
+      schema,
+      {
+        engine: this.#engine,
+        limits: this.#limits,
+        watch: WATCH,
+        room: this.#events.room,
+        write: frame => {
+          stats.bytesOut += frame.byteLength;
+          this.#handOut(local);
+          local.newest = EventsFrame.at(frame);
+        },
+        called: (_, calls) => {
+          for (const { name, values } of decodeValues(calls))
+            tell(() => this.#events.onCall?.(derived, name, values));
+        },
+        impaired: (_, why) => tell(() => this.#events.onImpaired?.(derived, why)),
+        pause() {},
+        types: this.#types,
+        views: this.#views,
+        get timeMs() {
+          return clock.now();
+        },
+      },
+    );
+    const passage = new Passage(of => tell(() => this.#events.onSeen?.(derived, of)));
+    const local: Local = { running, stats, passage, newest: undefined };
+    this.#unfeed(derived);
+    this.#modulators.set(derived, local);
+    this.#fed.set(channel, [...(this.#fed.get(channel) ?? []), local]);
+    this.#periods.set(derived, running.periodMs);
+    const declared = { schema: running.schema, reads: running.reads, needs: running.needs };
+    onInstalled?.(declared);
+    return declared;
+  }
+
+  addType(channel: number, schema: Uint8Array): void {
+    this.#types.add(channel, schema);
+  }
+
+  remove(derived: number): void {
+    this.#modulators.get(derived)?.running.remove();
+    this.#forget(derived);
+  }
+
+  update(update: StateUpdate): void {
+    for (const local of this.#modulators.values()) {
+      const { running } = local;
+      const isNew = running.update({ kind: "ObjectUpdate", derived: 0, ...update });
+      if (isNew && running.mostPerSecond > 0) this.#turn(local, () => running.flush());
+    }
+  }
+
+  setContext(channel: number, name: string, value: Value): void {
+    const views = this.#views.get(channel) ?? new Map<string, ContextValue>();
+    const view = { name, value: encodeValues([{ name, values: [value] }]) };
+    this.#views.set(channel, views.set(name, view));
+    for (const { running } of this.#modulators.values())
+      if (running.channel === channel) running.setContext(view);
+  }
+
+  enqueue(run: EventsFrame | LentRun, tag?: string, of?: Provenance): boolean {
+    const fed = this.#fed.get(run.channel);
+    if (fed === undefined) return false;
+    // What is made of one run may be fed to others at once.
+    const outer = this.#tag;
+    this.#tag = tag;
+    const { bytes, bounds, first, end } = run.stretch();
+    const chunks: readonly Chunk[] = [{ bytes, bounds, first, end, isLent: run instanceof LentRun }];
+    for (const local of fed) {
+      // What one of them makes may be the end of another.
+      if (this.#modulators.get(local.running.derived) !== local) continue;
+      local.stats.eventsIn += run.count;
+      const { token, producer, flags, versions } = run;
+      this.#turn(local, () => local.running.run(chunks, token, producer, flags, versions), of, run.count);
+    }
+    this.#tag = outer;
+    if (tag !== undefined) tell(() => this.#events.onDone?.(tag));
+    return true;
+  }
+
+  pass(channel: number, of: Provenance): void {
+    for (const { passage, running } of this.#fed.get(channel) ?? []) passage.turned(of, 0, running.waiting);
+  }
+
+  flow(derived: number, ready: boolean): void {
+    const local = this.#modulators.get(derived);
+    if (local === undefined || local.running.ready === ready) return;
+    local.running.ready = ready;
+    if (ready) this.#turn(local, () => local.running.flush());
+  }
+
+  mostPerSecond(derived: number): number {
+    return this.#modulators.get(derived)?.running.mostPerSecond ?? 0;
+  }
+
+  settled(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  get modulators(): ReadonlyMap<number, ModulatorStats> {
+    return new Map(
+      [...this.#modulators].map(([derived, { running, stats }]) => [
+        derived,
+        { ...stats, eventsOut: running.eventsOut },
+      ]),
+    );
+  }
+
+  close(): Promise<void> {
+    this.#isClosed = true;
+    this.#modulators.clear();
+    this.#fed.clear();
+    this.#periods.clear();
+    return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #period(derived: number): void {
+    const local = this.#modulators.get(derived);
+    if (local === undefined) return;
+    this.#turn(local, () => local.running.period());
+    this.#periods.done(derived);
+  }
+
+  #turn(local: Local, act: () => number, of?: Provenance, events = 0): void {
+    const { running, stats, passage } = local;
+    const { derived, periodMs, mostPerSecond } = running;
+    try {
+      stats.dropped += act();
+      passage.turned(of, events, running.waiting);
+      this.#handOut(local);
+      if (running.periodMs !== periodMs) this.#periods.set(derived, running.periodMs);
+      if (running.mostPerSecond !== mostPerSecond) tell(() => this.#events.onRate?.(derived));
+    } catch (thrown) {
+      this.#handOut(local);
+      this.#forget(derived);
+      tell(() => this.#events.onRemoved(derived, JechoError.from(thrown)));
+    }
+  }
+
+  #handOut(local: Local): void {
+    const { newest, running } = local;
+    if (newest === undefined) return;
+    local.newest = undefined;
+    tell(() => this.#events.onEvents(newest, running.derived, this.#tag));
+  }
+
+  #unfeed(derived: number): void {
+    const local = this.#modulators.get(derived);
+    if (local === undefined) return;
+    const { channel } = local.running;
+    const others = (this.#fed.get(channel) ?? []).filter(other => other !== local);
+    if (others.length > 0) this.#fed.set(channel, others);
+    else this.#fed.delete(channel);
+  }
+
+  #forget(derived: number): void {
+    this.#unfeed(derived);
+    this.#modulators.delete(derived);
+    this.#periods.set(derived, 0);
+  }
+}
