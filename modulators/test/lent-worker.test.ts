@@ -10,6 +10,14 @@ import { modulator } from "./rig.ts";
 const CHANNEL = 1;
 const DERIVED = 2;
 const PROGRAM = new URL("../src/generated/worker.mjs", import.meta.url);
+/** A thread that is to its program what a page's worker is. */
+const WORKER = `
+  const { parentPort } = require("node:worker_threads");
+  process.getBuiltinModule = undefined;
+  globalThis.close = () => process.exit();
+  import(${JSON.stringify(PROGRAM.href)}).then(() => {
+    parentPort.onmessage = event => globalThis.onmessage(event);
+  });`;
 /** Deadlines that no busy machine makes a modulator miss. */
 const limits = { callMs: 60_000, installMs: 60_000 };
 
@@ -43,7 +51,7 @@ class Borrower implements AsyncDisposable {
     const { port1, port2 } = new MessageChannel();
     if (lends)
       lendWorkers(port1, () => {
-        const thread = new Thread(PROGRAM, { execArgv: ["--no-warnings"] });
+        const thread = new Thread(WORKER, { eval: true, execArgv: ["--no-warnings"] });
         return thread as unknown as Worker;
       });
     return this.lenders.add(port2);
