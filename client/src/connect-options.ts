@@ -29,7 +29,8 @@ export interface ConnectOptions {
   readonly modulating?: string;
   /**
    * Gets what goes wrong without an endpoint to blame, such as a refused update, and what ended a consumer that nobody listens to, neither
-   * to its status nor with an `onError` of its own; by default thrown as an uncaught error.
+   * to its status nor with an `onError` of its own; by default thrown as an uncaught error. `MODULATOR_LEFT_OUT`, which others bring about, is
+   * never thrown: a modulator does not run for this session's producers, and its consumers miss what these raise.
    */
   readonly onError?: (error: JechoError) => void;
 }

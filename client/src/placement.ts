@@ -1,13 +1,19 @@
 import { type ErrorCode, errorCode } from "@jecho/shared";
 import type { Placement as PlacementTable } from "@jecho/shared/internal";
 
-const PLACES = ["producer", "gateway", "consumer"] as const;
+const PLACES = ["producer", "gateway", "consumer", "nowhere"] as const;
 
-/** Where a consumer's modulator runs for the producers of one process, and why. What comes is the same. */
+/** Where a consumer's modulator runs for the producers of one process, and why. What comes is the same, unless that is nowhere. */
 export interface Placement {
-  /** With the producer, in a process beside the gateway, or with this consumer. */
-  readonly at: "producer" | "gateway" | "consumer";
-  /** Why it is not with the producer, such as `MODULATORS_NOT_SERVED`; undefined where it is. */
+  /**
+   * With the producer, in a process beside the gateway, or with this consumer; nowhere, where these producers are left out: this
+   * consumer misses what they raise until that changes.
+   */
+  readonly at: "producer" | "gateway" | "consumer" | "nowhere";
+  /**
+   * Why it is not with the producer; undefined where it is. `MODULATORS_NOT_SERVED` or `OVERLOADED` where it runs elsewhere. Nowhere it runs
+   * where the producer has not answered yet (`TIMED_OUT`), cannot run it (such as `SERVICE_MISSING`), or has removed it (such as `MODULATOR_FAILED`).
+   */
   readonly code: ErrorCode | undefined;
   /** The same as a sentence; "" where it is with the producer. */
   readonly why: string;

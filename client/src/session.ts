@@ -255,7 +255,9 @@ export class Session {
         this.#questions.answered(notice.question, notice.answer);
         return;
       case "fault":
-        this.#failed(notice.error);
+        // What others brought, and cannot have here, is no error of this application.
+        if (notice.error.code !== "MODULATOR_LEFT_OUT") this.#failed(notice.error);
+        else if (this.#options.onError !== undefined) guarded(this.#options.onError)(notice.error);
         return;
       case "room":
         this.#queues.room(notice.queue);

@@ -120,19 +120,30 @@ test("TYPE-11, SYNC-5: producers without the field that a standard modulator goe
   expect(consumer.status.state).toBe("live");
 });
 
-test("TYPE-10: a consumer is refused at open where a present producer cannot be read, and both sides are named", async () => {
+test("TYPE-10: a consumer is refused at open where no present producer can be read, and both sides are named; one it hears of later", async () => {
   await using rig = await startRig();
-  await produce(rig.session(), Newer);
-  await produce(rig.session(), Grown);
+  const grown = await produce(rig.session(), Grown);
+  const errors = new Inbox<JechoError>();
+  const inbox = new Inbox<number>();
   const subscribe = () =>
     rig
       .session()
       .channel("grid")
-      .subscribe(() => {}, { modulator: written });
+      .subscribe(event => inbox.put((event as unknown as { step: number }).step), {
+        modulator: written,
+        onError: errors.put,
+      });
   await expect(subscribe()).rejects.toMatchObject({
     code: "TYPE_MISMATCH",
     message: `field "step" of the writer's GridData and the reader's GridData: the writer's int64 does not fit the reader's int32 (grid is written as ${Grown}, this modulator reads ${typeFromFbs(INPUT)})`,
   });
+  const newer = await produce(rig.session(), Newer);
+  const consumer = await subscribe();
+  expect(consumer.placements.map(({ at }) => at)).toEqual(["producer", "producer"]);
+  expect(await grown.publishSync({ step: 3n, layer: 3, values: VALUES })).toBe(0);
+  expect(await errors.take(1)).toMatchObject([{ code: "TYPE_MISMATCH" }]);
+  await newer.publishSync({ step: 5, layer: 2, run: "", values: VALUES, more: VALUES });
+  expect(inbox.all).toEqual([6]);
 });
 
 test("TYPE-3, TYPE-10: whom it cannot read does not keep a consumer from coming back, with a modulator or without", async () => {

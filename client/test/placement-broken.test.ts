@@ -3,7 +3,7 @@ import { createGateway } from "@jecho/server";
 import { describe, expect, inject, test } from "vitest";
 import { startCutter } from "./cutter.ts";
 import { numbered, PLACES, rigAt, startPatient } from "./placement-rig.ts";
-import { Inbox, PATIENT, startRig, Tick, whenState } from "./rig.ts";
+import { Inbox, PATIENT, PATIENT_GATEWAY, startRig, Tick, whenState } from "./rig.ts";
 
 const QUICK = {
   backoff: { firstMs: 10, mostMs: 50 },
@@ -64,7 +64,10 @@ describe.each(PLACES)("modulators at the %s", at => {
   });
 
   test("DEL-3, MOE-18: over a gateway's restart each event comes once and in order, and they run where they ran", async () => {
-    const options = at === "gateway" ? { modulating: startPatient, drainMs: 60_000 } : {};
+    const options = {
+      ...PATIENT_GATEWAY,
+      ...(at === "gateway" && { modulating: startPatient, drainMs: 60_000 }),
+    };
     let gateway = await createGateway(options);
     await using way = await startCutter(gateway.address);
     await using producing = connect(way.address, {
@@ -93,7 +96,7 @@ describe.each(PLACES)("modulators at the %s", at => {
 });
 
 test("MOE-20: what a gateway has confirmed when it is told to end is made, also behind another modulator, and reaches the consumers", async () => {
-  const gateway = await createGateway({ modulating: startPatient, drainMs: 60_000 });
+  const gateway = await createGateway({ ...PATIENT_GATEWAY, modulating: startPatient, drainMs: 60_000 });
   await using producing = connect(gateway.address, { ...QUICK, modulators: { most: 0 } });
   await using session = connect(gateway.address, QUICK);
   const producer = await producing.channel("a", Tick).produce();

@@ -1,7 +1,7 @@
 import { type ConnectOptions, connect, type Session, type SubscribeOptions, type Type } from "@jecho/client";
 import { createGateway, type Gateway, type GatewayOptions } from "@jecho/server";
 import { inject } from "vitest";
-import { PATIENT } from "./patient.ts";
+import { PATIENT, PATIENT_GATEWAY } from "./patient.ts";
 
 /** A real gateway on a free port, with sessions that end with it. */
 export interface Rig {
@@ -15,7 +15,7 @@ export interface Rig {
 const place = inject("place");
 
 export async function startRig(options: GatewayOptions = {}): Promise<Rig> {
-  const gateway = await createGateway(options);
+  const gateway = await createGateway({ ...PATIENT_GATEWAY, ...options });
   const sessions: Session[] = [];
   return {
     gateway,
@@ -83,5 +83,5 @@ export function whenState(
   });
 }
 
-export { PATIENT } from "./patient.ts";
+export { PATIENT, PATIENT_GATEWAY } from "./patient.ts";
 export { Tick } from "./tick.ts";

@@ -227,16 +227,24 @@ test("TYPE-5, SYNC-5: a writer that a consumer cannot read is told once, naming 
   expect(errors[0]?.message).toMatch(
     /"layer".*string.*int32.*producer \d+ writes GridData \(\w{16}\).*reads GridData \(\w{16}\)/,
   );
-  // Who opens later is refused at once.
+  // Who opens later is told likewise, and refused where there is nobody else.
+  const later: JechoError[] = [];
+  await rig
+    .session()
+    .channel("grid", VIEWERS.first)
+    .subscribe(() => {}, { onError: error => later.push(error) });
+  await odd.publishSync({ step: 4, layer: "low", values: VALUES });
+  expect(later).toMatchObject([{ code: "TYPE_MISMATCH" }]);
+  await rig.session().channel("odd", Odd).produce();
   await expect(
     rig
       .session()
-      .channel("grid", VIEWERS.first)
+      .channel("odd", VIEWERS.first)
       .subscribe(() => {}),
   ).rejects.toMatchObject({
     code: "TYPE_MISMATCH",
     message: expect.stringMatching(
-      /"layer".*string.*int32.*grid is written as GridData \(\w{16}\), this consumer reads GridData \(\w{16}\)/,
+      /"layer".*string.*int32.*odd is written as GridData \(\w{16}\), this consumer reads GridData \(\w{16}\)/,
     ),
   });
 });

@@ -1,5 +1,5 @@
 import type { WebSocket } from "uWebSockets.js";
-import { ERRORS, type ErrorCode } from "@jecho/shared";
+import { ERRORS, type ErrorCode, JechoError } from "@jecho/shared";
 import { type Control, encodeForNow, Few, type Outgoing } from "@jecho/shared/internal";
 import { SOCKET_HIGH_BYTES, SOCKET_LOW_BYTES } from "./delivery/listener.ts";
 import type { Listeners } from "./delivery/listeners.ts";
@@ -7,7 +7,7 @@ import { type Standing, Turns } from "./delivery/turns.ts";
 import { Waiting } from "./delivery/waiting.ts";
 import type { Replay } from "./history/replay.ts";
 import type { Consumer, Producer } from "./management/endpoints.ts";
-import { Requests } from "./requests.ts";
+import { type Answered, Requests, unasked } from "./requests.ts";
 
 /** What a connection needs of the socket below it. */
 export type Link = Pick<
@@ -243,14 +243,28 @@ export class Connection {
 
   /** Asks this concentrator for something; rejects with `TIMED_OUT` or `PRODUCER_GONE`. */
   request(make: (request: number) => Outgoing): Promise<Control> {
-    this.#seldom ??= new Seldom();
-    this.#seldom.requests ??= new Requests(this.#limits.requestTimeoutMs);
-    return this.#seldom.requests.ask(request => this.send(make(request)));
+    return new Promise((resolve, reject) => {
+      this.ask(make, answer => (answer instanceof JechoError ? reject(answer) : resolve(answer)), false);
+    });
   }
 
-  /** Hands an answer to who asked. */
+  /**
+   * The same, for one who acts on the answer at once.
+   *
+   * @param isPatient whether the answer may take as long as the connection lasts
+   * @returns what ends the waiting
+   */
+  ask(make: (request: number) => Outgoing, answered: Answered, isPatient = true): () => void {
+    this.#seldom ??= new Seldom();
+    this.#seldom.requests ??= new Requests(this.#limits.requestTimeoutMs);
+    return this.#seldom.requests.ask(request => this.send(make(request)), answered, isPatient);
+  }
+
+  /** Hands an answer to who asked. @throws JechoError `FRAME_UNEXPECTED` where nothing was asked */
   answer(request: number, answer: Control): void {
-    this.#seldom?.requests?.answer(request, answer);
+    const requests = this.#seldom?.requests;
+    if (requests === undefined) throw unasked(answer);
+    requests.answer(request, answer);
   }
 
   /** Ends the connection, telling the other side why. */

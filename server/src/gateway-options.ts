@@ -37,8 +37,13 @@ export interface GatewayOptions extends GatewayLimits {
   readonly heartbeatMs?: number;
   /** How long a client may go without a whole message, which it sends one of per heartbeat at least, in milliseconds; 120,000 by default. */
   readonly messageTimeoutMs?: number;
-  /** How long a producer may take to install a modulator, and a client to say Hello, in milliseconds; 10,000 by default. */
+  /**
+   * How long a process may take to answer the gateway, a client to say Hello, and a consumer to wait for its modulator where nobody
+   * runs it yet, in milliseconds; 10,000 by default.
+   */
   readonly requestTimeoutMs?: number;
+  /** How long a producer is waited for that does not answer to the installation of a modulator which others run, in milliseconds; 2,000 by default. */
+  readonly installTimeoutMs?: number;
   /**
    * Starts a process beside the gateway that runs modulators for producers that run none or no more: the client library's
    * `startModulating`. Without one they run with their consumers. It is given the gateway's address and what to show there.
@@ -75,6 +80,7 @@ const NAMES: OptionNames<GatewayOptions> = {
   heartbeatMs: true,
   messageTimeoutMs: true,
   requestTimeoutMs: true,
+  installTimeoutMs: true,
   modulating: true,
   drainMs: true,
   log: true,
@@ -96,6 +102,7 @@ export const BOUNDS = {
   heartbeatMs: [1, MOST_MS],
   messageTimeoutMs: [1, MOST_MS],
   requestTimeoutMs: [1, MOST_MS],
+  installTimeoutMs: [1, MOST_MS],
   drainMs: [0, MOST_MS],
 } as const;
 

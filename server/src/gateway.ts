@@ -92,12 +92,16 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   const store =
     options.historyFile === undefined ? undefined : await HistoryStore.open(options.historyFile, log);
   const gathering = new Gathering();
+  const requestTimeoutMs = options.requestTimeoutMs ?? 10_000;
   const keeping = {
     historyBytes: limits.historyBytes,
     resumeWindowMs: options.resumeWindowMs ?? 30_000,
     store,
   };
-  const names = new NameServer(objects, acknowledgements, gathering, keeping, limits);
+  const names = new NameServer(objects, acknowledgements, gathering, keeping, limits, {
+    installTimeoutMs: options.installTimeoutMs ?? 2000,
+    requestTimeoutMs,
+  });
   const confirmations = new Confirmations();
   const modulatingToken =
     options.modulating === undefined ? undefined : randomBytes(24).toString("base64url");
@@ -110,7 +114,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     { ...limits, heartbeatMs, modulatingToken },
   );
   const connectionLimits = {
-    requestTimeoutMs: options.requestTimeoutMs ?? 10_000,
+    requestTimeoutMs,
     connectionQueueBytes: limits.connectionQueueBytes,
   };
   const connections = new Map<Socket, Connection>();

@@ -2,48 +2,61 @@ import { JechoError } from "@jecho/shared";
 import type { Control } from "@jecho/shared/internal";
 import { Deadlines } from "./deadlines.ts";
 
-interface PendingRequest {
-  resolve(answer: Control): void;
-  reject(error: JechoError): void;
-}
+/** Called with the answer, or with `PRODUCER_GONE` or `TIMED_OUT`. */
+export type Answered = (answer: Control | JechoError) => void;
 
 /** What the gateway has asked of one concentrator and has no answer to yet. */
 export class Requests {
-  readonly #pending = new Map<number, PendingRequest>();
+  readonly #pending = new Map<number, Answered>();
   readonly #deadlines: Deadlines<number>;
   #next = 1;
 
-  /** @param timeoutMs that an answer may take */
+  /** @param timeoutMs that an answer may take, unless who asks is patient */
   constructor(timeoutMs: number) {
-    this.#deadlines = new Deadlines(timeoutMs, request => {
-      this.#pending.get(request)?.reject(new JechoError("TIMED_OUT", "a producer did not answer in time"));
-      this.#pending.delete(request);
-    });
+    this.#deadlines = new Deadlines(timeoutMs, request =>
+      this.#take(request)?.(new JechoError("TIMED_OUT", "a process did not answer in time")),
+    );
   }
 
-  /** @param send sends the request with this number. Rejects with `TIMED_OUT` or `PRODUCER_GONE` */
-  ask(send: (request: number) => void): Promise<Control> {
+  /**
+   * @param send sends the request with this number
+   * @param isPatient whether the answer may take as long as the connection lasts
+   * @returns what ends the waiting
+   */
+  ask(send: (request: number) => void, answered: Answered, isPatient = false): () => void {
     const request = this.#next++;
-    return new Promise((resolve, reject) => {
-      this.#pending.set(request, { resolve, reject });
-      this.#deadlines.add(request);
-      send(request);
-    });
+    this.#pending.set(request, answered);
+    if (!isPatient) this.#deadlines.add(request);
+    send(request);
+    return () => this.#take(request);
   }
 
-  /** Hands an answer to who asked. One that comes after its time ran out is nobody's any more. */
+  /**
+   * Hands an answer to who asked. One that nobody waits for any more is left alone.
+   *
+   * @throws JechoError `FRAME_UNEXPECTED` where nothing was asked
+   */
   answer(request: number, answer: Control): void {
-    const pending = this.#pending.get(request);
-    if (pending === undefined) return;
-    this.#pending.delete(request);
-    this.#deadlines.delete(request);
-    pending.resolve(answer);
+    if (request === 0 || request >= this.#next) throw unasked(answer);
+    this.#take(request)?.(answer);
   }
 
   /** Nobody will answer any more. */
   lost(): void {
     this.#deadlines.clear();
-    for (const { reject } of this.#pending.values()) reject(new JechoError("PRODUCER_GONE"));
+    const all = [...this.#pending.values()];
     this.#pending.clear();
+    for (const answered of all) answered(new JechoError("PRODUCER_GONE"));
   }
+
+  #take(request: number): Answered | undefined {
+    const answered = this.#pending.get(request);
+    this.#pending.delete(request);
+    this.#deadlines.delete(request);
+    return answered;
+  }
+}
+
+export function unasked({ kind }: Control): JechoError {
+  return new JechoError("FRAME_UNEXPECTED", `${kind} answers nothing that was asked`);
 }

@@ -64,6 +64,10 @@ export const ERRORS = {
   OBJECT_UNKNOWN: [4549, "No shared object has this id."],
   CLOSED: [4550, "The session or endpoint is closed."],
   ARGUMENT_INVALID: [4551, "An argument is not of the form that the call takes."],
+  MODULATOR_LEFT_OUT: [
+    4552,
+    "A modulator does not run for a process' producers: its consumers miss what they raise.",
+  ],
   INTERNAL: [4599, "Something failed that should not; the message says what."],
 } as const satisfies Record<string, readonly [number, string]>;
 

@@ -34,6 +34,7 @@ const AT = {
   producer: "with the producer",
   gateway: "beside the gateway",
   consumer: "here, with the consumer",
+  nowhere: "nowhere: events are missing",
 } as const;
 
 /** A line for each place that the modulator runs in. */

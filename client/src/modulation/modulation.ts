@@ -263,10 +263,11 @@ export class Modulation {
         this.#forget(installation);
         this.#callers.delete(hosted);
         const { number: code, message } = error;
+        const { number, process } = installation;
         // Who has no answer yet is told by that.
         if (installation.opening !== undefined) installation.opening.reject(error);
-        else if (installation.number !== 0)
-          this.#events.onAnswer({ kind: "Removed", derived: installation.number, code, message });
+        else if (number !== 0)
+          this.#events.onAnswer({ kind: "Removed", derived: number, process, code, message });
       },
     });
     this.#environment = environment;

@@ -118,14 +118,12 @@ export class Channel {
       : [demand];
   }
 
-  /** The same, answered when the other side knows it. */
-  async assureDemand(connection: Connection, process: number): Promise<void> {
-    await connection.request(request => ({
-      kind: "Demand",
-      request,
-      channel: this.number,
-      ...this.#demandOf(process, connection),
-    }));
+  /** The same. @param known called when the other side knows it, or has gone @returns what ends the waiting */
+  assureDemand(connection: Connection, process: number, known: () => void): () => void {
+    return connection.ask(
+      request => ({ kind: "Demand", request, channel: this.number, ...this.#demandOf(process, connection) }),
+      known,
+    );
   }
 
   /** A position, with the process that the producer is of. */

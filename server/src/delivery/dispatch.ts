@@ -1,4 +1,4 @@
-import { errorCode, JechoError } from "@jecho/shared";
+import { type ErrorCode, errorCode, JechoError } from "@jecho/shared";
 import {
   EventsFrame,
   type Frame,
@@ -23,6 +23,9 @@ export interface DispatchOptions extends OpeningLimits {
   /** What the gateway's process for modulators shows; undefined where it has none. */
   readonly modulatingToken: string | undefined;
 }
+
+/** What a modulator may suffer, and go on. */
+const IMPAIRING: ReadonlySet<ErrorCode> = new Set(["MODULATOR_RESTARTED", "TYPE_MISMATCH"]);
 
 /** Acts on what connections send. One arm for each kind of frame; what a connection may not send ends it. */
 export class Dispatcher {
@@ -216,17 +219,16 @@ export class Dispatcher {
     );
   }
 
-  #removed(connection: Connection, { derived: number, code, message }: Removed): void {
-    const derived = this.#names.derived(number);
+  #removed(connection: Connection, { derived, process, code, message }: Removed): void {
     const error = new JechoError(errorCode(code), message);
-    // Who runs it for its own consumers alone says nothing about others.
-    if (derived?.placements.isMaker(connection)) derived.manager.modulatorRemoved(derived, error);
-    else if (derived?.placements.isOwn(connection))
-      derived.manager.modulatorRemovedAt(derived, connection, error);
+    this.#names.derived(derived)?.placements.failed(connection, process, error);
   }
 
   #impaired(connection: Connection, { derived: number, code, message }: Impaired): void {
     const derived = this.#names.derived(number);
+    if (!IMPAIRING.has(errorCode(code)) || derived?.placements.wasAsked(connection) === false)
+      throw new JechoError("FRAME_UNEXPECTED", "Impaired of what it cannot be");
+    // Who runs it for its own consumers alone says nothing about others.
     if (derived?.placements.isMaker(connection)) derived.manager.modulatorImpaired(derived, code, message);
     else if (derived?.placements.isOwn(connection))
       connection.send({ kind: "Impaired", derived: number, code, message });

@@ -41,11 +41,17 @@ export class Intake {
       if (frame.isSync) this.#acknowledgements.unheard(frame, connection);
       return;
     }
-    if (derived.manager !== producer.manager || !derived.allows(connection, frame.token)) {
+    const isServed = derived.manager === producer.manager && derived.placements.wasAsked(connection);
+    if (!isServed || !derived.mayBe(frame.token)) {
       throw new JechoError(
         "FRAME_UNEXPECTED",
         "a run of a derived channel that this producer does not serve",
       );
+    }
+    // The word that it is to serve it no longer is under way.
+    if (!derived.placements.isAtProducer(connection)) {
+      if (frame.isSync) this.#acknowledgements.unheard(frame, connection);
+      return;
     }
     derived.channel.fanOut(frame, connection, connection.process);
   }

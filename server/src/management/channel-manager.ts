@@ -9,6 +9,7 @@ import { Consumers, tellType } from "./consumers.ts";
 import { Derivations } from "./derivations.ts";
 import { DerivedChannel } from "./derived-channel.ts";
 import type { Consumer, Place, Producer } from "./endpoints.ts";
+import type { GatewayInstallation } from "./installation.ts";
 import type { NameServer } from "./name-server.ts";
 import { Outlets } from "./outlets.ts";
 import { Producers } from "./producers.ts";
@@ -146,34 +147,44 @@ export class ChannelManager implements ChannelOwner {
     this.names.registerProducer(producer);
   }
 
-  /** Gives a new producer's concentrator what is installed here; when that is done, its events count. */
+  /**
+   * Gives a new producer's concentrator what is installed here; when that is done, its events count. One that does not answer
+   * never gets so far, and nobody else waits for it.
+   */
   async admit({ connection }: Producer): Promise<void> {
-    if (this.producers.of(connection).length === 1) {
-      await this.producers.admit(connection, this.#installAt(connection, this.derivations));
-    } else {
-      for (const derived of this.derivations) this.announcePlacements(derived);
-      await this.producers.admit(connection);
-    }
+    const isFirst = this.producers.of(connection).length === 1;
+    if (!isFirst) for (const derived of this.derivations) this.announcePlacements(derived);
+    const installing = isFirst ? this.#installAt(connection, () => true) : undefined;
+    if (!(await this.producers.admit(connection, installing))) return;
     for (const { channel } of this.derivations) this.#tellDemand(channel);
     // The first word on the channel itself says that all is installed.
     this.channel.tellDemand(connection);
   }
 
-  /** Where a process comes to feed a derived channel in two ways, what it runs is set up anew, one behind the other. */
-  async #installAt(connection: Connection, derivations: Iterable<DerivedChannel>): Promise<void> {
-    if (!derivationsFedAt(derivations, connection)) {
-      await Promise.all(Array.from(derivations, derived => derived.installAt(connection)));
-      return;
+  /** A process feeds these derived channels from now on. @returns when all are settled; undefined where they are */
+  #installAt(
+    connection: Connection,
+    isMeant: (derived: DerivedChannel) => boolean,
+  ): Promise<void> | undefined {
+    // Those before others come first.
+    for (const derived of this.derivations) if (isMeant(derived)) derived.placements.feed(connection);
+    return this.#settled(connection, isMeant);
+  }
+
+  /** Others may come meanwhile. */
+  #settled(connection: Connection, isMeant: (derived: DerivedChannel) => boolean): Promise<void> | undefined {
+    const installing: Promise<void>[] = [];
+    for (const derived of this.derivations) {
+      const settled = isMeant(derived) ? derived.placements.settled(connection) : undefined;
+      if (settled !== undefined) installing.push(settled);
     }
-    for (const derived of derivations) await derived.installAt(connection);
+    if (installing.length === 0) return undefined;
+    return Promise.all(installing).then(() => this.#settled(connection, isMeant));
   }
 
   /** A process publishes into this derived channel: gives it what is installed behind that. */
-  installBehind(derived: DerivedChannel, connection: Connection): Promise<void> {
-    return this.#installAt(
-      connection,
-      [...this.derivations].filter(one => one.isBehind(derived)),
-    );
+  installBehind(derived: DerivedChannel, connection: Connection): Promise<void> | undefined {
+    return this.#installAt(connection, one => one.isBehind(derived));
   }
 
   /** A process publishes into this derived channel no more. */
@@ -252,6 +263,9 @@ export class ChannelManager implements ChannelOwner {
     this.consumers.add(consumer);
     consumer.channel.demand.expect(consumer.feed);
     const derived = consumer.derived ?? this.names.derived(consumer.channel.number);
+    const out = [...(consumer.derived?.placements.leftOut() ?? [])];
+    if (consumer.derived !== undefined && out.length > 0 && this.consumers.of(consumer.derived).length === 1)
+      for (const [producing, why] of out) consumer.derived.leftOut(producing, why);
     for (const type of [...this.types.all(), ...(derived?.allTypes() ?? [])]) tellType(consumer, type);
     this.#hear(consumer);
     if (waits) this.#tellDemand(consumer.channel);
@@ -289,7 +303,7 @@ export class ChannelManager implements ChannelOwner {
     consumer.replay?.end();
     if (consumer.isListening) consumer.channel.leave(consumer.connection, consumer.feed);
     else consumer.channel.demand.expectNoMore(consumer.feed);
-    for (let at = consumer.derived; at !== undefined; at = at.parent) this.#leave(at, consumer.connection);
+    this.leave(consumer.derived, consumer.connection);
     this.#tellDemand(consumer.channel);
     if (consumer.derived !== undefined) this.dropIfUnused(consumer.derived);
     this.forgetIfUnused();
@@ -297,71 +311,87 @@ export class ChannelManager implements ChannelOwner {
 
   /** A derived channel goes when its last consumer goes. */
   dropIfUnused(derived: DerivedChannel): void {
-    if (derived.channel.consumers === 0 && derived.joining === 0) this.#drop(derived);
+    const isUsed = derived.channel.consumers > 0 || derived.joining > 0 || derived.children.size > 0;
+    if (!isUsed) this.#drop(derived);
   }
 
-  #drop(derived: DerivedChannel): void {
+  /** @param why those who still wait to be its consumers are not */
+  #drop(derived: DerivedChannel, why?: JechoError): void {
     if (!this.derivations.remove(derived)) return;
     this.#outlets?.detach(derived);
     this.names.forgetDerived(derived);
     derived.channel.history?.forget();
-    derived.remove();
+    derived.remove(why);
     if (derived.parent !== undefined) this.dropIfUnused(derived.parent);
     this.forgetIfUnused();
   }
 
   /** What runs in a consumer's process goes with the last that needs it there. */
-  #leave(derived: DerivedChannel, connection: Connection): void {
-    if (!derived.placements.isOwn(connection)) return;
-    for (const one of this.derivations) {
-      let at: DerivedChannel | undefined = one;
-      while (at !== undefined && at !== derived) at = at.parent;
-      if (at !== undefined && this.consumers.connectionsOf(one).has(connection)) return;
-    }
-    derived.placements.leave(connection);
+  leave(derived: DerivedChannel | undefined, connection: Connection): void {
+    if (derived === undefined) return;
+    if (derived.placements.isOwn(connection) && !this.#isTakenAt(derived, connection))
+      derived.placements.leave(connection);
+    this.leave(derived.parent, connection);
   }
 
-  /** Tells consumers of a derived channel where its modulator runs: what it is fed with there has consumers now. */
-  announcePlacements(derived: DerivedChannel): void {
-    const placements = derived.placements.describe();
-    for (const connection of this.consumers.connectionsOf(derived))
+  /** Has the connection consumers of it, or of what is behind it, or will it? */
+  #isTakenAt(derived: DerivedChannel, connection: Connection): boolean {
+    for (const one of this.derivations) {
+      if (one !== derived && !one.isBehind(derived)) continue;
+      if (one.placements.isJoining(connection) || this.consumers.connectionsOf(one).has(connection))
+        return true;
+    }
+    return false;
+  }
+
+  /** An installation has another state: those who send now what is derived, and its consumers, are told. */
+  placed(derived: DerivedChannel, { state, producing, consumer, whyOut }: GatewayInstallation): void {
+    if (derived.channel.consumers === 0) return;
+    if (state.is === "producer" || state.is === "gateway") this.#tellDemand(derived.channel);
+    if (consumer === undefined && whyOut !== undefined) derived.leftOut(producing, whyOut);
+    this.announcePlacements(derived, consumer);
+  }
+
+  /**
+   * Tells consumers of a derived channel where its modulator runs: what it is fed with there has consumers now.
+   *
+   * @param only undefined: the consumers of all connections
+   */
+  announcePlacements(derived: DerivedChannel, only?: Connection): void {
+    for (const connection of this.consumers.connectionsOf(derived)) {
+      if (only !== undefined && connection !== only) continue;
+      const placements = derived.placements.describe(connection);
       connection.send({ kind: "Placed", derived: derived.channel.number, placements });
+    }
     for (const consumer of this.consumers)
       if (consumer.derived === derived || consumer.derived?.isBehind(derived)) this.#hear(consumer);
   }
 
-  /** A modulator goes on, but not with all that it had or is to have; and so does what is derived from it. */
-  modulatorImpaired(derived: DerivedChannel, code: number, message: string): void {
-    for (const child of this.derivations.behind(derived)) this.modulatorImpaired(child, code, message);
-    for (const connection of this.consumers.connectionsOf(derived))
-      connection.send({ kind: "Impaired", derived: derived.channel.number, code, message });
+  /** A process runs a modulator no longer: consumers that nobody runs it for are told why, and it ends where that is all of them. */
+  checkOver(derived: DerivedChannel): void {
+    for (const connection of this.consumers.connectionsOf(derived)) {
+      const why = derived.placements.whyOver(connection);
+      if (why === undefined) continue;
+      for (const consumer of this.consumers.at(derived.channel, connection)) this.#lose(consumer, why);
+    }
+    const why = derived.placements.whyOver();
+    if (why !== undefined) this.#end(derived, why);
   }
 
-  /** The gateway's process for modulators has gone. */
-  lostMaker(derived: DerivedChannel, maker: Connection): void {
-    derived.placements
-      .lostMaker(maker)
-      .catch((error: unknown) => this.modulatorRemoved(derived, JechoError.from(error)));
-  }
-
-  /** A modulator failed that ran in a consumer's process, for the consumers there. */
-  modulatorRemovedAt(derived: DerivedChannel, connection: Connection, error: JechoError): void {
-    for (const child of this.derivations.behind(derived)) this.modulatorRemovedAt(child, connection, error);
-    for (const consumer of this.consumers.of(derived))
-      if (consumer.connection === connection) this.#lose(consumer, error);
-    if (derived.joining === 0) return;
-    derived.fail(error, connection);
-    derived.placements.leave(connection);
-  }
-
-  /** The MOE of a producer removed the modulator: it is removed everywhere, and its consumers are told why. */
-  modulatorRemoved(derived: DerivedChannel, error: JechoError): void {
-    for (const child of this.derivations.behind(derived)) this.modulatorRemoved(child, error);
-    derived.fail(error);
-    for (const consumer of this.consumers.of(derived)) this.#lose(consumer, error);
+  /** Nobody runs a modulator any more, and so not those behind it, either. */
+  #end(derived: DerivedChannel, why: JechoError): void {
+    for (const child of [...derived.children.values()]) this.#end(child, why);
+    for (const consumer of this.consumers.of(derived)) this.#lose(consumer, why);
     derived.channel.demand.stopAwaiting();
     // Those that are still to be its consumers are refused; who comes later has it installed anew.
-    this.#drop(derived);
+    this.#drop(derived, why);
+  }
+
+  /** A modulator goes on, but not with all that it had or is to have; and so does what is derived from it. */
+  modulatorImpaired(derived: DerivedChannel, code: number, message: string): void {
+    for (const child of derived.children.values()) this.modulatorImpaired(child, code, message);
+    for (const connection of this.consumers.connectionsOf(derived))
+      connection.send({ kind: "Impaired", derived: derived.channel.number, code, message });
   }
 
   #tellDemand(channel: Channel): void {
@@ -412,10 +442,4 @@ export class ChannelManager implements ChannelOwner {
     this.types.forget();
     this.names.forget(this);
   }
-}
-
-/** Does this process feed one of these already? */
-function derivationsFedAt(derivations: Iterable<DerivedChannel>, connection: Connection): boolean {
-  for (const { placements } of derivations) if (placements.isPlacing(connection)) return true;
-  return false;
 }

@@ -56,11 +56,6 @@ export class Derivations {
     return true;
   }
 
-  /** Those that are derived from this one. */
-  behind(parent: DerivedChannel): DerivedChannel[] {
-    return [...this.#all.values()].filter(derived => derived.parent === parent);
-  }
-
   /** The one that somebody gave this name. */
   named(name: string): DerivedChannel | undefined {
     return this.#named.get(name);

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
-import { JechoError, Type } from "@jecho/shared";
-import { type Modulator, objectTag, type SourcePlace, tokenOf } from "@jecho/shared/internal";
+import { ERRORS, JechoError, Type } from "@jecho/shared";
+import { Few, type Modulator, objectTag, type SourcePlace, tokenOf } from "@jecho/shared/internal";
 import type { Connection } from "../connection.ts";
 import type { Channel } from "../delivery/channel.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
@@ -10,7 +10,7 @@ import type { Place } from "./endpoints.ts";
 import type { Outlet } from "./outlet.ts";
 import { Placements, type Wanted } from "./placements.ts";
 import { Producers } from "./producers.ts";
-import { checkMatch, type Reader } from "./written-types.ts";
+import { checkMatch, isReadable, type Reader } from "./written-types.ts";
 
 const NO_TAGS: readonly bigint[] = [];
 
@@ -42,7 +42,9 @@ export class DerivedChannel {
   #reads: Type | undefined;
   /** Tags of the shared objects of all modulators on the way here, the first one's first: events say the version of each. */
   readonly objects: readonly bigint[];
-  /** Consumers that wait for the installation, and channels derived from this one. */
+  /** Channels derived from this one. */
+  readonly children = new Few<number, DerivedChannel>();
+  /** Consumers that wait for the installation, or may come back to what an earlier gateway kept. */
   joining = 0;
   readonly placements: Placements;
   /** How far consumers knew what became of raw sources when they came. */
@@ -50,9 +52,6 @@ export class DerivedChannel {
   /** Where producers publish into it directly. */
   readonly outlets = new Set<Outlet>();
   readonly #objects: SharedObjects;
-  /** Why its modulator was removed from everywhere; and from some consumers' processes, where it ran for those alone. */
-  #failure: JechoError | undefined;
-  #failures: WeakMap<Connection, JechoError> | undefined;
 
   constructor(
     manager: ChannelManager,
@@ -70,7 +69,7 @@ export class DerivedChannel {
     const behind = parent?.objects ?? NO_TAGS;
     this.objects = behind;
     this.placements = new Placements(this);
-    if (parent !== undefined) parent.joining++;
+    parent?.children.set(channel.number, this);
     if (modulator.objects.length === 0) return;
     this.objects = [...behind, ...modulator.objects.map(({ object }) => objectTag(object))];
     objects.use(this);
@@ -169,20 +168,19 @@ export class DerivedChannel {
   }
 
   /**
-   * Who declares a type must be able to read what the modulator makes, or passes on.
+   * Who declares a type must be able to read some of what the modulator makes, or passes on.
    *
    * @throws JechoError `TYPE_MISMATCH`
    */
   checkReader(type: Type | undefined, reader: Reader): void {
-    if (type === undefined) return;
+    const made = [this.types, ...[...this.outlets].map(({ types }) => types)].flatMap(of => [...of.values()]);
+    if (type === undefined || made.some(written => isReadable(written, type))) return;
     if (this.types.size === 0) (this.parent ?? this.manager).checkReader(type, reader);
-    for (const written of this.types.values()) checkMatch(written, type, this.manager.name, reader);
-    for (const { types } of this.outlets)
-      for (const written of types.values()) checkMatch(written, type, this.manager.name, reader);
+    else checkMatch(made, type, this.manager.name, reader);
   }
 
   /**
-   * A modulator that says what it was written for must be able to read what its present producers write.
+   * A modulator that says what it was written for must be able to read what one of its present producers writes.
    *
    * @throws JechoError `TYPE_MISMATCH`
    */
@@ -190,36 +188,16 @@ export class DerivedChannel {
     (this.parent ?? this.manager).checkReader(this.#reads, "modulator");
   }
 
-  /** Installs for a producer that comes later. Where that fails the derived channel ends: it is all or nothing. */
-  async installAt(connection: Connection): Promise<void> {
-    try {
-      await this.placements.admit(connection);
-    } catch (error) {
-      this.manager.modulatorRemoved(this, JechoError.from(error));
-    }
-  }
-
   /**
-   * Its modulator was removed: who is still to be a consumer is refused.
-   *
-   * @param connection for whose consumers alone it ran; undefined where it was removed from everywhere
+   * This process is left out: consumers of this channel miss what it raises, until its installation runs. The one place where that is
+   * known as it comes to pass, while there are consumers; `placements.leftOut` knows it at any time.
    */
-  fail(error: JechoError, connection?: Connection): void {
-    if (connection === undefined) this.#failure = error;
-    else {
-      this.#failures ??= new WeakMap();
-      this.#failures.set(connection, error);
-    }
-  }
-
-  /** Why its modulator was removed, for this connection the last time. */
-  failureAt(connection: Connection): JechoError | undefined {
-    return this.#failure ?? this.#failures?.get(connection);
-  }
-
-  /** Is this run one that the producer's own process may have made? */
-  allows(connection: Connection, token: bigint): boolean {
-    return this.placements.isAtProducer(connection) && this.mayBe(token);
+  leftOut(producing: Connection, { code, message }: JechoError): void {
+    // It will find out itself when it has time again.
+    if (code === "TIMED_OUT") return;
+    const [number] = ERRORS.MODULATOR_LEFT_OUT;
+    const why = `a modulator of ${this.manager.name} does not run for this process (${code}: ${message})`;
+    producing.send({ kind: "Fault", code: number, message: why });
   }
 
   /** Where the modulator is installed. */
@@ -258,13 +236,13 @@ export class DerivedChannel {
     return [...reached.values()].filter(({ source }) => own.has(source));
   }
 
-  /** Takes the modulator out of every process. */
-  remove(): void {
-    if (this.parent !== undefined) this.parent.joining--;
+  /** Takes the modulator out of every process. @param why those who still wait to be its consumers are not */
+  remove(why?: JechoError): void {
+    this.parent?.children.delete(this.channel.number);
     this.#objects.release(this);
     for (const type of this.types.values()) this.manager.names.types.release(type);
     if (this.#reads !== undefined) this.manager.names.types.release(this.#reads);
-    this.placements.end();
+    this.placements.end(why);
   }
 
   /** What those who run its modulator are asked to install. */

@@ -2,6 +2,7 @@ import { randomInt } from "node:crypto";
 import { checkUserName, formatChannelName, JechoError, type SplitName, splitName } from "@jecho/shared";
 import { NumberTable } from "@jecho/shared/internal";
 import type { Connection } from "../connection.ts";
+import { Deadlines } from "../deadlines.ts";
 import type { Acknowledgements } from "../delivery/acknowledgements.ts";
 import { Channel, type ChannelOwner } from "../delivery/channel.ts";
 import { DemandNotices } from "../delivery/demand-notices.ts";
@@ -15,7 +16,9 @@ import type { SharedObjects } from "../objects/shared-objects.ts";
 import { ChannelManager } from "./channel-manager.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
 import type { Producer } from "./endpoints.ts";
+import type { Joining } from "./placements.ts";
 import { TypeRegistry } from "./type-registry.ts";
+import { Unanswered } from "./unanswered.ts";
 
 export type NameLimits = Required<
   Pick<
@@ -32,6 +35,10 @@ export class NameServer {
   readonly types: TypeRegistry;
   /** The process beside the gateway that runs modulators for producers that do not; undefined without any. */
   modulating: Connection | undefined;
+  /** Processes that do not answer. */
+  readonly unanswered: Unanswered;
+  /** Consumers that wait for their modulators. */
+  readonly joining: Deadlines<Joining>;
   /** Resolves when that process, which starts with the gateway, is there, or is not expected any more. */
   modulatingStarts: Promise<void> | undefined;
   readonly #objects: SharedObjects;
@@ -54,10 +61,16 @@ export class NameServer {
     gathering: Gathering,
     keeping: Omit<Keeping, "budget">,
     limits: NameLimits,
+    { installTimeoutMs, requestTimeoutMs }: { installTimeoutMs: number; requestTimeoutMs: number },
   ) {
     this.keeping = { ...keeping, budget: new HistoryBudget(limits.historyTotalBytes, () => this.#logs()) };
     this.limits = limits;
     this.types = new TypeRegistry(limits.schemaBytes);
+    this.unanswered = new Unanswered(installTimeoutMs);
+    this.joining = new Deadlines(requestTimeoutMs, joining => {
+      joining.isLate = true;
+      joining.wake();
+    });
     this.#objects = objects;
     this.#acknowledgements = acknowledgements;
     this.#gathering = gathering;
@@ -150,7 +163,7 @@ export class NameServer {
     const { modulating } = this;
     this.modulating = undefined;
     if (modulating === undefined) return;
-    for (const derived of this.#derived.values()) derived.manager.lostMaker(derived, modulating);
+    for (const { placements } of [...this.#derived.values()]) placements.lostMaker(modulating);
   }
 
   get stats(): Omit<GatewayStats, "connections"> {

@@ -152,11 +152,7 @@ export class Openings {
     connection.modulators++;
     try {
       if (frame.as !== "") manager.nameDerived(derived, frame.as);
-      const before = derived.failureAt(connection);
-      await derived.placements.install(connection);
-      // Where it was installed first it is at its events, and may have failed.
-      const failure = derived.failureAt(connection);
-      if (failure !== undefined && failure !== before) throw failure;
+      await derived.placements.join(connection, comesBack(frame));
       if (!comesBack(frame)) {
         if (modulator === undefined) derived.checkReader(this.#typeOf(frame.schema), "consumer");
         else derived.checkInput();
@@ -168,6 +164,7 @@ export class Openings {
       throw error;
     } finally {
       derived.joining--;
+      manager.leave(derived, connection);
       manager.dropIfUnused(derived);
       if (modulator !== undefined) this.#objects.forgetUnused(modulator.objects);
     }
@@ -269,7 +266,7 @@ export class Openings {
       replay,
       recovered,
       missing: BigInt(missing),
-      placements: place.derived?.placements.describe() ?? [],
+      placements: place.derived?.placements.describe(connection) ?? [],
       objects: place.derived?.objects ?? [],
     });
     manager.addConsumer(consumer, replays);

@@ -1,344 +1,324 @@
-import { errorCode, JechoError } from "@jecho/shared";
-import { type Control, Few, type Install, type Instead, type Placement } from "@jecho/shared/internal";
+import { JechoError } from "@jecho/shared";
+import { Few, type Install, type Placement } from "@jecho/shared/internal";
 import type { Connection } from "../connection.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
 import type { Producer } from "./endpoints.ts";
+import { GatewayInstallation, type InstallationState } from "./installation.ts";
 
-const AT = { producer: 0, gateway: 1, consumer: 2 } as const;
-
-/** Where a modulator runs for the producers of one process. */
-interface Spot {
-  readonly at: keyof typeof AT;
-  /** Who makes the derived events for everybody; undefined where each consumer's process makes its own. */
-  readonly maker: Connection | undefined;
-  /** Why it is not with the producer. */
-  readonly why: JechoError | undefined;
-}
-
-/** A producer says by these that somebody else is to run the modulator. */
-const ELSEWHERE = new Set(["MODULATORS_NOT_SERVED", "OVERLOADED"]);
+const AT = { producer: 0, gateway: 1, consumer: 2, nowhere: 3 } as const;
 
 /** What a process is to install. */
 export type Wanted = Pick<Install, "channel" | "derived" | "modulator" | "behind">;
 
-/**
- * Where one derived channel's modulator runs, for each producing process: there; at the gateway's side, where that has a
- * process for modulators; or with each consumer. What runs elsewhere is fed with what that process raises, and nothing
- * changes for the others.
- */
+/** A consumer that is to be opened. */
+export interface Joining {
+  readonly consumer: Connection;
+  /** It has waited so long that it is answered, whatever may come. */
+  isLate: boolean;
+  /** Something has changed. */
+  wake: () => void;
+}
+
+/** What the installations are for somebody: how many are in which states, and the first reasons why they are not. */
+interface Seen {
+  running: number;
+  asked: number;
+  silent: number;
+  refused: JechoError | undefined;
+  removed: JechoError | undefined;
+}
+
+type Consumers = Extract<InstallationState, { is: "consumers" }>;
+
+/** One derived channel's installations: one for each producing process. What happens to one changes nothing for the others. */
 export class Placements {
   readonly #derived: DerivedChannel;
   /** By the producing process. */
-  readonly #places = new Few<Connection, Spot>();
-  readonly #placing = new Few<Connection, Promise<Spot | undefined>>();
-  /** What runs in consumers' processes, by these, and by the producing process. */
-  readonly #own = new Few<Connection, Map<Connection, Promise<void>>>();
-  #ended = false;
+  readonly #installations = new Few<Connection, GatewayInstallation>();
+  readonly #joining = new Set<Joining>();
+  /** Who was ever asked to run it: what such a process says of it may be late, and is no lie. */
+  readonly #asked = new WeakSet<Connection>();
+  #ended: JechoError | undefined;
 
   constructor(derived: DerivedChannel) {
     this.#derived = derived;
   }
 
   /**
-   * Resolves when the modulator runs for every present producer, in this consumer's process where that is the place for it.
+   * Resolves when a consumer at this connection may be opened: for each present producing process the modulator runs, or that
+   * process is left out.
    *
-   * @throws JechoError the first reason why it does not
+   * @param comesBack it was open before: whoever runs the modulator for it may come back, too
+   * @throws JechoError why it runs for none of them
    */
-  async install(consumer: Connection): Promise<void> {
-    const producing = [...this.#derived.feeders.connections()];
-    await Promise.all(producing.map(one => this.#installFor(consumer, one)));
-  }
-
-  async #installFor(consumer: Connection, producing: Connection): Promise<void> {
-    let place: Spot | undefined;
+  async join(consumer: Connection, comesBack: boolean): Promise<void> {
+    const { feeders, manager } = this.#derived;
+    const joining: Joining = { consumer, isLate: false, wake: () => {} };
+    this.#joining.add(joining);
+    manager.names.joining.add(joining);
     try {
-      place = await this.place(producing);
-    } catch (error) {
-      this.#failed(producing, error);
+      for (const producing of feeders.connections()) this.of(producing);
+      for (const installation of this.#installations.values())
+        if (installation.state.is === "consumers") this.ownOf(installation, installation.state, consumer);
+      while (this.#isAwaited(joining, comesBack))
+        await new Promise<void>(resolve => {
+          joining.wake = resolve;
+        });
+    } finally {
+      manager.names.joining.delete(joining);
+      this.#joining.delete(joining);
     }
-    if (place?.at === "consumer") await this.installOwn(consumer, producing);
   }
 
-  /** A process' producers may go, and come again, while it is installed for them: what matters then is the later installation. */
-  #failed(producing: Connection, error: unknown): void {
-    if (!this.#placing.has(producing)) throw error;
+  /** @throws JechoError why it runs for nobody */
+  #isAwaited({ consumer, isLate }: Joining, comesBack: boolean): boolean {
+    if (this.#ended !== undefined) throw this.#ended;
+    const { running, asked, silent, refused, removed } = this.#seenBy(consumer);
+    // As long as nobody runs it, the silent are waited for, too.
+    if (!isLate && (asked > 0 || (running === 0 && silent > 0))) return true;
+    const why = removed ?? (comesBack ? undefined : refused);
+    if (running === 0 && why !== undefined) throw why;
+    return false;
   }
 
-  /** For a producer that comes later, at the consumers that there are. @throws JechoError as `install` */
-  async admit(producing: Connection): Promise<void> {
-    const known = await this.#placing.get(producing);
-    if (known !== undefined) {
-      // It feeds it in one more way: both have to come to where it runs.
-      const before = await this.#before(producing);
-      const isThere = known.at === "producer" && (before === undefined || before.at === "producer");
-      if (!isThere) this.remove(producing);
+  /** @param consumer undefined: whatever it is for each consumer, where these run it for themselves */
+  #seenBy(consumer: Connection | undefined): Seen {
+    const seen: Seen = { running: 0, asked: 0, silent: 0, refused: undefined, removed: undefined };
+    for (const one of this.#installations.values()) {
+      const installation = consumer === undefined ? one : one.seenBy(consumer);
+      const state = installation?.state;
+      if (installation?.isSilent) seen.silent++;
+      else if (state?.is === "waiting" || state?.is === "asked") seen.asked++;
+      else if (state?.is === "refused") seen.refused ??= state.why;
+      else if (state?.is === "removed") seen.removed ??= state.why;
+      else seen.running++;
     }
-    let place: Spot | undefined;
-    try {
-      place = await this.place(producing);
-    } catch (error) {
-      this.#failed(producing, error);
+    return seen;
+  }
+
+  /**
+   * Why nobody runs it any more, and nobody will, as long as no other producer comes: it was removed somewhere, and has no place
+   * anywhere else. Undefined otherwise.
+   *
+   * @param consumer for whose consumers; by default for anybody's
+   */
+  whyOver(consumer?: Connection): JechoError | undefined {
+    const { running, asked, silent, removed } = this.#seenBy(consumer);
+    return running + asked + silent === 0 ? removed : undefined;
+  }
+
+  /** That for this process: the one there is, or a new one. */
+  of(producing: Connection): GatewayInstallation {
+    let installation = this.#installations.get(producing);
+    if (installation === undefined) {
+      installation = new GatewayInstallation(this.#derived, producing);
+      this.#installations.set(producing, installation);
+      installation.begin();
     }
-    if (place?.at === "consumer") await this.#installWithConsumers(producing);
-    this.#derived.manager.announcePlacements(this.#derived);
+    return installation;
   }
 
-  /** Has it, or is it to have, a place for what this process raises? */
-  isPlacing(producing: Connection): boolean {
-    return this.#placing.has(producing);
-  }
-
-  /** Where the modulator before it runs for a process; undefined where there is none that takes what that raises. */
-  async #before(producing: Connection): Promise<Spot | undefined> {
-    const { parent } = this.#derived;
-    return parent?.feeders.isAt(producing) === true ? parent.placements.place(producing) : undefined;
-  }
-
-  /** Finds the place for a process' producers, and installs the modulator there unless that is with each consumer. */
-  place(producing: Connection): Promise<Spot | undefined> {
-    let placing = this.#placing.get(producing);
-    if (placing === undefined) {
-      placing = this.#find(producing);
-      this.#placing.set(producing, placing);
-      placing.then(
-        place => {
-          if (place === undefined || this.#placing.get(producing) !== placing) return;
-          this.#places.set(producing, place);
-        },
-        () => {
-          if (this.#placing.get(producing) === placing) this.#placing.delete(producing);
-        },
-      );
+  /** The same in this consumer's process, where consumers run it for themselves. */
+  ownOf(
+    { producing }: GatewayInstallation,
+    { own, why }: Consumers,
+    consumer: Connection,
+  ): GatewayInstallation {
+    let installation = own.get(consumer);
+    if (installation === undefined) {
+      installation = new GatewayInstallation(this.#derived, producing, { consumer, why });
+      own.set(consumer, installation);
+      installation.begin();
     }
-    return placing;
+    return installation;
   }
 
-  /** Runs in a consumer's process for what another one raises. */
-  installOwn(consumer: Connection, producing: Connection): Promise<void> {
-    const own = this.#own.get(consumer) ?? new Map<Connection, Promise<void>>();
-    this.#own.set(consumer, own);
-    const known = own.get(producing);
-    if (known !== undefined) return known;
-    const installing = this.#installOwn(consumer, producing);
-    own.set(producing, installing);
-    const forget = (): void => {
-      if (own.get(producing) === installing) own.delete(producing);
-      // It may have left, and be back.
-      if (own.size === 0 && this.#own.get(consumer) === own) this.#own.delete(consumer);
-    };
-    installing.then(() => {
-      // Of a connection that was lost meanwhile nobody else takes it out.
-      if (!consumer.isOpen) forget();
-    }, forget);
-    return installing;
+  /** A process feeds it from now on, or in a second way. */
+  feed(producing: Connection): void {
+    const known = this.#installations.get(producing);
+    if (known === undefined) this.of(producing);
+    else known.fedAnew();
+  }
+
+  /** Resolves when that for this process has an answer, yes or no; undefined where there is nothing to wait for. */
+  settled(producing: Connection): Promise<void> | undefined {
+    const installation = this.#installations.get(producing);
+    return installation?.isSettled === false ? installation.settled() : undefined;
+  }
+
+  /** The modulator before this one has another state than this for a process, or in a consumer's process. */
+  inputChanged({ producing, consumer }: GatewayInstallation, before: InstallationState): void {
+    const shared = this.#installations.get(producing);
+    const own = consumer !== undefined && shared?.state.is === "consumers" && shared.state.own.get(consumer);
+    if (own) own.inputChanged(before);
+    // That of all consumers may be settled with that of one.
+    shared?.inputChanged(before);
+  }
+
+  /** An installation has another state than this: everybody whom that concerns hears of it. Called by `become` alone. */
+  changed(installation: GatewayInstallation, before: InstallationState): void {
+    const { producing, consumer, state } = installation;
+    const { manager } = this.#derived;
+    const shared = this.#installations.get(producing);
+    if (state.is === "gone") {
+      if (consumer === undefined) this.#installations.delete(producing);
+      else if (shared?.state.is === "consumers") shared.state.own.delete(consumer);
+    } else if (state.is === "consumers")
+      for (const taker of this.#takers()) this.ownOf(installation, state, taker);
+    if (consumer !== undefined) shared?.tellSettled();
+    for (const child of [...this.#derived.children.values()])
+      child.placements.inputChanged(installation, before);
+    for (const { wake } of this.#joining) wake();
+    // Of what consumers run for themselves each hears when it has it.
+    const isTold = state.is !== "gone" && state.is !== "asked" && state.is !== "consumers";
+    if (state.is === "refused" || state.is === "removed") manager.checkOver(this.#derived);
+    if (isTold && (state.is !== "waiting" || installation.isSilent))
+      manager.placed(this.#derived, installation);
+  }
+
+  /** Has this connection a consumer that is to be opened? */
+  isJoining(connection: Connection): boolean {
+    for (const { consumer } of this.#joining) if (consumer === connection) return true;
+    return false;
+  }
+
+  /** Connections that have consumers of it, or are to. */
+  #takers(): Set<Connection> {
+    const takers = this.#derived.manager.consumers.connectionsOf(this.#derived);
+    for (const { consumer } of this.#joining) takers.add(consumer);
+    for (const taker of takers) if (!taker.isOpen) takers.delete(taker);
+    return takers;
+  }
+
+  /** Who runs the modulator, or is asked to, says that it failed. @throws JechoError `FRAME_UNEXPECTED` where it was never asked to */
+  failed(from: Connection, process: number, why: JechoError): void {
+    if (!this.wasAsked(from))
+      throw new JechoError("FRAME_UNEXPECTED", "Removed of a modulator that it was not asked to install");
+    this.#madeBy(from, process)?.failed(why);
+  }
+
+  /** What this connection runs for a process, or is asked to; with 0 for its own. */
+  #madeBy(maker: Connection, process: number): GatewayInstallation | undefined {
+    for (const shared of this.#installations.values()) {
+      if (process === 0 ? shared.producing !== maker : shared.producing.process !== process) continue;
+      const own = process === 0 ? undefined : shared.seenBy(maker);
+      return [shared, own].find(one => one?.maker === maker);
+    }
+    return undefined;
+  }
+
+  /** Was this connection ever asked to run it? */
+  wasAsked(connection: Connection): boolean {
+    return this.#asked.has(connection);
+  }
+
+  /** This connection is being asked to run it. */
+  asks(connection: Connection): void {
+    this.#asked.add(connection);
   }
 
   /** The producer that this connection makes derived events for in another's stead. */
   standIn(maker: Connection, producer: Producer | undefined): Producer | undefined {
-    if (producer === undefined || this.#places.get(producer.connection)?.maker !== maker) return undefined;
+    if (producer === undefined || this.#installations.get(producer.connection)?.maker !== maker)
+      return undefined;
     return producer;
   }
 
-  /** Does the connection run it for its own producers? */
+  /** Does the connection run it for its own producers, or is it asked to? */
   isAtProducer(connection: Connection): boolean {
-    // What it makes may come before its answer has been seen to.
-    const place = this.#places.get(connection);
-    return place === undefined ? this.#placing.has(connection) : place.maker === connection;
+    return this.#installations.get(connection)?.maker === connection;
   }
 
-  /** Does the connection run it for everybody? What it says of it may come before its answer has been seen to, too. */
+  /** Does the connection run it for everybody, or is it asked to? */
   isMaker(connection: Connection): boolean {
-    if (this.isAtProducer(connection) || this.makers().has(connection)) return true;
-    return connection === this.#derived.manager.names.modulating && this.#placing.size > this.#places.size;
+    return this.isAtProducer(connection) || this.makers().has(connection);
   }
 
   /** Does it run there for the consumers of that process alone? */
   isOwn(consumer: Connection): boolean {
-    return this.#own.has(consumer);
+    for (const { state } of this.#installations.values())
+      if (state.is === "consumers" && state.own.has(consumer)) return true;
+    return false;
   }
 
-  /** Everybody who runs it. */
+  /** Everybody who runs it, or is asked to. */
   connections(): Set<Connection> {
-    const all = new Set(this.#own.keys());
-    for (const producing of this.#placing.keys()) all.add(this.#places.get(producing)?.maker ?? producing);
+    const all = new Set<Connection>();
+    for (const { maker, state } of this.#installations.values()) {
+      if (maker !== undefined) all.add(maker);
+      if (state.is !== "consumers") continue;
+      for (const own of state.own.values()) if (own.maker !== undefined) all.add(own.maker);
+    }
     return all;
   }
 
-  /** Who makes events of the derived channel, and of which processes' events. */
+  /** Who makes events of the derived channel in others' stead, and of which processes' events. */
   makers(): Map<Connection, number[]> {
     const makers = new Map<Connection, number[]>();
-    for (const [producing, { maker }] of this.#places) {
-      if (maker !== undefined) makers.set(maker, [...(makers.get(maker) ?? []), producing.process]);
+    for (const { maker, producing } of this.#installations.values()) {
+      if (maker === undefined || maker === producing) continue;
+      makers.set(maker, [...(makers.get(maker) ?? []), producing.process]);
     }
     return makers;
   }
 
   /** Who makes for this consumer's process what is made in others' stead, and of which processes' events. */
   *standInsFor(consumer: Connection): Generator<{ maker: Connection; process: number }> {
-    for (const [producing, { maker }] of this.#places)
-      if (maker !== undefined && maker !== producing) yield { maker, process: producing.process };
-    for (const { process } of this.#own.get(consumer)?.keys() ?? []) yield { maker: consumer, process };
+    for (const installation of this.#installations.values()) {
+      const { maker, producing } = installation.seenBy(consumer) ?? installation;
+      const isOwn = installation.state.is === "consumers";
+      if (maker !== undefined && (isOwn || maker !== producing)) yield { maker, process: producing.process };
+    }
   }
 
-  /** As consumers are told it. */
-  describe(): Placement[] {
+  /** As consumers at this connection are told it. */
+  describe(consumer: Connection): Placement[] {
     const numbers = this.#derived.feeders.numbers();
     const described: Placement[] = [];
-    for (const [producing, { at, why }] of this.#places) {
-      const producers = numbers.get(producing) ?? [];
-      described.push({ producers, at: AT[at], code: why?.number ?? 0, message: why?.message ?? "" });
+    for (const shared of this.#installations.values()) {
+      const installation = shared.seenBy(consumer);
+      const producers = numbers.get(shared.producing) ?? [];
+      const why = installation?.whyOut;
+      if (why !== undefined)
+        described.push({ producers, at: AT.nowhere, code: why.number, message: why.message });
+      else if (installation !== undefined) this.#describe(installation.state, producers, described);
     }
     return described;
   }
 
+  #describe(state: InstallationState, producers: number[], described: Placement[]): void {
+    if (state.is === "producer") described.push({ producers, at: AT.producer, code: 0, message: "" });
+    else if (state.is === "gateway" || state.is === "consumer")
+      described.push({ producers, at: AT[state.is], code: state.why.number, message: state.why.message });
+  }
+
+  /** Which processes are left out, and why. */
+  *leftOut(): Generator<[Connection, JechoError]> {
+    for (const [producing, { whyOut }] of this.#installations)
+      if (whyOut !== undefined) yield [producing, whyOut];
+  }
+
   /** A process produces here no more. */
   remove(producing: Connection): void {
-    const maker = this.#places.get(producing)?.maker ?? producing;
-    if (this.#placing.delete(producing)) this.#uninstall(maker, maker === producing ? 0 : producing.process);
-    this.#places.delete(producing);
-    for (const [consumer, own] of this.#own) {
-      if (own.delete(producing)) this.#uninstall(consumer, producing.process);
-      if (own.size === 0) this.#own.delete(consumer);
-    }
+    this.#installations.get(producing)?.gone();
   }
 
   /** A process has no consumers any more, of this channel or of those derived from it. */
   leave(consumer: Connection): void {
-    const own = this.#own.get(consumer);
-    this.#own.delete(consumer);
-    for (const producing of own?.keys() ?? []) this.#uninstall(consumer, producing.process);
+    for (const { state } of this.#installations.values())
+      if (state.is === "consumers") state.own.get(consumer)?.gone();
   }
 
   /** The gateway's process for modulators has gone: what ran there goes on, anew, with the consumers. */
-  async lostMaker(maker: Connection): Promise<void> {
-    const moved = [...this.#places].filter(
-      ([producing, { maker: one }]) => one === maker && producing !== maker,
-    );
-    for (const [producing] of moved) {
-      this.#places.delete(producing);
-      this.#placing.delete(producing);
-    }
-    await Promise.all(moved.map(([producing]) => this.admit(producing)));
+  lostMaker(maker: Connection): void {
+    for (const installation of [...this.#installations.values()])
+      if (installation.maker === maker && installation.producing !== maker) installation.begin();
   }
 
-  end(): void {
-    this.#ended = true;
-    for (const consumer of [...this.#own.keys()]) this.leave(consumer);
-    for (const producing of [...this.#placing.keys()]) this.remove(producing);
-    this.#places.clear();
-    this.#placing.clear();
-    this.#own.clear();
-  }
-
-  async #find(producing: Connection): Promise<Spot | undefined> {
-    const { manager, feeders, parent } = this.#derived;
-    // Of most there is none, and the producer is asked at once.
-    const before = parent === undefined ? undefined : await this.#before(producing);
-    if (this.#ended) return undefined;
-    // It runs behind the other one, which has made its events where it is.
-    let why = before?.why;
-    if (before === undefined || before.at === "producer") {
-      why = feeders.runModulators(producing)
-        ? await this.#attempt(producing, producing)
-        : new JechoError("MODULATORS_NOT_SERVED", "the producer runs no modulators");
-      if (why === undefined) return { at: "producer", maker: producing, why };
-    }
-    // Who comes back to a gateway that was started again is there sooner than its process is.
-    if (before?.at !== "consumer") await manager.names.modulatingStarts;
-    if (this.#ended) return undefined;
-    const { modulating } = manager.names;
-    if (before?.at !== "consumer" && modulating?.isOpen) {
-      const refused = await this.#attempt(modulating, producing);
-      if (refused === undefined) return { at: "gateway", maker: modulating, why };
-      why = refused;
-    }
-    return { at: "consumer", maker: undefined, why };
-  }
-
-  /** @returns why it is to run elsewhere @throws JechoError why it runs nowhere */
-  async #attempt(maker: Connection, producing: Connection): Promise<JechoError | undefined> {
-    try {
-      await this.#request(maker, producing, false);
-      return undefined;
-    } catch (error) {
-      const refused = JechoError.from(error);
-      if (ELSEWHERE.has(refused.code)) return refused;
-      // The gateway's own process went while it was asked.
-      if (maker !== producing && refused.code === "PRODUCER_GONE") return refused;
-      throw error;
-    }
-  }
-
-  async #installOwn(consumer: Connection, producing: Connection): Promise<void> {
-    const { parent } = this.#derived;
-    const before = await this.#before(producing);
-    if (before?.at === "consumer") await parent?.placements.installOwn(consumer, producing);
-    if (!this.#ended) await this.#request(consumer, producing, true);
-  }
-
-  async #installWithConsumers(producing: Connection): Promise<void> {
-    const { manager } = this.#derived;
-    await Promise.all(
-      [...manager.consumers.connectionsOf(this.#derived)].map(consumer =>
-        this.installOwn(consumer, producing).catch((error: unknown) =>
-          manager.modulatorRemovedAt(this.#derived, consumer, JechoError.from(error)),
-        ),
-      ),
-    );
-  }
-
-  async #request(maker: Connection, producing: Connection, own: boolean): Promise<void> {
-    const { manager, parent, feeders } = this.#derived;
-    const input = parent ?? manager;
-    const instead = own || maker !== producing ? this.#insteadOf(producing, own) : undefined;
-    let answer: Control;
-    try {
-      const wanted = this.#derived.wanted();
-      answer = await maker.request(request => ({ kind: "Install", request, offers: [], instead, ...wanted }));
-    } catch (error) {
-      // A process that left in the meantime is not present any more, so nothing is missing.
-      if ((error as JechoError).code === "PRODUCER_GONE" && (own || instead === undefined)) return;
-      throw error;
-    }
-    // Nor does it matter then what came of it.
-    if (this.#ended || !this.#derived.feeders.isAt(producing)) return;
-    this.#installed(answer);
-    if (instead === undefined) return;
-    // Its events count from the moment that it knows of whom they go to; where it is not yet open, that is its first word.
-    if (!feeders.isAdmitted(producing)) return;
-    const feeding = new Set([(await this.#before(producing))?.maker ?? producing]);
-    if (instead.direct) feeding.add(producing);
-    for (const feeder of feeding)
-      await input.channel.assureDemand(feeder, producing.process).catch((error: JechoError) => {
-        if (error.code !== "PRODUCER_GONE") throw error;
-      });
-  }
-
-  /** How a process is told to run it that is not the producing one, or runs it for itself alone. */
-  #insteadOf(producing: Connection, own: boolean): Instead {
-    const { manager, parent, feeders } = this.#derived;
-    const isMade = parent?.feeders.isAt(producing) === true;
-    return {
-      process: producing.process,
-      base: manager.name,
-      producers: feeders.of(producing).map(({ number }) => number),
-      schema: parent?.schemaOf(producing) ?? manager.schemaOf(producing),
-      own,
-      direct: isMade && parent.isDirectAt(producing),
-      sources: this.#derived.reachedAt(producing),
-    };
-  }
-
-  /** @throws JechoError why it is not */
-  #installed(answer: Control): void {
-    if (answer.kind === "Refused") throw new JechoError(errorCode(answer.code), answer.message);
-    if (answer.kind !== "Installed")
-      throw new JechoError("FRAME_UNEXPECTED", `an installation was answered by ${answer.kind}`);
-    this.#derived.declares(answer.schema, answer.reads);
-  }
-
-  /** @param process that it ran in the stead of; 0 for none */
-  #uninstall(maker: Connection, process: number): void {
-    maker.send({ kind: "Remove", derived: this.#derived.channel.number, process });
+  /** @param why those who still wait to be its consumers are not */
+  end(why: JechoError | undefined): void {
+    this.#ended = why;
+    for (const installation of [...this.#installations.values()]) installation.gone();
+    for (const { wake } of this.#joining) wake();
   }
 }

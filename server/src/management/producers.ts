@@ -102,15 +102,17 @@ export class Producers {
     return this.of(connection)[0]?.token ?? 0n;
   }
 
-  /** A process' events count when this has come to pass, whichever of its producers waits for it. */
-  async admit(connection: Connection, installing?: Promise<unknown>): Promise<void> {
-    if (installing !== undefined)
-      this.#admitting.set(
-        connection,
-        installing.then(() => {}),
-      );
-    await this.#admitting.get(connection);
-    this.#admitting.delete(connection);
+  /**
+   * A process' events count when this has come to pass, whichever of its producers waits for it.
+   *
+   * @returns false where they have gone meanwhile, be it to come again
+   */
+  async admit(connection: Connection, installing?: Promise<void>): Promise<boolean> {
+    if (installing !== undefined) this.#admitting.set(connection, installing);
+    const waited = this.#admitting.get(connection);
+    await waited;
+    if (this.#admitting.get(connection) === waited) this.#admitting.delete(connection);
+    return this.isAt(connection) && !this.#admitting.has(connection);
   }
 
   /** Do this process' events count? */

@@ -91,13 +91,13 @@ export class WrittenTypes {
   }
 
   /**
-   * Who declares a type must be able to read what the present producers write.
+   * Who declares a type must be able to read what one of the present producers writes: others it hears of when their events come.
    *
    * @throws JechoError `TYPE_MISMATCH`
    */
   checkReader(type: Type | undefined, channel: string, producers: number, reader: Reader): void {
     if (type === undefined) return;
-    for (const written of this.#present.values()) checkMatch(written, type, channel, reader);
+    checkMatch([...this.#present.values()], type, channel, reader);
     if (this.#present.size === 0 && producers > 0)
       throw new JechoError(
         "TYPE_MISMATCH",
@@ -110,16 +110,28 @@ export class WrittenTypes {
 export type Reader = "consumer" | "modulator";
 
 /**
- * Can this be read as that?
+ * Can any of these be read as that, if there are any?
  *
  * @param channel where
  * @throws JechoError `TYPE_MISMATCH` naming the field, both types and both sides
  */
-export function checkMatch(written: Type, read: Type, channel: string, reader: Reader): void {
+export function checkMatch(all: readonly Type[], read: Type, channel: string, reader: Reader): void {
+  const [first] = all;
+  if (first === undefined || all.some(written => isReadable(written, read))) return;
+  const sides = `${channel} is written as ${first}, this ${reader} reads ${read}`;
+  throw new JechoError("TYPE_MISMATCH", `${mismatchOf(first, read)?.message} (${sides})`);
+}
+
+/** Can this be read as that? */
+export function isReadable(written: Type, read: Type): boolean {
+  return mismatchOf(written, read) === undefined;
+}
+
+function mismatchOf(written: Type, read: Type): Error | undefined {
   try {
     read.readerOf(written);
+    return undefined;
   } catch (error) {
-    const sides = `${channel} is written as ${written}, this ${reader} reads ${read}`;
-    throw new JechoError("TYPE_MISMATCH", `${(error as Error).message} (${sides})`);
+    return error as Error;
   }
 }

@@ -1,10 +1,10 @@
 import { JechoError } from "@jecho/shared";
 import {
-  type Control,
   type EventsFrame,
   encodeForNow,
   type Frame,
   type Install,
+  type Outgoing,
   refusal,
 } from "@jecho/shared/internal";
 import { ChannelTypes } from "../../running/channel-types.ts";
@@ -175,7 +175,7 @@ export class HostCore {
     else if (now - this.#signedAt > SIGN_MS) this.#send({ kind: "Ping", time: 0 });
   }
 
-  #send(control: Control): void {
+  #send(control: Outgoing): void {
     this.#write(encodeForNow(control));
     this.#signedAt = 0;
   }

@@ -47,11 +47,7 @@ export function Gauge({ name, received, lost, feed, placements, intervalMs }: Ga
         <b>{formatBytes(receivedPerSecond)}/s</b>
         <span className="of"> of {formatBytes(producedPerSecond)}/s</span>
       </span>
-      {elsewhere !== undefined && (
-        <span className="gauge-elsewhere">
-          cut out {elsewhere.at === "gateway" ? "at the gateway" : "here"}
-        </span>
-      )}
+      {elsewhere !== undefined && <span className="gauge-elsewhere">{CUT_OUT[elsewhere.at]}</span>}
       {lost.missed > 0 && <span className="gauge-missed">{lost.missed} missed</span>}
       <span className="gauge-share">{formatShare(share)}</span>
     </div>
@@ -66,10 +62,18 @@ function sayLost({ missed, dropped }: GaugeProps["lost"]): string {
     : `${events}, ${dropped} of them dropped because this page was too slow.`;
 }
 
+const CUT_OUT = {
+  producer: "",
+  gateway: "cut out at the gateway",
+  consumer: "cut out here",
+  nowhere: "not cut out",
+} as const;
+
 function sayWhere(elsewhere: Placement | undefined): string {
   if (elsewhere === undefined) return "The simulation cuts this view out of the field.";
   if (elsewhere.at === "consumer")
     return `This page gets the whole field and cuts this view out of it itself: ${elsewhere.why}.`;
+  if (elsewhere.at === "nowhere") return `Nobody cuts this view out of the field: ${elsewhere.why}.`;
   return `A process beside the gateway cuts this view out of the field: ${elsewhere.why}.`;
 }
 

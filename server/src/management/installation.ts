@@ -1,0 +1,380 @@
+import { errorCode, JechoError } from "@jecho/shared";
+import { type Control, Few, type Instead } from "@jecho/shared/internal";
+import type { Connection } from "../connection.ts";
+import type { DerivedChannel } from "./derived-channel.ts";
+
+/**
+ * The modulator of one derived channel, for one producing process:
+ *
+ * | from | when | to |
+ * | --- | --- | --- |
+ * | (new), waiting | the modulator before it has a place, or there is none before it | asked |
+ * | waiting | the modulator before it runs nowhere for this process | refused |
+ * | asked, silent | `maker` has installed it, and what feeds it knows that | producer, gateway or consumer |
+ * | asked, silent | the producer or the gateway's process runs no modulators, or no more | asked (the next place), consumers |
+ * | asked, silent | `maker` refuses for any other reason | refused |
+ * | asked | `maker` has not answered for `installTimeoutMs` | silent |
+ * | asked, silent, gateway | the gateway's process has gone | asked |
+ * | producer, gateway, consumer | it broke a limit, or threw; or the modulator before it did | removed |
+ * | refused, removed | `RETRY_MS` later, where the reason is one that passes | waiting |
+ * | any but gone | the modulator before it begins anew | waiting |
+ * | any | the process produces here no more; the derived channel, or the consumer's process, has gone | gone |
+ *
+ * Silent, refused and removed: this process is left out, and the others go on without it.
+ */
+export type InstallationState =
+  /** For the place of the modulator before it. */
+  | { readonly is: "waiting" }
+  /** `maker` is to run it; undefined until the gateway's process, which only starts, can be asked. */
+  | {
+      readonly is: "asked" | "silent";
+      readonly maker: Connection | undefined;
+      readonly why: JechoError | undefined;
+    }
+  | { readonly is: "producer"; readonly maker: Connection }
+  | { readonly is: "gateway"; readonly maker: Connection; readonly why: JechoError }
+  /** Each consumer's process runs it for itself: an installation of its own, in this very table of states. */
+  | {
+      readonly is: "consumers";
+      readonly own: Few<Connection, GatewayInstallation>;
+      readonly why: JechoError;
+    }
+  | { readonly is: "consumer"; readonly maker: Connection; readonly why: JechoError }
+  | { readonly is: "refused" | "removed"; readonly why: JechoError }
+  | { readonly is: "gone" };
+
+/** A producer says by these that somebody else is to run the modulator. */
+const ELSEWHERE = new Set(["MODULATORS_NOT_SERVED", "OVERLOADED"]);
+
+/** How long a process is left alone that could not run the modulator for a reason that passes; twice as long each time, up to the most. */
+const RETRY_MS = 1000;
+const MOST_RETRY_MS = 60_000;
+
+/** See `InstallationState`. Those in consumers' processes belong to the one of the producing process. */
+export class GatewayInstallation {
+  readonly producing: Connection;
+  /** For whose consumers alone it is; undefined where it is for everybody's. */
+  readonly consumer: Connection | undefined;
+  readonly #derived: DerivedChannel;
+  /** Why consumers run it for themselves, where it is one of theirs. */
+  readonly #whyOwn: JechoError | undefined;
+  #state: InstallationState = { is: "waiting" };
+  /** Where the modulator before it was when this one went there. */
+  #behind: InstallationState | undefined;
+  /** Ends the waiting for answers. */
+  #stop: (() => void) | undefined;
+  #retry: NodeJS.Timeout | undefined;
+  #retryMs = RETRY_MS;
+  /** Who waits for it to have a place, or none. */
+  #whenSettled: (() => void)[] = [];
+
+  constructor(
+    derived: DerivedChannel,
+    producing: Connection,
+    own?: { consumer: Connection; why: JechoError },
+  ) {
+    this.#derived = derived;
+    this.producing = producing;
+    this.consumer = own?.consumer;
+    this.#whyOwn = own?.why;
+  }
+
+  get state(): InstallationState {
+    return this.#state;
+  }
+
+  /** The process that runs it, or has been asked to. */
+  get maker(): Connection | undefined {
+    return "maker" in this.#state ? this.#state.maker : undefined;
+  }
+
+  /** Looks for a place, from the first one on; to be called once it is known where it is looked up. */
+  begin(): void {
+    this.#become({ is: "waiting" });
+    this.#goOn();
+  }
+
+  /** Resolves when it is settled. */
+  settled(): Promise<void> {
+    return new Promise(resolve => this.#whenSettled.push(resolve));
+  }
+
+  /** Is there an answer, yes or no? */
+  get isSettled(): boolean {
+    const { is } = this.#state;
+    if (is !== "consumers") return is !== "waiting" && is !== "asked" && is !== "silent";
+    // A consumer's process that does not answer delays no producer.
+    for (const { state } of this.#state.own.values())
+      if (state.is === "waiting" || state.is === "asked") return false;
+    return true;
+  }
+
+  /** Has an answer been waited for in vain: its own, or that for the modulator before it? */
+  get isSilent(): boolean {
+    const { is } = this.#state;
+    return is === "silent" || (is === "waiting" && this.#input()?.isSilent === true);
+  }
+
+  /** Why this process is left out; undefined where it is not. */
+  get whyOut(): JechoError | undefined {
+    const state = this.#state;
+    if (state.is === "refused" || state.is === "removed") return state.why;
+    return this.isSilent
+      ? new JechoError("TIMED_OUT", "there is no answer to the installation yet")
+      : undefined;
+  }
+
+  /** The one that a consumer at this connection gets events of; undefined where that one has gone. */
+  seenBy(consumer: Connection): GatewayInstallation | undefined {
+    return this.#state.is === "consumers" ? this.#state.own.get(consumer) : this;
+  }
+
+  /** The modulator before this one has another state than this. */
+  inputChanged(before: InstallationState): void {
+    const state = this.#state;
+    if (state.is === "gone" || !this.#derived.feeders.isAt(this.producing)) return;
+    if (state.is === "waiting") {
+      this.#goOn();
+      // It may be silent now as the other one is.
+      if (this.#state === state) this.#derived.placements.changed(this, state);
+      return;
+    }
+    const input = this.#input();
+    if (state.is === "refused" || state.is === "removed") {
+      // What it is to blame for itself stays so.
+      if (input?.whyOut === undefined && "why" in before && before.why === state.why) this.begin();
+    } else if (input?.state.is === "refused" || input?.state.is === "removed") {
+      this.#leaveMaker();
+      this.#become({ is: isRunning(state) ? "removed" : "refused", why: input.state.why });
+    } else if (input === undefined) this.#behind = undefined;
+    else if (input.state !== this.#behind) this.#follow();
+  }
+
+  /** This process feeds it in one more way. */
+  fedAnew(): void {
+    const { is } = this.#state;
+    if (is !== "waiting" && is !== "refused" && is !== "removed") this.#follow();
+  }
+
+  /** All that feeds it has to come to where it runs. Until the modulator before it is there it stays where it is. */
+  #follow(): void {
+    const input = this.#input();
+    if (input?.isSettled === false) return;
+    this.#behind = input?.state;
+    const isThere = this.maker === this.producing && this.consumer === undefined;
+    if (isThere && (input === undefined || input.state.is === "producer")) return;
+    this.#leaveMaker();
+    this.begin();
+  }
+
+  /** The process that runs it says that it does so no longer. */
+  failed(why: JechoError): void {
+    if (!this.#goesElsewhere(why)) this.#become({ is: "removed", why });
+  }
+
+  /** No answer for so long that nobody waits for it any more. */
+  silent(): void {
+    if (this.#state.is === "asked") this.#become({ ...this.#state, is: "silent" });
+  }
+
+  /** Nobody wants it any more. */
+  gone(): void {
+    if (this.#state.is === "gone") return;
+    this.#leaveMaker();
+    this.#become({ is: "gone" });
+  }
+
+  /** The only way from one state to another: whatever is known by states is written here, and by `Placements.changed`. */
+  #become(next: InstallationState): void {
+    const before = this.#state;
+    const { names } = this.#derived.manager;
+    clearTimeout(this.#retry);
+    if (next.is !== "silent") {
+      this.#stop?.();
+      this.#stop = undefined;
+    }
+    this.#state = next;
+    names.unanswered.changed(this, before);
+    if (before.is === "consumers") for (const own of [...before.own.values()]) own.gone();
+    const isOut = next.is === "refused" || next.is === "removed";
+    // Where it is out for the one before it, it goes on with that.
+    if (isOut && next.why.retry && this.#input()?.whyOut === undefined) {
+      this.#retry = setTimeout(() => this.begin(), this.#retryMs).unref();
+      this.#retryMs = Math.min(2 * this.#retryMs, MOST_RETRY_MS);
+    }
+    this.#derived.placements.changed(this, before);
+    this.tellSettled();
+  }
+
+  /** It may be settled now: in consumers' processes it is when theirs are. */
+  tellSettled(): void {
+    if (this.#whenSettled.length > 0 && this.isSettled)
+      for (const resolve of this.#whenSettled.splice(0)) resolve();
+  }
+
+  /** Where the modulator before it is for this process, and this consumer; undefined where none is before it. */
+  #input(): GatewayInstallation | undefined {
+    const { parent } = this.#derived;
+    if (parent?.feeders.isAt(this.producing) !== true) return undefined;
+    const shared = parent.placements.of(this.producing);
+    const { state } = shared;
+    const isOwn = this.consumer !== undefined && state.is === "consumers";
+    const input = isOwn ? parent.placements.ownOf(shared, state, this.consumer) : shared;
+    const isOut = input.state.is === "refused" || input.state.is === "removed";
+    // What this process publishes there itself it takes all the same.
+    return isOut && parent.isDirectAt(this.producing) ? undefined : input;
+  }
+
+  /** It has waited for the modulator before it. */
+  #goOn(): void {
+    if (this.#state.is !== "waiting") return;
+    const input = this.#input()?.state;
+    this.#behind = input;
+    switch (input?.is) {
+      case "waiting":
+      case "asked":
+      case "silent":
+        return;
+      case "refused":
+      case "removed":
+        return this.#become({ is: "refused", why: input.why });
+      // It runs behind the other one, which has made its events where it is.
+      case "gateway":
+        return this.consumer === undefined ? this.#elsewhere(input.why) : this.#ask(this.consumer);
+      case "consumers":
+        return this.#become({ is: "consumers", own: new Few(), why: input.why });
+      default:
+        if (this.consumer !== undefined) return this.#ask(this.consumer);
+        if (this.#derived.feeders.runModulators(this.producing)) return this.#ask(this.producing);
+        this.#elsewhere(new JechoError("MODULATORS_NOT_SERVED", "the producer runs no modulators"));
+    }
+  }
+
+  /** Is that a reason to run it elsewhere? Then that is the next place. */
+  #goesElsewhere(why: JechoError): boolean {
+    if (this.consumer !== undefined || !ELSEWHERE.has(why.code)) return false;
+    if (this.maker === this.producing) this.#elsewhere(why);
+    else this.#become({ is: "consumers", own: new Few(), why });
+    return true;
+  }
+
+  /** The producer's process does not run it: the gateway's is asked, and without one the consumers' are. */
+  #elsewhere(why: JechoError): void {
+    const { names } = this.#derived.manager;
+    this.#become({ is: this.#asks(), maker: undefined, why });
+    const { state } = this;
+    const ask = (): void => {
+      if (this.#state !== state) return;
+      if (names.modulating?.isOpen) this.#ask(names.modulating, why);
+      else this.#become({ is: "consumers", own: new Few(), why });
+    };
+    // Who comes back to a gateway that was started again is there sooner than its process is.
+    if (names.modulatingStarts === undefined) ask();
+    else void names.modulatingStarts.then(ask);
+  }
+
+  /** @param maker the next to be asked, if that is known */
+  #asks(maker?: Connection): "asked" | "silent" {
+    const { unanswered } = this.#derived.manager.names;
+    const isSilent = this.#state.is === "silent" || (maker !== undefined && unanswered.isSilent(maker));
+    return isSilent ? "silent" : "asked";
+  }
+
+  #ask(maker: Connection, why = this.#whyOwn): void {
+    const { manager, placements } = this.#derived;
+    this.#become({ is: this.#asks(maker), maker, why });
+    placements.asks(maker);
+    const instead = maker === this.producing && this.consumer === undefined ? undefined : this.#instead();
+    const wanted = this.#derived.wanted();
+    this.#stop = maker.ask(
+      request => ({ kind: "Install", request, offers: [], instead, ...wanted }),
+      answer => this.#answered(maker, why, answer),
+      maker !== manager.names.modulating,
+    );
+  }
+
+  #answered(maker: Connection, why: JechoError | undefined, answer: Control | JechoError): void {
+    const { channel } = this.#derived;
+    if (answer instanceof JechoError) return this.#unanswered(maker, why, answer);
+    if (answer.kind === "Refused") {
+      const refused = new JechoError(errorCode(answer.code), answer.message);
+      if (!this.#goesElsewhere(refused)) this.#become({ is: "refused", why: refused });
+      return;
+    }
+    if (answer.kind !== "Installed" || answer.derived !== channel.number)
+      return maker.end("FRAME_UNEXPECTED", `an installation was answered by ${answer.kind}`);
+    try {
+      this.#derived.declares(answer.schema, answer.reads);
+    } catch (error) {
+      this.#leaveMaker();
+      return this.#become({ is: "refused", why: JechoError.from(error) });
+    }
+    this.#assureFeeding(() => this.#installed(maker, why));
+  }
+
+  #unanswered(maker: Connection, why: JechoError | undefined, error: JechoError): void {
+    // Its producers are being taken out of the books, and with the last of them this.
+    if (maker === this.producing && this.consumer === undefined) return;
+    if (maker === this.consumer) return this.gone();
+    this.#leaveMaker();
+    this.#become({ is: "consumers", own: new Few(), why: why ?? error });
+  }
+
+  #installed(maker: Connection, why: JechoError | undefined): void {
+    if (why === undefined) this.#become({ is: "producer", maker });
+    else this.#become({ is: this.consumer === undefined ? "gateway" : "consumer", maker, why });
+  }
+
+  /**
+   * What runs elsewhere is fed by this process, or by who runs the modulator before it: its events count from the moment that they
+   * know that they are to send. Where the producer is not yet open, that is its first word.
+   */
+  #assureFeeding(assured: () => void): void {
+    const { producing } = this;
+    const { parent, manager, feeders } = this.#derived;
+    const isElsewhere = this.consumer !== undefined || this.maker !== producing;
+    if (!isElsewhere || !feeders.isAdmitted(producing)) return assured();
+    const input = parent?.feeders.isAt(producing) === true ? parent.placements.of(producing) : undefined;
+    const feeding = new Set([input === undefined ? producing : input.maker]);
+    if (parent?.isDirectAt(producing) === true) feeding.add(producing);
+    feeding.delete(undefined);
+    const stops: (() => void)[] = [];
+    let left = feeding.size;
+    if (left === 0) return assured();
+    this.#stop = () => {
+      for (const stop of stops) stop();
+    };
+    for (const feeder of feeding as Set<Connection>) {
+      const known = (): void => {
+        if (--left === 0) assured();
+      };
+      stops.push((parent ?? manager).channel.assureDemand(feeder, producing.process, known));
+    }
+  }
+
+  /** How a process is told to run it that is not the producing one, or runs it for itself alone. */
+  #instead(): Instead {
+    const { producing } = this;
+    const { manager, parent, feeders } = this.#derived;
+    return {
+      process: producing.process,
+      base: manager.name,
+      producers: feeders.of(producing).map(({ number }) => number),
+      schema: parent?.schemaOf(producing) ?? manager.schemaOf(producing),
+      own: this.consumer !== undefined,
+      direct: parent?.feeders.isAt(producing) === true && parent.isDirectAt(producing),
+      sources: this.#derived.reachedAt(producing),
+    };
+  }
+
+  /** Who runs it, or has been asked to, is told to take it out. */
+  #leaveMaker(): void {
+    const { maker, producing } = this;
+    const process = maker === producing && this.consumer === undefined ? 0 : producing.process;
+    maker?.send({ kind: "Remove", derived: this.#derived.channel.number, process });
+  }
+}
+
+function isRunning({ is }: InstallationState): boolean {
+  return is === "producer" || is === "gateway" || is === "consumer" || is === "consumers";
+}
