@@ -122,7 +122,9 @@ export class Deriving {
     if (installation.number === 0 || this.#hold.isHeld(installation)) return;
     this.#reception.stated(lane);
     this.#feeds.passed(installation.number, of);
-    if (installation.elsewhere > 0 && lane.producer !== 0) this.#outbox.place(lane);
+    // Runs that are still to be sent again come first, and say it.
+    const isSent = lane.unconfirmed.length === 0;
+    if (installation.elsewhere > 0 && lane.producer !== 0 && isSent) this.#outbox.place(lane);
   }
 
   /**
