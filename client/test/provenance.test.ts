@@ -136,6 +136,7 @@ test("PROV-4: a modulator behind another one accounts for the raw source, also f
     modulator: { source: EVEN.source.replace("% 2", "% 4") },
     onMissed: ({ events }) => missed.put(events),
   });
+  await whenDemand(producer, 2);
   for (let n = 1; n <= 10; n++) producer.publish({ n, note: "" });
   expect(await fours.take(2)).toEqual([4, 8]);
   await rig.session().flush();

@@ -94,25 +94,27 @@ test("PROV-5: to one that was away, a source that it does not know has begun mea
 
 test("MOE-11: another source of what is made of the same events is told as a restart, once", () => {
   const tracker = new Tracker();
+  const madeBy = (incarnation: bigint, urgent: boolean): Source =>
+    new Source((incarnation << 32n) | 5n, urgent);
   const raw = new Source(9n, false);
   const told = (): boolean => {
     const { hasRestarted } = tracker;
     tracker.hasRestarted = false;
     return hasRestarted;
   };
-  tracker.take(new Source(1n, false), run(1, 1, 0, 1), raw);
-  tracker.take(new Source(1n, true), run(1, 1, 0, 1), new Source(9n, true));
+  tracker.take(madeBy(1n, false), run(1, 1, 0, 1), raw);
+  tracker.take(madeBy(1n, true), run(1, 1, 0, 1), new Source(9n, true));
   expect(told()).toBe(false);
-  tracker.take(new Source(2n, false), run(1, 1, 1, 2), raw);
+  tracker.take(madeBy(2n, false), run(1, 1, 1, 2), raw);
   expect(told()).toBe(true);
-  tracker.take(new Source(2n, true), run(1, 1, 1, 2), new Source(9n, true));
-  tracker.take(new Source(2n, false), run(2, 1, 2, 3), raw);
+  tracker.take(madeBy(2n, true), run(1, 1, 1, 2), new Source(9n, true));
+  tracker.take(madeBy(2n, false), run(2, 1, 2, 3), raw);
   expect(told()).toBe(false);
   // That of another producer is another state.
-  tracker.place(new Source(3n, false), 0, new Source(10n, false), 0, 0);
+  tracker.place(madeBy(3n, false), 0, new Source(10n, false), 0, 0);
   expect(told()).toBe(false);
   tracker.away();
-  tracker.place(new Source(4n, false), 0, raw, 0, 3);
+  tracker.place(madeBy(4n, false), 0, raw, 0, 3);
   expect(told()).toBe(true);
 });
 

@@ -309,9 +309,7 @@ export class Concentrator {
         });
         return;
       case "Impaired":
-        for (const { id, listener } of this.#parts.reception.membersOf(frame.derived))
-          listener.notify({ is: "impaired", endpoint: id, error: errorOf(frame) });
-        return;
+        return this.#impaired(frame.derived, errorOf(frame));
       case "Placed":
         for (const { id, listener } of this.#parts.reception.membersOf(frame.derived))
           listener.notify({ is: "placed", endpoint: id, placements: frame.placements.map(placementOf) });
@@ -352,6 +350,14 @@ export class Concentrator {
     this.#parts.link.send({ kind: "Yielded", request, places, copies });
     port.listener.notify({ is: "status", status: statusNow("refused", new JechoError("HANDED_OVER")) });
     this.#listener.yielded(port);
+  }
+
+  /** A modulator began anew: that is told with the first word of what it makes then. Of everything else at once. */
+  #impaired(derived: number, error: JechoError): void {
+    for (const member of this.#parts.reception.membersOf(derived)) {
+      if (error.code === "MODULATOR_RESTARTED") member.impaired = error;
+      else member.listener.notify({ is: "impaired", endpoint: member.id, error });
+    }
   }
 
   #live(): void {

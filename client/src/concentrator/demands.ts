@@ -74,6 +74,7 @@ export class Demands {
     const begins = installation.elsewhere === 0 || this.#hold.isHolding;
     installation.elsewhere = consumers;
     installation.unheard = unheard;
+    this.#wantedFormer(installation, consumers, begins);
     for (const name of this.#modulation.installed.sourcesOf(installation))
       for (const producer of this.#index.producersNamed(name)) {
         const lanes = installation.lanes.get(producer.lanes.usual.source.id);
@@ -92,6 +93,7 @@ export class Demands {
       const begins = installation.elsewhere === 0;
       installation.isTold = true;
       installation.elsewhere = consumers;
+      this.#wantedFormer(installation, consumers, begins);
       for (const [producer, source] of installation.sources) {
         const lanes = installation.lanes.get(source);
         if (lanes === undefined) continue;
@@ -99,6 +101,20 @@ export class Demands {
         this.#wanted(lanes, consumers, begins);
       }
     }
+  }
+
+  /** What an incarnation before has made, and is still to be sent. */
+  #wantedFormer(installation: Installation, consumers: number, begins: boolean): void {
+    if (!begins) return;
+    for (const lanes of installation.former) {
+      const { origin, producer } = lanes.usual;
+      const raising = [...this.#index.producersNamed(installation.base)].find(
+        ({ lanes: { usual } }) => usual.source.id === origin?.id,
+      );
+      lanes.address(installation.number, raising?.number ?? producer);
+      this.#wanted(lanes, consumers, begins);
+    }
+    installation.former = [];
   }
 
   /** So many consumers elsewhere want the events of these lanes. */

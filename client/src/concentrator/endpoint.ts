@@ -1,5 +1,6 @@
 import type { Value } from "@jecho/modulators";
 import type { Offer } from "@jecho/modulators/internal";
+import type { JechoError } from "@jecho/shared";
 import type {
   EventsFrame,
   Feed,
@@ -185,6 +186,8 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
   waiting: { readonly frame: EventsFrame; readonly of: Counting }[] = [];
   /** Events that the gateway dropped and that have not been told as missing yet. */
   dropped = 0;
+  /** Why its modulator began anew, until the first word of the new incarnation. */
+  impaired: JechoError | undefined;
   /** The application can take no more for now. */
   isPaused = false;
   /** Its application's thread does not take its events. */

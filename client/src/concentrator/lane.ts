@@ -81,8 +81,10 @@ export class Lanes {
   readonly usual: Lane;
   readonly urgent: Lane;
 
-  constructor() {
-    const [id = 0n] = crypto.getRandomValues(new BigUint64Array(1));
+  /** @param incarnation of the modulator that makes them, in which its state is one; 0 of a producer's */
+  constructor(incarnation = 0) {
+    const [random = 0n] = crypto.getRandomValues(new BigUint64Array(1));
+    const id = incarnation === 0 ? random : (BigInt(incarnation) << 32n) | (random & 0xffff_ffffn);
     this.usual = new Lane(new Source(id, false));
     this.urgent = new Lane(new Source(id, true));
   }
@@ -110,8 +112,9 @@ export class Lanes {
 export class OwnLanes {
   readonly #sources = new Set<bigint>();
 
-  create(): Lanes {
-    const lanes = new Lanes();
+  /** @param incarnation as of `Lanes` */
+  create(incarnation = 0): Lanes {
+    const lanes = new Lanes(incarnation);
     this.#sources.add(lanes.usual.source.id);
     return lanes;
   }

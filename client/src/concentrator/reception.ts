@@ -304,7 +304,10 @@ export class Reception implements ConsumerIndexes {
     const { tracker, id, listener, feed } = entry;
     if (!tracker.hasRestarted) return;
     tracker.hasRestarted = false;
-    const error = new JechoError("MODULATOR_RESTARTED", "it goes on at another place, or was installed anew");
+    const { impaired } = entry;
+    entry.impaired = undefined;
+    const error =
+      impaired ?? new JechoError("MODULATOR_RESTARTED", "it goes on at another place, or was installed anew");
     if (feed === undefined) listener.notify({ is: "impaired", endpoint: id, error });
   }
 

@@ -80,12 +80,15 @@ export interface Counted {
 
 const ALL_NEW: Counted = { had: 0, missing: 0 };
 
+/** Incarnations that a consumer remembers. */
+const MOST_INCARNATIONS = 4096;
+
 /** How far a consumer knows what became of a raw source's events, whoever made of them what it takes. */
 interface Known {
   readonly source: Source;
   /** Count of the newest event of which that is known, or has been told. */
   through: number;
-  /** The source of what is made of its events: another one begins where a modulator begins anew. */
+  /** The modulator's incarnation that what is made of its events is of; 0n for none yet. */
   maker: bigint;
   heard: number;
 }
@@ -137,7 +140,8 @@ export class Tracker {
   #hasBeenAway = false;
   /** Whether a modulator has begun anew, without the state that it had, and that has not been told. */
   hasRestarted = false;
-  #newestMaker = 0n;
+  /** Those that it knows: one makes of several sources. */
+  readonly #incarnations = new Set<bigint>();
 
   /** @param before how far another one was, whose stead this one takes: that does not come again, but what is missing behind it was nobody's */
   constructor(before: Had = NOTHING) {
@@ -241,6 +245,7 @@ export class Tracker {
     this.#known.clear();
     this.#hasBeenAway = false;
     this.hasRestarted = false;
+    this.#incarnations.clear();
   }
 
   #of(source: Source): Reached | undefined {
@@ -255,11 +260,12 @@ export class Tracker {
 
   #enter(source: Source, raised: number, origin: Known | undefined): void {
     if (origin !== undefined) {
-      // Its urgent events have the same source.
-      if (origin.maker !== 0n && origin.maker !== source.id && this.#newestMaker !== source.id)
+      const incarnation = source.id >> 32n;
+      if (origin.maker !== 0n && origin.maker !== incarnation && !this.#incarnations.has(incarnation))
         this.hasRestarted = true;
-      origin.maker = source.id;
-      this.#newestMaker = source.id;
+      origin.maker = incarnation;
+      this.#incarnations.add(incarnation);
+      if (this.#incarnations.size > MOST_INCARNATIONS) this.#incarnations.clear();
     }
     this.#newest = { source, raised, origin, heard: 0 };
     this.#reached.set(source.name, this.#newest);

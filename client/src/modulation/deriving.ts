@@ -10,7 +10,7 @@ import type { Reception } from "../concentrator/reception.ts";
 import type { SynchronousEvents } from "../concentrator/synchronous.ts";
 import type { Source } from "../concentrator/tracking.ts";
 import type { Feeds } from "./feeds.ts";
-import type { Installation } from "./installation.ts";
+import { type Installation, newIncarnation } from "./installation.ts";
 import type { Modulation } from "./modulation.ts";
 
 interface Parts {
@@ -91,11 +91,34 @@ export class Deriving {
     if (installation.number !== 0 && producer !== 0) this.#outbox.place(lane);
   }
 
+  /** A modulator has begun anew, without the state that it had: what it makes is counted anew, so that consumers see that. */
+  restarted(installation: Installation): void {
+    this.state();
+    const former = [...installation.lanes.values()];
+    installation.lanes.clear();
+    installation.incarnation = newIncarnation();
+    for (const lanes of former) {
+      if ([...lanes].some(({ unconfirmed }) => unconfirmed.length > 0)) installation.former.push(lanes);
+      for (const { coverage, producer } of lanes)
+        if (coverage !== undefined) {
+          this.begin(installation, producer, coverage.source, coverage.through);
+          this.#stateSoon(
+            this.#laneOf(installation, coverage.source.id, coverage.source.urgent),
+            installation,
+          );
+        }
+    }
+  }
+
   /** A modulator has been through a stretch of what it is fed with. */
   seen(installation: Installation, { source, after, through }: Provenance): void {
     const lane = this.#laneOf(installation, source.id, source.urgent);
     lane.coverage ??= new Coverage(source as Source, after);
     lane.coverage.seen(after, through);
+    this.#stateSoon(lane, installation);
+  }
+
+  #stateSoon(lane: Lane, installation: Installation): void {
     this.#unstated.set(lane, installation);
     if (this.#stating !== undefined) return;
     this.#stating = setTimeout(() => {
@@ -210,10 +233,10 @@ export class Deriving {
     if (!this.#index.isAnyAway()) this.#kept.clear();
   }
 
-  #laneOf({ lanes }: Installation, source: bigint, urgent: boolean): Lane {
+  #laneOf({ lanes, incarnation }: Installation, source: bigint, urgent: boolean): Lane {
     let pair = lanes.get(source);
     if (pair === undefined) {
-      pair = this.#lanes.create();
+      pair = this.#lanes.create(incarnation);
       lanes.set(source, pair);
     }
     return pair.of(urgent);

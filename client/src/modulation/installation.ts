@@ -64,6 +64,10 @@ export interface Installation {
   readonly pulled: Set<string>;
   /** The counts of what it makes of each raw source's events, by that source. */
   readonly lanes: Map<bigint, Lanes>;
+  /** Names it as long as its state is one: the sources of what it makes begin with that. */
+  incarnation: number;
+  /** The counts of an incarnation before, of which something is still to be sent. */
+  former: Lanes[];
   /** The raw sources of other processes that it takes, by the producers' numbers at the present connection. */
   readonly sources: Map<number, bigint>;
   /** Not 0: the producing process that it runs here in the stead of. Nothing here is of that, but by its feed. */
@@ -110,6 +114,8 @@ export function newInstallation(
     objects: new Map(modulator.objects.map(known => [known.object, new ObjectRead(known)])),
     pulled: new Set(),
     lanes: new Map(),
+    incarnation: newIncarnation(),
+    former: [],
     sources: new Map(),
     lastNumber: placed.number,
     leaves: false,
@@ -119,6 +125,12 @@ export function newInstallation(
     unheard: process === 0 ? 1 : 0,
     opening: placed.wire === "" ? undefined : newOpening(),
   };
+}
+
+/** Random, and not 0. */
+export function newIncarnation(): number {
+  const [random = 0] = crypto.getRandomValues(new Uint32Array(1));
+  return random || 1;
 }
 
 /** Nobody need wait for it. */

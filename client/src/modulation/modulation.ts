@@ -34,6 +34,8 @@ export interface ModulationEvents {
   ): Provenance | undefined;
   /** A modulator has been through a stretch of what it is fed with. */
   onSeen(installation: Installation, of: Provenance): void;
+  /** A modulator has begun anew, without the state that it had. */
+  onRestarted(installation: Installation): void;
   /** What modulators have been through is to be said. */
   onStatement(): void;
   /** A modulator is there, and is given what comes from now on. */
@@ -248,9 +250,13 @@ export class Modulation {
         if (name !== "pull" && base !== undefined) this.#events.onCall(base, name, values);
         else if (installation !== undefined) this.#pull(installation, values[0]);
       },
-      onImpaired: (hosted, { number: code, message }) => {
-        const derived = this.installed.get(hosted)?.number ?? 0;
+      onImpaired: (hosted, why) => {
+        const installation = this.installed.get(hosted);
+        if (installation === undefined) return;
+        const { number: code, message } = why;
+        const derived = installation.number;
         if (derived !== 0) this.#events.onAnswer({ kind: "Impaired", derived, code, message });
+        if (why.code === "MODULATOR_RESTARTED") this.#events.onRestarted(installation);
       },
       onRate: hosted => {
         const installation = this.installed.get(hosted);
