@@ -118,6 +118,17 @@ test("MOE-11: another source of what is made of the same events is told as a res
   expect(told()).toBe(true);
 });
 
+test("PROV-7: what was made of the same events at another place before does not come again", () => {
+  const tracker = new Tracker();
+  const [first, second, raw] = [new Source(1n, false), new Source(2n, false), new Source(9n, false)];
+  tracker.take(first, run(1, 1, 0, 50), raw);
+  expect(tracker.take(second, run(1, 3, 40, 50), raw)).toEqual({ had: 3, missing: 0 });
+  expect(tracker.take(second, run(4, 1, 50, 60), raw)).toEqual({ had: 0, missing: 0 });
+  expect(tracker.take(first, run(2, 2, 50, 60), raw)).toEqual({ had: 2, missing: 0 });
+  // What a period makes accounts for nothing.
+  expect(tracker.take(first, run(4, 1, 60, 60), raw)).toEqual({ had: 0, missing: 0 });
+});
+
 test("HAND-1, PROV-5: another device goes on where this one was in each count", () => {
   const [made, raw] = [new Source(1n, false), new Source(9n, false)];
   const first = new Tracker();

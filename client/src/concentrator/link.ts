@@ -38,6 +38,8 @@ export interface LinkEvents {
 const HIGH_WATER_BYTES = 4 << 20;
 const LOW_WATER_BYTES = 1 << 20;
 const DRAIN_POLL_MS = 10;
+/** A gateway to which thousands come back has its hands full: who gives up and comes again stands at the end. */
+const MOST_DOUBLINGS = 3;
 /** So often in a row one side may find what the other sent malformed: a bit may flip on the way, and the next connection is sound. */
 const MOST_GARBLED = 5;
 /** Silence of this many heartbeats is taken for death. */
@@ -56,6 +58,8 @@ export class Link {
   #lastHeard = 0;
   /** Connections in a row that ended with what is no frame. */
   #garbled = 0;
+  /** Connections in a row that were not answered in time. */
+  #timedOut = 0;
   #heartbeatMs = 10_000;
   /** So much is the gateway's clock ahead of this machine's, or more: what the gateway says of it was true some time before it is here. */
   #aheadMs = 0;
@@ -104,9 +108,11 @@ export class Link {
     const socket = openSocket(this.#options.url, SUBPROTOCOL);
     this.#socket = socket;
     let isOpen = false;
-    const timeout = this.#after(this.#options.connectTimeoutMs, () =>
-      this.#drop(socket, new JechoError("TIMED_OUT", "the gateway did not answer")),
-    );
+    const patience = 2 ** Math.min(this.#timedOut, MOST_DOUBLINGS);
+    const timeout = this.#after(this.#options.connectTimeoutMs * patience, () => {
+      this.#timedOut++;
+      this.#drop(socket, new JechoError("TIMED_OUT", "the gateway did not answer"));
+    });
     socket.onopen = () => {
       isOpen = true;
       this.#sendNow(
@@ -264,6 +270,7 @@ export class Link {
 
   #welcomed(heartbeatMs: number): void {
     this.#heartbeatMs = Math.max(100, heartbeatMs);
+    this.#timedOut = 0;
     this.#setStatus(statusNow("live"));
     this.#beat();
   }

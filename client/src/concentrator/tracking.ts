@@ -88,6 +88,8 @@ interface Known {
   readonly source: Source;
   /** Count of the newest event of which that is known, or has been told. */
   through: number;
+  /** Who said so last; 0n for nobody. */
+  by: bigint;
   /** The modulator's incarnation that what is made of its events is of; 0n for none yet. */
   maker: bigint;
   heard: number;
@@ -169,11 +171,12 @@ export class Tracker {
         missing: Math.max(0, raised - last - 1),
       };
     }
+    if (isRepeated(known, source, run)) return { had: count, missing: 0 };
     const { after, through } = run;
     const gap = Math.max(0, after - known.through);
     // A run is missing that says nothing which this one does not say: something of what this one accounts for was lost.
     const missing = raised > last + 1 && gap === 0 ? Math.max(1, through - known.through) : gap;
-    known.through = Math.max(known.through, through);
+    reach(known, source, through);
     return { had: Math.max(0, Math.min(count, last + 1 - raised)), missing };
   }
 
@@ -184,8 +187,9 @@ export class Tracker {
     this.#enter(source, Math.max(raised + count - 1, before), known);
     const had = Math.max(0, Math.min(count, before + 1 - raised));
     if (known === undefined) return { had, missing: this.#hasBeenAway && before === 0 ? raised - 1 : 0 };
+    if (isRepeated(known, source, run)) return { had: count, missing: 0 };
     const missing = Math.max(0, run.after - known.through);
-    known.through = Math.max(known.through, run.through);
+    reach(known, source, run.through);
     return { had, missing };
   }
 
@@ -198,7 +202,7 @@ export class Tracker {
       // Whatever was made of these events and is not here is lost.
       const isBroken = raised > (reached?.raised ?? (isKnown ? 0 : raised));
       const missing = Math.max(0, (isBroken ? through : after) - known.through);
-      known.through = Math.max(known.through, through);
+      reach(known, source, through);
       if (reached === undefined) this.#enter(source, raised, known);
       else reached.raised = Math.max(reached.raised, raised);
       return missing;
@@ -275,9 +279,20 @@ export class Tracker {
   #knownOf(source: Source, begin: number): Known {
     let known = this.#known.get(source.name);
     if (known === undefined) {
-      known = { source, through: this.#hasBeenAway ? 0 : begin, maker: 0n, heard: 0 };
+      known = { source, through: this.#hasBeenAway ? 0 : begin, by: 0n, maker: 0n, heard: 0 };
       this.#known.set(source.name, known);
     }
     return known;
   }
+}
+
+function reach(known: Known, { id }: Source, through: number): void {
+  if (through < known.through) return;
+  known.through = through;
+  known.by = id;
+}
+
+/** Where a modulator comes to run at another place, what was made of the same events before may be made again there. */
+function isRepeated(known: Known, { id }: Source, { after, through }: EventsFrame): boolean {
+  return after < through && through <= known.through && known.by !== id && known.by !== 0n;
 }

@@ -61,6 +61,9 @@ function missingFrom({ history, nextSeq }: Channel, seq: number): number {
   return Math.max(0, nextSeq - seq - (history?.log.countFrom(seq) ?? 0));
 }
 
+/** Bytes that one consumer is sent at a time: others have their turn in between, and whoever is to be greeted. */
+const TURN_BYTES = 64 << 10;
+
 /** Sends a consumer its past, as fast as its socket takes it or as was asked for, and then says that it is level. */
 export class Replay {
   readonly #connection: Connection;
@@ -74,6 +77,7 @@ export class Replay {
   #seq: number;
   #began: { readonly at: number; readonly clock: number } | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #next: NodeJS.Immediate | undefined;
   #ended = false;
 
   /**
@@ -105,8 +109,13 @@ export class Replay {
 
   /** Sends what is due and finds room. */
   pump(): void {
-    while (!this.#ended) {
+    clearImmediate(this.#next);
+    for (let bytes = 0; !this.#ended; ) {
       if (this.#connection.bufferedBytes > SOCKET_HIGH_BYTES) return;
+      if (bytes > TURN_BYTES) {
+        this.#next = setImmediate(() => this.pump());
+        return;
+      }
       const run = this.#seq >= this.#channel.nextSeq ? undefined : this.#history.log.find(this.#seq);
       if (run === undefined) return this.#finish();
       const waitMs = this.#waitMs(run.at);
@@ -116,6 +125,7 @@ export class Replay {
         return;
       }
       this.#send(run);
+      bytes += run.frame.end - run.frame.start;
       this.#seq = run.frame.seq + run.frame.count;
     }
   }
@@ -123,6 +133,7 @@ export class Replay {
   end(): void {
     this.#ended = true;
     clearTimeout(this.#timer);
+    clearImmediate(this.#next);
     this.#connection.replaying(this, false);
   }
 
