@@ -44,7 +44,10 @@ export type Handler<T> = (event: T, info: EventInfo) => unknown;
 
 /** Events that will not come. */
 export interface Missed {
-  /** How many, whatever the reason. */
+  /**
+   * How many, whatever the reason. Of a consumer with a modulator these are *raised* events of which nobody knows what became: how many of them
+   * would have been let through cannot be known.
+   */
   readonly events: number;
   /** So many of them were dropped because this consumer's process did not keep up; the others were lost on the way. */
   readonly dropped: number;
