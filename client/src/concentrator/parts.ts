@@ -100,6 +100,7 @@ export class Parts {
       onEvents: (installation, frame, raising) => this.deriving.made(installation, frame, raising),
       onInstalled: installation => this.deriving.installed(installation),
       onSeen: (installation, of) => this.deriving.seen(installation, of),
+      together: act => this.outbox.together(act),
       onRestarted: installation => this.deriving.restarted(installation),
       onStatement: () => this.deriving.state(),
       onDone: raising => this.synchronous.settle(raising),

@@ -26,6 +26,8 @@ const APART_MS = 30_000;
 export interface ModulationEvents {
   /** For runs that modulators make. */
   readonly room: Room;
+  /** What a modulator made in one turn goes out together. */
+  readonly together: (act: () => void) => void;
   /** A run that a modulator made, alone in its memory; of which synchronous event, if of one. Returns what the run accounts for. */
   onEvents(
     installation: Installation,
@@ -241,6 +243,7 @@ export class Modulation {
     if (this.#environment !== undefined) return this.#environment;
     const environment = this.#createEnvironment({
       room: this.#events.room,
+      together: this.#events.together,
       onEvents: (run, _derived, tag) => this.runs.made(run, tag),
       onSeen: (hosted, of) => this.runs.seen(hosted, of),
       onDone: tag => this.runs.done(tag),

@@ -52,6 +52,8 @@ export interface ModulatorStats {
 export interface TierEvents {
   /** For runs that are handed out. Default: new memory. */
   readonly room?: Room;
+  /** What a modulator made in one turn is handed out in such an act, to go out together or not at all. Default: one by one. */
+  readonly together?: ((act: () => void) => void) | undefined;
   /** A run of events of a derived channel, alone in memory of its own or of `room`, and the tag of the run that it was made of. */
   onEvents(run: EventsFrame, derived: number, tag: string | undefined): void;
   /**

@@ -28,13 +28,13 @@ export class Answers {
   readonly #outstanding: Outstanding;
   readonly #roster: Roster;
   readonly #periods: Periods;
-  readonly #listener: Pick<TierEvents, "onEvents" | "onCall" | "onImpaired" | "onRate">;
+  readonly #listener: Pick<TierEvents, "together" | "onEvents" | "onCall" | "onImpaired" | "onRate">;
   readonly #events: AnswersEvents;
 
   /** @param listener is told what modulators make and call, and when one began anew */
   constructor(
     from: { keeper: Keeper; outstanding: Outstanding; roster: Roster; periods: Periods },
-    listener: Pick<TierEvents, "onEvents" | "onCall" | "onImpaired" | "onRate">,
+    listener: Pick<TierEvents, "together" | "onEvents" | "onCall" | "onImpaired" | "onRate">,
     events: AnswersEvents,
   ) {
     this.#keeper = from.keeper;
@@ -145,9 +145,12 @@ export class Answers {
     const newest = runs.pop();
     const handOut = (run: EventsFrame): void =>
       tell(() => this.#listener.onEvents(run, derived, finished?.tag));
-    for (const run of runs) handOut(run);
-    installation.turned(finished, waiting);
-    if (newest !== undefined) handOut(newest);
+    const { together = act => act() } = this.#listener;
+    together(() => {
+      for (const run of runs) handOut(run);
+      installation.turned(finished, waiting);
+      if (newest !== undefined) handOut(newest);
+    });
     this.#deliverCalls(installation);
     if (finished === undefined) this.#periods.done(derived);
     else if (finished.waiting.size === 0) this.#events.done(finished);
