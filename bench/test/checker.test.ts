@@ -154,7 +154,9 @@ test("events that were gathered stand for all since the last ones", () => {
   take(account, { n: 3, first: 0 }, { n: 5, first: 4 });
   expect(account.close([sourceOf(6)]).verdict).toMatchObject({ ...CLEAN, events: 6 });
   take(account, { n: 9, first: 8 });
-  expect(account.close([sourceOf(10)]).verdict).toMatchObject({ lostUntold: 2 });
+  expect(account.close([sourceOf(10)]).verdict).toMatchObject({ lostUntold: 1 });
+  take(account, { missed: 1 }, { n: 19, first: 15 });
+  expect(account.close([sourceOf(20)]).verdict).toMatchObject({ lostUntold: 0 });
 });
 
 test("what a modulator had gathered when it was told to begin anew, or its producer ended, went with it", () => {

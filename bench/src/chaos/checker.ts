@@ -170,7 +170,7 @@ export class Account {
     const verdict = this.#verdict;
     // What came spoilt is counted as that.
     verdict.lostUntold = Math.max(0, this.#missing - verdict.told - this.#spoilt) - verdict.late;
-    if (this.#meaning.step === 1)
+    if (this.#meaning.step === 1 && !this.#meaning.gathers)
       verdict.overtold = Math.max(0, verdict.told - this.#missing - verdict.lostWithState);
     const wrong = WRONG.filter(what => verdict[what] !== 0).map(what => `${what} ${verdict[what]}`);
     const notes = wrong.length === 0 ? [] : [`${this.name}: ${wrong.join(", ")}`, ...this.#notes];
@@ -216,7 +216,7 @@ export class Account {
     const { last, writtenOff } = progress;
     if (first <= last) this.#again(producer, life, progress, first, Math.min(n, last));
     else {
-      const missing = this.#among(Math.max(last, writtenOff), first - 1);
+      const missing = this.#missingAmong(Math.max(last, writtenOff), first - 1);
       if (missing > 0) this.#gap(producer, life, progress, first, missing);
       if (first <= writtenOff) verdict.late += this.#among(first - 1, Math.min(n, writtenOff));
     }
@@ -228,7 +228,8 @@ export class Account {
   #gap(producer: number, life: number, progress: Progress, first: number, missing: number): void {
     const { last, writtenOff } = progress;
     progress.gaps.push({ from: Math.max(last, writtenOff) + 1, to: first - 1 });
-    if (this.#meaning.gathers && progress.restarts < this.#restarts) this.#verdict.lostWithState += missing;
+    if (this.#meaning.gathers && progress.restarts < this.#restarts)
+      this.#verdict.lostWithState += this.#among(Math.max(last, writtenOff), first - 1);
     else {
       this.#missing += missing;
       this.#noteOf(producer, life, `${first} behind ${last}`);
@@ -251,7 +252,7 @@ export class Account {
     }
     this.#verdict.reordered += late;
     this.#verdict.duplicated += this.#among(from - 1, to) - late;
-    this.#missing -= late;
+    this.#missing -= this.#meaning.gathers ? Math.min(1, late) : late;
   }
 
   /** A modulator that counts goes on counting, unless it has been told to begin anew. */
@@ -277,19 +278,25 @@ export class Account {
     return Math.max(0, Math.floor(to / step) - Math.floor(last / step));
   }
 
+  /** The same, where none of them came. Of what stands for several at least one is missing: nobody knows how many others it stood for. */
+  #missingAmong(last: number, to: number): number {
+    const events = this.#among(last, to);
+    return this.#meaning.gathers ? Math.min(1, events) : events;
+  }
+
   /** Events that should have come before the first one that did. */
   #beginning(source: Source): number {
     const first = this.#progress.get(keyOf(source.producer, source.life))?.first;
     // What was gathered may have gone with the modulator's state.
     if (first === undefined || (this.#meaning.gathers && this.#restarts > 0)) return 0;
-    return this.#among(this.#firstDue(source) - 1, first - 1);
+    return this.#missingAmong(this.#firstDue(source) - 1, first - 1);
   }
 
   /** Events that should have come behind the last one that did. */
   #tail(source: Source): number {
     // What the modulator had in its own fields is gone with it.
     if (this.#meaning.gathers && source.isOver) return 0;
-    return this.#among(this.#reached(source), source.due - 1);
+    return this.#missingAmong(this.#reached(source), source.due - 1);
   }
 
   #reached(source: Source): number {

@@ -23,6 +23,8 @@ export const LaterChaosEvent = type("ChaosEvent", {
   count: "uint32",
   check: "uint32",
 });
+/** Urgent events, which keep an order of their own, are those of a life with a number from here on. */
+export const URGENT_LIFE = 0x8000;
 export type Raised = typeof ChaosEvent.event;
 
 /** One channel with history, one without, and one for a modulator that needs a service of its producers. */

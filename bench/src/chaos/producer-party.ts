@@ -109,12 +109,12 @@ export class ProducerParty {
 
   #note(accounts: readonly Account[], due: (account: Account) => number): void {
     for (const account of accounts) {
-      const { channel, marks } = account;
-      const known = this.#sources.find(source => source.channel === channel);
+      const { channel, life, marks } = account;
+      const known = this.#sources.find(source => source.channel === channel && source.life === life);
       if (known === undefined)
         this.#sources.push({
           producer: this.id,
-          life: this.#life,
+          life,
           channel,
           serves: this.options.serves,
           due: due(account),

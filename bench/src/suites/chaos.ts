@@ -45,9 +45,7 @@ export const chaos: Suite = {
     report.metric("chaos.lost_with_state", verdict.lostWithState, "events");
     report.metric("chaos.ended", ended, "consumers");
     report.metric("chaos.failures", failures.length, "failures", atMost(0));
-    report.note(
-      "lost untold of each kind: plain and kept + plain and not kept + modulated and kept + modulated and not kept",
-    );
+    report.note("sums: plain and kept + plain and live + modulated and kept + modulated and live");
     for (const line of kindLines(done)) report.note(line);
     for (const line of [...skipped, ...failures]) report.note(line);
     for (const line of notes.slice(0, MOST_NOTES)) console.error(`  ${line}`);
@@ -66,8 +64,9 @@ function kindLines(kinds: ChaosResult["kinds"]): string[] {
   return [...kinds]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([kind, { times, verdicts, ended }]) => {
-      const { events, duplicated, reordered, told } = sumOf(verdicts);
-      const lost = CATEGORIES.map(category => verdicts[category].lostUntold).join(" + ");
-      return `${kind}: ${times} times; ${events} events, ${lost} lost untold, ${duplicated} duplicated, ${reordered} reordered, ${told} told, ${ended} consumers ended`;
+      const { events, duplicated, reordered } = sumOf(verdicts);
+      const each = (what: "lostUntold" | "told"): string =>
+        CATEGORIES.map(category => verdicts[category][what]).join(" + ");
+      return `${kind}: ${times} times; ${events} events, ${each("lostUntold")} lost untold, ${each("told")} told, ${duplicated} duplicated, ${reordered} reordered, ${ended} consumers ended`;
     });
 }

@@ -8,6 +8,7 @@ import {
   isKept,
   LaterChaosEvent,
   type Raised,
+  URGENT_LIFE,
 } from "../chaos/event.ts";
 import { serve } from "../worker.ts";
 
@@ -29,6 +30,7 @@ export interface StartProducer {
 /** What it raised on a channel, and up to where it was told that the gateway has taken it. */
 export interface Account {
   readonly channel: Channel;
+  readonly life: number;
   readonly raised: number;
   readonly confirmed: number;
   /** Since the last time. */
@@ -41,28 +43,31 @@ const SYNC_EVERY = 10;
 const HISTORY = { history: { events: 2_000_000 } };
 const DELEGATE = { delegate: { services: { isEven: (n: number) => n % 2 === 0 } } };
 
-/** What is raised on one channel. */
+/** What is raised on one channel, in one order. */
 class Line {
   readonly channel: Channel;
+  readonly life: number;
   readonly #producer: Producer<Raised>;
   readonly #id: number;
-  readonly #life: number;
+  readonly isUrgent: boolean;
   raised = 0;
   confirmed = 0;
   marks: { n: number; atMs: number }[] = [];
 
-  constructor(channel: Channel, producer: Producer<Raised>, id: number, life: number) {
+  constructor(channel: Channel, producer: Producer<Raised>, id: number, life: number, isUrgent: boolean) {
     this.channel = channel;
+    this.life = isUrgent ? URGENT_LIFE + life : life;
     this.#producer = producer;
     this.#id = id;
-    this.#life = life;
+    this.isUrgent = isUrgent;
   }
 
   raise(events: number): void {
     this.marks.push({ n: this.raised, atMs: Number(process.hrtime.bigint()) / 1e6 });
     for (let i = 0; i < events; i++) {
       try {
-        this.#producer.publish(this.#event());
+        if (this.isUrgent) this.#producer.publishUrgent(this.#event());
+        else this.#producer.publish(this.#event());
       } catch (error) {
         // The queue is full while there is no connection: the same event again, later.
         if ((error as JechoError).code === "QUEUE_FULL") return;
@@ -80,7 +85,7 @@ class Line {
   }
 
   #event(): Raised {
-    const [producer, life, n] = [this.#id, this.#life, this.raised];
+    const [producer, life, n] = [this.#id, this.life, this.raised];
     return { producer, life, n, first: n, count: 0, check: checkOf(producer, life, n) };
   }
 }
@@ -106,15 +111,15 @@ async function open(started: StartProducer): Promise<void> {
     const producer = (await session
       .channel(channel, isLater ? LaterChaosEvent : ChaosEvent)
       .produce({ ...(isKept(channel) && HISTORY), ...(serves && DELEGATE) })) as Producer<Raised>;
-    lines.push(new Line(channel, producer, id, life));
+    lines.push(new Line(channel, producer, id, life, false), new Line(channel, producer, id, life, true));
   }
 }
 
 async function raise(): Promise<void> {
   for (let round = 0; running; round++) {
     for (const line of lines) {
-      line.raise(options.batch);
-      if (round % SYNC_EVERY === 0) await line.raiseSync();
+      line.raise(line.isUrgent ? 1 : options.batch);
+      if (round % SYNC_EVERY === 0 && !line.isUrgent) await line.raiseSync();
     }
     void confirm();
     await new Promise(resolve => setTimeout(resolve, options.everyMs));
@@ -129,9 +134,9 @@ async function confirm(): Promise<void> {
 
 function account(): Account[] {
   return lines.map(line => {
-    const { channel, raised, confirmed, marks } = line;
+    const { channel, life, raised, confirmed, marks } = line;
     line.marks = [];
-    return { channel, raised, confirmed, marks };
+    return { channel, life, raised, confirmed, marks };
   });
 }
 
