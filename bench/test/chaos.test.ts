@@ -15,17 +15,13 @@ const NOT_YET: readonly FaultName[] = [
 const NOT_YET_MODULATED: readonly FaultName[] = [
   "gateway-killed",
   "gateway-stopped",
-  "consumer-killed",
   "consumer-stopped",
-  "silent-cut",
   "delayed",
   "trickle",
-  "host-killed",
   "modulating-killed",
   "handover",
   "handover-and-kill",
   "producer-hangs-as-it-joins",
-  "short-lived-producer",
   "producer-without-service",
   "reader-of-the-past",
 ];

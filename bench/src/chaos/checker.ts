@@ -90,7 +90,7 @@ interface Progress {
   restarts: number;
 }
 
-/** What is to be looked into. */
+/** What is to be looked into; on a channel with history, too, why anything was told at all. */
 const WRONG = ["lostUntold", "duplicated", "reordered", "overtold", "restartedUntold", "corrupt"] as const;
 /** The first ones say what happened. */
 const MOST_NOTES = 10;
@@ -172,7 +172,10 @@ export class Account {
     verdict.lostUntold = Math.max(0, this.#missing - verdict.told - this.#spoilt) - verdict.late;
     if (this.#meaning.step === 1 && !this.#meaning.gathers)
       verdict.overtold = Math.max(0, verdict.told - this.#missing - verdict.lostWithState);
-    const wrong = WRONG.filter(what => verdict[what] !== 0).map(what => `${what} ${verdict[what]}`);
+    const isToldToo = this.#category.endsWith("kept");
+    const wrong = [...WRONG, ...(isToldToo ? (["told"] as const) : [])]
+      .filter(what => verdict[what] !== 0)
+      .map(what => `${what} ${verdict[what]}`);
     const notes = wrong.length === 0 ? [] : [`${this.name}: ${wrong.join(", ")}`, ...this.#notes];
     this.#verdict = emptyVerdict();
     this.#missing = 0;
