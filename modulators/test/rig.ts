@@ -87,7 +87,7 @@ export interface InstallOptions {
   readonly behind?: number;
 }
 
-/** Of what is published. */
+/** The source of what is published. */
 export const SOURCE = { id: 1n, urgent: false };
 
 /** A real environment with one place in use, and everything that came out of it. */

@@ -10,7 +10,7 @@ import type { Lane } from "./lane.ts";
 import type { Link } from "./link.ts";
 import { MESSAGE_BYTES } from "./outgoing.ts";
 
-/** Whose a run is that goes out, the count of its first event, and, of a derived one, what was accounted for before it. */
+/** A run that goes out: its lane, the count of its first event, and, where it is derived, how far was accounted for before it. */
 interface SentRun {
   readonly lane: Lane;
   readonly raised: number;

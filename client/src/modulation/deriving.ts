@@ -24,9 +24,9 @@ interface Parts {
   readonly synchronous: SynchronousEvents;
 }
 
-/** What no run has said is said by a position after so long. */
+/** Time after which a position says how far a modulator is, where no run has said it. */
 const STATED_MS = 1000;
-/** What is made before any event has come is made of none. */
+/** The source of what is made before any event has come. */
 const NO_SOURCE = 0n;
 
 /**

@@ -261,7 +261,7 @@ export class Feeds {
   }
 }
 
-/** What a run that came over the wire accounts for: its own events, or what its modulator has been through. */
+/** The stretch that a run from the wire accounts for: its own events, or the raw events that its modulator has been through. */
 function provenanceOf({ source, origin }: Counting, run: EventsFrame, missing: number): Provenance {
   const { raised, count, after, through } = run;
   // Where some of what it accounts for may be missing, it accounts for nothing.

@@ -20,8 +20,8 @@ interface Held {
 const MOST_HELD = 1024;
 
 /**
- * What one modulator has been through: a stretch counts once none of its events waits in the modulator's queue, so that nothing is
- * accounted for that would be lost with the modulator. Of what it keeps in fields of its own nobody knows.
+ * The stretches that one modulator has been through. A stretch counts once none of its events waits in the modulator's queue, so that
+ * nothing is accounted for that would be lost with the modulator. The MOE cannot see what a modulator keeps in fields of its own.
  */
 export class Passage {
   #held: Held[] = [];
@@ -37,7 +37,7 @@ export class Passage {
    *
    * @param of what the turn was given; undefined for nothing
    * @param events how many events that was
-   * @param waiting of the newest events, so many that one of them, and none before them, still waits
+   * @param waiting number of newest events from the oldest that still waits on; 0 where none waits
    */
   turned(of: Provenance | undefined, events: number, waiting: number): void {
     if (waiting === 0 && this.#held.length === 0) {
@@ -52,7 +52,7 @@ export class Passage {
     if (this.#held.length > MOST_HELD) this.#merge();
   }
 
-  /** What was held is lost: it does not count. */
+  /** The stretches that were held are lost: they do not count. */
   lost(): void {
     this.#held = [];
   }

@@ -105,7 +105,7 @@ export class RunningModulator {
     return this.#sandbox.mostPerSecond;
   }
 
-  /** Of the newest events that it was given, so many that one of them, and none before them, waits in its queue. */
+  /** Number of newest events from the oldest that waits in the modulator's queue on; 0 where none waits. */
   get waiting(): number {
     return this.#sandbox.waiting;
   }

@@ -162,7 +162,7 @@ export interface Sandbox {
    */
   run(chunk: Chunk, type: number, turn: Turn): number;
 
-  /** Of the newest events that it was given, so many that one of them, and none before them, waits in its queue. Unchecked. */
+  /** Number of newest events from the oldest that waits in the modulator's queue on; 0 where none waits. Unchecked. */
   readonly waiting: number;
 
   /** Calls `period`, and hands on what `dequeue` returns then. @returns as `run` */
@@ -214,7 +214,7 @@ export const OUTBOX = {
   periodMs: 3,
   /** Word 4: calls that wait to be taken. */
   calls: 4,
-  /** Word 5: of the newest events that the modulator was given, so many that one of them, and none before them, waits in its queue. */
+  /** Word 5: number of newest events from the oldest that waits in the modulator's queue on; 0 where none waits. */
   waiting: 5,
   /** Words 6 and 7: a float64, events a second that the modulator wants at most, 0 for every event. */
   mostPerSecond: 6,

@@ -18,7 +18,7 @@ interface Lane extends SourceCount {
   live: boolean;
 }
 
-/** Whose events a run's are: their source, and of derived ones the raw source. */
+/** The source of a run's events and, where they are derived, the raw source. */
 export type Counted = Readonly<Pick<Lane, "source" | "origin">>;
 
 const NOBODY: Counted = { source: 0n, origin: 0n };

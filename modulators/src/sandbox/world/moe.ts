@@ -209,7 +209,7 @@ function givenSoFar(): number {
   return counts.enqueued + uncounted().enqueued;
 }
 
-/** Of the newest events that it was given, so many that one of them, and none before them, waits in its queue. */
+/** Number of newest events from the oldest that waits in the modulator's queue on; 0 where none waits. */
 export function waitingSince(modulator: Modulator): number {
   const waiting = waitingOf(modulator);
   if (waiting === undefined || waiting.first === waiting.next) return 0;

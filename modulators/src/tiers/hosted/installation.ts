@@ -48,7 +48,7 @@ export class Installation {
   /** Times in a row that the host was killed while this one was at work. */
   strikes = 0;
   readonly passage: Passage;
-  /** Of the newest events that it was given, so many that one of them, and none before them, waits in its queue. */
+  /** Number of newest events from the oldest that waits in the modulator's queue on; 0 where none waits. */
   waiting = 0;
   ready = true;
   /** Events a second that it wants at most; 0 for every event. */
