@@ -43,11 +43,21 @@ export interface ProducerSession {
   closeProducer(endpoint: number, queue: EventQueue): Promise<void>;
 }
 
+/** The states of a producer, as far as its application sees them. */
+type State =
+  | { readonly is: "open" }
+  /** Its connection broke: it is opened again by itself. */
+  | { readonly is: "interrupted" }
+  /** The application has closed it, or the gateway has refused it. */
+  | { readonly is: "ended"; readonly refused: JechoError | undefined; readonly closing: Promise<void> };
+
+const OPEN: State = { is: "open" };
+const INTERRUPTED: State = { is: "interrupted" };
+
 /** Raises events on a channel. Made by `channel.produce`. */
 export class Producer<T> {
   // What each event needs comes first, for it to lie together in memory.
-  #isOpen = true;
-  #closing = Promise.resolve();
+  #state: State = OPEN;
   #bytes = 0;
   readonly #endpoint: number;
   readonly #queue: EventQueue;
@@ -62,9 +72,6 @@ export class Producer<T> {
   readonly #session: ProducerSession;
   readonly #demandListeners = new Listeners<Demand>();
   #demand: Demand = NO_DEMAND;
-  #isInterrupted = false;
-  /** Why it is open no more, where the application did not close it. */
-  #refused: JechoError | undefined;
   readonly #awaited: AwaitedEvents;
   #dropped = 0;
 
@@ -185,7 +192,8 @@ export class Producer<T> {
   #raiseSync(event: T, patience: Patience): Promise<number> {
     this.#checkOpen();
     // A command that cannot reach anybody now is not to take effect later.
-    if (this.#isInterrupted) throw new JechoError("CONNECTION_LOST", "there is no connection at the moment");
+    if (this.#state.is === "interrupted")
+      throw new JechoError("CONNECTION_LOST", "there is no connection at the moment");
     this.#raise(event, true);
     return this.#awaited.wait(this.#raised.newest, patience);
   }
@@ -236,15 +244,15 @@ export class Producer<T> {
 
   /** Leaves the channel. Resolves when what was raised before has been through the modulators here and taken, or after 30 s. */
   close(): Promise<void> {
-    if (this.#isOpen)
-      this.#closing = this.#end(new JechoError("CLOSED", `the producer of ${this.channel} was closed`));
-    return this.#closing;
+    if (this.#state.is === "ended") return this.#state.closing;
+    return this.#end(new JechoError("CLOSED", `the producer of ${this.channel} was closed`), undefined);
   }
 
-  #end(error: JechoError): Promise<void> {
-    this.#isOpen = false;
+  #end(error: JechoError, refused: JechoError | undefined): Promise<void> {
+    const { promise: closing, resolve } = Promise.withResolvers<void>();
+    this.#state = { is: "ended", refused, closing };
     this.#queue.leave(this.#endpoint, error);
-    const closing = this.#session.closeProducer(this.#endpoint, this.#queue);
+    resolve(this.#session.closeProducer(this.#endpoint, this.#queue));
     this.#awaited.failAll(error);
     return closing;
   }
@@ -275,20 +283,21 @@ export class Producer<T> {
       this.#delegation?.want(notice.names);
     } else if (notice.is === "called") {
       this.#delegation?.call(notice.name, notice.values);
-    } else if (notice.is === "opened") {
-      this.#isInterrupted = false;
-    } else if (notice.is === "interrupted") {
-      this.#isInterrupted = true;
+    } else if (this.#state.is !== "ended") this.#changed(notice);
+  }
+
+  #changed(notice: PortNotice): void {
+    if (notice.is === "opened") this.#state = OPEN;
+    else if (notice.is === "interrupted") {
+      this.#state = INTERRUPTED;
       this.#awaited.failAll(new JechoError("CONNECTION_LOST"));
-    } else if (notice.is === "refused" && this.#isOpen) {
-      this.#refused = notice.error;
-      void this.#end(notice.error);
-    }
+    } else if (notice.is === "refused") void this.#end(notice.error, notice.error);
   }
 
   #checkOpen(): void {
-    if (this.#isOpen) return;
-    throw this.#refused ?? new JechoError("CLOSED", `the producer of ${this.channel} is closed`);
+    const state = this.#state;
+    if (state.is !== "ended") return;
+    throw state.refused ?? new JechoError("CLOSED", `the producer of ${this.channel} is closed`);
   }
 
   #raise(event: T, sync: boolean, queue = this.#queue, count = this.#raised): number {

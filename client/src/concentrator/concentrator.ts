@@ -7,7 +7,7 @@ import type { ControlRequest, SessionNotice } from "../port.ts";
 import { statusNow } from "../status.ts";
 import { ConsumerEndpoint, CopyEndpoint, type Endpoint, type PortEnd, ProducerEndpoint } from "./endpoint.ts";
 import type { RaisedEvents } from "./outgoing.ts";
-import { type ConcentratorOptions, Parts } from "./parts.ts";
+import { assemble, type ConcentratorOptions, type Parts } from "./parts.ts";
 
 /** How long what was raised is waited for, to be through the modulators and taken, where its producer or session ends. */
 const LEAVING_MS = 30_000;
@@ -45,7 +45,7 @@ export class Concentrator {
   ) {
     this.#listener = listener;
     this.#events = events;
-    this.#parts = new Parts(options, events, createEnvironment, {
+    this.#parts = assemble(options, events, createEnvironment, {
       onStatus: status => {
         if (status.state === "live") this.#live();
         else this.#interrupted(status.state !== "closed" && status.state !== "refused");

@@ -9,7 +9,8 @@ import type { Lanes } from "./lane.ts";
 import type { Outbox } from "./outbox.ts";
 import type { Reception } from "./reception.ts";
 
-interface Parts {
+/** Those that it uses. */
+interface DemandsParts {
   readonly index: EndpointIndex;
   readonly modulation: Modulation;
   readonly reception: Reception;
@@ -32,7 +33,7 @@ export class Demands {
 
   /** @param onOpened told of a producer whose events count from now on */
   constructor(
-    { index, modulation, reception, outbox, hold }: Parts,
+    { index, modulation, reception, outbox, hold }: DemandsParts,
     onOpened: (producer: ProducerEndpoint) => void,
   ) {
     this.#onOpened = onOpened;

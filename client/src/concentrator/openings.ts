@@ -46,7 +46,8 @@ export interface OpeningOptions {
   readonly nextRequest: () => number;
 }
 
-interface Parts {
+/** Those that it uses. */
+interface OpeningsParts {
   readonly index: EndpointIndex;
   readonly lanes: OwnLanes;
   readonly link: Link;
@@ -73,7 +74,7 @@ export class Openings {
   readonly #flow: Flow;
   readonly #synchronous: SynchronousEvents;
 
-  constructor(options: OpeningOptions, parts: Parts) {
+  constructor(options: OpeningOptions, parts: OpeningsParts) {
     this.#options = options;
     this.#index = parts.index;
     this.#lanes = parts.lanes;

@@ -38,106 +38,122 @@ interface PartsListener {
   onAllBack(): void;
 }
 
-/** What a concentrator is made of: who needs whom, and what each of them tells the others. */
-export class Parts {
-  readonly index: EndpointIndex;
-  readonly lanes = new OwnLanes();
-  readonly link: Link;
-  readonly outbox: Outbox;
-  readonly hold: Hold;
-  readonly flow: Flow;
-  readonly synchronous: SynchronousEvents;
-  readonly reception: Reception;
-  readonly modulation: Modulation;
-  readonly feeds: Feeds;
-  readonly deriving: Deriving;
-  readonly raising: Raising;
-  readonly demands: Demands;
-  readonly delegates: Delegates;
-  readonly openings: Openings;
-  readonly copies: ObjectCopies;
-  readonly questions: GatewayQuestions;
-  /** What goes out lies in it. */
-  readonly memory = new MessageMemory();
-  /** Of the types that the gateway has told of, by token: for what modulators here are fed with. */
-  readonly schemas = new Map<bigint, Uint8Array>();
+export type Parts = ReturnType<typeof assemble>;
 
-  constructor(
-    options: ConcentratorOptions,
-    events: RaisedEvents,
-    createEnvironment: CreateEnvironment = environmentHere,
-    { onStatus, onFrame, onRoom, onAllBack }: PartsListener,
-  ) {
-    this.link = new Link(options, {
-      onStatus,
-      onFrame,
-      onReady: ready => {
-        this.modulation.runs.flow(ready);
-        if (ready) onRoom();
-      },
-    });
-    this.outbox = new Outbox(this.link, this.memory);
-    this.hold = new Hold(onAllBack);
-    this.synchronous = new SynchronousEvents();
-    this.reception = new Reception(this.synchronous, {
-      onTaken: (entry, frame, first, of, missing) => this.feeds.take(entry, frame, first, of, missing),
-      onPlaced: (entry, producer, of, raised, missing) =>
-        this.feeds.placed(entry, producer, of, raised, missing),
-      onHandled: ({ channel, seq }, i, { consumers, failed, message }) =>
-        this.link.send({ kind: "Ack", channel, seq: seq + i, consumers, failed, message }),
-    });
-    this.flow = new Flow(this.reception, this.link, {
-      onRest: entry => this.openings.rest(entry),
-      onAwake: entry => this.openings.wake(entry),
-    });
-    this.index = new EndpointIndex(this.reception, this.flow);
-    const schemaOf = (token: bigint): Uint8Array | undefined =>
-      this.index.schemaOf(token) ?? this.schemas.get(token);
-    const checker = new RunChecker(schemaOf);
-    const { most = Number.POSITIVE_INFINITY, ...running } = options.modulators;
-    this.modulation = new Modulation(events => createEnvironment(running, events), most, {
-      room: bytes => this.memory.take(bytes),
-      onEvents: (installation, frame, raising) => this.deriving.made(installation, frame, raising),
-      onInstalled: installation => this.deriving.installed(installation),
-      onSeen: (installation, of) => this.deriving.seen(installation, of),
-      together: act => this.outbox.together(act),
-      onRestarted: installation => this.deriving.restarted(installation),
-      onStatement: () => this.deriving.state(),
-      onDone: raising => this.synchronous.settle(raising),
-      onFurther: raising => this.synchronous.further(raising),
-      onAnswer: answer => {
-        // It is about what was made before.
-        this.outbox.release();
-        this.link.send(answer);
-      },
-      onDemand: base => this.demands.tell(base),
-      onState: (base, state) => this.demands.tellState(base, state),
-      schemaOf,
-      onNeeds: base => this.delegates.tellNeeds(base),
-      onFeed: (name, { process, base, producers, sources }, channel) => {
-        const isOwn = producers.some(number => this.index.producerOf(number) !== undefined);
-        return this.feeds.open(name, base, { process, channel }, isOwn, sources);
-      },
-      onUnfed: name => this.feeds.close(name),
-      onCall: (base, name, values) => this.delegates.called(base, name, values),
-      onPull: (derived, object) => this.link.send({ kind: "PullObject", derived, object }),
-    });
-    this.feeds = new Feeds(this.modulation, this.synchronous, this.index, {
-      open: entry => this.openings.add(entry),
-      close: entry => this.openings.close(entry),
-      isSound: run => checker.isSound(run),
-      isConsumed: base => this.index.isConsumed(base),
-      begin: (installation, producer, source, reached) =>
-        this.deriving.begin(installation, producer, source, reached),
-    });
-    this.deriving = new Deriving(this);
-    this.raising = new Raising(events, this);
-    this.demands = new Demands(this, producer => this.deriving.opened(producer));
-    this.delegates = new Delegates(this.index, this.modulation);
-    let request = 0;
-    const nextRequest = (): number => ++request;
-    this.openings = new Openings({ modulates: most > 0, nextRequest }, this);
-    this.copies = new ObjectCopies(this.index, this.link);
-    this.questions = new GatewayQuestions(this.link, nextRequest);
-  }
+/** Makes what a concentrator is made of: each part is given those that it uses, and what it tells the others is said here. */
+export function assemble(
+  options: ConcentratorOptions,
+  events: RaisedEvents,
+  createEnvironment: CreateEnvironment = environmentHere,
+  { onStatus, onFrame, onRoom, onAllBack }: PartsListener,
+) {
+  const { most = Number.POSITIVE_INFINITY, ...running } = options.modulators;
+  let request = 0;
+  const nextRequest = (): number => ++request;
+  // What goes out lies in it.
+  const memory = new MessageMemory();
+  // Of the types that the gateway has told of, by token: for what modulators here are fed with.
+  const schemas = new Map<bigint, Uint8Array>();
+  const lanes = new OwnLanes();
+  const link = new Link(options, {
+    onStatus,
+    onFrame,
+    onReady: ready => {
+      modulation.runs.flow(ready);
+      if (ready) onRoom();
+    },
+  });
+  const outbox = new Outbox(link, memory);
+  const hold = new Hold(onAllBack);
+  const synchronous = new SynchronousEvents();
+  const reception = new Reception(synchronous, {
+    onTaken: (consumer, frame, first, of, missing) => feeds.take(consumer, frame, first, of, missing),
+    onPlaced: (consumer, producer, of, raised, missing) =>
+      feeds.placed(consumer, producer, of, raised, missing),
+    onHandled: ({ channel, seq }, i, { consumers, failed, message }) =>
+      link.send({ kind: "Ack", channel, seq: seq + i, consumers, failed, message }),
+  });
+  const flow = new Flow(reception, link, {
+    onRest: consumer => openings.rest(consumer),
+    onAwake: consumer => openings.wake(consumer),
+  });
+  const index = new EndpointIndex(reception, flow);
+  const schemaOf = (token: bigint): Uint8Array | undefined => index.schemaOf(token) ?? schemas.get(token);
+  const checker = new RunChecker(schemaOf);
+  const modulation: Modulation = new Modulation(events => createEnvironment(running, events), most, {
+    room: bytes => memory.take(bytes),
+    onEvents: (installation, frame, raising) => deriving.made(installation, frame, raising),
+    onInstalled: installation => deriving.installed(installation),
+    onSeen: (installation, of) => deriving.seen(installation, of),
+    together: act => outbox.together(act),
+    onRestarted: installation => deriving.restarted(installation),
+    onStatement: () => deriving.state(),
+    onDone: raising => synchronous.settle(raising),
+    onFurther: raising => synchronous.further(raising),
+    onAnswer: answer => {
+      // It is about what was made before.
+      outbox.release();
+      link.send(answer);
+    },
+    onDemand: base => demands.tell(base),
+    onState: (base, state) => demands.tellState(base, state),
+    schemaOf,
+    onNeeds: base => delegates.tellNeeds(base),
+    onFeed: (name, { process, base, producers, sources }, channel) => {
+      const isOwn = producers.some(number => index.producerOf(number) !== undefined);
+      return feeds.open(name, base, { process, channel }, isOwn, sources);
+    },
+    onUnfed: name => feeds.close(name),
+    onCall: (base, name, values) => delegates.called(base, name, values),
+    onPull: (derived, object) => link.send({ kind: "PullObject", derived, object }),
+  });
+  const feeds = new Feeds(modulation, synchronous, index, {
+    open: consumer => openings.add(consumer),
+    close: consumer => openings.close(consumer),
+    isSound: run => checker.isSound(run),
+    isConsumed: base => index.isConsumed(base),
+    begin: (installation, producer, source, reached) =>
+      deriving.begin(installation, producer, source, reached),
+  });
+  const deriving = new Deriving({ index, lanes, outbox, hold, reception, modulation, feeds, synchronous });
+  const raising = new Raising(events, {
+    link,
+    memory,
+    outbox,
+    hold,
+    flow,
+    modulation,
+    reception,
+    feeds,
+    synchronous,
+  });
+  const demands = new Demands({ index, modulation, reception, outbox, hold }, producer =>
+    deriving.opened(producer),
+  );
+  const delegates = new Delegates(index, modulation);
+  const openings = new Openings(
+    { modulates: most > 0, nextRequest },
+    { index, lanes, link, modulation, reception, feeds, deriving, demands, flow, synchronous },
+  );
+  const copies = new ObjectCopies(index, link);
+  const questions = new GatewayQuestions(link, nextRequest);
+  return {
+    index,
+    lanes,
+    link,
+    outbox,
+    hold,
+    flow,
+    synchronous,
+    reception,
+    modulation,
+    feeds,
+    raising,
+    demands,
+    delegates,
+    openings,
+    copies,
+    questions,
+    schemas,
+  };
 }

@@ -22,7 +22,8 @@ import {
 import type { Reception } from "./reception.ts";
 import type { SynchronousEvents } from "./synchronous.ts";
 
-interface Parts {
+/** Those that it uses. */
+interface RaisingParts {
   readonly link: Link;
   readonly memory: MessageMemory;
   readonly outbox: Outbox;
@@ -66,7 +67,7 @@ export class Raising {
   };
   #flushes: Flush[] = [];
 
-  constructor(events: RaisedEvents, parts: Parts) {
+  constructor(events: RaisedEvents, parts: RaisingParts) {
     this.#events = events;
     this.#link = parts.link;
     this.#memory = parts.memory;

@@ -13,7 +13,8 @@ import type { Feeds } from "./feeds.ts";
 import { type Installation, newIncarnation } from "./installation.ts";
 import type { Modulation } from "./modulation.ts";
 
-interface Parts {
+/** Those that it uses. */
+interface DerivingParts {
   readonly index: EndpointIndex;
   readonly lanes: OwnLanes;
   readonly outbox: Outbox;
@@ -47,7 +48,7 @@ export class Deriving {
   readonly #unstated = new Map<Lane, Installation>();
   #stating: ReturnType<typeof setTimeout> | undefined;
 
-  constructor({ index, lanes, outbox, hold, reception, modulation, feeds, synchronous }: Parts) {
+  constructor({ index, lanes, outbox, hold, reception, modulation, feeds, synchronous }: DerivingParts) {
     this.#index = index;
     this.#lanes = lanes;
     this.#outbox = outbox;
