@@ -85,25 +85,11 @@ export interface ModulatorTable {
 
 /** JSON with the names of each object in order, so that equal data give equal text. */
 export function canonicalJson(value: unknown): string {
-  if (isInOrder(value)) return JSON.stringify(value ?? null);
   return JSON.stringify(value ?? null, (_, inner: unknown) => {
     if (typeof inner !== "object" || inner === null || Array.isArray(inner)) return inner;
     const names = Object.keys(inner).sort();
     return Object.fromEntries(names.map(name => [name, (inner as Record<string, unknown>)[name]]));
   });
-}
-
-/** Would its text be canonical as it is? Says so only of plain data, which mostly is. */
-function isInOrder(value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return true;
-  if (Array.isArray(value)) return value.every(isInOrder);
-  if (Object.getPrototypeOf(value) !== Object.prototype || "toJSON" in value) return false;
-  let before = "";
-  for (const name of Object.keys(value)) {
-    if (name < before || !isInOrder((value as Record<string, unknown>)[name])) return false;
-    before = name;
-  }
-  return true;
 }
 
 /**
@@ -133,28 +119,21 @@ export function modulatorTable(modulator: Modulator, capabilities: readonly stri
     throw new JechoError("ARGUMENT_INVALID", 'capabilities are a list of names, such as ["steer"]');
   const parametersText = canonicalJson(parameters);
   return {
-    capabilities: capabilities.length === 0 ? [] : [...capabilities].sort(),
+    capabilities: [...capabilities].sort(),
     compares: modulator.equals !== undefined,
     source,
     parameters: parametersText,
     key: key === undefined && modulator.objects === undefined ? "" : keyOf(modulator, parametersText),
-    objects: modulator.objects === undefined ? [] : statesOf(objects, lazy),
+    objects: Object.entries(objects)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, { id, version, state }]) => ({
+        name,
+        object: id,
+        version,
+        state: canonicalJson(state),
+        lazy: lazy.includes(name),
+      })),
   };
-}
-
-function statesOf(
-  objects: Readonly<Record<string, SharedReference>>,
-  lazy: readonly string[],
-): ModulatorTable["objects"] {
-  return Object.entries(objects)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, { id, version, state }]) => ({
-      name,
-      object: id,
-      version,
-      state: canonicalJson(state),
-      lazy: lazy.includes(name),
-    }));
 }
 
 /**
@@ -163,7 +142,7 @@ function statesOf(
  */
 export function modulatorKey(modulator: Modulator): string {
   const key = keyText(modulator, canonicalJson(modulator.parameters));
-  return hashOf(JSON.stringify([hashOfSource(modulator.source), key]));
+  return hashOf(JSON.stringify([hashOf(modulator.source), key]));
 }
 
 /** Longer keys travel as their hash. */
@@ -181,19 +160,6 @@ function keyText({ key, objects = {}, lazy = [] }: Modulator, parameters: string
     .map(([name, { id }]) => (lazy.includes(name) ? [name, id, "lazy"] : [name, id]))
     .sort(([a = ""], [b = ""]) => (a < b ? -1 : 1));
   return JSON.stringify([key ?? parameters, ids]);
-}
-
-/** A source is installed again and again with other parameters, and takes far longer to hash than these. */
-const SOURCES = 16;
-const hashes = new Map<string, string>();
-
-function hashOfSource(source: string): string {
-  const hash = hashes.get(source) ?? hashOf(source);
-  // The one that was used last is the last to go.
-  hashes.delete(source);
-  hashes.set(source, hash);
-  if (hashes.size > SOURCES) hashes.delete(hashes.keys().next().value as string);
-  return hash;
 }
 
 function hashOf(text: string): string {
