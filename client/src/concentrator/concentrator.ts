@@ -5,6 +5,7 @@ import { placementOf } from "../placement.ts";
 import type { CreateEnvironment } from "../platform/face.ts";
 import type { ControlRequest, SessionNotice } from "../port.ts";
 import { statusNow } from "../status.ts";
+import { atEndOfTurn } from "../turn.ts";
 import { ConsumerEndpoint, CopyEndpoint, type Endpoint, type PortEnd, ProducerEndpoint } from "./endpoint.ts";
 import type { RaisedEvents } from "./outgoing.ts";
 import { assemble, type ConcentratorOptions, type Parts } from "./parts.ts";
@@ -176,7 +177,7 @@ export class Concentrator {
   #drainSoon(): void {
     if (this.#wakes) return;
     this.#wakes = true;
-    queueMicrotask(() => {
+    atEndOfTurn(() => {
       this.#wakes = false;
       this.drain();
     });

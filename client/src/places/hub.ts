@@ -7,6 +7,7 @@ import type { ConcentratorOptions } from "../concentrator/parts.ts";
 import type { CreateEnvironment } from "../platform/face.ts";
 import type { PortListener, SessionNotice } from "../port.ts";
 import { type Status, statusNow } from "../status.ts";
+import { atEndOfTurn } from "../turn.ts";
 import { Attachment } from "./attachment.ts";
 
 /**
@@ -91,7 +92,7 @@ export class Hub {
   }
 
   /** At the end of the turn: what one turn raises goes out together. */
-  drainSoon(defer: (drain: () => void) => void = queueMicrotask): void {
+  drainSoon(defer: (drain: () => void) => void = atEndOfTurn): void {
     if (this.#willDrain) return;
     this.#willDrain = true;
     defer(this.#drainNow);

@@ -1,6 +1,7 @@
 import { JechoError } from "@jecho/shared";
 import type { ConcentratorOptions } from "../concentrator/parts.ts";
 import type { Port, PortListener, PortRequest } from "../port.ts";
+import { atEndOfTurn } from "../turn.ts";
 import { addHandled, fromPlain, type Handled, type MessageEnd, type ToPlace } from "./message-end.ts";
 import { visitRuns } from "./run-batch.ts";
 
@@ -47,7 +48,7 @@ export class RemotePort implements Omit<Port, "settled" | "posted"> {
 
   post(request: PortRequest): void {
     if (request.is === "handled") {
-      if (this.#handled.length === 0) queueMicrotask(this.#sendHandled);
+      if (this.#handled.length === 0) atEndOfTurn(this.#sendHandled);
       addHandled(this.#handled, request);
       return;
     }

@@ -2,6 +2,7 @@ import { JechoError } from "@jecho/shared";
 import type { EventsFrame } from "@jecho/shared/internal";
 import type { ConcentratorOptions } from "../concentrator/parts.ts";
 import type { PortListener } from "../port.ts";
+import { atEndOfTurn } from "../turn.ts";
 import type { Attachment } from "./attachment.ts";
 import { BackPressure } from "./back-pressure.ts";
 import type { Hub } from "./hub.ts";
@@ -113,7 +114,7 @@ class Outbox {
   #sendSoon(): void {
     if (this.#willSend) return;
     this.#willSend = true;
-    queueMicrotask(this.#sendNow);
+    atEndOfTurn(this.#sendNow);
   }
 
   #closeBatch(): void {
