@@ -19,6 +19,8 @@ export default class extends FifoModulator {
 }`,
 };
 
+const FOURTH = { source: EVEN.source.replace("% 2", "% 4") };
+
 const EVENTS = 2000;
 const EVENS = Array.from({ length: EVENTS / 2 }, (_, i) => 2 * (i + 1));
 
@@ -55,13 +57,19 @@ describe.each(PLACES)("modulators at the %s", at => {
       const producer = await shortLived(rig.gateway.address, how, rig.producing.modulators?.most ?? 64);
       const [evens, all] = [new Inbox<number>(), new Inbox<number>()];
       const channel = rig.session().channel("a", Tick);
-      const modulated = await channel.subscribe(({ n }) => evens.put(n), { modulator: EVEN });
+      const modulated = await channel.subscribe(({ n }) => evens.put(n), { modulator: EVEN, as: "even" });
+      const fours = new Inbox<number>();
+      const behind = await rig
+        .session()
+        .channel("a#even", Tick)
+        .subscribe(({ n }) => fours.put(n), { modulator: FOURTH });
       const plain = await channel.subscribe(({ n }) => all.put(n));
       producer.begin();
       await producer.ended;
       expect(await evens.take(EVENTS / 2)).toEqual(EVENS);
       expect(await all.take(EVENTS)).toHaveLength(EVENTS);
-      expect([modulated.stats.missed, plain.stats.missed]).toEqual([0, 0]);
+      expect(await fours.take(EVENTS / 4)).toHaveLength(EVENTS / 4);
+      expect([modulated, plain, behind].map(({ stats }) => stats.missed)).toEqual([0, 0, 0]);
     },
   );
 });
@@ -133,7 +141,7 @@ test("PROV-4: a modulator behind another one accounts for the raw source, also f
   const holding = rig.session();
   await holding.channel("a", Tick).subscribe(() => {}, { modulator: EVEN, as: "even" });
   const consumer = await session.channel("a#even", Tick).subscribe(({ n }) => fours.put(n), {
-    modulator: { source: EVEN.source.replace("% 2", "% 4") },
+    modulator: FOURTH,
     onMissed: ({ events }) => missed.put(events),
   });
   await whenDemand(producer, 2);

@@ -291,7 +291,7 @@ export class Modulation {
     if (process === 0 || this.#environment === undefined) return this.#remove(installation);
     // Who raised it may be gone and come again, and what is under way will not come again.
     installation.leaves = true;
-    void this.#environment.settled().then(() => {
+    void this.runs.finished().then(() => {
       if (installation.leaves) this.#remove(installation);
     });
   }
