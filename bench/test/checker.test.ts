@@ -97,7 +97,15 @@ test("what comes after nobody waited for it any more is late, and not lost", () 
   take(account, 0, 1);
   expect(account.close([sourceOf(4)]).verdict).toMatchObject({ lostUntold: 2 });
   take(account, 2, 3, 4);
-  expect(account.close([sourceOf(5)]).verdict).toMatchObject({ ...CLEAN, late: 2, lostUntold: -2 });
+  expect(account.close([sourceOf(5)]).verdict).toMatchObject({ ...CLEAN, late: 2 });
+});
+
+test("what was told to be missing and comes all the same was told wrongly", () => {
+  const account = accountOf("all");
+  take(account, 0, 1, { missed: 2 });
+  expect(account.close([sourceOf(4)]).verdict).toMatchObject(CLEAN);
+  take(account, 2, 3, 4);
+  expect(account.close([sourceOf(5)]).verdict).toMatchObject({ ...CLEAN, overtold: 2 });
 });
 
 test("of a source that was there before it a consumer is owed what was raised once it had subscribed", () => {

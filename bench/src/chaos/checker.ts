@@ -12,7 +12,7 @@ export interface Verdict {
   told: number;
   /** Of those, the ones that had come, or never were. */
   overtold: number;
-  /** Events that came only when everybody had stopped waiting for them. */
+  /** Events that were counted as lost in an earlier time and came in this one. */
   late: number;
   /** Times that a modulator began anew, and the consumer saw that without having been told. */
   restartedUntold: number;
@@ -116,6 +116,10 @@ export class Account {
   #verdict = emptyVerdict();
   #missing = 0;
   #spoilt = 0;
+  /** Events that came after they had been waited for. */
+  #late = 0;
+  /** Events that never came and were not told, in all times before. */
+  #lost = 0;
   #notes: string[] = [];
   #restarts = 0;
 
@@ -169,9 +173,13 @@ export class Account {
     }
     const verdict = this.#verdict;
     // What came spoilt is counted as that.
-    verdict.lostUntold = Math.max(0, this.#missing - verdict.told - this.#spoilt) - verdict.late;
+    verdict.lostUntold = Math.max(0, this.#missing - verdict.told - this.#spoilt);
+    // What had been told did come, in the end.
+    verdict.late = Math.min(this.#late, this.#lost);
+    this.#lost += verdict.lostUntold - verdict.late;
     if (this.#meaning.step === 1 && !this.#meaning.gathers)
-      verdict.overtold = Math.max(0, verdict.told - this.#missing - verdict.lostWithState);
+      verdict.overtold =
+        Math.max(0, verdict.told - this.#missing - verdict.lostWithState) + this.#late - verdict.late;
     const isToldToo = this.#category.endsWith("kept");
     const wrong = [...WRONG, ...(isToldToo ? (["told"] as const) : [])]
       .filter(what => verdict[what] !== 0)
@@ -180,6 +188,7 @@ export class Account {
     this.#verdict = emptyVerdict();
     this.#missing = 0;
     this.#spoilt = 0;
+    this.#late = 0;
     this.#notes = [];
     return { category: this.#category, verdict, notes };
   }
@@ -219,9 +228,9 @@ export class Account {
     const { last, writtenOff } = progress;
     if (first <= last) this.#again(producer, life, progress, first, Math.min(n, last));
     else {
-      const missing = this.#missingAmong(Math.max(last, writtenOff), first - 1);
+      const missing = this.#unitsAmong(Math.max(last, writtenOff), first - 1);
       if (missing > 0) this.#gap(producer, life, progress, first, missing);
-      if (first <= writtenOff) verdict.late += this.#among(first - 1, Math.min(n, writtenOff));
+      if (first <= writtenOff) this.#late += this.#unitsAmong(first - 1, Math.min(n, writtenOff));
     }
     if (n <= last) return;
     this.#compare(producer, life, progress, n, count);
@@ -281,8 +290,8 @@ export class Account {
     return Math.max(0, Math.floor(to / step) - Math.floor(last / step));
   }
 
-  /** The same, where none of them came. Of what stands for several at least one is missing: nobody knows how many others it stood for. */
-  #missingAmong(last: number, to: number): number {
+  /** The same as they are counted when they are missing: of what stands for several one is, for nobody knows how many others it stood for. */
+  #unitsAmong(last: number, to: number): number {
     const events = this.#among(last, to);
     return this.#meaning.gathers ? Math.min(1, events) : events;
   }
@@ -292,14 +301,14 @@ export class Account {
     const first = this.#progress.get(keyOf(source.producer, source.life))?.first;
     // What was gathered may have gone with the modulator's state.
     if (first === undefined || (this.#meaning.gathers && this.#restarts > 0)) return 0;
-    return this.#missingAmong(this.#firstDue(source) - 1, first - 1);
+    return this.#unitsAmong(this.#firstDue(source) - 1, first - 1);
   }
 
   /** Events that should have come behind the last one that did. */
   #tail(source: Source): number {
     // What the modulator had in its own fields is gone with it.
     if (this.#meaning.gathers && source.isOver) return 0;
-    return this.#missingAmong(this.#reached(source), source.due - 1);
+    return this.#unitsAmong(this.#reached(source), source.due - 1);
   }
 
   #reached(source: Source): number {

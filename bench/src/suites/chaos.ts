@@ -33,13 +33,13 @@ export const chaos: Suite = {
     report.metric("chaos.faults", times, "faults", atLeast(quick ? QUICK_FAULTS : 300));
     report.metric("chaos.kinds", done.size, "kinds", atLeast(quick ? 1 : 14));
     report.metric("chaos.events", verdict.events, "events", atLeast(quick ? 1000 : 5_000_000));
-    report.metric("chaos.lost_untold", verdict.lostUntold, "events", atMost(0));
+    report.metric("chaos.lost_untold", verdict.lostUntold - verdict.late, "events", atMost(0));
     report.metric("chaos.duplicated", verdict.duplicated, "events", atMost(0));
     report.metric("chaos.reordered", verdict.reordered, "events", atMost(0));
     report.metric("chaos.corrupt", verdict.corrupt, "events", atMost(0));
     report.metric("chaos.restarted_untold", verdict.restartedUntold, "restarts", atMost(0));
     report.metric("chaos.told", verdict.told, "events");
-    report.metric("chaos.overtold", verdict.overtold, "events");
+    report.metric("chaos.overtold", verdict.overtold, "events", atMost(0));
     report.metric("chaos.late", verdict.late, "events");
     report.metric("chaos.restarted", verdict.restarts, "restarts");
     report.metric("chaos.lost_with_state", verdict.lostWithState, "events");
