@@ -75,7 +75,7 @@ describe.each(PLACES)("modulators at the %s", at => {
       ...(at !== "producer" && { modulators: { most: 0 } }),
     });
     await using session = connect(way.address, QUICK);
-    const producer = await producing.channel("a", Tick).produce();
+    const producer = await producing.channel("a", Tick).produce({ history: { seconds: 600 } });
     const inbox = new Inbox<number>();
     const consumer = await session
       .channel("a", Tick)

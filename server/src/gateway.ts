@@ -61,7 +61,7 @@ type Socket = WebSocket<object>;
 const LEAVING = new Set([1000, 1001, 1005]);
 const CLOSE_GRACE_MS = 2000;
 /** So long producers that come are made to wait for the process for modulators to be there. */
-const MODULATING_START_MS = 5000;
+const MODULATING_START_MS = 30_000;
 
 /**
  * Starts a gateway: the concentrator for browsers and programs, with name server and channel managers inside.
