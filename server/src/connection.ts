@@ -6,7 +6,8 @@ import type { Listeners } from "./delivery/listeners.ts";
 import { type Standing, Turns } from "./delivery/turns.ts";
 import { Waiting } from "./delivery/waiting.ts";
 import type { Replay } from "./history/replay.ts";
-import type { Consumer, Producer } from "./management/endpoints.ts";
+import type { GatewayConsumer } from "./management/consumer.ts";
+import type { Producer } from "./management/endpoints.ts";
 import { type Answered, Requests, unasked } from "./requests.ts";
 
 /** What a connection needs of the socket below it. */
@@ -39,10 +40,8 @@ class Seldom {
   /** Its consumers that are being sent their past. */
   readonly replays = new Set<Replay>();
   requests: Requests | undefined;
-  /** Modulators that its consumers have installed. */
   modulators = 0;
   process = 0;
-  isCut = false;
 }
 
 /**
@@ -66,7 +65,7 @@ export class Connection {
   #link: Link | undefined;
   /** By their numbers. Most connections have none. */
   #producers: Few<number, Producer> | undefined;
-  readonly #consumers = new Few<number, Consumer>();
+  readonly #consumers = new Few<number, GatewayConsumer>();
   #seldom: Seldom | undefined;
 
   constructor(link: Link, limits: ConnectionLimits) {
@@ -77,7 +76,7 @@ export class Connection {
   }
 
   /** By the number that the gateway gave it. */
-  consumer(number: number): Consumer | undefined {
+  consumer(number: number): GatewayConsumer | undefined {
     return this.#consumers.get(number);
   }
 
@@ -85,7 +84,8 @@ export class Connection {
     return this.#producers?.values() ?? [];
   }
 
-  get consumers(): Iterable<Consumer> {
+  /** Those that are to be opened, too. */
+  get consumers(): Iterable<GatewayConsumer> {
     return this.#consumers.values();
   }
 
@@ -110,22 +110,21 @@ export class Connection {
     this.#producers?.delete(number);
   }
 
-  addConsumer(consumer: Consumer): void {
+  addConsumer(consumer: GatewayConsumer): void {
     this.#consumers.set(consumer.number, consumer);
+    if (consumer.derived === undefined) return;
+    this.#seldom ??= new Seldom();
+    this.#seldom.modulators++;
   }
 
-  removeConsumer({ number }: Consumer): void {
+  removeConsumer({ number, derived }: GatewayConsumer): void {
     this.#consumers.delete(number);
+    if (derived !== undefined && this.#seldom !== undefined) this.#seldom.modulators--;
   }
 
-  /** Modulators that this connection's consumers have installed. */
+  /** How many of its consumers read what modulators make. */
   get modulators(): number {
     return this.#seldom?.modulators ?? 0;
-  }
-
-  set modulators(modulators: number) {
-    this.#seldom ??= new Seldom();
-    this.#seldom.modulators = modulators;
   }
 
   /** The number that the process has which produces here, among all such; 0 before that. */
@@ -274,20 +273,10 @@ export class Connection {
     this.#link?.end(ERRORS[code][0], reason);
   }
 
-  /** Has the socket of one with modulators gone without its having taken leave? Then it may come back. */
-  get isCut(): boolean {
-    return this.#seldom?.isCut ?? false;
-  }
-
-  /**
-   * The socket is gone: nothing may be sent any more, and nobody will answer.
-   *
-   * @param isCut the other side did not take leave
-   */
-  lost(isCut: boolean): void {
+  /** The socket is gone: nothing may be sent any more, and nobody will answer. */
+  lost(): void {
     this.#link = undefined;
     if (this.#seldom === undefined) return;
-    this.#seldom.isCut = isCut;
     for (const replay of [...this.#seldom.replays]) replay.end();
     this.#seldom.requests?.lost();
     this.#seldom.turns?.whenOver?.();

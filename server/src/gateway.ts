@@ -196,7 +196,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       strangers.delete(connection);
       confirmations.lost(connection);
       // Of a gateway that stops producers must not hear that nobody wants their events any more: they keep them for the next one.
-      if (closing !== undefined) connection.lost(false);
+      if (closing !== undefined) connection.lost();
       else dispatcher.lost(connection, !LEAVING.has(code));
       if (connections.size === 0) whenEmpty?.();
     },

@@ -1,5 +1,12 @@
 import { Few } from "@jecho/shared/internal";
 
+/** A consumer that may come back. */
+export interface Awaited {
+  readonly feed: number;
+  /** It is not awaited any more. */
+  end(): void;
+}
+
 /**
  * Whom a channel's producers send for: consumers that listen, those that are still being sent the past, and those that are away
  * and may come back. Each wants all events, or those of one process alone: `feed` is that process' number, 0 for all.
@@ -9,8 +16,8 @@ export class Demand {
   #feeds = 0;
   /** Consumers that are being sent the past, by what they want. */
   #coming: Few<number, number> | undefined;
-  /** Consumers that are away and may come back, by the same: what ends the waiting for each. */
-  #awaited: Few<number, Set<() => void>> | undefined;
+  /** Consumers that are away and may come back, by the same. */
+  #awaited: Few<number, Set<Awaited>> | undefined;
 
   /** Consumers of all events: those that listen and those that are expected. */
   get consumers(): number {
@@ -57,29 +64,27 @@ export class Demand {
     return this.#awaited !== undefined && this.#awaited.size > 0;
   }
 
-  /** Somebody who was here may come back: until then producers go on sending. @param over called when that ends */
-  await(windowMs: number, feed: number, over: () => void): void {
-    const all = this.#awaited ?? new Few();
-    this.#awaited = all;
-    const awaited = all.get(feed) ?? new Set();
-    all.set(feed, awaited);
-    const end = (): void => {
-      clearTimeout(timer);
-      if (!awaited.delete(end)) return;
-      if (awaited.size === 0) all.delete(feed);
-      over();
-    };
-    const timer = setTimeout(end, windowMs).unref();
-    awaited.add(end);
+  /** One who was here may come back: until then producers go on sending. */
+  await(awaited: Awaited): void {
+    this.#awaited ??= new Few();
+    const all = this.#awaited.get(awaited.feed) ?? new Set();
+    this.#awaited.set(awaited.feed, all.add(awaited));
+  }
+
+  /** It is back, or comes no more. */
+  awaitNoMore(awaited: Awaited): void {
+    const all = this.#awaited?.get(awaited.feed);
+    all?.delete(awaited);
+    if (all?.size === 0) this.#awaited?.delete(awaited.feed);
   }
 
   /** One of those who were expected is back. */
   returned(feed: number): void {
-    const [end] = this.#awaited?.get(feed) ?? [];
-    end?.();
+    const [first] = this.#awaited?.get(feed) ?? [];
+    first?.end();
   }
 
   stopAwaiting(): void {
-    for (const awaited of [...(this.#awaited?.values() ?? [])]) for (const end of [...awaited]) end();
+    for (const all of [...(this.#awaited?.values() ?? [])]) for (const awaited of [...all]) awaited.end();
   }
 }

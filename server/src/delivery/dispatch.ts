@@ -179,13 +179,10 @@ export class Dispatcher {
    * @param isCut the other side did not take leave: it may come back
    */
   lost(connection: Connection, isCut: boolean): void {
-    connection.lost(isCut);
+    connection.lost();
     this.#acknowledgements.lost(connection);
     this.#handovers.lost(connection);
-    for (const consumer of connection.consumers) {
-      if (isCut) consumer.manager.awaitReturn(consumer);
-      consumer.manager.removeConsumer(consumer);
-    }
+    for (const consumer of [...connection.consumers]) consumer.lost(isCut);
     for (const producer of connection.producers) producer.manager.removeProducer(producer);
     this.#objects.forgetConnection(connection);
     if (this.#names.modulating === connection) this.#names.modulatingLost();

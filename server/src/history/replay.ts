@@ -61,6 +61,9 @@ function missingFrom({ history, nextSeq }: Channel, seq: number): number {
   return Math.max(0, nextSeq - seq - (history?.log.countFrom(seq) ?? 0));
 }
 
+/** The longest that a timer takes. */
+const MOST_WAIT_MS = 2 ** 31 - 1;
+
 /** Bytes that one consumer is sent at a time: others have their turn in between, and whoever is to be greeted. */
 const TURN_BYTES = 64 << 10;
 
@@ -121,7 +124,7 @@ export class Replay {
       const waitMs = this.#waitMs(run.at);
       if (waitMs > 0) {
         clearTimeout(this.#timer);
-        this.#timer = setTimeout(() => this.pump(), waitMs);
+        this.#timer = setTimeout(() => this.pump(), Math.min(waitMs, MOST_WAIT_MS));
         return;
       }
       this.#send(run);

@@ -1,14 +1,15 @@
-import { ERRORS, JechoError, type Type } from "@jecho/shared";
+import { JechoError, type Type } from "@jecho/shared";
 import type { EventsFrame, Modulator } from "@jecho/shared/internal";
 import type { Connection } from "../connection.ts";
 import type { Channel, ChannelOwner } from "../delivery/channel.ts";
 import type { Retention } from "../history/event-log.ts";
 import { Keeper } from "../history/keeper.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
+import { type ConsumerState, type GatewayConsumer, isPresent, isWanted } from "./consumer.ts";
 import { Consumers, tellType } from "./consumers.ts";
 import { Derivations } from "./derivations.ts";
 import { DerivedChannel } from "./derived-channel.ts";
-import type { Consumer, Place, Producer } from "./endpoints.ts";
+import type { Place, Producer } from "./endpoints.ts";
 import type { GatewayInstallation } from "./installation.ts";
 import type { NameServer } from "./name-server.ts";
 import { Outlets } from "./outlets.ts";
@@ -66,26 +67,9 @@ export class ChannelManager implements ChannelOwner {
     for (const derived of this.derivations) this.#keeper.keep(derived.channel, derived);
   }
 
-  /**
-   * A consumer's process was cut off: until the window is over the producers go on sending for it, and what comes is kept
-   * for its return.
-   */
-  awaitReturn({ channel, derived, feed }: Place, windowMs = this.names.keeping.resumeWindowMs): void {
-    if (windowMs <= 0) return;
+  /** What comes is kept for somebody's return. */
+  keepMeanwhile(channel: Channel): void {
     this.#keeper.keepMeanwhile(channel);
-    channel.demand.await(windowMs, feed, () => {
-      if (!channel.demand.isAwaiting && channel.history?.isTransient) channel.history = undefined;
-      this.#tellDemand(channel);
-      if (derived !== undefined) this.dropIfUnused(derived);
-      this.forgetIfUnused();
-    });
-  }
-
-  /** The same of one that was cut off again before it was back: a gateway that was started again may hear of it for the first time. */
-  awaitComing(place: Place): void {
-    if (place.channel.demand.isAwaiting) return;
-    this.awaitReturn(place);
-    this.#tellDemand(place.channel);
   }
 
   keyOf(run: EventsFrame, i: number): string {
@@ -100,7 +84,7 @@ export class ChannelManager implements ChannelOwner {
 
   cutOff(channel: Channel, connection: Connection): void {
     for (const consumer of this.consumers.at(channel, connection))
-      this.#lose(consumer, new JechoError("SLOW_CONSUMER"));
+      consumer.lose(new JechoError("SLOW_CONSUMER"));
   }
 
   block({ number }: Channel, ready: boolean): void {
@@ -116,15 +100,6 @@ export class ChannelManager implements ChannelOwner {
       if (type !== undefined) return type;
     }
     return undefined;
-  }
-
-  #lose(consumer: Consumer, { number, message }: JechoError): void {
-    const { connection } = consumer;
-    connection.removeConsumer(consumer);
-    if (consumer.derived !== undefined) connection.modulators--;
-    connection.send({ kind: "ConsumerLost", consumer: consumer.number, code: number, message });
-    if (number === ERRORS.SLOW_CONSUMER[0]) this.awaitReturn(consumer);
-    this.removeConsumer(consumer);
   }
 
   /** The type that the first producer of a process writes; empty where that is none. Of others it hears by `TypeKnown` who takes the events. */
@@ -241,9 +216,9 @@ export class ChannelManager implements ChannelOwner {
 
   /** Who was its consumer at an earlier gateway may come back, and is to find its past also where others have left by then. */
   #holdRestored(derived: DerivedChannel): void {
-    derived.joining++;
+    derived.isHeld = true;
     setTimeout(() => {
-      derived.joining--;
+      derived.isHeld = false;
       this.dropIfUnused(derived);
     }, this.names.keeping.resumeWindowMs).unref();
   }
@@ -257,40 +232,41 @@ export class ChannelManager implements ChannelOwner {
     this.types.checkReader(type, this.name, this.producers.size, reader);
   }
 
-  /** Enters a consumer into the books. Its events begin with `listen`; unless that comes at once, producers are told now. */
-  addConsumer(consumer: Consumer, waits: boolean): void {
+  /** A consumer is open: it hears of all types before its first event. */
+  opened(consumer: GatewayConsumer): void {
     clearTimeout(this.#idle);
     this.consumers.add(consumer);
-    consumer.channel.demand.expect(consumer.feed);
     const derived = consumer.derived ?? this.names.derived(consumer.channel.number);
     const out = [...(consumer.derived?.placements.leftOut() ?? [])];
     if (consumer.derived !== undefined && out.length > 0 && this.consumers.of(consumer.derived).length === 1)
       for (const [producing, why] of out) consumer.derived.leftOut(producing, why);
     for (const type of [...this.types.all(), ...(derived?.allTypes() ?? [])]) tellType(consumer, type);
     this.#hear(consumer);
-    if (waits) this.#tellDemand(consumer.channel);
   }
 
-  /** From here on the consumer gets what comes: producers are told. */
-  listen(consumer: Consumer): void {
-    if (!this.consumers.has(consumer)) return;
-    consumer.isListening = true;
-    consumer.channel.demand.expectNoMore(consumer.feed);
-    consumer.channel.enter(consumer.connection, consumer.terms.queue, consumer.feed);
+  /** A consumer has another state than this: producers are told, and what nobody needs any more goes. Called by `become` alone. */
+  consumerChanged(consumer: GatewayConsumer, before: ConsumerState): void {
+    const { channel, derived, connection, state, feed } = consumer;
+    if (before.is === "awaited" && !channel.demand.isAwaiting && channel.history?.isTransient)
+      channel.history = undefined;
     // Those who listen to what is made of it may have been there before.
-    if (consumer.feed !== 0)
-      for (const one of this.#hearing(consumer.connection)) if (one !== consumer) this.#hear(one);
-    this.#tellDemand(consumer.channel);
+    if (state.is === "listening" && feed !== 0)
+      for (const one of this.#hearing(connection)) if (one !== consumer) this.#hear(one);
+    if (isPresent(before) && !isPresent(state)) this.#leave(derived, connection);
+    if (isWanted(before) || isWanted(state)) this.#tellDemand(channel);
+    if (isPresent(state) || state.is === "awaited") return;
+    if (derived !== undefined) this.dropIfUnused(derived);
+    this.forgetIfUnused();
   }
 
   /** Consumers of what a connection may make in others' stead. */
-  #hearing(maker: Connection): Iterable<Consumer> {
+  #hearing(maker: Connection): Iterable<GatewayConsumer> {
     return maker === this.names.modulating ? this.consumers : maker.consumers;
   }
 
   /** A consumer listens to what is made: from now on there is demand for what modulators on the way to it are fed with that run elsewhere. */
-  #hear({ manager, derived, connection }: Consumer): void {
-    if (manager !== this) return;
+  #hear({ manager, derived, connection, isOpen }: GatewayConsumer): void {
+    if (manager !== this || !isOpen) return;
     for (let at = derived; at !== undefined; at = at.parent) {
       const input = at.parent?.channel ?? this.channel;
       for (const { maker, process } of at.placements.standInsFor(connection))
@@ -298,20 +274,13 @@ export class ChannelManager implements ChannelOwner {
     }
   }
 
-  removeConsumer(consumer: Consumer): void {
-    if (!this.consumers.remove(consumer)) return;
-    consumer.replay?.end();
-    if (consumer.isListening) consumer.channel.leave(consumer.connection, consumer.feed);
-    else consumer.channel.demand.expectNoMore(consumer.feed);
-    this.leave(consumer.derived, consumer.connection);
-    this.#tellDemand(consumer.channel);
-    if (consumer.derived !== undefined) this.dropIfUnused(consumer.derived);
-    this.forgetIfUnused();
-  }
-
   /** A derived channel goes when its last consumer goes. */
   dropIfUnused(derived: DerivedChannel): void {
-    const isUsed = derived.channel.consumers > 0 || derived.joining > 0 || derived.children.size > 0;
+    const isUsed =
+      derived.channel.consumers > 0 ||
+      derived.placements.isJoined ||
+      derived.children.size > 0 ||
+      derived.isHeld;
     if (!isUsed) this.#drop(derived);
   }
 
@@ -327,11 +296,11 @@ export class ChannelManager implements ChannelOwner {
   }
 
   /** What runs in a consumer's process goes with the last that needs it there. */
-  leave(derived: DerivedChannel | undefined, connection: Connection): void {
+  #leave(derived: DerivedChannel | undefined, connection: Connection): void {
     if (derived === undefined) return;
     if (derived.placements.isOwn(connection) && !this.#isTakenAt(derived, connection))
       derived.placements.leave(connection);
-    this.leave(derived.parent, connection);
+    this.#leave(derived.parent, connection);
   }
 
   /** Has the connection consumers of it, or of what is behind it, or will it? */
@@ -372,7 +341,7 @@ export class ChannelManager implements ChannelOwner {
     for (const connection of this.consumers.connectionsOf(derived)) {
       const why = derived.placements.whyOver(connection);
       if (why === undefined) continue;
-      for (const consumer of this.consumers.at(derived.channel, connection)) this.#lose(consumer, why);
+      for (const consumer of this.consumers.at(derived.channel, connection)) consumer.lose(why);
     }
     const why = derived.placements.whyOver();
     if (why !== undefined) this.#end(derived, why);
@@ -381,7 +350,7 @@ export class ChannelManager implements ChannelOwner {
   /** Nobody runs a modulator any more, and so not those behind it, either. */
   #end(derived: DerivedChannel, why: JechoError): void {
     for (const child of [...derived.children.values()]) this.#end(child, why);
-    for (const consumer of this.consumers.of(derived)) this.#lose(consumer, why);
+    for (const consumer of this.consumers.of(derived)) consumer.lose(why);
     derived.channel.demand.stopAwaiting();
     // Those that are still to be its consumers are refused; who comes later has it installed anew.
     this.#drop(derived, why);

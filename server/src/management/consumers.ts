@@ -2,14 +2,14 @@ import type { Type } from "@jecho/shared";
 import { Few } from "@jecho/shared/internal";
 import type { Connection } from "../connection.ts";
 import type { Channel } from "../delivery/channel.ts";
+import type { GatewayConsumer } from "./consumer.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
-import type { Consumer } from "./endpoints.ts";
 
-/** The consumers of a channel and of those derived from it. */
+/** The consumers of a channel and of those derived from it that are open. */
 export class Consumers {
-  readonly #all = new Few<number, Consumer>();
+  readonly #all = new Few<number, GatewayConsumer>();
 
-  [Symbol.iterator](): Iterator<Consumer> {
+  [Symbol.iterator](): Iterator<GatewayConsumer> {
     return this.#all.values()[Symbol.iterator]();
   }
 
@@ -17,26 +17,21 @@ export class Consumers {
     return this.#all.size;
   }
 
-  add(consumer: Consumer): void {
+  add(consumer: GatewayConsumer): void {
     this.#all.set(consumer.number, consumer);
   }
 
-  has(consumer: Consumer): boolean {
-    return this.#all.has(consumer.number);
-  }
-
-  /** @returns false where there is none such */
-  remove(consumer: Consumer): boolean {
-    return this.#all.delete(consumer.number);
+  remove(consumer: GatewayConsumer): void {
+    this.#all.delete(consumer.number);
   }
 
   /** Those of one channel at one connection. */
-  at(channel: Channel, connection: Connection): Consumer[] {
+  at(channel: Channel, connection: Connection): GatewayConsumer[] {
     return [...this.#all.values()].filter(one => one.channel === channel && one.connection === connection);
   }
 
   /** Those of a derived channel. */
-  of(derived: DerivedChannel): Consumer[] {
+  of(derived: DerivedChannel): GatewayConsumer[] {
     return [...this.#all.values()].filter(consumer => consumer.derived === derived);
   }
 
@@ -52,6 +47,6 @@ export class Consumers {
   }
 }
 
-export function tellType({ connection }: Consumer, { schema }: Type): void {
+export function tellType({ connection }: GatewayConsumer, { schema }: Type): void {
   connection.send({ kind: "TypeKnown", schema, request: 0 });
 }

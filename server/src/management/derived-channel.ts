@@ -44,8 +44,8 @@ export class DerivedChannel {
   readonly objects: readonly bigint[];
   /** Channels derived from this one. */
   readonly children = new Few<number, DerivedChannel>();
-  /** Consumers that wait for the installation, or may come back to what an earlier gateway kept. */
-  joining = 0;
+  /** Consumers may come back to what an earlier gateway kept: until then it stays. */
+  isHeld = false;
   readonly placements: Placements;
   /** How far consumers knew what became of raw sources when they came. */
   readonly #reached = new Map<string, SourcePlace>();

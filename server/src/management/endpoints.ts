@@ -1,7 +1,6 @@
 import type { Connection } from "../connection.ts";
 import type { Channel } from "../delivery/channel.ts";
 import type { QueuePolicy } from "../delivery/listener.ts";
-import type { Replay } from "../history/replay.ts";
 import type { ChannelManager } from "./channel-manager.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
 import type { Outlet } from "./outlet.ts";
@@ -61,39 +60,4 @@ export interface Terms {
   readonly label: string;
   /** The name that it gave its derived channel. */
   readonly as: string;
-}
-
-/** A consumer of a channel, or of a derived one. */
-export class Consumer {
-  readonly number: number;
-  readonly connection: Connection;
-  readonly terms: Terms;
-  readonly #place: Place;
-  /** It gets what comes; before that it is being sent the past. */
-  isListening = false;
-  /** While it is being sent its past. */
-  replay: Replay | undefined;
-
-  constructor(number: number, connection: Connection, place: Place, terms: Terms) {
-    this.number = number;
-    this.connection = connection;
-    this.#place = place;
-    this.terms = terms;
-  }
-
-  get manager(): ChannelManager {
-    return this.#place.manager;
-  }
-
-  get channel(): Channel {
-    return this.#place.channel;
-  }
-
-  get derived(): DerivedChannel | undefined {
-    return this.#place.derived;
-  }
-
-  get feed(): number {
-    return this.#place.feed;
-  }
 }

@@ -3,7 +3,7 @@ import { JechoError } from "@jecho/shared";
 import type { Control, HeldPlace, Inherited } from "@jecho/shared/internal";
 import type { Connection } from "../connection.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
-import type { Consumer } from "./endpoints.ts";
+import type { GatewayConsumer } from "./consumer.ts";
 
 /** Tokens of one session that may be good at the same time. */
 const MOST_PER_CONNECTION = 8;
@@ -13,7 +13,7 @@ interface Offer {
   /** The request for the token: so the process knows which of its sessions is meant. */
   readonly asked: number;
   /** Those whose events are kept for the second device. */
-  readonly awaited: ReadonlySet<Consumer>;
+  readonly awaited: ReadonlySet<GatewayConsumer>;
   readonly timer: NodeJS.Timeout;
 }
 
@@ -39,10 +39,10 @@ export class Handovers {
       throw new JechoError("OVERLOADED", `a process has at most ${MOST_PER_CONNECTION} handover tokens`);
     const token = randomBytes(24).toString("base64url");
     const timer = setTimeout(() => this.#offers.delete(token), this.#validMs).unref();
-    const awaited = new Set(from.consumers);
+    const awaited = new Set([...from.consumers].filter(({ isOpen }) => isOpen));
     this.#offers.set(token, { from, asked, awaited, timer });
     // From now on nothing is to be lost that the first device has not handled when it is asked.
-    for (const consumer of awaited) consumer.manager.awaitReturn(consumer, this.#validMs);
+    for (const consumer of awaited) consumer.awaitSuccessor(this.#validMs);
     return { token, validMs: this.#validMs };
   }
 
@@ -63,10 +63,10 @@ export class Handovers {
     if (answer.kind !== "Yielded") throw new JechoError("HANDOVER_INVALID", "the first device did not yield");
     const places = new Map(answer.places.map(place => [place.consumer, place]));
     const subscriptions: Inherited[] = [];
-    const handed: Consumer[] = [];
+    const handed: GatewayConsumer[] = [];
     for (const consumer of from.consumers) {
       const place = places.get(consumer.number);
-      if (place === undefined) continue;
+      if (place === undefined || !consumer.isOpen) continue;
       handed.push(consumer);
       subscriptions.push(this.#inherited(consumer, place));
     }
@@ -80,10 +80,8 @@ export class Handovers {
     // It has been taken out of the books already: what it was given has to go to others.
     if (!to.isOpen) this.#objects.forgetConnection(to);
     for (const consumer of handed) {
-      if (!awaited.has(consumer)) consumer.manager.awaitReturn(consumer);
-      from.removeConsumer(consumer);
-      if (consumer.derived !== undefined) from.modulators--;
-      consumer.manager.removeConsumer(consumer);
+      if (awaited.has(consumer)) consumer.end();
+      else consumer.awaitReturn();
     }
     return { kind: "Inheritance", subscriptions, objects };
   }
@@ -98,7 +96,10 @@ export class Handovers {
   }
 
   /** @param place where the first device is: what has come since then, be it all that there is, the second has to have */
-  #inherited({ manager, derived, terms }: Consumer, { label, epoch, seq, sources }: HeldPlace): Inherited {
+  #inherited(
+    { manager, derived, terms }: GatewayConsumer,
+    { label, epoch, seq, sources }: HeldPlace,
+  ): Inherited {
     return {
       channel: manager.derivations.nameUnder(derived?.parent),
       // The first device may call it something else by now.

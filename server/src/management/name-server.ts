@@ -14,9 +14,9 @@ import type { EventLog } from "../history/event-log.ts";
 import type { Keeping } from "../history/keeper.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
 import { ChannelManager } from "./channel-manager.ts";
+import type { GatewayConsumer } from "./consumer.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
 import type { Producer } from "./endpoints.ts";
-import type { Joining } from "./placements.ts";
 import { TypeRegistry } from "./type-registry.ts";
 import { Unanswered } from "./unanswered.ts";
 
@@ -38,7 +38,7 @@ export class NameServer {
   /** Processes that do not answer. */
   readonly unanswered: Unanswered;
   /** Consumers that wait for their modulators. */
-  readonly joining: Deadlines<Joining>;
+  readonly joining: Deadlines<GatewayConsumer>;
   /** Resolves when that process, which starts with the gateway, is there, or is not expected any more. */
   modulatingStarts: Promise<void> | undefined;
   readonly #objects: SharedObjects;
@@ -67,10 +67,7 @@ export class NameServer {
     this.limits = limits;
     this.types = new TypeRegistry(limits.schemaBytes);
     this.unanswered = new Unanswered(installTimeoutMs);
-    this.joining = new Deadlines(requestTimeoutMs, joining => {
-      joining.isLate = true;
-      joining.wake();
-    });
+    this.joining = new Deadlines(requestTimeoutMs, consumer => consumer.late());
     this.#objects = objects;
     this.#acknowledgements = acknowledgements;
     this.#gathering = gathering;

@@ -22,8 +22,9 @@ import type { History } from "../history/history.ts";
 import { beginningOf, Replay } from "../history/replay.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
 import type { ChannelManager } from "./channel-manager.ts";
+import { GatewayConsumer } from "./consumer.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
-import { Consumer, type Place, Producer, type Terms } from "./endpoints.ts";
+import { type Place, Producer, type Terms } from "./endpoints.ts";
 import type { NameServer } from "./name-server.ts";
 
 export type OpeningLimits = Required<
@@ -128,8 +129,7 @@ export class Openings {
     if (name === "" && modulator === undefined) {
       const manager = this.#names.manager(base);
       if (!comesBack(frame)) manager.checkReader(this.#typeOf(frame.schema), "consumer");
-      this.#enterConsumer(connection, frame, this.#termsOf(frame), manager.place);
-      return;
+      return this.#openPlain(connection, frame, manager.place);
     }
     if (connection.modulators >= this.#limits.modulatorsPerConnection) {
       throw new JechoError(
@@ -148,24 +148,22 @@ export class Openings {
         ? (parent as DerivedChannel)
         : this.#derive(connection, manager, modulator, parent);
     derived.know(frame.sources);
-    derived.joining++;
-    connection.modulators++;
+    const consumer = new GatewayConsumer(this.#names.newEndpoint(), connection, derived.place, terms);
     try {
       if (frame.as !== "") manager.nameDerived(derived, frame.as);
-      await derived.placements.join(connection, comesBack(frame));
+      consumer.install(comesBack(frame));
+      await derived.placements.answered(consumer);
+      // Its connection may have gone.
+      if (consumer.state.is !== "installing") return;
       if (!comesBack(frame)) {
         if (modulator === undefined) derived.checkReader(this.#typeOf(frame.schema), "consumer");
         else derived.checkInput();
       }
-      if (connection.isOpen) this.#enterConsumer(connection, frame, terms, derived.place);
-      else if (connection.isCut && comesBack(frame)) manager.awaitComing(derived.place);
+      this.#open(consumer, frame);
     } catch (error) {
-      connection.modulators--;
+      consumer.end();
       throw error;
     } finally {
-      derived.joining--;
-      manager.leave(derived, connection);
-      manager.dropIfUnused(derived);
       if (modulator !== undefined) this.#objects.forgetUnused(modulator.objects);
     }
   }
@@ -186,12 +184,7 @@ export class Openings {
     if (manager === undefined || channel === undefined || !isOfBase || !isThere)
       throw new JechoError("PRODUCER_GONE", `nobody feeds a modulator of ${base}`);
     const place = { manager, channel, derived: undefined, feed: process };
-    this.#enterConsumer(
-      connection,
-      { ...frame, from: frame.from ?? behind(channel, frame.sources) },
-      this.#termsOf(frame),
-      place,
-    );
+    this.#openPlain(connection, { ...frame, from: frame.from ?? behind(channel, frame.sources) }, place);
   }
 
   /**
@@ -247,15 +240,17 @@ export class Openings {
     return manager.derive(modulator, parent);
   }
 
-  #enterConsumer(connection: Connection, { request, from }: OpenConsumer, terms: Terms, place: Place): void {
-    const number = this.#names.newEndpoint();
-    const { channel, manager } = place;
+  #openPlain(connection: Connection, frame: OpenConsumer, place: Place): void {
+    const terms = this.#termsOf(frame);
+    this.#open(new GatewayConsumer(this.#names.newEndpoint(), connection, place, terms), frame);
+  }
+
+  #open(consumer: GatewayConsumer, { request, from }: OpenConsumer): void {
+    const { number, connection, channel, derived, feed } = consumer;
     const beginning = beginningOf(channel, from);
     const { seq, newest, recovered, missing } = beginning;
     const replays = channel.history !== undefined && (seq < channel.nextSeq || newest.length > 0);
     const replay = replays ? this.#names.newNumber() : 0;
-    const consumer = new Consumer(number, connection, place, terms);
-    connection.addConsumer(consumer);
     connection.send({
       kind: "ConsumerOpened",
       request,
@@ -266,22 +261,21 @@ export class Openings {
       replay,
       recovered,
       missing: BigInt(missing),
-      placements: place.derived?.placements.describe(connection) ?? [],
-      objects: place.derived?.objects ?? [],
+      placements: derived?.placements.describe(connection) ?? [],
+      objects: derived?.objects ?? [],
     });
-    manager.addConsumer(consumer, replays);
     const listen = (): void => {
-      manager.listen(consumer);
+      consumer.listen();
       // Not sooner: what is kept for its return alone goes with that.
-      if (from?.from === FROM.resume) channel.demand.returned(place.feed);
+      if (from?.from === FROM.resume) channel.demand.returned(feed);
     };
     if (!replays) return listen();
-    consumer.replay = new Replay(connection, channel, channel.history as History, replay, beginning, () => {
-      consumer.replay = undefined;
+    const past = new Replay(connection, channel, channel.history as History, replay, beginning, () => {
       connection.send({ kind: "Replayed", consumer: number, replay });
       listen();
     });
-    consumer.replay.start(newest);
+    consumer.replays(past);
+    past.start(newest);
   }
 
   #termsOf({ queue, label, as }: OpenConsumer): Terms {
@@ -302,12 +296,7 @@ export class Openings {
   close(connection: Connection, { endpoint }: CloseEndpoint): void {
     if (this.#objects.close(connection, endpoint)) return;
     const consumer = connection.consumer(endpoint);
-    if (consumer !== undefined) {
-      connection.removeConsumer(consumer);
-      if (consumer.derived !== undefined) connection.modulators--;
-      consumer.manager.removeConsumer(consumer);
-      return;
-    }
+    if (consumer !== undefined) return consumer.end();
     const producer = this.#names.producer(connection, endpoint);
     if (producer === undefined) return;
     connection.removeProducer(producer);

@@ -1,6 +1,7 @@
 import { JechoError } from "@jecho/shared";
 import { Few, type Install, type Placement } from "@jecho/shared/internal";
 import type { Connection } from "../connection.ts";
+import type { GatewayConsumer } from "./consumer.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
 import type { Producer } from "./endpoints.ts";
 import { GatewayInstallation, type InstallationState } from "./installation.ts";
@@ -9,15 +10,6 @@ const AT = { producer: 0, gateway: 1, consumer: 2, nowhere: 3 } as const;
 
 /** What a process is to install. */
 export type Wanted = Pick<Install, "channel" | "derived" | "modulator" | "behind">;
-
-/** A consumer that is to be opened. */
-export interface Joining {
-  readonly consumer: Connection;
-  /** It has waited so long that it is answered, whatever may come. */
-  isLate: boolean;
-  /** Something has changed. */
-  wake: () => void;
-}
 
 /** What the installations are for somebody: how many are in which states, and the first reasons why they are not. */
 interface Seen {
@@ -35,7 +27,10 @@ export class Placements {
   readonly #derived: DerivedChannel;
   /** By the producing process. */
   readonly #installations = new Few<Connection, GatewayInstallation>();
-  readonly #joining = new Set<Joining>();
+  /** Consumers that are to be opened. */
+  readonly #joining = new Set<GatewayConsumer>();
+  /** For those that wait for an answer. */
+  #change: PromiseWithResolvers<void> | undefined;
   /** Who was ever asked to run it: what such a process says of it may be late, and is no lie. */
   readonly #asked = new WeakSet<Connection>();
   #ended: JechoError | undefined;
@@ -44,39 +39,57 @@ export class Placements {
     this.#derived = derived;
   }
 
-  /**
-   * Resolves when a consumer at this connection may be opened: for each present producing process the modulator runs, or that
-   * process is left out.
-   *
-   * @param comesBack it was open before: whoever runs the modulator for it may come back, too
-   * @throws JechoError why it runs for none of them
-   */
-  async join(consumer: Connection, comesBack: boolean): Promise<void> {
+  /** A consumer is to be opened: each present producing process is asked to run the modulator, where it is not. */
+  join(consumer: GatewayConsumer): void {
     const { feeders, manager } = this.#derived;
-    const joining: Joining = { consumer, isLate: false, wake: () => {} };
-    this.#joining.add(joining);
-    manager.names.joining.add(joining);
-    try {
-      for (const producing of feeders.connections()) this.of(producing);
-      for (const installation of this.#installations.values())
-        if (installation.state.is === "consumers") this.ownOf(installation, installation.state, consumer);
-      while (this.#isAwaited(joining, comesBack))
-        await new Promise<void>(resolve => {
-          joining.wake = resolve;
-        });
-    } finally {
-      manager.names.joining.delete(joining);
-      this.#joining.delete(joining);
+    this.#joining.add(consumer);
+    manager.names.joining.add(consumer);
+    for (const producing of feeders.connections()) this.of(producing);
+    for (const installation of this.#installations.values())
+      if (installation.state.is === "consumers")
+        this.ownOf(installation, installation.state, consumer.connection);
+  }
+
+  /** It is open, or will not be. */
+  joinNoMore(consumer: GatewayConsumer): void {
+    this.#joining.delete(consumer);
+    this.#derived.manager.names.joining.delete(consumer);
+    this.wake();
+  }
+
+  /** Is any consumer to be opened? */
+  get isJoined(): boolean {
+    return this.#joining.size > 0;
+  }
+
+  /**
+   * Resolves when a consumer that has joined may be opened: for each present producing process the modulator runs, or that process is left
+   * out; or when it is to be none any more.
+   *
+   * @throws JechoError why the modulator runs for none of them
+   */
+  async answered(consumer: GatewayConsumer): Promise<void> {
+    while (this.#isAwaited(consumer)) {
+      this.#change ??= Promise.withResolvers();
+      await this.#change.promise;
     }
   }
 
+  /** Whoever waits for an answer looks again. */
+  wake(): void {
+    this.#change?.resolve();
+    this.#change = undefined;
+  }
+
   /** @throws JechoError why it runs for nobody */
-  #isAwaited({ consumer, isLate }: Joining, comesBack: boolean): boolean {
+  #isAwaited({ state, connection }: GatewayConsumer): boolean {
+    if (state.is !== "installing") return false;
     if (this.#ended !== undefined) throw this.#ended;
-    const { running, asked, silent, refused, removed } = this.#seenBy(consumer);
+    const { running, asked, silent, refused, removed } = this.#seenBy(connection);
     // As long as nobody runs it, the silent are waited for, too.
-    if (!isLate && (asked > 0 || (running === 0 && silent > 0))) return true;
-    const why = removed ?? (comesBack ? undefined : refused);
+    if (!state.isLate && (asked > 0 || (running === 0 && silent > 0))) return true;
+    // Of one that comes back, who runs the modulator for it may come back, too.
+    const why = removed ?? (state.comesBack ? undefined : refused);
     if (running === 0 && why !== undefined) throw why;
     return false;
   }
@@ -168,7 +181,7 @@ export class Placements {
     if (consumer !== undefined) shared?.tellSettled();
     for (const child of [...this.#derived.children.values()])
       child.placements.inputChanged(installation, before);
-    for (const { wake } of this.#joining) wake();
+    this.wake();
     // Of what consumers run for themselves each hears when it has it.
     const isTold = state.is !== "gone" && state.is !== "asked" && state.is !== "consumers";
     if (state.is === "refused" || state.is === "removed") manager.checkOver(this.#derived);
@@ -178,14 +191,14 @@ export class Placements {
 
   /** Has this connection a consumer that is to be opened? */
   isJoining(connection: Connection): boolean {
-    for (const { consumer } of this.#joining) if (consumer === connection) return true;
+    for (const consumer of this.#joining) if (consumer.connection === connection) return true;
     return false;
   }
 
   /** Connections that have consumers of it, or are to. */
   #takers(): Set<Connection> {
     const takers = this.#derived.manager.consumers.connectionsOf(this.#derived);
-    for (const { consumer } of this.#joining) takers.add(consumer);
+    for (const consumer of this.#joining) takers.add(consumer.connection);
     for (const taker of takers) if (!taker.isOpen) takers.delete(taker);
     return takers;
   }
@@ -319,6 +332,6 @@ export class Placements {
   end(why: JechoError | undefined): void {
     this.#ended = why;
     for (const installation of [...this.#installations.values()]) installation.gone();
-    for (const { wake } of this.#joining) wake();
+    this.wake();
   }
 }
