@@ -77,7 +77,16 @@ export class World {
 
   static async start(random: Random, options: WorldOptions): Promise<World> {
     const folder = await mkdtemp(join(tmpdir(), "jecho-chaos-"));
-    if (options.hasOwnDisk) mount(folder);
+    try {
+      if (options.hasOwnDisk) mount(folder);
+      return await World.#startIn(folder, random, options);
+    } catch (error) {
+      await remove(folder);
+      throw error;
+    }
+  }
+
+  static async #startIn(folder: string, random: Random, options: WorldOptions): Promise<World> {
     const port = await freePort();
     const [resumeWindowMs, modulates] = [random.pick([5000, 30_000]), random.next() < 0.75];
     options.log?.(
@@ -208,8 +217,7 @@ export class World {
     await Promise.all([...this.producers, ...this.#visitors, ...this.#watched].map(party => party.stop()));
     await this.#collecting;
     await this.gateway.stop();
-    unmount(this.folder);
-    await rm(this.folder, { recursive: true, force: true });
+    await remove(this.folder);
   }
 
   get #watched(): ConsumerParty[] {
@@ -274,4 +282,9 @@ export class World {
 
 function historyFileIn(folder: string): string {
   return join(folder, "history.sqlite");
+}
+
+async function remove(folder: string): Promise<void> {
+  unmount(folder);
+  await rm(folder, { recursive: true, force: true });
 }
