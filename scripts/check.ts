@@ -3,11 +3,15 @@ import { spawn } from "node:child_process";
 import { globSync } from "node:fs";
 import { sep } from "node:path";
 import { fileURLToPath } from "node:url";
+import { circles } from "./circles.ts";
 import { violations } from "./layering.ts";
+import { sharedNames } from "./names.ts";
 
 interface Result {
   ok: boolean;
   output: string;
+  /** What it has measured. */
+  figure?: string;
 }
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -35,10 +39,26 @@ async function command(name: string, args: string[]): Promise<Result> {
   return { ok, output };
 }
 
-async function layering(): Promise<Result> {
+function filesOf(pattern: string): string[] {
   const exclude = (path: string) => skipped.includes(path.split(sep).at(-1)!);
-  const files = globSync("**/*.{ts,tsx,mts,mjs}", { exclude }).map(path => path.split(sep).join("/"));
-  const bad = violations(root, files);
+  return globSync(pattern, { exclude }).map(path => path.split(sep).join("/"));
+}
+
+const SOURCES = "{shared,modulators,client,server}/src/**/*.ts";
+
+async function layering(): Promise<Result> {
+  const bad = violations(root, filesOf("**/*.{ts,tsx,mts,mjs}"));
+  return { ok: bad.length === 0, output: bad.join("\n") };
+}
+
+async function importCircles(): Promise<Result> {
+  const { largest, bad } = circles(root, filesOf(SOURCES));
+  const figure = `the largest, of types, has ${largest} files`;
+  return { ok: bad.length === 0, output: bad.join("\n"), figure };
+}
+
+async function names(): Promise<Result> {
+  const bad = sharedNames(root, filesOf(SOURCES));
   return { ok: bad.length === 0, output: bad.join("\n") };
 }
 
@@ -46,9 +66,11 @@ const failures: string[] = [];
 
 async function check(name: string, run: () => Promise<Result>): Promise<void> {
   const startedAt = performance.now();
-  const { ok, output } = await run();
+  const { ok, output, figure } = await run();
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-  console.log(`${ok ? "ok  " : "FAIL"}  ${name.padEnd(28)} ${seconds.padStart(5)} s`);
+  console.log(
+    `${ok ? "ok  " : "FAIL"}  ${name.padEnd(28)} ${seconds.padStart(5)} s${figure === undefined ? "" : `  ${figure}`}`,
+  );
   if (!ok) failures.push(`--- ${name}\n${output.trim()}`);
 }
 
@@ -57,11 +79,13 @@ await Promise.all([
     command("biome", ["ci", "--error-on-warnings", `--colors=${colors ? "force" : "off"}`, "."]),
   ),
   check("layering", layering),
+  check("import circles", importCircles),
+  check("one name, one type", names),
   check("types (tsc)", () => command("tsc", ["-p", ".", "--pretty", String(!!colors)])),
   check("unused code (knip)", () => command("knip", ["--no-progress", "--no-config-hints"])),
 ]);
 
 if (failures.length > 0) {
-  console.log(`\n${failures.join("\n\n")}\n\n${failures.length} of 4 checks failed.`);
+  console.log(`\n${failures.join("\n\n")}\n\n${failures.length} of 6 checks failed.`);
   process.exitCode = 1;
 }

@@ -78,7 +78,7 @@ function stampOf(sources, outputs) {
  * @param {string} root
  * @param {readonly string[]} paths
  */
-function digestOf(root, paths) {
+export function digestOf(root, paths) {
   const hash = createHash("sha256");
   /** @param {string} path */
   const addFolder = path => {

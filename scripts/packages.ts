@@ -1,9 +1,11 @@
-// `npm run packages [-- FOLDER]`: the packages as programs outside this repository install them, as JavaScript with types:
-// `npm install FOLDER/*.tgz`. Without an argument FOLDER is `dist`.
+// `npm run packages [-- FOLDER] [-- --platforms]`: the packages as programs outside this repository install them, as JavaScript with types:
+// `npm install FOLDER/*.tgz`. Without an argument FOLDER is `dist`. Of the gateway's binaries those of this machine's platform are packed; with
+// `--platforms` the others come into `FOLDER/platforms`.
 import { spawnSync } from "node:child_process";
 import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { withPlatforms, writePlatforms } from "./platforms.ts";
 
 interface Manifest {
   readonly name: string;
@@ -11,7 +13,10 @@ interface Manifest {
 }
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const folder = resolve(process.argv[2] ?? join(root, "dist"));
+const [folder = join(root, "dist")] = process.argv
+  .slice(2)
+  .filter(argument => !argument.startsWith("-"))
+  .map(path => resolve(path));
 
 const packages = ["shared", "modulators", "client", "server", "apps/jecho"];
 /** What belongs to the packages and is not compiled: documents, and modulators, for a modulator's source is known by its very text. */
@@ -41,14 +46,29 @@ function copy(file: string, to = file): void {
   copyFileSync(join(root, file), target);
 }
 
+/** What TypeScript 5.2, or a later one with the library of ES2022, does not know in declarations, and what says the same to any. */
+const NEWER: readonly (readonly [newer: RegExp, known: string])[] = [
+  [/\bUint8Array<ArrayBuffer>/g, 'ReturnType<Uint8ArrayConstructor["of"]>'],
+  [/\b(Uint8Array|DataView)<ArrayBufferLike>/g, "$1"],
+  [/^(?=.*\b(?:asyncDispose|AsyncDisposable)\b)/s, '/// <reference lib="esnext.disposable" />\n'],
+  [
+    /\bPromiseWithResolvers<(\w+)>/g,
+    "{ promise: Promise<$1>; resolve: (value: $1 | PromiseLike<$1>) => void; reject: (reason?: any) => void }",
+  ],
+];
+
 /**
- * What the compiler leaves as it was: the names of modules that are loaded by their URL (workers, children), and where
- * declarations refer to others.
+ * What the compiler leaves as it was: the names of modules that are loaded by their URL (workers, children), where
+ * declarations refer to others, and types that are newer than many a compiler.
  */
 function renameCompiled(): void {
   for (const file of globSync("**/*.{js,d.ts}", { cwd: folder })) {
     const text = readFileSync(join(folder, file), "utf8");
-    const compiled = text
+    const older = NEWER.reduce(
+      (declarations, [newer, known]) => declarations.replace(newer, known),
+      file.endsWith(".d.ts") ? text : "",
+    );
+    const compiled = (older || text)
       .replace(/(new URL\("[^"]+)\.ts(", import\.meta\.url\))/g, "$1.js$2")
       .replace(/(<reference path=")[^"]*\/(standard\/[^"]+")/g, "$1../$2");
     if (compiled !== text) writeFileSync(join(folder, file), compiled);
@@ -68,16 +88,25 @@ function manifestOf(name: string): Manifest {
   const manifest = Object.fromEntries(Object.entries(source).filter(([field]) => !left.includes(field)));
   for (const field of ["exports", "imports", "bin"])
     if (manifest[field] !== undefined) manifest[field] = compiledFaces(manifest[field]);
-  return { ...manifest, name: source.name, engines: { node: ">=22.13" } };
+  const compiled = { ...manifest, name: source.name, engines: { node: ">=22.13" } };
+  return name === "server" ? withPlatforms(compiled) : compiled;
+}
+
+function pack(name: string, to: string): void {
+  copy("LICENSE", `${name}/LICENSE`);
+  mkdirSync(to, { recursive: true });
+  run("npm", ["pack", "--silent", "--pack-destination", to], join(folder, name));
 }
 
 rmSync(folder, { recursive: true, force: true });
 run("tsc", ["-p", join(root, "tsconfig.packages.json"), "--outDir", folder], root);
 renameCompiled();
 for (const file of globSync(asTheyAre, { cwd: root, exclude: [ofTheRepository] })) copy(file);
-for (const name of packages) {
-  copy("LICENSE", `${name}/LICENSE`);
+// Its program is in ours.
+copy("node_modules/@jitl/quickjs-singlefile-mjs-release-sync/LICENSE", "modulators/LICENSE.quickjs");
+for (const name of packages)
   writeFileSync(join(folder, name, "package.json"), `${JSON.stringify(manifestOf(name), undefined, 2)}\n`);
-  run("npm", ["pack", "--silent", "--pack-destination", folder], join(folder, name));
-}
+const { here, elsewhere } = writePlatforms(folder);
+for (const name of [...packages, ...here]) pack(name, folder);
+if (process.argv.includes("--platforms")) for (const name of elsewhere) pack(name, join(folder, "platforms"));
 for (const file of globSync("*.tgz", { cwd: folder }).sort()) console.log(join(folder, file));

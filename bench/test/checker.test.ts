@@ -10,6 +10,7 @@ const sourceOf = (due: number, more: Partial<Source> = {}): Source => ({
   channel: "chaos/kept",
   serves: true,
   due,
+  raised: due,
   isOver: false,
   marks: [{ n: 0, atMs: 2 }],
   ...more,
@@ -174,6 +175,50 @@ test("what a modulator had gathered when it was told to begin anew, or its produ
     ...CLEAN,
     lostWithState: 2,
   });
+});
+
+test("what a killed producer had raised and was not told to be taken may come, or be told, or neither", () => {
+  const killed = sourceOf(4, { raised: 7, isOver: true });
+  const account = accountOf("all");
+  take(account, 0, 1, 2, 3);
+  expect(account.owed([killed])).toBe(0);
+  take(account, { missed: 3 });
+  expect(account.close([killed]).verdict).toMatchObject({ ...CLEAN, events: 4, told: 3 });
+  take(account, { missed: 1 });
+  expect(account.close([killed]).verdict).toMatchObject({ overtold: 1 });
+});
+
+test("a modulator that began anew may gather some events again, with others, and never all of a former one alone", () => {
+  const account = accountOf("gathered");
+  take(account, { n: 3, first: 0 }, "restarted", { n: 5, first: 2 });
+  expect(account.close([sourceOf(6)]).verdict).toMatchObject({ ...CLEAN, events: 8, repeatedInPart: 2 });
+  take(account, "restarted", { n: 5, first: 4 });
+  expect(account.close([sourceOf(6)]).verdict).toMatchObject({ duplicated: 2 });
+  take(account, { n: 7, first: 6 }, { n: 9, first: 7 });
+  expect(account.close([sourceOf(10)]).verdict).toMatchObject({ duplicated: 1 });
+});
+
+test("what the status of one that asked for the past says not to be kept has been told", () => {
+  const account = accountOf("all");
+  account.lacks(3);
+  take(account, 0, 3, { missed: 2 }, 7);
+  expect(account.owed([sourceOf(8)])).toBe(0);
+  expect(account.close([sourceOf(8)]).verdict).toMatchObject({ ...CLEAN, events: 3, told: 2 });
+  expect(account.owed([sourceOf(10)])).toBe(2);
+});
+
+test("what was raised before it had subscribed may have been on its way then, and be told", () => {
+  const account = accountOf("all");
+  const source = sourceOf(8, {
+    marks: [
+      { n: 0, atMs: 0 },
+      { n: 4, atMs: 2 },
+    ],
+  });
+  take(account, { missed: 2 }, 4, 5, 6, 7);
+  expect(account.close([source]).verdict).toMatchObject({ ...CLEAN, events: 4, told: 2 });
+  take(account, { missed: 1 });
+  expect(account.close([source]).verdict).toMatchObject({ overtold: 1 });
 });
 
 test("who does not offer what a modulator needs is left out", () => {

@@ -2,10 +2,14 @@
 export {
   type Aggregate,
   type AggregateOptions,
+  type AllowedModulators,
   aggregate,
   type ClusterOptions,
+  type CropOptions,
+  type CropWindow,
   cluster,
   compress,
+  crop,
   type Delegate,
   type Demodulator,
   diff,
@@ -27,8 +31,11 @@ export {
   priority,
   quantise,
   rateLimit,
+  type SigningKeys,
   type StreamOptions,
   sample,
+  signingKeys,
+  signModulator,
   type Value,
   type View,
   type ViewFilterOptions,
@@ -47,10 +54,16 @@ export {
   unpack,
   type ValueOf,
 } from "@jecho/shared";
-export type { BackoffOptions } from "./backoff.ts";
-export { EventChannel, type HistoryOptions, type ProduceOptions, type SubscribeOptions } from "./channel.ts";
-export type { ConnectOptions } from "./connect-options.ts";
-export { Consumer } from "./consumer.ts";
+export { EventChannel } from "./channel/channel.ts";
+export { type Codec, json } from "./channel/codec.ts";
+export type { BackoffOptions } from "./concentrator/backoff.ts";
+export { Consumer } from "./consumer/consumer.ts";
+export { modulatorFromFile } from "./consumer/modulator-file.ts";
+export type { Placement } from "./consumer/placement.ts";
+export type { Versions } from "./consumer/versions.ts";
+export type { AttachOptions, ShareOptions } from "./objects/shared-copies.ts";
+export { SharedObject } from "./objects/shared-object.ts";
+export type { ConnectOptions } from "./options/connect-options.ts";
 export type {
   ConsumerOptions,
   EagerHandler,
@@ -58,20 +71,23 @@ export type {
   EventPlace,
   Handler,
   Missed,
+  PlaceInSource,
   QueueOptions,
   ResetOptions,
-} from "./consumer-options.ts";
-export type { Demand, DerivedDemand } from "./demand.ts";
-export type { EventQueueOptions } from "./event-queue.ts";
-export { type Inheritance, InheritedSubscription, type TakeOverOptions } from "./inheritance.ts";
-export { type Codec, json } from "./json.ts";
-export { modulatorFromFile } from "./modulator-file.ts";
-export type { ProducerModulatorOptions } from "./open-options.ts";
-export type { Placement } from "./placement.ts";
+  SubscribeOptions,
+  TakeOverOptions,
+} from "./options/consumer-options.ts";
+export type {
+  HistoryOptions,
+  ProduceOptions,
+  ProducerModulatorOptions,
+  SyncOptions,
+  WhenReadyOptions,
+} from "./options/producer-options.ts";
 export type { ConcentratorPlace } from "./places/place.ts";
-export { Producer, type SyncOptions, type WhenReadyOptions } from "./producer.ts";
-export { connect, Session } from "./session.ts";
-export type { AttachOptions, ShareOptions } from "./shared-copies.ts";
-export { SharedObject } from "./shared-object.ts";
-export type { Status } from "./status.ts";
-export type { Versions } from "./versions.ts";
+export type { Demand, DerivedDemand } from "./producer/demand.ts";
+export { Producer } from "./producer/producer.ts";
+export type { EventQueueOptions } from "./queues/event-queue.ts";
+export { type Inheritance, InheritedSubscription } from "./session/inheritance.ts";
+export { connect, Session } from "./session/session.ts";
+export type { Status } from "./session/status.ts";

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import type { ModulatorOptions } from "@jecho/modulators";
-import { Backoff } from "./backoff.ts";
+import { Backoff } from "./concentrator/backoff.ts";
 
 /** A process beside a gateway that runs modulators for producers that run none, or no more. */
 export interface ModulatingProcess {
@@ -10,11 +10,11 @@ export interface ModulatingProcess {
   close(): Promise<void>;
 }
 
-/** What it is told first. */
+/** The order that the process for modulators is given first. */
 export interface ModulatingOrder {
-  /** `HOST:PORT` of its gateway. */
+  /** `HOST:PORT` of its gateway, with `https://` before it where that has TLS. */
   readonly address: string;
-  /** What it shows there. */
+  /** Token that it shows there. */
   readonly token: string;
   /** How it runs them. */
   readonly modulators: ModulatorOptions;
@@ -29,7 +29,7 @@ const RESTART = { firstMs: 1000, mostMs: 20_000 };
  * createGateway({ modulating: startModulating })
  * ```
  *
- * @param address `HOST:PORT` of the gateway
+ * @param address `HOST:PORT` of the gateway, or `https://HOST:PORT`
  * @param token by which the gateway knows it
  * @param modulators how it runs them
  */
@@ -52,8 +52,12 @@ export function startModulating(
     else restart = setTimeout(start, backoff.nextMs());
   };
   const start = (): void => {
-    const child = fork(new URL("./modulating-main.ts", import.meta.url), {
+    const child = fork(new URL("./modulation/modulating-main.ts", import.meta.url), {
       stdio: ["ignore", "ignore", "inherit", "ipc"],
+      // It asks for the gateway that has started it, on its own machine, whose certificate is for the names that others know it by.
+      ...(address.startsWith("https:") && {
+        env: { ...process.env, NODE_TLS_REJECT_UNAUTHORIZED: "0", NODE_NO_WARNINGS: "1" },
+      }),
     });
     running = child;
     child.on("error", error => {

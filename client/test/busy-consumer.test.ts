@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { expect, test } from "vitest";
 import type { BusyConsumer, Taken } from "./busy-consumer.ts";
-import { startRig } from "./rig.ts";
+import { startRig, untilFull } from "./rig.ts";
 import { Tick } from "./tick.ts";
 
 const NOTE = "x".repeat(32 * 1024);
@@ -37,25 +37,7 @@ async function busy(whenFull: BusyConsumer["whenFull"]) {
 
 test("SLOW-4: an application's thread that takes nothing holds back producers that are to wait, and loses nothing", async () => {
   await using the = await busy("block");
-  let raised = 0;
-  const fill = (): boolean => {
-    try {
-      the.producer.publish({ n: raised, note: NOTE });
-      raised++;
-      return true;
-    } catch {
-      return false;
-    }
-  };
-  // Each try in a turn of its own; in the end the queue takes no more.
-  const full = async (): Promise<boolean> => {
-    for (let i = 0; i < 10; i++) {
-      if (fill()) return false;
-      await new Promise(resolve => setImmediate(resolve));
-    }
-    return true;
-  };
-  await expect.poll(full, { interval: 1 }).toBe(true);
+  const raised = await untilFull(n => the.producer.publish({ n, note: NOTE }));
   // What was on the way when it stopped taking, and what the queues hold: less than would have cut it off.
   expect(raised * NOTE.length).toBeLessThan(32 << 20);
   expect(the.producer.demand.total).toBe(1);

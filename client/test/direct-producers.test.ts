@@ -1,6 +1,6 @@
 import { type Consumer, connect, type Modulator, type Session, type as typeOf, unpack } from "@jecho/client";
+import { startCutter } from "@jecho/e2e/cutter";
 import { describe, expect, test } from "vitest";
-import { startCutter } from "./cutter.ts";
 import { PLACES, rigAt } from "./placement-rig.ts";
 import { Inbox, numbersOf, type Rig, startRig, Tick, whenState } from "./rig.ts";
 

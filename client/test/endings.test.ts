@@ -1,6 +1,6 @@
 import { connect, JechoError } from "@jecho/client";
+import { startCutter } from "@jecho/e2e/cutter";
 import { expect, inject, test } from "vitest";
-import { startCutter } from "./cutter.ts";
 import { numbersOf, startRig, Tick, whenState } from "./rig.ts";
 
 const NOTE = "x".repeat(16 * 1024);

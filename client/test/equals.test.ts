@@ -1,6 +1,6 @@
 import { connect, type Json, type Modulator } from "@jecho/client";
+import { startCutter } from "@jecho/e2e/cutter";
 import { expect, test } from "vitest";
-import { startCutter } from "./cutter.ts";
 import { Inbox, startRig, Tick, whenState } from "./rig.ts";
 
 const EVERY = `import { FifoModulator } from "jecho:moe";

@@ -1,6 +1,6 @@
 import { connect } from "@jecho/client";
+import { startCutter } from "@jecho/e2e/cutter";
 import { expect, inject, test } from "vitest";
-import { startCutter } from "./cutter.ts";
 import { startRig } from "./rig.ts";
 
 test("CON-3, CON-4: a client that hears nothing any more gives the connection up, and is live again when it is heard", async () => {

@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { connect, type } from "@jecho/client";
+import { startCutter } from "@jecho/e2e/cutter";
 import { createGateway } from "@jecho/server";
 import { expect, inject, test } from "vitest";
-import { startCutter } from "./cutter.ts";
 import { Inbox, numbersOf, startRig, whenState } from "./rig.ts";
 
 const place = inject("place");
@@ -208,12 +208,12 @@ test.for([-1, 1])(
     const file = fileURLToPath(new URL("clocked-gateway.ts", import.meta.url));
     const gateway = fork(file, [String(hours * 3_600_000)]);
     const [address] = (await once(gateway, "message")) as [string];
-    const session = connect(address, { place });
+    const session = connect(address, { place, name: "producing" });
     const producer = await session.channel("a", Count).produce({ history: { seconds: 600 } });
     for (let n = 0; n < 3; n++) producer.publish({ n });
     await session.flush();
     const seen = new Inbox<string>();
-    const reading = connect(address, { place });
+    const reading = connect(address, { place, name: "reading" });
     for (const minutes of [-1, 1]) {
       const from = new Date(Date.now() + minutes * 60_000);
       await reading.channel("a", Count).subscribe(({ n }) => seen.put(`${minutes}: ${n}`), { from });
@@ -235,11 +235,11 @@ test("HIST-5: history in a file survives the gateway: consumers resume over its 
     const first = await createGateway({ historyFile });
     const { port } = first;
     const quick = { backoff: { firstMs: 20, mostMs: 100 } };
-    const producing = connect(first.address, quick);
+    const producing = connect(first.address, { ...quick, name: "producing" });
     const producer = await producing.channel("a", Count).produce({ history: { events: 10_000 } });
     for (let n = 0; n < 100; n++) producer.publish({ n });
     await producing.flush();
-    const consuming = connect(first.address, quick);
+    const consuming = connect(first.address, { ...quick, name: "consuming" });
     const seen = new Inbox<number>();
     const consumer = await consuming.channel("a", Count).subscribe(({ n }) => seen.put(n), { from: 1 });
     await seen.take(100);
@@ -253,7 +253,7 @@ test("HIST-5: history in a file survives the gateway: consumers resume over its 
       expect(await seen.take(200)).toEqual(numbers(0, 200));
       expect(consumer.stats.missed).toBe(0);
       // One that never was here before reads what was sent through both gateways.
-      const late = connect(second.address, quick);
+      const late = connect(second.address, { ...quick, name: "late" });
       const all = new Inbox<number>();
       await late.channel("a", Count).subscribe(({ n }) => all.put(n), { from: 1 });
       expect(await all.take(200)).toEqual(numbers(0, 200));

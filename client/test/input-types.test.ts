@@ -8,9 +8,9 @@ import {
   type Type,
   unpack,
 } from "@jecho/client";
+import { startCutter } from "@jecho/e2e/cutter";
 import { typeFromFbs } from "@jecho/shared/fbs";
 import { describe, expect, test } from "vitest";
-import { startCutter } from "./cutter.ts";
 import { PLACES, rigAt } from "./placement-rig.ts";
 import { Inbox, startRig, whenState } from "./rig.ts";
 

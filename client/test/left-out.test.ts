@@ -124,7 +124,9 @@ export default class extends FifoModulator { static needs = ["services.half"];
     .subscribe(({ n }) => inbox.put(n), { modulator: needy });
   const states = statesOf(consumer);
   const told = new Inbox<JechoError>();
-  const lacking = await rig.session({ onError: told.put }).channel("a", Tick).produce();
+  const beside = new Inbox<JechoError>();
+  await rig.session({ name: "both", onError: beside.put }).channel("b", Tick).produce();
+  const lacking = await rig.session({ name: "both", onError: told.put }).channel("a", Tick).produce();
   // One that does not ask what goes wrong is not ended by it.
   const careless = await rig.session().channel("a", Tick).produce();
   const [why] = await told.take(1);
@@ -132,6 +134,8 @@ export default class extends FifoModulator { static needs = ["services.half"];
     code: "MODULATOR_LEFT_OUT",
     message: expect.stringMatching(/^a modulator of a .*SERVICE_MISSING.*half/),
   });
+  // Another session of that process has nothing to do with it.
+  expect([beside.all.length, rig.gateway.stats().connections]).toEqual([0, 4]);
   await expect
     .poll(() => where(consumer.placements))
     .toEqual([

@@ -228,7 +228,9 @@ test("a modulator that fails is told to onError where nobody listens to the stat
   await expect.poll(() => errors).toEqual([consumer.status.error]);
   expect(consumer.status.error).toMatchObject({
     code: "MODULATOR_FAILED",
-    message: expect.stringMatching(/least is not defined \(line 1, column \d+ of its source\)/),
+    message: expect.stringMatching(
+      /^a modulator of a: '?least'? is not defined \(line 1, column \d+ of its source\): .*parameters/,
+    ),
   });
 });
 

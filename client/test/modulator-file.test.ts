@@ -26,7 +26,9 @@ test("a modulator from a file in TypeScript; what it throws arrives at its consu
   producer.publish({ n: 13, note: "" });
   expect(await lost).toMatchObject({
     code: "MODULATOR_FAILED",
-    message: expect.stringMatching(/^an unlucky tick \(line 10, column \d+ of its source\)$/),
+    message: expect.stringMatching(
+      /^a modulator of test\/file: an unlucky tick \(line 10, column \d+ of its source\)$/,
+    ),
   });
 });
 

@@ -1,6 +1,14 @@
-import { connect, type Modulator, type Producer } from "@jecho/client";
+import {
+  type AllowedModulators,
+  connect,
+  fifo,
+  type Modulator,
+  type Producer,
+  signingKeys,
+  signModulator,
+} from "@jecho/client";
+import { startCutter } from "@jecho/e2e/cutter";
 import { describe, expect, test } from "vitest";
-import { startCutter } from "./cutter.ts";
 import { numbered, PLACES, rigAt } from "./placement-rig.ts";
 import { Inbox, startRig, Tick, whenState } from "./rig.ts";
 
@@ -244,6 +252,44 @@ test("MOE-18: only the events of the producer that refuses are modulated elsewhe
   expect(seen.filter(text => text.includes("x"))).toEqual(["0 x1", "2 x2"]);
 });
 
+test("MOE-9: a producer runs the modulators alone that its owner allows, and others run the rest", async () => {
+  await using rig = await startRig();
+  const [known, unknown] = [signingKeys(), signingKeys()];
+  const texts = {
+    anybodys: numbered,
+    own: { source: `${numbered.source}// own` },
+    standard: fifo().modulator as Modulator,
+    signed: signModulator(numbered, known.secretKey),
+    "signed by a stranger": signModulator(numbered, unknown.secretKey),
+    "changed after it was signed": {
+      source: signModulator(numbered, known.secretKey).source.replace("class", "class Other"),
+    },
+  };
+  const runsWhat = async (allow: AllowedModulators): Promise<string[]> => {
+    const channel = `a/${typeof allow === "string" ? allow : "signed"}`;
+    const producing = rig.session({ modulators: { allow, trusted: [texts.own.source] } });
+    await producing.channel(channel, Tick).produce();
+    const runs: string[] = [];
+    for (const [name, modulator] of Object.entries(texts)) {
+      const consumer = await rig
+        .session()
+        .channel(channel, Tick)
+        .subscribe(() => {}, { modulator });
+      const [{ at, code } = {}] = consumer.placements;
+      if (at === "producer") runs.push(name);
+      else expect({ at, code }).toEqual({ at: "consumer", code: "MODULATORS_NOT_SERVED" });
+    }
+    return runs;
+  };
+  expect(await runsWhat("any")).toEqual(Object.keys(texts));
+  expect(await runsWhat("none")).toEqual([]);
+  expect(await runsWhat("standard")).toEqual(["own", "standard"]);
+  expect(await runsWhat({ signedBy: [known.publicKey] })).toEqual(["own", "standard", "signed"]);
+  for (const allow of ["some", {}, { signedBy: ["key"] }, null])
+    expect(() => rig.session({ modulators: { allow: allow as never } })).toThrow("modulators.allow is");
+  expect(() => signModulator(numbered, "key")).toThrow("a key of Ed25519");
+});
+
 test("MOE-18: a producer that runs no more than so many has others run the rest", async () => {
   await using rig = await startRig();
   await rig
@@ -279,7 +325,7 @@ test("MOE-18: a consumer in the very process that refuses is fed there", async (
   expect(await producer.publishSync({ n: 6, note: "" })).toBe(1);
 });
 
-test("MOE-18: what a consumer's own process makes has no history: a beginning in the past gives what comes, and is told", async () => {
+test("MOE-18, HIST-7: what a consumer's own process makes has no history: its past is made again", async () => {
   await using rig = await rigAt("consumer");
   const producer = await rig
     .session(rig.producing)
@@ -298,7 +344,11 @@ test("MOE-18: what a consumer's own process makes has no history: a beginning in
     .channel("a", Tick)
     .subscribe(({ n }, { seq }) => late.put([n, seq]), { modulator: numbered, from: new Date(0) });
   expect(consumer.placements).toMatchObject([{ at: "consumer" }]);
-  expect(consumer.status).toMatchObject({ recovered: false });
+  expect(consumer.status).toMatchObject({ recovered: true, missing: 0 });
   producer.publish({ n: 6, note: "" });
-  expect(await late.take(1)).toEqual([[6, 0]]);
+  expect(await late.take(3)).toEqual([
+    [2, 0],
+    [4, 0],
+    [6, 0],
+  ]);
 });

@@ -1,6 +1,6 @@
 import { connect, type Modulator } from "@jecho/client";
+import { startCutter } from "@jecho/e2e/cutter";
 import { expect, inject, test } from "vitest";
-import { startCutter } from "./cutter.ts";
 import { Inbox, startRig, Tick, whenState } from "./rig.ts";
 
 /** Lets everything through, marked with its name. */

@@ -1,7 +1,7 @@
 import { connect, fifo, JechoError, type Missed, type Session, type } from "@jecho/client";
+import { type Cutter, startCutter } from "@jecho/e2e/cutter";
 import { createGateway } from "@jecho/server";
 import { expect, inject, test } from "vitest";
-import { type Cutter, startCutter } from "./cutter.ts";
 import { Inbox, numbersOf, PATIENT, startRig, Tick, whenState } from "./rig.ts";
 
 const QUICK = { backoff: { firstMs: 10, mostMs: 50 } };
@@ -170,11 +170,11 @@ test("DEL-7: what comes while a consumer is away is kept for it on a channel wit
   expect(consumer.stats.missed).toBe(0);
 });
 
-test("DEL-3: a gateway that is started again gets what the producer was not told to be taken", async () => {
+test("DEL-3, DEL-6: a gateway that is started again gets what the producer was not told to be taken", async () => {
   const first = await createGateway();
   const { port } = first;
-  const producing = connect(first.address, QUICK);
-  const consuming = connect(first.address, QUICK);
+  const producing = connect(first.address, { ...QUICK, name: "producing" });
+  const consuming = connect(first.address, { ...QUICK, name: "consuming" });
   const inbox = new Inbox<number>();
   const consumer = await consuming.channel("a", Count).subscribe(({ n }) => inbox.put(n));
   const derived = new Inbox<number>();
@@ -190,6 +190,8 @@ test("DEL-3: a gateway that is started again gets what the producer was not told
   expect(await inbox.take(1000)).toEqual(Array.from({ length: 1000 }, (_, n) => n));
   expect(await derived.take(1000)).toEqual(Array.from({ length: 1000 }, (_, n) => n));
   expect(consumer.stats.missed).toBe(0);
+  // The second gateway cannot know whether something is missing, and does not say that it were.
+  expect(Object.keys(consumer.status).toSorted()).toEqual(["since", "state"]);
   await Promise.all([producing.close(), consuming.close()]);
 });
 

@@ -1,6 +1,6 @@
 import { type ConnectOptions, connect, type Session, type SubscribeOptions, type Type } from "@jecho/client";
 import { createGateway, type Gateway, type GatewayOptions } from "@jecho/server";
-import { inject } from "vitest";
+import { expect, inject } from "vitest";
 import { PATIENT, PATIENT_GATEWAY } from "./patient.ts";
 
 /** A real gateway on a free port, with sessions that end with it. */
@@ -22,7 +22,9 @@ export async function startRig(options: GatewayOptions = {}): Promise<Rig> {
     session: options => {
       const modulators = { ...PATIENT, ...options?.modulators };
       const backoff = { firstMs: 20, mostMs: 100 };
-      const session = connect(gateway.address, { place, backoff, ...options, modulators });
+      // With a name of its own each is a process of its own, as far as its connection goes.
+      const name = `session ${sessions.length}`;
+      const session = connect(gateway.address, { place, backoff, name, ...options, modulators });
       sessions.push(session);
       return session;
     },
@@ -66,6 +68,30 @@ export async function numbersOf<T extends { readonly n: number }>(
     .channel(channel, type)
     .subscribe(({ n }) => inbox.put(n), options);
   return inbox;
+}
+
+/** Raises events numbered from 0 until the queue takes no more, however often that is tried. @returns how many it took */
+export async function untilFull(publish: (n: number) => void): Promise<number> {
+  let raised = 0;
+  const isTaken = (): boolean => {
+    try {
+      publish(raised);
+      raised++;
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  // Each try in a turn of its own.
+  const isFull = async (): Promise<boolean> => {
+    for (let i = 0; i < 10; i++) {
+      if (isTaken()) return false;
+      await new Promise(resolve => setImmediate(resolve));
+    }
+    return true;
+  };
+  await expect.poll(isFull, { interval: 1 }).toBe(true);
+  return raised;
 }
 
 /** Resolves when the session or consumer is in that state. */

@@ -1,4 +1,13 @@
-import { cluster, type Modulator, type Producer, type Session, type Type, type, unpack } from "@jecho/client";
+import {
+  cluster,
+  type JechoError,
+  type Modulator,
+  type Producer,
+  type Session,
+  type Type,
+  type,
+  unpack,
+} from "@jecho/client";
 import { describe, expect, test } from "vitest";
 import { PLACES, rigAt } from "./placement-rig.ts";
 import { Inbox, startRig } from "./rig.ts";
@@ -85,6 +94,48 @@ test("TYPE-5: a channel is typed or untyped for all, those of one process too", 
   const session = rig.session();
   await session.channel("grid", First).produce();
   await expect(session.channel("grid").produce()).rejects.toMatchObject({ code: "TYPE_MISMATCH" });
+});
+
+test("TYPE-12: a producer is warned that nobody can read its type, once, and nothing is thrown", async () => {
+  await using rig = await startRig();
+  const Other = type("Other", { step: "string" });
+  const grids = rig.session();
+  await grids.channel("grid", First).subscribe(() => {});
+  const told = [new Inbox<JechoError>(), new Inbox<JechoError>(), new Inbox<JechoError>()] as const;
+  const [first, second, readable] = told.map(({ put }) => rig.session({ onError: put })) as [
+    Session,
+    Session,
+    Session,
+  ];
+  await first.channel("grid", Other).produce();
+  expect(await told[0].take(1)).toMatchObject([
+    { code: "TYPE_UNREAD", message: "none of the 1 consumers of grid can read events of type Other" },
+  ]);
+  await second.channel("grid", Other).produce();
+  await told[1].take(1);
+  await readable.channel("grid", First).produce();
+  // Who has no type can read any: from then on it is read, until nobody is left that can.
+  const any = await rig
+    .session()
+    .channel("grid")
+    .subscribe(() => {});
+  await any.close();
+  await first.channel("later", Other).produce();
+  await readable.channel("later", First).produce();
+  await rig
+    .session()
+    .channel("later", First)
+    .subscribe(() => {});
+  expect((await told[0].take(2))[1]?.message).toContain("consumers of later");
+  await rig
+    .session()
+    .channel("grid", First)
+    .subscribe(() => {});
+  expect((await told[0].take(3))[2]?.message).toBe(
+    "none of the 2 consumers of grid can read events of type Other",
+  );
+  expect(await told[1].take(2)).toHaveLength(2);
+  expect([told[0].all.length, told[1].all.length, told[2].all.length]).toEqual([3, 2, 0]);
 });
 
 /** Where modulators run, and, with the producer, in which tier. */

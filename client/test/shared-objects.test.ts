@@ -1,6 +1,6 @@
 import { connect, type SharedObject, type View, viewFilter } from "@jecho/client";
+import { startCutter } from "@jecho/e2e/cutter";
 import { expect, test } from "vitest";
-import { startCutter } from "./cutter.ts";
 import { Inbox, startRig, Tick, whenState } from "./rig.ts";
 
 interface Linked {
@@ -48,6 +48,23 @@ test("OBJ-7: writers of different fields keep theirs; of one field the last that
   const shown = (): Set<string> => new Set(all.map(({ version, state }) => JSON.stringify([version, state])));
   await expect.poll(() => shown().size).toBe(1);
   expect(master.state.by).toMatch(/^\d in 50$/);
+});
+
+test("whoever listens to a copy hears of its own updates at once, and of others'", async () => {
+  await using rig = await startRig();
+  const master = rig.session().share<Linked>(START);
+  await master.ready();
+  const second = await rig.session().attach<Linked>(master.id);
+  const heard = new Map([master, second].map(copy => [copy, [] as Readonly<Linked>[]]));
+  for (const [copy, states] of heard) copy.onChange(({ state }) => states.push(state));
+  second.update({ x: 7 });
+  expect(heard.get(second)).toEqual([second.state]);
+  await expect.poll(() => heard.get(master)).toEqual([second.state]);
+  master.update({ y: 8 });
+  master.update({ y: 8 });
+  expect(heard.get(master)?.slice(1)).toEqual([master.state]);
+  await expect.poll(() => second.state).toEqual(master.state);
+  expect(heard.get(second)?.at(-1)).toEqual(master.state);
 });
 
 test("OBJ-7: a write that the master does not take is corrected where it was made", async () => {

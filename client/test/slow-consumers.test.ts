@@ -1,7 +1,8 @@
-import { connect, type QueueOptions, type } from "@jecho/client";
-import { expect, test } from "vitest";
-import { startCutter } from "./cutter.ts";
-import { Inbox, type Rig, startRig } from "./rig.ts";
+import { connect, type Modulator, type QueueOptions, type } from "@jecho/client";
+import { startCutter } from "@jecho/e2e/cutter";
+import { describe, expect, test } from "vitest";
+import { PLACES, rigAt } from "./placement-rig.ts";
+import { Inbox, numbersOf, type Rig, startRig, untilFull } from "./rig.ts";
 
 const Block = type("Block", { n: "uint32", key: "uint32", payload: "uint8[]" });
 const PAYLOAD = new Uint8Array(32 * 1024);
@@ -141,29 +142,12 @@ test("SLOW-1: with the policy block the producer's queue fills until the consume
       { queue: { whenFull: "block", limitBytes: LIMIT_BYTES }, inboxEvents: 8 },
     );
   await expect.poll(() => producer.demand.total).toBe(1);
-  let raised = 0;
-  const fill = (): boolean => {
-    try {
-      producer.publish({ n: raised, key: 0, payload: PAYLOAD });
-      raised++;
-      return true;
-    } catch {
-      return false;
-    }
-  };
-  // Each try in a turn of its own; in the end the queue takes no more.
-  const full = async (): Promise<boolean> => {
-    for (let i = 0; i < 10; i++) {
-      if (fill()) return false;
-      await new Promise(resolve => setImmediate(resolve));
-    }
-    return true;
-  };
-  await expect.poll(full, { interval: 1 }).toBe(true);
+  const raised = await untilFull(n => producer.publish({ n, key: 0, payload: PAYLOAD }));
   expect(raised).toBeLessThan(3000);
   release();
   expect(await seen.take(raised)).toEqual(Array.from({ length: raised }, (_, n) => n));
-  await expect.poll(fill).toBe(true);
+  await producer.ready();
+  producer.publish({ n: raised, key: 0, payload: PAYLOAD });
 });
 
 test("SLOW-1: with the policy block no producer is ready while consumers have it wait, and who waits for that leaves with its signal or with the producer", async () => {
@@ -345,4 +329,38 @@ test("SLOW-3: with the policy block, a consumer for which too much waits holds i
   expect(raised).toBeLessThan(3000);
   await stuckConsumer.close();
   await flooding;
+});
+
+describe.each(PLACES)("modulators at the %s", at => {
+  test("SLOW-1: what a slow process drops of what a modulator takes or makes is told as dropped", async () => {
+    await using rig = await rigAt(at);
+    await using cutter = await startCutter(rig.gateway.address);
+    const slowSession = connect(cutter.address, { backoff: { firstMs: 20, mostMs: 100 } });
+    const even: Modulator = {
+      source: `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator {
+  enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); }
+}`,
+    };
+    const seen: number[] = [];
+    const slow = await slowSession.channel("a", Block).subscribe(({ n }) => void seen.push(n), {
+      modulator: even,
+      queue: { limitBytes: LIMIT_BYTES },
+    });
+    const quick = await numbersOf(rig, "a", Block, { modulator: even });
+    const producer = await rig.session(rig.producing).channel("a", Block).produce();
+    await expect.poll(() => producer.demand.total).toBe(at === "gateway" ? 1 : 2);
+    await expect.poll(() => slow.placements.map(placement => placement.at)).toEqual([at]);
+    cutter.stall();
+    for (let n = 0; n < 3000; n++) {
+      producer.publish({ n, key: 0, payload: PAYLOAD });
+      if (n % 50 === 49) await quick.take((n + 1) / 2);
+    }
+    cutter.flow();
+    await expect.poll(() => seen.at(-1)).toBe(2998);
+    const { missed, dropped } = slow.stats;
+    expect(dropped).toBeGreaterThan(200);
+    expect(dropped).toBe(missed);
+    await slowSession.close();
+  });
 });

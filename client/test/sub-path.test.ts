@@ -28,9 +28,13 @@ test("CHAN-1: a gateway behind a proxy is reached under a path, which is a part 
     await expect.poll(() => producer.demand.consumers).toBe(3);
     producer.publish({ n: 5 });
     expect(await seen.take(3)).toEqual([5, 5, 5]);
-    expect(() => sessions[0]?.channel(`jecho://127.0.0.1:${gateway.port}/a/b`, Count)).toThrow(
-      expect.objectContaining({ code: "CHANNEL_ELSEWHERE" }),
-    );
+    const alias = sessions[0]?.channel(`jecho://localhost:${gateway.port}/dept/jecho/a/b`, Count);
+    await alias?.subscribe(({ n }) => seen.put(n));
+    producer.publish({ n: 6 });
+    expect((await seen.take(7)).slice(3)).toEqual([6, 6, 6, 6]);
+    // Without the path nobody is there.
+    const nowhere = sessions[0]?.channel(`jecho://127.0.0.1:${gateway.port}/a/b`, Count);
+    await expect(nowhere?.subscribe(() => {})).rejects.toMatchObject({ code: "CONNECTION_LOST" });
     await Promise.all(sessions.map(session => session.close()));
     const get = (path: string) => fetch(`http://127.0.0.1:${gateway.port}${path}`);
     expect((await get("/dept/jecho/healthz")).status).toBe(200);

@@ -1,7 +1,7 @@
 import { connect, type Modulator } from "@jecho/client";
+import { startCutter } from "@jecho/e2e/cutter";
 import { expect, inject, test } from "vitest";
-import { startCutter } from "./cutter.ts";
-import { Inbox, numbersOf, startRig, Tick } from "./rig.ts";
+import { Inbox, numbersOf, startRig, Tick, whenState } from "./rig.ts";
 
 /** A promise that the test fulfils when it wants. */
 function gate(): { readonly passed: Promise<void>; open(): void; fail(error: Error): void } {
@@ -149,10 +149,34 @@ test("SYNC-4: it gives up after its time, on its signal, and when the connection
   controller.abort(new Error("enough"));
   await expect(aborted).rejects.toThrow("enough");
   const broken = producer.publishSync({ n: 3, note: "" });
-  const outcome = expect(broken).rejects.toMatchObject({ code: "CONNECTION_LOST" });
+  const outcome = expect(broken).rejects.toMatchObject({
+    code: "CONNECTION_LOST",
+    message: expect.stringContaining(rig.gateway.address),
+  });
   await rig.gateway.close();
   await outcome;
-  await expect(producer.publishSync({ n: 4, note: "" })).rejects.toMatchObject({ code: "CONNECTION_LOST" });
+  await expect(producer.publishSync({ n: 4, note: "" })).rejects.toMatchObject({
+    code: "CONNECTION_LOST",
+    message: expect.stringContaining(rig.gateway.address),
+  });
+});
+
+test("a synchronous event that waits for room without a connection says to which gateway there is none", async () => {
+  await using rig = await startRig();
+  const session = rig.session();
+  const producer = await session.channel("a", Tick).produce({ queue: { bytes: 1 << 16, whenFull: "block" } });
+  await rig
+    .session()
+    .channel("a", Tick)
+    .subscribe(() => {});
+  await expect.poll(() => producer.demand.total).toBe(1);
+  await rig.gateway.close();
+  await whenState(session, "reconnecting");
+  for (let n = 0; n < 100; n++) producer.publishWhenReady({ n, note: "x".repeat(1000) }).catch(() => {});
+  await expect(producer.publishSync({ n: 1, note: "" }, { timeoutMs: 50 })).rejects.toMatchObject({
+    code: "TIMED_OUT",
+    message: expect.stringContaining(`there is no connection to the gateway at ${rig.gateway.address}`),
+  });
 });
 
 test("SYNC-7: each of several events under way is given up after its own time", async () => {

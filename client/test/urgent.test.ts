@@ -1,6 +1,6 @@
 import { connect, type SubscribeOptions, type } from "@jecho/client";
+import { startCutter } from "@jecho/e2e/cutter";
 import { expect, test } from "vitest";
-import { startCutter } from "./cutter.ts";
 import { numbersOf, type Rig, startRig } from "./rig.ts";
 
 const Block = type("Block", { n: "uint32", payload: "uint8[]" });

@@ -1,94 +1,121 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import { Transform } from "node:stream";
 
-/** Time that a slow way takes for each of its slices. */
+/** How often a slow way lets something through. */
 const SLICE_MS = 100;
 
-/** A way to the gateway that can be cut, as a network does it: without a word to either side; and slow. */
-export class Cutter {
+/** A way to a gateway that can be cut, as a network does it: without a word to either side; and slow. */
+export interface Cutter extends AsyncDisposable {
+  /** `HOST:PORT` to connect to instead of the gateway's. */
+  readonly address: string;
+  /** The same, for pages. */
   readonly url: string;
-  readonly #close: () => Promise<void>;
-  readonly #sockets: Set<Socket>;
-  #isParted = false;
-  #bytesPerSecond = Number.POSITIVE_INFINITY;
-
-  private constructor(url: string, sockets: Set<Socket>, close: () => Promise<void>) {
-    this.url = url;
-    this.#sockets = sockets;
-    this.#close = close;
-  }
-
-  /** @param url the page's address, to which everything goes on */
-  static async start(url: string): Promise<Cutter> {
-    const { hostname, port } = new URL(url);
-    const sockets = new Set<Socket>();
-    let isParted = (): boolean => false;
-    let bytesPerSecond = (): number => Number.POSITIVE_INFINITY;
-    const server = createServer(near => {
-      near.on("error", () => {});
-      if (isParted()) return near.resetAndDestroy();
-      const far = connect(Number(port), hostname);
-      for (const [socket, other] of [
-        [near, far],
-        [far, near],
-      ] as const) {
-        sockets.add(socket);
-        socket.setNoDelay(true);
-        if (socket === near) socket.pipe(other);
-        else socket.pipe(slowed(() => bytesPerSecond())).pipe(other);
-        socket.on("error", () => {});
-        socket.on("close", () => {
-          sockets.delete(socket);
-          other.destroy();
-        });
-      }
-      return undefined;
-    }).listen(0, "localhost");
-    await once(server, "listening");
-    const here = `http://localhost:${(server.address() as AddressInfo).port}/`;
-    const cutter = new Cutter(here, sockets, async () => {
-      server.close();
-      for (const socket of sockets) socket.destroy();
-      await once(server, "close");
-    });
-    isParted = () => cutter.#isParted;
-    bytesPerSecond = () => cutter.#bytesPerSecond;
-    return cutter;
-  }
-
+  /** Breaks every connection; new ones can be made. */
+  cut(): void;
   /** Breaks every connection and lets no new one through until `join`. */
-  part(): void {
-    this.#isParted = true;
-    for (const socket of this.#sockets) socket.resetAndDestroy();
-  }
-
-  join(): void {
-    this.#isParted = false;
-  }
-
-  /** From now on so much comes from the gateway in a second, and no more. */
-  slow(bytesPerSecond: number): void {
-    this.#bytesPerSecond = bytesPerSecond;
-  }
-
-  close(): Promise<void> {
-    return this.#close();
-  }
+  part(): void;
+  join(): void;
+  /** Lets nothing more through from the gateway, as a client does that has stopped reading; and again. */
+  stall(): void;
+  flow(): void;
+  /** Lets nothing more through to the gateway, as a slow network; and what was kept back. */
+  hold(): void;
+  release(): void;
+  /** From now on so much comes from the gateway in a second, and no more; with Infinity as much as there is. */
+  slow(bytesPerSecond: number): void;
+  /** Flips a bit of the next frame that the gateway sends. */
+  garble(): void;
 }
 
-function slowed(bytesPerSecond: () => number): Transform {
-  return new Transform({
-    transform(chunk: Buffer, _, done) {
-      const pass = (at: number): void => {
-        if (at >= chunk.length) return done();
-        const rate = bytesPerSecond();
-        const end = rate === Number.POSITIVE_INFINITY ? chunk.length : at + (rate * SLICE_MS) / 1000;
-        this.push(chunk.subarray(at, end));
-        if (end >= chunk.length && rate === Number.POSITIVE_INFINITY) done();
-        else setTimeout(() => pass(end), SLICE_MS);
-      };
-      pass(0);
+/** @param target the gateway's address or URL, to which everything goes on */
+export async function startCutter(target: string): Promise<Cutter> {
+  const { hostname, port } = new URL(target.includes("://") ? target : `http://${target}`);
+  const pairs = new Set<readonly [near: Socket, far: Socket]>();
+  let isParted = false;
+  let isStalled = false;
+  let isHeld = false;
+  let isGarbling = false;
+  let slices: NodeJS.Timeout | undefined;
+  const server = createServer(near => {
+    near.on("error", () => {});
+    if (isParted) return void near.resetAndDestroy();
+    const far = connect(Number(port), hostname);
+    far.on("error", () => {});
+    const pair = [near, far] as const;
+    pairs.add(pair);
+    for (const [socket, other] of [pair, [far, near]] as const) {
+      socket.setNoDelay(true);
+      socket.on("close", () => {
+        pairs.delete(pair);
+        other.destroy();
+      });
+    }
+    far.prependListener("data", (bytes: Buffer) => {
+      // A message of the server's has a header of 2 or 4 bytes; behind it lies the size of its first frame.
+      if (!isGarbling || bytes[0] !== 0x82) return;
+      isGarbling = false;
+      const size = (bytes[1] as number) < 126 ? 2 : 4;
+      bytes[size] = (bytes[size] as number) ^ 1;
+    });
+    if (!isHeld) near.pipe(far);
+    if (isStalled || slices !== undefined) far.pause();
+    else far.pipe(near);
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port: own } = server.address() as AddressInfo;
+  const cut = (): void => {
+    for (const pair of pairs) for (const socket of pair) socket.resetAndDestroy();
+  };
+  const flow = (): void => {
+    isStalled = false;
+    for (const [near, far] of pairs) far.pipe(near);
+  };
+  const stall = (): void => {
+    isStalled = true;
+    for (const [near, far] of pairs) far.unpipe(near);
+  };
+  return {
+    address: `127.0.0.1:${own}`,
+    url: `http://localhost:${own}/`,
+    cut,
+    part: () => {
+      isParted = true;
+      cut();
     },
-  });
+    join: () => {
+      isParted = false;
+    },
+    stall,
+    flow,
+    hold: () => {
+      isHeld = true;
+      for (const [near, far] of pairs) near.unpipe(far);
+    },
+    release: () => {
+      isHeld = false;
+      for (const [near, far] of pairs) near.pipe(far);
+    },
+    slow: bytesPerSecond => {
+      clearInterval(slices);
+      slices = undefined;
+      if (bytesPerSecond === Number.POSITIVE_INFINITY) return flow();
+      for (const [near, far] of pairs) far.unpipe(near);
+      const most = (bytesPerSecond * SLICE_MS) / 1000;
+      slices = setInterval(() => {
+        for (const [near, far] of pairs) {
+          const slice = far.readableLength === 0 ? null : far.read(Math.min(most, far.readableLength));
+          if (slice !== null) near.write(slice);
+        }
+      }, SLICE_MS);
+    },
+    garble: () => {
+      isGarbling = true;
+    },
+    async [Symbol.asyncDispose]() {
+      clearInterval(slices);
+      server.close();
+      cut();
+      await once(server, "close");
+    },
+  };
 }

@@ -1,5 +1,5 @@
 import type { Page } from "@playwright/test";
-import { Cutter } from "../src/cutter.ts";
+import { startCutter } from "../src/cutter.ts";
 import { drawn, expect, lastSeen, nextStep, noted, seen, test, view } from "./fixtures.ts";
 
 const KINDS = ["map", "globe", "section"] as const;
@@ -8,28 +8,24 @@ test("DEL-5: a page whose network was cut goes on where it was, without a gap, a
   open,
   system,
 }) => {
-  const cutter = await Cutter.start(system.url);
-  try {
-    const [page, other] = [await open(undefined, "", cutter.url), await open()];
-    await nextStep(page, "map");
-    const before = await lastSeen(page, "map");
-    const resumed = await Promise.all(KINDS.map(kind => noted(page, `[data-testid="resumed-${kind}"]`)));
-    cutter.part();
-    for (const kind of KINDS) await expect(view(page, kind)).toHaveAttribute("data-state", "reconnecting");
-    await expect.poll(() => lastSeen(other, "map")).toBeGreaterThan(before + 6);
-    cutter.join();
-    for (const [i, kind] of KINDS.entries()) {
-      await expect.poll(() => resumed[i]?.()).toEqual(["Resumed, nothing missed"]);
-      await expect(view(page, kind)).toHaveAttribute("data-state", "live");
-      await expect.poll(() => lastSeen(page, kind)).toBeGreaterThan(before + 6);
-      expect(await seen(page, kind), kind).toHaveLength(1);
-      await expect(page.getByTestId(`gauge-${kind}`)).toHaveAttribute("data-missed", "0");
-    }
-    // It is said for a while, not for ever.
-    await expect(page.getByTestId("resumed-map")).toHaveCount(0);
-  } finally {
-    await cutter.close();
+  await using cutter = await startCutter(system.url);
+  const [page, other] = [await open(undefined, "", cutter.url), await open()];
+  await nextStep(page, "map");
+  const before = await lastSeen(page, "map");
+  const resumed = await Promise.all(KINDS.map(kind => noted(page, `[data-testid="resumed-${kind}"]`)));
+  cutter.part();
+  for (const kind of KINDS) await expect(view(page, kind)).toHaveAttribute("data-state", "reconnecting");
+  await expect.poll(() => lastSeen(other, "map")).toBeGreaterThan(before + 6);
+  cutter.join();
+  for (const [i, kind] of KINDS.entries()) {
+    await expect.poll(() => resumed[i]?.()).toEqual(["Resumed, nothing missed"]);
+    await expect(view(page, kind)).toHaveAttribute("data-state", "live");
+    await expect.poll(() => lastSeen(page, kind)).toBeGreaterThan(before + 6);
+    expect(await seen(page, kind), kind).toHaveLength(1);
+    await expect(page.getByTestId(`gauge-${kind}`)).toHaveAttribute("data-missed", "0");
   }
+  // It is said for a while, not for ever.
+  await expect(page.getByTestId("resumed-map")).toHaveCount(0);
 });
 
 test("HIST-4: the last minute comes again, in order and faster, and goes on live without a gap", async ({

@@ -1,7 +1,7 @@
 import { buildViewer, CHANNELS, Status, VIEWER_FOLDER } from "@jecho/atmosphere";
 import { connect } from "@jecho/client";
 import { createGateway } from "@jecho/server";
-import { Cutter } from "../src/cutter.ts";
+import { startCutter } from "../src/cutter.ts";
 import { killSharedWorkers } from "../src/shared-workers.ts";
 import { drawn, expect, lastSeen, nextStep, noted, seen, show, test, view } from "./fixtures.ts";
 
@@ -86,25 +86,21 @@ test("a page that was there once starts without a network, and says that it has 
   open,
   system,
 }) => {
-  const cutter = await Cutter.start(system.url);
-  try {
-    const page = await open(undefined, "", cutter.url);
-    const manifest = await page.evaluate(async () => {
-      await navigator.serviceWorker.ready;
-      const { href } = document.querySelector('link[rel="manifest"]') as HTMLLinkElement;
-      return (await fetch(href)).json() as Promise<{ icons: { src: string }[] }>;
-    });
-    for (const { src } of manifest.icons)
-      expect((await page.request.get(new URL(src, page.url()).href)).status(), src).toBe(200);
-    cutter.part();
-    await page.reload();
-    await expect(page.getByTestId("page-state")).toHaveText(/^(re)?connecting/);
-    cutter.join();
-    for (const kind of KINDS) await expect(view(page, kind)).toHaveAttribute("data-state", "live");
-    await nextStep(page, "map");
-  } finally {
-    await cutter.close();
-  }
+  await using cutter = await startCutter(system.url);
+  const page = await open(undefined, "", cutter.url);
+  const manifest = await page.evaluate(async () => {
+    await navigator.serviceWorker.ready;
+    const { href } = document.querySelector('link[rel="manifest"]') as HTMLLinkElement;
+    return (await fetch(href)).json() as Promise<{ icons: { src: string }[] }>;
+  });
+  for (const { src } of manifest.icons)
+    expect((await page.request.get(new URL(src, page.url()).href)).status(), src).toBe(200);
+  cutter.part();
+  await page.reload();
+  await expect(page.getByTestId("page-state")).toHaveText(/^(re)?connecting/);
+  cutter.join();
+  for (const kind of KINDS) await expect(view(page, kind)).toHaveAttribute("data-state", "live");
+  await nextStep(page, "map");
 });
 
 test("a page that is loaded again, or comes back from another, looks at what it looked at", async ({

@@ -1,7 +1,8 @@
 import type { ConcentratorPlace } from "@jecho/client";
+import { createGateway } from "@jecho/server";
 import { expect, type Page } from "@playwright/test";
 import { killSharedWorkers } from "../src/shared-workers.ts";
-import { alone, HEARTBEAT_MS, openTab, Tick, test } from "./library-page.ts";
+import { alone, DIST, HEARTBEAT_MS, openTab, Tick, test } from "./library-page.ts";
 
 test("the gateway's pages are isolated, so that they may share memory with their workers", async ({
   open,
@@ -11,6 +12,32 @@ test("the gateway's pages are isolated, so that they may share memory with their
 });
 
 for (const place of ["here", "worker", "shared"] as const) {
+  test(`${place}: a page that the gateway refuses for its origin is told that this may be why`, async ({
+    context,
+    gateway: _built,
+  }) => {
+    const lines: string[] = [];
+    await using gateway = await createGateway({ log: line => lines.push(line) });
+    // Its pages may connect to others than itself.
+    await using pages = await createGateway({ staticFolder: DIST, contentPolicy: "worker-src *" });
+    const page = await openTab(context, pages);
+    const message = await page.evaluate(
+      ({ place, address }) =>
+        new Promise<string>(resolve => {
+          const session = globalThis.jecho.connect(address, { place, backoff: { firstMs: 10, mostMs: 10 } });
+          let tries = 0;
+          session.onStatus(({ error }) => {
+            if (error === undefined || ++tries < 3) return;
+            void session.close();
+            resolve(error.message);
+          });
+        }),
+      { place, address: gateway.address },
+    );
+    expect(message).toContain(`perhaps it does not let pages of ${pages.url} connect`);
+    expect(lines).toEqual([expect.stringContaining("may not connect")]);
+  });
+
   test(`${place}: events go both ways, in order, synchronous ones among them, on a thousand channels`, async ({
     open,
     session,
@@ -89,6 +116,34 @@ for (const place of ["here", "worker", "shared"] as const) {
     expect(seen).toEqual(seen.toSorted((a, b) => a - b));
   });
 }
+
+test("CHAN-10: a page, which may ask at no other address, takes the names of its own machine for one", async ({
+  open,
+  session,
+  gateway,
+}) => {
+  const page = await open();
+  const producer = await session.channel("names", Tick).produce();
+  const { port, identity } = gateway;
+  const codes = await page.evaluate(
+    async ([port, identity]) => {
+      // Nobody waits for an answer that does not come.
+      const own = globalThis.jecho.connect(location.host, { connectTimeoutMs: 600_000 });
+      const open = (server: string): Promise<string> =>
+        own
+          .channel(`jecho://${server}/names`)
+          .subscribe(() => {})
+          .then(
+            () => "open",
+            ({ code }) => code,
+          );
+      return Promise.all([`localhost:${port}`, `127.0.0.1:${port}`, identity].map(open));
+    },
+    [port, identity] as const,
+  );
+  expect(codes).toEqual(["open", "open", "open"]);
+  await expect.poll(() => producer.demand.total).toBe(3);
+});
 
 test("shared: two tabs have one connection, and what one opened goes with it", async ({
   open,

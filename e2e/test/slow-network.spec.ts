@@ -1,6 +1,6 @@
 import { CHANNELS, Status } from "@jecho/atmosphere";
 import { connect } from "@jecho/client";
-import { Cutter } from "../src/cutter.ts";
+import { startCutter } from "../src/cutter.ts";
 import { expect, lastSeen, noted, test, view } from "./fixtures.ts";
 
 const KINDS = ["map", "globe", "section"] as const;
@@ -16,23 +16,19 @@ test("SLOW-5: a page in a slow network says how old its pictures are, and is not
   await session.channel(CHANNELS.status, Status).subscribe(status => {
     step = status.step;
   });
-  const cutter = await Cutter.start(system.url);
-  try {
-    const page = await open(undefined, "", cutter.url);
-    const states = await noted(page, '[data-testid="state-map"]');
-    const begun = step;
-    cutter.slow(BYTES_PER_SECOND);
-    await expect.poll(async () => (await states()).some(said => /^\d+ s behind$/.test(said))).toBe(true);
-    // What queued up before that was known has come, as well.
-    await expect.poll(() => step).toBeGreaterThan(begun + 60);
-    for (const kind of KINDS) {
-      await expect.poll(async () => step - (await lastSeen(page, kind)), { message: kind }).toBeLessThan(20);
-      await expect(view(page, kind)).toHaveAttribute("data-state", /^(live|behind)$/);
-    }
-    cutter.slow(Number.POSITIVE_INFINITY);
-    for (const kind of KINDS) await expect(view(page, kind)).toHaveAttribute("data-state", "live");
-    await expect.poll(async () => step - (await lastSeen(page, "map"))).toBeLessThan(3);
-  } finally {
-    await cutter.close();
+  await using cutter = await startCutter(system.url);
+  const page = await open(undefined, "", cutter.url);
+  const states = await noted(page, '[data-testid="state-map"]');
+  const begun = step;
+  cutter.slow(BYTES_PER_SECOND);
+  await expect.poll(async () => (await states()).some(said => /^\d+ s behind$/.test(said))).toBe(true);
+  // What queued up before that was known has come, as well.
+  await expect.poll(() => step).toBeGreaterThan(begun + 60);
+  for (const kind of KINDS) {
+    await expect.poll(async () => step - (await lastSeen(page, kind)), { message: kind }).toBeLessThan(20);
+    await expect(view(page, kind)).toHaveAttribute("data-state", /^(live|behind)$/);
   }
+  cutter.slow(Number.POSITIVE_INFINITY);
+  for (const kind of KINDS) await expect(view(page, kind)).toHaveAttribute("data-state", "live");
+  await expect.poll(async () => step - (await lastSeen(page, "map"))).toBeLessThan(3);
 });

@@ -4,6 +4,7 @@
  * into files that start without a compiler: a host that died is to be back soon.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
+import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 
@@ -12,6 +13,7 @@ const STANDARD = [
   "aggregate",
   "cluster",
   "compress",
+  "crop",
   "diff",
   "downsample",
   "encrypt",
@@ -25,10 +27,12 @@ const STANDARD = [
   "view-filter",
 ];
 
-/** The text of the world, which the programs have beside them. */
-const WORLD = /generated\/world\.mjs$/;
+/** The text of the world, and QuickJS, which the programs have beside them. */
+const BESIDE = /generated\/(?:world|quickjs)\.mjs$/;
+/** What QuickJS' module of WebAssembly asks for in Node alone. Node's way to load it is not needed: its bytes are in its text. */
+const OF_NODE = ["globalThis.process?.versions?.node", 'import("module")'];
 
-/** Those that bring libraries along: their text travels, so it had better be short. */
+/** Modulators that bring libraries along: their text travels, so it had better be short. */
 const LARGE = new Set(["encrypt"]);
 
 /** Modules of this package that the world needs and that know nothing of a modulator. */
@@ -64,8 +68,21 @@ export const FBS_SOURCE = ${quote(await bundle(pathOf("src/sandbox/fbs.ts"), { m
 `,
 );
 write("local.ts", await local());
+// One file without imports: bundlers of pages cannot resolve those that it has for Node.
+write("quickjs.mjs", await bundle(pathOf("scripts/quickjs.mjs"), { minify: true, whole: true }));
+write("quickjs.d.mts", 'export * from "../../scripts/quickjs.mjs";\n');
 for (const name of ["main", "guard", "worker"])
   write(`${name}.mjs`, await bundle(pathOf(`src/tiers/hosted/${name}.ts`)));
+const whole = await bundle(pathOf("src/tiers/hosted/worker.ts"), { minify: true, whole: true });
+write(
+  "worker-source.mjs",
+  `/**
+ * The program of \`worker.mjs\` with all that it imports, for pages whose bundler leaves out a worker's file.
+ * @type {string}
+ */
+export const WORKER_SOURCE = ${quote(whole)};
+`,
+);
 
 function write(file: string, text: string): void {
   writeFileSync(pathOf(`src/generated/${file}`), `${BANNER}\n\n${text}`);
@@ -83,7 +100,7 @@ async function local(): Promise<string> {
     ...world.imports,
     ...STANDARD.map(file => `import { ${nameOf(file)} } from "./standard/${file}.ts";`),
     "",
-    "/** What a world uses of the process'. */",
+    "/** Values of the process that a world uses. */",
     `export const GIVEN = { ${given} };`,
     "",
     "/** Its text says all: a function that is made of that is another one to the engine. */",
@@ -130,29 +147,45 @@ async function functionBody(input: string): Promise<string> {
 interface BundleOptions {
   readonly format?: "esm" | "cjs";
   readonly minify?: boolean;
-  /** What is imported from elsewhere, besides what is never bundled. */
+  /** Imports that are not bundled, besides those that never are. */
   readonly external?: readonly RegExp[];
+  /** Whether everything comes along, so that nothing is imported. */
+  readonly whole?: boolean;
 }
 
 async function bundle(
   input: string,
-  { format = "esm", minify = false, external = [] }: BundleOptions = {},
+  { format = "esm", minify = false, external = [], whole = false }: BundleOptions = {},
 ): Promise<string> {
   const build = await rolldown({
     input,
     cwd: pathOf("."),
-    external: ["jecho:moe", "isolated-vm", /^quickjs-emscripten|^@jitl\//, /^node:/, WORLD, ...external],
+    external: whole ? [] : ["jecho:moe", "isolated-vm", /^node:/, BESIDE, ...external],
+    plugins: [{ name: "quickjs", transform: { filter: { id: /emscripten-module/ }, handler: withoutNode } }],
     platform: "neutral",
     // Of our packages only what is used may come along: frames decode their schema when they load.
     treeshake: { moduleSideEffects: false },
     resolve: { conditionNames: ["import", "default"] },
   });
-  // Programs lie beside it.
-  const paths = (id: string): string => (WORLD.test(id) ? "./world.mjs" : id);
-  const { output } = await build.generate({ format, minify, exports: "named", esModule: false, paths });
+  const paths = (id: string): string => (BESIDE.test(id) ? `./${basename(id)}` : id);
+  const { output } = await build.generate({
+    format,
+    minify,
+    exports: "named",
+    esModule: false,
+    paths,
+    codeSplitting: !whole,
+  });
   await build.close();
   // Regions name files by their place on this machine.
   return output[0].code.replaceAll(/^\/\/#(?:end)?region.*\n/gm, "");
+}
+
+function withoutNode(code: string): string {
+  return OF_NODE.reduce((text, asked) => {
+    if (!text.includes(asked)) throw new Error(`QuickJS has no ${asked} any more`);
+    return text.replaceAll(asked, "undefined");
+  }, code);
 }
 
 function quote(text: string): string {

@@ -13,11 +13,12 @@ import {
   aggregate,
   cluster,
   compress,
+  crop,
   diff,
   downsample,
-  type EagerHandler,
   encrypt,
   fifo,
+  type HandlerPair,
   keyPair,
   latestPerKey,
   priority,
@@ -29,11 +30,14 @@ import {
 import { ModulatorEnvironment } from "../src/node.ts";
 
 const BATCH_EVENTS = 64;
-/** Of the sandbox's processor time, for each window; what an engine learns of the code comes before. Of the windows the middle one counts. */
+/**
+ * Milliseconds of the sandbox's processor time in each window; what an engine learns of the code comes before. The
+ * middle one of the windows counts.
+ */
 const WINDOW_MS = 50;
 const WINDOWS = 5;
 const WARM_UP_MS = 200;
-/** Of a window, where the sandbox is done sooner than the events are made and sent. */
+/** Bounds of a window, where the sandbox is done sooner than the events are made and sent. */
 const MOST_BATCHES = 300;
 const MOST_BYTES = 100e6;
 const PLACES = ["local", "isolated-vm", "quickjs"] as const;
@@ -56,21 +60,22 @@ type Shape = readonly [rows: number, columns: number];
 
 const SIZES = { "8 x 16": [8, 16], "37 x 253": [37, 253] } as const;
 const VIEW = { firstLayer: 0, lastLayer: 0, south: -45, north: 45, west: 0, east: 180, stride: 1 };
-const HANDLERS: Readonly<Record<string, () => EagerHandler>> = {
+const HANDLERS: Readonly<Record<string, () => HandlerPair>> = {
   aggregate: () => aggregate("values", { every: 8, bins: 20, low: 200, high: 400 }),
   cluster: () => cluster({ events: 16 }),
   compress,
-  diff: () => diff(VIEW, 0.1) as EagerHandler,
+  crop: () => crop({ columns: [0, 7] }),
+  diff: () => diff(VIEW, 0.1) as HandlerPair,
   downsample: () => downsample("values", 8),
   encrypt: () => encrypt(keyPair()),
   fifo,
   "latest-per-key": () => latestPerKey("layer"),
-  "packed-view": () => viewFilter(VIEW, { packed: true }) as EagerHandler,
+  "packed-view": () => viewFilter(VIEW, { packed: true }) as HandlerPair,
   priority: () => priority("layer", [1]),
   quantise: () => quantise("values", 0.01),
   "rate-limit": () => rateLimit(100),
   sample: () => sample(10),
-  "view-filter": () => viewFilter(VIEW) as EagerHandler,
+  "view-filter": () => viewFilter(VIEW) as HandlerPair,
 };
 
 function gridAt(step: number, rows: number, columns: number): Grid {
@@ -100,7 +105,7 @@ interface Measuring {
 }
 
 /** Without the demodulator: its cost is the consumer's. Each in an environment of its own: two would be in each other's way. */
-async function measure(handler: EagerHandler, shape: Shape, place: (typeof PLACES)[number]): Promise<Cost> {
+async function measure(handler: HandlerPair, shape: Shape, place: (typeof PLACES)[number]): Promise<Cost> {
   const measuring = await (place === "local"
     ? measureLocal(handler, shape)
     : measureHosted(handler, shape, place));
@@ -116,7 +121,7 @@ function middleOf(values: readonly number[]): number {
 }
 
 /** In the producer's own process, with what goes out: nobody else does anything meanwhile. */
-async function measureLocal({ modulator }: EagerHandler, [rows, columns]: Shape): Promise<Measuring> {
+async function measureLocal({ modulator }: HandlerPair, [rows, columns]: Shape): Promise<Measuring> {
   let bytesOut = 0;
   const environment = new ModulatorEnvironment(
     {},
@@ -165,7 +170,7 @@ async function measureLocal({ modulator }: EagerHandler, [rows, columns]: Shape)
 
 /** Behind the wall, as the host tells it. */
 async function measureHosted(
-  { modulator }: EagerHandler,
+  { modulator }: HandlerPair,
   [rows, columns]: Shape,
   place: "isolated-vm" | "quickjs",
 ): Promise<Measuring> {
@@ -209,7 +214,7 @@ function costOf(rows: number, columns: number, batches: number, cpuMs: number, b
 
 const where = `${cpus()[0]?.model ?? "an unknown processor"}, Node ${process.versions.node}, ${new Date().toISOString().slice(0, 10)}`;
 const wanted = process.argv.slice(2);
-/** What it takes in this run to pass every event on, by place and size. The process has learned its own part before. */
+/** Time that passing every event on takes in this run, by place and size. The process has learned its own part before. */
 const passing = new Map<string, number>();
 await measure(fifo(), SIZES["8 x 16"], "local");
 for (const place of PLACES)

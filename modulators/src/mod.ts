@@ -1,17 +1,19 @@
 /** Eager handlers, for users: how a modulator is described, and the standard ones. Runs in browsers, too. */
 
+export type { AllowedModulators } from "./authoring/allowed.ts";
 export type { Delegate } from "./authoring/delegate.ts";
 export {
   canonicalJson,
   type Demodulator,
-  type EagerHandler,
   type EventSource,
+  type HandlerPair,
   type Json,
   type Modulator,
   modulatorKey,
   type SharedReference,
 } from "./authoring/modulator.ts";
 export { modulatorFrom } from "./authoring/modulator-from.ts";
+export { type SigningKeys, signingKeys, signModulator } from "./authoring/signature.ts";
 export type { Limits } from "./sandbox/sandbox.ts";
 export type { Value } from "./sandbox/values.ts";
 export { encrypt, type KeyPair, keyPair } from "./standard/encryption.ts";
@@ -20,8 +22,11 @@ export {
   type AggregateOptions,
   aggregate,
   type ClusterOptions,
+  type CropOptions,
+  type CropWindow,
   cluster,
   compress,
+  crop,
   diff,
   downsample,
   fifo,

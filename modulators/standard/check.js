@@ -88,6 +88,12 @@ export function checkVector(fields, field) {
 }
 
 /** @param {any} fields @param {string} field */
+export function checkArray(fields, field) {
+  const kind = fields?.[field];
+  checkField(fields, field, kind?.endsWith("[]") ? [kind] : [], "is no vector");
+}
+
+/** @param {any} fields @param {string} field */
 export function checkFloats(fields, field) {
   checkField(fields, field, ["float32[]", "float64[]"], "is no vector of floats");
 }

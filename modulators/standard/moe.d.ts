@@ -1,14 +1,14 @@
-/** What the sandbox offers to modulators; refer to this file from a modulator's source for the types. */
+/** The module that the sandbox offers to modulators; refer to this file from a modulator's source for the types. */
 declare module "jecho:moe" {
   type Objects = Readonly<Record<string, unknown>>;
 
-  /** What the MOE hands to the constructor. */
+  /** The argument of a modulator's constructor. */
   export interface Moe<O = Objects> {
     /** The present state of each shared object, by name. */
     readonly objects: O;
     /** Events that the queue of a `FifoModulator` holds. */
     readonly queueEvents: number;
-    /** Of an object whose copy here is lazy: is there a newer state than `objects` shows? */
+    /** Whether a lazy copy of an object has a newer state than `objects` shows. */
     readonly isStale: (name: string & keyof O) => boolean;
     /** Asks for the newest state of a lazy copy, which is there in a later call; nothing where there is no newer one. */
     readonly pull: (name: string & keyof O) => void;
@@ -20,8 +20,8 @@ declare module "jecho:moe" {
     /** Functions that the producer offers ("services.NAME"). They run here, and use nothing but their arguments. */
     readonly services: Readonly<Record<string, (...values: never[]) => unknown>>;
     /**
-     * What steers the producer ("controls.NAME"): goes out when the turn has ended well, at most 64 calls and 64 KiB of them a turn.
-     * Throws where an argument is no Value.
+     * Steer the producer ("controls.NAME"): calls go out when the turn has ended well, at most 64 calls and 64 KiB of
+     * them a turn. They throw where an argument is no Value.
      */
     readonly controls: Readonly<Record<string, (...values: Value[]) => void>>;
     /** Milliseconds since 1970 at the producer, the same during a call ("clock"). */
@@ -55,9 +55,9 @@ declare module "jecho:moe" {
     readonly parameters: P;
     /** The present state of each shared object, by name: frozen, the same one during a call. */
     readonly objects: O;
-    /** What it needs of the MOE and the producer. */
+    /** Services of the MOE and the producer. */
     readonly moe: Moe<O>;
-    /** It is in place: comes once, before everything else. What it makes goes out with the first event. */
+    /** Called once, before everything else, when the modulator is in place. What it makes goes out with the first event. */
     installed(): void;
     /** A producer raised an event: an accessor of the type `input`, else of its writer's, or a Uint8Array on an untyped channel. It stays valid. */
     enqueue(event: Event): void;
@@ -65,7 +65,7 @@ declare module "jecho:moe" {
     dequeue(): object | undefined;
     /** `periodMs` milliseconds have passed since the last call. */
     period(): void;
-    /** The last consumer has gone: comes last. What it makes then goes nowhere; what it calls reaches the producer. */
+    /** Called last, when the last consumer has gone. Output goes nowhere from then on; calls reach the producer. */
     removed(): void;
   }
 

@@ -31,6 +31,33 @@ export function checkCompress(parameters) {
 }
 
 /** @param {any} parameters */
+export function checkCrop(parameters) {
+  checkName(parameters, "field");
+  const { shape } = parameters;
+  if (!Array.isArray(shape) || shape.length !== 2)
+    throw new RangeError(`shape: rows and columns are wanted, not ${text(shape)}`);
+  const sizes = { rows: shape[0], columns: shape[1] };
+  for (const name of /** @type {const} */ (["rows", "columns"]))
+    if (typeof sizes[name] === "string") checkName(sizes, name);
+    else checkInteger(sizes, name, 1);
+}
+
+/** @param {any} window */
+export function checkCropWindow(window) {
+  if (typeof window !== "object" || window === null)
+    throw new RangeError(`window: a window, or a shared object with one, is wanted, not ${text(window)}`);
+  const names = ["rows", "columns"];
+  for (let i = 0; i < names.length; i++) {
+    const range = window[names[i]];
+    if (range === undefined) continue;
+    const [first, last] = Array.isArray(range) && range.length === 2 ? range : [];
+    if (!Number.isInteger(first) || !Number.isInteger(last) || first < 0 || first > last)
+      throw new RangeError(`${names[i]}: the first and the last one from 0 are wanted, not ${text(range)}`);
+  }
+  if (window.stride !== undefined) checkInteger(window, "stride", 1);
+}
+
+/** @param {any} parameters */
 export function checkDiff(parameters) {
   checkNumber(parameters, "threshold", 0);
 }

@@ -62,8 +62,15 @@ export function checkView(view) {
  * @param {View} view
  * @param {Grid} grid
  * @returns {Window | undefined} undefined where nothing is in
+ * @throws {RangeError} where the grid goes round more than once: its columns are no longitudes
  */
 export function findWindow(view, grid) {
+  const wide = grid.columns * Math.abs(grid.lonStep);
+  // Some grids have their first column again as their last one.
+  if (wide > 360 + 1.5 * Math.abs(grid.lonStep))
+    throw new RangeError(
+      `lonStep: ${grid.columns} columns of ${Math.abs(grid.lonStep)} degrees are more than 360 degrees; crop takes any grid by its rows and columns`,
+    );
   const rows = rowsIn(view, grid);
   const columns = columnsIn(view, grid);
   if (rows.count === 0 || columns.count === 0) return undefined;

@@ -2,7 +2,7 @@ import { modulatorFrom } from "@jecho/modulators";
 import { FifoModulator, Modulator, urgent } from "@jecho/modulators/moe";
 
 import { type, typeScriptOf, unpack } from "@jecho/shared";
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { openBench } from "./rig.ts";
 
 const Reading = type("Reading", { n: "uint32", celsius: "float32" });
@@ -109,11 +109,26 @@ test("places in errors are those of what its author wrote: from its first column
     await using bench = await openBench<Reading>(modulatorFrom(written), OPTIONS);
     await expect(bench.push(READINGS[0] as Reading)).rejects.toMatchObject({
       message: expect.stringMatching(
-        new RegExp(`not defined \\(line ${before.length}, column ${column} of its source\\)$`),
+        new RegExp(`not defined \\(line ${before.length}, column ${column} of its source\\): .*parameters`),
       ),
     });
   }
 });
+
+// Beside the producer there is one.
+test.skipIf(inject("modulatorPlace") === "local")(
+  "a modulator that prints to the console is told of its log",
+  async () => {
+    const derive = () => {
+      console.error("here");
+      return true;
+    };
+    await using bench = await openBench<Reading>(modulatorFrom(derive), OPTIONS);
+    await expect(bench.push(READINGS[0] as Reading)).rejects.toThrow(
+      /console'? is not defined \(.*\): .* its log/,
+    );
+  },
+);
 
 test("a function has what else it takes to make events: unpack, and urgent; a method is a function, too", async () => {
   const modulator = modulatorFrom((event: Reading, { unpack, urgent }) =>

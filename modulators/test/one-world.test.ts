@@ -1,5 +1,6 @@
 import {
   aggregate,
+  crop,
   diff,
   downsample,
   fifo,
@@ -27,6 +28,8 @@ test("modulators side by side make what each makes alone", async () => {
     sample(2),
     sample(3),
     priority("layer", [1]),
+    crop({ columns: [2, 5] }),
+    crop({ rows: [1, 1], stride: 2 }),
     downsample("values", 4, "mean"),
     downsample("values", 3, "max"),
     aggregate("values", { every: 2 }),

@@ -1,4 +1,4 @@
-import type { Delegate, EagerHandler, GridData, Modulator, Value } from "@jecho/modulators";
+import type { Delegate, GridData, HandlerPair, Modulator, Value } from "@jecho/modulators";
 import { modulatorTable, offersOf, type Provenance } from "@jecho/modulators/internal";
 import type { HostClock, Limits, TierEvents } from "@jecho/modulators/node";
 import { type BenchOptions, ModulatorBench } from "@jecho/modulators/testing";
@@ -85,6 +85,8 @@ export interface InstallOptions {
   readonly capabilities?: readonly string[];
   /** Shared objects of the modulators that it is behind. */
   readonly behind?: number;
+  /** The subject that brings it. */
+  readonly by?: string;
 }
 
 /** The source of what is published. */
@@ -141,7 +143,7 @@ export class Rig implements AsyncDisposable {
 
   async install(
     modulator: Modulator,
-    { schema = grid.schema, delegate, context, capabilities, behind = 0 }: InstallOptions = {},
+    { schema = grid.schema, delegate, context, capabilities, behind = 0, by = "" }: InstallOptions = {},
   ): Promise<number> {
     const derived = this.#derived++;
     if (this.place === "local" && !this.host.trust(modulator.source)) {
@@ -153,6 +155,7 @@ export class Rig implements AsyncDisposable {
       schema,
       modulator: modulatorTable(modulator, capabilities),
       behind,
+      by,
       ...(delegate !== undefined && { offers: offersOf(delegate) }),
       ...(context !== undefined && { context: new Map(Object.entries(context)) }),
     });
@@ -217,7 +220,7 @@ export function modulator(body: string, before = "", after = ""): Modulator {
 
 /** A bench where the suite is to run. */
 export function openBench<In, Out = In>(
-  handler: EagerHandler | Modulator,
+  handler: HandlerPair | Modulator,
   options: BenchOptions<In> = {},
 ): Promise<ModulatorBench<In, Out>> {
   return ModulatorBench.open<In, Out>(handler, { ...options, place: inject("modulatorPlace") });

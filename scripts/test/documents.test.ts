@@ -29,13 +29,23 @@ test("every link between the documents and files of this repository leads somewh
   expect(links.filter(({ document, what }) => !existsSync(join(root, dirname(document), what)))).toEqual([]);
 });
 
-test("every source that ARCHITECTURE.md, CONTRIBUTING.md and SPEC.md name is there, by the end of its path", () => {
-  const sources = found(/(?<![\w.*/-])([\w./-]+\.(?:ts|mjs))\b/g, [
-    "ARCHITECTURE.md",
-    "CONTRIBUTING.md",
-    "shared/SPEC.md",
-  ]);
+const SOURCE = /(?<![\w.*/-])([\w./-]+\.(?:ts|mjs))\b/g;
+
+/** The sources that a name may mean, by the end of their paths. */
+function sourcesNamed(what: string): string[] {
+  return files.filter(file => file === what || file.endsWith(`/${what}`));
+}
+
+test("every source that documents on the code name is there, by the end of its path", () => {
+  const decisions = documents.filter(file => file.startsWith("docs/decisions/"));
+  const sources = found(SOURCE, ["CONTRIBUTING.md", "shared/SPEC.md", "docs/delivery.md", ...decisions]);
+  expect(sources.length).toBeGreaterThan(50);
+  expect(sources.filter(({ what }) => sourcesNamed(what).length === 0)).toEqual([]);
+});
+
+test("every source that ARCHITECTURE.md names is one and no other, by the end of its path", () => {
+  const faces = new Set(["mod.ts", "internal.ts"]);
+  const sources = found(SOURCE, ["ARCHITECTURE.md"]).filter(({ what }) => !faces.has(what));
   expect(sources.length).toBeGreaterThan(100);
-  const isThere = (what: string): boolean => files.some(file => file === what || file.endsWith(`/${what}`));
-  expect(sources.filter(({ what }) => !isThere(what))).toEqual([]);
+  expect(sources.filter(({ what }) => sourcesNamed(what).length !== 1)).toEqual([]);
 });

@@ -1,24 +1,32 @@
 import { expect, test } from "vitest";
-import { importsOf, judge } from "../layering.ts";
+import { type Faces, importsOf, judge } from "../layering.ts";
 
-const exported: Record<string, string[]> = {
-  shared: [".", "./internal"],
-  modulators: [".", "./internal", "./node"],
-  client: [".", "./react"],
-  server: ["."],
-  atmosphere: ["."],
-  e2e: ["./browser"],
+const exported: Record<string, Faces> = {
+  shared: { ".": ["./src/mod.ts"], "./internal": ["./src/internal.ts"] },
+  modulators: { ".": ["./src/mod.ts"], "./internal": ["./src/internal.ts"], "./node": ["./src/node.ts"] },
+  client: { ".": ["./src/mod.ts"], "./react": ["./src/react.ts"] },
+  server: { ".": ["./src/mod.ts"] },
+  atmosphere: { ".": ["./src/mod.ts"] },
+  e2e: { "./browser": ["./src/browser.ts"] },
 };
-const verdict = (file: string, specifier: string) => judge(file, specifier, name => exported[name]);
+const verdict = (file: string, specifier: string, isType = false) =>
+  judge(file, { specifier, isType }, name => exported[name]);
 
 test.each([
   ["shared/src/frame.ts", "./name.ts"],
   ["shared/src/frame.ts", "flatbuffers"],
   ["modulators/src/moe.ts", "@jecho/shared/internal"],
-  ["client/src/session.ts", "@jecho/modulators/node"],
+  ["client/src/session/session.ts", "@jecho/modulators/node"],
   ["client/test/session.test.ts", "@jecho/server"],
   ["client/test/session.test.ts", "../src/mod.ts"],
-  ["server/src/gateway.ts", "@jecho/shared"],
+  ["client/test/session.test.ts", "./rig.ts"],
+  ["client/test/queues/ring.test.ts", "../../src/queues/ring.ts"],
+  ["client/test/queues/ring.test.ts", "../../src/queues/waiters.ts"],
+  ["client/test/queues/ring.test.ts", "../rig.ts"],
+  ["client/test/concentrator/endpoints/endpoint.test.ts", "../../../src/concentrator/incoming/flow.ts"],
+  ["modulators/test/bundled.test.ts", "../src/generated/world.mjs"],
+  ["apps/atmosphere/test/model/ozone.test.ts", "../../src/model/layers.ts"],
+  ["server/src/gateway/gateway.ts", "@jecho/shared"],
   ["apps/atmosphere/src/viewer/globe.tsx", "@jecho/client/react"],
   ["apps/atmosphere/src/start.ts", "@jecho/server"],
   ["e2e/test/steering.test.ts", "@jecho/atmosphere"],
@@ -32,11 +40,14 @@ test.each([
 test.each([
   ["shared/src/frame.ts", "@jecho/client"],
   ["modulators/src/moe.ts", "@jecho/client"],
-  ["client/src/session.ts", "@jecho/server"],
-  ["server/src/gateway.ts", "@jecho/modulators"],
-  ["server/src/gateway.ts", "../../shared/src/mod.ts"],
-  ["shared/test/frame.test.ts", "../../client/src/session.ts"],
+  ["client/src/session/session.ts", "@jecho/server"],
+  ["server/src/gateway/gateway.ts", "@jecho/modulators"],
+  ["server/src/gateway/gateway.ts", "../../../shared/src/mod.ts"],
+  ["shared/test/frame.test.ts", "../../client/src/session/session.ts"],
   ["client/test/session.test.ts", "@jecho/shared/src/frame.ts"],
+  ["client/test/session.test.ts", "../src/session/session.ts"],
+  ["client/test/queues/ring.test.ts", "../../src/places/hub.ts"],
+  ["client/test/rig.ts", "../src/queues/ring.ts"],
   ["apps/atmosphere/src/simulation.ts", "@jecho/server"],
   ["apps/atmosphere/src/simulation.ts", "@jecho/shared"],
   ["apps/atmosphere/src/start.ts", "@jecho/shared/internal"],
@@ -45,6 +56,10 @@ test.each([
   ["scripts/check.ts", "@jecho/shared"],
 ])("%s may not import %s", (file, specifier) => {
   expect(verdict(file, specifier)).toBeDefined();
+});
+
+test("a test may have types of any file of its package", () => {
+  expect(verdict("client/test/session.test.ts", "../src/places/port.ts", true)).toBeUndefined();
 });
 
 test("finds static, side-effect, type, re-exported and dynamic imports", () => {
@@ -60,5 +75,14 @@ import type { T } from './e.ts';
 const f = await import("./f.ts");
 export const text = "from './no.ts'";
 `;
-  expect(importsOf(source)).toEqual(["./a.ts", "./b.ts", "./c.ts", "./d.ts", "./e.ts", "./f.ts"]);
+  const found = importsOf(source);
+  expect(found.map(({ specifier }) => specifier)).toEqual([
+    "./a.ts",
+    "./b.ts",
+    "./c.ts",
+    "./d.ts",
+    "./e.ts",
+    "./f.ts",
+  ]);
+  expect(found.filter(({ isType }) => isType)).toEqual([{ specifier: "./e.ts", isType: true }]);
 });

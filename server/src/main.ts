@@ -1,4 +1,4 @@
 #!/usr/bin/env node
-import { runGateway } from "./run-gateway.ts";
+import { runGateway } from "./gateway/run-gateway.ts";
 
 await runGateway(process);

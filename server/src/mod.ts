@@ -1,5 +1,17 @@
 /** The gateway, for programs that start one themselves. */
-export { createGateway, type Gateway, type GatewayStats } from "./gateway.ts";
-export type { GatewayLimits } from "./gateway-limits.ts";
-export type { GatewayOptions } from "./gateway-options.ts";
-export { runGateway } from "./run-gateway.ts";
+export {
+  ALGORITHMS,
+  createToken,
+  createTokenKeys,
+  type TokenAlgorithm,
+  type TokenClaims,
+  type TokenKeys,
+} from "./access/issuing.ts";
+export type { JsonWebKeySet } from "./access/key-set.ts";
+export { RIGHTS, type Right } from "./access/rights.ts";
+export type { TokenOptions } from "./access/tokens.ts";
+export type { TlsOptions } from "./gateway/certificate.ts";
+export { createGateway, type Gateway } from "./gateway/gateway.ts";
+export type { GatewayLimits, GatewayStats } from "./gateway/gateway-limits.ts";
+export type { GatewayOptions } from "./gateway/gateway-options.ts";
+export { runGateway } from "./gateway/run-gateway.ts";

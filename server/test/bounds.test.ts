@@ -11,12 +11,12 @@ const MEBIBYTE = { bytes: new Uint8Array(1 << 20), start: 0, end: 1 << 20 };
 async function stuckAndHeedless(gateway: Gateway, whenFull: keyof typeof WHEN_FULL) {
   const stuck = await RawClient.connect(gateway);
   const queue = { whenFull: WHEN_FULL[whenFull], limitBytes: 0 };
-  stuck.send(encodeControl({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING, queue }));
+  stuck.say({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING, queue });
   const { channel, consumer } = await stuck.next("ConsumerOpened");
-  stuck.send(encodeControl({ kind: "Flow", derived: channel, ready: false }));
+  stuck.say({ kind: "Flow", derived: channel, ready: false });
   await stuck.isAlive();
   const heedless = await RawClient.connect(gateway);
-  heedless.send(encodeControl({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING }));
+  heedless.say({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING });
   const { producer } = await heedless.next("ProducerOpened");
   return {
     stuck,
@@ -33,6 +33,7 @@ async function stuckAndHeedless(gateway: Gateway, whenFull: keyof typeof WHEN_FU
       producer,
       urgent: false,
       source: 1n,
+      by: "",
       raised: BigInt(raised),
       process: 0,
     }),

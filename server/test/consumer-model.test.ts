@@ -1,3 +1,4 @@
+import { Dice } from "@jecho/e2e/dice";
 import { createGateway } from "@jecho/server";
 import { expect, test } from "vitest";
 import { ConsumerModel, type How } from "./consumer-model.ts";
@@ -9,23 +10,6 @@ const MOST_CLIENTS = 5;
 const MOST_CONSUMERS = 12;
 const KEYS = ["x", "y", "z"];
 const PATIENT = { installTimeoutMs: 1e6, requestTimeoutMs: 1e6 };
-
-class Dice {
-  #state: number;
-
-  constructor(seed: number) {
-    this.#state = Math.imul(seed, 0x9e3779b1) >>> 0;
-  }
-
-  below(limit: number): number {
-    this.#state = (Math.imul(this.#state, 1664525) + 1013904223) >>> 0;
-    return (this.#state >>> 8) % limit;
-  }
-
-  of<T>(list: readonly T[]): T | undefined {
-    return list[this.below(Math.max(1, list.length))];
-  }
-}
 
 /** Some one thing happens. */
 async function step(model: ConsumerModel, dice: Dice): Promise<string> {

@@ -85,7 +85,7 @@ export class ConsumerModel {
     model.#keeps = keeps;
     const history = keeps ? { events: 100, seconds: 0, latest: false, onDemand: false } : undefined;
     const opening = { request: 1, channel: "a", schema, modulates: true, history };
-    producer.send(encodeControl({ kind: "OpenProducer", ...opening }));
+    producer.say({ kind: "OpenProducer", ...opening });
     const { channel, producer: number } = await producer.next("ProducerOpened");
     model.#channel = channel;
     // Two events that do not come in at once, so that what lies between lasts for who asks for it slowly.
@@ -167,8 +167,8 @@ export class ConsumerModel {
     const { request, derived } = installed;
     installed.is = yes ? "yes" : "no";
     const said = { request, derived, schema, needs: [], reads: schema };
-    if (yes) this.#producer.send(encodeControl({ kind: "Installed", ...said }));
-    else this.#producer.send(encodeControl({ kind: "Refused", request, code: FAILED, message: "" }));
+    if (yes) this.#producer.say({ kind: "Installed", ...said });
+    else this.#producer.say({ kind: "Refused", request, code: FAILED, message: "" });
     for (const consumer of read.consumers.filter(({ is }) => is === "installing"))
       if (yes) this.#opened(read, consumer);
       else this.#answered(read, consumer);
@@ -178,7 +178,7 @@ export class ConsumerModel {
   fail(read: Read): void {
     if (read.installed?.is !== "yes") return;
     const { derived } = read.installed;
-    this.#producer.send(encodeControl({ kind: "Removed", derived, code: FAILED, message: "", process: 0 }));
+    this.#producer.say({ kind: "Removed", derived, code: FAILED, message: "", process: 0 });
     for (const { client, number } of read.consumers) client.endings.push(`lost ${number}`);
     read.consumers.length = 0;
     read.awaited = 0;
@@ -191,7 +191,7 @@ export class ConsumerModel {
     client.send({ kind: "AskHandover", request });
     const { token } = await client.raw.next("HandoverToken");
     const second = await RawClient.connect(this.gateway, false);
-    second.send(encodeControl({ kind: "Hello", protocol: PROTOCOL, name: "second", handover: token }));
+    second.say({ kind: "Hello", protocol: PROTOCOL, name: "second", handover: token });
     const { request: asked } = await client.raw.next("Yield");
     const handed = this.reads.flatMap(({ consumers }) =>
       consumers.filter(one => one.client === client && one.is === "open"),

@@ -1,5 +1,5 @@
 import { createGateway, type Gateway } from "@jecho/server";
-import { encodeControl, encodeRun, FLAG_URGENT } from "@jecho/shared/internal";
+import { encodeRun, FLAG_URGENT } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { RawClient } from "./raw-client.ts";
 
@@ -8,24 +8,22 @@ const EVENT = { bytes: new Uint8Array(8), start: 0, end: 8 };
 
 /** A producer of channel "a". */
 async function produce(client: RawClient, source: bigint) {
-  client.send(encodeControl({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING }));
+  client.say({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING });
   const { channel, producer } = await client.next("ProducerOpened");
   return {
     place: (raised: number, urgent = false) =>
-      client.send(
-        encodeControl({ kind: "Position", channel, producer, urgent, source, raised: BigInt(raised) }),
-      ),
+      client.say({ kind: "Position", channel, producer, urgent, source, raised: BigInt(raised) }),
     /** Two events. */
     raise: (raised: number, flags = 0) =>
       client.send(encodeRun({ channel, producer, raised, token: 0n, parameters: 0, flags }, [EVENT, EVENT])),
-    close: () => client.send(encodeControl({ kind: "CloseEndpoint", endpoint: producer })),
+    close: () => client.say({ kind: "CloseEndpoint", endpoint: producer }),
   };
 }
 
 /** What comes to a consumer of channel "a": the counts of each run's first event. */
 async function consume(gateway: Gateway) {
   const client = await RawClient.connect(gateway);
-  client.send(encodeControl({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING }));
+  client.say({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING });
   await client.next("ConsumerOpened");
   return {
     came: () => client.frames.flatMap(frame => (frame.kind === "Events" ? [frame.raised] : [])),

@@ -1,5 +1,5 @@
 import { createGateway } from "@jecho/server";
-import { encodeControl, encodeRun, PROTOCOL } from "@jecho/shared/internal";
+import { encodeRun, PROTOCOL } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { RawClient } from "./raw-client.ts";
 
@@ -17,12 +17,10 @@ async function startWith(drainMs: number, log: (line: string) => void = () => {}
     },
   });
   const beside = await RawClient.connect(gateway, false);
-  beside.send(encodeControl({ kind: "Hello", protocol: PROTOCOL, name: "", modulating: shown }));
+  beside.say({ kind: "Hello", protocol: PROTOCOL, name: "", modulating: shown });
   await beside.next("Welcome");
   const producer = await RawClient.connect(gateway);
-  producer.send(
-    encodeControl({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING, modulates: false }),
-  );
+  producer.say({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING, modulates: false });
   const { channel, producer: number } = await producer.next("ProducerOpened");
   const raise = (raised: number): void => {
     const header = { channel, producer: number, raised, token: 0n, parameters: 0, flags: 0 };
@@ -40,7 +38,7 @@ test("MOE-20, DEL-3: a gateway that ends takes nothing more of producers, confir
   raise(2);
   // This one has been looked at.
   await producer.isAlive();
-  beside.send(encodeControl({ kind: "Noted", request }));
+  beside.say({ kind: "Noted", request });
   await closing;
   expect((await producer.closed).code).toBe(4000);
   expect(producer.frames.some(({ kind }) => kind === "Taken")).toBe(false);
@@ -59,14 +57,13 @@ test("MOE-20: it waits no longer than it was told to, and says so", async () => 
 async function startWaiting(drainMs: number, log: (line: string) => void = () => {}) {
   const gateway = await createGateway({ drainMs, log });
   const consumer = await RawClient.connect(gateway);
-  consumer.send(encodeControl({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING }));
+  consumer.say({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING });
   const { channel } = await consumer.next("ConsumerOpened");
-  const flow = (ready: boolean): void =>
-    consumer.send(encodeControl({ kind: "Flow", derived: channel, ready }));
+  const flow = (ready: boolean): void => consumer.say({ kind: "Flow", derived: channel, ready });
   flow(false);
   await consumer.isAlive();
   const producer = await RawClient.connect(gateway);
-  producer.send(encodeControl({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING }));
+  producer.say({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING });
   const opened = await producer.next("ProducerOpened");
   for (let raised = 1; raised <= 10; raised++) {
     const header = { channel, producer: opened.producer, raised, token: 0n, parameters: 0, flags: 0 };

@@ -1,4 +1,4 @@
-import { createGateway, type GatewayOptions } from "@jecho/server";
+import { createGateway, createTokenKeys, type GatewayOptions } from "@jecho/server";
 import { expect, test } from "vitest";
 
 test.each<[options: unknown, message: string]>([
@@ -16,8 +16,19 @@ test.each<[options: unknown, message: string]>([
   [{ path: "jecho" }, '"jecho" is no path; one is like /jecho'],
   [{ path: "/" }, '"/" is no path; one is like /jecho'],
   [{ staticFolder: "/there/is/none" }, "the folder of files to serve: ENOENT"],
-  [{ host: "203.0.113.7" }, "this machine has no address 203.0.113.7"],
-  [{ host: "203.0.113.7", port: 8080 }, "this machine has no address 203.0.113.7"],
+  [{ tokens: { keys: { keys: [] } } }, "the keys for tokens cannot be read"],
+  [
+    { tokens: { keys: "keys.pub", issuers: [] } },
+    'no option "tokens.issuers"; did you mean "tokens.issuer"?',
+  ],
+  [{ tokens: { keys: "keys.pub", clockSkewMs: -1 } }, "tokens.clockSkewMs is -1"],
+  [{ tls: { keyFile: "key.pem" } }, "no key and certificate that can be used"],
+  [{ auditFile: "/there/is/none" }, "the audit log cannot be written"],
+  [{ host: "0.0.0.0" }, "without keys for tokens whoever does may do anything"],
+  [{ host: "::" }, "without keys for tokens whoever does may do anything"],
+  [{ host: "127.evil.example" }, "without keys for tokens whoever does may do anything"],
+  [{ host: "203.0.113.7", open: true }, "this machine has no address 203.0.113.7"],
+  [{ host: "203.0.113.7", open: true, port: 8080 }, "this machine has no address 203.0.113.7"],
 ])("what is no option of a gateway's is refused by name: %o", async (options, message) => {
   await expect(createGateway(options as GatewayOptions)).rejects.toMatchObject({
     code: "ARGUMENT_INVALID",
@@ -32,4 +43,21 @@ test("options that are left undefined are as if left out", async () => {
     log: undefined,
   } as object);
   expect(gateway.port).toBeGreaterThan(0);
+});
+
+test("a gateway without keys listens elsewhere than on its own machine only where that is said to be meant", async () => {
+  const { checking } = await createTokenKeys();
+  const allowed: GatewayOptions[] = [
+    { host: "127.0.0.1" },
+    { host: "127.0.0.2" },
+    { host: "localhost" },
+    { host: "0.0.0.0", open: true },
+    { host: "0.0.0.0", tokens: { keys: checking } },
+  ];
+  for (const options of allowed) {
+    await using gateway = await createGateway(options);
+    expect(
+      (await fetch(`http://127.0.0.${options.host === "127.0.0.2" ? 2 : 1}:${gateway.port}/healthz`)).status,
+    ).toBe(200);
+  }
 });

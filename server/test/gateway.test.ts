@@ -14,16 +14,16 @@ const NOTHING = new Uint8Array(0);
 test("CON-1: Hello comes first, once, and with a version that the gateway speaks", async () => {
   await using gateway = await start();
   using early = await RawClient.connect(gateway, false);
-  early.send(encodeControl({ kind: "Ping", time: 0 }));
+  early.say({ kind: "Ping", time: 0 });
   expect(await early.closed).toMatchObject({
     code: 4502,
     reason: expect.stringContaining("FRAME_UNEXPECTED"),
   });
   using future = await RawClient.connect(gateway, false);
-  future.send(encodeControl({ kind: "Hello", protocol: 99, name: "" }));
+  future.say({ kind: "Hello", protocol: 99, name: "" });
   expect(await future.closed).toMatchObject({ code: 4503 });
   using twice = await RawClient.connect(gateway);
-  twice.send(encodeControl({ kind: "Hello", protocol: PROTOCOL, name: "" }));
+  twice.say({ kind: "Hello", protocol: PROTOCOL, name: "" });
   expect(await twice.closed).toMatchObject({ code: 4502 });
 });
 
@@ -60,13 +60,9 @@ test("CHAN-3: the gateway stamps epoch and sequence number, and forwards the pro
   await using gateway = await start();
   using producer = await RawClient.connect(gateway);
   using consumer = await RawClient.connect(gateway);
-  producer.send(
-    encodeControl({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING, modulates: false }),
-  );
+  producer.say({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING, modulates: false });
   const opened = await producer.next("ProducerOpened");
-  consumer.send(
-    encodeControl({ kind: "OpenConsumer", request: 2, channel: "a", schema: NOTHING, modulator: undefined }),
-  );
+  consumer.say({ kind: "OpenConsumer", request: 2, channel: "a", schema: NOTHING, modulator: undefined });
   const { channel, epoch, seq } = await consumer.next("ConsumerOpened");
   expect([channel, seq]).toEqual([opened.channel, 1n]);
   const run = (raised: number, ...events: number[][]): Uint8Array =>
@@ -86,11 +82,11 @@ test("CHAN-9: who publishes into a derived channel has no other channel than tha
   await using gateway = await start();
   const before = gateway.stats();
   using consumer = await RawClient.connect(gateway);
-  consumer.send(encodeControl({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING }));
+  consumer.say({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING });
   const base = await consumer.next("ConsumerOpened");
   using direct = await RawClient.connect(gateway);
   const open = (request: number, channel: string): void =>
-    direct.send(encodeControl({ kind: "OpenProducer", request, channel, schema: NOTHING, modulates: true }));
+    direct.say({ kind: "OpenProducer", request, channel, schema: NOTHING, modulates: true });
   open(1, "a#x");
   const { channel, producer } = await direct.next("ProducerOpened");
   expect(await direct.next("Demand")).toMatchObject({ channel, consumers: 0 });
@@ -106,7 +102,7 @@ test("CHAN-9: who publishes into a derived channel has no other channel than tha
   direct.send(run(base.channel));
   expect(await direct.closed).toMatchObject({ code: 4502 });
   expect(consumer.frames.filter(({ kind }) => kind === "Events")).toEqual([]);
-  consumer.send(encodeControl({ kind: "CloseEndpoint", endpoint: base.consumer }));
+  consumer.say({ kind: "CloseEndpoint", endpoint: base.consumer });
   await expect.poll(() => gateway.stats()).toMatchObject({ channels: before.channels });
 });
 
@@ -115,13 +111,9 @@ test("events of an endpoint that was closed, or of another's number, reach nobod
   using producer = await RawClient.connect(gateway);
   using thief = await RawClient.connect(gateway);
   using consumer = await RawClient.connect(gateway);
-  producer.send(
-    encodeControl({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING, modulates: false }),
-  );
+  producer.say({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING, modulates: false });
   const opened = await producer.next("ProducerOpened");
-  consumer.send(
-    encodeControl({ kind: "OpenConsumer", request: 2, channel: "a", schema: NOTHING, modulator: undefined }),
-  );
+  consumer.say({ kind: "OpenConsumer", request: 2, channel: "a", schema: NOTHING, modulator: undefined });
   await consumer.next("ConsumerOpened");
   const header = {
     channel: opened.channel,
@@ -134,7 +126,7 @@ test("events of an endpoint that was closed, or of another's number, reach nobod
   const event = [{ bytes: Uint8Array.of(1), start: 0, end: 1 }];
   thief.send(encodeRun(header, event));
   await thief.isAlive();
-  producer.send(encodeControl({ kind: "CloseEndpoint", endpoint: opened.producer }));
+  producer.say({ kind: "CloseEndpoint", endpoint: opened.producer });
   producer.send(encodeRun(header, event));
   await producer.isAlive();
   await consumer.isAlive();
@@ -145,14 +137,10 @@ test("MOE-7: a run of a derived channel is taken from no process that has not in
   await using gateway = await start();
   using consumer = await RawClient.connect(gateway);
   const modulator = { source: "", parameters: "", key: "", objects: [], capabilities: [], compares: false };
-  consumer.send(
-    encodeControl({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING, modulator }),
-  );
+  consumer.say({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING, modulator });
   const { channel: derived } = await consumer.next("ConsumerOpened");
   using thief = await RawClient.connect(gateway);
-  thief.send(
-    encodeControl({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING, modulates: false }),
-  );
+  thief.say({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING, modulates: false });
   const { producer } = await thief.next("ProducerOpened");
   const header = { channel: derived, producer, raised: 1, token: 0n, parameters: 0, flags: 0 };
   thief.send(encodeRun(header, [{ bytes: Uint8Array.of(1), start: 0, end: 1 }]));
@@ -164,9 +152,9 @@ test("MOE-7: a run of a derived channel is taken from no process that has not in
 test("SYNC-6: an acknowledgement of an event that was not sent is answered by a fault", async () => {
   await using gateway = await start();
   using client = await RawClient.connect(gateway);
-  client.send(encodeControl({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING }));
+  client.say({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING });
   const { channel } = await client.next("ConsumerOpened");
-  client.send(encodeControl({ kind: "Ack", channel, seq: 1, consumers: 1, failed: 0, message: "" }));
+  client.say({ kind: "Ack", channel, seq: 1, consumers: 1, failed: 0, message: "" });
   expect(await client.next("Fault")).toMatchObject({ code: ERRORS.ACK_UNEXPECTED[0] });
   await client.isAlive();
 });
@@ -174,9 +162,7 @@ test("SYNC-6: an acknowledgement of an event that was not sent is answered by a 
 test("a run of another type than its producer's ends the producer's connection", async () => {
   await using gateway = await start();
   using producer = await RawClient.connect(gateway);
-  producer.send(
-    encodeControl({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING, modulates: false }),
-  );
+  producer.say({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING, modulates: false });
   const { channel, producer: number } = await producer.next("ProducerOpened");
   const header = { channel, producer: number, raised: 1, token: 5n, parameters: 0, flags: 0 };
   producer.send(encodeRun(header, [{ bytes: Uint8Array.of(1), start: 0, end: 1 }]));
@@ -189,7 +175,7 @@ test.each([
 ])("WIRE-6: %s is refused with a code, and the connection goes on", async (_, request, code) => {
   await using gateway = await start();
   using client = await RawClient.connect(gateway);
-  client.send(encodeControl({ kind: "OpenProducer", request: 7, modulates: false, ...request }));
+  client.say({ kind: "OpenProducer", request: 7, modulates: false, ...request });
   expect(await client.next("Refused")).toMatchObject({ request: 7, code });
   await client.isAlive();
 });
@@ -198,9 +184,7 @@ test("MOE-9, and quotas: what cannot be served is refused with a code", async ()
   await using gateway = await start({ modulatorsPerConnection: 1, endpointsPerConnection: 2 });
   using producer = await RawClient.connect(gateway);
   using consumer = await RawClient.connect(gateway);
-  producer.send(
-    encodeControl({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING, modulates: false }),
-  );
+  producer.say({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING, modulates: false });
   await producer.next("ProducerOpened");
   const modulator = {
     source: "export default class {}",
@@ -211,32 +195,26 @@ test("MOE-9, and quotas: what cannot be served is refused with a code", async ()
     compares: false,
   };
   const open = (request: number, channel: string, key: string): void =>
-    consumer.send(
-      encodeControl({
-        kind: "OpenConsumer",
-        request,
-        channel,
-        schema: NOTHING,
-        modulator: { ...modulator, key },
-      }),
-    );
+    consumer.say({
+      kind: "OpenConsumer",
+      request,
+      channel,
+      schema: NOTHING,
+      modulator: { ...modulator, key },
+    });
   open(1, "a", "x");
   // The producer runs none: the consumer is asked to, and that does not, either.
   const { request, instead } = await consumer.next("Install");
   expect(instead).toMatchObject({ base: "a", own: true });
-  consumer.send(encodeControl({ kind: "Refused", request, code: 4537, message: "" }));
+  consumer.say({ kind: "Refused", request, code: 4537, message: "" });
   expect(await consumer.next("Refused")).toMatchObject({ request: 1, code: 4537 });
   open(2, "b", "x");
   await consumer.next("ConsumerOpened");
   open(3, "b", "y");
   expect(await consumer.next("Refused")).toMatchObject({ request: 3, code: 4536 });
-  consumer.send(
-    encodeControl({ kind: "OpenConsumer", request: 4, channel: "b", schema: NOTHING, modulator: undefined }),
-  );
+  consumer.say({ kind: "OpenConsumer", request: 4, channel: "b", schema: NOTHING, modulator: undefined });
   await consumer.next("ConsumerOpened");
-  consumer.send(
-    encodeControl({ kind: "OpenConsumer", request: 5, channel: "c", schema: NOTHING, modulator: undefined }),
-  );
+  consumer.say({ kind: "OpenConsumer", request: 5, channel: "c", schema: NOTHING, modulator: undefined });
   expect(await consumer.next("Refused")).toMatchObject({ request: 5, code: 4007 });
 });
 
@@ -253,13 +231,11 @@ test("OBJ-4: only the connection with the master copy may update a shared object
     capabilities: [],
     compares: false,
   };
-  owner.send(encodeControl({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING, modulator }));
+  owner.say({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING, modulator });
   await owner.next("ConsumerOpened");
-  other.send(encodeControl({ kind: "ObjectUpdate", object: "o1", version: 9, state: "{}" }));
+  other.say({ kind: "ObjectUpdate", object: "o1", version: 9, state: "{}" });
   expect(await other.next("Fault")).toMatchObject({ code: 4540 });
-  owner.send(
-    encodeControl({ kind: "ObjectUpdate", object: "o1", version: 2, state: `"${"x".repeat(65_536)}"` }),
-  );
+  owner.say({ kind: "ObjectUpdate", object: "o1", version: 2, state: `"${"x".repeat(65_536)}"` });
   expect(await owner.next("Fault")).toMatchObject({ code: 4540 });
 });
 
@@ -268,18 +244,16 @@ test("CHAN-2: nothing is left of channels that nobody uses", async () => {
   {
     using client = await RawClient.connect(gateway);
     for (let i = 0; i < 100; i++) {
-      client.send(
-        encodeControl({
-          kind: "OpenConsumer",
-          request: i,
-          channel: `c/${i}`,
-          schema: NOTHING,
-          modulator: undefined,
-        }),
-      );
+      client.say({
+        kind: "OpenConsumer",
+        request: i,
+        channel: `c/${i}`,
+        schema: NOTHING,
+        modulator: undefined,
+      });
     }
-    await client.isAlive();
-    expect(gateway.stats()).toMatchObject({ connections: 1, channels: 100 });
+    // What there is no time for in one turn is opened in a later one.
+    await expect.poll(() => gateway.stats()).toMatchObject({ connections: 1, channels: 100 });
   }
   await expect.poll(() => gateway.stats()).toMatchObject({ connections: 0, channels: 0, derivedChannels: 0 });
 });
@@ -365,7 +339,7 @@ test("CHAN-2: a channel that nobody could open is not there", async () => {
     capabilities: [],
     compares: false,
   };
-  client.send(encodeControl({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING, modulator }));
+  client.say({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING, modulator });
   await client.next("Refused");
   expect(gateway.stats()).toMatchObject({ channels: 0 });
 });
@@ -378,17 +352,17 @@ test("HIST-1: a channel that was idle and is used again stays the one there is, 
     const history = { events: 10, seconds: 0, latest: false, onDemand: false };
     const open = async (request: number): Promise<{ channel: number; producer: number }> => {
       const asked = { request, channel: "a", schema: NOTHING, modulates: true, history } as const;
-      client.send(encodeControl({ kind: "OpenProducer", ...asked }));
+      client.say({ kind: "OpenProducer", ...asked });
       return client.next("ProducerOpened");
     };
     const { channel, producer } = await open(1);
     const run = { channel, producer, raised: 1, token: 0n, parameters: 0, flags: 0 };
     client.send(encodeRun(run, [{ bytes: new Uint8Array(8), start: 0, end: 8 }]));
-    client.send(encodeControl({ kind: "CloseEndpoint", endpoint: producer }));
+    client.say({ kind: "CloseEndpoint", endpoint: producer });
     expect(await open(2)).toMatchObject({ channel });
     // Longer than what an idle channel has is kept.
     vi.advanceTimersByTime(3_600_000);
-    client.send(encodeControl({ kind: "OpenConsumer", request: 3, channel: "a", schema: NOTHING }));
+    client.say({ kind: "OpenConsumer", request: 3, channel: "a", schema: NOTHING });
     expect(await client.next("ConsumerOpened")).toMatchObject({ channel });
   } finally {
     vi.useRealTimers();

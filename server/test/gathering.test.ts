@@ -10,7 +10,7 @@ async function produce(gateway: Gateway, names: readonly string[]) {
   const client = await RawClient.connect(gateway);
   const numbers = new Map<string, { channel: number; producer: number }>();
   for (const [request, channel] of names.entries()) {
-    client.send(encodeControl({ kind: "OpenProducer", request, channel, schema: NOTHING, modulates: false }));
+    client.say({ kind: "OpenProducer", request, channel, schema: NOTHING, modulates: false });
     numbers.set(channel, await client.next("ProducerOpened"));
   }
   return {
@@ -36,9 +36,7 @@ async function listen(gateway: Gateway, names: readonly string[]) {
   const nameOf = new Map<number, string>();
   const numberOf = new Map<string, number>();
   for (const [request, channel] of names.entries()) {
-    client.send(
-      encodeControl({ kind: "OpenConsumer", request, channel, schema: NOTHING, modulator: undefined }),
-    );
+    client.say({ kind: "OpenConsumer", request, channel, schema: NOTHING, modulator: undefined });
     const { channel: number } = await client.next("ConsumerOpened");
     nameOf.set(number, channel);
     numberOf.set(channel, number);
@@ -55,7 +53,7 @@ async function listen(gateway: Gateway, names: readonly string[]) {
     /** Messages that carried runs. */
     messages: () => client.messages.filter(kinds => kinds.includes("Events")),
     flow: (name: string, ready: boolean) =>
-      client.send(encodeControl({ kind: "Flow", derived: numberOf.get(name) ?? 0, ready })),
+      client.say({ kind: "Flow", derived: numberOf.get(name) ?? 0, ready }),
     [Symbol.dispose]: () => client[Symbol.dispose](),
   };
 }

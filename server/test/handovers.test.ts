@@ -1,5 +1,6 @@
-import { createGateway } from "@jecho/server";
-import { encodeControl, encodeRun, FROM, PROTOCOL } from "@jecho/shared/internal";
+import { createGateway, createToken, createTokenKeys } from "@jecho/server";
+import { ERRORS } from "@jecho/shared";
+import { encodeRun, FROM, PROTOCOL } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { RawClient } from "./raw-client.ts";
 
@@ -15,18 +16,18 @@ test("HAND-1, OBJ-11: a second device that goes before the first has answered ta
     term: 0,
     state: "{}",
   } as const;
-  first.send(encodeControl({ ...opening, version: 1 }));
+  first.say({ ...opening, version: 1 });
   const { copy } = await first.next("CopyUpdate");
-  other.send(encodeControl({ ...opening, version: 0 }));
+  other.say({ ...opening, version: 0 });
   expect(await other.next("CopyUpdate")).toMatchObject({ master: false });
-  first.send(encodeControl({ kind: "AskHandover", request: 2 }));
+  first.say({ kind: "AskHandover", request: 2 });
   const { token } = await first.next("HandoverToken");
   const second = await RawClient.connect(gateway, false);
-  second.send(encodeControl({ kind: "Hello", protocol: PROTOCOL, name: "second", handover: token }));
+  second.say({ kind: "Hello", protocol: PROTOCOL, name: "second", handover: token });
   const { request } = await first.next("Yield");
   second[Symbol.dispose]();
   await expect.poll(() => gateway.stats().connections).toBe(2);
-  first.send(encodeControl({ kind: "Yielded", request, places: [], copies: [copy] }));
+  first.say({ kind: "Yielded", request, places: [], copies: [copy] });
   expect(await other.next("CopyUpdate")).toMatchObject({ master: true, term: 2 });
 });
 
@@ -36,26 +37,46 @@ test("HAND-1: a first device that has had no event yet hands over all that came 
   using first = await RawClient.connect(gateway);
   const schema = new Uint8Array(0);
   const opening = { request: 1, channel: "a", schema } as const;
-  producing.send(encodeControl({ kind: "OpenProducer", modulates: false, ...opening }));
+  producing.say({ kind: "OpenProducer", modulates: false, ...opening });
   const { channel, producer } = await producing.next("ProducerOpened");
-  first.send(encodeControl({ kind: "OpenConsumer", modulator: undefined, ...opening }));
+  first.say({ kind: "OpenConsumer", modulator: undefined, ...opening });
   const { consumer, epoch } = await first.next("ConsumerOpened");
-  first.send(encodeControl({ kind: "AskHandover", request: 2 }));
+  first.say({ kind: "AskHandover", request: 2 });
   const { token } = await first.next("HandoverToken");
   const header = { channel, producer, raised: 0, token: 0n, parameters: 0, flags: 0 };
   const event = { bytes: new Uint8Array(8), start: 0, end: 8 };
   producing.send(encodeRun(header, [event, event]));
   expect(await first.next("Events")).toMatchObject({ count: 2, seq: 1 });
   using second = await RawClient.connect(gateway, false);
-  second.send(encodeControl({ kind: "Hello", protocol: PROTOCOL, name: "second", handover: token }));
+  second.say({ kind: "Hello", protocol: PROTOCOL, name: "second", handover: token });
   const { request } = await first.next("Yield");
   // They were on their way to it.
   const places = [{ consumer, epoch, seq: 0n, sources: [], label: "" }];
-  first.send(encodeControl({ kind: "Yielded", request, places, copies: [] }));
+  first.say({ kind: "Yielded", request, places, copies: [] });
   const { subscriptions } = await second.next("Inheritance");
   expect(subscriptions).toMatchObject([{ epoch, seq: 0n }]);
   const from = { from: FROM.resume, at: 0, epoch, seq: 0n, speed: 0 };
-  second.send(encodeControl({ kind: "OpenConsumer", modulator: undefined, ...opening, from }));
+  second.say({ kind: "OpenConsumer", modulator: undefined, ...opening, from });
   expect(await second.next("ConsumerOpened")).toMatchObject({ seq: 1n, recovered: true, missing: 0n });
   expect(await second.next("Events")).toMatchObject({ count: 2, seq: 1 });
+});
+
+test("RIGHT-7: a session is handed over to its own subject alone, and another one's try changes nothing", async () => {
+  const { signing, checking } = await createTokenKeys();
+  const tokenOf = (subject: string) => createToken(signing, { subject, can: ["*:**"] });
+  await using gateway = await createGateway({ tokens: { keys: checking } });
+  using first = await RawClient.connect(gateway, await tokenOf("ana"));
+  first.say({ kind: "AskHandover", request: 1 });
+  const { token: handover } = await first.next("HandoverToken");
+  const takes = async (subject: string): Promise<RawClient> => {
+    const second = await RawClient.connect(gateway, false);
+    second.say({ kind: "Hello", protocol: PROTOCOL, token: await tokenOf(subject), handover });
+    return second;
+  };
+  using eve = await takes("eve");
+  expect((await eve.closed).code).toBe(ERRORS.HANDOVER_INVALID[0]);
+  using second = await takes("ana");
+  const { request } = await first.next("Yield");
+  first.say({ kind: "Yielded", request, places: [], copies: [] });
+  await second.next("Inheritance");
 });

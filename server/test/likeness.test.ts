@@ -1,5 +1,4 @@
 import { createGateway } from "@jecho/server";
-import { encodeControl } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { RawClient } from "./raw-client.ts";
 
@@ -16,7 +15,7 @@ test("MOE-2: no parameters pass for another modulator's capabilities, and none f
     ["#:2", "", []],
   ] as const) {
     const modulator = { source: "", parameters, key, objects: [], capabilities, compares: false };
-    client.send(encodeControl({ kind: "OpenConsumer", request: 1, channel: "a", schema, modulator }));
+    client.say({ kind: "OpenConsumer", request: 1, channel: "a", schema, modulator });
     numbers.push((await client.next("ConsumerOpened")).channel);
   }
   expect(new Set(numbers).size).toBe(4);

@@ -1,10 +1,8 @@
-import { readFile } from "node:fs/promises";
-import { createGateway, type Gateway } from "@jecho/server";
+import { createGateway, createToken, createTokenKeys, type Gateway } from "@jecho/server";
 import { ERRORS, type ErrorCode } from "@jecho/shared";
 import { typeFromFbs } from "@jecho/shared/fbs";
-import { encodeControl, encodeRun, FROM, type Outgoing, type SharedState } from "@jecho/shared/internal";
+import { encodeRun, FROM, type Outgoing, PROTOCOL, type SharedState } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
-import { DEFAULT_LIMITS } from "../src/gateway-limits.ts";
 import { RawClient } from "./raw-client.ts";
 
 const schema = new Uint8Array(0);
@@ -12,17 +10,8 @@ const consumer = { kind: "OpenConsumer", request: 1, channel: "a", schema } as c
 const producer = { kind: "OpenProducer", request: 1, channel: "a", schema } as const;
 const modulator = { source: "", parameters: "", key: "", objects: [], capabilities: [], compares: false };
 
-test("SECURITY.md lists each limit with its default", async () => {
-  const text = await readFile(new URL("../../SECURITY.md", import.meta.url), "utf8");
-  const rows = [...text.matchAll(/^\| `(\w+)` \| (\d+) \|/gm)].map(([, name, value]) => [
-    name,
-    Number(value),
-  ]);
-  expect(Object.fromEntries(rows)).toEqual(DEFAULT_LIMITS);
-});
-
 async function refuses(client: RawClient, opening: Outgoing, code: ErrorCode): Promise<void> {
-  client.send(encodeControl(opening));
+  client.say(opening);
   expect(await client.next("Refused")).toMatchObject({ code: ERRORS[code][0] });
 }
 
@@ -58,7 +47,7 @@ test.for<[what: string, opening: Outgoing, code: ErrorCode]>([
 test("OBJ-12: of shared objects a connection brings no more than it may, and none stays of a modulator that is refused", async () => {
   await using gateway = await createGateway({ objectsPerConnection: 4 });
   using maker = await RawClient.connect(gateway);
-  maker.send(encodeControl({ ...producer, modulates: true }));
+  maker.say({ ...producer, modulates: true });
   await maker.next("ProducerOpened");
   using client = await RawClient.connect(gateway);
   const objects = (names: string, state = "{}"): SharedState[] =>
@@ -69,7 +58,7 @@ test("OBJ-12: of shared objects a connection brings no more than it may, and non
   });
   const isThere = async (object: string): Promise<boolean> => {
     using other = await RawClient.connect(gateway);
-    other.send(encodeControl({ kind: "OpenObject", request: 1, object }));
+    other.say({ kind: "OpenObject", request: 1, object });
     const answered = () => other.frames.find(({ kind }) => kind === "CopyUpdate" || kind === "Refused");
     await expect.poll(answered).toBeDefined();
     return answered()?.kind === "CopyUpdate";
@@ -77,28 +66,25 @@ test("OBJ-12: of shared objects a connection brings no more than it may, and non
   await refuses(client, brings(objects("abcde")), "OVERLOADED");
   await refuses(client, brings([...objects("ab"), ...objects("c", "[]")]), "OBJECT_INVALID");
   for (const object of "abc") expect(await isThere(object)).toBe(false);
-  client.send(encodeControl(brings(objects("abc"), "1")));
+  client.say(brings(objects("abc"), "1"));
   const { request } = await maker.next("Install");
-  maker.send(
-    encodeControl({ kind: "Refused", request, code: ERRORS.MODULATOR_INVALID[0], message: "none of that" }),
-  );
+  maker.say({ kind: "Refused", request, code: ERRORS.MODULATOR_INVALID[0], message: "none of that" });
   expect(await client.next("Refused")).toMatchObject({ code: ERRORS.MODULATOR_INVALID[0] });
   for (const object of "abc") expect(await isThere(object)).toBe(false);
-  client.send(encodeControl(brings(objects("ab"), "2")));
+  client.say(brings(objects("ab"), "2"));
   const { request: asked, derived } = await maker.next("Install");
-  maker.send(encodeControl({ kind: "Installed", request: asked, derived, schema, needs: [], reads: schema }));
+  maker.say({ kind: "Installed", request: asked, derived, schema, needs: [], reads: schema });
   const { consumer: number } = await client.next("ConsumerOpened");
   // An equal modulator that would read others: it is the one that is there.
-  client.send(encodeControl(brings(objects("cd"), "2")));
+  client.say(brings(objects("cd"), "2"));
   const second = await client.next("ConsumerOpened");
   for (const object of "ab") expect(await isThere(object)).toBe(true);
   for (const object of "cd") expect(await isThere(object)).toBe(false);
   await refuses(client, brings(objects("cde"), "3"), "OVERLOADED");
-  for (const endpoint of [number, second.consumer])
-    client.send(encodeControl({ kind: "CloseEndpoint", endpoint }));
+  for (const endpoint of [number, second.consumer]) client.say({ kind: "CloseEndpoint", endpoint });
   await client.isAlive();
   // What has gone does not count any more.
-  client.send(encodeControl(brings(objects("wxyz"), "4")));
+  client.say(brings(objects("wxyz"), "4"));
   await maker.next("Install");
 });
 
@@ -121,17 +107,74 @@ test("CON-1: connections have a bound, all together and of one address", async (
   }
 });
 
+test("CON-8: what the connections of an address send has a bound, however many there are, and however often they come", async () => {
+  await using gateway = await createGateway({ framesPerSecond: 1 });
+  using first = await RawClient.connect(gateway);
+  using second = await RawClient.connect(gateway);
+  const pings = (count: number): Outgoing[] => Array(count).fill({ kind: "Ping", time: 1 });
+  first.say(...pings(4));
+  await first.next("Pong");
+  second.say(...pings(100));
+  const over = {
+    code: ERRORS.OVERLOADED[0],
+    reason: expect.stringContaining("an address sends at most 1 frames a second (framesPerSecond)"),
+  };
+  expect(await second.closed).toMatchObject(over);
+  using third = await RawClient.connect(gateway, false);
+  third.say({ kind: "Hello", protocol: PROTOCOL }, ...pings(20));
+  expect(await third.closed).toMatchObject(over);
+  first.say(...pings(20));
+  expect(await first.closed).toMatchObject(over);
+});
+
+test("CON-8: the bytes that an address sends have a bound", async () => {
+  await using gateway = await createGateway({ bytesPerSecond: 1000 });
+  using client = await RawClient.connect(gateway);
+  const ping = { kind: "Ping", time: 1 } as const;
+  for (let messages = 0; messages < 20; messages++) client.say(...Array(20).fill(ping));
+  expect((await client.closed).reason).toContain("at most 1000 bytes a second (bytesPerSecond)");
+});
+
+test("CON-1: the connections of a subject have a bound", async () => {
+  const { signing, checking } = await createTokenKeys();
+  await using gateway = await createGateway({ connectionsPerSubject: 2, tokens: { keys: checking } });
+  const enter = async (subject: string): Promise<RawClient> => {
+    const client = await RawClient.connect(gateway, false);
+    client.say({
+      kind: "Hello",
+      protocol: PROTOCOL,
+      token: await createToken(signing, { subject, can: [] }),
+    });
+    return client;
+  };
+  const clients = [await enter("ana"), await enter("ana")];
+  for (const client of clients) await client.next("Admitted");
+  using third = await enter("ana");
+  expect(await third.closed).toMatchObject({
+    code: ERRORS.OVERLOADED[0],
+    reason: expect.stringContaining("a subject has at most 2 connections"),
+  });
+  using bob = await enter("bob");
+  await bob.next("Admitted");
+  clients[0]?.[Symbol.dispose]();
+  await clients[0]?.closed;
+  await expect.poll(() => gateway.stats().connections).toBe(2);
+  using fourth = await enter("ana");
+  await fourth.next("Admitted");
+  clients[1]?.[Symbol.dispose]();
+});
+
 test("CHAN-2: channels have a bound, and there is room again when one has gone", async () => {
   await using gateway = await createGateway({ channels: 2 });
   using client = await RawClient.connect(gateway);
-  client.send(encodeControl(consumer));
+  client.say(consumer);
   const { consumer: endpoint } = await client.next("ConsumerOpened");
-  client.send(encodeControl({ ...producer, channel: "b" }));
+  client.say({ ...producer, channel: "b" });
   await client.next("ProducerOpened");
   await refuses(client, { ...consumer, channel: "c" }, "OVERLOADED");
   await refuses(client, { ...producer, channel: "c" }, "OVERLOADED");
-  client.send(encodeControl({ kind: "CloseEndpoint", endpoint }));
-  client.send(encodeControl({ ...consumer, channel: "c" }));
+  client.say({ kind: "CloseEndpoint", endpoint });
+  client.say({ ...consumer, channel: "c" });
   await client.next("ConsumerOpened");
 });
 
@@ -143,11 +186,11 @@ test("MOE-17: modulators one behind the other have a bound, and so have the name
     ["a", "x"],
     ["a#x", "y"],
   ] as const) {
-    client.send(encodeControl(derive(channel, as)));
+    client.say(derive(channel, as));
     await client.next("ConsumerOpened");
   }
   await refuses(client, derive("a#y", "z"), "MODULATOR_QUOTA_EXCEEDED");
-  client.send(encodeControl(derive("a", "z")));
+  client.say(derive("a", "z"));
   await client.next("ConsumerOpened");
   await refuses(client, derive("a", "w"), "OVERLOADED");
 });
@@ -157,7 +200,7 @@ test("TYPE-5: the types of a channel have a bound", async () => {
   using client = await RawClient.connect(gateway);
   const of = (name: string) => typeFromFbs(`table ${name} { n: uint32; } root_type ${name};`).schema;
   for (const name of ["A", "B", "A"]) {
-    client.send(encodeControl({ ...producer, schema: of(name) }));
+    client.say({ ...producer, schema: of(name) });
     await client.next("ProducerOpened");
   }
   await refuses(client, { ...producer, schema: of("C") }, "OVERLOADED");
@@ -169,7 +212,7 @@ const SIZE = 1 << 16;
 async function fill(gateway: Gateway, channel: string, runs: number): Promise<void> {
   using client = await RawClient.connect(gateway);
   const history = { events: 0, seconds: 1e12, latest: false, onDemand: false };
-  client.send(encodeControl({ ...producer, channel, history }));
+  client.say({ ...producer, channel, history });
   const opened = await client.next("ProducerOpened");
   for (let n = 0; n < runs; n++) {
     const event = { bytes: new Uint8Array(SIZE), start: 0, end: SIZE };
@@ -186,7 +229,7 @@ test("HIST-1: what is kept of all channels has a bound: the oldest go of those t
   const past = async (channel: string) => {
     using client = await RawClient.connect(gateway);
     const from = { from: FROM.seq, epoch: 0, seq: 1n, at: 0, speed: 0 };
-    client.send(encodeControl({ ...consumer, channel, from }));
+    client.say({ ...consumer, channel, from });
     return await client.next("ConsumerOpened");
   };
   for (const channel of ["a", "b", "c", "d"]) {
@@ -211,7 +254,7 @@ test("HIST-1: the newest events of keys are bounded like runs, and those that ch
   await using gateway = await createGateway({ historyBytes });
   using client = await RawClient.connect(gateway);
   const history = { events: 0, seconds: 0, latest: true, onDemand: false };
-  client.send(encodeControl({ ...producer, schema: Keyed.schema, key: "id", history }));
+  client.say({ ...producer, schema: Keyed.schema, key: "id", history });
   const { channel, producer: number } = await client.next("ProducerOpened");
   for (let id = 0; id < 100; id++) {
     const bytes = Keyed.encode({ id, bytes: new Uint8Array(SIZE) });
@@ -222,7 +265,7 @@ test("HIST-1: the newest events of keys are bounded like runs, and those that ch
   expect(gateway.stats().historyBytes).toBeLessThanOrEqual(historyBytes);
   using late = await RawClient.connect(gateway);
   const from = { from: FROM.last, epoch: 0, seq: 0n, at: 0, speed: 0 };
-  late.send(encodeControl({ ...consumer, from }));
+  late.say({ ...consumer, from });
   await late.next("Replayed");
   const seqs = late.frames.flatMap(frame => (frame.kind === "Events" ? [frame.seq] : []));
   expect(seqs).toHaveLength(15);

@@ -1,5 +1,5 @@
 import { createGateway } from "@jecho/server";
-import { encodeControl, encodeRun, type Position } from "@jecho/shared/internal";
+import { encodeRun, type Position } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { RawClient } from "./raw-client.ts";
 
@@ -9,7 +9,7 @@ const NONE = new Uint8Array(0);
 /** Opens a consumer with a modulator. @returns the derived channel's number */
 async function open(client: RawClient): Promise<number> {
   const modulator = { source: "", parameters: "", key: "", objects: [], capabilities: [], compares: false };
-  client.send(encodeControl({ kind: "OpenConsumer", request: 1, channel: "a", modulator }));
+  client.say({ kind: "OpenConsumer", request: 1, channel: "a", modulator });
   const { channel } = await client.next("ConsumerOpened");
   return channel;
 }
@@ -17,26 +17,24 @@ async function open(client: RawClient): Promise<number> {
 test("PROV-6: the gateway knows how far a modulator has been through a source, and tells it to those who come later", async () => {
   await using gateway = await createGateway();
   using making = await RawClient.connect(gateway);
-  making.send(encodeControl({ kind: "OpenProducer", request: 1, channel: "a", modulates: true }));
+  making.say({ kind: "OpenProducer", request: 1, channel: "a", modulates: true });
   const { producer } = await making.next("ProducerOpened");
   using first = await RawClient.connect(gateway);
   const opening = open(first);
   const { request, derived } = await making.next("Install");
-  making.send(encodeControl({ kind: "Installed", request, derived, schema: NONE, needs: [], reads: NONE }));
+  making.say({ kind: "Installed", request, derived, schema: NONE, needs: [], reads: NONE });
   expect(await opening).toBe(derived);
   const place = (raised: bigint, after: bigint, through: bigint): void =>
-    making.send(
-      encodeControl({
-        kind: "Position",
-        channel: derived,
-        producer,
-        source: 7n,
-        raised,
-        origin: 9n,
-        after,
-        through,
-      }),
-    );
+    making.say({
+      kind: "Position",
+      channel: derived,
+      producer,
+      source: 7n,
+      raised,
+      origin: 9n,
+      after,
+      through,
+    });
   place(0n, 100n, 100n);
   const header = { channel: derived, producer, raised: 1, token: 0n, parameters: 0, flags: 0 };
   making.send(encodeRun({ ...header, after: 100, through: 110 }, [EVENT]));
@@ -54,4 +52,23 @@ test("PROV-6: the gateway knows how far a modulator has been through a source, a
   making.send(encodeRun({ ...header, raised: 2, after: 130, through: 131 }, [EVENT]));
   await first.next("Events");
   expect(await come()).toMatchObject({ raised: 2n, after: 130n, through: 131n });
+});
+
+test("PROV-5: consumers of a derived channel are told that a source begins, and behind which event", async () => {
+  await using gateway = await createGateway();
+  using first = await RawClient.connect(gateway);
+  const derived = await open(first);
+  using producer = await RawClient.connect(gateway);
+  producer.say({
+    kind: "OpenProducer",
+    request: 1,
+    channel: "a",
+    modulates: true,
+    source: 7n,
+    raised: 4n,
+    raisedUrgent: 2n,
+  });
+  const begins = { channel: derived, source: 7n, origin: 7n, raised: 0n };
+  expect(await first.next("Position")).toMatchObject({ ...begins, urgent: false, after: 4n, through: 4n });
+  expect(await first.next("Position")).toMatchObject({ ...begins, urgent: true, after: 2n, through: 2n });
 });

@@ -1,5 +1,13 @@
 import type { Gateway } from "@jecho/server";
-import { encodeControl, type Frame, PROTOCOL, parseMessage, SUBPROTOCOL } from "@jecho/shared/internal";
+import {
+  encodeControl,
+  type Frame,
+  joinFrames,
+  type Outgoing,
+  PROTOCOL,
+  parseMessage,
+  SUBPROTOCOL,
+} from "@jecho/shared/internal";
 import { expect } from "vitest";
 
 /** A bare WebSocket that speaks frames, for saying what no well-behaved client would. */
@@ -10,7 +18,8 @@ export class RawClient {
   readonly closed: Promise<{ code: number; reason: string }>;
   readonly #socket: WebSocket;
 
-  private constructor(socket: WebSocket) {
+  /** Made by `connect`. */
+  constructor(socket: WebSocket) {
     this.#socket = socket;
     socket.binaryType = "arraybuffer";
     socket.onmessage = ({ data }) => {
@@ -26,15 +35,22 @@ export class RawClient {
     });
   }
 
-  static async connect(gateway: Gateway, greet = true): Promise<RawClient> {
+  /** @param token with which it greets; false: it does not */
+  static async connect<C extends RawClient>(
+    this: new (
+      socket: WebSocket,
+    ) => C,
+    gateway: Gateway,
+    token: string | false = "",
+  ): Promise<C> {
     const socket = new WebSocket(`ws://${gateway.address}/`, SUBPROTOCOL);
-    const client = new RawClient(socket);
+    const client = new this(socket);
     await new Promise((resolve, reject) => {
       socket.onopen = resolve;
       socket.onerror = reject;
     });
-    if (greet) {
-      client.send(encodeControl({ kind: "Hello", protocol: PROTOCOL, name: "raw" }));
+    if (token !== false) {
+      client.say({ kind: "Hello", protocol: PROTOCOL, name: "raw", token });
       await client.next("Welcome");
     }
     return client;
@@ -44,6 +60,11 @@ export class RawClient {
     this.#socket.send(message as Uint8Array<ArrayBuffer>);
   }
 
+  /** Sends control frames, several in one message. */
+  say(...frames: readonly Outgoing[]): void {
+    this.send(joinFrames(frames.map(encodeControl)));
+  }
+
   async next<K extends Frame["kind"]>(kind: K): Promise<Extract<Frame, { kind: K }>> {
     await expect.poll(() => this.frames.some(frame => frame.kind === kind)).toBe(true);
     const at = this.frames.findIndex(frame => frame.kind === kind);
@@ -51,7 +72,7 @@ export class RawClient {
   }
 
   async isAlive(): Promise<void> {
-    this.send(encodeControl({ kind: "Ping", time: 1 }));
+    this.say({ kind: "Ping", time: 1 });
     await this.next("Pong");
   }
 

@@ -14,9 +14,7 @@ const EVENTS = 3;
 
 async function produce(gateway: Gateway): Promise<RawClient & { readonly number: number }> {
   const producer = await RawClient.connect(gateway);
-  producer.send(
-    encodeControl({ kind: "OpenProducer", request: 1, channel: "a", schema, modulates: true, history }),
-  );
+  producer.say({ kind: "OpenProducer", request: 1, channel: "a", schema, modulates: true, history });
   const { producer: number } = await producer.next("ProducerOpened");
   return Object.assign(producer, { number });
 }
@@ -24,14 +22,14 @@ async function produce(gateway: Gateway): Promise<RawClient & { readonly number:
 /** The producer installs what it is asked to. @returns the derived channel */
 async function install(producer: RawClient): Promise<number> {
   const { request, derived } = await producer.next("Install");
-  producer.send(encodeControl({ kind: "Installed", request, derived, schema, needs: [], reads: schema }));
+  producer.say({ kind: "Installed", request, derived, schema, needs: [], reads: schema });
   return derived;
 }
 
 /** A consumer with the modulator, whom nobody was before. */
 async function consume(gateway: Gateway, producer: RawClient) {
   const client = await RawClient.connect(gateway);
-  client.send(encodeControl(OPENING));
+  client.say(OPENING);
   const derived = await install(producer);
   const { consumer, epoch } = await client.next("ConsumerOpened");
   return Object.assign(client, { derived, consumer, epoch });
@@ -111,7 +109,7 @@ test("HIST-5: who comes back to the next gateway when others have come and left 
     await using gateway = await createGateway({ historyFile });
     using producer = await produce(gateway);
     using other = await consume(gateway, producer);
-    other.send(encodeControl({ kind: "CloseEndpoint", endpoint: other.consumer }));
+    other.say({ kind: "CloseEndpoint", endpoint: other.consumer });
     await other.isAlive();
     await comesBack(gateway, place, other.derived);
   }));
@@ -121,7 +119,7 @@ test("HIST-5: what nobody comes back for within the resume window goes", () =>
     await using gateway = await createGateway({ historyFile, resumeWindowMs: 50 });
     using producer = await produce(gateway);
     using other = await consume(gateway, producer);
-    other.send(encodeControl({ kind: "CloseEndpoint", endpoint: other.consumer }));
+    other.say({ kind: "CloseEndpoint", endpoint: other.consumer });
     expect(await producer.next("Remove")).toMatchObject({ derived: other.derived });
     using late = await RawClient.connect(gateway);
     late.send(returning(place));

@@ -12,9 +12,9 @@ test("OBJ-1, OBJ-12: of an object that changes all the time, others get the newe
   await using gateway = await createGateway();
   using master = await RawClient.connect(gateway);
   using other = await RawClient.connect(gateway);
-  master.send(encodeControl(shares));
+  master.say(shares);
   await master.next("CopyUpdate");
-  other.send(encodeControl(attaches));
+  other.say(attaches);
   expect(await other.next("CopyUpdate")).toMatchObject({ version: 1, master: false });
   const update = (i: number): Uint8Array =>
     encodeControl({ kind: "ObjectUpdate", object: "o", version: i + 2, state: `{"n":${i}}` });
@@ -30,9 +30,9 @@ test("OBJ-12: writes that come all the time reach the master as few, with nothin
   await using gateway = await createGateway();
   using master = await RawClient.connect(gateway);
   using other = await RawClient.connect(gateway);
-  master.send(encodeControl(shares));
+  master.say(shares);
   await master.next("CopyUpdate");
-  other.send(encodeControl(attaches));
+  other.say(attaches);
   const { copy } = await other.next("CopyUpdate");
   const write = (i: number): Uint8Array =>
     encodeControl({ kind: "ObjectWrite", copy, write: i + 1, patch: `{"f${i % 50}":${i}}` });
@@ -54,12 +54,12 @@ test.each([
 ])("OBJ-7: a write that %s is refused at who sent it", async (_, patch, code) => {
   await using gateway = await createGateway();
   using master = await RawClient.connect(gateway);
-  master.send(encodeControl(shares));
+  master.say(shares);
   await master.next("CopyUpdate");
   using other = await RawClient.connect(gateway);
-  other.send(encodeControl(attaches));
+  other.say(attaches);
   const { copy } = await other.next("CopyUpdate");
-  other.send(encodeControl({ kind: "ObjectWrite", copy, write: 1, patch }));
+  other.say({ kind: "ObjectWrite", copy, write: 1, patch });
   expect(await other.next("Fault")).toMatchObject({ code });
   await master.isAlive();
   expect(master.frames.filter(({ kind }) => kind === "ObjectWrite")).toEqual([]);
@@ -68,12 +68,12 @@ test.each([
 test("OBJ-9: a write without a copy is refused", async () => {
   await using gateway = await createGateway();
   using master = await RawClient.connect(gateway);
-  master.send(encodeControl(shares));
+  master.say(shares);
   const { copy } = await master.next("CopyUpdate");
   using stranger = await RawClient.connect(gateway);
-  stranger.send(encodeControl({ kind: "ObjectWrite", copy, write: 1, patch: "{}" }));
+  stranger.say({ kind: "ObjectWrite", copy, write: 1, patch: "{}" });
   expect(await stranger.next("Fault")).toMatchObject({ code: 4512 });
-  stranger.send(encodeControl({ kind: "PullObject", copy }));
+  stranger.say({ kind: "PullObject", copy });
   expect(await stranger.next("Fault")).toMatchObject({ code: 4512 });
 });
 
@@ -85,8 +85,8 @@ test("OBJ-12: a connection has a bounded number of copies, and what is closed is
   client.send(joinFrames(Array.from({ length: 1025 }, (_, i) => open(i + 1))));
   expect(await client.next("Refused")).toMatchObject({ request: 1025, code: 4007 });
   const { copy } = await client.next("CopyUpdate");
-  client.send(encodeControl({ kind: "CloseEndpoint", endpoint: copy }));
-  client.send(encodeControl({ ...attaches, request: 2000, object: "o1" } as Outgoing));
+  client.say({ kind: "CloseEndpoint", endpoint: copy });
+  client.say({ ...attaches, request: 2000, object: "o1" } as Outgoing);
   expect(await client.next("Refused")).toMatchObject({ request: 2000, code: 4549 });
 });
 
@@ -97,16 +97,16 @@ test.each([
 ])("OBJ-4: a state that %s is refused at who sent it, and reaches nobody", async (_, state) => {
   await using gateway = await createGateway();
   using master = await RawClient.connect(gateway);
-  master.send(encodeControl({ ...shares, object: "p", state } as Outgoing));
+  master.say({ ...shares, object: "p", state } as Outgoing);
   expect(await master.next("Refused")).toMatchObject({ request: 1, code: 4540 });
-  master.send(encodeControl(shares));
+  master.say(shares);
   await master.next("CopyUpdate");
   using other = await RawClient.connect(gateway);
-  other.send(encodeControl(attaches));
+  other.say(attaches);
   await other.next("CopyUpdate");
-  master.send(encodeControl({ kind: "ObjectUpdate", object: "o", version: 2, state }));
+  master.say({ kind: "ObjectUpdate", object: "o", version: 2, state });
   expect(await master.next("Fault")).toMatchObject({ code: 4540 });
-  master.send(encodeControl({ kind: "ObjectUpdate", object: "o", version: 3, state: '{"y":1}' }));
+  master.say({ kind: "ObjectUpdate", object: "o", version: 3, state: '{"y":1}' });
   expect(await other.next("CopyUpdate")).toMatchObject({ version: 3, state: '{"y":1}' });
 });
 
@@ -115,15 +115,15 @@ test("OBJ-4: a number too large to be one is refused where it is sent: no copy c
   using master = await RawClient.connect(gateway);
   using other = await RawClient.connect(gateway);
   const endless = '{"n":1e999}';
-  master.send(encodeControl({ ...shares, object: "p", state: endless }));
+  master.say({ ...shares, object: "p", state: endless });
   expect(await master.next("Refused")).toMatchObject({ message: '"n" is Infinity, which is not plain data' });
-  master.send(encodeControl(shares));
+  master.say(shares);
   await master.next("CopyUpdate");
-  other.send(encodeControl(attaches));
+  other.say(attaches);
   const { copy } = await other.next("CopyUpdate");
-  master.send(encodeControl({ kind: "ObjectUpdate", object: "o", version: 2, state: endless }));
+  master.say({ kind: "ObjectUpdate", object: "o", version: 2, state: endless });
   expect(await master.next("Fault")).toMatchObject({ message: '"n" is Infinity, which is not plain data' });
-  other.send(encodeControl({ kind: "ObjectWrite", copy, writer: 0, write: 1, patch: endless }));
+  other.say({ kind: "ObjectWrite", copy, writer: 0, write: 1, patch: endless });
   expect(await other.next("Fault")).toMatchObject({ message: '"n" is Infinity, which is not plain data' });
 });
 
@@ -131,21 +131,21 @@ test("OBJ-1: who runs modulators gets an update as its master wrote it; one that
   await using gateway = await createGateway();
   using producer = await RawClient.connect(gateway);
   const schema = new Uint8Array(0);
-  producer.send(encodeControl({ kind: "OpenProducer", request: 1, channel: "a", schema, modulates: true }));
+  producer.say({ kind: "OpenProducer", request: 1, channel: "a", schema, modulates: true });
   await producer.next("ProducerOpened");
   using master = await RawClient.connect(gateway);
   const objects = [{ name: "wanted", object: "o", version: 1, state: "{}", lazy: false }];
   const modulator = { source: "", parameters: "", key: "", objects, capabilities: [], compares: false };
-  master.send(encodeControl({ kind: "OpenConsumer", request: 1, channel: "a", schema, modulator }));
+  master.say({ kind: "OpenConsumer", request: 1, channel: "a", schema, modulator });
   const { request, derived } = await producer.next("Install");
-  producer.send(encodeControl({ kind: "Installed", request, derived, schema, needs: [], reads: schema }));
+  producer.say({ kind: "Installed", request, derived, schema, needs: [], reads: schema });
   await master.next("ConsumerOpened");
   for (const [version, named] of [
     [2, 0],
     [3, derived],
   ] as const) {
     const update = { kind: "ObjectUpdate", object: "o", version, state: `{"é":${version}}` } as const;
-    master.send(encodeControl({ ...update, derived: named }));
+    master.say({ ...update, derived: named });
     expect(await producer.next("ObjectUpdate")).toEqual({ ...update, derived: 0 });
   }
 });

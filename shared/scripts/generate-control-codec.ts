@@ -13,7 +13,7 @@ const control = root.fields.find(({ name }) => name === "control");
 if (control?.kind.is !== "union") throw new Error("Frame.control is no union");
 const { members } = control.kind;
 
-/** What the two classes have steps for. */
+/** The scalars that the two classes have steps for. */
 const SCALARS = new Set(["bool", "uint8", "uint16", "uint32", "uint64", "float32", "float64"]);
 const NUMBERS = new Set(["uint8", "uint32", "uint64"]);
 
@@ -41,7 +41,7 @@ lines.push(
   }),
   "];",
   "",
-  "/** What writes the message of a kind, and its tag. */",
+  "/** Writes the messages of one kind, which has this tag. */",
   "export interface Writer {",
   "  readonly tag: number;",
   "  readonly write: (to: ControlTarget, from: object) => number;",

@@ -1,8 +1,8 @@
 import { JechoError } from "./errors.ts";
 
-/** A channel's full name, taken apart: the name server's address and the user's own name. */
+/** A channel's full name, taken apart: the gateway and the user's own name. */
 export interface ChannelName {
-  /** `HOST:PORT` of the name server, as written. */
+  /** The gateway's address as written, `HOST:PORT`, and the path that it is reached under, if there is one; or its identity, `~` and 24 hexadecimal digits. */
   readonly server: string;
   /** The user's own name, such as `atmosphere/ozone`, or of a derived channel `atmosphere/ozone#alarms`. */
   readonly name: string;
@@ -10,21 +10,32 @@ export interface ChannelName {
 
 const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,63}$/;
 const MAX_SEGMENTS = 8;
+/** No host's name begins with that. */
+const IDENTITY = /^~[0-9a-f]{24}$/;
+
+/** Whether that is the identity of a gateway: in a channel's name it stands where an address may stand, too. */
+export function isIdentity(server: string): boolean {
+  return IDENTITY.test(server);
+}
 
 /**
- * Takes `jecho://HOST:PORT/NAME` apart. Whether a gateway is reached under a path, the text alone does not say: that is taken for a part of the name.
+ * Takes `jecho://HOST:PORT/NAME` apart, or `jecho://IDENTITY/NAME`.
  *
+ * @param path that gateways are reached under, as `/jecho`: where the text goes on with it behind an address, it belongs to that; by default
+ *   everything behind `HOST:PORT` is taken for the name, for the text alone does not tell
  * @throws JechoError `CHANNEL_NAME_INVALID` where it does not have that form
  */
-export function parseChannelName(text: string): ChannelName {
-  const match = /^jecho:\/\/([^/\s]+)\/(.+)$/.exec(text);
-  if (match === null) {
+export function parseChannelName(text: string, path = ""): ChannelName {
+  const [, server = "", rest = ""] = /^jecho:\/\/([^/\s]+)\/(.+)$/.exec(text) ?? [];
+  if (server === "" || (server.startsWith("~") && !isIdentity(server))) {
     throw new JechoError(
       "CHANNEL_NAME_INVALID",
-      `"${text.slice(0, 200)}" is not of the form jecho://HOST:PORT/NAME`,
+      `"${text.slice(0, 200)}" is not of the form jecho://HOST:PORT/NAME, nor of jecho://IDENTITY/NAME with ~ and 24 hexadecimal digits`,
     );
   }
-  return { server: match[1] as string, name: checkName(match[2] as string) };
+  if (path === "" || isIdentity(server) || !`/${rest}`.startsWith(`${path}/`))
+    return { server, name: checkName(rest) };
+  return { server: `${server}${path}`, name: checkName(rest.slice(path.length)) };
 }
 
 /**
@@ -43,7 +54,7 @@ export function checkUserName(name: string): string {
   return name;
 }
 
-/** A user's name, taken apart: the channel, and, behind `#`, the name that somebody gave what a modulator makes of it. */
+/** A user's name, taken apart: the channel, and, behind `#`, the name that somebody gave to a modulator's output on it. */
 export interface SplitName {
   /** The channel: `atmosphere/ozone`. */
   readonly base: string;
@@ -73,7 +84,7 @@ export function checkName(name: string): string {
   return name;
 }
 
-/** The full name of a channel at a name server. */
+/** The full name of a channel. @param server address or identity of the gateway that has it */
 export function formatChannelName(server: string, name: string): string {
   return `jecho://${server}/${name}`;
 }

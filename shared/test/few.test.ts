@@ -1,19 +1,16 @@
+import { Dice } from "@jecho/e2e/dice";
 import { Few } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 
 test("Few is a map, whatever is put in and taken out (seeded)", () => {
-  let seed = 5;
-  const random = (below: number): number => {
-    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
-    return (seed >>> 8) % below;
-  };
+  const dice = new Dice(5);
   for (let round = 0; round < 500; round++) {
     const few = new Few<string, number>();
     const map = new Map<string, number>();
-    const keys = 1 + random(3);
+    const keys = 1 + dice.below(3);
     for (let step = 0; step < 12; step++) {
-      const key = `key ${random(keys)}`;
-      const act = random(8);
+      const key = `key ${dice.below(keys)}`;
+      const act = dice.below(8);
       if (act === 0) {
         few.clear();
         map.clear();

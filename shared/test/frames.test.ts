@@ -1,3 +1,4 @@
+import { Dice } from "@jecho/e2e/dice";
 import { expect, test } from "vitest";
 import { FRAME_SCHEMA } from "../src/generated/frame-schema.ts";
 import {
@@ -46,6 +47,7 @@ const INSTALL = {
     compares: true,
   },
   instead: undefined,
+  by: "",
   behind: 3,
   timeMs: 1_700_000_000_000.5,
   offers: [{ name: "services.celsius", granted: true, text: "k => k - 273.15", capability: "" }],
@@ -101,23 +103,23 @@ test.for([
 });
 
 /** A value for each field of a table, of its kind. */
-function valuesOf({ fields }: ObjectType, random: (below: number) => number): Record<string, unknown> {
+function valuesOf({ fields }: ObjectType, dice: Dice): Record<string, unknown> {
   const text = (): string =>
-    ["", "a", "Höhe", "longer than what is read as single characters", "x".repeat(9000)][random(5)] ?? "";
+    ["", "a", "Höhe", "longer than what is read as single characters", "x".repeat(9000)][dice.below(5)] ?? "";
   const anyOf = (kind: Kind): unknown => {
     if (kind.is === "string") return text();
-    if (kind.is === "object") return valuesOf(kind.object, random);
+    if (kind.is === "object") return valuesOf(kind.object, dice);
     if (kind.is === "vector") {
-      const length = random(4);
+      const length = dice.below(4);
       if (kind.of.is === "scalar" && kind.of.scalar === "uint8")
-        return Uint8Array.from({ length }, () => random(256));
+        return Uint8Array.from({ length }, () => dice.below(256));
       const of = kind.of;
       return Array.from({ length }, () => anyOf(of));
     }
     if (kind.is !== "scalar") throw new TypeError("no union in a control message");
-    if (kind.scalar === "bool") return random(2) === 1;
-    if (kind.scalar === "int64" || kind.scalar === "uint64") return 2n ** BigInt(random(63));
-    return random(256);
+    if (kind.scalar === "bool") return dice.below(2) === 1;
+    if (kind.scalar === "int64" || kind.scalar === "uint64") return 2n ** BigInt(dice.below(63));
+    return dice.below(256);
   };
   return Object.fromEntries(fields.map(({ name, kind }) => [name, anyOf(kind)]));
 }
@@ -127,11 +129,7 @@ test("WIRE-2: control messages of every kind go there and come back, and are Fla
   const control = schema.root.fields.find(({ name }) => name === "control");
   const members = control?.kind.is === "union" ? control.kind.members : [];
   expect(members.length).toBeGreaterThan(40);
-  let seed = 3;
-  const random = (below: number): number => {
-    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
-    return (seed >>> 8) % below;
-  };
+  const dice = new Dice(3);
   // Numbers of all kinds, in lists or typed arrays, as text.
   const plain = (value: unknown): string =>
     JSON.stringify(value, (_, inner: unknown) => {
@@ -140,7 +138,7 @@ test("WIRE-2: control messages of every kind go there and come back, and are Fla
     });
   for (let round = 0; round < 5; round++) {
     for (const { name, object } of members) {
-      const message = { kind: name, ...valuesOf(object, random) } as unknown as Control;
+      const message = { kind: name, ...valuesOf(object, dice) } as unknown as Control;
       const bytes = encodeControl(message);
       expect(bytes.byteLength % 8, name).toBe(0);
       const [read] = parse(joinFrames([encodeControl({ kind: "Ping", time: 1 }), bytes])).slice(1);
@@ -274,16 +272,12 @@ test("WIRE-5: damaged frames are refused or read within their bounds, fast (seed
     encodeRun(HEADER, [bytesOf(1, 2, 3), bytesOf(4)]),
     encodeRun({ ...HEADER, versions: [1, 2] }, [bytesOf(1, 2, 3), bytesOf(4)]),
   ];
-  let seed = 7;
-  const random = (below: number): number => {
-    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
-    return seed % below;
-  };
+  const dice = new Dice(7);
   let refused = 0;
   const begin = performance.now();
   for (let round = 0; round < 20_000; round++) {
     const bytes = (good[round % 3] as Uint8Array).slice();
-    for (let n = random(4); n >= 0; n--) bytes[random(bytes.length)] = random(256);
+    for (let n = dice.below(4); n >= 0; n--) bytes[dice.below(bytes.length)] = dice.below(256);
     try {
       for (const frame of parse(bytes)) {
         if (frame.kind !== "Events") continue;

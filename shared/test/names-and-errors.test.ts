@@ -4,6 +4,7 @@ import {
   ERRORS,
   errorCode,
   formatChannelName,
+  isIdentity,
   JechoError,
   mayRetry,
   parseChannelName,
@@ -14,6 +15,24 @@ test("CHAN-1: a full name is taken apart and put together", () => {
   const { server, name: user } = parseChannelName(name);
   expect([server, user]).toEqual(["localhost:8080", "atmosphere/ozone"]);
   expect(formatChannelName(server, user)).toBe(name);
+});
+
+test("CHAN-1, CHAN-10: a gateway's path belongs to its address, and its identity has no path", () => {
+  const identity = `~${"0123456789ab".repeat(2)}`;
+  expect(isIdentity(identity)).toBe(true);
+  for (const [name, server, user] of [
+    ["h:1/in/jecho/a", "h:1/in/jecho", "a"],
+    ["h:1/in/jecho", "h:1", "in/jecho"],
+    ["h:1/in/jechos/a", "h:1", "in/jechos/a"],
+    [`${identity}/in/jecho/a`, identity, "in/jecho/a"],
+  ] as const)
+    expect(parseChannelName(`jecho://${name}`, "/in/jecho")).toEqual({ server, name: user });
+  for (const near of ["~", `${identity}0`, identity.toUpperCase(), identity.slice(0, -1)]) {
+    expect(isIdentity(near)).toBe(false);
+    expect(() => parseChannelName(`jecho://${near}/a`)).toThrow(
+      expect.objectContaining({ code: "CHANNEL_NAME_INVALID" }),
+    );
+  }
 });
 
 test.each([

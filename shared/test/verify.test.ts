@@ -1,3 +1,4 @@
+import { Dice } from "@jecho/e2e/dice";
 import { JechoError, type Type, unpack } from "@jecho/shared";
 import { expect, test } from "vitest";
 import { typeFromFbs } from "../src/fbs.ts";
@@ -85,19 +86,15 @@ test.each([
 ])(
   "TYPE-4: what is accepted is read without throwing, and nothing beyond its end (seeded), by %s",
   (_, type, first) => {
-    let seed = first;
-    const random = (below: number): number => {
-      seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
-      return Math.floor((seed / 2 ** 32) * below);
-    };
+    const dice = new Dice(first);
     const interesting = [0, 1, 2, 3, 4, 7, 8, 127, 128, 254, 255];
     let accepted = 0;
     for (let round = 0; round < 8000; round++) {
       const valid = VALID[round % VALID.length] as Uint8Array;
-      const bytes = valid.slice(0, random(16) === 0 ? random(valid.length) : valid.length);
-      for (let n = random(4); n > 0 && bytes.length > 0; n--)
-        bytes[random(bytes.length)] =
-          random(2) === 0 ? random(256) : (interesting[random(interesting.length)] as number);
+      const bytes = valid.slice(0, dice.below(16) === 0 ? dice.below(valid.length) : valid.length);
+      for (let n = dice.below(4); n > 0 && bytes.length > 0; n--)
+        bytes[dice.below(bytes.length)] =
+          dice.below(2) === 0 ? dice.below(256) : (interesting[dice.below(interesting.length)] as number);
       let value: unknown;
       try {
         value = read(type as Type, bytes);

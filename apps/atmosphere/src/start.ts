@@ -8,7 +8,7 @@ import { buildViewer, VIEWER_FOLDER } from "./build-viewer.ts";
 const USAGE = `npm start -- [options]
 
   --port NUMBER          port of the page and the gateway (8080, or a free one where that is taken)
-  --host ADDRESS         where to listen (127.0.0.1: this machine only; 0.0.0.0: for other devices, too)
+  --host ADDRESS         where to listen (127.0.0.1: this machine only; 0.0.0.0: for whoever reaches it, too)
   --resolution DEGREES   of the model's grid; divides 180 evenly (2.5)
   --speed STEPS          of the model per second, 0.1 to 20 (2)
   --month MONTH          to begin with, 0 to 12: 0 is mid-January, 0.5 the end of January (0)`;
@@ -94,7 +94,9 @@ async function startGateway(): Promise<string> {
 
 /** Starts the gateway, and starts it again at the same port should it ever die. */
 async function keepGateway(port: string): Promise<string> {
-  const child = fork(gateway, ["gateway", "--host", values.host, "--port", port, "--static", VIEWER_FOLDER], {
+  // Who gives another host than the usual has read what that means.
+  const where = ["--host", values.host, "--open", "--port", port];
+  const child = fork(gateway, ["gateway", ...where, "--static", VIEWER_FOLDER], {
     stdio: ["ignore", "ignore", "pipe", "ipc"],
   });
   const said: string[] = [];

@@ -18,7 +18,7 @@ async function startRig(speed = SPEED): Promise<Rig> {
   const gateway = await createGateway();
   const sessions: Session[] = [];
   const session = (): Session => {
-    const made = connect(gateway.address);
+    const made = connect(gateway.address, { name: `session ${sessions.length}` });
     sessions.push(made);
     return made;
   };

@@ -1,7 +1,7 @@
 /** What `jecho sub` has made of the events before they are sent, and where. */
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { type Modulator, modulatorFrom, modulatorFromFile, type Placement } from "@jecho/client";
+import { type Modulator, modulatorFrom, modulatorFromFile, type Placement, type Type } from "@jecho/client";
 import { UsageError } from "./usage.ts";
 
 export interface DerivationOptions {
@@ -28,6 +28,20 @@ export async function derivationOf(
   return modulatorFrom(`import { FifoModulator } from "jecho:moe"; export default class extends FifoModulator { enqueue(event) { if (
 ${where}
 ) super.enqueue(event); } }`);
+}
+
+/**
+ * A field that no event has is no error in an expression: it would be true for none, or for all.
+ *
+ * @param types what the producers write; where nothing is known of that, anything goes
+ * @throws UsageError
+ */
+export function checkFields(expression: string, types: readonly Type[], usage: string): void {
+  const code = expression.replace(/(["'`])(?:\\.|(?!\1)[^\\])*\1/gs, "$1$1");
+  const names = new Set(types.flatMap(({ fields }) => fields.map(({ name }) => name)));
+  for (const [, name = ""] of code.matchAll(/(?<![\w$.])event\s*\??\.\s*([\w$]+)/g))
+    if (names.size > 0 && !names.has(name))
+      throw new UsageError(`the events have no field "${name}"; they have ${[...names].join(", ")}`, usage);
 }
 
 const AT = {

@@ -1,56 +1,8 @@
 #!/usr/bin/env node
-import { readFileSync } from "node:fs";
-import { JechoError } from "@jecho/client";
-import { printTypes } from "./print-types.ts";
-import { subscribe } from "./subscribe.ts";
-import { UsageError } from "./usage.ts";
+// What the command begins with. It imports nothing before it knows the version: what an older Node lacks, that would report as a SyntaxError.
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 
-const USAGE = `jecho COMMAND [options]
-
-  jecho gateway           runs a gateway
-  jecho sub CHANNEL       prints the events of a channel, a line each
-  jecho types CHANNEL     prints the types that a channel's producers write, as FlatBuffers schemas
-
-jecho COMMAND --help says more; jecho --version prints the version.
-
-Exit status: 0 if all went well, 1 if something failed (the message begins with the error's code), 2 if the command line is wrong.`;
-
-function version(): string {
-  return JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")).version;
-}
-
-const [command, ...rest] = process.argv.slice(2);
-const stop = new AbortController();
-
-try {
-  // Who reads our output may leave before we do: head, say.
-  process.stdout.on("error", () => stop.abort());
-  if (command === "gateway") {
-    const [{ runGateway }, { startModulating }] = await Promise.all([
-      import("@jecho/server"),
-      import("@jecho/client/modulating"),
-    ]);
-    await runGateway(process, { modulating: startModulating });
-  } else {
-    process.once("SIGINT", () => stop.abort());
-    process.once("SIGTERM", () => stop.abort());
-    const screen = { out: process.stdout, note: (line: string) => void process.stderr.write(`${line}\n`) };
-    if (command === "sub") await subscribe(rest, screen, stop.signal);
-    else if (command === "types") await printTypes(rest, screen, stop.signal);
-    else if (command === "--help" || command === "-h") console.log(USAGE);
-    else if (command === "--version") console.log(version());
-    else
-      throw new UsageError(
-        command === undefined ? "a command is missing" : `there is no command "${command}"`,
-        USAGE,
-      );
-  }
-} catch (error) {
-  if (!stop.signal.aborted) {
-    console.error(
-      `jecho: ${error instanceof JechoError ? `${error.code}: ` : ""}${(error as Error).message}`,
-    );
-    if (error instanceof UsageError) console.error(`\n${error.usage}`);
-    process.exitCode = error instanceof UsageError ? 2 : 1;
-  }
-}
+if (major < 22 || (major === 22 && minor < 13)) {
+  console.error(`jecho: it needs Node 22.13 or newer, and this is Node ${process.versions.node}`);
+  process.exitCode = 1;
+} else await import("./command.ts");

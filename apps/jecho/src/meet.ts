@@ -1,31 +1,45 @@
+import { readFile } from "node:fs/promises";
 import { connect, JechoError, type Session } from "@jecho/client";
 
 const PATIENCE_MS = 10_000;
+
+/** With which gateway, and as whom. */
+interface Meeting {
+  /** Its full name may say which gateway. */
+  readonly channel?: string | undefined;
+  readonly gateway?: string | undefined;
+  /** The file that a token is in. */
+  readonly token?: string | undefined;
+  readonly note: (line: string) => void;
+  readonly signal: AbortSignal;
+}
 
 /**
  * Does something in a session with the gateway that a channel's full name says, or the option, or the one on this machine.
  * Where nobody answers at once, that is noted.
  *
- * @throws JechoError `TIMED_OUT` where nobody answers there, `CHANNEL_ELSEWHERE` where name and option differ
+ * @throws JechoError `TIMED_OUT` where nobody answers there, `CHANNEL_ELSEWHERE` where name and option lead to different gateways
  */
 export async function meet(
-  channel: string,
-  gateway: string | undefined,
-  note: (line: string) => void,
-  signal: AbortSignal,
+  { channel = "", gateway, token, note, signal }: Meeting,
   act: (session: Session) => Promise<void>,
 ): Promise<void> {
   const named = /^jecho:\/\/([^/]+)\//.exec(channel)?.[1];
-  const address = gateway ?? named ?? "localhost:8080";
-  const session = connect(address, { name: "jecho", place: "here" });
-  const stop = session.onStatus(({ error }) => {
-    if (error === undefined) return;
-    stop();
+  const address = gateway ?? (named?.startsWith("~") ? undefined : named) ?? "localhost:8080";
+  const session = connect(address, {
+    name: "jecho",
+    place: "here",
+    ...(token !== undefined && { token: async () => (await readFile(token, "utf8")).trim() }),
+  });
+  let isNoted = false;
+  const stop = session.onStatus(({ state, error }) => {
+    if (error === undefined || state === "refused" || isNoted) return;
+    isNoted = true;
     note(`# ${error.message}; trying for ${PATIENCE_MS / 1000} s`);
   });
   try {
     // A wrong name is wrong whoever answers.
-    session.channel(channel);
+    if (channel !== "") session.channel(channel);
     await session.ready(AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]));
     stop();
     await act(session);

@@ -1,25 +1,32 @@
 import { typeScriptOf } from "@jecho/client";
 import { fbsOf } from "@jecho/client/fbs";
 import { meet } from "./meet.ts";
-import { parseChannelArguments, type Screen } from "./usage.ts";
+import { parseOneArgument, type Screen } from "./usage.ts";
 
 const USAGE = `jecho types CHANNEL [options]
 
   CHANNEL               its name: jecho://HOST:PORT/NAME, or NAME alone
   --typescript          as TypeScript, for modulators and handlers
   --gateway HOST:PORT   where NAME alone is (localhost:8080)
+  --token FILE          says to the gateway who this is, with the right subscribe
 
 Prints the types that its present producers write, as text in FlatBuffers' schema language.`;
 
 /** @throws JechoError, UsageError */
 export async function printTypes(args: string[], { out, note }: Screen, signal: AbortSignal): Promise<void> {
-  const { channel, values } = parseChannelArguments(
+  const { argument: channel, values } = parseOneArgument(
     args,
-    { typescript: { type: "boolean" }, gateway: { type: "string" }, help: { type: "boolean", short: "h" } },
+    {
+      typescript: { type: "boolean" },
+      gateway: { type: "string" },
+      token: { type: "string" },
+      help: { type: "boolean", short: "h" },
+    },
+    "channel",
     USAGE,
   );
   if (values.help) return void out.write(`${USAGE}\n`);
-  await meet(channel, values.gateway, note, signal, async session => {
+  await meet({ channel, ...values, note, signal }, async session => {
     const found = session.channel(channel);
     const types = await found.types();
     if (types.length === 0)

@@ -1,8 +1,8 @@
 import { type EventInfo, type Placement, type Session, unpack } from "@jecho/client";
-import { derivationOf, describePlacements } from "./derivation.ts";
+import { checkFields, derivationOf, describePlacements } from "./derivation.ts";
 import { LineWriter } from "./line-writer.ts";
 import { meet } from "./meet.ts";
-import { parseChannelArguments, parseCount, type Screen, UsageError } from "./usage.ts";
+import { parseCount, parseOneArgument, type Screen, UsageError } from "./usage.ts";
 import { pick, plain, toJson } from "./values.ts";
 
 const USAGE = `jecho sub CHANNEL [options]
@@ -11,9 +11,10 @@ const USAGE = `jecho sub CHANNEL [options]
   --where EXPRESSION    only events for which it is true, which are chosen where they are raised: 'event.celsius > 30'
   --modulator FILE      what the modulator in this file makes of them there
   --field NAME          only this field; may be repeated, and NAME.INNER is a field of a nested table
-  --json                each event as one line of JSON, with all its numbers
+  --json                each event as one line of JSON, with all its numbers, and at a gateway with keys who raised it (by)
   --count N             end after so many lines
   --gateway HOST:PORT   where NAME alone is (localhost:8080)
+  --token FILE          says to the gateway who this is, with the rights subscribe and, for an expression or modulator, modulate
 
 Prints the events of a channel, whatever their type. Of a long array its length, range and mean are shown. Events that come
 faster than a line for each can be printed are skipped; with --json they wait, and what is lost by that is counted.`;
@@ -23,7 +24,7 @@ const WAITING_LINES = 16;
 
 /** @throws JechoError, UsageError */
 export async function subscribe(args: string[], { out, note }: Screen, signal: AbortSignal): Promise<void> {
-  const { channel, values } = parseChannelArguments(
+  const { argument: channel, values } = parseOneArgument(
     args,
     {
       where: { type: "string" },
@@ -32,8 +33,10 @@ export async function subscribe(args: string[], { out, note }: Screen, signal: A
       json: { type: "boolean" },
       count: { type: "string" },
       gateway: { type: "string" },
+      token: { type: "string" },
       help: { type: "boolean", short: "h" },
     },
+    "channel",
     USAGE,
   );
   if (values.help) return void out.write(`${USAGE}\n`);
@@ -45,15 +48,20 @@ export async function subscribe(args: string[], { out, note }: Screen, signal: A
   let shown = 0;
   let skipped = 0;
   let missed = 0;
-  const print = (session: Session): Promise<void> =>
-    new Promise((resolve, reject) => {
+  const print = async (session: Session): Promise<void> => {
+    const found = session.channel(channel);
+    const types = await found.types();
+    if (types.length === 0)
+      note(`# nobody produces at ${found.name} yet, or its events have no type; waiting for events`);
+    checkFields(values.where ?? "", types, USAGE);
+    return new Promise((resolve, reject) => {
       signal.addEventListener("abort", () => resolve());
       session.onStatus(({ state, error }) => {
         if (state === "reconnecting")
           note(`# the connection broke and is being made again: ${error?.message ?? ""}`);
         if (state === "refused") reject(error);
       });
-      const take = (event: unknown, { seq, producer, type }: EventInfo): unknown => {
+      const take = (event: unknown, { seq, producer, by, type }: EventInfo): unknown => {
         if (shown >= most) return;
         if (values.json !== true && lines.isBusy) return void skipped++;
         if (type !== undefined && type.token !== announced) {
@@ -68,11 +76,10 @@ export async function subscribe(args: string[], { out, note }: Screen, signal: A
           return reject(error);
         }
         if (++shown === most) resolve();
-        if (values.json === true) return lines.write(toJson({ seq, producer, event: fields }));
+        if (values.json === true) return lines.write(toJson({ seq, producer, by, event: fields }));
         lines.writeEvent(seq, plain(fields, type?.fields ?? []));
       };
-      session
-        .channel(channel)
+      found
         .subscribe(take, {
           signal,
           modulator,
@@ -90,7 +97,8 @@ export async function subscribe(args: string[], { out, note }: Screen, signal: A
         })
         .catch(reject);
     });
-  await meet(channel, values.gateway, note, signal, print);
+  };
+  await meet({ channel, ...values, note, signal }, print);
   if (signal.aborted) return;
   if (skipped > 0) note(`# ${skipped} events came faster than they could be printed`);
   if (missed > 0)

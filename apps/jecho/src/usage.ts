@@ -19,18 +19,23 @@ export interface Screen {
 
 type Options = NonNullable<ParseArgsConfig["options"]>;
 
-/** A command's options and the one channel it is for. @throws UsageError */
-export function parseChannelArguments<const O extends Options>(args: string[], options: O, usage: string) {
+/** A command's options and the one thing that it is for, the name of a `channel`, say. @throws UsageError */
+export function parseOneArgument<const O extends Options>(
+  args: string[],
+  options: O,
+  what: string,
+  usage: string,
+) {
   const parsed = read();
-  const [channel, ...more] = parsed.positionals;
-  if (channel === undefined || more.length > 0) {
+  const [argument, ...more] = parsed.positionals;
+  if (argument === undefined || more.length > 0) {
     if ((parsed.values as { help?: boolean }).help !== true)
       throw new UsageError(
-        channel === undefined ? "the channel's name is missing" : "it takes one channel, not several",
+        argument === undefined ? `the ${what}'s name is missing` : `it takes one ${what}, not several`,
         usage,
       );
   }
-  return { channel: channel ?? "", values: parsed.values };
+  return { argument: argument ?? "", values: parsed.values };
 
   function read() {
     try {

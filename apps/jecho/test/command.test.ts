@@ -1,5 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, readFile, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { connect, modulatorFrom, type Producer } from "@jecho/client";
 import { typeFromFbs } from "@jecho/client/fbs";
@@ -214,6 +217,9 @@ test.each([
   [["sub", "a", "--count", "none"], "--count takes a number", 2],
   [["gateway", "--colour"], "--colour", 2],
   [["gateway", "--port", ""], "--port takes a whole number", 2],
+  [["gateway", "--tls-key", "key.pem"], "--tls-cert and --tls-key are wanted together", 2],
+  [["gateway", "--issuer", "us"], "which are wanted with --keys alone", 2],
+  [["gateway", "--keys", "/there/is/none"], "the keys for tokens cannot be read", 2],
   [["gateway", "--drain", "soon"], "--drain takes a whole number", 2],
   [["gateway", "--origin", "viewer"], '"viewer" is no origin', 2],
   [["gateway", "--limit", "connexions=5"], "--limit takes the name of a limit", 2],
@@ -225,6 +231,18 @@ test.each([
   expect(err).toContain(message);
   expect(err).toContain("jecho");
   expect(code).toBe(exit);
+});
+
+test("sub says that it waits where nobody produces yet", async () => {
+  let late: Producer<Uint8Array> | undefined;
+  const { out } = await run(["sub", "late", "--gateway", gateway.address, "--count", "1"], async said => {
+    await expect.poll(said).toContain("# nobody produces at ");
+    late = await session.channel("late").produce();
+    await expect.poll(() => late?.demand.total).toBe(1);
+    late.publish(Uint8Array.of(7));
+  });
+  await late?.close();
+  expect(out).toContain("bytes 1: 07");
 });
 
 test("sub --json prints every event, however long its line", async () => {
@@ -254,8 +272,21 @@ test("errors are told by their code", async () => {
   const { code, err } = await run(["types", "not a name", "--gateway", gateway.address]);
   expect(err).toContain("jecho: CHANNEL_NAME_INVALID: ");
   expect(code).toBe(1);
-  const elsewhere = await run(["types", "jecho://localhost:1/a", "--gateway", gateway.address]);
+  await using another = await createGateway();
+  const elsewhere = await run(["types", `jecho://${another.address}/a`, "--gateway", gateway.address]);
   expect(elsewhere).toMatchObject({ code: 1, err: expect.stringContaining("jecho: CHANNEL_ELSEWHERE: ") });
+  const misspelt = await run([
+    "sub",
+    "weather/stations",
+    "--gateway",
+    gateway.address,
+    "--where",
+    "event.idd > 7",
+  ]);
+  expect(misspelt).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('no field "idd"; they have id, big, sky, place, celsius, notes'),
+  });
   const unknown = await run(
     ["sub", "weather/stations", "--gateway", gateway.address, "--field", "wind"],
     () => raise(1),
@@ -279,7 +310,8 @@ test("that no gateway answers is said at once, and who comes within a while is f
 });
 
 test("each command has its help", async () => {
-  for (const args of [["--help"], ["sub", "--help"], ["types", "--help"], ["gateway", "-h"]])
+  const commands = ["sub", "types", "gateway", "key", "token", "kick"];
+  for (const args of [["--help"], ...commands.map(command => [command, "-h"])])
     expect(await run(args)).toMatchObject({ code: 0, out: expect.stringContaining("jecho") });
   expect((await run(["--version"])).out).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
@@ -318,4 +350,60 @@ test("F11: SIGTERM to npx ends the gateway that it started", async () => {
   const closed = once(socket, "close");
   npx.kill("SIGTERM");
   expect((await closed)[0]).toMatchObject({ code: 4000 });
+});
+
+test("key, token and kick: a gateway with keys takes those alone who bring a token", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "jecho-"));
+  const key = join(folder, "jecho.key");
+  const tokenOf = async (sub: string, can: string): Promise<string> => {
+    const { code, out } = await run(["token", "--key", key, "--sub", sub, "--can", can]);
+    expect(code).toBe(0);
+    const file = join(folder, `${sub}.token`);
+    await writeFile(file, out);
+    return file;
+  };
+  expect(await run(["key", key])).toMatchObject({
+    code: 0,
+    out: expect.stringContaining(`--keys ${key}.pub`),
+  });
+  expect((await stat(key)).mode & 0o777).toBe(0o600);
+  // Tokens that were handed out are not to become worthless by mistake.
+  expect(await run(["key", key])).toMatchObject({ code: 1 });
+  await using guarded = await createGateway({ tokens: { keys: `${key}.pub` } });
+  const [viewer, operator] = [await tokenOf("ana", "subscribe:weather/**"), await tokenOf("root", "*:**")];
+  await using owner = connect(guarded.address, { token: (await readFile(operator, "utf8")).trim() });
+  const stations = await owner.channel("weather/stations", Station).produce();
+  const args = ["weather/stations", "--gateway", guarded.address];
+  expect(await run(["types", ...args])).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(/^jecho: TOKEN_INVALID: /),
+  });
+  expect(await run(["types", ...args, "--token", viewer])).toMatchObject({ code: 0 });
+  expect(await run(["sub", ...args, "--token", viewer, "--where", "true"])).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("RIGHT_MISSING: ana lacks the right modulate:weather/stations"),
+  });
+  const seen = await run(
+    ["sub", ...args, "--token", viewer, "--json", "--count", "1"],
+    async () => {
+      await expect.poll(() => stations.demand.total, { timeout: 10_000 }).toBe(1);
+      stations.publish(EVENT);
+    },
+    stations,
+  );
+  expect(JSON.parse(seen.out)).toMatchObject({ by: "root", event: { id: 7 } });
+  const kick = ["kick", "ana", "--gateway", guarded.address, "--token"];
+  expect(await run([...kick, viewer])).toMatchObject({ code: 1, err: expect.stringContaining("kick:ana") });
+  const watching = await run(
+    ["sub", ...args, "--token", viewer],
+    async () => {
+      await expect.poll(() => stations.demand.total, { timeout: 10_000 }).toBe(1);
+      expect(await owner.kick("ana")).toBe(1);
+    },
+    stations,
+  );
+  expect(watching).toMatchObject({ code: 1, err: expect.stringContaining("KICKED") });
+  expect(await run([...kick, operator])).toMatchObject({ code: 0, out: "0 connections of ana ended\n" });
+  const wrong = await run(["token", "--key", key, "--sub", "eve", "--can", "fly:**"]);
+  expect(wrong).toMatchObject({ code: 1, err: expect.stringContaining('"fly:**" is no right') });
 });

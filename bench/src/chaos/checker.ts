@@ -19,6 +19,8 @@ export interface Verdict {
   restarts: number;
   /** Events that a modulator had in its own fields when it was told to begin anew. */
   lostWithState: number;
+  /** Events that a gathered one stands for which another one had stood for, before the modulator was told to begin anew. */
+  repeatedInPart: number;
   /** Events that were not what had been raised. */
   corrupt: number;
 }
@@ -34,6 +36,7 @@ export const emptyVerdict = (): Verdict => ({
   restartedUntold: 0,
   restarts: 0,
   lostWithState: 0,
+  repeatedInPart: 0,
   corrupt: 0,
 });
 
@@ -64,6 +67,8 @@ export interface Source {
   readonly serves: boolean;
   /** So many events have to come, or to be told: all that it raised, or, once it has been killed, what it was told to be taken. */
   due: number;
+  /** So many may come, or be told: all that it raised. */
+  raised: number;
   /** It raises nothing more. */
   isOver: boolean;
   /** When events were raised: from the event `n` on, at that time. */
@@ -111,11 +116,15 @@ export class Account {
   readonly #meaning: Meaning;
   /** When it was told to be subscribed: what is raised from then on has to come. */
   #sinceMs = Number.POSITIVE_INFINITY;
+  /** The account has not been judged since then. */
+  #isNew = false;
   readonly #progress = new Map<number, Progress>();
   /** Of the time since the last call of `close`. */
   #verdict = emptyVerdict();
   #missing = 0;
   #spoilt = 0;
+  /** Events of the past that it asked for of which its status said that they are not kept. */
+  #lacking = 0;
   /** Events that came after they had been waited for. */
   #late = 0;
   /** Events that never came and were not told, in all times before. */
@@ -131,7 +140,13 @@ export class Account {
 
   /** It was told to be subscribed: from now on it is owed what is raised. */
   subscribed(atMs: number): void {
+    this.#isNew = true;
     this.#sinceMs = atMs;
+  }
+
+  /** So many events of the past that it asked for are not kept, as its status said. */
+  lacks(events: number): void {
+    this.#lacking = Math.max(this.#lacking, events);
   }
 
   /** Takes what was noted at `at` in a list of such. */
@@ -150,11 +165,14 @@ export class Account {
   owed(all: readonly Source[]): number {
     const sources = this.#its(all);
     const owed = sources.reduce((sum, source) => sum + this.#beginning(source) + this.#tail(source), 0);
-    return Math.max(0, this.#missing + owed - this.#verdict.told - this.#spoilt);
+    return Math.max(0, this.#missing + owed - this.#verdict.told - this.#spoilt - this.#lacking);
   }
 
   /** Nothing more comes of these sources for the time being. @returns what was wrong since the last time, and where */
   close(all: readonly Source[]): Judgement {
+    // What a killed producer had raised and was not told to be taken may have been taken all the same; and what was raised before somebody had
+    // subscribed may have been on its way then.
+    let mayMiss = 0;
     for (const source of this.#its(all)) {
       const key = keyOf(source.producer, source.life);
       const beginning = this.#beginning(source);
@@ -167,19 +185,23 @@ export class Account {
           `nothing behind ${this.#reached(source)}, of ${source.due - 1}`,
         );
       this.#missing += beginning + tail;
+      if (this.#isNew) mayMiss += this.#unitsAmong(-1, this.#firstDue(source) - 1);
+      mayMiss += this.#unitsAmong(Math.max(this.#reached(source), source.due - 1), source.raised - 1);
       const progress = this.#progress.get(key) ?? this.#enter(key, this.#reached(source));
       progress.first = undefined;
-      progress.writtenOff = Math.max(progress.writtenOff, source.due - 1);
+      progress.writtenOff = Math.max(progress.writtenOff, (source.isOver ? source.raised : source.due) - 1);
     }
     const verdict = this.#verdict;
     // What came spoilt is counted as that.
-    verdict.lostUntold = Math.max(0, this.#missing - verdict.told - this.#spoilt);
+    verdict.lostUntold = Math.max(0, this.#missing - verdict.told - this.#spoilt - this.#lacking);
     // What had been told did come, in the end.
     verdict.late = Math.min(this.#late, this.#lost);
     this.#lost += verdict.lostUntold - verdict.late;
     if (this.#meaning.step === 1 && !this.#meaning.gathers)
       verdict.overtold =
-        Math.max(0, verdict.told - this.#missing - verdict.lostWithState) + this.#late - verdict.late;
+        Math.max(0, verdict.told - this.#missing - mayMiss - verdict.lostWithState) +
+        this.#late -
+        verdict.late;
     const isToldToo = this.#category.endsWith("kept");
     const wrong = [...WRONG, ...(isToldToo ? (["told"] as const) : [])]
       .filter(what => verdict[what] !== 0)
@@ -188,6 +210,8 @@ export class Account {
     this.#verdict = emptyVerdict();
     this.#missing = 0;
     this.#spoilt = 0;
+    this.#lacking = 0;
+    this.#isNew = false;
     this.#late = 0;
     this.#notes = [];
     return { category: this.#category, verdict, notes };
@@ -226,8 +250,10 @@ export class Account {
       return this.#noteOf(producer, life, `${n} is none that should come`);
     }
     const { last, writtenOff } = progress;
-    if (first <= last) this.#again(producer, life, progress, first, Math.min(n, last));
-    else {
+    if (first <= last) {
+      const isAnew = n > last && progress.restarts < this.#restarts;
+      this.#again(producer, life, progress, first, Math.min(n, last), isAnew);
+    } else {
       const missing = this.#unitsAmong(Math.max(last, writtenOff), first - 1);
       if (missing > 0) this.#gap(producer, life, progress, first, missing);
       if (first <= writtenOff) this.#late += this.#unitsAmong(first - 1, Math.min(n, writtenOff));
@@ -248,8 +274,15 @@ export class Account {
     }
   }
 
-  /** Events from `from` to `to` came that were not the next ones. */
-  #again(producer: number, life: number, { gaps }: Progress, from: number, to: number): void {
+  /** Events from `from` to `to` came that were not the next ones. @param isAnew with more, of a modulator that began anew */
+  #again(
+    producer: number,
+    life: number,
+    { gaps }: Progress,
+    from: number,
+    to: number,
+    isAnew: boolean,
+  ): void {
     this.#noteOf(producer, life, `${from} to ${to} again, or late`);
     let late = 0;
     for (const gap of [...gaps]) {
@@ -263,7 +296,7 @@ export class Account {
       gaps.splice(gaps.indexOf(gap), 1, ...left.filter(({ from, to }) => from <= to));
     }
     this.#verdict.reordered += late;
-    this.#verdict.duplicated += this.#among(from - 1, to) - late;
+    this.#verdict[isAnew ? "repeatedInPart" : "duplicated"] += this.#among(from - 1, to) - late;
     this.#missing -= this.#meaning.gathers ? Math.min(1, late) : late;
   }
 

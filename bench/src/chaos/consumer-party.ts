@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { EventPlace } from "@jecho/client";
 import { Worker } from "../processes.ts";
-import type { State, Subscribe, Taken } from "../workers/chaos-consumer.ts";
+import type { State, Subscribe, Subscribed, Taken } from "../workers/chaos-consumer.ts";
 import { Account, type Judgement, type Source } from "./checker.ts";
 import { Cutter } from "./cutter.ts";
 import { type Channel, isKept, type MeaningName, meaningOf, SEEN_NUMBERS } from "./event.ts";
@@ -122,6 +122,11 @@ export class ConsumerParty {
     return this.#seats.reduce((sum, { account, channel }) => sum + account.owed(of(channel, sources)), 0);
   }
 
+  /** They ask for a past that nobody promised to keep. */
+  forgive(): void {
+    for (const { account } of this.#seats) account.lacks(Number.POSITIVE_INFINITY);
+  }
+
   /** What was wrong since the last time. */
   close(sources: readonly Source[]): Judgement[] {
     const closed = this.#seats.map(({ account, channel }) => account.close(of(channel, sources)));
@@ -188,8 +193,9 @@ export class ConsumerParty {
     try {
       if (typeof from === "number") seat.account.subscribed(Number.NEGATIVE_INFINITY);
       const asked: Subscribe = { index, channel, meaning, from };
-      const atMs = await this.worker.call<number>("subscribe", asked);
+      const { atMs, missing } = await this.worker.call<Subscribed>("subscribe", asked);
       if (from === undefined) seat.account.subscribed(atMs);
+      if (typeof from === "number") seat.account.lacks(missing);
       const place = typeof from === "number" ? undefined : from;
       seat.state = { state: "live", place, code: undefined };
     } catch (error) {

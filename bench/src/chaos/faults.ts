@@ -111,6 +111,7 @@ export const FAULTS = {
   "reader-of-the-past": world => world.read(),
   "disk-full": async (world, random) => {
     const empty = await fill(world.folder);
+    world.historyLost();
     await delay(random.between(500, 3000));
     const restarted = random.next() < 0.3 ? restartGateway(world, random, "SIGKILL") : undefined;
     await delay(random.between(500, 3000));

@@ -15,6 +15,8 @@ const FILE = fileURLToPath(new URL("../workers/chaos-gateway.ts", import.meta.ur
 export class GatewayParty {
   /** What gateways said to their operator: the newest lines. */
   readonly log: string[] = [];
+  /** The gateway found its file's structure damaged: how much of the past went with that nobody knows. */
+  hasSalvaged = false;
   /** How often it did not come to run. */
   failedStarts = 0;
   readonly #options: ChaosGatewayOptions;
@@ -97,6 +99,7 @@ export class GatewayParty {
   #listen(child: ChildProcess): void {
     const say = (line: string): void => {
       this.log.push(line);
+      if (line.includes(" is damaged ")) this.hasSalvaged = true;
       if (this.log.length > MOST_LINES) this.log.shift();
     };
     child.on("message", ({ log }: { log?: string }) => log !== undefined && say(log));

@@ -78,7 +78,7 @@ export class ProducerParty {
 
   /** Ends this life. Only what it was told to be taken has to come. @returns what it raised */
   async kill(): Promise<readonly Source[]> {
-    this.#note(await this.worker.call<Account[]>("account"), ({ confirmed }) => confirmed);
+    this.#note(await this.worker.call<Account[]>("last"), ({ confirmed }) => confirmed);
     await this.#end("SIGKILL");
     return this.#sources;
   }
@@ -118,11 +118,13 @@ export class ProducerParty {
           channel,
           serves: this.options.serves,
           due: due(account),
+          raised: account.raised,
           marks,
           isOver: false,
         });
       else {
         known.due = due(account);
+        known.raised = account.raised;
         known.marks.push(...marks);
       }
     }

@@ -54,6 +54,8 @@ export class World {
   #endedBefore = 0;
   /** What a gateway had taken is gone with it, where that ended without a word since the last `settle`. */
   #gatewayDied = false;
+  /** Its disk has been full: what a gateway could not store of the past is not promised, once another one takes its place. */
+  #isForgetful = false;
   readonly #locks = new Map<object, Promise<unknown>>();
   #nextVisitor = 100;
   #isOver = false;
@@ -136,6 +138,11 @@ export class World {
     this.#gatewayDied = true;
   }
 
+  /** The gateway cannot store all that it has. */
+  historyLost(): void {
+    this.#isForgetful = true;
+  }
+
   /** A producer ended: so much of what it raised has to come. */
   lifeEnded(sources: readonly Source[]): void {
     for (const source of sources) source.isOver = true;
@@ -178,6 +185,7 @@ export class World {
   /** Ends the faults: waits until everybody has seen or been told everything, or nothing more comes, and judges. */
   async settle(): Promise<Outcome> {
     const ended = this.#ended.slice(this.#endedBefore);
+    if (this.#isForgetful || this.gateway.hasSalvaged) for (const reader of this.#readers) reader.forgive();
     // Nobody knows any more what such a gateway had of producers that have gone.
     if (this.#gatewayDied) for (const source of ended) if (!isKept(source.channel)) source.due = 0;
     await this.#eachProducer(producer => producer.pause());

@@ -43,6 +43,7 @@ export const chaos: Suite = {
     report.metric("chaos.late", verdict.late, "events");
     report.metric("chaos.restarted", verdict.restarts, "restarts");
     report.metric("chaos.lost_with_state", verdict.lostWithState, "events");
+    report.metric("chaos.repeated_in_part", verdict.repeatedInPart, "events");
     report.metric("chaos.ended", ended, "consumers");
     report.metric("chaos.failures", failures.length, "failures", atMost(0));
     report.note("sums: plain and kept + plain and live + modulated and kept + modulated and live");

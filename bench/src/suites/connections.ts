@@ -78,7 +78,7 @@ async function sessionsBack(): Promise<number> {
   try {
     const port = await freePort();
     // Each session has an address of its own, all of which are this machine's.
-    const options = process.platform === "linux" ? ["--host", "0.0.0.0"] : [];
+    const options = process.platform === "linux" ? ["--host", "0.0.0.0", "--open"] : [];
     const gateway = await GatewayProcess.start(options, port);
     started.push(gateway);
     const sessions = SESSIONS / SESSION_PARTS;

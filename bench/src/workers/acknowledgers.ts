@@ -17,7 +17,7 @@ serve({
         if (values.length === 0) throw new Error("an empty field");
       });
     for (let i = 0; i < consumers; i++) {
-      const session = connect(address);
+      const session = connect(address, { name: `consumer ${i}` });
       for (const channel of ["delivery/shared", `delivery/own-${i}`])
         await session.channel(channel).subscribe(() => delay(HANDLING_MS));
     }

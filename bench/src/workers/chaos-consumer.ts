@@ -22,6 +22,12 @@ export interface Subscribe {
   readonly from: EventPlace | number | undefined;
 }
 
+/** The time from which on a consumer has to see what is raised; and how many events of those that it asked for it was told to be missing. */
+export interface Subscribed {
+  readonly atMs: number;
+  readonly missing: number;
+}
+
 /** How a consumer is doing. */
 export interface State {
   readonly state: Consumer<Raised>["status"]["state"];
@@ -54,6 +60,7 @@ const note = (index: number) => {
 };
 const listening = (index: number): ConsumerOptions => ({
   onMissed: ({ events }) => void seen.push(index, NOTICE, NOTICES.missed, events, 0, 0),
+  onRestart: () => void seen.push(index, NOTICE, NOTICES.restarted, 1, 0, 0),
   onError: error => {
     fail(error);
     // An event that came and could not be read: it has been told.
@@ -61,12 +68,11 @@ const listening = (index: number): ConsumerOptions => ({
   },
 });
 
-function add(index: number, consumer: Consumer<Raised>): number {
+function add(index: number, consumer: Consumer<Raised>): Subscribed {
   consumers[index] = consumer;
-  consumer.onRestart(() => void seen.push(index, NOTICE, NOTICES.restarted, 1, 0, 0));
-  // With a listener the end of it is no uncaught error.
+  // With a listener its end is no error of the session.
   consumer.onStatus(() => {});
-  return Number(process.hrtime.bigint()) / 1e6;
+  return { atMs: Number(process.hrtime.bigint()) / 1e6, missing: consumer.status.missing ?? 0 };
 }
 
 const open = (port: number, handover?: string): void => {
@@ -79,7 +85,6 @@ const open = (port: number, handover?: string): void => {
 
 serve({
   connect: ({ port }: { port: number }) => open(port),
-  /** Answers with the time from which on it has to see what is raised. */
   async subscribe({ index, channel, meaning, from }: Subscribe) {
     const { modulator, as, of, isNew } = meaningOf(meaning);
     const consumer = await session

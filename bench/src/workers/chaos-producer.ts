@@ -80,8 +80,14 @@ class Line {
   /** Where the connection breaks meanwhile it fails and still counts. */
   async raiseSync(): Promise<void> {
     const before = this.#producer.stats.events;
-    await this.#producer.publishSync(this.#event(), { timeoutMs: SYNC_TIMEOUT_MS }).catch(() => {});
-    if (this.#producer.stats.events > before) this.raised++;
+    const acknowledged = this.#producer
+      .publishSync(this.#event(), { timeoutMs: SYNC_TIMEOUT_MS })
+      .catch(() => {});
+    // Where its queue is full it is raised later, or not at all.
+    const isRaised = this.#producer.stats.events > before;
+    if (isRaised) this.raised++;
+    await acknowledged;
+    if (!isRaised && this.#producer.stats.events > before) this.raised++;
   }
 
   #event(): Raised {
@@ -118,6 +124,7 @@ async function open(started: StartProducer): Promise<void> {
 async function raise(): Promise<void> {
   for (let round = 0; running; round++) {
     for (const line of lines) {
+      if (!running) return;
       line.raise(line.isUrgent ? 1 : options.batch);
       if (round % SYNC_EVERY === 0 && !line.isUrgent) await line.raiseSync();
     }
@@ -128,7 +135,11 @@ async function raise(): Promise<void> {
 
 async function confirm(): Promise<void> {
   const upTo = lines.map(({ raised }) => raised);
-  await session.flush().catch(() => {});
+  const isTaken = await session.flush().then(
+    () => true,
+    () => false,
+  );
+  if (!isTaken) return;
   for (const [i, line] of lines.entries()) line.confirmed = Math.max(line.confirmed, upTo[i] as number);
 }
 
@@ -152,7 +163,11 @@ serve({
     await open(started);
     begin();
   },
-  account,
+  /** Raises nothing more, for it is about to be killed, while what it raised is on its way. */
+  last() {
+    running = false;
+    return account();
+  },
   /** Raises nothing more, until it is told to go on. */
   async pause() {
     running = false;

@@ -6,6 +6,7 @@ import {
   connect,
   type Demand,
   type Producer,
+  type Session,
   type SharedObject,
   type View,
   viewFilter,
@@ -52,7 +53,10 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 
 serve({
   async open(port: number) {
-    const [here, there] = [connect(`127.0.0.1:${port}`), connect(`127.0.0.1:${port}`)];
+    const [here, there] = ["here", "there"].map(name => connect(`127.0.0.1:${port}`, { name })) as [
+      Session,
+      Session,
+    ];
     producer = await there.channel(CHANNEL, GridData).produce();
     plain = await there.channel("eager/plain").produce();
     await here.channel("eager/plain").subscribe(() => {});

@@ -11,13 +11,13 @@ let sum = 0;
 serve({
   /** Holds the concentrators' thread, which ends with its last session: starting it takes longer than a stream. */
   keep(port: number) {
-    connect(`127.0.0.1:${port}`);
+    connect(`127.0.0.1:${port}`, { name: "kept" });
   },
   async open(options: { port: number; channel: string; consumers: number; scenario: keyof typeof REJECTED }) {
     const { port, channel, consumers, scenario } = options;
     const rejected = REJECTED[scenario];
     for (let i = 0; i < consumers; i++) {
-      const session = connect(`127.0.0.1:${port}`);
+      const session = connect(`127.0.0.1:${port}`, { name: `consumer ${i}` });
       sessions.push(session);
       await session.channel(channel, Record).subscribe(
         ({ price }) => {

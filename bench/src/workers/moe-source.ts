@@ -23,7 +23,7 @@ const producers = new Map<string, Producer<typeof Record.event>>();
 serve({
   /** Holds the concentrators' thread, which ends with its last session: starting it takes longer than a stream. */
   keep(port: number) {
-    connect(`127.0.0.1:${port}`);
+    connect(`127.0.0.1:${port}`, { name: "kept" });
   },
   async open({ port, channels, tier }: { port: number; channels: readonly string[]; tier: Stream["tier"] }) {
     const modulators = tier === "local" ? { trusted: [RANGE_SOURCE] } : { local: false };

@@ -20,14 +20,15 @@ let wanted = 0;
 /** Sessions that have lost their gateway and found it again. */
 let back = 0;
 
-/** On Linux each session has an address of the gateway of its own, so that no two can share a connection. */
+/** On Linux each session has an address of the gateway of its own. */
 function addressOf(part: number, session: number): string {
   if (process.platform !== "linux") return "127.0.0.1";
   return `127.${1 + part}.${Math.floor(session / LAST_NUMBERS)}.${1 + (session % LAST_NUMBERS)}`;
 }
 
-async function open(address: string): Promise<void> {
-  const consumer = await connect(address, { place: "here" })
+/** @param name so that no two share a connection */
+async function open(address: string, name: string): Promise<void> {
+  const consumer = await connect(address, { place: "here", name })
     .channel(CHANNEL)
     .subscribe(() => {});
   let wasAway = false;
@@ -46,7 +47,8 @@ serve({
     wanted = sessions;
     let next = 0;
     const chain = async (): Promise<void> => {
-      while (next < wanted) await open(`${addressOf(part, next++)}:${port}`);
+      for (let session = next++; session < wanted; session = next++)
+        await open(`${addressOf(part, session)}:${port}`, `session ${session}`);
     };
     await Promise.all(Array.from({ length: OPEN_AT_ONCE }, chain));
   },

@@ -1,19 +1,25 @@
 import { errorCode, JechoError } from "@jecho/shared";
-import { EventsFrame, type Frame, tokenOf } from "@jecho/shared/internal";
+import { EventsFrame, type Fault, type Frame, tokenOf } from "@jecho/shared/internal";
 import { onNetworkChange } from "#platform";
-import { placementOf } from "../placement.ts";
+import { placementOf } from "../consumer/placement.ts";
+import type { ControlRequest, SessionNotice } from "../places/port.ts";
 import type { CreateEnvironment } from "../platform/face.ts";
-import type { ControlRequest, SessionNotice } from "../port.ts";
-import { statusNow } from "../status.ts";
-import { atEndOfTurn } from "../turn.ts";
-import { ConsumerEndpoint, CopyEndpoint, type Endpoint, type PortEnd, ProducerEndpoint } from "./endpoint.ts";
-import type { RaisedEvents } from "./outgoing.ts";
+import { atEndOfTurn } from "../platform/face.ts";
+import { statusNow } from "../session/status.ts";
+import {
+  ConsumerEndpoint,
+  CopyEndpoint,
+  type Endpoint,
+  type PortEnd,
+  ProducerEndpoint,
+} from "./endpoints/endpoint.ts";
+import type { RaisedEvents } from "./outgoing/outgoing.ts";
 import { assemble, type ConcentratorOptions, type Parts } from "./parts.ts";
 
 /** How long what was raised is waited for, to be through the modulators and taken, where its producer or session ends. */
 const LEAVING_MS = 30_000;
 
-/** What a concentrator tells that is about no endpoint. */
+/** Notices of a concentrator that are about no endpoint. */
 export interface ConcentratorListener {
   /** All sessions are to hear of this. */
   notify(notice: SessionNotice): void;
@@ -21,8 +27,8 @@ export interface ConcentratorListener {
   yielded(port: PortEnd): void;
 }
 
-/** What sessions ask of their concentrator, besides to end. */
-export type Asked = Exclude<ControlRequest, { is: "close" }>;
+/** Requests of sessions to their concentrator, besides that to end. */
+export type SessionRequest = Exclude<ControlRequest, { is: "close" }>;
 
 /**
  * The hub of a process: all its endpoints share one connection. It gives each event that is raised to the consumers in
@@ -52,7 +58,11 @@ export class Concentrator {
         else this.#interrupted(status.state !== "closed" && status.state !== "refused");
         listener.notify({ is: "status", status });
       },
+      onGateway: gateway => listener.notify({ is: "gateway", gateway }),
       onFrame: frame => this.#receive(frame),
+      onNamed: (...named) => this.#named(...named),
+      onAdmitted: subject => listener.notify({ is: "admitted", subject }),
+      onTokenWanted: () => listener.notify({ is: "tokenWanted" }),
       onRoom: () => this.#drainSoon(),
       onAllBack: () => this.#stopHolding(),
     });
@@ -61,7 +71,7 @@ export class Concentrator {
   }
 
   /** A session asks for this. What is about an endpoint that is gone comes too late. */
-  handle(request: Asked, port: PortEnd): void {
+  handle(request: SessionRequest, port: PortEnd): void {
     this.#drainFirst();
     const { index, lanes, reception, openings, delegates, synchronous, flow, copies } = this.#parts;
     const producer = (act: (producer: ProducerEndpoint) => void): void => {
@@ -121,6 +131,10 @@ export class Concentrator {
         });
       case "ask":
         return this.#parts.questions.ask(port, request.question, request.about);
+      case "token":
+        return this.#parts.link.token(
+          request.failure === "" ? request.token : new JechoError("TOKEN_INVALID", request.failure),
+        );
       case "probe":
         return this.#parts.link.probe();
     }
@@ -149,7 +163,7 @@ export class Concentrator {
     this.#parts.questions.forget(port);
   }
 
-  /** What these requests send besides events goes out in one message. */
+  /** Sends everything but events that these requests cause in one message. */
   together(handle: () => void): void {
     this.#parts.link.together(handle);
   }
@@ -164,7 +178,7 @@ export class Concentrator {
     if (this.#parts.raising.drain()) this.#drained();
   }
 
-  /** What waited for events to be out can go on. */
+  /** Goes on with everything that waited for events to be out. */
   #drained(): void {
     // One that still has events waiting is put back, to be tried the next time.
     for (const producer of [...this.#closing]) {
@@ -192,7 +206,10 @@ export class Concentrator {
       return;
     }
     const close = (): void => {
-      if (endpoint.state.is !== "gone") this.#parts.openings.close(endpoint);
+      if (endpoint.state.is === "gone") return;
+      // Of what was not sent, because nobody listened, nobody else can tell those who come back.
+      for (const lane of endpoint.lanes) if (lane.isBegun && !lane.isPlaced) this.#parts.outbox.place(lane);
+      this.#parts.openings.close(endpoint);
     };
     // What is made of its events is to be known for its own.
     if (!this.#parts.modulation.takes(endpoint.channel)) close();
@@ -201,7 +218,7 @@ export class Concentrator {
 
   /** Ends the connection. Resolves when what was raised has been through the modulators here and taken, or after 30 s. */
   async close(): Promise<void> {
-    const { hold, raising, link, modulation } = this.#parts;
+    const { hold, raising, link, modulation, questions } = this.#parts;
     hold.end();
     // Whatever room there is: nothing is taken later.
     raising.takeAll();
@@ -209,6 +226,7 @@ export class Concentrator {
     this.#stopWatching();
     if (link.isLive) await this.through();
     link.close();
+    questions.close();
     await modulation.close();
   }
 
@@ -234,6 +252,11 @@ export class Concentrator {
       this.#parts.link.send({ kind: "GiveUp", channel, producer, raised: BigInt(raised) });
   }
 
+  /** Names the subject of a producer. At a gateway that knows no users nobody has a name. */
+  #named(channel: number, producer: number, name: string): void {
+    if (this.#parts.link.subject !== "") this.#listener.notify({ is: "named", channel, producer, name });
+  }
+
   /** The gateway has so many more messages with events. */
   #taken(messages: number): void {
     if (messages === 0) return;
@@ -256,14 +279,13 @@ export class Concentrator {
       case "Dropped":
         return this.#parts.reception.dropped(frame.channel, Number(frame.events));
       case "Flow":
-        this.#parts.flow.told(frame.derived, frame.ready);
+        this.#parts.hold.told(frame.derived, frame.ready);
         return frame.ready ? this.#drainSoon() : undefined;
       case "Replayed":
         return this.#parts.openings.replayed(frame);
       case "ProducerOpened":
-        this.#parts.openings.producerOpened(frame);
-        if (!this.#parts.index.isAnyProducerAway()) this.#parts.hold.opened();
-        return;
+        this.#named(0, frame.producer, this.#parts.link.subject);
+        return this.#parts.openings.producerOpened(frame);
       case "ConsumerOpened":
         return this.#parts.openings.consumerOpened(frame);
       case "Compare":
@@ -286,6 +308,9 @@ export class Concentrator {
         this.#listener.notify({ is: "type", schema: frame.schema });
         this.#parts.questions.answered(frame.request, []);
         return;
+      case "Kicked":
+        this.#parts.questions.answered(frame.request, { connections: frame.connections });
+        return;
       case "Types":
         this.#parts.questions.answered(frame.request, [...frame.tokens]);
         return;
@@ -295,6 +320,8 @@ export class Concentrator {
         return this.#listener.notify({ is: "inheritance", inheritance: frame });
       case "Demand":
         this.#parts.demands.told(frame);
+        // Modulators that are being installed for a producer may take longer than anybody who only comes back.
+        if (this.#parts.hold.isHolding && !this.#parts.index.isAnyProducerAway()) this.#parts.hold.opened();
         return frame.request === 0
           ? undefined
           : this.#parts.link.send({ kind: "Noted", request: frame.request });
@@ -302,7 +329,7 @@ export class Concentrator {
         this.#parts.hold.stir();
         return this.#parts.modulation.install(frame, this.#parts.delegates.ofNumber(frame.channel));
       case "Remove":
-        return this.#parts.modulation.remove(frame.derived, frame.process);
+        return this.#parts.modulation.remove(frame.derived, frame.process, frame.returns);
       case "Drain":
         void this.#parts.modulation.runs.finished().then(() => {
           this.#parts.outbox.release();
@@ -323,7 +350,7 @@ export class Concentrator {
       case "ObjectWrite":
         return this.#parts.copies.written(frame);
       case "Fault":
-        return this.#listener.notify({ is: "fault", error: errorOf(frame) });
+        return this.#fault(frame);
       default:
         throw new JechoError("FRAME_UNEXPECTED", `${frame.kind} is not for a client`);
     }
@@ -345,7 +372,7 @@ export class Concentrator {
         if (endpoint.is === "object") copies.push(open.number);
         else places.push(this.#parts.reception.placeOf(endpoint, open.number));
       }
-      // The gateway takes them out of its own books.
+      // The gateway removes them by itself.
       this.#parts.openings.end(endpoint);
     }
     this.#parts.link.send({ kind: "Yielded", request, places, copies });
@@ -353,12 +380,18 @@ export class Concentrator {
     this.#listener.yielded(port);
   }
 
-  /** A modulator began anew: that is told with the first word of what it makes then. Of everything else at once. */
+  /** A modulator restarted: its consumers are told with the first word of its new output. Everything else they are told at once. */
   #impaired(derived: number, error: JechoError): void {
     for (const member of this.#parts.reception.membersOf(derived)) {
       if (error.code === "MODULATOR_RESTARTED") member.impaired = error;
       else member.listener.notify({ is: "impaired", endpoint: member.id, error });
     }
+  }
+
+  /** What is about one session's producer others need not hear. */
+  #fault(frame: Fault): void {
+    const { listener = this.#listener } = this.#parts.index.producerOf(frame.producer) ?? {};
+    listener.notify({ is: "fault", error: errorOf(frame) });
   }
 
   #live(): void {
@@ -373,8 +406,7 @@ export class Concentrator {
     this.#parts.synchronous.clear();
     this.#parts.outbox.interrupted();
     this.#parts.flow.interrupted();
-    if (comesBack) this.#parts.hold.begin(this.#parts.demands.elsewhere());
-    else this.#parts.hold.end();
+    this.#parts.hold.interrupted(comesBack ? this.#parts.demands.elsewhere() : undefined);
     this.#parts.modulation.interrupted();
     this.#parts.feeds.interrupted();
     for (const { id, listener } of wereOpen) listener.notify({ is: "interrupted", endpoint: id });
@@ -393,6 +425,6 @@ function errorOf({ code, message }: { readonly code: number; readonly message: s
   return new JechoError(errorCode(code), message);
 }
 
-function endpointOf(request: Asked, { endpoints }: PortEnd): Endpoint | undefined {
+function endpointOf(request: SessionRequest, { endpoints }: PortEnd): Endpoint | undefined {
   return "endpoint" in request ? endpoints.get(request.endpoint) : undefined;
 }

@@ -1,37 +1,73 @@
 import { JechoError } from "@jecho/shared";
-import type { Answer, Question } from "../port.ts";
-import type { PortEnd } from "./endpoint.ts";
-import type { Link } from "./link.ts";
+import type { Answer, Question } from "../places/port.ts";
+import type { PortEnd } from "./endpoints/endpoint.ts";
+import { Link, type LinkOptions } from "./link.ts";
 
 /** A session, and the number that it knows its question by. */
-interface Asked {
+interface AskedQuestion {
   readonly port: PortEnd;
   readonly question: number;
 }
 
-/** What sessions ask the gateway, and what it has not answered yet. */
+/** Questions of sessions to the gateway, and those that it has not answered yet. */
 export class GatewayQuestions {
   readonly #link: Link;
+  readonly #options: LinkOptions;
   readonly #nextRequest: () => number;
-  /** By request. */
-  readonly #questions = new Map<number, Asked>();
+  /** Questions by request. */
+  readonly #questions = new Map<number, AskedQuestion>();
   /** Which session asked for a token for a handover, by the request that asked for it at the present connection. */
   readonly #handovers = new Map<number, PortEnd>();
+  /** Connections that are made in order to hear which gateway is at another address. */
+  readonly #inquiries = new Set<Link>();
 
-  constructor(link: Link, nextRequest: () => number) {
+  constructor(link: Link, options: LinkOptions, nextRequest: () => number) {
     this.#link = link;
+    this.#options = options;
     this.#nextRequest = nextRequest;
   }
 
   ask(port: PortEnd, question: number, about: Question): void {
     const request = this.#nextRequest();
     this.#questions.set(request, { port, question });
-    if (!this.#link.isLive) this.answered(request, new JechoError("CONNECTION_LOST"));
+    if ("gatewayAt" in about) this.#inquire(request, about.gatewayAt);
+    else if (!this.#link.isLive) this.answered(request, new JechoError("CONNECTION_LOST"));
     else if ("token" in about) this.#link.send({ kind: "WantType", request, token: about.token });
     else if ("channel" in about) this.#link.send({ kind: "WantTypes", request, channel: about.channel });
+    else if ("kick" in about) this.#link.send({ kind: "Kick", request, subject: about.kick });
     else {
       this.#handovers.set(request, port);
       this.#link.send({ kind: "AskHandover", request });
+    }
+  }
+
+  /** Connects there for a moment, showing nothing of this session. */
+  #inquire(request: number, url: string): void {
+    const end = (answer: Answer | JechoError): void => {
+      this.#inquiries.delete(inquiry);
+      this.answered(request, answer);
+      // Not before it has set its timers.
+      queueMicrotask(() => inquiry.close());
+    };
+    const inquiry = new Link(
+      { ...this.#options, url, name: "", handover: "", modulating: "", hasToken: false, inquires: true },
+      {
+        onGateway: gateway => end({ gateway }),
+        onStatus: ({ error }) => {
+          if (error !== undefined && this.#inquiries.has(inquiry)) end(error);
+        },
+        onFrame: () => {},
+        onTokenWanted: () => {},
+        onAdmitted: () => {},
+        onReady: () => {},
+      },
+    );
+    this.#inquiries.add(inquiry);
+    try {
+      inquiry.connect();
+    } catch (error) {
+      // A page may not connect just anywhere.
+      end(JechoError.from(error, "CONNECTION_LOST"));
     }
   }
 
@@ -52,6 +88,11 @@ export class GatewayQuestions {
   /** A session has ended. */
   forget(port: PortEnd): void {
     for (const [request, asker] of this.#handovers) if (asker === port) this.#handovers.delete(request);
+  }
+
+  /** Nothing is asked any more. */
+  close(): void {
+    for (const inquiry of this.#inquiries) inquiry.close();
   }
 
   /** The connection broke: nothing that was asked is answered any more. */

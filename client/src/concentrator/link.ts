@@ -1,5 +1,6 @@
 import { ERRORS, errorCode, JechoError, mayRetry } from "@jecho/shared";
 import {
+  type Admitted,
   encodeControl,
   encodeForNow,
   type Frame,
@@ -7,30 +8,41 @@ import {
   type Outgoing,
   PROTOCOL,
   parseMessage,
+  refusal,
   SUBPROTOCOL,
 } from "@jecho/shared/internal";
 import { openSocket } from "#platform";
-import { Backoff, type BackoffOptions } from "../backoff.ts";
 import type { Socket } from "../platform/face.ts";
-import { type Status, statusNow } from "../status.ts";
+import { type Status, statusNow } from "../session/status.ts";
+import { Backoff, type BackoffOptions } from "./backoff.ts";
 
 export interface LinkOptions {
   /** `ws://HOST:PORT/` or `wss://...` */
   readonly url: string;
-  /** What the gateway's operator may see of this process; empty by default. */
+  /** Name that the gateway's operator sees of this process; empty by default. */
   readonly name: string;
   readonly backoff: BackoffOptions;
   /** How long a connection may take to be greeted, in milliseconds. */
   readonly connectTimeoutMs: number;
   /** The token of another device's session, or empty. It is good once. */
   readonly handover: string;
-  /** What the gateway's own process for modulators shows, or empty. */
+  /** Token that the gateway's own process for modulators shows, or empty. */
   readonly modulating: string;
+  /** Whether the connection only asks which gateway is there. False by default. */
+  readonly inquires?: boolean;
+  /** Whether the application has a token for each connection. Its text never stands among options. */
+  readonly hasToken: boolean;
 }
 
 export interface LinkEvents {
   onStatus(status: Status): void;
+  /** The gateway has said who it is; `onStatus` follows. */
+  onGateway(identity: string): void;
   onFrame(frame: Frame): void;
+  /** A token is wanted, for a new connection or in the place of one that will soon be too old: `token` is to be called with it. */
+  onTokenWanted(): void;
+  /** The gateway has taken a token, which is this subject's. */
+  onAdmitted(subject: string): void;
   /** The connection's buffers are above (false) or again below (true) what should be waiting in them. */
   onReady(ready: boolean): void;
 }
@@ -45,6 +57,13 @@ const MOST_GARBLED = 5;
 /** Silence of this many heartbeats is taken for death. */
 const PATIENCE = 2.5;
 const PROBE_MS = 3000;
+/** After an error, so long a connection that is being made may take to say that it is closed. */
+const CLOSE_FOLLOWS_MS = 200;
+/** A newer token is asked for so long before the present one is too old, or, where it is good for less than twice as long, at half of its time. */
+const RENEW_MS = 60_000;
+const LEAST_RENEWED_MS = 1000;
+/** The longest that a timer takes. */
+const MOST_MS = 2 ** 31 - 1;
 
 /** The one connection of a concentrator: connects, greets, keeps alive, and connects again. */
 export class Link {
@@ -55,16 +74,24 @@ export class Link {
   #status: Status = statusNow("connecting");
   #ready = true;
   #handover: string;
+  #subject = "";
+  /** The one that the gateway has. */
+  #token = "";
+  /** Greets at the socket that has just been opened, once there is a token. */
+  #greet: (() => void) | undefined;
   #lastHeard = 0;
   /** Connections in a row that ended with what is no frame. */
   #garbled = 0;
   /** Connections in a row that were not answered in time. */
   #timedOut = 0;
   #heartbeatMs = 10_000;
+  #limitBytes = Number.POSITIVE_INFINITY;
   /** So much is the gateway's clock ahead of this machine's, or more: what the gateway says of it was true some time before it is here. */
   #aheadMs = 0;
   #timers = new Set<ReturnType<typeof setTimeout>>();
-  /** Who asked for a word of the gateway's, by the number that it is known by: none that a time has. */
+  /** Asks for the next token. */
+  #renewal: ReturnType<typeof setTimeout> | undefined;
+  /** Callers that asked for a word of the gateway's, by its number, which is none that a time has. */
   readonly #asked = new Map<number, () => void>();
   #asks = 0;
   #heardBytes = 0;
@@ -78,17 +105,18 @@ export class Link {
     this.#backoff = new Backoff(options.backoff);
   }
 
-  get status(): Status {
-    return this.#status;
-  }
-
   get isLive(): boolean {
     return this.#status.state === "live";
   }
 
-  /** Is there room for more without letting the buffers grow? */
+  /** Whether there is room for more without letting the buffers grow. */
   get isReady(): boolean {
     return this.#ready;
+  }
+
+  /** Size of the largest message that the gateway takes, as it said when it was last there. */
+  get limitBytes(): number {
+    return this.#limitBytes;
   }
 
   /** Bytes that have come, over all connections. */
@@ -111,19 +139,13 @@ export class Link {
     const patience = 2 ** Math.min(this.#timedOut, MOST_DOUBLINGS);
     const timeout = this.#after(this.#options.connectTimeoutMs * patience, () => {
       this.#timedOut++;
-      this.#drop(socket, new JechoError("TIMED_OUT", "the gateway did not answer"));
+      this.#drop(socket, new JechoError("TIMED_OUT", `no gateway answered at ${this.#options.url}`));
     });
     socket.onopen = () => {
       isOpen = true;
-      this.#sendNow(
-        encodeControl({
-          kind: "Hello",
-          protocol: PROTOCOL,
-          name: this.#options.name,
-          handover: this.#handover,
-          modulating: this.#options.modulating,
-        }),
-      );
+      this.#greet = () => this.#hello();
+      if (this.#options.hasToken) this.#events.onTokenWanted();
+      else this.token("");
     };
     socket.onmessage = ({ data }: { data: unknown }) => {
       if (socket !== this.#socket) return;
@@ -135,21 +157,95 @@ export class Link {
       // Nobody need wait for that.
       this.#lastHeard = performance.now();
     };
-    // What went wrong comes with the close that follows.
-    socket.onerror = () => {};
+    // What went wrong comes with the close that follows; but none follows in a page that may not connect there.
+    socket.onerror = () => {
+      if (!isOpen) this.#after(CLOSE_FOLLOWS_MS, () => this.#drop(socket, this.#absent()));
+    };
     socket.onclose = ({ code, reason }: { code: number; reason: string }) => {
       this.#cancel(timeout);
       if (socket === this.#socket) this.#lost(isOpen ? closeError(code, String(reason)) : this.#absent());
     };
   }
 
-  send(control: Outgoing): void {
-    if (!this.isLive) return;
-    if (this.#gathered === undefined) this.#sendNow(encodeForNow(control));
-    else this.#gathered.push(encodeControl(control));
+  /** The application's token, or why it has none at present. */
+  token(token: string | JechoError): void {
+    const greet = this.#greet;
+    if (token instanceof JechoError) {
+      const socket = this.#socket;
+      if (greet !== undefined && socket !== undefined)
+        this.#drop(socket, new JechoError("CONNECTION_LOST", `there is no token: ${token.message}`));
+      return;
+    }
+    // The same once more makes nothing newer.
+    if (greet === undefined && token === this.#token) return;
+    this.#token = token;
+    this.#greet = undefined;
+    if (greet === undefined) this.send({ kind: "Token", token });
+    else greet();
   }
 
-  /** What `act` sends besides messages of events goes out in one message; within another such act, in that one's. */
+  #hello(): void {
+    const { name, modulating, inquires = false } = this.#options;
+    const [handover, token] = [this.#handover, this.#token];
+    const asked = { handover, modulating, token, inquires };
+    this.#sendNow(encodeControl({ kind: "Hello", protocol: PROTOCOL, name, ...asked }));
+  }
+
+  /** Subject of the token; "" where the gateway wants none. */
+  get subject(): string {
+    return this.#subject;
+  }
+
+  #admitted({ subject, forMs }: Admitted): void {
+    // What this process raises is counted, and what it opened is known, as one subject's.
+    if (this.#subject !== "" && this.#subject !== subject)
+      throw new JechoError(
+        "TOKEN_INVALID",
+        `the session is ${this.#subject}'s, and its new token ${subject}'s, who needs a session of its own`,
+      );
+    this.#subject = subject;
+    this.#events.onAdmitted(subject);
+    this.#renewIn(forMs);
+  }
+
+  /** The token is good for so long: a newer one is asked for in time, and again where there is none. */
+  #renewIn(forMs: number): void {
+    if (this.#renewal !== undefined) this.#cancel(this.#renewal);
+    if (forMs < LEAST_RENEWED_MS) return;
+    const waitMs = Math.min(MOST_MS, Math.max(forMs / 2, forMs - RENEW_MS));
+    this.#renewal = this.#after(waitMs, () => {
+      this.#events.onTokenWanted();
+      this.#renewIn(forMs - waitMs);
+    });
+  }
+
+  send(control: Outgoing): void {
+    if (!this.isLive) return;
+    const isAlone = this.#gathered === undefined;
+    const bytes = isAlone ? encodeForNow(control) : encodeControl(control);
+    if (bytes.byteLength > this.#limitBytes) this.#refuse(control, bytes.byteLength);
+    else if (isAlone) this.#sendNow(bytes);
+    else this.#gathered?.push(bytes);
+  }
+
+  /** Answers in the gateway's stead what that would end the connection for, and for ever again. */
+  #refuse(control: Outgoing, bytes: number): void {
+    const socket = this.#socket;
+    const error = new JechoError(
+      "FRAME_TOO_LARGE",
+      `${control.kind} of ${bytes} bytes: the gateway takes messages of at most ${this.#limitBytes}`,
+    );
+    const request = "request" in control ? (control.request ?? 0) : 0;
+    const { number: code, message } = error;
+    // Who asks does not expect the answer before it has asked.
+    queueMicrotask(() => {
+      if (socket !== this.#socket) return;
+      const isAsked = request !== 0 && control.kind !== "Installed";
+      this.#events.onFrame(isAsked ? refusal(request, error) : { kind: "Fault", code, message, producer: 0 });
+    });
+  }
+
+  /** Sends everything but messages of events that `act` causes in one message; within another such act, in that one's. */
   together(act: () => void): void {
     if (this.#gathered !== undefined) return act();
     this.#gathered = [];
@@ -168,7 +264,7 @@ export class Link {
     this.#sendParts(gathered);
   }
 
-  /** Do long parts of a message go out as they lie? Else all are copied into one. */
+  /** Whether long parts of a message go out as they lie; else all are copied into one. */
   get takesParts(): boolean {
     return this.#socket?.sendParts !== undefined;
   }
@@ -231,7 +327,22 @@ export class Link {
     socket.close(1000, "closed by the application");
   }
 
+  /** Sends parts of whole frames as one message, or as several where that would be too large. */
   #sendParts(parts: readonly Uint8Array[]): void {
+    let first = 0;
+    let bytes = 0;
+    for (const [i, { byteLength }] of parts.entries()) {
+      if (i > first && bytes + byteLength > this.#limitBytes) {
+        this.#sendTogether(parts.slice(first, i));
+        first = i;
+        bytes = 0;
+      }
+      bytes += byteLength;
+    }
+    this.#sendTogether(first === 0 ? parts : parts.slice(first));
+  }
+
+  #sendTogether(parts: readonly Uint8Array[]): void {
     if (parts.length > 1 && this.#socket?.sendParts !== undefined) this.#socket.sendParts(parts);
     else this.#sendNow(joinFrames(parts));
   }
@@ -251,8 +362,11 @@ export class Link {
         if (frame.kind === "Inheritance") this.#handover = "";
         if (frame.kind === "Welcome") {
           this.#setClock(frame.now);
+          this.#events.onGateway(frame.gateway);
+          this.#limitBytes = frame.limitBytes || Number.POSITIVE_INFINITY;
           this.#welcomed(frame.heartbeatMs);
-        } else if (frame.kind === "Pong") this.#answered(frame.time, frame.now);
+        } else if (frame.kind === "Admitted") this.#admitted(frame);
+        else if (frame.kind === "Pong") this.#answered(frame.time, frame.now);
         else this.#events.onFrame(frame);
       });
     } catch (error) {
@@ -294,10 +408,16 @@ export class Link {
     });
   }
 
+  /** A browser does not say whether nobody was there, or somebody who refused the page. */
   #absent(): JechoError {
+    const { origin } = globalThis as { origin?: string };
+    const perhaps =
+      origin === undefined
+        ? ""
+        : `; perhaps it does not let pages of ${origin} connect, as its log then says`;
     return new JechoError(
       "CONNECTION_LOST",
-      `no connection to a gateway at ${this.#options.url} could be made`,
+      `no connection to a gateway at ${this.#options.url} could be made${perhaps}`,
     );
   }
 
@@ -317,6 +437,7 @@ export class Link {
         ? new JechoError("CONNECTION_LOST", `what one side sent is no frame of JEcho: ${cause.message}`)
         : cause;
     this.#socket = undefined;
+    this.#greet = undefined;
     this.#clearTimers();
     this.#asked.clear();
     if (!this.#ready) {

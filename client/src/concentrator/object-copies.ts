@@ -1,10 +1,10 @@
 import type { CopyUpdate, ObjectWrite } from "@jecho/shared/internal";
-import type { ControlRequest } from "../port.ts";
-import type { CopyEndpoint } from "./endpoint.ts";
-import type { EndpointIndex } from "./endpoint-index.ts";
+import type { ControlRequest } from "../places/port.ts";
+import type { CopyEndpoint } from "./endpoints/endpoint.ts";
+import type { EndpointIndex } from "./endpoints/endpoint-index.ts";
 import type { Link } from "./link.ts";
 
-type Request<Is extends ControlRequest["is"]> = Extract<ControlRequest, { is: Is }>;
+type ObjectRequest<Is extends ControlRequest["is"]> = Extract<ControlRequest, { is: Is }>;
 
 /** Applications' copies of shared objects: what they change goes to the gateway, and what others change comes to them. */
 export class ObjectCopies {
@@ -17,14 +17,14 @@ export class ObjectCopies {
   }
 
   /** The master copy is here, and has changed. */
-  update(copy: CopyEndpoint, { version, state, taken }: Request<"updateObject">): void {
+  update(copy: CopyEndpoint, { version, state, taken }: ObjectRequest<"updateObject">): void {
     for (const { copy, write } of taken) this.#link.send({ kind: "ObjectTaken", copy, write });
     this.#link.send({ kind: "ObjectUpdate", object: copy.object, version, state });
     this.#know(copy, version, state);
   }
 
   /** A copy that is not the master changes something. */
-  write({ open }: CopyEndpoint, { write, patch }: Request<"writeObject">): void {
+  write({ open }: CopyEndpoint, { write, patch }: ObjectRequest<"writeObject">): void {
     if (open !== undefined) this.#link.send({ kind: "ObjectWrite", copy: open.number, write, patch });
   }
 
@@ -44,7 +44,7 @@ export class ObjectCopies {
     if (update.request !== 0) listener.notify({ is: "opened", endpoint, reset: 0 });
   }
 
-  /** For the master copy here: what another one changes. */
+  /** Hands a write of another copy to the master copy here. */
   written(write: ObjectWrite): void {
     const entry = this.#index.copyOf(write.copy);
     entry?.listener.notify({ is: "written", endpoint: entry.id, write });

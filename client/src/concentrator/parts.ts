@@ -1,37 +1,44 @@
 import type { Frame } from "@jecho/shared/internal";
 import { createEnvironment as environmentHere } from "#platform";
-import { MessageMemory } from "../message-memory.ts";
 import { Delegates } from "../modulation/delegates.ts";
 import { Deriving } from "../modulation/deriving.ts";
 import { Feeds } from "../modulation/feeds.ts";
 import { Modulation } from "../modulation/modulation.ts";
-import { RunChecker } from "../modulation/run-checker.ts";
-import type { ProducerModulatorOptions } from "../open-options.ts";
+import { Past, type PastParts } from "../modulation/past.ts";
+import type { ProducerModulatorOptions } from "../options/producer-options.ts";
 import type { CreateEnvironment } from "../platform/face.ts";
-import type { Status } from "../status.ts";
-import { Demands } from "./demands.ts";
-import { EndpointIndex } from "./endpoint-index.ts";
-import { Flow } from "./flow.ts";
+import type { Status } from "../session/status.ts";
+import { EndpointIndex } from "./endpoints/endpoint-index.ts";
+import { Openings } from "./endpoints/openings.ts";
 import { GatewayQuestions } from "./gateway-questions.ts";
-import { Hold } from "./hold.ts";
-import { OwnLanes } from "./lane.ts";
+import { Flow } from "./incoming/flow.ts";
+import { Reception } from "./incoming/reception.ts";
+import { SynchronousEvents } from "./incoming/synchronous.ts";
 import { Link, type LinkOptions } from "./link.ts";
 import { ObjectCopies } from "./object-copies.ts";
-import { Openings } from "./openings.ts";
-import { Outbox } from "./outbox.ts";
-import type { RaisedEvents } from "./outgoing.ts";
-import { Raising } from "./raising.ts";
-import { Reception } from "./reception.ts";
-import { SynchronousEvents } from "./synchronous.ts";
+import { Demands } from "./outgoing/demands.ts";
+import { Hold } from "./outgoing/hold.ts";
+import { OwnLanes } from "./outgoing/lane.ts";
+import { MessageMemory } from "./outgoing/message-memory.ts";
+import { Outbox } from "./outgoing/outbox.ts";
+import type { RaisedEvents } from "./outgoing/outgoing.ts";
+import { Raising } from "./outgoing/raising.ts";
 
 export interface ConcentratorOptions extends LinkOptions {
   readonly modulators: ProducerModulatorOptions;
 }
 
-/** What concerns more than one of the parts. */
+/** Listener for what concerns more than one of the parts. */
 interface PartsListener {
   onStatus(status: Status): void;
+  onGateway(identity: string): void;
   onFrame(frame: Frame): void;
+  /** The subject of a producer is known: see `ReceptionEvents`. */
+  onNamed(replay: number, producer: number, name: string): void;
+  /** The application is to give a token. */
+  onTokenWanted(): void;
+  /** The gateway has taken a token, which is this subject's. */
+  onAdmitted(subject: string): void;
   /** The connection takes events again. */
   onRoom(): void;
   /** All who were expected after a broken connection are back, or will not come. */
@@ -45,9 +52,10 @@ export function assemble(
   options: ConcentratorOptions,
   events: RaisedEvents,
   createEnvironment: CreateEnvironment = environmentHere,
-  { onStatus, onFrame, onRoom, onAllBack }: PartsListener,
+  { onStatus, onGateway, onFrame, onNamed, onTokenWanted, onAdmitted, onRoom, onAllBack }: PartsListener,
 ) {
-  const { most = Number.POSITIVE_INFINITY, ...running } = options.modulators;
+  const { most: wanted = Number.POSITIVE_INFINITY, ...running } = options.modulators;
+  const most = running.allow === "none" ? 0 : wanted;
   let request = 0;
   const nextRequest = (): number => ++request;
   // What goes out lies in it.
@@ -57,7 +65,10 @@ export function assemble(
   const lanes = new OwnLanes();
   const link = new Link(options, {
     onStatus,
+    onGateway,
     onFrame,
+    onTokenWanted,
+    onAdmitted,
     onReady: ready => {
       modulation.runs.flow(ready);
       if (ready) onRoom();
@@ -68,8 +79,10 @@ export function assemble(
   const synchronous = new SynchronousEvents();
   const reception = new Reception(synchronous, {
     onTaken: (consumer, frame, first, of, missing) => feeds.take(consumer, frame, first, of, missing),
+    onDropped: (consumer, events) => feeds.dropped(consumer, events),
     onPlaced: (consumer, producer, of, raised, missing) =>
       feeds.placed(consumer, producer, of, raised, missing),
+    onNamed,
     onHandled: ({ channel, seq }, i, { consumers, failed, message }) =>
       link.send({ kind: "Ack", channel, seq: seq + i, consumers, failed, message }),
   });
@@ -79,15 +92,16 @@ export function assemble(
   });
   const index = new EndpointIndex(reception, flow);
   const schemaOf = (token: bigint): Uint8Array | undefined => index.schemaOf(token) ?? schemas.get(token);
-  const checker = new RunChecker(schemaOf);
   const modulation: Modulation = new Modulation(events => createEnvironment(running, events), most, {
     room: bytes => memory.take(bytes),
     onEvents: (installation, frame, raising) => deriving.made(installation, frame, raising),
+    onOrdered: (hosted, feed, parent, wire) => deriving.ordered(hosted, feed, parent, wire),
+    onRefused: hosted => deriving.refused(hosted),
     onInstalled: installation => deriving.installed(installation),
     onSeen: (installation, of) => deriving.seen(installation, of),
     together: act => outbox.together(act),
     onRestarted: installation => deriving.restarted(installation),
-    onStatement: () => deriving.state(),
+    onStatement: installation => deriving.state(installation),
     onDone: raising => synchronous.settle(raising),
     onFurther: raising => synchronous.further(raising),
     onAnswer: answer => {
@@ -99,6 +113,7 @@ export function assemble(
     onState: (base, state) => demands.tellState(base, state),
     schemaOf,
     onNeeds: base => delegates.tellNeeds(base),
+    feedFor: (source, places) => feeds.nameFor(source, places),
     onFeed: (name, { process, base, producers, sources }, channel) => {
       const isOwn = producers.some(number => index.producerOf(number) !== undefined);
       return feeds.open(name, base, { process, channel }, isOwn, sources);
@@ -110,8 +125,9 @@ export function assemble(
   const feeds = new Feeds(modulation, synchronous, index, {
     open: consumer => openings.add(consumer),
     close: consumer => openings.close(consumer),
-    isSound: run => checker.isSound(run),
     isConsumed: base => index.isConsumed(base),
+    dropped: (channel, events) => reception.dropped(channel, events),
+    met: (wire, producer, source, reached) => deriving.met(wire, producer, source, reached),
     begin: (installation, producer, source, reached) =>
       deriving.begin(installation, producer, source, reached),
   });
@@ -121,7 +137,6 @@ export function assemble(
     memory,
     outbox,
     hold,
-    flow,
     modulation,
     reception,
     feeds,
@@ -131,12 +146,41 @@ export function assemble(
     deriving.opened(producer),
   );
   const delegates = new Delegates(index, modulation);
-  const openings = new Openings(
-    { modulates: most > 0, nextRequest },
-    { index, lanes, link, modulation, reception, feeds, deriving, demands, flow, synchronous },
+  let pasts = 0;
+  const openings: Openings = new Openings(
+    { modulates: most > 0, instance: randomName(), nextRequest },
+    {
+      index,
+      lanes,
+      link,
+      modulation,
+      reception,
+      feeds,
+      deriving,
+      demands,
+      flow,
+      synchronous,
+      newPast: (consumer, from, events) => new Past(consumer, `past ${++pasts}`, from, pastParts, events),
+    },
   );
+  const pastParts: PastParts = {
+    indexes: index,
+    lanes,
+    modulation,
+    deriving,
+    reception,
+    synchronous,
+    open: entry => {
+      // What the past is to reach up to goes first.
+      outbox.release();
+      openings.add(entry);
+    },
+    close: entry => {
+      if (entry.state.is !== "gone") openings.close(entry);
+    },
+  };
   const copies = new ObjectCopies(index, link);
-  const questions = new GatewayQuestions(link, nextRequest);
+  const questions = new GatewayQuestions(link, options, nextRequest);
   return {
     index,
     lanes,
@@ -156,4 +200,9 @@ export function assemble(
     questions,
     schemas,
   };
+}
+
+/** 128 random bits. */
+function randomName(): string {
+  return Array.from(crypto.getRandomValues(new Uint32Array(4)), bits => bits.toString(36)).join("-");
 }

@@ -1,9 +1,12 @@
 import type { Value } from "@jecho/modulators";
-import type { ProducerEndpoint } from "../concentrator/endpoint.ts";
-import type { EndpointIndex } from "../concentrator/endpoint-index.ts";
+import type { ProducerEndpoint } from "../concentrator/endpoints/endpoint.ts";
+import type { EndpointIndex } from "../concentrator/endpoints/endpoint-index.ts";
 import type { Modulation } from "./modulation.ts";
 
-/** What modulators here have to do with the producers of their channel: the views that they need of its state, and the controls that they call. */
+/**
+ * Connects modulators here with the producers of their channel: the views that they need of a producer's state, and the
+ * controls that they call.
+ */
 export class Delegates {
   readonly #index: EndpointIndex;
   readonly #modulation: Modulation;

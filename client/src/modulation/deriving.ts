@@ -1,19 +1,20 @@
 import type { Provenance } from "@jecho/modulators/internal";
 import type { EventsFrame } from "@jecho/shared/internal";
-import type { ConsumerEndpoint, ProducerEndpoint } from "../concentrator/endpoint.ts";
-import type { EndpointIndex } from "../concentrator/endpoint-index.ts";
-import type { Hold } from "../concentrator/hold.ts";
-import { Kept } from "../concentrator/kept.ts";
-import { Coverage, type Lane, type OwnLanes } from "../concentrator/lane.ts";
-import type { Outbox } from "../concentrator/outbox.ts";
-import type { Reception } from "../concentrator/reception.ts";
-import type { SynchronousEvents } from "../concentrator/synchronous.ts";
-import type { Source } from "../concentrator/tracking.ts";
+import type { ConsumerEndpoint, ProducerEndpoint } from "../concentrator/endpoints/endpoint.ts";
+import type { EndpointIndex } from "../concentrator/endpoints/endpoint-index.ts";
+import type { Reception } from "../concentrator/incoming/reception.ts";
+import type { SynchronousEvents } from "../concentrator/incoming/synchronous.ts";
+import type { TrackedSource } from "../concentrator/incoming/tracking.ts";
+import type { Hold } from "../concentrator/outgoing/hold.ts";
+import { Coverage, type Lane, type OwnLanes } from "../concentrator/outgoing/lane.ts";
+import type { Outbox } from "../concentrator/outgoing/outbox.ts";
+import { Beginnings } from "./beginnings.ts";
 import type { Feeds } from "./feeds.ts";
 import { type Installation, newIncarnation } from "./installation.ts";
+import { Kept } from "./kept.ts";
 import type { Modulation } from "./modulation.ts";
 
-/** Those that it uses. */
+/** Parts that deriving uses. */
 interface DerivingParts {
   readonly index: EndpointIndex;
   readonly lanes: OwnLanes;
@@ -27,12 +28,12 @@ interface DerivingParts {
 
 /** Time after which a position says how far a modulator is, where no run has said it. */
 const STATED_MS = 1000;
-/** The source of what is made before any event has come. */
+/** The source of output made before any event has come. */
 const NO_SOURCE = 0n;
 
 /**
- * Counts what modulators here make, says what of their input it accounts for, and gives it to the consumers of this process and, where
- * somebody elsewhere listens, to the gateway.
+ * Counts the output of modulators here, says what of their input it accounts for, and gives it to the consumers of this
+ * process and, where somebody elsewhere listens, to the gateway.
  */
 export class Deriving {
   readonly #index: EndpointIndex;
@@ -44,6 +45,8 @@ export class Deriving {
   readonly #feeds: Feeds;
   readonly #synchronous: SynchronousEvents;
   readonly #kept = new Kept();
+  /** Where modulators begin that are being installed, by their numbers at the host. */
+  readonly #ordered = new Map<number, Beginnings>();
   /** Lanes whose modulators have been through more than was said. */
   readonly #unstated = new Map<Lane, Installation>();
   #stating: ReturnType<typeof setTimeout> | undefined;
@@ -59,8 +62,46 @@ export class Deriving {
     this.#synchronous = synchronous;
   }
 
-  /** A modulator is there: it accounts for what this process raises from now on. */
+  /**
+   * A modulator is to be installed: it takes what comes from now on, whenever it is said to be there.
+   *
+   * @param hosted its number at the host
+   * @param feed what it takes that is raised or made here
+   * @param wire what feeds it over the wire; "" for nothing
+   */
+  ordered(hosted: number, feed: string, parent: Installation | undefined, wire: string): void {
+    const beginnings = new Beginnings(wire);
+    this.#ordered.set(hosted, beginnings);
+    if (parent === undefined)
+      for (const { number, lanes } of this.#index.producersNamed(feed))
+        for (const { source, raised } of lanes) beginnings.add(number, source, raised);
+    else
+      for (const lanes of parent.lanes.values())
+        for (const { coverage, producer } of lanes)
+          if (coverage !== undefined) beginnings.add(producer, coverage.source, coverage.through);
+    for (const { producer, source, reached } of this.#feeds.metBy(wire))
+      beginnings.add(producer, source, reached);
+  }
+
+  /** It is not installed. */
+  refused(hosted: number): void {
+    this.#ordered.delete(hosted);
+  }
+
+  /** A feed has met a source that modulators which are to be installed take, too. */
+  met(wire: string, producer: number, source: TrackedSource, reached: number): void {
+    for (const beginnings of this.#ordered.values())
+      if (beginnings.wire === wire) beginnings.add(producer, source, reached);
+  }
+
+  /** A modulator is there: it accounts for what it was given since it was ordered. */
   installed(installation: Installation): void {
+    const beginnings = this.#ordered.get(installation.hosted);
+    this.#ordered.delete(installation.hosted);
+    for (const { producer, source, reached } of beginnings ?? []) {
+      if (installation.process !== 0) installation.sources.set(producer, source.id);
+      this.begin(installation, producer, source, reached);
+    }
     if (installation.process !== 0) return;
     for (const name of this.#modulation.installed.sourcesOf(installation))
       for (const producer of this.#index.producersNamed(name)) this.#beginOwn(installation, producer);
@@ -82,17 +123,23 @@ export class Deriving {
    * @param producer its number at the present connection
    * @param reached count of its newest event until now
    */
-  begin(installation: Installation, producer: number, source: Source, reached: number): void {
+  begin(installation: Installation, producer: number, source: TrackedSource, reached: number): void {
     const lane = this.#laneOf(installation, source.id, source.urgent);
-    if (lane.coverage !== undefined) return;
-    lane.coverage = new Coverage(source, reached);
+    const isNew = lane.coverage === undefined;
+    lane.coverage ??= new Coverage(source, reached);
+    if (lane.channel === installation.number && lane.producer === producer && !isNew) return;
     lane.channel = installation.number;
     lane.producer = producer;
-    // Who is to be a consumer has to know where it begins.
-    if (installation.number !== 0 && producer !== 0) this.#outbox.place(lane);
+    lane.isPlaced = false;
+    if (!isNew) return;
+    const { number, isTold, former } = installation;
+    if (number !== 0) this.#reception.begun(number, lane);
+    // Who is to be a consumer has to know where it begins; not before what is still to be sent of a state before.
+    const waits = !isTold || former.length > 0 || this.#hold.isHeld(installation);
+    if (number !== 0 && producer !== 0 && !waits) this.#outbox.place(lane);
   }
 
-  /** A modulator has begun anew, without the state that it had: what it makes is counted anew, so that consumers see that. */
+  /** A modulator has restarted, without its state: its output is counted anew, so that consumers see that. */
   restarted(installation: Installation): void {
     this.state();
     const former = [...installation.lanes.values()];
@@ -114,7 +161,7 @@ export class Deriving {
   /** A modulator has been through a stretch of what it is fed with. */
   seen(installation: Installation, { source, after, through }: Provenance): void {
     const lane = this.#laneOf(installation, source.id, source.urgent);
-    lane.coverage ??= new Coverage(source as Source, after);
+    lane.coverage ??= new Coverage(source as TrackedSource, after);
     lane.coverage.seen(after, through);
     this.#stateSoon(lane, installation);
   }
@@ -129,11 +176,13 @@ export class Deriving {
     (this.#stating as { unref?: () => void }).unref?.();
   }
 
-  /** Says what modulators have been through and no run has said. @returns is there nothing more to say? */
-  state(): void {
-    const unstated = [...this.#unstated];
-    this.#unstated.clear();
-    for (const [lane, installation] of unstated) this.#state(lane, installation);
+  /** Says what modulators have been through and no run has said. @param only the one that is meant; undefined for all */
+  state(only?: Installation): void {
+    for (const [lane, installation] of [...this.#unstated]) {
+      if (only !== undefined && only !== installation) continue;
+      this.#unstated.delete(lane);
+      this.#state(lane, installation);
+    }
   }
 
   #state(lane: Lane, installation: Installation): void {
@@ -142,6 +191,7 @@ export class Deriving {
     const { source, start, through } = coverage;
     const of = { source, after: start, through };
     this.#modulation.runs.pass(installation.makes, of);
+    if (installation.only !== undefined) return this.#reception.statedFor(installation.only, lane);
     // What is held is said when it is sent.
     if (installation.number === 0 || this.#hold.isHeld(installation)) return;
     this.#reception.stated(lane);
@@ -159,6 +209,7 @@ export class Deriving {
    * @returns what it accounts for
    */
   made(installation: Installation, frame: EventsFrame, raising: string | undefined): Provenance | undefined {
+    if (installation.only !== undefined) return this.#madeFor(installation.only, installation, frame);
     return installation.process === 0
       ? this.#madeOfOwn(installation, frame, raising)
       : this.#madeInstead(installation, frame, raising);
@@ -184,7 +235,7 @@ export class Deriving {
     return of;
   }
 
-  /** Whose it is. What was held may come after its producer has gone, and what a period makes is nobody's. */
+  /** The producer of an output run. What was held may come after its producer has gone, and what a period makes is nobody's. */
   #producerOf({ base }: Installation, number: number): ProducerEndpoint | undefined {
     let first: ProducerEndpoint | undefined;
     for (const producer of this.#index.producersNamed(base)) {
@@ -194,7 +245,31 @@ export class Deriving {
     return this.#index.producerOf(number) ?? first;
   }
 
-  /** Of what another process raised. */
+  /** Takes a run of the past that is made for one consumer. */
+  #madeFor(
+    consumer: ConsumerEndpoint,
+    installation: Installation,
+    frame: EventsFrame,
+  ): Provenance | undefined {
+    const { sources } = installation;
+    const lane = this.#laneOf(
+      installation,
+      sources.get(frame.producer || sources.size) ?? NO_SOURCE,
+      frame.isUrgent,
+    );
+    const of = this.#count(frame, lane);
+    consumer.past?.made(frame, lane);
+    return of;
+  }
+
+  /** Tells a consumer here whose past is to be made where the modulators here begin that make its channel. */
+  tellBegun(channel: number): void {
+    for (const { number, lanes } of this.#modulation.installed)
+      if (number === channel)
+        for (const pair of lanes.values()) for (const lane of pair) this.#reception.begun(channel, lane);
+  }
+
+  /** Takes a run that was made of another process' events. */
   #madeInstead(
     installation: Installation,
     frame: EventsFrame,

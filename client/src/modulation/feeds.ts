@@ -6,42 +6,48 @@ import {
   NumberTable,
   type SourcePlace,
 } from "@jecho/shared/internal";
-import { ConsumerEndpoint, type PortEnd, type StateIndexes } from "../concentrator/endpoint.ts";
-import type { Counting } from "../concentrator/reception.ts";
-import type { SynchronousEvents } from "../concentrator/synchronous.ts";
-import { Had, type Source, Tracker } from "../concentrator/tracking.ts";
-import { NOBODY } from "../tally.ts";
+import { ConsumerEndpoint, type PortEnd, type StateIndexes } from "../concentrator/endpoints/endpoint.ts";
+import type { Counting } from "../concentrator/incoming/reception.ts";
+import type { SynchronousEvents } from "../concentrator/incoming/synchronous.ts";
+import { NOBODY } from "../concentrator/incoming/tally.ts";
+import { Had, type TrackedSource, Tracker } from "../concentrator/incoming/tracking.ts";
+import type { SourceBeginning } from "./beginnings.ts";
 import type { Installation } from "./installation.ts";
 import type { Modulation } from "./modulation.ts";
 
-/** What a modulator takes that runs here in the stead of a producing process: a consumer of what that raises. */
+/** A modulator's input that runs here in the stead of a producing process: a consumer of what that raises. */
 interface Feed {
   readonly entry: ConsumerEndpoint;
   /** The base channel's name. */
   readonly base: string;
-  /** It is this very process that raises it: what it raises does not come over the wire. */
+  /** Whether this very process raises it: its own events do not come over the wire. */
   readonly isOwn: boolean;
   /** Whether all of it was there when it was opened again, and how much was not. */
   recovery: Recovery;
   opening: PromiseWithResolvers<void> | undefined;
+  /** What has come of each source. */
+  readonly met: Map<string, SourceBeginning>;
 }
 
-/** What became of the past when something was opened again. */
+/** How much of the past there was when something was opened again. */
 interface Recovery {
-  readonly recovered: boolean;
+  /** Undefined where the gateway does not know. */
+  readonly recovered: boolean | undefined;
   readonly missing: number;
 }
 
-/** What the feeds need of their concentrator. */
+/** Openings and notices that the feeds need of their concentrator. */
 export interface FeedEvents {
   open(entry: ConsumerEndpoint): void;
   close(entry: ConsumerEndpoint): void;
-  /** Has this process consumers of the channel, or of what is made of it? They may be away. */
+  /** Whether this process has consumers of the channel, or of channels derived from it. They may be away. */
   isConsumed(base: string): boolean;
-  /** Can the events of this run, which another process raised, be read without harm? */
-  isSound(run: EventsFrame): boolean;
+  /** Events that those of this channel are made of were dropped. */
+  dropped(channel: number, events: number): void;
+  /** The same for a modulator that is being installed, and takes what comes by this name. */
+  met(wire: string, producer: number, source: TrackedSource, reached: number): void;
   /** A modulator takes this source's events, of that producer, from behind this one on. */
-  begin(installation: Installation, producer: number, source: Source, reached: number): void;
+  begin(installation: Installation, producer: number, source: TrackedSource, reached: number): void;
 }
 
 /** The consumers that modulators are fed by which run here and not with the producer. They are no application's. */
@@ -53,6 +59,9 @@ export class Feeds {
   readonly #feeds = new Map<string, Feed>();
   /** How far those were that are closed, by the base channel's name: what consumers here had of it does not come to them again. */
   readonly #had = new Map<string, Had>();
+  /** Names of feeds that are not open yet, by the places where they begin. */
+  readonly #planned = new Map<string, string>();
+  #nextName = 1;
   #nextTag = 1;
 
   constructor(
@@ -65,6 +74,28 @@ export class Feeds {
     this.#modulation = modulation;
     this.#synchronous = synchronous;
     this.#events = events;
+  }
+
+  /**
+   * The name of the feed that a modulator is to have: one for all that begin with what comes, and one for those that go on at the
+   * same places, as long as it is not open yet.
+   *
+   * @param source names what is fed
+   */
+  nameFor(source: string, places: readonly SourcePlace[]): string {
+    if (places.length === 0) return source;
+    const at = `${source} ${places.map(({ source, urgent, raised }) => `${source} ${urgent} ${raised}`).sort()}`;
+    let name = this.#planned.get(at);
+    if (name === undefined) {
+      name = `${source}/${this.#nextName++}`;
+      this.#planned.set(at, name);
+    }
+    return name;
+  }
+
+  /** What is fed by it goes on: it is for those alone that have it. */
+  #begun(name: string): void {
+    for (const [at, planned] of this.#planned) if (planned === name) this.#planned.delete(at);
   }
 
   /**
@@ -84,9 +115,11 @@ export class Feeds {
   ): Promise<void> {
     let known = this.#feeds.get(name);
     if (known === undefined) {
-      const entry = this.#newEntry(base, name, feed);
-      entry.tracker.inherit(sources);
-      known = { entry, base, isOwn, recovery: WHOLE, opening: undefined };
+      // Who goes on at places says what it has had; others may be further.
+      const tracker = new Tracker(sources.length === 0 ? this.#hadOf(base) : undefined);
+      tracker.inherit(sources);
+      const entry = this.#newEntry(base, name, feed, tracker);
+      known = { entry, base, isOwn, recovery: WHOLE, opening: undefined, met: new Map() };
       this.#feeds.set(name, known);
     }
     if (known.entry.open !== undefined) return;
@@ -97,7 +130,7 @@ export class Feeds {
     await known.opening.promise;
   }
 
-  #newEntry(channel: string, feedName: string, feed: FeedTable): ConsumerEndpoint {
+  #newEntry(channel: string, feedName: string, feed: FeedTable, tracker: Tracker): ConsumerEndpoint {
     const asked = {
       endpoint: 0,
       channel,
@@ -108,19 +141,13 @@ export class Feeds {
       as: "",
       from: undefined,
     };
-    return new ConsumerEndpoint(
-      asked,
-      NOBODYS,
-      this.#indexes,
-      new Tracker(this.#hadOf(channel)),
-      feed,
-      feedName,
-    );
+    return new ConsumerEndpoint(asked, NOBODYS, this.#indexes, tracker, feed, feedName);
   }
 
   /** The gateway feeds it. @param recovery of one that was open before */
   opened({ feedName }: ConsumerEndpoint, recovery: Recovery | undefined): void {
     const feed = this.#feeds.get(feedName);
+    this.#begun(feedName);
     if (feed === undefined) return;
     feed.recovery = recovery ?? WHOLE;
     feed.opening?.resolve();
@@ -131,7 +158,7 @@ export class Feeds {
   recoveryOf(names: readonly string[]): Recovery {
     const all = names.map(name => this.#feeds.get(name)?.recovery ?? WHOLE);
     return {
-      recovered: all.every(({ recovered }) => recovered),
+      recovered: together(all.map(({ recovered }) => recovered)),
       missing: all.reduce((sum, { missing }) => sum + missing, 0),
     };
   }
@@ -162,6 +189,7 @@ export class Feeds {
   }
 
   #forget(name: string, { base, entry }: Feed): void {
+    this.#begun(name);
     this.#feeds.delete(name);
     if (this.#events.isConsumed(base)) this.#had.set(base, this.#hadOf(base, entry.tracker));
     else this.#had.delete(base);
@@ -184,9 +212,10 @@ export class Feeds {
     const run = first === 0 ? frame : frame.slice(first);
     const { channel, producer, raised, count } = run;
     const of = counting && provenanceOf(counting, run, missing);
-    if (of !== undefined) this.#begin(feedName, producer, of.source as Source, of.after - missing);
+    if (of !== undefined)
+      this.#begin(feedName, producer, of.source as TrackedSource, of.after - missing, of.through);
     // One that is not sound is as if it had been lost on the way.
-    const isSound = this.#events.isSound(run);
+    const isSound = this.#modulation.isSound(run);
     if (!run.isSync) {
       if (isSound) this.#modulation.runs.enqueue(feedName, run, of);
       return;
@@ -199,8 +228,14 @@ export class Feeds {
     if (!isSound || !this.#modulation.runs.enqueue(feedName, run, of, tag)) this.#synchronous.settle(tag);
   }
 
+  /** Input of modulators here was dropped: so the output made of it is missing. */
+  dropped({ feedName }: ConsumerEndpoint, events: number): void {
+    for (const { number } of this.#modulation.installed.madeOf(feedName).keys())
+      this.#events.dropped(number, events);
+  }
+
   /**
-   * What becomes of a source's events up to `reached` is known.
+   * The fate of a source's events up to `reached` is known.
    *
    * @param missing so many of them never came
    */
@@ -212,16 +247,27 @@ export class Feeds {
     missing: number,
   ): void {
     if (!this.#feeds.has(feedName)) return;
-    this.#begin(feedName, producer, origin ?? source, reached - missing);
+    this.#begin(feedName, producer, origin ?? source, reached - missing, reached);
     const { runs } = this.#modulation;
     if (missing > 0) runs.pass(feedName, { source: origin ?? source, after: reached, through: reached });
     else if (origin !== undefined) runs.pass(feedName, { source: origin, after: 0, through: reached });
   }
 
-  #begin(feedName: string, producer: number, source: Source, reached: number): void {
+  /** What this feed has met at the present connection: how far each source is. */
+  *metBy(name: string): Generator<SourceBeginning> {
+    for (const met of this.#feeds.get(name)?.met.values() ?? []) yield met;
+  }
+
+  /**
+   * @param before count of the source's newest event until now
+   * @param reached and of the newest one that comes now
+   */
+  #begin(feedName: string, producer: number, source: TrackedSource, before: number, reached: number): void {
+    this.#feeds.get(feedName)?.met.set(source.name, { producer, source, reached });
+    this.#events.met(feedName, producer, source, before);
     for (const installation of this.#modulation.installed.madeOf(feedName).keys()) {
       installation.sources.set(producer, source.id);
-      this.#events.begin(installation, producer, source, reached);
+      this.#events.begin(installation, producer, source, before);
     }
   }
 
@@ -243,7 +289,7 @@ export class Feeds {
       if (isOwn && entry.channelNumber === channel) this.#modulation.runs.pass(name, of);
   }
 
-  /** Do modulators here take what this very process raises on the channel? */
+  /** Whether modulators here take this very process' events of the channel. */
   isFed(channel: number): boolean {
     if (this.#feeds.size === 0) return false;
     for (const { isOwn, entry } of this.#feeds.values())
@@ -251,7 +297,7 @@ export class Feeds {
     return false;
   }
 
-  /** What was had of a source was had, whatever it is fed by now: a gateway that was started again has other numbers. */
+  /** Counts of a source that modulators have had, whatever feeds it by now: a gateway that was started again has other numbers. */
   #hadOf(base: string, closed?: Tracker): Had {
     const had = new Had();
     this.#had.get(base)?.leaveTo(had);
@@ -259,6 +305,12 @@ export class Feeds {
     for (const feed of this.#feeds.values()) if (feed.base === base) feed.entry.tracker.leaveTo(had);
     return had;
   }
+}
+
+/** Whether all of several pasts are there, of each of which that may not be known. */
+export function together(recovered: readonly (boolean | undefined)[]): boolean | undefined {
+  if (recovered.includes(false)) return false;
+  return recovered.includes(undefined) ? undefined : true;
 }
 
 /** The stretch that a run from the wire accounts for: its own events, or the raw events that its modulator has been through. */
@@ -269,6 +321,6 @@ function provenanceOf({ source, origin }: Counting, run: EventsFrame, missing: n
   return { source, after: raised - 1, through: raised + count - 1 };
 }
 
-/** What feeds modulators is no session's: what is to be told of it is told here. */
+/** The port of a feed, which is no session's: notices about it are handled here. */
 const NOBODYS: PortEnd = { endpoints: new NumberTable(), listener: { notify: () => {}, receive: () => {} } };
 const WHOLE: Recovery = { recovered: true, missing: 0 };

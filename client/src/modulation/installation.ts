@@ -1,6 +1,7 @@
 import type { Json } from "@jecho/modulators";
 import type { Instead, Modulator, SharedState } from "@jecho/shared/internal";
-import type { Lanes } from "../concentrator/lane.ts";
+import type { ConsumerEndpoint } from "../concentrator/endpoints/endpoint.ts";
+import type { Lanes } from "../concentrator/outgoing/lane.ts";
 
 /** A shared object as a modulator has it. */
 export class ObjectRead {
@@ -41,72 +42,93 @@ export interface Installation {
   readonly hosted: number;
   /** The base channel's name. */
   readonly base: string;
-  /** What it is fed with: the base channel, or what another modulator makes, and what producers publish there. */
+  /** Names what it is made of, whichever feed that comes by: it is taken up again by this. */
+  source: string;
+  /** Name of its input: the base channel, or what another modulator makes, and what producers publish there. */
   readonly feed: string;
   /** The number that the host knows that by. */
   readonly input: number;
-  /** Names what it makes, for those that are behind it. No channel's name looks like that. */
+  /** Name of its output, for those that are behind it. No channel's name looks like that. */
   readonly makes: string;
-  /** What of it comes over the wire; "" for nothing. */
+  /** Name of the part of its input that comes over the wire; "" for none. */
   wire: string;
   readonly modulator: Modulator;
+  /** The subject that brought it; "" at a gateway without keys. */
+  readonly by: string;
   readonly parameters: Json;
   readonly needs: readonly string[];
-  /** That it declared; empty where its events are of the type of what it is fed with. */
+  /** Schema that it declared; empty where its events have the type of its input. */
   readonly schema: Uint8Array;
-  /** Of what it was written for; empty where it takes whatever comes. */
+  /** Schema of the type that it was written for; empty where it takes any. */
   readonly reads: Uint8Array;
-  /** Of its events. */
+  /** Schema of its events. */
   readonly made: Uint8Array;
   /** Shared objects that it reads, by their ids. */
   readonly objects: Map<string, ObjectRead>;
   /** Shared objects that it has pulled, and whose newest state is on its way. */
   readonly pulled: Set<string>;
-  /** The counts of what it makes of each raw source's events, by that source. */
+  /** The counts of its output of each raw source's events, by that source. */
   readonly lanes: Map<bigint, Lanes>;
-  /** Names it as long as its state is one: the sources of what it makes begin with that. */
+  /** Random number of its present state: the sources of its output begin with it. */
   incarnation: number;
   /** The counts of an incarnation before, of which something is still to be sent. */
   former: Lanes[];
   /** The raw sources of other processes that it takes, by the producers' numbers at the present connection. */
   readonly sources: Map<number, bigint>;
-  /** Not 0: the producing process that it runs here in the stead of. Nothing here is of that, but by its feed. */
+  /** The producing process that it runs here in the stead of; 0 for none. Nothing here is of that process, but by its feed. */
   readonly process: number;
-  /** What it makes is for the consumers of this process alone. */
+  /** The consumer that its output is for alone, which makes its past; undefined where that is a derived channel's. */
+  readonly only: ConsumerEndpoint | undefined;
+  /** Whether its output is for the consumers of this process alone. */
   readonly own: boolean;
-  /** Of that process, when it was installed. */
+  /** Numbers of that process' producers, when it was installed. */
   readonly producers: readonly number[];
   /** The derived channel's number at the present connection; 0 while there is none. */
   number: number;
   /** And at the last one. */
   lastNumber: number;
-  /** It is to be removed when it has seen what is under way. */
+  /** Whether it is to be removed when it has seen the events that are under way. */
   leaves: boolean;
+  /** Removes it where the process that it runs in the stead of does not come back. */
+  leaving: ReturnType<typeof setTimeout> | undefined;
   /** Number of remote consumers. */
   elsewhere: number;
-  /** Whether the gateway has said how many those are. What is made before, of a past that its feed began with, is for those that are to come. */
+  /** Whether the gateway has said how many those are. Output made before, of a past that its feed began with, is for consumers to come. */
   isTold: boolean;
-  /** Of those, who is no consumer yet: one who is to be, or a modulator behind it without any. */
+  /** Number of those remote consumers that are none yet: a consumer to be, or a modulator behind it without any. */
   unheard: number;
-  /** Until it is fed over the wire, and its installation is answered: rejected with why it has ended. */
+  /** Pending until it is fed over the wire, and its installation is answered: rejected with why it has ended. */
   opening: PromiseWithResolvers<never> | undefined;
 }
 
 type Placed = Pick<
   Installation,
-  "hosted" | "base" | "feed" | "input" | "wire" | "needs" | "schema" | "reads" | "made" | "number"
+  | "by"
+  | "hosted"
+  | "base"
+  | "source"
+  | "feed"
+  | "input"
+  | "wire"
+  | "needs"
+  | "schema"
+  | "reads"
+  | "made"
+  | "number"
 >;
 
 export function newInstallation(
   modulator: Modulator,
-  instead: Instead | undefined,
+  instead: Pick<Instead, "process" | "own" | "producers"> | undefined,
   placed: Placed,
+  only?: ConsumerEndpoint,
 ): Installation {
   const { process, own, producers } = instead ?? { process: 0, own: false, producers: [] };
   return {
     ...placed,
     makes: `${placed.base}#${placed.hosted}`,
     process,
+    only,
     own,
     producers,
     modulator,
@@ -119,6 +141,7 @@ export function newInstallation(
     sources: new Map(),
     lastNumber: placed.number,
     leaves: false,
+    leaving: undefined,
     // Somebody has asked for it, and may have events before the gateway says how many want them.
     elsewhere: process === 0 ? 1 : 0,
     isTold: process === 0 || own,
@@ -144,10 +167,15 @@ export function newOpening(): PromiseWithResolvers<never> {
 export function leaveConnection(installation: Installation): void {
   if (installation.number !== 0) installation.lastNumber = installation.number;
   installation.number = 0;
+  if (installation.process !== 0) {
+    // What it makes waits until the gateway says who wants it.
+    installation.elsewhere = 0;
+    installation.isTold = installation.own;
+  }
   installation.pulled.clear();
 }
 
-/** Is it the very modulator, with the same shared objects? */
+/** Whether two modulators are the very same, with the same shared objects. */
 export function isSame(a: Modulator, b: Modulator): boolean {
   const objects = ({ objects }: Modulator): string =>
     JSON.stringify(objects.map(({ name, object }) => [name, object]));

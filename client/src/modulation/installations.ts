@@ -1,12 +1,68 @@
 import { splitName } from "@jecho/shared";
 import { type Modulator, tokenOf } from "@jecho/shared/internal";
-import type { FeedNames } from "./feed-names.ts";
 import { type Installation, isSame } from "./installation.ts";
+
+/** Gateways number their channels from 1; what is beyond is free for other names. */
+const OTHER_NUMBERS = 1 << 20;
+
+/**
+ * The names of what modulators here are fed with: channels, and what other modulators make. Their environment knows each by
+ * a number that outlives a connection, and two names may have one number.
+ */
+export class FeedNames {
+  readonly #numbers = new Map<string, number>();
+  /** The schemas of the types that the environment was told of for each number, by token. */
+  readonly #types = new Map<number, Map<bigint, Uint8Array>>();
+
+  has(name: string): boolean {
+    return this.#numbers.size > 0 && this.#numbers.has(name);
+  }
+
+  numberOf(name: string): number | undefined {
+    return this.#numbers.get(name);
+  }
+
+  /** The number that the environment knows this by: the channel's first one at a gateway, unless that is taken. */
+  enter(name: string, channel: number): number {
+    let number = this.#numbers.get(name);
+    if (number === undefined) {
+      const taken = new Set(this.#numbers.values());
+      number = channel;
+      while (taken.has(number)) number += OTHER_NUMBERS;
+      this.#numbers.set(name, number);
+    }
+    return number;
+  }
+
+  /** Two names for what the same modulators are fed with. */
+  alias(name: string, feed: string, channel: number): void {
+    const number = this.#numbers.get(name) ?? this.enter(feed, channel);
+    this.#numbers.set(name, number);
+    this.#numbers.set(feed, number);
+  }
+
+  forget(name: string): void {
+    const number = this.#numbers.get(name);
+    this.#numbers.delete(name);
+    // It may have another name.
+    if (number !== undefined && ![...this.#numbers.values()].includes(number)) this.#types.delete(number);
+  }
+
+  /** Types that the environment was told of for this number's events; more may be entered. */
+  typesOf(number: number): Map<bigint, Uint8Array> {
+    let types = this.#types.get(number);
+    if (types === undefined) {
+      types = new Map();
+      this.#types.set(number, types);
+    }
+    return types;
+  }
+}
 
 /** The modulators that are installed in this process, and which of them are fed with what. */
 export class Installations {
   readonly #names: FeedNames;
-  /** By their numbers at the host. */
+  /** Installations by their numbers at the host. */
   readonly #installed = new Map<number, Installation>();
   /** The names of the derived channels that producers here publish into, by their numbers. */
   readonly #direct = new Map<number, string>();
@@ -19,7 +75,7 @@ export class Installations {
     return this.#installed.values();
   }
 
-  /** Those that run for this process' own producers. */
+  /** Number of modulators that run for this process' own producers. */
   get own(): number {
     let own = 0;
     for (const { process } of this) if (process === 0) own++;
@@ -47,33 +103,34 @@ export class Installations {
   }
 
   /** The installation that is apart from its derived channel and is the very modulator that is asked for. */
-  apart(input: number, modulator: Modulator): Installation | undefined {
+  apart(sources: readonly string[], modulator: Modulator): Installation | undefined {
     for (const installation of this) {
-      if ((installation.number !== 0 && !installation.leaves) || installation.input !== input) continue;
+      if ((installation.number !== 0 && !installation.leaves) || !sources.includes(installation.source))
+        continue;
       if (isSame(installation.modulator, modulator)) return installation;
     }
     return undefined;
   }
 
-  /** What the modulators are fed by that make this channel here. */
+  /** Names of the feeds of the modulators that make this channel here. */
   feedsOf(derived: number): string[] {
     return [...this].filter(({ number }) => number === derived).map(({ wire }) => wire);
   }
 
-  /** Is anything fed by this over the wire? */
+  /** Whether anything is fed by this over the wire. */
   isFed(wire: string): boolean {
     for (const installation of this) if (installation.wire === wire) return true;
     return false;
   }
 
-  /** What is fed by this. */
+  /** Modulators that are fed by this. */
   fedBy(feed: string): Installation[] {
     const number = this.#names.numberOf(feed);
     if (number === undefined) return [];
     return [...this].filter(({ input }) => input === number);
   }
 
-  /** What modulators here make of what is raised there, one behind the other, each with the first of those. */
+  /** Modulators here whose input is raised there, directly or one behind the other, each with the first of those. */
   madeOf(feed: string): Map<Installation, Installation> {
     const made = new Map(this.fedBy(feed).map(first => [first, first]));
     for (const [installation, first] of made)
@@ -133,7 +190,7 @@ export class Installations {
     this.#direct.delete(channel);
   }
 
-  /** Producers here may publish into what it makes, too. */
+  /** Connects producers here that publish into its output, too. */
   meet(installation: Installation): void {
     const { number, process } = installation;
     const direct = this.#direct.get(number);

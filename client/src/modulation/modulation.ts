@@ -1,5 +1,5 @@
 import type { Value } from "@jecho/modulators";
-import type { Declared, Provenance, Tier, TierEvents } from "@jecho/modulators/internal";
+import type { Declared, Environment, Provenance, TierEvents } from "@jecho/modulators/internal";
 import { JechoError } from "@jecho/shared";
 import {
   type EventsFrame,
@@ -10,23 +10,25 @@ import {
   type Outgoing,
   type Room,
   refusal,
+  type SourcePlace,
   tokenOf,
 } from "@jecho/shared/internal";
-import type { ProducerEndpoint } from "../concentrator/endpoint.ts";
-import type { DerivedDemand, StateOfReaders } from "../demand.ts";
-import { FeedNames } from "./feed-names.ts";
+import type { ConsumerEndpoint, ProducerEndpoint } from "../concentrator/endpoints/endpoint.ts";
+import type { DerivedDemand, StateOfReaders } from "../producer/demand.ts";
 import { type Installation, leaveConnection, newInstallation, newOpening } from "./installation.ts";
-import { Installations } from "./installations.ts";
+import { FeedNames, Installations } from "./installations.ts";
 import { Runs } from "./runs.ts";
 
 const NONE = new Uint8Array(0);
+/** A modulator that makes the past of one consumer is of no process. */
+const NO_PROCESS = { process: -1, own: true, producers: [] };
 /** How long modulators that run in another process' stead are kept over a broken connection. */
 const APART_MS = 30_000;
 
 export interface ModulationEvents {
-  /** For runs that modulators make. */
+  /** Memory for runs that modulators make. */
   readonly room: Room;
-  /** What a modulator made in one turn goes out together. */
+  /** Sends together a modulator's output of one turn. */
   readonly together: (act: () => void) => void;
   /** A run that a modulator made, alone in its memory; of which synchronous event, if of one. Returns what the run accounts for. */
   onEvents(
@@ -38,19 +40,25 @@ export interface ModulationEvents {
   onSeen(installation: Installation, of: Provenance): void;
   /** A modulator has begun anew, without the state that it had. */
   onRestarted(installation: Installation): void;
-  /** What modulators have been through is to be said. */
-  onStatement(): void;
-  /** A modulator is there, and is given what comes from now on. */
+  /** Positions of modulators are to be sent. @param installation of this one; undefined for all */
+  onStatement(installation?: Installation): void;
+  /** A modulator is to be installed, and is given what comes from now on. */
+  onOrdered(hosted: number, feed: string, parent: Installation | undefined, wire: string): void;
+  /** It is not installed. */
+  onRefused(hosted: number): void;
+  /** A modulator is there. */
   onInstalled(installation: Installation): void;
   /** Every modulator has seen this synchronous event to its end. */
   onDone(raising: string): void;
-  /** What a modulator made of this synchronous event goes on to further ones: `onDone` comes once more. */
+  /** The output that a modulator made of this synchronous event goes on to further ones: `onDone` comes once more. */
   onFurther(raising: string): void;
   onAnswer(answer: Outgoing): void;
-  /** What is wanted of this channel's producers may have changed. */
+  /** The demand for this channel's producers may have changed. */
   onDemand(base: string): void;
   /** Modulators of this channel read a shared object that has a new state; nothing else is wanted. */
   onState(base: string, state: StateOfReaders): void;
+  /** The feed of what `source` names that a modulator is to have which goes on at these places. */
+  feedFor(source: string, places: readonly SourcePlace[]): string;
   /** Resolves when a modulator that runs in another process' stead is fed. Rejects with why it is not. */
   onFeed(name: string, instead: Instead, channel: number): Promise<void>;
   /** Nothing is fed by this any more. */
@@ -67,12 +75,12 @@ export interface ModulationEvents {
 
 /** The modulators that are installed in this process, whichever producer's, and the environment that they run in. */
 export class Modulation {
-  readonly #createEnvironment: (events: TierEvents) => Tier;
+  readonly #createEnvironment: (events: TierEvents) => Environment | Promise<Environment>;
   readonly #events: ModulationEvents;
   readonly #names = new FeedNames();
-  /** What is installed here. */
+  /** Modulators that are installed here. */
   readonly installed = new Installations(this.#names);
-  /** What they are given and make. */
+  /** Their input and output. */
   readonly runs: Runs;
   readonly #most: number;
   /** Base channels of modulators, from before they are installed until they are removed: what they call then counts, too. */
@@ -83,10 +91,17 @@ export class Modulation {
   /** Counts connections that broke. */
   #connection = 0;
   #nextHosted = 1;
-  #environment: Tier | undefined;
+  #environment: Environment | undefined;
+  /** Pending while the environment is being loaded. What comes meanwhile and waits for it, too, is acted on in order. */
+  #loading: Promise<Environment> | undefined;
+  #isClosed = false;
 
   /** @param most modulators that run here for consumers of this process' producers */
-  constructor(createEnvironment: (events: TierEvents) => Tier, most: number, events: ModulationEvents) {
+  constructor(
+    createEnvironment: (events: TierEvents) => Environment | Promise<Environment>,
+    most: number,
+    events: ModulationEvents,
+  ) {
     this.#createEnvironment = createEnvironment;
     this.#most = most;
     this.#events = events;
@@ -108,7 +123,7 @@ export class Modulation {
 
   /** @throws JechoError why it is not */
   async #install(
-    { channel, derived, modulator, instead, behind }: Install,
+    { channel, derived, modulator, instead, behind, by }: Install,
     producer: ProducerEndpoint | undefined,
     answer: (declared: Declared) => void,
   ): Promise<void> {
@@ -117,16 +132,21 @@ export class Modulation {
       throw new JechoError("MODULATORS_NOT_SERVED", "there is no producer of this channel here");
     const parent = this.installed.ofNumber(channel, process);
     const source = instead === undefined ? (producer as ProducerEndpoint).channel : `${process}@${channel}`;
-    const feed = parent === undefined ? source : parent.makes;
-    const wire = instead !== undefined && (parent === undefined || instead.direct) ? source : "";
+    const own = parent?.makes ?? source;
+    // Another process may have fed it over the wire alone, and do so by way of the parent as well from now on.
+    const known = this.installed.apart(instead === undefined ? [own] : [own, source], modulator);
+    const isWired = instead !== undefined && (parent === undefined || instead.direct);
+    const wire = isWired ? known?.wire || this.#events.feedFor(source, instead.sources) : "";
+    const feed = parent?.makes ?? (wire || source);
     // What comes over the wire is for the same modulators as what is made here.
     if (wire !== "") this.#names.alias(wire, feed, channel);
-    const known = this.installed.apart(this.#names.enter(feed, channel), modulator);
     if (known !== undefined) {
       known.number = derived;
       known.leaves = false;
+      clearTimeout(known.leaving);
       const { wire: former } = known;
       known.wire = wire;
+      known.source = own;
       this.#unfed(former);
       this.installed.meet(known);
       for (const { object, version, state } of modulator.objects)
@@ -134,7 +154,7 @@ export class Modulation {
     } else if (instead === undefined && this.#runs() >= this.#most) {
       throw new JechoError("MODULATORS_NOT_SERVED", `the producer runs at most ${this.#most} modulators`);
     }
-    const asked = { channel, derived, modulator, instead, behind };
+    const asked = { channel, derived, modulator, instead, behind, by, source: own };
     if (wire === "") {
       // The answer goes out before what it makes.
       if (known === undefined) await this.#installNew(feed, parent, asked, producer, answer);
@@ -180,23 +200,24 @@ export class Modulation {
       modulator,
       instead,
       behind,
+      by,
+      source,
       wire = "",
-    }: Pick<Install, "channel" | "derived" | "instead" | "behind"> & { modulator: Modulator; wire?: string },
+    }: Pick<Install, "channel" | "derived" | "instead" | "behind" | "by"> & {
+      modulator: Modulator;
+      source: string;
+      wire?: string;
+    },
     producer: ProducerEndpoint | undefined,
     answer?: (declared: Declared) => void,
   ): Promise<Installation> {
     const process = instead?.process ?? 0;
     const base = parent?.base ?? feed;
-    const environment = this.#running();
     const hosted = this.#nextHosted++;
     const input = this.#names.enter(feed, channel);
     const name = `${derived}/${process}`;
     this.#installing.set(name, hosted);
-    const { offers, context = new Map() } = (instead === undefined ? producer : undefined) ?? {};
     const schema = parent?.made ?? instead?.schema ?? producer?.schema ?? NONE;
-    const told = this.#names.typesOf(input);
-    const further = told.size === 0 ? [] : [...told.values()];
-    if (schema.byteLength > 0) told.set(tokenOf(schema), schema);
     const isWanted = (): boolean => this.#installing.get(name) === hosted;
     this.#callers.set(hosted, base);
     let installation: Installation | undefined;
@@ -205,7 +226,20 @@ export class Modulation {
       const { schema: declared = NONE, reads = NONE, needs } = said;
       const made = declared.byteLength > 0 ? declared : schema;
       const number = isWanted() ? derived : 0;
-      const placed = { hosted, base, feed, input, wire, needs, schema: declared, reads, made, number };
+      const placed = {
+        by,
+        hosted,
+        base,
+        source,
+        feed,
+        input,
+        wire,
+        needs,
+        schema: declared,
+        reads,
+        made,
+        number,
+      };
       installation = newInstallation(modulator, instead, placed);
       this.installed.add(installation);
       this.#events.onInstalled(installation);
@@ -214,6 +248,12 @@ export class Modulation {
       this.#events.onNeeds(base);
     };
     try {
+      const running = this.#running();
+      const environment = running instanceof Promise ? await running : running;
+      const { offers, context = new Map() } = (instead === undefined ? producer : undefined) ?? {};
+      const told = this.#names.typesOf(input);
+      const further = told.size === 0 ? [] : [...told.values()];
+      if (schema.byteLength > 0) told.set(tokenOf(schema), schema);
       const request = {
         derived: hosted,
         channel: input,
@@ -223,7 +263,10 @@ export class Modulation {
         ...(offers !== undefined && { offers }),
         context,
         behind,
+        by,
+        isInstead: instead !== undefined,
       };
+      this.#events.onOrdered(hosted, feed, parent, wire);
       await environment.install(request, enter);
       const entered = installation as Installation | undefined;
       if (entered === undefined || entered.lastNumber === 0) {
@@ -233,19 +276,74 @@ export class Modulation {
       return entered;
     } catch (error) {
       this.#callers.delete(hosted);
+      this.#events.onRefused(hosted);
       throw error;
     } finally {
       if (isWanted()) this.#installing.delete(name);
     }
   }
 
-  #running(): Tier {
-    if (this.#environment !== undefined) return this.#environment;
-    const environment = this.#createEnvironment({
+  /**
+   * Installs a modulator that makes one consumer's past of what it is given by this name. `removeFor` takes it away.
+   *
+   * @param channel number of what it is given
+   * @throws JechoError why it is not
+   */
+  async installFor(
+    only: ConsumerEndpoint,
+    name: string,
+    channel: number,
+    modulator: Modulator,
+  ): Promise<Installation> {
+    const hosted = this.#nextHosted++;
+    const input = this.#names.enter(name, channel);
+    let installation: Installation | undefined;
+    const enter = ({ schema = NONE, reads = NONE, needs }: Declared): void => {
+      const types = { needs, schema, reads, made: schema };
+      const placed = {
+        by: "",
+        hosted,
+        base: name,
+        source: name,
+        feed: name,
+        input,
+        wire: "",
+        ...types,
+        number: 0,
+      };
+      installation = newInstallation(modulator, NO_PROCESS, placed, only);
+      this.installed.add(installation);
+    };
+    const asked = { derived: hosted, channel: input, schema: undefined, modulator, isInstead: true };
+    try {
+      await (await this.#running()).install(asked, enter);
+    } catch (error) {
+      this.#names.forget(name);
+      throw error;
+    }
+    return installation as unknown as Installation;
+  }
+
+  /** Takes away a modulator that made one consumer's past. */
+  removeFor(installation: Installation): void {
+    if (this.installed.get(installation.hosted) === undefined) return;
+    this.#remove(installation);
+    this.#names.forget(installation.feed);
+  }
+
+  /** The environment; a promise of it while it is being loaded. */
+  #running(): Environment | Promise<Environment> {
+    const running = this.#environment ?? this.#loading;
+    if (running !== undefined) return running;
+    const made = this.#createEnvironment({
       room: this.#events.room,
       together: this.#events.together,
       onEvents: (run, _derived, tag) => this.runs.made(run, tag),
       onSeen: (hosted, of) => this.runs.seen(hosted, of),
+      onGathered: hosted => {
+        const installation = this.installed.get(hosted);
+        if (installation !== undefined) this.#events.onStatement(installation);
+      },
       onDone: tag => this.runs.done(tag),
       onCall: (hosted, name, values) => {
         const installation = this.installed.get(hosted);
@@ -258,6 +356,10 @@ export class Modulation {
         if (installation === undefined) return;
         const { number: code, message } = why;
         const derived = installation.number;
+        if (installation.only !== undefined && why.code !== "MODULATOR_RESTARTED") {
+          const { id, listener } = installation.only;
+          listener.notify({ is: "impaired", endpoint: id, error: why });
+        }
         if (derived !== 0) this.#events.onAnswer({ kind: "Impaired", derived, code, message });
         if (why.code === "MODULATOR_RESTARTED") this.#events.onRestarted(installation);
       },
@@ -273,27 +375,49 @@ export class Modulation {
         this.#callers.delete(hosted);
         const { number: code, message } = error;
         const { number, process } = installation;
+        if (installation.only !== undefined) return installation.only.past?.failed(error);
         // Who has no answer yet is told by that.
         if (installation.opening !== undefined) installation.opening.reject(error);
         else if (number !== 0)
           this.#events.onAnswer({ kind: "Removed", derived: number, process, code, message });
       },
     });
+    if (!(made instanceof Promise)) return this.#begin(made);
+    this.#loading = made
+      .then(async environment => {
+        if (!this.#isClosed) return this.#begin(environment);
+        await environment.close();
+        throw new JechoError("CLOSED", "the session is closed");
+      })
+      .catch(error => {
+        // The next one that is to be installed asks for it again.
+        this.#loading = undefined;
+        throw JechoError.from(error, "MODULATORS_NOT_SERVED");
+      });
+    return this.#loading;
+  }
+
+  #begin(environment: Environment): Environment {
     this.#environment = environment;
+    this.#loading = undefined;
     this.runs.begin(environment);
     return environment;
   }
 
-  remove(derived: number, process: number): void {
+  /** @param returns the process that it runs in the stead of may be back soon, and is to find it as it was */
+  remove(derived: number, process: number, returns: boolean): void {
     this.#installing.delete(`${derived}/${process}`);
     const installation = this.installed.ofNumber(derived, process);
     if (installation === undefined) return;
     if (process === 0 || this.#environment === undefined) return this.#remove(installation);
-    // Who raised it may be gone and come again, and what is under way will not come again.
     installation.leaves = true;
-    void this.runs.finished().then(() => {
+    const leave = (): void => {
       if (installation.leaves) this.#remove(installation);
-    });
+    };
+    clearTimeout(installation.leaving);
+    if (returns) installation.leaving = setTimeout(leave, APART_MS);
+    // What is under way will not come again.
+    else void this.runs.finished().then(leave);
   }
 
   /** The connection broke: modulators stay, for their consumers are expected back. */
@@ -315,7 +439,8 @@ export class Modulation {
 
   #removeApart(isMeant: (installation: Installation) => boolean): void {
     for (const installation of [...this.installed]) {
-      if (installation.number === 0 && isMeant(installation)) this.#remove(installation);
+      const { number, only } = installation;
+      if (number === 0 && only === undefined && isMeant(installation)) this.#remove(installation);
     }
   }
 
@@ -326,6 +451,11 @@ export class Modulation {
 
   /** A newer version of a shared object, with its state unless that is only for those who pull it. */
   update(update: ObjectUpdate): void {
+    if (this.#loading !== undefined) {
+      const again = (): void => this.update(update);
+      void this.#loading.then(again, again);
+      return;
+    }
     const told = new Map<string, { id: number; name: string }[]>();
     for (const installation of this.installed) {
       const { hosted, number, objects, pulled } = installation;
@@ -353,33 +483,40 @@ export class Modulation {
     }
   }
 
-  /** May there be a modulator that takes what is raised on this channel? */
+  /** Whether modulators here may be given this run of another process. */
+  isSound(run: EventsFrame): boolean {
+    return this.#environment?.isSound(run, this.#events.schemaOf) ?? true;
+  }
+
+  /** Whether there may be a modulator that takes this channel's events. */
   takes(base: string): boolean {
     return this.#names.has(base);
   }
 
-  /** What is wanted of a channel through modulators. */
+  /** The demand for a channel through modulators. */
   derivedOf(base: string, here: (derived: number) => number): DerivedDemand[] {
     const list: DerivedDemand[] = [];
     for (const [installation, first] of this.installed.madeOf(base)) {
       const objects = Object.fromEntries(
         [...installation.objects.values()].map(({ name, state }) => [name, state]),
       );
-      const { hosted: id, parameters, number, elsewhere, unheard } = installation;
+      const { hosted: id, parameters, number, elsewhere, unheard, by } = installation;
       const consumers = elsewhere - unheard + (number === 0 ? 0 : here(number));
       const mostPerSecond = this.#environment?.mostPerSecond(first.hosted) || Number.POSITIVE_INFINITY;
-      list.push({ id, parameters, objects, consumers, mostPerSecond });
+      list.push({ id, parameters, objects, consumers, mostPerSecond, by: by || undefined });
     }
     return list;
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     clearTimeout(this.#apart);
     await this.#environment?.close();
   }
 
   #remove(installation: Installation): void {
-    const { hosted } = installation;
+    const { hosted, leaving } = installation;
+    clearTimeout(leaving);
     this.#forget(installation);
     leaveConnection(installation);
     this.#environment?.remove(hosted);

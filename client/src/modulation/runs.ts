@@ -1,8 +1,7 @@
 import { LentRun, type Provenance, type Tier } from "@jecho/modulators/internal";
 import type { EventsFrame } from "@jecho/shared/internal";
-import type { FeedNames } from "./feed-names.ts";
 import type { Installation } from "./installation.ts";
-import type { Installations } from "./installations.ts";
+import type { FeedNames, Installations } from "./installations.ts";
 import type { ModulationEvents } from "./modulation.ts";
 
 type RunEvents = Pick<
@@ -26,7 +25,7 @@ export class Runs {
     this.#events = events;
   }
 
-  /** There is an environment from now on. */
+  /** Uses this environment from now on. */
   begin(environment: Tier): void {
     this.#environment = environment;
   }
@@ -80,14 +79,14 @@ export class Runs {
     this.#events.onDone(raisingOf(tag));
   }
 
-  /** Can the connection take more of what is made here? */
+  /** Tells whether the connection can take more output. */
   flow(ready: boolean): void {
     this.#isReady = ready;
     if (ready) for (const resolve of this.#whenReady.splice(0)) resolve();
     for (const { hosted } of this.#installed) this.#environment?.flow(hosted, ready);
   }
 
-  /** Resolves when modulators have finished what they were given so far, one behind the other, and what they made of it has been handed out. */
+  /** Resolves when modulators have finished their input so far, one behind the other, and their output has been handed out. */
   async finished(): Promise<void> {
     // One behind another gets what that has made at the end of the turn.
     for (let behind = this.#installed.depth; behind > 0; behind--) {
@@ -99,7 +98,7 @@ export class Runs {
     }
   }
 
-  /** What a modulator made goes on to those that are behind it, in the same order. */
+  /** Gives a modulator's output to those that are behind it, in the same order. */
   #feed(
     installation: Installation,
     frame: EventsFrame,

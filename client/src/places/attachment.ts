@@ -1,9 +1,9 @@
 import { NumberTable } from "@jecho/shared/internal";
-import type { ConsumerEndpoint, Endpoint, PortEnd } from "../concentrator/endpoint.ts";
-import type { TakeRecords } from "../concentrator/outgoing.ts";
-import type { PortListener, PortRequest } from "../port.ts";
+import type { ConsumerEndpoint, Endpoint, PortEnd } from "../concentrator/endpoints/endpoint.ts";
+import type { TakeRecords } from "../concentrator/outgoing/outgoing.ts";
+import { QueueReader } from "../queues/queue-reader.ts";
 import type { Hub } from "./hub.ts";
-import { QueueReader } from "./queue-reader.ts";
+import type { PlacePort, PortListener, PortRequest } from "./port.ts";
 
 interface Queue {
   readonly reader: QueueReader;
@@ -14,16 +14,16 @@ interface Queue {
 const SILENT: PortListener = { notify: () => {}, receive: () => {} };
 
 /** One port's place at a hub. */
-export class Attachment implements PortEnd {
+export class Attachment implements PortEnd, PlacePort {
   readonly endpoints = new NumberTable<Endpoint>();
   listener: PortListener;
   readonly #hub: Hub;
   readonly #queues = new Map<number, Queue>();
-  /** Those of urgent events first. */
+  /** Readers of the queues, those of urgent events first. */
   #readers: readonly QueueReader[] = [];
   readonly #leavingQueues = new Set<number>();
   #handled = 0;
-  /** Is there an event that waits for a request which was posted before it? */
+  /** Whether there is an event that waits for a request which was posted before it. */
   #isHeld = false;
 
   /** Made by `Hub.attach`. */
@@ -32,12 +32,20 @@ export class Attachment implements PortEnd {
     this.listener = listener;
   }
 
-  /** What the concentrator sends on account of these requests goes out in one message. */
+  memory(bytes: number): ArrayBuffer {
+    return new ArrayBuffer(bytes);
+  }
+
+  drainHere(): void {
+    this.#hub.drain();
+  }
+
+  /** Sends everything that the concentrator sends on account of these requests in one message. */
   together(handle: () => void): void {
     this.#hub.together(handle);
   }
 
-  handle(request: PortRequest): void {
+  post(request: PortRequest): void {
     this.#act(request);
     this.#handled++;
     // Events may have come over shared memory before what they follow.
@@ -78,7 +86,7 @@ export class Attachment implements PortEnd {
         this.#hub.drainSoon();
         return;
       case "close":
-        void this.detach();
+        void this.close();
         return;
       default:
         this.#hub.handle(request, this);
@@ -117,7 +125,7 @@ export class Attachment implements PortEnd {
   }
 
   /** Ends all of this port: its endpoints leave their channels. Resolves when what it raised has been taken, or after 30 s. */
-  detach(): Promise<void> {
+  close(): Promise<void> {
     for (const { timer } of this.#queues.values()) clearTimeout(timer);
     return this.#hub.detach(this);
   }

@@ -1,15 +1,19 @@
 /** Bytes of events on their way to an application's thread from which on more have to wait, and when they go on. */
 const HIGH_WATER_BYTES = 4 << 20;
 const LOW_WATER_BYTES = 1 << 20;
-/** What may be on the way in spite of that: what was sent before, the past, and events of this process, which no gateway holds back. */
+/**
+ * Bytes that may be on the way in spite of that: what was sent before, the past, and events of this process, which no
+ * gateway holds back.
+ */
 const LIMIT_BYTES = 32 << 20;
 /**
- * How long nothing at all is read for a thread that is behind: long for one that is at its events, short for whatever else comes by the
- * same connection. One that has not caught up by then does not take its events, and they wait at the gateway, channel by channel.
+ * How long nothing at all is read for a thread that is behind: long for one that is handling events, short for whatever
+ * else comes by the same connection. One that has not caught up by then does not take its events, and they wait at the
+ * gateway, channel by channel.
  */
 const PAUSE_MS = 100;
 
-/** What can be done about it. Consumers are known by their endpoints' numbers. */
+/** Measures against too many events on the way. Consumers are known by their endpoints' numbers. */
 export interface Brakes {
   /** Nothing is read from the connection, or again. @returns false where that cannot be had */
   pause(isPaused: boolean): boolean;

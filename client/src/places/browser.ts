@@ -1,6 +1,6 @@
 import { lendWorkers } from "@jecho/modulators/browser";
-import type { HerePort } from "./here-port.ts";
 import type { MessageEnd, ToPlace } from "./message-end.ts";
+import type { OpenHere } from "./place.ts";
 import type { Host, Visitor } from "./shared-worker.ts";
 
 /** Calls back when the page is shown again: its connection may have died unseen. */
@@ -16,9 +16,9 @@ export function watchPage(shown: () => void): () => void {
 /** All tabs of an origin have one connection. */
 export const defaultPlace = "shared";
 
-/** What is needed for a concentrator in this thread: pages whose connection has a thread of its own need not load it. */
-export async function loadHere(): Promise<typeof HerePort> {
-  return (await import("./here-port.ts")).HerePort;
+/** Loads the code for a concentrator in this thread: pages whose connection has a thread of its own need not load it. */
+export async function loadHere(): Promise<OpenHere> {
+  return (await import("./page-here.ts")).openHere;
 }
 
 /** A worker of this page, or the one that all pages of the origin share; undefined where there is no such thing. */

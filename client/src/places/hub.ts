@@ -1,43 +1,51 @@
 import { tokenOf } from "@jecho/shared/internal";
 import { laterTurn } from "#platform";
-import { type Asked, Concentrator } from "../concentrator/concentrator.ts";
-import type { ConsumerEndpoint, PortEnd } from "../concentrator/endpoint.ts";
-import type { RaisedEvents, TakeRecords } from "../concentrator/outgoing.ts";
+import { Concentrator, type SessionRequest } from "../concentrator/concentrator.ts";
+import type { ConsumerEndpoint, PortEnd } from "../concentrator/endpoints/endpoint.ts";
+import type { RaisedEvents, TakeRecords } from "../concentrator/outgoing/outgoing.ts";
 import type { ConcentratorOptions } from "../concentrator/parts.ts";
 import type { CreateEnvironment } from "../platform/face.ts";
-import type { PortListener, SessionNotice } from "../port.ts";
-import { type Status, statusNow } from "../status.ts";
-import { atEndOfTurn } from "../turn.ts";
+import { atEndOfTurn } from "../platform/face.ts";
+import { type Status, statusNow } from "../session/status.ts";
 import { Attachment } from "./attachment.ts";
+import type { PortListener, SessionNotice } from "./port.ts";
 
-/**
- * A concentrator and the ports that lead to it: one for each session, and where it is shared by the tabs of a browser,
- * that is many.
- */
+/** A concentrator and the ports that lead to it: one for each session of the process, or of all tabs of a browser, that shares its connection. */
 export class Hub {
   readonly #concentrator: Concentrator;
   readonly #attachments = new Set<Attachment>();
-  /** Those that have gone, and whose last events are still to be sent. */
+  /** Attachments that have gone, and whose last events are still to be sent. */
   readonly #leaving = new Set<Attachment>();
-  /** What events were written with, for ports that come later. */
+  /** Types that events were written with, for ports that come later. */
   readonly #types = new Map<bigint, Uint8Array>();
   #status: Status = statusNow("connecting");
+  /** The gateway's identity, once there was a connection. */
+  #gateway = "";
   #draining = false;
   #willDrain = false;
   #closed = false;
+  readonly #ended: () => void;
 
-  /** @param createEnvironment of modulators; default: that of the platform */
-  constructor(options: ConcentratorOptions, createEnvironment?: CreateEnvironment) {
+  /**
+   * @param createEnvironment of modulators; default: that of the platform
+   * @param ended called when no port may be attached any more
+   */
+  constructor(
+    options: ConcentratorOptions,
+    createEnvironment?: CreateEnvironment,
+    ended: () => void = () => {},
+  ) {
+    this.#ended = ended;
     const listener = {
       notify: (notice: SessionNotice) => this.#tell(notice),
       yielded: (port: PortEnd) => {
-        for (const attachment of this.#attachments) if (attachment === port) attachment.detach();
+        for (const attachment of this.#attachments) if (attachment === port) void attachment.close();
       },
     };
     this.#concentrator = new Concentrator(options, this.#source(), listener, createEnvironment);
   }
 
-  /** May a port still be attached? Not when the last has gone, or the gateway will not have us. */
+  /** Whether a port may still be attached: not when the last has gone, or the gateway will not have us. */
   get isUsable(): boolean {
     return !this.#closed && this.#status.state !== "refused";
   }
@@ -46,12 +54,13 @@ export class Hub {
     const attachment = new Attachment(this, listener);
     this.#attachments.add(attachment);
     for (const schema of this.#types.values()) listener.notify({ is: "type", schema });
+    if (this.#gateway !== "") listener.notify({ is: "gateway", gateway: this.#gateway });
     listener.notify({ is: "status", status: this.#status });
     return attachment;
   }
 
   /** For attachments. */
-  handle(request: Asked, attachment: Attachment): void {
+  handle(request: SessionRequest, attachment: Attachment): void {
     this.#concentrator.handle(request, attachment);
   }
 
@@ -82,6 +91,7 @@ export class Hub {
       return this.#concentrator.through();
     }
     this.#closed = true;
+    this.#ended();
     return this.#concentrator.close();
   }
 
@@ -133,7 +143,11 @@ export class Hub {
   }
 
   #tell(notice: SessionNotice): void {
-    if (notice.is === "status") this.#status = notice.status;
+    if (notice.is === "gateway") this.#gateway = notice.gateway;
+    if (notice.is === "status") {
+      this.#status = notice.status;
+      if (!this.isUsable) this.#ended();
+    }
     // Its memory is that of what came over the wire.
     const told = notice.is === "type" ? { is: notice.is, schema: notice.schema.slice() } : notice;
     if (told.is === "type") this.#types.set(tokenOf(told.schema), told.schema);

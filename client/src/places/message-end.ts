@@ -1,10 +1,10 @@
 import { type ErrorCode, JechoError } from "@jecho/shared";
 import type { ConcentratorOptions } from "../concentrator/parts.ts";
-import type { ControlRequest, PortNotice, PortRequest } from "../port.ts";
+import type { ControlRequest, PortNotice, PortRequest } from "./port.ts";
 
 /** One end of a way between threads, on which messages pass in order. */
 export interface MessageEnd {
-  /** Is memory that is posted seen by both sides? */
+  /** Whether both sides see memory that is posted. */
   readonly sharesMemory: boolean;
   post(message: unknown, transfer?: ArrayBuffer[]): void;
   /** @param failed the other side could not begin, or ended without having been asked to */
@@ -23,7 +23,7 @@ export type ToPlace =
   /** So many bytes of events have been handed to their consumers. */
   | { readonly is: "eventsTaken"; readonly bytes: number };
 
-/** Messages of the place, which sends several at once, and between them `Runs`. */
+/** Messages of the place, which sends several at once, and between them `BatchedRuns`. */
 export type FromPlace = { readonly is: "ready" } | { readonly is: "closed" } | PortNotice;
 
 type HandledRequest = Extract<ControlRequest, { is: "handled" }>;

@@ -1,6 +1,7 @@
 import { MessageChannel, Worker } from "node:worker_threads";
-import { HerePort } from "./here-port.ts";
+import { openHere } from "./hubs.ts";
 import type { MessageEnd } from "./message-end.ts";
+import type { OpenHere } from "./place.ts";
 
 /** A program may compute for minutes: its connection has a thread of its own. */
 export const defaultPlace = "worker";
@@ -10,9 +11,9 @@ export function watchPage(_shown: () => void): () => void {
   return () => {};
 }
 
-/** What is needed for a concentrator in this thread: a program has it all at hand. */
-export function loadHere(): typeof HerePort {
-  return HerePort;
+/** Gives the code for a concentrator in this thread: a program has it all at hand. */
+export function loadHere(): OpenHere {
+  return openHere;
 }
 
 /** The thread in which the concentrators of this process' sessions run, while there is any session. */

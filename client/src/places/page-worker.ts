@@ -1,8 +1,8 @@
 /** A worker of a page: one session's concentrator. */
-import { Hub } from "./hub.ts";
+import { Hubs } from "./hubs.ts";
 import { serve } from "./serve.ts";
 
-/** For what was handed to the connection to be out. */
+/** Time for what was handed to the connection to be out. */
 const LINGER_MS = 3000;
 
 const scope = globalThis as unknown as Pick<MessagePort, "postMessage" | "onmessage" | "close">;
@@ -16,5 +16,5 @@ serve(
     },
     close: () => void setTimeout(() => scope.close(), LINGER_MS),
   },
-  options => new Hub(options),
+  new Hubs(),
 );

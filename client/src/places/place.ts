@@ -1,8 +1,7 @@
 import { JechoError } from "@jecho/shared";
 import { defaultPlace, loadHere, startThread, watchPage } from "#places";
 import type { ConcentratorOptions } from "../concentrator/parts.ts";
-import type { Port, PortListener, PortRequest } from "../port.ts";
-import type { HerePort } from "./here-port.ts";
+import type { PlacePort, Port, PortListener, PortRequest } from "./port.ts";
 import { RemotePort } from "./remote-port.ts";
 
 /**
@@ -14,7 +13,7 @@ import { RemotePort } from "./remote-port.ts";
  */
 export type ConcentratorPlace = "here" | "worker" | "shared";
 
-/** What is tried where a place is not to be had. */
+/** Places to try, in order, where a place is not to be had. */
 const FALLBACKS: Readonly<Record<ConcentratorPlace, readonly ConcentratorPlace[]>> = {
   here: ["here"],
   worker: ["worker", "here"],
@@ -35,7 +34,8 @@ export function openPort(
   return new PlacedPort(FALLBACKS[place], options, listener);
 }
 
-type Way = Omit<Port, "settled" | "posted">;
+/** Opens a port to a concentrator in this very thread. */
+export type OpenHere = (options: ConcentratorOptions, listener: PortListener) => PlacePort;
 
 /** Keeps what is asked until it is known that the place exists; asks the next place where it does not. */
 class PlacedPort implements Port {
@@ -43,7 +43,7 @@ class PlacedPort implements Port {
   readonly #listener: PortListener;
   readonly #settled = Promise.withResolvers<void>();
   readonly #stopWatching: () => void;
-  #port: Way | undefined;
+  #port: PlacePort | undefined;
   #kept: PortRequest[] | undefined = [];
   #posted = 0;
 
@@ -62,8 +62,8 @@ class PlacedPort implements Port {
     return this.#posted;
   }
 
-  get drainHere(): (() => void) | undefined {
-    return this.#port?.drainHere;
+  drainHere(): void {
+    this.#port?.drainHere?.();
   }
 
   post(request: PortRequest): void {
@@ -86,7 +86,7 @@ class PlacedPort implements Port {
   #try([place, ...others]: readonly ConcentratorPlace[]): void {
     if (place === undefined || place === "here") {
       const loading = loadHere();
-      if (loading instanceof Promise) loading.then(port => this.#beginHere(port), this.#failed);
+      if (loading instanceof Promise) loading.then(open => this.#beginHere(open), this.#failed);
       else this.#beginHere(loading);
       return;
     }
@@ -105,11 +105,11 @@ class PlacedPort implements Port {
     for (const request of this.#kept ?? []) this.#port.post(request);
   }
 
-  #beginHere(Here: typeof HerePort): void {
+  #beginHere(openHere: OpenHere): void {
     const kept = this.#kept;
     // It may have been closed meanwhile.
     if (kept === undefined) return;
-    this.#port = new Here(this.#options, this.#listener);
+    this.#port = openHere(this.#options, this.#listener);
     this.#kept = undefined;
     this.#settled.resolve();
     for (const request of kept) this.#port.post(request);

@@ -1,11 +1,11 @@
 import { JechoError } from "@jecho/shared";
 import type { ConcentratorOptions } from "../concentrator/parts.ts";
-import type { Port, PortListener, PortRequest } from "../port.ts";
-import { atEndOfTurn } from "../turn.ts";
+import { atEndOfTurn } from "../platform/face.ts";
 import { addHandled, fromPlain, type Handled, type MessageEnd, type ToPlace } from "./message-end.ts";
+import type { PlacePort, PortListener, PortRequest } from "./port.ts";
 import { visitRuns } from "./run-batch.ts";
 
-/** Before a place is told again how much of what it sent was taken. */
+/** Bytes of taken events after which a place is told again. */
 const TAKEN_STEP_BYTES = 256 << 10;
 
 export interface RemotePortEvents {
@@ -15,7 +15,7 @@ export interface RemotePortEvents {
 }
 
 /** The application's end of a port to a concentrator in another thread. */
-export class RemotePort implements Omit<Port, "settled" | "posted"> {
+export class RemotePort implements PlacePort {
   readonly #end: MessageEnd;
   readonly #listener: PortListener;
   readonly #events: RemotePortEvents;
@@ -24,7 +24,7 @@ export class RemotePort implements Omit<Port, "settled" | "posted"> {
   readonly #sendHandled = (): void => this.#flushHandled();
   #isClosing = false;
   #taken = 0;
-  /** What handlers have ended on in this turn. */
+  /** Ends of handlers in this turn. */
   #handled: Handled = [];
 
   constructor(
@@ -69,7 +69,7 @@ export class RemotePort implements Omit<Port, "settled" | "posted"> {
     return this.#closed.promise;
   }
 
-  /** In the order of the requests. */
+  /** Posts the ends of handlers, in the order of the requests. */
   #flushHandled(): void {
     if (this.#handled.length === 0) return;
     const handled = this.#handled;

@@ -5,13 +5,13 @@ import { EventsFrame } from "@jecho/shared/internal";
  * frames, one behind the other; then an index: of each delivery the consumer's endpoint, the first event that is for it, and where
  * the frame and its parts lie; then how many numbers the index has.
  */
-export type Runs = ArrayBuffer;
+export type BatchedRuns = ArrayBuffer;
 
 /** Numbers in the index of each delivery, four bytes each. */
 const DELIVERY = 8;
 
 /** Part of a message: one run, or several that lie in a row. */
-interface Stretch {
+interface MessageStretch {
   readonly bytes: Uint8Array;
   readonly start: number;
   end: number;
@@ -19,7 +19,7 @@ interface Stretch {
 
 /** Gathers what goes to another thread: one copy of each run, whatever the number of its consumers. */
 export class RunBatch {
-  #stretches: Stretch[] = [];
+  #stretches: MessageStretch[] = [];
   #newest: EventsFrame | undefined;
   #bytes = 0;
   #index = new Uint32Array(64 * DELIVERY);
@@ -63,8 +63,8 @@ export class RunBatch {
     this.#newest = frame;
   }
 
-  /** What was added, in memory of its own: the messages that the frames lie in are needed by others. */
-  take(): Runs {
+  /** Takes the runs that were added, in memory of their own: others need the messages that the frames lie in. */
+  take(): BatchedRuns {
     const runs = new ArrayBuffer(this.#bytes + 4 * (this.#indexed + 1));
     const bytes = new Uint8Array(runs);
     let at = 0;
@@ -91,7 +91,7 @@ function grown(index: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
 
 /** Visits the deliveries in their order. The frames were verified when they came in. @returns bytes of the frames */
 export function visitRuns(
-  runs: Runs,
+  runs: BatchedRuns,
   visit: (endpoint: number, frame: EventsFrame, first: number) => void,
 ): number {
   const bytes = new Uint8Array(runs);

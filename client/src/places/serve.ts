@@ -1,12 +1,11 @@
 import { JechoError } from "@jecho/shared";
 import type { EventsFrame } from "@jecho/shared/internal";
-import type { ConcentratorOptions } from "../concentrator/parts.ts";
-import type { PortListener } from "../port.ts";
-import { atEndOfTurn } from "../turn.ts";
+import { atEndOfTurn } from "../platform/face.ts";
 import type { Attachment } from "./attachment.ts";
 import { BackPressure } from "./back-pressure.ts";
-import type { Hub } from "./hub.ts";
+import type { Hubs } from "./hubs.ts";
 import { type FromPlace, type MessageEnd, type ToPlace, toPlain, visitHandled } from "./message-end.ts";
+import type { PortListener } from "./port.ts";
 import { RunBatch } from "./run-batch.ts";
 
 /** Bytes of events in one block of memory: who keeps an event keeps that, too. */
@@ -15,11 +14,11 @@ const BLOCK_BYTES = 64 << 10;
 /**
  * Serves one session over a way between threads.
  *
- * @param hubOf the hub that a session with these options belongs to
+ * @param hubs those that the session may belong to
  * @returns ends the session as if it had asked for that
  */
-export function serve(end: MessageEnd, hubOf: (options: ConcentratorOptions) => Hub): () => void {
-  const outbox = new Outbox(end);
+export function serve(end: MessageEnd, hubs: Hubs): () => void {
+  const outbox = new PortOutbox(end);
   let attachment: Attachment | undefined;
   const pressure = new BackPressure({
     pause: isPaused => attachment?.pause(isPaused) ?? false,
@@ -38,17 +37,17 @@ export function serve(end: MessageEnd, hubOf: (options: ConcentratorOptions) => 
   const receive = (message: unknown): void => {
     const request = message as ToPlace;
     if (typeof request === "number") {
-      attachment?.handle({ is: "wake", queue: request >>> 1, now: (request & 1) === 1 });
+      attachment?.post({ is: "wake", queue: request >>> 1, now: (request & 1) === 1 });
       return;
     }
     if (!("is" in request)) {
-      attachment?.together(() => visitHandled(request, handled => attachment?.handle(handled)));
+      attachment?.together(() => visitHandled(request, handled => attachment?.post(handled)));
       return;
     }
     switch (request.is) {
       case "attach":
         outbox.put({ is: "ready" });
-        attachment = hubOf(request.options).attach(listener);
+        attachment = hubs.of(request.options).attach(listener);
         return;
       case "frozen":
         attachment?.freeze(request.frozen);
@@ -58,7 +57,7 @@ export function serve(end: MessageEnd, hubOf: (options: ConcentratorOptions) => 
         return;
       case "close":
         pressure.end();
-        void attachment?.detach().then(() => {
+        void attachment?.close().then(() => {
           outbox.put({ is: "closed" });
           outbox.send();
           end.close();
@@ -66,7 +65,7 @@ export function serve(end: MessageEnd, hubOf: (options: ConcentratorOptions) => 
         attachment = undefined;
         return;
       default:
-        attachment?.handle(request);
+        attachment?.post(request);
     }
   };
   end.listen(receive, () => {});
@@ -74,7 +73,7 @@ export function serve(end: MessageEnd, hubOf: (options: ConcentratorOptions) => 
 }
 
 /** Sends what one turn has to tell in one message. */
-class Outbox {
+class PortOutbox {
   readonly #end: MessageEnd;
   readonly #runs = new RunBatch();
   #notices: unknown[] = [];

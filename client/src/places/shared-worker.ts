@@ -1,37 +1,22 @@
-/** A SharedWorker: the concentrators of all tabs of an origin, one for each gateway. */
-import { Lenders, ModulatorEnvironment } from "@jecho/modulators/browser";
-import type { ConcentratorOptions } from "../concentrator/parts.ts";
-import type { CreateEnvironment } from "../platform/face.ts";
-import { Hub } from "./hub.ts";
+/** A SharedWorker: the concentrators of all tabs of an origin. */
+import { createEnvironment, Lenders } from "@jecho/modulators/browser";
+import { Hubs } from "./hubs.ts";
 import { serve } from "./serve.ts";
 
-/** What a page says of itself first, with a port by which it lends workers to this one. */
+/** A page's first message, with a port by which it lends workers to this one. */
 export interface Visitor {
   /** A lock that it holds for as long as it lives. */
   readonly lock: string;
 }
 
-/** What this worker says of itself first. */
+/** This worker's first message. */
 export interface Host {
   /** A lock that it holds for as long as it lives. */
   readonly life: string;
 }
 
-const hubs = new Map<string, Hub>();
 const lenders = new Lenders();
-
-const createEnvironment: CreateEnvironment = (options, events) =>
-  new ModulatorEnvironment(options, events, undefined, lenders);
-
-function hubOf(options: ConcentratorOptions): Hub {
-  // What another device hands over is for one session alone.
-  if (options.handover !== "") return new Hub(options, createEnvironment);
-  const known = hubs.get(options.url);
-  if (known?.isUsable) return known;
-  const hub = new Hub(options, createEnvironment);
-  hubs.set(options.url, hub);
-  return hub;
-}
+const hubs = new Hubs((options, events) => createEnvironment(options, events, { lenders }));
 
 const life = `jecho-${crypto.randomUUID()}`;
 /** Resolves when the lock is held: known before, a page would have it at once. */
@@ -63,6 +48,6 @@ const living = new Promise<void>(resolve => {
         gone();
       },
     },
-    hubOf,
+    hubs,
   );
 };

@@ -1,7 +1,9 @@
-/** A worker thread of Node: the concentrators of a process, one for each session. */
+/** A worker thread of Node: the concentrators of a process. */
 import { type MessagePort, parentPort } from "node:worker_threads";
-import { Hub } from "./hub.ts";
+import { Hubs } from "./hubs.ts";
 import { serve } from "./serve.ts";
+
+const hubs = new Hubs();
 
 /** A port is a new session's; anything else says that none will come. */
 parentPort?.on("message", (port: MessagePort | undefined) => {
@@ -16,6 +18,6 @@ parentPort?.on("message", (port: MessagePort | undefined) => {
       listen: receive => void port.on("message", receive),
       close: () => port.close(),
     },
-    options => new Hub(options),
+    hubs,
   );
 });

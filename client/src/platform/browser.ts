@@ -1,4 +1,5 @@
-import type { Socket } from "./face.ts";
+import { createEnvironment as load } from "@jecho/modulators/browser";
+import type { CreateEnvironment, Socket } from "./face.ts";
 
 /** The browser's own WebSocket. */
 export function openSocket(url: string, protocol: string): Socket {
@@ -7,8 +8,8 @@ export function openSocket(url: string, protocol: string): Socket {
   return socket;
 }
 
-export { fetchText as readText } from "../modulator-file.ts";
-export { createEnvironment } from "./browser-environment.ts";
+export const createEnvironment: CreateEnvironment = (options, events) => load(options, events);
+export { fetchText as readText } from "./face.ts";
 
 /** Calls back when it is likely that the network is there again. */
 export function onNetworkChange(changed: () => void): () => void {

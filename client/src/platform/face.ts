@@ -1,8 +1,8 @@
 import type { ModulatorOptions } from "@jecho/modulators";
-import type { Tier, TierEvents } from "@jecho/modulators/internal";
+import type { Environment, TierEvents } from "@jecho/modulators/internal";
 
 /**
- * What a connection needs of a WebSocket, the browser's or another one. Binary messages come as an ArrayBuffer, or as a
+ * A WebSocket as a connection needs it, the browser's or another one. Binary messages come as an ArrayBuffer, or as a
  * Uint8Array at the start of its memory.
  */
 export interface Socket {
@@ -20,5 +20,25 @@ export interface Socket {
   pause?(isPaused: boolean): void;
 }
 
-/** Makes the environment that the modulators of this process run in. */
-export type CreateEnvironment = (options: ModulatorOptions, events: TierEvents) => Tier;
+/** Makes the environment that the modulators of this process run in; a promise where that has to be loaded. */
+export type CreateEnvironment = (
+  options: ModulatorOptions,
+  events: TierEvents,
+) => Environment | Promise<Environment>;
+
+const DONE = Promise.resolve();
+
+/**
+ * Calls back at the end of the turn, as `queueMicrotask` does: what one turn brings together goes on together. For the way of an event: by
+ * Node's `queueMicrotask` there, a synchronous event takes its producer 468 us instead of 420.
+ */
+export function atEndOfTurn(act: () => void): void {
+  void DONE.then(act);
+}
+
+/** Reads a text over HTTP. @throws Error where the answer is not OK */
+export async function fetchText(url: URL): Promise<string> {
+  const response = await fetch(url);
+  if (!response.ok) throw new Error(`${response.status} ${response.statusText}`);
+  return response.text();
+}

@@ -29,10 +29,10 @@ export class MessageReader {
   readonly #visit: (opcode: number, payload: Uint8Array<ArrayBuffer>) => void;
   readonly #header = new Uint8Array(HEADER_BYTES);
   #headerBytes = 0;
-  /** Of the frame whose header is complete. */
+  /** Payload of the frame whose header is complete. */
   #payload: Uint8Array<ArrayBuffer> | undefined;
   #filled = 0;
-  /** Of the message that is not complete; 0 while there is none. */
+  /** Opcode of the message that is not complete; 0 while there is none. */
   #opcode = 0;
   #fragments: Uint8Array[] = [];
   #fragmentBytes = 0;

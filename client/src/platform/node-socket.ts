@@ -1,25 +1,25 @@
 import { createHash, randomBytes } from "node:crypto";
 import { connect as connectTcp, isIP, type Socket as TcpSocket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { MessageMemory } from "../message-memory.ts";
+import { MessageMemory } from "../concentrator/outgoing/message-memory.ts";
 import type { Socket } from "./face.ts";
 import { MessageReader, OPCODE, ProtocolError } from "./message-reader.ts";
 
-/** What a server may send at once. */
+/** Most bytes that a server may send at once: of a message, and of the answer to the handshake. */
 const LIMIT_BYTES = 100 << 20;
 const RESPONSE_BYTES = 16 << 10;
 /** Parts of up to this size are copied into one block of memory, behind the header if they come first: that costs less than further blocks. */
 const JOIN_BYTES = 64 << 10;
-/** What is shorter lies in blocks that Node has for it. */
+/** Size below which memory comes out of Node's pooled blocks. */
 const POOLED_BYTES = 4 << 10;
 /** How long the other side may take to close the connection when we want to. */
 const CLOSE_MS = 10_000;
 /** RFC 6455, 1.3 */
 const ACCEPT = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/** What all sockets of a thread write short parts from. */
+/** Memory that all sockets of a thread write short parts from. */
 const OUTGOING = new MessageMemory();
-/** What all sockets of a thread read into: it is dealt with before the next read. */
+/** Memory that all sockets of a thread read into: it is dealt with before the next read. */
 const INCOMING = new Uint8Array(64 << 10);
 
 /**
@@ -37,9 +37,9 @@ export class NodeSocket implements Socket {
   readonly #key = randomBytes(16).toString("base64");
   readonly #protocol: string;
   #state: "connecting" | "open" | "closing" | "closed" = "connecting";
-  /** What has come of the answer to the handshake. */
+  /** The part of the answer to the handshake that has come. */
   #response = "";
-  /** What the other side's close frame said, if there was one. */
+  /** Code and reason of the other side's close frame, if there was one. */
   #closed: { code: number; reason: string } | undefined;
   #timer: NodeJS.Timeout | undefined;
 

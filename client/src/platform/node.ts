@@ -1,8 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { stripTypeScriptTypes } from "node:module";
 import { ModulatorEnvironment } from "@jecho/modulators/node";
-import { fetchText } from "../modulator-file.ts";
-import type { CreateEnvironment, Socket } from "./face.ts";
+import { type CreateEnvironment, fetchText, type Socket } from "./face.ts";
 import { NodeSocket } from "./node-socket.ts";
 
 export function openSocket(url: string, protocol: string): Socket {

@@ -1,9 +1,9 @@
 import { JechoError } from "@jecho/shared";
-import type { Offer as Grant } from "@jecho/shared/internal";
+import { type Offer as Grant, mayControl } from "@jecho/shared/internal";
 import type { Value } from "../sandbox/values.ts";
 
 /**
- * What a producer offers to modulators, by name. A modulator lists what it needs as `static needs`, and finds each at that
+ * A producer's offers to modulators, by name. A modulator lists what it needs as `static needs`, and finds each at that
  * path of `this.moe`: `context.temperature`, `services.celsius`, `controls.warm`.
  */
 export interface Delegate {
@@ -19,8 +19,8 @@ export interface Delegate {
   // biome-ignore lint/suspicious/noExplicitAny: any function that a producer may have.
   readonly services?: Readonly<Record<string, (...args: any[]) => unknown>>;
   /**
-   * What modulators steer the producer by. A call gives nothing back and runs here, once the modulator's turn has
-   * ended well, in the order of the calls.
+   * Functions by which modulators steer the producer. A call gives nothing back; it runs here, once the modulator's
+   * turn has ended well, in the order of the calls.
    */
   // biome-ignore lint/suspicious/noExplicitAny: each takes what it takes; the arguments are Values.
   readonly controls?: Readonly<Record<string, (...args: any[]) => void>>;
@@ -35,7 +35,7 @@ export interface Delegate {
 
 /** One thing that is offered, as it travels. */
 export interface Offer {
-  /** As a modulator needs it. */
+  /** The offer's name, as a modulator needs it. */
   readonly name: string;
   /** The capability that it takes; "" for none. */
   readonly capability: string;
@@ -43,14 +43,14 @@ export interface Offer {
   readonly text: string;
 }
 
-/** What every MOE offers by itself. */
+/** Services that every MOE offers by itself. */
 export const MOE_SERVICES = ["clock", "entropy", "log", "random", "statistics"] as const;
 
 const NAME = /^[A-Za-z_$][\w$]{0,63}$/;
 const GROUPS = ["context", "services", "controls"] as const;
 
 /**
- * What a delegate offers, as data.
+ * Turns a delegate into data.
  *
  * @throws JechoError `ARGUMENT_INVALID` naming what cannot be offered
  */
@@ -74,12 +74,12 @@ export function offersOf(delegate: Delegate): Offer[] {
   return offers;
 }
 
-/** What is offered where no producer offers anything. */
+/** The offers where no producer offers anything. */
 export const MOE_OFFERS: readonly Offer[] = offersOf({});
 
 const FUNCTION = /^(?:async\s*)?(?:function\b|\(|[\w$]+\s*=>)/;
 
-/** Is a function's text one by itself? That of a method is one in an object. */
+/** Whether a function's text is one by itself; a method's is one only in an object. */
 export function isExpression(text: string): boolean {
   return FUNCTION.test(text);
 }
@@ -96,10 +96,15 @@ function textOf(name: string, offered: object): string {
   return isExpression(text) ? `(${text})` : `Object.values({ ${text} })[0]`;
 }
 
-/** What of it a consumer with these capabilities may have its modulator use. */
-export function grantsOf(offers: readonly Offer[], capabilities: readonly string[]): readonly Grant[] {
+/** The offers that a modulator with this text may use when its consumer has these capabilities. */
+export function grantsOf(
+  offers: readonly Offer[],
+  { source, capabilities }: { readonly source: string; readonly capabilities: readonly string[] },
+): readonly Grant[] {
+  const controls = mayControl(source);
   return offers.map(({ name, capability, text }) => {
-    const granted = capability === "" || capabilities.includes(capability);
+    const isHeld = capability === "" || capabilities.includes(capability);
+    const granted = isHeld && (controls || !name.startsWith("controls."));
     return { name, granted, text: granted ? text : "", capability: granted ? "" : capability };
   });
 }

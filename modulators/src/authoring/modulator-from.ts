@@ -6,9 +6,9 @@ import { isExpression } from "./delegate.ts";
 import type { Json, Modulator, SharedReference } from "./modulator.ts";
 
 /**
- * What a modulator does with one event, as a function: `true` passes it, `false` or nothing discards it, an object goes out
- * in its place, and a list of objects as so many events. Anything else is an error. An event's fields are no properties of its
- * own: `{ ...unpack(event), celsius: 0 }` is one like it but for a field.
+ * A modulator as a function of one event: `true` passes the event, `false` or nothing discards it, an object goes out
+ * in its place, and a list of objects as so many events. Anything else is an error. An event's fields are not its own
+ * properties: `{ ...unpack(event), celsius: 0 }` copies it but for one field.
  */
 type Derivation<Event, Parameters, Objects> = (
   event: Event,
@@ -26,7 +26,7 @@ type Derivation<Event, Parameters, Objects> = (
 
 type StateOf<Shared> = Shared extends { readonly state: infer State } ? State : never;
 
-/** What a modulator has beside its source. */
+/** The members of a modulator besides its source. */
 interface Rest<Event, Parameters, Objects> extends Omit<Modulator, "source" | "parameters" | "objects"> {
   readonly parameters?: Parameters;
   readonly objects?: Objects;
@@ -42,7 +42,7 @@ const REST: OptionNames<Rest<unknown, unknown, unknown>> = {
   input: true,
 };
 
-type ModulatorClass = new (
+type WrittenClass = new (
   parameters: never,
   moe: never,
 ) => Pick<ModulatorBase, "dequeue" | "period"> & { enqueue(event: never): void };
@@ -68,7 +68,7 @@ export function modulatorFrom<
   Parameters extends Json = null,
   Objects extends Readonly<Record<string, SharedReference>> = Record<never, never>,
 >(
-  written: string | ModulatorClass | Derivation<Event, Parameters, Objects>,
+  written: string | WrittenClass | Derivation<Event, Parameters, Objects>,
   options: Rest<Event, Parameters, Objects> = {},
 ): Modulator {
   checkOptions<typeof options>("modulatorFrom()", options, REST as OptionNames<typeof options>);
@@ -79,12 +79,12 @@ export function modulatorFrom<
   return { ...rest, source: typeof written === "string" ? written : classSource(written) };
 }
 
-function isModulatorClass(written: unknown): written is ModulatorClass {
+function isModulatorClass(written: unknown): written is WrittenClass {
   return typeof written === "function" && written.prototype instanceof ModulatorBase;
 }
 
 /** The class's own text comes first, behind a line of ours, so that the places in errors are those within it. */
-function classSource(written: ModulatorClass): string {
+function classSource(written: WrittenClass): string {
   const texts: string[] = [];
   let last: unknown = written;
   for (
@@ -92,7 +92,7 @@ function classSource(written: ModulatorClass): string {
     at !== ModulatorBase && at !== FifoModulator;
     at = Object.getPrototypeOf(at)
   ) {
-    const text = textOf(at as ModulatorClass);
+    const text = textOf(at as WrittenClass);
     texts.push(text);
     last = at;
   }

@@ -21,7 +21,7 @@ export interface Modulator {
   readonly source: string;
   /** Handed to the constructor, frozen. Default: null. */
   readonly parameters?: Json;
-  /** What makes it equal to another of the same source and shared objects. Default: the parameters. */
+  /** Makes the modulator equal to others of the same source and shared objects that have the same key. Default: the parameters. */
   readonly key?: string;
   /** The shared objects that it reads, as `this.objects.NAME`. */
   readonly objects?: Readonly<Record<string, SharedReference>>;
@@ -31,9 +31,10 @@ export interface Modulator {
    */
   readonly lazy?: readonly string[];
   /**
-   * Is it as good as this other modulator, of the same source, which others run? Then its consumer shares that one's derived channel,
-   * and takes its parameters. It runs with the consumer, and is asked only of modulators that have an `equals` as well, read the
-   * same shared objects, and may use the same. Default: what has the same `key` is equal.
+   * Whether this modulator is as good as another one, of the same source, which others run. Then its consumer shares
+   * that one's derived channel, and takes its parameters. It runs with the consumer, and is asked only of modulators
+   * that have an `equals` as well, read the same shared objects, and may use the same. Default: modulators of the same
+   * `key` are equal.
    */
   readonly equals?: (other: { readonly parameters: Json }) => boolean;
 }
@@ -60,14 +61,14 @@ export interface EventSource {
 }
 
 /** A handler split in two; spread it into the options of `subscribe`. */
-export interface EagerHandler<In = unknown, Out = unknown> {
+export interface HandlerPair<In = unknown, Out = unknown> {
   /** Runs with every producer. */
   readonly modulator: Modulator;
-  /** Stays with the consumer. Default: none, so the handler sees what the modulator made. */
+  /** Stays with the consumer. Default: none, so the handler sees the modulator's output. */
   readonly demodulator?: Demodulator<In, Out>;
 }
 
-/** What the frames carry of a modulator; the same fields as the table of that name. */
+/** A modulator as frames carry it; the same fields as the table of that name. */
 export interface ModulatorTable {
   readonly source: string;
   readonly parameters: string;
@@ -154,7 +155,7 @@ function keyOf(modulator: Modulator, parameters: string): string {
   return key.length <= KEY_CHARACTERS ? key : hashOf(key);
 }
 
-/** What makes it equal to others of the same source. */
+/** The text of the key by which modulators of the same source are equal. */
 function keyText({ key, objects = {}, lazy = [] }: Modulator, parameters: string): string {
   const ids = Object.entries(objects)
     .map(([name, { id }]) => (lazy.includes(name) ? [name, id, "lazy"] : [name, id]))

@@ -16,7 +16,7 @@ import type { HostClock } from "../tiers/periods.ts";
 import type { ModulatorStats, TierEvents } from "../tiers/tier.ts";
 import type { Delegate } from "./delegate.ts";
 import { offersOf } from "./delegate.ts";
-import { type EagerHandler, type EventSource, type Modulator, modulatorTable } from "./modulator.ts";
+import { type EventSource, type HandlerPair, type Modulator, modulatorTable } from "./modulator.ts";
 
 export { recordedEvents } from "./recorded-events.ts";
 
@@ -26,11 +26,11 @@ const PRODUCER = 3;
 const PATIENT = { callMs: 1000, installMs: 5000 };
 const STARTS_AT_MS = Date.UTC(2000, 0, 1);
 
-/** For `ModulatorBench.open`. */
+/** Options of `ModulatorBench.open`. */
 export interface BenchOptions<In> {
-  /** Of the events that come in. Default: opaque bytes. */
+  /** Type of the events that come in. Default: opaque bytes. */
   readonly type?: Type<In>;
-  /** What the producer offers. */
+  /** The producer's delegate. */
   readonly delegate?: Delegate;
   /** The consumer's capabilities. Default: none. */
   readonly capabilities?: readonly string[];
@@ -50,11 +50,11 @@ const OPTIONS: OptionNames<BenchOptions<unknown>> = {
 
 /** An event as the modulator made it. */
 export interface Made {
-  /** Before the demodulator. */
+  /** The event before the demodulator. */
   readonly event: unknown;
-  /** What it was encoded to. */
+  /** Size of the encoded event. */
   readonly bytes: number;
-  /** Was it marked to go before others? */
+  /** Whether it was marked to go before others. */
   readonly urgent: boolean;
 }
 
@@ -74,9 +74,9 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
   readonly #host: ModulatorEnvironment;
   readonly #clock: HandClock;
   readonly #options: BenchOptions<In>;
-  readonly #handler: EagerHandler;
+  readonly #handler: HandlerPair;
   readonly #source: EventSource;
-  /** What its events may be of, by token. */
+  /** Types that the output may have, by token. */
   readonly #types = new Map<bigint, Type>();
   #needs: readonly string[] = [];
   #out: Out[] = [];
@@ -89,7 +89,7 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
    * @throws JechoError why it cannot be installed
    */
   static async open<In, Out = In>(
-    handler: EagerHandler | Modulator,
+    handler: HandlerPair | Modulator,
     options: BenchOptions<In> = {},
   ): Promise<ModulatorBench<In, Out>> {
     checkOptions<BenchOptions<In>>("open()", options, OPTIONS as OptionNames<BenchOptions<In>>);
@@ -106,7 +106,7 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
     }
   }
 
-  private constructor(handler: EagerHandler, options: BenchOptions<In>) {
+  private constructor(handler: HandlerPair, options: BenchOptions<In>) {
     this.#handler = handler;
     this.#options = options;
     this.#clock = new HandClock(STARTS_AT_MS);
@@ -143,7 +143,7 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
       throw new JechoError("MODULATOR_INVALID", "it has to be hosted");
   }
 
-  /** What the modulator has used and made so far. */
+  /** Time and events that the modulator has used and made so far. */
   get stats(): ModulatorStats | undefined {
     return this.#host.stats.modulators.get(DERIVED);
   }

@@ -1,12 +1,12 @@
 import type { EventsFrame } from "@jecho/shared/internal";
-import { CHUNK_BYTES, CHUNK_EVENTS, type Chunk } from "../sandbox/sandbox.ts";
+import { CHUNK_BYTES, CHUNK_EVENTS, type RunChunk } from "../sandbox/sandbox.ts";
 
 /** Nothing that comes in: for what waits. */
 export const NO_EVENTS = chunkOf(new Uint8Array(0), []);
 
 /** A run in pieces that a sandbox takes at once. */
-export function chunksOf(run: EventsFrame): Chunk[] {
-  const chunks: Chunk[] = [];
+export function chunksOf(run: EventsFrame): RunChunk[] {
+  const chunks: RunChunk[] = [];
   let bounds: number[] = [];
   for (let i = 0; i < run.count; i++) {
     const start = run.eventStart(i);
@@ -22,6 +22,6 @@ export function chunksOf(run: EventsFrame): Chunk[] {
   return chunks;
 }
 
-function chunkOf(bytes: Uint8Array, bounds: readonly number[]): Chunk {
+function chunkOf(bytes: Uint8Array, bounds: readonly number[]): RunChunk {
   return { bytes, bounds, first: 0, end: bounds.length / 2, isLent: false };
 }

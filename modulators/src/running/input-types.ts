@@ -5,16 +5,16 @@ import type { Sandbox } from "../sandbox/sandbox.ts";
 export class InputTypes {
   readonly #find: (token: bigint) => Uint8Array | undefined;
   readonly #tell: (mismatch: JechoError) => void;
-  /** In the order of the sandbox's numbers, from 1. */
+  /** Types that the sandbox knows, in the order of its numbers, from 1. */
   readonly #types: Type[] = [];
-  /** What the modulator was written for; undefined where it takes whatever comes. */
+  /** The type that the modulator was written for; undefined where it takes whatever comes. */
   #reads: Type | undefined;
   #sandbox: Pick<Sandbox, "addType" | "checksInput" | "mismatchOf"> | undefined;
-  /** Is there any type that it may not be able to read? */
+  /** Whether there is any type that it may not be able to read. */
   #isPicky = false;
-  /** Can it read events with this token? */
+  /** Whether it can read events with this token. */
   readonly #readable = new Map<bigint, boolean>();
-  /** Of the newest run that it could read, for most are of one type. */
+  /** Token of the newest run that it could read, for most runs have one type. */
   #newest: bigint | undefined;
 
   /**
@@ -77,7 +77,7 @@ export class InputTypes {
   }
 
   /**
-   * May the modulator be given events with this token?
+   * Whether the modulator may be given events with this token.
    *
    * @param producer who raised them
    * @throws JechoError `TYPE_UNKNOWN`, or what it failed at when it looked at the type
@@ -106,7 +106,7 @@ export class InputTypes {
     return false;
   }
 
-  /** By the type that it was written for. */
+  /** The mismatch with the type that the modulator was written for. */
   #mismatchOf(writer: Type | undefined): Error | undefined {
     if (this.#reads === undefined) return undefined;
     if (writer === undefined) return new Error("events without a type");
@@ -118,7 +118,7 @@ export class InputTypes {
     }
   }
 
-  /** By what its class says of it. */
+  /** The mismatch that the modulator's class itself finds. */
   #mismatchInside(token: bigint): Error | undefined {
     const sandbox = this.#sandbox;
     return sandbox?.checksInput === true ? sandbox.mismatchOf(this.numberOf(token)) : undefined;

@@ -2,20 +2,20 @@ import type { Modulator, ObjectUpdate } from "@jecho/shared/internal";
 import type { Limits, ObjectState, Sandbox } from "../sandbox/sandbox.ts";
 import { checkState } from "./sizes.ts";
 
-type Objects = Modulator["objects"];
+type ReadObjects = Modulator["objects"];
 
-/** What a modulator's copies of shared objects are, and what its sandbox does not know of yet. */
+/** States of a modulator's copies of shared objects, and which of them its sandbox does not know yet. */
 export class ObjectStates {
-  readonly #objects: Objects;
+  readonly #objects: ReadObjects;
   readonly #limits: Limits;
   /** The newest states by name, as far as they have changed; and those that the sandbox does not have yet. */
   readonly #states = new Map<string, ObjectState>();
   readonly #updates = new Map<string, ObjectState>();
-  /** Of lazy copies: the versions that there are, by name; and those that the sandbox does not know of yet. */
+  /** Lazy copies: the newest version of each, by name; and those versions that the sandbox does not know yet. */
   readonly #heard = new Map<string, number>();
   readonly #hearings = new Map<string, number>();
 
-  constructor(objects: Objects, limits: Limits) {
+  constructor(objects: ReadObjects, limits: Limits) {
     this.#objects = objects;
     this.#limits = limits;
   }

@@ -16,7 +16,7 @@ interface Held {
   readonly events: number;
 }
 
-/** From so many turns on, two are held as one. */
+/** Number of turns from which on two are held as one. */
 const MOST_HELD = 1024;
 
 /**

@@ -8,11 +8,11 @@ import {
   writeRun,
 } from "@jecho/shared/internal";
 import { unsound } from "../sandbox/failures.ts";
-import type { Chunk } from "../sandbox/sandbox.ts";
+import type { RunChunk } from "../sandbox/sandbox.ts";
 import type { Surroundings } from "./surroundings.ts";
 
-/** What holds for all events of a run. */
-export interface Made {
+/** Traits that all events of a run share. */
+export interface RunTraits {
   /** The versions of the shared objects that they were made with, as a sandbox says them. */
   readonly versions: readonly number[];
   readonly producer: number;
@@ -21,13 +21,13 @@ export interface Made {
   readonly type: Type | undefined;
 }
 
-/** Until something is written. */
+/** The frame and view until something is written. */
 const NO_FRAME = new Uint8Array(0);
 const NO_VIEW = new DataView(NO_FRAME.buffer);
 
 /** Writes what one modulator lets through and makes: counted, within its limits, and what comes out of a wall checked. */
 export class RunWriter {
-  /** What the modulator declares that it makes: none of its input can pass then. */
+  /** The type that the modulator declares for its output: none of its input can pass then. */
   declared: Type | undefined;
   readonly #derived: number;
   /** How many shared objects the modulators before it read. */
@@ -39,7 +39,7 @@ export class RunWriter {
   #view = NO_VIEW;
   #batchBytes = 0;
   #batchEvents = 0;
-  /** What came in last, where what passes lies, and how many events of its run lie before that and in it. */
+  /** The run that came in last, where what passes lies, and how many events of that run lie before it and in it. */
   #input: Uint8Array | undefined;
   #before = 0;
   #given = 0;
@@ -56,7 +56,7 @@ export class RunWriter {
     return this.#raised;
   }
 
-  /** From here on the limits of one batch count. */
+  /** Begins a batch: its limits count from here on. */
   beginBatch(): void {
     this.#batchBytes = 0;
     this.#batchEvents = 0;
@@ -66,14 +66,14 @@ export class RunWriter {
   }
 
   /** The modulator is given this piece of the batch next. */
-  give({ bytes, end }: Chunk): void {
+  give({ bytes, end }: RunChunk): void {
     this.#input = bytes;
     this.#before += this.#given;
     this.#given = end;
   }
 
   /** @throws JechoError `MODULATOR_OUTPUT_EXCEEDED`, `MODULATOR_FAILED` */
-  write(events: readonly Stretch[], { versions: made, producer, flags, type }: Made): void {
+  write(events: readonly Stretch[], { versions: made, producer, flags, type }: RunTraits): void {
     const own = made.length - this.#behind;
     const versions = made.length > own || own > 1 ? made : undefined;
     const bytes = measureRun(events, versions);
@@ -148,7 +148,7 @@ export class RunWriter {
   }
 }
 
-/** Of the last so many versions: those of the modulator's own objects. */
+/** The newest of the last so many versions, which are those of the modulator's own objects. */
 function newestOf(made: readonly number[], own: number): number {
   let newest = 0;
   for (let i = made.length - own; i < made.length; i++) newest = Math.max(newest, made[i] as number);

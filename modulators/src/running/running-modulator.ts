@@ -1,7 +1,7 @@
 import { JechoError, Type } from "@jecho/shared";
 import { FLAG_URGENT, type Install, type ObjectUpdate } from "@jecho/shared/internal";
 import { isStarved, unsound } from "../sandbox/failures.ts";
-import type { Chunk, ContextValue, Emit, Program, Sandbox, Turn } from "../sandbox/sandbox.ts";
+import type { ContextValue, Emit, Program, RunChunk, Sandbox, Turn } from "../sandbox/sandbox.ts";
 import { NO_EVENTS } from "./chunks.ts";
 import { InputTypes } from "./input-types.ts";
 import { ObjectStates } from "./object-states.ts";
@@ -11,16 +11,16 @@ import type { Surroundings } from "./surroundings.ts";
 import { TimeBudget } from "./time-budget.ts";
 
 /** How much longer a call may take on the wall at the first, second, ... attempt on a machine too busy to run it. */
-const PATIENCE = [1, 4, 8] as const;
+const PATIENCE = [1, 4, 16] as const;
 
-/** What takes longer to install is not made ready ahead: others may have to wait for that. */
+/** Time of an installation, in milliseconds, beyond which a source is not prepared ahead: others may have to wait for that. */
 const PREPARED_MS = 10;
 
 /** A modulator where it runs, in whatever tier: its sandbox, its limits, and the frames of its derived channel. */
 export class RunningModulator {
   readonly derived: number;
   readonly channel: number;
-  /** What it makes, if it declares another type than it takes. */
+  /** Type of its output, if it declares another one than that of its input. */
   schema: Uint8Array | undefined;
   ready = true;
   readonly #surroundings: Surroundings;
@@ -30,14 +30,14 @@ export class RunningModulator {
   readonly #budget: TimeBudget;
   readonly #writer: RunWriter;
   #sandbox: Sandbox;
-  /** What its input is made with, and what the sandbox takes it to be. */
+  /** Versions that its input is made with, and those that the sandbox knows. */
   #behind: readonly number[];
   #known: readonly number[];
   /** The number of the newest run's type. */
   #type = 0;
-  /** Who raised the newest events that it has seen. */
+  /** Number of the producer of the newest events that it has seen. */
   #producer = 0;
-  /** Of the turn that it is at: the flags of what it is given, and whether anything of it was written. */
+  /** The turn at work: the flags of its input, and whether any output was written. */
   #flags = 0;
   #written = false;
   readonly #emit: Emit = (events, versions, urgent, type) => {
@@ -140,7 +140,7 @@ export class RunningModulator {
    * @throws JechoError why it has to be removed
    */
   run(
-    chunks: readonly Chunk[],
+    chunks: readonly RunChunk[],
     token: bigint,
     producer: number,
     flags: number,
@@ -158,7 +158,7 @@ export class RunningModulator {
     return this.#run([NO_EVENTS], 0);
   }
 
-  #run(chunks: readonly Chunk[], flags: number): number {
+  #run(chunks: readonly RunChunk[], flags: number): number {
     let dropped = 0;
     this.#writer.beginBatch();
     for (const chunk of chunks) {
@@ -197,7 +197,7 @@ export class RunningModulator {
   }
 
   /** @param chunk undefined for its period */
-  #turn(flags: number, chunk: Chunk | undefined): number {
+  #turn(flags: number, chunk: RunChunk | undefined): number {
     this.#flags = flags;
     for (let starved = 0; ; starved++) {
       const before = this.#sandbox.cpuMs;
@@ -238,7 +238,7 @@ export class RunningModulator {
 
   #installed(first = 0): Sandbox {
     for (let starved = 0; ; starved++) {
-      const patience = PATIENCE[first + starved] ?? 1;
+      const patience = PATIENCE[first + starved] ?? PATIENCE[2];
       const { engine, limits, watch, views, timeMs } = this.#surroundings;
       const callMs = limits.callMs * patience;
       const installMs = limits.installMs * Math.min(patience, PATIENCE[1]);
@@ -268,7 +268,7 @@ export class RunningModulator {
     if (calls !== undefined) this.#surroundings.called(this.derived, calls);
   }
 
-  /** What the sandbox says that it made. */
+  /** The type of an event that was made, by the number that the sandbox gives. */
   #madeType(number: number): Type | undefined {
     const { declared } = this.#writer;
     if (declared !== undefined) return declared;

@@ -3,18 +3,18 @@ import type { Passed, Room } from "@jecho/shared/internal";
 import type { ContextValue, Engine, Limits, Watch } from "../sandbox/sandbox.ts";
 import type { ChannelTypes } from "./channel-types.ts";
 
-/** What all modulators of a tier share. */
+/** The surroundings that all modulators of a tier share. */
 export interface Surroundings {
   readonly engine: Engine;
   readonly limits: Limits;
   readonly watch: Watch;
   /** Takes a frame; unless the engine is trusted, it lies in memory to be written again. */
   readonly write: (frame: Uint8Array) => void;
-  /** For frames of a trusted engine's. Default: new memory. */
+  /** Memory for frames of a trusted engine. Default: new memory. */
   readonly room?: Room | undefined;
-  /** Takes what leaves as it came, where who gave that still has it; else that is written like what is made. */
+  /** Takes events that leave as they came, where the giver still has them; else they are written like other output. */
   readonly passed?: (passed: Omit<Passed, "kind">) => void;
-  /** What the base channels' producers write. */
+  /** Types that the base channels' producers write. */
   readonly types: ChannelTypes;
   /** Views of producers' state, by base channel and name. */
   readonly views: ReadonlyMap<number, ReadonlyMap<string, ContextValue>>;

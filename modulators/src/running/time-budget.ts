@@ -1,7 +1,7 @@
 import { JechoError } from "@jecho/shared";
 import type { Limits } from "../sandbox/sandbox.ts";
 
-/** What an event may cost in any case: how many there are is the producer's doing. */
+/** Milliseconds that an event may cost in any case: how many there are is the producer's doing. */
 const FREE_MS_PER_EVENT = 1;
 
 /** A modulator's processor time, that refills with the time on the wall. */

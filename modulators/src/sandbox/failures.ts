@@ -1,8 +1,8 @@
 import { ERRORS, type ErrorCode, JechoError } from "@jecho/shared";
 
 /**
- * What a source begins with whose first line is not its author's: places in it are those from the second line on. It is known
- * by the file's name, which is all that engines say of a place besides line and column.
+ * First line of a source that is not its author's: places in the source count from the second line. The source is known
+ * by its file's name, which is all that engines say of a place besides line and column.
  */
 export const HEAD = "/* modulatorFrom */";
 const WHOLE = "modulator.js";
@@ -15,7 +15,7 @@ export function moduleName(source: string): string {
 
 const MEMORY = /memory limit|array buffer allocation failed|out of memory/i;
 
-/** Does a message tell of memory that was used up? */
+/** Whether a message tells of memory that was used up. */
 export function isAboutMemory(message: string): boolean {
   return MEMORY.test(message);
 }
@@ -33,7 +33,7 @@ export function timedOut(limitMs: number, cpuMs: number): JechoError {
   return new JechoError("MODULATOR_TIMED_OUT", message, { cause: { starved: cpuMs < 0.8 * limitMs } });
 }
 
-/** Was a call ended on a machine too busy to run it? */
+/** Whether a call was ended on a machine too busy to run it. */
 export function isStarved(error: unknown): boolean {
   return ((error as Error).cause as { starved?: boolean } | undefined)?.starved === true;
 }
@@ -45,13 +45,23 @@ export function fromInside(text: string): JechoError {
   return new JechoError(known, located(message, stack));
 }
 
-/** The message with the place in its author's text that the stack, or the message itself, names first. */
+/** The message with the place in its author's text that the stack, or the message itself, names first, and what to do instead. */
 export function located(message: string, stack: string): string {
   const [, headed, found, column] =
     /modulator(\.text)?\.js:(\d{1,9}):(\d{1,9})/.exec(`${stack}\n${message}`) ?? [];
   const line = Number(found) - (headed === undefined ? 0 : 1);
   const text = message.replace(/ ?\[modulator(?:\.text)?\.js:\d+:\d+\]/, "").slice(0, 1900);
-  return line > 0 ? `${text} (line ${line}, column ${column} of its source)` : text;
+  const place = line > 0 ? ` (line ${line}, column ${column} of its source)` : "";
+  return `${text}${place}${instead(text)}`;
+}
+
+/** What helps an author who took a modulator for a part of the program around it. */
+function instead(message: string): string {
+  const [, name] = /^'?([\w$]+)'? is not defined$/.exec(message) ?? [];
+  if (name === undefined) return "";
+  return name === "console"
+    ? ": a modulator prints by its log, if the producer offers that"
+    : ": a modulator knows nothing of the program that it is written in; parameters hand values over to it";
 }
 
 /** Text of something thrown that an engine handed out. */

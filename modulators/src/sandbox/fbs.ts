@@ -1,2 +1,2 @@
-/** What modulators see of the module "jecho:fbs". */
+/** The module "jecho:fbs", as modulators see it. */
 export { schemaFromFbs } from "@jecho/shared/fbs";

@@ -54,9 +54,9 @@ export async function isolatedVmEngine(memoryMiB: number): Promise<Engine> {
     "jechoWorld.rehearse();",
   );
   const make = (): IsolateRealm => new IsolateRealm(library, world, memoryMiB);
-  /** For whatever comes. */
+  /** A realm for any modulator. */
   let spare: IsolateRealm | undefined;
-  /** For the same once more. What has run somebody's code is of use to nobody else. */
+  /** A realm for the same source once more. One that has run somebody's code is of use to nobody else. */
   let loaded: Loaded | undefined;
   const open = (limits: Limits, watch: Watch): WorldSandbox => {
     const realm = spare ?? make();
@@ -153,7 +153,7 @@ class IsolateRealm implements Realm {
     world.getSync("seal", { reference: true }).applySync();
   }
 
-  /** For a modulator. */
+  /** Opens the realm for a modulator. */
   open(limits: Limits, watch: Watch): this {
     this.#limits = limits;
     this.#watch = watch;
@@ -257,5 +257,5 @@ function threadCpuMs(): number {
   return (user + system) / 1000;
 }
 
-/** From this share of its memory on, the memory is the cause of what a modulator fails at. */
+/** Share of its memory from which on the memory is the cause of a modulator's failure. */
 const CROWDED = 0.9;

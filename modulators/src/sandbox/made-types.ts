@@ -10,10 +10,10 @@ import { recall, remember } from "./world/primordials.ts";
 const inputTypes: { readonly schema: Uint8Array; readonly object: ObjectType }[] = [];
 const declaredTypes = new WeakMap<object, Type>();
 const readers = new WeakMap<ObjectType, ReadEvent>();
-/** Beyond that the oldest are forgotten. */
+/** Most types that are kept: beyond that the oldest are forgotten. */
 const MOST_INPUT_TYPES = 64;
 
-/** Not as a Type: its token would have to be computed, which takes a third of the time of an installation. */
+/** Reads the type of the input. It is no Type: its token would have to be computed, which takes a third of the time of an installation. */
 export function inputType(schema: Uint8Array): ObjectType {
   for (let i = 0; i < inputTypes.length; i++) {
     const known = inputTypes[i] as (typeof inputTypes)[number];

@@ -23,13 +23,13 @@ import {
 const SPARES = 2;
 /** Deeper than this the interpreter says "stack overflow"; its own frames lie on the thread's stack, of 1 MB. */
 const STACK_BYTES = 160 << 10;
-/** What an instance is built with, and what of it is the interpreter's and the world's. */
+/** Size of an instance's memory, and how much of it the interpreter and the world take. */
 const INITIAL_MIB = 16;
 const OWN_MIB = 8;
 const PAGES_PER_MIB = 16;
 const SERVICES = "services.js";
 const REFUSED = "refused:";
-/** What may be imported. */
+/** The modules that a source may import. */
 const MODULES: ReadonlyMap<string, string> = new Map([
   ["jecho:moe", FACE],
   ["jecho:fbs", FBS_SOURCE],
@@ -50,7 +50,7 @@ const RANDOM = `(a, b, c, d) => {
   Math.random = { random: () => (next() * 0x200000 + (next() >>> 11)) / 0x20000000000000 }.random;
 }`;
 
-/** What the engine needs of where it runs. */
+/** Functions of its place that the engine needs. */
 export interface QuickJsPlace {
   /** Processor time of this thread, or the time on the wall where there is no better clock. */
   cpuMs(): number;
@@ -69,17 +69,14 @@ export interface QuickJsPlace {
 export async function quickJsEngine(place: QuickJsPlace, memoryMiB: number): Promise<Engine> {
   let make: () => Promise<QuickJsRealm>;
   try {
-    const [core, variant] = await Promise.all([
-      import("quickjs-emscripten-core"),
-      import("@jitl/quickjs-singlefile-mjs-release-sync"),
-    ]);
+    const { newQuickJSWASMModuleFromVariant, newVariant, variant } = await import("../generated/quickjs.mjs");
     // QuickJS does not count well what it allocates here: the instance's own memory is the limit.
     const initial = INITIAL_MIB * PAGES_PER_MIB;
     const maximum = Math.max(initial, (OWN_MIB + memoryMiB) * PAGES_PER_MIB);
     make = async () => {
       const wasmMemory = new LimitedMemory({ initial, maximum });
-      const limited = core.newVariant(variant.default, { wasmMemory });
-      return new QuickJsRealm(await core.newQuickJSWASMModuleFromVariant(limited), wasmMemory, place);
+      const limited = newVariant(variant, { wasmMemory });
+      return new QuickJsRealm(await newQuickJSWASMModuleFromVariant(limited), wasmMemory, place);
     };
     await make();
   } catch (error) {
@@ -124,7 +121,7 @@ class LimitedMemory extends WebAssembly.Memory {
 }
 
 /** Memory of an ArrayBuffer inside, and where it lies in the instance's. */
-interface Block {
+interface GuestBlock {
   readonly handle: QuickJSHandle;
   readonly pointer: number;
   readonly bytes: number;
@@ -139,15 +136,15 @@ class QuickJsRealm implements Realm {
   readonly #memory: LimitedMemory;
   readonly #runtime: QuickJSRuntime;
   readonly #context: QuickJSContext;
-  readonly #newArrayBuffer: (bytes: number) => Block;
+  readonly #newArrayBuffer: (bytes: number) => GuestBlock;
   readonly #functions: Readonly<Record<FunctionName, QuickJSHandle>>;
   #namespace: QuickJSHandle | undefined;
   #cpuMs = 0;
   #deadlineMs = Number.POSITIVE_INFINITY;
   #isLate = false;
   #isBroken = false;
-  #inbox: Omit<Block, "handle"> = NO_BLOCK;
-  #outbox: Omit<Block, "handle"> = NO_BLOCK;
+  #inbox: Omit<GuestBlock, "handle"> = NO_BLOCK;
+  #outbox: Omit<GuestBlock, "handle"> = NO_BLOCK;
 
   constructor(module: QuickJSWASMModule, memory: LimitedMemory, place: QuickJsPlace) {
     this.#place = place;
@@ -183,7 +180,7 @@ class QuickJsRealm implements Realm {
     this.attach(IN_BYTES, OUT_BYTES);
   }
 
-  /** For a modulator. */
+  /** Opens the realm for a modulator. */
   open(limits: Limits, watch: Watch): this {
     this.#limits = limits;
     this.#watch = watch;
@@ -246,7 +243,7 @@ class QuickJsRealm implements Realm {
     });
   }
 
-  /** What was interrupted leaves references behind, which freeing would stumble over: the instance is left as a whole. */
+  /** Leaves the instance as a whole: an interrupted one has references that freeing would stumble over. */
   dispose(): void {
     this.#isBroken = true;
   }
@@ -337,7 +334,7 @@ class QuickJsRealm implements Realm {
  * Makes ArrayBuffers whose bytes can be written from outside. The library says nowhere where an ArrayBuffer's bytes lie, and
  * otherwise copies them on every way; but it does put them into the heap itself, through a function that can be watched.
  */
-function arrayBuffers(module: QuickJSWASMModule, context: QuickJSContext): (bytes: number) => Block {
+function arrayBuffers(module: QuickJSWASMModule, context: QuickJSContext): (bytes: number) => GuestBlock {
   const ffi = module.getFFI();
   const make = ffi.QTS_NewArrayBuffer;
   let pointer = 0;

@@ -1,7 +1,7 @@
 import type { JechoError } from "@jecho/shared";
 import type { Offer, Stretch } from "@jecho/shared/internal";
 
-/** What one modulator may use. One that uses more is removed, and its consumers are told why. */
+/** Limits of one modulator. One that uses more is removed, and its consumers are told why. */
 export interface Limits {
   /** Memory of the modulator's heap and buffers, in MiB. Default: 32. */
   readonly memoryMiB: number;
@@ -43,8 +43,8 @@ export const CHUNK_BYTES = 256 << 10;
 export const CHUNK_EVENTS = 256;
 
 /** Some events of one run, where they lie: all of those that lie there. */
-export interface Chunk extends Stretch {
-  /** Are the bytes written again once the call has returned? */
+export interface RunChunk extends Stretch {
+  /** Whether the bytes are written again once the call has returned. */
   readonly isLent: boolean;
 }
 
@@ -59,22 +59,22 @@ export interface ObjectState {
 /** A view of the producer's state. */
 export interface ContextValue {
   readonly name: string;
-  /** As encoded by values.ts. */
+  /** The value, as encoded by values.ts. */
   readonly value: Uint8Array;
 }
 
-/** What a turn is given besides its events. */
+/** A turn's input besides its events. */
 export interface Turn {
-  /** Is the transport ready for what comes out? */
+  /** Whether the transport is ready for output. */
   readonly ready: boolean;
   /** Milliseconds since 1970, the same during the turn. */
   readonly timeMs: number;
   readonly emit: Emit;
 }
 
-/** What an installed modulator says of itself. */
+/** An installed modulator's description of itself. */
 export interface Declared {
-  /** The schema (.bfbs) of what it makes, if that is of another type than what it takes; unchecked. */
+  /** The schema (.bfbs) of the output, if its type differs from the input's; unchecked. */
   readonly schema: Uint8Array | undefined;
   /** The schema (.bfbs) of what it was written for; undefined where it takes whatever comes; unchecked. */
   readonly reads: Uint8Array | undefined;
@@ -82,7 +82,7 @@ export interface Declared {
   readonly needs: readonly string[];
 }
 
-/** What a sandbox is to run. */
+/** A modulator for a sandbox to run. */
 export interface Program {
   /** Text of one ES module with a default class. */
   readonly source: string;
@@ -93,7 +93,7 @@ export interface Program {
   readonly behind: number;
   /** The schemas (.bfbs) of the events that come in: their types are numbered from 1. None where they are opaque bytes, of type 0. */
   readonly schemas: readonly Uint8Array[];
-  /** What a modulator may need; what is not named here is not offered. */
+  /** Offers that the modulator may need; anything else is not offered. */
   readonly offers: readonly Offer[];
   readonly context: readonly ContextValue[];
   readonly timeMs: number;
@@ -123,7 +123,7 @@ export interface Sandbox {
   /** Events a second that it wants at most of a producer, after the last call; 0 for every event. */
   readonly mostPerSecond: number;
 
-  /** Does its class look itself at the types of what comes in? Known when it is installed. */
+  /** Whether the class itself checks the types of its input. Known when it is installed. */
   readonly checksInput: boolean;
 
   /**
@@ -144,13 +144,13 @@ export interface Sandbox {
   /** Swaps the state of a shared object, and has the modulator check it. */
   update(object: ObjectState): void;
 
-  /** What the events that come next are made with: so many versions as the program said. */
+  /** Versions that the next events are made with: so many as the program said. */
   behind(versions: readonly number[]): void;
 
   /** Swaps a view of the producer's state. */
   setContext(context: ContextValue): void;
 
-  /** What was called since the last time, as encoded by values.ts; undefined for nothing. Unchecked. */
+  /** Calls since the last time, as encoded by values.ts; undefined for none. Unchecked. */
   takeCalls(): Uint8Array | undefined;
 
   /**
@@ -160,7 +160,7 @@ export interface Sandbox {
    * @param type the number of their type
    * @returns how many events fell out of the modulator's full queue
    */
-  run(chunk: Chunk, type: number, turn: Turn): number;
+  run(chunk: RunChunk, type: number, turn: Turn): number;
 
   /** Number of newest events from the oldest that waits in the modulator's queue on; 0 where none waits. Unchecked. */
   readonly waiting: number;
@@ -190,7 +190,7 @@ export interface Prepared {
 /** Makes sandboxes. */
 export interface Engine {
   readonly name: string;
-  /** Does it run only what the producer trusts? Then what comes out need not be checked. */
+  /** Whether it runs only what the producer trusts: then its output need not be checked. */
   readonly isTrusted: boolean;
   /**
    * Makes ready what the next `create` needs, while nobody waits; it may be called before that and again.
@@ -239,5 +239,5 @@ export const OUTBOX_HEAD = 8 * Math.ceil((4 * (OUTBOX.records + OUTBOX.recordWor
 /** No modulator is called more often for the time alone. */
 export const LEAST_PERIOD_MS = 10;
 
-/** What `proceed` returns. */
+/** Values that `proceed` returns. */
 export const PROCEED = { done: 0, more: 1 } as const;

@@ -1,7 +1,7 @@
 import { JechoError } from "@jecho/shared";
 import { createReader, describeObject, encode, type ObjectType, verify } from "@jecho/shared/internal";
 
-/** What passes between a modulator and a delegate: numbers, booleans, strings and typed arrays, always as copies. */
+/** A value that passes between a modulator and a delegate: a number, boolean, string or typed array, always as a copy. */
 export type Value =
   | number
   | boolean
@@ -48,7 +48,7 @@ const tagOf = Object.getOwnPropertyDescriptor(
 
 let list: ObjectType | undefined;
 
-/** Not when the module loads: most modulators never need it. */
+/** The type of a list, made when it is first needed: most modulators never need it. */
 function listType(): ObjectType {
   list ??= describeObject("List", {
     named: [
@@ -92,7 +92,7 @@ function refuse(found: string): never {
   );
 }
 
-/** Are they the same, bit by bit? */
+/** Whether two values are the same, bit by bit. */
 export function sameValue(a: Value | undefined, b: Value): boolean {
   if (typeof a !== "object" || typeof b !== "object") return Object.is(a, b);
   if (apply(tagOf, a, []) !== apply(tagOf, b, []) || a.byteLength !== b.byteLength) return false;

@@ -6,7 +6,6 @@ import { fromInside, unsound } from "./failures.ts";
 import {
   CHUNK_BYTES,
   CHUNK_EVENTS,
-  type Chunk,
   type ContextValue,
   type Declared,
   type Emit,
@@ -16,6 +15,7 @@ import {
   OUTBOX_HEAD,
   PROCEED,
   type Program,
+  type RunChunk,
   type Sandbox,
   type Turn,
 } from "./sandbox.ts";
@@ -41,7 +41,7 @@ export const FUNCTIONS = [
 export type FunctionName = (typeof FUNCTIONS)[number];
 export type Parameter = number | string | boolean;
 
-/** What the modulator may import from the world; to be evaluated before that is sealed. */
+/** The names that a modulator may import from the world; evaluated before the world is sealed. */
 export const FACE =
   "export const { bytesOf, FifoModulator, Modulator, type, typeToken, unpack, urgent } = jechoWorld;";
 
@@ -50,11 +50,11 @@ export const IN_BYTES = CHUNK_BYTES + 16 * CHUNK_EVENTS;
 export const OUT_BYTES = OUTBOX_HEAD + CHUNK_BYTES;
 
 const NO_ENTROPY = new Uint8Array(0);
-/** To read a float64 out of two words. */
+/** Views to read a float64 out of two words. */
 const RATE = new Float64Array(1);
 const RATE_WORDS = new Uint32Array(RATE.buffer);
 
-/** What an engine provides: a world, its functions, and memory that both sides see. */
+/** An engine's realm: a world, its functions, and memory that both sides see. */
 export interface Realm {
   readonly cpuMs: number;
   /** The memory that the world was given last; its place may change with each call. */
@@ -82,8 +82,8 @@ export interface Realm {
 
 /** A way around the memory, for worlds that may touch the producer's. */
 export interface Direct {
-  /** As the world's `run`, with the events where they lie. */
-  run(chunk: Chunk, type: number, ready: boolean, timeMs: number): unknown;
+  /** Runs events where they lie, else as the world's `run`. */
+  run(chunk: RunChunk, type: number, ready: boolean, timeMs: number): unknown;
   /** Hands on what the last calls let out, where it lies. */
   flush(emit: Emit): void;
 }
@@ -94,9 +94,9 @@ export class WorldSandbox implements Sandbox {
   readonly #limits: Limits;
   /** Versions that each event has: of the objects of those before it, and of its own. */
   #versions = 0;
-  /** Is that one at most, of an object of its own? */
+  /** Whether that is one version at most, of an object of its own. */
   #isPlain = true;
-  /** What its class says of itself, when that is known. */
+  /** The class's description of itself, once that is known. */
   #declared: Declared | undefined;
   #checksInput = false;
 
@@ -207,7 +207,7 @@ export class WorldSandbox implements Sandbox {
     return rate > 0 && rate < Number.POSITIVE_INFINITY ? rate : 0;
   }
 
-  run(chunk: Chunk, type: number, turn: Turn): number {
+  run(chunk: RunChunk, type: number, turn: Turn): number {
     const { ready, timeMs } = turn;
     const { direct } = this.#realm;
     const status =
@@ -236,7 +236,7 @@ export class WorldSandbox implements Sandbox {
    * @param chunk what came in, of this type
    * @returns how many events fell out of the queue
    */
-  #finish(first: number, { ready, emit }: Turn, chunk: Chunk, type: number): number {
+  #finish(first: number, { ready, emit }: Turn, chunk: RunChunk, type: number): number {
     let status = first;
     let dropped = 0;
     for (;;) {
@@ -275,7 +275,7 @@ export class WorldSandbox implements Sandbox {
   }
 
   /** Writes the events into the inbox, behind a table of where each begins and ends. */
-  #fill({ bytes, bounds, end: count }: Chunk): number {
+  #fill({ bytes, bounds, end: count }: RunChunk): number {
     if (count === 0) return 0;
     const first = bounds[0] as number;
     const last = bounds[2 * count - 1] as number;
@@ -291,15 +291,15 @@ export class WorldSandbox implements Sandbox {
   }
 
   /** Hands on what lies in the outbox. Every number in it is read once, and then checked. */
-  #collect(words: Uint32Array, count: number, emit: Emit, chunk: Chunk, input: number): void {
+  #collect(words: Uint32Array, count: number, emit: Emit, chunk: RunChunk, input: number): void {
     const { outbox } = this.#realm;
     if (count > OUTBOX.maxRecords) throw unsound();
-    /** Of what was made. */
+    /** Bounds of the events that were made. */
     const bounds: number[] = [];
     let events: (Stretch & { end: number })[] = [];
     let version = 0;
     let versions: readonly number[] = [];
-    /** What is said of all of these. */
+    /** The flags that all of these share. */
     let flags = 0;
     let last = OUTBOX_HEAD;
     const send = (): void => {
@@ -334,7 +334,7 @@ export class WorldSandbox implements Sandbox {
     send();
   }
 
-  /** What a record says of versions. */
+  /** The versions that a record names. */
   #versionsOf(made: number, words: Uint32Array): readonly number[] {
     if (this.#isPlain) return this.#versions === 0 ? [] : [made];
     const first = made / 4;
@@ -371,10 +371,11 @@ function serviceError(error: unknown, offers: readonly Offer[]): unknown {
   }
   if (code !== "SERVICE_NOT_GRANTED") return error;
   const { capability = "" } = offers.find(offer => offer.name === name) ?? {};
-  return new JechoError(
-    code,
-    `it needs "${name}", for which its consumer has to have the capability "${capability}"`,
-  );
+  const takes =
+    capability === ""
+      ? `its text has to have the word "controls"`
+      : `its consumer has to have the capability "${capability}"`;
+  return new JechoError(code, `it needs "${name}", for which ${takes}`);
 }
 
 /** The number of the type in a record's flags. */

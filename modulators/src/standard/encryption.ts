@@ -2,10 +2,10 @@ import { JechoError } from "@jecho/shared";
 import { chacha20poly1305 } from "@noble/ciphers/chacha.js";
 import { x25519 } from "@noble/curves/ed25519.js";
 import { bytesOfHex, nonceOf, sharedKey } from "../../standard/sealing.js";
-import type { Demodulator, EagerHandler, EventSource } from "../authoring/modulator.ts";
+import type { Demodulator, EventSource, HandlerPair } from "../authoring/modulator.ts";
 import { ENCRYPT_SOURCE } from "../generated/standard/encrypt.ts";
 
-/** Of X25519, in hexadecimal. */
+/** Keys for X25519, in hexadecimal. */
 export interface KeyPair {
   /** Travels to the producers, as a parameter of the modulator. */
   readonly publicKey: string;
@@ -25,10 +25,10 @@ export function keyPair(): KeyPair {
  *
  * @throws JechoError `ARGUMENT_INVALID` where the secret key is none
  */
-export function encrypt({ publicKey, secretKey }: KeyPair): EagerHandler {
+export function encrypt({ publicKey, secretKey }: KeyPair): HandlerPair {
   return {
     modulator: { source: ENCRYPT_SOURCE, parameters: { publicKey } },
-    demodulator: new Opener(publicKey, secretKey),
+    demodulator: new Unsealer(publicKey, secretKey),
   };
 }
 
@@ -43,7 +43,7 @@ interface Sealed {
 /** Senders whose keys are kept, so that each is computed once. */
 const MOST_SENDERS = 64;
 
-class Opener implements Demodulator<Sealed> {
+class Unsealer implements Demodulator<Sealed> {
   readonly #receiver: Uint8Array;
   readonly #secret: Uint8Array;
   readonly #keys = new Map<string, Uint8Array>();

@@ -4,6 +4,8 @@ import {
   checkAggregate,
   checkCluster,
   checkCompress,
+  checkCrop,
+  checkCropWindow,
   checkDiff,
   checkDownsample,
   checkLatestPerKey,
@@ -13,10 +15,11 @@ import {
   checkSample,
 } from "../../standard/parameters.js";
 import { checkView } from "../../standard/window.js";
-import type { Demodulator, EagerHandler, Json, Modulator, SharedReference } from "../authoring/modulator.ts";
+import type { Demodulator, HandlerPair, Json, Modulator, SharedReference } from "../authoring/modulator.ts";
 import { AGGREGATE_SOURCE } from "../generated/standard/aggregate.ts";
 import { CLUSTER_SOURCE } from "../generated/standard/cluster.ts";
 import { COMPRESS_SOURCE } from "../generated/standard/compress.ts";
+import { CROP_SOURCE } from "../generated/standard/crop.ts";
 import { DIFF_SOURCE } from "../generated/standard/diff.ts";
 import { DOWNSAMPLE_SOURCE } from "../generated/standard/downsample.ts";
 import { FIFO_SOURCE } from "../generated/standard/fifo.ts";
@@ -32,7 +35,7 @@ import { GridDemodulator } from "./grid-demodulator.ts";
 import { PackedGridDemodulator } from "./packed-grid-demodulator.ts";
 import { CompressDemodulator, QuantiseDemodulator } from "./stream-demodulators.ts";
 
-/** What a viewer looks at: layers, and a window of rows and columns. A cell that touches the window is in it. */
+/** A viewer's view: layers, and a window of rows and columns. A cell that touches the window is in it. */
 export interface View {
   /** Inclusive; 0 is the lowest layer. */
   readonly firstLayer: number;
@@ -58,15 +61,15 @@ export interface GridData {
   readonly layer: number;
   /** The producer's time, in its unit. */
   readonly time: number;
-  /** Of the first row's centre. */
+  /** Latitude of the first row's centre. */
   readonly latFirst: number;
-  /** From row to row; negative where rows run from north to south. */
+  /** Degrees from row to row; negative where rows run from north to south. */
   readonly latStep: number;
   /** How many. */
   readonly rows: number;
-  /** Of the first column's centre. */
+  /** Longitude of the first column's centre. */
   readonly lonFirst: number;
-  /** From column to column. */
+  /** Degrees from column to column. */
   readonly lonStep: number;
   /** How many. */
   readonly columns: number;
@@ -76,7 +79,7 @@ export interface GridData {
 
 /** A grid whose values are packed, without loss. */
 export interface PackedGrid extends Omit<GridData, "values"> {
-  /** As `standard/packed-floats.js` says; as many as there are cells: the values' own bits. */
+  /** The values' own bits, packed as `standard/packed-floats.js` says; as many values as there are cells. */
   readonly words: Uint32Array;
 }
 
@@ -101,11 +104,11 @@ export interface GridChange extends GridData {
 export type ViewReference = (SharedReference & { readonly state: Readonly<View> }) | View;
 
 /** Passes every event, unchanged and in order. */
-export function fifo(): EagerHandler {
+export function fifo(): HandlerPair {
   return { modulator: { source: FIFO_SOURCE } };
 }
 
-/** For `viewFilter`. */
+/** Options of `viewFilter`. */
 export interface ViewFilterOptions {
   /**
    * Values travel in fewer bytes and come out bit for bit the same: about half the bytes for a smooth field, all of them for noise.
@@ -117,16 +120,16 @@ export interface ViewFilterOptions {
 const VIEW_FILTER_OPTIONS: OptionNames<ViewFilterOptions> = { packed: true };
 
 /**
- * Of each layer (`GridData`) that is in the view, passes the part in its window, again as `GridData`.
+ * Passes, of each layer (`GridData`) in the view, the part in its window, again as `GridData`.
  *
  * @throws JechoError `PARAMETERS_INVALID` naming what is wrong in the view, `ARGUMENT_INVALID` for an option that it does not have
  */
 export function viewFilter(
   view: ViewReference,
   options?: ViewFilterOptions & { readonly packed?: false },
-): EagerHandler<GridData, GridData>;
-export function viewFilter(view: ViewReference, options: ViewFilterOptions): EagerHandler;
-export function viewFilter(view: ViewReference, options: ViewFilterOptions = {}): EagerHandler {
+): HandlerPair<GridData, GridData>;
+export function viewFilter(view: ViewReference, options: ViewFilterOptions): HandlerPair;
+export function viewFilter(view: ViewReference, options: ViewFilterOptions = {}): HandlerPair {
   checkOptions<ViewFilterOptions>("viewFilter()", options, VIEW_FILTER_OPTIONS);
   if (!options.packed) return { modulator: withView(VIEW_FILTER_SOURCE, view, {}) };
   return {
@@ -140,25 +143,25 @@ export function viewFilter(view: ViewReference, options: ViewFilterOptions = {})
  * sent of them. The demodulator rebuilds whole `GridData`, within the threshold. Where nothing changed, nothing is sent and the
  * handler is not called.
  */
-export function diff(view: ViewReference, threshold: number): EagerHandler<GridChange, GridData> {
+export function diff(view: ViewReference, threshold: number): HandlerPair<GridChange, GridData> {
   const parameters = checked(checkDiff, { threshold });
   return { modulator: withView(DIFF_SOURCE, view, parameters), demodulator: new GridDemodulator() };
 }
 
 /** Every Nth event of each producer's process, beginning with the first. @param every N, an integer from 1 */
-export function sample(every: number): EagerHandler {
+export function sample(every: number): HandlerPair {
   return { modulator: { source: SAMPLE_SOURCE, parameters: checked(checkSample, { every }) } };
 }
 
 /**
- * At most one event per `intervalMs` milliseconds, at least 10, of each producer's process: the newest. The first comes at
- * once; the last one of a burst comes when the interval has ended, even if none follows.
+ * Passes at most one event per `intervalMs` milliseconds, at least 10, of each producer's process: the newest. The
+ * first comes at once; the last one of a burst comes when the interval has ended, even if none follows.
  */
-export function rateLimit(intervalMs: number): EagerHandler {
+export function rateLimit(intervalMs: number): HandlerPair {
   return { modulator: { source: RATE_LIMIT_SOURCE, parameters: checked(checkRateLimit, { intervalMs }) } };
 }
 
-/** For `latestPerKey`. */
+/** Options of `latestPerKey`. */
 export interface LatestPerKeyOptions {
   /** Milliseconds to gather events for, at least 10, before the newest of each key is sent. Default 0: only until the transport is ready. */
   readonly intervalMs?: number;
@@ -168,8 +171,8 @@ export interface LatestPerKeyOptions {
 
 const LATEST_PER_KEY_OPTIONS: OptionNames<LatestPerKeyOptions> = { intervalMs: true, keys: true };
 
-/** Of the waiting events with the same value of `field`, keeps only the newest. */
-export function latestPerKey(field: string, options: LatestPerKeyOptions = {}): EagerHandler {
+/** Keeps only the newest of the waiting events that have the same value of `field`. */
+export function latestPerKey(field: string, options: LatestPerKeyOptions = {}): HandlerPair {
   checkOptions<LatestPerKeyOptions>("latestPerKey()", options, LATEST_PER_KEY_OPTIONS);
   const { intervalMs = 0, keys = 1000 } = options;
   const parameters = checked(checkLatestPerKey, { field, intervalMs, keys });
@@ -177,7 +180,7 @@ export function latestPerKey(field: string, options: LatestPerKeyOptions = {}): 
 }
 
 /** Sends events whose `field` is one of these values first, and marks them urgent for the rest of their way. */
-export function priority(field: string, urgent: readonly (string | number | boolean)[]): EagerHandler {
+export function priority(field: string, urgent: readonly (string | number | boolean)[]): HandlerPair {
   const parameters = checked(checkPriority, { field, urgent });
   return { modulator: { source: PRIORITY_SOURCE, parameters } };
 }
@@ -187,12 +190,49 @@ export function downsample(
   field: string,
   factor: number,
   method: "stride" | "mean" | "min" | "max" = "mean",
-): EagerHandler {
+): HandlerPair {
   const parameters = checked(checkDownsample, { field, factor, method });
   return { modulator: { source: DOWNSAMPLE_SOURCE, parameters } };
 }
 
-/** For `aggregate`. */
+/** A part of a grid, by rows and columns. What lies beyond the grid is left out. */
+export interface CropWindow {
+  /** The first row and the last one, counted from 0. Default: all. */
+  readonly rows?: readonly [first: number, last: number];
+  /** The first column and the last one. Default: all. */
+  readonly columns?: readonly [first: number, last: number];
+  /** N takes every Nth row and column, from the first ones. Default: 1. */
+  readonly stride?: number;
+}
+
+/** Options of `crop`. */
+export interface CropOptions {
+  /** The field that holds the grid, row by row: a vector of anything. Default: `"values"`. */
+  readonly field?: string;
+  /** How many rows and columns the grid has: numbers, or the fields of the event that say so. Default: `["rows", "columns"]`. */
+  readonly shape?: readonly [rows: number | string, columns: number | string];
+}
+
+/**
+ * Passes, of a grid of any kind, the rows and columns in a window, which may be a shared object with a `CropWindow` as its state. Fields that say
+ * the grid's shape say that of the part. Where nothing of the grid is in the window, nothing is sent.
+ */
+export function crop(
+  window: (SharedReference & { readonly state: Readonly<CropWindow> }) | CropWindow,
+  options: CropOptions = {},
+): HandlerPair {
+  checkOptions<CropOptions>("crop()", options, { field: true, shape: true });
+  const { field = "values", shape = ["rows", "columns"] } = options;
+  const parameters = checked(checkCrop, { field, shape });
+  const source = CROP_SOURCE;
+  if (typeof window === "object" && window !== null && "state" in window)
+    return { modulator: { source, parameters, objects: { window } } };
+  const { rows, columns, stride = 1 } = checked(checkCropWindow, window);
+  const part = { ...(rows && { rows }), ...(columns && { columns }), stride };
+  return { modulator: { source, parameters: { ...parameters, window: part } } };
+}
+
+/** Options of `aggregate`. */
 export interface AggregateOptions {
   /** An aggregate comes after every so many events. Default: 1. */
   readonly every?: number;
@@ -206,7 +246,7 @@ export interface AggregateOptions {
   readonly high?: number;
 }
 
-/** What `aggregate` makes of several events. */
+/** The result of `aggregate` for several events. */
 export interface Aggregate {
   /** How many events it covers. */
   readonly events: number;
@@ -235,14 +275,14 @@ const AGGREGATE_OPTIONS: OptionNames<AggregateOptions> = {
 };
 
 /** Mean, minimum, maximum and histogram of the numbers of `field`, a number or a vector, over several events. */
-export function aggregate(field: string, options: AggregateOptions = {}): EagerHandler<Aggregate, Aggregate> {
+export function aggregate(field: string, options: AggregateOptions = {}): HandlerPair<Aggregate, Aggregate> {
   checkOptions<AggregateOptions>("aggregate()", options, AGGREGATE_OPTIONS);
   const { every = 1, window = every, bins = 0, low = 0, high = 0 } = options;
   const parameters = checked(checkAggregate, { field, every, window, bins, low, high });
   return { modulator: { source: AGGREGATE_SOURCE, parameters } };
 }
 
-/** For `cluster`. */
+/** Options of `cluster`. */
 export interface ClusterOptions {
   /** Events in one cluster, at most 65,536. Default: 100. */
   readonly events?: number;
@@ -253,7 +293,7 @@ export interface ClusterOptions {
 }
 
 /** Sends many small events as one; the demodulator takes them apart again. */
-export function cluster(options: ClusterOptions = {}): EagerHandler {
+export function cluster(options: ClusterOptions = {}): HandlerPair {
   checkOptions<ClusterOptions>("cluster()", options, { events: true, bytes: true, withinMs: true });
   const { events = 100, bytes = 65_536, withinMs = 100 } = options;
   return {
@@ -262,7 +302,7 @@ export function cluster(options: ClusterOptions = {}): EagerHandler {
   };
 }
 
-/** For `compress` and `quantise`. */
+/** Options of `compress` and `quantise`. */
 export interface StreamOptions {
   /** One event in so many is sent whole, for consumers that came late or missed one. Default: 50. */
   readonly refreshEvents?: number;
@@ -271,7 +311,7 @@ export interface StreamOptions {
 const STREAM_OPTIONS: OptionNames<StreamOptions> = { refreshEvents: true };
 
 /** Lossless compression: sends only what changed from event to event. A consumer sees events from the first whole one on. */
-export function compress(options: StreamOptions = {}): EagerHandler {
+export function compress(options: StreamOptions = {}): HandlerPair {
   checkOptions<StreamOptions>("compress()", options, STREAM_OPTIONS);
   const { refreshEvents = 50 } = options;
   return {
@@ -284,7 +324,7 @@ export function compress(options: StreamOptions = {}): EagerHandler {
  * Lossy compression of the float vector `field`: no number is off by more than `bound` (in the unit of the values), and numbers
  * that are not finite are exact. The rest of each event is as it was.
  */
-export function quantise(field: string, bound: number, options: StreamOptions = {}): EagerHandler {
+export function quantise(field: string, bound: number, options: StreamOptions = {}): HandlerPair {
   checkOptions<StreamOptions>("quantise()", options, STREAM_OPTIONS);
   const { refreshEvents = 50 } = options;
   return {

@@ -9,7 +9,7 @@ interface Difference {
   /** Each sandbox makes a stream of its own. */
   readonly stream: number;
   readonly n: number;
-  /** Does it need no other? */
+  /** Whether it needs no other event to be read. */
   readonly whole: boolean;
   readonly packed: Uint8Array;
 }

@@ -1,11 +1,18 @@
 /** Runs modulators in a page. */
 import { type ModulatorOptions, ModulatorEnvironment as SharedEnvironment } from "./environment.ts";
 import type { Lenders } from "./hosted/lent-worker.ts";
-import { startProgram } from "./hosted/start-program.ts";
-import type { WorkerFailure } from "./hosted/worker.ts";
+import { type LoadSource, PageHost } from "./hosted/page-host.ts";
 import { type StartWorker, workerCarrier } from "./hosted/worker-carrier.ts";
 import type { HostClock } from "./periods.ts";
 import type { TierEvents } from "./tier.ts";
+
+/** Ways to start a host's worker where its file cannot be used. */
+export interface HostWays {
+  /** The pages that start workers for this place, where it can start none itself. */
+  readonly lenders?: Lenders | undefined;
+  /** Loads the program's text, for pages whose bundler leaves out its file. */
+  readonly loadSource?: LoadSource | undefined;
+}
 
 /**
  * The modulators' environment of a page: the standard ones run in the page itself, all others in a worker, with QuickJS.
@@ -14,21 +21,23 @@ import type { TierEvents } from "./tier.ts";
 export class ModulatorEnvironment extends SharedEnvironment {
   /**
    * @param clock default: the machine's
-   * @param lenders the pages that start workers for this place, where it can start none itself
+   * @param ways to start a host's worker besides by its file
    */
-  constructor(options: ModulatorOptions, events: TierEvents, clock?: HostClock, lenders?: Lenders) {
-    const start = typeof Worker === "undefined" && lenders !== undefined ? lenders.start : startWorker;
+  constructor(options: ModulatorOptions, events: TierEvents, clock?: HostClock, ways: HostWays = {}) {
+    const { lenders, loadSource } = ways;
+    const start =
+      typeof Worker === "undefined" && lenders !== undefined ? lenders.start : startWorker(loadSource);
     super({ carrier: workerCarrier(start), compile: () => undefined, clock }, options, events);
   }
 }
 
-const startWorker: StartWorker = listener => {
-  const worker = startProgram();
-  worker.onmessage = ({ data }: MessageEvent<Uint8Array | WorkerFailure>) => listener.message(data);
-  worker.onerror = ({ message }) => listener.error(new Error(message));
-  return {
-    post: (message, transfer) => worker.postMessage(message, transfer),
-    terminate: () => worker.terminate(),
-    hold() {},
+const startWorker =
+  (loadSource: LoadSource | undefined): StartWorker =>
+  listener => {
+    const host = new PageHost(listener, loadSource);
+    return {
+      post: (message, transfer) => host.post(message, transfer),
+      terminate: () => host.terminate(),
+      hold() {},
+    };
   };
-};

@@ -1,4 +1,7 @@
+import { JechoError } from "@jecho/shared";
 import type { EventsFrame } from "@jecho/shared/internal";
+import type { AllowedModulators } from "../authoring/allowed.ts";
+import { isSigned } from "../authoring/signature.ts";
 import type { Provenance } from "../running/provenance.ts";
 import type { Declared, Limits } from "../sandbox/sandbox.ts";
 import type { Value } from "../sandbox/values.ts";
@@ -8,39 +11,43 @@ import type { LentRun } from "./lent-run.ts";
 import { type Compile, type MakeModule, STANDARD_MODULES } from "./local/local-engine.ts";
 import { LocalTier } from "./local/local-tier.ts";
 import type { HostClock } from "./periods.ts";
+import { RunChecker } from "./run-checker.ts";
 import {
+  type Environment,
   type InstallRequest,
   type ModulatorStats,
+  type SchemaOf,
   type StateUpdate,
-  type Tier,
   type TierEvents,
   tell,
 } from "./tier.ts";
 
 /** How a producer runs modulators. */
 export interface ModulatorOptions {
+  /** Modulators that run here for this process' producers: see `AllowedModulators`. Default: "any". */
+  readonly allow?: AllowedModulators | undefined;
   /**
    * Texts of modulators (`modulator.source`) that it trusts like its own code: they run in its own process, as the standard modulators
    * do, without a wall and at native speed. Outside of Node they are hosted like any others. Default: none.
    */
   readonly trusted?: readonly string[] | undefined;
-  /** May any modulator run in the producer's own process? Default: true. */
+  /** Whether any modulator may run in the producer's own process. Default: true. */
   readonly local?: boolean | undefined;
-  /** What hosted modulators run in. Default: isolated-vm where it loads, else QuickJS. */
+  /** Engine of the host. Default: isolated-vm where it loads, else QuickJS. */
   readonly engine?: "isolated-vm" | "quickjs" | undefined;
-  /** What one modulator may use; each limit has its own default. */
+  /** Limits of one modulator; each has its own default. */
   readonly limits?: Partial<Limits> | undefined;
   /** Bytes of events that may wait for hosted modulators; beyond them the oldest runs are dropped. Default: 64 MiB. */
   readonly pendingBytes?: number | undefined;
 }
 
 export interface EnvironmentStats extends HostStats {
-  /** By derived channel. */
+  /** Statistics of each modulator, by derived channel. */
   readonly modulators: ReadonlyMap<number, ModulatorStats>;
 }
 
-/** What differs between the places that producers run in. */
-export interface Place {
+/** The differences between the places that producers run in. */
+export interface EnvironmentPlace {
   readonly carrier: CarrierKind;
   /** A trusted source as a function, where text can be made code; undefined where it has to be hosted. */
   readonly compile: Compile;
@@ -49,19 +56,24 @@ export interface Place {
 }
 
 /** The modulators' environment in one producing process: each modulator runs in the fastest tier that may have it. */
-export class ModulatorEnvironment implements Tier {
-  readonly #place: Place;
+export class ModulatorEnvironment implements Environment {
+  readonly #place: EnvironmentPlace;
+  readonly #allow: AllowedModulators;
+  readonly #trusted: readonly string[];
   readonly #known: Map<string, MakeModule>;
+  readonly #checker = new RunChecker();
   readonly #local: LocalTier;
   readonly #hosted: ModulatorHost;
   /** How many tiers are still at a run, by its tag. */
   readonly #runs = new Map<string, number>();
   readonly #events: TierEvents;
 
-  constructor(place: Place, options: ModulatorOptions, events: TierEvents) {
+  constructor(place: EnvironmentPlace, options: ModulatorOptions, events: TierEvents) {
     this.#events = events;
-    const { trusted = [], local = true, limits, pendingBytes } = options;
+    const { allow = "any", trusted = [], local = true, limits, pendingBytes } = options;
     this.#place = place;
+    this.#allow = allow;
+    this.#trusted = trusted;
     this.#known = new Map(local ? STANDARD_MODULES : []);
     if (local) for (const source of trusted) this.trust(source);
     const inner = { ...events, onDone: (tag: string) => this.#done(tag) };
@@ -79,8 +91,21 @@ export class ModulatorEnvironment implements Tier {
   }
 
   install(request: InstallRequest, onInstalled?: (declared: Declared) => void): Promise<Declared> {
+    const why = request.isInstead === true ? undefined : this.#whyNot(request.modulator.source);
+    if (why !== undefined) return Promise.reject(new JechoError("MODULATORS_NOT_SERVED", why));
     const tier = this.#known.has(request.modulator.source) ? this.#local : this.#hosted;
     return tier.install(request, onInstalled);
+  }
+
+  /** Why its owner lets no modulator with this text run here; undefined where that is not so. */
+  #whyNot(source: string): string | undefined {
+    if (this.#allow === "any") return undefined;
+    if (this.#allow === "none") return "the producer runs no modulators";
+    if (STANDARD_MODULES.has(source) || this.#trusted.includes(source)) return undefined;
+    if (this.#allow === "standard") return "the producer runs standard modulators alone";
+    return isSigned(source, this.#allow.signedBy)
+      ? undefined
+      : "the producer runs standard modulators, and those that are signed by somebody it knows";
   }
 
   addType(channel: number, schema: Uint8Array): void {
@@ -120,6 +145,10 @@ export class ModulatorEnvironment implements Tier {
     if (!hosted || !local) this.#done(tag);
     this.#done(tag);
     return true;
+  }
+
+  isSound(run: EventsFrame, schemaOf: SchemaOf): boolean {
+    return this.#checker.isSound(run, schemaOf);
   }
 
   pass(channel: number, of: Provenance): void {

@@ -7,7 +7,7 @@ import { EventsFrame, encodeStretches, type RunHeader, type Stretch } from "@jec
 export class LentRun {
   readonly producer: number;
   readonly flags: number;
-  /** It comes from a producer. */
+  /** None: a run that is lent comes from a producer. */
   readonly versions: readonly number[] = [];
   readonly count: number;
   readonly #events: Stretch;

@@ -39,7 +39,7 @@ export class Periods {
     this.done(derived);
   }
 
-  /** What was asked for has been done. Where nothing was, nothing changes. */
+  /** The period that was asked for is over. Without one, nothing changes. */
   done(derived: number): void {
     const entry = this.#timers.get(derived);
     if (entry === undefined || entry.stop !== undefined) return;

@@ -7,26 +7,27 @@ import type { Declared } from "../sandbox/sandbox.ts";
 import type { Value } from "../sandbox/values.ts";
 import type { LentRun } from "./lent-run.ts";
 
-/** What a producer is asked to install. */
+/** A request to install a modulator. */
 export interface InstallRequest {
   /** Number of the derived channel. */
   readonly derived: number;
   /** Number of the base channel. */
   readonly channel: number;
-  /**
-   * Schema (.bfbs) of the base channel's events; undefined where they are opaque bytes. What the modulator makes before the first
-   * event comes is of this type.
-   */
+  /** Schema (.bfbs) of the base channel's events; undefined where they are opaque bytes. Output before the first event has this type. */
   readonly schema: Uint8Array | undefined;
   /** Schemas of others that its producers write, too. */
   readonly further?: readonly Uint8Array[];
   readonly modulator: ModulatorTable;
-  /** What the producer offers. Default: what every MOE offers. */
+  /** The producer's offers. Default: those of every MOE. */
   readonly offers?: readonly Offer[];
   /** The present values of the views that it offers, by the names that modulators need them under. */
   readonly context?: ReadonlyMap<string, Value>;
   /** How many shared objects are read by the modulators that it is behind. Default: 0. */
   readonly behind?: number;
+  /** Subject that brought it; "", the default, where that has no name. */
+  readonly by?: string;
+  /** Whether it runs in another process' stead: then `ModulatorOptions.allow` does not concern it. Default: false. */
+  readonly isInstead?: boolean;
 }
 
 /** A newer state of a shared object, or, without one, that there is such a version. */
@@ -48,20 +49,22 @@ export interface ModulatorStats {
   restarts: number;
 }
 
-/** What comes out of a tier. A listener that throws harms nobody but its own program. */
+/** A tier's listener. One that throws harms nobody but its own program. */
 export interface TierEvents {
-  /** For runs that are handed out. Default: new memory. */
+  /** Memory for runs that are handed out. Default: new memory. */
   readonly room?: Room;
-  /** What a modulator made in one turn is handed out in such an act, to go out together or not at all. Default: one by one. */
+  /** Runs the act that hands out all that a modulator made in one turn, to go out together or not at all. Default: one by one. */
   readonly together?: ((act: () => void) => void) | undefined;
   /** A run of events of a derived channel, alone in memory of its own or of `room`, and the tag of the run that it was made of. */
   onEvents(run: EventsFrame, derived: number, tag: string | undefined): void;
   /**
-   * A modulator has been through a stretch, and nothing of it waits in its queue. What it made of that has been handed out, but for the
-   * run that comes next in the same turn, if one does.
+   * A modulator has been through a stretch, and nothing of it waits in its queue. The output has been handed out, but
+   * for the run that comes next in the same turn, if one does.
    */
   onSeen?(derived: number, of: Provenance): void;
-  /** Every modulator has seen the run with this tag to its end, or is gone; what they made of it has been handed out. */
+  /** The run before this was made in a turn without events, at a period's end or for what waited: it may be of any stretch so far. */
+  onGathered?(derived: number): void;
+  /** Every modulator has seen the run with this tag to its end, or is gone; their output has been handed out. */
   onDone?(tag: string): void;
   /** A modulator called a control, logged a line (`log`), or pulls an object that it calls so (`pull`); it was granted that. */
   onCall?(derived: number, name: string, values: readonly Value[]): void;
@@ -123,7 +126,7 @@ export interface Tier extends AsyncDisposable {
   /** A stretch has no events for the modulators of this channel: they have been through it in their turn, behind what came before. */
   pass(channel: number, of: Provenance): void;
 
-  /** Is the transport ready for more events of a derived channel? Until told, it is; else events wait in the modulator. */
+  /** Tells whether the transport is ready for more events of a derived channel. Until told, it is; else events wait in the modulator. */
   flow(derived: number, ready: boolean): void;
 
   /** Events a second that this modulator wants at most of a producer, as it said last; 0 for every event. */
@@ -132,11 +135,20 @@ export interface Tier extends AsyncDisposable {
   /** Resolves when all that was given so far is finished, whatever is given meanwhile. */
   settled(): Promise<void>;
 
-  /** By derived channel. */
+  /** Statistics of each modulator, by derived channel. */
   readonly modulators: ReadonlyMap<number, ModulatorStats>;
 
   /** Resolves when nothing of it is left. What was not finished is lost. */
   close(): Promise<void>;
+}
+
+/** The schema of the type with this token; undefined where nobody has told of it. */
+export type SchemaOf = (token: bigint) => Uint8Array | undefined;
+
+/** Runs a process' modulators, each in the tier that may have it. */
+export interface Environment extends Tier {
+  /** Whether all events of this run, of another process, can be read without harm. No honest producer raises one that cannot. */
+  isSound(run: EventsFrame, schemaOf: SchemaOf): boolean;
 }
 
 /** An error of the listener's is its own: it must not stop what goes on here. */

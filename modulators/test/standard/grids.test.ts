@@ -218,6 +218,21 @@ test("a packed view of a smooth field takes half the bytes, and of noise no more
   expect(noiseBytes).toBeLessThan(bytes + 20);
 });
 
+test("a view of a grid that is no globe is refused, and one of a globe whose last column is its first is not", async () => {
+  const view = { ...WORLD, west: 40, east: 60 };
+  const [wide, closed] = await Promise.all([0, 1].map(() => rig.install(viewFilter(view).modulator)));
+  const publish = (columns: number, lonStep: number) =>
+    rig.publish([{ ...plainGrid(1), rows: 1, columns, lonStep, values: new Float32Array(columns) }]);
+  publish(17, 22.5);
+  await rig.settled();
+  expect(rig.received(closed as number)).toHaveLength(1);
+  publish(1000, 1);
+  await rig.settled();
+  expect(rig.removed.get(wide as number)).toMatchObject({
+    message: expect.stringContaining("1000 columns of 1 degrees are more than 360 degrees; crop takes"),
+  });
+});
+
 test("a packed view of a grid with too few values is refused", async () => {
   const derived = await rig.install(viewFilter(WORLD, { packed: true }).modulator);
   rig.publish([{ ...plainGrid(1), values: new Float32Array(143) }]);

@@ -3,11 +3,12 @@ import {
   aggregate,
   cluster,
   compress,
+  crop,
   diff,
   downsample,
-  type EagerHandler,
   encrypt,
   type GridData,
+  type HandlerPair,
   type Json,
   keyPair,
   latestPerKey,
@@ -35,7 +36,7 @@ const OPTIONS = { type: Odd };
 const odd = (fields: Partial<Parameters<typeof Odd.encode>[0]>) => Odd.decode(Odd.encode(fields as never));
 const VIEW: View = { firstLayer: 0, lastLayer: 3, south: -90, north: 90, west: 0, east: 360, stride: 1 };
 
-test.for<[string, () => EagerHandler, string]>([
+test.for<[string, () => HandlerPair, string]>([
   ["sample", () => sample("2" as never), 'every: an integer from 1 to 2147483647 is wanted, not "2"'],
   ["sample", () => sample(0), "every: an integer from 1 to 2147483647 is wanted, not 0"],
   ["rateLimit", () => rateLimit(9), "intervalMs: a number from 10 is wanted, not 9"],
@@ -59,29 +60,36 @@ test.for<[string, () => EagerHandler, string]>([
     () => downsample("values", 2, "median" as never),
     "method: one of stride, mean, min, max is wanted",
   ],
-  ["aggregate", () => aggregate("x", { every: 0 }) as EagerHandler, "every: an integer from 1"],
+  ["aggregate", () => aggregate("x", { every: 0 }) as HandlerPair, "every: an integer from 1"],
   [
     "aggregate",
-    () => aggregate("x", { low: "a" as never }) as EagerHandler,
+    () => aggregate("x", { low: "a" as never }) as HandlerPair,
     'low: a number is wanted, not "a"',
   ],
   [
     "aggregate",
-    () => aggregate("x", { bins: 2, low: 1, high: 1 }) as EagerHandler,
+    () => aggregate("x", { bins: 2, low: 1, high: 1 }) as HandlerPair,
     "low, high: the second is to be the greater one",
   ],
-  [
-    "aggregate",
-    () => aggregate("x", { bins: 2, low: -1.7e308, high: 1.7e308 }) as EagerHandler,
-    "low, high:",
-  ],
+  ["aggregate", () => aggregate("x", { bins: 2, low: -1.7e308, high: 1.7e308 }) as HandlerPair, "low, high:"],
   ["cluster", () => cluster({ withinMs: 5 }), "withinMs: a number from 10 is wanted, not 5"],
   ["compress", () => compress({ refreshEvents: 0 }), "refreshEvents: an integer from 1"],
+  ["crop", () => crop({ rows: [3, 2] }), "rows: the first and the last one from 0 are wanted"],
+  [
+    "crop",
+    () => crop({ columns: 5 as never }),
+    "columns: the first and the last one from 0 are wanted, not 5",
+  ],
+  ["crop", () => crop({ stride: 0 }), "stride: an integer from 1"],
+  ["crop", () => crop({}, { shape: [3, 0] }), "columns: an integer from 1"],
+  ["crop", () => crop({}, { shape: ["", 3] }), 'rows: the name of a field is wanted, not ""'],
+  ["crop", () => crop({}, { field: "" }), "field: the name of a field is wanted"],
+  ["crop", () => crop(5 as never), "window: a window, or a shared object with one, is wanted, not 5"],
   ["quantise", () => quantise("values", 0), "bound: a number greater than 0 is wanted, not 0"],
-  ["diff", () => diff(VIEW, -1) as EagerHandler, "threshold: a number from 0 is wanted, not -1"],
+  ["diff", () => diff(VIEW, -1) as HandlerPair, "threshold: a number from 0 is wanted, not -1"],
   [
     "viewFilter",
-    () => viewFilter({ ...VIEW, east: "360" as never }) as EagerHandler,
+    () => viewFilter({ ...VIEW, east: "360" as never }) as HandlerPair,
     'view.east: a finite number is wanted, not "360"',
   ],
 ])("%s refuses a parameter that is none where it is made, and names it: %o", ([, make, message]) => {
@@ -90,19 +98,21 @@ test.for<[string, () => EagerHandler, string]>([
   );
 });
 
-test.for<[string, EagerHandler, Json, string]>([
+test.for<[string, HandlerPair, Json, string]>([
   ["sample", sample(2), { every: 0 }, "every: an integer from 1"],
   ["rateLimit", rateLimit(10), { intervalMs: 9 }, "intervalMs: a number from 10 is wanted, not 9"],
   ["latestPerKey", latestPerKey("n"), null, "field: the name of a field is wanted, not undefined"],
   ["priority", priority("n", []), { field: "n" }, "urgent: a list of values is wanted"],
   ["downsample", downsample("values", 2), { field: "values", factor: 2 }, "method: one of stride"],
-  ["aggregate", aggregate("x") as EagerHandler, { field: "x", every: 0 }, "every: an integer from 1"],
+  ["aggregate", aggregate("x") as HandlerPair, { field: "x", every: 0 }, "every: an integer from 1"],
   ["cluster", cluster(), { events: 1, bytes: 1 }, "withinMs: a number from 10"],
   ["compress", compress(), { refreshEvents: 0.5 }, "refreshEvents: an integer from 1"],
+  ["crop", crop({}), { field: "values", shape: [1] }, "shape: rows and columns are wanted"],
+  ["crop", crop({}), { field: "values", shape: [1, 1] }, "window: a window, or a shared object with one"],
   ["quantise", quantise("values", 1), { field: "values", bound: 0 }, "bound: a number greater than 0"],
   ["encrypt", encrypt(keyPair()), { publicKey: "00" }, "publicKey: 32 bytes"],
-  ["diff", diff(VIEW, 1) as EagerHandler, { threshold: -1, view: { ...VIEW } }, "threshold: a number from 0"],
-  ["viewFilter", viewFilter(VIEW) as EagerHandler, {}, "there is no view"],
+  ["diff", diff(VIEW, 1) as HandlerPair, { threshold: -1, view: { ...VIEW } }, "threshold: a number from 0"],
+  ["viewFilter", viewFilter(VIEW) as HandlerPair, {}, "there is no view"],
 ])(
   "MOE-10: %s refuses such a parameter from whoever sends it: %o",
   async ([, handler, parameters, message]) => {
@@ -119,6 +129,7 @@ test.for<[string, (options: never) => unknown, string]>([
   ["aggregate", options => aggregate("x", options), "window"],
   ["cluster", options => cluster(options), "withinMs"],
   ["compress", options => compress(options), "refreshEvents"],
+  ["crop", options => crop({}, options), "shape"],
   ["quantise", options => quantise("values", 1, options), "refreshEvents"],
   ["viewFilter", options => viewFilter(VIEW, options), "packed"],
 ])(
@@ -142,16 +153,19 @@ test("a view that is none is refused where it is given", () => {
     expect(() => viewFilter(view as never)).toThrow(expect.objectContaining({ code: "PARAMETERS_INVALID" }));
 });
 
-test.for<[string, EagerHandler, string]>([
+test.for<[string, HandlerPair, string]>([
   ["latestPerKey", latestPerKey("nope"), 'field: an event has no field "nope"'],
   ["latestPerKey", latestPerKey("values"), 'field: "values" is no number, text or boolean'],
   ["priority", priority("values", [1]), 'field: "values" is no number, text or boolean'],
+  ["crop", crop({}, { shape: [1, 1], field: "x" }), 'field: "x" is no vector'],
+  ["crop", crop({}, { shape: [1, "columns"] }), 'an event has no field "columns"'],
+  ["crop", crop({}, { shape: ["name", 1] }), 'field: "name" is no number'],
   ["downsample", downsample("x", 2), 'field: "x" is no vector of numbers'],
   ["downsample", downsample("name", 2), 'field: "name" is no vector of numbers'],
-  ["aggregate", aggregate("big") as EagerHandler, 'field: "big" holds no numbers'],
+  ["aggregate", aggregate("big") as HandlerPair, 'field: "big" holds no numbers'],
   ["quantise", quantise("whole", 1), 'field: "whole" is no vector of floats'],
   ["viewFilter", viewFilter(VIEW), 'an event has no field "layer"'],
-  ["aggregate", aggregate("whole[]") as EagerHandler, 'an event has no field "whole[]"'],
+  ["aggregate", aggregate("whole[]") as HandlerPair, 'an event has no field "whole[]"'],
 ])("TYPE-11: %s says which field it cannot do with: %o", async ([, handler, message]) => {
   await using bench = await openBench(handler, OPTIONS);
   await expect(bench.push(odd({ n: 1 }))).rejects.toMatchObject({
@@ -232,7 +246,7 @@ const cell = (fields: Partial<GridData>): GridData =>
     }),
   );
 
-test.for<[string, EagerHandler<never, GridData>]>([
+test.for<[string, HandlerPair<never, GridData>]>([
   ["viewFilter", viewFilter(VIEW) as never],
   ["viewFilter, packed", viewFilter(VIEW, { packed: true }) as never],
   ["diff", diff(VIEW, 0) as never],

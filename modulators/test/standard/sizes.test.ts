@@ -4,8 +4,8 @@ import {
   cluster,
   compress,
   downsample,
-  type EagerHandler,
   encrypt,
+  type HandlerPair,
   keyPair,
   quantise,
 } from "@jecho/modulators";
@@ -175,7 +175,7 @@ test("quantise is smaller the larger the bound", async () => {
   expect(sizes[0]).toBeLessThan((50 * 4 * 500) / 4);
 });
 
-const DIFFERENCES: [string, EagerHandler][] = [
+const DIFFERENCES: [string, HandlerPair][] = [
   ["compress", compress({ refreshEvents: 5 })],
   ["quantise", quantise("values", 0.01, { refreshEvents: 5 })],
 ];

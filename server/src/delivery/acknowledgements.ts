@@ -1,12 +1,12 @@
 import { JechoError } from "@jecho/shared";
 import { type Ack, type EventsFrame, Few, type GiveUp } from "@jecho/shared/internal";
-import type { Connection } from "../connection.ts";
+import type { Connection } from "../connections/connection.ts";
 import type { Channel } from "./channel.ts";
 
 /** A synchronous event that was sent out and that not every process has acknowledged. */
 interface Pending {
   readonly from: Connection;
-  readonly waiting: Waiting;
+  readonly waiting: WaitingProducers;
   readonly channel: Channel;
   readonly seq: number;
   readonly producer: number;
@@ -20,8 +20,8 @@ interface Pending {
   givenUp: boolean;
 }
 
-/** What one connection's producers wait for. */
-interface Waiting {
+/** Synchronous events that the producers of one connection wait for. */
+interface WaitingProducers {
   /** Events that are under way. */
   events: number;
   /** The connection is gone: nobody waits any more. */
@@ -33,9 +33,9 @@ const MOST_PENDING = 16_384;
 
 /** Gathers the acknowledgements of synchronous events, and tells the producer's process when all are there. */
 export class Acknowledgements {
-  /** What each connection owes an acknowledgement for, by channel number and sequence number. */
+  /** Events for which each connection owes an acknowledgement, by channel number and sequence number. */
   readonly #owed = new Map<Connection, Map<number, Few<number, Pending>>>();
-  readonly #waiting = new Map<Connection, Waiting>();
+  readonly #waiting = new Map<Connection, WaitingProducers>();
   /** Events that a connection's consumers were at when they left. */
   readonly #forgiven = new Map<Connection, Set<string>>();
 

@@ -1,31 +1,33 @@
 import type { EventsFrame, Outgoing, Position } from "@jecho/shared/internal";
-import type { Connection } from "../connection.ts";
+import type { Connection } from "../connections/connection.ts";
 import type { History } from "../history/history.ts";
 import type { Acknowledgements } from "./acknowledgements.ts";
-import { Demand } from "./demand.ts";
-import type { DemandNotices } from "./demand-notices.ts";
+import { ChannelDemand, type DemandNotices } from "./demand.ts";
 import type { Gathering } from "./gathering.ts";
-import { Lanes } from "./lanes.ts";
+import { GatewayLanes, type SourceAt } from "./lanes.ts";
 import type { QueuePolicy } from "./listener.ts";
 import { Listeners } from "./listeners.ts";
 
-/** What a channel leaves to its manager. */
+/** Decisions that a channel leaves to its manager. */
 export interface ChannelOwner {
-  /** What distinguishes events of which the newest matters. */
+  /** The value by which events are told apart of which the newest matters. */
   keyOf(run: EventsFrame, i: number): string;
+  /** The process that a producer is of, as the gateway numbers them; 0 where that has gone. */
+  processOf(producer: number): number;
   /**
-   * The process that a producer is of, as the gateway numbers them; 0 where that has gone.
-   *
-   * @param source of its events, where they were raised under another number
+   * The producer of a source as it is known at present: its number and its process. One that has gone has the number that its events were raised under,
+   * and process 0.
    */
-  processOf(producer: number, source?: bigint): number;
+  presentOf(producer: number, source: bigint): { readonly number: number; readonly process: number };
+  /** The subject of a producer's token; "" where it has none, or has gone. */
+  subjectOf(producer: number): string;
   /** A consumer's process has to be cut off, for its queue is full. */
   cutOff(channel: Channel, connection: Connection): void;
   /** Producers should wait, or go on. */
   block(channel: Channel, ready: boolean): void;
 }
 
-/** What a channel and a derived channel have in common at the gateway: a number, listeners, and the count of events. */
+/** A channel or a derived channel at the gateway: a number, listeners, and the count of events. */
 export class Channel {
   // What each run needs comes first, for it to lie together in memory.
   readonly number: number;
@@ -34,12 +36,12 @@ export class Channel {
   /** Sequence number that the next event gets. The first event of a channel is 1. */
   nextSeq = 1;
   history: History | undefined;
-  readonly lanes = new Lanes();
+  readonly lanes = new GatewayLanes();
   readonly listeners: Listeners;
   readonly owner: ChannelOwner;
   /** Its history is kept whether anybody listens or not. */
   isKept = false;
-  readonly demand = new Demand();
+  readonly demand = new ChannelDemand();
   readonly #acknowledgements: Acknowledgements;
   readonly #notices: DemandNotices;
 
@@ -72,7 +74,14 @@ export class Channel {
   enter(connection: Connection, policy: QueuePolicy, feed: number): void {
     this.demand.enter(feed);
     const listener = this.listeners.enter(connection, policy, feed);
-    for (const position of this.lanes.positions(this.number)) listener.tell(this.#placed(position));
+    for (const position of this.lanes.positions(this.number, this.nextSeq - 1))
+      listener.tell(this.#placed(position));
+  }
+
+  /** A consumer that was at this event is back: its process is told where the producers were in the end that have gone since. */
+  tellEnds(connection: Connection, seq: number): void {
+    for (const position of this.lanes.ends(this.number, seq))
+      this.listeners.tellOne(connection, this.#placed(position));
   }
 
   leave(connection: Connection, feed: number): void {
@@ -80,8 +89,8 @@ export class Channel {
   }
 
   /**
-   * How many consumers want what this process raises, or what is made of that, at connections other than the one that sends it, and
-   * how many of these are modulators that nobody listens to yet.
+   * How many consumers want this process' events, or output made of them, at connections other than the one that sends
+   * it, and how many of these are modulators that nobody listens to yet.
    */
   #demandOf(process: number, sender: Connection): { consumers: number; unheard: number } {
     const { demand, listeners } = this;
@@ -102,7 +111,7 @@ export class Channel {
     this.#notices.add(connection, this, processes);
   }
 
-  /** What is to be told now. */
+  /** The frames that tell the demand now. */
   takeDemand(connection: Connection, processes: readonly number[]): Outgoing[] {
     let [consumers, heard] = [0, 0];
     for (const process of processes) {
@@ -126,14 +135,43 @@ export class Channel {
     );
   }
 
-  /** A position, with the process that the producer is of. */
+  /** A position, with the process that the producer is of, and the subject of its token. */
   #placed(position: Position): Position {
-    return { ...position, process: this.owner.processOf(position.producer) };
+    const { producer } = position;
+    return { ...position, process: this.owner.processOf(producer), by: this.owner.subjectOf(producer) };
+  }
+
+  /** Of a derived channel: a raw source begins behind this event, and nothing was made of it yet. */
+  sourceBegins(from: Connection, at: SourceAt): void {
+    this.listeners.tell(this.#beginningOf(at), from);
+  }
+
+  /** The same for one that listens from now on. */
+  tellBeginning(connection: Connection, at: SourceAt): void {
+    this.listeners.tellOne(connection, this.#beginningOf(at));
+  }
+
+  #beginningOf({ producer, source, urgent, raised }: SourceAt): Position {
+    const counts = { raised: 0n, after: BigInt(raised), through: BigInt(raised) };
+    const names = { channel: this.number, producer, urgent, source, origin: source };
+    return this.#placed({ kind: "Position", ...names, ...counts, process: 0, by: "" });
+  }
+
+  /** Of a derived channel: a raw source has ended, and nothing more is made of its events. */
+  sourceEnds(end: SourceAt): void {
+    const position = this.lanes.endUnmade(end, this.nextSeq - 1);
+    this.listeners.tellAll(this.#placed({ ...position, channel: this.number }));
   }
 
   /** A producer says where it is in the count of its events. */
   position(from: Connection, position: Position): void {
-    this.listeners.tell(this.#placed({ ...this.lanes.place(position), channel: this.number }), from);
+    this.listeners.tell(
+      this.#placed({
+        ...this.lanes.place(position, this.nextSeq - 1, from.subject?.name ?? ""),
+        channel: this.number,
+      }),
+      from,
+    );
   }
 
   /**
@@ -143,11 +181,11 @@ export class Channel {
    * @throws JechoError `OVERLOADED` where too many synchronous events are under way
    */
   fanOut(frame: EventsFrame, from: Connection, process: number): void {
-    const of = this.lanes.take(frame);
+    const of = this.lanes.take(frame, this.nextSeq);
     if (of === undefined) return;
     frame.stamp(this.epoch, this.nextSeq);
     this.nextSeq += frame.count;
-    this.history?.append(frame, of, Date.now());
+    this.history?.append(frame, of, this.owner.subjectOf(frame.producer), Date.now());
     if (frame.isSync) this.#acknowledgements.expect(this, frame, from, process);
     this.listeners.send(frame, from, process);
   }

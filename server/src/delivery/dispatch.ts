@@ -1,17 +1,26 @@
 import { type ErrorCode, errorCode, JechoError } from "@jecho/shared";
 import {
+  type Control,
   EventsFrame,
   type Frame,
   type Hello,
   type Impaired,
+  type OpenConsumer,
+  type OpenProducer,
   PROTOCOL,
   type Removed,
   refusal,
 } from "@jecho/shared/internal";
-import type { Connection } from "../connection.ts";
+import { type Access, tell } from "../access/access.ts";
+import type { AuditLog } from "../access/audit-log.ts";
+import { needsOf } from "../access/needs.ts";
+import type { Need } from "../access/rights.ts";
+import { ANYBODY, type Subject } from "../access/subject.ts";
+import type { ClientConnection } from "../connections/client-connection.ts";
+import type { Portions } from "../connections/portions.ts";
 import type { Handovers } from "../management/handovers.ts";
 import type { NameServer } from "../management/name-server.ts";
-import { type OpeningLimits, Openings } from "../management/openings.ts";
+import { GatewayOpenings, type OpeningLimits } from "../management/openings.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
 import type { Acknowledgements } from "./acknowledgements.ts";
 import type { Gathering } from "./gathering.ts";
@@ -19,12 +28,14 @@ import { Intake } from "./intake.ts";
 
 export interface DispatchOptions extends OpeningLimits {
   readonly heartbeatMs: number;
+  /** The gateway's. */
+  readonly identity: string;
   readonly limitBytes: number;
-  /** What the gateway's process for modulators shows; undefined where it has none. */
+  /** Token that the gateway's process for modulators shows; undefined where there is no such process. */
   readonly modulatingToken: string | undefined;
 }
 
-/** What a modulator may suffer, and go on. */
+/** Codes of what a modulator may suffer and still go on. */
 const IMPAIRING: ReadonlySet<ErrorCode> = new Set(["MODULATOR_RESTARTED", "TYPE_MISMATCH"]);
 
 /** Acts on what connections send. One arm for each kind of frame; what a connection may not send ends it. */
@@ -34,10 +45,12 @@ export class Dispatcher {
   readonly #acknowledgements: Acknowledgements;
   readonly #handovers: Handovers;
   readonly #gathering: Gathering;
+  readonly #access: Access;
+  readonly #audit: AuditLog | undefined;
+  readonly #portions: Portions;
   readonly #options: DispatchOptions;
-  readonly #openings: Openings;
+  readonly #openings: GatewayOpenings;
   readonly #intake: Intake;
-  #nextSession = 1;
 
   constructor(
     names: NameServer,
@@ -45,6 +58,9 @@ export class Dispatcher {
     acknowledgements: Acknowledgements,
     handovers: Handovers,
     gathering: Gathering,
+    access: Access,
+    audit: AuditLog | undefined,
+    portions: Portions,
     options: DispatchOptions,
   ) {
     this.#names = names;
@@ -52,8 +68,11 @@ export class Dispatcher {
     this.#acknowledgements = acknowledgements;
     this.#handovers = handovers;
     this.#gathering = gathering;
+    this.#access = access;
+    this.#audit = audit;
+    this.#portions = portions;
     this.#options = options;
-    this.#openings = new Openings(names, objects, options);
+    this.#openings = new GatewayOpenings(names, objects, portions, options);
     this.#intake = new Intake(names, acknowledgements);
   }
 
@@ -61,8 +80,8 @@ export class Dispatcher {
    * @param message that the frame came in: there it lies in [start, end) until this returns
    * @throws JechoError that ends the connection
    */
-  frame(connection: Connection, frame: Frame, message: Uint8Array, start: number, end: number): void {
-    if (!connection.greeted && frame.kind !== "Hello") {
+  frame(connection: ClientConnection, frame: Frame, message: Uint8Array, start: number, end: number): void {
+    if (connection.subject === undefined && frame.kind !== "Hello") {
       throw new JechoError("FRAME_UNEXPECTED", `the first frame is Hello, not ${frame.kind}`);
     }
     // By its class, which is one, where the kinds of all others are found in places of many kinds.
@@ -76,37 +95,41 @@ export class Dispatcher {
         connection.confirm();
         return connection.send({ kind: "Pong", time: frame.time, now: Date.now() });
       case "OpenProducer":
-        return this.#attempt(connection, frame.request, () => this.#openings.openProducer(connection, frame));
+        return this.#open(connection, frame, end - start, kept =>
+          this.#openings.openProducer(connection, kept),
+        );
       case "OpenConsumer":
-        return this.#attempt(connection, frame.request, () => this.#openings.openConsumer(connection, frame));
+        return this.#open(connection, frame, end - start, kept =>
+          this.#openings.openConsumer(connection, kept),
+        );
       case "CloseEndpoint":
         return this.#openings.close(connection, frame);
       case "ObjectUpdate":
-        return this.#attempt(connection, 0, () =>
+        return this.#attempt(connection, frame, () =>
           this.#objects.update(connection, frame, message.subarray(start, end)),
         );
       case "OpenObject":
-        return this.#attempt(connection, frame.request, () =>
+        return this.#attempt(connection, frame, () =>
           this.#objects.open(connection, this.#names.newEndpoint(), frame),
         );
       case "PullObject":
-        return this.#attempt(connection, 0, () => {
+        return this.#attempt(connection, frame, () => {
           if (frame.derived === 0) this.#objects.pull(connection, frame.copy);
           else this.#objects.pullFor(connection, this.#names.derived(frame.derived), frame.object);
         });
       case "ObjectWrite":
-        return this.#attempt(connection, 0, () => this.#objects.write(connection, frame));
+        return this.#attempt(connection, frame, () => this.#objects.write(connection, frame));
       case "ObjectTaken":
         return this.#objects.taken(connection, frame);
       case "Ack":
-        return this.#attempt(connection, 0, () => this.#acknowledgements.receive(connection, frame));
+        return this.#attempt(connection, frame, () => this.#acknowledgements.receive(connection, frame));
       case "WantType":
-        return this.#attempt(connection, frame.request, () => {
+        return this.#attempt(connection, frame, () => {
           const { schema } = this.#names.types.find(frame.token);
           connection.send({ kind: "TypeKnown", schema, request: frame.request });
         });
       case "WantTypes":
-        return this.#attempt(connection, frame.request, () => {
+        return this.#attempt(connection, frame, () => {
           const { base, derived } = this.#names.split(frame.channel);
           const manager = this.#names.find(base);
           const tokens =
@@ -120,13 +143,20 @@ export class Dispatcher {
       case "Flow":
         return this.#names.channel(frame.derived)?.listeners.flow(connection, frame.ready);
       case "AskHandover":
-        return this.#attempt(connection, frame.request, () =>
+        return this.#attempt(connection, frame, () =>
           connection.send({
             kind: "HandoverToken",
             request: frame.request,
             ...this.#handovers.offer(connection, frame.request),
           }),
         );
+      case "Token":
+        return this.#attempt(connection, frame, () => this.#access.renew(connection, frame.token));
+      case "Kick":
+        return this.#attempt(connection, frame, () => {
+          const connections = this.#access.kick(frame.subject);
+          connection.send({ kind: "Kicked", request: frame.request, connections });
+        });
       case "Yielded":
       case "Noted":
       case "Installed":
@@ -137,6 +167,8 @@ export class Dispatcher {
       case "Impaired":
         return this.#impaired(connection, frame);
       case "Welcome":
+      case "Admitted":
+      case "Kicked":
       case "Pong":
       case "Fault":
       case "ProducerOpened":
@@ -174,38 +206,50 @@ export class Dispatcher {
   }
 
   /**
-   * Takes everything of a lost connection out of the books.
+   * Removes everything of a lost connection.
    *
    * @param isCut the other side did not take leave: it may come back
    */
-  lost(connection: Connection, isCut: boolean): void {
-    connection.lost();
+  lost(connection: ClientConnection, isCut: boolean): void {
+    connection.lost(isCut);
+    this.#names.processes.left(connection);
     this.#acknowledgements.lost(connection);
     this.#handovers.lost(connection);
     for (const consumer of [...connection.consumers]) consumer.lost(isCut);
     for (const producer of connection.producers) producer.manager.removeProducer(producer);
     this.#objects.forgetConnection(connection);
-    if (this.#names.modulating === connection) this.#names.modulatingLost();
+    this.#names.modulatingLost(connection);
   }
 
-  #hello(connection: Connection, { protocol, handover, modulating }: Hello): void {
-    if (connection.greeted) throw new JechoError("FRAME_UNEXPECTED", "a second Hello");
+  #hello(connection: ClientConnection, hello: Hello): void {
+    const { protocol, modulating, token, inquires } = hello;
+    if (connection.subject !== undefined) throw new JechoError("FRAME_UNEXPECTED", "a second Hello");
     if (protocol !== PROTOCOL) {
       throw new JechoError(
         "PROTOCOL_UNSUPPORTED",
         `this gateway speaks version ${PROTOCOL}, not ${protocol}`,
       );
     }
+    if (inquires) {
+      // No token is asked for: whoever knows an address may know who is there.
+      this.#sendWelcome(connection);
+      return connection.end("CLOSED", "asked and answered");
+    }
     if (modulating !== "") {
       if (modulating !== this.#options.modulatingToken)
         throw new JechoError("MODULATORS_NOT_SERVED", "this gateway has not asked for modulators to be run");
-      this.#names.modulating = connection;
       connection.willPublish();
+      this.#welcome(connection, hello, ANYBODY);
+      return this.#names.modulatingCame(connection);
     }
-    connection.greeted = true;
-    const { heartbeatMs, limitBytes } = this.#options;
-    const session = String(this.#nextSession++);
-    connection.send({ kind: "Welcome", session, heartbeatMs, limitBytes, now: Date.now() });
+    this.#access.greet(connection, token, subject => this.#welcome(connection, hello, subject));
+  }
+
+  #welcome(connection: ClientConnection, { handover, name }: Hello, subject: Subject): void {
+    connection.subject = subject;
+    this.#audit?.connected(connection, name);
+    this.#sendWelcome(connection);
+    tell(connection, subject);
     if (handover === "") return;
     this.#handovers.take(handover, connection).then(
       inheritance => connection.send(inheritance),
@@ -216,12 +260,17 @@ export class Dispatcher {
     );
   }
 
-  #removed(connection: Connection, { derived, process, code, message }: Removed): void {
+  #sendWelcome(connection: ClientConnection): void {
+    const { identity: gateway, heartbeatMs, limitBytes } = this.#options;
+    connection.send({ kind: "Welcome", gateway, heartbeatMs, limitBytes, now: Date.now() });
+  }
+
+  #removed(connection: ClientConnection, { derived, process, code, message }: Removed): void {
     const error = new JechoError(errorCode(code), message);
     this.#names.derived(derived)?.placements.failed(connection, process, error);
   }
 
-  #impaired(connection: Connection, { derived: number, code, message }: Impaired): void {
+  #impaired(connection: ClientConnection, { derived: number, code, message }: Impaired): void {
     const derived = this.#names.derived(number);
     if (!IMPAIRING.has(errorCode(code)) || derived?.placements.wasAsked(connection) === false)
       throw new JechoError("FRAME_UNEXPECTED", "Impaired of what it cannot be");
@@ -231,16 +280,39 @@ export class Dispatcher {
       connection.send({ kind: "Impaired", derived: number, code, message });
   }
 
-  /** What fails inside is the asker's to know, by a coded answer; the connection goes on. */
-  #attempt(connection: Connection, request: number, act: () => void | Promise<void>): void {
+  /** Opens an endpoint, in the order of its connection's; in a later turn where there is too much to open in this one. */
+  #open<F extends OpenProducer | OpenConsumer>(
+    connection: ClientConnection,
+    frame: F,
+    bytes: number,
+    open: (frame: F) => void | Promise<void>,
+  ): void {
+    let kept = frame;
+    const waits = this.#portions.add(connection, bytes, () =>
+      this.#attempt(connection, kept, () => open(kept)),
+    );
+    // The message's bytes are gone by then.
+    if (waits) kept = { ...frame, schema: frame.schema.slice() };
+  }
+
+  /** Acts on a request. A missing right, or a failure inside, is told to the asker by a coded answer; the connection goes on. */
+  #attempt(connection: ClientConnection, frame: Control, act: () => void | Promise<void>): void {
+    const request = "request" in frame ? frame.request : 0;
+    const { subject = ANYBODY, consumers } = connection;
+    const isWatched = subject !== ANYBODY || this.#audit !== undefined;
+    let needs: readonly Need[] = [];
     const refuse = (error: unknown): void => {
+      this.#audit?.refused(connection, frame, error);
       const refused = refusal(request, error);
       if (request !== 0 || refused.kind !== "Refused") connection.send(refused);
       else connection.send({ kind: "Fault", code: refused.code, message: refused.message });
     };
     try {
+      if (isWatched) needs = needsOf(frame, consumers);
+      for (const need of needs) subject.check(...need);
       const acting = act();
-      if (acting !== undefined) acting.catch(refuse);
+      if (acting === undefined) this.#audit?.did(connection, frame, needs);
+      else acting.then(() => this.#audit?.did(connection, frame, needs), refuse);
     } catch (error) {
       refuse(error);
     }

@@ -1,11 +1,10 @@
 import { JechoError } from "@jecho/shared";
 import type { EventsFrame, Position } from "@jecho/shared/internal";
-import type { Connection } from "../connection.ts";
+import type { Connection } from "../connections/connection.ts";
 import type { ChannelManager } from "../management/channel-manager.ts";
 import type { DerivedChannel } from "../management/derived-channel.ts";
-import type { Producer } from "../management/endpoints.ts";
 import type { NameServer } from "../management/name-server.ts";
-import type { Outlet } from "../management/outlet.ts";
+import type { GatewayProducer, ProducerOutlet } from "../management/producers.ts";
 import type { Acknowledgements } from "./acknowledgements.ts";
 import type { Channel } from "./channel.ts";
 
@@ -75,7 +74,7 @@ export class Intake {
     if (derived?.manager === manager) derived.channel.position(connection, position);
   }
 
-  /** What a modulator made in another process than the producer's. */
+  /** Takes a run that a modulator made in another process than the producer's. */
   #runInstead(connection: Connection, frame: EventsFrame): void {
     const derived = this.#names.derived(frame.channel);
     const producer = this.#standIn(connection, derived, frame);
@@ -88,12 +87,12 @@ export class Intake {
     derived.channel.fanOut(frame, connection, producer?.connection.process ?? 0);
   }
 
-  /** Whose events this connection makes derived ones of, in that process' stead. */
+  /** The producer for whose process this connection runs the modulator. */
   #standIn(
     connection: Connection,
     derived: DerivedChannel | undefined,
     { producer }: { readonly producer: number },
-  ): Producer | undefined {
+  ): GatewayProducer | undefined {
     return derived?.placements.standIn(connection, derived.feeders.find(producer));
   }
 
@@ -104,6 +103,6 @@ export class Intake {
 }
 
 /** The derived channel that takes this producer's events, if one does. */
-function sendingTo({ derived, sending }: Outlet, { number }: Producer): Channel | undefined {
+function sendingTo({ derived, sending }: ProducerOutlet, { number }: GatewayProducer): Channel | undefined {
   return sending.find(number) === undefined ? undefined : derived?.channel;
 }

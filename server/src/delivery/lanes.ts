@@ -1,88 +1,122 @@
+import { JechoError } from "@jecho/shared";
 import { type EventsFrame, Few, type Position } from "@jecho/shared/internal";
 
 /** Where a source is on a channel: that of a producer's events, or of its urgent ones, which are counted apart. */
 export interface SourceCount {
+  /** The subject whose source it is: that of whoever named it first, or whose kept events are of it; undefined where that is not known. */
+  by: string | undefined;
   readonly source: bigint;
   readonly urgent: boolean;
   /** Count of the newest event that was taken. */
   raised: number;
-  /** Of what a modulator made: the raw source; 0n for none. Its modulator has been through the events behind `after` up to `through`. */
+  /** The raw source of a modulator's output; 0n for none. The modulator has been through the events behind `after` up to `through`. */
   origin: bigint;
   after: number;
   through: number;
 }
 
-interface Lane extends SourceCount {
+interface GatewayLane extends SourceCount {
   producer: number;
   /** Its producer is here and sends what it raises. */
   live: boolean;
+  /** Sequence number of the channel's newest event when this count last changed. */
+  seq: number;
+  /** Its producer has gone. */
+  isOver: boolean;
+  /** When one that was cut off is not waited for any more, in Unix milliseconds. */
+  awaitedUntil: number;
 }
 
-/** The source of a run's events and, where they are derived, the raw source. */
-export type Counted = Readonly<Pick<Lane, "source" | "origin">>;
+/** Where a producer is, or was when it ended, in the count of a raw source. */
+export type SourceAt = Readonly<Pick<GatewayLane, "source" | "urgent" | "producer" | "raised">>;
 
-const NOBODY: Counted = { source: 0n, origin: 0n };
+/** The source of a run's events and, where they are derived, the raw source. */
+export type RunSource = Readonly<Pick<GatewayLane, "source" | "origin">>;
+
+const NOBODY: RunSource = { source: 0n, origin: 0n };
 
 /** Lanes whose producers have gone are remembered up to this number: one that comes back may send again what was taken. */
 const MOST_REMEMBERED = 4096;
 
 /** Where each producer of a channel is in the count of its events, over its connections. */
-export class Lanes {
-  /** That of the newest run, which mostly is that of the next. */
-  #newest: Lane | undefined;
-  readonly #bySource = new Few<string, Lane>();
-  readonly #byProducer = new Few<number, Lane>();
-  /** Those whose producers have gone, the longest gone first. */
-  #gone: Map<string, Lane> | undefined;
+export class GatewayLanes {
+  /** Lane of the newest run, which mostly is also that of the next. */
+  #newest: GatewayLane | undefined;
+  readonly #bySource = new Few<string, GatewayLane>();
+  readonly #byProducer = new Few<number, GatewayLane>();
+  /** Lanes whose producers have gone, the longest gone first. */
+  #gone: Map<string, GatewayLane> | undefined;
 
-  /** What an earlier gateway has taken. */
+  /** Restores the counts that an earlier gateway has taken. */
   restore(lanes: Iterable<SourceCount>): void {
     for (const lane of lanes) {
-      const gone = { ...lane, producer: 0, live: false };
+      // A modulator's output is of who runs that, which may be another one by now.
+      const by = lane.origin === 0n && lane.by !== "" ? lane.by : undefined;
+      const gone = { ...lane, producer: 0, live: false, seq: 0, isOver: true, awaitedUntil: 0, by };
       this.#bySource.set(nameOf(lane), gone);
       this.#forgetLater(gone);
     }
   }
 
-  /** A producer says where it is. @returns where its events go on from the consumers' view */
-  place(position: Position): Position {
+  /**
+   * A producer says where it is.
+   *
+   * @param seq sequence number of the channel's newest event
+   * @param by the subject of its producer
+   * @returns where its events go on from the consumers' view
+   * @throws JechoError `FRAME_UNEXPECTED` for another subject's source: whoever knows it could have that one's events taken for known ones
+   */
+  place(position: Position, seq: number, by: string): Position {
     const { producer, urgent, source, origin } = position;
     const raised = Number(position.raised);
     const [after, through] = [Number(position.after), Number(position.through)];
     const name = nameOf(position);
     let lane = this.#bySource.get(name);
     if (lane === undefined) {
-      lane = { source, urgent, producer, raised, live: true, origin, after, through };
+      const present = { live: true, isOver: false, awaitedUntil: 0 };
+      lane = { source, urgent, producer, raised, origin, after, through, seq, by, ...present };
       this.#bySource.set(name, lane);
     }
+    lane.by ??= by;
+    if (lane.by !== by) throw new JechoError("FRAME_UNEXPECTED", "a position of another subject's source");
     const number = numberOf(producer, urgent);
     const former = this.#byProducer.get(number);
     // It has another source now.
     if (former !== undefined && former !== lane) this.#leave(former, producer);
     this.#gone?.delete(name);
     // What lies between was raised and never sent; what was taken already is not to come again.
+    if (raised > lane.raised) lane.seq = seq;
     lane.raised = Math.max(lane.raised, raised);
     lane.origin = origin;
     account(lane, after, through);
     this.#newest = undefined;
     lane.producer = producer;
     lane.live = true;
+    lane.isOver = false;
     this.#byProducer.set(number, lane);
-    return { ...position, raised: BigInt(lane.raised) };
+    // One that comes again says where it was: what was taken since then accounts for more.
+    const [taken, from, to] = [lane.raised, lane.after, lane.through].map(BigInt) as [bigint, bigint, bigint];
+    return { ...position, raised: taken, after: from, through: to };
   }
 
-  /** Counts a run. @returns whose it is, or undefined where it was taken before */
-  take(run: EventsFrame): Counted | undefined {
+  /**
+   * Counts a run.
+   *
+   * @param seq the sequence number that its first event gets
+   * @returns whose it is, or undefined where it was taken before
+   */
+  take(run: EventsFrame, seq: number): RunSource | undefined {
     const lane = this.#of(run.producer, run.isUrgent);
     if (lane === undefined) return NOBODY;
     const last = run.raised + run.count - 1;
     if (last <= lane.raised) return undefined;
     lane.raised = last;
+    lane.seq = seq + run.count - 1;
     if (lane.origin !== 0n) account(lane, run.after, run.through);
     return lane;
   }
 
-  #of(producer: number, urgent: boolean): Lane | undefined {
+  #of(producer: number, urgent: boolean): GatewayLane | undefined {
     const newest = this.#newest;
     if (newest?.producer === producer && newest.urgent === urgent) return newest;
     const lane = this.#byProducer.get(numberOf(producer, urgent));
@@ -90,18 +124,62 @@ export class Lanes {
     return lane;
   }
 
-  /** The producer has gone. */
-  leave(producer: number): void {
+  /** The producer has gone. @param awaitedUntil how long it may come back, in Unix milliseconds @returns where it was */
+  leave(producer: number, awaitedUntil = 0): SourceAt[] {
     this.#newest = undefined;
+    const ends: SourceAt[] = [];
     for (const urgent of [false, true]) {
       const lane = this.#byProducer.get(numberOf(producer, urgent));
       this.#byProducer.delete(numberOf(producer, urgent));
-      if (lane !== undefined) this.#leave(lane, producer);
+      if (lane === undefined) continue;
+      lane.isOver = true;
+      lane.awaitedUntil = awaitedUntil;
+      this.#leave(lane, producer);
+      ends.push(lane);
     }
+    return ends;
+  }
+
+  /** Whether this source has ended for good. */
+  hasEnded(end: SourceAt): boolean {
+    const lane = this.#bySource.get(nameOf(end));
+    return lane !== undefined && isOverNow(lane);
+  }
+
+  /** The sources whose events come. */
+  *counting(): Generator<SourceAt> {
+    for (const lane of this.#byProducer.values()) if (lane.live) yield lane;
+  }
+
+  /** Sources that have ended for good since this gateway was started. */
+  *ended(): Generator<SourceAt> {
+    for (const lane of this.#gone?.values() ?? []) if (lane.seq > 0 && isOverNow(lane)) yield lane;
+  }
+
+  /** Of a derived channel: those of these raw sources that nothing was ever said of. */
+  unheard(raw: Iterable<SourceAt>): SourceAt[] {
+    const heard = new Set<string>();
+    for (const { origin, urgent } of this.#bySource.values())
+      if (origin !== 0n) heard.add(nameOf({ source: origin, urgent }));
+    return [...raw].filter(at => !heard.has(nameOf(at)));
+  }
+
+  /**
+   * Of a derived channel: a raw source has ended, and nobody says what became of its events but those that are accounted for.
+   *
+   * @param seq sequence number of the channel's newest event
+   */
+  endUnmade({ source, urgent, producer, raised }: SourceAt, seq: number): Position {
+    const counts = { raised, origin: source, after: raised, through: raised };
+    const state = { live: false, isOver: true, awaitedUntil: 0, by: undefined };
+    const lane = { source, urgent, producer, seq, ...counts, ...state };
+    this.#bySource.set(nameOf(lane), lane);
+    this.#forgetLater(lane);
+    return positionOf(lane, 0);
   }
 
   /** The producer does not send it any more. Another one may, by now, which has come in its stead. */
-  #leave(lane: Lane, producer: number): void {
+  #leave(lane: GatewayLane, producer: number): void {
     if (lane.producer !== producer) return;
     lane.live = false;
     this.#forgetLater(lane);
@@ -112,30 +190,36 @@ export class Lanes {
     for (const lane of this.#byProducer.values()) if (isMeant(lane.producer)) lane.live = false;
   }
 
-  /** Of what modulators made: where each lane is. */
+  /** The counts of what modulators made. */
   *made(): Generator<SourceCount> {
-    for (const lane of this.#bySource.values()) if (lane.origin !== 0n) yield lane;
+    for (const lane of this.#bySource.values()) if (lane.origin !== 0n && !isUnmade(lane)) yield lane;
   }
 
-  /** Where the producers are that send, for a consumer that begins now. */
-  *positions(channel: number): Generator<Position> {
-    for (const {
-      source,
-      urgent,
-      producer,
-      raised,
-      live,
-      origin,
-      after,
-      through,
-    } of this.#byProducer.values()) {
-      if (!live) continue;
-      const counts = { raised: BigInt(raised), after: BigInt(after), through: BigInt(through) };
-      yield { kind: "Position", channel, producer, urgent, source, origin, process: 0, ...counts };
-    }
+  /** Whether anything was ever heard of this source. */
+  knows(source: bigint): boolean {
+    return this.#bySource.has(nameOf({ source, urgent: false }));
   }
 
-  #forgetLater(lane: Lane): void {
+  /**
+   * Where the producers are that send, for a consumer that begins now.
+   *
+   * @param seq sequence number of the channel's newest event: what ended unmade behind it is told, too, for nobody can see later
+   * whether the consumer was there
+   */
+  *positions(channel: number, seq: number): Generator<Position> {
+    for (const lane of this.#byProducer.values()) if (lane.live) yield positionOf(lane, channel);
+    for (const lane of this.#gone?.values() ?? [])
+      if (isUnmade(lane) && lane.seq === seq) yield positionOf(lane, channel);
+  }
+
+  /** Where those were in the end that were still counting behind this event and are over: nobody else will say it. */
+  *ends(channel: number, seq: number): Generator<Position> {
+    for (const lane of this.#gone?.values() ?? [])
+      if (lane.isOver && (lane.seq > seq || (isUnmade(lane) && lane.seq === seq)))
+        yield positionOf(lane, channel);
+  }
+
+  #forgetLater(lane: GatewayLane): void {
     this.#gone ??= new Map();
     this.#gone.set(nameOf(lane), lane);
     for (const name of this.#gone.keys()) {
@@ -147,9 +231,24 @@ export class Lanes {
 }
 
 /** Its modulator has been through these, too: on from where it was, or, behind a break, from there. */
-function account(lane: Lane, after: number, through: number): void {
+function account(lane: GatewayLane, after: number, through: number): void {
   if (after > lane.through) lane.after = after;
   lane.through = Math.max(lane.through, through);
+}
+
+function isOverNow({ isOver, awaitedUntil }: GatewayLane): boolean {
+  return isOver && awaitedUntil <= Date.now();
+}
+
+/** Whether it is a raw source of which nothing is made. */
+function isUnmade({ source, origin }: GatewayLane): boolean {
+  return source === origin;
+}
+
+function positionOf(lane: GatewayLane, channel: number): Position {
+  const { source, urgent, producer, raised, origin, after, through } = lane;
+  const counts = { raised: BigInt(raised), after: BigInt(after), through: BigInt(through) };
+  return { kind: "Position", channel, producer, urgent, source, origin, process: 0, by: "", ...counts };
 }
 
 function nameOf({ source, urgent }: { source: bigint; urgent: boolean }): string {

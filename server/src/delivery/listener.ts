@@ -1,8 +1,6 @@
 import { type EventsFrame, encodeControl, type Position } from "@jecho/shared/internal";
-import type { Connection } from "../connection.ts";
-import type { Listeners } from "./listeners.ts";
+import type { Connection, QueuedChannel, Standing } from "../connections/connection.ts";
 import { RunQueue, type WhenFull } from "./run-queue.ts";
-import type { Standing } from "./turns.ts";
 
 /** How a consumer's queue at the gateway is kept. */
 export interface QueuePolicy {
@@ -18,8 +16,8 @@ export const SOCKET_LOW_BYTES = 128 * 1024;
 /** The policy that lets go of least comes first: one copy crosses the wire for all consumers of a process. */
 const KEEPING: readonly WhenFull[] = ["block", "disconnect", "drop-oldest", "latest"];
 
-/** What takes the events of one process alone: modulators that run here in its stead. */
-interface Feed {
+/** A listener for the events of one process alone: modulators that run here in its stead. */
+interface ListenerFeed {
   count: number;
   isHeard: boolean;
 }
@@ -29,31 +27,31 @@ export class Listener {
   readonly connection: Connection;
   consumers = 0;
   /** Processes whose events alone are wanted. */
-  #feeds: Map<number, Feed> | undefined;
+  #feeds: Map<number, ListenerFeed> | undefined;
   #policy: QueuePolicy;
-  #backlog: Backlog | undefined;
+  #backlog: ListenerBacklog | undefined;
 
   constructor(connection: Connection, policy: QueuePolicy) {
     this.connection = connection;
     this.#policy = policy;
   }
 
-  /** Does it take what this process raises? */
+  /** Whether it takes this process' events. */
   wants(process: number): boolean {
     return this.consumers > 0 || this.feedsOn(process);
   }
 
-  /** Is it what this process raises that it takes, whatever others do? */
+  /** Whether it takes this process' events in particular, whatever others do. */
   feedsOn(process: number): boolean {
     return this.#feeds?.has(process) ?? false;
   }
 
-  /** Has what is made here of that process' events consumers? */
+  /** Whether the output made here of this process' events has consumers. */
   isHeard(process: number): boolean {
     return this.#feeds?.get(process)?.isHeard ?? false;
   }
 
-  /** It has. @returns false where that was known, or nothing is made here */
+  /** Notes that the output made of this process' events has consumers. @returns false where that was known, or nothing is made here */
   hear(process: number): boolean {
     const feed = this.#feeds?.get(process);
     if (feed === undefined || feed.isHeard) return false;
@@ -97,13 +95,13 @@ export class Listener {
   }
 
   /** Its events wait here, and do not come by the channel's topic; undefined as long as it keeps up. */
-  get backlog(): Backlog | undefined {
+  get backlog(): ListenerBacklog | undefined {
     return this.#backlog;
   }
 
-  /** From now on its events wait. @param channel what it listens to */
-  lag(channel: Listeners): Backlog {
-    this.#backlog = new Backlog(this.#policy, this.connection, channel);
+  /** Gives the process a queue, in which its events wait from now on. @param channel what it listens to */
+  lag(channel: QueuedChannel): ListenerBacklog {
+    this.#backlog = new ListenerBacklog(this.#policy, this.connection, channel);
     return this.#backlog;
   }
 
@@ -120,30 +118,30 @@ export class Listener {
   }
 }
 
-/** What waits for a process that does not keep up. Its connection knows how it stands. */
-export class Backlog {
+/** Events that wait for a process that does not keep up. Its connection knows how it stands. */
+export class ListenerBacklog {
   /** The producers were asked to wait for it. */
   isBlocking = false;
   readonly #queue: RunQueue;
   readonly #connection: Connection;
-  readonly #channel: Listeners;
+  readonly #channel: QueuedChannel;
   /** The process has said that it can take no more for now. */
   #isPaused = false;
   #standing: Standing = "level";
 
-  constructor({ whenFull, limitBytes }: QueuePolicy, connection: Connection, channel: Listeners) {
+  constructor({ whenFull, limitBytes }: QueuePolicy, connection: Connection, channel: QueuedChannel) {
     this.#queue = new RunQueue(whenFull, limitBytes, connection.waiting);
     this.#connection = connection;
     this.#channel = channel;
     connection.lags(channel, this.#standing);
   }
 
-  /** What waits, and how much of that may. */
+  /** The queue, and how much may wait in it. */
   get queue(): Pick<RunQueue, "isFull" | "isLost" | "hasRoom" | "whenFull"> {
     return this.#queue;
   }
 
-  /** Does nothing wait, and may events come? */
+  /** Whether nothing waits, and events may come. */
   get isLevel(): boolean {
     return this.#standing === "level";
   }
@@ -154,7 +152,7 @@ export class Backlog {
     this.#changed();
   }
 
-  /** As of a `RunQueue`. */
+  /** Adds a run, as to a `RunQueue`. */
   push(run: EventsFrame, keyOf: (run: EventsFrame, i: number) => string): EventsFrame[] {
     const gone = this.#queue.push(run, keyOf);
     this.#changed();

@@ -1,32 +1,31 @@
 import { type EventsFrame, encodeControl, Few, type Position } from "@jecho/shared/internal";
-import type { Connection } from "../connection.ts";
+import type { Connection, QueuedChannel } from "../connections/connection.ts";
 import type { Acknowledgements } from "./acknowledgements.ts";
-import { Audience } from "./audience.ts";
 import type { Channel } from "./channel.ts";
-import type { Gathering } from "./gathering.ts";
-import { type Backlog, Listener, type QueuePolicy } from "./listener.ts";
-import { RunCopies } from "./run-copies.ts";
+import { Audience, type Gathering } from "./gathering.ts";
+import { Listener, type ListenerBacklog, type QueuePolicy } from "./listener.ts";
+import { RunCopies } from "./run-queue.ts";
 
-/** Of what waits at any channel for somebody who does not keep up. */
+/** Copies of runs that wait at any channel for somebody who does not keep up. */
 const COPIES = new RunCopies();
 
 /**
  * The processes that listen to a channel. What comes reaches those that keep up by the channel's topic, those that do not
  * through a queue each, and those that want the events of some processes alone by runs of their own.
  */
-export class Listeners {
+export class Listeners implements QueuedChannel {
   // What each run needs comes first, for it to lie together in memory.
-  /** Those that do not keep up, and those that feed on some processes alone; undefined where there is none. */
+  /** Listeners that do not keep up, and listeners that feed on some processes alone; undefined where there is none. */
   #lagging: Set<Listener> | undefined;
   #feeding: Set<Listener> | undefined;
-  /** Those that keep up. */
+  /** The listeners that keep up. */
   readonly #audience: Audience;
   readonly #gathering: Gathering;
-  /** Those that the gathering had found when this channel looked last who of its own does not keep up. */
+  /** Number of laggards in the gathering when this channel last looked for its own. */
   #laggards = 0;
   readonly #channel: Channel;
   readonly #acknowledgements: Acknowledgements;
-  /** By the connection: the bytes cross it once, however many consumers stand behind it. */
+  /** Listeners by connection: the bytes cross it once, however many consumers stand behind it. */
   readonly #all = new Few<Connection, Listener>();
   /** Queues that are full and whose producers were asked to wait. */
   #blocking = 0;
@@ -38,7 +37,7 @@ export class Listeners {
     this.#audience = new Audience(`channel ${channel.number}`, this.#all);
   }
 
-  /** Are the producers to wait? */
+  /** Whether the producers are to wait. */
   get isBlocking(): boolean {
     return this.#blocking > 0;
   }
@@ -83,7 +82,7 @@ export class Listeners {
     return this.#all.get(connection)?.consumers ?? 0;
   }
 
-  /** Other connections that want this process' events whatever others do, and in how many of them nobody listens to what is made of these. */
+  /** Other connections that want this process' events whatever others do, and how many of them have nobody listening to the output. */
   feedsOn(process: number, but: Connection): { feeds: number; unheard: number } {
     let feeds = 0;
     let unheard = 0;
@@ -109,6 +108,16 @@ export class Listeners {
         if (listener.backlog?.queue.isLost) this.#channel.owner.cutOff(this.#channel, listener.connection);
       }
     if (this.#audience.size > 0) this.#gathering.tell(this.#audience, encodeControl(position), from);
+  }
+
+  /** All are told that, by a producer that may have gone. */
+  tellAll(position: Position): void {
+    for (const listener of [...this.#all.values()]) listener.tell(position);
+  }
+
+  /** One connection is told that. */
+  tellOne(connection: Connection, position: Position): void {
+    this.#all.get(connection)?.tell(position);
   }
 
   /** The very bytes of a stamped run go to everybody but its sender. @param process who raised it, or what it was made of */
@@ -149,7 +158,7 @@ export class Listeners {
     return bytes;
   }
 
-  /** There is room again where a connection's events wait, on other channels, too. */
+  /** Tells that there is room again where a connection's events wait, on other channels, too. */
   letGoOn(connection: Connection): void {
     const backlog = this.#all.get(connection)?.backlog;
     if (backlog?.queue.hasRoom) this.#forgive(backlog);
@@ -180,7 +189,7 @@ export class Listeners {
     return done;
   }
 
-  /** Who does not keep up gets its events through a queue from now on. */
+  /** Gives a queue to each listener that does not keep up. */
   #look(): void {
     this.#laggards = this.#gathering.laggards;
     for (const listener of this.#all.values()) {
@@ -188,7 +197,7 @@ export class Listeners {
     }
   }
 
-  #lag(listener: Listener): Backlog {
+  #lag(listener: Listener): ListenerBacklog {
     if (listener.backlog !== undefined) return listener.backlog;
     this.#lagging = withOne(this.#lagging, listener);
     return this.#change(listener, () => listener.lag(this));
@@ -210,13 +219,13 @@ export class Listeners {
     }
   }
 
-  #block(backlog: Backlog): void {
+  #block(backlog: ListenerBacklog): void {
     if (backlog.isBlocking) return;
     backlog.isBlocking = true;
     if (this.#blocking++ === 0) this.#channel.owner.block(this.#channel, false);
   }
 
-  #forgive(backlog: Backlog): void {
+  #forgive(backlog: ListenerBacklog): void {
     if (!backlog.isBlocking) return;
     backlog.isBlocking = false;
     if (--this.#blocking === 0) this.#channel.owner.block(this.#channel, true);

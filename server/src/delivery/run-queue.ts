@@ -1,15 +1,120 @@
 import type { EventsFrame } from "@jecho/shared/internal";
-import { Item, Line } from "./line.ts";
-import type { Waiting } from "./waiting.ts";
+import type { WaitingBytes } from "./waiting.ts";
+
+/** Runs up to a size share blocks of memory: what waits with one in a block may keep that much, and no more. */
+const SHORT_BYTES = 256;
+const BLOCK_BYTES = 4096;
+
+/**
+ * Makes copies of runs that are to outlive the message they came in. With many channels these are many and short, and a block of memory
+ * for each takes longer to make and to collect than all else that is done for it.
+ */
+export class RunCopies {
+  #bytes = new Uint8Array(BLOCK_BYTES);
+  #view = new DataView(this.#bytes.buffer);
+  #used = 0;
+
+  copy(run: EventsFrame): EventsFrame {
+    const size = run.end - run.start;
+    if (size > SHORT_BYTES) return run.copy();
+    if (this.#used + size > BLOCK_BYTES) {
+      this.#bytes = new Uint8Array(BLOCK_BYTES);
+      this.#view = new DataView(this.#bytes.buffer);
+      this.#used = 0;
+    }
+    const at = this.#used;
+    // Payloads lie at multiples of 8.
+    this.#used = (at + size + 7) & ~7;
+    return run.copyTo(this.#bytes, this.#view, at);
+  }
+}
+
+/** A run in memory of its own, or a control message that keeps its place among the runs. */
+export class Item {
+  readonly run: EventsFrame | undefined;
+  readonly bytes: number;
+  /** Key of a run of one event, of which the newest with this key is wanted. */
+  readonly key: string | undefined;
+  readonly #control: Uint8Array | undefined;
+  before: Item | undefined;
+  behind: Item | undefined;
+
+  constructor(content: EventsFrame | Uint8Array, key?: string) {
+    if (content instanceof Uint8Array) {
+      this.#control = content;
+      this.bytes = content.byteLength;
+    } else {
+      this.run = content;
+      this.bytes = content.end - content.start;
+    }
+    this.key = key;
+  }
+
+  /** The frames to send for the item. */
+  get frames(): Uint8Array {
+    return this.#control ?? (this.run as EventsFrame).raw();
+  }
+}
+
+/** Items that wait one behind the other; each may be removed from anywhere. */
+export class Line {
+  #first: Item | undefined;
+  #last: Item | undefined;
+  /** The oldest run; before it are control messages alone. */
+  #oldestRun: Item | undefined;
+  #runs = 0;
+
+  get first(): Item | undefined {
+    return this.#first;
+  }
+
+  get oldestRun(): Item | undefined {
+    return this.#oldestRun;
+  }
+
+  /** How many of them are runs. */
+  get runs(): number {
+    return this.#runs;
+  }
+
+  append(item: Item): void {
+    item.before = this.#last;
+    if (this.#last === undefined) this.#first = item;
+    else this.#last.behind = item;
+    this.#last = item;
+    if (item.run === undefined) return;
+    this.#runs++;
+    this.#oldestRun ??= item;
+  }
+
+  /** Takes out one that waits here. */
+  remove(item: Item): void {
+    const { before, behind } = item;
+    if (before === undefined) this.#first = behind;
+    else before.behind = behind;
+    if (behind === undefined) this.#last = before;
+    else behind.before = before;
+    // What was taken out long ago must not lead the collector to what came later: all of it would be taken for old.
+    item.before = undefined;
+    item.behind = undefined;
+    if (item.run === undefined) return;
+    this.#runs--;
+    if (this.#oldestRun === item) {
+      let next = behind;
+      while (next !== undefined && next.run === undefined) next = next.behind;
+      this.#oldestRun = next;
+    }
+  }
+}
 
 export type WhenFull = "drop-oldest" | "latest" | "disconnect" | "block";
 
-/** What waits for one consumer's process that does not keep up, with a bound and a policy for when it is reached. */
+/** A queue for one consumer's process that does not keep up, with a bound and a policy for when it is reached. */
 export class RunQueue {
   readonly whenFull: WhenFull;
   readonly #limitBytes: number;
-  readonly #waiting: Waiting;
-  /** What goes before the others; most queues never have any. */
+  readonly #waiting: WaitingBytes;
+  /** Urgent runs, which go before the others; most queues never have any. */
   #urgent: Line | undefined;
   readonly #others = new Line();
   /** The newest event of each key among the others, for the policy `latest`. */
@@ -18,7 +123,7 @@ export class RunQueue {
   #dropped = 0;
 
   /** @param waiting what waits for that process everywhere */
-  constructor(whenFull: WhenFull, limitBytes: number, waiting: Waiting) {
+  constructor(whenFull: WhenFull, limitBytes: number, waiting: WaitingBytes) {
     this.whenFull = whenFull;
     this.#limitBytes = limitBytes;
     this.#waiting = waiting;
@@ -28,17 +133,20 @@ export class RunQueue {
     return this.#bytes === 0;
   }
 
-  /** Is there more than may wait, here or for that process everywhere? */
+  /** Whether more waits than may, here or for that process everywhere. */
   get isFull(): boolean {
     return this.#bytes > this.#limitBytes || this.#waiting.isFull;
   }
 
-  /** Is its consumer to be cut off: by its policy, or for nothing else has kept what waits within its bounds? */
+  /** Whether its consumer is to be cut off: by its policy, or because nothing else has kept what waits within its bounds. */
   get isLost(): boolean {
     return (this.whenFull === "disconnect" && this.isFull) || this.#waiting.isTooMuch;
   }
 
-  /** May those go on that were asked to wait when it was full? Where nothing waits here they may, whatever waits on other channels. */
+  /**
+   * Whether producers that were asked to wait when it was full may go on. Where nothing waits here they may, whatever
+   * waits on other channels.
+   */
   get hasRoom(): boolean {
     return this.isEmpty || (this.#bytes * 2 <= this.#limitBytes && !this.#waiting.isTight);
   }

@@ -1,23 +1,16 @@
 import { joinFrames } from "@jecho/shared/internal";
-import type { Connection } from "../connection.ts";
+import type { Connection, QueuedChannel, Standing } from "../connections/connection.ts";
 import { SOCKET_HIGH_BYTES } from "./listener.ts";
-import type { Listeners } from "./listeners.ts";
 
-/**
- * How a channel stands with a connection that has a queue for it: something waits and may go out, nothing waits, or the
- * process has said that it can take no more.
- */
-export type Standing = "due" | "level" | "paused";
-
-/** Of what waits in queues, so much goes out in one message, or a run more. */
+/** Bytes of waiting runs that go out in one message, or a run more. */
 const TOGETHER_BYTES = 64 << 10;
 
 /** The channels that have a queue for one connection. There may be thousands, so what is asked often looks at those alone that it is about. */
 export class Turns {
   /** The one comes first whose turn it is. */
-  readonly #due = new Set<Listeners>();
-  readonly #level = new Set<Listeners>();
-  readonly #paused = new Set<Listeners>();
+  readonly #due = new Set<QueuedChannel>();
+  readonly #level = new Set<QueuedChannel>();
+  readonly #paused = new Set<QueuedChannel>();
   /** Called when there is no such channel any more. */
   whenOver: (() => void) | undefined;
 
@@ -26,7 +19,7 @@ export class Turns {
   }
 
   /** @param standing undefined where it has a queue for the connection no longer */
-  set(channel: Listeners, standing: Standing | undefined): void {
+  set(channel: QueuedChannel, standing: Standing | undefined): void {
     this.#due.delete(channel);
     this.#level.delete(channel);
     this.#paused.delete(channel);
@@ -62,7 +55,7 @@ export class Turns {
     for (const channel of this.#level) channel.keepUp(connection);
   }
 
-  /** There is room for what waits on all channels together. */
+  /** Tells channels that there is room again for what waits on all of them together. */
   letGoOn(connection: Connection): void {
     for (const channels of [this.#due, this.#level, this.#paused])
       for (const channel of channels) channel.letGoOn(connection);

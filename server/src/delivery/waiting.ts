@@ -1,10 +1,10 @@
-/** What the engine needs for each run in a queue, whatever its size. */
+/** Bytes that the engine needs for each run in a queue, whatever its size. */
 const ITEM_BYTES = 256;
-/** Where nothing may be dropped, so much more than the bound may wait: who is told to wait has some under way. */
+/** Bytes by which more than the bound may wait where nothing may be dropped: producers that are told to wait have some under way. */
 const BEYOND_BYTES = 64 << 20;
 
-/** What waits for one connection in the queues of all its channels, with a bound of its own: channels may be many. */
-export class Waiting {
+/** Bytes that wait for one connection in the queues of all its channels, with a bound of its own: channels may be many. */
+export class WaitingBytes {
   readonly #limitBytes: number;
   readonly #onRoom: () => void;
   #bytes = 0;
@@ -20,12 +20,12 @@ export class Waiting {
     return this.#bytes > this.#limitBytes;
   }
 
-  /** Has it grown beyond all bounds, whoever was told to wait? */
+  /** Whether it has grown beyond all bounds, whoever was told to wait. */
   get isTooMuch(): boolean {
     return this.#bytes > this.#limitBytes + BEYOND_BYTES;
   }
 
-  /** It was full, and more than half of that still waits. */
+  /** Whether the bound was reached, and more than half of it still waits. */
   get isTight(): boolean {
     return this.#isTight;
   }

@@ -3,17 +3,19 @@ import type { EventsFrame, History, SourcePlace } from "@jecho/shared/internal";
 /** A run as it was stamped, in memory of its own. */
 export interface LoggedRun {
   readonly frame: EventsFrame;
-  /** Who raised it, the same over connections; 0n where that is not known. */
+  /** The source of the producer, the same over connections; 0n where that is not known. */
   readonly source: bigint;
-  /** Of what a modulator made: who raised that; 0n for nobody. */
+  /** The raw source of a modulator's output; 0n for none. */
   readonly origin: bigint;
+  /** Subject of its producer; "" where it has none. */
+  readonly by: string;
   /** `Date.now()` when it came in. */
   readonly at: number;
 }
 
 /** The newest event of a key. */
 interface Newest {
-  /** With that event alone. */
+  /** The run with that event alone. */
   readonly run: LoggedRun;
   /** Sequence number of the first event of the run that it came in. */
   readonly from: number;
@@ -25,7 +27,10 @@ export interface EpochStart {
   readonly firstSeq: number;
 }
 
-/** What a channel keeps. All of these bounds hold together; the newest of each key is kept besides, of the newest keys as many bytes as of runs. */
+/**
+ * Bounds of a channel's history. All of them hold together; the newest of each key is kept besides, of the newest keys
+ * as many bytes as of runs.
+ */
 export interface Retention {
   readonly events: number;
   readonly seconds: number;
@@ -102,12 +107,22 @@ export class EventLog {
     return this.#nextSeq;
   }
 
-  /** Not everything is kept that came in until this time. */
+  /** Notes that not all events until this time are kept. */
   lost(until: number): void {
     this.#goneAt = Math.max(this.#goneAt, until);
   }
 
-  /** Is everything kept that came in since this time? */
+  /** When the oldest run that is kept came in, in milliseconds of Unix time; undefined where none is. */
+  get oldestAt(): number | undefined {
+    return this.#runs[this.#head]?.at;
+  }
+
+  /** Notes that events before the first that is kept were never to be: what they would have been made of was there before. */
+  beginsLate(): void {
+    this.lost(this.#runs[this.#head]?.at ?? Date.now());
+  }
+
+  /** Whether all events since this time are kept. */
   reaches(time: number): boolean {
     return this.#goneAt < time;
   }

@@ -19,11 +19,11 @@ const SQLITE_ERROR = 1;
 const SQLITE_READONLY = 8;
 const SQLITE_CORRUPT = 11;
 const SQLITE_NOTADB = 26;
-/** What a file is to blame for that is of no use from the start: a header can be wrong in many ways. */
+/** SQLite's codes for a file that is of no use from the start: a header can be wrong in many ways. */
 const UNUSABLE = new Set([SQLITE_ERROR, SQLITE_READONLY, SQLITE_CORRUPT, SQLITE_NOTADB]);
 
 const OWNERS_ONLY = 0o600;
-/** Of the names of a database's files. */
+/** Endings of the names of a database's files. */
 const PARTS = ["", "-wal", "-shm"];
 
 /** The lock is the operating system's: it goes with the process that has it, however that ends. */
@@ -39,6 +39,7 @@ const TABLES = {
   runs: `
     channel TEXT NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL, source TEXT NOT NULL, frame BLOB NOT NULL,
     next_seq INTEGER, sum INTEGER, PRIMARY KEY (channel, seq)`,
+  gateway: "name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL",
   types: "channel TEXT NOT NULL, token TEXT NOT NULL, schema BLOB NOT NULL, PRIMARY KEY (channel, token)",
 };
 
@@ -104,7 +105,7 @@ export class HistoryFile {
     return prepared(new this.#Database(this.#path));
   }
 
-  /** What is in it is its user's alone. SQLite gives what it writes beside it the same permissions. */
+  /** Makes the file readable by its user alone. SQLite gives the files that it writes beside it the same permissions. */
   #keepPrivate(): void {
     closeSync(openSync(this.#path, "a", OWNERS_ONLY));
     for (const part of PARTS) {
@@ -165,7 +166,7 @@ function codeOf(error: unknown): number {
   return ((error as { errcode?: number }).errcode ?? 0) & 0xff;
 }
 
-/** Does its beginning show that a gateway made it, and may this one write it? */
+/** Whether the file's beginning shows that a gateway made it, and this one may write it. */
 function isHistory(path: string): boolean {
   accessSync(path, constants.W_OK);
   const start = Buffer.alloc(64 << 10);

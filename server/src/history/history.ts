@@ -1,13 +1,57 @@
 import type { EventsFrame } from "@jecho/shared/internal";
-import type { Counted, SourceCount } from "../delivery/lanes.ts";
-import type { HistoryBudget } from "./budget.ts";
+import type { RunSource, SourceCount } from "../delivery/lanes.ts";
 import { type EpochStart, EventLog, type LoggedRun, type Retention } from "./event-log.ts";
 import type { HistoryStore } from "./store.ts";
 import type { Stored } from "./stored.ts";
 
+/** How much of the bound may come before all histories are looked at again, and how much is let go of then. */
+const SHARE = 16;
+
+/**
+ * The bound of what all histories keep in memory together. When it is reached the oldest go of those that keep most, so that one who keeps much takes
+ * nothing from others.
+ */
+export class HistoryBudget {
+  readonly #limitBytes: number;
+  readonly #logs: () => Iterable<EventLog>;
+  #unseenBytes = 0;
+
+  /** @param logs all that there are */
+  constructor(limitBytes: number, logs: () => Iterable<EventLog>) {
+    this.#limitBytes = limitBytes;
+    this.#logs = logs;
+  }
+
+  /** So much more is kept. */
+  added(bytes: number): void {
+    this.#unseenBytes += bytes;
+    const step = this.#limitBytes / SHARE;
+    if (this.#unseenBytes <= step) return;
+    this.#unseenBytes = 0;
+    const logs = [...this.#logs()].sort((a, b) => b.bytes - a.bytes);
+    let total = 0;
+    for (const log of logs) total += log.bytes;
+    if (total <= this.#limitBytes - step) return;
+    const mostBytes = levelOf(logs, this.#limitBytes - 2 * step);
+    for (const log of logs) log.letGo(mostBytes);
+  }
+}
+
+/** The most that each may keep for all of them to keep so much. @param logs those that keep most come first */
+function levelOf(logs: readonly EventLog[], totalBytes: number): number {
+  let restBytes = totalBytes;
+  for (let i = logs.length - 1; i >= 0; i--) {
+    const { bytes } = logs[i] as EventLog;
+    const equalBytes = restBytes / (i + 1);
+    if (bytes > equalBytes) return equalBytes;
+    restBytes -= bytes;
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
 /** How many runs a stored channel takes between two looks at what has become too old. */
 const TRIM_EVERY = 256;
-/** What share of the bytes that are kept it takes at most between two such looks. */
+/** Share of the kept bytes that may come between two such looks, as its inverse. */
 const TRIM_SHARE = 8;
 
 /**
@@ -47,9 +91,9 @@ export class History {
     if (store !== undefined) store.beginEpoch(name, present, retention);
   }
 
-  /** Keeps a copy of a run that has been stamped. */
-  append(frame: EventsFrame, { source, origin }: Counted, at: number): void {
-    const run: LoggedRun = { frame: frame.copy(), source, origin, at };
+  /** Keeps a copy of a run that has been stamped. @param by subject of its producer; "" where it has none */
+  append(frame: EventsFrame, { source, origin }: RunSource, by: string, at: number): void {
+    const run: LoggedRun = { frame: frame.copy(), source, origin, by, at };
     this.log.append(run);
     this.#budget.added(frame.end - frame.start);
     if (this.#store === undefined) return;
@@ -80,14 +124,14 @@ export class History {
   /** Where each source is: what has been taken already is not taken again. */
   sources(): Iterable<SourceCount> {
     const sources = new Map<string, SourceCount>();
-    for (const { frame, source, origin } of this.log.all()) {
+    for (const { frame, source, origin, by } of this.log.all()) {
       if (source === 0n) continue;
       const { isUrgent: urgent, raised, count, after, through } = frame;
       const name = `${source} ${urgent}`;
       const known = sources.get(name);
       // What runs account for without a break is one stretch.
       const begin = known !== undefined && after <= known.through ? known.after : after;
-      sources.set(name, { source, urgent, raised: raised + count - 1, origin, after: begin, through });
+      sources.set(name, { source, urgent, raised: raised + count - 1, origin, after: begin, through, by });
     }
     return sources.values();
   }

@@ -1,10 +1,9 @@
 import type { Type } from "@jecho/shared";
 import type { EventsFrame } from "@jecho/shared/internal";
 import type { Channel } from "../delivery/channel.ts";
-import type { WrittenTypes } from "../management/written-types.ts";
-import type { HistoryBudget } from "./budget.ts";
+import type { WrittenTypes } from "../management/types.ts";
 import type { Retention } from "./event-log.ts";
-import { History } from "./history.ts";
+import { History, type HistoryBudget } from "./history.ts";
 import type { HistoryStore } from "./store.ts";
 import type { Stored } from "./stored.ts";
 
@@ -19,11 +18,11 @@ export interface Keeping {
   readonly budget: HistoryBudget;
 }
 
-/** What is kept at most for consumers that were cut off, where the channel has no history. */
+/** Most bytes that are kept for consumers that were cut off, where the channel has no history. */
 const TRANSIENT_BYTES = 8 << 20;
 
 /** Sees to what is kept of one channel's events, and of those of its derived channels. */
-export class Keeper {
+export class HistoryKeeper {
   readonly #name: string;
   readonly #keeping: Keeping;
   readonly #types: WrittenTypes;
@@ -38,12 +37,12 @@ export class Keeper {
     this.#types = types;
   }
 
-  /** Has somebody asked for a history? */
+  /** Whether somebody has asked for a history. */
   get isAsked(): boolean {
     return this.#retention !== undefined;
   }
 
-  /** What an earlier gateway kept of the channel. */
+  /** Restores what an earlier gateway kept of the channel. */
   restore(channel: Channel): void {
     const stored = this.#keeping.store?.load(this.#name);
     if (stored === undefined) return;
@@ -52,7 +51,7 @@ export class Keeper {
     this.#begin(channel, this.#name, stored);
   }
 
-  /** At least this much is to be kept from now on. @returns false where that is nothing */
+  /** Asks for a history of at least this much from now on. @returns false where that is nothing */
   ask(wanted: Retention | undefined, key: string): boolean {
     if (key !== "") this.#key = key;
     if (wanted === undefined) return false;
@@ -97,11 +96,12 @@ export class Keeper {
     const present = { epoch: channel.epoch, firstSeq: channel.nextSeq };
     const { store, budget } = this.#keeping;
     channel.history = new History(this.#retention, keyer(channel), name, present, store, stored, budget);
+    if (stored === undefined && channel.nextSeq > 1) channel.history.log.beginsLate();
     channel.lanes.restore(channel.history.sources());
     for (const { token, schema } of this.#types.present()) channel.history.addType(token, schema);
   }
 
-  /** What comes is kept for consumers that were cut off, also where nobody has asked for a history. */
+  /** Keeps new events for consumers that were cut off, also where nobody has asked for a history. */
   keepMeanwhile(channel: Channel): void {
     if (channel.history !== undefined) return;
     const retention = {
@@ -121,6 +121,7 @@ export class Keeper {
       undefined,
       this.#keeping.budget,
     );
+    if (channel.nextSeq > 1) channel.history.log.beginsLate();
   }
 
   /** The value of the field that distinguishes events. @param typeOf finds the type with a token */

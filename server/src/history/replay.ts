@@ -1,6 +1,7 @@
 import { JechoError } from "@jecho/shared";
 import { encodeControl, FROM, type Place } from "@jecho/shared/internal";
-import type { Connection } from "../connection.ts";
+import type { Connection } from "../connections/connection.ts";
+import type { Portions } from "../connections/portions.ts";
 import type { Channel } from "../delivery/channel.ts";
 import { SOCKET_HIGH_BYTES } from "../delivery/listener.ts";
 import type { LoggedRun } from "./event-log.ts";
@@ -10,11 +11,15 @@ import type { History } from "./history.ts";
 export interface Beginning {
   /** Sequence number of the first event that is sent. */
   readonly seq: number;
+  /** Of a consumer that comes back: the newest event that it had, in the present numbering; undefined where that is not known. */
+  readonly had: number | undefined;
   /** Single events to be sent before the channel's own: the newest of each key. */
   readonly newest: readonly LoggedRun[];
   readonly recovered: boolean;
   /** Events of the present numbering that were asked for and are not kept any more. */
   readonly missing: number;
+  /** The place is of a numbering that is not known here: what is kept of this one is sent, and of what was before nothing can be said. */
+  readonly unknown: boolean;
   /** How many times as fast as they came in events are sent; 0 as fast as possible. */
   readonly speed: number;
 }
@@ -22,10 +27,19 @@ export interface Beginning {
 /**
  * Finds the beginning that a consumer asks for. What is not kept is told as missing.
  *
+ * @param since time before which a consumer that comes back is sent nothing, for it may not look back; undefined where it may
  * @throws JechoError `HISTORY_EXCEEDED` where an event is asked for that is not the next and has not come
  */
-export function beginningOf(channel: Channel, place: Place | undefined): Beginning {
-  const live = { seq: channel.nextSeq, newest: [], recovered: false, missing: 0, speed: 0 };
+export function beginningOf(channel: Channel, place: Place | undefined, since?: number): Beginning {
+  const live = {
+    seq: channel.nextSeq,
+    had: undefined,
+    newest: [],
+    recovered: false,
+    missing: 0,
+    unknown: false,
+    speed: 0,
+  };
   const { history, nextSeq } = channel;
   if (place === undefined || place.from === FROM.now) return live;
   history?.log.trim(Date.now());
@@ -38,27 +52,29 @@ export function beginningOf(channel: Channel, place: Place | undefined): Beginni
     return { ...live, seq, recovered, missing, speed };
   }
   const isSame = place.epoch === channel.epoch;
-  const wanted =
+  const known =
     place.from === FROM.seq && place.epoch === 0
       ? Number(place.seq)
       : (history?.behind(place.epoch, Number(place.seq)) ?? (isSame ? Number(place.seq) + 1 : undefined));
-  // Of a numbering that is not known here nothing can be said but that; each producer says where it is.
-  if (wanted === undefined) return live;
+  // The place is older than this numbering. How much lies between, each producer says by its own count.
+  const unknown = known === undefined;
+  const wanted = known ?? 1;
   if (place.from === FROM.seq && wanted > nextSeq) {
     throw new JechoError(
       "HISTORY_EXCEEDED",
       `event ${wanted} was asked for, and ${nextSeq - 1} is the newest of the channel`,
     );
   }
-  const first = history?.log.firstSeq ?? nextSeq;
+  const first = (since === undefined ? history?.log.firstSeq : history?.log.seqSince(since)) ?? nextSeq;
   const seq = Math.min(Math.max(wanted, first), nextSeq);
-  const missing = missingFrom(channel, wanted);
-  return { ...live, seq, recovered: missing === 0, missing, speed };
+  const missing = unknown ? 0 : missingFrom(channel, wanted, seq);
+  const had = place.from === FROM.resume ? wanted - 1 : undefined;
+  return { ...live, seq, had, recovered: !unknown && missing === 0, missing, unknown, speed };
 }
 
-/** How many events from this one on are not kept. */
-function missingFrom({ history, nextSeq }: Channel, seq: number): number {
-  return Math.max(0, nextSeq - seq - (history?.log.countFrom(seq) ?? 0));
+/** How many events from this one on are not kept, or lie before the first that is sent. */
+function missingFrom({ history, nextSeq }: Channel, seq: number, first = seq): number {
+  return Math.max(0, nextSeq - seq - (history?.log.countFrom(first) ?? 0));
 }
 
 /** The longest that a timer takes. */
@@ -74,13 +90,17 @@ export class Replay {
   readonly #history: History;
   readonly #number: number;
   readonly #speed: number;
+  readonly #portions: Portions;
   readonly #level: () => void;
   /** Which source each producer's number stands for in what has been sent. */
   readonly #placed = new Map<number, bigint>();
+  /** The producers that events are sent under, by their sources. */
+  readonly #present = new Map<bigint, { readonly number: number; readonly process: number }>();
   #seq: number;
   #began: { readonly at: number; readonly clock: number } | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #next: NodeJS.Immediate | undefined;
+  /** Whether it will go on when it is its turn. */
+  #isDue = false;
   #ended = false;
 
   /**
@@ -93,6 +113,7 @@ export class Replay {
     history: History,
     number: number,
     beginning: Beginning,
+    portions: Portions,
     level: () => void,
   ) {
     this.#connection = connection;
@@ -101,6 +122,7 @@ export class Replay {
     this.#number = number;
     this.#speed = beginning.speed;
     this.#seq = beginning.seq;
+    this.#portions = portions;
     this.#level = level;
   }
 
@@ -112,11 +134,11 @@ export class Replay {
 
   /** Sends what is due and finds room. */
   pump(): void {
-    clearImmediate(this.#next);
+    if (this.#isDue) return;
     for (let bytes = 0; !this.#ended; ) {
       if (this.#connection.bufferedBytes > SOCKET_HIGH_BYTES) return;
       if (bytes > TURN_BYTES) {
-        this.#next = setImmediate(() => this.pump());
+        this.#goOnLater();
         return;
       }
       const run = this.#seq >= this.#channel.nextSeq ? undefined : this.#history.log.find(this.#seq);
@@ -133,10 +155,17 @@ export class Replay {
     }
   }
 
+  #goOnLater(): void {
+    this.#isDue = true;
+    this.#portions.later(this.#connection, () => {
+      this.#isDue = false;
+      this.pump();
+    });
+  }
+
   end(): void {
     this.#ended = true;
     clearTimeout(this.#timer);
-    clearImmediate(this.#next);
     this.#connection.replaying(this, false);
   }
 
@@ -152,8 +181,9 @@ export class Replay {
     return (at - this.#began.at) / this.#speed - (clock - this.#began.clock);
   }
 
-  #send({ frame, source, origin }: LoggedRun): void {
-    const { producer, raised, isUrgent, after } = frame;
+  #send({ frame, source, origin, by }: LoggedRun): void {
+    const { raised, isUrgent, after } = frame;
+    const { number: producer, process } = this.#presentOf(frame.producer, origin === 0n ? source : origin);
     const lane = 2 * producer + (isUrgent ? 1 : 0);
     if (source !== 0n && this.#placed.get(lane) !== source) {
       this.#placed.set(lane, source);
@@ -168,7 +198,8 @@ export class Replay {
           origin,
           after: BigInt(after),
           through: BigInt(after),
-          process: this.#channel.owner.processOf(producer, origin === 0n ? source : origin),
+          process,
+          by,
         }),
       );
     }
@@ -176,5 +207,16 @@ export class Replay {
     copy.readdress(this.#number, producer);
     copy.forgetSync();
     this.#connection.sendBytes(copy.raw());
+  }
+
+  /** Numbers mean nothing at another connection or gateway: what was raised under one may be another producer's by now. */
+  #presentOf(producer: number, source: bigint): { readonly number: number; readonly process: number } {
+    if (source === 0n) return { number: producer, process: this.#channel.owner.processOf(producer) };
+    let present = this.#present.get(source);
+    if (present === undefined) {
+      present = this.#channel.owner.presentOf(producer, source);
+      this.#present.set(source, present);
+    }
+    return present;
   }
 }

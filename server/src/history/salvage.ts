@@ -1,8 +1,8 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 
-type Row = Record<string, SQLInputValue>;
+type SalvagedRow = Record<string, SQLInputValue>;
 
-/** What the rows of a channel are in the order of, by table. */
+/** Columns that the rows of a channel are ordered by, by table. */
 const KEYS = { epochs: ["first_seq", "epoch"], runs: ["seq"], types: ["token"] };
 
 /**
@@ -18,6 +18,9 @@ export function salvage(open: () => DatabaseSync, to: DatabaseSync): number {
   to.exec("BEGIN");
   try {
     from = open();
+    visit(from, "SELECT name, value FROM gateway", [], ({ name, value }) =>
+      to.prepare("INSERT OR IGNORE INTO gateway VALUES (?, ?)").run(name as string, value as string),
+    );
     for (const channel of channelsIn(from))
       for (const table of Object.keys(KEYS) as (keyof typeof KEYS)[]) rows += copy(from, to, table, channel);
   } catch {
@@ -49,7 +52,7 @@ function copy(
   channel: SQLInputValue,
 ): number {
   let rows = 0;
-  const insert = (row: Row): void => {
+  const insert = (row: SalvagedRow): void => {
     const columns = Object.keys(row);
     const places = columns.map(() => "?").join(", ");
     const into = to.prepare(`INSERT OR IGNORE INTO ${table} (${columns.join(", ")}) VALUES (${places})`);
@@ -81,13 +84,13 @@ function visit(
   from: DatabaseSync,
   query: string,
   values: SQLInputValue[],
-  take: (row: Row) => void,
+  take: (row: SalvagedRow) => void,
 ): boolean {
   try {
     const statement = from.prepare(query);
     // A damaged number may be greater than a number of JavaScript's.
     statement.setReadBigInts(true);
-    for (const row of statement.iterate(...values)) take(row as Row);
+    for (const row of statement.iterate(...values)) take(row as SalvagedRow);
     return true;
   } catch {
     return false;

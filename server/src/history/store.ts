@@ -1,7 +1,8 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { isIdentity } from "@jecho/shared";
 import type { EpochStart, LoggedRun, Retention } from "./event-log.ts";
 import { HistoryFile } from "./history-file.ts";
-import { readStored, type Stored, sumOf } from "./stored.ts";
+import { readStored, type Stored, storedSource, sumOf } from "./stored.ts";
 
 /**
  * Keeps history in a file of SQLite, so that it survives a restart of the gateway. Each run is handed to the operating system
@@ -14,6 +15,7 @@ export class HistoryStore {
   readonly #log: (line: string) => void;
   #statements: ReturnType<typeof prepare>;
   #failed = false;
+  #identity = "";
 
   private constructor(file: HistoryFile, log: (line: string) => void) {
     this.#file = file;
@@ -26,7 +28,26 @@ export class HistoryStore {
     return new HistoryStore(await HistoryFile.open(path, log), log);
   }
 
-  /** What is kept of this channel; undefined where nothing ever was, or the file cannot be read. Rows that cannot be read are left out, and logged. */
+  /** The identity of the gateways that have this file, one after the other. @param fresh for a file that has none yet, or none that can be read */
+  identity(fresh: string): string {
+    this.#identity = fresh;
+    this.#use(() => {
+      const { database } = this.#file;
+      const known = database.prepare("SELECT value FROM gateway WHERE name = 'identity'").get()?.value;
+      if (isIdentity(String(known))) this.#identity = String(known);
+      else this.#writeIdentity();
+    });
+    return this.#identity;
+  }
+
+  #writeIdentity(): void {
+    this.#file.database.prepare("INSERT OR REPLACE INTO gateway VALUES ('identity', ?)").run(this.#identity);
+  }
+
+  /**
+   * The stored history of this channel; undefined where there never was one, or the file cannot be read. Rows that
+   * cannot be read are left out, and logged.
+   */
   load(channel: string): Stored | undefined {
     let stored: Stored | undefined;
     this.#use(() => {
@@ -55,10 +76,10 @@ export class HistoryStore {
     this.#use(() => this.#statements.type.run(channel, String(token), schema));
   }
 
-  append(channel: string, { frame, source, origin, at }: LoggedRun): void {
+  append(channel: string, run: LoggedRun): void {
+    const { frame, at } = run;
     const { seq, count } = frame;
-    const of = origin === 0n ? String(source) : `${source} ${origin}`;
-    const columns = [channel, seq, at, of, frame.raw(), seq + count] as const;
+    const columns = [channel, seq, at, storedSource(run), frame.raw(), seq + count] as const;
     this.#use(() => this.#statements.run.run(...columns, sumOf(...columns)));
   }
 
@@ -87,6 +108,7 @@ export class HistoryStore {
       } catch (error) {
         if (!this.#file.mend(error)) throw error;
         this.#statements = prepare(this.#file.database);
+        this.#writeIdentity();
         use();
       }
     });

@@ -4,20 +4,20 @@ import { Type } from "@jecho/shared";
 import { EventsFrame, parseFrame } from "@jecho/shared/internal";
 import type { EpochStart, LoggedRun, Retention } from "./event-log.ts";
 
-/** What was kept of a channel when a gateway ended. */
+/** The stored history of a channel when a gateway ended. */
 export interface Stored {
-  /** In the order in which they began. */
+  /** Epochs in the order in which they began. */
   readonly epochs: readonly EpochStart[];
   /** Where one could not be read the numbers of its events are left out. */
   readonly runs: readonly LoggedRun[];
   /** Sequence number behind the newest event, whether that could be read or not; undefined where none was kept. */
   readonly nextSeq: number | undefined;
   readonly types: readonly Type[];
-  /** What was to be kept of it. */
+  /** Bounds of the history that was asked for. */
   readonly retention: Omit<Retention, "bytes">;
 }
 
-type Row = Record<string, unknown>;
+type StoredRow = Record<string, unknown>;
 
 /** Events that a row may say to have, where nothing else of it can be believed. */
 const MOST_EVENTS = 1 << 20;
@@ -37,11 +37,11 @@ export function readStored(
   channel: string,
   log: (line: string) => void,
 ): Stored | undefined {
-  const rows = (table: string, order: string): Iterable<Row> => {
+  const rows = (table: string, order: string): Iterable<StoredRow> => {
     const statement = database.prepare(`SELECT * FROM ${table} WHERE channel = ? ORDER BY ${order}`);
     // A damaged number may be greater than a number of JavaScript's.
     statement.setReadBigInts(true);
-    return statement.iterate(channel) as Iterable<Row>;
+    return statement.iterate(channel) as Iterable<StoredRow>;
   };
   // One in which nothing was kept, for the gateway ended soon, begins with the same event as the next.
   const epochs = [...rows("epochs", "ordinal, first_seq")].map(row => attempt(() => epochOf(channel, row)));
@@ -98,7 +98,7 @@ function attempt<T>(read: () => T): T | undefined {
 
 function epochOf(
   channel: string,
-  { epoch, first_seq, events, seconds, latest, key, sum }: Row,
+  { epoch, first_seq, events, seconds, latest, key, sum }: StoredRow,
 ): EpochStart & Pick<Stored, "retention"> {
   const start = { epoch: Number(epoch), firstSeq: Number(first_seq) };
   check(sum, sumOf(channel, start.epoch, start.firstSeq));
@@ -113,13 +113,13 @@ function epochOf(
   };
 }
 
-function typeOf({ token, schema }: Row): Type {
+function typeOf({ token, schema }: StoredRow): Type {
   const type = Type.fromSchema(new Uint8Array(schema as Uint8Array));
   if (String(type.token) !== token) throw damaged();
   return type;
 }
 
-function runOf(channel: string, { seq, at, source, frame, next_seq, sum }: Row): LoggedRun {
+function runOf(channel: string, { seq, at, source, frame, next_seq, sum }: StoredRow): LoggedRun {
   const stored = frame as Uint8Array;
   const run = {
     frame: storedFrame(stored),
@@ -132,10 +132,16 @@ function runOf(channel: string, { seq, at, source, frame, next_seq, sum }: Row):
   return run;
 }
 
-/** A source, and behind it the raw source of what a modulator made. */
-function sourceOf(stored: string): { source: bigint; origin: bigint } {
-  const [source = "0", origin = "0"] = stored.split(" ");
-  return { source: BigInt(source), origin: BigInt(origin) };
+/** A source, behind it the raw source of a modulator's output, and behind that the subject, which may have spaces. */
+function sourceOf(stored: string): Pick<LoggedRun, "source" | "origin" | "by"> {
+  const [source = "0", origin = "0", ...by] = stored.split(" ");
+  return { source: BigInt(source), origin: BigInt(origin), by: by.join(" ") };
+}
+
+/** The column that `sourceOf` reads. */
+export function storedSource({ source, origin, by }: LoggedRun): string {
+  if (by !== "") return `${source} ${origin} ${by}`;
+  return origin === 0n ? String(source) : `${source} ${origin}`;
 }
 
 /** A copy begins at a multiple of 8, as typed arrays want it. */
@@ -160,7 +166,7 @@ function damaged(): Error {
  *
  * @param expected behind the run before it
  */
-function placeOf(row: Row, expected: number | undefined): [first: number, end: number] {
+function placeOf(row: StoredRow, expected: number | undefined): [first: number, end: number] {
   const [seq, next] = [Number(row.seq), Number(row.next_seq)];
   const isNear = (number: number, from: number): boolean => number >= from && number - from <= MOST_EVENTS;
   const least = expected ?? (Number.isSafeInteger(seq) ? Math.max(1, seq) : 1);

@@ -1,40 +1,53 @@
 import { JechoError, type Type } from "@jecho/shared";
 import type { EventsFrame, Modulator } from "@jecho/shared/internal";
-import type { Connection } from "../connection.ts";
+import type { ClientConnection } from "../connections/client-connection.ts";
+import type { Connection } from "../connections/connection.ts";
 import type { Channel, ChannelOwner } from "../delivery/channel.ts";
 import type { Retention } from "../history/event-log.ts";
-import { Keeper } from "../history/keeper.ts";
+import { HistoryKeeper } from "../history/keeper.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
-import { type ConsumerState, type GatewayConsumer, isPresent, isWanted } from "./consumer.ts";
-import { Consumers, tellType } from "./consumers.ts";
+import type { ConsumerPlace } from "./consumer.ts";
+import {
+  type GatewayConsumer,
+  type GatewayConsumerState,
+  GatewayConsumers,
+  isPresent,
+  isWanted,
+  tellType,
+} from "./consumer.ts";
 import { Derivations } from "./derivations.ts";
 import { DerivedChannel } from "./derived-channel.ts";
-import type { Place, Producer } from "./endpoints.ts";
 import type { GatewayInstallation } from "./installation.ts";
 import type { NameServer } from "./name-server.ts";
 import { Outlets } from "./outlets.ts";
+import type { GatewayProducer } from "./producers.ts";
 import { Producers } from "./producers.ts";
-import { type Reader, WrittenTypes } from "./written-types.ts";
+import { ReadTypes } from "./read-types.ts";
+import { type Reader, WrittenTypes } from "./types.ts";
+import { UnmadeSources } from "./unmade.ts";
 
 /** How long a channel with history stays in memory when nobody uses it. */
 const IDLE_MS = 600_000;
 
-/** Keeps one channel's books: its types, its endpoints by concentrator, its derived channels. */
+/** Tracks one channel: its types, its endpoints by concentrator, its derived channels. */
 export class ChannelManager implements ChannelOwner {
   readonly name: string;
   readonly channel: Channel;
   readonly names: NameServer;
   /** Where its consumers are that read the channel itself. */
-  readonly place: Place;
+  readonly place: ConsumerPlace;
   readonly types: WrittenTypes;
   readonly producers = new Producers();
-  readonly consumers = new Consumers();
-  readonly derivations: Derivations;
+  readonly consumers = new GatewayConsumers();
+  readonly derivations: Derivations<DerivedChannel>;
+  readonly unmade: UnmadeSources;
   readonly #objects: SharedObjects;
-  readonly #keeper: Keeper;
+  readonly #keeper: HistoryKeeper;
   /** Few channels have any. */
   #outlets: Outlets | undefined;
   #idle: NodeJS.Timeout | undefined;
+  /** Undefined as long as no consumer of the channel itself has a type. */
+  #reads: ReadTypes | undefined;
 
   constructor(name: string, names: NameServer, objects: SharedObjects) {
     this.name = name;
@@ -43,8 +56,9 @@ export class ChannelManager implements ChannelOwner {
     this.place = { manager: this, channel: this.channel, derived: undefined, feed: 0 };
     this.types = new WrittenTypes(names.types, names.limits.typesPerChannel);
     this.derivations = new Derivations(name, names.limits.namesPerChannel);
+    this.unmade = new UnmadeSources(this.channel.lanes, this.derivations, names.keeping.resumeWindowMs);
     this.#objects = objects;
-    this.#keeper = new Keeper(name, names.keeping, this.types);
+    this.#keeper = new HistoryKeeper(name, names.keeping, this.types);
     this.#keeper.restore(this.channel);
   }
 
@@ -67,7 +81,7 @@ export class ChannelManager implements ChannelOwner {
     for (const derived of this.derivations) this.#keeper.keep(derived.channel, derived);
   }
 
-  /** What comes is kept for somebody's return. */
+  /** Keeps new events for somebody's return. */
   keepMeanwhile(channel: Channel): void {
     this.#keeper.keepMeanwhile(channel);
   }
@@ -76,10 +90,27 @@ export class ChannelManager implements ChannelOwner {
     return this.#keeper.keyOf(run, i, token => this.#typeOf(token));
   }
 
-  processOf(producer: number, source = 0n): number {
-    const found =
-      this.producers.ofSource(source) ?? this.producers.find(producer) ?? this.#outlets?.find(producer);
-    return found?.connection.process ?? 0;
+  processOf(producer: number): number {
+    return this.#connectionOf(producer)?.process ?? 0;
+  }
+
+  presentOf(producer: number, source: bigint): { number: number; process: number } {
+    const known = this.#producerOf(producer);
+    // Another producer may have the number by now.
+    const present = known?.source === source ? known : this.producers.ofSource(source);
+    return { number: present?.number ?? producer, process: present?.connection.process ?? 0 };
+  }
+
+  subjectOf(producer: number): string {
+    return this.#connectionOf(producer)?.subject?.name ?? "";
+  }
+
+  #connectionOf(producer: number): Connection | undefined {
+    return this.#producerOf(producer)?.connection;
+  }
+
+  #producerOf(producer: number): GatewayProducer | undefined {
+    return this.producers.find(producer) ?? this.#outlets?.find(producer);
   }
 
   cutOff(channel: Channel, connection: Connection): void {
@@ -108,11 +139,11 @@ export class ChannelManager implements ChannelOwner {
   }
 
   /**
-   * Enters a producer into the books. It counts once it has all modulators: `admit` says when.
+   * Adds a producer. It counts once it has all modulators: `admit` says when.
    *
    * @throws JechoError `TYPE_MISMATCH`
    */
-  addProducer(producer: Producer, type: Type | undefined): void {
+  addProducer(producer: GatewayProducer, type: Type | undefined): void {
     this.types.checkWriter(type, this.name, this.producers.size);
     if (type !== undefined && this.types.add(type)) {
       this.channel.history?.addType(type.token, type.schema);
@@ -126,7 +157,7 @@ export class ChannelManager implements ChannelOwner {
    * Gives a new producer's concentrator what is installed here; when that is done, its events count. One that does not answer
    * never gets so far, and nobody else waits for it.
    */
-  async admit({ connection }: Producer): Promise<void> {
+  async admit({ connection }: GatewayProducer): Promise<void> {
     const isFirst = this.producers.of(connection).length === 1;
     if (!isFirst) for (const derived of this.derivations) this.announcePlacements(derived);
     const installing = isFirst ? this.#installAt(connection, () => true) : undefined;
@@ -171,7 +202,7 @@ export class ChannelManager implements ChannelOwner {
     }
   }
 
-  /** The modulator of this derived channel has said what it makes. */
+  /** The modulator of this derived channel has declared its output's type. */
   reviewOutlets(derived: DerivedChannel): void {
     this.#outlets?.review(derived);
   }
@@ -181,10 +212,11 @@ export class ChannelManager implements ChannelOwner {
     for (const one of this.derivations) if (one.isBehind(derived)) this.#tellDemand(one.channel);
   }
 
-  removeProducer(producer: Producer): void {
+  removeProducer(producer: GatewayProducer): void {
     const { connection, outlet } = producer;
     this.names.forgetProducer(producer);
-    for (const { lanes } of this.#channels()) lanes.leave(producer.number);
+    this.unmade.left(producer);
+    for (const { channel } of this.derivations) channel.lanes.leave(producer.number);
     if (outlet !== undefined) this.outlets.remove(producer);
     else {
       const isLast = this.producers.remove(producer);
@@ -202,19 +234,30 @@ export class ChannelManager implements ChannelOwner {
     this.#outlets?.attach(name);
   }
 
-  /** The derived channel that this modulator makes of this one, or of a derived one: the one there is, or a new one. */
-  derive(modulator: Modulator, parent?: DerivedChannel): DerivedChannel {
+  /** The derived channel that this modulator makes of this one, or of a derived one: the one there is, or a new one. @param by the subject that brings it */
+  derive(modulator: Modulator, by: string, parent?: DerivedChannel): DerivedChannel {
     const known = this.derivations.find(modulator, parent);
     if (known !== undefined) return known;
-    const derived = new DerivedChannel(this, this.names.newChannel(this), modulator, this.#objects, parent);
+    const derived = new DerivedChannel(
+      this,
+      this.names.newChannel(this),
+      modulator,
+      this.#objects,
+      by,
+      parent,
+    );
     this.derivations.add(derived);
     const isRestored = this.#keeper.keep(derived.channel, derived, true);
+    derived.channel.history?.log.beginsLate();
     this.names.registerDerived(derived);
     if (isRestored) this.#holdRestored(derived);
     return derived;
   }
 
-  /** Who was its consumer at an earlier gateway may come back, and is to find its past also where others have left by then. */
+  /**
+   * Keeps a restored derived channel for a while: a consumer of an earlier gateway may come back, and is to find its
+   * past also where others have left by then.
+   */
   #holdRestored(derived: DerivedChannel): void {
     derived.isHeld = true;
     setTimeout(() => {
@@ -224,7 +267,7 @@ export class ChannelManager implements ChannelOwner {
   }
 
   /**
-   * Who declares a type must be able to read what the present producers write.
+   * Checks that a reader's declared type matches what the present producers write.
    *
    * @throws JechoError `TYPE_MISMATCH`
    */
@@ -232,10 +275,45 @@ export class ChannelManager implements ChannelOwner {
     this.types.checkReader(type, this.name, this.producers.size, reader);
   }
 
+  /** The type with this schema, which is one object for all consumers here; undefined where it is empty. @throws JechoError `TYPE_INVALID` */
+  typeReadBy(schema: Uint8Array): Type | undefined {
+    if (schema.byteLength === 0) return undefined;
+    return this.#reads?.find(schema) ?? this.names.types.typeOf(schema);
+  }
+
+  /**
+   * Looks whether there are consumers that can read what is written: producers whose events none of them can read are told once.
+   *
+   * @param joined told in any case where that is so of its events: it is new
+   */
+  reviewUnread(joined?: GatewayProducer): void {
+    const reads = this.#reads;
+    if (reads === undefined) return;
+    for (const type of this.types.present()) {
+      const found = reads.review(type, this.consumers.size);
+      if (found === "newly")
+        for (const producer of this.producers.writing(type.token)) this.#tellUnread(producer, type);
+      else if (found === "unread" && joined?.token === type.token) this.#tellUnread(joined, type);
+    }
+  }
+
+  #tellUnread({ connection, number: producer }: GatewayProducer, type: Type): void {
+    const { number: code, message } = new JechoError(
+      "TYPE_UNREAD",
+      `none of the ${this.consumers.size} consumers of ${this.name} can read events of type ${type.name}`,
+    );
+    connection.send({ kind: "Fault", code, message, producer });
+  }
+
   /** A consumer is open: it hears of all types before its first event. */
   opened(consumer: GatewayConsumer): void {
     clearTimeout(this.#idle);
     this.consumers.add(consumer);
+    if (consumer.reads !== undefined) {
+      this.#reads ??= new ReadTypes();
+      this.#reads.enter(consumer.reads);
+    }
+    this.reviewUnread();
     const derived = consumer.derived ?? this.names.derived(consumer.channel.number);
     const out = [...(consumer.derived?.placements.leftOut() ?? [])];
     if (consumer.derived !== undefined && out.length > 0 && this.consumers.of(consumer.derived).length === 1)
@@ -244,11 +322,16 @@ export class ChannelManager implements ChannelOwner {
     this.#hear(consumer);
   }
 
+  /** A consumer is open no longer. */
+  closed(consumer: GatewayConsumer): void {
+    this.consumers.remove(consumer);
+    if (consumer.reads !== undefined) this.#reads?.leave(consumer.reads);
+  }
+
   /** A consumer has another state than this: producers are told, and what nobody needs any more goes. Called by `become` alone. */
-  consumerChanged(consumer: GatewayConsumer, before: ConsumerState): void {
+  consumerChanged(consumer: GatewayConsumer, before: GatewayConsumerState): void {
     const { channel, derived, connection, state, feed } = consumer;
-    if (before.is === "awaited" && !channel.demand.isAwaiting && channel.history?.isTransient)
-      channel.history = undefined;
+    if (channel.history?.isTransient && !channel.demand.isExpecting) channel.history = undefined;
     // Those who listen to what is made of it may have been there before.
     if (state.is === "listening" && feed !== 0)
       for (const one of this.#hearing(connection)) if (one !== consumer) this.#hear(one);
@@ -260,11 +343,11 @@ export class ChannelManager implements ChannelOwner {
   }
 
   /** Consumers of what a connection may make in others' stead. */
-  #hearing(maker: Connection): Iterable<GatewayConsumer> {
+  #hearing(maker: ClientConnection): Iterable<GatewayConsumer> {
     return maker === this.names.modulating ? this.consumers : maker.consumers;
   }
 
-  /** A consumer listens to what is made: from now on there is demand for what modulators on the way to it are fed with that run elsewhere. */
+  /** A consumer listens to the output: from now on there is demand for the input of modulators on the way to it that run elsewhere. */
   #hear({ manager, derived, connection, isOpen }: GatewayConsumer): void {
     if (manager !== this || !isOpen) return;
     for (let at = derived; at !== undefined; at = at.parent) {
@@ -295,7 +378,7 @@ export class ChannelManager implements ChannelOwner {
     this.forgetIfUnused();
   }
 
-  /** What runs in a consumer's process goes with the last that needs it there. */
+  /** Ends what runs in a consumer's process when the last that needs it there has gone. */
   #leave(derived: DerivedChannel | undefined, connection: Connection): void {
     if (derived === undefined) return;
     if (derived.placements.isOwn(connection) && !this.#isTakenAt(derived, connection))
@@ -303,7 +386,7 @@ export class ChannelManager implements ChannelOwner {
     this.#leave(derived.parent, connection);
   }
 
-  /** Has the connection consumers of it, or of what is behind it, or will it? */
+  /** Whether the connection has, or will have, consumers of it or of what is behind it. */
   #isTakenAt(derived: DerivedChannel, connection: Connection): boolean {
     for (const one of this.derivations) {
       if (one !== derived && !one.isBehind(derived)) continue;
@@ -373,13 +456,9 @@ export class ChannelManager implements ChannelOwner {
     for (const [maker, processes] of makers) if (!producing.has(maker)) channel.tellDemand(maker, processes);
   }
 
-  /** Whose processes send events of the channel or derived channel of this number, unless others do in their stead. */
+  /** The producers whose processes send events of the channel or derived channel of this number, unless others do in their stead. */
   #sendersOf(channel: number): Producers {
     return this.names.derived(channel)?.senders ?? this.producers;
-  }
-
-  #channels(): Channel[] {
-    return [this.channel, ...Array.from(this.derivations, ({ channel }) => channel)];
   }
 
   /** One that nothing has been opened of, or nothing is any more, is no more. */

@@ -1,10 +1,32 @@
-import { ERRORS, type JechoError } from "@jecho/shared";
-import type { Connection } from "../connection.ts";
+import { ERRORS, type JechoError, type Type } from "@jecho/shared";
+import { Few, type SourcePlace } from "@jecho/shared/internal";
+import type { ClientConnection } from "../connections/client-connection.ts";
+import type { Connection } from "../connections/connection.ts";
 import type { Channel } from "../delivery/channel.ts";
+import type { QueuePolicy } from "../delivery/listener.ts";
 import type { Replay } from "../history/replay.ts";
 import type { ChannelManager } from "./channel-manager.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
-import type { Place, Terms } from "./endpoints.ts";
+
+/** The channel, or derived channel, that a consumer reads; all its consumers share one. */
+export interface ConsumerPlace {
+  readonly manager: ChannelManager;
+  readonly channel: Channel;
+  /** Undefined for the channel itself. */
+  readonly derived: DerivedChannel | undefined;
+  /** Number of the only process whose events are read, for a modulator that runs in its stead; 0: all. */
+  readonly feed: number;
+}
+
+/** The terms that a consumer asked for; most share the usual ones. */
+export interface ConsumerTerms {
+  /** The policy of its queue when it does not keep up. */
+  readonly queue: QueuePolicy;
+  /** The application's own word for it. */
+  readonly label: string;
+  /** The name that it gave its derived channel. */
+  readonly as: string;
+}
 
 /**
  * A consumer at the gateway:
@@ -20,29 +42,46 @@ import type { Place, Terms } from "./endpoints.ts";
  * | awaited | it is back, or its time is over | ended |
  * | any | it is refused, or closed; its connection ended for good; its modulator runs for nobody any more | ended |
  */
-export type ConsumerState =
+export type GatewayConsumerState =
   | { readonly is: "new" }
-  /** @property isLate it has waited so long that it is answered, whoever has not answered yet */
-  | { readonly is: "installing"; readonly comesBack: boolean; readonly isLate: boolean }
+  /**
+   * @property sources how far it knows what became of each source
+   * @property isLate it has waited so long that it is answered, whoever has not answered yet
+   */
+  | {
+      readonly is: "installing";
+      readonly comesBack: boolean;
+      readonly sources: readonly SourcePlace[];
+      readonly isLate: boolean;
+    }
   | { readonly is: "replaying"; readonly replay: Replay }
   | { readonly is: "listening" }
   | { readonly is: "awaited"; readonly timer: NodeJS.Timeout }
   | { readonly is: "ended" };
 
-/** See `ConsumerState`. Whatever counts consumers counts them by their states, in `become` alone. */
+/** See `GatewayConsumerState`. Whatever counts consumers counts them by their states, in `become` alone. */
 export class GatewayConsumer {
   readonly number: number;
-  readonly connection: Connection;
-  readonly terms: Terms;
-  readonly #place: Place;
-  #state: ConsumerState = NEW;
+  readonly connection: ClientConnection;
+  readonly terms: ConsumerTerms;
+  readonly #place: ConsumerPlace;
+  /** The type that it reads the channel itself by; undefined for one that can read any, or reads what is derived. */
+  readonly reads: Type | undefined;
+  #state: GatewayConsumerState = NEW;
 
   /** @param number 0 for one that only stands for another, which is awaited */
-  constructor(number: number, connection: Connection, place: Place, terms: Terms) {
+  constructor(
+    number: number,
+    connection: ClientConnection,
+    place: ConsumerPlace,
+    terms: ConsumerTerms,
+    reads?: Type,
+  ) {
     this.number = number;
     this.connection = connection;
     this.#place = place;
     this.terms = terms;
+    this.reads = reads;
   }
 
   get manager(): ChannelManager {
@@ -61,31 +100,36 @@ export class GatewayConsumer {
     return this.#place.feed;
   }
 
-  get state(): ConsumerState {
+  get state(): GatewayConsumerState {
     return this.#state;
   }
 
-  /** Has it been told that it is open, and not that it is no longer? */
+  /** Whether it has been told that it is open, and not that it is no longer. */
   get isOpen(): boolean {
     return isOpen(this.#state);
   }
 
-  /** Its modulator is being installed. @param comesBack it was open before */
-  install(comesBack: boolean): void {
-    this.#become({ is: "installing", comesBack, isLate: false });
+  /**
+   * Its modulator is being installed.
+   *
+   * @param comesBack it was open before
+   * @param sources how far it knows what became of each source
+   */
+  install(comesBack: boolean, sources: readonly SourcePlace[]): void {
+    this.#become({ is: "installing", comesBack, sources, isLate: false });
   }
 
-  /** It has waited long enough for that. */
+  /** Notes that the consumer has waited long enough for its installation. */
   late(): void {
     if (this.#state.is === "installing") this.#become({ ...this.#state, isLate: true });
   }
 
-  /** It is open, and gets its past first. */
+  /** Opens the consumer with its past first. */
   replays(replay: Replay): void {
     this.#become({ is: "replaying", replay });
   }
 
-  /** It is open, and gets what comes. */
+  /** Opens the consumer for what comes. */
   listen(): void {
     this.#become(LISTENING);
   }
@@ -99,14 +143,14 @@ export class GatewayConsumer {
     else this.end();
   }
 
-  /** It is told that it is none any more, and why. */
+  /** Tells the consumer that it is none any more, and why. */
   lose({ number: code, message }: JechoError): void {
     this.connection.send({ kind: "ConsumerLost", consumer: this.number, code, message });
     if (code === ERRORS.SLOW_CONSUMER[0]) this.awaitReturn();
     else this.end();
   }
 
-  /** Until the time is over producers send for it, and what comes is kept for its return. */
+  /** Waits for the consumer to come back: until the time is over producers send for it, and events are kept for its return. */
   awaitReturn(windowMs = this.manager.names.keeping.resumeWindowMs): void {
     if (windowMs <= 0) return this.end();
     const timer = setTimeout(() => this.end(), windowMs).unref();
@@ -123,7 +167,7 @@ export class GatewayConsumer {
   }
 
   /** The only way from one state to another: whatever is known by states is written here. */
-  #become(next: ConsumerState): void {
+  #become(next: GatewayConsumerState): void {
     const before = this.#state;
     this.#state = next;
     // What comes is taken before what goes is let go: nothing that both need ends in between.
@@ -132,13 +176,19 @@ export class GatewayConsumer {
     this.manager.consumerChanged(this, before);
   }
 
-  #take(next: ConsumerState, before: ConsumerState): void {
+  #take(next: GatewayConsumerState, before: GatewayConsumerState): void {
     const { connection, manager, channel, derived, feed } = this;
     if (isPresent(next) && !isPresent(before)) connection.addConsumer(this);
     if (isOpen(next) && !isOpen(before)) manager.opened(this);
     switch (next.is) {
       case "installing":
-        return before.is === "installing" ? derived?.placements.wake() : derived?.placements.join(this);
+        if (before.is === "installing") return derived?.placements.wake();
+        if (next.comesBack) {
+          // What is made by those who run its modulator already is news for it.
+          manager.keepMeanwhile(channel);
+          channel.demand.expect(feed);
+        }
+        return derived?.placements.join(this);
       case "replaying":
         return channel.demand.expect(feed);
       case "listening":
@@ -150,11 +200,13 @@ export class GatewayConsumer {
     }
   }
 
-  #release(before: ConsumerState, next: ConsumerState): void {
+  #release(before: GatewayConsumerState, next: GatewayConsumerState): void {
     const { connection, manager, channel, derived, feed } = this;
     switch (before.is) {
       case "installing":
-        if (next.is !== "installing") derived?.placements.joinNoMore(this);
+        if (next.is === "installing") break;
+        if (before.comesBack) channel.demand.expectNoMore(feed);
+        derived?.placements.joinNoMore(this);
         break;
       case "replaying":
         before.replay.end();
@@ -169,25 +221,71 @@ export class GatewayConsumer {
         break;
       default:
     }
-    if (isOpen(before) && !isOpen(next)) manager.consumers.remove(this);
+    if (isOpen(before) && !isOpen(next)) manager.closed(this);
     if (isPresent(before) && !isPresent(next)) connection.removeConsumer(this);
   }
 }
 
-const NEW: ConsumerState = { is: "new" };
-const LISTENING: ConsumerState = { is: "listening" };
-const ENDED: ConsumerState = { is: "ended" };
+const NEW: GatewayConsumerState = { is: "new" };
+const LISTENING: GatewayConsumerState = { is: "listening" };
+const ENDED: GatewayConsumerState = { is: "ended" };
 
-function isOpen({ is }: ConsumerState): boolean {
+function isOpen({ is }: GatewayConsumerState): boolean {
   return is === "replaying" || is === "listening";
 }
 
-/** Do producers send for it? */
-export function isWanted(state: ConsumerState): boolean {
-  return state.is === "awaited" || isOpen(state);
+/** Whether producers send for it. */
+export function isWanted(state: GatewayConsumerState): boolean {
+  return state.is === "awaited" || isOpen(state) || (state.is === "installing" && state.comesBack);
 }
 
-/** Does its connection have it? */
-export function isPresent(state: ConsumerState): boolean {
+/** Whether its connection has it. */
+export function isPresent(state: GatewayConsumerState): boolean {
   return state.is === "installing" || isOpen(state);
+}
+
+/** The consumers of a channel and of those derived from it that are open. */
+export class GatewayConsumers {
+  readonly #all = new Few<number, GatewayConsumer>();
+
+  [Symbol.iterator](): Iterator<GatewayConsumer> {
+    return this.#all.values()[Symbol.iterator]();
+  }
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  add(consumer: GatewayConsumer): void {
+    this.#all.set(consumer.number, consumer);
+  }
+
+  remove(consumer: GatewayConsumer): void {
+    this.#all.delete(consumer.number);
+  }
+
+  /** The consumers of one channel at one connection. */
+  at(channel: Channel, connection: Connection): GatewayConsumer[] {
+    return [...this.#all.values()].filter(one => one.channel === channel && one.connection === connection);
+  }
+
+  /** The consumers of a derived channel. */
+  of(derived: DerivedChannel): GatewayConsumer[] {
+    return [...this.#all.values()].filter(consumer => consumer.derived === derived);
+  }
+
+  /** Connections that have consumers of a derived channel, each once. */
+  connectionsOf(derived: DerivedChannel): Set<Connection> {
+    return new Set(this.of(derived).map(({ connection }) => connection));
+  }
+
+  /** Events are written with this type from now on. @param derived those of a derived channel alone, and what feeds modulators behind it */
+  tellType(type: Type, derived?: DerivedChannel): void {
+    for (const consumer of this.#all.values())
+      if (derived === undefined || consumer.channel === derived.channel) tellType(consumer, type);
+  }
+}
+
+export function tellType({ connection }: GatewayConsumer, { schema }: Type): void {
+  connection.send({ kind: "TypeKnown", schema, request: 0 });
 }

@@ -1,20 +1,30 @@
 import { checkName, JechoError } from "@jecho/shared";
 import { Few, type Modulator } from "@jecho/shared/internal";
-import type { DerivedChannel } from "./derived-channel.ts";
 
-/** What makes two modulators of one source equal: their keys, and what they may use. The key is the consumer's to choose. */
+/** A derivation: a channel that is told apart by its modulator and its parent. */
+interface MadeBy {
+  readonly channel: { readonly number: number };
+  readonly modulator: Modulator;
+  /** The parent channel; undefined for the channel itself. */
+  readonly parent: MadeBy | undefined;
+}
+
+/** The text that is equal for equal modulators of one source: their keys, and their capabilities. The key is the consumer's to choose. */
 export function likenessOf({ capabilities, key, parameters }: Modulator): string {
   const may = capabilities.length === 0 ? "" : JSON.stringify([...capabilities].sort());
   return key === "" ? `${may}=${parameters}` : `${may}:${key}`;
 }
 
 /** The derived channels of one channel, by what they are made with, and by the names that consumers gave some of them. */
-export class Derivations {
+export class Derivations<D extends MadeBy> {
   readonly #channel: string;
-  readonly #all = new Few<number, DerivedChannel>();
-  /** By the sources of their modulators, and by what else makes those equal, behind the number of what they are run on. */
-  readonly #bySource = new Few<string, Few<string, DerivedChannel>>();
-  readonly #named = new Few<string, DerivedChannel>();
+  readonly #all = new Few<number, D>();
+  /**
+   * Derived channels by the sources of their modulators, and by what else makes those equal, behind the number of the
+   * channel that they run on.
+   */
+  readonly #bySource = new Few<string, Few<string, D>>();
+  readonly #named = new Few<string, D>();
 
   readonly #mostNames: number;
 
@@ -28,16 +38,16 @@ export class Derivations {
     return this.#all.size;
   }
 
-  [Symbol.iterator](): Iterator<DerivedChannel> {
+  [Symbol.iterator](): Iterator<D> {
     return this.#all.values()[Symbol.iterator]();
   }
 
   /** The one whose modulator is equal to this, on the channel itself or on a derived one. */
-  find(modulator: Modulator, parent: DerivedChannel | undefined): DerivedChannel | undefined {
+  find(modulator: Modulator, parent: D | undefined): D | undefined {
     return this.#bySource.get(modulator.source)?.get(placeOf(modulator, parent));
   }
 
-  add(derived: DerivedChannel): void {
+  add(derived: D): void {
     const { channel, modulator, parent } = derived;
     this.#all.set(channel.number, derived);
     const alike = this.#bySource.get(modulator.source) ?? new Few();
@@ -46,7 +56,7 @@ export class Derivations {
   }
 
   /** @returns false where it has gone before */
-  remove(derived: DerivedChannel): boolean {
+  remove(derived: D): boolean {
     const { channel, modulator, parent } = derived;
     if (!this.#all.delete(channel.number)) return false;
     const alike = this.#bySource.get(modulator.source);
@@ -57,12 +67,12 @@ export class Derivations {
   }
 
   /** The one that somebody gave this name. */
-  named(name: string): DerivedChannel | undefined {
+  named(name: string): D | undefined {
     return this.#named.get(name);
   }
 
   /** Others may subscribe to it by this name as long as it exists. @throws JechoError `DERIVED_TAKEN`, `CHANNEL_NAME_INVALID`, `OVERLOADED` */
-  name(derived: DerivedChannel, name: string): void {
+  name(derived: D, name: string): void {
     const full = checkName(`${this.#channel}#${name}`);
     if ((this.#named.get(name) ?? derived) !== derived)
       throw new JechoError("DERIVED_TAKEN", `another modulator derives ${full}`);
@@ -71,8 +81,8 @@ export class Derivations {
     this.#named.set(name, derived);
   }
 
-  /** What a consumer names that brings its modulator to this derived channel, or to the channel itself. */
-  nameUnder(parent: DerivedChannel | undefined): string {
+  /** The channel name by which a consumer brings its modulator to this derived channel, or to the channel itself. */
+  nameUnder(parent: D | undefined): string {
     if (parent === undefined) return this.#channel;
     // It was brought to a name, and that stays as long as what has it.
     const [name] = [...this.#named].find(([, derived]) => derived === parent) ?? [];
@@ -81,7 +91,7 @@ export class Derivations {
 }
 
 /** Most are on the channel itself, and equal by their parameters: JSON, which begins with no "#", unless somebody wants to pass for another. */
-function placeOf(modulator: Modulator, parent: DerivedChannel | undefined): string {
+function placeOf(modulator: Modulator, parent: MadeBy | undefined): string {
   const { capabilities, key, parameters } = modulator;
   const isUsual = parent === undefined && key === "" && capabilities.length === 0;
   if (isUsual && !parameters.startsWith("#")) return parameters;

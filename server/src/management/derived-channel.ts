@@ -1,20 +1,21 @@
 import { hash } from "node:crypto";
-import { ERRORS, JechoError, Type } from "@jecho/shared";
-import { Few, type Modulator, objectTag, type SourcePlace, tokenOf } from "@jecho/shared/internal";
-import type { Connection } from "../connection.ts";
+import { ERRORS, JechoError, type Type } from "@jecho/shared";
+import { Few, type Modulator, objectTag, type SourcePlace } from "@jecho/shared/internal";
+import type { Connection } from "../connections/connection.ts";
 import type { Channel } from "../delivery/channel.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
 import type { ChannelManager } from "./channel-manager.ts";
+import type { ConsumerPlace } from "./consumer.ts";
+import { Declarations } from "./declarations.ts";
 import { likenessOf } from "./derivations.ts";
-import type { Place } from "./endpoints.ts";
-import type { Outlet } from "./outlet.ts";
-import { Placements, type Wanted } from "./placements.ts";
+import type { Outlet } from "./outlets.ts";
+import { Placements, type WantedInstallation } from "./placements.ts";
 import { Producers } from "./producers.ts";
-import { checkMatch, isReadable, type Reader } from "./written-types.ts";
+import { checkMatch, isReadable, type Reader } from "./types.ts";
 
 const NO_TAGS: readonly bigint[] = [];
 
-/** What modulators have to have in common besides their source to be compared: nobody is to learn of others' objects by that. */
+/** The text that modulators must share besides their source to be compared: nobody is to learn of others' objects by that. */
 function alikeBut({ objects, capabilities }: Modulator): string {
   const read = objects.map(({ name, object, lazy }) => [name, object, lazy]);
   return JSON.stringify([read, [...capabilities].sort()]);
@@ -27,19 +28,29 @@ function reach(places: Map<string, SourcePlace>, source: bigint, urgent: boolean
     places.set(name, { source, urgent, raised: BigInt(raised), origin: 0n, through: 0n });
 }
 
-/** What a modulator makes of its parent channel. It exists while it has consumers, and is installed for every producer. */
+/** How far all of those are that said so, of each source. */
+function leastOf(places: Iterable<SourcePlace>): Map<string, SourcePlace> {
+  const least = new Map<string, SourcePlace>();
+  for (const { origin, urgent, through } of places) {
+    const name = `${origin} ${urgent}`;
+    const known = least.get(name);
+    if (known === undefined || known.raised > through)
+      least.set(name, { source: origin, urgent, raised: through, origin: 0n, through: 0n });
+  }
+  return least;
+}
+
+/** A derived channel: a modulator's output. It exists while it has consumers, and is installed for every producer. */
 export class DerivedChannel {
   readonly manager: ChannelManager;
   readonly channel: Channel;
   /** Where its consumers are. */
-  readonly place: Place;
+  readonly place: ConsumerPlace;
   readonly modulator: Modulator;
   /** The derived channel that this one is derived from; undefined for the channel itself. */
   readonly parent: DerivedChannel | undefined;
-  /** The types that its modulators declared at their installation, by token. Without one it has its parent's types. */
-  readonly types = new Map<bigint, Type>();
-  /** The type that its modulator was written for, if it says so. Without one of its own it makes events of that, too. */
-  #reads: Type | undefined;
+  /** Without a type that is made it has its parent's types, and makes events of those that its modulator was written for, too. */
+  readonly #declared: Declarations;
   /** Tags of the shared objects of all modulators on the way here, the first one's first: events say the version of each. */
   readonly objects: readonly bigint[];
   /** Channels derived from this one. */
@@ -52,19 +63,24 @@ export class DerivedChannel {
   /** Where producers publish into it directly. */
   readonly outlets = new Set<Outlet>();
   readonly #objects: SharedObjects;
+  /** The subject that brought the modulator. */
+  readonly #by: string;
 
   constructor(
     manager: ChannelManager,
     channel: Channel,
     modulator: Modulator,
     objects: SharedObjects,
+    by: string,
     parent?: DerivedChannel,
   ) {
     this.manager = manager;
     this.channel = channel;
     this.place = { manager, channel, derived: this, feed: 0 };
     this.modulator = modulator;
+    this.#declared = new Declarations(manager.names.types, manager.names.limits.typesPerChannel);
     this.#objects = objects;
+    this.#by = by;
     this.parent = parent;
     const behind = parent?.objects ?? NO_TAGS;
     this.objects = behind;
@@ -94,7 +110,7 @@ export class DerivedChannel {
     return new Producers([this.feeders, ...direct.map(({ sending }) => sending)]);
   }
 
-  /** Does this process publish into it directly? */
+  /** Whether this process publishes into it directly. */
   isDirectAt(connection: Connection): boolean {
     for (const { sending } of this.outlets) if (sending.isAt(connection)) return true;
     return false;
@@ -105,28 +121,30 @@ export class DerivedChannel {
     return 1 + (this.parent?.depth ?? 0);
   }
 
-  /** Is it made of that one? */
+  /** Whether it is derived from that one. */
   isBehind(other: DerivedChannel): boolean {
     return this.parent === other || (this.parent?.isBehind(other) ?? false);
   }
 
   /** Tokens of what it is written with at present. */
   get tokens(): bigint[] {
-    const made =
-      this.types.size > 0 ? [...this.types.keys()] : (this.parent?.tokens ?? this.manager.types.tokens);
-    return [...new Set([...made, ...[...this.outlets].flatMap(({ types }) => [...types.keys()])])];
+    const { made, passesOn } = this.#declared;
+    const passed = passesOn ? (this.parent?.tokens ?? this.manager.types.tokens) : [];
+    return [
+      ...new Set([...made.keys(), ...passed, ...[...this.outlets].flatMap(({ types }) => [...types.keys()])]),
+    ];
   }
 
   /** Types that its events may be of, besides those of the channel. */
   allTypes(): Type[] {
     const direct = [...this.outlets].flatMap(({ types }) => [...types.values()]);
-    const own = this.#reads === undefined ? [] : [this.#reads];
-    return [...this.types.values(), ...own, ...direct, ...(this.parent?.allTypes() ?? [])];
+    const { made, read } = this.#declared;
+    return [...made.values(), ...read.values(), ...direct, ...(this.parent?.allTypes() ?? [])];
   }
 
-  /** Of its own types. */
+  /** A type of its own, by token. */
   typeOf(token: bigint): Type | undefined {
-    const own = this.types.get(token) ?? (this.#reads?.token === token ? this.#reads : undefined);
+    const own = this.#declared.made.get(token) ?? this.#declared.read.get(token);
     if (own !== undefined) return own;
     for (const { types } of this.outlets) if (types.has(token)) return types.get(token);
     return undefined;
@@ -140,25 +158,29 @@ export class DerivedChannel {
    * @throws JechoError `TYPE_MISMATCH`
    */
   checkWriter(type: Type | undefined, name: string): void {
-    const declared = this.declaredSchema;
+    const { made } = this;
     const isTyped = this.tokens.length > 0;
     const fits =
-      declared === undefined
-        ? this.senders.size === 0 || isTyped === (type !== undefined)
-        : tokenOf(declared) === type?.token;
+      (type !== undefined && made.has(type.token)) ||
+      (this.#passesOn && (this.senders.size === 0 || isTyped === (type !== undefined)));
     if (fits) return;
-    const known =
-      declared === undefined ? (isTyped ? "typed" : "untyped") : `of ${Type.fromSchema(declared).name}`;
+    const [declared] = made.values();
+    const known = declared === undefined ? (isTyped ? "typed" : "untyped") : `of ${declared.name}`;
     throw new JechoError(
       "TYPE_MISMATCH",
       `${name} is ${known}, and the producer writes ${type === undefined ? "bytes" : type.name}`,
     );
   }
 
-  /** What its modulator, or the one before it, says that it makes; undefined where that is what producers write. */
-  get declaredSchema(): Uint8Array | undefined {
-    const [declared] = this.types.values();
-    return declared?.schema ?? this.parent?.declaredSchema;
+  /** The types that its modulator, or the one before it, is declared to make; none where its events have the types that producers write. */
+  get made(): ReadonlyMap<bigint, Type> {
+    const { made } = this.#declared;
+    return made.size > 0 ? made : (this.parent?.made ?? made);
+  }
+
+  /** Whether its events may have the types that producers write. */
+  get #passesOn(): boolean {
+    return this.#declared.passesOn && (this.parent === undefined || this.parent.#passesOn);
   }
 
   /** Events of this type come from now on: consumers of it and of what is behind it are told. */
@@ -168,14 +190,15 @@ export class DerivedChannel {
   }
 
   /**
-   * Who declares a type must be able to read some of what the modulator makes, or passes on.
+   * Checks that a reader's declared type matches some of the types that the modulator makes or passes on.
    *
    * @throws JechoError `TYPE_MISMATCH`
    */
   checkReader(type: Type | undefined, reader: Reader): void {
-    const made = [this.types, ...[...this.outlets].map(({ types }) => types)].flatMap(of => [...of.values()]);
+    const all = [this.#declared.made, ...[...this.outlets].map(({ types }) => types)];
+    const made = all.flatMap(of => [...of.values()]);
     if (type === undefined || made.some(written => isReadable(written, type))) return;
-    if (this.types.size === 0) (this.parent ?? this.manager).checkReader(type, reader);
+    if (this.#declared.passesOn) (this.parent ?? this.manager).checkReader(type, reader);
     else checkMatch(made, type, this.manager.name, reader);
   }
 
@@ -185,7 +208,16 @@ export class DerivedChannel {
    * @throws JechoError `TYPE_MISMATCH`
    */
   checkInput(): void {
-    (this.parent ?? this.manager).checkReader(this.#reads, "modulator");
+    if (this.#declared.takesAny) return;
+    let mismatch: unknown;
+    for (const type of this.#declared.read.values()) {
+      try {
+        return (this.parent ?? this.manager).checkReader(type, "modulator");
+      } catch (error) {
+        mismatch ??= error;
+      }
+    }
+    throw mismatch;
   }
 
   /**
@@ -197,7 +229,8 @@ export class DerivedChannel {
     if (code === "TIMED_OUT") return;
     const [number] = ERRORS.MODULATOR_LEFT_OUT;
     const why = `a modulator of ${this.manager.name} does not run for this process (${code}: ${message})`;
-    producing.send({ kind: "Fault", code: number, message: why });
+    for (const { number: producer } of this.feeders.of(producing))
+      producing.send({ kind: "Fault", code: number, message: why, producer });
   }
 
   /** Where the modulator is installed. */
@@ -205,13 +238,13 @@ export class DerivedChannel {
     return this.placements.connections();
   }
 
-  /** Are all its copies of this object lazy, if it reads it? */
+  /** Whether all its copies of this object are lazy; true where it reads none. */
   isLazy(object: string): boolean {
     for (const known of this.modulator.objects) if (known.object === object && !known.lazy) return false;
     return true;
   }
 
-  /** May the consumer of this modulator find out whether it is equal to that of this channel? */
+  /** Whether the consumer of this modulator may find out whether it is equal to that of this channel. */
   isComparable(modulator: Modulator, parent: DerivedChannel | undefined): boolean {
     const { source, compares } = this.modulator;
     if (!compares || !modulator.compares || this.parent !== parent || source !== modulator.source)
@@ -225,13 +258,22 @@ export class DerivedChannel {
       if (origin !== 0n) reach(this.#reached, origin, urgent, Number(through));
   }
 
-  /** How far what was made accounts for each source of this process, where anything is known of that. */
-  reachedAt(producing: Connection): SourcePlace[] {
+  /**
+   * How far what was made accounts for each source of this process, where anything is known of that.
+   *
+   * @param consumer whose process makes it for itself, and may be less far than others; undefined for what is made for everybody
+   */
+  reachedAt(producing: Connection, consumer: Connection | undefined): SourcePlace[] {
     // Where it is behind another modulator, what is kept are not the raw events.
     if (this.parent !== undefined) return [];
-    const reached = new Map(this.#reached);
-    for (const { origin, urgent, through } of this.channel.lanes.made())
-      reach(reached, origin, urgent, through);
+    // It begins with what comes.
+    if (consumer !== undefined && this.placements.isNew(consumer)) return [];
+    let reached = consumer && leastOf(this.placements.placesOf(consumer));
+    if (reached === undefined || reached.size === 0) {
+      reached = new Map(this.#reached);
+      for (const { origin, urgent, through } of this.channel.lanes.made())
+        reach(reached, origin, urgent, through);
+    }
     const own = new Set(this.feeders.of(producing).map(({ source }) => source));
     return [...reached.values()].filter(({ source }) => own.has(source));
   }
@@ -240,25 +282,25 @@ export class DerivedChannel {
   remove(why?: JechoError): void {
     this.parent?.children.delete(this.channel.number);
     this.#objects.release(this);
-    for (const type of this.types.values()) this.manager.names.types.release(type);
-    if (this.#reads !== undefined) this.manager.names.types.release(this.#reads);
+    this.#declared.release();
     this.placements.end(why);
   }
 
-  /** What those who run its modulator are asked to install. */
-  wanted(): Wanted {
+  /** The request for those who are to run its modulator. */
+  wanted(): WantedInstallation {
     const { manager, channel, modulator, parent } = this;
     return {
       channel: (parent ?? manager).channel.number,
       derived: channel.number,
       modulator: this.#objects.withNewest(modulator),
       behind: parent?.objects.length ?? 0,
+      by: this.#by,
     };
   }
 
-  /** What is made of this process' events is of this type. */
+  /** The schema of the output made of this process' events. */
   schemaOf(producing: Connection): Uint8Array {
-    const [declared] = this.types.values();
+    const declared = this.placements.madeOf(producing);
     if (declared !== undefined) return declared.schema;
     if (this.feeders.isAt(producing))
       return this.parent?.schemaOf(producing) ?? this.manager.schemaOf(producing);
@@ -270,28 +312,19 @@ export class DerivedChannel {
   }
 
   /**
-   * The modulator says what type it makes, without one that of what it takes; and which one it was written for, without one
-   * whatever comes.
+   * A process has installed the modulator, and declares its types: see `Declarations.add`.
+   *
+   * @returns the type that it makes there; undefined for that of what it takes
+   * @throws JechoError `TYPE_INVALID`, `OVERLOADED`
    */
-  declares(schema: Uint8Array, reads: Uint8Array): void {
-    if (reads.byteLength > 0 && this.#reads === undefined) {
-      this.#reads = this.manager.names.types.typeOf(reads);
-      this.#hold(this.#reads);
-    }
-    if (schema.byteLength === 0) return;
-    const type = this.manager.names.types.typeOf(schema);
-    if (this.types.has(type.token)) return;
-    this.types.set(type.token, type);
-    this.#hold(type);
-    this.manager.reviewOutlets(this);
+  declares(schema: Uint8Array, reads: Uint8Array): Type | undefined {
+    const { made, fresh } = this.#declared.add(schema, reads);
+    for (const type of fresh) this.announce(type);
+    if (made !== undefined && fresh.includes(made)) this.manager.reviewOutlets(this);
+    return made;
   }
 
-  #hold(type: Type): void {
-    this.manager.names.types.hold(type);
-    this.announce(type);
-  }
-
-  /** May its events be of this type? */
+  /** Whether its events may have this type. */
   mayBe(token: bigint): boolean {
     if (token === 0n || this.typeOf(token) !== undefined || this.manager.types.isWritten(token)) return true;
     return this.parent?.mayBe(token) ?? false;

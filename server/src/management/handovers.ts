@@ -1,18 +1,18 @@
 import { randomBytes } from "node:crypto";
 import { JechoError } from "@jecho/shared";
 import type { Control, HeldPlace, Inherited } from "@jecho/shared/internal";
-import type { Connection } from "../connection.ts";
+import type { ClientConnection } from "../connections/client-connection.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
 import type { GatewayConsumer } from "./consumer.ts";
 
 /** Tokens of one session that may be good at the same time. */
 const MOST_PER_CONNECTION = 8;
 
-interface Offer {
-  readonly from: Connection;
+interface HandoverOffer {
+  readonly from: ClientConnection;
   /** The request for the token: so the process knows which of its sessions is meant. */
   readonly asked: number;
-  /** Those whose events are kept for the second device. */
+  /** Consumers whose events are kept for the second device. */
   readonly awaited: ReadonlySet<GatewayConsumer>;
   readonly timer: NodeJS.Timeout;
 }
@@ -24,7 +24,7 @@ interface Offer {
 export class Handovers {
   readonly #objects: SharedObjects;
   readonly #validMs: number;
-  readonly #offers = new Map<string, Offer>();
+  readonly #offers = new Map<string, HandoverOffer>();
 
   /** @param validMs how long a token is good */
   constructor(objects: SharedObjects, validMs: number) {
@@ -33,7 +33,7 @@ export class Handovers {
   }
 
   /** Makes a token for the session that asks for it by this request. @throws JechoError `OVERLOADED` */
-  offer(from: Connection, asked: number): { token: string; validMs: number } {
+  offer(from: ClientConnection, asked: number): { token: string; validMs: number } {
     const own = [...this.#offers.values()].filter(offer => offer.from === from).length;
     if (own >= MOST_PER_CONNECTION)
       throw new JechoError("OVERLOADED", `a process has at most ${MOST_PER_CONNECTION} handover tokens`);
@@ -51,12 +51,15 @@ export class Handovers {
    * of that process go on.
    *
    * @returns what the second device goes on with
-   * @throws JechoError `HANDOVER_INVALID`, or `TIMED_OUT` where the first device does not answer; the token is used up
+   * @throws JechoError `HANDOVER_INVALID`, or `TIMED_OUT` where the first device does not answer; with that the token is used up
    */
-  async take(token: string, to: Connection): Promise<Control> {
+  async take(token: string, to: ClientConnection): Promise<Control> {
     const offer = this.#offers.get(token);
-    this.#offers.delete(token);
     if (offer === undefined || !offer.from.isOpen) throw new JechoError("HANDOVER_INVALID");
+    // Who may not have it does not use it up.
+    if (offer.from.subject?.name !== to.subject?.name)
+      throw new JechoError("HANDOVER_INVALID", "the session to be handed over is another subject's");
+    this.#offers.delete(token);
     clearTimeout(offer.timer);
     const { from, asked, awaited } = offer;
     const answer = await from.request(request => ({ kind: "Yield", request, asked }));
@@ -77,7 +80,7 @@ export class Handovers {
       answer.copies,
       new Set(used.map(({ object }) => object)),
     );
-    // It has been taken out of the books already: what it was given has to go to others.
+    // It has been removed already: what it was given has to go to others.
     if (!to.isOpen) this.#objects.forgetConnection(to);
     for (const consumer of handed) {
       if (awaited.has(consumer)) consumer.end();
@@ -87,7 +90,7 @@ export class Handovers {
   }
 
   /** The session has ended: its tokens are worth nothing. */
-  lost(connection: Connection): void {
+  lost(connection: ClientConnection): void {
     for (const [token, { from, timer }] of this.#offers) {
       if (from !== connection) continue;
       clearTimeout(timer);

@@ -1,6 +1,6 @@
-import { errorCode, JechoError } from "@jecho/shared";
+import { errorCode, JechoError, type Type } from "@jecho/shared";
 import { type Control, Few, type Instead } from "@jecho/shared/internal";
-import type { Connection } from "../connection.ts";
+import type { Connection } from "../connections/connection.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
 
 /**
@@ -23,7 +23,7 @@ import type { DerivedChannel } from "./derived-channel.ts";
  * Silent, refused and removed: this process is left out, and the others go on without it.
  */
 export type InstallationState =
-  /** For the place of the modulator before it. */
+  /** Waits for the place of the modulator before it. */
   | { readonly is: "waiting" }
   /** `maker` is to run it; undefined until the gateway's process, which only starts, can be asked. */
   | {
@@ -53,7 +53,7 @@ const MOST_RETRY_MS = 60_000;
 /** See `InstallationState`. Those in consumers' processes belong to the one of the producing process. */
 export class GatewayInstallation {
   readonly producing: Connection;
-  /** For whose consumers alone it is; undefined where it is for everybody's. */
+  /** The connection that it is for alone, with its consumers; undefined where it is for everybody's. */
   readonly consumer: Connection | undefined;
   readonly #derived: DerivedChannel;
   /** Why consumers run it for themselves, where it is one of theirs. */
@@ -61,11 +61,13 @@ export class GatewayInstallation {
   #state: InstallationState = { is: "waiting" };
   /** Where the modulator before it was when this one went there. */
   #behind: InstallationState | undefined;
+  /** The type that it makes where it runs; undefined for that of what it takes. */
+  made: Type | undefined;
   /** Ends the waiting for answers. */
   #stop: (() => void) | undefined;
   #retry: NodeJS.Timeout | undefined;
   #retryMs = RETRY_MS;
-  /** Who waits for it to have a place, or none. */
+  /** Callers that wait for it to have a place, or none. */
   #whenSettled: (() => void)[] = [];
 
   constructor(
@@ -99,7 +101,7 @@ export class GatewayInstallation {
     return new Promise(resolve => this.#whenSettled.push(resolve));
   }
 
-  /** Is there an answer, yes or no? */
+  /** Whether there is an answer, yes or no. */
   get isSettled(): boolean {
     const { is } = this.#state;
     if (is !== "consumers") return is !== "waiting" && is !== "asked" && is !== "silent";
@@ -109,7 +111,7 @@ export class GatewayInstallation {
     return true;
   }
 
-  /** Has an answer been waited for in vain: its own, or that for the modulator before it? */
+  /** Whether an answer has been waited for in vain: its own, or that for the modulator before it. */
   get isSilent(): boolean {
     const { is } = this.#state;
     return is === "silent" || (is === "waiting" && this.#input()?.isSilent === true);
@@ -206,7 +208,7 @@ export class GatewayInstallation {
     this.tellSettled();
   }
 
-  /** It may be settled now: in consumers' processes it is when theirs are. */
+  /** Tells those who wait for it if it is settled: in consumers' processes it is settled when theirs are. */
   tellSettled(): void {
     if (this.#whenSettled.length > 0 && this.isSettled)
       for (const resolve of this.#whenSettled.splice(0)) resolve();
@@ -225,7 +227,7 @@ export class GatewayInstallation {
     return isOut && parent.isDirectAt(this.producing) ? undefined : input;
   }
 
-  /** It has waited for the modulator before it. */
+  /** Goes on if it has waited for the modulator before it. */
   #goOn(): void {
     if (this.#state.is !== "waiting") return;
     const input = this.#input()?.state;
@@ -250,7 +252,7 @@ export class GatewayInstallation {
     }
   }
 
-  /** Is that a reason to run it elsewhere? Then that is the next place. */
+  /** Goes to the next place, where that is a reason to run it elsewhere. */
   #goesElsewhere(why: JechoError): boolean {
     if (this.consumer !== undefined || !ELSEWHERE.has(why.code)) return false;
     if (this.maker === this.producing) this.#elsewhere(why);
@@ -269,8 +271,8 @@ export class GatewayInstallation {
       else this.#become({ is: "consumers", own: new Few(), why });
     };
     // Who comes back to a gateway that was started again is there sooner than its process is.
-    if (names.modulatingStarts === undefined) ask();
-    else void names.modulatingStarts.then(ask);
+    if (names.modulatingAwaited === undefined) ask();
+    else void names.modulatingAwaited.then(ask);
   }
 
   /** @param maker the next to be asked, if that is known */
@@ -282,6 +284,11 @@ export class GatewayInstallation {
 
   #ask(maker: Connection, why = this.#whyOwn): void {
     const { manager, placements } = this.#derived;
+    if (maker === this.consumer) {
+      // It would be sent the modulator, and fed with the channel's own events.
+      const missing = maker.subject?.missing("subscribe", manager.name);
+      if (missing !== undefined) return this.#become({ is: "refused", why: missing });
+    }
     this.#become({ is: this.#asks(maker), maker, why });
     placements.asks(maker);
     const instead = maker === this.producing && this.consumer === undefined ? undefined : this.#instead();
@@ -304,7 +311,7 @@ export class GatewayInstallation {
     if (answer.kind !== "Installed" || answer.derived !== channel.number)
       return maker.end("FRAME_UNEXPECTED", `an installation was answered by ${answer.kind}`);
     try {
-      this.#derived.declares(answer.schema, answer.reads);
+      this.made = this.#derived.declares(answer.schema, answer.reads);
     } catch (error) {
       this.#leaveMaker();
       return this.#become({ is: "refused", why: JechoError.from(error) });
@@ -313,7 +320,7 @@ export class GatewayInstallation {
   }
 
   #unanswered(maker: Connection, why: JechoError | undefined, error: JechoError): void {
-    // Its producers are being taken out of the books, and with the last of them this.
+    // Its producers are being removed, and with the last of them this.
     if (maker === this.producing && this.consumer === undefined) return;
     if (maker === this.consumer) return this.gone();
     this.#leaveMaker();
@@ -326,8 +333,9 @@ export class GatewayInstallation {
   }
 
   /**
-   * What runs elsewhere is fed by this process, or by who runs the modulator before it: its events count from the moment that they
-   * know that they are to send. Where the producer is not yet open, that is its first word.
+   * Makes sure that a modulator away from its producer is fed: by that process, or by who runs the modulator before it.
+   * Events count from the moment that the feeding process knows that it is to send. Where the producer is not yet open,
+   * that is its first word.
    */
   #assureFeeding(assured: () => void): void {
     const { producing } = this;
@@ -363,15 +371,17 @@ export class GatewayInstallation {
       schema: parent?.schemaOf(producing) ?? manager.schemaOf(producing),
       own: this.consumer !== undefined,
       direct: parent?.feeders.isAt(producing) === true && parent.isDirectAt(producing),
-      sources: this.#derived.reachedAt(producing),
+      sources: this.#derived.reachedAt(producing, this.consumer),
     };
   }
 
-  /** Who runs it, or has been asked to, is told to take it out. */
+  /** Tells the process that runs it, or has been asked to, to remove it. */
   #leaveMaker(): void {
     const { maker, producing } = this;
     const process = maker === producing && this.consumer === undefined ? 0 : producing.process;
-    maker?.send({ kind: "Remove", derived: this.#derived.channel.number, process });
+    // A process that was cut off may come back to what has run in its stead.
+    const returns = process !== 0 && producing.isCut;
+    maker?.send({ kind: "Remove", derived: this.#derived.channel.number, process, returns });
   }
 }
 

@@ -1,23 +1,26 @@
 import { randomInt } from "node:crypto";
-import { checkUserName, formatChannelName, JechoError, type SplitName, splitName } from "@jecho/shared";
+import { setTimeout as delay } from "node:timers/promises";
+import { checkUserName, JechoError, type SplitName, splitName } from "@jecho/shared";
 import { NumberTable } from "@jecho/shared/internal";
-import type { Connection } from "../connection.ts";
-import { Deadlines } from "../deadlines.ts";
+import type { ChannelOwners } from "../access/owners.ts";
+import { ANYBODY } from "../access/subject.ts";
+import type { Connection } from "../connections/connection.ts";
+import { Deadlines } from "../connections/deadlines.ts";
 import type { Acknowledgements } from "../delivery/acknowledgements.ts";
 import { Channel, type ChannelOwner } from "../delivery/channel.ts";
-import { DemandNotices } from "../delivery/demand-notices.ts";
+import { DemandNotices } from "../delivery/demand.ts";
 import type { Gathering } from "../delivery/gathering.ts";
-import type { GatewayStats } from "../gateway.ts";
-import type { GatewayLimits } from "../gateway-limits.ts";
-import { HistoryBudget } from "../history/budget.ts";
+import type { GatewayLimits, GatewayStats } from "../gateway/gateway-limits.ts";
 import type { EventLog } from "../history/event-log.ts";
+import { HistoryBudget } from "../history/history.ts";
 import type { Keeping } from "../history/keeper.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
 import { ChannelManager } from "./channel-manager.ts";
 import type { GatewayConsumer } from "./consumer.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
-import type { Producer } from "./endpoints.ts";
-import { TypeRegistry } from "./type-registry.ts";
+import { Processes } from "./processes.ts";
+import type { GatewayProducer } from "./producers.ts";
+import { TypeRegistry } from "./types.ts";
 import { Unanswered } from "./unanswered.ts";
 
 export type NameLimits = Required<
@@ -27,20 +30,24 @@ export type NameLimits = Required<
   >
 >;
 
+/** How long what runs in the process for modulators waits for it to come back, before consumers run it for themselves. */
+const MODULATING_RETURN_MS = 10_000;
+
 /** Maps names to channel managers, and numbers to channels and producers. Names are the user's part: all of them live at this server. */
 export class NameServer {
   readonly keeping: Keeping;
   readonly limits: NameLimits;
-  /** What producers and modulators write at present. */
+  readonly owners: ChannelOwners;
+  readonly processes = new Processes();
+  /** Types that producers and modulators write at present. */
   readonly types: TypeRegistry;
-  /** The process beside the gateway that runs modulators for producers that do not; undefined without any. */
-  modulating: Connection | undefined;
   /** Processes that do not answer. */
   readonly unanswered: Unanswered;
   /** Consumers that wait for their modulators. */
   readonly joining: Deadlines<GatewayConsumer>;
-  /** Resolves when that process, which starts with the gateway, is there, or is not expected any more. */
-  modulatingStarts: Promise<void> | undefined;
+  #modulating: Connection | undefined;
+  /** Resolved when that process has come, or is not waited for any longer. */
+  #modulatingAwaited: PromiseWithResolvers<void> | undefined;
   readonly #objects: SharedObjects;
   readonly #acknowledgements: Acknowledgements;
   readonly #gathering: Gathering;
@@ -49,11 +56,12 @@ export class NameServer {
   readonly #derived = new Map<number, DerivedChannel>();
   /** Channels and derived channels. */
   readonly #channels = new NumberTable<Channel>();
-  readonly #producers = new NumberTable<Producer>();
+  readonly #producers = new NumberTable<GatewayProducer>();
   #nextNumber = 1;
   #nextEndpoint = 1;
   // Random, so that a gateway that was started again does not continue its predecessor's numbering by chance.
-  #nextEpoch = randomInt(1, 2 ** 31);
+  readonly #firstEpoch = randomInt(1, 2 ** 31);
+  #nextEpoch = this.#firstEpoch;
 
   constructor(
     objects: SharedObjects,
@@ -61,10 +69,12 @@ export class NameServer {
     gathering: Gathering,
     keeping: Omit<Keeping, "budget">,
     limits: NameLimits,
+    owners: ChannelOwners,
     { installTimeoutMs, requestTimeoutMs }: { installTimeoutMs: number; requestTimeoutMs: number },
   ) {
     this.keeping = { ...keeping, budget: new HistoryBudget(limits.historyTotalBytes, () => this.#logs()) };
     this.limits = limits;
+    this.owners = owners;
     this.types = new TypeRegistry(limits.schemaBytes);
     this.unanswered = new Unanswered(installTimeoutMs);
     this.joining = new Deadlines(requestTimeoutMs, consumer => consumer.late());
@@ -94,7 +104,7 @@ export class NameServer {
     return manager;
   }
 
-  /** As `splitName`, which a name that is in use need not be looked at for. @throws JechoError `CHANNEL_NAME_INVALID` */
+  /** Splits a name as `splitName` does, which need not check a name that is in use. @throws JechoError `CHANNEL_NAME_INVALID` */
   split(name: string): SplitName {
     return this.#managers.has(name) ? { base: name, derived: "" } : splitName(name);
   }
@@ -104,6 +114,11 @@ export class NameServer {
     const channel = new Channel(number, epoch, owner, this.#acknowledgements, this.#gathering, this.#notices);
     this.#channels.set(channel.number, channel);
     return channel;
+  }
+
+  /** Whether this gateway began that numbering, and no earlier one. */
+  isOwnEpoch(epoch: number): boolean {
+    return epoch >= this.#firstEpoch && epoch < this.#nextEpoch;
   }
 
   /** A number that no channel has: of one that is to be, or for runs that are sent to one consumer alone. */
@@ -116,16 +131,18 @@ export class NameServer {
     return this.#nextEndpoint++;
   }
 
-  registerProducer(producer: Producer): void {
+  registerProducer(producer: GatewayProducer): void {
     this.#producers.set(producer.number, producer);
+    this.owners.entered(producer.manager.name, producer.connection.subject ?? ANYBODY);
   }
 
-  forgetProducer({ number }: Producer): void {
+  forgetProducer({ number, manager }: GatewayProducer): void {
     this.#producers.delete(number);
+    this.owners.left(manager.name);
   }
 
   /** The producer with this number, whose connection that is. */
-  producer(connection: Connection, number: number): Producer | undefined {
+  producer(connection: Connection, number: number): GatewayProducer | undefined {
     const producer = this.#producers.get(number);
     return producer?.connection === connection ? producer : undefined;
   }
@@ -148,19 +165,55 @@ export class NameServer {
     return this.#derived.get(number);
   }
 
-  /** Drops the books of a channel that nobody uses any more. */
+  /** Forgets a channel that nobody uses any more. */
   forget(manager: ChannelManager): void {
     // Another one may have the name by now.
     if (this.#managers.get(manager.name) === manager) this.#managers.delete(manager.name);
     this.#channels.delete(manager.channel.number);
   }
 
-  /** That process has gone. */
-  modulatingLost(): void {
-    const { modulating } = this;
-    this.modulating = undefined;
-    if (modulating === undefined) return;
-    for (const { placements } of [...this.#derived.values()]) placements.lostMaker(modulating);
+  /** The process beside the gateway that runs modulators for producers that do not; undefined while there is none. */
+  get modulating(): Connection | undefined {
+    return this.#modulating;
+  }
+
+  /** Resolves when that process has come, or is not waited for any longer; undefined where nobody waits for it. */
+  get modulatingAwaited(): Promise<void> | undefined {
+    return this.#modulatingAwaited?.promise;
+  }
+
+  /** That process is on its way. @param until resolves when it is not waited for any longer */
+  awaitModulating(until: Promise<unknown>): void {
+    const awaited = Promise.withResolvers<void>();
+    this.#modulatingAwaited = awaited;
+    void until.then(() => {
+      if (this.#modulatingAwaited === awaited) this.#modulatingAwaited = undefined;
+      awaited.resolve();
+    });
+  }
+
+  /** It has come, or has another connection. */
+  modulatingCame(connection: Connection): void {
+    const former = this.#modulating;
+    this.#modulating = connection;
+    if (former !== undefined) {
+      former.end("CONNECTION_LOST", "its process has another connection by now");
+      this.#lostMaker(former);
+    }
+    this.#modulatingAwaited?.resolve();
+    this.#modulatingAwaited = undefined;
+  }
+
+  /** A connection has gone. Where it was that of this process, what ran there waits for it to come back, with its modulators as they are. */
+  modulatingLost(connection: Connection): void {
+    if (connection !== this.#modulating) return;
+    this.#modulating = undefined;
+    this.awaitModulating(delay(MODULATING_RETURN_MS, undefined, { ref: false }));
+    this.#lostMaker(connection);
+  }
+
+  #lostMaker(maker: Connection): void {
+    for (const { placements } of [...this.#derived.values()]) placements.lostMaker(maker);
   }
 
   get stats(): Omit<GatewayStats, "connections"> {
@@ -171,10 +224,5 @@ export class NameServer {
 
   *#logs(): Generator<EventLog> {
     for (const [, { history }] of this.#channels) if (history !== undefined) yield history.log;
-  }
-
-  /** Names of the channels that are in use, in full. */
-  names(server: string): string[] {
-    return [...this.#managers.keys()].map(name => formatChannelName(server, name));
   }
 }

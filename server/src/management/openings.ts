@@ -1,4 +1,3 @@
-import { randomInt } from "node:crypto";
 import { JechoError, type SplitName, type Type } from "@jecho/shared";
 import {
   type CloseEndpoint,
@@ -8,24 +7,26 @@ import {
   type Modulator,
   type OpenConsumer,
   type OpenProducer,
+  type Place,
   type SourcePlace,
   WHEN_FULL,
-  type Place as WirePlace,
 } from "@jecho/shared/internal";
-import type { Connection } from "../connection.ts";
+import { ANYBODY } from "../access/subject.ts";
+import type { ClientConnection } from "../connections/client-connection.ts";
+import type { Portions } from "../connections/portions.ts";
 import type { Channel } from "../delivery/channel.ts";
 import type { QueuePolicy } from "../delivery/listener.ts";
 import type { WhenFull } from "../delivery/run-queue.ts";
-import type { GatewayLimits } from "../gateway-limits.ts";
+import type { GatewayLimits } from "../gateway/gateway-limits.ts";
 import { retentionOf } from "../history/event-log.ts";
 import type { History } from "../history/history.ts";
 import { beginningOf, Replay } from "../history/replay.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
 import type { ChannelManager } from "./channel-manager.ts";
-import { GatewayConsumer } from "./consumer.ts";
+import { type ConsumerPlace, type ConsumerTerms, GatewayConsumer } from "./consumer.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
-import { type Place, Producer, type Terms } from "./endpoints.ts";
 import type { NameServer } from "./name-server.ts";
+import { GatewayProducer } from "./producers.ts";
 
 export type OpeningLimits = Required<
   Pick<
@@ -39,54 +40,57 @@ export type OpeningLimits = Required<
   >
 >;
 
-/** Of a field's name. */
+/** Longest name of a field, in characters. */
 const MAX_KEY_LENGTH = 256;
-/** Of the modulators that a consumer is told of at once. */
+/** Most characters of the modulators that a consumer is told of at once. */
 const MAX_COMPARED_LENGTH = 256 * 1024;
 
-/** By their numbers. */
+/** The policies by their numbers. */
 const POLICIES = Object.keys(WHEN_FULL).sort(
   (a, b) => WHEN_FULL[a as WhenFull] - WHEN_FULL[b as WhenFull],
 ) as readonly WhenFull[];
 
-/** Who was open before goes on with those whom it can read, as if its connection had not broken. */
+/** Whether a consumer was open before: it goes on with the producers that it can read, as if its connection had not broken. */
 function comesBack({ from }: OpenConsumer): boolean {
   return from?.from === FROM.resume;
 }
 
 /** Opens and closes the endpoints of connections. */
-export class Openings {
+export class GatewayOpenings {
   readonly #names: NameServer;
   readonly #objects: SharedObjects;
+  readonly #portions: Portions;
   readonly #limits: OpeningLimits;
-  readonly #usual: Terms;
-  // Random, so that processes at a gateway that was started again do not have the numbers that others had.
-  #nextProcess = randomInt(1, 2 ** 31);
+  readonly #usual: ConsumerTerms;
 
-  constructor(names: NameServer, objects: SharedObjects, limits: OpeningLimits) {
+  constructor(names: NameServer, objects: SharedObjects, portions: Portions, limits: OpeningLimits) {
     this.#names = names;
     this.#objects = objects;
+    this.#portions = portions;
     this.#limits = limits;
     const queue: QueuePolicy = { whenFull: "drop-oldest", limitBytes: limits.consumerQueueBytes };
     this.#usual = { queue, label: "", as: "" };
   }
 
   /** @throws JechoError why it is not opened */
-  openProducer(connection: Connection, frame: OpenProducer): void {
+  openProducer(connection: ClientConnection, frame: OpenProducer): void {
     this.#checkEndpoints(connection);
     if (frame.key.length > MAX_KEY_LENGTH)
       throw new JechoError("ARGUMENT_INVALID", `a field's name has at most ${MAX_KEY_LENGTH} characters`);
     const type = this.#typeOf(frame.schema);
     const { base, derived: name } = this.#names.split(frame.channel);
+    this.#names.owners.check(base, frame.channel, connection.subject ?? ANYBODY);
     const manager = this.#names.manager(base);
     const number = this.#names.newEndpoint();
     const outlet = name === "" ? undefined : manager.outlets.named(name);
     const token = type?.token ?? 0n;
     const { modulates, source } = frame;
-    const producer = new Producer(number, connection, manager, token, modulates, source, outlet);
-    connection.process ||= this.#nextProcess++;
-    if (outlet === undefined) manager.addProducer(producer, type);
-    else manager.outlets.add(producer, outlet, type);
+    const producer = new GatewayProducer(number, connection, manager, token, modulates, source, outlet);
+    this.#names.processes.enter(connection, frame.instance);
+    if (outlet === undefined) {
+      manager.addProducer(producer, type);
+      manager.unmade.begins(producer, frame.raised, frame.raisedUrgent);
+    } else manager.outlets.add(producer, outlet, type);
     // A history that is to be whole is the channel's producers' to ask for.
     const always = outlet === undefined && frame.history?.onDemand === false;
     manager.retain(
@@ -104,11 +108,12 @@ export class Openings {
       producer: number,
       epoch: channel.epoch,
     });
+    manager.reviewUnread(producer);
     void manager.admit(producer);
   }
 
   /** Rejects with why it is not opened. */
-  async openConsumer(connection: Connection, frame: OpenConsumer): Promise<void> {
+  async openConsumer(connection: ClientConnection, frame: OpenConsumer): Promise<void> {
     this.#checkEndpoints(connection);
     const name = this.#names.split(frame.channel);
     try {
@@ -120,7 +125,7 @@ export class Openings {
   }
 
   async #openConsumer(
-    connection: Connection,
+    connection: ClientConnection,
     frame: OpenConsumer,
     { base, derived: name }: SplitName,
   ): Promise<void> {
@@ -128,8 +133,9 @@ export class Openings {
     if (feed !== undefined) return this.#openFeed(connection, frame, base, feed);
     if (name === "" && modulator === undefined) {
       const manager = this.#names.manager(base);
-      if (!comesBack(frame)) manager.checkReader(this.#typeOf(frame.schema), "consumer");
-      return this.#openPlain(connection, frame, manager.place);
+      const reads = manager.typeReadBy(frame.schema);
+      if (!comesBack(frame)) manager.checkReader(reads, "consumer");
+      return this.#openPlain(connection, frame, manager.place, reads);
     }
     if (connection.modulators >= this.#limits.modulatorsPerConnection) {
       throw new JechoError(
@@ -142,21 +148,26 @@ export class Openings {
       throw new JechoError("DERIVED_UNKNOWN", `nobody derives ${frame.channel} at present`);
     const manager = parent?.manager ?? this.#names.manager(base);
     const terms = this.#termsOf(frame);
+    // The message's bytes are gone when the modulator is there.
+    const schema = frame.schema.slice();
     if (modulator?.compares === true && this.#compares(connection, frame, modulator, manager, parent)) return;
     const derived =
       modulator === undefined
         ? (parent as DerivedChannel)
         : this.#derive(connection, manager, modulator, parent);
     derived.know(frame.sources);
+    const { from } = frame;
+    if (from?.from === FROM.resume && !this.#names.isOwnEpoch(from.epoch))
+      manager.unmade.endedBefore(derived);
     const consumer = new GatewayConsumer(this.#names.newEndpoint(), connection, derived.place, terms);
     try {
       if (frame.as !== "") manager.nameDerived(derived, frame.as);
-      consumer.install(comesBack(frame));
+      consumer.install(comesBack(frame), frame.sources);
       await derived.placements.answered(consumer);
       // Its connection may have gone.
       if (consumer.state.is !== "installing") return;
       if (!comesBack(frame)) {
-        if (modulator === undefined) derived.checkReader(this.#typeOf(frame.schema), "consumer");
+        if (modulator === undefined) derived.checkReader(this.#typeOf(schema), "consumer");
         else derived.checkInput();
       }
       this.#open(consumer, frame);
@@ -168,9 +179,9 @@ export class Openings {
     }
   }
 
-  /** For modulators that run at this connection in the stead of a producing process. */
+  /** Opens a consumer that feeds modulators at this connection in the stead of a producing process. */
   #openFeed(
-    connection: Connection,
+    connection: ClientConnection,
     frame: OpenConsumer,
     base: string,
     { process, channel: number }: Feed,
@@ -192,7 +203,7 @@ export class Openings {
    * compared yet, and asks again.
    */
   #compares(
-    connection: Connection,
+    connection: ClientConnection,
     { request, compared }: OpenConsumer,
     modulator: Modulator,
     manager: ChannelManager,
@@ -220,7 +231,7 @@ export class Openings {
   }
 
   #derive(
-    connection: Connection,
+    connection: ClientConnection,
     manager: ChannelManager,
     modulator: Modulator,
     parent: DerivedChannel | undefined,
@@ -237,18 +248,28 @@ export class Openings {
         `an event goes through at most ${modulatorsInARow} modulators, one behind the other`,
       );
     if (modulator.objects.length > 0) this.#objects.bring(connection, modulator.objects);
-    return manager.derive(modulator, parent);
+    return manager.derive(modulator, connection.subject?.name ?? "", parent);
   }
 
-  #openPlain(connection: Connection, frame: OpenConsumer, place: Place): void {
+  #openPlain(connection: ClientConnection, frame: OpenConsumer, place: ConsumerPlace, reads?: Type): void {
     const terms = this.#termsOf(frame);
-    this.#open(new GatewayConsumer(this.#names.newEndpoint(), connection, place, terms), frame);
+    this.#open(new GatewayConsumer(this.#names.newEndpoint(), connection, place, terms, reads), frame);
   }
 
-  #open(consumer: GatewayConsumer, { request, from }: OpenConsumer): void {
+  #open(consumer: GatewayConsumer, { request, from, channel: name, modulator }: OpenConsumer): void {
     const { number, connection, channel, derived, feed } = consumer;
-    const beginning = beginningOf(channel, from);
-    const { seq, newest, recovered, missing } = beginning;
+    // What came while it was away it may have in any case.
+    const mayLookBack = connection.subject?.may("history", name) ?? true;
+    const since = mayLookBack ? undefined : Date.now() - this.#names.keeping.resumeWindowMs;
+    const asked = beginningOf(channel, from, since);
+    // A consumer with a modulator makes the past itself where what is kept of the output does not reach back that far.
+    const isMade = modulator !== undefined && from?.from === FROM.time;
+    const isLacking =
+      isMade &&
+      (channel.history === undefined ||
+        (!asked.recovered && reachesFurther(consumer.manager.channel, channel)));
+    const beginning = isLacking ? beginningOf(channel, undefined) : asked;
+    const { seq, had, newest, recovered, missing, unknown } = beginning;
     const replays = channel.history !== undefined && (seq < channel.nextSeq || newest.length > 0);
     const replay = replays ? this.#names.newNumber() : 0;
     connection.send({
@@ -261,24 +282,35 @@ export class Openings {
       replay,
       recovered,
       missing: BigInt(missing),
+      unknown,
       placements: derived?.placements.describe(connection) ?? [],
       objects: derived?.objects ?? [],
     });
     const listen = (): void => {
       consumer.listen();
+      if (derived !== undefined) derived.manager.unmade.tell(derived, connection);
       // Not sooner: what is kept for its return alone goes with that.
       if (from?.from === FROM.resume) channel.demand.returned(feed);
+      if (had !== undefined && feed === 0) channel.tellEnds(connection, had);
     };
     if (!replays) return listen();
-    const past = new Replay(connection, channel, channel.history as History, replay, beginning, () => {
-      connection.send({ kind: "Replayed", consumer: number, replay });
-      listen();
-    });
+    const past = new Replay(
+      connection,
+      channel,
+      channel.history as History,
+      replay,
+      beginning,
+      this.#portions,
+      () => {
+        connection.send({ kind: "Replayed", consumer: number, replay });
+        listen();
+      },
+    );
     consumer.replays(past);
     past.start(newest);
   }
 
-  #termsOf({ queue, label, as }: OpenConsumer): Terms {
+  #termsOf({ queue, label, as }: OpenConsumer): ConsumerTerms {
     const { consumerQueueBytes, labelLength } = this.#limits;
     if (label.length > labelLength)
       throw new JechoError("ARGUMENT_INVALID", `a label has at most ${labelLength} characters`);
@@ -293,7 +325,7 @@ export class Openings {
   }
 
   /** One that is not there was closed before. */
-  close(connection: Connection, { endpoint }: CloseEndpoint): void {
+  close(connection: ClientConnection, { endpoint }: CloseEndpoint): void {
     if (this.#objects.close(connection, endpoint)) return;
     const consumer = connection.consumer(endpoint);
     if (consumer !== undefined) return consumer.end();
@@ -307,7 +339,7 @@ export class Openings {
     return schema.byteLength === 0 ? undefined : this.#names.types.typeOf(schema);
   }
 
-  #checkEndpoints(connection: Connection): void {
+  #checkEndpoints(connection: ClientConnection): void {
     if (connection.endpoints >= this.#limits.endpointsPerConnection) {
       throw new JechoError(
         "OVERLOADED",
@@ -318,7 +350,7 @@ export class Openings {
 }
 
 /** The place from which on a feed that goes on for another is to have all that is kept. */
-function behind({ history }: Channel, sources: readonly SourcePlace[]): WirePlace | undefined {
+function behind({ history }: Channel, sources: readonly SourcePlace[]): Place | undefined {
   const seq = sources.length === 0 ? undefined : history?.log.seqBehind(sources);
   return seq === undefined ? undefined : { from: FROM.seq, epoch: 0, seq: BigInt(seq), at: 0, speed: 0 };
 }
@@ -329,4 +361,10 @@ function lengthBeside({ parameters, key, capabilities, objects }: Modulator): nu
   for (const capability of capabilities) length += capability.length;
   for (const { name, object } of objects) length += name.length + object.length;
   return length;
+}
+
+/** Whether more of the past is kept of a channel than of one that is derived of it. */
+function reachesFurther(base: Channel, derived: Channel): boolean {
+  const oldest = base.history?.log.oldestAt ?? Number.POSITIVE_INFINITY;
+  return oldest < (derived.history?.log.oldestAt ?? Number.POSITIVE_INFINITY);
 }

@@ -1,8 +1,67 @@
 import { JechoError, type Type } from "@jecho/shared";
 import type { ChannelManager } from "./channel-manager.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
-import type { Producer } from "./endpoints.ts";
-import { Outlet } from "./outlet.ts";
+import { type GatewayProducer, type ProducerOutlet, Producers } from "./producers.ts";
+import type { TypeRegistry } from "./types.ts";
+
+/**
+ * A derived channel's name, for producers that publish into it directly. They stay whether somebody derives a channel of that
+ * name or not: as long as nobody does, nobody wants what they raise.
+ */
+export class Outlet implements ProducerOutlet {
+  /** The name that producers use for it. */
+  readonly name: string;
+  /** Number of the channel for its producers while nobody derives it. */
+  readonly number: number;
+  readonly producers = new Producers();
+  /** The derived channel that has the name at present. */
+  derived: DerivedChannel | undefined;
+  /** Producers whose events it takes: all whose type is that of the derived channel. */
+  sending = new Producers();
+  readonly #registry: TypeRegistry;
+  readonly #types = new Map<GatewayProducer, Type>();
+
+  constructor(name: string, number: number, registry: TypeRegistry) {
+    this.name = name;
+    this.number = number;
+    this.#registry = registry;
+  }
+
+  add(producer: GatewayProducer, type: Type | undefined): void {
+    this.producers.add(producer);
+    if (type === undefined) return;
+    this.#types.set(producer, type);
+    this.#registry.hold(type);
+  }
+
+  remove(producer: GatewayProducer): void {
+    this.producers.remove(producer);
+    this.sending.remove(producer);
+    const type = this.#types.get(producer);
+    if (type !== undefined) this.#registry.release(type);
+    this.#types.delete(producer);
+  }
+
+  typeOf(producer: GatewayProducer): Type | undefined {
+    return this.#types.get(producer);
+  }
+
+  /** Types of the producers whose events it takes, by token. */
+  get types(): Map<bigint, Type> {
+    const types = new Map<bigint, Type>();
+    for (const [producer, type] of this.#types)
+      if (this.sending.find(producer.number) !== undefined) types.set(type.token, type);
+    return types;
+  }
+
+  /** Nobody derives it any more. @returns those that sent */
+  detach(): GatewayProducer[] {
+    const sending = [...this.sending];
+    this.sending = new Producers();
+    this.derived = undefined;
+    return sending;
+  }
+}
 
 /** The producers of one channel's derived channels, by the names that they publish into. */
 export class Outlets {
@@ -30,7 +89,7 @@ export class Outlets {
   }
 
   /** A producer by its number. */
-  find(number: number): Producer | undefined {
+  find(number: number): GatewayProducer | undefined {
     for (const { producers } of this.#byName.values()) {
       const producer = producers.find(number);
       if (producer !== undefined) return producer;
@@ -38,7 +97,7 @@ export class Outlets {
     return undefined;
   }
 
-  /** Has a process such a producer? */
+  /** Whether a process has such a producer. */
   isAtProcess(process: number): boolean {
     for (const { sending } of this.#byName.values())
       for (const { connection } of sending) if (connection.process === process) return true;
@@ -46,11 +105,11 @@ export class Outlets {
   }
 
   /**
-   * Enters a producer into the books: `admit` says when it counts.
+   * Adds a producer: `admit` says when it counts.
    *
    * @throws JechoError `TYPE_MISMATCH`
    */
-  add(producer: Producer, outlet: Outlet, type: Type | undefined): void {
+  add(producer: GatewayProducer, outlet: Outlet, type: Type | undefined): void {
     try {
       outlet.derived?.checkWriter(type, outlet.name);
     } catch (error) {
@@ -76,7 +135,10 @@ export class Outlets {
     }
   }
 
-  /** A modulator has said what it makes: whose type is another is connected no more with that, or with what is derived from it. */
+  /**
+   * A modulator has declared its output's type: a producer whose type is another is disconnected from its channel, and
+   * from those derived from it.
+   */
   review(made: DerivedChannel): void {
     for (const outlet of this.#byName.values()) {
       const { derived } = outlet;
@@ -91,23 +153,23 @@ export class Outlets {
   }
 
   /** Otherwise it stays, for whoever has the name next, and is told; nobody wants what it raises. */
-  #fits(outlet: Outlet, producer: Producer, derived: DerivedChannel): boolean {
+  #fits(outlet: Outlet, producer: GatewayProducer, derived: DerivedChannel): boolean {
     try {
       derived.checkWriter(outlet.typeOf(producer), outlet.name);
       return true;
     } catch (error) {
       const { number: code, message } = JechoError.from(error);
-      producer.connection.send({ kind: "Fault", code, message });
+      producer.connection.send({ kind: "Fault", code, message, producer: producer.number });
       return false;
     }
   }
 
-  #disconnect(producer: Producer, outlet: Outlet): void {
+  #disconnect(producer: GatewayProducer, outlet: Outlet): void {
     this.#tellOpened(producer, outlet, 0);
     producer.connection.send({ kind: "Demand", channel: outlet.number, consumers: 0 });
   }
 
-  #take(outlet: Outlet, producer: Producer): void {
+  #take(outlet: Outlet, producer: GatewayProducer): void {
     outlet.sending.add(producer);
     const type = outlet.typeOf(producer);
     if (type !== undefined && outlet.derived !== undefined) outlet.derived.announce(type);
@@ -124,7 +186,7 @@ export class Outlets {
    *
    * @param request that opened it; 0 where it has been open before
    */
-  async admit(producer: Producer, request: number): Promise<void> {
+  async admit(producer: GatewayProducer, request: number): Promise<void> {
     const outlet = producer.outlet as Outlet;
     const { connection } = producer;
     const { derived } = outlet;
@@ -145,7 +207,7 @@ export class Outlets {
   }
 
   #tellOpened(
-    { connection, number }: Producer,
+    { connection, number }: GatewayProducer,
     { derived, number: idle, sending }: Outlet,
     request: number,
   ): void {
@@ -155,9 +217,9 @@ export class Outlets {
     connection.send({ kind: "ProducerOpened", request, channel, producer: number, epoch });
   }
 
-  remove(producer: Producer): void {
-    const { connection, outlet } = producer;
-    if (outlet === undefined) return;
+  remove(producer: GatewayProducer): void {
+    const { connection } = producer;
+    const outlet = producer.outlet as Outlet;
     outlet.remove(producer);
     if (outlet.derived !== undefined) this.#manager.leftBehind(outlet.derived, connection);
     this.#dropIfUnused(outlet);

@@ -1,17 +1,17 @@
-import { JechoError } from "@jecho/shared";
-import { Few, type Install, type Placement } from "@jecho/shared/internal";
-import type { Connection } from "../connection.ts";
+import { JechoError, type Type } from "@jecho/shared";
+import { Few, type Install, type Placement, type SourcePlace } from "@jecho/shared/internal";
+import type { Connection } from "../connections/connection.ts";
 import type { GatewayConsumer } from "./consumer.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
-import type { Producer } from "./endpoints.ts";
 import { GatewayInstallation, type InstallationState } from "./installation.ts";
+import type { GatewayProducer } from "./producers.ts";
 
 const AT = { producer: 0, gateway: 1, consumer: 2, nowhere: 3 } as const;
 
-/** What a process is to install. */
-export type Wanted = Pick<Install, "channel" | "derived" | "modulator" | "behind">;
+/** A request to install a modulator, for whichever process. */
+export type WantedInstallation = Pick<Install, "channel" | "derived" | "modulator" | "behind" | "by">;
 
-/** What the installations are for somebody: how many are in which states, and the first reasons why they are not. */
+/** The installations as somebody sees them: how many are in which states, and the first reasons why they are not running. */
 interface Seen {
   running: number;
   asked: number;
@@ -20,18 +20,18 @@ interface Seen {
   removed: JechoError | undefined;
 }
 
-type Consumers = Extract<InstallationState, { is: "consumers" }>;
+type ConsumersState = Extract<InstallationState, { is: "consumers" }>;
 
 /** One derived channel's installations: one for each producing process. What happens to one changes nothing for the others. */
 export class Placements {
   readonly #derived: DerivedChannel;
-  /** By the producing process. */
+  /** Installations by the producing process. */
   readonly #installations = new Few<Connection, GatewayInstallation>();
   /** Consumers that are to be opened. */
   readonly #joining = new Set<GatewayConsumer>();
-  /** For those that wait for an answer. */
+  /** Resolves for those that wait for an answer. */
   #change: PromiseWithResolvers<void> | undefined;
-  /** Who was ever asked to run it: what such a process says of it may be late, and is no lie. */
+  /** Processes that were ever asked to run it: what such a process says of it may be late, and is no lie. */
   readonly #asked = new WeakSet<Connection>();
   #ended: JechoError | undefined;
 
@@ -50,14 +50,21 @@ export class Placements {
         this.ownOf(installation, installation.state, consumer.connection);
   }
 
-  /** It is open, or will not be. */
+  /** A consumer that has joined is open, or will not be. */
   joinNoMore(consumer: GatewayConsumer): void {
     this.#joining.delete(consumer);
     this.#derived.manager.names.joining.delete(consumer);
     this.wake();
   }
 
-  /** Is any consumer to be opened? */
+  /** How far the consumers at this connection that are to be opened know what became of raw sources. */
+  *placesOf(connection: Connection): Generator<SourcePlace> {
+    for (const { connection: theirs, state } of this.#joining)
+      if (theirs === connection && state.is === "installing")
+        for (const place of state.sources) if (place.origin !== 0n) yield place;
+  }
+
+  /** Whether any consumer is to be opened. */
   get isJoined(): boolean {
     return this.#joining.size > 0;
   }
@@ -120,7 +127,15 @@ export class Placements {
     return running + asked + silent === 0 ? removed : undefined;
   }
 
-  /** That for this process: the one there is, or a new one. */
+  /** The type that is made of this process' events, by whoever does so first; undefined for that of what is taken. */
+  madeOf(producing: Connection): Type | undefined {
+    const shared = this.#installations.get(producing);
+    if (shared?.state.is !== "consumers") return shared?.made;
+    for (const { made } of shared.state.own.values()) if (made !== undefined) return made;
+    return undefined;
+  }
+
+  /** The installation for this process: the present one, or a new one. */
   of(producing: Connection): GatewayInstallation {
     let installation = this.#installations.get(producing);
     if (installation === undefined) {
@@ -134,7 +149,7 @@ export class Placements {
   /** The same in this consumer's process, where consumers run it for themselves. */
   ownOf(
     { producing }: GatewayInstallation,
-    { own, why }: Consumers,
+    { own, why }: ConsumersState,
     consumer: Connection,
   ): GatewayInstallation {
     let installation = own.get(consumer);
@@ -189,10 +204,17 @@ export class Placements {
       manager.placed(this.#derived, installation);
   }
 
-  /** Has this connection a consumer that is to be opened? */
+  /** Whether this connection has a consumer that is to be opened. */
   isJoining(connection: Connection): boolean {
     for (const consumer of this.#joining) if (consumer.connection === connection) return true;
     return false;
+  }
+
+  /** Whether nobody at this connection was a consumer before. */
+  isNew(connection: Connection): boolean {
+    for (const { connection: theirs, state } of this.#joining)
+      if (theirs === connection && state.is === "installing" && state.comesBack) return false;
+    return !this.#derived.manager.consumers.connectionsOf(this.#derived).has(connection);
   }
 
   /** Connections that have consumers of it, or are to. */
@@ -203,14 +225,18 @@ export class Placements {
     return takers;
   }
 
-  /** Who runs the modulator, or is asked to, says that it failed. @throws JechoError `FRAME_UNEXPECTED` where it was never asked to */
+  /**
+   * The process that runs the modulator, or is asked to, says that it failed.
+   *
+   * @throws JechoError `FRAME_UNEXPECTED` where it was never asked to
+   */
   failed(from: Connection, process: number, why: JechoError): void {
     if (!this.wasAsked(from))
       throw new JechoError("FRAME_UNEXPECTED", "Removed of a modulator that it was not asked to install");
     this.#madeBy(from, process)?.failed(why);
   }
 
-  /** What this connection runs for a process, or is asked to; with 0 for its own. */
+  /** The installation that this connection runs for a process, or is asked to; with 0 for its own. */
   #madeBy(maker: Connection, process: number): GatewayInstallation | undefined {
     for (const shared of this.#installations.values()) {
       if (process === 0 ? shared.producing !== maker : shared.producing.process !== process) continue;
@@ -220,7 +246,7 @@ export class Placements {
     return undefined;
   }
 
-  /** Was this connection ever asked to run it? */
+  /** Whether this connection was ever asked to run it. */
   wasAsked(connection: Connection): boolean {
     return this.#asked.has(connection);
   }
@@ -231,23 +257,34 @@ export class Placements {
   }
 
   /** The producer that this connection makes derived events for in another's stead. */
-  standIn(maker: Connection, producer: Producer | undefined): Producer | undefined {
+  standIn(maker: Connection, producer: GatewayProducer | undefined): GatewayProducer | undefined {
     if (producer === undefined || this.#installations.get(producer.connection)?.maker !== maker)
       return undefined;
     return producer;
   }
 
-  /** Does the connection run it for its own producers, or is it asked to? */
+  /** Whether the connection runs it for its own producers, or is asked to. */
   isAtProducer(connection: Connection): boolean {
     return this.#installations.get(connection)?.maker === connection;
   }
 
-  /** Does the connection run it for everybody, or is it asked to? */
+  /** Whether it runs for this process, wherever that is, or is known to run nowhere for it. */
+  hasPlace(producing: Connection): boolean {
+    return this.#installations.get(producing)?.isSettled === true;
+  }
+
+  /** Whether another process runs it for this one, or is asked to. */
+  isElsewhere(producing: Connection): boolean {
+    const maker = this.#installations.get(producing)?.maker;
+    return maker !== undefined && maker !== producing;
+  }
+
+  /** Whether the connection runs it for everybody, or is asked to. */
   isMaker(connection: Connection): boolean {
     return this.isAtProducer(connection) || this.makers().has(connection);
   }
 
-  /** Does it run there for the consumers of that process alone? */
+  /** Whether it runs there for the consumers of that process alone. */
   isOwn(consumer: Connection): boolean {
     for (const { state } of this.#installations.values())
       if (state.is === "consumers" && state.own.has(consumer)) return true;
@@ -265,7 +302,7 @@ export class Placements {
     return all;
   }
 
-  /** Who makes events of the derived channel in others' stead, and of which processes' events. */
+  /** Connections that make events of the derived channel in others' stead, and of which processes' events. */
   makers(): Map<Connection, number[]> {
     const makers = new Map<Connection, number[]>();
     for (const { maker, producing } of this.#installations.values()) {
@@ -275,7 +312,7 @@ export class Placements {
     return makers;
   }
 
-  /** Who makes for this consumer's process what is made in others' stead, and of which processes' events. */
+  /** Connections that make events for this consumer's process in others' stead, and of which processes' events. */
   *standInsFor(consumer: Connection): Generator<{ maker: Connection; process: number }> {
     for (const installation of this.#installations.values()) {
       const { maker, producing } = installation.seenBy(consumer) ?? installation;
@@ -284,7 +321,7 @@ export class Placements {
     }
   }
 
-  /** As consumers at this connection are told it. */
+  /** The placements as consumers at this connection are told them. */
   describe(consumer: Connection): Placement[] {
     const numbers = this.#derived.feeders.numbers();
     const described: Placement[] = [];
@@ -322,7 +359,7 @@ export class Placements {
       if (state.is === "consumers") state.own.get(consumer)?.gone();
   }
 
-  /** The gateway's process for modulators has gone: what ran there goes on, anew, with the consumers. */
+  /** The gateway's process for modulators has gone, or has another connection: what ran there is asked for again. */
   lostMaker(maker: Connection): void {
     for (const installation of [...this.#installations.values()])
       if (installation.maker === maker && installation.producing !== maker) installation.begin();

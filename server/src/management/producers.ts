@@ -1,12 +1,65 @@
 import { Few } from "@jecho/shared/internal";
-import type { Connection } from "../connection.ts";
-import type { Producer } from "./endpoints.ts";
+import type { Connection } from "../connections/connection.ts";
+import type { Channel } from "../delivery/channel.ts";
+
+/** The manager of a producer's channel. */
+export interface ProducerManager {
+  /** The channel's name. */
+  readonly name: string;
+  readonly channel: Channel;
+  removeProducer(producer: GatewayProducer): void;
+}
+
+/** The derived channel, by its name, that a direct producer publishes into. */
+export interface ProducerOutlet {
+  /** The derived channel that has the name at present. */
+  readonly derived: { readonly channel: Channel } | undefined;
+  /** Producers whose events that channel takes. */
+  readonly sending: Producers;
+}
+
+/** A producer, as its channel's manager knows it. */
+export class GatewayProducer {
+  // What each run needs comes first, for it to lie together in memory.
+  readonly connection: Connection;
+  /** The manager's. */
+  readonly channel: Channel;
+  /** The outlet that it publishes into, where that is a derived channel. */
+  readonly outlet: ProducerOutlet | undefined;
+  /** The type that it writes; 0 on an untyped channel. */
+  readonly token: bigint;
+  readonly number: number;
+  readonly manager: ProducerManager;
+  /** Whether its process can run modulators. */
+  readonly modulates: boolean;
+  /** The source that its events are counted by. */
+  readonly source: bigint;
+
+  constructor(
+    number: number,
+    connection: Connection,
+    manager: ProducerManager,
+    token: bigint,
+    modulates: boolean,
+    source: bigint,
+    outlet?: ProducerOutlet,
+  ) {
+    this.number = number;
+    this.connection = connection;
+    this.manager = manager;
+    this.channel = manager.channel;
+    this.outlet = outlet;
+    this.token = token;
+    this.modulates = modulates;
+    this.source = source;
+  }
+}
 
 const NONE: readonly Producers[] = [];
 
 /** A channel's producers, by number and by process. */
 export class Producers {
-  readonly #own = new Few<number, Producer>();
+  readonly #own = new Few<number, GatewayProducer>();
   readonly #others: readonly Producers[];
   /** Processes whose first producers wait for what is installed at the channel. */
   readonly #admitting = new Few<Connection, Promise<void>>();
@@ -16,7 +69,7 @@ export class Producers {
     this.#others = others;
   }
 
-  *[Symbol.iterator](): Generator<Producer> {
+  *[Symbol.iterator](): Generator<GatewayProducer> {
     yield* this.#own.values();
     for (const producers of this.#others) yield* producers;
   }
@@ -25,19 +78,24 @@ export class Producers {
     return this.#others.reduce((sum, { size }) => sum + size, this.#own.size);
   }
 
-  add(producer: Producer): void {
+  /** Those that write this type. */
+  writing(token: bigint): GatewayProducer[] {
+    return [...this].filter(producer => producer.token === token);
+  }
+
+  add(producer: GatewayProducer): void {
     this.#own.set(producer.number, producer);
   }
 
   /** @returns true where its process has no other here */
-  remove({ number, connection }: Producer): boolean {
+  remove({ number, connection }: GatewayProducer): boolean {
     this.#own.delete(number);
     if (this.isAt(connection)) return false;
     this.#admitting.delete(connection);
     return true;
   }
 
-  find(number: number): Producer | undefined {
+  find(number: number): GatewayProducer | undefined {
     for (const producers of this.#others) {
       const producer = producers.find(number);
       if (producer !== undefined) return producer;
@@ -46,7 +104,7 @@ export class Producers {
   }
 
   /** The producer whose events are counted by this source. */
-  ofSource(source: bigint): Producer | undefined {
+  ofSource(source: bigint): GatewayProducer | undefined {
     if (source === 0n) return undefined;
     for (const producer of this) if (producer.source === source) return producer;
     return undefined;
@@ -61,14 +119,14 @@ export class Producers {
   }
 
   /** The producers of a process. */
-  of(connection: Connection): Producer[] {
-    const all: Producer[] = [];
+  of(connection: Connection): GatewayProducer[] {
+    const all: GatewayProducer[] = [];
     for (const producer of this.#own.values()) if (producer.connection === connection) all.push(producer);
     for (const others of this.#others) all.push(...others.of(connection));
     return all;
   }
 
-  /** Has this process a producer here? */
+  /** Whether this process has a producer here. */
   isAt(connection: Connection): boolean {
     for (const producer of this.#own.values()) if (producer.connection === connection) return true;
     for (const others of this.#others) if (others.isAt(connection)) return true;
@@ -91,7 +149,7 @@ export class Producers {
     for (const others of this.#others) others.#number(all);
   }
 
-  /** Does this process run modulators? */
+  /** Whether this process runs modulators. */
   runModulators(connection: Connection): boolean {
     for (const { modulates } of this.of(connection)) if (!modulates) return false;
     return true;
@@ -115,7 +173,7 @@ export class Producers {
     return this.isAt(connection) && !this.#admitting.has(connection);
   }
 
-  /** Do this process' events count? */
+  /** Whether this process' events count. */
   isAdmitted(connection: Connection): boolean {
     return !this.#admitting.has(connection) && this.#others.every(others => others.isAdmitted(connection));
   }

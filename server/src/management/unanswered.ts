@@ -1,25 +1,33 @@
-import type { Connection } from "../connection.ts";
-import { Deadlines } from "../deadlines.ts";
-import type { GatewayInstallation, InstallationState } from "./installation.ts";
+import type { Connection } from "../connections/connection.ts";
+import { Deadlines } from "../connections/deadlines.ts";
+
+/** An installation, as far as its process is waited for. */
+interface Answerable {
+  readonly state: AnswerState;
+  /** The process has not answered in time. */
+  silent(): void;
+}
+
+type AnswerState = { readonly is: string; readonly maker?: Connection | undefined };
 
 /** Which processes have not answered an installation for so long that nobody waits for them any more. */
 export class Unanswered {
-  readonly #deadlines: Deadlines<GatewayInstallation>;
-  /** What they have not answered. */
-  readonly #silent = new Map<Connection, Set<GatewayInstallation>>();
+  readonly #deadlines: Deadlines<Answerable>;
+  /** Installations that these processes have not answered. */
+  readonly #silent = new Map<Connection, Set<Answerable>>();
 
   /** @param timeoutMs that an answer is waited for */
   constructor(timeoutMs: number) {
     this.#deadlines = new Deadlines(timeoutMs, installation => installation.silent());
   }
 
-  /** Has this process been silent for so long? Nobody waits for its next answer, either. */
+  /** Whether this process has been silent for so long. Nobody waits for its next answer, either. */
   isSilent(maker: Connection): boolean {
     return this.#silent.has(maker);
   }
 
   /** An installation has another state than this. */
-  changed(installation: GatewayInstallation, before: InstallationState): void {
+  changed(installation: Answerable, before: AnswerState): void {
     const { state } = installation;
     if (before.is === "asked") this.#deadlines.delete(installation);
     if (before.is === "silent" && before.maker !== undefined) {

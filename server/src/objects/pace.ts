@@ -1,5 +1,5 @@
 /** Acts at once as long as that is not too often, and else as soon as it may: whatever is asked for in between is one act. */
-export class Pace {
+export class PacedAct {
   readonly #act: () => void;
   readonly #perSecond: number;
   #left: number;

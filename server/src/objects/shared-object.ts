@@ -1,36 +1,45 @@
-import { encodeForNow } from "@jecho/shared/internal";
-import type { Connection } from "../connection.ts";
-import type { DerivedChannel } from "../management/derived-channel.ts";
-import { Pace } from "./pace.ts";
+import { encodeForNow, type Modulator } from "@jecho/shared/internal";
+import type { Connection } from "../connections/connection.ts";
+import { PacedAct } from "./pace.ts";
 
 /** Versions of an object that are handed on in a second, and writes of a copy; of more than that the newest. */
 const MOST_PER_SECOND = 1000;
+
+/** A derived channel whose modulator reads objects. */
+export interface ObjectReader {
+  readonly channel: { readonly number: number };
+  readonly modulator: Modulator;
+  /** Where the modulator is installed. */
+  connections(): Iterable<Connection>;
+  /** Whether all its copies of this object are lazy; true where it reads none. */
+  isLazy(object: string): boolean;
+}
 
 /** An application's copy of an object. */
 export class ObjectCopy {
   readonly number: number;
   readonly connection: Connection;
-  readonly object: SharedObject;
+  readonly object: GatewayObject;
   readonly #lazy: boolean;
   /** The newest of its writes that the state is made with. */
   #taken = 0;
-  /** What it wrote and the master has not been sent. */
+  /** Writes of this copy that the master has not been sent. */
   #patch: object | undefined;
   #write = 0;
-  readonly #pace = new Pace(MOST_PER_SECOND, () => this.#forward());
+  readonly #pace = new PacedAct(MOST_PER_SECOND, () => this.#forward());
 
   /**
    * @param number the copy's on that connection
    * @param lazy newer versions come without their state
    */
-  constructor(number: number, connection: Connection, lazy: boolean, object: SharedObject) {
+  constructor(number: number, connection: Connection, lazy: boolean, object: GatewayObject) {
     this.number = number;
     this.connection = connection;
     this.object = object;
     this.#lazy = lazy;
   }
 
-  /** What it changes, though it is not the master. */
+  /** Hands a write of this copy, which is not the master, to the master. */
   write(write: number, patch: object): void {
     // Without a master to take it, it is written again to the next one: nothing is to gather here until then.
     const { masterCopy } = this.object;
@@ -43,10 +52,12 @@ export class ObjectCopy {
 
   /** The master has taken its writes up to this one. */
   taken(write: number): void {
+    // One that was never handed on is none that the next version is made with.
+    if (write > this.#taken && write <= this.#write) this.object.takenFrom(this.connection);
     this.#taken = Math.max(this.#taken, write);
   }
 
-  /** What it wrote is not handed on: it writes that again to the next master. */
+  /** Forgets writes that were not handed on: the copy writes them again to the next master. */
   forgetWrites(): void {
     this.#patch = undefined;
   }
@@ -68,10 +79,11 @@ export class ObjectCopy {
       write: this.#taken,
       version,
       state,
+      by: this.object.by,
     });
   }
 
-  /** It is closed. */
+  /** Closes the copy. */
   stop(): void {
     this.#pace.stop();
   }
@@ -87,30 +99,34 @@ export class ObjectCopy {
       writer: this.number,
       write: this.#write,
       patch: JSON.stringify(patch),
+      by: nameOf(this.connection),
     });
   }
 }
 
-/** What the gateway knows of one shared object: which copy is the master, its newest state, and who is to have that. */
-export class SharedObject {
+/** One shared object at the gateway: which copy is the master, its newest state, and which copies are to have it. */
+export class GatewayObject {
   readonly id: string;
-  /** Who made it, and may have left. */
+  /** Connection of the application that made it, which may have left. */
   readonly maker: Connection;
   /** Where the master copy is: undefined when that has gone and there is no other. */
   master: Connection | undefined;
   /** The master's copy; undefined where it has not been opened, only brought along with a modulator. */
   masterCopy: ObjectCopy | undefined;
-  /** In the order in which they were opened. */
+  /** Copies in the order in which they were opened. */
   readonly copies = new Set<ObjectCopy>();
   /** Derived channels whose modulators read it. */
-  readonly users = new Set<DerivedChannel>();
+  readonly users = new Set<ObjectReader>();
   /** Counts the masters. */
   #term: number;
   #version: number;
   #state: string;
+  #by: string;
+  /** Whose write the master has taken since the newest version. */
+  #writer: Connection | undefined;
   /** The newest version as the master wrote it, while that is there. */
   #frame: Uint8Array | undefined;
-  readonly #pace = new Pace(MOST_PER_SECOND, () => this.#tellAll());
+  readonly #pace = new PacedAct(MOST_PER_SECOND, () => this.#tellAll());
 
   constructor(id: string, master: Connection, version: number, state: string, term = 1) {
     this.id = id;
@@ -118,6 +134,7 @@ export class SharedObject {
     this.master = master;
     this.#version = version;
     this.#state = state;
+    this.#by = nameOf(master);
     this.#term = term;
   }
 
@@ -133,6 +150,16 @@ export class SharedObject {
     return this.#state;
   }
 
+  /** The subject that made the newest version, as far as the master says whose writes are in it; "" at a gateway without keys. */
+  get by(): string {
+    return this.#by;
+  }
+
+  /** The master has taken a write, which is in its next version. */
+  takenFrom(writer: Connection): void {
+    this.#writer = writer;
+  }
+
   get isUsed(): boolean {
     return this.users.size > 0 || this.copies.size > 0;
   }
@@ -142,6 +169,8 @@ export class SharedObject {
     if (version <= this.#version) return;
     this.#version = version;
     this.#state = state;
+    this.#by = nameOf(this.#writer ?? this.master);
+    this.#writer = undefined;
     this.#frame = frame;
     this.#pace.ask();
     this.#frame = undefined;
@@ -166,6 +195,7 @@ export class SharedObject {
     if (version > 0) {
       this.#version = version;
       this.#state = state;
+      this.#by = nameOf(master);
       this.#pace.ask();
     }
     // Everybody else writes again what the former master may not have taken.
@@ -214,4 +244,8 @@ export class SharedObject {
       }
     }
   }
+}
+
+function nameOf(connection: Connection | undefined): string {
+  return connection?.subject?.name ?? "";
 }

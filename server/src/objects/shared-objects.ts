@@ -8,9 +8,8 @@ import {
   type SharedState,
   unplainIn,
 } from "@jecho/shared/internal";
-import type { Connection } from "../connection.ts";
-import type { DerivedChannel } from "../management/derived-channel.ts";
-import { ObjectCopy, SharedObject } from "./shared-object.ts";
+import type { Connection } from "../connections/connection.ts";
+import { GatewayObject, ObjectCopy, type ObjectReader } from "./shared-object.ts";
 
 const MAX_STATE_LENGTH = 65536;
 
@@ -20,7 +19,7 @@ const MAX_STATE_LENGTH = 65536;
  * master should this one go.
  */
 export class SharedObjects {
-  readonly #objects = new Map<string, SharedObject>();
+  readonly #objects = new Map<string, GatewayObject>();
   readonly #copies = new Map<Connection, Map<number, ObjectCopy>>();
   readonly #mostPerConnection: number;
   /** How many objects each connection has made. */
@@ -85,7 +84,7 @@ export class SharedObjects {
    *
    * @throws JechoError `OBJECT_UNKNOWN` where it does not read it
    */
-  pullFor(connection: Connection, derived: DerivedChannel | undefined, id: string): void {
+  pullFor(connection: Connection, derived: ObjectReader | undefined, id: string): void {
     if (derived === undefined || !new Set(derived.connections()).has(connection)) return;
     const [state] = this.current(derived.modulator.objects.filter(({ object }) => object === id));
     if (state === undefined)
@@ -94,7 +93,7 @@ export class SharedObjects {
     connection.send({ kind: "ObjectUpdate", object, version, state: text, derived: derived.channel.number });
   }
 
-  /** What a copy that is not the master changes. @throws JechoError `ENDPOINT_UNKNOWN`, `OBJECT_INVALID` */
+  /** Takes the changes of a copy that is not the master. @throws JechoError `ENDPOINT_UNKNOWN`, `OBJECT_INVALID` */
   write(connection: Connection, { copy: number, write, patch }: ObjectWrite): void {
     const copy = this.#copy(connection, number);
     if (patch.length > MAX_STATE_LENGTH)
@@ -189,17 +188,20 @@ export class SharedObjects {
     return { ...modulator, objects: this.current(modulator.objects) };
   }
 
-  use(derived: DerivedChannel): void {
+  use(derived: ObjectReader): void {
     for (const { object } of derived.modulator.objects) this.#objects.get(object)?.users.add(derived);
   }
 
-  release(derived: DerivedChannel): void {
+  release(derived: ObjectReader): void {
     const { objects } = derived.modulator;
     for (const { object } of objects) this.#objects.get(object)?.users.delete(derived);
     this.forgetUnused(objects);
   }
 
-  /** Those of these go that nobody reads: they were brought with a modulator that is not to be, or is equal to one that reads others. */
+  /**
+   * Forgets those of these objects that nobody reads: they were brought with a modulator that is not to be, or is equal
+   * to one that reads others.
+   */
   forgetUnused(states: readonly SharedState[]): void {
     for (const { object: id } of states) {
       const object = this.#objects.get(id);
@@ -216,8 +218,8 @@ export class SharedObjects {
     return new JechoError("OVERLOADED", `a connection has at most ${this.#mostPerConnection} shared objects`);
   }
 
-  #create(id: string, master: Connection, version: number, state: string, term?: number): SharedObject {
-    const object = new SharedObject(id, master, version, state, term);
+  #create(id: string, master: Connection, version: number, state: string, term?: number): GatewayObject {
+    const object = new GatewayObject(id, master, version, state, term);
     this.#objects.set(id, object);
     this.#made.set(master, (this.#made.get(master) ?? 0) + 1);
     return object;
@@ -232,7 +234,7 @@ export class SharedObjects {
     this.#forgetIfUnused(object);
   }
 
-  #forgetIfUnused(object: SharedObject): void {
+  #forgetIfUnused(object: GatewayObject): void {
     if (object.isUsed) return;
     object.stop();
     this.#objects.delete(object.id);

@@ -9,7 +9,7 @@ import { malformed } from "./events.ts";
 
 /** Text and elements that one frame may have read, for each of its bytes: honest frames share few of their parts. */
 const BUDGET_PER_BYTE = 16;
-/** What a table or an element takes of it besides its text. */
+/** Share of the budget that a table or an element takes besides its text. */
 const ELEMENT_COST = 8;
 
 // Nobody can change what is empty.
@@ -20,7 +20,7 @@ const NO_BIGINTS: readonly bigint[] = Object.freeze([]);
 const FEW = 8;
 
 /** Reads a table of one kind. */
-type Read<T> = (from: ControlSource, at: number) => T;
+type ReadTable<T> = (from: ControlSource, at: number) => T;
 
 /** A frame that a control message is read from. Each step checks all that it reads: bounds, alignment and how much it is. */
 export class ControlSource {
@@ -36,7 +36,14 @@ export class ControlSource {
    * @param at where the offset lies that leads to its table
    * @throws JechoError `FRAME_MALFORMED`, as all that `read` calls here
    */
-  message<T>(view: DataView, bytes: Uint8Array, start: number, end: number, at: number, read: Read<T>): T {
+  message<T>(
+    view: DataView,
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    at: number,
+    read: ReadTable<T>,
+  ): T {
     this.#view = view;
     this.#bytes = bytes;
     this.#start = start;
@@ -101,7 +108,7 @@ export class ControlSource {
     return at === 0 ? "" : this.#text(at);
   }
 
-  object<T>(table: number, vtable: number, entry: number, read: Read<T>): T | undefined {
+  object<T>(table: number, vtable: number, entry: number, read: ReadTable<T>): T | undefined {
     const at = this.#field(table, vtable, entry, 4);
     return at === 0 ? undefined : read(this, this.#target(at));
   }
@@ -128,7 +135,7 @@ export class ControlSource {
     return list;
   }
 
-  /** As `uint32s`. */
+  /** Reads a vector of 64-bit numbers, as `uint32s` does. */
   uint64s(table: number, vtable: number, entry: number): readonly bigint[] {
     const at = this.#field(table, vtable, entry, 4);
     if (at === 0) return NO_BIGINTS;
@@ -149,7 +156,7 @@ export class ControlSource {
     return texts;
   }
 
-  objects<T>(table: number, vtable: number, entry: number, read: Read<T>): T[] {
+  objects<T>(table: number, vtable: number, entry: number, read: ReadTable<T>): T[] {
     const all: T[] = [];
     const at = this.#field(table, vtable, entry, 4);
     if (at === 0) return all;

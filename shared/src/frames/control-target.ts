@@ -17,7 +17,7 @@ const AT = { size: 0, rootOffset: 4, vtable: 8, root: 24, control: 28, tag: 32, 
 const ROOT_VTABLE = [14, AT.end - AT.root, 0, 0, 0, AT.tag - AT.root, AT.control - AT.root] as const;
 
 /** Writes a table of one kind; what is left out has its default. @returns where it lies */
-type Write<T> = (to: ControlTarget, from: T) => number;
+type WriteTable<T> = (to: ControlTarget, from: T) => number;
 
 /** A frame that a control message is written to. The steps throw JechoError `EVENT_INVALID`, naming the field. */
 export class ControlTarget {
@@ -31,7 +31,7 @@ export class ControlTarget {
    *
    * @param tag of the message's kind
    */
-  message<T>(tag: number, write: Write<T>, control: T): Uint8Array<ArrayBuffer> {
+  message<T>(tag: number, write: WriteTable<T>, control: T): Uint8Array<ArrayBuffer> {
     // Memory for an unusually large one is not kept.
     if (this.#bytes.byteLength !== SCRATCH_BYTES) this.#begin(SCRATCH_BYTES);
     this.#at = AT.end;
@@ -101,7 +101,7 @@ export class ControlTarget {
     if (this.#isThere(slot, value)) this.#point(at, this.#text(value, path));
   }
 
-  object<T>(at: number, slot: number, value: T | undefined, write: Write<T>, path: string): void {
+  object<T>(at: number, slot: number, value: T | undefined, write: WriteTable<T>, path: string): void {
     if (!this.#isThere(slot, value)) return;
     if (typeof value !== "object") throw invalid(path, "an object", value);
     this.#point(at, write(this, value));
@@ -136,7 +136,13 @@ export class ControlTarget {
     for (let i = 0; i < list.length; i++) this.#point(start + 4 * i, this.#text(list[i], path));
   }
 
-  objects<T>(at: number, slot: number, value: readonly T[] | undefined, write: Write<T>, path: string): void {
+  objects<T>(
+    at: number,
+    slot: number,
+    value: readonly T[] | undefined,
+    write: WriteTable<T>,
+    path: string,
+  ): void {
     if (!this.#isThere(slot, value)) return;
     const list = listOf(value, path);
     const start = this.#vector(at, list.length, 4);
@@ -201,7 +207,7 @@ export class ControlTarget {
     view.setInt32(AT.root, AT.root - AT.vtable, true);
   }
 
-  /** There is room up to this place. */
+  /** Makes sure that there is room up to this place. */
   #reach(end: number): void {
     const former = this.#bytes;
     if (end <= former.byteLength) return;

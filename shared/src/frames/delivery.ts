@@ -3,5 +3,5 @@
 /** Where a consumer begins. */
 export const FROM = { now: 0, last: 1, seq: 2, time: 3, resume: 4 } as const;
 
-/** What the gateway does with events that a consumer has no room for. */
+/** The policies of a consumer's full queue at the gateway, and their numbers on the wire. */
 export const WHEN_FULL = { "drop-oldest": 0, latest: 1, disconnect: 2, block: 3 } as const;

@@ -1,7 +1,7 @@
 import { JechoError } from "../errors.ts";
 import { HEADER } from "../generated/frame-schema.ts";
 import { alignUp } from "../types/encode-plan.ts";
-import { getUint53, isBeyondUint53, setUint53 } from "./uint53.ts";
+import { getUint53, isBeyondUint53, setUint53 } from "./memory.ts";
 
 /*
  * The hot frame: a run of events. It is a FlatBuffer like any other, but always of the layout below, so it is written
@@ -29,7 +29,7 @@ export const FLAG_SYNC = 1;
 /** Flag of a run that overtakes others where it would have to wait. */
 export const FLAG_URGENT = 2;
 
-/** What the events of a run have in common, and what the gateway stamps. */
+/** The values that all events of a run share, and those that the gateway stamps. */
 export interface RunHeader {
   readonly channel: number;
   readonly producer: number;
@@ -38,7 +38,7 @@ export interface RunHeader {
   readonly token: bigint;
   readonly parameters: number;
   readonly flags: number;
-  /** Of the shared objects on the events' way, where `parameters` does not say it all. */
+  /** Versions of the shared objects on the events' way, where `parameters` does not say it all. */
   readonly versions?: readonly number[] | undefined;
   /** Provenance of a derived run, as `EventsFrame.after` and `through`. Default: none. */
   readonly after?: number;
@@ -57,7 +57,7 @@ export interface Stretch {
   readonly bytes: Uint8Array;
   /** Start and end of each event that lies there, ascending; each starts at a multiple of 8. */
   readonly bounds: ArrayLike<number>;
-  /** Those from `first` on, up to but without `end`. */
+  /** The events from `first` on, up to but without `end`. */
   readonly first: number;
   readonly end: number;
 }
@@ -154,11 +154,14 @@ function writeEvents(target: Uint8Array, at: number, stretch: Stretch): number {
   return to + until - from;
 }
 
-/** From so many events on it pays to make views of words, and up to so many bytes to copy by them instead of by a view on the bytes. */
+/**
+ * Number of events from which on it pays to make views of words, and of bytes up to which it pays to copy by them
+ * instead of by a view on the bytes.
+ */
 const WORDS_FROM_EVENTS = 8;
 const WORDS_TO_BYTES = 128;
 
-/** Are they many small ones that do not lie as they are to lie, as in a ring? */
+/** Whether the events are many small ones that do not lie as they are to lie, as in a ring. */
 function areShortAndApart({ bounds, first, end }: Stretch): boolean {
   if (end - first < WORDS_FROM_EVENTS) return false;
   const stop = bounds[2 * first + 1] as number;
@@ -171,7 +174,7 @@ function wordsOf(bytes: Uint8Array): Int32Array | undefined {
     : undefined;
 }
 
-/** What is written behind the bytes, up to the end of a word, is overwritten by what follows them. */
+/** Copies bytes by whole words: what is written behind them, up to the end of a word, is overwritten by what follows. */
 function copy(
   from: Uint8Array,
   from32: Int32Array | undefined,
@@ -299,8 +302,8 @@ export class EventsFrame {
     return this.view.getUint32(this.header + HEADER.parameters, true);
   }
   /**
-   * Of each shared object of all modulators on the events' way, the first one's first. A run that says it by `parameters` alone has
-   * had one modulator with one object at most.
+   * The version of each shared object of all modulators on the events' way, the first one's first. A run that says it
+   * by `parameters` alone has had one modulator with one object at most.
    */
   get versions(): readonly number[] {
     const at = this.versionsAt;
@@ -350,11 +353,6 @@ export class EventsFrame {
   /** Writes the producer's own count of the first event, where another than the writer of the run does the counting. */
   recount(raised: number): void {
     setUint53(this.view, this.header + HEADER.raised, raised);
-  }
-
-  /** Writes another producer's number, where the one that the run was made for has gone. */
-  attribute(producer: number): void {
-    this.view.setUint32(this.header + HEADER.producer, producer, true);
   }
 
   /** Sends the run under other numbers: the same channel and producer have others at another connection. */

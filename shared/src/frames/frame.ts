@@ -2,12 +2,11 @@ import { JechoError } from "../errors.ts";
 import { READERS, WRITERS, type Writer } from "../generated/control-codec.ts";
 import { type Control as Asked, HEADER, REPLY } from "../generated/frame-schema.ts";
 import { readUtf8 } from "../types/utf8.ts";
-import { Blocks } from "./blocks.ts";
 import { ControlSource } from "./control-source.ts";
 import { ControlTarget } from "./control-target.ts";
 import { checkRun, EventsFrame, malformed, usualRun } from "./events.ts";
+import { Blocks, isBeyondUint53 } from "./memory.ts";
 import { type Ack, encodeReply, encodeReplyForNow, type Processed, readReply } from "./reply.ts";
-import { isBeyondUint53 } from "./uint53.ts";
 
 /** The WebSocket subprotocol, and the number that `Hello` carries. */
 export const SUBPROTOCOL = "jecho.1";

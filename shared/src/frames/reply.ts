@@ -1,6 +1,6 @@
 import { REPLY } from "../generated/frame-schema.ts";
 import { alignUp } from "../types/encode-plan.ts";
-import { getUint53, setUint53 } from "./uint53.ts";
+import { getUint53, setUint53 } from "./memory.ts";
 
 /*
  * Replies to synchronous events, there and back for each of them: like runs, FlatBuffers of a fixed layout that are written and

@@ -1,5 +1,5 @@
 /** Bytes that events lie in, and the view that they are read through. Both begin at the same byte. */
-export interface Source {
+export interface ByteSource {
   readonly view: DataView;
   readonly bytes: Uint8Array;
   /** Where they lie: to ask `bytes` for it takes as long as to read some fields. */
@@ -7,7 +7,7 @@ export interface Source {
   readonly offset: number;
 }
 
-export function sourceOf(view: DataView, bytes: Uint8Array): Source {
+export function sourceOf(view: DataView, bytes: Uint8Array): ByteSource {
   return { view, bytes, buffer: bytes.buffer, offset: bytes.byteOffset };
 }
 
@@ -18,7 +18,7 @@ export function sourceOf(view: DataView, bytes: Uint8Array): Source {
  * whose name is looked up, a symbol's too, takes the engine several times as long.
  */
 export interface Accessor {
-  readonly "@source": Source;
+  readonly "@source": ByteSource;
   readonly "@at": number;
 }
 
@@ -26,7 +26,7 @@ export interface Accessor {
 export type FieldGetter = (this: Accessor) => unknown;
 
 /** Reads a value whose inline part lies at `at`. */
-export type Read = (source: Source, at: number) => unknown;
+export type Read = (source: ByteSource, at: number) => unknown;
 
 /** Where the field with this entry of the vtable lies; 0 where it is absent. */
 export function slotOf(accessor: Accessor, entry: number): number {
@@ -76,7 +76,7 @@ export function unpack(value: unknown): unknown {
   return plain;
 }
 
-/** Is this an event as it came in, and where do its bytes lie? */
+/** Where the bytes of an event that came in lie; undefined for any other value. */
 export function accessorBytes(value: object): { bytes: Uint8Array; position: number } | undefined {
   return isAccessor(value) ? { bytes: value["@source"].bytes, position: value["@at"] } : undefined;
 }

@@ -38,7 +38,8 @@ const MAX_SCHEMA_BYTES = 1 << 20;
 export function readBfbs(bfbs: Uint8Array): ObjectType {
   if (bfbs.byteLength > MAX_SCHEMA_BYTES)
     throw new JechoError("TYPE_INVALID", `a schema has at most ${MAX_SCHEMA_BYTES} bytes`);
-  const bytes = bfbs.slice();
+  // A Node Buffer's slice would share its memory.
+  const bytes = new Uint8Array(bfbs);
   const view = new DataView(bytes.buffer);
   let schema: ReflectedSchema;
   try {

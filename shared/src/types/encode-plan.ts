@@ -1,7 +1,7 @@
 import { elementAlign, elementBytes, type Field, type Kind, type ObjectType, type Scalar } from "./schema.ts";
 
 /*
- * What is known of a table's encoding before any value is: its vtable, where each field lies, and what to do for it. Made
+ * The plan of a table's encoding, before any value is known: its vtable, where each field lies, and what to do for it. Made
  * once for each type.
  */
 
@@ -35,15 +35,15 @@ export interface Plan {
   /** The vtable's words where all fields are there. */
   vtable: Uint16Array;
   vtableBytes: number;
-  /** Of the inline part; of a struct its size. */
+  /** Size in bytes of the inline part; for a struct, of the struct. */
   bytes: number;
   /** Bytes of it that no field covers. */
   holes: readonly number[];
-  /** Are there only numbers, and all of them always? Then every value takes the same room. */
+  /** Whether all fields are numbers that are always there: then every value takes the same room. */
   isFlat: boolean;
-  /** From one to the next where flat tables lie behind each other. */
+  /** Bytes from one flat table to the next where they lie behind each other. */
   stride: number;
-  /** Of its fields, for those in vectors; made at the first. */
+  /** Getters of the fields, for tables in vectors; made at the first. */
   getters: readonly PropertyGetter[] | undefined;
   /** The newest table with all fields, and the encoding that wrote its vtable: the next one there can share it. */
   sharedBy: number;
@@ -56,19 +56,19 @@ export interface PlannedField {
   readonly path: string;
   readonly op: number;
   readonly scalar: Scalar | undefined;
-  /** From the table's position, or from the struct's start. */
+  /** Offset of the field from the table's position, or from the struct's start. */
   readonly inline: number;
-  /** Of the vtable; a union's tag has the entry before. */
+  /** The field's entry in the vtable; a union's tag has the entry before. */
   readonly entry: number;
   readonly tagInline: number;
   readonly required: boolean;
   readonly optional: boolean;
   readonly defaultValue: number | bigint;
-  /** Of a table or struct, and of a vector's elements. */
+  /** The plan of a table or struct, or of a vector's elements. */
   readonly plan: Plan | undefined;
   readonly members: readonly { readonly tag: number; readonly name: string; readonly plan: Plan }[];
   readonly element: PlannedField | undefined;
-  /** In a vector. */
+  /** Size and alignment of an element in a vector. */
   readonly size: number;
   readonly align: number;
 }
@@ -186,7 +186,7 @@ function planKind(kind: Kind, path: string): PlannedField {
   };
 }
 
-/** As what a kind lies in its table: vectors and unions as an offset, like strings. */
+/** The kind as it lies in its table: vectors and unions as an offset, like strings. */
 function inlineKind(kind: Kind): Exclude<Kind, { is: "vector" } | { is: "union" }> {
   return kind.is === "vector" || kind.is === "union" ? { is: "string" } : kind;
 }

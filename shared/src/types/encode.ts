@@ -1,11 +1,10 @@
 import { JechoError } from "../errors.ts";
 import { alignUp, OP, type Plan, type PlannedField, planOf } from "./encode-plan.ts";
-import { measure } from "./measure.ts";
 import { writeRows } from "./rows.ts";
 import type { ObjectType, Scalar } from "./schema.ts";
 import { TargetArrays } from "./target-arrays.ts";
 import { utf8Bound, writeUtf8 } from "./utf8.ts";
-import { invalid, listOf, memberOf, writeScalar } from "./written-values.ts";
+import { invalid, listOf, measure, memberOf, writeScalar } from "./written-values.ts";
 
 /*
  * Encodes front to back into memory that the caller owns (a ring, a frame under construction): the event is written
@@ -68,7 +67,7 @@ class Encoding {
   #limit = 0;
   /** Which event this is: vtables are shared within one. */
   #number = 0;
-  /** Of the newest table. */
+  /** Position of the newest table's vtable. */
   #vtable = 0;
 
   constructor(bytes: Uint8Array, view: DataView) {
@@ -253,7 +252,7 @@ class Encoding {
   }
 }
 
-/** Has it every field that may be absent? @throws JechoError `EVENT_INVALID` where one of them is required */
+/** Whether an event has every field that may be absent. @throws JechoError `EVENT_INVALID` where one of them is required */
 function isWhole(fields: readonly PlannedField[], event: Record<string, unknown>): boolean {
   let whole = true;
   for (let i = 0; i < fields.length; i++) {

@@ -22,7 +22,7 @@ const WIDER: Readonly<Partial<Record<Scalar, readonly Scalar[]>>> = {
   float32: ["float64"],
 };
 
-/** Does every number of the one kind have its like in the other? */
+/** Whether every number of the one kind has its like in the other. */
 export function isWider(from: Scalar, to: Scalar): boolean {
   return from === to || WIDER[from]?.includes(to) === true;
 }

@@ -1,6 +1,6 @@
 import { type AccessorClass, PLACES } from "../generated/accessor-classes.ts";
-import { type FieldGetter, markAccessor, type Source, sourceOf } from "./accessor.ts";
-import { fieldGetter, type MakeAccessor } from "./field-getter.ts";
+import { type ByteSource, type FieldGetter, markAccessor, sourceOf } from "./accessor.ts";
+import { fieldGetter, type MakeAccessor } from "./getters.ts";
 import { type Match, matchFields } from "./matching.ts";
 import type { ObjectType } from "./schema.ts";
 
@@ -14,7 +14,7 @@ import type { ObjectType } from "./schema.ts";
 export type ReadEvent = (view: DataView, bytes: Uint8Array, start: number) => object;
 
 /** Makes the accessor of a table of the writer's type that lies at `position`. */
-export type MakeEvent = (source: Source, position: number) => object;
+export type MakeEvent = (source: ByteSource, position: number) => object;
 
 /**
  * Makes the function that makes accessors of the writer's type with the reader's names.

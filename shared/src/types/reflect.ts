@@ -6,27 +6,27 @@ import type { ElementKind, EnumType, Field, Kind, ObjectType, Scalar } from "./s
  * vector is an array of these; of numbers a typed array.
  */
 export interface FieldInfo {
-  /** As in the schema. */
+  /** The field's name, as in the schema. */
   readonly name: string;
-  /** Of an enum, that of its numbers; of a vector, that of its elements. */
+  /** The scalar, or what else the field holds; of an enum the kind of its numbers, of a vector that of its elements. */
   readonly kind: Scalar | "string" | "table" | "struct" | "union";
-  /** Is it an array of that kind? */
+  /** Whether it is an array of that kind. */
   readonly isVector: boolean;
-  /** As in the schema's text: `[float32]`, `weather.Station`. */
+  /** The kind as in the schema's text: `[float32]`, `weather.Station`. */
   readonly written: string;
-  /** Is an event without it refused? */
+  /** Whether an event without it is refused. */
   readonly required: boolean;
   /** Names of numbers, where it is an enum. */
   readonly names: ReadonlyMap<bigint, string> | undefined;
-  /** Of a table or struct; made when asked for, as types may contain themselves. */
+  /** The fields of a table or struct; made when asked for, as types may contain themselves. */
   readonly fields: readonly FieldInfo[];
-  /** Of a union, by the names of its members. */
+  /** The fields of each member of a union, by the members' names. */
   readonly members: ReadonlyMap<string, readonly FieldInfo[]>;
 }
 
 const known = new WeakMap<ObjectType, readonly FieldInfo[]>();
 
-/** What an event's table, or one in it, is made of. */
+/** The fields of an event's table, or of one in it. */
 export function reflect(object: ObjectType): readonly FieldInfo[] {
   let fields = known.get(object);
   if (fields === undefined) {

@@ -5,7 +5,7 @@ import { type Field, type Kind, newObject, type ObjectType, type Scalar } from "
  * publishes. Its part that we need stands here as plain objects, so that our own reader, verifier and encoder serve it.
  */
 
-/** In the order of reflection.fbs' BaseType. */
+/** Names of the base types, in the order of reflection.fbs' BaseType. */
 export const BASE_TYPES = [
   "none",
   "tag",

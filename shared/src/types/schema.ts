@@ -26,7 +26,7 @@ export const SCALAR_BYTES: Readonly<Record<Scalar, number>> = {
   float64: 8,
 };
 
-/** What a field holds. */
+/** The kinds of values that a field may hold. */
 export type Kind =
   | { readonly is: "scalar"; readonly scalar: Scalar; readonly names?: EnumType }
   | { readonly is: "string" }
@@ -52,10 +52,13 @@ export interface UnionMember {
 
 export interface Field {
   readonly name: string;
-  /** In a table the slot of the vtable (for a union, the value's; its tag has the slot before). In a struct the offset in bytes. */
+  /**
+   * Place of the field: in a table the slot of the vtable (for a union, the value's; its tag has the slot before), in a
+   * struct the offset in bytes.
+   */
   readonly place: number;
   readonly kind: Kind;
-  /** What an absent scalar reads as. */
+  /** The value that an absent scalar reads as. */
   readonly defaultValue: number | bigint;
   readonly required: boolean;
   /** A scalar that reads as undefined where it is absent, not as its default. */

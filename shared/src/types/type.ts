@@ -1,14 +1,14 @@
 import { sha256 } from "@noble/hashes/sha2.js";
-import { type Source, sourceOf } from "./accessor.ts";
+import { type ByteSource, sourceOf } from "./accessor.ts";
 import { readBfbs } from "./bfbs-reader.ts";
 import { writeBfbs } from "./bfbs-writer.ts";
 import { type Description, describeObject, type ValueOf } from "./describe.ts";
 import { encode, encodeInto } from "./encode.ts";
-import { measure } from "./measure.ts";
 import { createMaker, createReader, type MakeEvent, type ReadEvent, readerOf } from "./reader.ts";
 import { type FieldInfo, reflect } from "./reflect.ts";
 import type { ObjectType } from "./schema.ts";
 import { createVerifier, type VerifyEvent } from "./verify.ts";
+import { measure } from "./written-values.ts";
 
 /**
  * The type of a channel's events: a FlatBuffers schema whose root table is the event.
@@ -16,7 +16,7 @@ import { createVerifier, type VerifyEvent } from "./verify.ts";
  * `T` is the TypeScript face of an event; it has no counterpart at run time.
  */
 export class Type<T = unknown> {
-  /** That of the root table, such as `weather.Reading`. */
+  /** The root table's name, such as `weather.Reading`. */
   readonly name: string;
   /** The root table as this library keeps it; `fields` is the form for programs. */
   readonly root: ObjectType;
@@ -28,7 +28,7 @@ export class Type<T = unknown> {
   declare readonly event: T;
   readonly #readers = new Map<ObjectType, ReadEvent>();
   readonly #verifiers = new Map<ObjectType, VerifyEvent>();
-  /** Of its own events; made at the first. */
+  /** Verifies events written with this very type; made at the first. */
   #verify: VerifyEvent | undefined;
   #make: MakeEvent | undefined;
 
@@ -45,7 +45,7 @@ export class Type<T = unknown> {
     return new Type<T>(readBfbs(bfbs));
   }
 
-  /** What an event of this type is made of. */
+  /** The fields of an event of this type. */
   get fields(): readonly FieldInfo[] {
     return reflect(this.root);
   }
@@ -137,10 +137,10 @@ export function tokenOf(schema: Uint8Array): bigint {
 
 const KEPT_BYTES = 1 << 20;
 /** The buffer that an event was decoded in last: to make views on it takes longer than to read a small event, and events often lie together. */
-let newest: Source | undefined;
+let newest: ByteSource | undefined;
 
 /** @returns undefined for a large one: the views would keep it */
-function wholeOf(buffer: ArrayBufferLike): Source | undefined {
+function wholeOf(buffer: ArrayBufferLike): ByteSource | undefined {
   if (buffer.byteLength > KEPT_BYTES) return undefined;
   newest = sourceOf(new DataView(buffer), new Uint8Array(buffer));
   return newest;

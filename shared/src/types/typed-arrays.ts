@@ -1,7 +1,7 @@
-import { type FieldGetter, type Read, type Source, slotOf } from "./accessor.ts";
+import { type ByteSource, type FieldGetter, type Read, slotOf } from "./accessor.ts";
 import type { Scalar } from "./schema.ts";
 
-/** What a vector of numbers is read as, and written from. */
+/** The typed arrays that vectors of numbers are read as, and written from. */
 export const ARRAYS = {
   bool: Uint8Array,
   int8: Int8Array,
@@ -103,17 +103,17 @@ const GETTERS: Readonly<Record<Scalar, (entry: number) => FieldGetter>> = {
     },
 };
 
-function readInt8s({ view, buffer, offset }: Source, at: number): Int8Array {
+function readInt8s({ view, buffer, offset }: ByteSource, at: number): Int8Array {
   const position = at + view.getUint32(at, true);
   return new Int8Array(buffer, offset + position + 4, view.getUint32(position, true));
 }
 
-function readUint8s({ view, buffer, offset }: Source, at: number): Uint8Array {
+function readUint8s({ view, buffer, offset }: ByteSource, at: number): Uint8Array {
   const position = at + view.getUint32(at, true);
   return new Uint8Array(buffer, offset + position + 4, view.getUint32(position, true));
 }
 
-function readInt16s(source: Source, at: number): Int16Array {
+function readInt16s(source: ByteSource, at: number): Int16Array {
   const { view, buffer, offset } = source;
   const position = at + view.getUint32(at, true);
   const length = view.getUint32(position, true);
@@ -122,7 +122,7 @@ function readInt16s(source: Source, at: number): Int16Array {
   return new Int16Array(buffer, start, length);
 }
 
-function readUint16s(source: Source, at: number): Uint16Array {
+function readUint16s(source: ByteSource, at: number): Uint16Array {
   const { view, buffer, offset } = source;
   const position = at + view.getUint32(at, true);
   const length = view.getUint32(position, true);
@@ -131,7 +131,7 @@ function readUint16s(source: Source, at: number): Uint16Array {
   return new Uint16Array(buffer, start, length);
 }
 
-function readInt32s(source: Source, at: number): Int32Array {
+function readInt32s(source: ByteSource, at: number): Int32Array {
   const { view, buffer, offset } = source;
   const position = at + view.getUint32(at, true);
   const length = view.getUint32(position, true);
@@ -140,7 +140,7 @@ function readInt32s(source: Source, at: number): Int32Array {
   return new Int32Array(buffer, start, length);
 }
 
-function readUint32s(source: Source, at: number): Uint32Array {
+function readUint32s(source: ByteSource, at: number): Uint32Array {
   const { view, buffer, offset } = source;
   const position = at + view.getUint32(at, true);
   const length = view.getUint32(position, true);
@@ -149,7 +149,7 @@ function readUint32s(source: Source, at: number): Uint32Array {
   return new Uint32Array(buffer, start, length);
 }
 
-function readInt64s(source: Source, at: number): BigInt64Array {
+function readInt64s(source: ByteSource, at: number): BigInt64Array {
   const { view, buffer, offset } = source;
   const position = at + view.getUint32(at, true);
   const length = view.getUint32(position, true);
@@ -158,7 +158,7 @@ function readInt64s(source: Source, at: number): BigInt64Array {
   return new BigInt64Array(buffer, start, length);
 }
 
-function readUint64s(source: Source, at: number): BigUint64Array {
+function readUint64s(source: ByteSource, at: number): BigUint64Array {
   const { view, buffer, offset } = source;
   const position = at + view.getUint32(at, true);
   const length = view.getUint32(position, true);
@@ -167,7 +167,7 @@ function readUint64s(source: Source, at: number): BigUint64Array {
   return new BigUint64Array(buffer, start, length);
 }
 
-function readFloat32s(source: Source, at: number): Float32Array {
+function readFloat32s(source: ByteSource, at: number): Float32Array {
   const { view, buffer, offset } = source;
   const position = at + view.getUint32(at, true);
   const length = view.getUint32(position, true);
@@ -176,7 +176,7 @@ function readFloat32s(source: Source, at: number): Float32Array {
   return new Float32Array(buffer, start, length);
 }
 
-function readFloat64s(source: Source, at: number): Float64Array {
+function readFloat64s(source: ByteSource, at: number): Float64Array {
   const { view, buffer, offset } = source;
   const position = at + view.getUint32(at, true);
   const length = view.getUint32(position, true);
@@ -185,11 +185,11 @@ function readFloat64s(source: Source, at: number): Float64Array {
   return new Float64Array(buffer, start, length);
 }
 
-function copyOf({ bytes }: Source, start: number, length: number): ArrayBuffer {
+function copyOf({ bytes }: ByteSource, start: number, length: number): ArrayBuffer {
   return bytes.slice(start, start + length).buffer as ArrayBuffer;
 }
 
-/** What is wider has no place in the received bytes: a new typed array of the reader's kind. */
+/** Reads a vector into a new typed array of the reader's kind, which is wider than the received bytes. */
 function widened(narrow: Read, to: Scalar): Read {
   const Constructor = ARRAYS[to] as unknown as new (length: number) => { [i: number]: unknown };
   const isBig = to === "int64" || to === "uint64";

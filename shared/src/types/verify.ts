@@ -25,7 +25,7 @@ interface Check {
   /** Its place among the names of all fields that are checked. */
   readonly name: number;
   readonly op: number;
-  /** Of the vtable. */
+  /** The field's entry in the vtable. */
   readonly entry: number;
   readonly required: boolean;
   /** Bytes of the field in its table. */
@@ -36,13 +36,13 @@ interface Check {
   readonly elementBytes: number;
   /** Bytes behind the elements: a string has a zero there. */
   readonly behindBytes: number;
-  /** Of the table or tables, by their tag in a union; strings in a vector have none. */
-  plan: Plan | undefined;
-  readonly members: Map<number, Plan | undefined> | undefined;
+  /** The plans of the table or tables, by their tag in a union; strings in a vector have none. */
+  plan: VerifyPlan | undefined;
+  readonly members: Map<number, VerifyPlan | undefined> | undefined;
 }
 
 /** A table to check. */
-interface Plan {
+interface VerifyPlan {
   readonly checks: Check[];
   /** Nothing in it points at anything else. */
   isFlat: boolean;
@@ -83,13 +83,13 @@ export function verify(type: ObjectType, view: DataView, start: number, end: num
   verifier(view, start, end);
 }
 
-interface Made {
-  readonly plans: Map<ObjectType, Map<ObjectType, Plan>>;
+interface MadeVerifier {
+  readonly plans: Map<ObjectType, Map<ObjectType, VerifyPlan>>;
   readonly names: string[];
 }
 
-function planOf(writer: ObjectType, reader: ObjectType, made: Made): Plan {
-  const known = made.plans.get(writer) ?? new Map<ObjectType, Plan>();
+function planOf(writer: ObjectType, reader: ObjectType, made: MadeVerifier): VerifyPlan {
+  const known = made.plans.get(writer) ?? new Map<ObjectType, VerifyPlan>();
   made.plans.set(writer, known);
   let plan = known.get(reader);
   if (plan === undefined) {
@@ -106,7 +106,7 @@ function planOf(writer: ObjectType, reader: ObjectType, made: Made): Plan {
   return plan;
 }
 
-function checkOf(source: Field, field: Field, made: Made): Check {
+function checkOf(source: Field, field: Field, made: MadeVerifier): Check {
   const { kind } = source;
   const isInline = kind.is === "scalar" || (kind.is === "object" && kind.object.isStruct);
   const element = kind.is === "vector" ? kind.of : undefined;
@@ -165,7 +165,7 @@ class Walk {
     this.#names = names;
   }
 
-  root(plan: Plan, view: DataView, start: number, end: number): number {
+  root(plan: VerifyPlan, view: DataView, start: number, end: number): number {
     if (end - start < 8) throw this.#broken(0, "is shorter than any table");
     this.#start = start;
     this.#end = end;
@@ -175,8 +175,8 @@ class Walk {
     return position;
   }
 
-  /** What most fields are it checks itself: to call a function for each would take as long as the check. */
-  #table(plan: Plan, view: DataView, position: number, depth: number): void {
+  /** Checks a table. Most kinds of fields are checked right here: a call for each would take as long as the check. */
+  #table(plan: VerifyPlan, view: DataView, position: number, depth: number): void {
     const end = this.#end;
     if (depth > MAX_DEPTH) throw this.#broken(MAX_DEPTH, `is nested deeper than ${MAX_DEPTH}`);
     if (--this.#budget < 0) throw this.#broken(depth, "has more parts than its size allows");
@@ -252,7 +252,7 @@ class Walk {
     }
   }
 
-  #tables(plan: Plan, view: DataView, position: number, depth: number): void {
+  #tables(plan: VerifyPlan, view: DataView, position: number, depth: number): void {
     const end = position + 4 + 4 * this.#length(view, position, depth);
     const { isFlat, alignMask } = plan;
     // Of small tables most have the vtable of the one before, and are as sound as that where they lie aligned as it does.
@@ -285,7 +285,7 @@ class Walk {
     if (position + 5 + length > this.#end) throw this.#broken(depth + 1, "reaches out of bounds");
   }
 
-  /** Of a vector of offsets. */
+  /** Length of a vector of offsets, whose room is checked. */
   #length(view: DataView, position: number, depth: number): number {
     const length = view.getUint32(position, true);
     if (position + 4 + length * 4 > this.#end) throw this.#broken(depth + 1, "reaches out of bounds");

@@ -5,6 +5,7 @@ import {
   type InheritedSubscription,
   JechoError,
   type Session,
+  unpack,
 } from "@jecho/client";
 import { CHANNELS, Status } from "../../src/types.ts";
 import { isShown, watchVisibility } from "./page-visibility.ts";
@@ -109,21 +110,8 @@ export class StatusFeed {
   }
 
   #receive(event: Status): void {
-    const {
-      step,
-      time,
-      madeAt,
-      month,
-      speed,
-      paused,
-      layers,
-      rows,
-      columns,
-      bytesPerStep,
-      viewers,
-      sources,
-      notice,
-    } = event;
+    const simulation = unpack(event) as Status;
+    const { step, madeAt, speed, paused, bytesPerStep } = simulation;
     const now = Date.now();
     this.clock.heard(step, madeAt, now);
     const before = this.#isFirst ? undefined : this.#now.simulation;
@@ -144,21 +132,7 @@ export class StatusFeed {
       this.#steppedAt = 0;
     }
     this.#set({
-      simulation: {
-        step,
-        time,
-        madeAt,
-        month,
-        speed,
-        paused,
-        layers,
-        rows,
-        columns,
-        bytesPerStep,
-        viewers,
-        sources,
-        notice,
-      },
+      simulation,
       receivedAt: now,
       gapMs: before === undefined ? 0 : now - this.#now.receivedAt,
       intervalMs,

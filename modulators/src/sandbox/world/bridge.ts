@@ -37,7 +37,7 @@ const blank = () => ({
   Class: undefined as unknown as ModulatorClass,
   services: undefined as Record<string, unknown> | undefined,
   needed: [] as string[],
-  /** Does it keep no event beyond its call? */
+  /** Whether it keeps no event beyond its call. */
   isFleeting: false,
 });
 let { inbox, Class, services, needed, isFleeting } = blank();
@@ -114,7 +114,7 @@ export function further(schemaBytes: number): number | string {
   }
 }
 
-/** Can the modulator do with events of this type? @param type its number; 0 for opaque bytes */
+/** Whether the modulator can read events of this type. @param type its number; 0 for opaque bytes */
 export function reads(type: number): number | string {
   try {
     Class.checkInput?.(fieldsOf(type), world.parameters);
@@ -161,7 +161,7 @@ function setState(name: string, version: number, state: string): void {
   else setObject(world.moe?.objects as object, name, version, state);
 }
 
-/** What the events that come next are made with, as a JSON list of versions. */
+/** Sets the versions that the next events are made with, given as a JSON list. */
 export function behind(versions: string): number | string {
   try {
     setBehind(parse(versions) as number[]);
@@ -181,7 +181,7 @@ export function context(name: string, bytes: number): number | string {
   }
 }
 
-/** What was called, into the outbox. */
+/** Writes the calls into the outbox. */
 export function calls(): number | string {
   try {
     outWords[OUTBOX.calls] = 0;
@@ -257,7 +257,7 @@ export function run(
   return proceed(ready);
 }
 
-/** As `run`, with the events where they lie. Nobody writes that memory any more: what is held is not copied either. */
+/** Runs events where they lie, else as `run`. Nobody writes that memory any more: events that are held are not copied either. */
 export function runInPlace(
   bytes: Uint8Array,
   bounds: ArrayLike<number>,

@@ -33,9 +33,9 @@ import {
  */
 
 /**
- * What there is to say of bytes that hold events: where each lies, and of which type they are. It does not lead to the bytes
- * themselves, nor to their buffer: QuickJS would never let go of a key of a WeakMap that its own value leads to, and V8 not before
- * it collects old garbage.
+ * Bytes that hold events: where each lies, and which type they have. Nothing here leads to the bytes themselves, nor to
+ * their buffer: QuickJS would never free a key of a WeakMap that its own value leads to, and V8 not before it collects
+ * old garbage.
  */
 interface Source {
   /** Start and end of each event, ascending; the first `count` of them. */
@@ -74,15 +74,15 @@ let newest: Source | undefined;
 let newestBytes: Uint8Array | undefined;
 
 const blank = () => ({
-  /** Of the events that come in, in the order in which they were told: producers may write several. */
+  /** Types of the events that come in, in the order in which they were told: producers may write several. */
   inTypes: [] as KnownType[],
-  /** Of the newest run; undefined where its events are opaque bytes. */
+  /** Type of the newest run; undefined where its events are opaque bytes. */
   inType: undefined as KnownType | undefined,
-  /** What the class was written for: undefined for whatever comes. */
+  /** The type that the class was written for; undefined for any. */
   readType: undefined as Type | undefined,
-  /** What it makes, where it says so: the type that it declares, or else the one that it was written for. */
+  /** The output's type, where the class says one: the type that it declares, or else the one that it was written for. */
   madeType: undefined as KnownType | undefined,
-  /** Does it make that alone? Else what comes in may leave as it came. */
+  /** Whether it makes that type alone; else its input may leave as it came. */
   makesOne: false,
 });
 let { inTypes, inType, readType, madeType, makesOne } = blank();
@@ -129,8 +129,8 @@ export function addType(schema: Uint8Array): void {
 }
 
 /**
- * What the modulator can read of events of this type: of each field the kind, in the words of type descriptions; a table's or a union's is
- * its name.
+ * The fields of this type that the modulator can read: for each its kind, in the words of type descriptions; for a
+ * table or a union its name.
  *
  * @param type its number
  * @returns undefined for opaque bytes
@@ -180,16 +180,16 @@ export interface Chunk {
   readonly view: DataView;
   readonly source: Source;
   readonly mayPass: boolean;
-  /** Does nobody keep an event of it, so that one object can be each of them in turn? */
+  /** Whether nobody keeps an event of it, so that one object can be each of them in turn. */
   readonly isFleeting: boolean;
-  /** That object, while nobody has taken it. */
+  /** The one object for all events, while nobody has taken it. */
   fleeting: object | undefined;
   /** Where the event lies that was asked for last, and that event itself if it may leave as it came: most leave at once or never. */
   readonly at: Located;
   newest: object;
   /** So many of its events have been counted as given to the modulator. */
   counted: number;
-  /** From this one on, up to the one asked for last, they have been let through and have not left; beyond the last for none. */
+  /** Index of the first event that has been let through and has not left, up to the one asked for last; beyond the last for none. */
   leaving: number;
 }
 
@@ -248,7 +248,7 @@ function chunkOf(
   };
 }
 
-/** What the modulator has been given, and has let through, that has not been counted yet. */
+/** Events that the modulator has been given, and has let through, and that have not been counted yet. */
 export function uncounted(): { enqueued: number; dequeued: number } {
   const { at, counted, leaving } = current;
   return { enqueued: at.index + 1 - counted, dequeued: leaving < at.index ? at.index - leaving : 0 };
@@ -293,7 +293,7 @@ export function newestEvent(): object {
   return current.newest;
 }
 
-/** Are these the bytes of the run that it is given now? */
+/** Whether these are the bytes of the run that it is given now. */
 export function areOfRun(bytes: Uint8Array): boolean {
   return bytes === current.at.bytes;
 }
@@ -359,7 +359,7 @@ export function typeToken(event?: object): bigint {
   return known.token;
 }
 
-/** What there is to say of bytes with events of a type that came in. */
+/** The source of bytes with events of a type that came in. */
 function cameIn(bytes: Uint8Array): Source | undefined {
   const source = sourceOf(bytes);
   return source?.type === undefined || source.type === madeType ? undefined : source;

@@ -1,7 +1,7 @@
 import { clip, getPrototypeOf, includes, memoryPrototypes, promisePrototype } from "./primordials.ts";
 
 /*
- * What a modulator did wrong, as the host is told: text, for nothing else of it may leave.
+ * A modulator's failure, as the host is told it: text, for nothing else of the modulator may leave.
  */
 
 const ERROR_CHARACTERS = 2000;
@@ -32,7 +32,7 @@ export function describe(code: string, thrown: unknown): string {
   return `${isMemory ? "MODULATOR_OUT_OF_MEMORY" : code}\x1f${message}\x1f${stack}`;
 }
 
-/** What an engine throws where nothing is left; a modulator's own words about memory are its own. */
+/** Whether an engine threw this because memory ran out; a modulator's own words about memory do not count. */
 function isOutOfMemory(thrown: object, message: string): boolean {
   const prototype = getPrototypeOf(thrown);
   if (prototype !== memoryPrototypes[0] && (prototype === undefined || prototype !== memoryPrototypes[1]))

@@ -1,5 +1,5 @@
 /*
- * What a modulator has no use for and what would reach beyond it: taken away before its code runs. Engines have no
+ * Globals that a modulator has no use for, or that reach beyond it, are removed before its code runs. Engines have no
  * switch against code from text, so the ways to it are closed one by one.
  */
 const UNWANTED = [

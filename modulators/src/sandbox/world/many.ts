@@ -26,7 +26,7 @@ const MODULES = [
 /** One modulator's memory, module by module. */
 export type WorldMemory = readonly object[];
 
-/** That of a modulator to come. */
+/** The memory of a modulator to come. */
 export function blankMemory(): WorldMemory {
   return MODULES.map(({ blank }) => blank());
 }

@@ -5,7 +5,7 @@ import { freeze, parse, recall, remember } from "./primordials.ts";
 import { counts, UNLISTED } from "./services.ts";
 
 /*
- * What modulators see of the MOE: the module "jecho:moe".
+ * The module "jecho:moe": the MOE as modulators see it.
  */
 
 /** Services of the MOE, handed to the constructor. */
@@ -14,7 +14,7 @@ export interface Moe {
   readonly objects: Readonly<Record<string, unknown>>;
   /** Events that the modulator's queue may hold. */
   readonly queueEvents: number;
-  /** Is there a newer state of this object than the modulator's lazy copy has? */
+  /** Whether there is a newer state of this object than the modulator's lazy copy has. */
   readonly isStale: (name: string) => boolean;
   /** Asks for the newest state of a lazy copy; it is there in a later call. */
   readonly pull: (name: string) => void;
@@ -28,11 +28,11 @@ const blank = () => ({
   /** The versions that the event was made with which `dequeue` returns. */
   dequeuedVersions: [] as readonly number[],
   dropped: 0,
-  /** Is there any urgent event? As long as there is none, nobody looks. */
+  /** Whether there is any urgent event; as long as there is none, nobody looks. */
   hasUrgent: false,
 });
 
-/** What the world keeps of its modulator. */
+/** The world's state for its modulator. */
 export let world = blank();
 
 export const moeMemory: Memory<typeof world> = {
@@ -59,7 +59,7 @@ export function openMoe(offered: { readonly queueEvents: number }): void {
 export class Modulator {
   readonly parameters: unknown;
   readonly objects: Readonly<Record<string, unknown>>;
-  /** What it needs of the MOE and the producer. */
+  /** Services of the MOE and the producer. */
   readonly moe: Moe;
   /** Milliseconds between calls of `period`, from 10; 0, the default, for none. Read after each call, so it may change. */
   declare periodMs?: number;
@@ -76,10 +76,10 @@ export class Modulator {
     if (mostPerSecond !== undefined) this.mostPerSecond = mostPerSecond;
   }
 
-  /** It is in place; comes once, before everything else. */
+  /** Called once, before everything else, when the modulator is in place. */
   installed(): void {}
 
-  /** Its last consumer has gone; comes last. What it makes now goes nowhere. */
+  /** Called last, when the last consumer has gone. Output goes nowhere from now on. */
   removed(): void {}
 
   /** A producer raised an event. */
@@ -113,7 +113,7 @@ export function isUrgent(event: object): boolean {
   return world.hasUrgent && recall(urgents, event) === true;
 }
 
-/** What waits. Its names are plain ones, as those of all that every event touches. */
+/** Events that wait. Its names are plain ones, as those of all that every event touches. */
 export interface Waiting {
   events: (object | undefined)[];
   versions: (readonly number[])[];
@@ -122,7 +122,7 @@ export interface Waiting {
   /** Where the first one lies, and where the next one will. */
   first: number;
   next: number;
-  /** What becomes of the very event that the modulator is being given. */
+  /** The fate of the very event that the modulator is being given. */
   door: Door;
 }
 
@@ -181,12 +181,12 @@ export function waitingOf(modulator: Modulator): Waiting | undefined {
   return modulator instanceof FifoModulator ? modulator["@waiting"] : undefined;
 }
 
-/** Does it take what leaves from its queue, the oldest first? */
+/** Whether the events that leave come from its queue, the oldest first. */
 export function isFirstOut(modulator: Modulator): boolean {
   return modulator.dequeue === dequeueFirst;
 }
 
-/** What has been let through waits, with the others: it is not certain that it leaves at once. */
+/** Keeps an event that was let through with those that wait: it may not leave at once. */
 export function keepPassed(waiting: Waiting): void {
   if (waiting.door === DOOR.passed) keep(waiting, newestEvent());
 }

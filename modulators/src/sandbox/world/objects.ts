@@ -11,13 +11,13 @@ const blank = () => ({
   states: { __proto__: null } as unknown as Record<string, unknown>,
   /** Where each object's version stands among the own ones. */
   places: { __proto__: null } as unknown as Record<string, number>,
-  /** Of lazy copies, versions that there are and the copy does not have. */
+  /** Versions of lazy copies that exist and that the copy does not have. */
   heard: { __proto__: null } as unknown as Record<string, number>,
   /** Lazy copies whose newest state is on its way. */
   pulled: { __proto__: null } as unknown as Record<string, boolean>,
   behind: [] as readonly number[],
   own: [] as number[],
-  /** What an event that is made now is made with: replaced when that changes, never changed. */
+  /** Versions that an event made now has: replaced when they change, never changed. */
   present: { versions: [] as readonly number[], isPlain: true },
 });
 let { states, places, heard, pulled, behind, own, present } = blank();
@@ -39,7 +39,7 @@ export function openVersions(count: number): void {
   setBehind(none);
 }
 
-/** What the input is made with from here on. */
+/** Sets the versions that the input has from here on. */
 export function setBehind(versions: readonly number[]): void {
   behind = versions;
   compose();
@@ -66,13 +66,13 @@ export function setObject(objects: object, name: string, version: number, state:
   compose();
 }
 
-/** There is such a version of a lazy copy's object. */
+/** Notes that there is such a version of a lazy copy's object. */
 export function hear(name: string, version: number): void {
   heard[name] = version;
   pulled[name] = false;
 }
 
-/** Is there a newer state of this object than the modulator's copy has? */
+/** Whether there is a newer state of this object than the modulator's copy has. */
 export function isStale(name: unknown): boolean {
   if (typeof name !== "string" || !hasOwn(places, name))
     throw new TypeError("the name of a shared object that the modulator reads is wanted");

@@ -17,7 +17,7 @@ type Put = (at: Located, end: number, versions: readonly number[], urgent: boole
 const blank = () => ({
   outBytes: undefined as unknown as Uint8Array,
   outWords: undefined as unknown as Uint32Array,
-  /** What found no room: the events from that one on, up to but without `heldEnd`. */
+  /** Events that found no room, from that one on, up to but without `heldEnd`. */
   held: undefined as Located | undefined,
   heldEnd: 0,
   heldVersions: [] as readonly number[],
@@ -51,7 +51,7 @@ export function attachOutbox(memory: ArrayBufferLike): void {
   outWords = new Words(memory, 0, outBytes.length / 4);
 }
 
-/** For a world without a wall: what leaves is handed over where it lies. */
+/** Has events that leave handed over where they lie, in a world without a wall. */
 export function handOver(take: Put): void {
   put = take;
 }
@@ -77,7 +77,7 @@ export function emptyOutbox(): void {
   writtenEnd = OUTBOX_HEAD;
 }
 
-/** What found no room before. @returns false where it finds none now */
+/** Puts out what found no room before. @returns false where it finds none now */
 export function putHeld(): boolean {
   if (held === undefined) return true;
   if (!put(held, heldEnd, heldVersions, heldUrgent)) return false;

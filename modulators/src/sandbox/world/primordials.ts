@@ -13,7 +13,7 @@ const ErrorText = String.prototype.slice;
 const holds = String.prototype.includes;
 const promisePrototype = Promise.prototype;
 const objectPrototype = Object.prototype;
-/** Of the errors that engines throw where there is no memory. */
+/** Prototypes of the errors that engines throw where there is no memory. */
 const { InternalError } = globalThis as { InternalError?: ErrorConstructor };
 const memoryPrototypes = [RangeError.prototype, InternalError?.prototype];
 const typedArrayPrototype = getPrototypeOf(Uint8Array.prototype) as object;

@@ -4,12 +4,12 @@ import type { Memory } from "./memory.ts";
 import { Bytes, clip, freeze } from "./primordials.ts";
 
 /*
- * What a modulator may use besides the language: only what it needs, each at its name's path of `moe`. Nothing in here
+ * Services that a modulator may use besides the language: only those it needs, each at its name's path of `moe`. Nothing in here
  * waits for the producer: views of its state are copies that came before the call, services are functions in this realm,
  * and what is called of the producer goes out when the call has ended.
  */
 
-/** Of one turn. */
+/** Limits for the calls of one turn. */
 const MAX_CALLS = 64;
 const MAX_CALL_BYTES = 64 << 10;
 const LINE_CHARACTERS = 1000;
@@ -66,7 +66,7 @@ export function offerServices(
   return offered;
 }
 
-/** What stands behind what was listed: says to who reads anything else that it has to be. */
+/** A prototype of the listed services: reading anything else throws, naming what to list. */
 function unlisted(group: string): object {
   return new Proxy(nothing, {
     get: (_, name) => {
@@ -145,7 +145,7 @@ export function takeCalls(): readonly NamedValues[] {
   return taken;
 }
 
-/** What reaches the producer when the turn has ended well. */
+/** Records a call, which reaches the producer when the turn has ended well. */
 export function call(name: string, parameters: readonly unknown[]): void {
   const values: Value[] = [];
   let bytes = 2 * name.length;
@@ -161,7 +161,7 @@ export function call(name: string, parameters: readonly unknown[]): void {
   waitingBytes += bytes;
 }
 
-/** What does not go in is left out: a log must not be what a modulator fails at. */
+/** Logs a line. One that does not fit is left out: a modulator must not fail for its log. */
 function log(line: unknown): void {
   const text = clip(String(line), LINE_CHARACTERS);
   if (waiting.length < MAX_CALLS && waitingBytes + 2 * text.length < MAX_CALL_BYTES) call("log", [text]);

@@ -21,16 +21,16 @@ import { counts, waitingCalls } from "./services.ts";
  * One turn of the modulator: it is given the events of a run one by one, and what it lets out goes to the outbox.
  */
 
-/** What a timer takes. */
+/** Longest period that a timer takes. */
 const LONGEST_PERIOD_MS = 0x7fff_ffff;
 
-/** To write a float64 as two words. */
+/** Views to write a float64 as two words. */
 const rate = new Float64Array(1);
 const rateWords = new Words(rate.buffer);
 
 const blank = () => ({
   modulator: undefined as unknown as Modulator,
-  /** The run that it is at. */
+  /** The run at work. */
   chunk: undefined as Chunk | undefined,
 });
 let { modulator, chunk } = blank();
@@ -72,7 +72,7 @@ export function proceed(ready: boolean): number | string {
   }
 }
 
-/** What the host may want to know after each call. */
+/** Writes what the host may want to know after each call. */
 export function finish(): void {
   outWords[OUTBOX.periodMs] = periodOf(modulator);
   rate[0] = rateOf(modulator);
@@ -122,7 +122,7 @@ function advance(ready: boolean): boolean {
 function give(its: Chunk, own: Modulator, ready: boolean): boolean {
   const { count } = its;
   const waiting = waitingOf(own);
-  /** May what is let through leave at once? Not where its queue is not what it takes from. */
+  /** Whether an event that is let through may leave at once: not where the modulator takes from another queue than its own. */
   let mayPass = waiting !== undefined && ready && isFirstOut(own);
   for (let i = its.counted; i < count; i++) {
     const event = eventOf(its, i);

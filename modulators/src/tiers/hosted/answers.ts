@@ -3,38 +3,44 @@ import { type EventsFrame, type Frame, type Passed, parseFrame } from "@jecho/sh
 import { decodeValues } from "../../sandbox/values.ts";
 import type { Periods } from "../periods.ts";
 import { type TierEvents, tell } from "../tier.ts";
-import type { Installation } from "./installation.ts";
-import type { Keeper } from "./keeper.ts";
+import type { HostedModulator } from "./installation.ts";
+import type { HostKeeper } from "./keeper.ts";
 import type { Roster } from "./roster.ts";
 import type { Batch, Outstanding } from "./work.ts";
 
 export interface AnswersEvents {
   /** A modulator is installed, and those who wait for that have been told. */
-  installed(installation: Installation): void;
+  installed(installation: HostedModulator): void;
   /** A modulator has ended a turn: there may be room for more. */
   turned(): void;
   /** No modulator has to see this run any more. */
   done(batch: Batch): void;
   /** A modulator could not be installed, or is no more. */
-  removed(installation: Installation, error: JechoError): void;
+  removed(installation: HostedModulator, error: JechoError): void;
 }
 
+/** Those of a tier's events that the host's answers are. */
+type AnswersListener = Pick<
+  TierEvents,
+  "together" | "onEvents" | "onGathered" | "onCall" | "onImpaired" | "onRate"
+>;
+
 /**
- * What a host says. Nothing of it is trusted: whatever it says out of turn is the doing of the modulator at work, which got out
- * of its sandbox or broke it.
+ * Takes the host's answers. None is trusted: whatever comes out of turn is the doing of the modulator at work, which
+ * got out of its sandbox or broke it.
  */
 export class Answers {
-  readonly #keeper: Keeper;
+  readonly #keeper: HostKeeper;
   readonly #outstanding: Outstanding;
   readonly #roster: Roster;
   readonly #periods: Periods;
-  readonly #listener: Pick<TierEvents, "together" | "onEvents" | "onCall" | "onImpaired" | "onRate">;
+  readonly #listener: AnswersListener;
   readonly #events: AnswersEvents;
 
   /** @param listener is told what modulators make and call, and when one began anew */
   constructor(
-    from: { keeper: Keeper; outstanding: Outstanding; roster: Roster; periods: Periods },
-    listener: Pick<TierEvents, "together" | "onEvents" | "onCall" | "onImpaired" | "onRate">,
+    from: { keeper: HostKeeper; outstanding: Outstanding; roster: Roster; periods: Periods },
+    listener: AnswersListener,
     events: AnswersEvents,
   ) {
     this.#keeper = from.keeper;
@@ -104,7 +110,7 @@ export class Answers {
   }
 
   /** This modulator, if it is the one that the host is running. */
-  #atWork(derived: number): Installation | undefined {
+  #atWork(derived: number): HostedModulator | undefined {
     return derived === this.#outstanding.current() ? this.#roster.get(derived) : undefined;
   }
 
@@ -142,14 +148,12 @@ export class Answers {
     installation.stats.cpuMs += cpuMs;
     installation.strikes = 0;
     const runs = installation.deliver();
-    const newest = runs.pop();
-    const handOut = (run: EventsFrame): void =>
-      tell(() => this.#listener.onEvents(run, derived, finished?.tag));
-    const { together = act => act() } = this.#listener;
-    together(() => {
-      for (const run of runs) handOut(run);
+    const newest = runs.splice(-1);
+    this.#together(() => {
+      this.#handOut(installation, runs, finished?.tag);
       installation.turned(finished, waiting);
-      if (newest !== undefined) handOut(newest);
+      this.#handOut(installation, newest, finished?.tag);
+      if (finished === undefined && newest.length > 0) tell(() => this.#listener.onGathered?.(derived));
     });
     this.#deliverCalls(installation);
     if (finished === undefined) this.#periods.done(derived);
@@ -164,10 +168,21 @@ export class Answers {
     const why = new JechoError(errorCode(code), message);
     if (why.code === "MODULATOR_RESTARTED") {
       installation.stats.restarts++;
+      // What the batch has brought forth so far was made with the state that is lost now.
+      this.#together(() => this.#handOut(installation, installation.deliver(), this.#outstanding.batch?.tag));
       installation.passage.lost();
     } else if (why.code !== "TYPE_MISMATCH") return false;
     tell(() => this.#listener.onImpaired?.(derived, why));
     return true;
+  }
+
+  #together(act: () => void): void {
+    const { together = doIt => doIt() } = this.#listener;
+    together(act);
+  }
+
+  #handOut({ derived }: HostedModulator, runs: readonly EventsFrame[], tag: string | undefined): void {
+    for (const run of runs) tell(() => this.#listener.onEvents(run, derived, tag));
   }
 
   /** What passes is sent as it lies here. A modulator may let an event through at any time of its turn, and again. */
@@ -175,7 +190,7 @@ export class Answers {
     const { derived, ranges } = passed;
     if (this.#roster.isLeaving(derived)) return true;
     const installation = this.#atWork(derived);
-    const { run } = this.#outstanding;
+    const run = this.#outstanding.batch?.run;
     if (installation === undefined || run === undefined || ranges.length % 2 !== 0) return false;
     for (let i = 0; i < ranges.length; i += 2) {
       const [first, end] = [ranges[i] as number, ranges[i + 1] as number];
@@ -194,7 +209,7 @@ export class Answers {
     return true;
   }
 
-  #deliverCalls(installation: Installation): void {
+  #deliverCalls(installation: HostedModulator): void {
     for (const { name, values } of installation.deliverCalls())
       tell(() => this.#listener.onCall?.(installation.derived, name, values));
   }

@@ -1,7 +1,7 @@
 import type { EventsFrame } from "@jecho/shared/internal";
 import type { Provenance } from "../../running/provenance.ts";
 import { LentRun } from "../lent-run.ts";
-import type { Keeper } from "./keeper.ts";
+import type { HostKeeper } from "./keeper.ts";
 import type { Orders } from "./orders.ts";
 import type { Roster } from "./roster.ts";
 import type { Batch, Outstanding } from "./work.ts";
@@ -10,9 +10,9 @@ import type { Batch, Outstanding } from "./work.ts";
 const WINDOW_BYTES = 4 << 20;
 
 /** Runs of events on their way to a host: those that wait, and those that it has been sent and has not finished. */
-export class Backlog {
+export class HostBacklog {
   readonly #limitBytes: number;
-  readonly #keeper: Keeper;
+  readonly #keeper: HostKeeper;
   readonly #outstanding: Outstanding;
   readonly #roster: Roster;
   readonly #orders: Orders;
@@ -27,7 +27,7 @@ export class Backlog {
    */
   constructor(
     limitBytes: number,
-    to: { keeper: Keeper; outstanding: Outstanding; roster: Roster; orders: Orders },
+    to: { keeper: HostKeeper; outstanding: Outstanding; roster: Roster; orders: Orders },
     done: (batch: Batch) => void,
   ) {
     this.#limitBytes = limitBytes;
@@ -42,7 +42,7 @@ export class Backlog {
     return this.#waitingBytes + this.#outstanding.bytes;
   }
 
-  /** Does nothing wait? */
+  /** Whether nothing waits. */
   get isEmpty(): boolean {
     return this.#waiting.length === 0;
   }

@@ -2,14 +2,14 @@ import type { JechoError } from "@jecho/shared";
 import type { Limits } from "../../sandbox/sandbox.ts";
 
 /**
- * Whose doing a host's end may be: that of the modulator at work; that of a stranger as well, who knows nothing of modulators, or of
- * a silence that has many reasons; or surely not the modulator's.
+ * The party to blame for a host's end: the modulator at work; anybody, such as a stranger who knows nothing of
+ * modulators, or a silence that has many reasons; or surely not the modulator.
  */
 export type Blame = "modulator" | "anybody" | "nobody";
 
 /** How a host ended. */
 export interface Exit {
-  /** What the modulator at work is told, should it be to blame. */
+  /** The error for the modulator at work, should it be to blame. */
   readonly error: JechoError;
   readonly blame: Blame;
 }
@@ -20,22 +20,22 @@ export interface CarrierListener {
   exit(exit: Exit): void;
 }
 
-/** What a modulator host lives in, a process or a worker: starts it, and carries frames to and fro. */
+/** Carries a modulator host, as a process or a worker: starts it, and passes frames to and fro. */
 export interface Carrier {
   /** Process id, where it is a process. */
   readonly pid: number | undefined;
   /** The bytes must stay as they are until they are out. */
   send(frame: Uint8Array): void;
-  /** It ends after what was sent. */
+  /** Ends the host after what was sent. */
   finish(): void;
   kill(): void;
-  /** Does it keep the producer's process alive? */
+  /** Sets whether the host keeps the producer's process alive. */
   hold(held: boolean): void;
 }
 
 /** A way to carry a host. */
 export interface CarrierKind {
-  /** Without any sign from the host for so long, while it has work, it counts as hung. */
+  /** Time without any sign from the host, while it has work, after which it counts as hung. */
   readonly hungMs: number;
   /** @param limitBytes a frame that is larger, or none at all, ends the host */
   start(limits: Limits, limitBytes: number, listener: CarrierListener): Carrier;

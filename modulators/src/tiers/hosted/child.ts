@@ -53,7 +53,7 @@ class Child implements Carrier {
   #filled = 0;
   #trouble = "";
   #ended = false;
-  /** Does the producer's process live on for it? */
+  /** Whether the producer's process lives on for the host. */
   #isHeld = true;
 
   constructor(limits: Limits, limitBytes: number, listener: CarrierListener, onNoEngine: () => void) {

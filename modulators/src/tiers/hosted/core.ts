@@ -120,7 +120,7 @@ export class HostCore {
     if (modulator !== undefined) this.#turn(modulator, 0, () => act(modulator));
   }
 
-  /** What a modulator does at once: its outcome is told before the next one's turn. */
+  /** Does a modulator's turn at once: its outcome is told before the next one's turn. */
   #turn(modulator: RunningModulator, batch: number, act: () => number): void {
     const { derived, cpuMs, periodMs, mostPerSecond } = modulator;
     const dropped = this.#attempt(modulator, act);

@@ -18,7 +18,7 @@ import type { Batch } from "./work.ts";
 /** Far more than a sandbox lets through in one turn, whatever the pieces that the turn comes in. */
 const MOST_CALLS = 65_536;
 
-/** What passes of a run as it came in, with the same versions and urgency: it becomes one run of the derived channel. */
+/** Events of a run that pass as they came in, with the same versions and urgency: they become one run of the derived channel. */
 interface Passing {
   readonly run: EventsFrame;
   readonly events: Stretch;
@@ -26,16 +26,16 @@ interface Passing {
   readonly stretches: { first: number; end: number }[];
 }
 
-/** What an event may take in a run besides its own bytes: its end, and what aligns the next one. */
+/** Most bytes that an event takes in a run besides its own: its end, and what aligns the next one. */
 const EVENT_BYTES = 12;
 
 /** One modulator, as the producer's side knows it: enough to install it again. */
-export class Installation {
+export class HostedModulator {
   readonly derived: number;
   readonly installed: Settlement<Declared>;
-  /** What the modulator may need, granted or not. */
+  /** Services that the modulator may need, granted or not. */
   readonly grants: readonly Grant[];
-  /** What its class says of itself, when that is known. */
+  /** The class's description of itself, once that is known. */
   declared: Declared | undefined;
   readonly stats: ModulatorStats = {
     eventsIn: 0,
@@ -79,7 +79,7 @@ export class Installation {
     this.derived = request.derived;
     this.#request = request;
     this.#context = request.context?.size ? new Map(request.context) : new Map();
-    this.grants = grantsOf(request.offers ?? MOE_OFFERS, request.modulator.capabilities);
+    this.grants = grantsOf(request.offers ?? MOE_OFFERS, request.modulator);
   }
 
   /** The newest views of the producer's state. */
@@ -93,18 +93,18 @@ export class Installation {
     return this.mayNeed(name);
   }
 
-  /** Until it is installed nobody knows. */
+  /** Whether the modulator may need that; until it is installed nobody knows. */
   mayNeed(name: string): boolean {
     return this.declared?.needs.includes(name) ?? true;
   }
 
-  /** Is this name one that was granted to it? Whatever its sandbox says, it gets nothing else. */
+  /** Whether this name was granted to it. Whatever its sandbox says, it gets nothing else. */
   isGranted(name: string): boolean {
     if (name === "pull") return this.#request.modulator.objects.some(({ lazy }) => lazy);
     return this.grants.some(grant => grant.name === name && grant.granted);
   }
 
-  /** With the newest states of its shared objects, and all types that it has been told of. */
+  /** The request, with the newest states of its shared objects, and all types that it has been told of. */
   get request(): InstallRequest {
     return this.#request;
   }
@@ -114,7 +114,7 @@ export class Installation {
     return this.#heard;
   }
 
-  /** What it is fed with may be of this type, too: a new host has to know. */
+  /** Notes that the input may have this type, too: a new host has to know. */
   addType(schema: Uint8Array): void {
     this.#request = { ...this.#request, further: [...(this.#request.further ?? []), schema] };
   }

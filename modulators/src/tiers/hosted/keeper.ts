@@ -19,12 +19,12 @@ export interface KeeperEvents {
   frame(bytes: Uint8Array): void;
   /** The host is gone, against the producer's will. */
   died(death: Death): void;
-  /** Is it at work, so that a sign of it may be expected? */
+  /** Whether the host is at work, so that a sign of it may be expected. */
   isBusy(): boolean;
 }
 
 /** Keeps one host alive: starts it, watches it while it has work, and ends it when nobody needs it. */
-export class Keeper {
+export class HostKeeper {
   readonly #kind: CarrierKind;
   readonly #limits: Limits;
   readonly #idleMs: number;

@@ -3,33 +3,41 @@
  * the two, by a port that the page only passes on, so that they do not wait for the page.
  */
 import { JechoError } from "@jecho/shared";
+import { PageHost, type PageHostListener } from "./page-host.ts";
 import type { WorkerFailure, WorkerMessage } from "./worker.ts";
 import type { StartWorker, WorkerHandle, WorkerListener } from "./worker-carrier.ts";
+
+type StartHost = (listener: PageHostListener) => Pick<PageHost, "post" | "terminate">;
+const startPageHost: StartHost = listener => new PageHost(listener);
 
 /** A page that does not start a worker within this time is busy. */
 const START_MS = 5000;
 
 /**
- * For a page: starts a worker whenever that is asked for over this port. A worker ends when the borrower says so, or with the page.
+ * Lends workers of a page: starts one whenever that is asked for over this port. A worker ends when the borrower says
+ * so, or with the page.
  *
  * @param start starts a worker with the host's program
  * @returns ends that, and all that was lent, for a borrower that is no more
  */
-export function lendWorkers(port: MessagePort, start: () => Worker): () => void {
-  const lent = new Set<Worker>();
+export function lendWorkers(port: MessagePort, start: StartHost = startPageHost): () => void {
+  const lent = new Set<ReturnType<StartHost>>();
   port.onmessage = ({ ports }) => {
     const [frames, control] = ports as [MessagePort, MessagePort];
     try {
-      const worker = start();
+      const worker = start({
+        // All that it says goes to the borrower.
+        message() {},
+        error: ({ message }) =>
+          control.postMessage(failure("MODULATOR_FAILED", `the host died while it ran: ${message}`)),
+      });
       lent.add(worker);
-      worker.onerror = ({ message = "its program could not be loaded" }) =>
-        control.postMessage(failure("MODULATOR_FAILED", `the host died while it ran: ${message}`));
       control.onmessage = () => {
         worker.terminate();
         lent.delete(worker);
         control.close();
       };
-      worker.postMessage(null, [frames]);
+      worker.post(null, [frames]);
       control.postMessage(null);
     } catch (error) {
       const { code, message } = JechoError.from(error, "MODULATORS_NOT_SERVED");
@@ -42,9 +50,9 @@ export function lendWorkers(port: MessagePort, start: () => Worker): () => void 
   };
 }
 
-/** For the borrower: the pages that lend workers to it. */
+/** The pages that lend workers to this borrower. */
 export class Lenders {
-  /** Who was asked longest ago comes first. */
+  /** Pages that can lend a worker; the page asked longest ago comes first. */
   readonly #pages = new Map<MessagePort, Set<Loan>>();
 
   /** @returns what is to be called when this page is no more: the workers that it has lent have gone with it */

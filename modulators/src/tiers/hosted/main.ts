@@ -8,7 +8,8 @@ import { frameEnd, parseFrame } from "@jecho/shared/internal";
 import { isolatedVmEngine } from "../../sandbox/isolated-vm.ts";
 import type { Engine, Limits } from "../../sandbox/sandbox.ts";
 import { HostCore } from "./core.ts";
-import { NO_ENGINE, startGuard } from "./watch.ts";
+import { startGuard } from "./start-guard.ts";
+import { NO_ENGINE } from "./watch.ts";
 
 const IN = 3;
 const OUT = 4;

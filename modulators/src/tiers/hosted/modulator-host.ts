@@ -15,16 +15,17 @@ import {
   tell,
 } from "../tier.ts";
 import { Answers } from "./answers.ts";
-import { Backlog } from "./backlog.ts";
+import { HostBacklog } from "./backlog.ts";
 import type { CarrierKind } from "./carrier.ts";
-import { Installation } from "./installation.ts";
-import { type Death, Keeper } from "./keeper.ts";
+import { HostedModulator } from "./installation.ts";
+import { type Death, HostKeeper } from "./keeper.ts";
 import { contextFrame, Orders } from "./orders.ts";
 import { Roster } from "./roster.ts";
+import { Suspensions } from "./suspensions.ts";
 import { type Batch, Outstanding, type Work } from "./work.ts";
 
 export interface ModulatorHostOptions extends TierEvents {
-  /** What the host lives in. */
+  /** The process or worker that the host lives in. */
   readonly carrier: CarrierKind;
   /** Default: `DEFAULT_LIMITS`. */
   readonly limits?: Partial<Limits> | undefined;
@@ -49,7 +50,7 @@ export interface HostStats {
 const FUTILE_STARTS = 3;
 /** So many strikes in a row, and a modulator is removed. */
 const MOST_STRIKES = 2;
-/** What a host's death counts for the modulator that was at work. */
+/** Strikes against the modulator at work when a host dies. */
 const STRIKES = { modulator: MOST_STRIKES, anybody: 1, nobody: 0 } as const;
 
 /**
@@ -62,13 +63,14 @@ const STRIKES = { modulator: MOST_STRIKES, anybody: 1, nobody: 0 } as const;
 export class ModulatorHost implements Tier {
   readonly #options: ModulatorHostOptions;
   readonly #limits: Limits;
-  readonly #keeper: Keeper;
+  readonly #keeper: HostKeeper;
   readonly #roster = new Roster();
   readonly #outstanding = new Outstanding();
   readonly #periods: Periods;
   readonly #orders: Orders;
-  readonly #backlog: Backlog;
-  /** Who waits for all that was given so far. */
+  readonly #backlog: HostBacklog;
+  readonly #suspensions: Suspensions;
+  /** Callers that wait for all that was given so far. */
   #settling: { readonly given: number; readonly resolve: () => void }[] = [];
   #restarts = 0;
   #futile = 0;
@@ -78,9 +80,10 @@ export class ModulatorHost implements Tier {
     this.#options = options;
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
     const clock = options.clock ?? SYSTEM_CLOCK;
+    this.#suspensions = new Suspensions(clock);
     const [roster, outstanding] = [this.#roster, this.#outstanding];
     this.#periods = new Periods(clock, derived => this.#orders.period(derived));
-    this.#keeper = new Keeper(options.carrier, this.#limits, options.idleMs ?? 5000, {
+    this.#keeper = new HostKeeper(options.carrier, this.#limits, options.idleMs ?? 5000, {
       frame: bytes => {
         this.#futile = 0;
         answers.take(bytes);
@@ -93,7 +96,7 @@ export class ModulatorHost implements Tier {
     this.#orders = new Orders(keeper, outstanding, roster, clock);
     const done = (batch: Batch): void => this.#done(batch);
     const to = { keeper, outstanding, roster, orders: this.#orders };
-    this.#backlog = new Backlog(options.pendingBytes ?? 64 << 20, to, done);
+    this.#backlog = new HostBacklog(options.pendingBytes ?? 64 << 20, to, done);
     const answers = new Answers({ keeper, outstanding, roster, periods: this.#periods }, options, {
       installed: installation => this.#orders.prepareSoon(installation),
       turned: () => this.#backlog.send(),
@@ -108,9 +111,10 @@ export class ModulatorHost implements Tier {
     if (this.#roster.get(derived) !== undefined)
       throw new JechoError("ARGUMENT_INVALID", `derived channel ${derived} has its modulator already`);
     checkSizes(modulator, this.#limits);
+    this.#suspensions.check(modulator.source, request.by ?? "");
     if (!this.#keeper.hasHost) this.#begin();
     const seen = (of: Provenance): void => tell(() => this.#options.onSeen?.(derived, of));
-    const installation = new Installation(request, this.#options.room, seen, onInstalled);
+    const installation = new HostedModulator(request, this.#options.room, seen, onInstalled);
     this.#roster.add(installation);
     this.#orders.install(installation);
     this.#hold();
@@ -240,7 +244,7 @@ export class ModulatorHost implements Tier {
 
   // ---- ends
 
-  #removed(installation: Installation, error: JechoError): void {
+  #removed(installation: HostedModulator, error: JechoError): void {
     const { derived, installed } = installation;
     this.#forget(installation);
     if (installed.isSettled) tell(() => this.#options.onRemoved(derived, error));
@@ -249,7 +253,7 @@ export class ModulatorHost implements Tier {
     this.#hold();
   }
 
-  #forget({ derived }: Installation): void {
+  #forget({ derived }: HostedModulator): void {
     this.#roster.delete(derived);
     this.#periods.set(derived, 0);
     for (const batch of this.#outstanding.forget(derived)) this.#done(batch);
@@ -277,7 +281,11 @@ export class ModulatorHost implements Tier {
     if (current !== undefined) {
       current.strikes += STRIKES[blame];
       // Without a single frame from it, the host itself is at fault.
-      if (current.strikes >= MOST_STRIKES && hadBegun) this.#removed(current, error);
+      if (current.strikes >= MOST_STRIKES && hadBegun) {
+        const { modulator, by = "" } = current.request;
+        if (blame === "modulator") this.#suspensions.add(modulator.source, by);
+        this.#removed(current, error);
+      }
     }
     if (!hadBegun && blame !== "nobody" && ++this.#futile === FUTILE_STARTS) {
       this.#futile = 0;
@@ -310,7 +318,7 @@ export class ModulatorHost implements Tier {
   #resume(work: readonly Work[]): void {
     // The order of installation is the order in which the host runs them.
     const absent = new Map(this.#roster.clear().map(installation => [installation.derived, installation]));
-    const install = (installation: Installation): void => {
+    const install = (installation: HostedModulator): void => {
       absent.delete(installation.derived);
       this.#roster.add(installation);
       this.#orders.install(installation);

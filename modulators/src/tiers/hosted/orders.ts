@@ -1,28 +1,31 @@
 import { encodeControl, type ObjectUpdate } from "@jecho/shared/internal";
 import { encodeValues, type Value } from "../../sandbox/values.ts";
 import type { HostClock } from "../periods.ts";
-import type { Installation } from "./installation.ts";
-import type { Keeper } from "./keeper.ts";
+import type { HostedModulator } from "./installation.ts";
+import type { HostKeeper } from "./keeper.ts";
 import type { Roster } from "./roster.ts";
 import type { Outstanding } from "./work.ts";
 
 /** The first events that a modulator is given go before that. */
 const PREPARE_MS = 3;
 
-/** What a host is told besides events. What it has to answer is entered among its work. */
+/** Orders for the host, besides events. Those that it has to answer are entered among its work. */
 export class Orders {
-  readonly #keeper: Keeper;
+  readonly #keeper: HostKeeper;
   readonly #outstanding: Outstanding;
   readonly #roster: Roster;
   readonly #clock: HostClock;
-  /** What the host has not been told yet: of each object the newest state, and the newest version that there is, for all or for one modulator. */
+  /**
+   * Updates that the host has not been told yet: of each object the newest state, and the newest version, for all
+   * modulators or for one.
+   */
   readonly #updates = new Map<string, ObjectUpdate>();
   /** Modulators whose rate may be another with that. */
-  readonly #rated = new Set<Installation>();
+  readonly #rated = new Set<HostedModulator>();
   #timeMs = 0;
   #stopPreparing = (): void => {};
 
-  constructor(keeper: Keeper, outstanding: Outstanding, roster: Roster, clock: HostClock) {
+  constructor(keeper: HostKeeper, outstanding: Outstanding, roster: Roster, clock: HostClock) {
     this.#keeper = keeper;
     this.#outstanding = outstanding;
     this.#roster = roster;
@@ -40,7 +43,7 @@ export class Orders {
     this.#stopPreparing();
   }
 
-  install({ request, ready, derived, grants, context, heard }: Installation): void {
+  install({ request, ready, derived, grants, context, heard }: HostedModulator): void {
     const { channel, schema, modulator, behind = 0 } = request;
     for (const other of request.further ?? []) this.addType(channel, other);
     // What was told last is what it begins with.
@@ -69,7 +72,7 @@ export class Orders {
     this.#keeper.send(encodeControl({ kind: "BaseType", channel, schema }));
   }
 
-  remove(installation: Installation): void {
+  remove(installation: HostedModulator): void {
     const { derived } = installation;
     this.#roster.leave(installation);
     this.#outstanding.push({ kind: "remove", derived });
@@ -90,12 +93,12 @@ export class Orders {
   }
 
   /**
-   * However often an object changes, the host is woken for it only by the next call of a modulator, which it counts from: that
-   * is at the end of the turn for one whose rate may follow it.
+   * Takes a new version of an object. However often it changes, the host is woken for it only by the next call of a
+   * modulator, which it counts from: for one whose rate may follow the object, that is at the end of the turn.
    *
    * @param readers for whom it is news
    */
-  update(update: ObjectUpdate, readers: readonly Installation[]): void {
+  update(update: ObjectUpdate, readers: readonly HostedModulator[]): void {
     const { derived, state, object } = update;
     this.#updates.set(`${derived}${state === "" ? "?" : "="}${object}`, update);
     const rated = readers.filter(({ mostPerSecond }) => mostPerSecond > 0);
@@ -128,7 +131,7 @@ export class Orders {
    * in a host by itself, 16 ms after the last one: a module of 300 bytes is in force after 0.7 ms, and without a fresh isolate after 5; one
    * of 20 KB after 1.2 ms, and without having been evaluated ahead after 4.
    */
-  prepareSoon(installation: Installation): void {
+  prepareSoon(installation: HostedModulator): void {
     this.#stopPreparing();
     this.#stopPreparing = this.#clock.after(PREPARE_MS, () => {
       const isThere = this.#roster.get(installation.derived) === installation;

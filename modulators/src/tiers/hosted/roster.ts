@@ -1,25 +1,25 @@
-import type { Installation } from "./installation.ts";
+import type { HostedModulator } from "./installation.ts";
 
 /** The modulators of one host, by their derived channels, in the order in which the host runs them; and those on their way out. */
 export class Roster {
-  readonly #installations = new Map<number, Installation>();
-  /** Those of which the host has still to confirm that they are removed, in that order. */
-  readonly #leaving = new Map<number, Installation[]>();
+  readonly #installations = new Map<number, HostedModulator>();
+  /** Modulators whose removal the host has still to confirm, in that order. */
+  readonly #leaving = new Map<number, HostedModulator[]>();
 
   get size(): number {
     return this.#installations.size;
   }
 
-  get(derived: number): Installation | undefined {
+  get(derived: number): HostedModulator | undefined {
     return this.#installations.get(derived);
   }
 
-  [Symbol.iterator](): Iterator<Installation> {
+  [Symbol.iterator](): Iterator<HostedModulator> {
     return this.#installations.values();
   }
 
-  /** Those that are fed with this channel. */
-  *fedWith(channel: number): Generator<Installation> {
+  /** Modulators that are fed with this channel. */
+  *fedWith(channel: number): Generator<HostedModulator> {
     for (const installation of this.#installations.values())
       if (installation.request.channel === channel) yield installation;
   }
@@ -29,14 +29,14 @@ export class Roster {
     return false;
   }
 
-  /** May any of them read the view or use the service of this name? */
+  /** Whether any of them may read the view or use the service of this name. */
   mayNeed(name: string): boolean {
     for (const installation of this.#installations.values()) if (installation.mayNeed(name)) return true;
     return false;
   }
 
   /** Puts it behind all others. */
-  add(installation: Installation): void {
+  add(installation: HostedModulator): void {
     this.#installations.delete(installation.derived);
     this.#installations.set(installation.derived, installation);
   }
@@ -46,20 +46,20 @@ export class Roster {
   }
 
   /** Empties it. @returns those that were in it */
-  clear(): Installation[] {
+  clear(): HostedModulator[] {
     const all = [...this.#installations.values()];
     this.#installations.clear();
     return all;
   }
 
-  /** The host is asked to remove it: what it makes until then is of no interest, but what it calls counts. */
-  leave(installation: Installation): void {
+  /** Asks the host to remove it: output until then is of no interest, but calls count. */
+  leave(installation: HostedModulator): void {
     const { derived } = installation;
     this.#leaving.set(derived, [...(this.#leaving.get(derived) ?? []), installation]);
   }
 
   /** The one that the host is to remove next of those that made this derived channel. */
-  leaving(derived: number): Installation | undefined {
+  leaving(derived: number): HostedModulator | undefined {
     return this.#leaving.get(derived)?.[0];
   }
 

@@ -1,7 +1,4 @@
-import { Worker } from "node:worker_threads";
-import type { Watch } from "../../sandbox/sandbox.ts";
-
-/** What the main thread tells its guard: words of shared memory, and how the guard ends the process. */
+/** Words of shared memory by which the main thread tells its guard what it is doing, and how the guard ends the process. */
 export const GUARD = {
   /** Word 0: calls begun so far. */
   calls: 0,
@@ -15,29 +12,11 @@ export const GUARD = {
   signal: "SIGVTALRM",
 } as const;
 
-/** What the host's process exits with where its engine does not load. */
+/** Exit code of the host's process where its engine does not load. */
 export const NO_ENGINE = 78;
 
 export interface GuardData {
   readonly words: Int32Array;
   /** Process id of the producer. */
   readonly parent: number;
-}
-
-/** Starts the guard thread. */
-export function startGuard(parent: number): Watch {
-  const words = new Int32Array(new SharedArrayBuffer(8));
-  // Beside the host's generated program.
-  const workerData: GuardData = { words, parent };
-  const guard = new Worker(new URL("./guard.mjs", import.meta.url), { workerData, name: "guard" });
-  guard.unref();
-  return {
-    enter(limitMs) {
-      Atomics.add(words, GUARD.calls, 1);
-      Atomics.store(words, GUARD.limitMs, limitMs);
-    },
-    leave() {
-      Atomics.store(words, GUARD.limitMs, 0);
-    },
-  };
 }

@@ -1,10 +1,10 @@
 import type { EventsFrame } from "@jecho/shared/internal";
 import type { Provenance } from "../../running/provenance.ts";
 
-/** What the host process has been sent and has not finished, in the order sent. */
+/** Work that the host has been sent and has not finished, in the order sent. */
 export type Work =
   | { readonly kind: "install"; readonly derived: number; order?: number }
-  /** Without events: the transport is ready again, or a period is over. */
+  /** A turn without events: the transport is ready again, or a period is over. */
   | { readonly kind: "turn"; readonly derived: number; order?: number }
   | { readonly kind: "remove"; readonly derived: number; order?: number }
   | Batch;
@@ -22,14 +22,14 @@ export interface Batch {
   readonly tag: string | undefined;
   number: number;
   readonly waiting: Set<number>;
-  /** What the run accounts for, and the stretches without events that came behind it. */
+  /** Provenance of the run, and the stretches without events that came behind it. */
   readonly of: Provenance | undefined;
   readonly passed: Provenance[];
   /** Frames that changed the producer's state after this run was raised. */
   readonly after: Uint8Array[];
 }
 
-/** The work under way. The host does one thing after the other, so that the first is what it is at. */
+/** The work under way. The host does one thing after the other, so the first is the one at work. */
 export class Outstanding {
   readonly #list: Work[] = [];
   #bytes = 0;
@@ -71,10 +71,10 @@ export class Outstanding {
     if (work.kind === "batch") this.#bytes += work.frame.byteLength;
   }
 
-  /** The run that the host is at. */
-  get run(): EventsFrame | undefined {
+  /** The batch that the host is at. */
+  get batch(): Batch | undefined {
     const [first] = this.#list;
-    return first?.kind === "batch" ? first.run : undefined;
+    return first?.kind === "batch" ? first : undefined;
   }
 
   /** The modulator that the host is running now. */

@@ -14,9 +14,9 @@ export interface WorkerListener {
   message(message: Uint8Array | WorkerFailure): void;
   /** An error that nobody caught there; `ended` may still follow. */
   error(error: Error): void;
-  /** It is no more. A page's worker never says so. */
+  /** The worker has ended. A page's worker never says so. */
   ended(): void;
-  /** It is no more, and that was neither its doing nor that of what it ran. */
+  /** The worker has ended, which was neither its doing nor that of what it ran. */
   taken(why: string): void;
 }
 

@@ -15,15 +15,15 @@ export interface WorkerFailure {
 export type WorkerMessage = { readonly limits: Limits } | Uint8Array<ArrayBuffer> | null;
 
 /** Where messages come from and go to: a page's worker itself, or a port. */
-interface Way {
-  onmessage: ((event: { data: WorkerMessage; ports: readonly Way[] }) => void) | null;
-  postMessage(message: Uint8Array | WorkerFailure, transfer: ArrayBuffer[]): void;
+interface MessageWay {
+  onmessage: ((event: { data: WorkerMessage; ports: readonly MessageWay[] }) => void) | null;
+  postMessage(message: Uint8Array | WorkerFailure | null, transfer: ArrayBuffer[]): void;
 }
 
-const scope = globalThis as unknown as Way & { process?: NodeJS.Process; close(): void };
+const scope = globalThis as unknown as MessageWay & { process?: NodeJS.Process; close(): void };
 // Asked for by its name: no page loads a program that imports it.
 const thread = scope.process?.getBuiltinModule?.("node:worker_threads").parentPort;
-let way: Way = (thread as unknown as Way | undefined) ?? scope;
+let way: MessageWay = (thread as unknown as MessageWay | undefined) ?? scope;
 
 const nowMs = (): number => performance.now();
 /** A page's worker has no clock of its processor time. */
@@ -73,3 +73,5 @@ else
     way = lent;
     lent.onmessage = ({ data }) => take(data);
   };
+// A page has to know whether the program could be loaded.
+if (!thread) scope.postMessage(null, []);

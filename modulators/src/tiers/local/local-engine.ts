@@ -1,7 +1,7 @@
 import { JechoError } from "@jecho/shared";
 import type { Stretch } from "@jecho/shared/internal";
 import { createWorld, GIVEN, STANDARD } from "../../generated/local.ts";
-import type { Chunk, Emit, Engine } from "../../sandbox/sandbox.ts";
+import type { Emit, Engine, RunChunk } from "../../sandbox/sandbox.ts";
 import type { WorldMemory } from "../../sandbox/world/many.ts";
 import {
   type Direct,
@@ -30,13 +30,13 @@ export const STANDARD_MODULES: ReadonlyMap<string, MakeModule> = new Map(
 
 type World = ReturnType<typeof createWorld>;
 /** Events that lie one behind the other, and were let through or made one after the other. */
-interface Made extends Stretch {
+interface MadeStretch extends Stretch {
   end: number;
   readonly type: number;
   readonly versions: readonly number[];
   readonly urgent: boolean;
 }
-/** What a world that is at another modulator keeps of this one. */
+/** The state of a modulator that its world is not at. */
 interface Resident {
   memory: WorldMemory;
 }
@@ -130,11 +130,11 @@ class LocalRealm implements Realm {
   #resident: Resident = { memory: [] };
   #services: string | undefined;
   #namespace: Namespace = {};
-  /** May the modulator keep events beyond the call that they come with? */
+  /** Whether the modulator may keep events beyond the call that they come with. */
   #keepsEvents = true;
-  #made: Made[] = [];
+  #made: MadeStretch[] = [];
   /** The newest, where more may follow. */
-  #open: Made | undefined;
+  #open: MadeStretch | undefined;
 
   constructor(worldOf: (source: string) => LocalWorld, compile: Compile) {
     this.#worldOf = worldOf;
@@ -192,7 +192,7 @@ class LocalRealm implements Realm {
     this.#world?.leave(this.#resident);
   }
 
-  #run(chunk: Chunk, type: number, ready: boolean, timeMs: number): unknown {
+  #run(chunk: RunChunk, type: number, ready: boolean, timeMs: number): unknown {
     // While the transport is not ready, whatever comes is kept.
     const { bytes, bounds, end } = chunk.isLent && (this.#keepsEvents || !ready) ? copyOf(chunk) : chunk;
     // A view of its own for each run: by it the world knows whose events they are.
@@ -205,7 +205,7 @@ class LocalRealm implements Realm {
     this.#made = [];
     this.#open = undefined;
     let events: Stretch[] = [];
-    let [last] = made as [Made, ...Made[]];
+    let [last] = made as [MadeStretch, ...MadeStretch[]];
     for (const stretch of made) {
       const isAlike = stretch.versions === last.versions && stretch.type === last.type;
       if (stretch.urgent || last.urgent || !isAlike) {
@@ -220,7 +220,7 @@ class LocalRealm implements Realm {
 }
 
 /** The same events in memory of their own. */
-function copyOf({ bytes, bounds, first, end }: Chunk): Chunk {
+function copyOf({ bytes, bounds, first, end }: RunChunk): RunChunk {
   const start = bounds[2 * first] as number;
   const stop = bounds[2 * end - 1] as number;
   const moved: number[] = [];

@@ -6,12 +6,12 @@ import { Passage, type Provenance } from "../../running/provenance.ts";
 import { RunningModulator } from "../../running/running-modulator.ts";
 import { checkSizes } from "../../running/sizes.ts";
 import {
-  type Chunk,
   type ContextValue,
   DEFAULT_LIMITS,
   type Declared,
   type Engine,
   type Limits,
+  type RunChunk,
 } from "../../sandbox/sandbox.ts";
 import { decodeValues, encodeValues, type Value } from "../../sandbox/values.ts";
 import { LentRun } from "../lent-run.ts";
@@ -52,7 +52,7 @@ export class LocalTier implements Tier {
   readonly #periods: Periods;
   readonly #types = new ChannelTypes();
   readonly #views = new Map<number, Map<string, ContextValue>>();
-  /** Of the run that the modulators are at. */
+  /** Tag of the run that the modulators are working on. */
   #tag: string | undefined;
   #isClosed = false;
 
@@ -78,7 +78,7 @@ export class LocalTier implements Tier {
     const stats = { eventsIn: 0, eventsOut: 0, bytesOut: 0, cpuMs: 0, dropped: 0, restarts: 0 };
     for (const [name, value] of context) this.setContext(channel, name, value);
     for (const other of further) this.addType(channel, other);
-    const grants = grantsOf(offers, modulator.capabilities);
+    const grants = grantsOf(offers, modulator);
     const clock = this.#clock;
     const running = new RunningModulator(
       {
@@ -89,6 +89,7 @@ export class LocalTier implements Tier {
         modulator,
         offers: grants,
         instead: undefined,
+        by: "",
         behind,
         timeMs: 0,
       },
@@ -159,7 +160,7 @@ export class LocalTier implements Tier {
     const outer = this.#tag;
     this.#tag = tag;
     const { bytes, bounds, first, end } = run.stretch();
-    const chunks: readonly Chunk[] = [{ bytes, bounds, first, end, isLent: run instanceof LentRun }];
+    const chunks: readonly RunChunk[] = [{ bytes, bounds, first, end, isLent: run instanceof LentRun }];
     for (const local of fed) {
       // What one of them makes may be the end of another.
       if (this.#modulators.get(local.running.derived) !== local) continue;
@@ -225,7 +226,9 @@ export class LocalTier implements Tier {
     try {
       stats.dropped += act();
       passage.turned(of, events, running.waiting);
+      const isGathered = of === undefined && local.newest !== undefined;
       this.#handOut(local);
+      if (isGathered) tell(() => this.#events.onGathered?.(derived));
       if (running.periodMs !== periodMs) this.#periods.set(derived, running.periodMs);
       if (running.mostPerSecond !== mostPerSecond) tell(() => this.#events.onRate?.(derived));
     } catch (thrown) {

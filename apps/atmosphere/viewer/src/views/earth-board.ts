@@ -1,7 +1,6 @@
 /** What the map and the globe have in common: one layer over the earth, seen by a camera. */
 import type { View } from "@jecho/client";
 import { drawEarthLines } from "../drawing/coastlines.ts";
-import { colourTable } from "../drawing/colour-map.ts";
 import { type ColourRange, extentOf } from "../drawing/colour-range.ts";
 import { LayerPicture } from "../drawing/picture.ts";
 import {
@@ -10,7 +9,6 @@ import {
   degreesPerPixel,
   formatLatitude,
   formatLongitude,
-  type GridSteps,
   isWithin,
   type Place,
   suitedStride,
@@ -20,129 +18,76 @@ import {
 } from "../drawing/projection.ts";
 import { valueAt } from "../drawing/raster.ts";
 import type { Scene } from "../drawing/scene.ts";
-import type { FieldEvent, FieldSubscription } from "../field-subscription.ts";
+import type { FieldEvent } from "../field-subscription.ts";
 import type { Aim } from "../handed-page.ts";
-import { type Detail, formatValue, type Look, pressureLabel } from "../look.ts";
-import { FADE_SECONDS, fadeClock, isFading, strokeMark, type ViewElements } from "./board.ts";
-import { Stage, type StagePainting } from "./stage.ts";
+import { formatValue, type Look, pressureLabel } from "../look.ts";
+import { FADE_SECONDS, fadeClock, isFading, strokeMark } from "./board.ts";
+import { FieldBoard } from "./field-board.ts";
 
 /** Cells beyond what is visible, so that a small move finds data there. */
 const MARGIN_CELLS = 2;
 const OLD_DIM = 0.5;
 const COLOURS = { coast: "rgb(240 244 247 / 0.72)", graticule: "rgb(236 241 245 / 0.14)" };
 
-export abstract class EarthBoard<C extends Camera> implements StagePainting {
-  abstract camera: C;
+export abstract class EarthBoard<C extends Camera> extends FieldBoard {
+  abstract override camera: C;
   readonly #name: "map" | "globe";
-  readonly #place: number;
-  readonly #range: ColourRange;
   readonly picture = new LayerPicture();
-  #look: Look;
-  #steps: GridSteps = { latStep: 2.5, lonStep: 2.5 };
-  #detail: Detail = "auto";
-  #elements: ViewElements | undefined;
-  #stage: Stage | undefined;
-  #subscription: FieldSubscription | undefined;
-  #pointer: { x: number; y: number } | undefined;
   #hasKeys = false;
 
   /** @param place among the views of the page */
   constructor(name: "map" | "globe", place: number, look: Look, range: ColourRange) {
+    super(place, look, range);
     this.#name = name;
-    this.#place = place;
-    this.#look = look;
-    this.#range = range;
   }
 
-  get look(): Look {
-    return this.#look;
-  }
-
-  get subscription(): FieldSubscription | undefined {
-    return this.#subscription;
-  }
-
-  /** Draws in these elements until the returned function is called. */
-  attach(elements: ViewElements): () => void {
-    this.#elements = elements;
-    const stage = new Stage(elements.field, elements.lines, this);
-    this.#stage = stage;
-    stage.setColours(colourTable(this.#look.colours));
-    const stop = this.#range.subscribe(() => stage.invalidateField());
-    return () => {
-      stop();
-      stage.close();
-      this.#stage = undefined;
-    };
-  }
-
-  follow(subscription: FieldSubscription | undefined): void {
-    this.#subscription = subscription;
-    this.request();
-  }
-
-  setLook(look: Look): void {
-    const before = this.#look;
-    this.#look = look;
-    if (look.colours !== before.colours) this.#stage?.setColours(colourTable(look.colours));
+  protected override looked(before: Look): void {
+    const { look } = this;
     if (look.layer !== before.layer) this.request();
-    if (look.layer !== before.layer || look.smooth !== before.smooth) this.#stage?.invalidateField();
-    if (look.longitude !== before.longitude || look.source !== before.source) this.#stage?.invalidateLines();
-  }
-
-  setGrid(steps: GridSteps, detail: Detail): void {
-    this.#steps = steps;
-    this.#detail = detail;
-    this.request();
-  }
-
-  /** The pointer's place, or with keys the middle. */
-  setPointer(at: { x: number; y: number } | undefined): void {
-    this.#pointer = at;
-    this.#readOut();
+    if (look.layer !== before.layer || look.smooth !== before.smooth) this.stage?.invalidateField();
+    if (look.longitude !== before.longitude || look.source !== before.source) this.stage?.invalidateLines();
   }
 
   setKeys(hasKeys: boolean): void {
     this.#hasKeys = hasKeys;
-    this.#readOut();
-    this.#stage?.invalidateLines();
+    this.readOut();
+    this.stage?.invalidateLines();
   }
 
   /** The view that the picture needs now. */
   wanted(): View {
-    const { layer } = this.#look;
+    const { layer } = this.look;
     const stride =
-      this.#detail === "auto" ? suitedStride(degreesPerPixel(this.camera), this.#steps) : this.#detail;
-    const window = alignWindow(visibleWindow(this.camera), this.#steps, stride, MARGIN_CELLS);
+      this.detail === "auto" ? suitedStride(degreesPerPixel(this.camera), this.steps) : this.detail;
+    const window = alignWindow(visibleWindow(this.camera), this.steps, stride, MARGIN_CELLS);
     return { firstLayer: layer, lastLayer: layer, ...window, stride };
   }
 
-  request(): void {
-    this.#elements?.host.toggleAttribute("data-scrolls", this.scrolls);
-    this.#subscription?.update(this.wanted());
+  override request(): void {
+    this.elements?.host.toggleAttribute("data-scrolls", this.scrolls);
+    this.subscription?.update(this.wanted());
     const aim = this.aim();
-    this.#subscription?.describe({ kind: this.#name, place: this.#place, detail: this.#detail, aim });
+    this.subscription?.describe({ kind: this.#name, place: this.place, detail: this.detail, aim });
   }
 
   receive(event: FieldEvent): void {
-    if (this.#elements !== undefined)
-      this.#elements.host.dataset["seen"] = this.#subscription?.seen.toString() ?? "";
+    this.noteSeen();
     // An event of the layer that was left a moment ago; in a replay it may be one that was looked at then.
-    const isReplay = this.#subscription?.snapshot().isReplay === true;
-    if (event.layer !== this.#look.layer && !isReplay) return;
+    const isReplay = this.subscription?.snapshot().isReplay === true;
+    if (event.layer !== this.look.layer && !isReplay) return;
     this.picture.receive(event, performance.now() / 1000);
-    this.#range.offer(this.#name, String(event.layer), extentOf(event.values));
-    this.#stage?.invalidateField();
+    this.range.offer(this.#name, String(event.layer), extentOf(event.values));
+    this.stage?.invalidateField();
   }
 
   protected moveTo(camera: C): void {
     this.camera = camera;
     this.request();
-    this.#readOut();
-    this.#stage?.invalidate();
+    this.readOut();
+    this.stage?.invalidate();
   }
 
-  resized(width: number, height: number): void {
+  override resized(width: number, height: number): void {
     this.camera = this.fit({ ...this.camera, width, height });
     this.request();
   }
@@ -160,9 +105,9 @@ export abstract class EarthBoard<C extends Camera> implements StagePainting {
 
   protected abstract marks(context: CanvasRenderingContext2D): void;
 
-  scene(): Scene {
+  override scene(): Scene {
     const { top, under } = this.picture;
-    const isOld = this.picture.layer !== this.#look.layer;
+    const isOld = this.picture.layer !== this.look.layer;
     const window = this.picture.window;
     const covers = window !== undefined && isWithin(visibleWindow(this.camera), window);
     const rasters = [
@@ -173,37 +118,37 @@ export abstract class EarthBoard<C extends Camera> implements StagePainting {
       camera: this.camera,
       rasters,
       // A layer that was left keeps its own colours until the new one is there.
-      range: this.#range.rangeOf(String(this.picture.layer)) ?? { low: 0, high: 1 },
-      smooth: this.#look.smooth,
+      range: this.range.rangeOf(String(this.picture.layer)) ?? { low: 0, high: 1 },
+      smooth: this.look.smooth,
       nowSeconds: fadeClock(this.picture.changedSeconds),
       fadeSeconds: FADE_SECONDS,
     };
   }
 
-  lines(context: CanvasRenderingContext2D): void {
-    drawEarthLines(context, this.camera, COLOURS, () => this.#stage?.invalidateLines());
+  override lines(context: CanvasRenderingContext2D): void {
+    drawEarthLines(context, this.camera, COLOURS, () => this.stage?.invalidateLines());
     this.marks(context);
-    const { source } = this.#look;
+    const { source } = this.look;
     const at = source && toScreen(this.camera, source);
     if (at) drawTarget(context, at.x, at.y);
     if (this.#hasKeys) drawCross(context, this.camera.width / 2, this.camera.height / 2);
   }
 
-  painted(): boolean {
+  override painted(): boolean {
     const { picture } = this;
     const { top, window } = picture;
-    if (top !== undefined && window !== undefined && this.#elements !== undefined) {
+    if (top !== undefined && window !== undefined && this.elements !== undefined) {
       const { south, north, west, east } = window;
-      Object.assign(this.#elements.host.dataset, {
+      Object.assign(this.elements.host.dataset, {
         step: top.step,
         layer: picture.layer,
-        bytes: this.#subscription?.bytes ?? 0,
+        bytes: this.subscription?.bytes ?? 0,
         window: [south, north, west, east].map(degrees => Number(degrees.toFixed(3))).join(","),
         rows: top.rows,
         columns: top.columns,
       });
     }
-    this.#readOut();
+    this.readOut();
     return isFading(top?.changedAt, picture.changedSeconds);
   }
 
@@ -213,13 +158,12 @@ export abstract class EarthBoard<C extends Camera> implements StagePainting {
     return top === undefined ? "" : `${pressureLabel(layer)}, step ${top.step}`;
   }
 
-  #readOut(): void {
-    const readout = this.#elements?.readout;
-    if (readout === undefined) return;
+  /** Under the pointer, or with keys in the middle. */
+  protected override read(): string | undefined {
     const middle = { x: this.camera.width / 2, y: this.camera.height / 2 };
-    const at = this.#pointer ?? (this.#hasKeys ? middle : undefined);
+    const at = this.pointer ?? (this.#hasKeys ? middle : undefined);
     const here = at && toEarth(this.camera, at.x, at.y);
-    readout.textContent = here === undefined ? "" : this.#describe(here);
+    return here && this.#describe(here);
   }
 
   #describe(place: Place): string {

@@ -8,8 +8,8 @@ export interface Gestures {
   click?(x: number, y: number): void;
   /** Undefined where the pointer left. */
   hover?(at: { x: number; y: number } | undefined): void;
-  /** True where the key meant something. */
-  key?(key: string, isShift: boolean): boolean;
+  /** What keys do, by their names. */
+  readonly keys?: Readonly<Record<string, () => void>>;
 }
 
 const CLICK_PX = 5;
@@ -82,7 +82,10 @@ export function watchGestures(element: HTMLElement, gestures: Gestures, signal: 
   };
   const key = (event: KeyboardEvent): void => {
     if (event.altKey || event.ctrlKey || event.metaKey || event.target !== element) return;
-    if (gestures.key?.(event.key, event.shiftKey)) event.preventDefault();
+    const act = gestures.keys?.[event.key];
+    if (act === undefined) return;
+    act();
+    event.preventDefault();
   };
 
   const reshaped = (): void => {

@@ -115,10 +115,7 @@ export function GlobeView({
           zoom: factor => board.zoom(factor),
           hover: at => board.setPointer(at),
           click,
-          key: key => {
-            keys[key]?.();
-            return key in keys;
-          },
+          keys,
         },
         signal,
       );

@@ -131,10 +131,7 @@ export function MapView({
           zoom: (factor, x, y) => board.zoom(factor, x, y),
           hover: at => board.setPointer(at),
           click,
-          key: key => {
-            keys[key]?.();
-            return key in keys;
-          },
+          keys,
         },
         signal,
       );

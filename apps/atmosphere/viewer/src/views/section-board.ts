@@ -1,8 +1,7 @@
 /** Draws all layers along a meridian: latitude across, height upwards. */
 import type { View } from "@jecho/client";
 import { approximateHeightKm, LAYER_PRESSURES_HPA } from "../../../src/model/layers.ts";
-import { colourTable } from "../drawing/colour-map.ts";
-import { type ColourRange, extentOf } from "../drawing/colour-range.ts";
+import { extentOf } from "../drawing/colour-range.ts";
 import {
   fractionOfPressure,
   heightAxis,
@@ -13,19 +12,13 @@ import {
   pressureTicks,
 } from "../drawing/height-axis.ts";
 import { SectionPicture } from "../drawing/picture.ts";
-import {
-  formatLatitude,
-  formatLongitude,
-  type GridSteps,
-  normaliseLongitude,
-  suitedStride,
-} from "../drawing/projection.ts";
+import { formatLatitude, formatLongitude, normaliseLongitude, suitedStride } from "../drawing/projection.ts";
 import { valueAt } from "../drawing/raster.ts";
 import type { Scene } from "../drawing/scene.ts";
-import type { FieldEvent, FieldSubscription } from "../field-subscription.ts";
-import { type Detail, formatValue, type Look, pressureLabel } from "../look.ts";
-import { FADE_SECONDS, fadeClock, isFading, MARK_COLOUR, strokeMark, type ViewElements } from "./board.ts";
-import { Stage, type StagePainting } from "./stage.ts";
+import type { FieldEvent } from "../field-subscription.ts";
+import { formatValue, type Look, pressureLabel } from "../look.ts";
+import { FADE_SECONDS, fadeClock, isFading, MARK_COLOUR, strokeMark } from "./board.ts";
+import { FieldBoard } from "./field-board.ts";
 
 /** Room for the axes around the field in CSS pixels; the style sheet places the field's canvas the same way. */
 const MARGIN = { left: 44, right: 38, top: 8, bottom: 22 } as const;
@@ -34,75 +27,24 @@ const LAYER_COUNT = LAYER_PRESSURES_HPA.length;
 const LAYERS = layerTable(AXIS, 1024);
 const LABEL_PX = 17;
 
-export class SectionBoard implements StagePainting {
-  readonly camera = { kind: "section" } as const;
+export class SectionBoard extends FieldBoard {
+  override readonly camera = { kind: "section" } as const;
   readonly picture = new SectionPicture(LAYER_COUNT);
-  readonly #place: number;
-  readonly #range: ColourRange;
-  #look: Look;
-  #steps: GridSteps = { latStep: 2.5, lonStep: 2.5 };
-  #detail: Detail = "auto";
   #width = 600;
   #height = 300;
-  #elements: ViewElements | undefined;
-  #stage: Stage | undefined;
-  #subscription: FieldSubscription | undefined;
-  #pointer: { x: number; y: number } | undefined;
 
-  /** @param place among the views of the page */
-  constructor(place: number, look: Look, range: ColourRange) {
-    this.#place = place;
-    this.#look = look;
-    this.#range = range;
-  }
-
-  get look(): Look {
-    return this.#look;
-  }
-
-  attach(elements: ViewElements): () => void {
-    this.#elements = elements;
-    const stage = new Stage(elements.field, elements.lines, this);
-    this.#stage = stage;
-    stage.setColours(colourTable(this.#look.colours));
-    const stop = this.#range.subscribe(() => stage.invalidateField());
-    return () => {
-      stop();
-      stage.close();
-      this.#stage = undefined;
-    };
-  }
-
-  follow(subscription: FieldSubscription | undefined): void {
-    this.#subscription = subscription;
-    this.request();
-  }
-
-  setLook(look: Look): void {
-    const before = this.#look;
-    this.#look = look;
-    if (look.colours !== before.colours) this.#stage?.setColours(colourTable(look.colours));
+  protected override looked(before: Look): void {
+    const { look } = this;
     if (look.longitude !== before.longitude) this.request();
-    if (look.smooth !== before.smooth) this.#stage?.invalidateField();
-    if (look.layer !== before.layer) this.#stage?.invalidateLines();
-  }
-
-  setGrid(steps: GridSteps, detail: Detail): void {
-    this.#steps = steps;
-    this.#detail = detail;
-    this.request();
-  }
-
-  setPointer(at: { x: number; y: number } | undefined): void {
-    this.#pointer = at;
-    this.#readOut();
+    if (look.smooth !== before.smooth) this.stage?.invalidateField();
+    if (look.layer !== before.layer) this.stage?.invalidateLines();
   }
 
   /** One column of the grid, the nearest to the chosen longitude, in all layers. */
   wanted(): View {
-    const { lonStep } = this.#steps;
-    const longitude = normaliseLongitude(Math.round(this.#look.longitude / lonStep) * lonStep);
-    const stride = this.#detail === "auto" ? suitedStride(180 / this.#width, this.#steps) : this.#detail;
+    const { lonStep } = this.steps;
+    const longitude = normaliseLongitude(Math.round(this.look.longitude / lonStep) * lonStep);
+    const stride = this.detail === "auto" ? suitedStride(180 / this.#width, this.steps) : this.detail;
     return {
       firstLayer: 0,
       lastLayer: LAYER_COUNT - 1,
@@ -114,16 +56,15 @@ export class SectionBoard implements StagePainting {
     };
   }
 
-  request(): void {
-    this.#subscription?.update(this.wanted());
-    this.#subscription?.describe({ kind: "section", place: this.#place, detail: this.#detail });
+  override request(): void {
+    this.subscription?.update(this.wanted());
+    this.subscription?.describe({ kind: "section", place: this.place, detail: this.detail });
   }
 
   receive(event: FieldEvent): void {
-    if (this.#elements !== undefined)
-      this.#elements.host.dataset["seen"] = this.#subscription?.seen.toString() ?? "";
+    this.noteSeen();
     this.picture.receive(event, performance.now() / 1000);
-    this.#stage?.invalidateField();
+    this.stage?.invalidateField();
   }
 
   /** The layer under a pixel of the surface; undefined beside the field. */
@@ -132,49 +73,49 @@ export class SectionBoard implements StagePainting {
     return at && Math.round(layerOfFraction(AXIS, at.up));
   }
 
-  resized(width: number, height: number): void {
+  override resized(width: number, height: number): void {
     this.#width = width;
     this.#height = height;
     this.request();
   }
 
-  scene(width: number, height: number): Scene {
+  override scene(width: number, height: number): Scene {
     const { top, under } = this.picture;
     // All layers of a step come together: one look at them is enough for the range.
-    if (top !== undefined) this.#range.offer("section", "all", extentOf(top.values));
+    if (top !== undefined) this.range.offer("section", "all", extentOf(top.values));
     return {
       camera: { kind: "section", width, height, layers: LAYERS },
       rasters: [
         ...(under !== undefined ? [{ raster: under, dim: 0.5 }] : []),
         ...(top !== undefined ? [{ raster: top, dim: 1 }] : []),
       ],
-      range: this.#range.range ?? { low: 0, high: 1 },
-      smooth: this.#look.smooth,
+      range: this.range.range ?? { low: 0, high: 1 },
+      smooth: this.look.smooth,
       nowSeconds: fadeClock(this.picture.changedSeconds),
       fadeSeconds: FADE_SECONDS,
     };
   }
 
-  painted(): boolean {
+  override painted(): boolean {
     const { top, longitude } = this.picture;
-    if (top !== undefined && this.#elements !== undefined) {
-      const half = this.#steps.lonStep / 2;
+    if (top !== undefined && this.elements !== undefined) {
+      const half = this.steps.lonStep / 2;
       const west = normaliseLongitude(longitude - half);
       const east = west + 2 * half;
-      Object.assign(this.#elements.host.dataset, {
+      Object.assign(this.elements.host.dataset, {
         step: top.step,
         layer: `0-${LAYER_COUNT - 1}`,
-        bytes: this.#subscription?.bytes ?? 0,
+        bytes: this.subscription?.bytes ?? 0,
         window: [-90, 90, west, east].map(degrees => Number(degrees.toFixed(3))).join(","),
         rows: top.columns,
         columns: 1,
       });
     }
-    this.#readOut();
+    this.readOut();
     return isFading(top?.changedAt, this.picture.changedSeconds);
   }
 
-  lines(context: CanvasRenderingContext2D, width: number, height: number): void {
+  override lines(context: CanvasRenderingContext2D, width: number, height: number): void {
     const { left, right, top, bottom } = MARGIN;
     const [plotWidth, plotHeight] = [width - left - right, height - top - bottom];
     const style = getComputedStyle(document.body);
@@ -220,12 +161,12 @@ export class SectionBoard implements StagePainting {
   }
 
   #drawLayer(context: CanvasRenderingContext2D, plotWidth: number, plotHeight: number): void {
-    const pressure = LAYER_PRESSURES_HPA[this.#look.layer];
+    const pressure = LAYER_PRESSURES_HPA[this.look.layer];
     if (pressure === undefined) return;
     const { left, top } = MARGIN;
     const y = top + (1 - fractionOfPressure(AXIS, pressure)) * plotHeight;
     strokeMark(context, () => line(context, left, y, left + plotWidth, y));
-    const label = pressureLabel(this.#look.layer);
+    const label = pressureLabel(this.look.layer);
     const baseline = y < top + 20 ? y + 15 : y - 6;
     context.textAlign = "left";
     context.strokeStyle = "rgb(9 11 13 / 0.75)";
@@ -247,11 +188,9 @@ export class SectionBoard implements StagePainting {
     return top === undefined ? "" : `${formatLongitude(longitude)}, step ${top.step}`;
   }
 
-  #readOut(): void {
-    const readout = this.#elements?.readout;
-    if (readout === undefined) return;
-    const at = this.#pointer && this.#plotAt(this.#pointer.x, this.#pointer.y);
-    readout.textContent = at === undefined ? "" : this.#describe(at.latitude, at.up);
+  protected override read(): string | undefined {
+    const at = this.pointer && this.#plotAt(this.pointer.x, this.pointer.y);
+    return at && this.#describe(at.latitude, at.up);
   }
 
   #describe(latitude: number, up: number): string {

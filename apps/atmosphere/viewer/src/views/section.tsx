@@ -68,10 +68,7 @@ export function SectionView({
             const layer = board.layerAt(x, y);
             if (layer !== undefined) onLayer(layer);
           },
-          key: key => {
-            keys[key]?.();
-            return key in keys;
-          },
+          keys,
         },
         signal,
       );

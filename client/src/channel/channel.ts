@@ -1,0 +1,68 @@
+import type { Modulator } from "@jecho/modulators";
+import { Type } from "@jecho/shared";
+import type { Consumer } from "../consumer/consumer.ts";
+import type { Handler, SubscribeOptions } from "../options/consumer-options.ts";
+import type { ProduceOptions } from "../options/producer-options.ts";
+import type { Producer } from "../producer/producer.ts";
+import type { ChannelForm, Codec } from "./codec.ts";
+import type { Opener } from "./opener.ts";
+
+/** A named stream of events: any number of producers and consumers, who do not know each other. */
+export class EventChannel<T = Uint8Array> implements ChannelForm<T> {
+  /** The channel's name in full: `jecho://HOST:PORT/NAME`, or as it was asked for. */
+  readonly name: string;
+  /** Type of the channel's events; undefined on an untyped channel. */
+  readonly type: Type<T> | undefined;
+  /** How events are made of bytes and bytes of events, on an untyped channel. */
+  readonly codec: Codec<T> | undefined;
+  readonly #opener: Opener;
+
+  /** Made by `session.channel`. */
+  constructor(opener: Opener, name: string, type: Type<T> | Codec<T> | undefined) {
+    this.#opener = opener;
+    this.name = name;
+    this.type = type instanceof Type ? type : undefined;
+    this.codec = type instanceof Type ? undefined : type;
+  }
+
+  /**
+   * The types that the present producers of the channel write: none where it is untyped, or nobody produces.
+   *
+   * @throws JechoError `CHANNEL_ELSEWHERE` where the channel's name leads to another gateway, why the gateway there cannot be asked, what ended the connection
+   */
+  types(): Promise<Type[]> {
+    return this.#opener.typesOf(this.name);
+  }
+
+  /**
+   * Opens a producer: resolves when it has every modulator that is installed on this channel, so that its first event counts. On a
+   * derived channel (`NAME#SEGMENT`) its events go to all that subscribe to that, beside what a modulator makes there; as long as nobody
+   * derives a channel of that name, its demand is 0.
+   *
+   * @throws JechoError `CHANNEL_ELSEWHERE`, `TYPE_MISMATCH`, `MODULATORS_NOT_SERVED`, `ARGUMENT_INVALID` for what cannot be offered or no queue's size,
+   * what ended the connection, or the signal's reason
+   */
+  produce(options: ProduceOptions = {}): Promise<Producer<T>> {
+    return this.#opener.openProducer(this, options);
+  }
+
+  /**
+   * Opens a consumer. With a modulator, resolves when that is installed in every present producer of the channel. What it makes may be of
+   * another type than the channel's: the handler then says of which.
+   *
+   * An event's typed arrays are views on received bytes: read-only by contract, and valid as long as they are held.
+   *
+   * @throws JechoError the reason why the modulator could not be installed, `CHANNEL_ELSEWHERE`, `TYPE_MISMATCH`, `DERIVED_TAKEN` for a name that
+   * another modulator's channel has, `DERIVED_UNKNOWN` for one that nobody derives at present, `ARGUMENT_INVALID`, what ended
+   * the connection, or the signal's reason
+   */
+  subscribe(handler: Handler<T>, options?: SubscribeOptions): Promise<Consumer<T>>;
+  /** The same, where the modulator makes events of another type than the channel's: the handler says of which. */
+  subscribe<Made>(
+    handler: Handler<Made>,
+    options: SubscribeOptions & { readonly modulator: Modulator },
+  ): Promise<Consumer<T>>;
+  subscribe(handler: Handler<T>, options: SubscribeOptions = {}): Promise<Consumer<T>> {
+    return this.#opener.openConsumer(this, handler, options);
+  }
+}

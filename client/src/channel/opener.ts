@@ -1,0 +1,211 @@
+import { modulatorTable } from "@jecho/modulators/internal";
+import { JechoError, type Type } from "@jecho/shared";
+import { checkOptions, FROM, type Inherited, type OptionNames } from "@jecho/shared/internal";
+import { Consumer } from "../consumer/consumer.ts";
+import type { RaisedBy, WrittenBy } from "../consumer/event-reader.ts";
+import type { Handler, SubscribeOptions, TakeOverOptions } from "../options/consumer-options.ts";
+import { historyOf, labelOf, placeOf, queueOf, sourcesOf } from "../options/open-options.ts";
+import { PRODUCE, SUBSCRIBE, TAKE_OVER } from "../options/option-names.ts";
+import type { ProduceOptions } from "../options/producer-options.ts";
+import type { ControlRequest, PortRequest } from "../places/port.ts";
+import { Delegation } from "../producer/delegation.ts";
+import { Producer } from "../producer/producer.ts";
+import type { EventQueue } from "../queues/event-queue.ts";
+import type { EventQueues } from "../queues/event-queues.ts";
+import type { Endpoints } from "../session/endpoints.ts";
+import type { InheritedSubscription } from "../session/inheritance.ts";
+import { EventChannel } from "./channel.ts";
+
+/** Session as its endpoints see it. */
+export interface EndpointSession {
+  /** Address of the gateway. */
+  readonly address: string;
+  readonly isClosed: boolean;
+  /** Resolves when it is known where the concentrator runs. */
+  readonly settled: Promise<void>;
+  /** @throws JechoError why nothing can be opened */
+  checkUsable(): void;
+  /** A channel's name on the wire; a promise where it has to be found out whether that is at this gateway. @throws JechoError `CHANNEL_ELSEWHERE` */
+  userName(channel: string): string | Promise<string>;
+  post(request: PortRequest): void;
+  readonly types: WrittenBy;
+  readonly producers: RaisedBy;
+  /** The types that the present producers of a channel write. */
+  typesOf(channel: string): Promise<Type[]>;
+  /** Something went wrong without an endpoint to blame. */
+  failed(error: JechoError): void;
+  /** Resolves when what was raised before has been taken, or after 30 s. */
+  taken(): Promise<void>;
+}
+
+/** Opens a session's producers and consumers, closes them, and is their way to its concentrator. */
+export class Opener {
+  readonly #session: EndpointSession;
+  readonly #endpoints: Endpoints;
+  readonly #queues: EventQueues;
+
+  constructor(session: EndpointSession, endpoints: Endpoints, queues: EventQueues) {
+    this.#session = session;
+    this.#endpoints = endpoints;
+    this.#queues = queues;
+  }
+
+  async openProducer<T>(channel: EventChannel<T>, options: ProduceOptions): Promise<Producer<T>> {
+    checkOptions<ProduceOptions>("produce()", options, PRODUCE);
+    const session = this.#session;
+    const { signal, delegate, history, key = "" } = options;
+    const endpoint = this.#endpoints.next();
+    const delegation =
+      delegate &&
+      new Delegation(
+        delegate,
+        (name, value) => this.post({ is: "context", endpoint, name, value }),
+        error => session.failed(error),
+      );
+    session.checkUsable();
+    // Which memory a queue may have depends on where the other side of it is.
+    await session.settled;
+    const name = this.#userName(channel.name, signal);
+    const userName = typeof name === "string" ? name : await name;
+    session.checkUsable();
+    const queue = options.queue === undefined ? this.#queues.common : this.#queues.open(options.queue);
+    const producer = new Producer<T>(this, endpoint, channel, queue, delegation);
+    const { schema = new Uint8Array(0), token = 0n } = channel.type ?? {};
+    const request: ControlRequest = {
+      is: "openProducer",
+      endpoint,
+      channel: userName,
+      schema,
+      token,
+      offers: delegation?.offers,
+      context: delegation?.present() ?? new Map(),
+      history: historyOf(history),
+      key,
+    };
+    await this.#endpoints.open(endpoint, producer, signal, () => this.post(request));
+    return producer;
+  }
+
+  async openConsumer<T>(
+    channel: EventChannel<T>,
+    handler: Handler<T>,
+    options: SubscribeOptions,
+  ): Promise<Consumer<T>> {
+    checkOptions<SubscribeOptions>("subscribe()", options, SUBSCRIBE);
+    const endpoint = this.#endpoints.next();
+    if (options.as !== undefined && options.modulator === undefined)
+      throw new JechoError("ARGUMENT_INVALID", `"as" names what a modulator makes, and there is none`);
+    const consumer = new Consumer<T>(this, endpoint, channel, handler, options, options);
+    const name = this.#userName(channel.name, options.signal);
+    return this.#open(consumer, options.signal, {
+      is: "openConsumer",
+      endpoint,
+      // What is known at once is asked for at once, in its order among what else is.
+      channel: typeof name === "string" ? name : await name,
+      schema: channel.type?.schema ?? new Uint8Array(0),
+      modulator: options.modulator && modulatorTable(options.modulator, options.capabilities),
+      queue: queueOf(options.queue),
+      label: labelOf(options.label),
+      as: options.as ?? "",
+      from: placeOf(options),
+      sources: sourcesOf(options),
+    });
+  }
+
+  /** Opens a consumer in the stead of one that another device had. */
+  async takeOver<T>(
+    { channel, label }: InheritedSubscription,
+    { modulator, as, epoch, seq, sources }: Inherited,
+    handler: Handler<T>,
+    options: TakeOverOptions<T>,
+  ): Promise<Consumer<T>> {
+    checkOptions<TakeOverOptions<T>>("takeOver()", options, TAKE_OVER as OptionNames<TakeOverOptions<T>>);
+    const endpoint = this.#endpoints.next();
+    const pair = { modulator: modulator && { source: modulator.source }, demodulator: options.demodulator };
+    const place = new EventChannel<T>(this, channel, options.type);
+    const consumer = new Consumer<T>(this, endpoint, place, handler, pair, options);
+    const name = this.#userName(channel, options.signal);
+    return this.#open(consumer, options.signal, {
+      is: "openConsumer",
+      endpoint,
+      channel: typeof name === "string" ? name : await name,
+      schema: options.type?.schema ?? new Uint8Array(0),
+      modulator,
+      queue: queueOf(options.queue),
+      label,
+      as,
+      from: { from: FROM.resume, epoch, seq, at: 0, speed: 0 },
+      sources,
+    });
+  }
+
+  #userName(channel: string, signal: AbortSignal | undefined): string | Promise<string> {
+    const name = this.#session.userName(channel);
+    return typeof name === "string" || signal === undefined ? name : unlessAborted(name, signal);
+  }
+
+  async #open<T>(
+    consumer: Consumer<T>,
+    signal: AbortSignal | undefined,
+    request: Extract<ControlRequest, { is: "openConsumer" }>,
+  ): Promise<Consumer<T>> {
+    this.#session.checkUsable();
+    await this.#endpoints.open(request.endpoint, consumer, signal, () => this.post(request));
+    return consumer;
+  }
+
+  typesOf(channel: string): Promise<Type[]> {
+    return this.#session.typesOf(channel);
+  }
+
+  post(request: ControlRequest): void {
+    this.#session.post(request);
+  }
+
+  get types(): WrittenBy {
+    return this.#session.types;
+  }
+
+  get producers(): RaisedBy {
+    return this.#session.producers;
+  }
+
+  /** The queue of what goes before everything else. */
+  get urgentQueue(): EventQueue {
+    return this.#queues.urgent;
+  }
+
+  get address(): string {
+    return this.#session.address;
+  }
+
+  failed(error: JechoError): void {
+    this.#session.failed(error);
+  }
+
+  closeEndpoint(endpoint: number): void {
+    this.post({ is: "closeEndpoint", endpoint });
+    this.#endpoints.remove(endpoint);
+  }
+
+  /** A queue of its own goes with the producer. */
+  async closeProducer(endpoint: number, queue: EventQueue): Promise<void> {
+    if (this.#session.isClosed) return;
+    this.#queues.finish();
+    this.closeEndpoint(endpoint);
+    if (this.#queues.leave(queue)) {
+      this.#session.post({ is: "closeQueue", queue: queue.number });
+      queue.close(new JechoError("CLOSED"));
+    }
+    await this.#session.taken();
+  }
+}
+
+/** Rejects with the signal's reason when that comes first. */
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const abort = (): void => reject(signal.reason);
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort);
+  return Promise.race([promise, aborted]).finally(() => signal.removeEventListener("abort", abort));
+}

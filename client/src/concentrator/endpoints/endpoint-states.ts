@@ -1,0 +1,152 @@
+import type { Modulator } from "@jecho/shared/internal";
+
+/*
+ * The states of an endpoint. Each has what holds in it and in no other; what outlasts states stands with the endpoint
+ * (`endpoint.ts`). `Endpoint.become` changes the state, checks the change against the tables below, and has all indexes follow.
+ */
+
+/** The endpoint was never open: it is asked for at the next connection. */
+export interface New {
+  readonly is: "new";
+}
+
+/** The endpoint was open until the connection broke: it is asked for again at the next one. */
+export interface Away {
+  readonly is: "away";
+}
+
+/** The consumer has left its channel for as long as its application's thread takes no events. */
+export interface Resting {
+  readonly is: "resting";
+}
+
+/** An opening waits for the gateway's answer to this request, or for the application, which compares its modulator up to the derived channel `newest`. */
+export type Awaited = { readonly request: number } | { readonly newest: number };
+
+/** The endpoint was asked for. */
+export interface Asked<After> {
+  readonly is: "asked";
+  readonly awaits: Awaited;
+  /** The state that it was asked for in, and goes back to where the connection breaks. */
+  readonly after: After;
+}
+
+/** The endpoint was refused for a reason that passes: it is asked for again when the timer fires. */
+export interface Retrying<After> {
+  readonly is: "retrying";
+  readonly timer: ReturnType<typeof setTimeout>;
+  readonly after: After;
+}
+
+/** The endpoint has ended: its application closed it, the gateway refused it, or another device has it. */
+export interface Gone {
+  readonly is: "gone";
+}
+
+export const NEW: New = { is: "new" };
+export const AWAY: Away = { is: "away" };
+export const RESTING: Resting = { is: "resting" };
+export const GONE: Gone = { is: "gone" };
+
+/** Another modulator that a consumer is to have, or none. */
+export interface Reset {
+  readonly reset: number;
+  modulator: Modulator | undefined;
+}
+
+/** A reset that was asked for while the consumer goes on with the modulator that it has. */
+export interface Change {
+  readonly reset: Reset;
+  readonly awaits: Awaited;
+}
+
+/** The consumer's numbers at the gateway. */
+interface ConsumerAt {
+  readonly number: number;
+  /** The channel's, or derived channel's. */
+  readonly channelNumber: number;
+  readonly change: Change | undefined;
+}
+
+/** The consumer is sent the past, under the number `replay`; events of its own process wait. */
+export interface Replaying extends ConsumerAt {
+  readonly is: "replaying";
+  readonly replay: number;
+}
+
+export interface LiveConsumer extends ConsumerAt {
+  readonly is: "live";
+}
+
+/** The producer's numbers at the gateway. */
+interface ProducerAt {
+  readonly number: number;
+  readonly channelNumber: number;
+}
+
+/** The gateway has the producer, whose events count when all modulators are installed: from the first `Demand` on. */
+export interface Installing extends ProducerAt {
+  readonly is: "installing";
+  readonly after: New | Away;
+}
+
+export interface LiveProducer extends ProducerAt {
+  readonly is: "live";
+}
+
+export interface LiveCopy {
+  readonly is: "live";
+  readonly number: number;
+}
+
+export type OpenConsumerState = Replaying | LiveConsumer;
+export type OpenProducerState = Installing | LiveProducer;
+
+export type ProducerState = New | Away | Asked<New | Away> | Retrying<Away> | OpenProducerState | Gone;
+export type CopyState = New | Away | Asked<New | Away> | Retrying<Away> | LiveCopy | Gone;
+export type ConsumerState =
+  | New
+  | Away
+  | Resting
+  | Asked<New | Away | Resting>
+  | Retrying<Away | Resting>
+  | OpenConsumerState
+  | Gone;
+
+/** The states that may follow each state. */
+export type Transitions<State extends { readonly is: string }> = Readonly<
+  Record<State["is"], readonly State["is"][]>
+>;
+
+export const PRODUCER_TRANSITIONS: Transitions<ProducerState> = {
+  new: ["asked", "gone"],
+  away: ["asked", "gone"],
+  asked: ["installing", "retrying", "new", "away", "gone"],
+  retrying: ["asked", "away", "gone"],
+  installing: ["live", "installing", "new", "away", "gone"],
+  // A derived channel that it publishes into has another number when it comes again.
+  live: ["live", "away", "gone"],
+  gone: [],
+};
+
+export const COPY_TRANSITIONS: Transitions<CopyState> = {
+  new: ["asked", "gone"],
+  away: ["asked", "gone"],
+  asked: ["live", "retrying", "new", "away", "gone"],
+  retrying: ["asked", "away", "gone"],
+  live: ["away", "gone"],
+  gone: [],
+};
+
+export const CONSUMER_TRANSITIONS: Transitions<ConsumerState> = {
+  new: ["asked", "gone"],
+  away: ["asked", "gone"],
+  resting: ["asked", "gone"],
+  // Once more where its modulator is compared with others.
+  asked: ["asked", "replaying", "live", "retrying", "new", "away", "resting", "gone"],
+  retrying: ["asked", "away", "resting", "gone"],
+  // Once more where a reset is asked for, refused, or in force.
+  replaying: ["replaying", "live", "resting", "retrying", "away", "gone"],
+  live: ["replaying", "live", "resting", "retrying", "away", "gone"],
+  gone: [],
+};

@@ -1,0 +1,354 @@
+import type { Value } from "@jecho/modulators";
+import type { Offer } from "@jecho/modulators/internal";
+import type { JechoError } from "@jecho/shared";
+import type {
+  EventsFrame,
+  Feed,
+  History,
+  Modulator,
+  NumberTable,
+  Place,
+  Queue,
+} from "@jecho/shared/internal";
+import type { ControlRequest, PortListener } from "../../places/port.ts";
+import type { Counting } from "../incoming/reception.ts";
+import { type TrackedSource, Tracker } from "../incoming/tracking.ts";
+import type { Lane, Lanes } from "../outgoing/lane.ts";
+import {
+  CONSUMER_TRANSITIONS,
+  COPY_TRANSITIONS,
+  type ConsumerState,
+  type CopyState,
+  type LiveCopy,
+  NEW,
+  type OpenConsumerState,
+  type OpenProducerState,
+  PRODUCER_TRANSITIONS,
+  type ProducerState,
+  type Reset,
+  type Transitions,
+} from "./endpoint-states.ts";
+
+/** Bytes of events that wait for a consumer while it is being sent the past, or that is being made. */
+const WAITING_BYTES = 16 << 20;
+
+/** Something that waits until a consumer has had the past. */
+interface Postponed {
+  readonly bytes: number;
+  readonly hand: () => void;
+}
+
+/** Takes what comes for a consumer of this process that is no application's. */
+export interface InputTaker {
+  /**
+   * A run came, of which the events before `first` were had before.
+   *
+   * @param missing so many events before the run never came
+   */
+  take(frame: EventsFrame, first: number, of: Counting | undefined, missing: number): void;
+  /** The fate of a source's events up to `reached` is known; so many of them never came. */
+  placed(producer: number, of: Counting, reached: number, missing: number): void;
+}
+
+/** The past that this process makes for a consumer with a modulator, before that is handed what its derived channel brings. */
+export interface OwnPast {
+  /** Whether the application has been told that the consumer is open. */
+  readonly isTold: boolean;
+  /** The derived channel accounts for this raw source's events behind this one; what was said of it first holds. */
+  begins(origin: TrackedSource, reached: number): void;
+  /** The modulator that is the consumer's alone made a run, which is counted. */
+  made(frame: EventsFrame, lane: Lane): void;
+  /** That modulator has ended. */
+  failed(error: JechoError): void;
+  /** Nobody wants it any more. */
+  end(): void;
+}
+
+/** A session's way to its concentrator, and home: its endpoints, by the numbers that it gave them, until they are gone. */
+export interface PortEnd {
+  readonly endpoints: NumberTable<Endpoint>;
+  readonly listener: PortListener;
+}
+
+/** All that finds endpoints by their states. */
+export interface StateIndexes {
+  /** An endpoint has another state, which it has already. */
+  changed(endpoint: ProducerEndpoint, before: ProducerState): void;
+  changed(endpoint: ConsumerEndpoint, before: ConsumerState): void;
+  changed(endpoint: CopyEndpoint, before: CopyState): void;
+}
+
+type Request<Is extends ControlRequest["is"]> = Omit<Extract<ControlRequest, { is: Is }>, "is">;
+
+/** The token of all untyped channels: one for all of them lies in one place. */
+const UNTYPED = 0n;
+
+/** The core of an endpoint: its state, which `become` alone changes. */
+abstract class Stateful<State extends { readonly is: string }> {
+  #state: State;
+  readonly port: PortEnd;
+  /** Its number there. */
+  readonly id: number;
+
+  constructor(first: State, port: PortEnd, id: number) {
+    this.#state = first;
+    this.port = port;
+    this.id = id;
+  }
+
+  /** Whoever hears of it at home. */
+  get listener(): PortListener {
+    return this.port.listener;
+  }
+
+  get state(): State {
+    return this.#state;
+  }
+
+  /**
+   * Changes the state, and with it all indexes.
+   *
+   * @throws Error where that state cannot follow: a fault of this library
+   */
+  become(next: State): void {
+    const before = this.#state;
+    const following: readonly string[] = this.transitions[before.is as State["is"]];
+    if (!following.includes(next.is))
+      throw new Error(`an endpoint that is ${before.is} cannot be ${next.is}`);
+    this.#state = next;
+    this.changed(before);
+  }
+
+  protected abstract get transitions(): Transitions<State>;
+  protected abstract changed(before: State): void;
+}
+
+/** A producer of this process, as its concentrator knows it. */
+export class ProducerEndpoint extends Stateful<ProducerState> {
+  // What each run needs comes first, for it to lie together in memory.
+  /** Number of remote consumers. */
+  elsewhere = 0;
+  /** The lane of `lanes` for events that are not urgent. */
+  readonly usual: Lane;
+  #channelNumber = 0;
+  #number = 0;
+  /** The type that it writes; 0n on an untyped channel. */
+  readonly token: bigint;
+  readonly channel: string;
+  readonly is = "producer";
+  /** The counts of its events; they go on over connections. */
+  readonly lanes: Lanes;
+  readonly schema: Uint8Array;
+  /** Its delegate's offers to modulators, if it has one. */
+  readonly offers: readonly Offer[] | undefined;
+  /** The newest views of its state, by name. */
+  readonly context: Map<string, Value>;
+  /** The history that the gateway is to keep of its channel. */
+  readonly history: History;
+  readonly key: string;
+  /** Number of remote consumers that are modulators of which nobody is a consumer yet. */
+  unheard = 0;
+  readonly #indexes: StateIndexes;
+
+  constructor(request: Request<"openProducer">, port: PortEnd, lanes: Lanes, indexes: StateIndexes) {
+    super(NEW, port, request.endpoint);
+    const { token, channel, schema, offers, context, history, key } = request;
+    this.usual = lanes.usual;
+    // Whatever has come from another thread lies apart.
+    this.token = token === UNTYPED ? UNTYPED : token;
+    this.channel = channel;
+    this.lanes = lanes;
+    this.schema = schema;
+    this.offers = offers;
+    this.context = new Map(context);
+    this.history = history;
+    this.key = key;
+    this.#indexes = indexes;
+  }
+
+  /** Its state where it is at the gateway. */
+  get open(): OpenProducerState | undefined {
+    const { state } = this;
+    return state.is === "live" || state.is === "installing" ? state : undefined;
+  }
+
+  /** Its channel's number where it is at the gateway, for the headers of its runs; else 0, which no channel has. */
+  get channelNumber(): number {
+    return this.#channelNumber;
+  }
+
+  /** Its own, likewise. */
+  get number(): number {
+    return this.#number;
+  }
+
+  protected override get transitions(): Transitions<ProducerState> {
+    return PRODUCER_TRANSITIONS;
+  }
+
+  protected override changed(before: ProducerState): void {
+    const { channelNumber = 0, number = 0 } = this.open ?? {};
+    this.#channelNumber = channelNumber;
+    this.#number = number;
+    this.#indexes.changed(this, before);
+  }
+}
+
+/** A consumer of this process, as its concentrator knows it. */
+export class ConsumerEndpoint extends Stateful<ConsumerState> {
+  readonly is = "consumer";
+  // What each run needs comes first, for it to lie together in memory.
+  /** The feed, if this consumer feeds modulators that run here and not an application. */
+  readonly feed: Feed | undefined;
+  /** Events before this number are not for it. */
+  fromSeq = 0;
+  readonly tracker: Tracker;
+  /** The newest event that it has had over the wire: where it goes on at another connection. */
+  epoch = 0;
+  seq = 0;
+  readonly feedName: string;
+  readonly channel: string;
+  readonly schema: Uint8Array;
+  /** The queue's policy at the gateway where this process does not keep up. */
+  readonly queue: Queue;
+  label: string;
+  /** The name that what its modulator makes has for others; "" for none. */
+  as: string;
+  /** Where it begins when it is opened first; a time in it is of this machine's clock. */
+  readonly from: Place | undefined;
+  modulator: Modulator | undefined;
+  /** What takes its events in the stead of an application; not of a feed of modulators. */
+  taker: InputTaker | undefined;
+  /** Its past, for as long as this process makes that: whatever else comes waits for it. */
+  past: OwnPast | undefined;
+  #waiting: Postponed[] = [];
+  #waitingBytes = 0;
+  /** The source that was named to its application last, for each producer's number and urgency. */
+  readonly named = new Map<number, TrackedSource>();
+  /** Events that the gateway dropped and that have not been told as missing yet. */
+  dropped = 0;
+  /** Why its modulator began anew, until the first word of the new incarnation. */
+  impaired: JechoError | undefined;
+  /** The application can take no more for now. */
+  isPaused = false;
+  /** Its application's thread does not take its events. */
+  isStalled = false;
+  /** The number of the channel that it had before. */
+  lastChannel: number | undefined;
+  /** The reset that is in force; 0 for what it was opened with. */
+  reset = 0;
+  /** Resets that were asked for later and are not answered, oldest first. */
+  resets: Reset[] = [];
+  readonly #indexes: StateIndexes;
+
+  constructor(
+    request: Omit<Request<"openConsumer">, "sources">,
+    port: PortEnd,
+    indexes: StateIndexes,
+    tracker = new Tracker(),
+    feed: Feed | undefined = undefined,
+    feedName = "",
+  ) {
+    super(NEW, port, request.endpoint);
+    const { channel, schema, modulator, queue, label, as, from } = request;
+    this.feed = feed;
+    this.tracker = tracker;
+    this.feedName = feedName;
+    this.channel = channel;
+    this.schema = schema;
+    this.queue = queue;
+    this.label = label;
+    this.as = as;
+    this.from = from;
+    this.modulator = modulator;
+    this.#indexes = indexes;
+  }
+
+  /** Its state where it is at the gateway. */
+  get open(): OpenConsumerState | undefined {
+    return openStateOf(this.state);
+  }
+
+  /** The number of its channel, or derived channel. */
+  get channelNumber(): number | undefined {
+    return this.open?.channelNumber;
+  }
+
+  /** The number that the past comes under, until that is over. */
+  get replay(): number | undefined {
+    return this.state.is === "replaying" ? this.state.replay : undefined;
+  }
+
+  /** Whether its events are an application's. */
+  get isApplications(): boolean {
+    return this.feed === undefined && this.taker === undefined;
+  }
+
+  /** A run of so many bytes, or a position, waits until the past has come; the oldest go where that takes too long. */
+  wait(bytes: number, hand: () => void): void {
+    this.#waiting.push({ bytes, hand });
+    this.#waitingBytes += bytes;
+    while (this.#waitingBytes > WAITING_BYTES)
+      this.#waitingBytes -= (this.#waiting.shift() as Postponed).bytes;
+  }
+
+  /** Gives up what waits, for somebody who hands it on or for nobody. */
+  takeWaiting(): Postponed[] {
+    const taken = this.#waiting;
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    return taken;
+  }
+
+  protected override get transitions(): Transitions<ConsumerState> {
+    return CONSUMER_TRANSITIONS;
+  }
+
+  protected override changed(before: ConsumerState): void {
+    this.lastChannel = openStateOf(before)?.channelNumber ?? this.lastChannel;
+    if (openStateOf(before) !== undefined && this.open === undefined) this.tracker.away();
+    this.#indexes.changed(this, before);
+  }
+}
+
+/** An application's copy of a shared object, as its concentrator knows it. */
+export class CopyEndpoint extends Stateful<CopyState> {
+  readonly is = "object";
+  readonly object: string;
+  readonly lazy: boolean;
+  /** Term, version and state that the copy knows, for the next connection. */
+  term = 0;
+  version: number;
+  objectState: string;
+  readonly #indexes: StateIndexes;
+
+  constructor(request: Request<"openObject">, port: PortEnd, indexes: StateIndexes) {
+    super(NEW, port, request.endpoint);
+    const { object, lazy, version, state } = request;
+    this.object = object;
+    this.lazy = lazy;
+    this.version = version;
+    this.objectState = state;
+    this.#indexes = indexes;
+  }
+
+  /** Its state where it is at the gateway. */
+  get open(): LiveCopy | undefined {
+    return this.state.is === "live" ? this.state : undefined;
+  }
+
+  protected override get transitions(): Transitions<CopyState> {
+    return COPY_TRANSITIONS;
+  }
+
+  protected override changed(before: CopyState): void {
+    this.#indexes.changed(this, before);
+  }
+}
+
+export type Endpoint = ProducerEndpoint | ConsumerEndpoint | CopyEndpoint;
+
+/** The state where it is one at the gateway. */
+export function openStateOf(state: ConsumerState): OpenConsumerState | undefined {
+  return state.is === "live" || state.is === "replaying" ? state : undefined;
+}

@@ -1,0 +1,543 @@
+import { JechoError } from "@jecho/shared";
+import {
+  type Control,
+  type CopyUpdate,
+  FROM,
+  type Modulator,
+  type Place,
+  WHEN_FULL,
+} from "@jecho/shared/internal";
+import { placementOf } from "../../consumer/placement.ts";
+import type { Deriving } from "../../modulation/deriving.ts";
+import { type Feeds, together } from "../../modulation/feeds.ts";
+import type { Modulation } from "../../modulation/modulation.ts";
+import type { PastEvents } from "../../modulation/past.ts";
+import type { ControlRequest } from "../../places/port.ts";
+import type { Flow } from "../incoming/flow.ts";
+import type { Reception } from "../incoming/reception.ts";
+import type { SynchronousEvents } from "../incoming/synchronous.ts";
+import type { Link } from "../link.ts";
+import type { Demands } from "../outgoing/demands.ts";
+import type { OwnLanes } from "../outgoing/lane.ts";
+import type { ConsumerEndpoint, Endpoint, OwnPast, ProducerEndpoint } from "./endpoint.ts";
+import { type EndpointIndex, goesOn } from "./endpoint-index.ts";
+import {
+  AWAY,
+  type Awaited,
+  type Away,
+  type Change,
+  type ConsumerState,
+  type CopyState,
+  GONE,
+  type New,
+  type OpenConsumerState,
+  type ProducerState,
+  RESTING,
+  type Reset,
+  type Resting,
+} from "./endpoint-states.ts";
+
+type Opened<Kind extends Control["kind"]> = Extract<Control, { kind: Kind }>;
+
+const REOPEN_MS = 1000;
+
+export interface OpeningOptions {
+  /** Whether this process' producers may have modulators. */
+  readonly modulates: boolean;
+  /** A secret random name of this process. */
+  readonly instance: string;
+  readonly nextRequest: () => number;
+}
+
+/** Parts that openings use. */
+interface OpeningsParts {
+  readonly index: EndpointIndex;
+  readonly lanes: OwnLanes;
+  readonly link: Link;
+  readonly modulation: Modulation;
+  readonly reception: Reception;
+  readonly feeds: Feeds;
+  readonly deriving: Deriving;
+  readonly demands: Demands;
+  readonly flow: Flow;
+  readonly synchronous: SynchronousEvents;
+  /** The past of a consumer with a modulator, to be made here from this place on. */
+  newPast(consumer: ConsumerEndpoint, from: Place, events: PastEvents): OwnPast & { begin(): void };
+}
+
+/** Opens endpoints at the gateway, again at each connection, and takes them off again. */
+export class Openings {
+  readonly #options: OpeningOptions;
+  readonly #index: EndpointIndex;
+  readonly #lanes: OwnLanes;
+  readonly #link: Link;
+  readonly #modulation: Modulation;
+  readonly #reception: Reception;
+  readonly #feeds: Feeds;
+  readonly #deriving: Deriving;
+  readonly #demands: Demands;
+  readonly #flow: Flow;
+  readonly #synchronous: SynchronousEvents;
+  readonly #newPast: OpeningsParts["newPast"];
+
+  constructor(options: OpeningOptions, parts: OpeningsParts) {
+    this.#options = options;
+    this.#index = parts.index;
+    this.#lanes = parts.lanes;
+    this.#link = parts.link;
+    this.#modulation = parts.modulation;
+    this.#reception = parts.reception;
+    this.#feeds = parts.feeds;
+    this.#deriving = parts.deriving;
+    this.#demands = parts.demands;
+    this.#flow = parts.flow;
+    this.#synchronous = parts.synchronous;
+    this.#newPast = parts.newPast;
+  }
+
+  /** Opens an endpoint, or one that was open before: at once, or at the next connection. */
+  add(endpoint: Endpoint): void {
+    this.#index.add(endpoint);
+    if (this.#link.isLive) this.#ask(endpoint);
+  }
+
+  /** A consumer's modulator is to be another one. */
+  reset(consumer: ConsumerEndpoint, reset: number, modulator: Modulator | undefined): void {
+    consumer.resets.push({ reset, modulator });
+    this.#askNext(consumer);
+  }
+
+  /**
+   * Asks for the newest reset: those before it are answered with it, or, where it is refused, asked for in their turn. So what is
+   * in force in the end is what would be if each had waited for the one before it.
+   */
+  #askNext(consumer: ConsumerEndpoint): void {
+    const next = consumer.resets.at(-1);
+    if (next !== undefined && consumer.open?.change === undefined) this.#askChange(consumer, next);
+  }
+
+  /** Asks for all endpoints at a new connection. */
+  live(): void {
+    const endpoints = [...this.#index];
+    // Objects first, so that their masters are known before modulators bring them. Producers next, so that consumers of this process find the types that it writes.
+    for (const endpoint of endpoints) if (endpoint.is === "object") this.#ask(endpoint);
+    for (const endpoint of endpoints) if (endpoint.is === "producer") this.#ask(endpoint);
+    for (const endpoint of endpoints) {
+      // What feeds modulators is opened again when they are asked for.
+      if (endpoint.is !== "consumer" || endpoint.feed !== undefined) continue;
+      if (endpoint.state.is !== "resting" || !endpoint.isStalled) this.#ask(endpoint);
+    }
+  }
+
+  /** @param compared the newest derived channel that a consumer's modulator has been compared with */
+  #ask(endpoint: Endpoint, compared = 0): void {
+    const request = this.#options.nextRequest();
+    const awaits: Awaited = { request };
+    switch (endpoint.is) {
+      case "object": {
+        const after = askedAfter(endpoint.state);
+        if (after === undefined) return;
+        endpoint.become({ is: "asked", awaits, after });
+        const { object, lazy, term, version, objectState: state } = endpoint;
+        return this.#link.send({ kind: "OpenObject", request, object, lazy, term, version, state });
+      }
+      case "producer": {
+        const after = askedAfter(endpoint.state);
+        if (after === undefined) return;
+        endpoint.become({ is: "asked", awaits, after });
+        const { channel, schema, history, key, lanes } = endpoint;
+        const { modulates, instance } = this.#options;
+        const source = lanes.usual.source.id;
+        const [raised, raisedUrgent] = [BigInt(lanes.usual.raised), BigInt(lanes.urgent.raised)];
+        const counts = { source, raised, raisedUrgent };
+        const asked = { request, channel, schema, modulates, history, key, instance, ...counts };
+        return this.#link.send({ kind: "OpenProducer", ...asked });
+      }
+      case "consumer": {
+        const after = askedAfter(endpoint.state);
+        if (after === undefined) return;
+        endpoint.become({ is: "asked", awaits, after });
+        const { modulator, as } = endpoint;
+        const from = after.is === "new" ? this.#beginningOf(endpoint) : placeBehind(endpoint, after);
+        return this.#sendOpen(endpoint, { request, modulator, as, from, compared });
+      }
+    }
+  }
+
+  /** Asks for the modulator that a consumer is to have instead of its own, which goes on until then. */
+  #askChange(consumer: ConsumerEndpoint, reset: Reset, compared = 0): void {
+    const { open } = consumer;
+    if (open === undefined) return;
+    const request = this.#options.nextRequest();
+    consumer.become({ ...open, change: { reset, awaits: { request } } });
+    // The past that was asked for it has had. The newest of the new pair it has not.
+    const from = consumer.from?.from === FROM.last ? consumer.from : undefined;
+    // The name stays with what the old one makes, for those who subscribed to that.
+    this.#sendOpen(consumer, { request, modulator: reset.modulator, as: "", from, compared });
+  }
+
+  #sendOpen(
+    { channel, schema, queue, label, feed, tracker }: ConsumerEndpoint,
+    asked: Pick<Opened<"OpenConsumer">, "request" | "modulator" | "as" | "from" | "compared">,
+  ): void {
+    // A plain consumer's place says it all.
+    const sources = tracker.places().filter(({ origin }) => feed !== undefined || origin !== 0n);
+    this.#link.send({ kind: "OpenConsumer", channel, schema, queue, label, feed, sources, ...asked });
+  }
+
+  /** A time is the application's until it is asked for at a connection, whose gateway has a clock of its own. */
+  #beginningOf({ from, modulator }: ConsumerEndpoint): Place | undefined {
+    // A number is the channel's own, and not that of what the modulator makes.
+    if (from?.from === FROM.seq && modulator !== undefined) return undefined;
+    if (from?.from !== FROM.time) return from;
+    return { ...from, at: this.#link.gatewayTime(from.at) };
+  }
+
+  objectOpened({ request, copy: number }: CopyUpdate): void {
+    const copy = this.#index.asked(request);
+    if (copy?.is !== "object") return this.#decline(number);
+    copy.become({ is: "live", number });
+  }
+
+  /** Nobody waits for this any more: it was closed meanwhile. */
+  #decline(endpoint: number): void {
+    this.#link.send({ kind: "CloseEndpoint", endpoint });
+  }
+
+  producerOpened({ request, channel: channelNumber, producer: number }: Opened<"ProducerOpened">): void {
+    if (request === 0) return this.#producerMoved(number, channelNumber);
+    const producer = this.#index.asked(request);
+    if (producer?.is !== "producer" || producer.state.is !== "asked") return this.#decline(number);
+    producer.become({ is: "installing", number, channelNumber, after: producer.state.after });
+    this.#producerEntered(producer, channelNumber);
+  }
+
+  /** A derived channel that it publishes into has another number when it comes again. */
+  #producerMoved(number: number, channelNumber: number): void {
+    const producer = this.#index.producerOf(number);
+    if (producer?.open === undefined) return;
+    const { channelNumber: left } = producer;
+    producer.become({ ...producer.open, channelNumber });
+    this.#producerLeft(left);
+    producer.elsewhere = 0;
+    producer.unheard = 0;
+    this.#producerEntered(producer, channelNumber);
+  }
+
+  #producerEntered(producer: ProducerEndpoint, channelNumber: number): void {
+    producer.lanes.address(channelNumber, producer.number);
+    this.#modulation.installed.published(channelNumber, producer.channel);
+  }
+
+  #producerLeft(channelNumber: number): void {
+    if (this.#index.producersOf(channelNumber) === undefined)
+      this.#modulation.installed.unpublished(channelNumber);
+  }
+
+  consumerOpened(opened: Opened<"ConsumerOpened">): void {
+    const consumer = this.#index.asked(opened.request);
+    if (consumer?.is !== "consumer") return this.#decline(opened.consumer);
+    // From here on no event of the old modulator reaches the consumer, and the first of the new one comes next.
+    const { state, open: old } = consumer;
+    const comesBack = state.is === "asked" && state.after.is !== "new";
+    const newest = state.is === "asked" && wantsNewest(consumer, state.after);
+    const past = state.is === "asked" && !comesBack && lacksPast(consumer, opened);
+    const isAwaited = comesBack || goesOn(consumer);
+    if (old?.change !== undefined) takeReset(consumer, old.change.reset);
+    if (!comesBack) consumer.takeWaiting();
+    consumer.epoch = opened.epoch;
+    consumer.seq = Number(opened.seq) - 1;
+    // A run is sent whole. The newest of each key, which a first opening may ask for, are older than what comes behind them.
+    const beginsOlder = newest || (!comesBack && consumer.from?.from === FROM.last);
+    consumer.fromSeq = beginsOlder ? 0 : Number(opened.seq);
+    consumer.become(placed(opened));
+    if (old !== undefined) this.#consumerLeft(old.channelNumber);
+    if (consumer.feed !== undefined) {
+      const { missing } = opened;
+      const recovered = recoveredOf(opened);
+      this.#feeds.opened(consumer, comesBack ? { recovered, missing: Number(missing) } : undefined);
+      return;
+    }
+    if (past) return this.#makePast(consumer, opened);
+    // What waited for a past that does not come any more.
+    if (consumer.state.is === "live") this.#reception.handWaiting(consumer);
+    if (isAwaited) this.#deriving.handKept(consumer);
+    if (consumer.past?.isTold !== false) this.#tellOpened(consumer, comesBack, newest, opened);
+    // It may have to leave again at once.
+    this.#flow.entered(consumer);
+    this.#askNext(consumer);
+    if (old === undefined) return;
+    // Events of the old modulator that are still being handled are waited for.
+    const close = (): void => this.#link.send({ kind: "CloseEndpoint", endpoint: old.number });
+    this.#synchronous.whenDone(consumer, old.channelNumber, close);
+  }
+
+  /** The derived channel does not reach back as far as was asked for: the past is made here, and what comes meanwhile waits. */
+  #makePast(
+    consumer: ConsumerEndpoint,
+    { channel, placements: tables, objects: tags }: Opened<"ConsumerOpened">,
+  ): void {
+    const { id: endpoint, listener, reset } = consumer;
+    const placements = tables.map(placementOf);
+    const objects = [...tags];
+    const past = this.#newPast(consumer, consumer.from as Place, {
+      onFound: (found, replays) => {
+        if (consumer.open === undefined) return;
+        listener.notify({ is: "opened", endpoint, reset, replays, placements, objects, ...found });
+      },
+      onRefused: error => {
+        this.close(consumer);
+        listener.notify({ is: "refused", endpoint, reset: 0, error });
+      },
+      onOver: () => {
+        consumer.past = undefined;
+        this.#reception.handWaiting(consumer);
+        if (consumer.open?.is === "live") listener.notify({ is: "replayed", endpoint });
+      },
+    });
+    consumer.past = past;
+    this.#deriving.tellBegun(channel);
+    this.#flow.entered(consumer);
+    this.#askNext(consumer);
+    past.begin();
+  }
+
+  #consumerLeft(channelNumber: number): void {
+    this.#flow.left(channelNumber);
+    this.#demands.left(channelNumber);
+  }
+
+  /** Has a consumer compare its modulator with others, before the gateway has it installed. */
+  compare({ request, newest, modulators }: Opened<"Compare">): void {
+    const consumer = this.#index.asked(request);
+    if (consumer?.is !== "consumer") return;
+    const { id, listener, state, open } = consumer;
+    const awaits: Awaited = { newest };
+    if (state.is === "asked") consumer.become({ ...state, awaits });
+    else if (open?.change !== undefined) consumer.become({ ...open, change: { ...open.change, awaits } });
+    const { reset } = open?.change?.reset ?? consumer;
+    listener.notify({ is: "compare", endpoint: id, reset, newest, modulators });
+  }
+
+  compared(
+    consumer: ConsumerEndpoint,
+    { reset, newest, equal, failure }: Extract<ControlRequest, { is: "compared" }>,
+  ): void {
+    const { state, open } = consumer;
+    const change = open?.change;
+    const awaits = state.is === "asked" ? state.awaits : change?.awaits;
+    const asked = change?.reset ?? consumer;
+    // Another comparison, or none any more, where it was asked for at a connection that broke.
+    if (awaits === undefined || !("newest" in awaits) || awaits.newest !== newest || asked.reset !== reset)
+      return;
+    if (asked.modulator === undefined) return;
+    if (failure !== "") return this.#refused(consumer, change, new JechoError("MODULATOR_FAILED", failure));
+    if (equal !== undefined) asked.modulator = { ...asked.modulator, ...equal };
+    if (change === undefined) this.#ask(consumer, newest);
+    else this.#askChange(consumer, change.reset, newest);
+  }
+
+  /** The past has come to its end: what comes now is live. */
+  replayed({ consumer: number, replay }: Opened<"Replayed">): void {
+    const consumer = this.#index.consumerOf(number);
+    if (consumer?.state.is !== "replaying" || consumer.state.replay !== replay) return;
+    const { channelNumber, change } = consumer.state;
+    consumer.become({ is: "live", number, channelNumber, change });
+    this.#reception.handWaiting(consumer);
+    if (consumer.past === undefined) consumer.listener.notify({ is: "replayed", endpoint: consumer.id });
+  }
+
+  /** @param newest does it begin with the newest, though it was open before? */
+  #tellOpened(
+    { id: endpoint, listener, from, reset, state, past }: ConsumerEndpoint,
+    comesBack: boolean,
+    newest: boolean,
+    opened: Opened<"ConsumerOpened">,
+  ): void {
+    const { channel, placements: tables, objects: tags } = opened;
+    const replays = state.is === "replaying" || past !== undefined;
+    // A view would go to another thread with all the memory that it is on.
+    const objects = tags.length === 0 ? [] : [...tags];
+    const placements = tables.map(placementOf);
+    const asksForPast = comesBack || (reset === 0 && from !== undefined && from.from !== FROM.last);
+    if (newest || !asksForPast)
+      return listener.notify({ is: "opened", endpoint, reset, replays, placements, objects });
+    const behind = this.#feeds.recoveryOf(this.#modulation.installed.feedsOf(channel));
+    // Nothing is kept of what this process makes for itself.
+    const keeps = comesBack || placements.every(({ at }) => at !== "consumer");
+    const recovered = together([recoveredOf(opened), behind.recovered, keeps]);
+    const known = Number(opened.missing) + behind.missing;
+    // Where some of it is missing, nobody may know how much.
+    const missing = recovered === true || (recovered === false && known > 0) ? { missing: known } : {};
+    const resumed = recovered === undefined ? {} : { recovered, ...missing };
+    listener.notify({ is: "opened", endpoint, reset, replays, placements, objects, ...resumed });
+  }
+
+  /** The gateway refuses what was asked. */
+  refused(request: number, error: JechoError): void {
+    const endpoint = this.#index.asked(request);
+    if (endpoint === undefined) return;
+    this.#refused(endpoint, endpoint.is === "consumer" ? endpoint.open?.change : undefined, error);
+  }
+
+  /** The gateway ended a consumer that was open. */
+  lost(number: number, error: JechoError): void {
+    const consumer = this.#index.consumerOf(number);
+    if (consumer !== undefined) this.#refused(consumer, undefined, error);
+  }
+
+  #refused(endpoint: Endpoint, change: Change | undefined, cause: JechoError): void {
+    const error = withChannel(endpoint, cause);
+    if (endpoint.is === "consumer") {
+      const { open } = endpoint;
+      if (change !== undefined && open !== undefined) {
+        // The old pair goes on.
+        endpoint.resets = endpoint.resets.filter(other => other !== change.reset);
+        endpoint.become({ ...open, change: undefined });
+        const { reset } = change.reset;
+        endpoint.listener.notify({ is: "refused", endpoint: endpoint.id, reset, error });
+        return this.#askNext(endpoint);
+      }
+      if (endpoint.feed !== undefined && error.code !== "SLOW_CONSUMER") {
+        this.end(endpoint);
+        return this.#feeds.refused(endpoint, error);
+      }
+    }
+    // It has been open, and what hinders it passes: it is asked for again, as after a lost connection.
+    if (error.retry && this.#askLater(endpoint)) return;
+    this.end(endpoint);
+    endpoint.listener.notify({ is: "refused", endpoint: endpoint.id, reset: 0, error });
+  }
+
+  /** @returns false where it never was open */
+  #askLater(endpoint: Endpoint): boolean {
+    const after = endpoint.state.is === "asked" ? endpoint.state.after : AWAY;
+    if (after.is === "new") return false;
+    const left = endpoint.is === "consumer" ? endpoint.open : undefined;
+    const timer = setTimeout(() => this.#ask(endpoint), REOPEN_MS);
+    // Only consumers rest.
+    (endpoint as ConsumerEndpoint).become({ is: "retrying", timer, after });
+    if (left !== undefined) this.#consumerLeft(left.channelNumber);
+    endpoint.listener.notify({ is: "interrupted", endpoint: endpoint.id });
+    return true;
+  }
+
+  /** A consumer leaves its channel until `wake`: to its application that is as if its connection were lost. */
+  rest(consumer: ConsumerEndpoint): void {
+    const { open } = consumer;
+    // What feeds modulators has no thread of an application's.
+    if (open === undefined || consumer.feed !== undefined) return;
+    this.#link.send({ kind: "CloseEndpoint", endpoint: open.number });
+    consumer.become(RESTING);
+    this.#consumerLeft(open.channelNumber);
+    consumer.listener.notify({ is: "interrupted", endpoint: consumer.id });
+  }
+
+  /** A consumer that rests comes back behind its place. */
+  wake(consumer: ConsumerEndpoint): void {
+    if (consumer.state.is === "resting" && this.#link.isLive) this.#ask(consumer);
+  }
+
+  /** Ends an endpoint. */
+  close(endpoint: Endpoint): void {
+    const { open } = endpoint;
+    this.end(endpoint);
+    if (open !== undefined) this.#link.send({ kind: "CloseEndpoint", endpoint: open.number });
+  }
+
+  /** Ends an endpoint of which the gateway knows that. Nobody waits for it. */
+  end(endpoint: Endpoint): void {
+    const { open } = endpoint;
+    endpoint.become(GONE);
+    if (endpoint.is === "producer") {
+      this.#lanes.forget(endpoint.lanes);
+      if (open !== undefined && "channelNumber" in open) this.#producerLeft(open.channelNumber);
+    } else if (endpoint.is === "consumer") {
+      endpoint.past?.end();
+      this.#synchronous.left(endpoint);
+      if (open !== undefined && "channelNumber" in open) this.#consumerLeft(open.channelNumber);
+    }
+  }
+}
+
+/** The state that an endpoint goes back to where the connection breaks while it is asked for; undefined where it need not be asked for. */
+function askedAfter(state: ProducerState | CopyState): New | Away | undefined;
+function askedAfter(state: ConsumerState): New | Away | Resting | undefined;
+function askedAfter(state: ConsumerState | ProducerState | CopyState): New | Away | Resting | undefined {
+  switch (state.is) {
+    case "new":
+    case "away":
+    case "resting":
+      return state;
+    case "asked":
+    case "retrying":
+      return state.after;
+    default:
+      return undefined;
+  }
+}
+
+function placed({
+  consumer: number,
+  channel: channelNumber,
+  replay,
+}: Opened<"ConsumerOpened">): OpenConsumerState {
+  const at = { number, channelNumber, change: undefined };
+  return replay === 0 ? { is: "live", ...at } : { is: "replaying", replay, ...at };
+}
+
+/** Whether all of the past that was asked for is there; undefined where the gateway does not know. */
+function recoveredOf({ recovered, unknown }: Opened<"ConsumerOpened">): boolean | undefined {
+  return unknown ? undefined : recovered;
+}
+
+/** Whether what was opened for the first time with a modulator does not bring all of the past that was asked for. */
+function lacksPast(
+  { from, modulator, tracker }: ConsumerEndpoint,
+  opened: Opened<"ConsumerOpened">,
+): boolean {
+  if (modulator === undefined || from === undefined || opened.replay !== 0) return false;
+  switch (from.from) {
+    case FROM.seq:
+      return true;
+    case FROM.time:
+      // Nothing is kept of what this process makes for itself.
+      return !opened.recovered || opened.placements.some(one => placementOf(one).at === "consumer");
+    case FROM.resume:
+      // It may be of the channel itself, unless another device was there.
+      return opened.unknown && tracker.places().length === 0;
+    default:
+      return false;
+  }
+}
+
+/** This reset is in force from now on, which answers those before it. */
+function takeReset(consumer: ConsumerEndpoint, { reset, modulator }: Reset): void {
+  consumer.past?.end();
+  consumer.modulator = modulator;
+  consumer.as = "";
+  consumer.reset = reset;
+  consumer.resets = consumer.resets.filter(other => other.reset > reset);
+  // What another modulator makes is counted anew.
+  consumer.tracker.clear();
+}
+
+/** Whether it is back after a time in which it has taken nothing, and wants only the newest of what came then. */
+function wantsNewest({ queue }: ConsumerEndpoint, after: New | Away | Resting): boolean {
+  return after.is === "resting" && queue.whenFull === WHEN_FULL.latest;
+}
+
+/**
+ * The place behind the newest event that the consumer has had; or the newest event, where the consumer wants no more
+ * than that of those since.
+ */
+function placeBehind(consumer: ConsumerEndpoint, after: New | Away | Resting): Place {
+  if (wantsNewest(consumer, after)) return { from: FROM.last, epoch: 0, seq: 0n, at: 0, speed: 0 };
+  return { from: FROM.resume, epoch: consumer.epoch, seq: BigInt(consumer.seq), at: 0, speed: 0 };
+}
+
+/** An error of a modulator with the channel's name: the process that ran it knows that by its number alone. */
+function withChannel(endpoint: Endpoint, error: JechoError): JechoError {
+  if (endpoint.is !== "consumer" || !error.code.startsWith("MODULATOR")) return error;
+  return new JechoError(error.code, `a modulator of ${endpoint.channel}: ${error.message}`);
+}

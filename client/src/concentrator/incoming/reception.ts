@@ -1,0 +1,415 @@
+import { JechoError } from "@jecho/shared";
+import { type EventsFrame, type HeldPlace, NumberTable, type Position } from "@jecho/shared/internal";
+import type { ConsumerEndpoint } from "../endpoints/endpoint.ts";
+import type { ConsumerIndexes } from "../endpoints/endpoint-index.ts";
+import type { OpenConsumerState } from "../endpoints/endpoint-states.ts";
+import type { Coverage, Lane } from "../outgoing/lane.ts";
+import type { SynchronousEvents } from "./synchronous.ts";
+import { NOBODY as NOT_HANDLED, type Outcome } from "./tally.ts";
+import { Remembered, TrackedSource } from "./tracking.ts";
+
+export interface ReceptionEvents {
+  /**
+   * A run for modulators that run here in a producer's stead, from its event `first` on.
+   *
+   * @param missing so many events before it never came
+   */
+  onTaken(
+    entry: ConsumerEndpoint,
+    frame: EventsFrame,
+    first: number,
+    of: Counting | undefined,
+    missing: number,
+  ): void;
+  /** The fate of a source's events up to `reached` is known; so many of them never came to them. */
+  onPlaced(entry: ConsumerEndpoint, producer: number, of: Counting, reached: number, missing: number): void;
+  /**
+   * The subject of a producer's token is known; "" where it is not.
+   *
+   * @param replay the number of a replay in which alone that holds, or 0
+   */
+  onNamed(replay: number, producer: number, name: string): void;
+  /** So many events that modulators here were to be fed with were dropped, because this process was too slow. */
+  onDropped(entry: ConsumerEndpoint, events: number): void;
+  /** All consumers here have handled an event of a synchronous run from elsewhere. */
+  onHandled(frame: EventsFrame, i: number, outcome: Outcome): void;
+}
+
+/** The counts that events belong to. */
+export interface Counting {
+  readonly source: TrackedSource;
+  /** The raw source that derived ones are made of. */
+  readonly origin: TrackedSource | undefined;
+}
+
+interface Origin extends Counting {
+  /** The process that raises them. */
+  readonly process: number;
+  heard: number;
+}
+
+/** A position in the counts of a producer's source; `after` and `through` are of the raw source, as in `Position`. */
+interface CountedPlace {
+  /** Number at the gateway; 0 for one here. */
+  readonly producer: number;
+  readonly of: Counting;
+  readonly raised: number;
+  readonly after: number;
+  readonly through: number;
+}
+
+const NOBODY: readonly ConsumerEndpoint[] = [];
+
+/** The consumers of one number: a channel's, or that of its past for one consumer. Whoever is in a list may leave while it is read. */
+class Route {
+  /** The one consumer, where there is no more than one: most channels have one here, and each look into a list is one into memory. */
+  only: ConsumerEndpoint | undefined;
+  /** Source of the newest run, and the key that it is found by: the others are one look further away. */
+  #newestKey = -1;
+  #newest: Origin | undefined;
+  #consumers = NOBODY;
+  /** Consumers of the channel that are being sent the past, under numbers of their own. */
+  replaying = NOBODY;
+  /** Sources of the runs, by the producer's number and their urgency. */
+  readonly #origins = new Remembered<number, Origin>();
+
+  get consumers(): readonly ConsumerEndpoint[] {
+    return this.#consumers;
+  }
+
+  set consumers(consumers: readonly ConsumerEndpoint[]) {
+    this.#consumers = consumers;
+    this.only = consumers.length === 1 ? consumers[0] : undefined;
+  }
+
+  originOf(producer: number, urgent: boolean): Origin | undefined {
+    const key = keyOf(producer, urgent);
+    if (key === this.#newestKey) return this.#newest;
+    const origin = this.#origins.get(key);
+    if (origin !== undefined) this.#hear(key, origin);
+    return origin;
+  }
+
+  setOrigin(producer: number, urgent: boolean, origin: Origin): void {
+    const key = keyOf(producer, urgent);
+    this.#origins.set(key, origin);
+    this.#hear(key, origin);
+  }
+
+  #hear(key: number, origin: Origin): void {
+    this.#newestKey = key;
+    this.#newest = origin;
+  }
+}
+
+/** Hands runs to the consumers of this process: each event once and in its producer's order, and what is missing is told. */
+export class Reception implements ConsumerIndexes {
+  readonly #events: ReceptionEvents;
+  readonly #synchronous: SynchronousEvents;
+  /** Consumers by their channel's number at the present connection. */
+  readonly #routes = new NumberTable<Route>();
+
+  constructor(synchronous: SynchronousEvents, events: ReceptionEvents) {
+    this.#events = events;
+    this.#synchronous = synchronous;
+  }
+
+  /** Consumers here of a channel or derived channel. */
+  consumersOf(channel: number): number {
+    const route = this.#routes.get(channel);
+    if (route === undefined) return 0;
+    let consumers = route.replaying.length;
+    for (const { isApplications } of route.consumers) if (isApplications) consumers++;
+    return consumers;
+  }
+
+  /** Whether a run of this channel is for anybody here. */
+  takes(channel: number): boolean {
+    const route = this.#routes.get(channel);
+    return route !== undefined && route.consumers.length + route.replaying.length > 0;
+  }
+
+  /** The consumers here of a channel or derived channel, those among them that are being sent the past, and those that feed modulators. */
+  membersOf(channel: number): readonly ConsumerEndpoint[] {
+    const route = this.#routes.get(channel);
+    if (route === undefined) return NOBODY;
+    return route.replaying.length === 0 ? route.consumers : [...route.consumers, ...route.replaying];
+  }
+
+  moved(
+    entry: ConsumerEndpoint,
+    before: OpenConsumerState | undefined,
+    after: OpenConsumerState | undefined,
+  ): void {
+    if (isSameWay(before, after)) return;
+    if (before !== undefined) this.#leave(entry, before);
+    if (after !== undefined) this.#enter(entry, after);
+    // Whoever enters next is told anew where its producers are.
+    if (before !== undefined && !this.takes(before.channelNumber)) this.#routes.delete(before.channelNumber);
+  }
+
+  #enter(entry: ConsumerEndpoint, state: OpenConsumerState): void {
+    const channel = this.#route(state.channelNumber);
+    if (state.is === "live") channel.consumers = [...channel.consumers, entry];
+    else {
+      channel.replaying = [...channel.replaying, entry];
+      const past = this.#route(state.replay);
+      past.consumers = [...past.consumers, entry];
+    }
+  }
+
+  #leave(entry: ConsumerEndpoint, state: OpenConsumerState): void {
+    const channel = this.#route(state.channelNumber);
+    channel.consumers = channel.consumers.filter(other => other !== entry);
+    channel.replaying = channel.replaying.filter(other => other !== entry);
+    if (state.is === "replaying") this.#routes.delete(state.replay);
+  }
+
+  #route(number: number): Route {
+    let route = this.#routes.get(number);
+    if (route === undefined) {
+      route = new Route();
+      this.#routes.set(number, route);
+    }
+    return route;
+  }
+
+  /** The past has come to its end: this process' own events that waited for that come next. */
+  handWaiting(entry: ConsumerEndpoint): void {
+    for (const { hand } of entry.takeWaiting()) hand();
+  }
+
+  /** A producer elsewhere goes on behind this event. */
+  position(position: Position, isOurs: boolean): void {
+    const { channel, producer, urgent, process, by } = position;
+    const route = this.#routes.get(channel);
+    if (route === undefined) return;
+    const isPast = route.consumers[0]?.replay === channel;
+    const known = route.originOf(producer, urgent);
+    const isKnown =
+      known?.source.id === position.source &&
+      (known.origin?.id ?? 0n) === position.origin &&
+      known.process === process;
+    const source = isKnown ? known.source : new TrackedSource(position.source, urgent);
+    const made = position.origin === 0n ? undefined : new TrackedSource(position.origin, urgent);
+    const origin = isKnown ? known.origin : made;
+    if (!isKnown) {
+      route.setOrigin(producer, urgent, { source, origin, process, heard: 0 });
+      this.#events.onNamed(isPast ? channel : 0, producer, by);
+    }
+    const { consumers } = route;
+    // Our own events do not come over the wire, save those of the past.
+    if (isOurs && !isPast) return;
+    const raised = Number(position.raised);
+    const after = Number(position.after);
+    const through = Number(position.through);
+    for (const entry of consumers) {
+      if (!takes(entry, process)) continue;
+      // A feed begins with the first word on what feeds it.
+      const isOfNobody = origin?.id === source.id;
+      if (isOfNobody && !entry.isApplications) continue;
+      this.#placeAt(entry, { producer, of: { source, origin }, raised, after, through });
+    }
+  }
+
+  /** The consumer is told of a position, unless its past is still being made: then it waits for that. */
+  #placeAt(entry: ConsumerEndpoint, at: CountedPlace): void {
+    if (entry.past === undefined) return this.#place(entry, at);
+    if (at.of.origin !== undefined) entry.past.begins(at.of.origin, at.through);
+    entry.wait(0, () => this.#placeAt(entry, at));
+  }
+
+  #place(entry: ConsumerEndpoint, { producer, of, raised, after, through }: CountedPlace): void {
+    const missing = entry.tracker.place(of.source, raised, of.origin, after, through);
+    this.#checkRestart(entry);
+    if (entry.isApplications) return this.#missing(entry, missing);
+    const reached = of.origin === undefined ? raised : through;
+    if (entry.taker !== undefined) entry.taker.placed(producer, of, reached, missing);
+    else this.#events.onPlaced(entry, producer, of, reached, missing);
+  }
+
+  /** A modulator here begins to make this channel of a further source. */
+  begun(channel: number, { coverage }: Lane): void {
+    if (coverage === undefined) return;
+    for (const entry of this.#routes.get(channel)?.consumers ?? NOBODY)
+      entry.past?.begins(coverage.source, coverage.through);
+  }
+
+  /** A lane of output made here has been accounted for so far. */
+  stated({ channel, source, raised, coverage }: Lane): void {
+    const route = this.#routes.get(channel);
+    if (route === undefined || coverage === undefined) return;
+    const at = placeIn(source, raised, coverage);
+    for (const entry of route.consumers) if (entry.isApplications) this.#placeAt(entry, at);
+  }
+
+  /** A run of the past that was made for this consumer alone. */
+  madeFor(entry: ConsumerEndpoint, frame: EventsFrame, lane: Lane): void {
+    this.#hand(entry, frame, lane);
+  }
+
+  /** So far the past that is made for this consumer alone has been accounted for. */
+  statedFor(entry: ConsumerEndpoint, { source, raised, coverage }: Lane): void {
+    if (coverage !== undefined) this.#place(entry, placeIn(source, raised, coverage));
+  }
+
+  /** Events of this channel, or those that they are made of, were dropped because we were too slow for them. */
+  dropped(channel: number, events: number): void {
+    for (const entry of this.#routes.get(channel)?.consumers ?? NOBODY)
+      if (entry.isApplications) entry.dropped += events;
+      else if (entry.feed !== undefined) this.#events.onDropped(entry, events);
+  }
+
+  /** A run from elsewhere. */
+  arrived(frame: EventsFrame): void {
+    const route = this.#routes.get(frame.channel);
+    if (route === undefined) {
+      if (frame.isSync) this.#deliver(frame, NOBODY);
+      return;
+    }
+    const origin = route.originOf(frame.producer, frame.isUrgent);
+    const process = origin?.process ?? 0;
+    if (frame.isSync)
+      this.#deliver(
+        frame,
+        route.consumers.filter(entry => takes(entry, process)),
+      );
+    if (route.only !== undefined) this.#arrivedFor(route.only, frame, origin, process);
+    else for (const entry of route.consumers) this.#arrivedFor(entry, frame, origin, process);
+  }
+
+  #deliver(frame: EventsFrame, takers: readonly ConsumerEndpoint[]): void {
+    this.#synchronous.deliver(frame, takers, (outcome, i) => this.#events.onHandled(frame, i, outcome));
+  }
+
+  #arrivedFor(entry: ConsumerEndpoint, frame: EventsFrame, of: Counting | undefined, process: number): void {
+    this.#handTo(entry, frame, of, process);
+    entry.epoch = frame.epoch;
+    entry.seq = frame.seq + frame.count - 1;
+  }
+
+  /** A run that was raised or derived here. @param handled called for each event of a synchronous run */
+  raised(frame: EventsFrame, lane: Lane, handled?: (outcome: Outcome, i: number) => void): void {
+    const route = this.#routes.get(frame.channel);
+    if (route === undefined && handled === undefined) return;
+    const { consumers = NOBODY, replaying = NOBODY } = route ?? {};
+    // What feeds modulators is fed with it otherwise.
+    const takers = consumers.filter(({ isApplications }) => isApplications);
+    if (handled !== undefined) this.#synchronous.deliver(frame, takers, handled);
+    for (const entry of replaying) this.#handLater(entry, frame, lane);
+    for (const entry of takers) this.#handTo(entry, frame, lane, 0);
+  }
+
+  /** A run that was made here while this consumer was away. */
+  raisedBefore(entry: ConsumerEndpoint, frame: EventsFrame, lane: Lane): void {
+    if (entry.state.is === "replaying") this.#handLater(entry, frame, lane);
+    else this.#handTo(entry, frame, lane, 0);
+  }
+
+  /** Where a consumer is, for another device to go on there. */
+  placeOf({ epoch, seq, tracker, label }: ConsumerEndpoint, consumer: number): HeldPlace {
+    return { consumer, epoch, seq: BigInt(seq), sources: tracker.places(), label };
+  }
+
+  /** Inherits the counts that another device has had. */
+  inherit(entry: ConsumerEndpoint, sources: HeldPlace["sources"]): void {
+    entry.tracker.inherit(sources);
+  }
+
+  /** @param process that raised it elsewhere; 0 where it was this one */
+  #handTo(entry: ConsumerEndpoint, frame: EventsFrame, of: Counting | undefined, process: number): void {
+    if (!takes(entry, process)) return;
+    if (entry.past === undefined) return this.#hand(entry, frame, of);
+    // It was on its way before the consumer was there.
+    if (frame.seq !== 0 && frame.seq + frame.count <= entry.fromSeq) return;
+    if (of?.origin !== undefined) entry.past.begins(of.origin, frame.after);
+    // A past may take long, and nobody waits for it.
+    const { channel, producer, raised, count, isSync } = frame;
+    if (isSync)
+      for (let i = 0; i < count; i++)
+        this.#synchronous.handled(entry, channel, producer, raised + i, NOT_HANDLED);
+    const copy = frame.copy();
+    copy.forgetSync();
+    this.#handLater(entry, copy, of);
+  }
+
+  #handLater(entry: ConsumerEndpoint, frame: EventsFrame, of: Counting | undefined): void {
+    entry.wait(frame.end - frame.start, () => this.#handTo(entry, frame, of, 0));
+  }
+
+  #hand(entry: ConsumerEndpoint, frame: EventsFrame, of: Counting | undefined): void {
+    const { seq, count } = frame;
+    let had = seq === 0 ? 0 : Math.max(0, entry.fromSeq - seq);
+    let missing = 0;
+    if (of !== undefined) {
+      const counted = entry.tracker.take(of.source, frame, of.origin);
+      missing = counted.missing;
+      this.#checkRestart(entry);
+      if (missing > 0 && entry.isApplications) this.#missing(entry, missing);
+      had = Math.max(had, counted.had);
+    }
+    if (had >= count) return;
+    if (entry.isApplications) {
+      if (of?.origin !== undefined) nameSource(entry, frame, of.source, of.origin);
+      entry.listener.receive(entry.id, frame, had);
+    } else if (entry.taker !== undefined) entry.taker.take(frame, had, of, missing);
+    else this.#events.onTaken(entry, frame, had, of, missing);
+  }
+
+  #checkRestart(entry: ConsumerEndpoint): void {
+    const { tracker, id, listener, isApplications } = entry;
+    if (!tracker.hasRestarted) return;
+    tracker.hasRestarted = false;
+    const { impaired } = entry;
+    entry.impaired = undefined;
+    const error =
+      impaired ?? new JechoError("MODULATOR_RESTARTED", "it goes on at another place, or was installed anew");
+    if (isApplications) listener.notify({ is: "impaired", endpoint: id, error });
+  }
+
+  #missing(entry: ConsumerEndpoint, events: number): void {
+    if (events === 0) return;
+    // What the gateway dropped for us is said to be that; the rest was lost on the way.
+    const dropped = Math.min(events, entry.dropped);
+    entry.dropped -= dropped;
+    entry.listener.notify({ is: "missing", endpoint: entry.id, events, dropped });
+  }
+}
+
+/** Tells whose runs come under this producer's number, where that is news. */
+function nameSource(
+  { named, id: endpoint, listener }: ConsumerEndpoint,
+  { producer, isUrgent: urgent }: EventsFrame,
+  source: TrackedSource,
+  origin: TrackedSource,
+): void {
+  const key = keyOf(producer, urgent);
+  if (named.get(key) === source) return;
+  named.set(key, source);
+  listener.notify({ is: "source", endpoint, producer, urgent, source: source.id, origin: origin.id });
+}
+
+/** Whether the consumer takes this process' events: a feed of modulators takes the events of one process alone. */
+function takes({ feed }: ConsumerEndpoint, process: number): boolean {
+  return feed === undefined || feed.process === process;
+}
+
+/** Whether the same comes for it, under the same numbers. */
+function isSameWay(before: OpenConsumerState | undefined, after: OpenConsumerState | undefined): boolean {
+  return (
+    before?.channelNumber === after?.channelNumber &&
+    before?.is === after?.is &&
+    (before?.is === "replaying" ? before.replay : undefined) ===
+      (after?.is === "replaying" ? after.replay : undefined)
+  );
+}
+
+function keyOf(producer: number, urgent: boolean): number {
+  return 2 * producer + (urgent ? 1 : 0);
+}
+
+/** The position of a lane of output that was made here. */
+function placeIn(source: TrackedSource, raised: number, coverage: Coverage): CountedPlace {
+  const of = { source, origin: coverage.source };
+  return { producer: 0, of, raised, after: coverage.start, through: coverage.through };
+}

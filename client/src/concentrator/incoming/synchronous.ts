@@ -1,0 +1,217 @@
+import { type EventsFrame, Few, type Processed } from "@jecho/shared/internal";
+import type { ConsumerEndpoint, ProducerEndpoint } from "../endpoints/endpoint.ts";
+import { NOBODY, type Outcome, Tally } from "./tally.ts";
+
+/** An event as it was sent: its channel, its producer there, and its count. */
+interface SentEvent {
+  readonly channel: number;
+  readonly producer: number;
+  readonly raised: number;
+}
+
+/** An event that was raised here, and who has not handled it yet. */
+interface SynchronousEvent {
+  /** Its producer, or, where modulators here are fed with it, what feeds them. */
+  readonly by: ProducerEndpoint | ConsumerEndpoint;
+  readonly raised: number;
+  /** Names it to the modulators. */
+  readonly tag: string;
+  readonly tally: Tally;
+  /** Events of it that were sent, and that the gateway has not answered. */
+  readonly elsewhere: SentEvent[];
+}
+
+/** An event that consumers here are given. */
+interface Given {
+  readonly channel: number;
+  /** Consumers that are not done with it. */
+  readonly waiting: ConsumerEndpoint[];
+  readonly tally: Tally;
+}
+
+interface Leaving {
+  readonly consumer: ConsumerEndpoint;
+  readonly underWay: Set<Given>;
+  readonly done: () => void;
+  readonly deadline: ReturnType<typeof setTimeout>;
+}
+
+/** Most time that a consumer which leaves is waited for: as long as modulators stay for one that is cut off. */
+const LEAVING_MS = 30_000;
+
+/** Tracks synchronous events: which were raised here and wait for whom, and which ones consumers here are handling. */
+export class SynchronousEvents {
+  /** Events that consumers here are handling, by `keyOf`. */
+  readonly #handling = new Few<string, Given>();
+  /** Events that were raised here, by tag. */
+  readonly #raised = new Few<string, SynchronousEvent>();
+  /** The same by `keyOf` what was sent of them, for the gateway's answers. */
+  readonly #elsewhere = new Few<string, SynchronousEvent>();
+  #nextTag = 1;
+  /** Consumers that are to leave a channel when they are done with events of it. */
+  readonly #leaving: Leaving[] = [];
+
+  /**
+   * An event was raised here, as a run of its own; or it came from elsewhere for modulators here. It is waited for here, at the modulators, and elsewhere where it was sent.
+   *
+   * @param sent what was sent of it
+   * @param done called when everybody has handled it; by default its producer is told
+   * @returns its tag
+   */
+  begin(
+    by: ProducerEndpoint | ConsumerEndpoint,
+    raised: number,
+    sent?: EventsFrame,
+    done = (outcome: Outcome) => by.listener.notify({ is: "processed", endpoint: by.id, raised, outcome }),
+  ): string {
+    const tag = String(this.#nextTag++);
+    const tally = new Tally(2, outcome => {
+      this.#raised.delete(tag);
+      done(outcome);
+    });
+    const raising: SynchronousEvent = { by, raised, tag, tally, elsewhere: [] };
+    this.#raised.set(tag, raising);
+    if (sent !== undefined) this.#sent(raising, sent, 0);
+    return tag;
+  }
+
+  /** One of those that are waited for is done with the event of that tag. */
+  settle(tag: string, outcome: Outcome = NOBODY): void {
+    this.#raised.get(tag)?.tally.settle(outcome);
+  }
+
+  /** Further modulators have the event of that tag before them. */
+  further(tag: string): void {
+    this.#raised.get(tag)?.tally.add();
+  }
+
+  /** A modulator made a run of the event of that tag: its consumers here, and elsewhere where it was sent, are waited for, too. */
+  derive(tag: string, frame: EventsFrame, sent: boolean): void {
+    const raising = this.#raised.get(tag);
+    if (raising === undefined) return;
+    for (let i = 0; i < frame.count; i++) {
+      raising.tally.add();
+      if (sent) this.#sent(raising, frame, i);
+    }
+  }
+
+  #sent(raising: SynchronousEvent, { channel, producer, raised }: EventsFrame, i: number): void {
+    raising.tally.add();
+    raising.elsewhere.push({ channel, producer, raised: raised + i });
+    this.#elsewhere.set(keyOf(channel, producer, raised + i), raising);
+  }
+
+  /** The gateway says that everybody elsewhere has handled an event of ours, or how many have not when we gave up. */
+  answered({ channel, producer, raised, consumers, failed, message, missing }: Processed): void {
+    const key = keyOf(channel, producer, raised);
+    const raising = this.#elsewhere.get(key);
+    if (raising === undefined) return;
+    this.#elsewhere.delete(key);
+    const { elsewhere } = raising;
+    const at = elsewhere.findIndex(
+      event => event.channel === channel && event.producer === producer && event.raised === raised,
+    );
+    elsewhere.splice(at, 1);
+    raising.tally.settle({ consumers, failed, message, missing });
+  }
+
+  /**
+   * The producer waits no longer: what is missing here is counted, and who is missing elsewhere is the gateway's to say.
+   *
+   * @returns the events to ask it about
+   */
+  giveUp(producer: ProducerEndpoint, raised: number): readonly SentEvent[] {
+    const raising = [...this.#raised.values()].find(
+      event => event.by === producer && event.raised === raised,
+    );
+    if (raising === undefined) return [];
+    const elsewhere = [...raising.elsewhere];
+    // Consumers here, and modulators, do not answer questions: each of these parts is one that has not answered.
+    for (let here = raising.tally.waiting - elsewhere.length; here > 0; here--)
+      raising.tally.settle({ ...NOBODY, missing: 1 });
+    return elsewhere;
+  }
+
+  /** These consumers here get a run. @param handled called for each of its events when all of them have handled it */
+  deliver(
+    frame: EventsFrame,
+    consumers: readonly ConsumerEndpoint[],
+    handled: (outcome: Outcome, i: number) => void,
+  ): void {
+    const { channel, producer, raised, count } = frame;
+    for (let i = 0; i < count; i++) {
+      const key = keyOf(channel, producer, raised + i);
+      const tally = new Tally(consumers.length, outcome => {
+        this.#handling.delete(key);
+        handled(outcome, i);
+      });
+      if (consumers.length === 0) continue;
+      this.#handling.set(key, { channel, waiting: [...consumers], tally });
+    }
+  }
+
+  /** A consumer here is done with an event. */
+  handled(
+    consumer: ConsumerEndpoint,
+    channel: number,
+    producer: number,
+    raised: number,
+    outcome: Outcome,
+  ): void {
+    const given = this.#handling.get(keyOf(channel, producer, raised));
+    if (given !== undefined) this.#settle(given, consumer, outcome);
+  }
+
+  #settle(given: Given, consumer: ConsumerEndpoint, outcome: Outcome): void {
+    settle(given, consumer, outcome);
+    if (this.#leaving.length === 0) return;
+    for (const leaving of [...this.#leaving]) {
+      if (leaving.consumer !== consumer || !leaving.underWay.delete(given) || leaving.underWay.size > 0)
+        continue;
+      this.#leaving.splice(this.#leaving.indexOf(leaving), 1);
+      clearTimeout(leaving.deadline);
+      leaving.done();
+    }
+  }
+
+  /**
+   * Calls back when this consumer is done with those events of a channel that it was given so far; at once where it is. What it is still
+   * at after 30 s is not waited for. Not where the connection breaks before.
+   */
+  whenDone(consumer: ConsumerEndpoint, channel: number, done: () => void): void {
+    const underWay = new Set<Given>();
+    for (const given of this.#handling.values())
+      if (given.channel === channel && given.waiting.includes(consumer)) underWay.add(given);
+    if (underWay.size === 0) return done();
+    const deadline = setTimeout(() => {
+      for (const given of underWay) this.#settle(given, consumer, NOBODY);
+    }, LEAVING_MS);
+    this.#leaving.push({ consumer, underWay, done, deadline });
+  }
+
+  /** A consumer here has gone: nobody waits for it, whatever it was handling, or was still to be handed. */
+  left(consumer: ConsumerEndpoint): void {
+    for (const given of [...this.#handling.values()]) this.#settle(given, consumer, NOBODY);
+  }
+
+  /** The connection broke: who raised them was told, and nobody takes an acknowledgement any more. */
+  clear(): void {
+    for (const { deadline } of this.#leaving) clearTimeout(deadline);
+    this.#leaving.length = 0;
+    this.#handling.clear();
+    this.#raised.clear();
+    this.#elsewhere.clear();
+  }
+}
+
+function settle({ waiting, tally }: Given, consumer: ConsumerEndpoint, outcome: Outcome): void {
+  const at = waiting.indexOf(consumer);
+  if (at < 0) return;
+  waiting.splice(at, 1);
+  tally.settle(outcome);
+}
+
+/** Names an event as it was sent. */
+function keyOf(channel: number, producer: number, raised: number): string {
+  return `${channel}/${producer}/${raised}`;
+}

@@ -1,0 +1,50 @@
+/** Outcome of an event at some of its consumers: how many had it, how many handlers failed, and the first reason. */
+export interface Outcome {
+  readonly consumers: number;
+  readonly failed: number;
+  readonly message: string;
+  /** Consumers that had not answered when the producer gave up waiting. */
+  readonly missing: number;
+}
+
+export const NOBODY: Outcome = { consumers: 0, failed: 0, message: "", missing: 0 };
+
+/** Waits for the parts of one thing, and adds up what came of them. */
+export class Tally {
+  readonly #done: (outcome: Outcome) => void;
+  #waiting: number;
+  #consumers = 0;
+  #failed = 0;
+  #missing = 0;
+  #message = "";
+
+  /** Tallies an event. With no parts to wait for it is done at once. */
+  constructor(parts: number, done: (outcome: Outcome) => void) {
+    this.#waiting = parts;
+    this.#done = done;
+    if (parts === 0) done(NOBODY);
+  }
+
+  /** Parts that have not been settled. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** One more part has come up. */
+  add(): void {
+    this.#waiting++;
+  }
+
+  /** One part is over. @returns true where that was the last one */
+  settle({ consumers, failed, message, missing }: Outcome = NOBODY): boolean {
+    if (this.#waiting === 0) return false;
+    this.#consumers += consumers;
+    this.#failed += failed;
+    this.#missing += missing;
+    if (this.#message === "") this.#message = message;
+    if (--this.#waiting > 0) return false;
+    const [total, lost, silent] = [this.#consumers, this.#failed, this.#missing];
+    this.#done({ consumers: total, failed: lost, message: this.#message, missing: silent });
+    return true;
+  }
+}

@@ -1,0 +1,314 @@
+import type { EventsFrame, SourcePlace } from "@jecho/shared/internal";
+
+/** A lane of some producer, as consumers know it: the same over connections. */
+export class TrackedSource {
+  readonly id: bigint;
+  readonly urgent: boolean;
+  #name: string | undefined;
+
+  constructor(id: bigint, urgent: boolean) {
+    this.id = id;
+    this.urgent = urgent;
+  }
+
+  /** Equal for equal sources. */
+  get name(): string {
+    this.#name ??= `${this.id} ${this.urgent}`;
+    return this.#name;
+  }
+}
+
+/** More than a channel has producers, and few enough to be kept: nobody says of a source that it has gone for good. */
+const MOST_REMEMBERED = 65_536;
+
+/**
+ * Remembers sources by key. Most often one source is asked for again and again, so the one that was asked for last is
+ * at hand, and a map is made for more than one. When there are too many, the quarter is forgotten that was not asked
+ * for for the longest time.
+ */
+export class Remembered<K, V extends { heard: number }> {
+  #newestKey: K | undefined;
+  #newest: V | undefined;
+  /** All of them, where they are more than one. */
+  #all: Map<K, V> | undefined;
+  #clock = 0;
+
+  get(key: K): V | undefined {
+    if (key === this.#newestKey) return this.#newest;
+    const known = this.#all?.get(key);
+    if (known !== undefined) this.#hear(key, known);
+    return known;
+  }
+
+  set(key: K, value: V): void {
+    if (this.#all === undefined && this.#newest !== undefined && key !== this.#newestKey)
+      this.#all = new Map([[this.#newestKey as K, this.#newest]]);
+    this.#all?.set(key, value);
+    this.#hear(key, value);
+    if (this.#all !== undefined && this.#all.size > MOST_REMEMBERED) forgetSilent(this.#all);
+  }
+
+  #hear(key: K, known: V): void {
+    known.heard = ++this.#clock;
+    this.#newestKey = key;
+    this.#newest = known;
+  }
+
+  values(): Iterable<V> {
+    if (this.#all !== undefined) return this.#all.values();
+    return this.#newest === undefined ? [] : [this.#newest];
+  }
+
+  clear(): void {
+    this.#newestKey = undefined;
+    this.#newest = undefined;
+    this.#all = undefined;
+  }
+}
+
+function forgetSilent<K, V extends { heard: number }>(all: Map<K, V>): void {
+  const silent = [...all].sort(([, a], [, b]) => a.heard - b.heard);
+  for (const [key] of silent.slice(0, MOST_REMEMBERED / 4)) all.delete(key);
+}
+
+/** Result of a run's counts at one consumer. */
+export interface CountedRun {
+  /** Events at the run's beginning that it has had before. */
+  readonly had: number;
+  /** Events before the run that never came. */
+  readonly missing: number;
+}
+
+const ALL_NEW: CountedRun = { had: 0, missing: 0 };
+
+/** Incarnations that a consumer remembers. */
+const MOST_INCARNATIONS = 4096;
+
+/** How far a consumer knows what became of a raw source's events, whoever made of them what it takes. */
+interface Known {
+  readonly source: TrackedSource;
+  /** Count of the newest event of which that is known, or has been told. */
+  through: number;
+  /** The source that said so last; 0n for none. */
+  by: bigint;
+  /** Incarnation of the modulator whose output is made of its events; 0n for none yet. */
+  maker: bigint;
+  heard: number;
+}
+
+interface Reached {
+  source: TrackedSource;
+  /** Count of the newest event. */
+  raised: number;
+  /** For a derived source: how far it is in its raw source. */
+  readonly origin: Known | undefined;
+  heard: number;
+}
+
+/** How far several consumers were together. */
+export class Had {
+  readonly #reached = new Remembered<
+    string,
+    { readonly source: TrackedSource; raised: number; heard: number }
+  >();
+
+  of(source: TrackedSource): number {
+    return this.#reached.get(source.name)?.raised ?? 0;
+  }
+
+  /** One of them was that far. */
+  add(source: TrackedSource, raised: number): void {
+    const reached = this.#reached.get(source.name);
+    if (reached === undefined) this.#reached.set(source.name, { source, raised, heard: 0 });
+    else reached.raised = Math.max(reached.raised, raised);
+  }
+
+  /** Adds all of that to another one. */
+  leaveTo(after: Had): void {
+    for (const { source, raised } of this.#reached.values()) after.add(source, raised);
+  }
+}
+
+const NOTHING = new Had();
+
+/**
+ * How far one consumer is in each source's count: what it has had does not come again, and what never came is told. Events of a derived
+ * channel are counted twice: as they were made, which says whether one was had before, and by what their modulator has been through of
+ * the raw source, which says how many raised events are missing.
+ */
+export class Tracker {
+  /** Where it is in the count of the source that was heard last, which mostly is the one that is heard next, without a look at its name. */
+  #newest: Reached | undefined;
+  readonly #reached = new Remembered<string, Reached>();
+  readonly #known = new Remembered<string, Known>();
+  readonly #before: Had;
+  /** Whether it has been away: a source that it does not know has begun meanwhile, and all its events are missing. */
+  #hasBeenAway = false;
+  /** Whether a modulator has begun anew, without the state that it had, and that has not been told. */
+  hasRestarted = false;
+  /** Incarnations that are known: one makes events of several sources. */
+  readonly #incarnations = new Set<bigint>();
+
+  /** @param before how far another one was, whose stead this one takes: that does not come again, but what is missing behind it was nobody's */
+  constructor(before: Had = NOTHING) {
+    this.#before = before;
+  }
+
+  /** The consumer is away: it will be back behind its place. */
+  away(): void {
+    this.#hasBeenAway = true;
+  }
+
+  /** A run came. @param origin the raw source that a derived one is made of */
+  take(source: TrackedSource, run: EventsFrame, origin?: TrackedSource): CountedRun {
+    const { raised, count } = run;
+    const reached = this.#of(source);
+    const newest = raised + count - 1;
+    if (reached === undefined) return this.#begin(source, run, origin);
+    const last = reached.raised;
+    if (newest > last) reached.raised = newest;
+    const known = reached.origin;
+    if (known === undefined) {
+      if (raised === last + 1) return ALL_NEW;
+      return {
+        had: Math.max(0, Math.min(count, last + 1 - raised)),
+        missing: Math.max(0, raised - last - 1),
+      };
+    }
+    if (isRepeated(known, source, run)) return { had: count, missing: 0 };
+    const { after, through } = run;
+    const gap = Math.max(0, after - known.through);
+    // A run is missing that says nothing which this one does not say: something of what this one accounts for was lost.
+    const missing = raised > last + 1 && gap === 0 ? Math.max(1, through - known.through) : gap;
+    reach(known, source, through);
+    return { had: Math.max(0, Math.min(count, last + 1 - raised)), missing };
+  }
+
+  #begin(source: TrackedSource, run: EventsFrame, origin: TrackedSource | undefined): CountedRun {
+    const { raised, count } = run;
+    const before = this.#before.of(source);
+    const known = origin && this.#knownOf(origin, run.after);
+    this.#enter(source, Math.max(raised + count - 1, before), known);
+    const had = Math.max(0, Math.min(count, before + 1 - raised));
+    if (known === undefined) return { had, missing: this.#hasBeenAway && before === 0 ? raised - 1 : 0 };
+    if (isRepeated(known, source, run)) return { had: count, missing: 0 };
+    const missing = Math.max(0, run.after - known.through);
+    reach(known, source, run.through);
+    return { had, missing };
+  }
+
+  /** The source goes on behind this event. @returns how many never came */
+  place(source: TrackedSource, raised: number, origin?: TrackedSource, after = 0, through = 0): number {
+    // It begins, and nothing was made of it yet; or it has ended, and nothing more will be.
+    if (origin !== undefined && origin.id === source.id) {
+      const known = this.#knownOf(origin, through);
+      const missing = Math.max(0, raised - known.through);
+      known.through += missing;
+      return missing;
+    }
+    const reached = this.#of(source);
+    if (origin !== undefined) {
+      const isKnown = this.#hasBeenAway || this.#known.get(origin.name) !== undefined;
+      const known = reached?.origin ?? this.#knownOf(origin, through);
+      // Whatever was made of these events and is not here is lost.
+      const isBroken = raised > (reached?.raised ?? (isKnown ? 0 : raised));
+      // Of what its modulator had gathered all was accounted for before: each of its events that is missing stands for one at least.
+      const gathered = isBroken && through <= known.through ? raised - (reached?.raised ?? raised) : 0;
+      const missing = Math.max(gathered, (isBroken ? through : after) - known.through);
+      reach(known, source, through);
+      if (reached === undefined) this.#enter(source, raised, known);
+      else reached.raised = Math.max(reached.raised, raised);
+      return missing;
+    }
+    if (reached === undefined) {
+      const before = this.#before.of(source);
+      this.#enter(source, Math.max(raised, before), undefined);
+      return this.#hasBeenAway && before === 0 ? raised : 0;
+    }
+    const missing = Math.max(0, raised - reached.raised);
+    reached.raised += missing;
+    return missing;
+  }
+
+  /** Adds how far this one is, for those that come after it. */
+  leaveTo(after: Had): void {
+    for (const { source, raised } of this.#reached.values()) after.add(source, raised);
+  }
+
+  /** How far it is, for another device. */
+  places(): SourcePlace[] {
+    return [...this.#reached.values()].map(({ source: { id, urgent }, raised, origin }) => ({
+      source: id,
+      raised: BigInt(raised),
+      urgent,
+      origin: origin?.source.id ?? 0n,
+      through: BigInt(origin?.through ?? 0),
+    }));
+  }
+
+  /** Goes on where another device was. */
+  inherit(places: readonly SourcePlace[]): void {
+    for (const { source, urgent, raised, origin, through } of places) {
+      const known =
+        origin === 0n ? undefined : this.#knownOf(new TrackedSource(origin, urgent), Number(through));
+      const of = new TrackedSource(source, urgent);
+      this.#enter(of, Math.max(Number(raised), this.#before.of(of)), known);
+      // Several modulators may have made what it has had of one source.
+      if (known !== undefined) reach(known, of, Number(through));
+    }
+    if (places.length > 0) this.#hasBeenAway = true;
+  }
+
+  clear(): void {
+    this.#newest = undefined;
+    this.#reached.clear();
+    this.#known.clear();
+    this.#hasBeenAway = false;
+    this.hasRestarted = false;
+    this.#incarnations.clear();
+  }
+
+  #of(source: TrackedSource): Reached | undefined {
+    if (this.#newest?.source === source) return this.#newest;
+    const reached = this.#reached.get(source.name);
+    if (reached === undefined) return undefined;
+    // Equal sources may be several objects.
+    reached.source = source;
+    this.#newest = reached;
+    return reached;
+  }
+
+  #enter(source: TrackedSource, raised: number, origin: Known | undefined): void {
+    if (origin !== undefined) {
+      const incarnation = source.id >> 32n;
+      if (origin.maker !== 0n && origin.maker !== incarnation && !this.#incarnations.has(incarnation))
+        this.hasRestarted = true;
+      origin.maker = incarnation;
+      this.#incarnations.add(incarnation);
+      if (this.#incarnations.size > MOST_INCARNATIONS) this.#incarnations.clear();
+    }
+    this.#newest = { source, raised, origin, heard: 0 };
+    this.#reached.set(source.name, this.#newest);
+  }
+
+  /** @param begin where one begins that was not known, unless it has begun while the consumer was away */
+  #knownOf(source: TrackedSource, begin: number): Known {
+    let known = this.#known.get(source.name);
+    if (known === undefined) {
+      known = { source, through: this.#hasBeenAway ? 0 : begin, by: 0n, maker: 0n, heard: 0 };
+      this.#known.set(source.name, known);
+    }
+    return known;
+  }
+}
+
+function reach(known: Known, { id }: TrackedSource, through: number): void {
+  if (through < known.through) return;
+  known.through = through;
+  known.by = id;
+}
+
+/** Where a modulator comes to run at another place, what was made of the same events before may be made again there. */
+function isRepeated(known: Known, { id }: TrackedSource, { after, through }: EventsFrame): boolean {
+  return after < through && through <= known.through && known.by !== id && known.by !== 0n;
+}

@@ -1,0 +1,184 @@
+import type { Demand } from "@jecho/shared/internal";
+import type { Installation } from "../../modulation/installation.ts";
+import type { Modulation } from "../../modulation/modulation.ts";
+import type { DerivedDemand, Demand as ProducerDemand, StateOfReaders } from "../../producer/demand.ts";
+import type { ProducerEndpoint } from "../endpoints/endpoint.ts";
+import type { EndpointIndex } from "../endpoints/endpoint-index.ts";
+import type { Reception } from "../incoming/reception.ts";
+import type { Hold } from "./hold.ts";
+import type { Lanes } from "./lane.ts";
+import type { Outbox } from "./outbox.ts";
+
+/** Parts that demands use. */
+interface DemandsParts {
+  readonly index: EndpointIndex;
+  readonly modulation: Modulation;
+  readonly reception: Reception;
+  readonly outbox: Outbox;
+  readonly hold: Hold;
+}
+
+/** The gateway's notice about a channel or derived channel. */
+type Told = Pick<Demand, "channel" | "consumers" | "unheard">;
+
+/** Tracks the demand for what is raised and made here: of consumers elsewhere, as the gateway says, and of those of this process. */
+export class Demands {
+  readonly #index: EndpointIndex;
+  readonly #modulation: Modulation;
+  readonly #reception: Reception;
+  readonly #outbox: Outbox;
+  readonly #hold: Hold;
+
+  readonly #onOpened: (producer: ProducerEndpoint) => void;
+
+  /** @param onOpened told of a producer whose events count from now on */
+  constructor(
+    { index, modulation, reception, outbox, hold }: DemandsParts,
+    onOpened: (producer: ProducerEndpoint) => void,
+  ) {
+    this.#onOpened = onOpened;
+    this.#index = index;
+    this.#modulation = modulation;
+    this.#reception = reception;
+    this.#outbox = outbox;
+    this.#hold = hold;
+  }
+
+  /** So many consumers elsewhere want the events of a channel or derived channel. */
+  told(demand: Told): void {
+    // What is derived may be made here, and published here as well.
+    this.#toldOfDerived(demand);
+    for (const producer of this.#index.producersOf(demand.channel) ?? [])
+      this.#toldOfProducer(producer, demand);
+  }
+
+  #toldOfProducer(producer: ProducerEndpoint, { consumers, unheard }: Told): void {
+    const begins = producer.elsewhere === 0 || this.#hold.isHolding;
+    producer.elsewhere = consumers;
+    producer.unheard = unheard;
+    // The first word on demand says that all modulators are installed: the producer's events count.
+    const { state } = producer;
+    if (state.is === "installing") {
+      producer.become({ is: "live", number: state.number, channelNumber: state.channelNumber });
+      this.#onOpened(producer);
+      producer.listener.notify({ is: "opened", endpoint: producer.id, reset: 0 });
+    }
+    this.#wanted(producer.lanes, consumers, begins);
+    if (consumers > 0) this.#hold.back(producer);
+    this.tell(producer.channel);
+  }
+
+  #toldOfDerived({ channel, consumers, unheard }: Told): void {
+    this.#toldInstead(channel, consumers);
+    const installation = this.#modulation.installed.ofNumber(channel);
+    if (installation === undefined) return;
+    const begins = installation.elsewhere === 0 || this.#hold.isHolding;
+    installation.elsewhere = consumers;
+    installation.unheard = unheard;
+    this.#wantedFormer(installation, consumers, begins);
+    for (const name of this.#modulation.installed.sourcesOf(installation))
+      for (const producer of this.#index.producersNamed(name)) {
+        const lanes = installation.lanes.get(producer.lanes.usual.source.id);
+        if (lanes === undefined || producer.open === undefined) continue;
+        if (begins) lanes.address(channel, producer.open.number);
+        this.#wanted(lanes, consumers, begins);
+      }
+    if (consumers > 0) this.#hold.back(installation);
+    this.#tellOf(installation);
+  }
+
+  /** The same of what runs here in the stead of other processes, unless that is for the consumers here alone. */
+  #toldInstead(channel: number, consumers: number): void {
+    for (const installation of this.#modulation.installed) {
+      if (installation.number !== channel || installation.process === 0 || installation.own) continue;
+      const begins = installation.elsewhere === 0;
+      installation.isTold = true;
+      installation.elsewhere = consumers;
+      this.#wantedFormer(installation, consumers, begins);
+      for (const [producer, source] of installation.sources) {
+        const lanes = installation.lanes.get(source);
+        if (lanes === undefined) continue;
+        if (begins) lanes.address(channel, producer);
+        this.#wanted(lanes, consumers, begins);
+      }
+    }
+  }
+
+  /** Updates the demand for the output of an incarnation before, of which something is still to be sent. */
+  #wantedFormer(installation: Installation, consumers: number, begins: boolean): void {
+    if (!begins) return;
+    for (const lanes of installation.former) {
+      const { origin, producer } = lanes.usual;
+      const raising = [...this.#index.producersNamed(installation.base)].find(
+        ({ lanes: { usual } }) => usual.source.id === origin?.id,
+      );
+      lanes.address(installation.number, raising?.number ?? producer);
+      this.#wanted(lanes, consumers, begins);
+    }
+    installation.former = [];
+  }
+
+  /** So many consumers elsewhere want the events of these lanes. */
+  #wanted(lanes: Lanes, consumers: number, begins: boolean): void {
+    for (const lane of lanes) {
+      if (consumers === 0) lane.isPlaced = false;
+      else if (begins && lane.isBegun) this.#outbox.resume(lane);
+    }
+  }
+
+  /** Tells a channel's producers here what is wanted of them, by all. */
+  tell(base: string): void {
+    const derived = this.#modulation.derivedOf(base, number => this.#reception.consumersOf(number));
+    for (const producer of this.#index.producersNamed(base)) {
+      const { id: endpoint, listener, channelNumber, elsewhere, unheard } = producer;
+      const here = this.#reception.consumersOf(channelNumber);
+      listener.notify({ is: "demand", endpoint, demand: wantedOf(elsewhere - unheard + here, derived) });
+    }
+  }
+
+  /** Tells them of a shared object that modulators of the channel read. */
+  tellState(base: string, { readers, state }: StateOfReaders): void {
+    for (const { id: endpoint, listener } of this.#index.producersNamed(base))
+      listener.notify({ is: "state", endpoint, readers, state });
+  }
+
+  /** A consumer here has left a channel or derived channel. */
+  left(channel: number): void {
+    for (const producer of this.#index.producersOf(channel) ?? []) this.tell(producer.channel);
+    const installation = this.#modulation.installed.ofNumber(channel);
+    if (installation !== undefined) this.#tellOf(installation);
+  }
+
+  #tellOf(installation: Installation): void {
+    for (const name of this.#modulation.installed.sourcesOf(installation)) this.tell(name);
+  }
+
+  /** The producers and installations here that have consumers elsewhere. */
+  *elsewhere(): Generator<ProducerEndpoint | Installation> {
+    for (const endpoint of this.#index)
+      if (endpoint.is === "producer" && endpoint.elsewhere > 0) yield endpoint;
+    for (const installation of this.#modulation.installed)
+      if (installation.elsewhere > 0 && installation.process === 0) yield installation;
+  }
+
+  /** Nobody is expected back: producers that are not open again have consumers here alone. */
+  nobodyBack(): void {
+    for (const endpoint of this.#index) {
+      if (endpoint.is !== "producer" || endpoint.state.is === "live") continue;
+      endpoint.elsewhere = 0;
+      endpoint.unheard = 0;
+      for (const lane of endpoint.lanes) lane.takeUnconfirmed();
+      this.tell(endpoint.channel);
+    }
+  }
+}
+
+function wantedOf(consumers: number, derived: readonly DerivedDemand[]): ProducerDemand {
+  let total = consumers;
+  let mostPerSecond = consumers > 0 ? Number.POSITIVE_INFINITY : 0;
+  for (const channel of derived) {
+    total += channel.consumers;
+    if (channel.consumers > 0) mostPerSecond = Math.max(mostPerSecond, channel.mostPerSecond);
+  }
+  return { consumers, derived, total, mostPerSecond };
+}

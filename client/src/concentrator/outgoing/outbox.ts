@@ -1,0 +1,237 @@
+import {
+  type EventsFrame,
+  encodeControl,
+  type Frame,
+  type Outgoing,
+  parseMessage,
+} from "@jecho/shared/internal";
+import type { Link } from "../link.ts";
+import type { Lane } from "./lane.ts";
+import type { MessageMemory } from "./message-memory.ts";
+import { MESSAGE_BYTES } from "./outgoing.ts";
+
+/** A run that goes out: its lane, the count of its first event, and, where it is derived, how far was accounted for before it. */
+interface SentRun {
+  readonly lane: Lane;
+  readonly raised: number;
+  readonly after?: number;
+}
+
+/** A message in parts, and whose its runs are, in their order. */
+interface Sent {
+  readonly parts: readonly Uint8Array[];
+  /** Blocks of memory that nobody else has. */
+  readonly own: readonly Uint8Array[];
+  readonly bytes: number;
+  readonly lanes: readonly Lane[];
+}
+
+const NONE: readonly Uint8Array[] = [];
+/** Bytes that may be sent and unconfirmed before more has to wait in the ring. */
+const WINDOW_BYTES = 4 << 20;
+/** Size from which on a message is not joined with others. */
+const LONG_BYTES = 64 << 10;
+/** Most bytes that wait to go out together; a run on its own may be larger. */
+const GATHERED_BYTES = 2 * MESSAGE_BYTES;
+
+/**
+ * Keeps what was sent until the gateway has confirmed it, so that a connection that breaks swallows nothing: at the next
+ * one each lane's unconfirmed runs go first. Who has had one of them knows it by its source and count.
+ */
+export class Outbox {
+  readonly #link: Link;
+  readonly #memory: MessageMemory;
+  #sent: (Sent | undefined)[] = [];
+  #head = 0;
+  #bytes = 0;
+  /** Messages that wait to go out as one. */
+  #gathered: Uint8Array[] = [];
+  #gatheredOwn: Uint8Array[] = [];
+  #gatheredRuns: SentRun[] = [];
+  #gatheredBytes = 0;
+  #isGathering = false;
+  /** Whether a confirmation was asked for of everything that is under way. */
+  #isAsked = false;
+
+  /** @param memory that messages may be of: it is given back when they are confirmed */
+  constructor(link: Link, memory: MessageMemory) {
+    this.#link = link;
+    this.#memory = memory;
+  }
+
+  /** Whether so much is under way that more should wait. */
+  get isFull(): boolean {
+    return this.#bytes > WINDOW_BYTES;
+  }
+
+  /** Whether nothing is under way. */
+  get isEmpty(): boolean {
+    return this.#head === this.#sent.length;
+  }
+
+  /** Gathers what is sent while this acts, to go out together; within another such act, at the end of either. */
+  together<R>(act: () => R): R {
+    const wasGathering = this.#isGathering;
+    this.#isGathering = true;
+    try {
+      return act();
+    } finally {
+      this.#isGathering = wasGathering;
+      this.release();
+    }
+  }
+
+  /**
+   * Sends a message as `send` does, but `together` with others. A long message is not copied for it: it goes by itself,
+   * behind them, where the connection takes no parts.
+   *
+   * @param isOwn nobody else has its memory
+   */
+  gather(message: Uint8Array, runs: readonly SentRun[], isOwn: boolean): boolean {
+    if (!this.#link.isLive) return false;
+    if (this.#gatheredBytes + message.byteLength > GATHERED_BYTES) this.release();
+    if (message.byteLength >= LONG_BYTES && !this.#link.takesParts) {
+      this.release();
+      return this.send([message], runs, isOwn ? [message] : NONE);
+    }
+    this.#gathered.push(message);
+    if (isOwn) this.#gatheredOwn.push(message);
+    for (const run of runs) this.#gatheredRuns.push(run);
+    this.#gatheredBytes += message.byteLength;
+    if (!this.#isGathering) this.release();
+    return true;
+  }
+
+  /** Sends what was gathered, at once. */
+  release(): void {
+    const gathered = this.#gathered;
+    if (gathered.length === 0) return;
+    const runs = this.#gatheredRuns;
+    const own = this.#gatheredOwn;
+    this.#gathered = [];
+    this.#gatheredOwn = [];
+    this.#gatheredRuns = [];
+    this.#gatheredBytes = 0;
+    this.send(gathered, runs, own);
+  }
+
+  /** Sends a message, in parts of whole runs. False where there is no connection. @param own parts of which nobody else has the memory */
+  send(parts: readonly Uint8Array[], runs: readonly SentRun[], own = NONE): boolean {
+    if (!this.#link.isLive) return false;
+    let bytes = 0;
+    for (const part of parts) bytes += part.byteLength;
+    if (bytes > this.#link.limitBytes) return this.#sendApart(parts, runs, own);
+    const lanes: Lane[] = [];
+    // A process that begins to raise on many channels says where it is on all of them by one message.
+    const positions: Uint8Array[] = [];
+    for (const run of runs) {
+      const { lane } = run;
+      if (!lane.isPlaced) positions.push(encodeControl(placing(lane, run.raised - 1, run.after)));
+      lanes.push(lane);
+    }
+    if (positions.length > 0) this.#link.sendMessage(positions);
+    this.#sent.push({ parts, own, bytes, lanes });
+    this.#bytes += bytes;
+    this.#isAsked = false;
+    this.#link.sendMessage(parts);
+    return true;
+  }
+
+  /** Sends each part by itself. One that the gateway does not take goes nowhere: by the counts of the next run consumers know what they miss. */
+  #sendApart(parts: readonly Uint8Array[], runs: readonly SentRun[], own: readonly Uint8Array[]): true {
+    let first = 0;
+    for (const part of parts) {
+      const from = first;
+      parseMessage(part, () => first++);
+      if (part.byteLength <= this.#link.limitBytes)
+        this.send([part], runs.slice(from, first), own.includes(part) ? [part] : NONE);
+    }
+    return true;
+  }
+
+  /** Somebody waits for what is under way: the gateway, which confirms some times a second, is to do so now. */
+  askForConfirmation(): void {
+    if (this.isEmpty || this.#isAsked) return;
+    this.#isAsked = true;
+    this.#link.send({ kind: "Ping", time: performance.now() });
+  }
+
+  /** Tells where a lane's count is, behind what was sent of it. @param accounted as `SentRun.after` */
+  place(lane: Lane, raised = lane.raised, accounted?: number): void {
+    this.release();
+    this.#link.send(placing(lane, raised, accounted));
+  }
+
+  /** The gateway has so many more messages. */
+  taken(messages: number): void {
+    for (let i = 0; i < messages && this.#head < this.#sent.length; i++) {
+      const { bytes, own } = this.#sent[this.#head] as Sent;
+      // The slot outlives the message until the list is cut.
+      this.#sent[this.#head++] = undefined;
+      this.#bytes -= bytes;
+      for (const part of own) this.#memory.giveBack(part);
+    }
+    if (this.#head === this.#sent.length || this.#head > 1024) {
+      this.#sent = this.#sent.slice(this.#head);
+      this.#head = 0;
+    }
+  }
+
+  /** The connection broke: what is unconfirmed goes back to its lanes. */
+  interrupted(): void {
+    for (const { parts, lanes } of this.#sent.slice(this.#head) as Sent[]) {
+      let run = 0;
+      const take = (frame: Frame): void => {
+        const lane = lanes[run++];
+        if (frame.kind !== "Events" || lane === undefined) return;
+        // Who waited for it was told; the event itself still goes to those who have not had it.
+        frame.forgetSync();
+        this.hold(lane, frame);
+      };
+      for (const part of parts) parseMessage(part, take);
+    }
+    this.#sent = [];
+    this.#head = 0;
+    this.#bytes = 0;
+  }
+
+  /** Keeps a run until its lane has a connection again. */
+  hold(lane: Lane, frame: EventsFrame): void {
+    lane.isPlaced = false;
+    lane.hold(frame);
+  }
+
+  /** Somebody wants the lane's events again: says where it is, and sends what is unconfirmed. */
+  resume(lane: Lane): void {
+    const frames = lane.takeUnconfirmed();
+    const [first] = frames;
+    if (first === undefined) {
+      this.place(lane);
+      return;
+    }
+    this.place(lane, first.raised - 1, first.after);
+    for (const frame of frames) frame.readdress(lane.channel, lane.producer);
+    this.send(
+      frames.map(frame => frame.raw()),
+      frames.map(({ raised, after }) => ({ lane, raised, after })),
+    );
+  }
+}
+
+/** A message with a lane's position, as of when it is sent. */
+function placing(lane: Lane, raised: number, accounted?: number): Outgoing {
+  lane.isPlaced = true;
+  const { channel, producer, urgent, source, coverage } = lane;
+  const position = {
+    kind: "Position",
+    channel,
+    producer,
+    urgent,
+    source: source.id,
+    raised: BigInt(raised),
+  } as const;
+  if (coverage === undefined) return position;
+  const { start, through } = coverage;
+  const [after, until] = accounted === undefined ? [start, through] : [accounted, accounted];
+  return { ...position, origin: coverage.source.id, after: BigInt(after), through: BigInt(until) };
+}

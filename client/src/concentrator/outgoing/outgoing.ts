@@ -1,0 +1,233 @@
+import {
+  FLAG_SYNC,
+  FLAG_URGENT,
+  measureRun,
+  type Room,
+  type RunHeader,
+  type Stretch,
+  writeRun,
+} from "@jecho/shared/internal";
+import type { RingRecord } from "../../queues/ring.ts";
+import type { PortEnd, ProducerEndpoint } from "../endpoints/endpoint.ts";
+import type { Lane } from "./lane.ts";
+
+/** Size of a run besides its events. */
+const RUN_BYTES = measureRun([]) + 8;
+/** The most that an event takes up besides its bytes: its place, and what has the next begin at a multiple of 8. */
+const EVENT_BYTES = 12;
+const SINGLE_BYTES = RUN_BYTES + EVENT_BYTES;
+
+/** Events of one lane whose counts follow one another, where they lie: all of the stretch. */
+export interface RaisedRun extends Stretch {
+  readonly producer: ProducerEndpoint;
+  readonly lane: Lane;
+  readonly sync: boolean;
+  /** Count of the first event; those of the others follow it. */
+  readonly raised: number;
+  /** Where its frame begins in the message that it goes out in. */
+  start: number;
+}
+
+/** One that more events may be added to. What lies in its bounds behind its own events is of others. */
+interface OpenRun extends RaisedRun {
+  readonly bounds: number[];
+  end: number;
+}
+
+/** Frames that go out together: one write for many events, of one channel or of many. */
+export interface OutgoingMessage {
+  readonly bytes: Uint8Array;
+  readonly view: DataView;
+  readonly runs: readonly RaisedRun[];
+}
+
+/** A session's queue of events, as its reader has it. */
+export interface RaisedQueue {
+  readonly port: PortEnd;
+  /** Its events go before those of others, and are counted apart. */
+  readonly isUrgent: boolean;
+}
+
+/**
+ * Is offered records of a queue in their order, and says how many of the first it took; the others are offered again. Those that lie in
+ * a ring are valid until it returns.
+ */
+export type TakeRecords = (records: readonly RingRecord[], queue: RaisedQueue) => number;
+
+/** Events that were raised and wait to be sent. */
+export interface RaisedEvents {
+  /** Whether there are none. */
+  isEmpty(): boolean;
+  /** Offers what there is, queue by queue, and each producer's in order. */
+  drain(take: TakeRecords): void;
+}
+
+/** Where runs go, in each producer's order. What lies in them is valid until the call returns. */
+export interface RunTaker {
+  /** Size of the largest message that the gateway takes. */
+  readonly mostBytes: number;
+  /** Memory for messages. */
+  readonly room: Room;
+  /** Somebody elsewhere wants these. */
+  send(message: OutgoingMessage): void;
+  /** Nobody elsewhere wants this, or the gateway takes no message that large: it is left where it lies. */
+  keep(run: RaisedRun): void;
+}
+
+/** A message is closed when it has grown to this size; a single event may be larger. */
+export const MESSAGE_BYTES = 256 * 1024;
+/** Bounds of a run that only this process wants: what a modulator may make is limited for each. */
+const QUIET_BYTES = 4 << 20;
+const QUIET_EVENTS = 32_768;
+
+/**
+ * Gathers what was raised into runs, one for each lane as long as a message is open, and those that somebody elsewhere wants
+ * into messages. Each lane's events keep their order and their counts: after a gap, where events were dropped, begins a new run.
+ * A synchronous event is a run of its own.
+ */
+export function gatherRuns(
+  records: readonly RingRecord[],
+  { port, isUrgent }: RaisedQueue,
+  taker: RunTaker,
+): void {
+  const wanted = new OpenRuns();
+  const quiet = new OpenRuns();
+  // Most come from the same one as those before them.
+  let number = -1;
+  let producer: ProducerEndpoint | undefined;
+  for (const record of records) {
+    if (record.endpoint !== number) {
+      number = record.endpoint;
+      const found = port.endpoints.get(number);
+      producer = found?.is === "producer" ? found : undefined;
+    }
+    if (producer === undefined) continue;
+    const lane = isUrgent ? producer.lanes.urgent : producer.usual;
+    const size = SINGLE_BYTES + record.end - record.start;
+    if (producer.elsewhere > 0 && size <= taker.mostBytes) {
+      if (wanted.size + size > taker.mostBytes) send(wanted.close(), taker);
+      wanted.add(producer, lane, record);
+      if (wanted.bytes >= MESSAGE_BYTES) send(wanted.close(), taker);
+    } else if (producer.elsewhere > 0) {
+      // Its lane's events keep their order.
+      send(wanted.close(), taker);
+      quiet.add(producer, lane, record);
+      keep(quiet.close(), taker);
+    } else {
+      quiet.add(producer, lane, record);
+      if (quiet.bytes >= QUIET_BYTES || quiet.events === QUIET_EVENTS) keep(quiet.close(), taker);
+    }
+  }
+  send(wanted.close(), taker);
+  keep(quiet.close(), taker);
+}
+
+function send(runs: readonly OpenRun[], taker: RunTaker): void {
+  if (runs.length === 0) return;
+  taker.send(messageOf(runs, taker));
+  reuse(runs);
+}
+
+function keep(runs: readonly OpenRun[], taker: RunTaker): void {
+  for (const run of runs) {
+    run.lane.raised = run.raised + run.end - 1;
+    taker.keep(run);
+  }
+  reuse(runs);
+}
+
+/** Bounds of long runs that were taken: to have them grow again for each run takes as long as to gather it. */
+const spare: number[][] = [];
+const SPARE_RUNS = 4;
+const LONG_EVENTS = 32;
+
+function reuse(runs: readonly OpenRun[]): void {
+  for (const { bounds } of runs) {
+    if (spare.length === SPARE_RUNS) return;
+    if (bounds.length >= 2 * LONG_EVENTS) spare.push(bounds);
+  }
+}
+
+function boundsOf(start: number, end: number): number[] {
+  const bounds = spare.pop();
+  if (bounds === undefined) return [start, end];
+  bounds[0] = start;
+  bounds[1] = end;
+  return bounds;
+}
+
+let nextGathering = 1;
+
+/** Runs that more events may be added to. */
+class OpenRuns {
+  bytes = 0;
+  events = 0;
+  /** The most that they take up as a message. */
+  size = 0;
+  #runs: OpenRun[] = [];
+  /** A lane says which run of which gathering is its newest: nothing has to be looked up. */
+  #gathering = nextGathering++;
+
+  add(producer: ProducerEndpoint, lane: Lane, record: RingRecord): void {
+    const { bytes, sync, raised, start, end } = record;
+    const run = lane.gathering === this.#gathering ? this.#runs[lane.newestRun] : undefined;
+    const isNext =
+      run !== undefined && !sync && !run.sync && raised === run.raised + run.end && bytes === run.bytes;
+    if (!isNext) {
+      lane.gathering = this.#gathering;
+      lane.newestRun = this.#runs.length;
+      this.#runs.push({
+        producer,
+        lane,
+        sync,
+        raised,
+        bytes,
+        bounds: boundsOf(start, end),
+        first: 0,
+        end: 1,
+        start: 0,
+      });
+      this.bytes += RUN_BYTES;
+      this.size += RUN_BYTES;
+    } else {
+      run.bounds[2 * run.end] = start;
+      run.bounds[2 * run.end + 1] = end;
+      run.end++;
+    }
+    this.bytes += end - start;
+    this.size += EVENT_BYTES + end - start;
+    this.events++;
+  }
+
+  close(): OpenRun[] {
+    const runs = this.#runs;
+    if (runs.length === 0) return runs;
+    this.#runs = [];
+    this.#gathering = nextGathering++;
+    this.bytes = 0;
+    this.events = 0;
+    this.size = 0;
+    return runs;
+  }
+}
+
+/** The header of a run, under the numbers of the present connection. */
+export function headerOf({ producer, lane, sync, raised }: RaisedRun): RunHeader {
+  const { channelNumber, number, token } = producer;
+  const flags = (sync ? FLAG_SYNC : 0) | (lane.urgent ? FLAG_URGENT : 0);
+  return { channel: channelNumber, producer: number, raised, token, parameters: 0, flags };
+}
+
+function messageOf(runs: readonly RaisedRun[], taker: RunTaker): OutgoingMessage {
+  let size = 0;
+  for (const run of runs) size += measureRun([run]);
+  const bytes = taker.room(size);
+  const view = new DataView(bytes.buffer, 0, size);
+  let at = 0;
+  for (const run of runs) {
+    run.start = at;
+    at = writeRun(bytes, view, at, headerOf(run), [run]);
+    run.lane.raised = run.raised + run.end - 1;
+  }
+  return { bytes, view, runs };
+}

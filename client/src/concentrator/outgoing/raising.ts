@@ -1,0 +1,203 @@
+import { LentRun, type Provenance } from "@jecho/modulators/internal";
+import { JechoError } from "@jecho/shared";
+import { EventsFrame } from "@jecho/shared/internal";
+import type { Feeds } from "../../modulation/feeds.ts";
+import type { Modulation } from "../../modulation/modulation.ts";
+import type { RingRecord } from "../../queues/ring.ts";
+import type { ProducerEndpoint } from "../endpoints/endpoint.ts";
+import type { Reception } from "../incoming/reception.ts";
+import type { SynchronousEvents } from "../incoming/synchronous.ts";
+import type { Link } from "../link.ts";
+import type { Hold } from "./hold.ts";
+import type { Lane } from "./lane.ts";
+import type { MessageMemory } from "./message-memory.ts";
+import type { Outbox } from "./outbox.ts";
+import {
+  gatherRuns,
+  headerOf,
+  type OutgoingMessage,
+  type RaisedEvents,
+  type RaisedQueue,
+  type RaisedRun,
+  type RunTaker,
+} from "./outgoing.ts";
+
+/** Parts that raising uses. */
+interface RaisingParts {
+  readonly link: Link;
+  readonly memory: MessageMemory;
+  readonly outbox: Outbox;
+  readonly hold: Hold;
+  readonly modulation: Modulation;
+  readonly reception: Reception;
+  readonly feeds: Feeds;
+  readonly synchronous: SynchronousEvents;
+}
+
+/** Somebody who waits for everything that was raised before. */
+interface Flush {
+  /** How far that is. */
+  at: "raised" | "modulating" | "modulated";
+  /** Whether the gateway is to have it. */
+  readonly isTaken: boolean;
+  readonly done: () => void;
+}
+
+/** Takes what producers raise, as soon as it may go out, and gives it to the consumers here, to the modulators, and to the gateway. */
+export class Raising {
+  readonly #events: RaisedEvents;
+  readonly #link: Link;
+  readonly #memory: MessageMemory;
+  readonly #outbox: Outbox;
+  readonly #hold: Hold;
+  readonly #modulation: Modulation;
+  readonly #reception: Reception;
+  readonly #feeds: Feeds;
+  readonly #synchronous: SynchronousEvents;
+  readonly #taker: RunTaker;
+  readonly #take = (records: readonly RingRecord[], queue: RaisedQueue): number => {
+    gatherRuns(records, queue, this.#taker);
+    return records.length;
+  };
+  #flushes: Flush[] = [];
+
+  constructor(events: RaisedEvents, parts: RaisingParts) {
+    this.#events = events;
+    const { link } = parts;
+    this.#link = link;
+    this.#taker = {
+      get mostBytes() {
+        return link.limitBytes;
+      },
+      room: bytes => this.#memory.take(bytes),
+      send: message => this.#send(message),
+      keep: run => this.#raiseQuietly(run),
+    };
+    this.#memory = parts.memory;
+    this.#outbox = parts.outbox;
+    this.#hold = parts.hold;
+    this.#modulation = parts.modulation;
+    this.#reception = parts.reception;
+    this.#feeds = parts.feeds;
+    this.#synchronous = parts.synchronous;
+  }
+
+  /** Sends everything that was raised since the last time. @returns false where it has to wait where it is */
+  drain(): boolean {
+    if (this.#hold.isHolding) return false;
+    const isFull = !this.#link.isReady || this.#outbox.isFull || this.#hold.isBlocked;
+    if (this.#link.isLive && isFull) return false;
+    this.takeAll();
+    return true;
+  }
+
+  /** The same however much is under way. */
+  takeAll(): void {
+    this.#outbox.together(() => this.#events.drain(this.#take));
+  }
+
+  /** Calls back when what was raised before has been through the modulators here; with `isTaken`, when the gateway has it, too. */
+  whenThrough(isTaken: boolean, done: () => void): void {
+    this.#flushes.push({ at: "raised", isTaken, done });
+    this.checkFlushes();
+  }
+
+  /** Ends those flushes whose conditions hold by now. */
+  checkFlushes(): void {
+    // While consumers are expected back, what a broken connection may have swallowed is still to be sent again.
+    if (this.#flushes.length === 0 || !this.#events.isEmpty() || this.#hold.isHolding) return;
+    const raised = this.#flushes.filter(({ at }) => at === "raised");
+    const { installed, runs } = this.#modulation;
+    const isModulated = raised.length > 0 && installed.depth > 0;
+    for (const flush of raised) flush.at = isModulated ? "modulating" : "modulated";
+    if (isModulated)
+      void runs.finished().then(() => {
+        for (const flush of raised) flush.at = "modulated";
+        this.checkFlushes();
+      });
+    this.#finish(({ isTaken }) => !isTaken);
+    if (!this.#flushes.some(({ at }) => at === "modulated")) return;
+    if (this.#link.isLive && !this.#outbox.isEmpty) this.#outbox.askForConfirmation();
+    else this.#finish(() => true);
+  }
+
+  #finish(isMeant: (flush: Flush) => boolean): void {
+    const isDone = (flush: Flush): boolean => flush.at === "modulated" && isMeant(flush);
+    const flushes = this.#flushes;
+    this.#flushes = flushes.filter(flush => !isDone(flush));
+    for (const flush of flushes) if (isDone(flush)) flush.done();
+  }
+
+  #send({ bytes, view, runs }: OutgoingMessage): void {
+    const isOwn = !runs.some(({ producer }) => this.#concerns(producer));
+    const sent = this.#outbox.gather(bytes, runs, isOwn);
+    for (const { producer, lane, sync, start } of runs) {
+      if (!sent || sync || (!isOwn && this.#concerns(producer)))
+        this.#raise(producer, lane, EventsFrame.at(bytes, start, view), sent);
+    }
+  }
+
+  /** Whether its events may be for anybody in this process. */
+  #concerns({ channel, channelNumber }: ProducerEndpoint): boolean {
+    return (
+      this.#reception.takes(channelNumber) ||
+      this.#modulation.takes(channel) ||
+      this.#feeds.isFed(channelNumber)
+    );
+  }
+
+  /** One run within this process: its consumers here, and the modulators. */
+  #raise(producer: ProducerEndpoint, lane: Lane, frame: EventsFrame, sent: boolean): void {
+    const { id: endpoint, listener, channel, elsewhere } = producer;
+    const of = provenanceOf(lane, frame);
+    if (producer.open === undefined || (elsewhere > 0 && !sent)) {
+      // Nobody waits for an urgent one, and its count is another.
+      const raised = frame.isUrgent ? Number.NEGATIVE_INFINITY : frame.raised;
+      listener.notify({ is: "dropped", endpoint, raised, events: frame.count });
+      return;
+    }
+    if (!frame.isSync) {
+      this.#reception.raised(frame, lane);
+      this.#modulation.runs.enqueue(channel, frame, of);
+      this.#feeds.raised(frame, undefined, of);
+      return;
+    }
+    const name = this.#synchronous.begin(producer, frame.raised, sent ? frame : undefined);
+    this.#feeds.raised(frame, name, of);
+    this.#reception.raised(frame, lane, outcome => this.#synchronous.settle(name, outcome));
+    if (!this.#modulation.runs.enqueue(channel, frame, of, name)) this.#synchronous.settle(name);
+  }
+
+  /** An event that the gateway takes no message with goes nowhere, as without a connection. */
+  #refuse({ producer, lane, sync, raised, bounds, first: event }: RaisedRun): void {
+    const { id: endpoint, listener } = producer;
+    const bytes = (bounds[2 * event + 1] as number) - (bounds[2 * event] as number);
+    const why = `an event of ${bytes} bytes: the gateway takes messages of at most ${this.#link.limitBytes}`;
+    if (!sync) listener.notify({ is: "fault", error: new JechoError("FRAME_TOO_LARGE", why) });
+    const first = lane.urgent ? Number.NEGATIVE_INFINITY : raised;
+    listener.notify({ is: "dropped", endpoint, raised: first, events: 1, code: "FRAME_TOO_LARGE" });
+  }
+
+  /** A run that nobody elsewhere wants: it stays where it lies, unless consumers here have to be told. */
+  #raiseQuietly(run: RaisedRun): void {
+    const { producer, lane, sync, raised } = run;
+    const { channel, channelNumber } = producer;
+    if (producer.elsewhere > 0) return this.#refuse(run);
+    const lent = new LentRun(headerOf(run), run);
+    const of = provenanceOf(lane, { raised, count: lent.count });
+    const isHeard = this.#reception.consumersOf(channelNumber) > 0 || this.#feeds.isFed(channelNumber);
+    if (isHeard || producer.open === undefined) return this.#raise(producer, lane, lent.frame(), false);
+    if (!sync) {
+      this.#modulation.runs.enqueue(channel, lent, of);
+      return;
+    }
+    const name = this.#synchronous.begin(producer, raised);
+    this.#synchronous.settle(name);
+    if (!this.#modulation.runs.enqueue(channel, lent, of, name)) this.#synchronous.settle(name);
+  }
+}
+
+/** A run that was raised accounts for its own events. */
+function provenanceOf({ source }: Lane, { raised, count }: { raised: number; count: number }): Provenance {
+  return { source, after: raised - 1, through: raised + count - 1 };
+}

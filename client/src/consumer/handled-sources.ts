@@ -1,0 +1,89 @@
+import type { EventsFrame, SourcePlace } from "@jecho/shared/internal";
+import type { PlaceInSource } from "../options/consumer-options.ts";
+
+/** A source's identity, as the concentrator tells it: what a producer's number stands for in the runs that follow. */
+export interface NamedSource {
+  readonly producer: number;
+  readonly urgent: boolean;
+  readonly source: bigint;
+  readonly origin: bigint;
+}
+
+/** How far a consumer is in one source. */
+class HandledSource {
+  readonly named: NamedSource;
+  raised = 0;
+  through = 0;
+
+  constructor(named: NamedSource) {
+    this.named = named;
+  }
+
+  /** The consumer was handed event `i` of this run. */
+  handled({ raised, count, after, through }: EventsFrame, i: number): void {
+    this.raised = raised + i;
+    this.through = i === count - 1 ? through : after;
+  }
+}
+
+/** How far a consumer of a modulator's output is in each source: what it was handed, whether that had a sequence number or not. */
+export class HandledSources {
+  readonly #bySource = new Map<string, HandledSource>();
+  /** By the producer's number at the present connection, and urgency. */
+  readonly #byProducer = new Map<number, HandledSource>();
+
+  /** A producer's runs are of this source from now on. */
+  name(named: NamedSource): void {
+    const { producer, urgent, source } = named;
+    const key = `${source} ${urgent}`;
+    const known = this.#bySource.get(key) ?? new HandledSource(named);
+    this.#bySource.set(key, known);
+    this.#byProducer.set(keyOf(producer, urgent), known);
+  }
+
+  /** The source of a run; undefined for what no modulator made. */
+  of({ producer, isUrgent }: EventsFrame): HandledSource | undefined {
+    return this.#byProducer.size === 0 ? undefined : this.#byProducer.get(keyOf(producer, isUrgent));
+  }
+
+  get isEmpty(): boolean {
+    return this.#bySource.size === 0;
+  }
+
+  /** The consumer has another modulator. */
+  clear(): void {
+    this.#bySource.clear();
+    this.#byProducer.clear();
+  }
+
+  places(): PlaceInSource[] {
+    return Array.from(this.#bySource.values(), ({ named, raised, through }) => ({
+      source: named.source.toString(36),
+      urgent: named.urgent,
+      raised,
+      origin: named.origin.toString(36),
+      through,
+    }));
+  }
+}
+
+function keyOf(producer: number, urgent: boolean): number {
+  return 2 * producer + (urgent ? 1 : 0);
+}
+
+/** What `HandledSources.places` gave, maybe by way of JSON. @throws SyntaxError, RangeError, TypeError where it is none of that */
+export function sourcePlaces(places: readonly PlaceInSource[]): SourcePlace[] {
+  return places.map(({ source, urgent, raised, origin, through }) => ({
+    source: parse36(source),
+    urgent,
+    raised: BigInt(raised),
+    origin: parse36(origin),
+    through: BigInt(through),
+  }));
+}
+
+function parse36(text: string): bigint {
+  let value = 0n;
+  for (const digit of text) value = value * 36n + BigInt(Number.parseInt(digit, 36));
+  return BigInt.asUintN(64, value);
+}

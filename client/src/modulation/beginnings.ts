@@ -1,0 +1,29 @@
+import type { TrackedSource } from "../concentrator/incoming/tracking.ts";
+
+/** How far a source was when a modulator began to take its events. */
+export interface SourceBeginning {
+  /** Its producer's number at the present connection. */
+  readonly producer: number;
+  readonly source: TrackedSource;
+  /** Count of its newest event until then. */
+  readonly reached: number;
+}
+
+/** Where a modulator begins that is being installed: of each source, what was met first. */
+export class Beginnings {
+  readonly wire: string;
+  readonly #bySource = new Map<string, SourceBeginning>();
+
+  constructor(wire: string) {
+    this.wire = wire;
+  }
+
+  add(producer: number, source: TrackedSource, reached: number): void {
+    const known = this.#bySource.get(source.name);
+    this.#bySource.set(source.name, { producer, source, reached: known?.reached ?? reached });
+  }
+
+  [Symbol.iterator](): Iterator<SourceBeginning> {
+    return this.#bySource.values();
+  }
+}

@@ -1,0 +1,322 @@
+import { JechoError } from "@jecho/shared";
+import { type EventsFrame, type Modulator, NumberTable, type Place } from "@jecho/shared/internal";
+import {
+  ConsumerEndpoint,
+  type InputTaker,
+  type OwnPast,
+  type StateIndexes,
+} from "../concentrator/endpoints/endpoint.ts";
+import type { Counting, Reception } from "../concentrator/incoming/reception.ts";
+import type { SynchronousEvents } from "../concentrator/incoming/synchronous.ts";
+import { NOBODY } from "../concentrator/incoming/tally.ts";
+import type { TrackedSource } from "../concentrator/incoming/tracking.ts";
+import type { Lane, OwnLanes } from "../concentrator/outgoing/lane.ts";
+import type { PortNotice } from "../places/port.ts";
+import type { Deriving } from "./deriving.ts";
+import type { Installation } from "./installation.ts";
+import type { Modulation } from "./modulation.ts";
+
+/** Most time that is waited, once the past has come, for events that the derived channel does not account for. */
+const LEVEL_MS = 5000;
+
+/** How much of the past there is; neither where nobody knows. */
+export interface PastFound {
+  readonly recovered?: boolean;
+  readonly missing?: number;
+}
+
+/** What a past tells of. */
+export interface PastEvents {
+  /** It is known how much of the past there is: the consumer is open. */
+  onFound(found: PastFound, replays: boolean): void;
+  /** The gateway refuses to give the past. */
+  onRefused(error: JechoError): void;
+  /** All of it has been made. */
+  onOver(): void;
+}
+
+/** Parts that pasts use. */
+export interface PastParts {
+  readonly indexes: StateIndexes;
+  readonly lanes: OwnLanes;
+  readonly modulation: Modulation;
+  readonly deriving: Deriving;
+  readonly reception: Reception;
+  readonly synchronous: SynchronousEvents;
+  open(entry: ConsumerEndpoint): void;
+  close(entry: ConsumerEndpoint): void;
+}
+
+/** A producer whose events a past is made of. */
+interface Raiser {
+  readonly source: bigint;
+  /** The number that its events came under, and its own there. */
+  readonly channel: number;
+  readonly producer: number;
+}
+
+const NO_RAISER: Raiser = { source: 0n, channel: 0, producer: 0 };
+
+/**
+ * The past of one consumer with a modulator, where its derived channel does not reach back that far. A consumer of the channel itself,
+ * which is nobody else's, begins there; what it gets goes through a modulator that is nobody else's, up to where the derived channel
+ * accounts for it. What that brings waits until then.
+ */
+export class Past implements InputTaker, OwnPast {
+  readonly #consumer: ConsumerEndpoint;
+  readonly #parts: PastParts;
+  readonly #events: PastEvents;
+  readonly #entry: ConsumerEndpoint;
+  readonly #name: string;
+  /** Where the derived channel begins to account for each raw source. */
+  readonly #begins = new Map<string, number>();
+  /** How far the modulator here has been given each raw source. */
+  readonly #reached = new Map<string, number>();
+  /** Those of these sources that are of producers here. */
+  readonly #own = new Set<string>();
+  /** Producers' numbers mean another one after a gateway's restart: the modulator knows each by a number of its own, from 1. */
+  readonly #raisers: Raiser[] = [];
+  /** What came before the modulator was there. */
+  #early: ((modulator: Installation) => void)[] = [];
+  #modulator: Installation | "none" | "installing" | "failed" = "none";
+  #found: { readonly found: PastFound; readonly replays: boolean } | undefined;
+  /** Told what the consumer's application is told. */
+  isTold = false;
+  /** All that was kept has come. */
+  #isLevel = false;
+  #deadline: ReturnType<typeof setTimeout> | undefined;
+  #isOver = false;
+
+  /**
+   * @param name that nothing else here is fed by
+   * @param from where it begins
+   */
+  constructor(consumer: ConsumerEndpoint, name: string, from: Place, parts: PastParts, events: PastEvents) {
+    this.#consumer = consumer;
+    this.#name = name;
+    this.#parts = parts;
+    this.#events = events;
+    const asked = {
+      endpoint: 0,
+      channel: consumer.channel,
+      schema: new Uint8Array(0),
+      modulator: undefined,
+      queue: { whenFull: 0, limitBytes: 0 },
+      label: "",
+      as: "",
+      from,
+    };
+    const listener = { notify: (notice: PortNotice) => this.#noticed(notice), receive: () => {} };
+    this.#entry = new ConsumerEndpoint(asked, { endpoints: new NumberTable(), listener }, parts.indexes);
+    this.#entry.taker = this;
+  }
+
+  begin(): void {
+    this.#parts.open(this.#entry);
+  }
+
+  #noticed(notice: PortNotice): void {
+    switch (notice.is) {
+      case "opened": {
+        const { recovered, missing, replays = false } = notice;
+        this.#isLevel = !replays;
+        this.#found ??= {
+          found: { ...(recovered !== undefined && { recovered }), ...(missing !== undefined && { missing }) },
+          replays,
+        };
+        if (!replays) this.#level();
+        return;
+      }
+      case "replayed":
+        return this.#level();
+      case "interrupted":
+        this.#isLevel = false;
+        return clearTimeout(this.#deadline);
+      case "refused":
+        if (this.isTold) return void this.#finish();
+        this.end();
+        return this.#events.onRefused(notice.error);
+      default:
+    }
+  }
+
+  /** Everything that was kept has come. */
+  #level(): void {
+    this.#isLevel = true;
+    if (this.#modulator !== "installing") this.#waitForRest();
+  }
+
+  /** What the modulator has not been given by now is on its way. */
+  #waitForRest(): void {
+    clearTimeout(this.#deadline);
+    this.#deadline = setTimeout(() => void this.#finish(), LEVEL_MS);
+    (this.#deadline as { unref?: () => void }).unref?.();
+    this.#tell();
+    this.#checkDone();
+  }
+
+  #tell(): void {
+    if (this.isTold || this.#found === undefined) return;
+    this.isTold = true;
+    const { found, replays } = this.#found;
+    this.#events.onFound(this.#modulator === "failed" ? { recovered: false } : found, replays);
+  }
+
+  begins(origin: TrackedSource, reached: number): void {
+    if (this.#begins.has(origin.name)) return;
+    this.#begins.set(origin.name, reached);
+    // What this very process raises comes with what is kept, or not at all.
+    if (this.#parts.lanes.has(origin.id)) this.#own.add(origin.name);
+  }
+
+  take(frame: EventsFrame, first: number, counting: Counting | undefined, missing: number): void {
+    const { isSync, channel, producer, raised, count } = frame;
+    if (isSync)
+      for (let i = 0; i < count; i++)
+        this.#parts.synchronous.handled(this.#entry, channel, producer, raised + i, NOBODY);
+    if (counting === undefined || this.#isOver) return;
+    const { source, origin = source } = counting;
+    const isRaw = origin === source;
+    const after = isRaw ? raised + first - 1 : frame.after;
+    const through = isRaw ? raised + count - 1 : frame.through;
+    const end = this.#endOf(origin);
+    // A run of a derived channel that goes beyond has its events there.
+    const last = through <= end ? count : isRaw ? first + Math.max(0, end - after) : first;
+    const reached = Math.min(through, end);
+    const run = last > first ? frame.slice(first, last).copy() : undefined;
+    // Where some of what it accounts for may be missing, it accounts for nothing.
+    const of = { source: origin, after: missing > 0 && !isRaw ? reached : after, through: reached };
+    this.#reach(origin, reached);
+    if (after < end)
+      this.#give(run !== undefined, modulator => {
+        const { modulation } = this.#parts;
+        const { runs } = modulation;
+        const number = this.#begin(modulator, { source, origin }, channel, producer, after - missing);
+        if (run === undefined) return runs.pass(this.#name, of);
+        run.forgetSync();
+        run.readdress(modulator.input, number);
+        // One that is not sound is as if it had been lost on the way.
+        if (modulation.isSound(run)) runs.enqueue(this.#name, run, of);
+      });
+    this.#checkDone();
+  }
+
+  placed(producer: number, counting: Counting, reached: number, missing: number): void {
+    if (this.#isOver) return;
+    const { source, origin = source } = counting;
+    const through = Math.min(reached, this.#endOf(origin));
+    this.#reach(origin, through);
+    this.#give(false, modulator => {
+      this.#begin(modulator, counting, 0, producer, Math.min(reached - missing, through));
+      if (missing === 0 && origin === source) return;
+      const of = { source: origin, after: missing > 0 ? through : 0, through };
+      this.#parts.modulation.runs.pass(this.#name, of);
+    });
+    this.#checkDone();
+  }
+
+  /** Count of the newest event of this source that is for the modulator here. */
+  #endOf({ name }: TrackedSource): number {
+    return this.#begins.get(name) ?? Number.POSITIVE_INFINITY;
+  }
+
+  #reach({ name }: TrackedSource, reached: number): void {
+    this.#reached.set(name, Math.max(this.#reached.get(name) ?? 0, reached));
+  }
+
+  /** The modulator takes this source's events. @returns the producer's number there */
+  #begin(
+    modulator: Installation,
+    { source, origin = source }: Counting,
+    channel: number,
+    producer: number,
+    reached: number,
+  ): number {
+    let at = this.#raisers.findIndex(
+      raiser => raiser.source === source.id && raiser.channel === channel && raiser.producer === producer,
+    );
+    if (at < 0) at = this.#raisers.push({ source: source.id, channel, producer }) - 1;
+    modulator.sources.set(at + 1, origin.id);
+    this.#parts.deriving.begin(modulator, at + 1, origin, reached);
+    return at + 1;
+  }
+
+  /** Gives the modulator something, which is installed at the first run. */
+  #give(isRun: boolean, act: (modulator: Installation) => void): void {
+    if (typeof this.#modulator === "object") return act(this.#modulator);
+    if (this.#modulator === "failed") return;
+    this.#early.push(act);
+    if (isRun && this.#modulator === "none") void this.#install();
+  }
+
+  async #install(): Promise<void> {
+    this.#modulator = "installing";
+    const { modulation } = this.#parts;
+    const { channel, modulator } = this.#consumer;
+    try {
+      const number = this.#entry.channelNumber ?? 0;
+      const installed = await modulation.installFor(
+        this.#consumer,
+        this.#name,
+        number,
+        modulator as Modulator,
+      );
+      if (this.#isOver) return modulation.removeFor(installed);
+      this.#modulator = installed;
+      for (const act of this.#early.splice(0)) act(installed);
+      if (this.#isLevel) this.#waitForRest();
+      else this.#tell();
+    } catch (error) {
+      const why = JechoError.from(error, "MODULATOR_FAILED");
+      this.failed(new JechoError(why.code, `the past of ${channel} is not modulated: ${why.message}`));
+    }
+  }
+
+  made(frame: EventsFrame, lane: Lane): void {
+    const { channel, producer } = this.#raisers[frame.producer - 1] ?? this.#raisers.at(-1) ?? NO_RAISER;
+    frame.readdress(channel, producer);
+    frame.forgetSync();
+    this.#parts.reception.madeFor(this.#consumer, frame, lane);
+  }
+
+  failed(error: JechoError): void {
+    if (this.#isOver) return;
+    this.#modulator = "failed";
+    this.#early = [];
+    this.#tell();
+    this.#consumer.listener.notify({ is: "impaired", endpoint: this.#consumer.id, error });
+    void this.#finish();
+  }
+
+  /** It is over where the derived channel accounts for all that is still to come. */
+  #checkDone(): void {
+    if (!this.#isLevel || this.#modulator === "installing") return;
+    for (const [name, end] of this.#begins)
+      if (!this.#own.has(name) && (this.#reached.get(name) ?? 0) < end) return;
+    void this.#finish();
+  }
+
+  async #finish(): Promise<void> {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    clearTimeout(this.#deadline);
+    this.#parts.close(this.#entry);
+    const { modulation, deriving } = this.#parts;
+    if (typeof this.#modulator === "object") {
+      await modulation.runs.finished();
+      deriving.state(this.#modulator);
+      modulation.removeFor(this.#modulator);
+    }
+    this.#tell();
+    // It may have been closed meanwhile, or have another modulator.
+    if (this.#consumer.past === this) this.#events.onOver();
+  }
+
+  end(): void {
+    clearTimeout(this.#deadline);
+    if (!this.#isOver) this.#parts.close(this.#entry);
+    this.#isOver = true;
+    this.#consumer.past = undefined;
+    if (typeof this.#modulator === "object") this.#parts.modulation.removeFor(this.#modulator);
+  }
+}

@@ -1,0 +1,121 @@
+import { JechoError } from "@jecho/shared";
+import type { SharedState } from "@jecho/shared/internal";
+import type { ControlRequest } from "../places/port.ts";
+import { type ObjectPort, SharedObject } from "./shared-object.ts";
+
+/** Options of `session.share`. */
+export interface ShareOptions {
+  /** 1 to 64 characters; by default a random one. */
+  readonly id?: string;
+}
+
+/** Options of `session.attach`. */
+export interface AttachOptions {
+  /** `prompt`, the default: each newer state comes by itself; `lazy`: it comes when `pull` asks for it. */
+  readonly policy?: "prompt" | "lazy";
+  /** Ends the opening when it is aborted, and closes the copy once that is open. */
+  readonly signal?: AbortSignal;
+}
+
+type CopyOpening = Extract<ControlRequest, { is: "openObject" }>;
+
+/** Session as its copies of shared objects see it. */
+export interface CopiesSession {
+  /** Makes a copy an endpoint, and gives it its number. */
+  add(object: SharedObject): number;
+  remove(endpoint: number): void;
+  /** Asks, behind what copies have to send. */
+  post(request: ControlRequest): void;
+  /** Asks, without looking at what copies have to send. */
+  send(request: ControlRequest): void;
+  /** The subject of its token; undefined where it has none. */
+  subject(): string | undefined;
+}
+
+/** The copies of shared objects that a session has. What their owners change in one turn goes out at its end. */
+export class SharedCopies {
+  readonly #session: CopiesSession;
+  readonly #endpoints = new Map<SharedObject, number>();
+  /** Copies that have something to send. */
+  readonly #changed = new Set<SharedObject>();
+  readonly #port: ObjectPort = {
+    changed: object => {
+      if (this.#changed.size === 0) queueMicrotask(() => this.publish());
+      this.#changed.add(object);
+    },
+    pull: object => this.#session.post({ is: "pullObject", endpoint: this.#endpoints.get(object) ?? 0 }),
+    closed: object => {
+      this.#session.remove(this.#endpoints.get(object) ?? 0);
+      this.#endpoints.delete(object);
+    },
+    subject: () => this.#session.subject(),
+  };
+
+  constructor(session: CopiesSession) {
+    this.#session = session;
+  }
+
+  /** A copy of a new object. @throws JechoError `OBJECT_INVALID` */
+  share<S extends object>(state: S, id = randomId()): SharedObject<S> {
+    checkId(id);
+    const { object, endpoint } = this.#make<S>(id, state, 1);
+    const opening = { object: id, lazy: false, version: 1, state: JSON.stringify(object.state) };
+    this.#session.post({ is: "openObject", endpoint, ...opening });
+    return object;
+  }
+
+  /** A copy of an object that another session has, and what is to be asked to open it. @throws JechoError `OBJECT_INVALID` */
+  attach<S extends object>(id: string, lazy: boolean): { object: SharedObject<S>; opening: CopyOpening } {
+    checkId(id);
+    const { object, endpoint } = this.#make<S>(id, {} as S, 0);
+    return { object, opening: { is: "openObject", endpoint, object: id, lazy, version: 0, state: "" } };
+  }
+
+  /** A master copy in the stead of one that another device had. */
+  inherit({ object: id, version, state }: SharedState): SharedObject {
+    const { object, endpoint } = this.#make(id, JSON.parse(state) as object, version);
+    this.#session.post({ is: "openObject", endpoint, object: id, lazy: false, version, state });
+    return object;
+  }
+
+  has(endpoint: number): boolean {
+    for (const known of this.#endpoints.values()) if (known === endpoint) return true;
+    return false;
+  }
+
+  /** Sends what copies have to send. */
+  publish(): void {
+    const objects = [...this.#changed];
+    this.#changed.clear();
+    for (const object of objects) {
+      const endpoint = this.#endpoints.get(object);
+      const news = endpoint === undefined ? undefined : object.takeNews();
+      if (endpoint === undefined || news === undefined) continue;
+      if ("write" in news) this.#session.send({ is: "writeObject", endpoint, ...news });
+      else this.#session.send({ is: "updateObject", endpoint, ...news });
+    }
+  }
+
+  #make<S extends object>(
+    id: string,
+    state: S,
+    version: number,
+  ): { object: SharedObject<S>; endpoint: number } {
+    const object = new SharedObject<S>(id, state, version, this.#port);
+    const known = object as unknown as SharedObject;
+    const endpoint = this.#session.add(known);
+    this.#endpoints.set(known, endpoint);
+    return { object, endpoint };
+  }
+}
+
+function randomId(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(12)), byte =>
+    byte.toString(16).padStart(2, "0"),
+  ).join("");
+}
+
+function checkId(id: string): void {
+  if (id.length === 0 || id.length > 64)
+    throw new JechoError("OBJECT_INVALID", "an object's id has 1 to 64 characters");
+}

@@ -1,0 +1,106 @@
+import { checkAllowed } from "@jecho/modulators/internal";
+import { JechoError } from "@jecho/shared";
+import type { BackoffOptions } from "../concentrator/backoff.ts";
+import type { ConcentratorOptions } from "../concentrator/parts.ts";
+import type { ConcentratorPlace } from "../places/place.ts";
+import { checkQueueOptions, type EventQueueOptions } from "../queues/event-queue.ts";
+import { mostOf } from "./open-options.ts";
+import type { ProducerModulatorOptions } from "./producer-options.ts";
+
+/**
+ * How a session is made: for `connect`. Sessions of one thread of a program, and those of all tabs of an origin, share one connection where they
+ * connect to the same address with the same `name`, `backoff`, `connectTimeoutMs`, `place` and `modulators`: whoever wants a connection
+ * apart gives it another name. A page's `worker` is of one session alone.
+ */
+export interface ConnectOptions {
+  /** Name that the gateway's operator sees of this process, in the audit log. Default: "". */
+  readonly name?: string;
+  /** When to connect again after the connection broke: full jitter from 500 ms to 20 s by default. */
+  readonly backoff?: BackoffOptions;
+  /** How long one try to connect may take, in milliseconds; 10,000 by default. */
+  readonly connectTimeoutMs?: number;
+  /** The queue that all producers share that have none of their own. */
+  readonly queue?: EventQueueOptions;
+  /**
+   * Where the concentrator runs, and the connection with it: by default beside the application, in a worker thread of Node
+   * (`worker`), or in the SharedWorker of the page's origin (`shared`). A place that cannot be had gives way to the next.
+   * `here` starts faster and answers sooner, but lives only while the application's own thread yields.
+   */
+  readonly place?: ConcentratorPlace;
+  /** A token that another device's session made by `handover()`: this session takes over what that one had open. */
+  readonly handover?: string;
+  /**
+   * Says to the gateway who this is: a JSON Web Token, or a function that gives one, which is called for each connection, and again before the one that it gave is
+   * too old. A session with a token has a connection of its own. One whose token the gateway does not take is refused with `TOKEN_INVALID`.
+   */
+  readonly token?: string | (() => string | Promise<string>);
+  /** How this process runs the modulators of its producers' consumers. */
+  readonly modulators?: ProducerModulatorOptions;
+  /** For a process beside the gateway, which that has started: runs modulators in the stead of producers. What to show there. */
+  readonly modulating?: string;
+  /**
+   * Gets what goes wrong without an endpoint to blame, such as a refused update, and what ended a consumer that nobody listens to, neither
+   * to its status nor with an `onError` of its own; by default written to `console.error`, and what the application's own delegate throws
+   * thrown as an uncaught error. Two warnings, which others bring about, are told to it alone: `MODULATOR_LEFT_OUT`, a modulator does not run for
+   * this session's producers, and its consumers miss what these raise; `TYPE_UNREAD`, a channel has consumers, and none of them can read the type
+   * of a producer of this session.
+   */
+  readonly onError?: (error: JechoError) => void;
+}
+
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/** A gateway's address as applications write it. */
+export interface GatewayAddress {
+  /** `HOST:PORT`, and the path that it is reached under, if there is one: `HOST:PORT/PATH`. */
+  readonly place: string;
+  readonly secure: boolean;
+}
+
+/** @throws JechoError `ARGUMENT_INVALID` */
+export function parseAddress(address: string): GatewayAddress {
+  const match =
+    typeof address === "string"
+      ? /^(?:(wss?|https?|jecho):\/\/)?([^/\s?#]+)((?:\/[^/\s?#]+)*)\/?$/.exec(address)
+      : null;
+  const [, scheme = "", host = "", written = ""] = match ?? [];
+  // A port beyond 65535, say, or one that is no number.
+  const url = `ws://${host}${written}`;
+  const path = URL.canParse(url) ? new URL(url).pathname.replace(/\/$/, "") : undefined;
+  // The identity of a gateway says who it is, not where.
+  const isNone = match === null || path === undefined || host.startsWith("~");
+  if (isNone || (path !== "" && scheme === "jecho"))
+    throw new JechoError(
+      "ARGUMENT_INVALID",
+      `"${String(address).slice(0, 200)}" is not the address of a gateway; HOST:PORT is wanted, as localhost:8080, or HOST:PORT/PATH where it is reached under a path`,
+    );
+  return { place: `${host}${path}`, secure: scheme === "wss" || scheme === "https" };
+}
+
+/**
+ * The options for a session's concentrator, with defaults for what was left out; checks the other options.
+ *
+ * @throws JechoError `ARGUMENT_INVALID`
+ */
+export function concentratorOptions(
+  { place, secure }: GatewayAddress,
+  options: ConnectOptions,
+): ConcentratorOptions {
+  checkQueueOptions(options.queue ?? {});
+  checkAllowed(options.modulators?.allow);
+  if (!["undefined", "string", "function"].includes(typeof options.token))
+    throw new JechoError(
+      "ARGUMENT_INVALID",
+      `token is a string or a function that gives one, not a ${typeof options.token}`,
+    );
+  return {
+    url: `${secure ? "wss" : "ws"}://${place}/`,
+    name: options.name ?? "",
+    backoff: options.backoff ?? {},
+    connectTimeoutMs: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
+    handover: options.handover ?? "",
+    modulating: options.modulating ?? "",
+    hasToken: options.token !== undefined,
+    modulators: { ...options.modulators, most: mostOf(options.modulators?.most) },
+  };
+}

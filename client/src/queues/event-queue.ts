@@ -1,0 +1,340 @@
+import { JechoError, type Type } from "@jecho/shared";
+import type { Port } from "../places/port.ts";
+import { Ring } from "./ring.ts";
+import { Waiters } from "./waiters.ts";
+
+/** The queue between those who raise events and the connection. */
+export interface EventQueueOptions {
+  /** Bytes of events that may wait: a power of two from 64 on, 8 MiB by default. An event may take half of them. */
+  readonly bytes?: number;
+  /**
+   * Policy for an event that finds no room.
+   *
+   * - `error` (default): it is refused with `QUEUE_FULL`
+   * - `drop-oldest`: it takes the place of the oldest, of which an eighth of the queue is dropped at once
+   * - `block`: `publishWhenReady` and `publishSync` wait for room; `publish`, which cannot wait, refuses it
+   */
+  readonly whenFull?: "error" | "drop-oldest" | "block";
+  /**
+   * How long an event may wait for others to go out with it, in milliseconds; 0 by default: until the end of the turn.
+   * Synchronous events do not wait, nor does a queue that is half full.
+   */
+  readonly batchDelayMs?: number;
+}
+
+/** Counts what an endpoint raises. */
+export class Count {
+  /** Count of the newest event; 0 before the first. */
+  newest = 0;
+
+  next(): number {
+    return ++this.newest;
+  }
+}
+
+/** An event on its way into a queue. */
+export interface RaisedEvent<T> {
+  readonly endpoint: number;
+  /** Counts the event, once it is certain that it was raised. */
+  readonly count: Count;
+  readonly type: Type<T> | undefined;
+  readonly event: T;
+  readonly sync: boolean;
+}
+
+export interface EventQueueEvents {
+  /** An event was dropped to make room for a newer one. */
+  onDropped(endpoint: number, raised: number): void;
+}
+
+/** @throws JechoError `ARGUMENT_INVALID` where the options are none */
+export function checkQueueOptions({ bytes = DEFAULT_BYTES, whenFull = "error" }: EventQueueOptions): void {
+  if (!Number.isSafeInteger(bytes) || bytes < 64 || bytes > 2 ** 30 || !Number.isInteger(Math.log2(bytes))) {
+    throw new JechoError(
+      "ARGUMENT_INVALID",
+      `a queue of ${bytes} bytes; it takes a power of two from 64 to 2^30`,
+    );
+  }
+  if (!WHEN_FULL.includes(whenFull))
+    throw new JechoError(
+      "ARGUMENT_INVALID",
+      `queue.whenFull of a producer is one of ${WHEN_FULL.join(", ")}, not ${whenFull}`,
+    );
+}
+
+const DEFAULT_BYTES = 8 << 20;
+const WHEN_FULL: readonly EventQueueOptions["whenFull"][] = ["error", "drop-oldest", "block"];
+/** Records that cross together where no memory is shared, and how many bytes of them may be on their way. */
+const CHUNK_BYTES = 256 << 10;
+const WINDOW_BYTES = 2 << 20;
+
+/**
+ * Reading an event may run the application's code, which is not to raise another into the middle of it. One for all queues: whether two
+ * producers share one is not theirs to know.
+ */
+let isReading = false;
+
+/** The application's end of a queue of events: encodes each straight into a ring, and wakes the concentrator. */
+export class EventQueue {
+  readonly number: number;
+  readonly #port: Port;
+  readonly #ring: Ring;
+  readonly #whenFull: EventQueueOptions["whenFull"];
+  readonly #batchDelayMs: number;
+  readonly #events: EventQueueEvents;
+  /** Whether the other side reads this very ring. */
+  readonly #isShared: boolean;
+  /** Callers whose events find no room, and callers that want to raise more when there is room for it. */
+  readonly #waiters = new Waiters(() => this.#ring.wantRoom());
+  readonly #pausing = new Waiters(() => this.#ring.wantRoom());
+  /** Whether there will never be room again. */
+  #isClosed = false;
+  /** Bytes that were sent where no memory is shared, and not taken yet. */
+  #underWayBytes = 0;
+  #willSend = false;
+  /** In a batch: whether the reader is to be woken at its end, and then at once. */
+  #batch: { wakes: boolean; now: boolean } | undefined;
+
+  /** @throws JechoError `ARGUMENT_INVALID` where the options are none; the port must be settled */
+  constructor(
+    number: number,
+    port: Port,
+    options: EventQueueOptions,
+    events: EventQueueEvents,
+    urgent = false,
+  ) {
+    checkQueueOptions(options);
+    const { bytes = DEFAULT_BYTES, whenFull = "error", batchDelayMs = 0 } = options;
+    this.number = number;
+    this.#port = port;
+    this.#whenFull = whenFull;
+    this.#batchDelayMs = batchDelayMs;
+    this.#events = events;
+    const memory = port.memory(Ring.memoryBytes(bytes));
+    this.#isShared = memory !== undefined;
+    this.#ring = memory === undefined ? Ring.ofBytes(bytes) : new Ring(memory);
+    // The reader begins asleep: the first record wakes it.
+    this.#ring.sleep();
+    const drops = whenFull === "drop-oldest";
+    port.post({ is: "openQueue", queue: number, memory, drops, batchDelayMs, urgent });
+  }
+
+  /**
+   * Takes an event, or refuses it where there is no room.
+   *
+   * @returns the bytes that it was encoded to
+   * @throws JechoError `QUEUE_FULL`, `EVENT_INVALID`
+   */
+  raise<T>({ endpoint, count, type, event, sync }: RaisedEvent<T>): number {
+    const ring = this.#ring;
+    if (isReading) throw new JechoError("EVENT_INVALID", "it was raised while another event was read");
+    const bytes = measure(type, event);
+    if (bytes > ring.limitBytes) {
+      throw new JechoError(
+        "EVENT_INVALID",
+        `an event of up to ${bytes} bytes; the limit is ${ring.limitBytes}, half of the queue`,
+      );
+    }
+    // Who waits for room goes first.
+    if (this.#waiters.areBefore) throw new JechoError("QUEUE_FULL");
+    let at = ring.reserve(bytes);
+    if (at < 0) at = this.#reserveFull(bytes);
+    const end = write(type, event, ring, at, at + bytes);
+    const sleeps = ring.commit(endpoint, count.next(), end, sync, this.#port.posted);
+    if (sleeps || this.#batch?.wakes || (this.#batchDelayMs > 0 && (sync || this.#isHalfFull))) {
+      this.#wake(sync || this.#isHalfFull);
+    }
+    return end - at;
+  }
+
+  /** Does `work`, and wakes the reader only when that has returned, or the queue is half full. */
+  batch<R>(work: () => R): R {
+    if (this.#batch !== undefined) return work();
+    const batch = { wakes: false, now: false };
+    this.#batch = batch;
+    try {
+      return work();
+    } finally {
+      this.#batch = undefined;
+      if (batch.wakes) this.#wake(batch.now);
+    }
+  }
+
+  /**
+   * Does what raises an event, unless it would have to wait.
+   *
+   * @returns what it returns, or undefined where it has to wait: see `whenReady`
+   * @throws whatever `raise` throws
+   */
+  ifReady<R>(raise: () => R): R | undefined {
+    if (!this.#waiters.isEmpty) return undefined;
+    try {
+      return raise();
+    } catch (error) {
+      if (this.#hasToWait(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * Does what raises an event, as soon as there is room for it where the policy is to block. Those that wait come in the
+   * order in which they asked.
+   *
+   * @param endpoint who waits
+   * @throws whatever `raise` throws, the signal's reason, or what the queue was closed with, or its endpoint
+   */
+  whenReady<R>(endpoint: number, raise: () => R, signal?: AbortSignal): Promise<R> {
+    const attempt = (): { readonly done: R } | undefined => {
+      try {
+        return { done: raise() };
+      } catch (error) {
+        if (this.#hasToWait(error)) return undefined;
+        throw error;
+      }
+    };
+    return this.#waiters.wait(endpoint, attempt, signal);
+  }
+
+  /** Whether there is so much room that nobody needs to think of it: half of the queue is free, and nobody waits. */
+  get isReady(): boolean {
+    return this.#waiters.isEmpty && !this.#isHalfFull;
+  }
+
+  /**
+   * Resolves when the queue is ready.
+   *
+   * @param endpoint who waits
+   * @throws the signal's reason, or what the queue was closed with, or its endpoint
+   */
+  ready(endpoint: number, signal?: AbortSignal): Promise<void> {
+    const attempt = (): { readonly done: undefined } | undefined =>
+      this.isReady ? { done: undefined } : undefined;
+    return this.#pausing.wait(endpoint, attempt, signal);
+  }
+
+  /** Events of a producer that wait here, in this process' memory. */
+  countOf(endpoint: number): number {
+    let count = 0;
+    for (const record of this.#ring.waiting()) if (record.endpoint === endpoint) count++;
+    return count;
+  }
+
+  /** There is room again. */
+  room(): void {
+    this.#admit();
+  }
+
+  /** The other side has so many bytes fewer of what was sent. */
+  taken(bytes: number): void {
+    this.#underWayBytes -= bytes;
+    this.#send();
+  }
+
+  /** Hands over what is left, window or not: nothing that comes later is to overtake it. */
+  finish(): void {
+    if (!this.#isShared) this.#send(Number.POSITIVE_INFINITY);
+  }
+
+  /** This endpoint waits for room no more. */
+  leave(endpoint: number, error: JechoError): void {
+    this.#waiters.leave(error, endpoint);
+    this.#pausing.leave(error, endpoint);
+  }
+
+  /** Nobody waits for room any more: what finds none is refused from now on. */
+  close(error: JechoError): void {
+    this.#isClosed = true;
+    this.#waiters.leave(error);
+    this.#pausing.leave(error);
+  }
+
+  #hasToWait(error: unknown): boolean {
+    return (
+      this.#whenFull === "block" &&
+      !this.#isClosed &&
+      error instanceof JechoError &&
+      error.code === "QUEUE_FULL"
+    );
+  }
+
+  #reserveFull(bytes: number): number {
+    const ring = this.#ring;
+    this.#port.drainHere?.();
+    let at = ring.reserve(bytes);
+    while (at < 0) {
+      if (this.#whenFull !== "drop-oldest") throw new JechoError("QUEUE_FULL");
+      ring.dropOldest(({ endpoint, raised }) => this.#events.onDropped(endpoint, raised));
+      at = ring.reserve(bytes);
+    }
+    return at;
+  }
+
+  #admit(): void {
+    this.#waiters.admit();
+    this.#pausing.admit();
+  }
+
+  get #isHalfFull(): boolean {
+    return this.#ring.isHalfFull;
+  }
+
+  #wake(now: boolean): void {
+    const batch = this.#batch;
+    if (batch !== undefined) {
+      batch.now ||= now;
+      batch.wakes = !this.#isHalfFull;
+      if (batch.wakes) return;
+    }
+    if (this.#isShared) this.#port.post({ is: "wake", queue: this.number, now });
+    else if (!this.#willSend) {
+      this.#willSend = true;
+      queueMicrotask(() => this.#send());
+    }
+  }
+
+  /** Where no memory is shared: hands over what the other side's window lets through. */
+  #send(windowBytes = WINDOW_BYTES): void {
+    this.#willSend = false;
+    do {
+      while (this.#underWayBytes < windowBytes) {
+        const bytes = this.#ring.take(CHUNK_BYTES);
+        if (bytes === undefined) break;
+        this.#underWayBytes += bytes.byteLength;
+        this.#port.post({ is: "records", queue: this.number, bytes });
+      }
+      // With a full window there is no sleep: `taken` goes on.
+    } while (this.#underWayBytes < windowBytes && !this.#ring.sleep());
+    if (this.#ring.owesRoom()) this.#admit();
+  }
+}
+
+function measure<T>(type: Type<T> | undefined, event: T): number {
+  if (type === undefined) {
+    if (!(event instanceof Uint8Array))
+      throw new JechoError(
+        "EVENT_INVALID",
+        "events of an untyped channel are Uint8Arrays; with json() in place of a type they are what JSON carries",
+      );
+    return event.byteLength;
+  }
+  isReading = true;
+  try {
+    return type.measure(event);
+  } finally {
+    isReading = false;
+  }
+}
+
+/** @returns where it ends */
+function write<T>(type: Type<T> | undefined, event: T, ring: Ring, at: number, limit: number): number {
+  if (type === undefined) {
+    ring.bytes.set(event as Uint8Array, at);
+    return limit;
+  }
+  isReading = true;
+  try {
+    return type.encodeInto(event, ring.bytes, ring.view, at, limit);
+  } finally {
+    isReading = false;
+  }
+}

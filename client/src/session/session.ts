@@ -1,0 +1,403 @@
+import { type ErrorCode, JechoError, Type } from "@jecho/shared";
+import type { Inheritance as InheritanceFrame } from "@jecho/shared/internal";
+import { checkOptions } from "@jecho/shared/internal";
+import { laterTurn } from "#platform";
+import { EventChannel } from "../channel/channel.ts";
+import { type Codec, isCodec } from "../channel/codec.ts";
+import { type EndpointSession, Opener } from "../channel/opener.ts";
+import { type AttachOptions, SharedCopies, type ShareOptions } from "../objects/shared-copies.ts";
+import type { SharedObject } from "../objects/shared-object.ts";
+import { type ConnectOptions, concentratorOptions, parseAddress } from "../options/connect-options.ts";
+import { ATTACH, CONNECT, SHARE } from "../options/option-names.ts";
+import { openPort } from "../places/place.ts";
+import type { Answer, Port, PortNotice, PortRequest, Question } from "../places/port.ts";
+import { EventQueues } from "../queues/event-queues.ts";
+import { Endpoints } from "./endpoints.ts";
+import { GatewayNames } from "./gateway-names.ts";
+import { type Inheritance, inherit } from "./inheritance.ts";
+import { KnownTypes, ProducerNames, theOne } from "./known.ts";
+import { Questions } from "./questions.ts";
+import { guarded, NewsListeners, type Status, statusNow, tell, untilLive } from "./status.ts";
+
+/** So long a session without a connection is silent where nobody listens to its status. */
+const SILENCE_MS = 5000;
+/** Codes of faults that others bring about: no error of this application. */
+const WARNINGS: ReadonlySet<ErrorCode> = new Set(["MODULATOR_LEFT_OUT", "TYPE_UNREAD"]);
+
+/**
+ * Connects to a gateway: `HOST:PORT`, or the same with `ws://`, `wss://`, `http://`, `https://` or `jecho://`. One that is reached under a path has
+ * that behind it: `https://HOST/PATH`.
+ * Returns at once; the connection is made, and made again, in the background.
+ *
+ * @throws JechoError `ARGUMENT_INVALID` where the address is none, or an option not of its form, or none
+ */
+export function connect(address: string, options: ConnectOptions = {}): Session {
+  return new Session(address, options);
+}
+
+/** A process' way to a gateway: all its channels share one connection. Made by `connect`. */
+export class Session {
+  /** `HOST:PORT` of the gateway, and the path that it is reached under, as it stands in channel names. */
+  readonly address: string;
+  readonly #options: ConnectOptions;
+  readonly #port: Port;
+  readonly #statusListeners = new NewsListeners<Status>();
+  /** Whoever waits for it to be live. */
+  readonly #waiting = new NewsListeners<Status>();
+  readonly #endpoints = new Endpoints();
+  readonly #queues: EventQueues;
+  readonly #opener: Opener;
+  readonly #names: GatewayNames;
+  readonly #producers = new ProducerNames();
+  readonly #types = new KnownTypes(about => this.#ask(about));
+  readonly #questions = new Questions(request => this.#post(request));
+  readonly #copies = new SharedCopies({
+    add: object => this.#endpoints.add(object),
+    remove: endpoint => this.#opener.closeEndpoint(endpoint),
+    post: request => this.#post(request),
+    send: request => this.#port.post(request),
+    subject: () => this.#subject,
+  });
+  #subject: string | undefined;
+  #status: Status = statusNow("connecting");
+  readonly #silence: ReturnType<typeof setTimeout>;
+  #closing: Promise<void> = Promise.resolve();
+  readonly #inheritance = Promise.withResolvers<Inheritance>();
+
+  /** Made by `connect`. */
+  constructor(address: string, options: ConnectOptions) {
+    const gateway = parseAddress(address);
+    checkOptions<ConnectOptions>("connect()", options, CONNECT);
+    this.address = gateway.place;
+    this.#names = new GatewayNames(gateway, {
+      ready: () => this.ready(),
+      ask: about => this.#ask(about),
+    });
+    this.#options = options;
+    // Whoever does not ask for it need not handle that it failed.
+    this.#inheritance.promise.catch(() => {});
+    if (options.handover === undefined) this.#inheritance.resolve({ subscriptions: [], objects: [] });
+    this.#port = openPort(options.place, concentratorOptions(gateway, options), {
+      notify: notice => this.#notice(notice),
+      receive: this.#endpoints.receive,
+    });
+    this.#queues = new EventQueues(this.#port, options.queue ?? {}, {
+      onDropped: (endpoint, raised) =>
+        this.#endpoints
+          .get(endpoint)
+          ?.notice({ is: "dropped", endpoint, raised, events: 1, code: "QUEUE_FULL" }),
+    });
+    this.#opener = new Opener(this.#forEndpoints(), this.#endpoints, this.#queues);
+    // What has come while the application computed comes first.
+    this.#silence = setTimeout(() => laterTurn(() => this.#warn()), SILENCE_MS);
+  }
+
+  #forEndpoints(): EndpointSession {
+    const isClosed = (): boolean => this.#status.state === "closed";
+    return {
+      address: this.address,
+      get isClosed() {
+        return isClosed();
+      },
+      settled: this.#port.settled,
+      checkUsable: () => this.#checkUsable(),
+      userName: channel => this.#names.userName(channel),
+      post: request => this.#post(request),
+      types: this.#types,
+      typesOf: async channel => this.#types.ofChannel(await this.#names.userName(channel)),
+      producers: this.#producers,
+      failed: error => this.#failed(error),
+      taken: () => this.#questions.taken(),
+    };
+  }
+
+  /**
+   * The identity of the gateway, by whatever address that is reached; undefined until the session is live for the first time. `jecho://IDENTITY/NAME` names a
+   * channel for whoever is at that gateway. A gateway that is started again has the same one if it keeps its history in a file, else another.
+   */
+  get gateway(): string | undefined {
+    return this.#names.identity;
+  }
+
+  /** The subject of its token, as the gateway has read it; undefined until the session is live for the first time, and where the gateway knows no users. */
+  get subject(): string | undefined {
+    return this.#subject;
+  }
+
+  /** How it is doing: `live` while it has a connection. */
+  get status(): Status {
+    return this.#status;
+  }
+
+  /**
+   * Calls back when the status changes; returns what stops that. A session that nobody listens to, and that has reached no gateway after 5 s, says so
+   * once by `console.warn`.
+   */
+  onStatus(listener: (status: Status) => void): () => void {
+    return this.#statusListeners.add(listener);
+  }
+
+  /** Resolves when the session is live. @throws JechoError what refused it, `CLOSED`, or the signal's reason */
+  ready(signal?: AbortSignal): Promise<void> {
+    return untilLive(this.#status, this.#waiting, signal);
+  }
+
+  /**
+   * A channel by its name: the user's part of it (`atmosphere/ozone`), or in full, with an address of this session's gateway
+   * (`jecho://HOST:PORT/atmosphere/ozone`) or its identity (`jecho://IDENTITY/atmosphere/ozone`). Where that is another address than the session's own, what
+   * is opened on the channel first connects there for a moment, to hear which gateway it is. Without a type its
+   * events are bytes. `atmosphere/ozone#alarms` is what somebody's modulator makes of it who subscribed with `as: "alarms"`, and what others publish there.
+   *
+   * @throws JechoError `CHANNEL_NAME_INVALID`, `ARGUMENT_INVALID` where the type is neither a `Type` nor a `Codec`
+   */
+  channel(name: string): EventChannel<Uint8Array>;
+  /** The same, with the type of its events, or `json()`. */
+  channel<T>(name: string, type: Type<T> | Codec<T>): EventChannel<T>;
+  channel<T>(name: string, type?: Type<T> | Codec<T>): EventChannel<T> {
+    // What is read of that type, by whichever session, is read by this very one.
+    if (type instanceof Type) theOne(type as Type);
+    else if (type !== undefined && !isCodec(type))
+      throw new JechoError(
+        "ARGUMENT_INVALID",
+        "a channel's type is made by type(name, fields), typeFromFbs or Type.fromSchema; json() stands in its place for JSON",
+      );
+    return new EventChannel<T>(this.#opener, this.#names.inFull(name), type);
+  }
+
+  /**
+   * The type with this token, as events carry it: for readers that know nothing of what they read. Types are known while
+   * somebody writes them.
+   *
+   * @throws JechoError `TYPE_UNKNOWN`, or what ended the connection
+   */
+  type(token: bigint): Promise<Type> {
+    return this.#types.fetch(token);
+  }
+
+  async #ask(about: Question): Promise<Answer> {
+    await this.ready();
+    return this.#questions.ask(about);
+  }
+
+  /**
+   * Makes an object to share with modulators, and with other sessions: they `attach` to its `id`. Without one it is random, and
+   * known to nobody who is not told. Where another session has shared the same id before, this is a further copy of that.
+   * It is there until it is closed, or the session is. So React is to make it in an effect that closes it again, or beside the session: it calls
+   * the initialiser of a state twice in development, and leaves the first object behind.
+   *
+   * @throws JechoError `OBJECT_INVALID` where the state is not plain data or has more than 65,536 characters, or the id does not have 1 to 64 characters;
+   * `ARGUMENT_INVALID` for an option that it does not have
+   */
+  share<S extends object>(state: S, options: ShareOptions = {}): SharedObject<S> {
+    checkOptions<ShareOptions>("share()", options, SHARE);
+    const object = this.#copies.share(state, options.id);
+    const { state: is, error = new JechoError("CLOSED") } = this.#status;
+    // Of a session that has ended nobody hears of it; the object itself can be used.
+    if (is === "closed" || is === "refused") object.notice({ is: "refused", endpoint: 0, reset: 0, error });
+    return object;
+  }
+
+  /**
+   * A copy of an object that another session shares. A `prompt` one, the default, has each newer state as soon as it is there; a
+   * `lazy` one hears of newer versions, and has their state when `pull()` has fetched it.
+   *
+   * @throws JechoError `OBJECT_UNKNOWN`, `OBJECT_INVALID`, `OVERLOADED`, `ARGUMENT_INVALID`, what ended the connection, or the signal's reason
+   */
+  async attach<S extends object>(id: string, options: AttachOptions = {}): Promise<SharedObject<S>> {
+    checkOptions<AttachOptions>("attach()", options, ATTACH);
+    const { policy = "prompt", signal } = options;
+    this.#checkUsable();
+    const { object, opening } = this.#copies.attach<S>(id, policy === "lazy");
+    await this.#endpoints.open(opening.endpoint, object, signal, () => this.#post(opening));
+    return object;
+  }
+
+  /**
+   * Ends every endpoint and the connection. Resolves when what was raised before has been through the modulators here and taken by the
+   * gateway, or after 30 s.
+   */
+  close(): Promise<void> {
+    if (this.#status.state !== "closed") {
+      this.#copies.publish();
+      this.#queues.finish();
+      const error = new JechoError("CLOSED", "the session was closed");
+      // Whether what it raised was taken is not known any more.
+      this.#questions.end(error);
+      this.#closing = this.#port.close();
+      this.#setStatus(statusNow("closed"));
+      this.#inheritance.reject(error);
+      this.#endpoints.close(error);
+      this.#queues.close(error);
+    }
+    return this.#closing;
+  }
+
+  /** The same as `close`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /**
+   * Makes a token with which another device takes this session over: `connect(address, { handover: token })`. It is good once
+   * and for `validMs` milliseconds. When it is used, this session ends with `HANDED_OVER`.
+   *
+   * @throws JechoError `OVERLOADED` with too many tokens under way, `CONNECTION_LOST`, `CLOSED`
+   */
+  async handover(): Promise<{ readonly token: string; readonly validMs: number }> {
+    await this.ready();
+    return (await this.#ask({ handover: true })) as { token: string; validMs: number };
+  }
+
+  /**
+   * Endpoints that another device had open, where this session was made with its token.
+   *
+   * @throws JechoError `HANDOVER_INVALID`, `TIMED_OUT` where the other device does not answer, or what else refused the session
+   */
+  inheritance(): Promise<Inheritance> {
+    return this.#inheritance.promise;
+  }
+
+  /**
+   * Resolves when everything that was raised before has been through the modulators here and taken by the gateway, or turned out to be
+   * wanted by nobody.
+   *
+   * @throws JechoError `CLOSED`, or what refused the session
+   */
+  flush(): Promise<void> {
+    this.#queues.finish();
+    return this.#questions.flush();
+  }
+
+  /**
+   * Ends all connections of a subject, and has the gateway take none of the tokens that were made for it before now. Takes the right `kick`.
+   *
+   * @returns how many connections it had
+   * @throws JechoError `RIGHT_MISSING`, `CONNECTION_LOST`, `CLOSED`
+   */
+  async kick(subject: string): Promise<number> {
+    await this.ready();
+    return ((await this.#ask({ kick: subject })) as { connections: number }).connections;
+  }
+
+  async #giveToken(): Promise<void> {
+    let [token, failure] = ["", ""];
+    try {
+      const { token: given } = this.#options;
+      const made: unknown = typeof given === "function" ? await given() : given;
+      if (typeof made !== "string") throw new TypeError(`a token is a string, not a ${typeof made}`);
+      token = made;
+    } catch (error) {
+      failure = JechoError.from(error).message || "it is not said why";
+    }
+    if (this.#status.state !== "closed") this.#port.post({ is: "token", token, failure });
+  }
+
+  #checkUsable(): void {
+    if (this.#status.state === "closed") throw new JechoError("CLOSED", "the session is closed");
+    if (this.#status.state === "refused") throw this.#status.error;
+  }
+
+  #post(request: PortRequest): void {
+    // What the closed session's endpoints had is gone with it.
+    if (this.#status.state === "closed") return;
+    this.#copies.publish();
+    this.#port.post(request);
+  }
+
+  #notice(notice: PortNotice): void {
+    // What was still on its way when the session was closed.
+    if (this.#status.state === "closed") return;
+    switch (notice.is) {
+      case "status":
+        this.#setStatus(notice.status);
+        return;
+      case "gateway":
+        this.#names.connected(notice.gateway);
+        return;
+      case "admitted":
+        this.#subject = notice.subject;
+        return;
+      case "named":
+        this.#producers.set(notice.channel, notice.producer, notice.name);
+        return;
+      case "tokenWanted":
+        void this.#giveToken();
+        return;
+      case "type":
+        this.#types.add(notice.schema);
+        return;
+      case "answer":
+        this.#questions.answered(notice.question, notice.answer);
+        return;
+      case "fault":
+        if (!WARNINGS.has(notice.error.code)) this.#failed(notice.error);
+        else if (this.#options.onError !== undefined) guarded(this.#options.onError)(notice.error);
+        return;
+      case "room":
+        this.#queues.room(notice.queue);
+        return;
+      case "recordsTaken":
+        this.#queues.taken(notice.queue, notice.bytes);
+        return;
+      case "gone":
+        // The thread of the concentrator died.
+        this.#setStatus(statusNow("refused", notice.error));
+        return;
+      case "opened":
+        this.#endpoints.opened(notice);
+        return;
+      case "refused": {
+        const isCopy = this.#copies.has(notice.endpoint);
+        // Nobody waits for what is shared.
+        if (!this.#endpoints.refused(notice) && isCopy) this.#failed(notice.error);
+        return;
+      }
+      case "flushed":
+        this.#questions.flushed(notice.flush);
+        return;
+      case "inheritance":
+        this.#inheritance.resolve(this.#inherit(notice.inheritance));
+        return;
+      default:
+        this.#endpoints.get(notice.endpoint)?.notice(notice);
+    }
+  }
+
+  #inherit(inheritance: InheritanceFrame): Inheritance {
+    return inherit(
+      inheritance,
+      channel => this.#names.inFull(channel),
+      state => this.#copies.inherit(state),
+      (...of) => this.#opener.takeOver(...of),
+    );
+  }
+
+  #failed(error: JechoError): void {
+    guarded(this.#options.onError ?? tell)(error);
+  }
+
+  #setStatus(status: Status): void {
+    this.#status = status;
+    if (status.state === "refused") this.#end(status.error as JechoError);
+    if (status.state !== "connecting") clearTimeout(this.#silence);
+    this.#waiting.tell(status);
+    this.#statusListeners.tell(status);
+  }
+
+  /** A program that waits for a gateway that is not there would say nothing for ever. */
+  #warn(): void {
+    const { state, error } = this.#status;
+    if (state !== "connecting" || this.#statusListeners.isHeard) return;
+    console.warn(
+      `JEcho: no gateway has answered at ${this.address} for ${SILENCE_MS / 1000} s; the session keeps trying${error ? ` (${error.message})` : ""}`,
+    );
+  }
+
+  /** There is no session any more, and nothing that was asked of it will be answered. */
+  #end(error: JechoError): void {
+    this.#questions.end(error);
+    this.#inheritance.reject(error);
+    this.#endpoints.fail(error);
+    this.#queues.close(error);
+  }
+}

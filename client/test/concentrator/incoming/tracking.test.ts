@@ -1,0 +1,188 @@
+import { EventsFrame, encodeRun } from "@jecho/shared/internal";
+import { expect, test } from "vitest";
+import { TrackedSource, Tracker } from "../../../src/concentrator/incoming/tracking.ts";
+
+const EVENT = { bytes: new Uint8Array(8), start: 0, end: 8 };
+
+/** Events `raised` to `raised + count - 1`, which account for those behind `after` up to `through` of another source. */
+function run(raised: number, count = 1, after = 0, through = 0): EventsFrame {
+  const header = { channel: 1, producer: 1, raised, token: 0n, parameters: 0, flags: 0, after, through };
+  return EventsFrame.at(
+    encodeRun(
+      header,
+      Array.from({ length: count }, () => EVENT),
+    ),
+  );
+}
+
+test("DEL-4: what was had is not new, and what is missing is told, for each source apart", () => {
+  const tracker = new Tracker();
+  const [a, b] = [new TrackedSource(1n, false), new TrackedSource(1n, true)];
+  expect(tracker.take(a, run(5, 3))).toEqual({ had: 0, missing: 0 });
+  expect(tracker.take(b, run(1))).toEqual({ had: 0, missing: 0 });
+  expect(tracker.take(a, run(6, 4))).toEqual({ had: 2, missing: 0 });
+  expect(tracker.take(a, run(12))).toEqual({ had: 0, missing: 2 });
+  // Another object for the same source.
+  expect(tracker.take(new TrackedSource(1n, false), run(12))).toEqual({ had: 1, missing: 0 });
+  expect(tracker.place(b, 4)).toBe(3);
+  expect(tracker.places()).toEqual([
+    { source: 1n, urgent: false, raised: 12n, origin: 0n, through: 0n },
+    { source: 1n, urgent: true, raised: 4n, origin: 0n, through: 0n },
+  ]);
+});
+
+test("DEL-4: of very many sources those are remembered that were heard last", () => {
+  const tracker = new Tracker();
+  const first = new TrackedSource(0n, false);
+  tracker.take(first, run(1, 10));
+  for (let id = 1n; id < 200_000n; id++) {
+    tracker.take(new TrackedSource(id, false), run(1));
+    if (id % 10_000n === 0n) tracker.take(first, run(10));
+  }
+  expect(tracker.take(first, run(10)).had).toBe(1);
+  const remembered = new Set(tracker.places().map(({ source }) => source));
+  expect(remembered.size).toBeLessThanOrEqual(65_536);
+  for (let id = 200_000n - 49_151n; id < 200_000n; id++) expect(remembered.has(id)).toBe(true);
+});
+
+test("PROV-5: what nothing accounts for is told in raised events, and what was had does not come again", () => {
+  const tracker = new Tracker();
+  const [made, raw] = [new TrackedSource(1n, false), new TrackedSource(9n, false)];
+  expect(tracker.place(made, 0, raw, 100, 100)).toBe(0);
+  expect(tracker.take(made, run(1, 2, 100, 110), raw)).toEqual({ had: 0, missing: 0 });
+  // Nothing was let through of ten more.
+  expect(tracker.place(made, 2, raw, 110, 120)).toBe(0);
+  expect(tracker.take(made, run(3, 1, 110, 121), raw)).toEqual({ had: 0, missing: 0 });
+  // It is sent again.
+  expect(tracker.take(made, run(3, 1, 110, 121), raw)).toEqual({ had: 1, missing: 0 });
+  // Five never reached the modulator.
+  expect(tracker.take(made, run(4, 1, 126, 130), raw)).toEqual({ had: 0, missing: 5 });
+  // The run in between was lost, with what it accounts for.
+  expect(tracker.take(made, run(6, 1, 140, 141), raw)).toEqual({ had: 0, missing: 10 });
+  // Of the two runs of a turn the first was lost.
+  expect(tracker.take(made, run(8, 1, 141, 151), raw)).toEqual({ had: 0, missing: 10 });
+  // What a period made was lost, which accounts for nothing.
+  expect(tracker.take(made, run(10, 1, 151, 151), raw)).toEqual({ had: 0, missing: 1 });
+  // Two events were made that never came: what became of those that they were made of nobody knows.
+  expect(tracker.place(made, 12, raw, 151, 160)).toBe(9);
+});
+
+test("PROV-5: whoever makes it, one count of the raw source goes on; DEL-4: two lanes of one source are counted apart", () => {
+  const tracker = new Tracker();
+  const raw = new TrackedSource(9n, false);
+  expect(tracker.take(new TrackedSource(1n, false), run(1, 1, 0, 50), raw).missing).toBe(0);
+  // Another process has taken over; 10 raised events were nobody's.
+  expect(tracker.take(new TrackedSource(2n, false), run(1, 1, 60, 70), raw)).toEqual({ had: 0, missing: 10 });
+  expect(
+    tracker.take(new TrackedSource(1n, true), run(1, 1, 7, 8), new TrackedSource(9n, true)).missing,
+  ).toBe(0);
+});
+
+test("PROV-5: to one that was away, a source that it does not know has begun meanwhile", () => {
+  const [made, raw] = [new TrackedSource(1n, false), new TrackedSource(9n, false)];
+  expect(new Tracker().place(raw, 500)).toBe(0);
+  const back = (): Tracker => {
+    const tracker = new Tracker();
+    tracker.take(new TrackedSource(3n, false), run(40));
+    tracker.away();
+    return tracker;
+  };
+  expect(back().place(raw, 500)).toBe(500);
+  expect(back().take(raw, run(501))).toEqual({ had: 0, missing: 500 });
+  expect(back().place(made, 20, raw, 0, 500)).toBe(500);
+  expect(back().place(made, 0, raw, 0, 500)).toBe(0);
+  expect(back().take(made, run(1, 1, 400, 410), raw)).toEqual({ had: 0, missing: 400 });
+});
+
+test("MOE-11: another source of what is made of the same events is told as a restart, once", () => {
+  const tracker = new Tracker();
+  const madeBy = (incarnation: bigint, urgent: boolean): TrackedSource =>
+    new TrackedSource((incarnation << 32n) | 5n, urgent);
+  const raw = new TrackedSource(9n, false);
+  const told = (): boolean => {
+    const { hasRestarted } = tracker;
+    tracker.hasRestarted = false;
+    return hasRestarted;
+  };
+  tracker.take(madeBy(1n, false), run(1, 1, 0, 1), raw);
+  tracker.take(madeBy(1n, true), run(1, 1, 0, 1), new TrackedSource(9n, true));
+  expect(told()).toBe(false);
+  tracker.take(madeBy(2n, false), run(1, 1, 1, 2), raw);
+  expect(told()).toBe(true);
+  tracker.take(madeBy(2n, true), run(1, 1, 1, 2), new TrackedSource(9n, true));
+  tracker.take(madeBy(2n, false), run(2, 1, 2, 3), raw);
+  expect(told()).toBe(false);
+  // That of another producer is another state.
+  tracker.place(madeBy(3n, false), 0, new TrackedSource(10n, false), 0, 0);
+  expect(told()).toBe(false);
+  tracker.away();
+  tracker.place(madeBy(4n, false), 0, raw, 0, 3);
+  expect(told()).toBe(true);
+});
+
+test("PROV-7: what was made of the same events at another place before does not come again", () => {
+  const tracker = new Tracker();
+  const [first, second, raw] = [
+    new TrackedSource(1n, false),
+    new TrackedSource(2n, false),
+    new TrackedSource(9n, false),
+  ];
+  tracker.take(first, run(1, 1, 0, 50), raw);
+  expect(tracker.take(second, run(1, 3, 40, 50), raw)).toEqual({ had: 3, missing: 0 });
+  expect(tracker.take(second, run(4, 1, 50, 60), raw)).toEqual({ had: 0, missing: 0 });
+  expect(tracker.take(first, run(2, 2, 50, 60), raw)).toEqual({ had: 2, missing: 0 });
+  // What a period makes accounts for nothing.
+  expect(tracker.take(first, run(4, 1, 60, 60), raw)).toEqual({ had: 0, missing: 0 });
+});
+
+test("HAND-1, PROV-5: another device goes on where this one was in each count", () => {
+  const [made, raw] = [new TrackedSource(1n, false), new TrackedSource(9n, false)];
+  const first = new Tracker();
+  first.take(made, run(1, 5, 0, 50), raw);
+  const second = new Tracker();
+  second.inherit(first.places());
+  expect(second.take(made, run(4, 4, 30, 60), raw)).toEqual({ had: 2, missing: 0 });
+  expect(second.take(made, run(8, 1, 65, 70), raw)).toEqual({ had: 0, missing: 5 });
+});
+
+test("PROV-5: of a source that begins while the consumer is there, all is to be accounted for, whoever makes of it what it takes", () => {
+  const tracker = new Tracker();
+  const [raw, made, other] = [9n, 1n << 40n, 2n << 40n].map(id => new TrackedSource(id, false)) as [
+    TrackedSource,
+    TrackedSource,
+    TrackedSource,
+  ];
+  // It begins: nobody has made anything of it, which is no restart of a modulator when somebody does.
+  expect(tracker.place(raw, 0, raw, 5, 5)).toBe(0);
+  expect(tracker.place(made, 0, raw, 46, 46)).toBe(41);
+  expect(tracker.hasRestarted).toBe(false);
+  // What is known of a source stays, however often it begins.
+  expect(tracker.place(raw, 0, raw, 5, 5)).toBe(0);
+  expect(tracker.take(made, run(1, 1, 46, 47), raw)).toEqual({ had: 0, missing: 0 });
+  // One that had begun before begins with its first word.
+  const before = new TrackedSource(8n, false);
+  expect(tracker.place(other, 0, before, 70, 70)).toBe(0);
+});
+
+test("PROV-7: one that goes on where several modulators had brought it is as far as the farthest of them", () => {
+  const tracker = new Tracker();
+  const place = { urgent: false, origin: 9n };
+  tracker.inherit([
+    { ...place, source: 1n << 40n, raised: 100n, through: 100n },
+    { ...place, source: 2n << 40n, raised: 5n, through: 250n },
+    { ...place, source: 3n << 40n, raised: 0n, through: 200n },
+  ]);
+  const [made, raw] = [new TrackedSource(2n << 40n, false), new TrackedSource(9n, false)];
+  expect(tracker.take(made, run(6, 1, 250, 251), raw)).toEqual({ had: 0, missing: 0 });
+});
+
+test("PROV-5: a run that is missing is told, though what it was made of had been accounted for before", () => {
+  const tracker = new Tracker();
+  const [made, raw] = [new TrackedSource(1n << 40n, false), new TrackedSource(9n, false)];
+  expect(tracker.take(made, run(1, 1, 0, 10), raw)).toEqual({ had: 0, missing: 0 });
+  // The modulator gathers these.
+  expect(tracker.place(made, 1, raw, 0, 20)).toBe(0);
+  // And has made a run of two events of them, which never came.
+  expect(tracker.place(made, 3, raw, 0, 20)).toBe(2);
+  expect(tracker.place(made, 3, raw, 0, 20)).toBe(0);
+});

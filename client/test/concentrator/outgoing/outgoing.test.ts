@@ -1,0 +1,141 @@
+import { EventsFrame, NumberTable, type Stretch } from "@jecho/shared/internal";
+import { expect, test } from "vitest";
+import {
+  type Endpoint,
+  type PortEnd,
+  ProducerEndpoint,
+} from "../../../src/concentrator/endpoints/endpoint.ts";
+import { EndpointIndex } from "../../../src/concentrator/endpoints/endpoint-index.ts";
+import { NEW } from "../../../src/concentrator/endpoints/endpoint-states.ts";
+import { Lanes } from "../../../src/concentrator/outgoing/lane.ts";
+import { gatherRuns, type OutgoingMessage } from "../../../src/concentrator/outgoing/outgoing.ts";
+import { RaisedEvents } from "../../queues/raised-events.ts";
+
+const ENDPOINT = 7;
+
+function producerAt(elsewhere: number): ProducerEndpoint {
+  const request = {
+    endpoint: ENDPOINT,
+    channel: "a",
+    schema: new Uint8Array(0),
+    token: 0n,
+    offers: undefined,
+    context: new Map(),
+    history: { events: 0, seconds: 0, latest: false, onDemand: false },
+    key: "",
+  };
+  const port: PortEnd = {
+    endpoints: new NumberTable<Endpoint>(),
+    listener: { notify: () => {}, receive: () => {} },
+  };
+  const producer = new ProducerEndpoint(request, port, new Lanes(), new EndpointIndex());
+  port.endpoints.set(ENDPOINT, producer);
+  producer.become({ is: "asked", awaits: { request: 1 }, after: NEW });
+  producer.become({ is: "installing", number: 4, channelNumber: 3, after: NEW });
+  producer.elsewhere = elsewhere;
+  return producer;
+}
+
+test("CHAN-7: the counts of a run's events follow one another; where events are missing, a new run begins", () => {
+  const producer = producerAt(1);
+  const waiting = new RaisedEvents(1024);
+  for (const raised of [1, 2, 3, 6, 7, 9]) waiting.raise(ENDPOINT, raised, new Uint8Array(8).fill(raised));
+  waiting.drain(records => {
+    const messages: OutgoingMessage[] = [];
+    gatherRuns(
+      records,
+      { port: producer.port, isUrgent: false },
+      {
+        mostBytes: Number.POSITIVE_INFINITY,
+        room: bytes => new Uint8Array(bytes),
+        send: message => messages.push(message),
+        keep: () => expect.fail("somebody elsewhere wants it"),
+      },
+    );
+    const runs = messages.map(({ bytes, view, runs }) =>
+      runs.map(({ start }) => {
+        const { raised, count } = EventsFrame.at(bytes, start, view);
+        return [raised, count];
+      }),
+    );
+    expect(runs).toEqual([
+      [
+        [1, 3],
+        [6, 2],
+        [9, 1],
+      ],
+    ]);
+    return records.length;
+  });
+  expect(producer.lanes.usual.raised).toBe(9);
+});
+
+test.each([0, 1])(
+  "each run is its own events and no others, of whatever runs were gathered before (%i elsewhere)",
+  elsewhere => {
+    const producer = producerAt(elsewhere);
+    const waiting = new RaisedEvents(1 << 14);
+    const raised: number[] = [];
+    const gathered: number[] = [];
+    let next = 1;
+    // Long runs, then short ones after gaps, then none but single ones, then long ones again.
+    for (const runs of [[100], [3, 50, 1], [1, 1, 1, 1, 1, 1, 1, 1], [200], [40, 40]]) {
+      for (const events of runs) {
+        next += 10;
+        for (let i = 0; i < events; i++, next++) {
+          waiting.raise(ENDPOINT, next, new Uint8Array(Uint32Array.of(next).buffer));
+          raised.push(next);
+        }
+      }
+      const counts: number[] = [];
+      const read = ({ bytes, bounds, first, end }: Stretch): void => {
+        const view = new DataView(bytes.buffer, bytes.byteOffset);
+        for (let i = first; i < end; i++) gathered.push(view.getUint32(bounds[2 * i] as number, true));
+        counts.push(end - first);
+      };
+      waiting.drain(records => {
+        gatherRuns(
+          records,
+          { port: producer.port, isUrgent: false },
+          {
+            mostBytes: Number.POSITIVE_INFINITY,
+            room: bytes => new Uint8Array(bytes),
+            send: ({ bytes, view, runs }) => {
+              for (const { start } of runs) read(EventsFrame.at(bytes, start, view).stretch());
+            },
+            keep: read,
+          },
+        );
+        return records.length;
+      });
+      expect(counts).toEqual(runs);
+    }
+    expect(gathered).toEqual(raised);
+  },
+);
+
+test("whatever was in the memory of a message, nothing of that is in it", () => {
+  const messages: Uint8Array[] = [];
+  for (const rest of [0, 0xaa]) {
+    const producer = producerAt(1);
+    const waiting = new RaisedEvents(1 << 14);
+    // Of all lengths, of which many need to be filled up; urgent ones apart.
+    for (let raised = 1; raised <= 90; raised++)
+      waiting.raise(ENDPOINT, raised % 7 === 0 ? raised + 1 : raised, new Uint8Array(raised).fill(raised));
+    waiting.drain(records => {
+      gatherRuns(
+        records,
+        { port: producer.port, isUrgent: false },
+        {
+          mostBytes: Number.POSITIVE_INFINITY,
+          room: bytes => new Uint8Array(bytes).fill(rest),
+          send: ({ bytes }) => messages.push(bytes),
+          keep: () => expect.fail("somebody elsewhere wants it"),
+        },
+      );
+      return records.length;
+    });
+  }
+  expect(messages).toHaveLength(2);
+  expect(messages[1]).toEqual(messages[0]);
+});

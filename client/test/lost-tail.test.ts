@@ -1,0 +1,96 @@
+import { connect, type Producer, type Session, type } from "@jecho/client";
+import { startCutter } from "@jecho/e2e/cutter";
+import { expect, inject, test } from "vitest";
+import { Inbox, type Rig, startRig, whenState } from "./rig.ts";
+
+const Count = type("Count", { n: "uint32" });
+const QUICK = { place: inject("place"), backoff: { firstMs: 10, mostMs: 50 } };
+/** So short that nobody sends for a consumer that is away. */
+const WINDOW = { resumeWindowMs: 200 };
+
+type Numbers = Producer<{ n: number }>;
+
+/** A consumer of channel `a` through a way that can be cut. */
+async function cuttable(rig: Rig) {
+  const way = await startCutter(rig.gateway.address);
+  const session = connect(way.address, QUICK);
+  const seen = new Inbox<number>();
+  const consumer = await session.channel("a", Count).subscribe(({ n }) => seen.put(n));
+  return {
+    consumer,
+    seen,
+    async part(): Promise<void> {
+      way.part();
+      await whenState(consumer, "reconnecting");
+    },
+    async join(): Promise<void> {
+      way.join();
+      await whenState(consumer, "live");
+    },
+    async [Symbol.asyncDispose]() {
+      await session.close();
+      await way[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function raise(producer: Numbers, session: Session, from: number, to: number): Promise<void> {
+  for (let n = from; n < to; n++) producer.publish({ n });
+  await session.flush();
+}
+
+/** What becomes of a producer that has raised its last event while its consumer was away. */
+const ENDS: readonly [string, (producer: Numbers, session: Session) => unknown][] = [
+  ["is silent", () => {}],
+  ["closes", producer => producer.close()],
+  ["leaves with its session", (_, session) => session.close()],
+];
+
+test.each(ENDS)(
+  "DEL-12: what a consumer missed of a producer that %s is told though nothing else comes",
+  async (_, end) => {
+    await using rig = await startRig(WINDOW);
+    await using the = await cuttable(rig);
+    const producing = rig.session();
+    const producer = await producing.channel("a", Count).produce();
+    // A channel that nobody has open any more would be forgotten.
+    await rig.session().channel("a", Count).produce();
+    await expect.poll(() => producer.demand.total).toBe(1);
+    await raise(producer, producing, 0, 10);
+    await the.seen.take(10);
+    await the.part();
+    await raise(producer, producing, 10, 30);
+    // From then on nobody listens, and nothing is sent.
+    await expect.poll(() => producer.demand.total).toBe(0);
+    await raise(producer, producing, 30, 60);
+    await end(producer, producing);
+    await the.join();
+    await expect.poll(() => the.seen.all.length + the.consumer.stats.missed).toBe(60);
+  },
+);
+
+test("DEL-12: of a producer that was over before a consumer came, that consumer is told nothing when it is back", async () => {
+  await using rig = await startRig(WINDOW);
+  const lasting = rig.session();
+  const other = await lasting.channel("a", Count).produce();
+  const early = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Count)
+    .subscribe(({ n }) => early.put(n));
+  const leaving = rig.session();
+  const first = await leaving.channel("a", Count).produce();
+  await expect.poll(() => first.demand.total).toBe(1);
+  await raise(first, leaving, 0, 10);
+  await early.take(10);
+  await leaving.close();
+  await using the = await cuttable(rig);
+  await expect.poll(() => other.demand.total).toBe(2);
+  await the.part();
+  await expect.poll(() => other.demand.total).toBe(1);
+  await the.join();
+  await expect.poll(() => other.demand.total).toBe(2);
+  other.publish({ n: 10 });
+  expect(await the.seen.take(1)).toEqual([10]);
+  expect(the.consumer.stats.missed).toBe(0);
+});

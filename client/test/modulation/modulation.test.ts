@@ -1,0 +1,146 @@
+import type { Modulator } from "@jecho/modulators";
+import { type Environment, modulatorTable, type TierEvents } from "@jecho/modulators/internal";
+import { ModulatorEnvironment } from "@jecho/modulators/node";
+import { errorCode } from "@jecho/shared";
+import type { Install, Outgoing } from "@jecho/shared/internal";
+import { expect, test } from "vitest";
+import { Modulation, type ModulationEvents } from "../../src/modulation/modulation.ts";
+
+/** Ends by itself, soon after it was installed. */
+const failing: Modulator = {
+  source: `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator { static periodMs = 10; period() { throw new Error("over"); } }`,
+};
+
+const install: Install = {
+  kind: "Install",
+  request: 5,
+  channel: 1,
+  derived: 2,
+  modulator: modulatorTable(failing),
+  offers: [],
+  behind: 0,
+  timeMs: 0,
+  by: "",
+  instead: {
+    process: 3,
+    base: "a",
+    producers: [4],
+    schema: new Uint8Array(0),
+    own: false,
+    direct: false,
+    sources: [],
+  },
+};
+
+/** One in a process that makes its environment so. */
+function modulationIn(
+  createEnvironment: (events: TierEvents) => Environment | Promise<Environment>,
+  events: Partial<ModulationEvents>,
+): Modulation {
+  return new Modulation(createEnvironment, Number.POSITIVE_INFINITY, {
+    room: bytes => new Uint8Array(bytes),
+    onEvents: () => undefined,
+    onSeen() {},
+    feedFor: source => source,
+    onOrdered() {},
+    onRefused() {},
+    onInstalled() {},
+    onStatement() {},
+    onRestarted() {},
+    together: act => act(),
+    onDone() {},
+    onFurther() {},
+    onAnswer() {},
+    onDemand() {},
+    onFeed: () => Promise.resolve(),
+    onUnfed() {},
+    schemaOf: () => undefined,
+    onState() {},
+    onNeeds() {},
+    onPull() {},
+    onCall() {},
+    ...events,
+  });
+}
+
+test("MOE-19: one that ends while its feed is opened is refused with the reason, and nothing else is said of it", async () => {
+  const answers: Outgoing[] = [];
+  const unfed: string[] = [];
+  const fed = Promise.withResolvers<void>();
+  const modulation = modulationIn(events => new ModulatorEnvironment({ trusted: [failing.source] }, events), {
+    onAnswer: answer => answers.push(answer),
+    onFeed: () => fed.promise,
+    onUnfed: name => unfed.push(name),
+  });
+  modulation.install(install, undefined);
+  await expect.poll(() => answers).toHaveLength(1);
+  fed.resolve();
+  await modulation.runs.finished();
+  expect(answers.map(answer => ("code" in answer ? [answer.kind, errorCode(answer.code)] : answer))).toEqual([
+    ["Refused", "MODULATOR_FAILED"],
+  ]);
+  expect(unfed).toEqual(["3@1", "3@1"]);
+  expect([...modulation.installed]).toEqual([]);
+  await modulation.close();
+});
+
+const FIFO = `import { FifoModulator } from "jecho:moe"; export default class extends FifoModulator {}`;
+const withView: Install = {
+  ...install,
+  modulator: modulatorTable({ source: FIFO, objects: { view: { id: "o", version: 1, state: { at: 1 } } } }),
+};
+
+/** A process whose environment is loaded when its first modulator comes, as a page's is. */
+class LateEnvironment {
+  readonly answers: Outgoing[] = [];
+  /** One for each time that it was asked for. */
+  readonly loads: { done(): void; failed(error: Error): void }[] = [];
+  readonly modulation = modulationIn(
+    events =>
+      new Promise((resolve, failed) => {
+        const done = (): void => resolve(new ModulatorEnvironment({ trusted: [FIFO] }, events));
+        this.loads.push({ done, failed });
+      }),
+    { onAnswer: answer => this.answers.push(answer) },
+  );
+
+  /** Kinds of the answers, with their errors' codes. */
+  get said(): string[] {
+    return this.answers.map(answer =>
+      "code" in answer && answer.code ? `${answer.kind} ${errorCode(answer.code)}` : answer.kind,
+    );
+  }
+}
+
+test("states that come while the environment is loaded reach the modulators that wait for it", async () => {
+  const place = new LateEnvironment();
+  place.modulation.install(withView, undefined);
+  place.modulation.update({ kind: "ObjectUpdate", derived: 0, object: "o", version: 2, state: '{"at":2}' });
+  place.loads[0]?.done();
+  await expect.poll(() => place.said).toEqual(["Installed"]);
+  expect([...place.modulation.installed].map(({ objects }) => objects.get("o")?.state)).toEqual([{ at: 2 }]);
+  expect(place.loads).toHaveLength(1);
+  await place.modulation.close();
+});
+
+test("a modulator that is removed while the environment is loaded is not installed", async () => {
+  const place = new LateEnvironment();
+  place.modulation.install(withView, undefined);
+  place.modulation.remove(install.derived, 3, false);
+  place.loads[0]?.done();
+  await expect.poll(() => place.said).toEqual(["Refused CLOSED"]);
+  expect([...place.modulation.installed]).toEqual([]);
+  await place.modulation.close();
+});
+
+test("an environment that cannot be loaded is asked for again by the next modulator", async () => {
+  const place = new LateEnvironment();
+  place.modulation.install(withView, undefined);
+  place.loads[0]?.failed(new Error("no network"));
+  await expect.poll(() => place.said).toEqual(["Refused MODULATORS_NOT_SERVED"]);
+  place.modulation.install(withView, undefined);
+  place.loads[1]?.done();
+  await expect.poll(() => place.said.at(-1)).toBe("Installed");
+  await place.modulation.close();
+});

@@ -1,0 +1,2 @@
+/** The gateway serves files. */
+export default { output: "export" };

@@ -1,0 +1,90 @@
+import { JechoError } from "@jecho/shared";
+import type { WorkerFailure, WorkerMessage } from "./worker.ts";
+
+export interface PageHostListener {
+  message(message: Uint8Array | WorkerFailure): void;
+  error(error: Error): void;
+}
+
+/** What was posted before the program runs: what is transferred could not be posted a second time. */
+interface EarlyMessage {
+  readonly message: WorkerMessage;
+  readonly transfer: Transferable[];
+}
+
+const OPTIONS = { type: "module", name: "modulators" } as const;
+
+/** Loads the program's text, for where its file is not there. */
+export type LoadSource = () => Promise<string>;
+
+/**
+ * A worker of a page, with the program of a host for modulators. Bundlers that know nothing of workers, such as esbuild, leave out the
+ * program's file; it is started from its text then.
+ */
+export class PageHost {
+  readonly #listener: PageHostListener;
+  readonly #loadSource: LoadSource | undefined;
+  #worker: Worker | undefined;
+  /** Undefined once the program runs. */
+  #kept: EarlyMessage[] | undefined = [];
+  #isTerminated = false;
+
+  /** @throws JechoError `MODULATORS_NOT_SERVED` where no worker can be started */
+  constructor(listener: PageHostListener, loadSource?: LoadSource) {
+    if (typeof Worker === "undefined") {
+      const here = "no worker can be started where this producer's concentrator runs";
+      throw new JechoError("MODULATORS_NOT_SERVED", here);
+    }
+    this.#listener = listener;
+    this.#loadSource = loadSource;
+    try {
+      // Bundlers look for these very words, the options among them.
+      const worker = new Worker(new URL("../../generated/worker.mjs", import.meta.url), {
+        type: "module",
+        name: "modulators",
+      });
+      this.#begin(worker, error => void this.#beginFromSource(error));
+    } catch (error) {
+      void this.#beginFromSource(error as Error);
+    }
+  }
+
+  post(message: WorkerMessage, transfer: Transferable[]): void {
+    if (this.#kept === undefined) this.#worker?.postMessage(message, transfer);
+    else this.#kept.push({ message, transfer });
+  }
+
+  terminate(): void {
+    this.#isTerminated = true;
+    this.#worker?.terminate();
+  }
+
+  #begin(worker: Worker, failed: (error: Error) => void): void {
+    this.#worker = worker;
+    worker.onmessage = ({ data }: MessageEvent<Uint8Array | WorkerFailure | null>) => {
+      if (data !== null) return this.#listener.message(data);
+      // It runs.
+      for (const { message, transfer } of this.#kept ?? []) worker.postMessage(message, transfer);
+      this.#kept = undefined;
+    };
+    worker.onerror = ({ message = "its program could not be loaded" }) => {
+      const error = new Error(message);
+      if (this.#kept === undefined) this.#listener.error(error);
+      else failed(error);
+    };
+  }
+
+  /** @param why there is no other way */
+  async #beginFromSource(why: Error): Promise<void> {
+    const failed = (error: Error): void => this.#listener.error(error);
+    if (this.#loadSource === undefined) return failed(why);
+    try {
+      const source = await this.#loadSource();
+      if (this.#isTerminated) return;
+      const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+      this.#begin(new Worker(url, OPTIONS), failed);
+    } catch (error) {
+      failed(error as Error);
+    }
+  }
+}

@@ -1,0 +1,106 @@
+import { type ErrorCode, JechoError } from "@jecho/shared";
+import type { ClientConnection } from "../connections/client-connection.ts";
+import type { Crowd } from "../connections/crowd.ts";
+import { ANYBODY, type Subject } from "./subject.ts";
+import type { TokenVerifier } from "./tokens.ts";
+
+/** How often it is looked for tokens that have become too old. */
+const LOOK_MS = 1000;
+
+/** Says who may come in, and ends the connections of those who may not stay. */
+export class Access {
+  /** Undefined: everybody may do anything. */
+  readonly #verifier: TokenVerifier | undefined;
+  readonly #crowd: Crowd;
+  readonly #connections: () => Iterable<ClientConnection>;
+  readonly #timer: NodeJS.Timeout | undefined;
+  /** Connections whose token is being checked. */
+  readonly #checked = new WeakSet<ClientConnection>();
+
+  /** @param verifier undefined: everybody may do anything */
+  constructor(
+    verifier: TokenVerifier | undefined,
+    crowd: Crowd,
+    connections: () => Iterable<ClientConnection>,
+  ) {
+    this.#verifier = verifier;
+    this.#crowd = crowd;
+    this.#connections = connections;
+    if (verifier !== undefined) this.#timer = setInterval(() => this.#endOld(), LOOK_MS).unref();
+  }
+
+  /**
+   * Finds out who a connection is, at once where no tokens are wanted.
+   *
+   * @param admit called with whom it belongs to, unless the connection is ended
+   */
+  greet(connection: ClientConnection, token: string, admit: (subject: Subject) => void): void {
+    if (this.#verifier === undefined) return admit(ANYBODY);
+    this.#verify(connection, token)
+      .then(subject => {
+        if (!connection.isOpen) return;
+        this.#crowd.greeted(connection, subject.name);
+        admit(subject);
+      })
+      .catch((error: unknown) => refuse(connection, error));
+  }
+
+  /** A newer token comes over an open connection. @throws JechoError `TOKEN_INVALID`; the former one goes on */
+  async renew(connection: ClientConnection, token: string): Promise<void> {
+    const former = connection.subject;
+    if (this.#verifier === undefined || former === undefined || former === ANYBODY) return;
+    const subject = await this.#verify(connection, token);
+    if (subject.name !== former.name)
+      throw new JechoError("TOKEN_INVALID", `the newer token is ${subject.name}'s, and not ${former.name}'s`);
+    // What is open by a right that has gone is not sought one by one: at the next connection all of it is asked for again.
+    if (!subject.mayAllThat(former)) return connection.end("RIGHTS_CHANGED");
+    connection.subject = subject;
+    tell(connection, subject);
+  }
+
+  /** @returns how many connections the subject had */
+  kick(name: string): number {
+    this.#verifier?.refuseBefore(name);
+    return this.#end("KICKED", subject => subject !== ANYBODY && subject.name === name);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #verify(connection: ClientConnection, token: string): Promise<Subject> {
+    if (this.#checked.has(connection))
+      throw new JechoError("FRAME_UNEXPECTED", "a token while the one before it is being looked at");
+    this.#checked.add(connection);
+    try {
+      return await (this.#verifier as TokenVerifier).verify(token);
+    } finally {
+      this.#checked.delete(connection);
+    }
+  }
+
+  #endOld(): void {
+    const now = Date.now();
+    this.#end("TOKEN_EXPIRED", ({ expiresAt }) => expiresAt <= now);
+  }
+
+  #end(code: ErrorCode, isMeant: (subject: Subject) => boolean): number {
+    // Whoever is ended is taken out of what is gone through.
+    const ended = Array.from(this.#connections()).filter(
+      ({ subject }) => subject !== undefined && isMeant(subject),
+    );
+    for (const connection of ended) connection.end(code);
+    return ended.length;
+  }
+}
+
+/** Tells a connection whose its token is, and for how long. At a gateway without keys there is nothing to tell. */
+export function tell(connection: ClientConnection, { name, expiresAt }: Subject): void {
+  if (name === "") return;
+  connection.send({ kind: "Admitted", subject: name, forMs: Math.max(0, expiresAt - Date.now()) });
+}
+
+function refuse(connection: ClientConnection, error: unknown): void {
+  const { code, message } = JechoError.from(error);
+  connection.end(code, message);
+}

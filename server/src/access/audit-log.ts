@@ -1,0 +1,143 @@
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { createWriteStream, openSync, type WriteStream } from "node:fs";
+import { errorCode, JechoError } from "@jecho/shared";
+import type { Control } from "@jecho/shared/internal";
+import type { ClientConnection } from "../connections/client-connection.ts";
+import type { Need } from "./rights.ts";
+
+/** Lines a second of one connection, and of all: whoever causes more is not to fill the disk, or to hide in what others cause. */
+const MOST_OF_ONE = 20;
+const MOST_OF_ALL = 1000;
+/** Most bytes that may wait for the disk. */
+const WAITING_BYTES = 8 << 20;
+const NAME_CHARACTERS = 200;
+/** Rights that are not logged: who only listens does nothing. */
+const LISTENING: ReadonlySet<string> = new Set(["subscribe", "history", "block"]);
+
+/** Log of who connected, who was refused what, and who did what takes more than the right to listen: one line of JSON for each. */
+export class AuditLog {
+  readonly #stream: WriteStream;
+  readonly #numbers = new WeakMap<ClientConnection, number>();
+  #newest = 0;
+  /** Lines of the present second. */
+  #second = 0;
+  #lines = 0;
+  readonly #linesOf = new Map<ClientConnection, number>();
+  #omitted = 0;
+
+  /**
+   * @param file which grows, and is made for this user alone where it is not there
+   * @param log told once where it can be written no more
+   * @throws JechoError `ARGUMENT_INVALID` where it cannot be opened
+   */
+  constructor(file: string, log: (line: string) => void) {
+    let descriptor: number;
+    try {
+      descriptor = openSync(file, "a", 0o600);
+    } catch (error) {
+      throw new JechoError(
+        "ARGUMENT_INVALID",
+        `the audit log cannot be written: ${(error as Error).message}`,
+      );
+    }
+    this.#stream = createWriteStream(file, { fd: descriptor });
+    this.#stream.on("error", ({ message }) => log(`the audit log can be written no more: ${message}`));
+  }
+
+  /** A connection has been greeted, as the first thing that is written of it. @param name that its program gives itself */
+  connected(connection: ClientConnection, name: string): void {
+    this.#write(connection, { event: "connected", program: name.slice(0, NAME_CHARACTERS) });
+  }
+
+  /** @param code with which it was closed, by whichever side */
+  ended(connection: ClientConnection, code: number): void {
+    const why = code >= 4000 && code < 5000 ? errorCode(code) : undefined;
+    this.#write(connection, { event: "ended", code, ...(why !== undefined && { why }) });
+    this.#linesOf.delete(connection);
+  }
+
+  /** A page of an origin that may not connect has tried to. @param address as `addressOf` gives it */
+  refusedOrigin(address: string, origin: string): void {
+    this.#write(undefined, {
+      event: "refused",
+      address: shown(address),
+      origin: origin.slice(0, NAME_CHARACTERS),
+    });
+  }
+
+  refused(connection: ClientConnection, frame: Control, error: unknown): void {
+    const { code, message } = JechoError.from(error);
+    this.#write(connection, { event: "refused", frame: frame.kind, code, message });
+  }
+
+  /** A connection has done what takes these rights. */
+  did(connection: ClientConnection, frame: Control, needs: readonly Need[]): void {
+    if (needs.every(([right]) => LISTENING.has(right))) return;
+    const source = frame.kind === "OpenConsumer" ? frame.modulator?.source : undefined;
+    this.#write(connection, {
+      event: "done",
+      frame: frame.kind,
+      rights: needs.map(need => need.join(":")),
+      ...(source !== undefined && { modulator: createHash("sha256").update(source).digest("hex") }),
+    });
+  }
+
+  /** Resolves when all is written. */
+  async close(): Promise<void> {
+    this.#tellOmitted();
+    if (this.#stream.destroyed) return;
+    this.#stream.end();
+    await once(this.#stream, "close").catch(() => {});
+  }
+
+  #write(
+    connection: ClientConnection | undefined,
+    entry: { readonly event: string; readonly [name: string]: unknown },
+  ): void {
+    const second = Math.floor(performance.now() / 1000);
+    if (second !== this.#second) {
+      this.#tellOmitted();
+      this.#second = second;
+      this.#lines = 0;
+      this.#linesOf.clear();
+    }
+    const lines = connection === undefined ? 0 : (this.#linesOf.get(connection) ?? 0);
+    // That it came and went is written whatever it did.
+    const isMuch = lines >= MOST_OF_ONE && entry.event !== "ended";
+    if (isMuch || this.#lines >= MOST_OF_ALL || this.#stream.writableLength > WAITING_BYTES) {
+      this.#omitted++;
+      return;
+    }
+    this.#lines++;
+    if (connection === undefined) return this.#put(entry);
+    this.#linesOf.set(connection, lines + 1);
+    const { subject, address } = connection;
+    const by = subject === undefined || subject.name === "" ? {} : { subject: subject.name };
+    this.#put({ connection: this.#numberOf(connection), ...by, address: shown(address), ...entry });
+  }
+
+  #tellOmitted(): void {
+    if (this.#omitted > 0) this.#put({ event: "omitted", lines: this.#omitted });
+    this.#omitted = 0;
+  }
+
+  #put(entry: object): void {
+    if (!this.#stream.destroyed) this.#stream.write(`${JSON.stringify({ time: new Date(), ...entry })}\n`);
+  }
+
+  #numberOf(connection: ClientConnection): number {
+    let number = this.#numbers.get(connection);
+    if (number === undefined) {
+      number = ++this.#newest;
+      this.#numbers.set(connection, number);
+    }
+    return number;
+  }
+}
+
+/** An address of IPv4, or a network of IPv6, as people write it. */
+function shown(address: string): string {
+  if (address.length === 8) return Buffer.from(address, "hex").join(".");
+  return `${address.match(/.{4}/g)?.join(":") ?? ""}::/64`;
+}

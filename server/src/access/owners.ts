@@ -1,0 +1,73 @@
+import { patternOf } from "./rights.ts";
+import type { Subject } from "./subject.ts";
+
+interface OwnedChannel {
+  readonly owner: string;
+  /** How many producers it has, whosoever. */
+  producers: number;
+}
+
+/**
+ * Whose each channel is at a gateway with keys: the subjects' that the configuration names, else that of the first producer, until the last one has
+ * been gone for a while. Nobody else publishes there without a right of its own.
+ */
+export class ChannelOwners {
+  readonly #named: readonly (readonly [RegExp, string])[];
+  readonly #keepMs: number;
+  readonly #mostLeft: number;
+  readonly #owned = new Map<string, OwnedChannel>();
+  /** When the last producer of a channel went, by the count of `performance.now()`; the longest gone first. */
+  readonly #left = new Map<string, number>();
+
+  /**
+   * @param named subjects by patterns of channels, as in rights
+   * @param keepMs for how long a channel stays its owner's that has no producers
+   * @param mostLeft of such channels
+   * @throws JechoError `ARGUMENT_INVALID` naming the text that is no pattern
+   */
+  constructor(named: Readonly<Record<string, string>>, keepMs: number, mostLeft: number) {
+    this.#named = Object.entries(named).map(([pattern, subject]) => [patternOf(pattern), subject]);
+    this.#keepMs = keepMs;
+    this.#mostLeft = mostLeft;
+  }
+
+  /**
+   * Checks that a subject may publish on a channel, or behind it.
+   *
+   * @param name the channel's or derived channel's
+   * @throws JechoError `RIGHT_MISSING`
+   */
+  check(channel: string, name: string, subject: Subject): void {
+    this.#forgetOld();
+    const named = this.#named.filter(([pattern]) => pattern.test(channel)).map(([, owner]) => owner);
+    const owner = this.#owned.get(channel)?.owner;
+    const owners = named.length > 0 || owner === undefined ? named : [owner];
+    if (owners.length > 0 && !owners.includes(subject.name)) subject.check("own", name);
+  }
+
+  /** A producer is there. */
+  entered(channel: string, { name }: Subject): void {
+    // At a gateway without keys.
+    if (name === "") return;
+    const owned = this.#owned.get(channel);
+    this.#left.delete(channel);
+    if (owned === undefined) this.#owned.set(channel, { owner: name, producers: 1 });
+    else owned.producers++;
+  }
+
+  left(channel: string): void {
+    const owned = this.#owned.get(channel);
+    if (owned === undefined || --owned.producers > 0) return;
+    this.#left.set(channel, performance.now());
+    this.#forgetOld();
+  }
+
+  #forgetOld(): void {
+    const oldest = performance.now() - this.#keepMs;
+    for (const [channel, leftAt] of this.#left) {
+      if (leftAt > oldest && this.#left.size <= this.#mostLeft) return;
+      this.#left.delete(channel);
+      this.#owned.delete(channel);
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import { JechoError } from "@jecho/shared";
+
+/**
+ * Rights that somebody may have. Each is given with a pattern of what it is for: the names of channels, of `share` the
+ * ids of shared objects, of `kick` the names of subjects.
+ */
+export const RIGHTS = [
+  "subscribe",
+  "publish",
+  "own",
+  "modulate",
+  "control",
+  "share",
+  "name",
+  "history",
+  "handover",
+  "block",
+  "kick",
+] as const;
+/** One of them. */
+export type Right = (typeof RIGHTS)[number];
+
+/** A right, and what it is needed for: the name of a channel or derived channel, the id of an object, or the name of a subject. */
+export type Need = readonly [right: Right, on: string];
+
+/** Most rights in one token. */
+const MOST_RIGHTS = 256;
+const SEGMENT = String.raw`(?:[A-Za-z0-9][A-Za-z0-9._~-]{0,63}|\*)`;
+const PATTERN = new RegExp(String.raw`^(?:\*\*|${SEGMENT}(?:/${SEGMENT}){0,7}(?:/\*\*)?)(?:#${SEGMENT})?$`);
+
+/** The rights of a token: a list of them, each as `subscribe:weather/**`. */
+export class Rights {
+  readonly #patterns = new Map<Right, RegExp[]>();
+  readonly #texts: ReadonlySet<string>;
+
+  /** @throws JechoError `ARGUMENT_INVALID` naming the text that is no right */
+  constructor(texts: readonly string[]) {
+    if (texts.length > MOST_RIGHTS)
+      throw new JechoError(
+        "ARGUMENT_INVALID",
+        `there are ${texts.length} rights; ${MOST_RIGHTS} are the most`,
+      );
+    this.#texts = new Set(texts);
+    for (const text of this.#texts) {
+      const [, right = "", pattern = ""] = /^(\w+|\*):(.*)$/s.exec(text) ?? [];
+      const named = right === "*" ? RIGHTS : RIGHTS.filter(name => name === right);
+      const compiled = named.length === 0 ? undefined : compile(pattern);
+      if (compiled === undefined)
+        throw new JechoError(
+          "ARGUMENT_INVALID",
+          `"${text.slice(0, 200)}" is no right; one is like subscribe:weather/** (${RIGHTS.join(", ")}, or * for all of them)`,
+        );
+      for (const name of named) this.#patterns.set(name, [...(this.#patterns.get(name) ?? []), compiled]);
+    }
+  }
+
+  /** @param on the name of a channel or derived channel, the id of an object, or the name of a subject */
+  allow(right: Right, on: string): boolean {
+    return this.#patterns.get(right)?.some(pattern => pattern.test(on)) ?? false;
+  }
+
+  /** Whether all rights of the other are among these, by their texts. */
+  include(other: Rights): boolean {
+    return [...other.#texts].every(text => this.#texts.has(text));
+  }
+}
+
+/** Channels that are meant by a pattern, as in a right. @throws JechoError `ARGUMENT_INVALID` */
+export function patternOf(text: string): RegExp {
+  const pattern = compile(text);
+  if (pattern === undefined)
+    throw new JechoError("ARGUMENT_INVALID", `"${text.slice(0, 200)}" is no pattern; one is like weather/**`);
+  return pattern;
+}
+
+/**
+ * `*` stands for one segment, and `**` at the end for one or more. What is for a channel is for all that is made of it, too; behind `#` stands what is for
+ * a derived channel alone.
+ *
+ * @returns undefined for what is no pattern
+ */
+function compile(pattern: string): RegExp | undefined {
+  if (!PATTERN.test(pattern)) return undefined;
+  const [base = "", derived] = pattern.split("#");
+  const segments = base.split("/").map(segment => (segment === "**" ? "[^#]+" : compileSegment(segment)));
+  const behind = derived === undefined ? "(?:#.*)?" : `#${compileSegment(derived)}`;
+  return new RegExp(`^${segments.join("/")}${behind}$`, "s");
+}
+
+function compileSegment(segment: string): string {
+  return segment === "*" ? "[^/#]+" : segment.replaceAll(".", String.raw`\.`);
+}

@@ -1,0 +1,43 @@
+import { JechoError } from "@jecho/shared";
+import type { Need, Rights } from "./rights.ts";
+
+/** The subject that a connection belongs to, and its rights: whatever is asked for over the connection is checked here first. */
+export class Subject {
+  /** Name in its token; "" at a gateway without keys, where everybody is anybody. */
+  readonly name: string;
+  /** Time at which its token is too old, as `Date.now()` counts. */
+  readonly expiresAt: number;
+  readonly #rights: Rights | undefined;
+
+  /** @param rights undefined: all there are */
+  constructor(name: string, rights: Rights | undefined, expiresAt: number) {
+    this.name = name;
+    this.expiresAt = expiresAt;
+    this.#rights = rights;
+  }
+
+  may(...[right, on]: Need): boolean {
+    return this.#rights?.allow(right, on) ?? true;
+  }
+
+  /** Why it may not; undefined where it may. */
+  missing(...[right, on]: Need): JechoError | undefined {
+    if (this.may(right, on)) return undefined;
+    return new JechoError("RIGHT_MISSING", `${this.name} lacks the right ${right}:${on.slice(0, 600)}`);
+  }
+
+  /** @throws JechoError `RIGHT_MISSING` */
+  check(...need: Need): void {
+    const missing = this.missing(...need);
+    if (missing !== undefined) throw missing;
+  }
+
+  /** Whether it has all rights that the other one has. */
+  mayAllThat(other: Subject): boolean {
+    if (this.#rights === undefined) return true;
+    return other.#rights !== undefined && this.#rights.include(other.#rights);
+  }
+}
+
+/** The subject of everybody at a gateway without keys, and of the gateway's own process for modulators. */
+export const ANYBODY = new Subject("", undefined, Number.POSITIVE_INFINITY);

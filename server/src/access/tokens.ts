@@ -1,0 +1,81 @@
+import { JechoError } from "@jecho/shared";
+import { jwtVerify } from "jose";
+import { type JsonWebKeySet, KeySet } from "./key-set.ts";
+import { Rights } from "./rights.ts";
+import { Subject } from "./subject.ts";
+
+/** Which tokens a gateway takes. They are JSON Web Tokens, signed with HS256, RS256, ES256 or EdDSA. */
+export interface TokenOptions {
+  /**
+   * Keys that tokens are checked with: a JSON Web Key Set, the path of a file with one, or the https address of one.
+   * Files and addresses are read again once a minute, and when a token names a key that is not known.
+   */
+  readonly keys: string | JsonWebKeySet;
+  /** Required issuer of tokens (`iss`); by default anybody who has such a key. */
+  readonly issuer?: string;
+  /** Required audience of tokens (`aud`); any by default. */
+  readonly audience?: string;
+  /** Most milliseconds by which the issuer's clock may differ from the gateway's; 3,000 by default. */
+  readonly clockSkewMs?: number;
+}
+
+const MOST_SKEW_MS = 300_000;
+const MOST_CHARACTERS = 16_384;
+/** Pattern of a subject's name, which others are shown. */
+export const SUBJECT = /^[^\p{C}]{1,256}$/u;
+
+/** Says whose a token is, and what that one may do. */
+export class TokenVerifier {
+  readonly #keys: KeySet;
+  readonly #options: TokenOptions;
+  /** Subjects that an operator has thrown out, and when, in seconds of Unix time: tokens that are not newer are not taken. */
+  readonly #kicked = new Map<string, number>();
+
+  private constructor(keys: KeySet, options: TokenOptions) {
+    this.#keys = keys;
+    this.#options = options;
+  }
+
+  /** @throws JechoError `ARGUMENT_INVALID` where the keys cannot be used */
+  static async open(options: TokenOptions, log: (line: string) => void): Promise<TokenVerifier> {
+    const { clockSkewMs = 0 } = options;
+    if (!(clockSkewMs >= 0 && clockSkewMs <= MOST_SKEW_MS))
+      throw new JechoError(
+        "ARGUMENT_INVALID",
+        `tokens.clockSkewMs is ${clockSkewMs}; a number from 0 to ${MOST_SKEW_MS} is wanted`,
+      );
+    return new TokenVerifier(await KeySet.open(options.keys, log), options);
+  }
+
+  /** @throws JechoError `TOKEN_INVALID`, which says why and never what is in it */
+  async verify(token: string): Promise<Subject> {
+    if (token === "") throw new JechoError("TOKEN_INVALID", "this gateway wants a token");
+    if (token.length > MOST_CHARACTERS)
+      throw new JechoError("TOKEN_INVALID", `a token has at most ${MOST_CHARACTERS} characters`);
+    const { issuer, audience, clockSkewMs = 3000 } = this.#options;
+    try {
+      const { payload } = await jwtVerify(token, header => this.#keys.find(header), {
+        algorithms: ["HS256", "RS256", "ES256", "EdDSA"],
+        ...(issuer !== undefined && { issuer }),
+        ...(audience !== undefined && { audience }),
+        clockTolerance: clockSkewMs / 1000,
+        requiredClaims: ["sub", "exp"],
+      });
+      const { sub = "", exp = 0, iat = 0, can = [] } = payload;
+      if (typeof sub !== "string" || !SUBJECT.test(sub))
+        throw new TypeError("its subject (sub) is not 1 to 256 characters that can be shown");
+      if (!Array.isArray(can) || !can.every(right => typeof right === "string"))
+        throw new TypeError('its rights (can) are no list, as ["subscribe:weather/**"]');
+      if (iat <= (this.#kicked.get(sub) ?? Number.NEGATIVE_INFINITY))
+        throw new TypeError("an operator has refused the tokens that its subject had");
+      return new Subject(sub, new Rights(can), exp * 1000 + clockSkewMs);
+    } catch (error) {
+      throw new JechoError("TOKEN_INVALID", `the token is not taken: ${(error as Error).message}`);
+    }
+  }
+
+  /** Takes no token of this subject that was made before now, or in this second. */
+  refuseBefore(name: string): void {
+    this.#kicked.set(name, Date.now() / 1000);
+  }
+}

@@ -1,0 +1,68 @@
+import { isIP } from "node:net";
+
+/** Origins that a refusal is logged of. */
+const MOST_LOGGED = 100;
+const SHOWN_CHARACTERS = 200;
+
+/**
+ * Decides which pages may connect: those of the gateway's own origin, under a name that it answers to, and those of origins that are listed.
+ * A name that anybody can have point to this machine (DNS rebinding) makes a foreign page look like one of the gateway's own.
+ */
+export class Admission {
+  readonly #hosts: ReadonlySet<string>;
+  readonly #origins: ReadonlySet<string>;
+  readonly #log: (line: string) => void;
+  readonly #refused = new Set<string>();
+
+  /**
+   * @param hosts names that it answers to besides this machine's own and all addresses, as which no other site can show itself
+   * @param origins that may connect besides
+   */
+  constructor(hosts: readonly string[], origins: readonly string[], log: (line: string) => void) {
+    this.#hosts = new Set(hosts);
+    this.#origins = new Set(origins);
+    this.#log = log;
+  }
+
+  /** @param origin "" for who is no page @returns whether it may connect; where not, the first time is logged */
+  admits(origin: string, host: string): boolean {
+    if (origin === "" || this.#origins.has(origin)) return true;
+    const own = URL.canParse(origin) ? new URL(origin) : undefined;
+    const isSame = own !== undefined && own.host === host.toLowerCase();
+    if (isSame && this.#answersTo(own.hostname)) return true;
+    // What others wrote must not steer the operator's terminal.
+    const shown = JSON.stringify(origin.slice(0, SHOWN_CHARACTERS).replace(/[^\x20-\x7e]/g, "?"));
+    this.#tell(
+      shown,
+      isSame
+        ? `pages of ${shown} may not connect: the gateway does not know that name as its own (--allow-host ${JSON.stringify(own.hostname)})`
+        : `pages of ${shown} may not connect: that is not the gateway's own origin (--origin ${shown})`,
+    );
+    return false;
+  }
+
+  #answersTo(hostname: string): boolean {
+    const name = hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
+    return isIP(name) !== 0 || name === "localhost" || name.endsWith(".localhost") || this.#hosts.has(name);
+  }
+
+  #tell(origin: string, line: string): void {
+    if (this.#refused.has(origin) || this.#refused.size > MOST_LOGGED) return;
+    this.#refused.add(origin);
+    this.#log(
+      this.#refused.size > MOST_LOGGED ? "pages of more origins may not connect; they are not logged" : line,
+    );
+  }
+}
+
+const IPV4_BYTES = 4;
+/** Bytes of an IPv6 network: whoever has one address of IPv6 has a network of them. */
+const NETWORK_BYTES = 8;
+const MAPPED = "00000000000000000000ffff";
+
+/** The address that connections are counted by: an IPv4 address, or an IPv6 network of 64 bits. @param bytes 4 or 16 */
+export function addressOf(bytes: ArrayBuffer): string {
+  const text = Buffer.from(bytes).toString("hex");
+  if (bytes.byteLength <= IPV4_BYTES) return text;
+  return text.startsWith(MAPPED) ? text.slice(MAPPED.length) : text.slice(0, 2 * NETWORK_BYTES);
+}

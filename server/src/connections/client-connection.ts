@@ -1,0 +1,71 @@
+import { Few } from "@jecho/shared/internal";
+import type { GatewayConsumer } from "../management/consumer.ts";
+import type { GatewayProducer } from "../management/producers.ts";
+import { Connection } from "./connection.ts";
+import type { Party } from "./crowd.ts";
+
+const NOBODYS: readonly Party[] = [];
+/** A topic that nothing is published to. */
+const PRODUCERS = "producers";
+
+/** A concentrator's connection with its endpoints. Most have one consumer. */
+export class ClientConnection extends Connection {
+  /** The address that the connection is counted for. */
+  address = "";
+  /** Its address' connections, and those of its subject, which share what they may send. */
+  parties: readonly Party[] = NOBODYS;
+  #modulators = 0;
+  /** Its producers, by their numbers. Most connections have none. */
+  #producers: Few<number, GatewayProducer> | undefined;
+  readonly #consumers = new Few<number, GatewayConsumer>();
+
+  /** Its consumer of this number. */
+  consumer(number: number): GatewayConsumer | undefined {
+    return this.#consumers.get(number);
+  }
+
+  get producers(): Iterable<GatewayProducer> {
+    return this.#producers?.values() ?? [];
+  }
+
+  /** Its consumers, those that are to be opened included. */
+  get consumers(): Iterable<GatewayConsumer> {
+    return this.#consumers.values();
+  }
+
+  /** How many producers and consumers it has. */
+  get endpoints(): number {
+    return (this.#producers?.size ?? 0) + this.#consumers.size;
+  }
+
+  /** Prepares the connection for sending events. */
+  willPublish(): void {
+    // A socket without any subscription may not publish.
+    this.subscribe(PRODUCERS);
+  }
+
+  addProducer(producer: GatewayProducer): void {
+    this.#producers ??= new Few();
+    if (this.#producers.size === 0) this.willPublish();
+    this.#producers.set(producer.number, producer);
+  }
+
+  removeProducer({ number }: GatewayProducer): void {
+    this.#producers?.delete(number);
+  }
+
+  addConsumer(consumer: GatewayConsumer): void {
+    this.#consumers.set(consumer.number, consumer);
+    if (consumer.derived !== undefined) this.#modulators++;
+  }
+
+  removeConsumer({ number, derived }: GatewayConsumer): void {
+    this.#consumers.delete(number);
+    if (derived !== undefined) this.#modulators--;
+  }
+
+  /** How many of its consumers read what modulators make. */
+  get modulators(): number {
+    return this.#modulators;
+  }
+}

@@ -1,0 +1,260 @@
+import { ERRORS, type ErrorCode, JechoError } from "@jecho/shared";
+import { type Control, encodeForNow, type Outgoing } from "@jecho/shared/internal";
+import type { WebSocket } from "#uws";
+import type { Subject } from "../access/subject.ts";
+import { SOCKET_HIGH_BYTES, SOCKET_LOW_BYTES } from "../delivery/listener.ts";
+import { Turns } from "../delivery/turns.ts";
+import { WaitingBytes } from "../delivery/waiting.ts";
+import { type Answered, Requests, unasked } from "./requests.ts";
+
+/** Methods of the socket below that a connection needs. */
+export type ConnectionSocket = Pick<
+  WebSocket<unknown>,
+  "send" | "publish" | "subscribe" | "unsubscribe" | "end" | "getBufferedAmount"
+>;
+
+export interface ConnectionLimits {
+  /** How long it may take to answer. */
+  readonly requestTimeoutMs: number;
+  /** Bytes that may wait for it on all channels together. */
+  readonly connectionQueueBytes: number;
+}
+
+/**
+ * How a channel stands with a connection that has a queue for it: something waits and may go out, nothing waits, or the
+ * process has said that it can take no more.
+ */
+export type Standing = "due" | "level" | "paused";
+
+/** A channel that has a queue for connections. */
+export interface QueuedChannel {
+  /** Takes the next of what waits for a connection here. @param parts get it, in whole frames @returns its bytes; 0 where nothing does */
+  takeWaiting(connection: Connection, parts: Uint8Array[]): number;
+  /** The connection has caught up: where nothing waits for it, events come by the topic again. */
+  keepUp(connection: Connection): void;
+  /** Tells that there is room again where a connection's events wait, on other channels, too. */
+  letGoOn(connection: Connection): void;
+}
+
+/** A sender of a consumer's past. */
+export interface SendsPast {
+  /** Sends more, where there is room in the socket. */
+  pump(): void;
+  end(): void;
+}
+
+/** Drawn many at a time: each draw costs microseconds, and memory until the next garbage collection. */
+const RANDOM = new Uint32Array(1024);
+let drawn = RANDOM.length;
+
+/** State that most connections never need: made for those that do. */
+class Seldom {
+  /** Channels whose events wait in a queue for this connection. */
+  turns: Turns | undefined;
+  isBehind = false;
+  /** Bytes that wait in those queues together. */
+  waiting: WaitingBytes | undefined;
+  /** Its consumers that are being sent their past. */
+  readonly replays = new Set<SendsPast>();
+  requests: Requests | undefined;
+  process = 0;
+  isCut = false;
+}
+
+/**
+ * One concentrator's connection: what is sent to it, what waits for it, and what the gateway has asked of it. There may be many thousands,
+ * and most are idle, so each field counts (and so would a private method: it costs every object a field).
+ */
+export class Connection {
+  /** 60 random bits: see `Audience`. */
+  readonly markLow: number;
+  readonly markHigh: number;
+  /** Subject of the connection; undefined until it has been greeted. */
+  subject: Subject | undefined;
+  /** Messages with events that have come and are not confirmed yet. */
+  unconfirmed = 0;
+  unconfirmedBytes = 0;
+  /** Time of the last message, by the count of `Silence`. */
+  heardAt = 0;
+  readonly #limits: ConnectionLimits;
+  /** The socket, until it has gone. */
+  #link: ConnectionSocket | undefined;
+  #seldom: Seldom | undefined;
+
+  constructor(link: ConnectionSocket, limits: ConnectionLimits) {
+    this.#link = link;
+    this.#limits = limits;
+    this.markLow = randomBits();
+    this.markHigh = randomBits();
+  }
+
+  /** The number that the process has which produces here, among all such; 0 before that. */
+  get process(): number {
+    return this.#seldom?.process ?? 0;
+  }
+
+  set process(process: number) {
+    this.#seldom ??= new Seldom();
+    this.#seldom.process = process;
+  }
+
+  /** Has the process which produces here gone without taking leave? It may come back. */
+  get isCut(): boolean {
+    return this.#seldom?.isCut ?? false;
+  }
+
+  /** @param standing how this channel stands, whose events go through a queue for this connection; undefined where they do no longer */
+  lags(channel: QueuedChannel, standing: Standing | undefined): void {
+    if (standing === undefined) return this.#seldom?.turns?.set(channel, undefined);
+    this.#seldom ??= new Seldom();
+    this.#seldom.turns ??= new Turns();
+    this.#seldom.turns.set(channel, standing);
+  }
+
+  /** Bytes that wait for the connection in the queues of all channels. */
+  get waiting(): WaitingBytes {
+    this.#seldom ??= new Seldom();
+    const seldom = this.#seldom;
+    seldom.waiting ??= new WaitingBytes(this.#limits.connectionQueueBytes, () => seldom.turns?.letGoOn(this));
+    return seldom.waiting;
+  }
+
+  /** Resolves when no channel has a queue for this connection, or it is lost. For one who asks. */
+  level(): Promise<void> {
+    const turns = this.#seldom?.turns;
+    if (turns === undefined || turns.isEmpty) return Promise.resolve();
+    return new Promise(resolve => {
+      turns.whenOver = resolve;
+    });
+  }
+
+  /** A consumer is being sent its past, or no longer. */
+  replaying(replay: SendsPast, isReplaying: boolean): void {
+    if (!isReplaying) this.#seldom?.replays.delete(replay);
+    else {
+      this.#seldom ??= new Seldom();
+      this.#seldom.replays.add(replay);
+    }
+  }
+
+  get isOpen(): boolean {
+    return this.#link !== undefined;
+  }
+
+  send(control: Outgoing): void {
+    this.#link?.send(encodeForNow(control), true);
+  }
+
+  /** Sends whole frames. @returns false where some of it waits in the socket */
+  sendBytes(bytes: Uint8Array): boolean {
+    return this.#link?.send(bytes, true) === 1;
+  }
+
+  /** Bytes that wait in the socket. */
+  get bufferedBytes(): number {
+    return this.#link?.getBufferedAmount() ?? 0;
+  }
+
+  /** Whether so much waits in the socket that events wait in their channels' queues. True from `fallsBehind` on, until there is little. */
+  get isBehind(): boolean {
+    return this.#seldom?.isBehind ?? false;
+  }
+
+  /** Looks whether there is too much in the socket. @returns true where there is, and was not before */
+  fallsBehind(): boolean {
+    if (this.isBehind || this.bufferedBytes <= SOCKET_HIGH_BYTES) return false;
+    this.#seldom ??= new Seldom();
+    this.#seldom.isBehind = true;
+    return true;
+  }
+
+  /** The socket has room again, or a channel may send what waits. */
+  drained(): void {
+    const seldom = this.#seldom;
+    if (seldom === undefined) return;
+    seldom.turns?.send(this);
+    for (const replay of [...seldom.replays]) replay.pump();
+    if (this.bufferedBytes > SOCKET_LOW_BYTES) return;
+    seldom.isBehind = false;
+    seldom.turns?.keepUp(this);
+  }
+
+  /** Tells that the messages with events which came since the last time are taken. */
+  confirm(): void {
+    const messages = this.takeUnconfirmed();
+    if (messages > 0) this.send({ kind: "Taken", messages });
+  }
+
+  /** How many messages with events came since the last time; what is sent now says that they are taken. */
+  takeUnconfirmed(): number {
+    const messages = this.unconfirmed;
+    this.unconfirmed = 0;
+    this.unconfirmedBytes = 0;
+    return messages;
+  }
+
+  /** Sends to every subscriber of the topic but this connection itself. */
+  publish(topic: string, bytes: Uint8Array): void {
+    this.#link?.publish(topic, bytes, true);
+  }
+
+  subscribe(topic: string): void {
+    this.#link?.subscribe(topic);
+  }
+
+  unsubscribe(topic: string): void {
+    this.#link?.unsubscribe(topic);
+  }
+
+  /** Asks this concentrator for something; rejects with `TIMED_OUT` or `PRODUCER_GONE`. */
+  request(make: (request: number) => Outgoing): Promise<Control> {
+    return new Promise((resolve, reject) => {
+      this.ask(make, answer => (answer instanceof JechoError ? reject(answer) : resolve(answer)), false);
+    });
+  }
+
+  /**
+   * The same, for one who acts on the answer at once.
+   *
+   * @param isPatient whether the answer may take as long as the connection lasts
+   * @returns what ends the waiting
+   */
+  ask(make: (request: number) => Outgoing, answered: Answered, isPatient = true): () => void {
+    this.#seldom ??= new Seldom();
+    this.#seldom.requests ??= new Requests(this.#limits.requestTimeoutMs);
+    return this.#seldom.requests.ask(request => this.send(make(request)), answered, isPatient);
+  }
+
+  /** Hands an answer to who asked. @throws JechoError `FRAME_UNEXPECTED` where nothing was asked */
+  answer(request: number, answer: Control): void {
+    const requests = this.#seldom?.requests;
+    if (requests === undefined) throw unasked(answer);
+    requests.answer(request, answer);
+  }
+
+  /** Ends the connection, telling the other side why. */
+  end(code: ErrorCode, detail?: string): void {
+    // A close reason has at most 123 bytes.
+    const reason = `${code}: ${detail ?? ERRORS[code][1]}`.replace(/[^\x20-\x7e]/g, "?").slice(0, 123);
+    this.#link?.end(ERRORS[code][0], reason);
+  }
+
+  /** The socket is gone: nothing may be sent any more, and nobody will answer. @param isCut the other side did not take leave */
+  lost(isCut = false): void {
+    this.#link = undefined;
+    if (this.#seldom === undefined) return;
+    this.#seldom.isCut = isCut;
+    for (const replay of [...this.#seldom.replays]) replay.end();
+    this.#seldom.requests?.lost();
+    this.#seldom.turns?.whenOver?.();
+  }
+}
+
+/** 30 of them, which V8 keeps without a box. */
+function randomBits(): number {
+  if (drawn === RANDOM.length) {
+    crypto.getRandomValues(RANDOM);
+    drawn = 0;
+  }
+  return (RANDOM[drawn++] as number) >>> 2;
+}

@@ -1,0 +1,142 @@
+import { JechoError } from "@jecho/shared";
+import type { GatewayLimits } from "../gateway/gateway-limits.ts";
+
+type CrowdLimits = Required<
+  Pick<
+    GatewayLimits,
+    "connections" | "connectionsPerAddress" | "connectionsPerSubject" | "framesPerSecond" | "bytesPerSecond"
+  >
+>;
+
+/** A connection, as far as it matters here. */
+interface CrowdMember {
+  address: string;
+  parties: readonly Party[];
+  readonly subject: { readonly name: string } | undefined;
+}
+
+/** So many seconds' worth may come at once. */
+const BURST_SECONDS = 10;
+/** A party without connections is remembered for so long: by then it may send as much as one that was never here. */
+const REMEMBERED_MS = 2 * BURST_SECONDS * 1000;
+
+/** The connections of one address or subject, and what they may send: two buckets that fill by so much a second, up to a burst. */
+export class Party {
+  connections = 0;
+  readonly #limits: CrowdLimits;
+  readonly #of: string;
+  #frames: number;
+  #bytes: number;
+  #filledAt = performance.now();
+
+  /** @param of as messages say it */
+  constructor(limits: CrowdLimits, of: string) {
+    this.#limits = limits;
+    this.#of = of;
+    this.#frames = BURST_SECONDS * limits.framesPerSecond;
+    this.#bytes = BURST_SECONDS * limits.bytesPerSecond;
+  }
+
+  /** A message has come. @throws JechoError `OVERLOADED` */
+  message(bytes: number, now: number): void {
+    const { framesPerSecond, bytesPerSecond } = this.#limits;
+    const seconds = (now - this.#filledAt) / 1000;
+    this.#filledAt = now;
+    this.#frames = Math.min(BURST_SECONDS * framesPerSecond, this.#frames + seconds * framesPerSecond);
+    this.#bytes = Math.min(BURST_SECONDS * bytesPerSecond, this.#bytes + seconds * bytesPerSecond);
+    if (this.#bytes <= 0) throw this.#over("bytes", bytesPerSecond);
+    this.#bytes -= bytes;
+  }
+
+  /** A frame of it is to be acted on. @throws JechoError `OVERLOADED` */
+  frame(): void {
+    if (this.#frames <= 0) throw this.#over("frames", this.#limits.framesPerSecond);
+    this.#frames--;
+  }
+
+  #over(what: string, most: number): JechoError {
+    return new JechoError(
+      "OVERLOADED",
+      `${this.#of} sends at most ${most} ${what} a second (${what}PerSecond)`,
+    );
+  }
+}
+
+/** The parties of one kind, by their names. */
+class Parties {
+  readonly #limits: CrowdLimits;
+  readonly #of: string;
+  readonly #most: number;
+  readonly #all = new Map<string, Party>();
+  /** When the last connection of a party went, by the count of `performance.now()`; the longest gone first. */
+  readonly #left = new Map<string, number>();
+
+  constructor(limits: CrowdLimits, of: string, most: number) {
+    this.#limits = limits;
+    this.#of = of;
+    this.#most = most;
+  }
+
+  /** @throws JechoError `OVERLOADED`, in which case it is not counted */
+  enter(name: string): Party {
+    this.#forgetOld();
+    let party = this.#all.get(name);
+    if (party === undefined) {
+      party = new Party(this.#limits, this.#of);
+      this.#all.set(name, party);
+    }
+    if (party.connections >= this.#most)
+      throw new JechoError("OVERLOADED", `${this.#of} has at most ${this.#most} connections`);
+    party.connections++;
+    this.#left.delete(name);
+    return party;
+  }
+
+  leave(name: string): void {
+    const party = this.#all.get(name);
+    if (party !== undefined && --party.connections === 0) this.#left.set(name, performance.now());
+  }
+
+  #forgetOld(): void {
+    const oldest = performance.now() - REMEMBERED_MS;
+    for (const [name, leftAt] of this.#left) {
+      if (leftAt > oldest) return;
+      this.#left.delete(name);
+      this.#all.delete(name);
+    }
+  }
+}
+
+/** Counts connections, and what they send: of all, of each address, and of each subject. */
+export class Crowd {
+  readonly #most: number;
+  readonly #addresses: Parties;
+  readonly #subjects: Parties;
+  #all = 0;
+
+  constructor(limits: CrowdLimits) {
+    this.#most = limits.connections;
+    this.#addresses = new Parties(limits, "an address", limits.connectionsPerAddress);
+    this.#subjects = new Parties(limits, "a subject", limits.connectionsPerSubject);
+  }
+
+  /** One more has come. @throws JechoError `OVERLOADED`, in which case it is not counted */
+  enter(connection: CrowdMember, address: string): void {
+    if (this.#all >= this.#most)
+      throw new JechoError("OVERLOADED", `the gateway has at most ${this.#most} connections`);
+    connection.parties = [this.#addresses.enter(address)];
+    connection.address = address;
+    this.#all++;
+  }
+
+  /** It is known whose it is. @param subject "" at a gateway without keys @throws JechoError `OVERLOADED` */
+  greeted(connection: CrowdMember, subject: string): void {
+    if (subject !== "") connection.parties = [...connection.parties, this.#subjects.enter(subject)];
+  }
+
+  leave({ address, subject, parties }: CrowdMember): void {
+    this.#all--;
+    this.#addresses.leave(address);
+    if (parties.length > 1) this.#subjects.leave(subject?.name ?? "");
+  }
+}

@@ -1,0 +1,62 @@
+import { JechoError } from "@jecho/shared";
+import type { Control } from "@jecho/shared/internal";
+import { Deadlines } from "./deadlines.ts";
+
+/** Called with the answer, or with `PRODUCER_GONE` or `TIMED_OUT`. */
+export type Answered = (answer: Control | JechoError) => void;
+
+/** Questions that the gateway has asked of one concentrator and that have no answer yet. */
+export class Requests {
+  readonly #pending = new Map<number, Answered>();
+  readonly #deadlines: Deadlines<number>;
+  #next = 1;
+
+  /** @param timeoutMs that an answer may take, unless who asks is patient */
+  constructor(timeoutMs: number) {
+    this.#deadlines = new Deadlines(timeoutMs, request =>
+      this.#take(request)?.(new JechoError("TIMED_OUT", "a process did not answer in time")),
+    );
+  }
+
+  /**
+   * @param send sends the request with this number
+   * @param isPatient whether the answer may take as long as the connection lasts
+   * @returns what ends the waiting
+   */
+  ask(send: (request: number) => void, answered: Answered, isPatient = false): () => void {
+    const request = this.#next++;
+    this.#pending.set(request, answered);
+    if (!isPatient) this.#deadlines.add(request);
+    send(request);
+    return () => this.#take(request);
+  }
+
+  /**
+   * Hands an answer to who asked. One that nobody waits for any more is left alone.
+   *
+   * @throws JechoError `FRAME_UNEXPECTED` where nothing was asked
+   */
+  answer(request: number, answer: Control): void {
+    if (request === 0 || request >= this.#next) throw unasked(answer);
+    this.#take(request)?.(answer);
+  }
+
+  /** Nobody will answer any more. */
+  lost(): void {
+    this.#deadlines.clear();
+    const all = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const answered of all) answered(new JechoError("PRODUCER_GONE"));
+  }
+
+  #take(request: number): Answered | undefined {
+    const answered = this.#pending.get(request);
+    this.#pending.delete(request);
+    this.#deadlines.delete(request);
+    return answered;
+  }
+}
+
+export function unasked({ kind }: Control): JechoError {
+  return new JechoError("FRAME_UNEXPECTED", `${kind} answers nothing that was asked`);
+}

@@ -1,0 +1,206 @@
+import { isIPv4 } from "node:net";
+import { JechoError } from "@jecho/shared";
+import { checkOptions, type OptionNames } from "@jecho/shared/internal";
+import { patternOf } from "../access/rights.ts";
+import { SUBJECT, type TokenOptions } from "../access/tokens.ts";
+import type { TlsOptions } from "./certificate.ts";
+import { DEFAULT_LIMITS, type GatewayLimits } from "./gateway-limits.ts";
+
+/** The names of its limits. */
+const LIMITS = Object.keys(DEFAULT_LIMITS) as (keyof GatewayLimits)[];
+
+/** How a gateway is started: for `createGateway`. */
+export interface GatewayOptions extends GatewayLimits {
+  /** Address to listen at; "127.0.0.1" by default: this machine only. */
+  readonly host?: string;
+  /** Port to listen at; 0, the default, takes a free one. */
+  readonly port?: number;
+  /**
+   * Where a proxy in front passes on a path as it is: that path, as `/jecho`. Everything the gateway answers is under it, and what it says
+   * of its address has it; "", the default, for none.
+   */
+  readonly path?: string;
+  /** A certificate: then the gateway is reached by `https://` and `wss://` alone. None by default, as on this machine or behind a proxy that has one. */
+  readonly tls?: TlsOptions;
+  /** A folder whose files are served over HTTP. */
+  readonly staticFolder?: string;
+  /** Origins that pages may connect from besides the gateway's own, such as `https://viewer.example`. */
+  readonly origins?: readonly string[];
+  /**
+   * Names of hosts that the gateway answers its own pages under, such as `viewer.example`, besides `localhost`, all addresses and `host`. Under any other
+   * name a page is a foreign one, whatever machine the name stands for.
+   */
+  readonly hosts?: readonly string[];
+  /**
+   * The tokens that connections have to bring, which say who they are and what they may do. By default none are wanted, and whoever reaches the gateway may do
+   * anything: let it be reached from its own machine only.
+   */
+  readonly tokens?: TokenOptions;
+  /**
+   * Subjects that own channels, by patterns of the channels' names as in rights: `{ "weather/**": "sim" }`. Only with `tokens`. Another subject publishes there, or into
+   * what is derived from it, only with the right `own`. A channel that no pattern is for belongs to the subject of its first producer, until the last producer has been
+   * gone for `resumeWindowMs`.
+   */
+  readonly owners?: Readonly<Record<string, string>>;
+  /**
+   * Whether a gateway without `tokens` may listen at another address than those of its own machine alone (127.0.0.1, ::1, localhost): then whoever reaches it there may
+   * do anything. Default: false.
+   */
+  readonly open?: boolean;
+  /**
+   * A file to which a line of JSON is added for each connection, each refusal, and each deed that takes more than the right to listen, such as the installation of a
+   * modulator; none by default. At most 20 a second of one connection are written and 1,000 of all, and how many were omitted.
+   */
+  readonly auditFile?: string;
+  /** The Content-Security-Policy of the files; by default they may use nothing but the gateway and its files. */
+  readonly contentPolicy?: string;
+  /** A file that history is kept in, so that it survives a restart; none by default. */
+  readonly historyFile?: string;
+  /** How long producers go on sending for a consumer that was cut off, in milliseconds; 30,000 by default. */
+  readonly resumeWindowMs?: number;
+  /** How long a handover token is good, in milliseconds; 120,000 by default. */
+  readonly handoverMs?: number;
+  /** Silence after which a connection is tested, in milliseconds; 10,000 by default. */
+  readonly heartbeatMs?: number;
+  /** How long a client may go without a whole message, which it sends one of per heartbeat at least, in milliseconds; 120,000 by default. */
+  readonly messageTimeoutMs?: number;
+  /**
+   * How long a process may take to answer the gateway, a client to say Hello, and a consumer to wait for its modulator where nobody
+   * runs it yet, in milliseconds; 10,000 by default.
+   */
+  readonly requestTimeoutMs?: number;
+  /** How long a producer is waited for that does not answer to the installation of a modulator which others run, in milliseconds; 2,000 by default. */
+  readonly installTimeoutMs?: number;
+  /**
+   * Starts a process beside the gateway that runs modulators for producers that run none or no more: the client library's
+   * `startModulating`. Without one they run with their consumers. It is given the gateway's address, `HOST:PORT` or `https://HOST:PORT`, and what to show there.
+   */
+  readonly modulating?: (address: string, token: string) => Modulating;
+  /**
+   * How long `close` waits for that process to finish what the gateway has confirmed to producers, and for what waits for consumers to reach
+   * them, in milliseconds; 5,000 by default, 0 for not at all.
+   */
+  readonly drainMs?: number;
+  /** Where the gateway writes what an operator should know; nowhere by default. */
+  readonly log?: (line: string) => void;
+}
+
+/** A process beside the gateway that runs modulators. */
+export interface Modulating {
+  /** Resolves when it runs them, or has failed to start. */
+  readonly ready: Promise<void>;
+  close(): Promise<void>;
+}
+
+const NAMES: OptionNames<GatewayOptions> = {
+  ...(Object.fromEntries(LIMITS.map(name => [name, true])) as OptionNames<GatewayLimits>),
+  host: true,
+  port: true,
+  path: true,
+  tls: { keyFile: true, certFile: true },
+  staticFolder: true,
+  origins: true,
+  hosts: true,
+  tokens: { keys: true, issuer: true, audience: true, clockSkewMs: true },
+  owners: true,
+  auditFile: true,
+  open: true,
+  contentPolicy: true,
+  historyFile: true,
+  resumeWindowMs: true,
+  handoverMs: true,
+  heartbeatMs: true,
+  messageTimeoutMs: true,
+  requestTimeoutMs: true,
+  installTimeoutMs: true,
+  modulating: true,
+  drainMs: true,
+  log: true,
+};
+
+/** The longest that timers take. */
+const MOST_MS = 2 ** 31 - 1;
+
+/** The least and the most that each number may be. */
+export const BOUNDS = {
+  ...(Object.fromEntries(LIMITS.map(name => [name, [0, Number.MAX_SAFE_INTEGER]])) as unknown as Record<
+    keyof GatewayLimits,
+    readonly [number, number]
+  >),
+  limitBytes: [1, 2 ** 32 - 1],
+  port: [0, 65_535],
+  resumeWindowMs: [0, MOST_MS],
+  handoverMs: [0, MOST_MS],
+  heartbeatMs: [1, MOST_MS],
+  messageTimeoutMs: [1, MOST_MS],
+  requestTimeoutMs: [1, MOST_MS],
+  installTimeoutMs: [1, MOST_MS],
+  drainMs: [0, MOST_MS],
+} as const;
+
+/** @throws JechoError `ARGUMENT_INVALID` naming the option */
+export function checkGatewayOptions(options: GatewayOptions): void {
+  checkOptions<GatewayOptions>("createGateway()", options, NAMES);
+  for (const [name, [least, most]] of Object.entries(BOUNDS)) {
+    const value = options[name as keyof typeof BOUNDS];
+    if (value === undefined || (Number.isInteger(value) && value >= least && value <= most)) continue;
+    throw new JechoError(
+      "ARGUMENT_INVALID",
+      `${name} is ${value}; a whole number from ${least} to ${most} is wanted`,
+    );
+  }
+  const { origins = [], hosts = [], path = "", host = "127.0.0.1", tokens, open = false } = options;
+  if (tokens === undefined && !open && !isOwnMachine(host))
+    throw new JechoError(
+      "ARGUMENT_INVALID",
+      `at ${host} others reach the gateway, and without keys for tokens whoever does may do anything: give it some (tokens, --keys), or say that this is meant (open, --open)`,
+    );
+  if (!/^(\/[A-Za-z0-9._~-]+)*$/.test(path))
+    throw new JechoError("ARGUMENT_INVALID", `"${path}" is no path; one is like /jecho`);
+  if (!Array.isArray(origins))
+    throw new JechoError("ARGUMENT_INVALID", `origins are a list, not a ${typeof origins}`);
+  for (const origin of origins) checkOrigin(origin);
+  if (!Array.isArray(hosts))
+    throw new JechoError("ARGUMENT_INVALID", `hosts are a list, not a ${typeof hosts}`);
+  for (const host of hosts) checkHost(host);
+  checkOwners(options);
+}
+
+function checkOwners({ owners, tokens }: GatewayOptions): void {
+  if (owners === undefined) return;
+  if (tokens === undefined)
+    throw new JechoError(
+      "ARGUMENT_INVALID",
+      "owners are subjects of tokens, which are wanted with keys alone",
+    );
+  for (const [pattern, subject] of Object.entries(owners)) {
+    patternOf(pattern);
+    if (typeof subject === "string" && SUBJECT.test(subject)) continue;
+    throw new JechoError("ARGUMENT_INVALID", `the owner of ${pattern} is no subject of a token`);
+  }
+}
+
+/** Whether only programs and pages on this machine reach what listens there. */
+export function isOwnMachine(host: string): boolean {
+  return host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."));
+}
+
+/**
+ * Checks an origin. Browsers' origins are compared with it letter by letter: one with a path, or a capital in the
+ * host's name, would never match.
+ */
+function checkOrigin(origin: unknown): void {
+  const known = typeof origin === "string" && URL.canParse(origin) ? new URL(origin).origin : "null";
+  if (origin === known && known !== "null") return;
+  const hint = known === "null" ? "one is like https://viewer.example" : `did you mean ${known}?`;
+  throw new JechoError("ARGUMENT_INVALID", `"${origin}" is no origin; ${hint}`);
+}
+
+/** Checks a host's name, which has no port: whoever reaches the gateway by the name does so by its port, or by that of a proxy in front. */
+function checkHost(host: unknown): void {
+  const known =
+    typeof host === "string" && URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : "";
+  if (host === known && known !== "") return;
+  const hint = known === "" ? "one is like viewer.example" : `did you mean ${known}?`;
+  throw new JechoError("ARGUMENT_INVALID", `"${host}" is no name of a host; ${hint}`);
+}

@@ -1,0 +1,334 @@
+import { randomBytes } from "node:crypto";
+import { ERRORS, JechoError } from "@jecho/shared";
+import { EventsFrame, parseMessage, SUBPROTOCOL } from "@jecho/shared/internal";
+import type { TemplatedApp, WebSocket } from "#uws";
+import { Access } from "../access/access.ts";
+import { AuditLog } from "../access/audit-log.ts";
+import { ChannelOwners } from "../access/owners.ts";
+import { TokenVerifier } from "../access/tokens.ts";
+import { Admission, addressOf } from "../connections/admission.ts";
+import { ClientConnection } from "../connections/client-connection.ts";
+import { Confirmations } from "../connections/confirmations.ts";
+import { Crowd } from "../connections/crowd.ts";
+import { Deadlines } from "../connections/deadlines.ts";
+import { Portions } from "../connections/portions.ts";
+import { Silence } from "../connections/silence.ts";
+import { Acknowledgements } from "../delivery/acknowledgements.ts";
+import { Dispatcher } from "../delivery/dispatch.ts";
+import { Gathering } from "../delivery/gathering.ts";
+import { HistoryStore } from "../history/store.ts";
+import { Handovers } from "../management/handovers.ts";
+import { NameServer } from "../management/name-server.ts";
+import { SharedObjects } from "../objects/shared-objects.ts";
+import { Certificate } from "./certificate.ts";
+import { drain, sendWaiting } from "./drain.ts";
+import { type GatewayStats, limitsOf } from "./gateway-limits.ts";
+import { checkGatewayOptions, type GatewayOptions } from "./gateway-options.ts";
+import { NO_PAGE, refuse, StaticFiles, writeHeaders } from "./http.ts";
+import { listenAt, loadUws } from "./listening.ts";
+
+/** A gateway that runs. */
+export interface Gateway {
+  /** Where it listens, as its options say. */
+  readonly host: string;
+  /** Where it listens: never 0. */
+  readonly port: number;
+  /** `HOST:PORT`, and its path, if it has one, as it stands in channel names. */
+  readonly address: string;
+  /**
+   * The gateway's identity, by whatever address it is reached: `~` and 24 hexadecimal digits, which stand in channel
+   * names for an address, too. It is kept in the history's file; without one each gateway has another.
+   */
+  readonly identity: string;
+  /** The same as pages and `connect` take it, with whether it has TLS: `https://HOST:PORT`, say. */
+  readonly url: string;
+  /** How much it has at present. */
+  stats(): GatewayStats;
+  /**
+   * Takes nothing more of producers, who keep it for the next gateway; has its process for modulators finish and sends what waits for consumers,
+   * within `drainMs`; lets go of every connection with `GATEWAY_STOPPING`.
+   */
+  close(): Promise<void>;
+  /** The same as `close`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Sockets carry nothing: what is known of each is its connection's. */
+type ClientSocket = WebSocket<object>;
+
+/**
+ * Close codes of those who leave for good: 1000 or none by a program, 1001 by a page. Nothing is to go on in the name of those whose rights have ended: if they come
+ * back, what they open is looked at again.
+ */
+const LEAVING: ReadonlySet<number> = new Set([
+  1000,
+  1001,
+  1005,
+  ...(["TOKEN_EXPIRED", "RIGHTS_CHANGED", "KICKED"] as const).map(code => ERRORS[code][0]),
+]);
+const CLOSE_GRACE_MS = 2000;
+const IDENTITY_BYTES = 12;
+/** So long producers that come are made to wait for the process for modulators to be there. */
+const MODULATING_START_MS = 30_000;
+
+/**
+ * Starts a gateway: the concentrator for browsers and programs, with name server and channel managers inside.
+ *
+ * @throws JechoError `ARGUMENT_INVALID` for options that are none, or a folder or file that cannot be used; `HISTORY_IN_USE` where another
+ *   gateway has the file
+ * @throws Error where the platform has no binary, or the port cannot be had
+ */
+export async function createGateway(options: GatewayOptions = {}): Promise<Gateway> {
+  checkGatewayOptions(options);
+  const {
+    host = "127.0.0.1",
+    port = 0,
+    path = "",
+    heartbeatMs = 10_000,
+    drainMs = 5000,
+    log = () => {},
+  } = options;
+  const limits = limitsOf(options);
+  const { limitBytes } = limits;
+  const uws = await loadUws();
+  const files =
+    options.staticFolder === undefined
+      ? undefined
+      : await StaticFiles.load(options.staticFolder, path, options.contentPolicy);
+  const certificate = options.tls && (await Certificate.open(options.tls));
+  const app = certificate === undefined ? uws.App() : certificate.secure(uws.SSLApp);
+  const verifier = options.tokens && (await TokenVerifier.open(options.tokens, log));
+  const audit = options.auditFile === undefined ? undefined : new AuditLog(options.auditFile, log);
+  const objects = new SharedObjects(limits.objectsPerConnection);
+  const acknowledgements = new Acknowledgements();
+  const store =
+    options.historyFile === undefined
+      ? undefined
+      : await HistoryStore.open(options.historyFile, log).catch(async (error: Error) => {
+          await audit?.close();
+          throw error;
+        });
+  const fresh = `~${randomBytes(IDENTITY_BYTES).toString("hex")}`;
+  const identity = store?.identity(fresh) ?? fresh;
+  const gathering = new Gathering();
+  const requestTimeoutMs = options.requestTimeoutMs ?? 10_000;
+  const resumeWindowMs = options.resumeWindowMs ?? 30_000;
+  const keeping = { historyBytes: limits.historyBytes, resumeWindowMs, store };
+  const owners = new ChannelOwners(options.owners ?? {}, resumeWindowMs, limits.channels);
+  const names = new NameServer(objects, acknowledgements, gathering, keeping, limits, owners, {
+    installTimeoutMs: options.installTimeoutMs ?? 2000,
+    requestTimeoutMs,
+  });
+  const confirmations = new Confirmations();
+  const connections = new Map<ClientSocket, ClientConnection>();
+  const crowd = new Crowd(limits);
+  const access = new Access(verifier, crowd, () => connections.values());
+  const portions = new Portions(() => gathering.flush());
+  const modulatingToken =
+    options.modulating === undefined ? undefined : randomBytes(24).toString("base64url");
+  const dispatcher = new Dispatcher(
+    names,
+    objects,
+    acknowledgements,
+    new Handovers(objects, options.handoverMs ?? 120_000),
+    gathering,
+    access,
+    audit,
+    portions,
+    { ...limits, heartbeatMs, identity, modulatingToken },
+  );
+  const connectionLimits = {
+    requestTimeoutMs,
+    connectionQueueBytes: limits.connectionQueueBytes,
+  };
+  /** A browser answers pings by itself, so one that never says Hello would stay for ever. */
+  const strangers = new Deadlines<ClientConnection>(connectionLimits.requestTimeoutMs, connection =>
+    connection.end("TIMED_OUT", "no Hello came"),
+  );
+  const silence = new Silence(options.messageTimeoutMs ?? 120_000, () => connections.values());
+  const admission = new Admission([host, ...(options.hosts ?? [])], options.origins ?? [], log);
+  let whenEmpty: (() => void) | undefined;
+  let closing: Promise<void> | undefined;
+
+  const route = (app: TemplatedApp): void => {
+    app.ws<object>(`${path}/*`, {
+      maxPayloadLength: limitBytes,
+      // The last wall: events wait in queues of ours long before.
+      maxBackpressure: 64 << 20,
+      closeOnBackpressureLimit: true,
+      // In seconds; uWebSockets.js takes 8 to 960.
+      idleTimeout: Math.min(960, Math.max(8, Math.ceil((3 * heartbeatMs) / 1000))),
+      sendPingsAutomatically: true,
+      upgrade: (response, request, context) => {
+        const origin = request.getHeader("origin");
+        if (!admission.admits(origin, request.getHeader("host"))) {
+          audit?.refusedOrigin(addressOf(response.getRemoteAddress()), origin);
+          return refuse(
+            response,
+            "403 Forbidden",
+            "This origin may not connect. The gateway's log says why.",
+          );
+        }
+        const protocols = request.getHeader("sec-websocket-protocol").split(",");
+        if (!protocols.some(protocol => protocol.trim() === SUBPROTOCOL))
+          return refuse(response, "400 Bad Request", `This endpoint speaks the subprotocol ${SUBPROTOCOL}.`);
+        const key = request.getHeader("sec-websocket-key");
+        const extensions = request.getHeader("sec-websocket-extensions");
+        response.upgrade({}, key, SUBPROTOCOL, extensions, context);
+      },
+      open: socket => {
+        const connection = new ClientConnection(socket, connectionLimits);
+        try {
+          crowd.enter(connection, addressOf(socket.getRemoteAddress()));
+        } catch (error) {
+          return connection.end("OVERLOADED", (error as JechoError).message);
+        }
+        connections.set(socket, connection);
+        silence.broken(connection);
+        strangers.add(connection);
+      },
+      message: (socket, message, isBinary) => {
+        const connection = connections.get(socket);
+        if (connection === undefined) return;
+        silence.broken(connection);
+        try {
+          if (!isBinary) throw new JechoError("FRAME_MALFORMED", "messages are binary");
+          const { byteLength } = message;
+          let hasEvents = false;
+          // What its process for modulators sends is on account of others.
+          const parties = connection === names.modulating ? [] : connection.parties;
+          const now = performance.now();
+          for (const party of parties) party.message(byteLength, now);
+          const takes = closing === undefined || connection === names.modulating;
+          try {
+            const bytes = new Uint8Array(message);
+            parseMessage(bytes, (frame, start, end) => {
+              for (const party of parties) party.frame();
+              const isEvents = frame instanceof EventsFrame;
+              // It is not confirmed, and so comes again, to the next gateway.
+              if (!takes && (isEvents || frame.kind === "Position")) return;
+              hasEvents ||= isEvents;
+              dispatcher.frame(connection, frame, bytes, start, end);
+              if (!isEvents && frame.kind === "Hello") strangers.delete(connection);
+            });
+          } finally {
+            // The message's bytes are gone when this returns.
+            gathering.flush();
+          }
+          if (hasEvents) confirmations.took(connection, byteLength);
+        } catch (error) {
+          if (!(error instanceof JechoError)) log(`a frame could not be handled: ${(error as Error).stack}`);
+          const { code, message } = JechoError.from(error);
+          connection.end(code, message);
+        }
+      },
+      drain: socket => connections.get(socket)?.drained(),
+      close: (socket, code) => {
+        const connection = connections.get(socket);
+        if (connection === undefined) return;
+        connections.delete(socket);
+        audit?.ended(connection, code);
+        crowd.leave(connection);
+        strangers.delete(connection);
+        confirmations.lost(connection);
+        // Of a gateway that stops producers must not hear that nobody wants their events any more: they keep them for the next one.
+        if (closing !== undefined) connection.lost();
+        else dispatcher.lost(connection, !LEAVING.has(code));
+        if (connections.size === 0) whenEmpty?.();
+      },
+    });
+    app.get(`${path}/healthz`, response => {
+      writeHeaders(response, NO_PAGE)
+        .writeHeader("content-type", "application/json")
+        .writeHeader("cache-control", "no-store")
+        .end('{"status":"ok"}\n');
+    });
+    if (files !== undefined)
+      for (const method of ["get", "head"] as const) {
+        // What a page says of its files is about the folder that its address ends with.
+        if (path !== "")
+          app[method](path, response => {
+            response
+              .writeStatus("308 Permanent Redirect")
+              .writeHeader("location", `${path}/`)
+              .endWithoutBody();
+          });
+        app[method](`${path}/*`, (response, request) => files.serve(response, request));
+      }
+    app.any("/*", (response, request) =>
+      refuse(response, "404 Not Found", "There is nothing here.", request.getMethod() === "head"),
+    );
+  };
+  route(app);
+
+  const listening = await listenAt(app, host, port).catch(async (error: Error) => {
+    silence.stop();
+    access.stop();
+    store?.close();
+    await audit?.close();
+    throw error;
+  });
+  const boundPort = uws.us_socket_local_port(listening);
+  const shownHost = host === "0.0.0.0" || host === "::" ? "localhost" : host;
+
+  const address = `${shownHost}:${boundPort}${path}`;
+  const url = `${certificate === undefined ? "http" : "https"}://${address}`;
+  const unfollow = certificate?.follow(app, route, log);
+  const modulating = options.modulating?.(
+    certificate === undefined ? address : url,
+    modulatingToken as string,
+  );
+  if (modulating !== undefined) {
+    const late = new Promise<void>(resolve => setTimeout(resolve, MODULATING_START_MS).unref());
+    names.awaitModulating(Promise.race([modulating.ready, late]));
+    await modulating.ready;
+  }
+
+  const close = async (): Promise<void> => {
+    uws.us_listen_socket_close(listening);
+    unfollow?.();
+    // What was taken is not to come again.
+    confirmations.confirm();
+    const lateAt = performance.now() + drainMs;
+    if (names.modulating?.isOpen && drainMs > 0 && !(await drain(names.modulating, drainMs)))
+      log(`modulators had not finished after ${drainMs} ms: what they had not made yet is lost`);
+    await modulating?.close();
+    const leftMs = lateAt - performance.now();
+    if (leftMs > 0 && !(await sendWaiting(connections.values(), leftMs)))
+      log(
+        `consumers had not taken all that waited for them after ${drainMs} ms: they are told what they miss`,
+      );
+    if (connections.size > 0) {
+      const empty = new Promise<void>(resolve => {
+        whenEmpty = resolve;
+      });
+      for (const connection of [...connections.values()]) connection.end("GATEWAY_STOPPING");
+      // A peer that does not answer the close must not keep the gateway up.
+      const grace = setTimeout(() => whenEmpty?.(), CLOSE_GRACE_MS);
+      await empty;
+      clearTimeout(grace);
+    }
+    app.close();
+    strangers.clear();
+    silence.stop();
+    access.stop();
+    confirmations.close();
+    portions.close();
+    store?.close();
+    await audit?.close();
+  };
+  const closeOnce = (): Promise<void> => {
+    closing ??= close();
+    return closing;
+  };
+  return {
+    host,
+    port: boundPort,
+    address,
+    url,
+    identity,
+    stats: () => ({ connections: connections.size, ...names.stats }),
+    close: closeOnce,
+    [Symbol.asyncDispose]: closeOnce,
+  };
+}

@@ -1,0 +1,73 @@
+import { JechoError, type Type } from "@jecho/shared";
+import type { TypeRegistry } from "./types.ts";
+
+/**
+ * The types that processes declare of one modulator when they install it. A process may be wrong, or lie: what one declares takes nothing away from what others do.
+ */
+export class Declarations {
+  readonly #registry: TypeRegistry;
+  readonly #most: number;
+  readonly #made = new Map<bigint, Type>();
+  readonly #read = new Map<bigint, Type>();
+  #passesOn = false;
+  #takesAny = false;
+
+  /** @param most types that may be declared, of each kind */
+  constructor(registry: TypeRegistry, most: number) {
+    this.#registry = registry;
+    this.#most = most;
+  }
+
+  /** Types that the modulator makes, by token. */
+  get made(): ReadonlyMap<bigint, Type> {
+    return this.#made;
+  }
+
+  /** Types that it was written for, by token. */
+  get read(): ReadonlyMap<bigint, Type> {
+    return this.#read;
+  }
+
+  /** Whether its output may have the types of what it takes. */
+  get passesOn(): boolean {
+    return this.#passesOn || this.#made.size === 0;
+  }
+
+  /** Whether it may take whatever comes. */
+  get takesAny(): boolean {
+    return this.#takesAny || this.#read.size === 0;
+  }
+
+  /**
+   * A process declares the type that the modulator makes, without one that of what it takes; and which one it was written for, without one
+   * whatever comes.
+   *
+   * @returns the type that it makes there, and which types are new
+   * @throws JechoError `TYPE_INVALID`, `OVERLOADED`
+   */
+  add(schema: Uint8Array, reads: Uint8Array): { made: Type | undefined; fresh: Type[] } {
+    const fresh: Type[] = [];
+    const read = this.#enter(this.#read, reads, fresh);
+    const made = this.#enter(this.#made, schema, fresh);
+    this.#takesAny ||= read === undefined;
+    this.#passesOn ||= made === undefined;
+    return { made, fresh };
+  }
+
+  release(): void {
+    for (const types of [this.#made, this.#read])
+      for (const type of types.values()) this.#registry.release(type);
+  }
+
+  #enter(types: Map<bigint, Type>, schema: Uint8Array, fresh: Type[]): Type | undefined {
+    if (schema.byteLength === 0) return undefined;
+    const type = this.#registry.typeOf(schema);
+    if (types.has(type.token)) return type;
+    if (types.size >= this.#most)
+      throw new JechoError("OVERLOADED", `of a modulator at most ${this.#most} types are declared`);
+    types.set(type.token, type);
+    this.#registry.hold(type);
+    fresh.push(type);
+    return type;
+  }
+}

@@ -1,0 +1,62 @@
+import type { Type } from "@jecho/shared";
+import { Few, tokenOf } from "@jecho/shared/internal";
+import { isReadable } from "./types.ts";
+
+interface ReadType {
+  readonly type: Type;
+  /** How many read by it. */
+  consumers: number;
+}
+
+/** The types that the consumers of one channel read by, and which of the types that are written there none of them can read. */
+export class ReadTypes {
+  readonly #read = new Few<bigint, ReadType>();
+  /** Consumers that have a type. */
+  #typed = 0;
+  readonly #unread = new Set<bigint>();
+  #newest: Type | undefined;
+
+  /** The type with this schema, if one of them reads by it. */
+  find(schema: Uint8Array): Type | undefined {
+    // Thousands that come back at once are most often of one program, and a token takes longer than a look.
+    if (this.#newest !== undefined && Buffer.compare(this.#newest.schema, schema) === 0) return this.#newest;
+    return this.#read.get(tokenOf(schema))?.type;
+  }
+
+  enter(type: Type): void {
+    this.#typed++;
+    this.#newest = type;
+    const known = this.#read.get(type.token);
+    if (known === undefined) this.#read.set(type.token, { type, consumers: 1 });
+    else known.consumers++;
+  }
+
+  leave({ token }: Type): void {
+    this.#typed--;
+    const known = this.#read.get(token);
+    if (known !== undefined && --known.consumers === 0) this.#read.delete(token);
+  }
+
+  /**
+   * Looks again whether anybody can read a type.
+   *
+   * @param consumers in all: those without a type can read any
+   * @returns "unread" where nobody can, "newly" where that has just come to be so, "read" where somebody can or nobody is there
+   */
+  review(written: Type, consumers: number): "read" | "unread" | "newly" {
+    const { token } = written;
+    if (!this.#isUnread(written, consumers)) {
+      this.#unread.delete(token);
+      return "read";
+    }
+    if (this.#unread.has(token)) return "unread";
+    this.#unread.add(token);
+    return "newly";
+  }
+
+  #isUnread(written: Type, consumers: number): boolean {
+    if (consumers === 0 || consumers > this.#typed) return false;
+    for (const { type } of this.#read.values()) if (isReadable(written, type)) return false;
+    return true;
+  }
+}

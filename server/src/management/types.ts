@@ -1,0 +1,175 @@
+import { JechoError, Type } from "@jecho/shared";
+import { Few, tokenOf } from "@jecho/shared/internal";
+
+/** The name server's types, by token, for readers that never saw them: each for as long as somebody writes it. */
+export class TypeRegistry {
+  readonly #mostBytes: number;
+  readonly #types = new Map<bigint, { readonly type: Type; uses: number }>();
+
+  /** @param mostBytes of a schema */
+  constructor(mostBytes: number) {
+    this.#mostBytes = mostBytes;
+  }
+
+  /** Keeps the type until it is released as often as it was held. */
+  hold(type: Type): void {
+    const held = this.#types.get(type.token);
+    if (held === undefined) this.#types.set(type.token, { type, uses: 1 });
+    else held.uses++;
+  }
+
+  release({ token }: Type): void {
+    const held = this.#types.get(token);
+    if (held !== undefined && --held.uses === 0) this.#types.delete(token);
+  }
+
+  /** The type with this schema: the one that is held, where there is one. @throws JechoError `TYPE_INVALID` */
+  typeOf(schema: Uint8Array): Type {
+    if (schema.byteLength > this.#mostBytes)
+      throw new JechoError("TYPE_INVALID", `a type's schema has at most ${this.#mostBytes} bytes`);
+    return this.#types.get(tokenOf(schema))?.type ?? Type.fromSchema(schema);
+  }
+
+  /** @throws JechoError `TYPE_UNKNOWN` */
+  find(token: bigint): Type {
+    const held = this.#types.get(token);
+    if (held === undefined)
+      throw new JechoError("TYPE_UNKNOWN", `no type is in use under the token ${token.toString(16)}`);
+    return held.type;
+  }
+}
+
+/** The types of one channel's events: those that its present producers write, and those that kept events were written with. */
+export class WrittenTypes {
+  readonly #registry: TypeRegistry;
+  readonly #present = new Few<bigint, Type>();
+  readonly #past = new Few<bigint, Type>();
+
+  readonly #most: number;
+
+  /** @param most that may be written at a time, and as many that were */
+  constructor(registry: TypeRegistry, most: number) {
+    this.#registry = registry;
+    this.#most = most;
+  }
+
+  /** Tokens of what the present producers write. */
+  get tokens(): bigint[] {
+    return [...this.#present.keys()];
+  }
+
+  /** Types that the present producers write. */
+  present(): Iterable<Type> {
+    return this.#present.values();
+  }
+
+  /** All types that events to come may have. */
+  all(): Set<Type> {
+    return new Set([...this.#past.values(), ...this.#present.values()]);
+  }
+
+  /** Whether a present producer writes it. */
+  isWritten(token: bigint): boolean {
+    return this.#present.has(token);
+  }
+
+  find(token: bigint): Type | undefined {
+    return this.#present.get(token) ?? this.#past.get(token);
+  }
+
+  /** A producer writes it. @returns false where that is nothing new */
+  add(type: Type): boolean {
+    if (this.#present.has(type.token)) return false;
+    this.#present.set(type.token, type);
+    this.#registry.hold(type);
+    return true;
+  }
+
+  /** Kept events are written with it, though nobody may write it any more. */
+  remember(type: Type): void {
+    if (this.#past.has(type.token)) return;
+    this.#past.set(type.token, type);
+    this.#registry.hold(type);
+    for (const oldest of this.#past.values()) {
+      if (this.#past.size <= this.#most) return;
+      this.#past.delete(oldest.token);
+      this.#registry.release(oldest);
+    }
+  }
+
+  /** The last producer has gone. @param isKept what it wrote is kept */
+  leave(isKept: boolean): void {
+    for (const type of this.#present.values()) {
+      if (isKept) this.remember(type);
+      this.#registry.release(type);
+    }
+    this.#present.clear();
+  }
+
+  /** Nothing is kept any more. */
+  forget(): void {
+    for (const type of this.#past.values()) this.#registry.release(type);
+    this.#past.clear();
+  }
+
+  /**
+   * A channel is typed or untyped for all its present producers.
+   *
+   * @param channel its name
+   * @param producers how many there are already
+   * @throws JechoError `TYPE_MISMATCH`, `OVERLOADED`
+   */
+  checkWriter(type: Type | undefined, channel: string, producers: number): void {
+    if (type !== undefined && !this.#present.has(type.token) && this.#present.size >= this.#most)
+      throw new JechoError("OVERLOADED", `the events of a channel are of at most ${this.#most} types`);
+    if (producers === 0 || (type === undefined) === (this.#present.size === 0)) return;
+    const kind = type === undefined ? "a typed" : "an untyped";
+    throw new JechoError("TYPE_MISMATCH", `${channel} is ${kind} channel`);
+  }
+
+  /**
+   * Checks that a reader's declared type matches what one of the present producers writes: of others the reader hears
+   * when their events come.
+   *
+   * @throws JechoError `TYPE_MISMATCH`
+   */
+  checkReader(type: Type | undefined, channel: string, producers: number, reader: Reader): void {
+    if (type === undefined) return;
+    checkMatch([...this.#present.values()], type, channel, reader);
+    if (this.#present.size === 0 && producers > 0)
+      throw new JechoError(
+        "TYPE_MISMATCH",
+        `${channel} is an untyped channel and the ${reader} expects ${type.name}`,
+      );
+  }
+}
+
+/** A reader with a type of its own. */
+export type Reader = "consumer" | "modulator";
+
+/**
+ * Checks that one of these types can be read as that one, if there are any.
+ *
+ * @param channel where
+ * @throws JechoError `TYPE_MISMATCH` naming the field, both types and both sides
+ */
+export function checkMatch(all: readonly Type[], read: Type, channel: string, reader: Reader): void {
+  const [first] = all;
+  if (first === undefined || all.some(written => isReadable(written, read))) return;
+  const sides = `${channel} is written as ${first}, this ${reader} reads ${read}`;
+  throw new JechoError("TYPE_MISMATCH", `${mismatchOf(first, read)?.message} (${sides})`);
+}
+
+/** Whether the written type can be read as the other. */
+export function isReadable(written: Type, read: Type): boolean {
+  return mismatchOf(written, read) === undefined;
+}
+
+function mismatchOf(written: Type, read: Type): Error | undefined {
+  try {
+    read.readerOf(written);
+    return undefined;
+  } catch (error) {
+    return error as Error;
+  }
+}

@@ -1,0 +1,79 @@
+import type { Connection } from "../connections/connection.ts";
+import type { Channel } from "../delivery/channel.ts";
+import type { GatewayLanes, SourceAt } from "../delivery/lanes.ts";
+import type { GatewayProducer } from "./producers.ts";
+
+/** A derived channel, as far as it matters here. */
+interface Derived {
+  readonly channel: Channel;
+  readonly placements: {
+    hasPlace(producing: Connection): boolean;
+    isElsewhere(producing: Connection): boolean;
+  };
+}
+
+/** Time for a process that was asked to run a modulator in a producer's stead to hand on what it has made by now. */
+const AT_WORK_MS = 5000;
+
+/** Tells consumers of derived channels where the raw sources are that no modulator speaks of, for them to miss what no modulator gets (PROV-5). */
+export class UnmadeSources {
+  readonly #lanes: GatewayLanes;
+  readonly #derivations: Iterable<Derived>;
+  readonly #resumeWindowMs: number;
+
+  /**
+   * @param lanes those of the channel itself
+   * @param derivations what is derived from it
+   * @param resumeWindowMs how long a producer that was cut off may come back
+   */
+  constructor(lanes: GatewayLanes, derivations: Iterable<Derived>, resumeWindowMs: number) {
+    this.#lanes = lanes;
+    this.#derivations = derivations;
+    this.#resumeWindowMs = resumeWindowMs;
+  }
+
+  /**
+   * A source begins. One that is known has begun before.
+   *
+   * @param events count of its newest event until then
+   * @param urgentEvents the same of its urgent ones
+   */
+  begins(
+    { number: producer, source, connection }: GatewayProducer,
+    events: bigint,
+    urgentEvents: bigint,
+  ): void {
+    if (source === 0n || this.#lanes.knows(source)) return;
+    const at = [
+      { producer, source, urgent: false, raised: Number(events) },
+      { producer, source, urgent: true, raised: Number(urgentEvents) },
+    ];
+    for (const { channel } of this.#derivations) for (const one of at) channel.sourceBegins(connection, one);
+  }
+
+  /** A consumer listens from now on. */
+  tell({ channel }: Derived, connection: Connection): void {
+    for (const at of channel.lanes.unheard(this.#lanes.counting())) channel.tellBeginning(connection, at);
+  }
+
+  /** A producer has gone: where a modulator was not installed for its process yet, nothing more is made of its events. */
+  left({ connection, number }: GatewayProducer): void {
+    const awaitedMs = connection.isCut ? this.#resumeWindowMs : 0;
+    const ends = this.#lanes.leave(number, Date.now() + awaitedMs);
+    for (const { channel, placements } of this.#derivations) {
+      if (placements.hasPlace(connection)) continue;
+      const waitMs = Math.max(awaitedMs, placements.isElsewhere(connection) ? AT_WORK_MS : 0);
+      if (waitMs === 0) this.#end(ends, channel);
+      else setTimeout(() => this.#end(ends, channel), waitMs + 1).unref();
+    }
+  }
+
+  #end(ends: readonly SourceAt[], derived: Channel): void {
+    for (const end of ends) if (this.#lanes.hasEnded(end)) derived.sourceEnds(end);
+  }
+
+  /** A consumer of an earlier gateway is back: what ended here before it came, no modulator has been through. */
+  endedBefore({ channel }: Derived): void {
+    for (const end of channel.lanes.unheard(this.#lanes.ended())) channel.sourceEnds(end);
+  }
+}

@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import { Crowd, Party } from "../../src/connections/crowd.ts";
+
+const limits = {
+  connections: 100,
+  connectionsPerAddress: 100,
+  connectionsPerSubject: 100,
+  framesPerSecond: 2,
+  bytesPerSecond: 100,
+};
+
+test("CON-8: ten seconds' worth may come at once, and more as time goes on", () => {
+  const party = new Party(limits, "an address");
+  // Whole, for sums of it to be exact.
+  const now = Math.ceil(performance.now()) + 1000;
+  party.message(1, now);
+  for (let frames = 0; frames < 20; frames++) party.frame();
+  expect(() => party.frame()).toThrow("an address sends at most 2 frames a second");
+  party.message(999, now + 1000);
+  party.frame();
+  party.frame();
+  expect(() => party.frame()).toThrow("at most 2 frames");
+  // A message counts whole, and what is too much of it has to be made up for.
+  party.message(500, now + 1000);
+  expect(() => party.message(1, now + 2000)).toThrow("at most 100 bytes a second");
+  party.message(1, now + 10_000);
+});
+
+test("CON-8: a subject has one allowance at all its addresses, and each address one for all subjects", () => {
+  const crowd = new Crowd(limits);
+  const enter = (address: string, name: string) => {
+    const parties: readonly Party[] = [];
+    const connection = { address: "", parties, subject: { name } };
+    crowd.enter(connection, address);
+    crowd.greeted(connection, name);
+    return connection;
+  };
+  const [home, away, other] = [enter("1", "ana"), enter("2", "ana"), enter("1", "bob")];
+  expect(home.parties[0]).toBe(other.parties[0]);
+  expect(home.parties[1]).toBe(away.parties[1]);
+  expect(away.parties[0]).not.toBe(home.parties[0]);
+  // Who leaves and comes back has what was left.
+  crowd.leave(home);
+  crowd.leave(away);
+  expect(enter("3", "ana").parties[1]).toBe(home.parties[1]);
+  expect(enter("3", "").parties).toHaveLength(1);
+});

@@ -1,0 +1,61 @@
+import { createGateway, type Gateway } from "@jecho/server";
+import { encodeControl, joinFrames } from "@jecho/shared/internal";
+import { expect, test } from "vitest";
+import { RawClient } from "../raw-client.ts";
+
+const OPENINGS = 20_000;
+
+/** A message that asks for so many consumers, each of a channel of its own. */
+function openings(count: number, name: string): Uint8Array {
+  return joinFrames(
+    Array.from({ length: count }, (_, i) =>
+      encodeControl({
+        kind: "OpenConsumer",
+        request: i + 1,
+        channel: `${name}/${i}`,
+        schema: new Uint8Array(0),
+      }),
+    ),
+  );
+}
+
+/** Calls back with the number of the gateway's channels in each turn of the event loop, which is this thread's, until there are so many. */
+async function eachTurn(gateway: Gateway, most: number, look: (channels: number) => void): Promise<void> {
+  for (let channels = 0; channels < most; channels = gateway.stats().channels) {
+    look(channels);
+    await new Promise(resolve => setImmediate(resolve));
+  }
+}
+
+test("CON-6: what is to be opened at once is opened in portions, in its order, and others go on in between", async () => {
+  await using gateway = await createGateway();
+  using many = await RawClient.connect(gateway);
+  using other = await RawClient.connect(gateway);
+  many.send(openings(OPENINGS, "many"));
+  const turns = new Set<number>();
+  let whenAnswered = 0;
+  let isAsked = false;
+  await eachTurn(gateway, OPENINGS + 1, channels => {
+    turns.add(channels);
+    if (channels > 0 && !isAsked) {
+      isAsked = true;
+      other.send(openings(1, "other"));
+    }
+    if (whenAnswered === 0 && other.frames.length > 0) whenAnswered = channels;
+  });
+  expect(turns.size).toBeGreaterThan(4);
+  expect(whenAnswered).toBeGreaterThan(0);
+  await expect.poll(() => many.frames.length).toBe(OPENINGS);
+  const requests = many.frames.map(frame => (frame.kind === "ConsumerOpened" ? frame.request : 0));
+  expect(requests).toEqual(Array.from({ length: OPENINGS }, (_, i) => i + 1));
+});
+
+test("CON-6: what waits to be opened for a connection that goes is not opened", async () => {
+  await using gateway = await createGateway({ resumeWindowMs: 0 });
+  const many = await RawClient.connect(gateway);
+  many.send(openings(OPENINGS, "many"));
+  await expect.poll(() => gateway.stats().channels, { interval: 0 }).toBeGreaterThan(0);
+  many[Symbol.dispose]();
+  await many.closed;
+  await expect.poll(() => gateway.stats()).toMatchObject({ connections: 0, channels: 0 });
+});

@@ -1,0 +1,51 @@
+import type { Position } from "@jecho/shared/internal";
+import { expect, test } from "vitest";
+import { GatewayLanes } from "../../src/delivery/lanes.ts";
+
+const position = (source: number, raised: number, producer = 1): Position => ({
+  kind: "Position",
+  channel: 1,
+  producer,
+  urgent: false,
+  source: BigInt(source),
+  origin: 0n,
+  raised: BigInt(raised),
+  after: 0n,
+  through: 0n,
+  process: 0,
+  by: "",
+});
+
+test("DEL-4: of a producer that says ever new sources those are forgotten that it left longest ago, and no other's", () => {
+  const lanes = new GatewayLanes();
+  lanes.place(position(1_000_000, 5, 2), 0, "");
+  for (let source = 1; source <= 10_000; source++) lanes.place(position(source, 5), 0, "");
+  expect([...lanes.positions(1, 0)].map(({ source }) => source)).toEqual([1_000_000n, 10_000n]);
+  const known = (source: number) => Number(lanes.place(position(source, 0, 3), 0, "").raised);
+  expect(known(1)).toBe(0);
+  expect(known(9_999)).toBe(5);
+  expect(known(10_000 - 4_000)).toBe(5);
+  expect(known(1_000_000)).toBe(5);
+});
+
+test("DEL-4: a source whose producer came back before its former connection was given up stays with that", () => {
+  const lanes = new GatewayLanes();
+  lanes.place(position(7, 5, 1), 0, "");
+  lanes.place(position(7, 5, 2), 0, "");
+  lanes.leave(1);
+  expect([...lanes.positions(1, 0)]).toMatchObject([{ source: 7n, producer: 2 }]);
+});
+
+test("PROV-6: a modulator that comes again and says where it was is told of as far as the gateway knows it", () => {
+  const lanes = new GatewayLanes();
+  const made = (raised: number, through: number): Position => ({
+    ...position(7, raised),
+    origin: 9n,
+    after: BigInt(through),
+    through: BigInt(through),
+  });
+  lanes.place(made(5, 50), 0, "");
+  lanes.place(made(7, 70), 0, "");
+  // Whoever had the first five events only is to see that more is accounted for than it has had.
+  expect(lanes.place(made(5, 50), 0, "")).toMatchObject({ raised: 7n, through: 70n });
+});

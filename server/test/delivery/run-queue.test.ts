@@ -1,0 +1,78 @@
+import { EventsFrame, encodeRun, FLAG_URGENT } from "@jecho/shared/internal";
+import { expect, test } from "vitest";
+import { RunQueue, type WhenFull } from "../../src/delivery/run-queue.ts";
+import { WaitingBytes } from "../../src/delivery/waiting.ts";
+
+const KEYS = 3;
+
+/** A run of one event of 1 KiB. */
+function run(raised: number, flags = 0): EventsFrame {
+  const header = { channel: 1, producer: 1, raised, token: 0n, parameters: 0, flags };
+  return EventsFrame.at(encodeRun(header, [{ bytes: new Uint8Array(1024), start: 0, end: 1024 }]));
+}
+
+function queue(whenFull: WhenFull, limitBytes: number): RunQueue {
+  return new RunQueue(whenFull, limitBytes, new WaitingBytes(64 << 20, () => {}));
+}
+
+function left(of: RunQueue): number[] {
+  const raised: number[] = [];
+  for (let bytes = of.shift(); bytes !== undefined; bytes = of.shift())
+    raised.push(EventsFrame.at(new Uint8Array(bytes)).raised);
+  return raised;
+}
+
+test.each(["block", "disconnect"] as const)(
+  "SLOW-1: with the policy %s nothing is dropped for an urgent event either",
+  whenFull => {
+    const full = queue(whenFull, 4096);
+    for (let n = 1; n <= 10; n++) expect(full.push(run(n), String)).toEqual([]);
+    expect(full.push(run(11, FLAG_URGENT), String)).toEqual([]);
+    expect(full.takeDropped()).toBe(0);
+    expect(left(full)).toEqual([11, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  },
+);
+
+test("SLOW-1: where nothing is taken out for long, the newest event of each key stays, in their order", () => {
+  const waiting = queue("latest", 1 << 20);
+  const once = 5;
+  const keyOf = ({ raised }: EventsFrame): string => (raised === once ? "once" : String(raised % KEYS));
+  for (let n = 1; n <= 10_000; n++) waiting.push(run(n), keyOf);
+  expect(waiting.takeDropped()).toBe(10_000 - KEYS - 1);
+  expect(left(waiting)).toEqual([once, 9998, 9999, 10_000]);
+  expect(waiting.isEmpty).toBe(true);
+});
+
+test("SLOW-1: where nothing is taken out for long, the oldest go and the newest stay", () => {
+  const waiting = queue("drop-oldest", 8192);
+  for (let n = 1; n <= 10_000; n++) waiting.push(run(n), String);
+  const stay = left(waiting);
+  expect(stay).toEqual(Array.from(stay, (_, i) => 10_001 - stay.length + i));
+  expect(stay.length + waiting.takeDropped()).toBe(10_000);
+});
+
+test.each(["drop-oldest", "latest"] as const)(
+  "SLOW-1: with the policy %s urgent events count towards the bound, and go when all others but the newest have gone",
+  whenFull => {
+    const waiting = queue(whenFull, 8192);
+    for (let n = 1; n <= 4; n++) waiting.push(run(n), ({ raised }) => String(raised));
+    for (let n = 1; n <= 1000; n++) waiting.push(run(100 + n, FLAG_URGENT), String);
+    const stay = left(waiting);
+    expect(stay.at(-1)).toBe(4);
+    const urgent = stay.slice(0, -1);
+    expect(urgent).toEqual(Array.from(urgent, (_, i) => 1101 - urgent.length + i));
+    expect(stay.length).toBeLessThanOrEqual(8);
+    expect(stay.length + waiting.takeDropped()).toBe(1004);
+    expect(waiting.isEmpty).toBe(true);
+  },
+);
+
+test("SLOW-1: of urgent events and of others the newest stays whatever its size", () => {
+  const waiting = queue("drop-oldest", 512);
+  for (let n = 1; n <= 3; n++) {
+    waiting.push(run(n), String);
+    waiting.push(run(100 + n, FLAG_URGENT), String);
+  }
+  expect(left(waiting)).toEqual([103, 3]);
+  expect(waiting.takeDropped()).toBe(4);
+});

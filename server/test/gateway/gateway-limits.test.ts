@@ -1,0 +1,12 @@
+import { readFile } from "node:fs/promises";
+import { expect, test } from "vitest";
+import { DEFAULT_LIMITS } from "../../src/gateway/gateway-limits.ts";
+
+test("SECURITY.md lists each limit with its default", async () => {
+  const text = await readFile(new URL("../../../SECURITY.md", import.meta.url), "utf8");
+  const rows = [...text.matchAll(/^\| `(\w+)` \| (\d+) \|/gm)].map(([, name, value]) => [
+    name,
+    Number(value),
+  ]);
+  expect(Object.fromEntries(rows)).toEqual(DEFAULT_LIMITS);
+});

@@ -1,0 +1,43 @@
+import { setImmediate } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { EventsFrame, encodeRun } from "@jecho/shared/internal";
+import { expect, test } from "vitest";
+import { EventLog } from "../../src/history/event-log.ts";
+
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc") as () => void;
+
+const EVENT = { bytes: new Uint8Array(1 << 16), start: 0, end: 1 << 16 };
+const HEADER = { channel: 1, producer: 1, raised: 1, token: 0n, parameters: 0, flags: 0 };
+const BOUNDS = {
+  events: Number.POSITIVE_INFINITY,
+  seconds: Number.POSITIVE_INFINITY,
+  bytes: 1 << 30,
+  latest: false,
+  key: "",
+};
+
+/** Appends runs of one event each. @returns the memory of each */
+function fill(log: EventLog, runs: number): WeakRef<ArrayBufferLike>[] {
+  return Array.from({ length: runs }, (_, i) => {
+    const frame = EventsFrame.at(encodeRun(HEADER, [EVENT])).copy();
+    frame.stamp(1, i + 1);
+    log.append({ frame, source: 1n, origin: 0n, by: "", at: i });
+    return new WeakRef(frame.bytes.buffer);
+  });
+}
+
+test.for([
+  ["one event", { ...BOUNDS, events: 1 }, 1],
+  ["1 MiB", { ...BOUNDS, bytes: 1 << 20 }, 15],
+  ["the newest event of the only key", { ...BOUNDS, events: 0, latest: true }, 1],
+] as const)("HIST-1: of a history of %s the memory is kept of that alone", async ([_, retention, kept]) => {
+  const log = new EventLog(retention, () => "", 1);
+  const memory = fill(log, 1000);
+  // What a WeakRef has shown lives until the end of the turn.
+  await setImmediate();
+  collect();
+  expect(memory.filter(ref => ref.deref() !== undefined)).toHaveLength(kept);
+  expect(log.newest()).toHaveLength(1);
+});

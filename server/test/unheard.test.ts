@@ -1,0 +1,171 @@
+import type { Gateway } from "@jecho/server";
+import { encodeRun, FROM, type OpenConsumer, type Outgoing } from "@jecho/shared/internal";
+import { expect, test } from "vitest";
+import { modulator, RawProducer, schema, start } from "./installing-rig.ts";
+import { RawClient } from "./raw-client.ts";
+
+const RAW = 70n;
+const MADE = (1n << 32n) + 7n;
+/** A consumer that was at an earlier gateway, of which nothing is known here. */
+const resume = { from: FROM.resume, epoch: 1, seq: 5n, at: 0, speed: 0 };
+const OPEN = { kind: "OpenConsumer", request: 1, channel: "a", schema } as const;
+
+function open(client: RawClient, more: Partial<OpenConsumer>): void {
+  client.say({ ...OPEN, ...more });
+}
+
+const at = (producer: RawProducer, raised: bigint): Outgoing => ({
+  kind: "Position",
+  channel: producer.channel,
+  producer: producer.number,
+  urgent: false,
+  source: RAW,
+  origin: 0n,
+  raised,
+  after: 0n,
+  through: 0n,
+  process: 0,
+  by: "",
+});
+
+function raise(producer: RawProducer, channel: number, events: number, made = {}): void {
+  const bytes = new Uint8Array(8);
+  const header = {
+    channel,
+    producer: producer.number,
+    raised: 1,
+    token: 0n,
+    parameters: 0,
+    flags: 0,
+    ...made,
+  };
+  producer.send(
+    encodeRun(
+      header,
+      Array.from({ length: events }, () => ({ bytes, start: 0, end: 8 })),
+    ),
+  );
+}
+
+/** A producer that says where it is, and raises so many events. */
+async function raising(gateway: Gateway, events: number): Promise<RawProducer> {
+  const producer = await RawProducer.open(gateway, { source: RAW });
+  producer.say(at(producer, 0n));
+  raise(producer, producer.channel, events);
+  await producer.isAlive();
+  return producer;
+}
+
+/** It is told that a source begins: of its events, and of its urgent ones. */
+async function hearsBegin(consumer: RawClient): Promise<void> {
+  for (const urgent of [false, true])
+    expect(await consumer.next("Position")).toMatchObject({ origin: RAW, raised: 0n, through: 0n, urgent });
+}
+
+async function closes(producer: RawProducer): Promise<void> {
+  producer.say({ kind: "CloseEndpoint", endpoint: producer.number });
+  await producer.isAlive();
+}
+
+test("DEL-12: who comes back to another gateway is told of a producer that came and went there before it", async () => {
+  await using gateway = await start();
+  using other = await RawProducer.open(gateway);
+  await closes(await raising(gateway, 3));
+  using consumer = await RawClient.connect(gateway);
+  open(consumer, { from: resume });
+  expect(await consumer.next("ConsumerOpened")).toMatchObject({ unknown: true });
+  expect(await consumer.next("Position")).toMatchObject({ source: RAW, raised: 3n, origin: 0n });
+  await other.isAlive();
+});
+
+test("PROV-5: so is one with a modulator, which was not there either", async () => {
+  await using gateway = await start();
+  using other = await RawProducer.open(gateway);
+  await closes(await raising(gateway, 3));
+  using consumer = await RawClient.connect(gateway);
+  open(consumer, { from: resume, modulator });
+  await other.installs();
+  await consumer.next("ConsumerOpened");
+  expect(await consumer.next("Position")).toMatchObject({
+    source: RAW,
+    origin: RAW,
+    raised: 3n,
+    through: 3n,
+  });
+});
+
+test("PROV-5: what a producer raised that goes before it has answered to an installation is told to its consumers", async () => {
+  await using gateway = await start({ installTimeoutMs: 1 });
+  using other = await RawProducer.open(gateway);
+  using consumer = await RawClient.connect(gateway);
+  open(consumer, { modulator });
+  await other.installs();
+  await consumer.next("ConsumerOpened");
+  using silent = await raising(gateway, 3);
+  await silent.install();
+  await hearsBegin(consumer);
+  await closes(silent);
+  expect(await consumer.next("Position")).toMatchObject({
+    source: RAW,
+    origin: RAW,
+    raised: 3n,
+    through: 3n,
+  });
+});
+
+test("PROV-5: one that was cut off may come back: its consumers are told when it is waited for no more", async () => {
+  await using gateway = await start({ installTimeoutMs: 1, resumeWindowMs: 300 });
+  using other = await RawProducer.open(gateway);
+  using consumer = await RawClient.connect(gateway);
+  open(consumer, { modulator });
+  await other.installs();
+  await consumer.next("ConsumerOpened");
+  const silent = await raising(gateway, 3);
+  await silent.install();
+  await hearsBegin(consumer);
+  await silent.cut();
+  expect(await consumer.next("Position")).toMatchObject({ source: RAW, origin: RAW, raised: 3n });
+});
+
+test("DEL-6: what is made for one that comes back, while its modulator is being installed elsewhere, is kept for it", async () => {
+  await using gateway = await start();
+  using quick = await RawProducer.open(gateway, { source: RAW });
+  using slow = await RawProducer.open(gateway);
+  using consumer = await RawClient.connect(gateway);
+  open(consumer, { from: resume, modulator });
+  const derived = await quick.installs();
+  const { request } = await slow.install();
+  await expect
+    .poll(() =>
+      quick.frames.some(
+        frame => frame.kind === "Demand" && frame.consumers === 1 && frame.channel === derived,
+      ),
+    )
+    .toBe(true);
+  quick.say({ ...at(quick, 0n), channel: derived, source: MADE, origin: RAW } as Outgoing);
+  raise(quick, derived, 2, { after: 0, through: 9 });
+  await quick.isAlive();
+  slow.say({ kind: "Installed", request, derived, schema, needs: [], reads: schema });
+  const { replay } = await consumer.next("ConsumerOpened");
+  expect(await consumer.next("Position")).toMatchObject({ source: MADE, raised: 0n });
+  expect(await consumer.next("Events")).toMatchObject({ channel: replay, raised: 1, count: 2, through: 9 });
+  await consumer.next("Replayed");
+});
+
+test("PROV-5: a new consumer is told where a source is that its modulator has not begun with, and so misses what comes before it does", async () => {
+  await using gateway = await start({ installTimeoutMs: 1 });
+  using other = await RawProducer.open(gateway);
+  using silent = await raising(gateway, 3);
+  using consumer = await RawClient.connect(gateway);
+  open(consumer, { modulator });
+  await silent.install();
+  await other.installs();
+  await consumer.next("ConsumerOpened");
+  expect(await consumer.next("Position")).toMatchObject({
+    source: RAW,
+    origin: RAW,
+    raised: 0n,
+    after: 3n,
+    through: 3n,
+  });
+});
