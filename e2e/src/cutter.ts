@@ -1,6 +1,8 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
+/** The longest header of a message that is masked. */
+const HEADER_BYTES = 14;
 /** How often a slow way lets something through. */
 const SLICE_MS = 100;
 
@@ -25,6 +27,8 @@ export interface Cutter extends AsyncDisposable {
   slow(bytesPerSecond: number): void;
   /** Flips a bit of the next frame that the gateway sends. */
   garble(): void;
+  /** Flips a bit of what goes to or comes from the gateway next. @param chance from 0 to less than 1: which one, behind where a header may be */
+  flip(way: "to" | "from", chance: number): void;
 }
 
 /** @param target the gateway's address or URL, to which everything goes on */
@@ -35,6 +39,7 @@ export async function startCutter(target: string): Promise<Cutter> {
   let isStalled = false;
   let isHeld = false;
   let isGarbling = false;
+  const flips = { to: -1, from: -1 };
   let slices: NodeJS.Timeout | undefined;
   const server = createServer(near => {
     near.on("error", () => {});
@@ -45,6 +50,14 @@ export async function startCutter(target: string): Promise<Cutter> {
     pairs.add(pair);
     for (const [socket, other] of [pair, [far, near]] as const) {
       socket.setNoDelay(true);
+      const way = socket === near ? "to" : "from";
+      socket.prependListener("data", (bytes: Buffer) => {
+        const chance = flips[way];
+        if (chance < 0 || bytes.length <= HEADER_BYTES) return;
+        flips[way] = -1;
+        const bit = HEADER_BYTES * 8 + Math.floor(chance * (bytes.length - HEADER_BYTES) * 8);
+        bytes[bit >> 3] = (bytes[bit >> 3] as number) ^ (1 << (bit & 7));
+      });
       socket.on("close", () => {
         pairs.delete(pair);
         other.destroy();
@@ -57,7 +70,8 @@ export async function startCutter(target: string): Promise<Cutter> {
       const size = (bytes[1] as number) < 126 ? 2 : 4;
       bytes[size] = (bytes[size] as number) ^ 1;
     });
-    if (!isHeld) near.pipe(far);
+    if (isHeld) near.pause();
+    else near.pipe(far);
     if (isStalled || slices !== undefined) far.pause();
     else far.pipe(near);
   }).listen(0, "127.0.0.1");
@@ -110,6 +124,9 @@ export async function startCutter(target: string): Promise<Cutter> {
     },
     garble: () => {
       isGarbling = true;
+    },
+    flip: (way, chance) => {
+      flips[way] = chance;
     },
     async [Symbol.asyncDispose]() {
       clearInterval(slices);

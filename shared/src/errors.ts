@@ -27,6 +27,7 @@ export const ERRORS = {
     "The modulator, or another one of its subject, has ended hosts of modulators; it is refused for a while.",
   ],
   RIGHTS_CHANGED: [4013, "The connection's new token lacks rights that the former one had; connect again."],
+  MESSAGE_DAMAGED: [4015, "A message was changed on the way: its checksum is wrong; connect again."],
   FRAME_MALFORMED: [4500, "A frame does not follow the wire format."],
   FRAME_TOO_LARGE: [4501, "A frame is larger than the gateway accepts."],
   FRAME_UNEXPECTED: [4502, "A frame is well-formed but not allowed from this side or at this moment."],

@@ -1,6 +1,7 @@
 /** The face for our own packages, besides `mod.ts`: frames and the workings of types. */
 
 export { Few } from "./few.ts";
+export { CHECKSUM_BYTES, checksumOf, crc32, Sealer, withoutChecksum } from "./frames/checksum.ts";
 export { FROM, WHEN_FULL } from "./frames/delivery.ts";
 export {
   type EventBytes,
@@ -17,6 +18,7 @@ export {
   writeRun,
 } from "./frames/events.ts";
 export {
+  CHECKED_SUBPROTOCOL,
   type Control,
   encodeControl,
   encodeForNow,

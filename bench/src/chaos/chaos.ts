@@ -124,6 +124,7 @@ class ChaosRun {
     const world = await World.start(random, {
       patienceMs,
       hasOwnDisk: plan.flat().includes("disk-full"),
+      hasChecksums: plan.flat().includes("bit-flipped-on-wire"),
       ...(log && { log }),
     });
     try {

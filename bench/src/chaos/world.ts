@@ -15,6 +15,8 @@ import type { Random } from "./random.ts";
 export interface WorldOptions {
   /** Its files lie on a small disk of their own. */
   readonly hasOwnDisk: boolean;
+  /** Its messages have checksums: for where bits flip on the way. */
+  readonly hasChecksums: boolean;
   /** How long nothing comes before what is still owed is taken to be lost. */
   readonly patienceMs: number;
   /** Is told what the world does and sees. */
@@ -95,7 +97,13 @@ export class World {
       `a gateway ${modulates ? "with" : "without"} a process for modulators, a resume window of ${resumeWindowMs} ms`,
     );
     const gateway = await GatewayParty.start(
-      { historyFile: historyFileIn(folder), heartbeatMs: 1000, resumeWindowMs, modulates },
+      {
+        historyFile: historyFileIn(folder),
+        checksums: options.hasChecksums,
+        heartbeatMs: 1000,
+        resumeWindowMs,
+        modulates,
+      },
       port,
     );
     const all = CHANNELS.flatMap(channel => meaningsOf(channel).map(meaning => [channel, meaning] as const));

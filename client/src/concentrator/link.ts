@@ -1,6 +1,8 @@
 import { ERRORS, errorCode, JechoError, mayRetry } from "@jecho/shared";
 import {
   type Admitted,
+  CHECKED_SUBPROTOCOL,
+  checksumOf,
   encodeControl,
   encodeForNow,
   type Frame,
@@ -10,6 +12,7 @@ import {
   parseMessage,
   refusal,
   SUBPROTOCOL,
+  withoutChecksum,
 } from "@jecho/shared/internal";
 import { openSocket } from "#platform";
 import type { Socket } from "../platform/face.ts";
@@ -133,7 +136,7 @@ export class Link {
   }
 
   connect(): void {
-    const socket = openSocket(this.#options.url, SUBPROTOCOL);
+    const socket = openSocket(this.#options.url, [SUBPROTOCOL, CHECKED_SUBPROTOCOL]);
     this.#socket = socket;
     let isOpen = false;
     const patience = 2 ** Math.min(this.#timedOut, MOST_DOUBLINGS);
@@ -342,20 +345,24 @@ export class Link {
     this.#sendTogether(first === 0 ? parts : parts.slice(first));
   }
 
-  #sendTogether(parts: readonly Uint8Array[]): void {
-    if (parts.length > 1 && this.#socket?.sendParts !== undefined) this.#socket.sendParts(parts);
-    else this.#sendNow(joinFrames(parts));
+  #sendNow(bytes: Uint8Array): void {
+    this.#sendTogether([bytes]);
   }
 
-  #sendNow(bytes: Uint8Array): void {
-    this.#socket?.send(bytes as Uint8Array<ArrayBuffer>);
+  #sendTogether(frames: readonly Uint8Array[]): void {
+    const socket = this.#socket;
+    if (socket === undefined) return;
+    const parts = socket.protocol === CHECKED_SUBPROTOCOL ? [...frames, checksumOf(frames)] : frames;
+    if (parts.length > 1 && socket.sendParts !== undefined) socket.sendParts(parts);
+    else socket.send(joinFrames(parts) as Uint8Array<ArrayBuffer>);
   }
 
   #receive(socket: Socket, data: unknown): void {
     try {
-      const bytes = data instanceof ArrayBuffer ? new Uint8Array(data) : data;
-      if (!(bytes instanceof Uint8Array)) throw new JechoError("FRAME_MALFORMED", "messages are binary");
-      this.#heardBytes += bytes.byteLength;
+      const message = data instanceof ArrayBuffer ? new Uint8Array(data) : data;
+      if (!(message instanceof Uint8Array)) throw new JechoError("FRAME_MALFORMED", "messages are binary");
+      this.#heardBytes += message.byteLength;
+      const bytes = socket.protocol === CHECKED_SUBPROTOCOL ? withoutChecksum(message) : message;
       parseMessage(bytes, frame => {
         // What came before it may have ended the connection.
         if (socket !== this.#socket) return;

@@ -7,6 +7,8 @@ import type { Environment, TierEvents } from "@jecho/modulators/internal";
  */
 export interface Socket {
   readonly bufferedAmount: number;
+  /** The subprotocol that the other side took of those that it was offered; "" before that. */
+  readonly protocol: string;
   onopen: ((event: never) => unknown) | null;
   onmessage: ((event: never) => unknown) | null;
   onclose: ((event: never) => unknown) | null;

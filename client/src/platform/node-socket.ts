@@ -35,7 +35,8 @@ export class NodeSocket implements Socket {
   readonly #tcp: TcpSocket;
   readonly #reader = new MessageReader(LIMIT_BYTES, (opcode, payload) => this.#frame(opcode, payload));
   readonly #key = randomBytes(16).toString("base64");
-  readonly #protocol: string;
+  readonly #protocols: readonly string[];
+  #protocol = "";
   #state: "connecting" | "open" | "closing" | "closed" = "connecting";
   /** The part of the answer to the handshake that has come. */
   #response = "";
@@ -43,9 +44,12 @@ export class NodeSocket implements Socket {
   #closed: { code: number; reason: string } | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param url `ws://` or `wss://`; what goes wrong comes as `error` and `close` */
-  constructor(url: string, protocol: string) {
-    this.#protocol = protocol;
+  /**
+   * @param url `ws://` or `wss://`; what goes wrong comes as `error` and `close`
+   * @param protocols the subprotocols that the other side may choose from
+   */
+  constructor(url: string, protocols: readonly string[]) {
+    this.#protocols = protocols;
     const { protocol: scheme, hostname, port, host, pathname, search } = new URL(url);
     const isSecure = scheme === "wss:";
     const name = hostname.replace(/^\[|\]$/g, "");
@@ -68,7 +72,7 @@ export class NodeSocket implements Socket {
       "Upgrade: websocket",
       "Sec-WebSocket-Version: 13",
       `Sec-WebSocket-Key: ${this.#key}`,
-      `Sec-WebSocket-Protocol: ${protocol}`,
+      `Sec-WebSocket-Protocol: ${protocols.join(", ")}`,
       "\r\n",
     ].join("\r\n");
     this.#tcp = isSecure
@@ -84,6 +88,10 @@ export class NodeSocket implements Socket {
 
   get bufferedAmount(): number {
     return this.#tcp.writableLength;
+  }
+
+  get protocol(): string {
+    return this.#protocol;
   }
 
   send(data: Uint8Array): void {
@@ -140,13 +148,15 @@ export class NodeSocket implements Socket {
     const accept = createHash("sha1")
       .update(this.#key + ACCEPT)
       .digest("base64");
+    const protocol = headers.get("sec-websocket-protocol") ?? "";
     const isUpgraded =
       /^HTTP\/1\.1 101\b/.test(status) &&
       headers.get("upgrade")?.toLowerCase() === "websocket" &&
       headers.get("sec-websocket-accept") === accept &&
-      headers.get("sec-websocket-protocol") === this.#protocol;
+      this.#protocols.includes(protocol);
     if (!isUpgraded) throw new ProtocolError(1002, `the server does not upgrade: ${status.slice(0, 100)}`);
     this.#state = "open";
+    this.#protocol = protocol;
     this.onopen?.(undefined as never);
     return end + 4 - before;
   }
@@ -171,6 +181,10 @@ export class NodeSocket implements Socket {
         this.#tcp.end();
         return;
       }
+      case OPCODE.pong:
+        // This side sends no pings: a flipped bit makes one of a short message.
+        if (payload.byteLength > 0) throw new ProtocolError(1002, "a pong that nobody asked for");
+        return;
       default:
     }
   }

@@ -4,8 +4,8 @@ import { ModulatorEnvironment } from "@jecho/modulators/node";
 import { type CreateEnvironment, fetchText, type Socket } from "./face.ts";
 import { NodeSocket } from "./node-socket.ts";
 
-export function openSocket(url: string, protocol: string): Socket {
-  return new NodeSocket(url, protocol);
+export function openSocket(url: string, protocols: string[]): Socket {
+  return new NodeSocket(url, protocols);
 }
 
 export const createEnvironment: CreateEnvironment = (options, events) =>

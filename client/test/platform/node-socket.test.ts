@@ -150,7 +150,7 @@ function greeting(key: string, protocol = PROTOCOL): string {
 
 /** Everything that a socket tells, in order. */
 function watch(port: number, scheme = "ws"): { socket: NodeSocket; told: Inbox<unknown> } {
-  const socket = new NodeSocket(`${scheme}://localhost:${port}/path?q=1`, PROTOCOL);
+  const socket = new NodeSocket(`${scheme}://localhost:${port}/path?q=1`, [PROTOCOL]);
   const told = new Inbox<unknown>();
   socket.onopen = () => told.put("open");
   socket.onmessage = ({ data }: { data: Uint8Array | string }) =>

@@ -56,6 +56,11 @@ export interface GatewayOptions extends GatewayLimits {
   readonly contentPolicy?: string;
   /** A file that history is kept in, so that it survives a restart; none by default. */
   readonly historyFile?: string;
+  /**
+   * Whether each message has a checksum behind it (CRC-32), both ways: where there is no TLS, TCP alone lets a flipped bit pass now and then. A message that it finds
+   * changed costs a connection, and no event. Each byte is then summed at the gateway and at its client. Default: false.
+   */
+  readonly checksums?: boolean;
   /** How long producers go on sending for a consumer that was cut off, in milliseconds; 30,000 by default. */
   readonly resumeWindowMs?: number;
   /** How long a handover token is good, in milliseconds; 120,000 by default. */
@@ -107,6 +112,7 @@ const NAMES: OptionNames<GatewayOptions> = {
   open: true,
   contentPolicy: true,
   historyFile: true,
+  checksums: true,
   resumeWindowMs: true,
   handoverMs: true,
   heartbeatMs: true,

@@ -1,6 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { ERRORS, JechoError } from "@jecho/shared";
-import { EventsFrame, parseMessage, SUBPROTOCOL } from "@jecho/shared/internal";
+import {
+  CHECKED_SUBPROTOCOL,
+  CHECKSUM_BYTES,
+  EventsFrame,
+  parseMessage,
+  Sealer,
+  SUBPROTOCOL,
+  withoutChecksum,
+} from "@jecho/shared/internal";
 import type { TemplatedApp, WebSocket } from "#uws";
 import { Access } from "../access/access.ts";
 import { AuditLog } from "../access/audit-log.ts";
@@ -12,6 +20,7 @@ import { Confirmations } from "../connections/confirmations.ts";
 import { Crowd } from "../connections/crowd.ts";
 import { Deadlines } from "../connections/deadlines.ts";
 import { Portions } from "../connections/portions.ts";
+import { SealingSocket } from "../connections/sealing-socket.ts";
 import { Silence } from "../connections/silence.ts";
 import { Acknowledgements } from "../delivery/acknowledgements.ts";
 import { Dispatcher } from "../delivery/dispatch.ts";
@@ -137,6 +146,8 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     portions,
     { ...limits, heartbeatMs, identity, modulatingToken },
   );
+  const sealer = options.checksums ? new Sealer() : undefined;
+  const protocol = sealer === undefined ? SUBPROTOCOL : CHECKED_SUBPROTOCOL;
   const connectionLimits = {
     requestTimeoutMs,
     connectionQueueBytes: limits.connectionQueueBytes,
@@ -152,7 +163,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
 
   const route = (app: TemplatedApp): void => {
     app.ws<object>(`${path}/*`, {
-      maxPayloadLength: limitBytes,
+      maxPayloadLength: Math.min(2 ** 32 - 1, limitBytes + (sealer === undefined ? 0 : CHECKSUM_BYTES)),
       // The last wall: events wait in queues of ours long before.
       maxBackpressure: 64 << 20,
       closeOnBackpressureLimit: true,
@@ -170,14 +181,17 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
           );
         }
         const protocols = request.getHeader("sec-websocket-protocol").split(",");
-        if (!protocols.some(protocol => protocol.trim() === SUBPROTOCOL))
-          return refuse(response, "400 Bad Request", `This endpoint speaks the subprotocol ${SUBPROTOCOL}.`);
+        if (!protocols.some(offered => offered.trim() === protocol))
+          return refuse(response, "400 Bad Request", `This endpoint speaks the subprotocol ${protocol}.`);
         const key = request.getHeader("sec-websocket-key");
         const extensions = request.getHeader("sec-websocket-extensions");
-        response.upgrade({}, key, SUBPROTOCOL, extensions, context);
+        response.upgrade({}, key, protocol, extensions, context);
       },
       open: socket => {
-        const connection = new ClientConnection(socket, connectionLimits);
+        const connection = new ClientConnection(
+          sealer === undefined ? socket : new SealingSocket(socket, sealer),
+          connectionLimits,
+        );
         try {
           crowd.enter(connection, addressOf(socket.getRemoteAddress()));
         } catch (error) {
@@ -201,7 +215,8 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
           for (const party of parties) party.message(byteLength, now);
           const takes = closing === undefined || connection === names.modulating;
           try {
-            const bytes = new Uint8Array(message);
+            const received = new Uint8Array(message);
+            const bytes = sealer === undefined ? received : withoutChecksum(received);
             parseMessage(bytes, (frame, start, end) => {
               for (const party of parties) party.frame();
               const isEvents = frame instanceof EventsFrame;
@@ -221,6 +236,10 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
           const { code, message } = JechoError.from(error);
           connection.end(code, message);
         }
+      },
+      // Nobody sends one with a content, but a flipped bit makes one of a short message.
+      pong: (socket, { byteLength }) => {
+        if (sealer !== undefined && byteLength > 0) connections.get(socket)?.end("MESSAGE_DAMAGED");
       },
       drain: socket => connections.get(socket)?.drained(),
       close: (socket, code) => {

@@ -19,6 +19,7 @@ const USAGE = `jecho gateway [options]
   --allow-host NAME a name that the gateway's own pages may have besides localhost, as viewer.example; may be repeated
   --tls-cert FILE   a certificate, and behind it those that lead to one that clients trust: the gateway is then reached by
   --tls-key FILE    https and wss alone. This is its private key. Both are PEM, and read again when they change
+  --checksums       put a checksum behind each message, and check those of clients: for ways where bits flip and there is no TLS
   --keys KEYS       take those alone who bring a token, and check that with these keys: a file with a JSON Web Key Set, as jecho key
                     writes it, or the https address of one
   --issuer NAME     who has to have made the tokens (iss)
@@ -67,6 +68,7 @@ export async function runGateway(
       ...(values.origin === undefined ? {} : { origins: values.origin }),
       ...(values["allow-host"] === undefined ? {} : { hosts: values["allow-host"] }),
       open: values.open,
+      checksums: values.checksums,
       ...tlsOf(values),
       ...tokensOf(values),
       ...(values.owner === undefined ? {} : { owners: Object.fromEntries(values.owner.map(readOwner)) }),
@@ -183,6 +185,7 @@ function readOptions(args: string[]) {
           keys: { type: "string" },
           audit: { type: "string" },
           open: { type: "boolean", default: false },
+          checksums: { type: "boolean", default: false },
           owner: { type: "string", multiple: true },
           issuer: { type: "string" },
           audience: { type: "string" },

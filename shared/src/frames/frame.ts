@@ -10,6 +10,8 @@ import { type Ack, encodeReply, encodeReplyForNow, type Processed, readReply } f
 
 /** The WebSocket subprotocol, and the number that `Hello` carries. */
 export const SUBPROTOCOL = "jecho.1";
+/** The same with a checksum behind each message. */
+export const CHECKED_SUBPROTOCOL = "jecho.1.crc32";
 export const PROTOCOL = 1;
 
 /** A control message. */
