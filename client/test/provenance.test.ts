@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { connect, type Demand, type EventPlace, type Session } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
-import { encodeControl, PROTOCOL, parseMessage, SUBPROTOCOL } from "@jecho/shared/internal";
+import { EventsFrame, encodeControl, PROTOCOL, parseMessage, SUBPROTOCOL } from "@jecho/shared/internal";
 import { describe, expect, inject, test } from "vitest";
 import { PLACES, rigAt } from "./placement-rig.ts";
 import { Inbox, PATIENT, startRig, Tick, whenState } from "./rig.ts";
@@ -158,6 +158,51 @@ test("PROV-2: where nothing is let through, positions say how far the modulator 
   producer.publish({ n: 5, note: "" });
   await session.flush();
   await expect.poll(() => positions.all.at(-1)).toBe(6n);
+  socket.close();
+});
+
+test("PROV-2: what a modulator gathered of several sources comes behind the word that they are accounted for", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Tick).produce();
+  const accounted: number[] = [];
+  const made: [events: number, accounted: number][] = [];
+  const socket = new WebSocket(`ws://${rig.gateway.address}/`, SUBPROTOCOL);
+  socket.binaryType = "arraybuffer";
+  socket.onmessage = ({ data }) =>
+    parseMessage(new Uint8Array(data), frame => {
+      if (frame.kind === "Position" && frame.urgent) accounted.push(Number(frame.through));
+      if (!(frame instanceof EventsFrame)) return;
+      const gathered = /of (\d+) urgent/.exec(Buffer.from(frame.raw()).toString("latin1"))?.[1];
+      made.push([Number(gathered), Math.max(0, ...accounted)]);
+    });
+  await once(socket, "open");
+  const source = `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator {
+  static periodMs = 10;
+  urgent = 0;
+  newest;
+  enqueue(event) {
+    this.newest = { n: event.n };
+    if (event.note === "urgent") this.urgent++;
+  }
+  period() {
+    if (this.newest !== undefined) super.enqueue({ ...this.newest, note: \`of \${this.urgent} urgent\` });
+    this.newest = undefined;
+  }
+}`;
+  const modulator = { source, parameters: "", key: "", objects: [], capabilities: [], compares: false };
+  for (const control of [
+    { kind: "Hello", protocol: PROTOCOL },
+    { kind: "OpenConsumer", request: 1, channel: "a", modulator },
+  ] as const)
+    socket.send(encodeControl(control) as Uint8Array<ArrayBuffer>);
+  await whenDemand(producer, 1);
+  for (let round = 1; round <= 20; round++) {
+    producer.publishUrgent({ n: round, note: "urgent" });
+    producer.publish({ n: round, note: "" });
+    await expect.poll(() => made.at(-1)?.[0]).toBe(round);
+  }
+  for (const [events, before] of made) expect(before).toBeGreaterThanOrEqual(events);
   socket.close();
 });
 

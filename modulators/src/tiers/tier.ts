@@ -62,7 +62,10 @@ export interface TierEvents {
    * for the run that comes next in the same turn, if one does.
    */
   onSeen?(derived: number, of: Provenance): void;
-  /** The run before this was made in a turn without events, at a period's end or for what waited: it may be of any stretch so far. */
+  /**
+   * Told before and after the runs that a turn without events has made, at a period's end or for what waited: they may be of any stretch so far.
+   * What is said of those before the runs cannot be lost behind them.
+   */
   onGathered?(derived: number): void;
   /** Every modulator has seen the run with this tag to its end, or is gone; their output has been handed out. */
   onDone?(tag: string): void;

@@ -149,11 +149,13 @@ export class Answers {
     installation.strikes = 0;
     const runs = installation.deliver();
     const newest = runs.splice(-1);
+    const isGathered = finished === undefined && newest.length > 0;
     this.#together(() => {
+      if (isGathered) tell(() => this.#listener.onGathered?.(derived));
       this.#handOut(installation, runs, finished?.tag);
       installation.turned(finished, waiting);
       this.#handOut(installation, newest, finished?.tag);
-      if (finished === undefined && newest.length > 0) tell(() => this.#listener.onGathered?.(derived));
+      if (isGathered) tell(() => this.#listener.onGathered?.(derived));
     });
     this.#deliverCalls(installation);
     if (finished === undefined) this.#periods.done(derived);

@@ -34,6 +34,8 @@ interface Local {
   readonly passage: Passage;
   /** The turn's newest run, which is handed out when the turn has ended. */
   newest: EventsFrame | undefined;
+  /** Whether the turn has no events. */
+  isEventless: boolean;
 }
 
 /**
@@ -101,6 +103,7 @@ export class LocalTier implements Tier {
         room: this.#events.room,
         write: frame => {
           stats.bytesOut += frame.byteLength;
+          if (local.newest === undefined && local.isEventless) tell(() => this.#events.onGathered?.(derived));
           this.#handOut(local);
           local.newest = EventsFrame.at(frame);
         },
@@ -118,7 +121,7 @@ export class LocalTier implements Tier {
       },
     );
     const passage = new Passage(of => tell(() => this.#events.onSeen?.(derived, of)));
-    const local: Local = { running, stats, passage, newest: undefined };
+    const local: Local = { running, stats, passage, newest: undefined, isEventless: false };
     this.#unfeed(derived);
     this.#modulators.set(derived, local);
     this.#fed.set(channel, [...(this.#fed.get(channel) ?? []), local]);
@@ -223,10 +226,11 @@ export class LocalTier implements Tier {
   #turn(local: Local, act: () => number, of?: Provenance, events = 0): void {
     const { running, stats, passage } = local;
     const { derived, periodMs, mostPerSecond } = running;
+    local.isEventless = of === undefined;
     try {
       stats.dropped += act();
       passage.turned(of, events, running.waiting);
-      const isGathered = of === undefined && local.newest !== undefined;
+      const isGathered = local.isEventless && local.newest !== undefined;
       this.#handOut(local);
       if (isGathered) tell(() => this.#events.onGathered?.(derived));
       if (running.periodMs !== periodMs) this.#periods.set(derived, running.periodMs);
