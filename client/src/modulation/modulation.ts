@@ -35,6 +35,7 @@ export interface ModulationEvents {
     installation: Installation,
     frame: EventsFrame,
     raising: string | undefined,
+    isNewest: boolean,
   ): Provenance | undefined;
   /** A modulator has been through a stretch of what it is fed with. */
   onSeen(installation: Installation, of: Provenance): void;
@@ -338,7 +339,7 @@ export class Modulation {
     const made = this.#createEnvironment({
       room: this.#events.room,
       together: this.#events.together,
-      onEvents: (run, _derived, tag) => this.runs.made(run, tag),
+      onEvents: (run, _derived, tag, isNewest) => this.runs.made(run, tag, isNewest),
       onSeen: (hosted, of) => this.runs.seen(hosted, of),
       onGathered: hosted => {
         const installation = this.installed.get(hosted);
