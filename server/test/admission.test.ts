@@ -86,7 +86,13 @@ test("what is no page may do nothing, and nobody is told how much a gateway has"
   await using gateway = await start();
   const health = await fetch(`http://${gateway.address}/healthz`);
   expect(await health.json()).toEqual({ status: "ok" });
-  expect(gateway.stats()).toEqual({ connections: 0, channels: 0, derivedChannels: 0, historyBytes: 0 });
+  expect(gateway.stats()).toEqual({
+    connections: 0,
+    channels: 0,
+    derivedChannels: 0,
+    historyBytes: 0,
+    blocking: 0,
+  });
   const nothing = await fetch(`http://${gateway.address}/nothing`);
   expect(nothing.status).toBe(404);
   for (const { headers } of [health, nothing]) {

@@ -80,7 +80,8 @@ export interface QueueOptions {
    * - `latest`: of each value of the channel's key only the newest waits, or of all where it has no key; older ones do not queue up in a
    *   slow network either
    * - `disconnect`: the consumer is cut off with `SLOW_CONSUMER`, and comes back as after a lost connection
-   * - `block`: the producers wait; for pipelines, where all agree to that
+   * - `block`: the producers wait; for pipelines, where all agree to that. One that has them wait for longer than the gateway allows (30 s unless it says otherwise)
+   *   is cut off like that, too
    *
    * Consumers of one channel in one process share a queue; the policy holds that keeps most.
    */

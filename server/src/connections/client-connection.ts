@@ -19,6 +19,11 @@ export class ClientConnection extends Connection {
   #producers: Few<number, GatewayProducer> | undefined;
   readonly #consumers = new Few<number, GatewayConsumer>();
 
+  /** Whom misdeeds are counted against: its subject's connections or, at a gateway without keys, its address's. */
+  get accountable(): Party | undefined {
+    return this.parties.at(-1);
+  }
+
   /** Its consumer of this number. */
   consumer(number: number): GatewayConsumer | undefined {
     return this.#consumers.get(number);

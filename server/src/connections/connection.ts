@@ -34,6 +34,8 @@ export interface QueuedChannel {
   keepUp(connection: Connection): void;
   /** Tells that there is room again where a connection's events wait, on other channels, too. */
   letGoOn(connection: Connection): void;
+  /** Cuts off a connection that has had producers wait for too long. */
+  blockedTooLong(connection: Connection): void;
 }
 
 /** A sender of a consumer's past. */

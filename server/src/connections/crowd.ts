@@ -4,7 +4,12 @@ import type { GatewayLimits } from "../gateway/gateway-limits.ts";
 type CrowdLimits = Required<
   Pick<
     GatewayLimits,
-    "connections" | "connectionsPerAddress" | "connectionsPerSubject" | "framesPerSecond" | "bytesPerSecond"
+    | "connections"
+    | "connectionsPerAddress"
+    | "connectionsPerSubject"
+    | "framesPerSecond"
+    | "bytesPerSecond"
+    | "blockMs"
   >
 >;
 
@@ -20,6 +25,9 @@ const BURST_SECONDS = 10;
 /** A party without connections is remembered for so long: by then it may send as much as one that was never here. */
 const REMEMBERED_MS = 2 * BURST_SECONDS * 1000;
 
+/** The longest that a party may not have producers wait; one that did not do so for as long afterwards begins anew. */
+const LONGEST_SUSPENSION_MS = 600_000;
+
 /** The connections of one address or subject, and what they may send: two buckets that fill by so much a second, up to a burst. */
 export class Party {
   connections = 0;
@@ -28,6 +36,9 @@ export class Party {
   #frames: number;
   #bytes: number;
   #filledAt = performance.now();
+  /** Until when it may not have producers wait, and for how long the last time; 0 where it has never had them wait too long. */
+  #suspendedUntil = 0;
+  #suspendedMs = 0;
 
   /** @param of as messages say it */
   constructor(limits: CrowdLimits, of: string) {
@@ -52,6 +63,32 @@ export class Party {
   frame(): void {
     if (this.#frames <= 0) throw this.#over("frames", this.#limits.framesPerSecond);
     this.#frames--;
+  }
+
+  /** It has had producers wait for too long: it may not do so for a while, each time twice as long. */
+  blockedTooLong(now: number): void {
+    if (now > this.#forgottenAt) this.#suspendedMs = 0;
+    this.#suspendedMs = Math.min(LONGEST_SUSPENSION_MS, 2 * this.#suspendedMs || this.#limits.blockMs);
+    this.#suspendedUntil = now + this.#suspendedMs;
+  }
+
+  /** A consumer that blocks is to be opened. @throws JechoError `OVERLOADED` */
+  checkBlocking(now: number): void {
+    const leftMs = this.#suspendedUntil - now;
+    if (leftMs > 0)
+      throw new JechoError(
+        "OVERLOADED",
+        `${this.#of} that had producers wait for more than ${this.#limits.blockMs} ms (blockMs) may block again in ${Math.ceil(leftMs / 1000)} s`,
+      );
+  }
+
+  /** Until when it is remembered, after its last connection has gone. */
+  rememberedUntil(leftAt: number): number {
+    return Math.max(leftAt + REMEMBERED_MS, this.#forgottenAt);
+  }
+
+  get #forgottenAt(): number {
+    return this.#suspendedMs === 0 ? 0 : this.#suspendedUntil + LONGEST_SUSPENSION_MS;
   }
 
   #over(what: string, most: number): JechoError {
@@ -98,11 +135,13 @@ class Parties {
   }
 
   #forgetOld(): void {
-    const oldest = performance.now() - REMEMBERED_MS;
+    const now = performance.now();
     for (const [name, leftAt] of this.#left) {
-      if (leftAt > oldest) return;
+      if (leftAt + REMEMBERED_MS > now) return;
       this.#left.delete(name);
-      this.#all.delete(name);
+      // Looked at again later.
+      if ((this.#all.get(name)?.rememberedUntil(leftAt) ?? 0) > now) this.#left.set(name, now);
+      else this.#all.delete(name);
     }
   }
 }

@@ -15,6 +15,10 @@ export class Deadlines<T> {
     this.#late = late;
   }
 
+  get size(): number {
+    return this.#ends.size;
+  }
+
   add(one: T): void {
     this.#ends.set(one, performance.now() + this.#ms);
     this.#timer ??= this.#lookIn(this.#ms);

@@ -1,11 +1,12 @@
 import type { EventsFrame, Outgoing, Position } from "@jecho/shared/internal";
 import type { Connection } from "../connections/connection.ts";
+import type { Deadlines } from "../connections/deadlines.ts";
 import type { History } from "../history/history.ts";
 import type { Acknowledgements } from "./acknowledgements.ts";
 import { ChannelDemand, type DemandNotices } from "./demand.ts";
 import type { Gathering } from "./gathering.ts";
 import { GatewayLanes, type SourceAt } from "./lanes.ts";
-import type { QueuePolicy } from "./listener.ts";
+import type { ListenerBacklog, QueuePolicy } from "./listener.ts";
 import { Listeners } from "./listeners.ts";
 
 /** Decisions that a channel leaves to its manager. */
@@ -25,6 +26,10 @@ export interface ChannelOwner {
   cutOff(channel: Channel, connection: Connection): void;
   /** Producers should wait, or go on. */
   block(channel: Channel, ready: boolean): void;
+  /** Queues that have producers wait, each for so long at most. */
+  readonly blocking: Deadlines<ListenerBacklog>;
+  /** A consumer's process has had producers wait for too long. */
+  blockedTooLong(channel: Channel, connection: Connection): void;
 }
 
 /** A channel or a derived channel at the gateway: a number, listeners, and the count of events. */

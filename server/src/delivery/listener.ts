@@ -186,6 +186,11 @@ export class ListenerBacklog {
     return bytes;
   }
 
+  /** Producers have waited for it for longer than they should. */
+  blockedTooLong(): void {
+    this.#channel.blockedTooLong(this.#connection);
+  }
+
   /** Nothing waits any more, or is to. */
   end(): void {
     this.#queue.clear();

@@ -164,6 +164,11 @@ export class Listeners implements QueuedChannel {
     if (backlog?.queue.hasRoom) this.#forgive(backlog);
   }
 
+  /** Cuts off a connection that has had producers wait for too long. */
+  blockedTooLong(connection: Connection): void {
+    this.#channel.owner.blockedTooLong(this.#channel, connection);
+  }
+
   /** The connection has caught up: where nothing waits for it, events come by the topic again. */
   keepUp(connection: Connection): void {
     const listener = this.#all.get(connection);
@@ -222,12 +227,14 @@ export class Listeners implements QueuedChannel {
   #block(backlog: ListenerBacklog): void {
     if (backlog.isBlocking) return;
     backlog.isBlocking = true;
+    this.#channel.owner.blocking.add(backlog);
     if (this.#blocking++ === 0) this.#channel.owner.block(this.#channel, false);
   }
 
   #forgive(backlog: ListenerBacklog): void {
     if (!backlog.isBlocking) return;
     backlog.isBlocking = false;
+    this.#channel.owner.blocking.delete(backlog);
     if (--this.#blocking === 0) this.#channel.owner.block(this.#channel, true);
   }
 }

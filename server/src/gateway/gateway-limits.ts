@@ -42,6 +42,11 @@ export interface GatewayLimits {
   readonly consumerQueueBytes?: number;
   /** Bytes that may wait for one process on all of its channels together; 64 MiB by default. Then its policy holds, or `SLOW_CONSUMER`. */
   readonly connectionQueueBytes?: number;
+  /**
+   * How long one process may have the producers of a channel wait for it (`block`), without making room meanwhile, in milliseconds; 30,000 by default. Then it is cut off
+   * with `SLOW_CONSUMER`, and its subject (at a gateway without keys, its address) may open no consumer that blocks for as long, and twice as long after each further time.
+   */
+  readonly blockMs?: number;
   /** Bytes of events that are kept of one channel at most; 64 MiB by default. The oldest go, and are told as missing. */
   readonly historyBytes?: number;
   /** Bytes of events that are kept of all channels together; 512 MiB by default. The oldest go of those that keep most, and are told as missing. */
@@ -58,6 +63,8 @@ export interface GatewayStats {
   readonly derivedChannels: number;
   /** Bytes of events that are kept of all channels together. */
   readonly historyBytes: number;
+  /** Queues of consumers' processes that are full and have a channel's producers wait. */
+  readonly blocking: number;
 }
 
 export const DEFAULT_LIMITS: Required<GatewayLimits> = {
@@ -79,6 +86,7 @@ export const DEFAULT_LIMITS: Required<GatewayLimits> = {
   typesPerChannel: 256,
   consumerQueueBytes: 8 << 20,
   connectionQueueBytes: 64 << 20,
+  blockMs: 30_000,
   historyBytes: 64 << 20,
   historyTotalBytes: 512 << 20,
 };

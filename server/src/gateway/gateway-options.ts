@@ -134,6 +134,7 @@ export const BOUNDS = {
     readonly [number, number]
   >),
   limitBytes: [1, 2 ** 32 - 1],
+  blockMs: [1, MOST_MS],
   port: [0, 65_535],
   resumeWindowMs: [0, MOST_MS],
   handoverMs: [0, MOST_MS],

@@ -118,6 +118,21 @@ export class ChannelManager implements ChannelOwner {
       consumer.lose(new JechoError("SLOW_CONSUMER"));
   }
 
+  get blocking(): NameServer["blocking"] {
+    return this.names.blocking;
+  }
+
+  blockedTooLong(channel: Channel, connection: Connection): void {
+    const { blockMs } = this.names.limits;
+    const why = new JechoError(
+      "SLOW_CONSUMER",
+      `it had producers wait for more than ${blockMs} ms (blockMs)`,
+    );
+    const consumers = this.consumers.at(channel, connection);
+    consumers[0]?.connection.accountable?.blockedTooLong(performance.now());
+    for (const consumer of consumers) consumer.lose(why);
+  }
+
   block({ number }: Channel, ready: boolean): void {
     for (const connection of this.#sendersOf(number).connections())
       connection.send({ kind: "Flow", derived: number, ready });

@@ -10,6 +10,7 @@ import type { Acknowledgements } from "../delivery/acknowledgements.ts";
 import { Channel, type ChannelOwner } from "../delivery/channel.ts";
 import { DemandNotices } from "../delivery/demand.ts";
 import type { Gathering } from "../delivery/gathering.ts";
+import type { ListenerBacklog } from "../delivery/listener.ts";
 import type { GatewayLimits, GatewayStats } from "../gateway/gateway-limits.ts";
 import type { EventLog } from "../history/event-log.ts";
 import { HistoryBudget } from "../history/history.ts";
@@ -26,7 +27,7 @@ import { Unanswered } from "./unanswered.ts";
 export type NameLimits = Required<
   Pick<
     GatewayLimits,
-    "channels" | "namesPerChannel" | "typesPerChannel" | "schemaBytes" | "historyTotalBytes"
+    "channels" | "namesPerChannel" | "typesPerChannel" | "schemaBytes" | "historyTotalBytes" | "blockMs"
   >
 >;
 
@@ -45,6 +46,8 @@ export class NameServer {
   readonly unanswered: Unanswered;
   /** Consumers that wait for their modulators. */
   readonly joining: Deadlines<GatewayConsumer>;
+  /** Queues that have producers wait. */
+  readonly blocking: Deadlines<ListenerBacklog>;
   #modulating: Connection | undefined;
   /** Resolved when that process has come, or is not waited for any longer. */
   #modulatingAwaited: PromiseWithResolvers<void> | undefined;
@@ -78,6 +81,7 @@ export class NameServer {
     this.types = new TypeRegistry(limits.schemaBytes);
     this.unanswered = new Unanswered(installTimeoutMs);
     this.joining = new Deadlines(requestTimeoutMs, consumer => consumer.late());
+    this.blocking = new Deadlines(limits.blockMs, backlog => backlog.blockedTooLong());
     this.#objects = objects;
     this.#acknowledgements = acknowledgements;
     this.#gathering = gathering;
@@ -219,7 +223,12 @@ export class NameServer {
   get stats(): Omit<GatewayStats, "connections"> {
     let historyBytes = 0;
     for (const log of this.#logs()) historyBytes += log.bytes;
-    return { channels: this.#managers.size, derivedChannels: this.#derived.size, historyBytes };
+    return {
+      channels: this.#managers.size,
+      derivedChannels: this.#derived.size,
+      historyBytes,
+      blocking: this.blocking.size,
+    };
   }
 
   *#logs(): Generator<EventLog> {

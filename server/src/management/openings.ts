@@ -147,7 +147,7 @@ export class GatewayOpenings {
     if (name !== "" && parent === undefined)
       throw new JechoError("DERIVED_UNKNOWN", `nobody derives ${frame.channel} at present`);
     const manager = parent?.manager ?? this.#names.manager(base);
-    const terms = this.#termsOf(frame);
+    const terms = this.#termsOf(connection, frame);
     // The message's bytes are gone when the modulator is there.
     const schema = frame.schema.slice();
     if (modulator?.compares === true && this.#compares(connection, frame, modulator, manager, parent)) return;
@@ -252,7 +252,7 @@ export class GatewayOpenings {
   }
 
   #openPlain(connection: ClientConnection, frame: OpenConsumer, place: ConsumerPlace, reads?: Type): void {
-    const terms = this.#termsOf(frame);
+    const terms = this.#termsOf(connection, frame);
     this.#open(new GatewayConsumer(this.#names.newEndpoint(), connection, place, terms, reads), frame);
   }
 
@@ -310,7 +310,7 @@ export class GatewayOpenings {
     past.start(newest);
   }
 
-  #termsOf({ queue, label, as }: OpenConsumer): ConsumerTerms {
+  #termsOf({ accountable }: ClientConnection, { queue, label, as }: OpenConsumer): ConsumerTerms {
     const { consumerQueueBytes, labelLength } = this.#limits;
     if (label.length > labelLength)
       throw new JechoError("ARGUMENT_INVALID", `a label has at most ${labelLength} characters`);
@@ -318,6 +318,7 @@ export class GatewayOpenings {
     const name = POLICIES[queue?.whenFull ?? 0];
     if (name === undefined)
       throw new JechoError("ARGUMENT_INVALID", `no policy ${queue?.whenFull} for a full queue`);
+    if (name === "block") accountable?.checkBlocking(performance.now());
     const limitBytes = Math.min(queue?.limitBytes || consumerQueueBytes, consumerQueueBytes);
     const isUsual = name === usual.queue.whenFull && limitBytes === usual.queue.limitBytes;
     if (isUsual && label === "" && as === "") return usual;

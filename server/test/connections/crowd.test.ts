@@ -7,6 +7,7 @@ const limits = {
   connectionsPerSubject: 100,
   framesPerSecond: 2,
   bytesPerSecond: 100,
+  blockMs: 1000,
 };
 
 test("CON-8: ten seconds' worth may come at once, and more as time goes on", () => {
@@ -44,4 +45,27 @@ test("CON-8: a subject has one allowance at all its addresses, and each address 
   crowd.leave(away);
   expect(enter("3", "ana").parties[1]).toBe(home.parties[1]);
   expect(enter("3", "").parties).toHaveLength(1);
+});
+
+test("SLOW-1: who has had producers wait too long may not block for a while, each time twice as long, at most ten minutes", () => {
+  const party = new Party(limits, "a subject");
+  const mayNotBlockAt = (now: number) =>
+    expect(() => party.checkBlocking(now)).toThrow(
+      /^a subject that had producers wait for more than 1000 ms/,
+    );
+  let now = 1000;
+  party.checkBlocking(now);
+  for (const ms of [1000, 2000, 4000, 8000]) {
+    party.blockedTooLong(now);
+    mayNotBlockAt(now + ms - 1);
+    party.checkBlocking(now + ms);
+    now += ms;
+  }
+  for (let times = 0; times < 20; times++) party.blockedTooLong(now);
+  mayNotBlockAt(now + 599_999);
+  party.checkBlocking(now + 600_000);
+  // It was good for as long.
+  now += 1_200_001;
+  party.blockedTooLong(now);
+  party.checkBlocking(now + 1000);
 });
