@@ -1,4 +1,6 @@
-import { request } from "node:http";
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { text } from "node:stream/consumers";
 import { createGateway, type Gateway, type GatewayOptions } from "@jecho/server";
 import { SUBPROTOCOL } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
@@ -80,6 +82,30 @@ test("WIRE-1: a refused origin is logged once, with what allows it, and no more 
   for (let i = 0; i < 200; i++) await upgrade(gateway, { ...PROTOCOL, origin: `https://${i}.example` });
   expect(lines).toHaveLength(101);
   expect(lines.at(-1)).toBe("pages of more origins may not connect; they are not logged");
+});
+
+test.for<[origin: string, host: string, refused: string | undefined]>([
+  ["https://evil.example", "", '(--origin "https://evil.example")'],
+  ["https://friend.example", "", undefined],
+  ["", "lab.example:8080", '(--allow-host "lab.example")'],
+  ["", "localhost:8080", undefined],
+])("WIRE-1: a page of origin %j at host %j asks whether it may connect", async ([origin, host, refused]) => {
+  await using gateway = await start({ origins: ["https://friend.example"] });
+  const [answered] = (await once(
+    request(`http://${gateway.address}/admission`, {
+      headers: { ...(origin !== "" && { origin }), ...(host !== "" && { host }) },
+    }).end(),
+    "response",
+  )) as [IncomingMessage];
+  expect(answered.headers).toMatchObject({
+    "access-control-allow-origin": "*",
+    "cross-origin-resource-policy": "cross-origin",
+  });
+  const { admitted, message } = JSON.parse(await text(answered));
+  expect(admitted).toBe(refused === undefined);
+  expect(message ?? "").toContain(refused ?? "");
+  // Who only asks fills no log.
+  expect(lines).toEqual([]);
 });
 
 test("what is no page may do nothing, and nobody is told how much a gateway has", async () => {

@@ -82,6 +82,7 @@ export const ERRORS = {
   TOKEN_INVALID: [4553, "The gateway does not take the token, or wants one."],
   RIGHT_MISSING: [4554, "The token does not have the right that this takes."],
   KICKED: [4555, "An operator ended the connections of this subject."],
+  ORIGIN_REFUSED: [4556, "The gateway does not let pages of this origin connect."],
   INTERNAL: [4599, "Something failed that should not; the message says what."],
 } as const satisfies Record<string, readonly [number, string]>;
 

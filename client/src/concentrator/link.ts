@@ -14,7 +14,7 @@ import {
   SUBPROTOCOL,
   withoutChecksum,
 } from "@jecho/shared/internal";
-import { openSocket } from "#platform";
+import { openSocket, refusalAt } from "#platform";
 import type { Socket } from "../platform/face.ts";
 import { type Status, statusNow } from "../session/status.ts";
 import { Backoff, type BackoffOptions } from "./backoff.ts";
@@ -160,13 +160,17 @@ export class Link {
       // Nobody need wait for that.
       this.#lastHeard = performance.now();
     };
+    let cause = "";
     // What went wrong comes with the close that follows; but none follows in a page that may not connect there.
-    socket.onerror = () => {
-      if (!isOpen) this.#after(CLOSE_FOLLOWS_MS, () => this.#drop(socket, this.#absent()));
+    socket.onerror = (error?: { message?: string; code?: string }) => {
+      cause = error?.message || error?.code || "";
+      if (!isOpen) this.#after(CLOSE_FOLLOWS_MS, () => void this.#absent(socket, cause));
     };
     socket.onclose = ({ code, reason }: { code: number; reason: string }) => {
       this.#cancel(timeout);
-      if (socket === this.#socket) this.#lost(isOpen ? closeError(code, String(reason)) : this.#absent());
+      if (socket !== this.#socket) return;
+      if (isOpen) this.#lost(closeError(code, String(reason)));
+      else void this.#absent(socket, cause);
     };
   }
 
@@ -415,16 +419,20 @@ export class Link {
     });
   }
 
-  /** A browser does not say whether nobody was there, or somebody who refused the page. */
-  #absent(): JechoError {
+  /** No connection was made. A browser does not say whether nobody was there, or somebody who refused the page: that is asked. */
+  async #absent(socket: Socket, cause: string): Promise<void> {
+    const { url } = this.#options;
+    const refusal = await refusalAt(url);
+    if (refusal !== undefined) return this.#drop(socket, new JechoError("ORIGIN_REFUSED", refusal));
+    const why = cause === "" ? "" : `: ${cause}`;
     const { origin } = globalThis as { origin?: string };
     const perhaps =
       origin === undefined
         ? ""
         : `; perhaps it does not let pages of ${origin} connect, as its log then says`;
-    return new JechoError(
-      "CONNECTION_LOST",
-      `no connection to a gateway at ${this.#options.url} could be made${perhaps}`,
+    this.#drop(
+      socket,
+      new JechoError("CONNECTION_LOST", `no connection to a gateway at ${url} could be made${why}${perhaps}`),
     );
   }
 

@@ -8,6 +8,25 @@ export function openSocket(url: string, protocols: string[]): Socket {
   return socket;
 }
 
+const ASKS_MS = 3000;
+
+/**
+ * Asks the gateway whether pages of this origin may connect, for a browser does not say why it could not.
+ *
+ * @param url of the gateway's WebSocket
+ * @returns why not; undefined where they may, or nobody answers
+ */
+export async function refusalAt(url: string): Promise<string | undefined> {
+  try {
+    const place = new URL("admission", url.replace(/^ws/, "http"));
+    const answer = await fetch(place, { cache: "no-store", signal: AbortSignal.timeout(ASKS_MS) });
+    const { admitted, message } = (await answer.json()) as { admitted?: unknown; message?: unknown };
+    return admitted === false && typeof message === "string" ? message : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 export const createEnvironment: CreateEnvironment = (options, events) => load(options, events);
 export { fetchText as readText } from "./face.ts";
 

@@ -8,6 +8,11 @@ export function openSocket(url: string, protocols: string[]): Socket {
   return new NodeSocket(url, protocols);
 }
 
+/** A program's socket says by itself why it could not connect, and no gateway refuses a program for its origin. */
+export function refusalAt(_url: string): Promise<string | undefined> {
+  return Promise.resolve(undefined);
+}
+
 export const createEnvironment: CreateEnvironment = (options, events) =>
   new ModulatorEnvironment(options, events);
 

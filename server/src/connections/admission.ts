@@ -26,19 +26,22 @@ export class Admission {
 
   /** @param origin "" for who is no page @returns whether it may connect; where not, the first time is logged */
   admits(origin: string, host: string): boolean {
-    if (origin === "" || this.#origins.has(origin)) return true;
+    const refusal = this.refusal(origin, host);
+    if (refusal !== undefined) this.#tell(origin, refusal);
+    return refusal === undefined;
+  }
+
+  /** @returns why pages of this origin may not connect, and what would allow it; undefined where they may */
+  refusal(origin: string, host: string): string | undefined {
+    if (origin === "" || this.#origins.has(origin)) return undefined;
     const own = URL.canParse(origin) ? new URL(origin) : undefined;
     const isSame = own !== undefined && own.host === host.toLowerCase();
-    if (isSame && this.#answersTo(own.hostname)) return true;
+    if (isSame && this.#answersTo(own.hostname)) return undefined;
     // What others wrote must not steer the operator's terminal.
     const shown = JSON.stringify(origin.slice(0, SHOWN_CHARACTERS).replace(/[^\x20-\x7e]/g, "?"));
-    this.#tell(
-      shown,
-      isSame
-        ? `pages of ${shown} may not connect: the gateway does not know that name as its own (--allow-host ${JSON.stringify(own.hostname)})`
-        : `pages of ${shown} may not connect: that is not the gateway's own origin (--origin ${shown})`,
-    );
-    return false;
+    return isSame
+      ? `pages of ${shown} may not connect: the gateway does not know that name as its own (--allow-host ${JSON.stringify(own.hostname)})`
+      : `pages of ${shown} may not connect: that is not the gateway's own origin (--origin ${shown})`;
   }
 
   #answersTo(hostname: string): boolean {

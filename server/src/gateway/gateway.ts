@@ -262,6 +262,17 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
         .writeHeader("cache-control", "no-store")
         .end('{"status":"ok"}\n');
     });
+    // A browser tells no script why a connection was refused: a page that asks here hears it, and nothing else.
+    app.get(`${path}/admission`, (response, request) => {
+      const host = request.getHeader("host");
+      // A page of the gateway's own, under whatever name, sends no origin.
+      const message = admission.refusal(request.getHeader("origin") || `http://${host}`, host);
+      writeHeaders(response, NO_PAGE, "cross-origin")
+        .writeHeader("content-type", "application/json")
+        .writeHeader("cache-control", "no-store")
+        .writeHeader("access-control-allow-origin", "*")
+        .end(`${JSON.stringify({ admitted: message === undefined, message })}\n`);
+    });
     if (files !== undefined)
       for (const method of ["get", "head"] as const) {
         // What a page says of its files is about the folder that its address ends with.

@@ -13,12 +13,17 @@ export const NO_PAGE = "default-src 'none'; frame-ancestors 'none'";
  * Writes the headers of each answer: its content type is not to be guessed, and only this site's own pages may use it.
  *
  * @param policy what it may do
+ * @param readers whose pages may use it
  */
-export function writeHeaders(response: HttpResponse, policy: string): HttpResponse {
+export function writeHeaders(
+  response: HttpResponse,
+  policy: string,
+  readers: "same-origin" | "cross-origin" = "same-origin",
+): HttpResponse {
   return response
     .writeHeader("x-content-type-options", "nosniff")
     .writeHeader("referrer-policy", "no-referrer")
-    .writeHeader("cross-origin-resource-policy", "same-origin")
+    .writeHeader("cross-origin-resource-policy", readers)
     .writeHeader("content-security-policy", policy);
 }
 
