@@ -14,4 +14,4 @@ export type { TlsOptions } from "./gateway/certificate.ts";
 export { createGateway, type Gateway } from "./gateway/gateway.ts";
 export type { GatewayLimits, GatewayStats } from "./gateway/gateway-limits.ts";
 export type { GatewayOptions } from "./gateway/gateway-options.ts";
-export { runGateway } from "./gateway/run-gateway.ts";
+export { printConfiguration, runGateway } from "./gateway/run-gateway.ts";

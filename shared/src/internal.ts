@@ -38,7 +38,7 @@ export type * from "./generated/frame-schema.ts";
 export { mayControl } from "./may-control.ts";
 export { NumberTable } from "./number-table.ts";
 export { objectTag } from "./object-tag.ts";
-export { checkOptions, type OptionNames } from "./options.ts";
+export { checkOptions, type OptionNames, suggestion } from "./options.ts";
 export { unplainIn } from "./plain-data.ts";
 export { type Accessor, accessorBytes } from "./types/accessor.ts";
 export { readBfbs } from "./types/bfbs-reader.ts";

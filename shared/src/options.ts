@@ -47,14 +47,19 @@ function check(call: string, path: string, options: unknown, known: Names, all: 
 
 function unknown(call: string, path: string, all: Names): JechoError {
   const shown = path.slice(0, 64);
-  const name = shown.slice(shown.lastIndexOf(".") + 1);
-  const paths = pathsOf(all, "");
-  const nearest = paths
-    .map(known => ({ known, edits: editsBetween(name, known.slice(known.lastIndexOf(".") + 1)) }))
-    .toSorted((a, b) => a.edits - b.edits)[0];
-  const isNear = nearest !== undefined && nearest.edits <= Math.max(1, name.length / 3);
-  const hint = isNear ? `did you mean "${nearest.known}"?` : `there are ${paths.join(", ")}`;
+  const hint = suggestion(shown, pathsOf(all, ""));
   return new JechoError("ARGUMENT_INVALID", `${call} has no option "${shown}"; ${hint}`);
+}
+
+/** Says which name was probably meant by one that is not known, or which there are. */
+export function suggestion(name: string, known: readonly string[]): string {
+  const lastPart = (path: string) => path.slice(path.lastIndexOf(".") + 1);
+  const word = lastPart(name);
+  const nearest = known
+    .map(one => ({ one, edits: editsBetween(word, lastPart(one)) }))
+    .toSorted((a, b) => a.edits - b.edits)[0];
+  const isNear = nearest !== undefined && nearest.edits <= Math.max(1, word.length / 3);
+  return isNear ? `did you mean "${nearest.one}"?` : `there are ${known.join(", ")}`;
 }
 
 function pathsOf(known: Names, path: string): string[] {
@@ -64,16 +69,20 @@ function pathsOf(known: Names, path: string): string[] {
   ]);
 }
 
-/** Letters to put in, take out or replace, whatever their case, to make the one word the other. */
+/** Letters to put in, take out, replace or swap with the next, whatever their case, to make the one word the other. */
 function editsBetween(from: string, to: string): number {
   const [a, b] = [from.toLowerCase(), to.toLowerCase()];
+  let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {
     const next = [i];
     for (let j = 1; j <= b.length; j++) {
       const replaced = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, (row[j] as number) + 1, (next[j - 1] as number) + 1));
+      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      const swapped = isSwap ? (before[j - 2] as number) + 1 : replaced;
+      next.push(Math.min(replaced, swapped, (row[j] as number) + 1, (next[j - 1] as number) + 1));
     }
+    before = row;
     row = next;
   }
   return row[b.length] as number;

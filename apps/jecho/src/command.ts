@@ -10,6 +10,7 @@ import { UsageError } from "./usage.ts";
 const USAGE = `jecho COMMAND [options]
 
   jecho gateway           runs a gateway
+  jecho config            prints the settings that it would have, and where each comes from
   jecho sub CHANNEL       prints the events of a channel, a line each
   jecho types CHANNEL     prints the types that a channel's producers write, as FlatBuffers schemas
   jecho key FILE          makes keys for tokens, which say to a gateway who somebody is, and what that one may do
@@ -36,6 +37,9 @@ try {
       import("@jecho/client/modulating"),
     ]);
     await runGateway(process, { modulating: startModulating });
+  } else if (command === "config") {
+    const { printConfiguration } = await import("@jecho/server");
+    await printConfiguration(process);
   } else {
     process.once("SIGINT", () => stop.abort());
     process.once("SIGTERM", () => stop.abort());

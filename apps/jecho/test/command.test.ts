@@ -225,7 +225,10 @@ test.each([
   [["gateway", "--limit", "connexions=5"], "--limit takes the name of a limit", 2],
   [["gateway", "--limit", "connections=few"], "--limit connections takes a whole number", 2],
   [["gateway", "--static", "/there/is/none"], "the folder of files to serve", 2],
-  [["gateway", "twice"], 'not "gateway twice"', 2],
+  [["gateway", "twice"], 'options alone, not "twice"', 2],
+  [["gateway", "--prot", "1"], 'there is no option --prot; did you mean "--port"?', 2],
+  [["config", "--limit", "chanels=5"], 'did you mean "channels"?', 2],
+  [["config", "--config", "/there/is/none.json"], "none.json cannot be read", 2],
 ])("what it does not know it says, with its usage: %j", async (args, message, exit) => {
   const { code, err } = await run(args);
   expect(err).toContain(message);

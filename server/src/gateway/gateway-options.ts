@@ -3,11 +3,9 @@ import { JechoError } from "@jecho/shared";
 import { checkOptions, type OptionNames } from "@jecho/shared/internal";
 import { patternOf } from "../access/rights.ts";
 import { SUBJECT, type TokenOptions } from "../access/tokens.ts";
+import { checkSetting, namesOf, SETTING_NAMES, settingOf } from "../configuration/settings.ts";
 import type { TlsOptions } from "./certificate.ts";
-import { DEFAULT_LIMITS, type GatewayLimits } from "./gateway-limits.ts";
-
-/** The names of its limits. */
-const LIMITS = Object.keys(DEFAULT_LIMITS) as (keyof GatewayLimits)[];
+import type { GatewayLimits } from "./gateway-limits.ts";
 
 /** How a gateway is started: for `createGateway`. */
 export interface GatewayOptions extends GatewayLimits {
@@ -97,64 +95,18 @@ export interface Modulating {
   close(): Promise<void>;
 }
 
-const NAMES: OptionNames<GatewayOptions> = {
-  ...(Object.fromEntries(LIMITS.map(name => [name, true])) as OptionNames<GatewayLimits>),
-  host: true,
-  port: true,
-  path: true,
-  tls: { keyFile: true, certFile: true },
-  staticFolder: true,
-  origins: true,
-  hosts: true,
-  tokens: { keys: true, issuer: true, audience: true, clockSkewMs: true },
-  owners: true,
-  auditFile: true,
-  open: true,
-  contentPolicy: true,
-  historyFile: true,
-  checksums: true,
-  resumeWindowMs: true,
-  handoverMs: true,
-  heartbeatMs: true,
-  messageTimeoutMs: true,
-  requestTimeoutMs: true,
-  installTimeoutMs: true,
+const NAMES = {
+  ...namesOf(SETTING_NAMES.filter(name => name !== "modulators")),
   modulating: true,
-  drainMs: true,
   log: true,
-};
-
-/** The longest that timers take. */
-const MOST_MS = 2 ** 31 - 1;
-
-/** The least and the most that each number may be. */
-export const BOUNDS = {
-  ...(Object.fromEntries(LIMITS.map(name => [name, [0, Number.MAX_SAFE_INTEGER]])) as unknown as Record<
-    keyof GatewayLimits,
-    readonly [number, number]
-  >),
-  limitBytes: [1, 2 ** 32 - 1],
-  blockMs: [1, MOST_MS],
-  port: [0, 65_535],
-  resumeWindowMs: [0, MOST_MS],
-  handoverMs: [0, MOST_MS],
-  heartbeatMs: [1, MOST_MS],
-  messageTimeoutMs: [1, MOST_MS],
-  requestTimeoutMs: [1, MOST_MS],
-  installTimeoutMs: [1, MOST_MS],
-  drainMs: [0, MOST_MS],
-} as const;
+} as unknown as OptionNames<GatewayOptions>;
 
 /** @throws JechoError `ARGUMENT_INVALID` naming the option */
 export function checkGatewayOptions(options: GatewayOptions): void {
   checkOptions<GatewayOptions>("createGateway()", options, NAMES);
-  for (const [name, [least, most]] of Object.entries(BOUNDS)) {
-    const value = options[name as keyof typeof BOUNDS];
-    if (value === undefined || (Number.isInteger(value) && value >= least && value <= most)) continue;
-    throw new JechoError(
-      "ARGUMENT_INVALID",
-      `${name} is ${value}; a whole number from ${least} to ${most} is wanted`,
-    );
+  for (const name of SETTING_NAMES) {
+    const value = settingOf(options, name);
+    if (value !== undefined) checkSetting(name, value);
   }
   const { origins = [], hosts = [], path = "", host = "127.0.0.1", tokens, open = false } = options;
   if (tokens === undefined && !open && !isOwnMachine(host))
@@ -164,11 +116,7 @@ export function checkGatewayOptions(options: GatewayOptions): void {
     );
   if (!/^(\/[A-Za-z0-9._~-]+)*$/.test(path))
     throw new JechoError("ARGUMENT_INVALID", `"${path}" is no path; one is like /jecho`);
-  if (!Array.isArray(origins))
-    throw new JechoError("ARGUMENT_INVALID", `origins are a list, not a ${typeof origins}`);
   for (const origin of origins) checkOrigin(origin);
-  if (!Array.isArray(hosts))
-    throw new JechoError("ARGUMENT_INVALID", `hosts are a list, not a ${typeof hosts}`);
   for (const host of hosts) checkHost(host);
   checkOwners(options);
 }

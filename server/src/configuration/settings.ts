@@ -1,0 +1,279 @@
+import { JechoError } from "@jecho/shared";
+import type { TokenOptions } from "../access/tokens.ts";
+import type { TlsOptions } from "../gateway/certificate.ts";
+import { DEFAULT_LIMITS, type GatewayLimits } from "../gateway/gateway-limits.ts";
+import type { GatewayOptions } from "../gateway/gateway-options.ts";
+
+/** What an option's value is. `keys` is a path, an address, or the keys themselves, which are never shown. */
+type SettingKind = "text" | "path" | "number" | "switch" | "list" | "pairs" | "keys";
+
+/** One option of a gateway: how it is checked, and how it is written on the command line and in the environment. */
+export interface Setting {
+  readonly kind: SettingKind;
+  /** Name on the command line, without the dashes; undefined for a limit, which is given as `--limit NAME=NUMBER`. */
+  readonly flag: string | undefined;
+  /** Stands for the value in the list of options. */
+  readonly takes?: string;
+  /** What the list of options says of it. */
+  readonly says: string;
+  /** Of a number: the least and the most that it may be. */
+  readonly bounds?: readonly [least: number, most: number];
+  /** What `jecho gateway` has where nothing else is said, as far as that is one value. */
+  readonly usual?: string | number | boolean;
+}
+
+/** Options of `createGateway` that have options of their own. */
+interface Nested {
+  tls: TlsOptions;
+  tokens: TokenOptions;
+}
+
+/** Options that only a program can give: functions. The command has `modulators` for the one. */
+type FunctionOptions = "log" | "modulating";
+
+type NestedName = { [Outer in keyof Nested]: `${Outer}.${string & keyof Nested[Outer]}` }[keyof Nested];
+
+/** The name of a setting: that of an option of `createGateway`, `tls.keyFile` for one of an option's own, or `modulators`. */
+export type SettingName =
+  | Exclude<keyof GatewayOptions, keyof Nested | FunctionOptions>
+  | NestedName
+  | "modulators";
+
+/** The longest that timers take. */
+const MOST_MS = 2 ** 31 - 1;
+
+/** Bounds of limits that are not just any number. */
+const LIMIT_BOUNDS: { readonly [Name in keyof GatewayLimits]?: readonly [number, number] } = {
+  limitBytes: [1, 2 ** 32 - 1],
+  blockMs: [1, MOST_MS],
+};
+
+const limits = Object.fromEntries(
+  Object.entries(DEFAULT_LIMITS).map(([name, usual]): [string, Setting] => [
+    name,
+    {
+      kind: "number",
+      flag: undefined,
+      says: "",
+      bounds: LIMIT_BOUNDS[name as keyof GatewayLimits] ?? [0, Number.MAX_SAFE_INTEGER],
+      usual,
+    },
+  ]),
+) as unknown as Record<keyof GatewayLimits, Setting>;
+
+function duration(flag: string, usual: number, least: number, says: string): Setting {
+  return { kind: "number", flag, takes: "MS", bounds: [least, MOST_MS], usual, says };
+}
+
+/** Every option of a gateway, for `createGateway`, a file, the environment and the command line alike. */
+export const SETTINGS: Readonly<Record<SettingName, Setting>> = {
+  host: {
+    kind: "text",
+    flag: "host",
+    takes: "ADDRESS",
+    usual: "127.0.0.1",
+    says: "where to listen; 127.0.0.1 is for this machine only",
+  },
+  port: {
+    kind: "number",
+    flag: "port",
+    takes: "NUMBER",
+    bounds: [0, 65_535],
+    usual: 8080,
+    says: "port to listen at; 0 takes a free one",
+  },
+  path: {
+    kind: "text",
+    flag: "path",
+    takes: "PATH",
+    usual: "",
+    says: "what a proxy in front passes on as it is: /jecho",
+  },
+  staticFolder: {
+    kind: "path",
+    flag: "static",
+    takes: "FOLDER",
+    says: "serve this folder's files over HTTP",
+  },
+  contentPolicy: {
+    kind: "text",
+    flag: "content-policy",
+    takes: "TEXT",
+    says: "the Content-Security-Policy of these files; by default they may use nothing but the gateway and themselves",
+  },
+  historyFile: {
+    kind: "path",
+    flag: "history",
+    takes: "FILE",
+    says: "keep in this file what producers ask to be kept of their channels: it then survives a restart",
+  },
+  origins: {
+    kind: "list",
+    flag: "origin",
+    takes: "ORIGIN",
+    says: "an origin that pages may connect from, as http://localhost:5173",
+  },
+  hosts: {
+    kind: "list",
+    flag: "allow-host",
+    takes: "NAME",
+    says: "a name that the gateway's own pages may have besides localhost, as viewer.example",
+  },
+  "tls.certFile": {
+    kind: "path",
+    flag: "tls-cert",
+    takes: "FILE",
+    says: "a certificate, and behind it those that lead to one that clients trust (PEM, read again when it changes): the gateway is then reached by https and wss alone",
+  },
+  "tls.keyFile": { kind: "path", flag: "tls-key", takes: "FILE", says: "its private key, likewise" },
+  checksums: {
+    kind: "switch",
+    flag: "checksums",
+    usual: false,
+    says: "put a checksum behind each message, and check those of clients: for ways where bits flip and there is no TLS",
+  },
+  "tokens.keys": {
+    kind: "keys",
+    flag: "keys",
+    takes: "KEYS",
+    says: "take those alone who bring a token, and check that with these keys: a file with a JSON Web Key Set, as jecho key writes it, or the https address of one",
+  },
+  "tokens.issuer": {
+    kind: "text",
+    flag: "issuer",
+    takes: "NAME",
+    says: "who has to have made the tokens (iss)",
+  },
+  "tokens.audience": {
+    kind: "text",
+    flag: "audience",
+    takes: "NAME",
+    says: "for whom the tokens have to be made (aud)",
+  },
+  "tokens.clockSkewMs": {
+    kind: "number",
+    flag: "clock-skew",
+    takes: "MS",
+    bounds: [0, 300_000],
+    says: "by how much the clock of who makes the tokens may differ (3000)",
+  },
+  owners: {
+    kind: "pairs",
+    flag: "owner",
+    takes: "PATTERN=SUBJECT",
+    says: "whose channels of these names are, as weather/**=sim: others publish there only with the right own",
+  },
+  open: {
+    kind: "switch",
+    flag: "open",
+    usual: false,
+    says: "listen also elsewhere than on this machine without --keys, for whoever comes",
+  },
+  auditFile: {
+    kind: "path",
+    flag: "audit",
+    takes: "FILE",
+    says: "add a line of JSON to this file for each connection, refusal, and installation of a modulator",
+  },
+  modulators: {
+    kind: "switch",
+    flag: "modulators",
+    usual: false,
+    says: "run modulators in a process beside the gateway for producers that run none",
+  },
+  drainMs: duration(
+    "drain",
+    5000,
+    0,
+    "when the gateway is told to end, how long that process may take to finish what it was given, and consumers to take what waits for them",
+  ),
+  resumeWindowMs: duration(
+    "resume-window",
+    30_000,
+    0,
+    "how long producers go on sending for a consumer that was cut off",
+  ),
+  handoverMs: duration("handover", 120_000, 0, "how long a handover token is good"),
+  heartbeatMs: duration("heartbeat", 10_000, 1, "silence after which a connection is tested"),
+  messageTimeoutMs: duration(
+    "message-timeout",
+    120_000,
+    1,
+    "how long a client may go without a whole message",
+  ),
+  requestTimeoutMs: duration(
+    "request-timeout",
+    10_000,
+    1,
+    "how long a process may take to answer, and a client to say Hello",
+  ),
+  installTimeoutMs: duration(
+    "install-timeout",
+    2000,
+    1,
+    "how long a producer is waited for that does not answer to the installation of a modulator which others run",
+  ),
+  ...limits,
+};
+
+export const SETTING_NAMES = Object.keys(SETTINGS) as SettingName[];
+
+/** Settings that are given as `--limit NAME=NUMBER`. */
+export const LIMIT_NAMES = Object.keys(DEFAULT_LIMITS) as (keyof GatewayLimits)[];
+
+/**
+ * Checks one value, wherever it comes from.
+ *
+ * @throws JechoError `ARGUMENT_INVALID` naming the setting
+ */
+export function checkSetting(name: SettingName, value: unknown): void {
+  const { kind, bounds = [0, 0] } = SETTINGS[name];
+  const [least, most] = bounds;
+  const problem = ((): string | undefined => {
+    switch (kind) {
+      case "number":
+        return Number.isInteger(value) && (value as number) >= least && (value as number) <= most
+          ? undefined
+          : `is ${shown(value)}; a whole number from ${least} to ${most} is wanted`;
+      case "switch":
+        return typeof value === "boolean" ? undefined : `is ${shown(value)}; true or false is wanted`;
+      case "list":
+        return Array.isArray(value) ? undefined : `are a list, not a ${typeof value}`;
+      case "pairs":
+        return isObject(value) ? undefined : `is ${shown(value)}; an object is wanted`;
+      case "keys":
+        return typeof value === "string" || isObject(value)
+          ? undefined
+          : "is neither a path or an address nor keys";
+      default:
+        return typeof value === "string" ? undefined : `is ${shown(value)}; a text is wanted`;
+    }
+  })();
+  if (problem !== undefined) throw new JechoError("ARGUMENT_INVALID", `${name} ${problem}`);
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function shown(value: unknown): string {
+  return typeof value === "object" && value !== null ? "an object" : String(value).slice(0, 100);
+}
+
+/** A setting's value in options as `createGateway` takes them; undefined where it is not said. */
+export function settingOf(options: object, name: SettingName): unknown {
+  let value: unknown = options;
+  for (const part of name.split(".")) value = (value as Record<string, unknown> | undefined)?.[part];
+  return value;
+}
+
+/** The names of settings as `checkOptions` takes them. */
+export function namesOf(names: readonly SettingName[]): Record<string, true | Record<string, true>> {
+  const known: Record<string, true | Record<string, true>> = {};
+  for (const name of names) {
+    const [outer = "", inner] = name.split(".");
+    if (inner === undefined) known[outer] = true;
+    else known[outer] = { ...(known[outer] as object | undefined), [inner]: true };
+  }
+  return known;
+}

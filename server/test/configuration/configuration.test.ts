@@ -1,0 +1,149 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createGateway } from "@jecho/server";
+import { expect, test } from "vitest";
+import {
+  describeSettings,
+  optionsOf,
+  readConfiguration,
+  settingsJson,
+} from "../../src/configuration/configuration.ts";
+import { variableOf } from "../../src/configuration/environment.ts";
+import { SETTING_NAMES, SETTINGS, type Setting, type SettingName } from "../../src/configuration/settings.ts";
+
+/** A folder with these files, and an environment, as a process has them. */
+function placeWith(files: Record<string, string> = {}, env: NodeJS.ProcessEnv = {}) {
+  const folder = mkdtempSync(join(tmpdir(), "jecho-"));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  return { env, folder, cwd: () => folder };
+}
+
+const JSON_FILE = "jecho.config.json";
+
+/** A value of a setting, as its text and as `createGateway` takes it. */
+function sampleOf({ kind, bounds = [0, 0] }: Setting): { text: string; value: unknown } {
+  switch (kind) {
+    case "number":
+      return { text: String(bounds[0] + 1), value: bounds[0] + 1 };
+    case "switch":
+      return { text: "true", value: true };
+    case "list":
+      return { text: "http://a.example", value: ["http://a.example"] };
+    case "pairs":
+      return { text: "a/**=b", value: { "a/**": "b" } };
+    default:
+      return { text: "/there", value: "/there" };
+  }
+}
+
+/** The flag for a setting, and what stands beside it, so that both belong together. */
+function flagOf(name: SettingName, text: string): string[] {
+  const { flag, kind } = SETTINGS[name];
+  if (flag === undefined) return ["--limit", `${name}=${text}`];
+  return kind === "switch" ? [`--${flag}`] : [`--${flag}`, text];
+}
+
+test.each(SETTING_NAMES)("%s can be said by flag, environment and file, with one meaning", async name => {
+  const { text, value } = sampleOf(SETTINGS[name]);
+  const partners = Object.entries({
+    "tls.keyFile": "tls.certFile",
+    "tls.certFile": "tls.keyFile",
+    "tokens.issuer": "tokens.keys",
+    "tokens.audience": "tokens.keys",
+    "tokens.clockSkewMs": "tokens.keys",
+  }).flatMap(([one, other]) => (one === name ? [other as SettingName] : []));
+  const beside = partners.flatMap(other => flagOf(other, "/there"));
+  const [outer = "", inner] = name.split(".");
+  const file = JSON.stringify({ [outer]: inner === undefined ? value : { [inner]: value } });
+  const ways = [
+    { place: placeWith(), args: flagOf(name, text), from: flagOf(name, text)[0] },
+    { place: placeWith({}, { [variableOf(name)]: text }), args: [], from: variableOf(name) },
+    { place: placeWith({ [JSON_FILE]: file }), args: [], from: JSON_FILE },
+  ];
+  for (const { place, args, from } of ways) {
+    const { settings } = await readConfiguration([...args, ...beside], place);
+    expect(settings.get(name)).toEqual({ value, from });
+  }
+});
+
+test("a flag counts more than the environment, that more than the file, and that more than what is usual", async () => {
+  const place = placeWith(
+    { [JSON_FILE]: '{ "port": 1, "drainMs": 1, "heartbeatMs": 1, "open": true }' },
+    {
+      JECHO_OPTION_PORT: "2",
+      JECHO_OPTION_DRAIN_MS: "2",
+    },
+  );
+  const { settings } = await readConfiguration(["--port", "3", "--no-open"], place);
+  expect(optionsOf(settings)).toMatchObject({
+    port: 3,
+    drainMs: 2,
+    heartbeatMs: 1,
+    handoverMs: 120_000,
+    open: false,
+  });
+});
+
+test("a module in TypeScript may be the file, and paths in it start at its folder", async () => {
+  const place = placeWith({
+    "jecho.config.ts": `interface Mine { historyFile: string }
+      export default { historyFile: "./history.db", tokens: { keys: "https://a.example/keys" } } satisfies Mine & object;`,
+  });
+  const { settings } = await readConfiguration([], place);
+  expect(optionsOf(settings)).toMatchObject({
+    historyFile: join(place.folder, "history.db"),
+    tokens: { keys: "https://a.example/keys" },
+  });
+  await expect(
+    readConfiguration([], placeWith({ "jecho.config.ts": "export default {}", [JSON_FILE]: "{}" })),
+  ).rejects.toThrow(`there are ${JSON_FILE} and jecho.config.ts: keep one`);
+});
+
+test.each<[what: string, file: string, env: NodeJS.ProcessEnv, args: string[], message: string]>([
+  ["a key", '{ "prot": 1 }', {}, [], `${JSON_FILE} has no option "prot"; did you mean "port"?`],
+  ["a key inside", '{ "tls": { "key": "a" } }', {}, [], 'has no option "tls.key"'],
+  ["a function's name", '{ "log": true }', {}, [], 'has no option "log"'],
+  ["a type", '{ "port": "8080" }', {}, [], `${JSON_FILE}: port is 8080; a whole number from 0 to 65535`],
+  ["a switch", '{ "open": "yes" }', {}, [], "open is yes; true or false is wanted"],
+  ["JSON", "{", {}, [], `${JSON_FILE} cannot be read: `],
+  ["an object", "[]", {}, [], "has no object with settings"],
+  ["a variable", "{}", { JECHO_OPTION_PRT: "1" }, [], 'did you mean "JECHO_OPTION_PORT"?'],
+  [
+    "a variable's value",
+    "{}",
+    { JECHO_OPTION_OPEN: "1" },
+    [],
+    'JECHO_OPTION_OPEN takes true or false, not "1"',
+  ],
+  ["a flag", "{}", {}, ["--orign", "a"], 'no option --orign; did you mean "--origin"?'],
+  ["half of TLS", '{ "tls": { "keyFile": "a" } }', {}, [], "--tls-cert and --tls-key are wanted together"],
+])("%s that cannot be is refused, and said where it stands", async (_, file, env, args, message) => {
+  await expect(readConfiguration(args, placeWith({ [JSON_FILE]: file }, env))).rejects.toThrow(message);
+});
+
+test("variables that Kubernetes sets for a service called jecho are not taken for settings", async () => {
+  const place = placeWith({}, { JECHO_PORT: "tcp://10.0.0.1:8080", JECHO_SERVICE_HOST: "10.0.0.1" });
+  const { settings } = await readConfiguration([], place);
+  expect(settings.get("port")).toEqual({ value: 8080, from: "" });
+});
+
+test("what is printed of the settings has no secret in it, and as JSON is a file with the same meaning", async () => {
+  const secret = "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3JldA";
+  const keys = { keys: [{ kty: "oct", k: secret }] };
+  const own = await readConfiguration([], placeWith({ [JSON_FILE]: JSON.stringify({ tokens: { keys } }) }));
+  const address = await readConfiguration(["--keys", `https://user:${secret}@a.example/keys`], placeWith());
+  for (const { settings } of [own, address])
+    expect(describeSettings(settings) + settingsJson(settings)).not.toContain(secret);
+  const said = await readConfiguration(["--port", "1", "--owner", "a/**=b", "--keys", "/k"], placeWith());
+  const again = await readConfiguration([], placeWith({ [JSON_FILE]: settingsJson(said.settings) }));
+  expect(optionsOf(again.settings)).toEqual(optionsOf(said.settings));
+});
+
+test("what the settings say is usual, a gateway has where nothing is said", async () => {
+  const { settings } = await readConfiguration([], placeWith());
+  const { modulators, port, ...options } = optionsOf(settings);
+  expect([modulators, port]).toEqual([false, 8080]);
+  await using gateway = await createGateway(options);
+  expect(gateway.host).toBe("127.0.0.1");
+});
