@@ -3,7 +3,7 @@ import { connect as connectTls } from "node:tls";
 import { connect, modulatorFrom } from "@jecho/client";
 import { startModulating } from "@jecho/client/modulating";
 import { createGateway, type Gateway } from "@jecho/server";
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { selfSigned, tlsFiles } from "./self-signed.ts";
 
 afterEach(() => vi.unstubAllEnvs());
@@ -22,21 +22,50 @@ function shown({ port }: Gateway, servername: string): Promise<string> {
 /** What these certificates say nobody can check: clients that would refuse them are told not to. */
 const trustAll = (): void => void vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "0");
 
-test("a gateway with a certificate is reached by https and wss alone", async () => {
-  trustAll();
-  const { tls } = await tlsFiles(selfSigned("first"));
-  await using gateway = await createGateway({ tls });
-  expect(gateway.url).toBe(`https://${gateway.address}`);
-  expect(await shown(gateway, "localhost")).toBe("first");
-  expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
-  await expect(fetch(`http://${gateway.address}/healthz`)).rejects.toThrow();
-  const heard = Promise.withResolvers<string>();
-  await using session = connect(gateway.url, { place: "here" });
-  await session.channel("a").subscribe(bytes => heard.resolve(new TextDecoder().decode(bytes)));
-  await using other = connect(gateway.url, { place: "here" });
-  const producer = await other.channel("a").produce();
-  await producer.publishSync(new TextEncoder().encode("hello"));
-  expect(await heard.promise).toBe("hello");
+describe.for(["uWebSockets.js", "ws"] as const)("served by %s", server => {
+  test("a gateway with a certificate is reached by https and wss alone", async () => {
+    trustAll();
+    const { tls } = await tlsFiles(selfSigned("first"));
+    await using gateway = await createGateway({ server, tls });
+    expect(gateway.url).toBe(`https://${gateway.address}`);
+    expect(await shown(gateway, "localhost")).toBe("first");
+    expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
+    await expect(fetch(`http://${gateway.address}/healthz`)).rejects.toThrow();
+    const heard = Promise.withResolvers<string>();
+    await using session = connect(gateway.url, { place: "here" });
+    await session.channel("a").subscribe(bytes => heard.resolve(new TextDecoder().decode(bytes)));
+    await using other = connect(gateway.url, { place: "here" });
+    const producer = await other.channel("a").produce();
+    await producer.publishSync(new TextEncoder().encode("hello"));
+    expect(await heard.promise).toBe("hello");
+  });
+
+  test("a certificate that is exchanged in its files is shown to new connections, and the open ones go on", async () => {
+    trustAll();
+    const log: string[] = [];
+    const { tls, put } = await tlsFiles(selfSigned("first"));
+    await using gateway = await createGateway({ server, tls, log: line => log.push(line) });
+    const before = connect(`https://localhost:${gateway.port}`, { place: "here" });
+    const states: string[] = [];
+    before.onStatus(({ state }) => states.push(state));
+    const heard: string[] = [];
+    await before.channel("a").subscribe(bytes => heard.push(new TextDecoder().decode(bytes)));
+    await put(selfSigned("second"));
+    for (const name of ["localhost", "viewer.example", "a.b.viewer.example"])
+      await expect.poll(() => shown(gateway, name), { timeout: 20_000 }).toBe("second");
+    await using after = connect(`https://localhost:${gateway.port}`, { place: "here" });
+    const producer = await after.channel("a").produce();
+    await producer.publishSync(new TextEncoder().encode("hello"));
+    expect(heard).toEqual(["hello"]);
+    expect(states.filter(state => state !== "connecting")).toEqual(["live"]);
+    // What cannot be used is not shown to anybody.
+    await writeFile(tls.certFile, "nonsense");
+    await expect.poll(() => log.join("\n"), { timeout: 20_000 }).toContain("no key and certificate");
+    expect(await shown(gateway, "localhost")).toBe("second");
+    await put(selfSigned("third"));
+    await expect.poll(() => shown(gateway, "localhost"), { timeout: 20_000 }).toBe("third");
+    await before.close();
+  });
 });
 
 test("a program that checks certificates does not connect to a gateway whose own nobody vouches for", async () => {
@@ -45,33 +74,6 @@ test("a program that checks certificates does not connect to a gateway whose own
   await using session = connect(gateway.url, { place: "here" });
   await expect.poll(() => session.status.error?.code).toBe("CONNECTION_LOST");
   expect(gateway.stats().connections).toBe(0);
-});
-
-test("a certificate that is exchanged in its files is shown to new connections, and the open ones go on", async () => {
-  trustAll();
-  const log: string[] = [];
-  const { tls, put } = await tlsFiles(selfSigned("first"));
-  await using gateway = await createGateway({ tls, log: line => log.push(line) });
-  const before = connect(`https://localhost:${gateway.port}`, { place: "here" });
-  const states: string[] = [];
-  before.onStatus(({ state }) => states.push(state));
-  const heard: string[] = [];
-  await before.channel("a").subscribe(bytes => heard.push(new TextDecoder().decode(bytes)));
-  await put(selfSigned("second"));
-  for (const name of ["localhost", "viewer.example", "a.b.viewer.example"])
-    await expect.poll(() => shown(gateway, name), { timeout: 20_000 }).toBe("second");
-  await using after = connect(`https://localhost:${gateway.port}`, { place: "here" });
-  const producer = await after.channel("a").produce();
-  await producer.publishSync(new TextEncoder().encode("hello"));
-  expect(heard).toEqual(["hello"]);
-  expect(states.filter(state => state !== "connecting")).toEqual(["live"]);
-  // What cannot be used is not shown to anybody.
-  await writeFile(tls.certFile, "nonsense");
-  await expect.poll(() => log.join("\n"), { timeout: 20_000 }).toContain("no key and certificate");
-  expect(await shown(gateway, "localhost")).toBe("second");
-  await put(selfSigned("third"));
-  await expect.poll(() => shown(gateway, "localhost"), { timeout: 20_000 }).toBe("third");
-  await before.close();
 });
 
 test("modulators run beside a gateway with a certificate, too", async () => {

@@ -10,8 +10,9 @@ export {
 export type { JsonWebKeySet } from "./access/key-set.ts";
 export { RIGHTS, type Right } from "./access/rights.ts";
 export type { TokenOptions } from "./access/tokens.ts";
-export type { TlsOptions } from "./gateway/certificate.ts";
 export { createGateway, type Gateway } from "./gateway/gateway.ts";
 export type { GatewayLimits, GatewayStats } from "./gateway/gateway-limits.ts";
 export type { GatewayOptions } from "./gateway/gateway-options.ts";
 export { printConfiguration, runGateway } from "./gateway/run-gateway.ts";
+export type { TlsOptions } from "./web/certificate.ts";
+export type { WebServerName } from "./web/web-server.ts";

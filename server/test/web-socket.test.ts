@@ -1,8 +1,7 @@
-import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { createGateway, type Gateway } from "@jecho/server";
 import { encodeControl, PROTOCOL, SUBPROTOCOL } from "@jecho/shared/internal";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { RawClient } from "./raw-client.ts";
 
 const BINARY = 2;
@@ -41,9 +40,14 @@ async function open(gateway: Gateway, greets = true): Promise<{ socket: Socket; 
   return { socket, heard };
 }
 
+/** Resolves when it is closed, be it by a reset. */
+function closeOf(socket: Socket): Promise<void> {
+  return new Promise(resolve => socket.once("close", () => resolve()));
+}
+
 /** Sends a message's beginning, and more of it a byte at a time, until the other side has had enough. */
 async function dribble(socket: Socket): Promise<void> {
-  const closed = once(socket, "close");
+  const closed = closeOf(socket);
   socket.write(head(BINARY, 1 << 20));
   const dribbling = setInterval(() => socket.writable && socket.write(Buffer.alloc(1)), 10);
   await closed;
@@ -57,48 +61,50 @@ function saysCode(heard: Buffer, code: number): boolean {
   return heard.includes(bytes);
 }
 
-test("CON-3: a message without end is bounded in time, for it alone", async () => {
-  await using gateway = await createGateway({ messageTimeoutMs: 400 });
-  using other = await RawClient.connect(gateway);
-  const { socket, heard } = await open(gateway);
-  const done = dribble(socket);
-  let isDone = false;
-  void done.then(() => {
-    isDone = true;
+describe.for(["uWebSockets.js", "ws"] as const)("served by %s", server => {
+  test("CON-3: a message without end is bounded in time, for it alone", async () => {
+    await using gateway = await createGateway({ server, messageTimeoutMs: 400 });
+    using other = await RawClient.connect(gateway);
+    const { socket, heard } = await open(gateway);
+    const done = dribble(socket);
+    let isDone = false;
+    void done.then(() => {
+      isDone = true;
+    });
+    // Who pings is heard.
+    while (!isDone) await other.isAlive();
+    expect(saysCode(heard(), 4001)).toBe(true);
+    await other.isAlive();
   });
-  // Who pings is heard.
-  while (!isDone) await other.isAlive();
-  expect(saysCode(heard(), 4001)).toBe(true);
-  await other.isAlive();
-});
 
-test("CON-1: before Hello it is bounded by the time for that", async () => {
-  await using gateway = await createGateway({ requestTimeoutMs: 200 });
-  const { socket, heard } = await open(gateway, false);
-  await dribble(socket);
-  expect(saysCode(heard(), 4004)).toBe(true);
-});
+  test("CON-1: before Hello it is bounded by the time for that", async () => {
+    await using gateway = await createGateway({ server, requestTimeoutMs: 200 });
+    const { socket, heard } = await open(gateway, false);
+    await dribble(socket);
+    expect(saysCode(heard(), 4004)).toBe(true);
+  });
 
-test.for<[what: string, bytes: Buffer]>([
-  ["a reserved bit", head(FIN | 0x40 | BINARY, 0)],
-  ["an unknown opcode", head(FIN | 3, 0)],
-  ["an unknown control opcode", head(FIN | 11, 0)],
-  ["a ping in fragments", head(9, 0)],
-  ["a long ping", head(FIN | 9, 126)],
-  ["a length of 2^62", head(FIN | BINARY, 2 ** 62)],
-  ["more than a message may have", head(FIN | BINARY, 1 << 21)],
-  ["a continuation of nothing", Buffer.concat([head(FIN, 8), Buffer.alloc(8)])],
-  [
-    "more fragments than a message may have",
-    Buffer.concat([head(BINARY, 1 << 20), Buffer.alloc(1 << 20), head(FIN, 8), Buffer.alloc(8)]),
-  ],
-  ["a frame without a mask", Buffer.concat([head(FIN | BINARY, 64, 0), Buffer.alloc(68)])],
-])("WIRE-5: %s ends the connection, and nobody else notices", async ([, bytes]) => {
-  await using gateway = await createGateway({ limitBytes: 1 << 20 });
-  using other = await RawClient.connect(gateway);
-  const { socket } = await open(gateway);
-  const closed = once(socket, "close");
-  socket.write(bytes);
-  await closed;
-  await other.isAlive();
+  test.for<[what: string, bytes: Buffer]>([
+    ["a reserved bit", head(FIN | 0x40 | BINARY, 0)],
+    ["an unknown opcode", head(FIN | 3, 0)],
+    ["an unknown control opcode", head(FIN | 11, 0)],
+    ["a ping in fragments", head(9, 0)],
+    ["a long ping", head(FIN | 9, 126)],
+    ["a length of 2^62", head(FIN | BINARY, 2 ** 62)],
+    ["more than a message may have", head(FIN | BINARY, 1 << 21)],
+    ["a continuation of nothing", Buffer.concat([head(FIN, 8), Buffer.alloc(8)])],
+    [
+      "more fragments than a message may have",
+      Buffer.concat([head(BINARY, 1 << 20), Buffer.alloc(1 << 20), head(FIN, 8), Buffer.alloc(8)]),
+    ],
+    ["a frame without a mask", Buffer.concat([head(FIN | BINARY, 64, 0), Buffer.alloc(68)])],
+  ])("WIRE-5: %s ends the connection, and nobody else notices", async ([, bytes]) => {
+    await using gateway = await createGateway({ server, limitBytes: 1 << 20 });
+    using other = await RawClient.connect(gateway);
+    const { socket } = await open(gateway);
+    const closed = closeOf(socket);
+    socket.write(bytes);
+    await closed;
+    await other.isAlive();
+  });
 });

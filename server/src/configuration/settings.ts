@@ -1,8 +1,8 @@
 import { JechoError } from "@jecho/shared";
 import type { TokenOptions } from "../access/tokens.ts";
-import type { TlsOptions } from "../gateway/certificate.ts";
 import { DEFAULT_LIMITS, type GatewayLimits } from "../gateway/gateway-limits.ts";
 import type { GatewayOptions } from "../gateway/gateway-options.ts";
+import type { TlsOptions } from "../web/certificate.ts";
 
 /** What an option's value is. `keys` is a path, an address, or the keys themselves, which are never shown. */
 type SettingKind = "text" | "path" | "number" | "switch" | "list" | "pairs" | "keys";
@@ -88,6 +88,12 @@ export const SETTINGS: Readonly<Record<SettingName, Setting>> = {
     takes: "PATH",
     usual: "",
     says: "what a proxy in front passes on as it is: /jecho",
+  },
+  server: {
+    kind: "text",
+    flag: "server",
+    takes: "NAME",
+    says: "what serves HTTP and WebSockets: uWebSockets.js, or ws, which runs everywhere and takes twice the processor time for small messages to many; by default the first where it has a binary",
   },
   staticFolder: {
     kind: "path",

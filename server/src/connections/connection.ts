@@ -1,17 +1,14 @@
 import { ERRORS, type ErrorCode, JechoError } from "@jecho/shared";
 import { type Control, encodeForNow, type Outgoing } from "@jecho/shared/internal";
-import type { WebSocket } from "#uws";
 import type { Subject } from "../access/subject.ts";
 import { SOCKET_HIGH_BYTES, SOCKET_LOW_BYTES } from "../delivery/listener.ts";
 import { Turns } from "../delivery/turns.ts";
 import { WaitingBytes } from "../delivery/waiting.ts";
+import type { ServerSocket } from "../web/web-server.ts";
 import { type Answered, Requests, unasked } from "./requests.ts";
 
 /** Methods of the socket below that a connection needs. */
-export type ConnectionSocket = Pick<
-  WebSocket<unknown>,
-  "send" | "publish" | "subscribe" | "unsubscribe" | "end" | "getBufferedAmount"
->;
+export type ConnectionSocket = Omit<ServerSocket, "getRemoteAddress">;
 
 export interface ConnectionLimits {
   /** How long it may take to answer. */

@@ -12,11 +12,11 @@ export class SealingSocket implements ConnectionSocket {
     this.#sealer = sealer;
   }
 
-  send(message: Uint8Array, ...how: [isBinary?: boolean, compress?: boolean]): number {
+  send(message: Uint8Array, ...how: [isBinary?: boolean]): number {
     return this.#socket.send(this.#sealer.seal(message), ...how);
   }
 
-  publish(topic: string, message: Uint8Array, ...how: [isBinary?: boolean, compress?: boolean]): boolean {
+  publish(topic: string, message: Uint8Array, ...how: [isBinary?: boolean]): boolean {
     return this.#socket.publish(topic, this.#sealer.seal(message), ...how);
   }
 

@@ -4,7 +4,8 @@ import { checkOptions, type OptionNames } from "@jecho/shared/internal";
 import { patternOf } from "../access/rights.ts";
 import { SUBJECT, type TokenOptions } from "../access/tokens.ts";
 import { checkSetting, namesOf, SETTING_NAMES, settingOf } from "../configuration/settings.ts";
-import type { TlsOptions } from "./certificate.ts";
+import type { TlsOptions } from "../web/certificate.ts";
+import { WEB_SERVERS, type WebServerName } from "../web/web-server.ts";
 import type { GatewayLimits } from "./gateway-limits.ts";
 
 /** How a gateway is started: for `createGateway`. */
@@ -20,6 +21,11 @@ export interface GatewayOptions extends GatewayLimits {
   readonly path?: string;
   /** A certificate: then the gateway is reached by `https://` and `wss://` alone. None by default, as on this machine or behind a proxy that has one. */
   readonly tls?: TlsOptions;
+  /**
+   * What serves HTTP and WebSockets. By default uWebSockets.js where it has a binary for this machine (Linux with glibc, macOS, Windows; Node 22), else `ws` on Node's
+   * own HTTP server, which runs everywhere and takes twice the processor time to send a small message to many clients. `log` is told where that is so.
+   */
+  readonly server?: WebServerName;
   /** A folder whose files are served over HTTP. */
   readonly staticFolder?: string;
   /** Origins that pages may connect from besides the gateway's own, such as `https://viewer.example`. */
@@ -108,12 +114,14 @@ export function checkGatewayOptions(options: GatewayOptions): void {
     const value = settingOf(options, name);
     if (value !== undefined) checkSetting(name, value);
   }
-  const { origins = [], hosts = [], path = "", host = "127.0.0.1", tokens, open = false } = options;
+  const { origins = [], hosts = [], path = "", host = "127.0.0.1", tokens, open = false, server } = options;
   if (tokens === undefined && !open && !isOwnMachine(host))
     throw new JechoError(
       "ARGUMENT_INVALID",
       `at ${host} others reach the gateway, and without keys for tokens whoever does may do anything: give it some (tokens, --keys), or say that this is meant (open, --open)`,
     );
+  if (server !== undefined && !WEB_SERVERS.includes(server))
+    throw new JechoError("ARGUMENT_INVALID", `server is one of ${WEB_SERVERS.join(", ")}, not "${server}"`);
   if (!/^(\/[A-Za-z0-9._~-]+)*$/.test(path))
     throw new JechoError("ARGUMENT_INVALID", `"${path}" is no path; one is like /jecho`);
   for (const origin of origins) checkOrigin(origin);

@@ -9,7 +9,6 @@ import {
   SUBPROTOCOL,
   withoutChecksum,
 } from "@jecho/shared/internal";
-import type { TemplatedApp, WebSocket } from "#uws";
 import { Access } from "../access/access.ts";
 import { AuditLog } from "../access/audit-log.ts";
 import { ChannelOwners } from "../access/owners.ts";
@@ -29,12 +28,14 @@ import { HistoryStore } from "../history/store.ts";
 import { Handovers } from "../management/handovers.ts";
 import { NameServer } from "../management/name-server.ts";
 import { SharedObjects } from "../objects/shared-objects.ts";
-import { Certificate } from "./certificate.ts";
+import { refusal, StaticFiles } from "../web/answers.ts";
+import { Certificate } from "../web/certificate.ts";
+import { chooseServer } from "../web/choose-server.ts";
+import { Site } from "../web/site.ts";
+import type { ServerSocket, WebHandlers, WebServerName } from "../web/web-server.ts";
 import { drain, sendWaiting } from "./drain.ts";
 import { type GatewayStats, limitsOf } from "./gateway-limits.ts";
 import { checkGatewayOptions, type GatewayOptions } from "./gateway-options.ts";
-import { NO_PAGE, refuse, StaticFiles, writeHeaders } from "./http.ts";
-import { listenAt, loadUws } from "./listening.ts";
 
 /** A gateway that runs. */
 export interface Gateway {
@@ -51,6 +52,8 @@ export interface Gateway {
   readonly identity: string;
   /** The same as pages and `connect` take it, with whether it has TLS: `https://HOST:PORT`, say. */
   readonly url: string;
+  /** What serves its HTTP and WebSockets: uWebSockets.js where that has a binary, unless the options say otherwise. */
+  readonly server: WebServerName;
   /** How much it has at present. */
   stats(): GatewayStats;
   /**
@@ -61,9 +64,6 @@ export interface Gateway {
   /** The same as `close`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
-
-/** Sockets carry nothing: what is known of each is its connection's. */
-type ClientSocket = WebSocket<object>;
 
 /**
  * Close codes of those who leave for good: 1000 or none by a program, 1001 by a page. Nothing is to go on in the name of those whose rights have ended: if they come
@@ -85,7 +85,7 @@ const MODULATING_START_MS = 30_000;
  *
  * @throws JechoError `ARGUMENT_INVALID` for options that are none, or a folder or file that cannot be used; `HISTORY_IN_USE` where another
  *   gateway has the file
- * @throws Error where the platform has no binary, or the port cannot be had
+ * @throws Error where the port cannot be had
  */
 export async function createGateway(options: GatewayOptions = {}): Promise<Gateway> {
   checkGatewayOptions(options);
@@ -99,13 +99,12 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   } = options;
   const limits = limitsOf(options);
   const { limitBytes } = limits;
-  const uws = await loadUws();
+  const server = await chooseServer(options.server);
   const files =
     options.staticFolder === undefined
       ? undefined
       : await StaticFiles.load(options.staticFolder, path, options.contentPolicy);
-  const certificate = options.tls && (await Certificate.open(options.tls));
-  const app = certificate === undefined ? uws.App() : certificate.secure(uws.SSLApp);
+  const certificate = options.tls && (await Certificate.open(options.tls, log));
   const verifier = options.tokens && (await TokenVerifier.open(options.tokens, log));
   const audit = options.auditFile === undefined ? undefined : new AuditLog(options.auditFile, log);
   const objects = new SharedObjects(limits.objectsPerConnection);
@@ -129,7 +128,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     requestTimeoutMs,
   });
   const confirmations = new Confirmations();
-  const connections = new Map<ClientSocket, ClientConnection>();
+  const connections = new Map<ServerSocket, ClientConnection>();
   const crowd = new Crowd(limits);
   const access = new Access(verifier, crowd, () => connections.values());
   const portions = new Portions(() => gathering.flush());
@@ -161,149 +160,116 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   let whenEmpty: (() => void) | undefined;
   let closing: Promise<void> | undefined;
 
-  const route = (app: TemplatedApp): void => {
-    app.ws<object>(`${path}/*`, {
-      maxPayloadLength: Math.min(2 ** 32 - 1, limitBytes + (sealer === undefined ? 0 : CHECKSUM_BYTES)),
-      // The last wall: events wait in queues of ours long before.
-      maxBackpressure: 64 << 20,
-      closeOnBackpressureLimit: true,
-      // In seconds; uWebSockets.js takes 8 to 960.
-      idleTimeout: Math.min(960, Math.max(8, Math.ceil((3 * heartbeatMs) / 1000))),
-      sendPingsAutomatically: true,
-      upgrade: (response, request, context) => {
-        const origin = request.getHeader("origin");
-        if (!admission.admits(origin, request.getHeader("host"))) {
-          audit?.refusedOrigin(addressOf(response.getRemoteAddress()), origin);
-          return refuse(
-            response,
-            "403 Forbidden",
-            "This origin may not connect. The gateway's log says why.",
-          );
-        }
-        const protocols = request.getHeader("sec-websocket-protocol").split(",");
-        if (!protocols.some(offered => offered.trim() === protocol))
-          return refuse(response, "400 Bad Request", `This endpoint speaks the subprotocol ${protocol}.`);
-        const key = request.getHeader("sec-websocket-key");
-        const extensions = request.getHeader("sec-websocket-extensions");
-        response.upgrade({}, key, protocol, extensions, context);
-      },
-      open: socket => {
-        const connection = new ClientConnection(
-          sealer === undefined ? socket : new SealingSocket(socket, sealer),
-          connectionLimits,
-        );
-        try {
-          crowd.enter(connection, addressOf(socket.getRemoteAddress()));
-        } catch (error) {
-          return connection.end("OVERLOADED", (error as JechoError).message);
-        }
-        connections.set(socket, connection);
-        silence.broken(connection);
-        strangers.add(connection);
-      },
-      message: (socket, message, isBinary) => {
-        const connection = connections.get(socket);
-        if (connection === undefined) return;
-        silence.broken(connection);
-        try {
-          if (!isBinary) throw new JechoError("FRAME_MALFORMED", "messages are binary");
-          const { byteLength } = message;
-          let hasEvents = false;
-          // What its process for modulators sends is on account of others.
-          const parties = connection === names.modulating ? [] : connection.parties;
-          const now = performance.now();
-          for (const party of parties) party.message(byteLength, now);
-          const takes = closing === undefined || connection === names.modulating;
-          try {
-            const received = new Uint8Array(message);
-            const bytes = sealer === undefined ? received : withoutChecksum(received);
-            parseMessage(bytes, (frame, start, end) => {
-              for (const party of parties) party.frame();
-              const isEvents = frame instanceof EventsFrame;
-              // It is not confirmed, and so comes again, to the next gateway.
-              if (!takes && (isEvents || frame.kind === "Position")) return;
-              hasEvents ||= isEvents;
-              dispatcher.frame(connection, frame, bytes, start, end);
-              if (!isEvents && frame.kind === "Hello") strangers.delete(connection);
-            });
-          } finally {
-            // The message's bytes are gone when this returns.
-            gathering.flush();
-          }
-          if (hasEvents) confirmations.took(connection, byteLength);
-        } catch (error) {
-          if (!(error instanceof JechoError)) log(`a frame could not be handled: ${(error as Error).stack}`);
-          const { code, message } = JechoError.from(error);
-          connection.end(code, message);
-        }
-      },
-      // Nobody sends one with a content, but a flipped bit makes one of a short message.
-      pong: (socket, { byteLength }) => {
-        if (sealer !== undefined && byteLength > 0) connections.get(socket)?.end("MESSAGE_DAMAGED");
-      },
-      drain: socket => connections.get(socket)?.drained(),
-      close: (socket, code) => {
-        const connection = connections.get(socket);
-        if (connection === undefined) return;
-        connections.delete(socket);
-        audit?.ended(connection, code);
-        crowd.leave(connection);
-        strangers.delete(connection);
-        confirmations.lost(connection);
-        // Of a gateway that stops producers must not hear that nobody wants their events any more: they keep them for the next one.
-        if (closing !== undefined) connection.lost();
-        else dispatcher.lost(connection, !LEAVING.has(code));
-        if (connections.size === 0) whenEmpty?.();
-      },
-    });
-    app.get(`${path}/healthz`, response => {
-      writeHeaders(response, NO_PAGE)
-        .writeHeader("content-type", "application/json")
-        .writeHeader("cache-control", "no-store")
-        .end('{"status":"ok"}\n');
-    });
-    // A browser tells no script why a connection was refused: a page that asks here hears it, and nothing else.
-    app.get(`${path}/admission`, (response, request) => {
-      const host = request.getHeader("host");
-      // A page of the gateway's own, under whatever name, sends no origin.
-      const message = admission.refusal(request.getHeader("origin") || `http://${host}`, host);
-      writeHeaders(response, NO_PAGE, "cross-origin")
-        .writeHeader("content-type", "application/json")
-        .writeHeader("cache-control", "no-store")
-        .writeHeader("access-control-allow-origin", "*")
-        .end(`${JSON.stringify({ admitted: message === undefined, message })}\n`);
-    });
-    if (files !== undefined)
-      for (const method of ["get", "head"] as const) {
-        // What a page says of its files is about the folder that its address ends with.
-        if (path !== "")
-          app[method](path, response => {
-            response
-              .writeStatus("308 Permanent Redirect")
-              .writeHeader("location", `${path}/`)
-              .endWithoutBody();
-          });
-        app[method](`${path}/*`, (response, request) => files.serve(response, request));
+  const site = new Site(path, admission, files);
+  const handlers: WebHandlers = {
+    answer: request => site.answer(request),
+    refuse: request => {
+      const origin = request.header("origin");
+      if (!admission.admits(origin, request.header("host"))) {
+        audit?.refusedOrigin(addressOf(request.remoteAddress()), origin);
+        return refusal("403 Forbidden", "This origin may not connect. The gateway's log says why.");
       }
-    app.any("/*", (response, request) =>
-      refuse(response, "404 Not Found", "There is nothing here.", request.getMethod() === "head"),
-    );
+      const protocols = request.header("sec-websocket-protocol").split(",");
+      return protocols.some(offered => offered.trim() === protocol)
+        ? undefined
+        : refusal("400 Bad Request", `This endpoint speaks the subprotocol ${protocol}.`);
+    },
+    opened: socket => {
+      const connection = new ClientConnection(
+        sealer === undefined ? socket : new SealingSocket(socket, sealer),
+        connectionLimits,
+      );
+      try {
+        crowd.enter(connection, addressOf(socket.getRemoteAddress()));
+      } catch (error) {
+        return connection.end("OVERLOADED", (error as JechoError).message);
+      }
+      connections.set(socket, connection);
+      silence.broken(connection);
+      strangers.add(connection);
+    },
+    message: (socket, message, isBinary) => {
+      const connection = connections.get(socket);
+      if (connection === undefined) return;
+      silence.broken(connection);
+      try {
+        if (!isBinary) throw new JechoError("FRAME_MALFORMED", "messages are binary");
+        const { byteLength } = message;
+        let hasEvents = false;
+        // What its process for modulators sends is on account of others.
+        const parties = connection === names.modulating ? [] : connection.parties;
+        const now = performance.now();
+        for (const party of parties) party.message(byteLength, now);
+        const takes = closing === undefined || connection === names.modulating;
+        try {
+          const received = new Uint8Array(message);
+          const bytes = sealer === undefined ? received : withoutChecksum(received);
+          parseMessage(bytes, (frame, start, end) => {
+            for (const party of parties) party.frame();
+            const isEvents = frame instanceof EventsFrame;
+            // It is not confirmed, and so comes again, to the next gateway.
+            if (!takes && (isEvents || frame.kind === "Position")) return;
+            hasEvents ||= isEvents;
+            dispatcher.frame(connection, frame, bytes, start, end);
+            if (!isEvents && frame.kind === "Hello") strangers.delete(connection);
+          });
+        } finally {
+          // The message's bytes are gone when this returns.
+          gathering.flush();
+        }
+        if (hasEvents) confirmations.took(connection, byteLength);
+      } catch (error) {
+        if (!(error instanceof JechoError)) log(`a frame could not be handled: ${(error as Error).stack}`);
+        const { code, message } = JechoError.from(error);
+        connection.end(code, message);
+      }
+    },
+    // Nobody sends one with a content, but a flipped bit makes one of a short message.
+    pong: (socket, { byteLength }) => {
+      if (sealer !== undefined && byteLength > 0) connections.get(socket)?.end("MESSAGE_DAMAGED");
+    },
+    drained: socket => connections.get(socket)?.drained(),
+    closed: (socket, code) => {
+      const connection = connections.get(socket);
+      if (connection === undefined) return;
+      connections.delete(socket);
+      audit?.ended(connection, code);
+      crowd.leave(connection);
+      strangers.delete(connection);
+      confirmations.lost(connection);
+      // Of a gateway that stops producers must not hear that nobody wants their events any more: they keep them for the next one.
+      if (closing !== undefined) connection.lost();
+      else dispatcher.lost(connection, !LEAVING.has(code));
+      if (connections.size === 0) whenEmpty?.();
+    },
   };
-  route(app);
-
-  const listening = await listenAt(app, host, port).catch(async (error: Error) => {
+  const release = async (): Promise<void> => {
     silence.stop();
     access.stop();
     store?.close();
     await audit?.close();
+  };
+  const serving = {
+    path,
+    protocol,
+    limitBytes: limitBytes + (sealer === undefined ? 0 : CHECKSUM_BYTES),
+    // The last wall: events wait in queues of ours long before.
+    mostWaitingBytes: 64 << 20,
+    idleSeconds: Math.ceil((3 * heartbeatMs) / 1000),
+    certificate,
+  };
+  const [web, boundPort] = await (async () => {
+    const web = server.create(serving, handlers);
+    return [web, await web.listen(host, port)] as const;
+  })().catch(async (error: Error) => {
+    await release();
     throw error;
   });
-  const boundPort = uws.us_socket_local_port(listening);
+  if (server.note !== undefined) log(server.note);
   const shownHost = host === "0.0.0.0" || host === "::" ? "localhost" : host;
 
   const address = `${shownHost}:${boundPort}${path}`;
   const url = `${certificate === undefined ? "http" : "https"}://${address}`;
-  const unfollow = certificate?.follow(app, route, log);
   const modulating = options.modulating?.(
     certificate === undefined ? address : url,
     modulatingToken as string,
@@ -315,8 +281,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   }
 
   const close = async (): Promise<void> => {
-    uws.us_listen_socket_close(listening);
-    unfollow?.();
+    web.stopListening();
     // What was taken is not to come again.
     confirmations.confirm();
     const lateAt = performance.now() + drainMs;
@@ -338,14 +303,11 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       await empty;
       clearTimeout(grace);
     }
-    app.close();
+    web.close();
     strangers.clear();
-    silence.stop();
-    access.stop();
     confirmations.close();
     portions.close();
-    store?.close();
-    await audit?.close();
+    await release();
   };
   const closeOnce = (): Promise<void> => {
     closing ??= close();
@@ -357,6 +319,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     address,
     url,
     identity,
+    server: server.name,
     stats: () => ({ connections: connections.size, ...names.stats }),
     close: closeOnce,
     [Symbol.asyncDispose]: closeOnce,

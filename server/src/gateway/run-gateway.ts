@@ -51,7 +51,7 @@ export async function runGateway(
       ...(modulators && modulating !== undefined ? { modulating } : {}),
     });
     process.stdout.write(
-      `gateway listening at ${options.tls === undefined ? gateway.address : gateway.url}\n`,
+      `gateway listening at ${options.tls === undefined ? gateway.address : gateway.url}\nserved by ${gateway.server}\n`,
     );
     // A parent that started this process with an IPC channel is told the same way, and what the gateway has whenever it asks.
     const tell = (message: object): void => void process.send?.(message, undefined, undefined, () => {});

@@ -4,39 +4,60 @@ import { extname, join, relative, sep } from "node:path";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { JechoError } from "@jecho/shared";
-import type { HttpRequest, HttpResponse } from "#uws";
+import type { WebAnswer, WebRequest } from "./web-server.ts";
 
 /** Content policy of an answer that is no page: nothing is allowed. */
-export const NO_PAGE = "default-src 'none'; frame-ancestors 'none'";
+const NO_PAGE = "default-src 'none'; frame-ancestors 'none'";
 
 /**
- * Writes the headers of each answer: its content type is not to be guessed, and only this site's own pages may use it.
+ * Headers of each answer: its content type is not to be guessed, and only this site's own pages may use it.
  *
  * @param policy what it may do
  * @param readers whose pages may use it
  */
-export function writeHeaders(
-  response: HttpResponse,
+function headersOf(
   policy: string,
   readers: "same-origin" | "cross-origin" = "same-origin",
-): HttpResponse {
-  return response
-    .writeHeader("x-content-type-options", "nosniff")
-    .writeHeader("referrer-policy", "no-referrer")
-    .writeHeader("cross-origin-resource-policy", readers)
-    .writeHeader("content-security-policy", policy);
+): [name: string, value: string][] {
+  return [
+    ["x-content-type-options", "nosniff"],
+    ["referrer-policy", "no-referrer"],
+    ["cross-origin-resource-policy", readers],
+    ["content-security-policy", policy],
+  ];
 }
 
-/** Answers with a status and a sentence. @param isHead HEAD is answered by the headers alone */
-export function refuse(response: HttpResponse, status: string, sentence: string, isHead = false): void {
-  const body = `${sentence}\n`;
-  writeHeaders(response.writeStatus(status), NO_PAGE).writeHeader(
-    "content-type",
-    "text/plain; charset=utf-8",
-  );
-  // With the length given to it, `endWithoutBody` does not count as an answer.
-  if (isHead) response.writeHeader("content-length", String(Buffer.byteLength(body))).endWithoutBody();
-  else response.end(body);
+/** A status and a sentence. */
+export function refusal(status: string, sentence: string): WebAnswer {
+  return {
+    status,
+    headers: [...headersOf(NO_PAGE), ["content-type", "text/plain; charset=utf-8"]],
+    body: `${sentence}\n`,
+  };
+}
+
+/** What is not there. */
+export function nothingHere(): WebAnswer {
+  return refusal("404 Not Found", "There is nothing here.");
+}
+
+/** The state of something, which is another one the next time. @param readers whose pages may read it */
+export function stateAnswer(
+  state: object,
+  readers: "same-origin" | "cross-origin" = "same-origin",
+): WebAnswer {
+  const everybodys: [string, string][] =
+    readers === "cross-origin" ? [["access-control-allow-origin", "*"]] : [];
+  return {
+    status: "200 OK",
+    headers: [
+      ...headersOf(NO_PAGE, readers),
+      ...everybodys,
+      ["content-type", "application/json"],
+      ["cache-control", "no-store"],
+    ],
+    body: `${JSON.stringify(state)}\n`,
+  };
 }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -114,37 +135,27 @@ export class StaticFiles {
     return files;
   }
 
-  /** Answers GET, and HEAD with the same headers alone. */
-  serve(response: HttpResponse, request: HttpRequest): void {
-    const url = request.getUrl();
-    const isHead = request.getMethod() === "head";
-    const file = this.#files.get(url.endsWith("/") ? `${url}index.html` : url);
-    if (file === undefined) return refuse(response, "404 Not Found", "There is nothing here.", isHead);
-    const packed = TAKES_GZIP.test(request.getHeader("accept-encoding")) ? file.packed : undefined;
+  /** Answers GET and HEAD. */
+  answer(request: WebRequest): WebAnswer {
+    const { path } = request;
+    const file = this.#files.get(path.endsWith("/") ? `${path}index.html` : path);
+    if (file === undefined) return nothingHere();
+    const packed = TAKES_GZIP.test(request.header("accept-encoding")) ? file.packed : undefined;
     const { bytes, etag } = packed ?? file.plain;
-    const known = request.getHeader("if-none-match") === etag;
-    response.writeStatus(known ? "304 Not Modified" : "200 OK");
-    response.writeHeader("etag", etag);
-    writeHeaders(response, this.#policy ?? policyFor(request.getHeader("host")));
-    if (file.packed !== undefined) response.writeHeader("vary", "accept-encoding");
-    // Isolated from other origins, a page may share memory with its workers: events then cross without a message. The policy
-    // below allows nothing of other origins anyway.
-    response
-      .writeHeader("cross-origin-opener-policy", "same-origin")
-      .writeHeader("cross-origin-embedder-policy", "require-corp");
-    response.writeHeader(
-      "cache-control",
-      file.immutable ? "public, max-age=31536000, immutable" : "no-cache",
-    );
-    if (known) {
-      response.endWithoutBody();
-      return;
-    }
-    response.writeHeader("content-type", file.type);
-    if (packed !== undefined) response.writeHeader("content-encoding", "gzip");
-    // With the length given to it, `endWithoutBody` does not count as an answer.
-    if (isHead) response.writeHeader("content-length", String(bytes.byteLength)).endWithoutBody();
-    else response.end(bytes);
+    const headers: [string, string][] = [
+      ["etag", etag],
+      ...headersOf(this.#policy ?? policyFor(request.header("host"))),
+      // Isolated from other origins, a page may share memory with its workers: events then cross without a message. The policy
+      // below allows nothing of other origins anyway.
+      ["cross-origin-opener-policy", "same-origin"],
+      ["cross-origin-embedder-policy", "require-corp"],
+      ["cache-control", file.immutable ? "public, max-age=31536000, immutable" : "no-cache"],
+    ];
+    if (file.packed !== undefined) headers.push(["vary", "accept-encoding"]);
+    if (request.header("if-none-match") === etag) return { status: "304 Not Modified", headers };
+    headers.push(["content-type", file.type]);
+    if (packed !== undefined) headers.push(["content-encoding", "gzip"]);
+    return { status: "200 OK", headers, body: bytes };
   }
 }
 

@@ -1,0 +1,154 @@
+import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from "#uws";
+import type { Certificate } from "./certificate.ts";
+import { tryPort } from "./listening.ts";
+import type { WebAnswer, WebHandlers, WebRequest, WebServer, WebServerOptions } from "./web-server.ts";
+
+type Uws = typeof import("#uws");
+
+type ListenExclusively = (
+  host: string,
+  port: number,
+  options: number,
+  listening: (socket: us_listen_socket | false) => void,
+) => void;
+
+const LISTEN_EXCLUSIVE_PORT = 1;
+/** The idle timeouts that it takes. */
+const IDLE_SECONDS = [8, 960] as const;
+/** Whatever name a client asks for, of up to so many parts. */
+const NAMES = Array.from({ length: 6 }, (_, i) =>
+  Array(i + 1)
+    .fill("*")
+    .join("."),
+);
+
+/** Serves by uWebSockets.js: in C++, and a message to many in one call. */
+export class UwsServer implements WebServer {
+  readonly #uws: Uws;
+  readonly #app: TemplatedApp;
+  readonly #options: WebServerOptions;
+  readonly #handlers: WebHandlers;
+  #listening: us_listen_socket | undefined;
+  #unfollow: (() => void) | undefined;
+
+  /** @throws JechoError `ARGUMENT_INVALID` where it cannot use a certificate that Node can */
+  constructor(uws: Uws, options: WebServerOptions, handlers: WebHandlers) {
+    this.#uws = uws;
+    this.#options = options;
+    this.#handlers = handlers;
+    const { certificate } = options;
+    this.#app = certificate === undefined ? uws.App() : secure(uws, certificate);
+    this.#route(this.#app);
+  }
+
+  async listen(host: string, port: number): Promise<number> {
+    // A port that uWebSockets.js chose itself could not be taken again for a minute after a crash.
+    const wanted = port === 0 ? await tryPort(host, 0) : port;
+    // The official typings lack the form with host and options; without the option two gateways could share a port.
+    const listen = this.#app.listen.bind(this.#app) as unknown as ListenExclusively;
+    const socket = await new Promise<us_listen_socket | false>(resolve =>
+      listen(host, wanted, LISTEN_EXCLUSIVE_PORT, resolve),
+    );
+    if (socket === false) {
+      // uWebSockets.js does not say why, and Node does.
+      await tryPort(host, wanted);
+      throw new Error(`the gateway cannot listen at ${host}:${wanted}`);
+    }
+    this.#listening = socket;
+    this.#unfollow = this.#options.certificate?.follow(certificate => this.#renew(certificate));
+    return this.#uws.us_socket_local_port(socket);
+  }
+
+  stopListening(): void {
+    if (this.#listening !== undefined) this.#uws.us_listen_socket_close(this.#listening);
+    this.#listening = undefined;
+    this.#unfollow?.();
+  }
+
+  close(): void {
+    this.stopListening();
+    this.#app.close();
+  }
+
+  /**
+   * uWebSockets.js cannot exchange an app's own certificate, but those by the name that a client asks for: who asks for none, as for an IP address, is shown
+   * the first one for as long as the gateway runs. What has a certificate of its own has routes of its own.
+   */
+  #renew({ keyFile, certFile }: Certificate): void {
+    for (const name of NAMES) {
+      this.#app.removeServerName(name);
+      this.#app.addServerName(name, { key_file_name: keyFile, cert_file_name: certFile });
+      this.#route(this.#app.domain(name));
+    }
+  }
+
+  #route(app: TemplatedApp): void {
+    const { path, protocol, limitBytes, mostWaitingBytes, idleSeconds } = this.#options;
+    const { answer, refuse, opened, message, pong, drained, closed } = this.#handlers;
+    const [least, most] = IDLE_SECONDS;
+    app.ws<object>(`${path}/*`, {
+      maxPayloadLength: Math.min(2 ** 32 - 1, limitBytes),
+      maxBackpressure: mostWaitingBytes,
+      closeOnBackpressureLimit: true,
+      idleTimeout: Math.min(most, Math.max(least, idleSeconds)),
+      sendPingsAutomatically: true,
+      upgrade: (response, request, context) => {
+        const refusal = refuse(new UwsRequest(response, request));
+        if (refusal !== undefined) return send(response, request, refusal);
+        const key = request.getHeader("sec-websocket-key");
+        const extensions = request.getHeader("sec-websocket-extensions");
+        response.upgrade({}, key, protocol, extensions, context);
+      },
+      open: opened,
+      message,
+      pong,
+      drain: drained,
+      close: closed,
+    });
+    app.any("/*", (response, request) => send(response, request, answer(new UwsRequest(response, request))));
+  }
+}
+
+function secure(uws: Uws, certificate: Certificate): TemplatedApp {
+  const { keyFile, certFile } = certificate;
+  try {
+    return uws.SSLApp({ key_file_name: keyFile, cert_file_name: certFile });
+  } catch {
+    throw certificate.unusable("uWebSockets.js does not take them");
+  }
+}
+
+class UwsRequest implements WebRequest {
+  readonly #response: HttpResponse;
+  readonly #request: HttpRequest;
+
+  constructor(response: HttpResponse, request: HttpRequest) {
+    this.#response = response;
+    this.#request = request;
+  }
+
+  get method(): string {
+    return this.#request.getMethod();
+  }
+
+  get path(): string {
+    return this.#request.getUrl();
+  }
+
+  header(name: string): string {
+    return this.#request.getHeader(name);
+  }
+
+  remoteAddress(): ArrayBuffer {
+    return this.#response.getRemoteAddress();
+  }
+}
+
+function send(response: HttpResponse, request: HttpRequest, { status, headers, body }: WebAnswer): void {
+  response.writeStatus(status);
+  for (const [name, value] of headers) response.writeHeader(name, value);
+  if (body === undefined) response.endWithoutBody();
+  else if (request.getMethod() !== "head") response.end(body);
+  // With the length given to it, `endWithoutBody` does not count as an answer.
+  else response.writeHeader("content-length", String(Buffer.byteLength(body))).endWithoutBody();
+}

@@ -1,0 +1,82 @@
+import type { Certificate } from "./certificate.ts";
+
+/** Libraries that can serve the gateway's HTTP and WebSockets. */
+export const WEB_SERVERS = ["uWebSockets.js", "ws"] as const;
+
+/** One of the libraries that can serve the gateway's HTTP and WebSockets. */
+export type WebServerName = (typeof WEB_SERVERS)[number];
+
+/** A client's WebSocket. uWebSockets' own is one, so that nothing stands between an event and it. */
+export interface ServerSocket {
+  /** Sends a message, which may be overwritten when this returns. @returns 1 if it went out, 0 if some of it waits: then `drained` follows */
+  send(message: Uint8Array, isBinary?: boolean): number;
+  /** Sends to every other subscriber of the topic. What one turn publishes goes out together, when that is over. */
+  publish(topic: string, message: Uint8Array, isBinary?: boolean): boolean;
+  subscribe(topic: string): boolean;
+  unsubscribe(topic: string): boolean;
+  /** Says why and closes; `closed` is called before this returns, and the socket may not be used after that. */
+  end(code?: number, reason?: string): void;
+  /** Bytes that wait in it. */
+  getBufferedAmount(): number;
+  /** 4 or 16 bytes. */
+  getRemoteAddress(): ArrayBuffer;
+}
+
+/** What is asked by HTTP, for as long as it is being answered. */
+export interface WebRequest {
+  /** In small letters: `get`. */
+  readonly method: string;
+  /** As it was sent, without what follows a question mark. */
+  readonly path: string;
+  /** @param name in small letters @returns "" where it is absent */
+  header(name: string): string;
+  remoteAddress(): ArrayBuffer;
+}
+
+/** A whole answer by HTTP. */
+export interface WebAnswer {
+  /** `404 Not Found` */
+  readonly status: string;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  /** Sent unless the request is HEAD, which gets its length alone; undefined for an answer that has none. */
+  readonly body?: Uint8Array | string;
+}
+
+/** What a server does its work by: functions that need no receiver, for they are called for each message. */
+export interface WebHandlers {
+  /** Answers what is no upgrade. */
+  answer(request: WebRequest): WebAnswer;
+  /** Looks at an upgrade. @returns how it is refused; undefined where it is taken */
+  refuse(request: WebRequest): WebAnswer | undefined;
+  opened(socket: ServerSocket): void;
+  /** @param message gone when this returns */
+  message(socket: ServerSocket, message: ArrayBuffer, isBinary: boolean): void;
+  pong(socket: ServerSocket, payload: ArrayBuffer): void;
+  /** There is room again in a socket that something waited in. */
+  drained(socket: ServerSocket): void;
+  /** @param code of its close frame; 1005 for one without, 1006 where none came */
+  closed(socket: ServerSocket, code: number): void;
+}
+
+export interface WebServerOptions {
+  /** WebSockets are served under it. */
+  readonly path: string;
+  readonly protocol: string;
+  /** Most bytes of a message. */
+  readonly limitBytes: number;
+  /** Most bytes that may wait in a socket, which is closed beyond that. */
+  readonly mostWaitingBytes: number;
+  /** A socket that sends nothing for so long, not even the answer to a ping, is closed. */
+  readonly idleSeconds: number;
+  readonly certificate: Certificate | undefined;
+}
+
+/** Serves HTTP and WebSockets at one port. `server/test/web-server.test.ts` says what each has to do. */
+export interface WebServer {
+  /** @returns the port @throws JechoError `ARGUMENT_INVALID` where the host is none of this machine; Error where the port cannot be had */
+  listen(host: string, port: number): Promise<number>;
+  /** Takes no new connections. */
+  stopListening(): void;
+  /** Cuts all connections that are left. */
+  close(): void;
+}

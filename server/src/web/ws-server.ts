@@ -1,0 +1,153 @@
+import { once } from "node:events";
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from "node:http";
+import { createServer as createSecureServer, type Server as SecureServer } from "node:https";
+import type { AddressInfo, Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { WebSocketServer } from "ws";
+import { addressBytes } from "./address-bytes.ts";
+import { listeningFailed } from "./listening.ts";
+import type { WebAnswer, WebHandlers, WebRequest, WebServer, WebServerOptions } from "./web-server.ts";
+import { Topics, WsSocket } from "./ws-socket.ts";
+
+const HTTP: ServerOptions = { maxHeaderSize: 8 << 10, headersTimeout: 10_000, requestTimeout: 10_000 };
+/** How long a client may take to answer a close frame. */
+const CLOSE_MS = 2000;
+/** A socket is looked at so often while it may be idle. */
+const LOOKS = 4;
+
+/** Serves by Node's own HTTP server and `ws`, wherever Node runs: each message to each client costs some JavaScript. */
+export class WsServer implements WebServer {
+  readonly #http: Server | SecureServer;
+  readonly #ws: WebSocketServer;
+  readonly #options: WebServerOptions;
+  readonly #handlers: WebHandlers;
+  readonly #topics = new Topics();
+  readonly #sockets = new Set<WsSocket>();
+  #looking: NodeJS.Timeout | undefined;
+  #unfollow: (() => void) | undefined;
+
+  constructor(options: WebServerOptions, handlers: WebHandlers) {
+    this.#options = options;
+    this.#handlers = handlers;
+    const { certificate, limitBytes, protocol } = options;
+    this.#http =
+      certificate === undefined
+        ? createServer(HTTP)
+        : createSecureServer({ ...HTTP, ...certificate.texts, ALPNProtocols: ["http/1.1"] });
+    // Its typings lack the time for a close.
+    const sockets: ConstructorParameters<typeof WebSocketServer>[0] & { closeTimeout: number } = {
+      noServer: true,
+      clientTracking: false,
+      perMessageDeflate: false,
+      maxPayload: limitBytes,
+      closeTimeout: CLOSE_MS,
+      handleProtocols: () => protocol,
+    };
+    this.#ws = new WebSocketServer(sockets);
+    this.#http.on("request", (request: IncomingMessage, response: ServerResponse) =>
+      send(response, request, handlers.answer(new NodeRequest(request))),
+    );
+    this.#http.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) =>
+      this.#upgrade(request, socket as Socket, head),
+    );
+  }
+
+  async listen(host: string, port: number): Promise<number> {
+    try {
+      this.#http.listen({ host, port, exclusive: true });
+      await once(this.#http, "listening");
+    } catch (error) {
+      throw listeningFailed(error as NodeJS.ErrnoException, host, port);
+    }
+    const { certificate, idleSeconds } = this.#options;
+    this.#looking = setInterval(() => this.#look(), (idleSeconds * 1000) / LOOKS);
+    this.#unfollow = certificate?.follow(({ texts }) => (this.#http as SecureServer).setSecureContext(texts));
+    return (this.#http.address() as AddressInfo).port;
+  }
+
+  stopListening(): void {
+    this.#unfollow?.();
+    this.#http.close();
+  }
+
+  close(): void {
+    this.stopListening();
+    clearInterval(this.#looking);
+    for (const socket of this.#sockets) socket.cut();
+    this.#http.closeAllConnections();
+  }
+
+  #upgrade(request: IncomingMessage, tcp: Socket, head: Buffer): void {
+    tcp.on("error", () => {});
+    const asked = new NodeRequest(request);
+    const refusal = asked.path.startsWith(`${this.#options.path}/`)
+      ? this.#handlers.refuse(asked)
+      : this.#handlers.answer(asked);
+    if (refusal !== undefined) return tcp.end(textOf(refusal)) && undefined;
+    this.#ws.handleUpgrade(request, tcp, head, web => {
+      const socket = new WsSocket(
+        web,
+        tcp,
+        this.#topics,
+        this.#options.mostWaitingBytes,
+        this.#handlers,
+        () => this.#sockets.delete(socket),
+      );
+      this.#sockets.add(socket);
+      this.#handlers.opened(socket);
+    });
+  }
+
+  /** Cuts sockets that nothing has come from for too long, and has others answer in time. */
+  #look(): void {
+    for (const socket of this.#sockets) {
+      const looks = socket.silentLooks();
+      if (looks >= LOOKS) socket.cut();
+      else if (looks >= LOOKS / 2) socket.ping();
+    }
+  }
+}
+
+class NodeRequest implements WebRequest {
+  readonly #request: IncomingMessage;
+
+  constructor(request: IncomingMessage) {
+    this.#request = request;
+  }
+
+  get method(): string {
+    return (this.#request.method ?? "").toLowerCase();
+  }
+
+  get path(): string {
+    return (this.#request.url ?? "").split("?", 1)[0] as string;
+  }
+
+  header(name: string): string {
+    return String(this.#request.headers[name] ?? "");
+  }
+
+  remoteAddress(): ArrayBuffer {
+    return addressBytes(this.#request.socket.remoteAddress ?? "");
+  }
+}
+
+function send(response: ServerResponse, { method }: IncomingMessage, answer: WebAnswer): void {
+  const { status, headers, body } = answer;
+  const length: [string, string][] =
+    body === undefined || method !== "HEAD" ? [] : [["content-length", String(Buffer.byteLength(body))]];
+  response.writeHead(Number.parseInt(status, 10), [...headers, ...length].flat());
+  response.end(body);
+}
+
+/** An answer to an upgrade, which Node leaves to others. */
+function textOf({ status, headers, body = "" }: WebAnswer): string {
+  const lines = [...headers, ["content-length", String(Buffer.byteLength(body))], ["connection", "close"]];
+  return `HTTP/1.1 ${status}\r\n${lines.map(line => `${line.join(": ")}\r\n`).join("")}\r\n${body}`;
+}
