@@ -89,5 +89,12 @@ export type { Demand, DerivedDemand } from "./producer/demand.ts";
 export { Producer } from "./producer/producer.ts";
 export type { EventQueueOptions } from "./queues/event-queue.ts";
 export { type Inheritance, InheritedSubscription } from "./session/inheritance.ts";
+export type {
+  ChannelCounts,
+  ChannelStanding,
+  DerivedStanding,
+  GatewayOverview,
+  ModulatorPlace,
+} from "./session/overview.ts";
 export { connect, Session } from "./session/session.ts";
 export type { Status } from "./session/status.ts";

@@ -10,6 +10,7 @@ export {
 export type { JsonWebKeySet } from "./access/key-set.ts";
 export { RIGHTS, type Right } from "./access/rights.ts";
 export type { TokenOptions } from "./access/tokens.ts";
+export { GATEWAY_FLAGS } from "./configuration/command-line.ts";
 export { createGateway, type Gateway } from "./gateway/gateway.ts";
 export type { GatewayLimits, GatewayStats } from "./gateway/gateway-limits.ts";
 export type { GatewayOptions } from "./gateway/gateway-options.ts";

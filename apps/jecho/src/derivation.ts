@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type Modulator, modulatorFrom, modulatorFromFile, type Placement, type Type } from "@jecho/client";
-import { UsageError } from "./usage.ts";
+import { UsageError } from "./screen.ts";
 
 export interface DerivationOptions {
   /** An expression of `event`: what it is true for is sent. */
@@ -16,12 +16,9 @@ export interface DerivationOptions {
  * @throws UsageError for both at once
  * @throws JechoError `MODULATOR_INVALID` where the file cannot be read
  */
-export async function derivationOf(
-  { where, modulator }: DerivationOptions,
-  usage: string,
-): Promise<Modulator | undefined> {
+export async function derivationOf({ where, modulator }: DerivationOptions): Promise<Modulator | undefined> {
   if (where !== undefined && modulator !== undefined)
-    throw new UsageError("--where and --modulator cannot be used together", usage);
+    throw new UsageError("--where and --modulator cannot be used together");
   if (modulator !== undefined) return modulatorFromFile(pathToFileURL(resolve(modulator)));
   if (where === undefined) return undefined;
   // The expression has a line to itself, so that a column in an error is one of the expression.
@@ -36,12 +33,12 @@ ${where}
  * @param types what the producers write; where nothing is known of that, anything goes
  * @throws UsageError
  */
-export function checkFields(expression: string, types: readonly Type[], usage: string): void {
+export function checkFields(expression: string, types: readonly Type[]): void {
   const code = expression.replace(/(["'`])(?:\\.|(?!\1)[^\\])*\1/gs, "$1$1");
   const names = new Set(types.flatMap(({ fields }) => fields.map(({ name }) => name)));
   for (const [, name = ""] of code.matchAll(/(?<![\w$.])event\s*\??\.\s*([\w$]+)/g))
     if (names.size > 0 && !names.has(name))
-      throw new UsageError(`the events have no field "${name}"; they have ${[...names].join(", ")}`, usage);
+      throw new UsageError(`the events have no field "${name}"; they have ${[...names].join(", ")}`);
 }
 
 const AT = {

@@ -1,25 +1,22 @@
+import type { Command } from "commander";
 import { meet } from "./meet.ts";
-import { parseOneArgument, type Screen } from "./usage.ts";
+import { type GatewayAnswering, print, type Screen, withGateway } from "./screen.ts";
 
-const USAGE = `jecho kick SUBJECT [options]
-
-  SUBJECT               the name that stands in its tokens
-  --gateway HOST:PORT   where it is (localhost:8080)
-  --token FILE          a token that has the right kick
-
-Ends all connections of a subject at once. The gateway takes none of the tokens that the subject has; it forgets that when it is started again.`;
-
-/** @throws JechoError, UsageError */
-export async function kick(args: string[], { out, note }: Screen, signal: AbortSignal): Promise<void> {
-  const { argument: subject, values } = parseOneArgument(
-    args,
-    { gateway: { type: "string" }, token: { type: "string" }, help: { type: "boolean", short: "h" } },
-    "subject",
-    USAGE,
-  );
-  if (values.help) return void out.write(`${USAGE}\n`);
-  await meet({ ...values, note, signal }, async session => {
-    const connections = await session.kick(subject);
-    out.write(`${connections} connection${connections === 1 ? "" : "s"} of ${subject} ended\n`);
+/** `jecho kick` */
+export function addKick(program: Command, screen: Screen): void {
+  const command = program
+    .command("kick")
+    .argument("<subject>", "the name that stands in its tokens")
+    .summary("ends the connections of a token's subject")
+    .description(
+      "Ends all connections of a subject at once. The gateway takes none of the tokens that the subject has; it forgets that when it is started again.",
+    )
+    .option("--json", "print a line of JSON");
+  withGateway(command, "kick").action(async (subject: string, options: GatewayAnswering) => {
+    await meet({ ...options, ...screen }, async session => {
+      const connections = await session.kick(subject);
+      const text = `${connections} connection${connections === 1 ? "" : "s"} of ${subject} ended`;
+      print(screen, options.json, { subject, connections }, text);
+    });
   });
 }

@@ -1,39 +1,42 @@
 import { typeScriptOf } from "@jecho/client";
 import { fbsOf } from "@jecho/client/fbs";
+import type { Command } from "commander";
 import { meet } from "./meet.ts";
-import { parseOneArgument, type Screen } from "./usage.ts";
+import { type GatewayAnswering, type Screen, withGateway } from "./screen.ts";
 
-const USAGE = `jecho types CHANNEL [options]
+interface TypesOptions extends GatewayAnswering {
+  readonly typescript?: boolean;
+}
 
-  CHANNEL               its name: jecho://HOST:PORT/NAME, or NAME alone
-  --typescript          as TypeScript, for modulators and handlers
-  --gateway HOST:PORT   where NAME alone is (localhost:8080)
-  --token FILE          says to the gateway who this is, with the right subscribe
-
-Prints the types that its present producers write, as text in FlatBuffers' schema language.`;
-
-/** @throws JechoError, UsageError */
-export async function printTypes(args: string[], { out, note }: Screen, signal: AbortSignal): Promise<void> {
-  const { argument: channel, values } = parseOneArgument(
-    args,
-    {
-      typescript: { type: "boolean" },
-      gateway: { type: "string" },
-      token: { type: "string" },
-      help: { type: "boolean", short: "h" },
-    },
-    "channel",
-    USAGE,
+/** `jecho types` */
+export function addTypes(program: Command, screen: Screen): void {
+  const command = program
+    .command("types")
+    .argument("<channel>", "its name: jecho://HOST:PORT/NAME, or NAME alone")
+    .summary("prints the types that a channel's producers write, as FlatBuffers schemas")
+    .description(
+      "Prints the types that its present producers write, as text in FlatBuffers' schema language.",
+    )
+    .option("--typescript", "as TypeScript, for modulators and handlers")
+    .option("--json", "each type as a line of JSON: its name, token and text");
+  withGateway(command, "subscribe").action((channel: string, options: TypesOptions) =>
+    printTypes(channel, options, screen),
   );
-  if (values.help) return void out.write(`${USAGE}\n`);
-  await meet({ channel, ...values, note, signal }, async session => {
+}
+
+/** @throws JechoError */
+async function printTypes(channel: string, options: TypesOptions, screen: Screen): Promise<void> {
+  const { out, note } = screen;
+  await meet({ channel, ...options, ...screen }, async session => {
     const found = session.channel(channel);
     const types = await found.types();
     if (types.length === 0)
       note(`# ${found.name} has no type at present: nobody produces there, or the channel is untyped`);
     for (const type of types) {
-      const text = values.typescript === true ? typeScriptOf(type) : fbsOf(type);
-      out.write(`// ${type.name}, token ${type.token.toString(16).padStart(16, "0")}\n${text}\n`);
+      const text = options.typescript === true ? typeScriptOf(type) : fbsOf(type);
+      const token = type.token.toString(16).padStart(16, "0");
+      if (options.json === true) out.write(`${JSON.stringify({ name: type.name, token, text })}\n`);
+      else out.write(`// ${type.name}, token ${token}\n${text}\n`);
     }
   });
 }

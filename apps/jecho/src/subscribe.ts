@@ -1,48 +1,55 @@
 import { type EventInfo, type Placement, type Session, unpack } from "@jecho/client";
+import type { Command } from "commander";
 import { checkFields, derivationOf, describePlacements } from "./derivation.ts";
 import { LineWriter } from "./line-writer.ts";
 import { meet } from "./meet.ts";
-import { parseCount, parseOneArgument, type Screen, UsageError } from "./usage.ts";
+import { count, each, type GatewayAnswering, type Screen, UsageError, withGateway } from "./screen.ts";
 import { pick, plain, toJson } from "./values.ts";
-
-const USAGE = `jecho sub CHANNEL [options]
-
-  CHANNEL               its name: jecho://HOST:PORT/NAME, or NAME alone
-  --where EXPRESSION    only events for which it is true, which are chosen where they are raised: 'event.celsius > 30'
-  --modulator FILE      what the modulator in this file makes of them there
-  --field NAME          only this field; may be repeated, and NAME.INNER is a field of a nested table
-  --json                each event as one line of JSON, with all its numbers, and at a gateway with keys who raised it (by)
-  --count N             end after so many lines
-  --gateway HOST:PORT   where NAME alone is (localhost:8080)
-  --token FILE          says to the gateway who this is, with the rights subscribe and, for an expression or modulator, modulate
-
-Prints the events of a channel, whatever their type. Of a long array its length, range and mean are shown. Events that come
-faster than a line for each can be printed are skipped; with --json they wait, and what is lost by that is counted.`;
 
 /** So many lines of JSON wait for their reader; further events wait at the gateway, in a queue that drops the oldest. */
 const WAITING_LINES = 16;
 
-/** @throws JechoError, UsageError */
-export async function subscribe(args: string[], { out, note }: Screen, signal: AbortSignal): Promise<void> {
-  const { argument: channel, values } = parseOneArgument(
-    args,
-    {
-      where: { type: "string" },
-      modulator: { type: "string" },
-      field: { type: "string", multiple: true },
-      json: { type: "boolean" },
-      count: { type: "string" },
-      gateway: { type: "string" },
-      token: { type: "string" },
-      help: { type: "boolean", short: "h" },
-    },
-    "channel",
-    USAGE,
+interface SubscribeOptions extends GatewayAnswering {
+  readonly where?: string;
+  readonly modulator?: string;
+  readonly field?: readonly string[];
+  readonly count?: number;
+}
+
+/** `jecho sub` */
+export function addSub(program: Command, screen: Screen): void {
+  const command = program
+    .command("sub")
+    .argument("<channel>", "its name: jecho://HOST:PORT/NAME, or NAME alone")
+    .summary("prints the events of a channel, a line each")
+    .description(
+      "Prints the events of a channel, whatever their type. Of a long array its length, range and mean are shown. Events that come faster than a line for each can be printed are skipped; with --json they wait, and what is lost by that is counted.",
+    )
+    .option(
+      "--where <EXPRESSION>",
+      "only events for which it is true, which are chosen where they are raised: 'event.celsius > 30'",
+    )
+    .option("--modulator <FILE>", "what the modulator in this file makes of them there")
+    .option(
+      "--field <NAME>",
+      "only this field; may be repeated, and NAME.INNER is a field of a nested table",
+      each,
+    )
+    .option(
+      "--json",
+      "each event as one line of JSON, with all its numbers, and at a gateway with keys who raised it (by)",
+    )
+    .option("--count <N>", "end after so many lines", count);
+  withGateway(command, "subscribe and, for an expression or modulator, modulate").action(
+    (channel: string, options: SubscribeOptions) => subscribe(channel, options, screen),
   );
-  if (values.help) return void out.write(`${USAGE}\n`);
-  const most =
-    values.count === undefined ? Number.POSITIVE_INFINITY : parseCount("--count", values.count, USAGE);
-  const modulator = await derivationOf(values, USAGE);
+}
+
+/** @throws JechoError, UsageError */
+async function subscribe(channel: string, values: SubscribeOptions, screen: Screen): Promise<void> {
+  const { out, note, signal } = screen;
+  const most = values.count ?? Number.POSITIVE_INFINITY;
+  const modulator = await derivationOf(values);
   const lines = new LineWriter(out);
   let announced: bigint | undefined;
   let shown = 0;
@@ -53,7 +60,7 @@ export async function subscribe(args: string[], { out, note }: Screen, signal: A
     const types = await found.types();
     if (types.length === 0)
       note(`# nobody produces at ${found.name} yet, or its events have no type; waiting for events`);
-    checkFields(values.where ?? "", types, USAGE);
+    checkFields(values.where ?? "", types);
     return new Promise((resolve, reject) => {
       signal.addEventListener("abort", () => resolve());
       session.onStatus(({ state, error }) => {
@@ -98,7 +105,7 @@ export async function subscribe(args: string[], { out, note }: Screen, signal: A
         .catch(reject);
     });
   };
-  await meet({ channel, ...values, note, signal }, print);
+  await meet({ channel, ...values, ...screen }, print);
   if (signal.aborted) return;
   if (skipped > 0) note(`# ${skipped} events came faster than they could be printed`);
   if (missed > 0)
@@ -111,7 +118,7 @@ function pickAll(event: unknown, names: readonly string[]): Record<string, unkno
   const picked: Record<string, unknown> = {};
   for (const name of names) {
     const found = pick(event, name);
-    if (found === undefined) throw new UsageError(`the events have no field "${name}"`, USAGE);
+    if (found === undefined) throw new UsageError(`the events have no field "${name}"`);
     picked[name] = found.value;
   }
   return picked;

@@ -209,12 +209,17 @@ test("untyped events are shown as bytes", async () => {
 });
 
 test.each([
-  [[], "a command is missing", 2],
-  [["fly"], 'there is no command "fly"', 2],
-  [["sub"], "the channel's name is missing", 2],
-  [["types", "a", "b"], "one channel, not several", 2],
+  [[], "Usage: jecho", 2],
+  [["fly"], "unknown command 'fly'", 2],
+  [["sup"], "Did you mean sub?", 2],
+  [["sub"], "missing required argument 'channel'", 2],
+  [["types", "a", "b"], "too many arguments for 'types'", 2],
   [["sub", "a", "--colour"], "--colour", 2],
-  [["sub", "a", "--count", "none"], "--count takes a number", 2],
+  [
+    ["sub", "a", "--count", "none"],
+    "'--count <N>' argument 'none' is invalid. It takes a number from 1 upwards.",
+    2,
+  ],
   [["gateway", "--colour"], "--colour", 2],
   [["gateway", "--port", ""], "--port takes a whole number", 2],
   [["gateway", "--tls-key", "key.pem"], "--tls-cert and --tls-key are wanted together", 2],
@@ -315,7 +320,19 @@ test("that no gateway answers is said at once, and who comes within a while is f
 });
 
 test("each command has its help", async () => {
-  const commands = ["sub", "types", "gateway", "key", "token", "kick"];
+  const commands = [
+    "sub",
+    "pub",
+    "types",
+    "ls",
+    "top",
+    "gateway",
+    "config",
+    "key",
+    "token",
+    "kick",
+    "completion",
+  ];
   for (const args of [["--help"], ...commands.map(command => [command, "-h"])])
     expect(await run(args)).toMatchObject({ code: 0, out: expect.stringContaining("jecho") });
   expect((await run(["--version"])).out).toMatch(/^\d+\.\d+\.\d+\n$/);

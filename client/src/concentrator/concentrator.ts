@@ -311,6 +311,13 @@ export class Concentrator {
       case "Kicked":
         this.#parts.questions.answered(frame.request, { connections: frame.connections });
         return;
+      case "Overview":
+        this.#parts.questions.answered(frame.request, { overview: frame });
+        return;
+      case "Survey": {
+        const uses = this.#parts.modulation.uses();
+        return this.#parts.link.send({ kind: "Surveyed", request: frame.request, uses });
+      }
       case "Types":
         this.#parts.questions.answered(frame.request, [...frame.tokens]);
         return;

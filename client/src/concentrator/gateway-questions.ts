@@ -35,6 +35,7 @@ export class GatewayQuestions {
     else if ("token" in about) this.#link.send({ kind: "WantType", request, token: about.token });
     else if ("channel" in about) this.#link.send({ kind: "WantTypes", request, channel: about.channel });
     else if ("kick" in about) this.#link.send({ kind: "Kick", request, subject: about.kick });
+    else if ("overview" in about) this.#link.send({ kind: "WantOverview", request, pattern: about.overview });
     else {
       this.#handovers.set(request, port);
       this.#link.send({ kind: "AskHandover", request });

@@ -6,6 +6,7 @@ import {
   type Install,
   type Instead,
   type Modulator,
+  type ModulatorUse,
   type ObjectUpdate,
   type Outgoing,
   type Room,
@@ -174,6 +175,19 @@ export class Modulation {
       installation.opening = undefined;
     }
     answer(installation);
+  }
+
+  /** What the modulators use that run here for everybody. */
+  uses(): ModulatorUse[] {
+    const uses: ModulatorUse[] = [];
+    for (const { number: derived, process, own, hosted } of this.installed) {
+      const stats = derived === 0 || own ? undefined : this.#environment?.modulators.get(hosted);
+      if (stats === undefined) continue;
+      const { tier, cpuMs, eventsIn, dropped, restarts } = stats;
+      const counts = { events: BigInt(eventsIn), dropped: BigInt(dropped), restarts };
+      uses.push({ derived, process, tier, cpuMs, ...counts });
+    }
+    return uses;
   }
 
   /** Maybe nothing is fed by this over the wire any more. */

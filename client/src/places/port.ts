@@ -10,6 +10,7 @@ import type {
   Inheritance,
   Modulator,
   ObjectWrite,
+  Overview,
   Place,
   Queue,
 } from "@jecho/shared/internal";
@@ -139,19 +140,21 @@ export type QueueRequest =
 
 /**
  * A question to the gateway: for a type by its token, the tokens of what a channel's producers write, a token for a
- * handover, the end of a subject's connections; and to another address, which gateway is there.
+ * handover, the end of a subject's connections, what runs on the channels of a pattern; and to another address, which gateway is there.
  */
 export type Question =
   | { readonly token: bigint }
   | { readonly channel: string }
   | { readonly handover: true }
   | { readonly kick: string }
+  | { readonly overview: string }
   | { readonly gatewayAt: string };
 /** A handover token, how many connections were ended, the identity of a gateway, or tokens of types; none where the type that was asked for has been told by `type` before. */
 export type Answer =
   | readonly bigint[]
   | { readonly token: string; readonly validMs: number }
   | { readonly connections: number }
+  | { readonly overview: Overview }
   | { readonly gateway: string };
 
 /** A notice to a session. */

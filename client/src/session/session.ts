@@ -1,5 +1,5 @@
 import { type ErrorCode, JechoError, Type } from "@jecho/shared";
-import type { Inheritance as InheritanceFrame } from "@jecho/shared/internal";
+import type { Inheritance as InheritanceFrame, Overview } from "@jecho/shared/internal";
 import { checkOptions } from "@jecho/shared/internal";
 import { laterTurn } from "#platform";
 import { EventChannel } from "../channel/channel.ts";
@@ -16,6 +16,7 @@ import { Endpoints } from "./endpoints.ts";
 import { GatewayNames } from "./gateway-names.ts";
 import { type Inheritance, inherit } from "./inheritance.ts";
 import { KnownTypes, ProducerNames, theOne } from "./known.ts";
+import { type GatewayOverview, overviewOf } from "./overview.ts";
 import { Questions } from "./questions.ts";
 import { guarded, NewsListeners, type Status, statusNow, tell, untilLive } from "./status.ts";
 
@@ -277,6 +278,17 @@ export class Session {
   async kick(subject: string): Promise<number> {
     await this.ready();
     return ((await this.#ask({ kick: subject })) as { connections: number }).connections;
+  }
+
+  /**
+   * What runs at the gateway: its channels, what is derived of them, and what modulators use. Takes the right `inspect` for the pattern.
+   *
+   * @param pattern of the channels' names, as in a right: `*` stands for one segment, and `**` at the end for one or more. Default: all
+   * @throws JechoError `RIGHT_MISSING`, `ARGUMENT_INVALID` where that is no pattern, `CONNECTION_LOST`, `CLOSED`
+   */
+  async overview(pattern = "**"): Promise<GatewayOverview> {
+    await this.ready();
+    return overviewOf(((await this.#ask({ overview: pattern })) as { overview: Overview }).overview);
   }
 
   async #giveToken(): Promise<void> {

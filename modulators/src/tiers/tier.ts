@@ -38,6 +38,8 @@ export interface StateUpdate extends Omit<ObjectUpdate, "kind" | "derived"> {
 
 /** Counts since the installation. */
 export interface ModulatorStats {
+  /** Tier that it runs in. */
+  readonly tier: "local" | "hosted";
   eventsIn: number;
   eventsOut: number;
   bytesOut: number;

@@ -13,7 +13,7 @@ const MOST_OF_ALL = 1000;
 const WAITING_BYTES = 8 << 20;
 const NAME_CHARACTERS = 200;
 /** Rights that are not logged: who only listens does nothing. */
-const LISTENING: ReadonlySet<string> = new Set(["subscribe", "history", "block"]);
+const LISTENING: ReadonlySet<string> = new Set(["subscribe", "history", "block", "inspect"]);
 
 /** Log of who connected, who was refused what, and who did what takes more than the right to listen: one line of JSON for each. */
 export class AuditLog {

@@ -27,6 +27,9 @@ export function needsOf(frame: Control, consumers: Iterable<ConsumerOf>): readon
       return [["subscribe", frame.channel]];
     case "AskHandover":
       return Array.from(consumers, ({ manager }): Need => ["handover", manager.name]);
+    // Of the channels that match it those are shown which there is the right for.
+    case "WantOverview":
+      return [["inspect", frame.pattern]];
     case "Kick":
       return [["kick", frame.subject]];
     default:

@@ -2,7 +2,7 @@ import { JechoError } from "@jecho/shared";
 
 /**
  * Rights that somebody may have. Each is given with a pattern of what it is for: the names of channels, of `share` the
- * ids of shared objects, of `kick` the names of subjects.
+ * ids of shared objects, of `kick` the names of subjects, of `inspect` channels that are looked at.
  */
 export const RIGHTS = [
   "subscribe",
@@ -16,6 +16,7 @@ export const RIGHTS = [
   "handover",
   "block",
   "kick",
+  "inspect",
 ] as const;
 /** One of them. */
 export type Right = (typeof RIGHTS)[number];

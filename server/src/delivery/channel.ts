@@ -40,6 +40,9 @@ export class Channel {
   readonly epoch: number;
   /** Sequence number that the next event gets. The first event of a channel is 1. */
   nextSeq = 1;
+  /** Bytes of the runs that came, and events that were dropped for processes that did not keep up. */
+  bytes = 0;
+  dropped = 0;
   history: History | undefined;
   readonly lanes = new GatewayLanes();
   readonly listeners: Listeners;
@@ -190,6 +193,7 @@ export class Channel {
     if (of === undefined) return;
     frame.stamp(this.epoch, this.nextSeq);
     this.nextSeq += frame.count;
+    this.bytes += frame.end - frame.start;
     this.history?.append(frame, of, this.owner.subjectOf(frame.producer), Date.now());
     if (frame.isSync) this.#acknowledgements.expect(this, frame, from, process);
     this.listeners.send(frame, from, process);

@@ -21,6 +21,7 @@ import type { Portions } from "../connections/portions.ts";
 import type { Handovers } from "../management/handovers.ts";
 import type { NameServer } from "../management/name-server.ts";
 import { GatewayOpenings, type OpeningLimits } from "../management/openings.ts";
+import type { Overviews } from "../management/overview.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
 import type { Acknowledgements } from "./acknowledgements.ts";
 import type { Gathering } from "./gathering.ts";
@@ -48,6 +49,7 @@ export class Dispatcher {
   readonly #access: Access;
   readonly #audit: AuditLog | undefined;
   readonly #portions: Portions;
+  readonly #overviews: Overviews;
   readonly #options: DispatchOptions;
   readonly #openings: GatewayOpenings;
   readonly #intake: Intake;
@@ -61,6 +63,7 @@ export class Dispatcher {
     access: Access,
     audit: AuditLog | undefined,
     portions: Portions,
+    overviews: Overviews,
     options: DispatchOptions,
   ) {
     this.#names = names;
@@ -71,6 +74,7 @@ export class Dispatcher {
     this.#access = access;
     this.#audit = audit;
     this.#portions = portions;
+    this.#overviews = overviews;
     this.#options = options;
     this.#openings = new GatewayOpenings(names, objects, portions, options);
     this.#intake = new Intake(names, acknowledgements);
@@ -157,6 +161,12 @@ export class Dispatcher {
           const connections = this.#access.kick(frame.subject);
           connection.send({ kind: "Kicked", request: frame.request, connections });
         });
+      case "WantOverview":
+        return this.#attempt(connection, frame, async () => {
+          const overview = await this.#overviews.of(frame.pattern, connection.subject ?? ANYBODY);
+          connection.send({ kind: "Overview", request: frame.request, ...overview });
+        });
+      case "Surveyed":
       case "Yielded":
       case "Noted":
       case "Installed":
@@ -169,6 +179,8 @@ export class Dispatcher {
       case "Welcome":
       case "Admitted":
       case "Kicked":
+      case "Overview":
+      case "Survey":
       case "Pong":
       case "Fault":
       case "ProducerOpened":

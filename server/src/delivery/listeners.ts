@@ -217,6 +217,7 @@ export class Listeners implements QueuedChannel {
       const { queue } = backlog;
       copy ??= COPIES.copy(run);
       for (const gone of backlog.push(copy, (one, i) => channel.owner.keyOf(one, i))) {
+        channel.dropped += gone.count;
         if (gone.isSync) this.#acknowledgements.skip(connection, channel.number, gone.seq, gone.count);
       }
       if (queue.isLost) channel.owner.cutOff(channel, connection);

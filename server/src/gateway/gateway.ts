@@ -27,6 +27,7 @@ import { Gathering } from "../delivery/gathering.ts";
 import { HistoryStore } from "../history/store.ts";
 import { Handovers } from "../management/handovers.ts";
 import { NameServer } from "../management/name-server.ts";
+import { Overviews } from "../management/overview.ts";
 import { SharedObjects } from "../objects/shared-objects.ts";
 import { refusal, StaticFiles } from "../web/answers.ts";
 import { Certificate } from "../web/certificate.ts";
@@ -143,6 +144,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     access,
     audit,
     portions,
+    new Overviews(names, () => connections.size),
     { ...limits, heartbeatMs, identity, modulatingToken },
   );
   const sealer = options.checksums ? new Sealer() : undefined;

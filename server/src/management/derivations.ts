@@ -71,6 +71,11 @@ export class Derivations<D extends MadeBy> {
     return this.#named.get(name);
   }
 
+  /** The names that somebody gave this one. */
+  namesOf(derived: D): string[] {
+    return [...this.#named].filter(([, named]) => named === derived).map(([name]) => name);
+  }
+
   /** Others may subscribe to it by this name as long as it exists. @throws JechoError `DERIVED_TAKEN`, `CHANNEL_NAME_INVALID`, `OVERLOADED` */
   name(derived: D, name: string): void {
     const full = checkName(`${this.#channel}#${name}`);

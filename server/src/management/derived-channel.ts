@@ -64,7 +64,7 @@ export class DerivedChannel {
   readonly outlets = new Set<Outlet>();
   readonly #objects: SharedObjects;
   /** The subject that brought the modulator. */
-  readonly #by: string;
+  readonly by: string;
 
   constructor(
     manager: ChannelManager,
@@ -80,7 +80,7 @@ export class DerivedChannel {
     this.modulator = modulator;
     this.#declared = new Declarations(manager.names.types, manager.names.limits.typesPerChannel);
     this.#objects = objects;
-    this.#by = by;
+    this.by = by;
     this.parent = parent;
     const behind = parent?.objects ?? NO_TAGS;
     this.objects = behind;
@@ -294,7 +294,7 @@ export class DerivedChannel {
       derived: channel.number,
       modulator: this.#objects.withNewest(modulator),
       behind: parent?.objects.length ?? 0,
-      by: this.#by,
+      by: this.by,
     };
   }
 

@@ -220,6 +220,11 @@ export class NameServer {
     for (const { placements } of [...this.#derived.values()]) placements.lostMaker(maker);
   }
 
+  /** The managers of all channels that are in use, or whose history is kept in memory. */
+  managers(): Iterable<ChannelManager> {
+    return this.#managers.values();
+  }
+
   get stats(): Omit<GatewayStats, "connections"> {
     let historyBytes = 0;
     for (const log of this.#logs()) historyBytes += log.bytes;

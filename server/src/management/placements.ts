@@ -6,6 +6,14 @@ import type { DerivedChannel } from "./derived-channel.ts";
 import { GatewayInstallation, type InstallationState } from "./installation.ts";
 import type { GatewayProducer } from "./producers.ts";
 
+/** Where a modulator runs for one producing process; `maker` runs it for everybody, where one does. */
+export interface ModulatorStanding {
+  readonly producing: Connection;
+  readonly maker: Connection | undefined;
+  readonly placement: Placement;
+  readonly processes: number;
+}
+
 const AT = { producer: 0, gateway: 1, consumer: 2, nowhere: 3 } as const;
 
 /** A request to install a modulator, for whichever process. */
@@ -318,6 +326,25 @@ export class Placements {
       const { maker, producing } = installation.seenBy(consumer) ?? installation;
       const isOwn = installation.state.is === "consumers";
       if (maker !== undefined && (isOwn || maker !== producing)) yield { maker, process: producing.process };
+    }
+  }
+
+  /** Where it runs for each producing process, as operators are shown it. */
+  *standings(): Generator<ModulatorStanding> {
+    const numbers = this.#derived.feeders.numbers();
+    for (const installation of this.#installations.values()) {
+      const { producing, state, whyOut } = installation;
+      const producers = numbers.get(producing) ?? [];
+      const place = (at: number, why: JechoError | undefined, processes: number, maker?: Connection) => ({
+        producing,
+        maker,
+        placement: { producers, at, code: why?.number ?? 0, message: why?.message ?? "" },
+        processes,
+      });
+      if (whyOut !== undefined) yield place(AT.nowhere, whyOut, 0);
+      else if (state.is === "producer") yield place(AT.producer, undefined, 1, state.maker);
+      else if (state.is === "gateway") yield place(AT.gateway, state.why, 1, state.maker);
+      else if (state.is === "consumers") yield place(AT.consumer, state.why, state.own.size);
     }
   }
 

@@ -66,6 +66,7 @@ const NEEDS: readonly [what: string, frame: Outgoing, right: string][] = [
     "share:view",
   ],
   ["the types of a channel", { kind: "WantTypes", request, channel: "a/b" }, "subscribe:a/b"],
+  ["looking at channels", { kind: "WantOverview", request, pattern: "a/b" }, "inspect:a/b"],
   ["ending others' connections", { kind: "Kick", request, subject: "bob" }, "kick:bob"],
 ];
 

@@ -77,7 +77,15 @@ export class LocalTier implements Tier {
     const { offers = MOE_OFFERS, context = new Map<string, Value>(), behind = 0 } = request;
     if (this.#isClosed) throw new JechoError("CLOSED", "the modulators' environment is closed");
     checkSizes(modulator, this.#limits);
-    const stats = { eventsIn: 0, eventsOut: 0, bytesOut: 0, cpuMs: 0, dropped: 0, restarts: 0 };
+    const stats: ModulatorStats = {
+      tier: "local",
+      eventsIn: 0,
+      eventsOut: 0,
+      bytesOut: 0,
+      cpuMs: 0,
+      dropped: 0,
+      restarts: 0,
+    };
     for (const [name, value] of context) this.setContext(channel, name, value);
     for (const other of further) this.addType(channel, other);
     const grants = grantsOf(offers, modulator);

@@ -1,0 +1,56 @@
+import type { Writable } from "node:stream";
+import { type Command, InvalidArgumentError } from "commander";
+
+/** What was asked for cannot be done as it was asked; the command line is wrong. */
+export class UsageError extends Error {}
+
+/** Where output goes: results to `out`, what is said about them to `note`; and what ends a command early. */
+export interface Screen {
+  readonly out: Writable;
+  note(line: string): void;
+  readonly signal: AbortSignal;
+}
+
+/** Options of commands that meet a gateway. */
+export interface GatewayAnswering {
+  readonly gateway?: string;
+  readonly token?: string;
+  readonly json?: boolean;
+}
+
+/** Adds the options that say which gateway is meant, and who asks. @param right that it takes at a gateway with keys */
+export function withGateway(command: Command, right: string): Command {
+  return command
+    .option("--gateway <HOST:PORT>", "where it is (localhost:8080)")
+    .option("--token <FILE>", `says to a gateway with keys who this is, with the right ${right}`);
+}
+
+/** Reads a number of at least 1. */
+export function count(text: string): number {
+  const number = Number(text);
+  if (!Number.isSafeInteger(number) || number < 1)
+    throw new InvalidArgumentError("It takes a number from 1 upwards.");
+  return number;
+}
+
+/** Reads a number above 0. */
+export function positive(text: string): number {
+  const number = Number(text);
+  if (!(number > 0 && Number.isFinite(number))) throw new InvalidArgumentError("It takes a number above 0.");
+  return number;
+}
+
+/** Gathers the values of an option that may be repeated. */
+export function each(text: string, before: readonly string[] = []): string[] {
+  return [...before, text];
+}
+
+/** Writes a result: as JSON where that was asked for, else as text. */
+export function print(
+  { out }: Pick<Screen, "out">,
+  json: boolean | undefined,
+  result: unknown,
+  text: string,
+): void {
+  out.write(`${json === true ? JSON.stringify(result) : text}\n`);
+}
