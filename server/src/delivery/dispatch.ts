@@ -5,8 +5,6 @@ import {
   type Frame,
   type Hello,
   type Impaired,
-  type OpenConsumer,
-  type OpenProducer,
   PROTOCOL,
   type Removed,
   refusal,
@@ -48,7 +46,6 @@ export class Dispatcher {
   readonly #gathering: Gathering;
   readonly #access: Access;
   readonly #audit: AuditLog | undefined;
-  readonly #portions: Portions;
   readonly #overviews: Overviews;
   readonly #options: DispatchOptions;
   readonly #openings: GatewayOpenings;
@@ -73,7 +70,6 @@ export class Dispatcher {
     this.#gathering = gathering;
     this.#access = access;
     this.#audit = audit;
-    this.#portions = portions;
     this.#overviews = overviews;
     this.#options = options;
     this.#openings = new GatewayOpenings(names, objects, portions, options);
@@ -99,13 +95,9 @@ export class Dispatcher {
         connection.confirm();
         return connection.send({ kind: "Pong", time: frame.time, now: Date.now() });
       case "OpenProducer":
-        return this.#open(connection, frame, end - start, kept =>
-          this.#openings.openProducer(connection, kept),
-        );
+        return this.#attempt(connection, frame, () => this.#openings.openProducer(connection, frame));
       case "OpenConsumer":
-        return this.#open(connection, frame, end - start, kept =>
-          this.#openings.openConsumer(connection, kept),
-        );
+        return this.#attempt(connection, frame, () => this.#openings.openConsumer(connection, frame));
       case "CloseEndpoint":
         return this.#openings.close(connection, frame);
       case "ObjectUpdate":
@@ -290,21 +282,6 @@ export class Dispatcher {
     if (derived?.placements.isMaker(connection)) derived.manager.modulatorImpaired(derived, code, message);
     else if (derived?.placements.isOwn(connection))
       connection.send({ kind: "Impaired", derived: number, code, message });
-  }
-
-  /** Opens an endpoint, in the order of its connection's; in a later turn where there is too much to open in this one. */
-  #open<F extends OpenProducer | OpenConsumer>(
-    connection: ClientConnection,
-    frame: F,
-    bytes: number,
-    open: (frame: F) => void | Promise<void>,
-  ): void {
-    let kept = frame;
-    const waits = this.#portions.add(connection, bytes, () =>
-      this.#attempt(connection, kept, () => open(kept)),
-    );
-    // The message's bytes are gone by then.
-    if (waits) kept = { ...frame, schema: frame.schema.slice() };
   }
 
   /** Acts on a request. A missing right, or a failure inside, is told to the asker by a coded answer; the connection goes on. */

@@ -4,7 +4,6 @@ import {
   CHECKED_SUBPROTOCOL,
   CHECKSUM_BYTES,
   EventsFrame,
-  parseMessage,
   Sealer,
   SUBPROTOCOL,
   withoutChecksum,
@@ -16,8 +15,9 @@ import { TokenVerifier } from "../access/tokens.ts";
 import { Admission, addressOf } from "../connections/admission.ts";
 import { ClientConnection } from "../connections/client-connection.ts";
 import { Confirmations } from "../connections/confirmations.ts";
-import { Crowd } from "../connections/crowd.ts";
+import { Crowd, type Party } from "../connections/crowd.ts";
 import { Deadlines } from "../connections/deadlines.ts";
+import { Inboxes } from "../connections/inboxes.ts";
 import { Portions } from "../connections/portions.ts";
 import { SealingSocket } from "../connections/sealing-socket.ts";
 import { Silence } from "../connections/silence.ts";
@@ -76,6 +76,9 @@ const LEAVING: ReadonlySet<number> = new Set([
   1005,
   ...(["TOKEN_EXPIRED", "RIGHTS_CHANGED", "KICKED"] as const).map(code => ERRORS[code][0]),
 ]);
+/** Bytes of messages of one connection, and of all, that may wait for their turn, besides two that are as large as may be. */
+const INBOX_BYTES = 16 << 20;
+const INBOXES_BYTES = 256 << 20;
 const CLOSE_GRACE_MS = 2000;
 const IDENTITY_BYTES = 12;
 /** So long producers that come are made to wait for the process for modulators to be there. */
@@ -161,6 +164,38 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   const admission = new Admission([host, ...(options.hosts ?? [])], options.origins ?? [], log);
   let whenEmpty: (() => void) | undefined;
   let closing: Promise<void> | undefined;
+  // What its process for modulators sends is on account of others.
+  const partiesOf = (connection: ClientConnection): readonly Party[] =>
+    connection === names.modulating ? [] : connection.parties;
+  const takesEventsOf = (connection: ClientConnection): boolean =>
+    closing === undefined || connection === names.modulating;
+  const failed = (connection: ClientConnection, error: unknown): void => {
+    if (!(error instanceof JechoError)) log(`a frame could not be handled: ${(error as Error).stack}`);
+    const { code, message } = JechoError.from(error);
+    connection.end(code, message);
+  };
+  const tooMuch = (connection: ClientConnection): void =>
+    connection.end(
+      "OVERLOADED",
+      "more waits of what it asks for than may: other connections have their turns",
+    );
+  const inboxes = new Inboxes<ClientConnection>(
+    {
+      frame: (connection, frame, message, start, end) => {
+        for (const party of partiesOf(connection)) party.frame();
+        // It is not confirmed, and so comes again, to the next gateway.
+        if (!takesEventsOf(connection) && (frame instanceof EventsFrame || frame.kind === "Position")) return;
+        dispatcher.frame(connection, frame, message, start, end);
+        if (frame.kind === "Hello") strangers.delete(connection);
+      },
+      pause: () => gathering.flush(),
+      done: (connection, bytes, hasEvents) => {
+        if (hasEvents && takesEventsOf(connection)) confirmations.took(connection, bytes);
+      },
+      failed,
+    },
+    { connectionBytes: 2 * limitBytes + INBOX_BYTES, totalBytes: 2 * limitBytes + INBOXES_BYTES },
+  );
 
   const site = new Site(path, admission, files);
   const handlers: WebHandlers = {
@@ -197,40 +232,25 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       try {
         if (!isBinary) throw new JechoError("FRAME_MALFORMED", "messages are binary");
         const { byteLength } = message;
-        let hasEvents = false;
-        // What its process for modulators sends is on account of others.
-        const parties = connection === names.modulating ? [] : connection.parties;
         const now = performance.now();
-        for (const party of parties) party.message(byteLength, now);
-        const takes = closing === undefined || connection === names.modulating;
-        try {
-          const received = new Uint8Array(message);
-          const bytes = sealer === undefined ? received : withoutChecksum(received);
-          parseMessage(bytes, (frame, start, end) => {
-            for (const party of parties) party.frame();
-            const isEvents = frame instanceof EventsFrame;
-            // It is not confirmed, and so comes again, to the next gateway.
-            if (!takes && (isEvents || frame.kind === "Position")) return;
-            hasEvents ||= isEvents;
-            dispatcher.frame(connection, frame, bytes, start, end);
-            if (!isEvents && frame.kind === "Hello") strangers.delete(connection);
-          });
-        } finally {
-          // The message's bytes are gone when this returns.
-          gathering.flush();
-        }
-        if (hasEvents) confirmations.took(connection, byteLength);
+        for (const party of partiesOf(connection)) party.message(byteLength, now);
+        const received = new Uint8Array(message);
+        const bytes = sealer === undefined ? received : withoutChecksum(received);
+        if (!inboxes.receive(connection, bytes, now)) tooMuch(connection);
+        if (inboxes.isFull) tooMuch(inboxes.largest as ClientConnection);
       } catch (error) {
-        if (!(error instanceof JechoError)) log(`a frame could not be handled: ${(error as Error).stack}`);
-        const { code, message } = JechoError.from(error);
-        connection.end(code, message);
+        failed(connection, error);
       }
     },
     // Nobody sends one with a content, but a flipped bit makes one of a short message.
     pong: (socket, { byteLength }) => {
       if (sealer !== undefined && byteLength > 0) connections.get(socket)?.end("MESSAGE_DAMAGED");
     },
-    drained: socket => connections.get(socket)?.drained(),
+    drained: socket => {
+      const connection = connections.get(socket);
+      connection?.drained();
+      if (connection?.isOpen) inboxes.drained(connection);
+    },
     closed: (socket, code) => {
       const connection = connections.get(socket);
       if (connection === undefined) return;
@@ -238,6 +258,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       audit?.ended(connection, code);
       crowd.leave(connection);
       strangers.delete(connection);
+      inboxes.forget(connection);
       confirmations.lost(connection);
       // Of a gateway that stops producers must not hear that nobody wants their events any more: they keep them for the next one.
       if (closing !== undefined) connection.lost();
@@ -308,6 +329,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     web.close();
     strangers.clear();
     confirmations.close();
+    inboxes.close();
     portions.close();
     await release();
   };

@@ -69,20 +69,24 @@ function isReply({ kind }: Outgoing): boolean {
  * Takes a message apart: one or more frames back to back, each behind its size and of a multiple of 8 bytes.
  *
  * @param bytes begins at a multiple of 8 of its buffer, for typed arrays to be views on it
- * @param visit is given each, and where it lies
+ * @param visit is given each, and where it lies; where it returns false, it has not taken that one, and the others wait, too
+ * @param from where the first one begins
+ * @returns where the first one begins that was not taken
  * @throws JechoError `FRAME_MALFORMED`; frames before the broken one have been visited by then
  */
 export function parseMessage(
   bytes: Uint8Array,
-  visit: (frame: Frame, start: number, end: number) => void,
-): void {
+  visit: (frame: Frame, start: number, end: number) => unknown,
+  from = 0,
+): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  let at = 0;
+  let at = from;
   while (at < bytes.byteLength) {
     const end = frameEnd(view, at);
-    visit(parseFrame(view, bytes, at, end), at, end);
+    if (visit(parseFrame(view, bytes, at, end), at, end) === false) break;
     at = end;
   }
+  return at;
 }
 
 /** Where the frame at `at` ends. @throws JechoError `FRAME_MALFORMED` where it does not end within the message */

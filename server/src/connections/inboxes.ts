@@ -1,0 +1,220 @@
+import { EventsFrame, type Frame, parseMessage } from "@jecho/shared/internal";
+import type { Connection } from "./connection.ts";
+
+/** Milliseconds that one turn of the event loop spends on requests, and on what waits. */
+const TURN_MS = 5;
+/** Milliseconds that one connection's waiting messages get before the next connection's turn. */
+const SLICE_MS = 1;
+/** Frames between two looks at the clock, where each takes little, and at what waits in the socket. */
+const LOOK_EVERY = 16;
+/** Bytes that may wait in a connection's socket for its requests to be answered: who does not read the answers is given no more. */
+const UNREAD_BYTES = 1 << 20;
+
+/** Requests: frames that others may have to wait for. What belongs to the flow of events, and answers, are none. */
+const REQUESTS: ReadonlySet<Frame["kind"]> = new Set([
+  "OpenProducer",
+  "OpenConsumer",
+  "OpenObject",
+  "ObjectUpdate",
+  "ObjectWrite",
+  "PullObject",
+  "WantType",
+  "WantTypes",
+  "AskHandover",
+  "Token",
+  "Kick",
+]);
+
+/** What acts on messages. */
+export interface InboxReader<C> {
+  /** A frame of a message is to be acted on. @throws anything, which is `failed` of the connection */
+  frame(connection: C, frame: Frame, message: Uint8Array, start: number, end: number): void;
+  /** As much of a message as there is time for has been acted on: its bytes may be gone. */
+  pause(): void;
+  /** All of a message has been acted on. @param bytes of it @param hasEvents whether there were events in it */
+  done(connection: C, bytes: number, hasEvents: boolean): void;
+  failed(connection: C, error: unknown): void;
+}
+
+export interface InboxLimits {
+  /** Bytes of one connection's messages that may wait. */
+  readonly connectionBytes: number;
+  /** Bytes of all connections' messages that may wait. */
+  readonly totalBytes: number;
+}
+
+/** A message, as far as it has been acted on. */
+interface Progress {
+  readonly message: Uint8Array;
+  at: number;
+  hasEvents: boolean;
+}
+
+/** In the place of a message that is not to be kept any longer. */
+const DONE: Progress = { message: new Uint8Array(0), at: 0, hasEvents: false };
+
+interface Inbox {
+  readonly messages: Progress[];
+  /** Index of the message at work: all before it are done. */
+  head: number;
+  bytes: number;
+}
+
+/**
+ * Shares the gateway's time out among connections. A message is acted on when it comes, as long as its frames take 5 ms and no more, and so do the
+ * requests of all connections in one turn of the event loop. The rest of it waits, and whatever its connection sends behind it; connections
+ * take turns, and what others send goes on in between. Requests wait, too, while their connection does not read what it was answered.
+ */
+export class Inboxes<C extends Connection> {
+  readonly #reader: InboxReader<C>;
+  readonly #limits: InboxLimits;
+  /** The one comes first whose turn it is. */
+  readonly #waiting = new Map<C, Inbox>();
+  /** Those that have to read first. */
+  readonly #unread = new Map<C, Inbox>();
+  #bytes = 0;
+  /** Time that requests, and what waits, have taken in this turn. */
+  #spentMs = 0;
+  #next: NodeJS.Immediate | undefined;
+
+  constructor(reader: InboxReader<C>, limits: InboxLimits) {
+    this.#reader = reader;
+    this.#limits = limits;
+  }
+
+  /**
+   * A message has come.
+   *
+   * @param message its bytes are gone when this returns
+   * @param now by `performance.now()`
+   * @returns false where more of it waits than may
+   */
+  receive(connection: C, message: Uint8Array, now: number): boolean {
+    const progress: Progress = { message, at: 0, hasEvents: false };
+    const inbox = this.#inboxOf(connection);
+    if (inbox === undefined && this.#advance(connection, progress, now, TURN_MS, TURN_MS - this.#spentMs))
+      return true;
+    return !connection.isOpen || this.#keep(connection, progress, inbox);
+  }
+
+  /** The connection that most waits of. */
+  get largest(): C | undefined {
+    let largest: C | undefined;
+    let most = 0;
+    for (const inboxes of [this.#waiting, this.#unread])
+      for (const [connection, { bytes }] of inboxes) if (bytes > most) [largest, most] = [connection, bytes];
+    return largest;
+  }
+
+  /** Whether more waits of all connections together than may. */
+  get isFull(): boolean {
+    return this.#bytes > this.#limits.totalBytes;
+  }
+
+  /** What waits of a connection that has gone is not acted on. */
+  forget(connection: C): void {
+    this.#bytes -= this.#inboxOf(connection)?.bytes ?? 0;
+    this.#waiting.delete(connection);
+    this.#unread.delete(connection);
+  }
+
+  /** The connection's socket has room again. */
+  drained(connection: C): void {
+    const inbox = this.#unread.get(connection);
+    if (inbox === undefined || connection.bufferedBytes > UNREAD_BYTES) return;
+    this.#unread.delete(connection);
+    this.#waiting.set(connection, inbox);
+    this.#next ??= setImmediate(this.#turn);
+  }
+
+  /** Nothing more is acted on. */
+  close(): void {
+    clearImmediate(this.#next);
+    this.#waiting.clear();
+    this.#unread.clear();
+  }
+
+  #inboxOf(connection: C): Inbox | undefined {
+    if (this.#waiting.size + this.#unread.size === 0) return undefined;
+    return this.#waiting.get(connection) ?? this.#unread.get(connection);
+  }
+
+  #keep(connection: C, { message, at, hasEvents }: Progress, known: Inbox | undefined): boolean {
+    const inbox = known ?? { messages: [], head: 0, bytes: 0 };
+    if (known === undefined) this.#waiting.set(connection, inbox);
+    const rest = message.slice(at);
+    inbox.messages.push({ message: rest, at: 0, hasEvents });
+    inbox.bytes += rest.byteLength;
+    this.#bytes += rest.byteLength;
+    this.#next ??= setImmediate(this.#turn);
+    return inbox.bytes <= this.#limits.connectionBytes;
+  }
+
+  readonly #turn = (): void => {
+    this.#next = undefined;
+    this.#spentMs = 0;
+    for (const [connection, inbox] of this.#waiting) {
+      if (this.#spentMs >= TURN_MS) break;
+      const progress = inbox.messages[inbox.head] as Progress;
+      const before = progress.at;
+      this.#advance(connection, progress, performance.now(), SLICE_MS, SLICE_MS);
+      // It may have gone meanwhile.
+      if (this.#waiting.get(connection) !== inbox) continue;
+      this.#bytes -= progress.at - before;
+      inbox.bytes -= progress.at - before;
+      this.#waiting.delete(connection);
+      if (progress.at === progress.message.byteLength) inbox.messages[inbox.head++] = DONE;
+      // Behind the others, if something of it still waits.
+      if (inbox.head === inbox.messages.length) continue;
+      const isToRead = connection.bufferedBytes > UNREAD_BYTES;
+      (isToRead ? this.#unread : this.#waiting).set(connection, inbox);
+    }
+    if (this.#waiting.size > 0) this.#next ??= setImmediate(this.#turn);
+  };
+
+  /**
+   * Acts on the next frames of a message, at least on one where there is time for requests.
+   *
+   * @param began the time, by `performance.now()`
+   * @param sliceMs how long
+   * @param requestsMs how long where there are requests among them
+   * @returns whether that was all of it
+   */
+  #advance(connection: C, progress: Progress, began: number, sliceMs: number, requestsMs: number): boolean {
+    const { message } = progress;
+    let frames = 0;
+    let usedMs = 0;
+    let requests = 0;
+    const visit = (frame: Frame, start: number, end: number): boolean => {
+      const isEvents = frame instanceof EventsFrame;
+      const isRequest = !isEvents && REQUESTS.has(frame.kind);
+      if (usedMs >= sliceMs || (isRequest && usedMs >= requestsMs)) return false;
+      if (isRequest && requests++ % LOOK_EVERY === 0 && connection.bufferedBytes > UNREAD_BYTES) return false;
+      progress.hasEvents ||= isEvents;
+      this.#reader.frame(connection, frame, message, start, end);
+      if (++frames % LOOK_EVERY === 0 || isRequest) usedMs = performance.now() - began;
+      return connection.isOpen;
+    };
+    try {
+      try {
+        progress.at = parseMessage(message, visit, progress.at);
+      } finally {
+        this.#reader.pause();
+        if (requests > 0 || message.byteLength > progress.at) this.#spend(performance.now() - began);
+      }
+    } catch (error) {
+      progress.at = message.byteLength;
+      this.#reader.failed(connection, error);
+      return true;
+    }
+    if (progress.at < message.byteLength) return false;
+    this.#reader.done(connection, message.byteLength, progress.hasEvents);
+    return true;
+  }
+
+  #spend(ms: number): void {
+    this.#spentMs += ms;
+    // The next turn begins with time of its own.
+    this.#next ??= setImmediate(this.#turn);
+  }
+}

@@ -1,0 +1,104 @@
+import { createGateway } from "@jecho/server";
+import { ERRORS } from "@jecho/shared";
+import { encodeControl, joinFrames, type Outgoing } from "@jecho/shared/internal";
+import { expect, test } from "vitest";
+import { Connection, type ConnectionSocket } from "../../src/connections/connection.ts";
+import { Inboxes } from "../../src/connections/inboxes.ts";
+import { RawClient } from "../raw-client.ts";
+
+const PING: Outgoing = { kind: "Ping", time: 1 };
+const state = JSON.stringify({ values: Array.from({ length: 10_000 }, (_, i) => i) });
+
+function times(count: number, make: (i: number) => Outgoing): Uint8Array {
+  return joinFrames(Array.from({ length: count }, (_, i) => encodeControl(make(i))));
+}
+
+test.for<[kind: string, message: Uint8Array]>([
+  ["WantType", times(30_000, i => ({ kind: "WantType", request: i + 1, token: 1n }))],
+  ["WantTypes", times(30_000, i => ({ kind: "WantTypes", request: i + 1, channel: "a" }))],
+  ["OpenConsumer", times(30_000, i => ({ kind: "OpenConsumer", request: i + 1, channel: "a#none" }))],
+  ["OpenObject", times(30_000, i => ({ kind: "OpenObject", request: i + 1, object: "none" }))],
+  ["PullObject", times(30_000, i => ({ kind: "PullObject", copy: i + 1 }))],
+  ["ObjectUpdate", times(250, i => ({ kind: "ObjectUpdate", object: "one", version: i + 2, state }))],
+  ["CloseEndpoint", times(150_000, i => ({ kind: "CloseEndpoint", endpoint: i + 1 }))],
+  ["Ping", times(30_000, () => PING)],
+])("CON-6, row 43: while one sends %s without end, another one is answered", async ([, message]) => {
+  await using gateway = await createGateway();
+  using many = await RawClient.connect(gateway);
+  using other = await RawClient.connect(gateway);
+  many.say({ kind: "OpenObject", request: 1, object: "one", version: 1, state: "{}" });
+  await many.next("CopyUpdate");
+  many.send(message);
+  many.say({ kind: "AskHandover", request: 1_000_000 });
+  let looked = 0;
+  const isDone = (): boolean => {
+    const since = looked;
+    looked = many.frames.length;
+    return many.frames.slice(since).some(({ kind }) => kind === "HandoverToken");
+  };
+  // Both are in this thread, and so is the gateway: between two turns of its loop the other one has had its answer.
+  let answers = 0;
+  for (let isAsked = false; !isDone(); await new Promise(resolve => setImmediate(resolve))) {
+    if (!isAsked) other.say(PING);
+    isAsked = true;
+    if (other.frames.length === 0) continue;
+    answers++;
+    isAsked = false;
+    other.frames.length = 0;
+  }
+  expect(answers).toBeGreaterThan(2);
+});
+
+test("CON-6: what waits of a connection has a bound, and another one does not notice", async () => {
+  await using gateway = await createGateway({ limitBytes: 1 << 20 });
+  using many = await RawClient.connect(gateway);
+  using other = await RawClient.connect(gateway);
+  const message = times(15_000, i => ({ kind: "WantType", request: i + 1, token: 1n }));
+  for (let sent = 0; sent < 80; sent++) many.send(message);
+  expect(await many.closed).toMatchObject({
+    code: ERRORS.OVERLOADED[0],
+    reason: expect.stringContaining("more waits of what it asks for than may"),
+  });
+  await other.isAlive();
+});
+
+test("CON-6, row 43: requests of a connection that does not read its answers wait, and nothing else does", async () => {
+  let unreadBytes = 0;
+  const socket = { getBufferedAmount: () => unreadBytes } as ConnectionSocket;
+  const limits = { requestTimeoutMs: 1000, connectionQueueBytes: 1 << 20 };
+  const connections = [new Connection(socket, limits), new Connection(socket, limits)] as const;
+  const taken: [connection: number, kind: string][] = [];
+  const inboxes = new Inboxes<Connection>(
+    {
+      frame: (connection, { kind }) => taken.push([connection === connections[0] ? 0 : 1, kind]),
+      pause: () => {},
+      done: () => {},
+      failed: (_, error) => {
+        throw error;
+      },
+    },
+    { connectionBytes: 1 << 20, totalBytes: 1 << 20 },
+  );
+  const say = (connection: Connection, ...frames: Outgoing[]) =>
+    inboxes.receive(connection, joinFrames(frames.map(encodeControl)), performance.now());
+  const turn = () => new Promise(resolve => setImmediate(resolve));
+  const asks: Outgoing = { kind: "WantType", request: 1, token: 1n };
+  unreadBytes = 2 << 20;
+  say(connections[0], PING, asks, PING);
+  say(connections[0], PING);
+  say(connections[1], PING);
+  for (let turns = 0; turns < 3; turns++) await turn();
+  expect(taken).toEqual([
+    [0, "Ping"],
+    [1, "Ping"],
+  ]);
+  expect(inboxes.largest).toBe(connections[0]);
+  inboxes.drained(connections[0]);
+  await turn();
+  expect(taken).toHaveLength(2);
+  unreadBytes = 0;
+  inboxes.drained(connections[0]);
+  await expect.poll(() => taken.slice(2)).toEqual(["WantType", "Ping", "Ping"].map(kind => [0, kind]));
+  expect(inboxes.largest).toBeUndefined();
+  inboxes.close();
+});
