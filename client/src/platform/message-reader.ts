@@ -19,6 +19,8 @@ const FIN = 0x80;
 const RESERVED = 0x70;
 const MASKED = 0x80;
 const NOTHING = new Uint8Array(0);
+/** Bytes that a fragment takes besides its payload. */
+const FRAGMENT_BYTES = 128;
 
 /**
  * Takes what comes from a WebSocket server apart, however it is cut, and puts the fragments of messages together. Each
@@ -81,7 +83,7 @@ export class MessageReader {
         throw new ProtocolError(1002, "a control frame is malformed");
     } else if (opcode > OPCODE.binary || (opcode === OPCODE.continuation) !== (this.#opcode !== 0)) {
       throw new ProtocolError(1002, `a frame of opcode ${opcode} where it may not be`);
-    } else if (length + this.#fragmentBytes > this.#limitBytes) {
+    } else if (length + this.#fragmentBytes + FRAGMENT_BYTES * this.#fragments.length > this.#limitBytes) {
       throw new ProtocolError(1009, `a message of more than ${this.#limitBytes} bytes`);
     }
     return length === 0 ? NOTHING : this.#blocks.allocate(length);
@@ -94,7 +96,7 @@ export class MessageReader {
     if (opcode >= OPCODE.close || (isLast && opcode !== OPCODE.continuation))
       return this.#visit(opcode, payload);
     if (opcode !== OPCODE.continuation) this.#opcode = opcode;
-    this.#fragments.push(payload);
+    if (payload.byteLength > 0) this.#fragments.push(payload);
     this.#fragmentBytes += payload.byteLength;
     if (!isLast) return;
     const whole = new Uint8Array(this.#fragmentBytes);

@@ -17,6 +17,8 @@ const CLOSE_MS = 10_000;
 /** RFC 6455, 1.3 */
 const ACCEPT = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
 /** Memory that all sockets of a thread write short parts from. */
 const OUTGOING = new MessageMemory();
 /** Memory that all sockets of a thread read into: it is dealt with before the next read. */
@@ -42,6 +44,8 @@ export class NodeSocket implements Socket {
   #response = "";
   /** Code and reason of the other side's close frame, if there was one. */
   #closed: { code: number; reason: string } | undefined;
+  /** The other side has broken the protocol. */
+  #isBroken = false;
   #timer: NodeJS.Timeout | undefined;
 
   /**
@@ -120,11 +124,14 @@ export class NodeSocket implements Socket {
   }
 
   #read(bytes: number): void {
+    // Nothing can be made of what comes behind a frame that may not be.
+    if (this.#isBroken) return;
     try {
       const from = this.#state === "connecting" ? this.#greeted(bytes) : 0;
       this.#reader.take(INCOMING, from, bytes);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
+      this.#isBroken = true;
       this.onerror?.(error as never);
       this.close(error.code, error.message);
       this.#tcp.destroySoon();
@@ -167,15 +174,16 @@ export class NodeSocket implements Socket {
         if (this.#state === "open") this.onmessage?.({ data: payload } as never);
         return;
       case OPCODE.text:
-        if (this.#state === "open") this.onmessage?.({ data: Buffer.from(payload).toString() } as never);
+        if (this.#state === "open") this.onmessage?.({ data: textOf(payload) } as never);
         return;
       case OPCODE.ping:
         if (this.#state === "open") this.#write(OPCODE.pong, [payload]);
         return;
       case OPCODE.close: {
-        const code =
-          payload.byteLength < 2 ? 1005 : new DataView(payload.buffer, payload.byteOffset).getUint16(0);
-        this.#closed = { code, reason: Buffer.from(payload.subarray(2)).toString() };
+        // Nothing counts that comes behind one.
+        if (this.#closed !== undefined) return;
+        const code = closeCodeOf(payload);
+        this.#closed = { code, reason: textOf(payload.subarray(2)) };
         if (code === 1005) this.close();
         else this.close(code);
         this.#tcp.end();
@@ -259,6 +267,26 @@ function blockOf(
     at += part.byteLength;
   }
   return { block, next };
+}
+
+/** @throws ProtocolError where it is no UTF-8 */
+function textOf(bytes: Uint8Array): string {
+  try {
+    return UTF8.decode(bytes);
+  } catch {
+    throw new ProtocolError(1007, "a text that is no UTF-8");
+  }
+}
+
+/** The code of a close frame; 1005 where it has none. @throws ProtocolError where it may not stand there (RFC 6455, 7.4) */
+function closeCodeOf(payload: Uint8Array): number {
+  const { byteLength } = payload;
+  if (byteLength === 0) return 1005;
+  const code = byteLength === 1 ? 0 : new DataView(payload.buffer, payload.byteOffset).getUint16(0);
+  const isStandard = code >= 1000 && code <= 1014 && code !== 1004 && code !== 1005 && code !== 1006;
+  if (!isStandard && (code < 3000 || code > 4999))
+    throw new ProtocolError(1002, `${code} is no code of a close`);
+  return code;
 }
 
 function closePayload(code: number, reason: string): Uint8Array {

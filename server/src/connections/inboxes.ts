@@ -20,6 +20,7 @@ const REQUESTS: ReadonlySet<Frame["kind"]> = new Set([
   "PullObject",
   "WantType",
   "WantTypes",
+  "WantOverview",
   "AskHandover",
   "Token",
   "Kick",
