@@ -11,11 +11,18 @@ export class System {
   readonly url: string;
   readonly #port: string;
   #gateway: ChildProcess;
-  readonly #simulation: ChildProcess;
+  readonly #options: readonly string[];
+  #simulation: ChildProcess;
 
-  private constructor(gateway: ChildProcess, simulation: ChildProcess, port: string) {
+  private constructor(
+    gateway: ChildProcess,
+    simulation: ChildProcess,
+    port: string,
+    options: readonly string[],
+  ) {
     this.#gateway = gateway;
     this.#simulation = simulation;
+    this.#options = options;
     this.#port = port;
     this.url = `http://localhost:${port}/`;
   }
@@ -25,9 +32,7 @@ export class System {
     await buildViewer(() => {});
     const { child, address } = await startGateway("0");
     const port = address.slice(address.lastIndexOf(":") + 1);
-    const simulation = fork(SIMULATION, ["--gateway", `localhost:${port}`, "--speed", "2", ...options]);
-    await once(simulation, "message");
-    return new System(child, simulation, port);
+    return new System(child, await startSimulation(port, options), port, options);
   }
 
   /** Ends the gateway as a crash would: nothing is said to anybody. */
@@ -38,6 +43,16 @@ export class System {
   /** Starts a new gateway where the old one was. */
   async restartGateway(): Promise<void> {
     this.#gateway = (await startGateway(this.#port)).child;
+  }
+
+  /** Ends the simulation as a crash would. */
+  async killSimulation(): Promise<void> {
+    await end(this.#simulation, "SIGKILL");
+  }
+
+  /** Starts a new simulation with the options of the old one. */
+  async restartSimulation(): Promise<void> {
+    this.#simulation = await startSimulation(this.#port, this.#options);
   }
 
   /** Derived channels at the gateway. */
@@ -62,6 +77,12 @@ async function startGateway(port: string): Promise<{ child: ChildProcess; addres
   ended.catch(() => {});
   const [{ address }] = (await Promise.race([once(child, "message"), ended])) as [{ address: string }];
   return { child, address };
+}
+
+async function startSimulation(port: string, options: readonly string[]): Promise<ChildProcess> {
+  const simulation = fork(SIMULATION, ["--gateway", `localhost:${port}`, "--speed", "2", ...options]);
+  await once(simulation, "message");
+  return simulation;
 }
 
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {

@@ -18,8 +18,12 @@ const STATUS: Status = {
   columns: 144,
   bytesPerStep: 0,
   viewers: 0,
-  sources: 0,
+  sources: [],
   notice: "",
+  noticeBy: "",
+  noticeTime: 0,
+  firstStep: 0,
+  watchers: [],
 };
 const KINDS = ["map", "globe", "section"] as const;
 
@@ -128,8 +132,15 @@ test("a page that is loaded again, or comes back from another, looks at what it 
     await expect(page.getByTestId("threshold-globe")).toHaveValue("0.2");
     await expect(view(page, "section")).toHaveAttribute("data-rows", "19");
   };
+  // The address says it: another tab with it looks at the same.
+  await expect.poll(() => page.url()).toMatch(/[?&]hPa=250&.*globe=.*alarm0\.2.*section=stride4/);
+  await expect.poll(() => page.url()).toMatch(/[?&]map=[-\d.]+,[-\d.]+,[\d.]+/);
   await page.reload();
   await asBefore();
+  const { search } = new URL(page.url());
+  const other = await open(undefined, search);
+  await expect(view(other, "map")).toHaveAttribute("data-window", window);
+  await expect(view(other, "globe")).toHaveAttribute("data-mode", "alarm");
   await page.getByRole("link", { name: "Any channel" }).click();
   await expect(page.getByTestId("any-channel")).toBeVisible();
   await page.goBack();

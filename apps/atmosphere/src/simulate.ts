@@ -1,9 +1,11 @@
-/** The simulation's process: `node simulate.ts --gateway HOST:PORT [--resolution DEGREES] [--speed STEPS/S] [--month M] [--seed N] [--modulators MOST]`. */
+/** The simulation's process: `node simulate.ts --gateway HOST:PORT [--resolution DEGREES] [--speed STEPS/S] [--month M] [--seed N] [--modulators MOST] [--checkpoint FILE] [--token FILE]`. */
+import { readFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { connect } from "@jecho/client";
+import { Checkpoint } from "./checkpoint.ts";
 import { Model } from "./model/mod.ts";
 import { readWinds } from "./model/winds-file.ts";
-import { checkSpeed, Simulation } from "./simulation.ts";
+import { checkSpeed, Simulation, type SimulationState } from "./simulation.ts";
 
 const { values } = parseArgs({
   options: {
@@ -14,13 +16,19 @@ const { values } = parseArgs({
     seed: { type: "string", default: "1" },
     /** Viewers' modulators that it runs; the others run beside the gateway or with the viewers. Default: all. */
     modulators: { type: "string" },
+    /** Where its state is kept, and what it goes on from where there is such a file. Default: it is not kept. */
+    checkpoint: { type: "string" },
+    /** A file with the token that it shows to the gateway. Default: none. */
+    token: { type: "string" },
   },
 });
 
 const winds = await readWinds();
 const speed = Number(values.speed);
 const model = makeModel();
+const { token: tokenFile } = values;
 const session = connect(values.gateway, {
+  ...(tokenFile !== undefined && { token: async () => (await readFile(tokenFile, "utf8")).trim() }),
   name: "atmosphere simulation",
   backoff: { mostMs: 2000 },
   // A gateway that is away for long costs the oldest steps, not the simulation.
@@ -30,7 +38,8 @@ const session = connect(values.gateway, {
 session.onStatus(({ state, error }) => {
   if (error !== undefined) console.error(`simulation: ${state}: ${error.message}`);
 });
-const simulation = new Simulation({ model, session, speed });
+const checkpoint = values.checkpoint === undefined ? undefined : new Checkpoint(values.checkpoint);
+const simulation = makeSimulation(await readCheckpoint());
 const stop = (): void => {
   simulation.close();
   void session.close();
@@ -41,6 +50,32 @@ process.once("SIGTERM", stop);
 process.once("disconnect", stop);
 await simulation.start();
 process.send?.("running");
+
+/** A state that cannot be gone on from costs the past, and nothing else. */
+async function readCheckpoint(): Promise<SimulationState | undefined> {
+  try {
+    return await checkpoint?.read();
+  } catch (error) {
+    console.error(`simulation: it begins anew: ${(error as Error).message}`);
+    return undefined;
+  }
+}
+
+function makeSimulation(from: SimulationState | undefined): Simulation {
+  const onCheckpoint = (state: SimulationState): void => {
+    checkpoint?.save(state).catch((error: Error) => {
+      console.error(`simulation: its state could not be kept: ${error.message}`);
+    });
+  };
+  const kept = checkpoint === undefined ? {} : { onCheckpoint };
+  try {
+    return new Simulation({ model, session, speed, from, ...kept });
+  } catch (error) {
+    if (from === undefined || !(error instanceof RangeError)) throw error;
+    console.error(`simulation: it begins anew: ${error.message}`);
+    return new Simulation({ model, session, speed, ...kept });
+  }
+}
 
 function makeModel(): Model {
   try {

@@ -1,5 +1,5 @@
 import type { Producer, Session } from "@jecho/client";
-import { type Model, monthLabel } from "./model/mod.ts";
+import { type Model, type ModelState, monthLabel } from "./model/mod.ts";
 import { CHANNELS, GridData, Status, Steering } from "./types.ts";
 
 export interface SimulationOptions {
@@ -9,6 +9,20 @@ export interface SimulationOptions {
   readonly secondsPerStep?: number;
   /** Steps per second; 2 by default. */
   readonly speed?: number;
+  /** What an earlier run had come to: it goes on from there. */
+  readonly from?: SimulationState | undefined;
+  /** Is given what a later run can go on from: every few seconds, after each command, and at the end. */
+  readonly onCheckpoint?: ((state: SimulationState) => void) | undefined;
+}
+
+/** All that a simulation goes on from after its process has died. */
+export interface SimulationState {
+  readonly step: number;
+  readonly speed: number;
+  readonly paused: boolean;
+  readonly model: ModelState;
+  /** Subjects of those who added the model's sources, by its number. */
+  readonly by: readonly (readonly [source: number, subject: string])[];
 }
 
 const SPEED_RANGE = [0.1, 20] as const;
@@ -24,6 +38,7 @@ const PAUSED_STATUS_MS = 1000;
 /** While steps are this far apart or more, a changed view is served from the present step. */
 const SLOW_STEP_MS = 1000;
 const REPUBLISH_MS = 150;
+const CHECKPOINT_MS = 5000;
 /** How far back the fields that were looked at can be seen again. */
 const HISTORY_SECONDS = 90;
 
@@ -39,7 +54,12 @@ export class Simulation {
   #paused = false;
   #step = 0;
   #madeAt = Date.now();
-  #notice = "";
+  #notice = { text: "", by: "", time: 0 };
+  /** Subjects of those who added sources, by the source's number. */
+  readonly #by: Map<number, string>;
+  readonly #firstStep: number;
+  readonly #onCheckpoint: ((state: SimulationState) => void) | undefined;
+  #checkpointAt = performance.now();
   #stepping = false;
   #closed = false;
   #next: ReturnType<typeof setTimeout> | undefined;
@@ -49,7 +69,16 @@ export class Simulation {
     this.#model = options.model;
     this.#session = options.session;
     this.#secondsPerStep = options.secondsPerStep ?? 7200;
-    this.#speed = options.speed ?? 2;
+    this.#speed = options.from?.speed ?? options.speed ?? 2;
+    this.#onCheckpoint = options.onCheckpoint;
+    const { from } = options;
+    if (from !== undefined) {
+      this.#model.restore(from.model);
+      this.#step = from.step;
+      this.#paused = from.paused;
+    }
+    this.#firstStep = this.#step;
+    this.#by = new Map(from?.by);
     // Every layer's event has the same size, whatever its values.
     this.#bytesPerStep = this.#model.layers.length * GridData.encode(this.#event(0)).byteLength;
   }
@@ -63,7 +92,8 @@ export class Simulation {
       .channel(CHANNELS.status, Status)
       .produce({ history: { latest: true, onDemand: true } });
     // A refused command fails at the viewer that sent it; here that is nothing out of the ordinary.
-    const steer = (command: Steering): void => this.#steer(command);
+    const steer = (command: Steering, { by = "" }: { readonly by: string | undefined }): void =>
+      this.#steer(command, by);
     await this.#session.channel(CHANNELS.steering, Steering).subscribe(steer, { onError: () => {} });
     this.#field.onDemand(() => this.#publishSoon());
     // What was kept may be old: nothing is sent while nobody listens.
@@ -72,6 +102,7 @@ export class Simulation {
   }
 
   close(): void {
+    if (!this.#closed) this.#checkpoint();
     this.#closed = true;
     clearTimeout(this.#next);
     clearTimeout(this.#republish);
@@ -100,7 +131,21 @@ export class Simulation {
     this.#madeAt = Date.now();
     this.#publishField();
     this.#publishStatus();
+    if (begin - this.#checkpointAt >= CHECKPOINT_MS) this.#checkpoint();
     this.#schedule(Math.max(0, 1000 / this.#speed - (performance.now() - begin)));
+  }
+
+  /** In the middle of a step there is nothing to go on from: the next end of one is as good. */
+  #checkpoint(): void {
+    if (this.#stepping || this.#onCheckpoint === undefined) return;
+    this.#checkpointAt = performance.now();
+    this.#onCheckpoint({
+      step: this.#step,
+      speed: this.#speed,
+      paused: this.#paused,
+      model: this.#model.state,
+      by: [...this.#by],
+    });
   }
 
   /** Nothing is encoded that nobody would see. */
@@ -127,9 +172,22 @@ export class Simulation {
       columns: grid.columns,
       bytesPerStep: this.#bytesPerStep,
       viewers: this.#field?.demand.total ?? 0,
-      sources: sources.length,
-      notice: this.#notice,
+      sources: sources.map(({ id, latitude, longitude, layer, amount, endsAt }) => {
+        return { id, latitude, longitude, layer, amount, endsAt, by: this.#by.get(id) ?? "" };
+      }),
+      notice: this.#notice.text,
+      noticeBy: this.#notice.by,
+      noticeTime: this.#notice.time,
+      firstStep: this.#firstStep,
+      watchers: this.#watchers(),
     });
+  }
+
+  #watchers(): string[] {
+    const subjects = this.#field?.demand.derived.flatMap(({ by, consumers }) =>
+      by && consumers > 0 ? [by] : [],
+    );
+    return [...new Set(subjects)].sort();
   }
 
   /** Who changes a view does not wait for a step that is long in coming. */
@@ -158,20 +216,26 @@ export class Simulation {
     };
   }
 
-  #steer(command: Steering): void {
+  #steer(command: Steering, by: string): void {
+    const note = (text: string): void => {
+      this.#notice = { text, by, time: this.#model.time };
+    };
     try {
-      this.#notice = this.#obey(command);
+      note(this.#obey(command, by));
     } catch (error) {
-      this.#notice = `refused: ${(error as Error).message}`;
+      note(`refused: ${(error as Error).message}`);
       throw error;
     } finally {
       this.#publishStatus();
+      // What somebody asked for is not lost with the process.
+      this.#checkpointAt = Number.NEGATIVE_INFINITY;
+      if (this.#paused) this.#checkpoint();
       if (!this.#stepping) this.#schedule(0);
     }
   }
 
   /** Does what is asked and says so. @throws RangeError naming what is wrong */
-  #obey({ command, value, latitude, longitude, layer, amount }: Steering): string {
+  #obey({ command, value, latitude, longitude, layer, amount }: Steering, by: string): string {
     switch (command) {
       case "pause":
         this.#paused = true;
@@ -189,8 +253,16 @@ export class Simulation {
         return `it is ${monthLabel(value)}`;
       case "source": {
         const source = this.#model.addSource({ latitude, longitude, layer, amount });
+        const active = new Set(this.#model.sources.map(({ id }) => id));
+        for (const id of this.#by.keys()) if (!active.has(id)) this.#by.delete(id);
+        if (by !== "") this.#by.set(source.id, by);
         const north = `${Math.abs(latitude).toFixed(1)}° ${latitude < 0 ? "S" : "N"}`;
         return `source ${source.id} of ${amount} ppmv/day at ${north}, ${longitude.toFixed(1)}° E in layer ${layer}`;
+      }
+      case "remove": {
+        if (!this.#model.removeSource(value)) throw new RangeError(`there is no source ${value}`);
+        this.#by.delete(value);
+        return `source ${value} is removed`;
       }
       default:
         throw new RangeError(`"${command.slice(0, 40)}" is no steering command`);

@@ -1,9 +1,14 @@
 /** `npm start`: the gateway in one process, the simulation in another, and the address of the page. */
 import { type ChildProcess, fork } from "node:child_process";
-import { networkInterfaces } from "node:os";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { networkInterfaces, tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { createToken, createTokenKeys } from "@jecho/server";
 import { buildViewer, VIEWER_FOLDER } from "./build-viewer.ts";
+import { CHANNELS } from "./types.ts";
+import { makeUsers, SIMULATION } from "./users.ts";
 
 const USAGE = `npm start -- [options]
 
@@ -11,7 +16,10 @@ const USAGE = `npm start -- [options]
   --host ADDRESS         where to listen (127.0.0.1: this machine only; 0.0.0.0: for whoever reaches it, too)
   --resolution DEGREES   of the model's grid; divides 180 evenly (2.5)
   --speed STEPS          of the model per second, 0.1 to 20 (2)
-  --month MONTH          to begin with, 0 to 12: 0 is mid-January, 0.5 the end of January (0)`;
+  --month MONTH          to begin with, 0 to 12: 0 is mid-January, 0.5 the end of January (0)
+  --users                the gateway wants tokens: prints three addresses, for one who looks on, one who steers, and an operator
+  --checkpoint FILE      where the simulation's state is kept, and what it goes on from (a file that goes with this program:
+                         a simulation that crashes goes on, one that is started anew does not)`;
 
 const values = readOptions();
 if (values.help) {
@@ -22,15 +30,26 @@ if (values.help) {
 const RESTART_MS = 1000;
 const PARENT_CHECK_MS = 500;
 const children = new Set<ChildProcess>();
+const folder = mkdtempSync(join(tmpdir(), "atmosphere-"));
+process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
 let stopping = false;
 
 await buildViewer(line => console.log(line));
+const users = values.users ? await makeUsers({ createTokenKeys, createToken }) : undefined;
 const gateway = fileURLToPath(import.meta.resolve("@jecho/server/command"));
 const address = await orEnd(startGateway());
 const local = address.replace(/^(127\.0\.0\.1|0\.0\.0\.0):/, "localhost:");
 await orEnd(startSimulation());
-console.log(`\n  The atmosphere is at  http://${local}/`);
-for (const reachable of networkAddresses()) console.log(`  and for other devices  http://${reachable}/`);
+if (users === undefined) {
+  console.log(`\n  The atmosphere is at  http://${local}/`);
+  for (const reachable of networkAddresses()) console.log(`  and for other devices  http://${reachable}/`);
+} else {
+  // A token stands behind the #, which no browser sends to any server; the page takes it out of its address at once.
+  for (const { subject, may, token } of users.users) {
+    console.log(`\n  The ${subject} ${may}:`);
+    for (const at of [local, ...networkAddresses()]) console.log(`  http://${at}/#token=${token}`);
+  }
+}
 console.log("\n  Ctrl-C ends it.");
 
 process.once("SIGINT", stop);
@@ -50,6 +69,8 @@ function readOptions() {
         resolution: { type: "string", default: "2.5" },
         speed: { type: "string", default: "2" },
         month: { type: "string", default: "0" },
+        checkpoint: { type: "string" },
+        users: { type: "boolean", default: false },
         help: { type: "boolean", short: "h", default: false },
       },
     });
@@ -94,8 +115,7 @@ async function startGateway(): Promise<string> {
 
 /** Starts the gateway, and starts it again at the same port should it ever die. */
 async function keepGateway(port: string): Promise<string> {
-  // Who gives another host than the usual has read what that means.
-  const where = ["--host", values.host, "--open", "--port", port];
+  const where = ["--host", values.host, "--port", port, ...access()];
   const child = fork(gateway, ["gateway", ...where, "--static", VIEWER_FOLDER], {
     stdio: ["ignore", "ignore", "pipe", "ipc"],
   });
@@ -110,9 +130,30 @@ async function keepGateway(port: string): Promise<string> {
   return address;
 }
 
+/** Who may do what at the gateway. */
+function access(): string[] {
+  // Who gives another host than the usual has read what that means.
+  if (users === undefined) return ["--open"];
+  const owners = [CHANNELS.ozone, CHANNELS.status].flatMap(channel => [
+    "--owner",
+    `${channel}=${SIMULATION}`,
+  ]);
+  return ["--keys", secret("jecho.key.pub", JSON.stringify(users.checking)), ...owners];
+}
+
+/** Writes a file that nobody else on this machine reads. */
+function secret(name: string, text: string): string {
+  const file = join(folder, name);
+  writeFileSync(file, text, { mode: 0o600 });
+  return file;
+}
+
 async function startSimulation(): Promise<void> {
   const { resolution, speed, month } = values;
+  const checkpoint = values.checkpoint ?? join(folder, "checkpoint");
   const options = ["--gateway", address, "--resolution", resolution, "--speed", speed, "--month", month];
+  options.push("--checkpoint", checkpoint);
+  if (users !== undefined) options.push("--token", secret("simulation.token", users.simulation));
   const child = fork(fileURLToPath(new URL("simulate.ts", import.meta.url)), options, {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });

@@ -39,16 +39,40 @@ export const Status = type("Status", {
   bytesPerStep: "float64",
   /** Consumers of the field, through modulators or not. */
   viewers: "uint32",
-  /** Sources that are active. */
-  sources: "uint32",
+  /** Sources that are active, the oldest first. */
+  sources: [
+    {
+      id: "uint32",
+      /** Degrees north and east of its middle. */
+      latitude: "float32",
+      longitude: "float32",
+      layer: "int32",
+      /** ppmv per day. */
+      amount: "float32",
+      /** Model seconds at which it ends. */
+      endsAt: "float64",
+      /** Subject of who added it; "" at a gateway that knows no users. */
+      by: "string",
+    },
+  ],
   /** What the newest steering command did, or why it was refused. */
   notice: "string",
+  /** Subject of who gave that command; "" at a gateway that knows no users. */
+  noticeBy: "string",
+  /** Model seconds at which it was given. */
+  noticeTime: "float64",
+  /** Step that this run of the simulation began with: 0, or that of the checkpoint that it goes on from. */
+  firstStep: "uint32",
+  /** Subjects who look at the field; empty at a gateway that knows no users. */
+  watchers: "string[]",
 });
 export type Status = typeof Status extends Type<infer T> ? T : never;
+/** An active source, as the simulation tells of it. */
+export type StatusSource = Status["sources"][number];
 
 /**
  * What viewers ask of the simulation. Commands: `pause`, `resume`, `speed` (value: steps per second), `month` (value: 0 to
- * 12), `source` (latitude, longitude in degrees, layer, amount in ppmv per day).
+ * 12), `source` (latitude, longitude in degrees, layer, amount in ppmv per day), `remove` (value: the number of a source).
  */
 export const Steering = type("Steering", {
   command: "string",

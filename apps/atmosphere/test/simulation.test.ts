@@ -193,13 +193,23 @@ test("what one viewer steers all see, and a bad command is refused at the one wh
   await expect.poll(() => statuses.at(-1)?.notice).toBe("it is July");
   expect(statuses.at(-1)?.month).toBeCloseTo(6, 0);
   await steer({ command: "source", latitude: 50, longitude: 10, layer: 25, amount: 20 });
-  await expect.poll(() => statuses.at(-1)?.sources).toBe(1);
+  await expect.poll(() => statuses.at(-1)?.sources.length).toBe(1);
+  expect(statuses.at(-1)?.sources[0]).toMatchObject({
+    id: 1,
+    latitude: 50,
+    longitude: 10,
+    layer: 25,
+    by: "",
+  });
+  await steer({ command: "remove", value: 1 });
+  await expect.poll(() => statuses.at(-1)?.sources.length).toBe(0);
   await steer({ command: "pause" });
   await expect.poll(() => statuses.at(-1)?.paused).toBe(true);
   for (const [command, why] of [
     [{ command: "speed", value: 1e9 }, /speed is 0.1/],
     [{ command: "month", value: Number.NaN }, /month must be/],
     [{ command: "source", latitude: 95, layer: 1, amount: 1 }, /latitude/],
+    [{ command: "remove", value: 1 }, /no source 1/],
     [{ command: "explode" }, /"explode" is no/],
   ] as const) {
     await expect(steer(command)).rejects.toMatchObject({

@@ -1,3 +1,3 @@
 export { monthLabel } from "./calendar.ts";
-export { LARGEST_SOURCE_COUNT, Model, type ModelOptions } from "./model.ts";
+export { LARGEST_SOURCE_COUNT, Model, type ModelOptions, type ModelState } from "./model.ts";
 export { equilibriumOzone, relaxationTime } from "./ozone.ts";

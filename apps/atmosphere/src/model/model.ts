@@ -30,6 +30,17 @@ export interface ModelOptions {
   seed?: number;
 }
 
+/** All that a model goes on from, besides what it was made with. */
+export interface ModelState {
+  readonly time: number;
+  readonly month: number;
+  readonly steps: number;
+  readonly nextSourceId: number;
+  readonly sources: readonly ActiveSource[];
+  /** Mixing ratios of each layer, as `Model.layer` has them. */
+  readonly fields: readonly Float32Array[];
+}
+
 /**
  * Ozone in 37 layers of the atmosphere: carried by the wind, made and destroyed by sunlight, set free by
  * sources.
@@ -95,6 +106,38 @@ export class Model {
     return this.#sources.map(({ source }) => source);
   }
 
+  /** A copy of all that another model, made with the same options, goes on from. Throws Error while a step is under way. */
+  get state(): ModelState {
+    if (this.#stepping) throw new Error("a step is under way");
+    return {
+      time: this.#time,
+      month: this.#month,
+      steps: this.#steps,
+      nextSourceId: this.#nextSourceId,
+      sources: this.sources,
+      fields: this.#fields.map(field => field.slice()),
+    };
+  }
+
+  /**
+   * Goes on from the state of a model that was made with the same options. Throws RangeError where its grid is another one,
+   * and Error while a step is under way.
+   */
+  restore({ time, month, steps, nextSourceId, sources, fields }: ModelState): void {
+    if (this.#stepping) throw new Error("a step is under way");
+    const isOurs = this.#fields.every((field, k) => fields[k]?.length === field.length);
+    if (!isOurs || fields.length !== this.#fields.length)
+      throw new RangeError("the state is of a model with another grid");
+    this.#fields.forEach((field, k) => {
+      field.set(fields[k]!);
+    });
+    this.#time = this.#nextStepAt = time;
+    this.#month = month;
+    this.#steps = steps;
+    this.#nextSourceId = nextSourceId;
+    this.#sources = sources.map(source => this.#emissionOf(source));
+  }
+
   /** Moves the calendar, not the time. Throws RangeError outside 0..12. */
   setMonth(month: number): void {
     checkMonth(month);
@@ -140,8 +183,20 @@ export class Model {
       endsAt: this.#nextStepAt + durationHours * 3600,
       massKg: ((amount * durationHours) / 24) * area * this.#kgPerPpmv[layer]!,
     };
-    this.#sources.push({ source: active, footprint: footprintOf(this.grid, latitude, longitude, radiusKm) });
+    this.#sources.push(this.#emissionOf(active));
     return active;
+  }
+
+  /** Ends a source before its time, from the next step on; what it has set free stays. @returns false where there is none with this id */
+  removeSource(id: number): boolean {
+    const before = this.#sources.length;
+    this.#sources = this.#sources.filter(({ source }) => source.id !== id);
+    return this.#sources.length < before;
+  }
+
+  #emissionOf(source: ActiveSource): Emission {
+    const { latitude, longitude, radiusKm } = source;
+    return { source, footprint: footprintOf(this.grid, latitude, longitude, radiusKm) };
   }
 
   /** Advances all layers. Throws RangeError unless `seconds` is over 0 and up to a month. */

@@ -218,3 +218,31 @@ describe("is refused with its cause:", () => {
     expect(() => model.addSource(source)).toThrow(/64 sources/);
   });
 });
+
+test("a model goes on from the state of another one, bit for bit, with its sources", () => {
+  const first = new Model({ ...coarse, month: 3 });
+  first.addSource({ latitude: 20, longitude: 10, layer: 25, amount: 30 });
+  for (let s = 0; s < 3; s++) first.step(7200);
+  const second = new Model({ ...coarse, month: 3 });
+  second.restore(first.state);
+  for (const model of [first, second]) for (let s = 0; s < 3; s++) model.step(7200);
+  expect(second.time).toBe(first.time);
+  expect(second.month).toBe(first.month);
+  expect(second.sources).toEqual(first.sources);
+  for (let k = 0; k < first.layers.length; k++) expect(second.layer(k)).toEqual(first.layer(k));
+  expect(second.addSource({ latitude: 0, longitude: 0, layer: 1, amount: 1 }).id).toBe(2);
+  expect(() => new Model({ winds, resolution: 10 }).restore(first.state)).toThrow(/another grid/);
+});
+
+test("a source that is removed gives off nothing more, and what it gave off stays", () => {
+  const model = new Model({ ...coarse, chemistry: false, weather: false });
+  const before = model.totalMass(25);
+  const { id } = model.addSource({ latitude: 0, longitude: 0, layer: 25, amount: 100 });
+  model.step(7200);
+  const after = model.totalMass(25);
+  expect(after).toBeGreaterThan(before);
+  expect(model.removeSource(id)).toBe(true);
+  expect(model.removeSource(id)).toBe(false);
+  model.step(7200);
+  expect(model.totalMass(25) / after).toBeCloseTo(1, 5);
+});

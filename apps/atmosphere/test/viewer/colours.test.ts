@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { COLOUR_MAPS, colourMap, colourTable, cssColour } from "../../viewer/src/drawing/colour-map.ts";
 import {
   ColourRange,
-  extentOf,
   followRange,
   niceRange,
+  spreadOf,
   ticksOf,
 } from "../../viewer/src/drawing/colour-range.ts";
 
@@ -87,31 +87,42 @@ test("a range that is needed now and then does not shrink", () => {
   expect(state.range).toEqual({ low: 0, high: 10 });
 });
 
-test("the extent leaves out what is no number, and is unknown without any", () => {
-  expect(extentOf(Float32Array.of(Number.NaN, 2, 1, 3))).toEqual({ low: 1, high: 3 });
-  expect(extentOf(Float32Array.of(Number.NaN))).toBeUndefined();
-  expect(extentOf(new Float32Array(0))).toBeUndefined();
+test("the spread leaves out what is no number, and is unknown without any", () => {
+  const spread = { low: 1, high: 3, least: 1, most: 3 };
+  expect(spreadOf(Float32Array.of(Number.NaN, 2, 1, 3))).toEqual(spread);
+  expect(spreadOf(Float32Array.of(Number.NaN))).toBeUndefined();
+  expect(spreadOf(new Float32Array(0))).toBeUndefined();
 });
 
-test("views of one layer share a range, layers have their own, and a lock holds it", () => {
+test("a few values far out take no colours from all others, and are said to be beyond", () => {
+  const field = Float32Array.from({ length: 1000 }, (_, i) => 5 + (i % 100) / 20);
+  field.fill(500, 300, 310);
+  const range = new ColourRange();
+  range.offer("map", "31", spreadOf(field));
+  expect(range.rangeOf("31")).toEqual({ low: 5, high: 10 });
+  expect(range.scaleOf("31")).toEqual({ low: 5, high: 10, isBelow: false, isAbove: true });
+  expect(range.scaleOf("30")).toBeUndefined();
+});
+
+const spread = (low: number, high: number) => ({ low, high, least: low, most: high });
+
+test("views of one layer share a range, layers have their own, and a lock holds what it is given", () => {
   const range = new ColourRange();
   let told = 0;
   range.subscribe(() => told++);
-  range.show("5");
-  range.offer("map", "5", { low: 2, high: 4 });
-  range.offer("globe", "5", { low: 0, high: 10 });
-  expect(range.range).toEqual({ low: 0, high: 10 });
+  range.offer("map", "5", spread(2, 4));
+  range.offer("globe", "5", spread(0, 10));
+  expect(range.rangeOf("5")).toEqual({ low: 0, high: 10 });
   // The map alone would not need as much, the globe still does.
-  for (let i = 0; i < 50; i++) range.offer("map", "5", { low: 2, high: 4 });
-  expect(range.range).toEqual({ low: 0, high: 10 });
-  range.offer("map", "6", { low: 0, high: 1 });
-  expect(range.range).toEqual({ low: 0, high: 10 });
-  range.show("6");
-  expect(range.range).toEqual({ low: 0, high: 1 });
-  range.lock(true);
-  range.offer("map", "6", { low: 0, high: 50 });
-  expect(range.range).toEqual({ low: 0, high: 1 });
-  range.lock(false);
-  expect(range.range).toEqual({ low: 0, high: 50 });
+  for (let i = 0; i < 50; i++) range.offer("map", "5", spread(2, 4));
+  expect(range.rangeOf("5")).toEqual({ low: 0, high: 10 });
+  range.offer("map", "6", spread(0, 1));
+  expect(range.rangeOf("5")).toEqual({ low: 0, high: 10 });
+  expect(range.rangeOf("6")).toEqual({ low: 0, high: 1 });
+  range.lock({ low: 0, high: 2 });
+  range.offer("map", "6", spread(0, 50));
+  expect(range.rangeOf("6")).toEqual({ low: 0, high: 2 });
+  range.lock(undefined);
+  expect(range.rangeOf("6")).toEqual({ low: 0, high: 50 });
   expect(told).toBeGreaterThan(3);
 });

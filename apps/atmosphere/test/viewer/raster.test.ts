@@ -20,7 +20,7 @@ function raster(geometry: Partial<Raster>): Raster {
     (_, i) => 1000 * Math.floor(i / columns) + (i % columns),
   );
   const whole = { columns, rows, xFirst: 0, xStep: 45, yFirst: 90, yStep: -45, period: 360 };
-  return { ...whole, values, changedAt: undefined, revision: 0, step: 1, ...geometry };
+  return { ...whole, values, changedAt: undefined, revision: 0, step: 1, time: 0, ...geometry };
 }
 
 test("a place finds its cell, also over the date line and at the poles", () => {

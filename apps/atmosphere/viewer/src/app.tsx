@@ -1,24 +1,28 @@
-import { type ReactNode, useCallback, useEffect, useEffectEvent, useState } from "react";
+import { type CSSProperties, type ReactNode, useCallback, useEffect, useEffectEvent, useState } from "react";
 import { LAYER_PRESSURES_HPA } from "../../src/model/layers.ts";
 import { colourMap } from "./drawing/colour-map.ts";
 import { ColourRange } from "./drawing/colour-range.ts";
 import { clamp, normaliseLongitude, type Place } from "./drawing/projection.ts";
 import { lookLabel } from "./handed-page.ts";
 import { useHandoverToken } from "./handover-link.ts";
-import { keepColours, keepLook, keptColours, keptLook, keptView } from "./kept-page.ts";
+import { keepColours, keptColours } from "./kept-colours.ts";
 import type { Look } from "./look.ts";
+import { lookOf, PageAddress, scalesOf, viewsOf } from "./page-address.ts";
 import type { PageState } from "./page-state.ts";
 import { PageHead } from "./panels/header.tsx";
 import { LookPanel } from "./panels/look-panel.tsx";
+import { PeoplePanel } from "./panels/people-panel.tsx";
+import { SignIn, wantsToken } from "./panels/sign-in.tsx";
 import { SteeringPanel } from "./panels/steering.tsx";
 import { TakingOver } from "./panels/taking-over.tsx";
 import { TrafficPanel } from "./panels/traffic-panel.tsx";
-import { type SessionState, useSession, useStatusFeed, useSteering } from "./session.ts";
+import { type SessionState, useSession, useStatusFeed } from "./session.ts";
 import { Traffic } from "./traffic.ts";
-import { arrange, arrangementOf } from "./views/arrangement.ts";
+import { type Arrangement, arrange, arrangementOf } from "./views/arrangement.ts";
 import { GlobeView } from "./views/globe.tsx";
 import { MapView } from "./views/map.tsx";
 import { SectionView } from "./views/section.tsx";
+import { ShownViews } from "./views/shown-views.ts";
 
 const TOP_LAYER = LAYER_PRESSURES_HPA.length - 1;
 /** 10 hPa, where most of the ozone is. */
@@ -28,7 +32,8 @@ const FIRST_LAYER = LAYER_PRESSURES_HPA.indexOf(10);
 export function App({ address }: { address: string }): ReactNode {
   const token = useHandoverToken();
   const sessionState = useSession(address, token);
-  const { handed, isTakingOver } = sessionState;
+  const { handed, isTakingOver, status, retry } = sessionState;
+  if (wantsToken(status.error)) return <SignIn error={status.error} onRetry={retry} />;
   // What another device had is on the desk from the beginning; until it is known there is none.
   if (isTakingOver) return <TakingOver state={sessionState} />;
   return <Desk key={handed === undefined ? "" : token} sessionState={sessionState} />;
@@ -41,9 +46,7 @@ function Desk({ sessionState }: { sessionState: SessionState }): ReactNode {
     const kinds = handed?.views.map(({ kind }) => kind) ?? [];
     return kinds.length > 0 ? arrange(kinds) : arrangementOf(location.search);
   });
-  const [before] = useState(() =>
-    arrangement.kinds.map((kind, i) => (handed === undefined ? keptView(i, kind) : handed.views[i])),
-  );
+  const [before] = useState(() => handed?.views ?? viewsOf(location.search, arrangement.kinds));
   const [look, setLook] = useState<Look>(() => ({
     layer: FIRST_LAYER,
     longitude: 0,
@@ -51,21 +54,34 @@ function Desk({ sessionState }: { sessionState: SessionState }): ReactNode {
     smooth: true,
     source: undefined,
     isPicking: false,
-    ...(handed?.look ?? keptLook()),
+    ...(handed?.look ?? lookOf(location.search)),
   }));
   const label = lookLabel(look);
   const { feed, latest } = useStatusFeed(session, label, handed);
-  const steering = useSteering(session);
   const [traffic] = useState(() => new Traffic());
-  const page: PageState = { session, status, feed, latest, traffic };
-  const [layerRange] = useState(() => new ColourRange());
-  const [sectionRange] = useState(() => new ColourRange());
+  const [views] = useState(() => new ShownViews());
+  useEffect(() => feed && traffic.produced.add(feed.produced), [traffic, feed]);
+  useEffect(() => feed && traffic.of("status").add(feed), [traffic, feed]);
+  const [address] = useState(() => new PageAddress());
+  const page: PageState = { session, status, feed, latest, traffic, views, address };
+  const [layerRange] = useState(() => new ColourRange(scalesOf(location.search).scale));
+  const [sectionRange] = useState(() => new ColourRange(scalesOf(location.search).sectionScale));
   const change = useCallback((patch: Partial<Look>) => setLook(before => ({ ...before, ...patch })), []);
 
-  useEffect(() => layerRange.show(String(look.layer)), [layerRange, look.layer]);
-  useEffect(() => sectionRange.show("all"), [sectionRange]);
   useEffect(() => keepColours(look.colours.name), [look.colours]);
-  useEffect(() => keepLook(label), [label]);
+  useEffect(() => address.setLook(look), [address, look]);
+  useEffect(() => {
+    const keep = (): void =>
+      address.setScales({ scale: layerRange.locked, sectionScale: sectionRange.locked });
+    const stops = [layerRange.subscribe(keep), sectionRange.subscribe(keep)];
+    addEventListener("pagehide", address.flush);
+    keep();
+    return () => {
+      for (const stop of stops) stop();
+      removeEventListener("pagehide", address.flush);
+      address.flush();
+    };
+  }, [address, layerRange, sectionRange]);
 
   const chooseLayer = useCallback((layer: number) => change({ layer: clamp(layer, 0, TOP_LAYER) }), [change]);
   const stepLayer = useCallback(
@@ -108,7 +124,7 @@ function Desk({ sessionState }: { sessionState: SessionState }): ReactNode {
     <>
       <PageHead page={page} fault={fault} onRetry={retry} />
       <main className="desk">
-        <div className="views" style={{ gridTemplate: arrangement.gridTemplate }}>
+        <div className="views" style={styleOf(arrangement)}>
           {arrangement.kinds.map((kind, i) => {
             // Their places are theirs: the arrangement stays as it is for as long as the page is open.
             const key = `${kind} ${i}`;
@@ -120,18 +136,18 @@ function Desk({ sessionState }: { sessionState: SessionState }): ReactNode {
         </div>
         <aside className="rail" aria-label="Controls">
           <LookPanel look={look} topLayer={TOP_LAYER} onChange={change} />
-          <SteeringPanel
-            steering={steering}
-            latest={latest}
-            isLive={status.state === "live"}
-            look={look}
-            onChange={change}
-          />
+          <SteeringPanel page={page} look={look} onChange={change} />
+          <PeoplePanel page={page} />
           <TrafficPanel page={page} />
         </aside>
       </main>
     </>
   );
+}
+
+/** The usual arrangement is the style sheet's. */
+function styleOf({ gridTemplate }: Arrangement): CSSProperties | undefined {
+  return gridTemplate === undefined ? undefined : ({ "--arrangement": gridTemplate } as CSSProperties);
 }
 
 function useEscape(leave: () => void): void {

@@ -1,6 +1,8 @@
 /** The link with which another device takes this page over: its token stands in the fragment, which no server gets to see. */
 import { JechoError, type Session } from "@jecho/client";
 import { useCallback, useEffect, useState } from "react";
+import { accessToken, TOKEN } from "./access-token.ts";
+import { takeFromFragment } from "./fragment.ts";
 
 const NAME = "handover";
 
@@ -15,12 +17,7 @@ export function useHandoverToken(): string | undefined {
   return token;
 }
 
-function takeToken(): string | undefined {
-  const token = new URLSearchParams(location.hash.slice(1)).get(NAME);
-  if (token === null || token === "") return undefined;
-  history.replaceState(history.state, "", location.pathname + location.search);
-  return token;
-}
+const takeToken = (): string | undefined => takeFromFragment(NAME);
 
 export interface HandoverLink {
   readonly href: string;
@@ -44,7 +41,13 @@ export function useHandoverLink(
     setError(undefined);
     session.handover().then(
       ({ token, validMs }) => {
-        const href = `${location.origin}${location.pathname}${location.search}#${NAME}=${token}`;
+        // The other device has to be the same user's.
+        const access = accessToken();
+        const carried = new URLSearchParams({
+          [NAME]: token,
+          ...(access !== undefined && { [TOKEN]: access }),
+        });
+        const href = `${location.origin}${location.pathname}${location.search}#${carried}`;
         setMade({ session, link: { href, expiresAt: Date.now() + validMs } });
       },
       reason => setError(JechoError.from(reason)),

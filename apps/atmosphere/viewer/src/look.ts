@@ -34,7 +34,14 @@ export function heightLabel(layer: number): string {
 }
 
 export function layerLabel(layer: number): string {
-  return `${pressureLabel(layer)} · ${heightLabel(layer)}`;
+  return `${pressureLabel(layer)} (${heightLabel(layer)})`;
+}
+
+const DAY_SECONDS = 86_400;
+
+/** Model time as the page says it everywhere. */
+export function dayLabel(timeSeconds: number): string {
+  return `day ${(timeSeconds / DAY_SECONDS).toFixed(1)}`;
 }
 
 /** Three significant digits, as much as a colour can show, and one more to compare. */

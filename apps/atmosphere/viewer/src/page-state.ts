@@ -1,6 +1,8 @@
 import type { Session, Status } from "@jecho/client";
+import type { PageAddress } from "./page-address.ts";
 import type { StatusFeed, StatusSnapshot } from "./status-feed.ts";
 import type { Traffic } from "./traffic.ts";
+import type { ShownViews } from "./views/shown-views.ts";
 
 /** What every part of the page may have to say. */
 export interface PageState {
@@ -9,4 +11,6 @@ export interface PageState {
   readonly feed: StatusFeed | undefined;
   readonly latest: StatusSnapshot;
   readonly traffic: Traffic;
+  readonly views: ShownViews;
+  readonly address: PageAddress;
 }

@@ -18,9 +18,9 @@ import {
   useSyncExternalStore,
 } from "react";
 import { CHANNELS, Steering } from "../../src/types.ts";
+import { accessToken } from "./access-token.ts";
 import { type FieldEvent, type FieldSnapshot, FieldSubscription, type Mode } from "./field-subscription.ts";
 import { type HandedPage, type HandedView, handedPage, type KeptView } from "./handed-page.ts";
-import { keepView } from "./kept-page.ts";
 import { StatusFeed, type StatusSnapshot } from "./status-feed.ts";
 
 /** A page must be back soon after its gateway is. */
@@ -66,8 +66,11 @@ export function useSession(address: string, token?: string): SessionState {
   const handover = token === used ? undefined : token;
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new attempt is a new session
   useEffect(() => {
+    const access = accessToken();
     const opened = connect(address, {
       name: "atmosphere viewer",
+      // Looked up for each connection: a newer one may have been pasted.
+      ...(access !== undefined && { token: () => accessToken() ?? access }),
       ...placeOf(location.search),
       backoff: { mostMs: LONGEST_BACKOFF_MS },
       onError: setFault,
@@ -167,8 +170,8 @@ const NO_FIELD: FieldSnapshot = {
 };
 
 export interface SubscriptionOptions {
-  /** Of the view on the page, where what it is about is kept. */
-  readonly place: number;
+  /** Is told what the subscription is called, whenever that changes. */
+  readonly onLabel: (label: string) => void;
   /** Is asked for the view when the subscription opens. */
   readonly initial: () => View;
   readonly receive: (event: FieldEvent) => void;
@@ -179,7 +182,7 @@ export interface SubscriptionOptions {
 /** A subscription of its own. The functions need not stay the same. */
 export function useSubscription(
   session: Session | undefined,
-  { place, initial, receive, before }: SubscriptionOptions,
+  { onLabel, initial, receive, before }: SubscriptionOptions,
 ): Subscribed {
   const [attempt, setAttempt] = useState(0);
   const [subscription, setSubscription] = useState<FieldSubscription>();
@@ -190,12 +193,13 @@ export function useSubscription(
         view: initial(),
         mode: wantedMode,
         receive: event => handle(event),
-        onLabel: label => keepView(place, label),
+        onLabel: label => relabel(label),
         // Handed over is it once, to that session.
         inherited: attempt === 0 && isHanded(before) && before.session === on ? before.inherited : undefined,
       }),
   );
   const handle = useEffectEvent(receive);
+  const relabel = useEffectEvent(onLabel);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new attempt is a new subscription
   useEffect(() => {
     if (session === undefined) return;

@@ -10,6 +10,7 @@ import {
 import { CHANNELS, Status } from "../../src/types.ts";
 import { isShown, watchVisibility } from "./page-visibility.ts";
 import { StepClock } from "./step-clock.ts";
+import type { Counted } from "./traffic.ts";
 
 export interface StatusSnapshot {
   readonly channel: ChannelStatus;
@@ -20,9 +21,9 @@ export interface StatusSnapshot {
   readonly gapMs: number;
   /** Measured time between steps, where they are made, in milliseconds; undefined before it is known. */
   readonly intervalMs: number | undefined;
-  /** `Date.now()` of when it was seen to have begun anew, without what was steered before; 0 where it has not. */
+  /** `Date.now()` of when it was seen to have begun anew, perhaps where it had been a while before; 0 where it has not. */
   readonly restartedAt: number;
-  /** Bytes of the whole field over all steps since the feed began. */
+  /** Bytes of the whole field over all steps since the feed heard of the first new one. */
   readonly producedBytes: number;
 }
 
@@ -49,10 +50,9 @@ export class StatusFeed {
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** On the simulation's clock, for that is not held up on the way. */
   #steppedAt = 0;
+  readonly #openedAt = Date.now();
   #consumer: Consumer<Status> | undefined;
   #label: string;
-  /** The first event is the last one there was, however old: nothing is measured from it. */
-  #isFirst = true;
 
   /**
    * @param label what it is called, for another device
@@ -69,6 +69,18 @@ export class StatusFeed {
     this.#label = label;
     this.#consumer?.relabel(label);
   }
+
+  /** Bytes that came for it. */
+  get bytes(): number {
+    return this.#consumer?.stats.bytes ?? 0;
+  }
+
+  /** Bytes that the simulation made meanwhile. */
+  readonly produced: Counted = (feed => ({
+    get bytes() {
+      return feed.current.producedBytes;
+    },
+  }))(this);
 
   /** The newest, for those who read on their own time. */
   get current(): StatusSnapshot {
@@ -114,10 +126,9 @@ export class StatusFeed {
     const { step, madeAt, speed, paused, bytesPerStep } = simulation;
     const now = Date.now();
     this.clock.heard(step, madeAt, now);
-    const before = this.#isFirst ? undefined : this.#now.simulation;
-    this.#isFirst = false;
-    // A simulation that was started anew counts from 0.
-    const steps = before === undefined ? 0 : step >= before.step ? step - before.step : step;
+    const before = this.#now.simulation;
+    const isAnew = before !== undefined && step < before.step;
+    const steps = before === undefined ? 0 : step - (isAnew ? simulation.firstStep : before.step);
     let { intervalMs } = this.#now;
     if (steps > 0) {
       if (this.#steppedAt > 0 && before?.paused === false) {
@@ -136,9 +147,16 @@ export class StatusFeed {
       receivedAt: now,
       gapMs: before === undefined ? 0 : now - this.#now.receivedAt,
       intervalMs,
-      restartedAt: before !== undefined && step < before.step ? now : this.#now.restartedAt,
-      producedBytes: this.#now.producedBytes + steps * bytesPerStep,
+      restartedAt: isAnew ? now : this.#now.restartedAt,
+      producedBytes: this.#now.producedBytes + this.#heardOf(steps, before, madeAt, now) * bytesPerStep,
     });
+  }
+
+  /** Of steps that were made since the event before, those that were made while this listened: that one may be an old one that was kept. */
+  #heardOf(steps: number, before: Status | undefined, madeAt: number, now: number): number {
+    const gapMs = before === undefined ? 0 : madeAt - before.madeAt;
+    const heardMs = now - this.#openedAt;
+    return gapMs > heardMs ? Math.floor((steps * heardMs) / gapMs) : steps;
   }
 
   #set(change: Partial<StatusSnapshot>): void {

@@ -1,19 +1,48 @@
-/** Adds up what the subscriptions of the page receive. */
-export class Traffic {
-  readonly #subscriptions = new Set<{ readonly bytes: number }>();
+/** What the page receives, and what the simulation makes meanwhile: both since the page was opened, whatever was opened in it since. */
+
+export interface Counted {
+  /** Bytes up to now. */
+  readonly bytes: number;
+}
+
+/** Adds up what comes and goes: what is gone stays counted. */
+export class Tally implements Counted {
+  readonly #present = new Set<Counted>();
   #goneBytes = 0;
 
-  /** Counts a subscription until the returned function is called; what it received stays counted. */
-  add(subscription: { readonly bytes: number }): () => void {
-    this.#subscriptions.add(subscription);
+  /** Counts until the returned function is called. */
+  add(counted: Counted): () => void {
+    this.#present.add(counted);
     return () => {
-      if (this.#subscriptions.delete(subscription)) this.#goneBytes += subscription.bytes;
+      if (this.#present.delete(counted)) this.#goneBytes += counted.bytes;
     };
   }
 
   get bytes(): number {
     let sum = this.#goneBytes;
-    for (const { bytes } of this.#subscriptions) sum += bytes;
+    for (const { bytes } of this.#present) sum += bytes;
+    return sum;
+  }
+}
+
+export class Traffic {
+  /** As `Date.now()` gives it. */
+  readonly openedAt = Date.now();
+  /** Bytes of the whole field, over all steps that were made while the page listened. */
+  readonly produced = new Tally();
+  readonly #received = new Map<string, Tally>();
+
+  /** What came for one part of the page. */
+  of(part: string): Tally {
+    const known = this.#received.get(part) ?? new Tally();
+    this.#received.set(part, known);
+    return known;
+  }
+
+  /** What came for all parts. */
+  get bytes(): number {
+    let sum = 0;
+    for (const { bytes } of this.#received.values()) sum += bytes;
     return sum;
   }
 }

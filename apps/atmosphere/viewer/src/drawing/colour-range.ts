@@ -5,6 +5,18 @@ export interface Range {
   readonly high: number;
 }
 
+/** Where most values of a field are, and where all are. */
+export interface Spread extends Range {
+  readonly least: number;
+  readonly most: number;
+}
+
+/** What the colours of one picture stand for, and whether values of it lie beyond. */
+export interface Scale extends Range {
+  readonly isBelow: boolean;
+  readonly isAbove: boolean;
+}
+
 /** A range and for how many updates in a row it was wider than needed. */
 export interface RangeState {
   readonly range: Range;
@@ -62,18 +74,23 @@ export function ticksOf({ low, high }: Range, most = TICKS): { ticks: number[]; 
   return { ticks: Array.from({ length: Math.max(0, count) }, (_, i) => rounded((first + i) * step)), digits };
 }
 
-/** Smallest and largest of a field; large fields are sampled. Undefined where there is no finite value. */
-export function extentOf(values: Float32Array, mostSamples = 4096): Range | undefined {
+/** Share of a field's values at either end that a scale need not show: a few cells far out must not take the colours from all others. */
+const TAIL = 0.02;
+
+/** Where the values of a field are; large fields are sampled. Undefined where there is no finite value. */
+export function spreadOf(values: Float32Array, mostSamples = 4096): Spread | undefined {
   // An odd stride does not stay in one column of an even grid.
   const stride = Math.max(1, Math.floor(values.length / mostSamples)) | 1;
-  let low = Number.POSITIVE_INFINITY;
-  let high = Number.NEGATIVE_INFINITY;
+  const sample = new Float32Array(Math.ceil(values.length / stride));
+  let count = 0;
   for (let i = 0; i < values.length; i += stride) {
     const value = values[i] as number;
-    if (value < low) low = value;
-    if (value > high) high = value;
+    if (Number.isFinite(value)) sample[count++] = value;
   }
-  return low <= high && Number.isFinite(low) && Number.isFinite(high) ? { low, high } : undefined;
+  if (count === 0) return undefined;
+  const sorted = sample.subarray(0, count).sort();
+  const at = (share: number): number => sorted[Math.round(share * (count - 1))] as number;
+  return { low: at(TAIL), high: at(1 - TAIL), least: at(0), most: at(1) };
 }
 
 function rounded(value: number): number {
@@ -83,37 +100,37 @@ function rounded(value: number): number {
 /** The range of one scale: several views tell what they have, by key (a layer, say) each has its own. */
 export class ColourRange {
   readonly #states = new Map<string, RangeState>();
-  readonly #parts = new Map<string, { key: string; data: Range }>();
+  readonly #parts = new Map<string, { key: string; data: Spread }>();
   readonly #listeners = new Set<() => void>();
-  #key = "";
   #locked: Range | undefined;
 
-  /** Undefined before any data. */
-  get range(): Range | undefined {
-    return this.rangeOf(this.#key);
+  /** @param locked to be held from the beginning */
+  constructor(locked?: Range) {
+    this.#locked = locked;
   }
 
-  /** The range of another key than the one that is shown, for a picture that is left over. */
+  /** What the ends of a key's scale stand for; undefined before any data. */
   rangeOf(key: string): Range | undefined {
     return this.#locked ?? this.#states.get(key)?.range;
   }
 
-  get isLocked(): boolean {
-    return this.#locked !== undefined;
-  }
-
-  /** Which key is shown now. */
-  show(key: string): void {
-    if (this.#key === key) return;
-    this.#key = key;
-    this.#tell();
+  /** What the colours of a picture of that key stand for; undefined before any data. */
+  scaleOf(key: string): Scale | undefined {
+    const range = this.rangeOf(key);
+    if (range === undefined) return undefined;
+    const parts = [...this.#parts.values()].filter(part => part.key === key);
+    return {
+      ...range,
+      isBelow: parts.some(({ data }) => data.least < range.low),
+      isAbove: parts.some(({ data }) => data.most > range.high),
+    };
   }
 
   /** What one view has of a key now. */
-  offer(view: string, key: string, data: Range | undefined): void {
+  offer(view: string, key: string, data: Spread | undefined): void {
     if (data === undefined) return;
     this.#parts.set(view, { key, data });
-    const before = this.range;
+    const before = this.rangeOf(key);
     let { low, high } = data;
     for (const part of this.#parts.values()) {
       if (part.key !== key) continue;
@@ -121,12 +138,17 @@ export class ColourRange {
       high = Math.max(high, part.data.high);
     }
     this.#states.set(key, followRange(this.#states.get(key), { low, high }));
-    if (this.range !== before) this.#tell();
+    if (this.rangeOf(key) !== before) this.#tell();
   }
 
-  /** Holds the present range, or lets it follow the data again. */
-  lock(on: boolean): void {
-    this.#locked = on ? this.range : undefined;
+  /** What is held whatever the data are; undefined while it follows them. */
+  get locked(): Range | undefined {
+    return this.#locked;
+  }
+
+  /** Holds a range, or lets it follow the data again. */
+  lock(range: Range | undefined): void {
+    this.#locked = range;
     this.#tell();
   }
 

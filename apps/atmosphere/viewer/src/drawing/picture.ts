@@ -14,7 +14,7 @@ export class LayerPicture {
 
   /** Takes an event's values as they are, without a copy. `nowSeconds` is on the page's clock. */
   receive(event: FieldEvent, nowSeconds: number): void {
-    const { layer, step, values, cells } = event;
+    const { layer, step, time, values, cells } = event;
     const geometry = earthGeometry(event);
     const known = this.top;
     if (known !== undefined && this.layer === layer && sameGeometry(known, geometry)) {
@@ -22,11 +22,12 @@ export class LayerPicture {
       else markChanges(known, 0, values, cells, nowSeconds);
       known.values = values;
       known.step = step;
+      known.time = time;
       known.revision++;
     } else {
       this.under = this.layer === layer ? known : undefined;
       const changedAt = cells && new Float32Array(values.length).fill(Number.NEGATIVE_INFINITY);
-      this.top = { ...geometry, values, changedAt, revision: 0, step };
+      this.top = { ...geometry, values, changedAt, revision: 0, step, time };
     }
     this.layer = layer;
     if (cells !== undefined) this.changedSeconds = nowSeconds;
@@ -52,7 +53,7 @@ export class SectionPicture {
   }
 
   receive(event: FieldEvent, nowSeconds: number): void {
-    const { layer, step, rows, columns, cells } = event;
+    const { layer, step, time, rows, columns, cells } = event;
     if (layer < 0 || layer >= this.#layers) return;
     const values = columns === 1 ? event.values : firstColumn(event.values, rows, columns);
     const geometry: RasterGeometry = {
@@ -71,7 +72,7 @@ export class SectionPicture {
       this.under = moved ? undefined : raster;
       const size = rows * this.#layers;
       const empty = new Float32Array(size).fill(Number.NaN);
-      raster = { ...geometry, values: empty, changedAt: undefined, revision: 0, step };
+      raster = { ...geometry, values: empty, changedAt: undefined, revision: 0, step, time };
       this.top = raster;
       this.longitude = event.lonFirst;
     }
@@ -81,6 +82,7 @@ export class SectionPicture {
     raster.values.set(values, offset);
     raster.revision++;
     raster.step = step;
+    raster.time = time;
     if (cells !== undefined) this.changedSeconds = nowSeconds;
   }
 }

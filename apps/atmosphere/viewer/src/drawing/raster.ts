@@ -22,6 +22,8 @@ export interface Raster extends RasterGeometry {
   revision: number;
   /** Step of the model that the newest of it belongs to. */
   step: number;
+  /** Model seconds of that step. */
+  time: number;
 }
 
 export function sameGeometry(a: RasterGeometry, b: RasterGeometry): boolean {

@@ -2,10 +2,10 @@ import type { JechoError } from "@jecho/client";
 import type { ReactNode } from "react";
 import { CHANNELS } from "../../../src/types.ts";
 import type { PageState } from "../page-state.ts";
-import { lastShownAt } from "../page-visibility.ts";
 import { Handover } from "./handover.tsx";
-import { StatePill, useNow } from "./state.tsx";
-import { clockTime, expectedIntervalMs, type Judged, judge } from "./view-state.ts";
+import { StatePill } from "./state.tsx";
+import { usePageState } from "./use-page-state.ts";
+import { clockTime, type Judged } from "./view-state.ts";
 
 const DATE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", timeZone: "UTC" });
 const DAY_MS = 86_400_000;
@@ -16,45 +16,15 @@ export function modelDate(month: number): string {
   return DATE.format(Date.UTC(2001, 0, 1) + ((month + 0.5) / 12) * YEAR_DAYS * DAY_MS);
 }
 
-/** How the page as a whole is doing: that is, the connection and the simulation's own word. */
-function usePageState({ status, feed, latest }: PageState): Judged {
-  const now = useNow(500);
-  const { simulation, intervalMs, receivedAt, channel } = latest;
-  return judge({
-    now,
-    session: status,
-    subscription: channel,
-    openedAt: channel.state === "live" ? channel.since : 0,
-    lastEventAt: receivedAt,
-    gapMs: latest.gapMs,
-    ageMs: simulation && feed?.clock.ageMs(simulation.step, now),
-    shownAt: lastShownAt(),
-    statusAt: receivedAt,
-    paused: simulation?.paused ?? false,
-    expectedMs: expectedIntervalMs(simulation?.speed ?? 1, intervalMs),
-    isAlarm: false,
-    waitingSince: 0,
-  });
-}
-
 interface PageHeadProps {
   readonly page: PageState;
   readonly fault: JechoError | undefined;
   readonly onRetry: () => void;
 }
 
-/** What the simulation says of itself, how the page is doing, and a line where something is the matter. */
+/** What the simulation says of itself, how the page is doing, and in that place what is the matter where something is. */
 export function PageHead({ page, fault, onRetry }: PageHeadProps): ReactNode {
   const state = usePageState(page);
-  return (
-    <>
-      <Header page={page} state={state} />
-      <Banner state={state} fault={fault} onRetry={onRetry} />
-    </>
-  );
-}
-
-function Header({ page, state }: { page: PageState; state: Judged }): ReactNode {
   const { simulation, intervalMs } = page.latest;
   const measured = intervalMs !== undefined && simulation?.paused === false ? 1000 / intervalMs : undefined;
   return (
@@ -62,9 +32,15 @@ function Header({ page, state }: { page: PageState; state: Judged }): ReactNode 
       <h1>Atmosphere</h1>
       <p className="about">Ozone in a running model</p>
       <StatePill state={state} testId="page-state" />
+      {page.session?.subject !== undefined && (
+        <span className="subject" title="The subject of this page's token" data-testid="subject">
+          as <b>{page.session.subject}</b>
+        </span>
+      )}
       <a href={`#channel=${CHANNELS.status}`} title="The events of any channel of this gateway, as they come">
         Any channel
       </a>
+      <Banner state={state} fault={fault} onRetry={onRetry} />
       <Handover session={page.session} isLive={page.status.state === "live"} />
       <dl className="facts">
         <Fact label="Model date" value={simulation ? modelDate(simulation.month) : "–"} testId="model-date" />
@@ -94,7 +70,7 @@ function Header({ page, state }: { page: PageState; state: Judged }): ReactNode 
         />
         <Fact
           label="Sources"
-          value={simulation ? String(simulation.sources) : "–"}
+          value={simulation ? String(simulation.sources.length) : "–"}
           testId="sources"
           className="minor"
         />

@@ -13,40 +13,42 @@ export function LookPanel({ look, topLayer, onChange }: LookPanelProps): ReactNo
   const { layer } = look;
   return (
     <section className="panel" aria-label="Layer and colours">
-      <h2>Layer</h2>
-      <p className="big" data-testid="layer-label">
-        {pressureLabel(layer)}
-        <span>{heightLabel(layer)}</span>
-      </p>
-      <div className="row">
-        <button
-          type="button"
-          aria-label="Lower layer"
-          disabled={layer <= 0}
-          onClick={() => onChange({ layer: layer - 1 })}
-        >
-          −
-        </button>
-        <input
-          type="range"
-          className="grows"
-          min={0}
-          max={topLayer}
-          step={1}
-          value={layer}
-          aria-label="Layer"
-          aria-valuetext={`${pressureLabel(layer)}, ${heightLabel(layer)}`}
-          data-testid="layer"
-          onChange={event => onChange({ layer: Number(event.target.value) })}
-        />
-        <button
-          type="button"
-          aria-label="Higher layer"
-          disabled={layer >= topLayer}
-          onClick={() => onChange({ layer: layer + 1 })}
-        >
-          +
-        </button>
+      <h2 className="layer-title">Layer</h2>
+      <div className="layer">
+        <p className="big" data-testid="layer-label">
+          {pressureLabel(layer)}
+          <span>{heightLabel(layer)}</span>
+        </p>
+        <div className="row">
+          <button
+            type="button"
+            aria-label="Lower layer"
+            disabled={layer <= 0}
+            onClick={() => onChange({ layer: layer - 1 })}
+          >
+            −
+          </button>
+          <input
+            type="range"
+            className="grows"
+            min={0}
+            max={topLayer}
+            step={1}
+            value={layer}
+            aria-label="Layer"
+            aria-valuetext={`${pressureLabel(layer)}, ${heightLabel(layer)}`}
+            data-testid="layer"
+            onChange={event => onChange({ layer: Number(event.target.value) })}
+          />
+          <button
+            type="button"
+            aria-label="Higher layer"
+            disabled={layer >= topLayer}
+            onClick={() => onChange({ layer: layer + 1 })}
+          >
+            +
+          </button>
+        </div>
       </div>
       <h2>Colours</h2>
       <div className="swatches" role="radiogroup" aria-label="Colour map">

@@ -1,10 +1,12 @@
-import type { JechoError } from "@jecho/client";
 import { type ReactNode, useEffect, useState } from "react";
+import { CHANNELS, type Status } from "../../../src/types.ts";
 import { formatLatitude, formatLongitude } from "../drawing/projection.ts";
-import { type Look, layerLabel } from "../look.ts";
-import type { Command } from "../session.ts";
-import type { StatusSnapshot } from "../status-feed.ts";
+import { dayLabel, type Look, layerLabel } from "../look.ts";
+import type { PageState } from "../page-state.ts";
+import { type Command, useSteering } from "../session.ts";
 import { modelDate } from "./header.tsx";
+import { SourceList } from "./source-list.tsx";
+import { isHeard, usePageState } from "./use-page-state.ts";
 import { clockTime } from "./view-state.ts";
 
 const SPEEDS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20];
@@ -15,64 +17,86 @@ const MONTHS = Array.from({ length: 12 }, (_, month) =>
 const ANSWER_MS = 4000;
 
 interface SteeringPanelProps {
-  readonly steering: { steer: ((command: Command) => void) | undefined; error: JechoError | undefined };
-  readonly latest: StatusSnapshot;
-  readonly isLive: boolean;
+  readonly page: PageState;
   readonly look: Look;
   readonly onChange: (patch: Partial<Look>) => void;
 }
 
 /** Asks the simulation for something; what is shown is what it says of itself, whoever asked. */
-export function SteeringPanel({ steering, latest, isLive, look, onChange }: SteeringPanelProps): ReactNode {
-  const { simulation } = latest;
-  const canSteer = steering.steer !== undefined && isLive && simulation !== undefined;
-  const steer = (command: Command): void => steering.steer?.(command);
-  const paused = simulation?.paused ?? false;
+export function SteeringPanel({ page, look, onChange }: SteeringPanelProps): ReactNode {
+  const { steer: send, error } = useSteering(page.session);
+  const state = usePageState(page);
+  const { simulation, restartedAt } = page.latest;
+  const heard = isHeard(state) ? simulation : undefined;
+  const mayNot = error?.code === "RIGHT_MISSING";
+  const steer = (command: Command): void => send?.(command);
+  const paused = heard?.paused ?? false;
   return (
-    <section className="panel" aria-label="Steering" data-testid="steering">
+    <section className="panel" aria-label="Steering" data-testid="steering" data-may={!mayNot}>
       <h2>Simulation</h2>
-      <fieldset disabled={!canSteer}>
-        <legend className="visually-hidden">Steering of the simulation</legend>
-        <button
-          type="button"
-          className={paused ? "primary wide" : "wide"}
-          data-testid="pause"
-          data-paused={simulation?.paused}
-          onClick={() => steer({ command: paused ? "resume" : "pause" })}
-        >
-          {paused ? "Resume" : "Pause"}
-        </button>
-        <SpeedControl speed={simulation?.speed} onSpeed={value => steer({ command: "speed", value })} />
-        <label className="field stretch">
-          <span>Season</span>
-          <select
-            value=""
-            data-testid="month"
-            onChange={event => steer({ command: "month", value: Number(event.target.value) })}
+      {mayNot ? (
+        <p className="hint" data-testid="look-on">
+          {page.session?.subject === undefined ? "This page looks on" : `${page.session.subject} looks on`}:
+          to steer takes the right to publish on {CHANNELS.steering}.
+        </p>
+      ) : (
+        <fieldset disabled={send === undefined || heard === undefined}>
+          <legend className="visually-hidden">Steering of the simulation</legend>
+          <button
+            type="button"
+            className={paused ? "primary wide" : "wide"}
+            data-testid="pause"
+            data-paused={heard?.paused}
+            onClick={() => steer({ command: paused ? "resume" : "pause" })}
           >
-            <option value="" disabled>
-              {simulation ? `Now ${modelDate(simulation.month)}` : "Month"}
-            </option>
-            {MONTHS.map((name, month) => (
-              <option key={name} value={month}>
-                Set mid {name}
+            {paused ? "Resume" : "Pause"}
+          </button>
+          <SpeedControl speed={heard?.speed} onSpeed={value => steer({ command: "speed", value })} />
+          <label className="field stretch">
+            <span>Season</span>
+            <select
+              value=""
+              data-testid="month"
+              onChange={event => steer({ command: "month", value: Number(event.target.value) })}
+            >
+              <option value="" disabled>
+                {heard ? `Now ${modelDate(heard.month)}` : "Month"}
               </option>
-            ))}
-          </select>
-        </label>
-        <SourceControl look={look} onChange={onChange} onAdd={steer} />
-      </fieldset>
+              {MONTHS.map((name, month) => (
+                <option key={name} value={month}>
+                  Set mid {name}
+                </option>
+              ))}
+            </select>
+          </label>
+          <SourceControl look={look} onChange={onChange} onAdd={steer} />
+        </fieldset>
+      )}
+      <SourceList
+        simulation={heard}
+        onRemove={mayNot ? undefined : id => steer({ command: "remove", value: id })}
+      />
       <p className="said" role="status" data-testid="notice">
-        {steering.error
-          ? `Cannot steer. ${steering.error.code}: ${steering.error.message}`
-          : simulation?.notice || sayRestarted(latest.restartedAt)}
+        {sayNotice(heard, restartedAt)}
       </p>
+      {error !== undefined && !mayNot && (
+        <p className="said is-bad" role="alert" data-testid="steering-error">
+          Cannot steer. {error.code}: {error.message}
+        </p>
+      )}
     </section>
   );
 }
 
-function sayRestarted(at: number): string {
-  return at === 0 ? "" : `The simulation began anew at ${clockTime(at)}.`;
+/** The newest command, when it was given and by whom. What a simulation that is not heard has said holds no more. */
+function sayNotice(simulation: Status | undefined, restartedAt: number): string {
+  if (simulation === undefined) return "";
+  const { notice, noticeBy, noticeTime, firstStep } = simulation;
+  const said =
+    notice === "" ? "" : `${dayLabel(noticeTime)}${noticeBy === "" ? "" : `, ${noticeBy}`}: ${notice}`;
+  if (said !== "" || restartedAt === 0) return said;
+  const from = firstStep === 0 ? "began anew" : `went on from step ${firstStep}`;
+  return `The simulation ended and ${from} at ${clockTime(restartedAt)}.`;
 }
 
 /** Shows the speed in force; while one is being chosen, that one. */

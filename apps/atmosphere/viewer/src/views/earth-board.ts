@@ -1,7 +1,7 @@
 /** What the map and the globe have in common: one layer over the earth, seen by a camera. */
 import type { View } from "@jecho/client";
 import { drawEarthLines } from "../drawing/coastlines.ts";
-import { type ColourRange, extentOf } from "../drawing/colour-range.ts";
+import { type ColourRange, spreadOf } from "../drawing/colour-range.ts";
 import { LayerPicture } from "../drawing/picture.ts";
 import {
   alignWindow,
@@ -16,12 +16,12 @@ import {
   toScreen,
   visibleWindow,
 } from "../drawing/projection.ts";
-import { valueAt } from "../drawing/raster.ts";
+import { type Raster, valueAt } from "../drawing/raster.ts";
 import type { Scene } from "../drawing/scene.ts";
 import type { FieldEvent } from "../field-subscription.ts";
 import type { Aim } from "../handed-page.ts";
-import { formatValue, type Look, pressureLabel } from "../look.ts";
-import { FADE_SECONDS, fadeClock, isFading, strokeMark } from "./board.ts";
+import { formatValue, type Look, layerLabel } from "../look.ts";
+import { drawSource, FADE_SECONDS, fadeClock, strokeMark } from "./board.ts";
 import { FieldBoard } from "./field-board.ts";
 
 /** Cells beyond what is visible, so that a small move finds data there. */
@@ -34,6 +34,8 @@ export abstract class EarthBoard<C extends Camera> extends FieldBoard {
   readonly #name: "map" | "globe";
   readonly picture = new LayerPicture();
   #hasKeys = false;
+  /** Where a finger touched last: what is there is told until it touches elsewhere. */
+  #touched: Place | undefined;
 
   /** @param place among the views of the page */
   constructor(name: "map" | "globe", place: number, look: Look, range: ColourRange) {
@@ -45,7 +47,9 @@ export abstract class EarthBoard<C extends Camera> extends FieldBoard {
     const { look } = this;
     if (look.layer !== before.layer) this.request();
     if (look.layer !== before.layer || look.smooth !== before.smooth) this.stage?.invalidateField();
-    if (look.longitude !== before.longitude || look.source !== before.source) this.stage?.invalidateLines();
+    const isMarkedAnew =
+      look.layer !== before.layer || look.longitude !== before.longitude || look.source !== before.source;
+    if (isMarkedAnew) this.stage?.invalidateLines();
   }
 
   setKeys(hasKeys: boolean): void {
@@ -73,11 +77,14 @@ export abstract class EarthBoard<C extends Camera> extends FieldBoard {
   receive(event: FieldEvent): void {
     this.noteSeen();
     // An event of the layer that was left a moment ago; in a replay it may be one that was looked at then.
-    const isReplay = this.subscription?.snapshot().isReplay === true;
-    if (event.layer !== this.look.layer && !isReplay) return;
+    if (event.layer !== this.look.layer && !this.#isReplay) return;
     this.picture.receive(event, performance.now() / 1000);
-    this.range.offer(this.#name, String(event.layer), extentOf(event.values));
+    this.range.offer(this.#name, String(event.layer), spreadOf(event.values));
     this.stage?.invalidateField();
+  }
+
+  get #isReplay(): boolean {
+    return this.subscription?.snapshot().isReplay === true;
   }
 
   protected moveTo(camera: C): void {
@@ -107,7 +114,8 @@ export abstract class EarthBoard<C extends Camera> extends FieldBoard {
 
   override scene(): Scene {
     const { top, under } = this.picture;
-    const isOld = this.picture.layer !== this.look.layer;
+    // In a replay another layer is no leftover: it is what was looked at then.
+    const isOld = this.picture.layer !== this.look.layer && !this.#isReplay;
     const window = this.picture.window;
     const covers = window !== undefined && isWithin(visibleWindow(this.camera), window);
     const rasters = [
@@ -118,7 +126,7 @@ export abstract class EarthBoard<C extends Camera> extends FieldBoard {
       camera: this.camera,
       rasters,
       // A layer that was left keeps its own colours until the new one is there.
-      range: this.range.rangeOf(String(this.picture.layer)) ?? { low: 0, high: 1 },
+      range: this.range.rangeOf(this.rangeKey()) ?? { low: 0, high: 1 },
       smooth: this.look.smooth,
       nowSeconds: fadeClock(this.picture.changedSeconds),
       fadeSeconds: FADE_SECONDS,
@@ -128,41 +136,44 @@ export abstract class EarthBoard<C extends Camera> extends FieldBoard {
   override lines(context: CanvasRenderingContext2D): void {
     drawEarthLines(context, this.camera, COLOURS, () => this.stage?.invalidateLines());
     this.marks(context);
+    for (const source of this.sources) {
+      const at = toScreen(this.camera, source);
+      if (at) drawSource(context, at, source.id, source.layer === this.look.layer);
+    }
     const { source } = this.look;
     const at = source && toScreen(this.camera, source);
     if (at) drawTarget(context, at.x, at.y);
+    const touched = this.#touched && toScreen(this.camera, this.#touched);
+    if (touched) drawCross(context, touched.x, touched.y);
     if (this.#hasKeys) drawCross(context, this.camera.width / 2, this.camera.height / 2);
   }
 
-  override painted(): boolean {
-    const { picture } = this;
-    const { top, window } = picture;
-    if (top !== undefined && window !== undefined && this.elements !== undefined) {
-      const { south, north, west, east } = window;
-      Object.assign(this.elements.host.dataset, {
-        step: top.step,
-        layer: picture.layer,
-        bytes: this.subscription?.bytes ?? 0,
-        window: [south, north, west, east].map(degrees => Number(degrees.toFixed(3))).join(","),
-        rows: top.rows,
-        columns: top.columns,
-      });
-    }
+  protected override subject(): string {
+    return `Ozone, ${layerLabel(this.picture.layer)}`;
+  }
+
+  protected override rangeKey(): string {
+    return String(this.picture.layer);
+  }
+
+  protected override drawn({ rows, columns }: Raster): Record<string, string | number> {
+    const { layer, window } = this.picture;
+    const { south, north, west, east } = window ?? visibleWindow(this.camera);
+    const edges = [south, north, west, east].map(degrees => Number(degrees.toFixed(3)));
+    return { layer, window: edges.join(","), rows, columns };
+  }
+
+  override touch(at: { x: number; y: number }): void {
+    this.#touched = toEarth(this.camera, at.x, at.y);
+    this.stage?.invalidateLines();
     this.readOut();
-    return isFading(top?.changedAt, picture.changedSeconds);
   }
 
-  /** What is seen now, in words; empty before there is anything. */
-  pictured(): string {
-    const { top, layer } = this.picture;
-    return top === undefined ? "" : `${pressureLabel(layer)}, step ${top.step}`;
-  }
-
-  /** Under the pointer, or with keys in the middle. */
+  /** Under the pointer, where a finger touched, or with keys in the middle. */
   protected override read(): string | undefined {
     const middle = { x: this.camera.width / 2, y: this.camera.height / 2 };
     const at = this.pointer ?? (this.#hasKeys ? middle : undefined);
-    const here = at && toEarth(this.camera, at.x, at.y);
+    const here = at === undefined ? this.#touched : toEarth(this.camera, at.x, at.y);
     return here && this.#describe(here);
   }
 

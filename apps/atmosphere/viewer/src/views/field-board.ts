@@ -1,15 +1,26 @@
 /** What the boards of all views have in common: how they look, where they draw, and what they are sent. */
+import type { StatusSource } from "../../../src/types.ts";
 import { colourTable } from "../drawing/colour-map.ts";
-import type { ColourRange } from "../drawing/colour-range.ts";
+import type { ColourRange, Scale } from "../drawing/colour-range.ts";
+import type { ScaleSource } from "../drawing/colour-scale.tsx";
 import type { GridSteps } from "../drawing/projection.ts";
+import type { Raster } from "../drawing/raster.ts";
 import type { Scene } from "../drawing/scene.ts";
 import type { FieldSubscription } from "../field-subscription.ts";
-import type { Detail, Look } from "../look.ts";
-import type { ViewElements } from "./board.ts";
+import { type Detail, dayLabel, type Look } from "../look.ts";
+import { isFading, type ViewElements } from "./board.ts";
 import { Stage, type StagePainting } from "./stage.ts";
 
-export abstract class FieldBoard implements StagePainting {
+/** A picture as far as every board says something of it. */
+export interface Pictured {
+  readonly top: Raster | undefined;
+  /** When cells changed last, on the page's clock. */
+  readonly changedSeconds: number;
+}
+
+export abstract class FieldBoard implements StagePainting, ScaleSource {
   abstract readonly camera: StagePainting["camera"];
+  protected abstract readonly picture: Pictured;
   /** Among the views of the page. */
   protected readonly place: number;
   protected readonly range: ColourRange;
@@ -18,8 +29,12 @@ export abstract class FieldBoard implements StagePainting {
   protected elements: ViewElements | undefined;
   protected stage: Stage | undefined;
   protected subscription: FieldSubscription | undefined;
+  /** Sources that are active now. */
+  protected sources: readonly StatusSource[] = [];
   protected pointer: { readonly x: number; readonly y: number } | undefined;
   #look: Look;
+  #scale: Scale | undefined;
+  readonly #scaleListeners = new Set<() => void>();
 
   /** @param place among the views of the page */
   constructor(place: number, look: Look, range: ColourRange) {
@@ -64,10 +79,57 @@ export abstract class FieldBoard implements StagePainting {
     this.request();
   }
 
+  setSources(sources: readonly StatusSource[]): void {
+    if (JSON.stringify(sources) === JSON.stringify(this.sources)) return;
+    this.sources = sources;
+    this.stage?.invalidateLines();
+  }
+
   setPointer(at: { x: number; y: number } | undefined): void {
     this.pointer = at;
     this.readOut();
   }
+
+  get scale(): Scale | undefined {
+    return this.#scale;
+  }
+
+  readonly subscribeScale = (listener: () => void): (() => void) => {
+    this.#scaleListeners.add(listener);
+    return () => this.#scaleListeners.delete(listener);
+  };
+
+  /** What the picture shows, in words; empty before there is anything. */
+  caption(): string {
+    const { top } = this.picture;
+    return top === undefined ? "" : `${this.subject()} · ${dayLabel(top.time)} · step ${top.step}`;
+  }
+
+  /** Words and scale of a picture are those of what was painted, whatever is chosen or on its way. */
+  painted(): boolean {
+    const { top, changedSeconds } = this.picture;
+    if (top !== undefined) {
+      const { elements } = this;
+      if (elements !== undefined) {
+        elements.caption.textContent = this.caption();
+        const { step, time } = top;
+        Object.assign(elements.host.dataset, { step, time, bytes: this.subscription?.bytes ?? 0 });
+        Object.assign(elements.host.dataset, this.drawn(top));
+      }
+      this.#setScale(this.range.scaleOf(this.rangeKey()));
+    }
+    this.readOut();
+    return isFading(top?.changedAt, changedSeconds);
+  }
+
+  #setScale(scale: Scale | undefined): void {
+    if (JSON.stringify(scale) === JSON.stringify(this.#scale)) return;
+    this.#scale = scale;
+    for (const listener of this.#scaleListeners) listener();
+  }
+
+  /** A finger is, or was last, at this pixel: unlike a pointer it is not seen to go elsewhere. */
+  abstract touch(at: { x: number; y: number }): void;
 
   /** An event came: says how many have been seen. */
   protected noteSeen(): void {
@@ -81,6 +143,15 @@ export abstract class FieldBoard implements StagePainting {
     if (readout !== undefined) readout.textContent = this.read() ?? "";
   }
 
+  /** Layer, or place, and quantity of the picture. */
+  protected abstract subject(): string;
+
+  /** What the picture's colours go by. */
+  protected abstract rangeKey(): string;
+
+  /** What is drawn, as data-* attributes. */
+  protected abstract drawn(top: Raster): Readonly<Record<string, string | number>>;
+
   /** Asks for the view that the picture needs now. */
   abstract request(): void;
 
@@ -92,6 +163,5 @@ export abstract class FieldBoard implements StagePainting {
 
   abstract scene(width: number, height: number): Scene | undefined;
   abstract lines(context: CanvasRenderingContext2D, width: number, height: number): void;
-  abstract painted(): boolean;
   abstract resized(width: number, height: number): void;
 }

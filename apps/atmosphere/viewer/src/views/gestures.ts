@@ -8,6 +8,8 @@ export interface Gestures {
   click?(x: number, y: number): void;
   /** Undefined where the pointer left. */
   hover?(at: { x: number; y: number } | undefined): void;
+  /** One finger came down, or moved. */
+  touch?(at: { x: number; y: number }): void;
   /** What keys do, by their names. */
   readonly keys?: Readonly<Record<string, () => void>>;
 }
@@ -39,11 +41,13 @@ export function watchGestures(element: HTMLElement, gestures: Gestures, signal: 
     pointers.set(event.pointerId, held(event));
     element.setPointerCapture(event.pointerId);
     if (pointers.size > 1) travelled = Number.POSITIVE_INFINITY;
+    else if (event.pointerType === "touch") gestures.touch?.(at(event));
   };
   const move = (event: PointerEvent): void => {
     const before = pointers.get(event.pointerId);
-    if (event.pointerType !== "touch" || before !== undefined) gestures.hover?.(at(event));
+    if (event.pointerType !== "touch") gestures.hover?.(at(event));
     if (before === undefined) return;
+    if (event.pointerType === "touch" && pointers.size === 1) gestures.touch?.(at(event));
     const now = held(event);
     pointers.set(event.pointerId, now);
     if (before.isLost) return;
@@ -97,7 +101,10 @@ export function watchGestures(element: HTMLElement, gestures: Gestures, signal: 
   element.addEventListener("pointermove", move, { signal });
   element.addEventListener("pointerup", up, { signal });
   element.addEventListener("pointercancel", up, { signal });
-  element.addEventListener("pointerleave", () => gestures.hover?.(undefined), { signal });
+  const leave = ({ pointerType }: PointerEvent): void => {
+    if (pointerType !== "touch") gestures.hover?.(undefined);
+  };
+  element.addEventListener("pointerleave", leave, { signal });
   element.addEventListener("wheel", wheel, { signal, passive: false });
   element.addEventListener("touchstart", touch, { signal, passive: false });
   element.addEventListener("touchmove", touch, { signal, passive: false });

@@ -1,9 +1,10 @@
 import { type ReactNode, useCallback } from "react";
 import { meridian, traceOnGlobe } from "../drawing/coastlines.ts";
 import type { ColourRange } from "../drawing/colour-range.ts";
+import { ColourScale } from "../drawing/colour-scale.tsx";
 import { clamp, type GlobeCamera, normaliseLongitude, toEarth } from "../drawing/projection.ts";
 import type { Aim } from "../handed-page.ts";
-import { type Look, layerLabel } from "../look.ts";
+import type { Look } from "../look.ts";
 import type { ViewElements } from "./board.ts";
 import { strokeMark } from "./board.ts";
 import { EarthBoard } from "./earth-board.ts";
@@ -86,7 +87,6 @@ export function GlobeView({
     () => new GlobeBoard(place, look, range, before?.aim),
     page,
     look,
-    place,
     before,
   );
   const attach = useCallback(
@@ -114,6 +114,7 @@ export function GlobeView({
           drag: (dx, dy) => board.drag(dx, dy),
           zoom: factor => board.zoom(factor),
           hover: at => board.setPointer(at),
+          touch: at => board.touch(at),
           click,
           keys,
         },
@@ -126,16 +127,17 @@ export function GlobeView({
   return (
     <ViewFrame
       name="globe"
+      place={place}
       title="Globe"
-      subtitle={`Ozone at ${layerLabel(look.layer)}`}
       page={page}
       subscribed={subscribed}
       detail={detail}
       onDetail={setDetail}
       attach={attach}
-      pictured={() => board.pictured()}
+      caption={() => board.caption()}
       onKeys={hasKeys => board.setKeys(hasKeys)}
       isPicking={look.isPicking}
+      scale={<ColourScale name="globe" source={board} range={range} colours={look.colours} />}
       keys="Arrow keys turn the globe, plus and minus zoom, 0 puts it back, Enter takes the middle for the section, or for the place that is being picked, Page Up and Page Down change the layer."
     />
   );

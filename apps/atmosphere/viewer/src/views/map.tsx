@@ -3,7 +3,7 @@ import type { ColourRange } from "../drawing/colour-range.ts";
 import { ColourScale } from "../drawing/colour-scale.tsx";
 import { clampMap, type MapCamera, type Place, toEarth, zoomMap } from "../drawing/projection.ts";
 import type { Aim, HandedView, KeptView } from "../handed-page.ts";
-import { type Look, layerLabel } from "../look.ts";
+import type { Look } from "../look.ts";
 import type { PageState } from "../page-state.ts";
 import type { ViewElements } from "./board.ts";
 import { strokeMark } from "./board.ts";
@@ -102,7 +102,6 @@ export function MapView({
     () => new MapBoard(place, look, range, before?.aim),
     page,
     look,
-    place,
     before,
   );
   const attach = useCallback(
@@ -130,6 +129,7 @@ export function MapView({
           drag: (dx, dy) => board.drag(dx, dy),
           zoom: (factor, x, y) => board.zoom(factor, x, y),
           hover: at => board.setPointer(at),
+          touch: at => board.touch(at),
           click,
           keys,
         },
@@ -142,18 +142,18 @@ export function MapView({
   return (
     <ViewFrame
       name="map"
+      place={place}
       title="Map"
-      subtitle={`Ozone at ${layerLabel(look.layer)}`}
       page={page}
       subscribed={subscribed}
       detail={detail}
       onDetail={setDetail}
       attach={attach}
-      pictured={() => board.pictured()}
+      caption={() => board.caption()}
       onKeys={hasKeys => board.setKeys(hasKeys)}
       isPicking={look.isPicking}
       keys="Arrow keys move the map, plus and minus zoom, 0 shows all, Enter takes the middle for the section, or for the place that is being picked, Page Up and Page Down change the layer."
-      scale={<ColourScale name="map" range={range} colours={look.colours} />}
+      scale={<ColourScale name="map" source={board} range={range} colours={look.colours} />}
       tools={
         <div className="segments">
           <button
@@ -174,7 +174,7 @@ export function MapView({
           </button>
           <button
             type="button"
-            aria-label="Show the whole earth"
+            title="Show the whole earth"
             data-testid="show-all"
             onClick={() => board.showAll()}
           >

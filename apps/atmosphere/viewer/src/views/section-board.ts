@@ -1,7 +1,7 @@
 /** Draws all layers along a meridian: latitude across, height upwards. */
 import type { View } from "@jecho/client";
 import { approximateHeightKm, LAYER_PRESSURES_HPA } from "../../../src/model/layers.ts";
-import { extentOf } from "../drawing/colour-range.ts";
+import { spreadOf } from "../drawing/colour-range.ts";
 import {
   fractionOfPressure,
   heightAxis,
@@ -13,11 +13,11 @@ import {
 } from "../drawing/height-axis.ts";
 import { SectionPicture } from "../drawing/picture.ts";
 import { formatLatitude, formatLongitude, normaliseLongitude, suitedStride } from "../drawing/projection.ts";
-import { valueAt } from "../drawing/raster.ts";
+import { type Raster, valueAt } from "../drawing/raster.ts";
 import type { Scene } from "../drawing/scene.ts";
 import type { FieldEvent } from "../field-subscription.ts";
 import { formatValue, type Look, pressureLabel } from "../look.ts";
-import { FADE_SECONDS, fadeClock, isFading, MARK_COLOUR, strokeMark } from "./board.ts";
+import { drawSource, FADE_SECONDS, fadeClock, MARK_COLOUR, strokeMark } from "./board.ts";
 import { FieldBoard } from "./field-board.ts";
 
 /** Room for the axes around the field in CSS pixels; the style sheet places the field's canvas the same way. */
@@ -26,6 +26,8 @@ const AXIS = heightAxis(LAYER_PRESSURES_HPA);
 const LAYER_COUNT = LAYER_PRESSURES_HPA.length;
 const LAYERS = layerTable(AXIS, 1024);
 const LABEL_PX = 17;
+/** How far from its meridian a section still shows what a source gives off. */
+const SOURCE_DEGREES = 10;
 
 export class SectionBoard extends FieldBoard {
   override readonly camera = { kind: "section" } as const;
@@ -37,7 +39,7 @@ export class SectionBoard extends FieldBoard {
     const { look } = this;
     if (look.longitude !== before.longitude) this.request();
     if (look.smooth !== before.smooth) this.stage?.invalidateField();
-    if (look.layer !== before.layer) this.stage?.invalidateLines();
+    if (look.layer !== before.layer || look.longitude !== before.longitude) this.stage?.invalidateLines();
   }
 
   /** One column of the grid, the nearest to the chosen longitude, in all layers. */
@@ -82,37 +84,33 @@ export class SectionBoard extends FieldBoard {
   override scene(width: number, height: number): Scene {
     const { top, under } = this.picture;
     // All layers of a step come together: one look at them is enough for the range.
-    if (top !== undefined) this.range.offer("section", "all", extentOf(top.values));
+    if (top !== undefined) this.range.offer("section", this.rangeKey(), spreadOf(top.values));
     return {
       camera: { kind: "section", width, height, layers: LAYERS },
       rasters: [
         ...(under !== undefined ? [{ raster: under, dim: 0.5 }] : []),
         ...(top !== undefined ? [{ raster: top, dim: 1 }] : []),
       ],
-      range: this.range.range ?? { low: 0, high: 1 },
+      range: this.range.rangeOf(this.rangeKey()) ?? { low: 0, high: 1 },
       smooth: this.look.smooth,
       nowSeconds: fadeClock(this.picture.changedSeconds),
       fadeSeconds: FADE_SECONDS,
     };
   }
 
-  override painted(): boolean {
-    const { top, longitude } = this.picture;
-    if (top !== undefined && this.elements !== undefined) {
-      const half = this.steps.lonStep / 2;
-      const west = normaliseLongitude(longitude - half);
-      const east = west + 2 * half;
-      Object.assign(this.elements.host.dataset, {
-        step: top.step,
-        layer: `0-${LAYER_COUNT - 1}`,
-        bytes: this.subscription?.bytes ?? 0,
-        window: [-90, 90, west, east].map(degrees => Number(degrees.toFixed(3))).join(","),
-        rows: top.columns,
-        columns: 1,
-      });
-    }
-    this.readOut();
-    return isFading(top?.changedAt, this.picture.changedSeconds);
+  protected override subject(): string {
+    return `Ozone along ${formatLongitude(this.picture.longitude)}`;
+  }
+
+  protected override rangeKey(): string {
+    return "all";
+  }
+
+  protected override drawn({ columns }: Raster): Record<string, string | number> {
+    const half = this.steps.lonStep / 2;
+    const west = normaliseLongitude(this.picture.longitude - half);
+    const edges = [-90, 90, west, west + 2 * half].map(degrees => Number(degrees.toFixed(3)));
+    return { layer: `0-${LAYER_COUNT - 1}`, window: edges.join(","), rows: columns, columns: 1 };
   }
 
   override lines(context: CanvasRenderingContext2D, width: number, height: number): void {
@@ -146,6 +144,14 @@ export class SectionBoard extends FieldBoard {
     context.strokeStyle = "rgb(150 158 166 / 0.45)";
     context.strokeRect(left, top, plotWidth, plotHeight);
     this.#drawLayer(context, plotWidth, plotHeight);
+    for (const { id, latitude, longitude, layer } of this.sources) {
+      const pressure = LAYER_PRESSURES_HPA[layer];
+      if (pressure === undefined) continue;
+      const x = left + ((latitude + 90) / 180) * plotWidth;
+      const y = top + (1 - fractionOfPressure(AXIS, pressure)) * plotHeight;
+      const away = Math.abs(normaliseLongitude(longitude - this.look.longitude));
+      drawSource(context, { x, y }, id, away < SOURCE_DEGREES);
+    }
   }
 
   #drawLatitudes(context: CanvasRenderingContext2D, plotWidth: number, plotHeight: number): void {
@@ -182,10 +188,8 @@ export class SectionBoard extends FieldBoard {
     return across < 0 || across > 1 || up < 0 || up > 1 ? undefined : { latitude: across * 180 - 90, up };
   }
 
-  /** What is seen now, in words; empty before there is anything. */
-  pictured(): string {
-    const { top, longitude } = this.picture;
-    return top === undefined ? "" : `${formatLongitude(longitude)}, step ${top.step}`;
+  override touch(at: { x: number; y: number }): void {
+    this.setPointer(at);
   }
 
   protected override read(): string | undefined {

@@ -38,16 +38,17 @@ export function SectionView({
   const [board] = useState(() => new SectionBoard(place, look, range));
   const [detail, setDetail] = useState<Detail>(before?.detail ?? "auto");
   const subscribed = useSubscription(page.session, {
-    place,
+    onLabel: label => page.address.setView(label),
     initial: () => board.wanted(),
     receive: event => board.receive(event),
     before,
   });
   const { subscription } = subscribed;
-  const { rows = 73, columns = 144 } = page.latest.simulation ?? {};
+  const { rows = 73, columns = 144, sources } = page.latest.simulation ?? {};
   const { lonStep } = gridSteps(rows, columns);
   useEffect(() => board.follow(subscription), [board, subscription]);
   useEffect(() => board.setLook(look), [board, look]);
+  useEffect(() => board.setSources(sources ?? []), [board, sources]);
   useEffect(() => board.setGrid(gridSteps(rows, columns), detail), [board, rows, columns, detail]);
 
   const attach = useCallback(
@@ -64,6 +65,7 @@ export function SectionView({
         surface,
         {
           hover: at => board.setPointer(at),
+          touch: at => board.touch(at),
           click: (x, y) => {
             const layer = board.layerAt(x, y);
             if (layer !== undefined) onLayer(layer);
@@ -79,17 +81,17 @@ export function SectionView({
   return (
     <ViewFrame
       name="section"
+      place={place}
       title="Section"
-      subtitle={`Ozone along ${formatLongitude(look.longitude)}`}
       page={page}
       subscribed={subscribed}
       detail={detail}
       onDetail={setDetail}
       attach={attach}
-      pictured={() => board.pictured()}
+      caption={() => board.caption()}
       onKeys={() => undefined}
       keys="Arrow up and down change the layer, left and right the longitude."
-      scale={<ColourScale name="section" range={range} colours={look.colours} />}
+      scale={<ColourScale name="section" source={board} range={range} colours={look.colours} />}
       tools={
         <label className="field grows">
           <span>Longitude</span>
@@ -103,6 +105,7 @@ export function SectionView({
             data-testid="section-longitude"
             onChange={event => onLongitude(Number(event.target.value))}
           />
+          <output className="number">{formatLongitude(look.longitude)}</output>
         </label>
       }
     />

@@ -12,21 +12,21 @@ export function useEarthView<C extends Camera, B extends EarthBoard<C>>(
   make: () => B,
   page: PageState,
   look: Look,
-  place: number,
   before: HandedView | KeptView | undefined,
 ): { board: B; subscribed: Subscribed; detail: Detail; setDetail: (detail: Detail) => void } {
   const [board] = useState(make);
   const [detail, setDetail] = useState<Detail>(before?.detail ?? "auto");
   const subscribed = useSubscription(page.session, {
-    place,
+    onLabel: label => page.address.setView(label),
     initial: () => board.wanted(),
     receive: event => board.receive(event),
     before,
   });
   const { subscription } = subscribed;
-  const { rows = 0, columns = 0 } = page.latest.simulation ?? {};
+  const { rows = 0, columns = 0, sources } = page.latest.simulation ?? {};
   useEffect(() => board.follow(subscription), [board, subscription]);
   useEffect(() => board.setLook(look), [board, look]);
+  useEffect(() => board.setSources(sources ?? []), [board, sources]);
   useEffect(() => {
     if (rows > 1) board.setGrid(gridSteps(rows, columns), detail);
   }, [board, rows, columns, detail]);

@@ -3,10 +3,10 @@ import { type FieldSnapshot, type Mode, REPLAY } from "../field-subscription.ts"
 import { DETAILS, type Detail, UNIT } from "../look.ts";
 import type { PageState } from "../page-state.ts";
 import { lastShownAt } from "../page-visibility.ts";
-import { Gauge } from "../panels/gauge.tsx";
 import { StatePill, useNow } from "../panels/state.tsx";
 import { expectedIntervalMs, type Judged, judge } from "../panels/view-state.ts";
 import type { Subscribed } from "../session.ts";
+import type { ViewKind } from "./arrangement.ts";
 import type { ViewElements } from "./board.ts";
 
 /** How this view is doing, looked at twice a second. */
@@ -40,9 +40,10 @@ function useViewState(page: PageState, { subscription, snapshot }: Subscribed): 
 }
 
 interface ViewFrameProps {
-  readonly name: "map" | "globe" | "section";
+  readonly name: ViewKind;
   readonly title: string;
-  readonly subtitle: string;
+  /** Among the views of the page. */
+  readonly place: number;
   readonly page: PageState;
   readonly subscribed: Subscribed;
   readonly detail: Detail;
@@ -52,21 +53,28 @@ interface ViewFrameProps {
   readonly attach: (elements: ViewElements, surface: HTMLElement, signal: AbortSignal) => () => void;
   readonly onKeys: (hasKeys: boolean) => void;
   /** What the picture shows now; empty where there is none. */
-  readonly pictured: () => string;
+  readonly caption: () => string;
   readonly tools?: ReactNode;
   readonly scale?: ReactNode;
   readonly isPicking?: boolean;
 }
 
 export function ViewFrame(props: ViewFrameProps): ReactNode {
-  const { name, title, subtitle, page, subscribed, keys, scale, tools } = props;
+  const { name, title, place, page, subscribed, keys, scale, tools } = props;
   const { snapshot, retry, subscription } = subscribed;
   const state = useViewState(page, subscribed);
   const refs = useBoard(props.attach);
   const hint = useId();
-  const { traffic } = page;
-  useEffect(() => subscription && traffic.add(subscription), [traffic, subscription]);
-  const pictured = props.pictured();
+  const { traffic, views } = page;
+  useEffect(() => {
+    if (subscription === undefined) return;
+    const part = `${name} ${place}`;
+    const stops = [traffic.of(part).add(subscription), views.add({ part, name, title, place, subscription })];
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }, [traffic, views, name, title, place, subscription]);
+  const pictured = props.caption();
   const isOld = pictured !== "" && !["live", "behind", "paused", "replay"].includes(state.state);
   return (
     <section
@@ -80,7 +88,6 @@ export function ViewFrame(props: ViewFrameProps): ReactNode {
     >
       <header className="view-head">
         <h2>{title}</h2>
-        <span className={`view-subtitle${name === "globe" ? " is-said-elsewhere" : ""}`}>{subtitle}</span>
         <StatePill state={state} testId={`state-${name}`} />
         <div className="view-tools">
           {tools}
@@ -113,7 +120,7 @@ export function ViewFrame(props: ViewFrameProps): ReactNode {
         // biome-ignore lint/a11y/noNoninteractiveTabindex: the picture is moved with the keys
         tabIndex={0}
         role="application"
-        aria-label={`${title}: ${subtitle}`}
+        aria-label={pictured === "" ? title : `${title}: ${pictured}`}
         aria-describedby={hint}
         data-testid={`surface-${name}`}
         onFocus={event => props.onKeys(event.target.matches(":focus-visible"))}
@@ -121,6 +128,7 @@ export function ViewFrame(props: ViewFrameProps): ReactNode {
       >
         <canvas ref={refs.field} className="field-canvas" />
         <canvas ref={refs.lines} className="lines-canvas" />
+        <p ref={refs.caption} className="caption picture" data-testid={`caption-${name}`} />
         <output
           ref={refs.readout}
           className="readout picture"
@@ -137,20 +145,10 @@ export function ViewFrame(props: ViewFrameProps): ReactNode {
       <footer className="view-foot">
         {scale}
         <ReplayButton subscribed={subscribed} name={name} />
-        <Gauge
-          name={name}
-          received={() => subscription?.bytes ?? 0}
-          lost={subscription?.stats ?? NOTHING_LOST}
-          feed={page.feed}
-          placements={snapshot.placements}
-          intervalMs={expectedIntervalMs(page.latest.simulation?.speed ?? 1, page.latest.intervalMs)}
-        />
       </footer>
     </section>
   );
 }
-
-const NOTHING_LOST = { missed: 0, dropped: 0 };
 
 /** Shows the last minute again, or ends that. */
 function ReplayButton({ subscribed, name }: { subscribed: Subscribed; name: string }): ReactNode {
@@ -222,23 +220,26 @@ function useBoard(attach: ViewFrameProps["attach"]): {
   field: RefObject<HTMLCanvasElement | null>;
   lines: RefObject<HTMLCanvasElement | null>;
   readout: RefObject<HTMLOutputElement | null>;
+  caption: RefObject<HTMLParagraphElement | null>;
 } {
   const host = useRef<HTMLElement>(null);
   const surface = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLCanvasElement>(null);
   const lines = useRef<HTMLCanvasElement>(null);
   const readout = useRef<HTMLOutputElement>(null);
+  const caption = useRef<HTMLParagraphElement>(null);
   useEffect(() => {
-    const [h, s, f, l, r] = [host.current, surface.current, field.current, lines.current, readout.current];
-    if (h === null || s === null || f === null || l === null || r === null) return;
+    const [h, s, f, l] = [host.current, surface.current, field.current, lines.current];
+    const [r, c] = [readout.current, caption.current];
+    if (h === null || s === null || f === null || l === null || r === null || c === null) return;
     const abort = new AbortController();
-    const detach = attach({ host: h, field: f, lines: l, readout: r }, s, abort.signal);
+    const detach = attach({ host: h, field: f, lines: l, readout: r, caption: c }, s, abort.signal);
     return () => {
       abort.abort();
       detach();
     };
   }, [attach]);
-  return { host, surface, field, lines, readout };
+  return { host, surface, field, lines, readout, caption };
 }
 
 /** Says over the picture what is the matter with it. */

@@ -8,7 +8,7 @@ import {
   seriesOf,
   windowMsFor,
 } from "../../viewer/src/panels/rate.ts";
-import { Traffic } from "../../viewer/src/traffic.ts";
+import { Tally, Traffic } from "../../viewer/src/traffic.ts";
 
 function sample(seconds: number, receivedBytes: number, producedBytes: number): Sample {
   return { at: seconds * 1000, receivedBytes, producedBytes };
@@ -58,14 +58,23 @@ test("bytes and shares have three digits", () => {
 });
 
 test("what a subscription received stays counted when it is gone", () => {
-  const traffic = new Traffic();
+  const tally = new Tally();
   const first = { bytes: 10 };
-  const stop = traffic.add(first);
-  traffic.add({ bytes: 5 });
+  const stop = tally.add(first);
+  tally.add({ bytes: 5 });
   first.bytes = 20;
-  expect(traffic.bytes).toBe(25);
+  expect(tally.bytes).toBe(25);
   stop();
   stop();
   first.bytes = 1000;
-  expect(traffic.bytes).toBe(25);
+  expect(tally.bytes).toBe(25);
+});
+
+test("all parts of the page together are its traffic", () => {
+  const traffic = new Traffic();
+  traffic.of("map 0").add({ bytes: 10 });
+  traffic.of("map 0").add({ bytes: 1 });
+  traffic.of("status").add({ bytes: 100 });
+  expect(traffic.of("map 0").bytes).toBe(11);
+  expect(traffic.bytes).toBe(111);
 });

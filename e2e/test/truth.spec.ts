@@ -1,0 +1,161 @@
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Page } from "@playwright/test";
+import { System } from "../src/system.ts";
+import { drawn, expect, lastSeen, nextStep, noted, test, view } from "./fixtures.ts";
+
+/** What stands in the picture and under it, all read at one moment. */
+function words(
+  page: Page,
+): Promise<{ caption: string; layer: string; step: string; low: number; high: number }> {
+  return view(page, "map").evaluate(host => {
+    const scale = host.querySelector(".scale") as HTMLElement;
+    return {
+      caption: host.querySelector(".caption")?.textContent ?? "",
+      layer: (host as HTMLElement).dataset["layer"] ?? "",
+      step: (host as HTMLElement).dataset["step"] ?? "",
+      low: Number(scale.dataset["low"]),
+      high: Number(scale.dataset["high"]),
+    };
+  });
+}
+
+test("a picture names its own layer, time and scale, whatever is chosen: also while it replays another layer", async ({
+  open,
+}) => {
+  const page = await open();
+  const began = await lastSeen(page, "map");
+  await expect.poll(() => lastSeen(page, "map")).toBeGreaterThan(began + 16);
+  const before = await words(page);
+  expect(before.caption).toMatch(/^Ozone, 10 hPa \(32\.3 km\) · day \d+\.\d · step \d+$/);
+  expect(before.high).toBeGreaterThan(8);
+  // 150 hPa, where there is hardly any.
+  await page.getByTestId("layer").fill("24");
+  await expect.poll(async () => (await words(page)).caption).toContain("150 hPa");
+  await expect.poll(async () => (await words(page)).high).toBeLessThan(2);
+  await nextStep(page, "map");
+
+  const captions = await noted(page, '[data-testid="caption-map"]');
+  await page.evaluate(() => {
+    const map = document.querySelector('[data-view="map"]') as HTMLElement;
+    const scale = map.querySelector(".scale") as HTMLElement;
+    const wrong: string[] = [];
+    Object.assign(globalThis, { wrong });
+    // Looked at when a frame has been shown: all of it is of one picture.
+    const look = (): void => {
+      const caption = map.querySelector(".caption")?.textContent ?? "";
+      const isHigh = Number(scale.dataset["high"]) > 8;
+      if (isHigh !== caption.includes(" 10 hPa")) wrong.push(`${caption}: up to ${scale.dataset["high"]}`);
+      requestAnimationFrame(() => setTimeout(look));
+    };
+    look();
+  });
+  await page.getByTestId("replay-map").click();
+  await expect.poll(async () => (await captions()).some(text => text.includes(" 10 hPa"))).toBe(true);
+  await expect(view(page, "map")).toHaveAttribute("data-state", "live");
+  await expect.poll(async () => (await words(page)).caption).toContain("150 hPa");
+  expect(await page.evaluate(() => (globalThis as unknown as { wrong: string[] }).wrong)).toEqual([]);
+});
+
+test("a scale is set by a click on it, and follows the data again where that is asked for", async ({
+  open,
+}) => {
+  const page = await open();
+  await page.getByTestId("set-scale-map").click();
+  await page.getByTestId("scale-low-map").fill("2");
+  await page.getByTestId("scale-high-map").fill("1");
+  await expect(page.getByRole("button", { name: "Set", exact: true })).toBeDisabled();
+  await page.getByTestId("scale-high-map").fill("6.5");
+  await page.getByTestId("scale-high-map").press("Enter");
+  for (const kind of ["map", "globe"]) {
+    const scale = page.getByTestId(`scale-${kind}`);
+    await expect(scale).toHaveAttribute("data-low", "2");
+    await expect(scale).toHaveAttribute("data-high", "6.5");
+    await expect(scale).toHaveAttribute("data-locked", "true");
+  }
+  // There is more than that at 10 hPa.
+  await expect(page.getByTestId("set-scale-map")).toHaveAccessibleName(/values beyond/);
+  await page.getByTestId("lock-globe").click();
+  await expect(page.getByTestId("scale-map")).not.toHaveAttribute("data-high", "6.5");
+});
+
+test("bytes are counted from the page's opening on, however long the simulation ran before, and in one panel", async ({
+  open,
+}) => {
+  // Whoever listens first gets the last word that was kept, which may be old.
+  const first = await open();
+  await first.close();
+  const page = await open();
+  const traffic = page.getByTestId("traffic");
+  const figures = (): Promise<{ received: number; produced: number }> =>
+    traffic.evaluate(({ dataset }) => ({
+      received: Number(dataset["received"]),
+      produced: Number(dataset["produced"]),
+    }));
+  await expect.poll(async () => (await figures()).produced).toBeGreaterThan(0);
+  const steps = Number(await page.getByTestId("model-step").innerText()) + 1;
+  const { received, produced } = await figures();
+  expect(received).toBeGreaterThan(0);
+  // A whole step has 1.56 MB: those since the start of the simulation are many more than those since the page's.
+  expect(produced).toBeLessThan((steps / 2) * 1.56e6);
+  await expect(traffic).toContainText(/Since \d\d:\d\d:\d\d/);
+  for (const kind of ["map", "globe", "section"]) {
+    await expect(view(page, kind).getByText("kB/s")).toHaveCount(0);
+    await expect(traffic.getByTestId(`gauge-${kind}`)).toContainText("kB/s");
+  }
+});
+
+test("a source is marked and listed with what it is, and can be removed again", async ({ open }) => {
+  const [page, other] = [await open(), await open()];
+  // It lasts for a day of the model, and that may be seconds.
+  await page.getByTestId("pause").click();
+  await expect(other.getByTestId("pause")).toHaveAttribute("data-paused", "true");
+  await page.getByTestId("pick").click();
+  await page.getByTestId("surface-map").click({ position: { x: 120, y: 60 } });
+  await page.getByTestId("amount").fill("30");
+  await page.getByTestId("add-source").click();
+  const list = other.getByTestId("source-list");
+  await expect(list.getByRole("listitem")).toHaveCount(1);
+  await expect(list).toContainText(/30 ppmv\/day at .* 10 hPa, 1\.0 days left/);
+  await expect(other.getByTestId("notice")).toHaveText(/^day \d+\.\d: source \d+ of 30 ppmv/);
+  await other.getByRole("button", { name: /^Remove source/ }).click();
+  await expect(page.getByTestId("source-list")).toHaveCount(0);
+  await expect(page.getByTestId("notice")).toHaveText(/source \d+ is removed/);
+  await page.getByTestId("pause").click();
+});
+
+test("a simulation that dies takes its controls and its old word with it, and goes on where it was", async ({
+  browser,
+}) => {
+  const checkpoint = join(tmpdir(), `atmosphere-${crypto.randomUUID()}`);
+  const system = await System.start("--checkpoint", checkpoint, "--speed", "5");
+  try {
+    const page = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
+    await page.goto(system.url);
+    await expect(view(page, "map")).toHaveAttribute("data-state", "live");
+    await page.getByTestId("month").selectOption({ label: "Set mid July" });
+    await expect(page.getByTestId("notice")).toHaveText(/it is July/);
+    await expect.poll(async () => Number(await drawn(page, "map", "step"))).toBeGreaterThan(40);
+    await system.killSimulation();
+    await expect(page.getByTestId("page")).toHaveAttribute("data-state", "stale");
+    await expect(page.getByTestId("pause")).toBeDisabled();
+    await expect(page.getByTestId("notice")).toBeEmpty();
+    await expect(page.getByTestId("banner")).toContainText("Nothing is heard of the simulation");
+    const died = Number(await drawn(page, "map", "step"));
+    const steps = await noted(page, '[data-testid="model-step"]');
+    await system.restartSimulation();
+    await expect(page.getByTestId("page")).toHaveAttribute("data-state", "live");
+    await expect(page.getByTestId("pause")).toBeEnabled();
+    await nextStep(page, "map");
+    const first = Number((await steps()).find(step => Number(step) < died) ?? died);
+    // At most what was made since it was last kept is made again.
+    expect(first).toBeGreaterThan(1);
+    expect(died - first).toBeLessThan(40);
+    await expect(page.getByTestId("model-date")).toContainText(/July|August/);
+    await page.context().close();
+  } finally {
+    await system.stop();
+    await rm(checkpoint, { force: true });
+  }
+});
