@@ -5,6 +5,7 @@ import type { Handler, SubscribeOptions } from "../options/consumer-options.ts";
 import type { ProduceOptions } from "../options/producer-options.ts";
 import type { Producer } from "../producer/producer.ts";
 import type { ChannelForm, Codec } from "./codec.ts";
+import { iterate } from "./iteration.ts";
 import type { Opener } from "./opener.ts";
 
 /** A named stream of events: any number of producers and consumers, who do not know each other. */
@@ -64,5 +65,26 @@ export class EventChannel<T = Uint8Array> implements ChannelForm<T> {
   ): Promise<Consumer<T>>;
   subscribe(handler: Handler<T>, options: SubscribeOptions = {}): Promise<Consumer<T>> {
     return this.#opener.openConsumer(this, handler, options);
+  }
+
+  /**
+   * The events, one after the other, until the loop is left, the signal aborted, or consumer or session closed:
+   *
+   * ```ts
+   * for await (const event of channel.events({ signal })) draw(event);
+   * ```
+   *
+   * It subscribes when the first event is asked for. An event counts as handled when the next one is asked for; meanwhile others wait, at most `inboxEvents` of them
+   * here, and then at the gateway, by the policy of `queue`.
+   *
+   * @throws JechoError as `subscribe`, and what ended the consumer
+   */
+  events(options?: SubscribeOptions): AsyncGenerator<T, void, undefined>;
+  /** The same, where the modulator makes events of another type than the channel's: `events<Made>({ modulator })`. */
+  events<Made>(
+    options: SubscribeOptions & { readonly modulator: Modulator },
+  ): AsyncGenerator<Made, void, undefined>;
+  events(options: SubscribeOptions = {}): AsyncGenerator<T, void, undefined> {
+    return iterate((handler: Handler<T>, rest) => this.subscribe(handler, rest), options);
   }
 }
