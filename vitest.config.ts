@@ -82,7 +82,7 @@ export default defineConfig({
         test: {
           ...common,
           name: "all",
-          include: ["{scripts,shared,modulators,client,server,apps/*,bench}/test/**/*.test.{ts,tsx}"],
+          include: ["{scripts,shared,modulators,client,react,server,apps/*,bench}/test/**/*.test.{ts,tsx}"],
           exclude: [...MODULATORS, ...WALLED, ...GREEDY],
           provide: { place: "here" },
         },

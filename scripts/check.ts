@@ -44,7 +44,7 @@ function filesOf(pattern: string): string[] {
   return globSync(pattern, { exclude }).map(path => path.split(sep).join("/"));
 }
 
-const SOURCES = "{shared,modulators,client,server}/src/**/*.ts";
+const SOURCES = "{shared,modulators,client,react,server}/src/**/*.ts";
 
 async function layering(): Promise<Result> {
   const bad = violations(root, filesOf("**/*.{ts,tsx,mts,mjs}"));

@@ -9,7 +9,7 @@ interface Rule {
   internal: boolean;
 }
 
-const packages = ["shared", "modulators", "client", "server"];
+const packages = ["shared", "modulators", "client", "react", "server"];
 const everything = [...packages, "atmosphere", "e2e"];
 
 const layers: Record<string, Rule> = {
@@ -17,10 +17,11 @@ const layers: Record<string, Rule> = {
   shared: { imports: [], internal: true },
   modulators: { imports: ["shared"], internal: true },
   client: { imports: ["shared", "modulators"], internal: true },
+  react: { imports: ["client"], internal: false },
   server: { imports: ["shared"], internal: true },
-  apps: { imports: ["client"], internal: false },
+  apps: { imports: ["client", "react"], internal: false },
   // It watches what crosses the wire, with the parser that both ends have.
-  e2e: { imports: ["shared", "client", "server", "atmosphere"], internal: true },
+  e2e: { imports: ["shared", "client", "react", "server", "atmosphere"], internal: true },
   bench: { imports: everything, internal: true },
 };
 
