@@ -1,6 +1,7 @@
 import type { Socket as TcpSocket } from "node:net";
+import { fuzz, mutated } from "@jecho/e2e/fuzz";
 import { expect, test } from "vitest";
-import { OPCODE } from "../../src/platform/message-reader.ts";
+import { MessageReader, OPCODE, ProtocolError } from "../../src/platform/message-reader.ts";
 import { Inbox } from "../rig.ts";
 import { frameOf, greeting, listen, watch } from "./bare-server.ts";
 
@@ -231,4 +232,29 @@ test("F13: fragments that are many and small are counted with what they take", a
   });
   const { told } = watch(port);
   expect(await told.take(3)).toEqual(["open", "error", { code: 1006, reason: "" }]);
+});
+
+test("F13: whatever comes from a server is read or refused, however it is cut, and never more than may come is kept", async () => {
+  await fuzz("client's reader", 3, dice => {
+    const frames = Array.from({ length: 50 }, () => {
+      const opcode = dice.of([text, binary, continuation, continuation, close, ping, pong]) as number;
+      return frameOf(opcode, payload(dice.below(300)), dice.coin);
+    });
+    const bytes = mutated(dice, Buffer.concat(frames));
+    let read = 0;
+    const reader = new MessageReader(1000, (_, message) => {
+      expect(message.byteLength).toBeLessThanOrEqual(1000);
+      read++;
+    });
+    try {
+      for (let at = 0; at < bytes.byteLength; ) {
+        const end = Math.min(bytes.byteLength, at + 1 + dice.below(200));
+        reader.take(bytes, at, end);
+        at = end;
+      }
+    } catch (error) {
+      expect(error).toBeInstanceOf(ProtocolError);
+    }
+    return read + 1;
+  });
 });
