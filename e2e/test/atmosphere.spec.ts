@@ -1,3 +1,4 @@
+import type { Page } from "@playwright/test";
 import { drawn, expect, nextStep, test, view } from "./fixtures.ts";
 
 test("the page shows three live views, each with its own data, and what each costs", async ({ open }) => {
@@ -94,6 +95,23 @@ test("what is steered in one page shows in the other", async ({ open }) => {
   await expect(second.getByTestId("notice")).not.toContainText("Cannot");
 });
 
+/** Notes from now on, whenever a frame has been shown, what the page and its map say of themselves, at the same moment. */
+async function notedTogether(page: Page): Promise<() => Promise<[string, string][]>> {
+  const list = await page.evaluateHandle(() => {
+    const pairs: [string, string][] = [];
+    const note = (): void => {
+      const [head, map] = ['[data-testid="page"]', '[data-view="map"]'].map(
+        selector => document.querySelector<HTMLElement>(selector)?.dataset["state"] ?? "",
+      ) as [string, string];
+      if (pairs.at(-1)?.join() !== `${head},${map}`) pairs.push([head, map]);
+      requestAnimationFrame(() => setTimeout(note));
+    };
+    note();
+    return pairs;
+  });
+  return () => list.jsonValue();
+}
+
 test("a gateway that is killed and started again finds both pages live again by themselves", async ({
   open,
   system,
@@ -106,6 +124,7 @@ test("a gateway that is killed and started again finds both pages live again by 
   const places = () =>
     surfaces.evaluateAll(all => all.map(each => JSON.stringify(each.getBoundingClientRect())));
   const before = await places();
+  const states = await notedTogether(first);
   await system.killGateway();
   for (const page of [first, second])
     await expect(view(page, "map")).toHaveAttribute("data-state", "reconnecting");
@@ -113,6 +132,8 @@ test("a gateway that is killed and started again finds both pages live again by 
   await expect(first.getByTestId("page-state")).toContainText("reconnecting since");
   await expect(first.getByTestId("banner")).toBeVisible();
   await expect.poll(places).toEqual(before);
+  // At no moment did the page say that it was live while a view said that it was not.
+  expect((await states()).filter(([page, map]) => (page === "live") !== (map === "live"))).toEqual([]);
   await system.restartGateway();
   for (const page of [first, second]) {
     for (const kind of ["map", "globe", "section"])
