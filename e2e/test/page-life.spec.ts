@@ -99,11 +99,26 @@ test("a page that was there once starts without a network, and says that it has 
   });
   for (const { src } of manifest.icons)
     expect((await page.request.get(new URL(src, page.url()).href)).status(), src).toBe(200);
+  // What is seen is kept when somebody looks elsewhere.
+  await nextStep(page, "map");
+  const caption = (kind: string) => page.getByTestId(`caption-${kind}`);
+  await show(page, false);
+  const seen = Number(await drawn(page, "map", "step"));
+  await expect
+    .poll(() => page.evaluate(async () => (await (await caches.open("pictures")).keys()).length))
+    .toBe(3);
   cutter.part();
   await page.reload();
   await expect(page.getByTestId("page-state")).toHaveText(/^(re)?connecting/);
+  for (const kind of KINDS) await expect(caption(kind)).toHaveText(/day \d+\.\d · step \d+ · seen .*20\d\d/);
+  expect(Number(await drawn(page, "map", "step"))).toBeLessThanOrEqual(seen);
+  await expect(page.getByTestId("banner")).toContainText("There is no connection to localhost");
+  await expect(view(page, "map").getByText(/^Connecting: .*The picture is old/)).toBeVisible();
   cutter.join();
-  for (const kind of KINDS) await expect(view(page, kind)).toHaveAttribute("data-state", "live");
+  for (const kind of KINDS) {
+    await expect(view(page, kind)).toHaveAttribute("data-state", "live");
+    await expect(caption(kind)).not.toContainText("seen");
+  }
   await nextStep(page, "map");
 });
 

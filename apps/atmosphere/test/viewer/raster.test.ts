@@ -144,3 +144,18 @@ test("ticks keep their distance", () => {
     });
   }
 });
+
+test("a picture that was saved is the same again, and gives way to a new one", () => {
+  const picture = new LayerPicture();
+  expect(picture.save()).toBeUndefined();
+  picture.receive({ ...EVENT, step: 8 }, 0);
+  const other = new LayerPicture();
+  const saved = picture.save();
+  if (saved === undefined) throw new Error("there was a picture");
+  other.restore(saved);
+  expect(other.top).toEqual(picture.top);
+  expect(other.layer).toBe(picture.layer);
+  expect(other.window).toEqual(picture.window);
+  other.clear();
+  expect(other.save()).toBeUndefined();
+});

@@ -14,6 +14,7 @@ const SIGNS: Signs = {
   now: NOW,
   session: LIVE,
   subscription: LIVE,
+  isOnline: true,
   openedAt: NOW - 60_000,
   shownAt: 0,
   lastEventAt: NOW - 300,
@@ -130,4 +131,17 @@ test("a replay says how fast it is and how far behind, and is neither stale nor 
 test("a page that was handed over is not said to be refused", () => {
   const session = { state: "refused", since: NOW, error: new JechoError("HANDED_OVER") } as const;
   expect(say(judge({ ...SIGNS, session }))).toBe("continued elsewhere");
+});
+
+test("a connection that is not there says why before long, and at once where the device is offline", () => {
+  const connecting = {
+    ...SIGNS,
+    lastEventAt: 0,
+    session: { state: "connecting", since: NOW - 500 },
+  } as const;
+  expect(judge(connecting)).toMatchObject({ state: "connecting", detail: "" });
+  expect(judge({ ...connecting, now: NOW + 5000 }).detail).toBe("no gateway has answered so far");
+  expect(judge({ ...connecting, isOnline: false }).detail).toBe("this device is offline");
+  const session = { ...connecting.session, error: new JechoError("CONNECTION_LOST", "it broke.") };
+  expect(judge({ ...connecting, session }).detail).toBe("CONNECTION_LOST: it broke");
 });

@@ -44,6 +44,13 @@ export function dayLabel(timeSeconds: number): string {
   return `day ${(timeSeconds / DAY_SECONDS).toFixed(1)}`;
 }
 
+const DATE_TIME = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
+
+/** A moment of this machine's clock, in words. */
+export function dateTime(at: number): string {
+  return DATE_TIME.format(at);
+}
+
 /** Three significant digits, as much as a colour can show, and one more to compare. */
 export function formatValue(value: number): string {
   return `${value >= 1 ? value.toFixed(3) : value.toPrecision(3)} ${UNIT}`;

@@ -5,7 +5,8 @@
 
 /** Of this build: put in when the page is built. */
 const FILES = [];
-const CACHE = `page ${FILES.join(" ")}`;
+const PAGES = "page ";
+const CACHE = PAGES + FILES.join(" ");
 
 self.addEventListener("install", event => {
   event.waitUntil(caches.open(CACHE).then(cache => cache.addAll(FILES)));
@@ -14,7 +15,9 @@ self.addEventListener("install", event => {
 
 self.addEventListener("activate", event => {
   const tidy = async () => {
-    for (const name of await caches.keys()) if (name !== CACHE) await caches.delete(name);
+    // The page's own caches, of pictures that were seen, are the page's to tidy.
+    for (const name of await caches.keys())
+      if (name.startsWith(PAGES) && name !== CACHE) await caches.delete(name);
   };
   event.waitUntil(tidy());
 });

@@ -2,7 +2,17 @@
 import { mesh } from "topojson-client";
 import fineUrl from "world-atlas/land-50m.json?url";
 import coarseUrl from "world-atlas/land-110m.json?url";
-import { type Camera, degreesPerPixel, type GlobeCamera, type MapCamera } from "./projection.ts";
+import {
+  type Camera,
+  degreesPerPixel,
+  formatLatitude,
+  formatLongitude,
+  type GlobeCamera,
+  type MapCamera,
+  modulo,
+  type Place,
+  toScreen,
+} from "./projection.ts";
 
 /** Longitude and latitude in turn, degrees. */
 type Line = Float32Array;
@@ -18,6 +28,11 @@ interface Coast {
 /** Finer than this, the coarse lines look like polygons. */
 const FINE_DEGREES_PER_PIXEL = 0.12;
 const RADIANS = Math.PI / 180;
+/** Distances of the graticule's lines in degrees, and how near to each other they may be on the screen. */
+const SPACINGS = [0.5, 1, 2, 5, 10, 30];
+const LEAST_SPACING_PX = 70;
+/** On the whole earth the coasts say where one is. */
+const LABELLED_DEGREES = 10;
 
 const loading = new Map<string, Promise<void>>();
 const loaded = new Map<string, Coast>();
@@ -72,6 +87,7 @@ function withoutSeams(ring: readonly (readonly [number, number])[]): Line[] {
 export interface LineStyle {
   readonly coast: string;
   readonly graticule: string;
+  readonly label: string;
 }
 
 /** Draws on a context whose unit is the CSS pixel. */
@@ -85,18 +101,72 @@ export function drawEarthLines(
   context.lineJoin = "round";
   context.lineWidth = 0.75;
   context.strokeStyle = style.graticule;
-  const spacing = degreesPerPixel(camera) < 0.06 ? 10 : 30;
+  const spacing = graticuleSpacing(degreesPerPixel(camera));
   if (camera.kind === "map") drawMapGraticule(context, camera, spacing);
   else for (const line of graticule(spacing)) traceOnGlobe(context, camera, line);
-  if (coast === undefined) return;
   context.strokeStyle = style.coast;
   context.lineWidth = 1;
-  if (camera.kind === "map") strokeOnMap(context, camera, coast.path);
-  else for (const line of coast.lines) traceOnGlobe(context, camera, line);
+  if (camera.kind === "map") strokeOnMap(context, camera, coast?.path);
+  else for (const line of coast?.lines ?? []) traceOnGlobe(context, camera, line);
+  if (spacing <= LABELLED_DEGREES) drawLabels(context, camera, spacing, style.label);
+}
+
+/** Degrees between the lines of the graticule at a scale. */
+export function graticuleSpacing(degreesPerPixel: number): number {
+  return SPACINGS.find(spacing => spacing / degreesPerPixel >= LEAST_SPACING_PX) ?? 30;
+}
+
+/** Says at the lines through the middle of the picture which they are: where there is no coast, nothing else says where one is. */
+function drawLabels(
+  context: CanvasRenderingContext2D,
+  camera: Camera,
+  spacing: number,
+  colour: string,
+): void {
+  const digits = spacing < 1 ? 1 : 0;
+  const { latitude, longitude, width, height } = camera;
+  const [south, east] = [snap(latitude, spacing), snap(longitude, spacing)];
+  const reach = Math.ceil((Math.max(width, height) * degreesPerPixel(camera)) / spacing / 2) + 1;
+  context.font = `11px ${getComputedStyle(document.body).fontFamily}`;
+  context.textBaseline = "bottom";
+  context.textAlign = "left";
+  context.lineWidth = 3;
+  context.strokeStyle = "rgb(9 11 13 / 0.6)";
+  context.fillStyle = colour;
+  const label = (
+    place: Place,
+    text: string,
+    at: (seen: { x: number; y: number }) => [number, number],
+  ): void => {
+    const seen = Math.abs(place.latitude) >= 90 ? undefined : toScreen(camera, place);
+    if (seen === undefined) return;
+    const [x, y] = at(seen);
+    context.strokeText(text, x, y);
+    context.fillText(text, x, y);
+  };
+  for (let i = -reach; i <= reach; i++) {
+    const [north, across] = [south + i * spacing, east + i * spacing];
+    // At the left and lower edges of a map, and along the lines through the middle of a globe.
+    const isMap = camera.kind === "map";
+    label({ latitude: north, longitude: isMap ? longitude : east }, formatLatitude(north, digits), seen => [
+      isMap ? 4 : seen.x + 4,
+      seen.y - 2,
+    ]);
+    label(
+      { latitude: isMap ? latitude : south, longitude: across },
+      formatLongitude(across, digits),
+      seen => [seen.x + 4, isMap ? height - 4 : seen.y + 14],
+    );
+  }
+}
+
+function snap(degrees: number, spacing: number): number {
+  return degrees - modulo(degrees, spacing);
 }
 
 /** The degrees path, as often side by side as the map goes round. */
-function strokeOnMap(context: CanvasRenderingContext2D, camera: MapCamera, path: Path2D): void {
+function strokeOnMap(context: CanvasRenderingContext2D, camera: MapCamera, path: Path2D | undefined): void {
+  if (path === undefined) return;
   const { width, height, longitude, latitude, degreesPerPixel: scale } = camera;
   for (const turn of [-360, 0, 360]) {
     const left = width / 2 + (turn - 180 - longitude) / scale;

@@ -3,8 +3,29 @@ import type { FieldEvent } from "../field-subscription.ts";
 import { type GeoWindow, normaliseLongitude } from "./projection.ts";
 import { goesRound, type Raster, type RasterGeometry, sameGeometry } from "./raster.ts";
 
+/** A picture as it can be kept. */
+export interface SavedPicture {
+  readonly geometry: RasterGeometry;
+  readonly values: Float32Array;
+  readonly step: number;
+  readonly time: number;
+  /** Its layer, or the longitude of a section. */
+  readonly of: number;
+}
+
+/** What pictures of all kinds have in common. */
+export interface Picture {
+  readonly top: Raster | undefined;
+  /** When cells changed last, on the page's clock. */
+  readonly changedSeconds: number;
+  /** Undefined before there is anything. */
+  save(): SavedPicture | undefined;
+  restore(saved: SavedPicture): void;
+  clear(): void;
+}
+
 /** A window of one layer, on the earth. */
-export class LayerPicture {
+export class LayerPicture implements Picture {
   top: Raster | undefined;
   /** Of the same layer, and older. */
   under: Raster | undefined;
@@ -33,6 +54,20 @@ export class LayerPicture {
     if (cells !== undefined) this.changedSeconds = nowSeconds;
   }
 
+  save(): SavedPicture | undefined {
+    return this.top && saved(this.top, this.layer);
+  }
+
+  restore(picture: SavedPicture): void {
+    this.clear();
+    this.top = restored(picture);
+    this.layer = picture.of;
+  }
+
+  clear(): void {
+    this.top = this.under = undefined;
+  }
+
   /** Centres widened by half a cell, as far as the earth goes. */
   get window(): GeoWindow | undefined {
     return this.top && earthWindow(this.top);
@@ -40,7 +75,7 @@ export class LayerPicture {
 }
 
 /** All layers along one meridian: columns are latitudes, rows are layers. */
-export class SectionPicture {
+export class SectionPicture implements Picture {
   top: Raster | undefined;
   under: Raster | undefined;
   longitude = Number.NaN;
@@ -85,6 +120,29 @@ export class SectionPicture {
     raster.time = time;
     if (cells !== undefined) this.changedSeconds = nowSeconds;
   }
+
+  save(): SavedPicture | undefined {
+    return this.top && saved(this.top, this.longitude);
+  }
+
+  restore(picture: SavedPicture): void {
+    this.clear();
+    this.top = restored(picture);
+    this.longitude = picture.of;
+  }
+
+  clear(): void {
+    this.top = this.under = undefined;
+  }
+}
+
+function saved(raster: Raster, of: number): SavedPicture {
+  const { values, changedAt: _, revision: __, step, time, ...geometry } = raster;
+  return { geometry, values, step, time, of };
+}
+
+function restored({ geometry, values, step, time }: SavedPicture): Raster {
+  return { ...geometry, values, changedAt: undefined, revision: 0, step, time };
 }
 
 function earthGeometry(event: FieldEvent): RasterGeometry {

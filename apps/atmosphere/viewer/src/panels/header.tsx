@@ -124,6 +124,10 @@ function sayTrouble({ state, since, detail }: Judged, fault: JechoError | undefi
       return "The connection is closed.";
     case "stale":
       return `Nothing is heard of the simulation since ${clockTime(since)}. All pictures are old.`;
+    case "connecting":
+      return detail === ""
+        ? ""
+        : `There is no connection to ${location.host} so far: ${detail}. What is shown is what was seen before.`;
     case "waiting":
       return detail === "no simulation is heard" ? "Connected, but no simulation is heard yet." : "";
     default:

@@ -11,6 +11,7 @@ export function usePageState({ status, feed, latest }: PageState): Judged {
     now,
     session: status,
     subscription: channel,
+    isOnline: navigator.onLine,
     openedAt: channel.state === "live" ? channel.since : 0,
     lastEventAt: receivedAt,
     gapMs: latest.gapMs,

@@ -19,6 +19,8 @@ export interface Signs {
   readonly now: number;
   readonly session: Status;
   readonly subscription: Status;
+  /** By this device's own word. */
+  readonly isOnline: boolean;
   /** When the subscription came into force. */
   readonly openedAt: number;
   readonly lastEventAt: number;
@@ -52,6 +54,8 @@ const LEAST_STALE_MS = 1500;
 const MOST_PATIENCE_MS = 15_000;
 /** The status channel's own beat while the simulation is paused, three times over. */
 const PAUSED_STALE_MS = 3500;
+/** Most connections are there before that. */
+const CONNECT_PATIENCE_MS = 2000;
 /** A new window is not worth a word before that. */
 const PATIENCE_MS = 400;
 
@@ -68,13 +72,20 @@ export function judge(signs: Signs): Judged {
   return judgeConnection(signs) ?? judgeReplay(signs) ?? judgePause(signs) ?? judgeSilence(signs);
 }
 
-function judgeConnection({ session, subscription, lastEventAt }: Signs): Judged | undefined {
+function judgeConnection({ now, session, subscription, isOnline, lastEventAt }: Signs): Judged | undefined {
   // Without a session there is nothing to be said of what was open in it.
   const { state, since, error } = session.state === "live" ? subscription : session;
   if (state === "live") return undefined;
   if (error?.code === "HANDED_OVER") return { state: "handed-over", since, detail: "" };
   // It is said within sentences.
-  const detail = error === undefined ? "" : `${error.code}: ${error.message.replace(/\.$/, "")}`;
+  const told = error === undefined ? "" : `${error.code}: ${error.message.replace(/\.$/, "")}`;
+  const isLong = now - since > CONNECT_PATIENCE_MS;
+  const detail =
+    state === "refused" || state === "closed"
+      ? told
+      : !isOnline
+        ? "this device is offline"
+        : told || (isLong ? "no gateway has answered so far" : "");
   // A picture is there already: what is being made now is not the first connection.
   if (state === "connecting" && lastEventAt > 0) return { state: "reconnecting", since, detail };
   return { state, since, detail };

@@ -27,12 +27,12 @@ import { FieldBoard } from "./field-board.ts";
 /** Cells beyond what is visible, so that a small move finds data there. */
 const MARGIN_CELLS = 2;
 const OLD_DIM = 0.5;
-const COLOURS = { coast: "rgb(240 244 247 / 0.72)", graticule: "rgb(236 241 245 / 0.14)" };
+const COLOURS = { coast: "rgb(240 244 247 / 0.72)", graticule: "rgb(236 241 245 / 0.14)", label: "#e8edf1" };
 
 export abstract class EarthBoard<C extends Camera> extends FieldBoard {
   abstract override camera: C;
-  readonly #name: "map" | "globe";
-  readonly picture = new LayerPicture();
+  protected override readonly name: "map" | "globe";
+  override readonly picture = new LayerPicture();
   #hasKeys = false;
   /** Where a finger touched last: what is there is told until it touches elsewhere. */
   #touched: Place | undefined;
@@ -40,7 +40,7 @@ export abstract class EarthBoard<C extends Camera> extends FieldBoard {
   /** @param place among the views of the page */
   constructor(name: "map" | "globe", place: number, look: Look, range: ColourRange) {
     super(place, look, range);
-    this.#name = name;
+    this.name = name;
   }
 
   protected override looked(before: Look): void {
@@ -71,15 +71,16 @@ export abstract class EarthBoard<C extends Camera> extends FieldBoard {
     this.elements?.host.toggleAttribute("data-scrolls", this.scrolls);
     this.subscription?.update(this.wanted());
     const aim = this.aim();
-    this.subscription?.describe({ kind: this.#name, place: this.place, detail: this.detail, aim });
+    this.subscription?.describe({ kind: this.name, place: this.place, detail: this.detail, aim });
   }
 
   receive(event: FieldEvent): void {
     this.noteSeen();
     // An event of the layer that was left a moment ago; in a replay it may be one that was looked at then.
     if (event.layer !== this.look.layer && !this.#isReplay) return;
+    this.forgetKept();
     this.picture.receive(event, performance.now() / 1000);
-    this.range.offer(this.#name, String(event.layer), spreadOf(event.values));
+    this.range.offer(this.name, String(event.layer), spreadOf(event.values));
     this.stage?.invalidateField();
   }
 

@@ -1,26 +1,23 @@
 /** What the boards of all views have in common: how they look, where they draw, and what they are sent. */
 import type { StatusSource } from "../../../src/types.ts";
 import { colourTable } from "../drawing/colour-map.ts";
-import type { ColourRange, Scale } from "../drawing/colour-range.ts";
+import { type ColourRange, type Scale, spreadOf } from "../drawing/colour-range.ts";
 import type { ScaleSource } from "../drawing/colour-scale.tsx";
+import type { Picture } from "../drawing/picture.ts";
 import type { GridSteps } from "../drawing/projection.ts";
 import type { Raster } from "../drawing/raster.ts";
 import type { Scene } from "../drawing/scene.ts";
 import type { FieldSubscription } from "../field-subscription.ts";
-import { type Detail, dayLabel, type Look } from "../look.ts";
+import type { KeptPicture } from "../kept-pictures.ts";
+import { type Detail, dateTime, dayLabel, type Look } from "../look.ts";
+import type { ViewKind } from "./arrangement.ts";
 import { isFading, type ViewElements } from "./board.ts";
 import { Stage, type StagePainting } from "./stage.ts";
 
-/** A picture as far as every board says something of it. */
-export interface Pictured {
-  readonly top: Raster | undefined;
-  /** When cells changed last, on the page's clock. */
-  readonly changedSeconds: number;
-}
-
 export abstract class FieldBoard implements StagePainting, ScaleSource {
   abstract readonly camera: StagePainting["camera"];
-  protected abstract readonly picture: Pictured;
+  protected abstract readonly picture: Picture;
+  protected abstract readonly name: ViewKind;
   /** Among the views of the page. */
   protected readonly place: number;
   protected readonly range: ColourRange;
@@ -35,6 +32,8 @@ export abstract class FieldBoard implements StagePainting, ScaleSource {
   #look: Look;
   #scale: Scale | undefined;
   readonly #scaleListeners = new Set<() => void>();
+  /** Of a picture of an earlier visit: when it was seen, as `Date.now()` gives it. */
+  #keptAt: number | undefined;
 
   /** @param place among the views of the page */
   constructor(place: number, look: Look, range: ColourRange) {
@@ -99,10 +98,39 @@ export abstract class FieldBoard implements StagePainting, ScaleSource {
     return () => this.#scaleListeners.delete(listener);
   };
 
+  /** What this view is called among the parts of the page. */
+  get part(): string {
+    return `${this.name} ${this.place}`;
+  }
+
   /** What the picture shows, in words; empty before there is anything. */
   caption(): string {
     const { top } = this.picture;
-    return top === undefined ? "" : `${this.subject()} · ${dayLabel(top.time)} · step ${top.step}`;
+    if (top === undefined) return "";
+    const seen = this.#keptAt === undefined ? "" : ` · seen ${dateTime(this.#keptAt)}`;
+    return `${this.subject()} · ${dayLabel(top.time)} · step ${top.step}${seen}`;
+  }
+
+  /** For a later visit. */
+  toKeep(): KeptPicture | undefined {
+    const picture = this.#keptAt === undefined ? this.picture.save() : undefined;
+    return picture && { picture, at: Date.now() };
+  }
+
+  /** Shows what an earlier visit has left, until something newer comes. */
+  showKept({ picture, at }: KeptPicture): void {
+    if (this.picture.top !== undefined) return;
+    this.picture.restore(picture);
+    this.#keptAt = at;
+    this.range.offer(this.name, this.rangeKey(), spreadOf(picture.values));
+    this.stage?.invalidate();
+  }
+
+  /** Something newer has come. */
+  protected forgetKept(): void {
+    if (this.#keptAt === undefined) return;
+    this.#keptAt = undefined;
+    this.picture.clear();
   }
 
   /** Words and scale of a picture are those of what was painted, whatever is chosen or on its way. */

@@ -31,7 +31,8 @@ const SOURCE_DEGREES = 10;
 
 export class SectionBoard extends FieldBoard {
   override readonly camera = { kind: "section" } as const;
-  readonly picture = new SectionPicture(LAYER_COUNT);
+  override readonly picture = new SectionPicture(LAYER_COUNT);
+  protected override readonly name = "section";
   #width = 600;
   #height = 300;
 
@@ -60,11 +61,12 @@ export class SectionBoard extends FieldBoard {
 
   override request(): void {
     this.subscription?.update(this.wanted());
-    this.subscription?.describe({ kind: "section", place: this.place, detail: this.detail });
+    this.subscription?.describe({ kind: this.name, place: this.place, detail: this.detail });
   }
 
   receive(event: FieldEvent): void {
     this.noteSeen();
+    this.forgetKept();
     this.picture.receive(event, performance.now() / 1000);
     this.stage?.invalidateField();
   }
@@ -84,7 +86,7 @@ export class SectionBoard extends FieldBoard {
   override scene(width: number, height: number): Scene {
     const { top, under } = this.picture;
     // All layers of a step come together: one look at them is enough for the range.
-    if (top !== undefined) this.range.offer("section", this.rangeKey(), spreadOf(top.values));
+    if (top !== undefined) this.range.offer(this.name, this.rangeKey(), spreadOf(top.values));
     return {
       camera: { kind: "section", width, height, layers: LAYERS },
       rasters: [

@@ -10,6 +10,7 @@ import type { ViewElements } from "./board.ts";
 import { watchGestures } from "./gestures.ts";
 import { gridSteps } from "./grid-steps.ts";
 import { SectionBoard } from "./section-board.ts";
+import { useKeptPicture } from "./use-kept-picture.ts";
 import { ViewFrame } from "./view-frame.tsx";
 
 interface SectionViewProps {
@@ -44,6 +45,7 @@ export function SectionView({
     before,
   });
   const { subscription } = subscribed;
+  useKeptPicture(board);
   const { rows = 73, columns = 144, sources } = page.latest.simulation ?? {};
   const { lonStep } = gridSteps(rows, columns);
   useEffect(() => board.follow(subscription), [board, subscription]);

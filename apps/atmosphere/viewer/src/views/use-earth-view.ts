@@ -6,6 +6,7 @@ import type { PageState } from "../page-state.ts";
 import { type Subscribed, useSubscription } from "../session.ts";
 import type { EarthBoard } from "./earth-board.ts";
 import { gridSteps } from "./grid-steps.ts";
+import { useKeptPicture } from "./use-kept-picture.ts";
 
 /** A board of the earth with its own subscription, kept up to date with the page. */
 export function useEarthView<C extends Camera, B extends EarthBoard<C>>(
@@ -30,5 +31,6 @@ export function useEarthView<C extends Camera, B extends EarthBoard<C>>(
   useEffect(() => {
     if (rows > 1) board.setGrid(gridSteps(rows, columns), detail);
   }, [board, rows, columns, detail]);
+  useKeptPicture(board);
   return { board, subscribed, detail, setDetail: useCallback((value: Detail) => setDetail(value), []) };
 }

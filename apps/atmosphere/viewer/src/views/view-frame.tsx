@@ -19,6 +19,7 @@ function useViewState(page: PageState, { subscription, snapshot }: Subscribed): 
     now,
     session: page.status,
     subscription: snapshot.status,
+    isOnline: navigator.onLine,
     openedAt: subscription?.openedAt ?? 0,
     lastEventAt: subscription?.lastEventAt ?? 0,
     gapMs: subscription?.gapMs ?? 0,
@@ -267,7 +268,7 @@ function Notice(props: {
   if (state.state === "connecting" || state.state === "waiting")
     return (
       <div className="picture notice">
-        {state.state === "waiting" ? `Waiting: ${state.detail}.` : "Connecting."}
+        {sayBeginning(state)}
         {old}
       </div>
     );
@@ -276,6 +277,11 @@ function Notice(props: {
   return state.detail === "new window is on its way" ? (
     <div className="picture notice">{state.detail}</div>
   ) : null;
+}
+
+function sayBeginning({ state, detail }: Judged): string {
+  const why = detail === "" ? "" : `: ${detail}`;
+  return `${state === "waiting" ? "Waiting" : "Connecting"}${why}.`;
 }
 
 function ModeControl({ subscribed, name }: { subscribed: Subscribed; name: string }): ReactNode {
