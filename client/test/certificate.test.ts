@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { connect as connectTls } from "node:tls";
 import { connect, modulatorFrom } from "@jecho/client";
 import { startModulating } from "@jecho/client/modulating";
-import { createGateway, type Gateway } from "@jecho/server";
+import { createGateway, type Gateway, lineLog } from "@jecho/server";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { selfSigned, tlsFiles } from "./self-signed.ts";
 
@@ -44,7 +44,7 @@ describe.for(["uWebSockets.js", "ws"] as const)("served by %s", server => {
     trustAll();
     const log: string[] = [];
     const { tls, put } = await tlsFiles(selfSigned("first"));
-    await using gateway = await createGateway({ server, tls, log: line => log.push(line) });
+    await using gateway = await createGateway({ server, tls, log: lineLog(line => log.push(line)) });
     const before = connect(`https://localhost:${gateway.port}`, { place: "here" });
     const states: string[] = [];
     before.onStatus(({ state }) => states.push(state));

@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { connect, type } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
-import { createGateway } from "@jecho/server";
+import { createGateway, lineLog } from "@jecho/server";
 import { expect, inject, test } from "vitest";
 import { Inbox, numbersOf, startRig, whenState } from "./rig.ts";
 
@@ -284,7 +284,7 @@ test("HIST-3, HIST-5: a file keeps the newest event of each key, however old tha
     database.close();
     expect(rows).toBeLessThanOrEqual(2 * 256);
     const lines: string[] = [];
-    await using gateway = await createGateway({ historyFile, log: line => lines.push(line) });
+    await using gateway = await createGateway({ historyFile, log: lineLog(line => lines.push(line)) });
     const session = connect(gateway.address, { place: "here" });
     const seen = new Inbox<string>();
     await session

@@ -1,5 +1,5 @@
 import type { ConcentratorPlace } from "@jecho/client";
-import { createGateway } from "@jecho/server";
+import { createGateway, lineLog } from "@jecho/server";
 import { expect, type Page } from "@playwright/test";
 import { killSharedWorkers } from "../src/shared-workers.ts";
 import { alone, DIST, HEARTBEAT_MS, openTab, Tick, test } from "./library-page.ts";
@@ -17,7 +17,7 @@ for (const place of ["here", "worker", "shared"] as const) {
     gateway: _built,
   }) => {
     const lines: string[] = [];
-    await using gateway = await createGateway({ log: line => lines.push(line) });
+    await using gateway = await createGateway({ log: lineLog(line => lines.push(line)) });
     // Its pages may connect to others than itself.
     await using pages = await createGateway({ staticFolder: DIST, contentPolicy: "worker-src *" });
     const page = await openTab(context, pages);

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
-import { createGateway, type Gateway, type GatewayOptions } from "@jecho/server";
+import { createGateway, type Gateway, type GatewayOptions, lineLog } from "@jecho/server";
 import { SUBPROTOCOL } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 
@@ -10,7 +10,7 @@ const lines: string[] = [];
 
 function start(options: GatewayOptions = {}): Promise<Gateway> {
   lines.length = 0;
-  return createGateway({ ...options, log: line => lines.push(line) });
+  return createGateway({ ...options, log: lineLog(line => lines.push(line)) });
 }
 
 /** @returns the status, and what every refusal has to say of itself */

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { createGateway, type Gateway } from "@jecho/server";
+import { createGateway, type Gateway, lineLog } from "@jecho/server";
 import { typeFromFbs } from "@jecho/shared/fbs";
 import { encodeRun, FROM, type Place } from "@jecho/shared/internal";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -19,7 +19,7 @@ const LEAF = 0x0a;
 let folder: string;
 let historyFile: string;
 let lines: string[];
-const log = (line: string) => lines.push(line);
+const log = lineLog(line => lines.push(line));
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "jecho-"));

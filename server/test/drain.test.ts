@@ -1,4 +1,4 @@
-import { createGateway } from "@jecho/server";
+import { createGateway, lineLog } from "@jecho/server";
 import { encodeRun, PROTOCOL } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { RawClient } from "./raw-client.ts";
@@ -6,11 +6,11 @@ import { RawClient } from "./raw-client.ts";
 const NOTHING = new Uint8Array(0);
 
 /** A gateway with a producer, and with a process for modulators that answers only what it is made to. */
-async function startWith(drainMs: number, log: (line: string) => void = () => {}) {
+async function startWith(drainMs: number, write: (line: string) => void = () => {}) {
   let shown = "";
   const gateway = await createGateway({
     drainMs,
-    log,
+    log: lineLog(write),
     modulating: (_, token) => {
       shown = token;
       return { ready: Promise.resolve(), close: () => Promise.resolve() };
@@ -54,8 +54,8 @@ test("MOE-20: it waits no longer than it was told to, and says so", async () => 
 });
 
 /** A gateway with a consumer that can take no more, for which ten events wait. */
-async function startWaiting(drainMs: number, log: (line: string) => void = () => {}) {
-  const gateway = await createGateway({ drainMs, log });
+async function startWaiting(drainMs: number, write: (line: string) => void = () => {}) {
+  const gateway = await createGateway({ drainMs, log: lineLog(write) });
   const consumer = await RawClient.connect(gateway);
   consumer.say({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING });
   const { channel } = await consumer.next("ConsumerOpened");

@@ -1,10 +1,10 @@
 // A gateway, a producer and a modulator that nobody vouches for, in the Node that runs this; prints what came of it.
 import { connect, modulatorFrom, type } from "@jecho/client";
-import { createGateway } from "@jecho/server";
+import { createGateway, lineLog } from "@jecho/server";
 
 const Tick = type("Tick", { n: "uint32" });
 const lines: string[] = [];
-const gateway = await createGateway({ log: line => lines.push(line) });
+const gateway = await createGateway({ log: lineLog(line => lines.push(line)) });
 const session = connect(gateway.address);
 const producer = await session.channel("ticks", Tick).produce();
 const odd: number[] = [];

@@ -1,6 +1,6 @@
 // The gateway of `chaos`: as the command starts it, with shorter times.
 import { startModulating } from "@jecho/client/modulating";
-import { createGateway, type GatewayOptions } from "@jecho/server";
+import { createGateway, type GatewayOptions, lineLog } from "@jecho/server";
 
 /** Its command line, as JSON. */
 export interface ChaosGatewayOptions extends GatewayOptions {
@@ -12,7 +12,7 @@ const { modulates, ...options } = JSON.parse(process.argv[2] as string) as Chaos
 const gateway = await createGateway({
   ...options,
   ...(modulates && { modulating: startModulating }),
-  log: line => process.send?.({ log: line }),
+  log: lineLog(line => process.send?.({ log: line })),
 });
 process.send?.({ address: gateway.address });
 await new Promise<void>(resolve => {

@@ -1,6 +1,7 @@
 import { type ErrorCode, JechoError } from "@jecho/shared";
 import type { ClientConnection } from "../connections/client-connection.ts";
 import type { Crowd } from "../connections/crowd.ts";
+import type { GatewayCounts } from "../operations/gateway-counts.ts";
 import { ANYBODY, type Subject } from "./subject.ts";
 import type { TokenVerifier } from "./tokens.ts";
 
@@ -13,6 +14,7 @@ export class Access {
   readonly #verifier: TokenVerifier | undefined;
   readonly #crowd: Crowd;
   readonly #connections: () => Iterable<ClientConnection>;
+  readonly #counts: GatewayCounts;
   readonly #timer: NodeJS.Timeout | undefined;
   /** Connections whose token is being checked. */
   readonly #checked = new WeakSet<ClientConnection>();
@@ -22,10 +24,12 @@ export class Access {
     verifier: TokenVerifier | undefined,
     crowd: Crowd,
     connections: () => Iterable<ClientConnection>,
+    counts: GatewayCounts,
   ) {
     this.#verifier = verifier;
     this.#crowd = crowd;
     this.#connections = connections;
+    this.#counts = counts;
     if (verifier !== undefined) this.#timer = setInterval(() => this.#endOld(), LOOK_MS).unref();
   }
 
@@ -42,7 +46,10 @@ export class Access {
         this.#crowd.greeted(connection, subject.name);
         admit(subject);
       })
-      .catch((error: unknown) => refuse(connection, error));
+      .catch((error: unknown) => {
+        this.#counts.failed(error);
+        refuse(connection, error);
+      });
   }
 
   /** A newer token comes over an open connection. @throws JechoError `TOKEN_INVALID`; the former one goes on */

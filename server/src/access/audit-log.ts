@@ -4,6 +4,7 @@ import { createWriteStream, openSync, type WriteStream } from "node:fs";
 import { errorCode, JechoError } from "@jecho/shared";
 import type { Control } from "@jecho/shared/internal";
 import type { ClientConnection } from "../connections/client-connection.ts";
+import type { GatewayLog } from "../operations/gateway-log.ts";
 import type { Need } from "./rights.ts";
 
 /** Lines a second of one connection, and of all: whoever causes more is not to fill the disk, or to hide in what others cause. */
@@ -12,12 +13,15 @@ const MOST_OF_ALL = 1000;
 /** Most bytes that may wait for the disk. */
 const WAITING_BYTES = 8 << 20;
 const NAME_CHARACTERS = 200;
+/** Ids of shared objects that nobody chose have at least so many. */
+const RANDOM_CHARACTERS = 16;
 /** Rights that are not logged: who only listens does nothing. */
 const LISTENING: ReadonlySet<string> = new Set(["subscribe", "history", "block", "inspect"]);
 
 /** Log of who connected, who was refused what, and who did what takes more than the right to listen: one line of JSON for each. */
 export class AuditLog {
-  readonly #stream: WriteStream;
+  readonly #stream: WriteStream | undefined;
+  readonly #log: GatewayLog | undefined;
   readonly #numbers = new WeakMap<ClientConnection, number>();
   #newest = 0;
   /** Lines of the present second. */
@@ -27,22 +31,16 @@ export class AuditLog {
   #omitted = 0;
 
   /**
-   * @param file which grows, and is made for this user alone where it is not there
-   * @param log told once where it can be written no more
+   * @param file which grows, and is made for this user alone where it is not there; undefined for none
+   * @param log is told the same, and once where the file can be written no more
    * @throws JechoError `ARGUMENT_INVALID` where it cannot be opened
    */
-  constructor(file: string, log: (line: string) => void) {
-    let descriptor: number;
-    try {
-      descriptor = openSync(file, "a", 0o600);
-    } catch (error) {
-      throw new JechoError(
-        "ARGUMENT_INVALID",
-        `the audit log cannot be written: ${(error as Error).message}`,
-      );
-    }
-    this.#stream = createWriteStream(file, { fd: descriptor });
-    this.#stream.on("error", ({ message }) => log(`the audit log can be written no more: ${message}`));
+  constructor(file: string | undefined, log: GatewayLog | undefined) {
+    this.#log = log;
+    this.#stream = file === undefined ? undefined : streamTo(file);
+    this.#stream?.on("error", ({ message }) =>
+      log?.warn({}, `the audit log can be written no more: ${message}`),
+    );
   }
 
   /** A connection has been greeted, as the first thing that is written of it. @param name that its program gives itself */
@@ -68,7 +66,13 @@ export class AuditLog {
 
   refused(connection: ClientConnection, frame: Control, error: unknown): void {
     const { code, message } = JechoError.from(error);
-    this.#write(connection, { event: "refused", frame: frame.kind, code, message });
+    this.#write(connection, {
+      event: "refused",
+      frame: frame.kind,
+      ...channelOf(frame),
+      code,
+      message: masked(message, frame),
+    });
   }
 
   /** A connection has done what takes these rights. */
@@ -78,7 +82,8 @@ export class AuditLog {
     this.#write(connection, {
       event: "done",
       frame: frame.kind,
-      rights: needs.map(need => need.join(":")),
+      ...channelOf(frame),
+      rights: needs.map(need => masked(need.join(":"), frame)),
       ...(source !== undefined && { modulator: createHash("sha256").update(source).digest("hex") }),
     });
   }
@@ -86,7 +91,7 @@ export class AuditLog {
   /** Resolves when all is written. */
   async close(): Promise<void> {
     this.#tellOmitted();
-    if (this.#stream.destroyed) return;
+    if (this.#stream === undefined || this.#stream.destroyed) return;
     this.#stream.end();
     await once(this.#stream, "close").catch(() => {});
   }
@@ -105,7 +110,7 @@ export class AuditLog {
     const lines = connection === undefined ? 0 : (this.#linesOf.get(connection) ?? 0);
     // That it came and went is written whatever it did.
     const isMuch = lines >= MOST_OF_ONE && entry.event !== "ended";
-    if (isMuch || this.#lines >= MOST_OF_ALL || this.#stream.writableLength > WAITING_BYTES) {
+    if (isMuch || this.#lines >= MOST_OF_ALL || (this.#stream?.writableLength ?? 0) > WAITING_BYTES) {
       this.#omitted++;
       return;
     }
@@ -122,8 +127,12 @@ export class AuditLog {
     this.#omitted = 0;
   }
 
-  #put(entry: object): void {
-    if (!this.#stream.destroyed) this.#stream.write(`${JSON.stringify({ time: new Date(), ...entry })}\n`);
+  #put(entry: { readonly event: string; readonly [name: string]: unknown }): void {
+    const { event, ...fields } = entry;
+    if (event === "refused" || event === "omitted") this.#log?.info(fields, event);
+    else this.#log?.debug(fields, event);
+    if (this.#stream?.destroyed === false)
+      this.#stream.write(`${JSON.stringify({ time: new Date(), ...entry })}\n`);
   }
 
   #numberOf(connection: ClientConnection): number {
@@ -134,6 +143,37 @@ export class AuditLog {
     }
     return number;
   }
+}
+
+/** @throws JechoError `ARGUMENT_INVALID` */
+function streamTo(file: string): WriteStream {
+  try {
+    return createWriteStream(file, { fd: openSync(file, "a", 0o600) });
+  } catch (error) {
+    throw new JechoError("ARGUMENT_INVALID", `the audit log cannot be written: ${(error as Error).message}`);
+  }
+}
+
+/** A text without the ids of shared objects: whoever knows one may open that object. Each is told apart by its SHA-256. */
+function masked(text: string, frame: Control): string {
+  let shown = text;
+  for (const id of objectsOf(frame)) {
+    const digest = `sha256-${createHash("sha256").update(id).digest("hex").slice(0, 16)}`;
+    shown = shown.replaceAll(`share:${id}`, `share:${digest}`);
+    // A short one is somebody's own name for it, and may be part of any word.
+    if (id.length >= RANDOM_CHARACTERS) shown = shown.replaceAll(id, digest);
+  }
+  return shown;
+}
+
+function objectsOf(frame: Control): string[] {
+  if (frame.kind === "OpenConsumer") return frame.modulator?.objects.map(({ object }) => object) ?? [];
+  return "object" in frame ? [frame.object] : [];
+}
+
+/** The channel that a frame is about, where it names one. */
+function channelOf(frame: Control): { readonly channel?: string } {
+  return "channel" in frame && typeof frame.channel === "string" ? { channel: frame.channel } : {};
 }
 
 /** An address of IPv4, or a network of IPv6, as people write it. */

@@ -1,4 +1,5 @@
 import type { GatewayOptions } from "../gateway/gateway-options.ts";
+import type { LogLevel } from "../operations/gateway-log.ts";
 import { type FoundSettings, readCommandLine } from "./command-line.ts";
 import { readConfigFile } from "./config-file.ts";
 import { readEnvironment } from "./environment.ts";
@@ -42,21 +43,30 @@ function checkTogether(settings: FoundSettings): void {
   const has = (name: SettingName) => settings.has(name);
   if (has("tls.keyFile") !== has("tls.certFile"))
     throw new Misuse("--tls-cert and --tls-key are wanted together");
+  if (has("operations.host") && !has("operations.port"))
+    throw new Misuse("--operations-host is wanted with --operations-port alone");
   if (!has("tokens.keys") && (has("tokens.issuer") || has("tokens.audience") || has("tokens.clockSkewMs")))
     throw new Misuse(
       "--issuer, --audience and --clock-skew are about tokens, which are wanted with --keys alone",
     );
 }
 
+/** Settings that the command alone has. */
+interface CommandOptions {
+  readonly modulators?: boolean;
+  readonly logLevel?: LogLevel;
+  readonly logFormat?: "text" | "json";
+}
+
 /** The settings as options of `createGateway`; `modulators` is the command's own. */
-export function optionsOf(settings: FoundSettings): GatewayOptions & { readonly modulators?: boolean } {
+export function optionsOf(settings: FoundSettings): GatewayOptions & CommandOptions {
   const options: Record<string, unknown> = {};
   for (const [name, { value }] of settings) {
     const [outer = "", inner] = name.split(".");
     if (inner === undefined) options[outer] = value;
     else options[outer] = { ...(options[outer] as object | undefined), [inner]: value };
   }
-  return options as GatewayOptions & { modulators?: boolean };
+  return options as GatewayOptions & CommandOptions;
 }
 
 /** The settings for people to read: a line each, with where it comes from. Keys are not shown. */

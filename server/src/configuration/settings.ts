@@ -2,7 +2,10 @@ import { JechoError } from "@jecho/shared";
 import type { TokenOptions } from "../access/tokens.ts";
 import { DEFAULT_LIMITS, type GatewayLimits } from "../gateway/gateway-limits.ts";
 import type { GatewayOptions } from "../gateway/gateway-options.ts";
+import { LOG_LEVELS } from "../operations/gateway-log.ts";
+import type { OperationsOptions } from "../operations/operations-server.ts";
 import type { TlsOptions } from "../web/certificate.ts";
+import { WEB_SERVERS } from "../web/web-server.ts";
 
 /** What an option's value is. `keys` is a path, an address, or the keys themselves, which are never shown. */
 type SettingKind = "text" | "path" | "number" | "switch" | "list" | "pairs" | "keys";
@@ -20,12 +23,15 @@ export interface Setting {
   readonly bounds?: readonly [least: number, most: number];
   /** What `jecho gateway` has where nothing else is said, as far as that is one value. */
   readonly usual?: string | number | boolean;
+  /** Of a text: what it may be, where that is not just any. */
+  readonly choices?: readonly string[];
 }
 
 /** Options of `createGateway` that have options of their own. */
 interface Nested {
   tls: TlsOptions;
   tokens: TokenOptions;
+  operations: OperationsOptions;
 }
 
 /** Options that only a program can give: functions. The command has `modulators` for the one. */
@@ -33,11 +39,15 @@ type FunctionOptions = "log" | "modulating";
 
 type NestedName = { [Outer in keyof Nested]: `${Outer}.${string & keyof Nested[Outer]}` }[keyof Nested];
 
-/** The name of a setting: that of an option of `createGateway`, `tls.keyFile` for one of an option's own, or `modulators`. */
+/** Settings that the command alone has. */
+export const COMMAND_SETTINGS = ["modulators", "logLevel", "logFormat"] as const;
+type CommandSetting = (typeof COMMAND_SETTINGS)[number];
+
+/** The name of a setting: that of an option of `createGateway`, `tls.keyFile` for one of an option's own, or one that the command alone has. */
 export type SettingName =
   | Exclude<keyof GatewayOptions, keyof Nested | FunctionOptions>
   | NestedName
-  | "modulators";
+  | CommandSetting;
 
 /** The longest that timers take. */
 const MOST_MS = 2 ** 31 - 1;
@@ -93,6 +103,7 @@ export const SETTINGS: Readonly<Record<SettingName, Setting>> = {
     kind: "text",
     flag: "server",
     takes: "NAME",
+    choices: WEB_SERVERS,
     says: "what serves HTTP and WebSockets: uWebSockets.js, or ws, which runs everywhere and takes twice the processor time for small messages to many; by default the first where it has a binary",
   },
   staticFolder: {
@@ -187,6 +198,35 @@ export const SETTINGS: Readonly<Record<SettingName, Setting>> = {
     usual: false,
     says: "run modulators in a process beside the gateway for producers that run none",
   },
+  logLevel: {
+    kind: "text",
+    flag: "log-level",
+    takes: "LEVEL",
+    choices: LOG_LEVELS,
+    usual: "info",
+    says: "the least that the log on the error output says: debug, info (what was refused), warn or error",
+  },
+  logFormat: {
+    kind: "text",
+    flag: "log-format",
+    takes: "FORMAT",
+    choices: ["text", "json"],
+    usual: "text",
+    says: "lines for people (text), or of JSON, as pino writes them (json)",
+  },
+  "operations.port": {
+    kind: "number",
+    flag: "operations-port",
+    takes: "NUMBER",
+    bounds: [0, 65_535],
+    says: "answer /healthz, /readyz and /metrics there",
+  },
+  "operations.host": {
+    kind: "text",
+    flag: "operations-host",
+    takes: "ADDRESS",
+    says: "where that port is; 127.0.0.1, the usual, is for this machine only",
+  },
   drainMs: duration(
     "drain",
     5000,
@@ -233,7 +273,7 @@ export const LIMIT_NAMES = Object.keys(DEFAULT_LIMITS) as (keyof GatewayLimits)[
  * @throws JechoError `ARGUMENT_INVALID` naming the setting
  */
 export function checkSetting(name: SettingName, value: unknown): void {
-  const { kind, bounds = [0, 0] } = SETTINGS[name];
+  const { kind, bounds = [0, 0], choices } = SETTINGS[name];
   const [least, most] = bounds;
   const problem = ((): string | undefined => {
     switch (kind) {
@@ -252,7 +292,10 @@ export function checkSetting(name: SettingName, value: unknown): void {
           ? undefined
           : "is neither a path or an address nor keys";
       default:
-        return typeof value === "string" ? undefined : `is ${shown(value)}; a text is wanted`;
+        if (typeof value !== "string") return `is ${shown(value)}; a text is wanted`;
+        return choices?.includes(value) === false
+          ? `is "${value}"; one of ${choices.join(", ")} is wanted`
+          : undefined;
     }
   })();
   if (problem !== undefined) throw new JechoError("ARGUMENT_INVALID", `${name} ${problem}`);

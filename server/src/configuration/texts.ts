@@ -11,7 +11,7 @@ export class Misuse extends Error {}
  * @throws Misuse
  */
 export function readText(name: SettingName, texts: string | readonly string[], from: string): unknown {
-  const { kind, bounds = [0, 0] } = SETTINGS[name];
+  const { kind, bounds = [0, 0], choices } = SETTINGS[name];
   const text = String(texts);
   switch (kind) {
     case "number":
@@ -26,6 +26,8 @@ export function readText(name: SettingName, texts: string | readonly string[], f
       return Object.fromEntries(pairs.map(pair => readPair(pair, from)));
     }
     default:
+      if (choices?.includes(text) === false)
+        throw new Misuse(`${from} takes one of ${choices.join(", ")}, not "${text}"`);
       return text;
   }
 }

@@ -1,5 +1,6 @@
-import { JechoError } from "@jecho/shared";
+import type { JechoError } from "@jecho/shared";
 import type { GatewayLimits } from "../gateway/gateway-limits.ts";
+import { LimitReached } from "../gateway/limit-reached.ts";
 
 type CrowdLimits = Required<
   Pick<
@@ -76,7 +77,8 @@ export class Party {
   checkBlocking(now: number): void {
     const leftMs = this.#suspendedUntil - now;
     if (leftMs > 0)
-      throw new JechoError(
+      throw new LimitReached(
+        "blockMs",
         "OVERLOADED",
         `${this.#of} that had producers wait for more than ${this.#limits.blockMs} ms (blockMs) may block again in ${Math.ceil(leftMs / 1000)} s`,
       );
@@ -91,8 +93,9 @@ export class Party {
     return this.#suspendedMs === 0 ? 0 : this.#suspendedUntil + LONGEST_SUSPENSION_MS;
   }
 
-  #over(what: string, most: number): JechoError {
-    return new JechoError(
+  #over(what: "frames" | "bytes", most: number): JechoError {
+    return new LimitReached(
+      `${what}PerSecond`,
       "OVERLOADED",
       `${this.#of} sends at most ${most} ${what} a second (${what}PerSecond)`,
     );
@@ -103,15 +106,17 @@ export class Party {
 class Parties {
   readonly #limits: CrowdLimits;
   readonly #of: string;
+  readonly #limit: "connectionsPerAddress" | "connectionsPerSubject";
   readonly #most: number;
   readonly #all = new Map<string, Party>();
   /** When the last connection of a party went, by the count of `performance.now()`; the longest gone first. */
   readonly #left = new Map<string, number>();
 
-  constructor(limits: CrowdLimits, of: string, most: number) {
+  constructor(limits: CrowdLimits, of: string, limit: "connectionsPerAddress" | "connectionsPerSubject") {
     this.#limits = limits;
     this.#of = of;
-    this.#most = most;
+    this.#limit = limit;
+    this.#most = limits[limit];
   }
 
   /** @throws JechoError `OVERLOADED`, in which case it is not counted */
@@ -123,7 +128,7 @@ class Parties {
       this.#all.set(name, party);
     }
     if (party.connections >= this.#most)
-      throw new JechoError("OVERLOADED", `${this.#of} has at most ${this.#most} connections`);
+      throw new LimitReached(this.#limit, "OVERLOADED", `${this.#of} has at most ${this.#most} connections`);
     party.connections++;
     this.#left.delete(name);
     return party;
@@ -155,14 +160,18 @@ export class Crowd {
 
   constructor(limits: CrowdLimits) {
     this.#most = limits.connections;
-    this.#addresses = new Parties(limits, "an address", limits.connectionsPerAddress);
-    this.#subjects = new Parties(limits, "a subject", limits.connectionsPerSubject);
+    this.#addresses = new Parties(limits, "an address", "connectionsPerAddress");
+    this.#subjects = new Parties(limits, "a subject", "connectionsPerSubject");
   }
 
   /** One more has come. @throws JechoError `OVERLOADED`, in which case it is not counted */
   enter(connection: CrowdMember, address: string): void {
     if (this.#all >= this.#most)
-      throw new JechoError("OVERLOADED", `the gateway has at most ${this.#most} connections`);
+      throw new LimitReached(
+        "connections",
+        "OVERLOADED",
+        `the gateway has at most ${this.#most} connections`,
+      );
     connection.parties = [this.#addresses.enter(address)];
     connection.address = address;
     this.#all++;

@@ -2,6 +2,7 @@ import type { EventsFrame, Outgoing, Position } from "@jecho/shared/internal";
 import type { Connection } from "../connections/connection.ts";
 import type { Deadlines } from "../connections/deadlines.ts";
 import type { History } from "../history/history.ts";
+import type { GatewayCounts } from "../operations/gateway-counts.ts";
 import type { Acknowledgements } from "./acknowledgements.ts";
 import { ChannelDemand, type DemandNotices } from "./demand.ts";
 import type { Gathering } from "./gathering.ts";
@@ -52,6 +53,7 @@ export class Channel {
   readonly demand = new ChannelDemand();
   readonly #acknowledgements: Acknowledgements;
   readonly #notices: DemandNotices;
+  readonly counts: GatewayCounts;
 
   constructor(
     number: number,
@@ -60,12 +62,14 @@ export class Channel {
     acknowledgements: Acknowledgements,
     gathering: Gathering,
     notices: DemandNotices,
+    counts: GatewayCounts,
   ) {
     this.number = number;
     this.epoch = epoch;
     this.owner = owner;
     this.#acknowledgements = acknowledgements;
     this.#notices = notices;
+    this.counts = counts;
     this.listeners = new Listeners(this, acknowledgements, gathering);
   }
 
@@ -194,6 +198,8 @@ export class Channel {
     frame.stamp(this.epoch, this.nextSeq);
     this.nextSeq += frame.count;
     this.bytes += frame.end - frame.start;
+    this.counts.events += frame.count;
+    this.counts.bytes += frame.end - frame.start;
     this.history?.append(frame, of, this.owner.subjectOf(frame.producer), Date.now());
     if (frame.isSync) this.#acknowledgements.expect(this, frame, from, process);
     this.listeners.send(frame, from, process);

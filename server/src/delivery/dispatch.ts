@@ -292,6 +292,7 @@ export class Dispatcher {
     let needs: readonly Need[] = [];
     const refuse = (error: unknown): void => {
       this.#audit?.refused(connection, frame, error);
+      this.#names.counts.refused(error);
       const refused = refusal(request, error);
       if (request !== 0 || refused.kind !== "Refused") connection.send(refused);
       else connection.send({ kind: "Fault", code: refused.code, message: refused.message });

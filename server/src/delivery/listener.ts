@@ -137,7 +137,7 @@ export class ListenerBacklog {
   }
 
   /** The queue, and how much may wait in it. */
-  get queue(): Pick<RunQueue, "isFull" | "isLost" | "hasRoom" | "whenFull"> {
+  get queue(): Pick<RunQueue, "isFull" | "isLost" | "hasRoom" | "whenFull" | "bound"> {
     return this.#queue;
   }
 

@@ -218,10 +218,14 @@ export class Listeners implements QueuedChannel {
       copy ??= COPIES.copy(run);
       for (const gone of backlog.push(copy, (one, i) => channel.owner.keyOf(one, i))) {
         channel.dropped += gone.count;
+        channel.counts.dropped += gone.count;
+        channel.counts.reached(queue.bound);
         if (gone.isSync) this.#acknowledgements.skip(connection, channel.number, gone.seq, gone.count);
       }
-      if (queue.isLost) channel.owner.cutOff(channel, connection);
-      else if (queue.whenFull === "block" && queue.isFull) this.#block(backlog);
+      if (queue.isLost) {
+        channel.counts.reached(queue.bound);
+        channel.owner.cutOff(channel, connection);
+      } else if (queue.whenFull === "block" && queue.isFull) this.#block(backlog);
     }
   }
 

@@ -138,6 +138,11 @@ export class RunQueue {
     return this.#bytes > this.#limitBytes || this.#waiting.isFull;
   }
 
+  /** The limit by which it is full, or was when it made room. */
+  get bound(): "connectionQueueBytes" | "consumerQueueBytes" {
+    return this.#waiting.isTight ? "connectionQueueBytes" : "consumerQueueBytes";
+  }
+
   /** Whether its consumer is to be cut off: by its policy, or because nothing else has kept what waits within its bounds. */
   get isLost(): boolean {
     return (this.whenFull === "disconnect" && this.isFull) || this.#waiting.isTooMuch;

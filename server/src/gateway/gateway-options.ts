@@ -3,9 +3,18 @@ import { JechoError } from "@jecho/shared";
 import { checkOptions, type OptionNames } from "@jecho/shared/internal";
 import { patternOf } from "../access/rights.ts";
 import { SUBJECT, type TokenOptions } from "../access/tokens.ts";
-import { checkSetting, namesOf, SETTING_NAMES, settingOf } from "../configuration/settings.ts";
+import {
+  COMMAND_SETTINGS,
+  checkSetting,
+  namesOf,
+  SETTING_NAMES,
+  type SettingName,
+  settingOf,
+} from "../configuration/settings.ts";
+import type { GatewayLog } from "../operations/gateway-log.ts";
+import type { OperationsOptions } from "../operations/operations-server.ts";
 import type { TlsOptions } from "../web/certificate.ts";
-import { WEB_SERVERS, type WebServerName } from "../web/web-server.ts";
+import type { WebServerName } from "../web/web-server.ts";
 import type { GatewayLimits } from "./gateway-limits.ts";
 
 /** How a gateway is started: for `createGateway`. */
@@ -90,8 +99,10 @@ export interface GatewayOptions extends GatewayLimits {
    * them, in milliseconds; 5,000 by default, 0 for not at all.
    */
   readonly drainMs?: number;
+  /** A port of its own where `/healthz`, `/readyz` and `/metrics` are answered; none by default. */
+  readonly operations?: OperationsOptions;
   /** Where the gateway writes what an operator should know; nowhere by default. */
-  readonly log?: (line: string) => void;
+  readonly log?: GatewayLog;
 }
 
 /** A process beside the gateway that runs modulators. */
@@ -102,10 +113,14 @@ export interface Modulating {
 }
 
 const NAMES = {
-  ...namesOf(SETTING_NAMES.filter(name => name !== "modulators")),
+  ...namesOf(SETTING_NAMES.filter(name => !isOfCommand(name))),
   modulating: true,
   log: true,
 } as unknown as OptionNames<GatewayOptions>;
+
+function isOfCommand(name: SettingName): boolean {
+  return (COMMAND_SETTINGS as readonly SettingName[]).includes(name);
+}
 
 /** @throws JechoError `ARGUMENT_INVALID` naming the option */
 export function checkGatewayOptions(options: GatewayOptions): void {
@@ -114,14 +129,12 @@ export function checkGatewayOptions(options: GatewayOptions): void {
     const value = settingOf(options, name);
     if (value !== undefined) checkSetting(name, value);
   }
-  const { origins = [], hosts = [], path = "", host = "127.0.0.1", tokens, open = false, server } = options;
+  const { origins = [], hosts = [], path = "", host = "127.0.0.1", tokens, open = false } = options;
   if (tokens === undefined && !open && !isOwnMachine(host))
     throw new JechoError(
       "ARGUMENT_INVALID",
       `at ${host} others reach the gateway, and without keys for tokens whoever does may do anything: give it some (tokens, --keys), or say that this is meant (open, --open)`,
     );
-  if (server !== undefined && !WEB_SERVERS.includes(server))
-    throw new JechoError("ARGUMENT_INVALID", `server is one of ${WEB_SERVERS.join(", ")}, not "${server}"`);
   if (!/^(\/[A-Za-z0-9._~-]+)*$/.test(path))
     throw new JechoError("ARGUMENT_INVALID", `"${path}" is no path; one is like /jecho`);
   for (const origin of origins) checkOrigin(origin);

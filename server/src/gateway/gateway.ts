@@ -29,6 +29,8 @@ import { Handovers } from "../management/handovers.ts";
 import { NameServer } from "../management/name-server.ts";
 import { Overviews } from "../management/overview.ts";
 import { SharedObjects } from "../objects/shared-objects.ts";
+import { GatewayCounts } from "../operations/gateway-counts.ts";
+import { OperationsServer } from "../operations/operations-server.ts";
 import { refusal, StaticFiles } from "../web/answers.ts";
 import { Certificate } from "../web/certificate.ts";
 import { chooseServer } from "../web/choose-server.ts";
@@ -55,6 +57,8 @@ export interface Gateway {
   readonly url: string;
   /** What serves its HTTP and WebSockets: uWebSockets.js where that has a binary, unless the options say otherwise. */
   readonly server: WebServerName;
+  /** Port of `/healthz`, `/readyz` and `/metrics`; undefined where there is none (`operations`). */
+  readonly operationsPort: number | undefined;
   /** How much it has at present. */
   stats(): GatewayStats;
   /**
@@ -99,8 +103,9 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     path = "",
     heartbeatMs = 10_000,
     drainMs = 5000,
-    log = () => {},
+    log: report,
   } = options;
+  const log = (line: string): void => report?.warn({}, line);
   const limits = limitsOf(options);
   const { limitBytes } = limits;
   const server = await chooseServer(options.server);
@@ -110,7 +115,10 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       : await StaticFiles.load(options.staticFolder, path, options.contentPolicy);
   const certificate = options.tls && (await Certificate.open(options.tls, log));
   const verifier = options.tokens && (await TokenVerifier.open(options.tokens, log));
-  const audit = options.auditFile === undefined ? undefined : new AuditLog(options.auditFile, log);
+  const audit =
+    options.auditFile === undefined && report === undefined
+      ? undefined
+      : new AuditLog(options.auditFile, report);
   const objects = new SharedObjects(limits.objectsPerConnection);
   const acknowledgements = new Acknowledgements();
   const store =
@@ -127,14 +135,15 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   const resumeWindowMs = options.resumeWindowMs ?? 30_000;
   const keeping = { historyBytes: limits.historyBytes, resumeWindowMs, store };
   const owners = new ChannelOwners(options.owners ?? {}, resumeWindowMs, limits.channels);
-  const names = new NameServer(objects, acknowledgements, gathering, keeping, limits, owners, {
+  const counts = new GatewayCounts();
+  const names = new NameServer(objects, acknowledgements, gathering, keeping, limits, owners, counts, {
     installTimeoutMs: options.installTimeoutMs ?? 2000,
     requestTimeoutMs,
   });
   const confirmations = new Confirmations();
   const connections = new Map<ServerSocket, ClientConnection>();
   const crowd = new Crowd(limits);
-  const access = new Access(verifier, crowd, () => connections.values());
+  const access = new Access(verifier, crowd, () => connections.values(), counts);
   const portions = new Portions(() => gathering.flush());
   const modulatingToken =
     options.modulating === undefined ? undefined : randomBytes(24).toString("base64url");
@@ -171,6 +180,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     closing === undefined || connection === names.modulating;
   const failed = (connection: ClientConnection, error: unknown): void => {
     if (!(error instanceof JechoError)) log(`a frame could not be handled: ${(error as Error).stack}`);
+    counts.failed(error);
     const { code, message } = JechoError.from(error);
     connection.end(code, message);
   };
@@ -219,6 +229,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       try {
         crowd.enter(connection, addressOf(socket.getRemoteAddress()));
       } catch (error) {
+        counts.failed(error);
         return connection.end("OVERLOADED", (error as JechoError).message);
       }
       connections.set(socket, connection);
@@ -256,6 +267,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       if (connection === undefined) return;
       connections.delete(socket);
       audit?.ended(connection, code);
+      counts.closed(code);
       crowd.leave(connection);
       strangers.delete(connection);
       inboxes.forget(connection);
@@ -267,6 +279,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     },
   };
   const release = async (): Promise<void> => {
+    await operations?.close();
     silence.stop();
     access.stop();
     store?.close();
@@ -281,7 +294,15 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     idleSeconds: Math.ceil((3 * heartbeatMs) / 1000),
     certificate,
   };
+  const stats = (): GatewayStats => ({ connections: connections.size, ...names.stats });
+  const whyNotReady = (): string | undefined => {
+    if (closing !== undefined) return "the gateway ends";
+    return names.modulatingAwaited === undefined ? undefined : "the process for modulators has not come yet";
+  };
+  const measured = { counts, limits, stats, whyNotReady };
+  let operations: OperationsServer | undefined;
   const [web, boundPort] = await (async () => {
+    operations = options.operations && (await OperationsServer.open(options.operations, measured));
     const web = server.create(serving, handlers);
     return [web, await web.listen(host, port)] as const;
   })().catch(async (error: Error) => {
@@ -344,7 +365,8 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     url,
     identity,
     server: server.name,
-    stats: () => ({ connections: connections.size, ...names.stats }),
+    operationsPort: operations?.port,
+    stats,
     close: closeOnce,
     [Symbol.asyncDispose]: closeOnce,
   };

@@ -8,6 +8,7 @@ import {
   settingsJson,
 } from "../configuration/configuration.ts";
 import { Misuse } from "../configuration/texts.ts";
+import { type GatewayLog, type LogLevel, lineLog } from "../operations/gateway-log.ts";
 import { createGateway } from "./gateway.ts";
 import { type GatewayOptions, isOwnMachine } from "./gateway-options.ts";
 
@@ -41,13 +42,15 @@ export async function runGateway(
 ): Promise<void> {
   await asCommand(process, "gateway", USAGE, async ({ settings, help }) => {
     if (help) return void process.stdout.write(`${USAGE}\n`);
-    const { modulators = false, ...options } = optionsOf(settings);
+    const { modulators = false, logLevel = "info", logFormat, ...options } = optionsOf(settings);
+    const log =
+      logFormat === "json" ? await jsonLog(logLevel) : lineLog(line => console.error(line), logLevel);
     if (modulators && modulating === undefined)
       throw new Misuse("--modulators is an option of the command jecho, which has what runs them");
     silenceSqlite(process);
     const gateway = await createGateway({
       ...options,
-      log: line => console.error(line),
+      log,
       ...(modulators && modulating !== undefined ? { modulating } : {}),
     });
     process.stdout.write(
@@ -59,11 +62,13 @@ export async function runGateway(
     process.on("message", () => tell(gateway.stats()));
     if (!isOwnMachine(gateway.host)) {
       if (options.tokens === undefined)
-        console.error(
+        log.warn(
+          {},
           "warning: without --keys whoever reaches this address may publish, subscribe and install modulators",
         );
       else if (options.tls === undefined)
-        console.error(
+        log.warn(
+          {},
           "warning: without --tls-cert whoever listens on the way here can read tokens, and use them",
         );
     }
@@ -104,6 +109,16 @@ async function asCommand(
     console.error(`jecho: ${code}${(error as Error).message}${isMisuse ? `\n\n${usage}` : ""}`);
     process.exitCode = isMisuse ? 2 : 1;
   }
+}
+
+/** Lines of JSON on the error output, written at once: what a process that dies has said is not lost. */
+async function jsonLog(level: LogLevel): Promise<GatewayLog> {
+  const { destination, pino, stdTimeFunctions } = await import("pino");
+  const named = { level: (label: string) => ({ level: label }) };
+  const options = { level, base: null, timestamp: stdTimeFunctions.isoTime, formatters: named };
+  const logger = pino(options, destination({ dest: 2, sync: true }));
+  const at = (name: LogLevel) => (fields: object, message: string) => logger[name](fields, message);
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
 /** A signal, the end of who started the process with an IPC channel, or the end of npm. */

@@ -137,7 +137,8 @@ export class EventLog {
     return count;
   }
 
-  append(run: LoggedRun): void {
+  /** @returns true where older ones had to go for the bound in bytes */
+  append(run: LoggedRun): boolean {
     const { frame } = run;
     if (frame.seq > this.#nextSeq) {
       this.#gaps.push({ first: this.#nextSeq, end: frame.seq });
@@ -158,7 +159,9 @@ export class EventLog {
       }
       this.#keepKeys(this.retention.bytes);
     }
+    const isTooMuch = this.#bytes > this.retention.bytes;
     this.trim(run.at);
+    return isTooMuch;
   }
 
   /** Lets go of the oldest until no more is kept than this. */

@@ -1,5 +1,6 @@
 import type { EventsFrame } from "@jecho/shared/internal";
 import type { RunSource, SourceCount } from "../delivery/lanes.ts";
+import type { GatewayCounts } from "../operations/gateway-counts.ts";
 import { type EpochStart, EventLog, type LoggedRun, type Retention } from "./event-log.ts";
 import type { HistoryStore } from "./store.ts";
 import type { Stored } from "./stored.ts";
@@ -14,10 +15,12 @@ const SHARE = 16;
 export class HistoryBudget {
   readonly #limitBytes: number;
   readonly #logs: () => Iterable<EventLog>;
+  readonly counts: Pick<GatewayCounts, "reached">;
   #unseenBytes = 0;
 
   /** @param logs all that there are */
-  constructor(limitBytes: number, logs: () => Iterable<EventLog>) {
+  constructor(limitBytes: number, logs: () => Iterable<EventLog>, counts: Pick<GatewayCounts, "reached">) {
+    this.counts = counts;
     this.#limitBytes = limitBytes;
     this.#logs = logs;
   }
@@ -32,6 +35,7 @@ export class HistoryBudget {
     let total = 0;
     for (const log of logs) total += log.bytes;
     if (total <= this.#limitBytes - step) return;
+    this.counts.reached("historyTotalBytes");
     const mostBytes = levelOf(logs, this.#limitBytes - 2 * step);
     for (const log of logs) log.letGo(mostBytes);
   }
@@ -94,7 +98,7 @@ export class History {
   /** Keeps a copy of a run that has been stamped. @param by subject of its producer; "" where it has none */
   append(frame: EventsFrame, { source, origin }: RunSource, by: string, at: number): void {
     const run: LoggedRun = { frame: frame.copy(), source, origin, by, at };
-    this.log.append(run);
+    if (this.log.append(run)) this.#budget.counts.reached("historyBytes");
     this.#budget.added(frame.end - frame.start);
     if (this.#store === undefined) return;
     this.#store.append(this.#name, run);

@@ -124,6 +124,7 @@ export class ChannelManager implements ChannelOwner {
 
   blockedTooLong(channel: Channel, connection: Connection): void {
     const { blockMs } = this.names.limits;
+    this.names.counts.reached("blockMs");
     const why = new JechoError(
       "SLOW_CONSUMER",
       `it had producers wait for more than ${blockMs} ms (blockMs)`,

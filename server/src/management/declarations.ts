@@ -1,4 +1,5 @@
-import { JechoError, type Type } from "@jecho/shared";
+import type { Type } from "@jecho/shared";
+import { LimitReached } from "../gateway/limit-reached.ts";
 import type { TypeRegistry } from "./types.ts";
 
 /**
@@ -64,7 +65,11 @@ export class Declarations {
     const type = this.#registry.typeOf(schema);
     if (types.has(type.token)) return type;
     if (types.size >= this.#most)
-      throw new JechoError("OVERLOADED", `of a modulator at most ${this.#most} types are declared`);
+      throw new LimitReached(
+        "typesPerChannel",
+        "OVERLOADED",
+        `of a modulator at most ${this.#most} types are declared`,
+      );
     types.set(type.token, type);
     this.#registry.hold(type);
     fresh.push(type);

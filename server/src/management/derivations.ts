@@ -1,5 +1,6 @@
 import { checkName, JechoError } from "@jecho/shared";
 import { Few, type Modulator } from "@jecho/shared/internal";
+import { LimitReached } from "../gateway/limit-reached.ts";
 
 /** A derivation: a channel that is told apart by its modulator and its parent. */
 interface MadeBy {
@@ -82,7 +83,11 @@ export class Derivations<D extends MadeBy> {
     if ((this.#named.get(name) ?? derived) !== derived)
       throw new JechoError("DERIVED_TAKEN", `another modulator derives ${full}`);
     if (!this.#named.has(name) && this.#named.size >= this.#mostNames)
-      throw new JechoError("OVERLOADED", `what is derived of a channel has at most ${this.#mostNames} names`);
+      throw new LimitReached(
+        "namesPerChannel",
+        "OVERLOADED",
+        `what is derived of a channel has at most ${this.#mostNames} names`,
+      );
     this.#named.set(name, derived);
   }
 

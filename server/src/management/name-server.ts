@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { checkUserName, JechoError, type SplitName, splitName } from "@jecho/shared";
+import { checkUserName, type SplitName, splitName } from "@jecho/shared";
 import { NumberTable } from "@jecho/shared/internal";
 import type { ChannelOwners } from "../access/owners.ts";
 import { ANYBODY } from "../access/subject.ts";
@@ -12,10 +12,12 @@ import { DemandNotices } from "../delivery/demand.ts";
 import type { Gathering } from "../delivery/gathering.ts";
 import type { ListenerBacklog } from "../delivery/listener.ts";
 import type { GatewayLimits, GatewayStats } from "../gateway/gateway-limits.ts";
+import { LimitReached } from "../gateway/limit-reached.ts";
 import type { EventLog } from "../history/event-log.ts";
 import { HistoryBudget } from "../history/history.ts";
 import type { Keeping } from "../history/keeper.ts";
 import type { SharedObjects } from "../objects/shared-objects.ts";
+import type { GatewayCounts } from "../operations/gateway-counts.ts";
 import { ChannelManager } from "./channel-manager.ts";
 import type { GatewayConsumer } from "./consumer.ts";
 import type { DerivedChannel } from "./derived-channel.ts";
@@ -38,6 +40,7 @@ const MODULATING_RETURN_MS = 10_000;
 export class NameServer {
   readonly keeping: Keeping;
   readonly limits: NameLimits;
+  readonly counts: GatewayCounts;
   readonly owners: ChannelOwners;
   readonly processes = new Processes();
   /** Types that producers and modulators write at present. */
@@ -73,10 +76,15 @@ export class NameServer {
     keeping: Omit<Keeping, "budget">,
     limits: NameLimits,
     owners: ChannelOwners,
+    counts: GatewayCounts,
     { installTimeoutMs, requestTimeoutMs }: { installTimeoutMs: number; requestTimeoutMs: number },
   ) {
-    this.keeping = { ...keeping, budget: new HistoryBudget(limits.historyTotalBytes, () => this.#logs()) };
+    this.keeping = {
+      ...keeping,
+      budget: new HistoryBudget(limits.historyTotalBytes, () => this.#logs(), counts),
+    };
     this.limits = limits;
+    this.counts = counts;
     this.owners = owners;
     this.types = new TypeRegistry(limits.schemaBytes);
     this.unanswered = new Unanswered(installTimeoutMs);
@@ -94,7 +102,7 @@ export class NameServer {
       checkUserName(name);
       const { channels } = this.limits;
       if (this.#managers.size >= channels)
-        throw new JechoError("OVERLOADED", `the gateway has at most ${channels} channels`);
+        throw new LimitReached("channels", "OVERLOADED", `the gateway has at most ${channels} channels`);
       manager = new ChannelManager(name, this, this.#objects);
       this.#managers.set(name, manager);
     }
@@ -115,7 +123,15 @@ export class NameServer {
 
   newChannel(owner: ChannelOwner): Channel {
     const [number, epoch] = [this.newNumber(), this.#nextEpoch++];
-    const channel = new Channel(number, epoch, owner, this.#acknowledgements, this.#gathering, this.#notices);
+    const channel = new Channel(
+      number,
+      epoch,
+      owner,
+      this.#acknowledgements,
+      this.#gathering,
+      this.#notices,
+      this.counts,
+    );
     this.#channels.set(channel.number, channel);
     return channel;
   }

@@ -18,6 +18,7 @@ import type { Channel } from "../delivery/channel.ts";
 import type { QueuePolicy } from "../delivery/listener.ts";
 import type { WhenFull } from "../delivery/run-queue.ts";
 import type { GatewayLimits } from "../gateway/gateway-limits.ts";
+import { LimitReached } from "../gateway/limit-reached.ts";
 import { retentionOf } from "../history/event-log.ts";
 import type { History } from "../history/history.ts";
 import { beginningOf, Replay } from "../history/replay.ts";
@@ -138,7 +139,8 @@ export class GatewayOpenings {
       return this.#openPlain(connection, frame, manager.place, reads);
     }
     if (connection.modulators >= this.#limits.modulatorsPerConnection) {
-      throw new JechoError(
+      throw new LimitReached(
+        "modulatorsPerConnection",
         "MODULATOR_QUOTA_EXCEEDED",
         `a connection has at most ${this.#limits.modulatorsPerConnection} modulators`,
       );
@@ -238,12 +240,14 @@ export class GatewayOpenings {
   ): DerivedChannel {
     const { modulatorLength, modulatorsInARow } = this.#limits;
     if (Math.max(modulator.source.length, lengthBeside(modulator)) > modulatorLength)
-      throw new JechoError(
+      throw new LimitReached(
+        "modulatorLength",
         "MODULATOR_TOO_LARGE",
         `a modulator's source has at most ${modulatorLength} characters, and so has all else that it is made with`,
       );
     if (parent !== undefined && parent.depth >= modulatorsInARow)
-      throw new JechoError(
+      throw new LimitReached(
+        "modulatorsInARow",
         "MODULATOR_QUOTA_EXCEEDED",
         `an event goes through at most ${modulatorsInARow} modulators, one behind the other`,
       );
@@ -313,7 +317,11 @@ export class GatewayOpenings {
   #termsOf({ accountable }: ClientConnection, { queue, label, as }: OpenConsumer): ConsumerTerms {
     const { consumerQueueBytes, labelLength } = this.#limits;
     if (label.length > labelLength)
-      throw new JechoError("ARGUMENT_INVALID", `a label has at most ${labelLength} characters`);
+      throw new LimitReached(
+        "labelLength",
+        "ARGUMENT_INVALID",
+        `a label has at most ${labelLength} characters`,
+      );
     const usual = this.#usual;
     const name = POLICIES[queue?.whenFull ?? 0];
     if (name === undefined)
@@ -342,7 +350,8 @@ export class GatewayOpenings {
 
   #checkEndpoints(connection: ClientConnection): void {
     if (connection.endpoints >= this.#limits.endpointsPerConnection) {
-      throw new JechoError(
+      throw new LimitReached(
+        "endpointsPerConnection",
         "OVERLOADED",
         `a connection has at most ${this.#limits.endpointsPerConnection} endpoints`,
       );

@@ -1,5 +1,6 @@
 import { JechoError, Type } from "@jecho/shared";
 import { Few, tokenOf } from "@jecho/shared/internal";
+import { LimitReached } from "../gateway/limit-reached.ts";
 
 /** The name server's types, by token, for readers that never saw them: each for as long as somebody writes it. */
 export class TypeRegistry {
@@ -26,7 +27,11 @@ export class TypeRegistry {
   /** The type with this schema: the one that is held, where there is one. @throws JechoError `TYPE_INVALID` */
   typeOf(schema: Uint8Array): Type {
     if (schema.byteLength > this.#mostBytes)
-      throw new JechoError("TYPE_INVALID", `a type's schema has at most ${this.#mostBytes} bytes`);
+      throw new LimitReached(
+        "schemaBytes",
+        "TYPE_INVALID",
+        `a type's schema has at most ${this.#mostBytes} bytes`,
+      );
     return this.#types.get(tokenOf(schema))?.type ?? Type.fromSchema(schema);
   }
 
@@ -121,7 +126,11 @@ export class WrittenTypes {
    */
   checkWriter(type: Type | undefined, channel: string, producers: number): void {
     if (type !== undefined && !this.#present.has(type.token) && this.#present.size >= this.#most)
-      throw new JechoError("OVERLOADED", `the events of a channel are of at most ${this.#most} types`);
+      throw new LimitReached(
+        "typesPerChannel",
+        "OVERLOADED",
+        `the events of a channel are of at most ${this.#most} types`,
+      );
     if (producers === 0 || (type === undefined) === (this.#present.size === 0)) return;
     const kind = type === undefined ? "a typed" : "an untyped";
     throw new JechoError("TYPE_MISMATCH", `${channel} is ${kind} channel`);

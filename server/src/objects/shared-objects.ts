@@ -9,6 +9,7 @@ import {
   unplainIn,
 } from "@jecho/shared/internal";
 import type { Connection } from "../connections/connection.ts";
+import { LimitReached } from "../gateway/limit-reached.ts";
 import { GatewayObject, ObjectCopy, type ObjectReader } from "./shared-object.ts";
 
 const MAX_STATE_LENGTH = 65536;
@@ -215,7 +216,11 @@ export class SharedObjects {
   }
 
   #tooMany(): JechoError {
-    return new JechoError("OVERLOADED", `a connection has at most ${this.#mostPerConnection} shared objects`);
+    return new LimitReached(
+      "objectsPerConnection",
+      "OVERLOADED",
+      `a connection has at most ${this.#mostPerConnection} shared objects`,
+    );
   }
 
   #create(id: string, master: Connection, version: number, state: string, term?: number): GatewayObject {

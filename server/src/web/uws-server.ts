@@ -12,6 +12,9 @@ type ListenExclusively = (
   listening: (socket: us_listen_socket | false) => void,
 ) => void;
 
+/** Says of a closed socket that its message was larger than may be. */
+const TOO_BIG = "Received too big message";
+const TOO_LARGE = 1009;
 const LISTEN_EXCLUSIVE_PORT = 1;
 /** The idle timeouts that it takes. */
 const IDLE_SECONDS = [8, 960] as const;
@@ -103,7 +106,8 @@ export class UwsServer implements WebServer {
       message,
       pong,
       drain: drained,
-      close: closed,
+      close: (socket, code, reason) =>
+        closed(socket, Buffer.from(reason).toString() === TOO_BIG ? TOO_LARGE : code),
     });
     app.any("/*", (response, request) => send(response, request, answer(new UwsRequest(response, request))));
   }

@@ -54,7 +54,7 @@ export interface WebHandlers {
   pong(socket: ServerSocket, payload: ArrayBuffer): void;
   /** There is room again in a socket that something waited in. */
   drained(socket: ServerSocket): void;
-  /** @param code of its close frame; 1005 for one without, 1006 where none came */
+  /** @param code of its close frame; 1005 for one without, 1006 where none came, 1009 where it was closed for too large a message */
   closed(socket: ServerSocket, code: number): void;
 }
 

@@ -3,6 +3,7 @@ import type { WebSocket } from "ws";
 import { addressBytes } from "./address-bytes.ts";
 import type { ServerSocket, WebHandlers } from "./web-server.ts";
 
+const TOO_LARGE = 1009;
 const HOW = { binary: true, compress: false } as const;
 const ABNORMAL = 1006;
 const NOTHING = new ArrayBuffer(0);
@@ -80,10 +81,13 @@ export class WsSocket implements ServerSocket {
     web.on("pong", payload => {
       if (this.#isOpen) pong(this, Uint8Array.from(payload).buffer);
     });
-    // What is wrong is told by the close that follows.
-    web.on("error", () => {});
+    let isTooLarge = false;
+    // All else that is wrong is told by the close that follows.
+    web.on("error", error => {
+      isTooLarge = (error as NodeJS.ErrnoException).code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH";
+    });
     web.on("close", code => {
-      this.#closed(code);
+      this.#closed(isTooLarge ? TOO_LARGE : code);
       gone();
     });
     tcp.on("drain", () => {

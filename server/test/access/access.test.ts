@@ -3,7 +3,14 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createGateway, createToken, createTokenKeys, type Gateway, type TokenClaims } from "@jecho/server";
+import {
+  createGateway,
+  createToken,
+  createTokenKeys,
+  type Gateway,
+  lineLog,
+  type TokenClaims,
+} from "@jecho/server";
 import { ERRORS } from "@jecho/shared";
 import { encodeControl, encodeRun, FROM, PROTOCOL } from "@jecho/shared/internal";
 import { importJWK, SignJWT } from "jose";
@@ -307,7 +314,10 @@ test("RIGHT-8: over a restart past events say who raised them, and a source is n
 
 test("F18: no token stands in a line of the gateway's log, or in why a connection was ended", async () => {
   const lines: string[] = [];
-  await using gateway = await createGateway({ tokens: { keys: checking }, log: line => lines.push(line) });
+  await using gateway = await createGateway({
+    tokens: { keys: checking },
+    log: lineLog(line => lines.push(line)),
+  });
   const token = await tokenOf();
   const [head = "", body = "", signature = ""] = token.split(".");
   const said: (string | undefined)[] = [];

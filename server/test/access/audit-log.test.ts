@@ -75,6 +75,7 @@ test("the audit log says who came, was refused, and did what takes more than to 
       address,
       event: "done",
       frame: "OpenConsumer",
+      channel: "a",
       rights: ["subscribe:a", "modulate:a", "control:a"],
       modulator: expect.stringMatching(/^[0-9a-f]{64}$/),
     },
@@ -84,6 +85,7 @@ test("the audit log says who came, was refused, and did what takes more than to 
       address,
       event: "refused",
       frame: "OpenProducer",
+      channel: "a",
       code: "RIGHT_MISSING",
       message: "ana lacks the right publish:a",
     },
@@ -112,7 +114,7 @@ test("the audit log of a gateway without keys says the same of nobody, and which
   const address = "127.0.0.1";
   expect(parsed(text).slice(0, 3)).toEqual([
     { connection: 1, address, event: "connected", program: "raw" },
-    { connection: 1, address, event: "done", frame: "OpenProducer", rights: ["publish:a"] },
+    { connection: 1, address, event: "done", frame: "OpenProducer", channel: "a", rights: ["publish:a"] },
     { address, event: "refused", origin: "https://evil.example" },
   ]);
 });

@@ -22,7 +22,9 @@ function placeWith(files: Record<string, string> = {}, env: NodeJS.ProcessEnv = 
 const JSON_FILE = "jecho.config.json";
 
 /** A value of a setting, as its text and as `createGateway` takes it. */
-function sampleOf({ kind, bounds = [0, 0] }: Setting): { text: string; value: unknown } {
+function sampleOf({ kind, choices, bounds = [0, 0] }: Setting): { text: string; value: unknown } {
+  const choice = choices?.at(-1);
+  if (choice !== undefined) return { text: choice, value: choice };
   switch (kind) {
     case "number":
       return { text: String(bounds[0] + 1), value: bounds[0] + 1 };
@@ -52,8 +54,9 @@ test.each(SETTING_NAMES)("%s can be said by flag, environment and file, with one
     "tokens.issuer": "tokens.keys",
     "tokens.audience": "tokens.keys",
     "tokens.clockSkewMs": "tokens.keys",
+    "operations.host": "operations.port",
   }).flatMap(([one, other]) => (one === name ? [other as SettingName] : []));
-  const beside = partners.flatMap(other => flagOf(other, "/there"));
+  const beside = partners.flatMap(other => flagOf(other, sampleOf(SETTINGS[other]).text));
   const [outer = "", inner] = name.split(".");
   const file = JSON.stringify({ [outer]: inner === undefined ? value : { [inner]: value } });
   const ways = [
@@ -142,8 +145,8 @@ test("what is printed of the settings has no secret in it, and as JSON is a file
 
 test("what the settings say is usual, a gateway has where nothing is said", async () => {
   const { settings } = await readConfiguration([], placeWith());
-  const { modulators, port, ...options } = optionsOf(settings);
-  expect([modulators, port]).toEqual([false, 8080]);
+  const { modulators, logLevel, logFormat, port, ...options } = optionsOf(settings);
+  expect([modulators, logLevel, logFormat, port]).toEqual([false, "info", "text", 8080]);
   await using gateway = await createGateway(options);
   expect(gateway.host).toBe("127.0.0.1");
 });

@@ -1,0 +1,29 @@
+/** Where a gateway writes what an operator should know: a logger of pino's, say. No token, key, or content of an event comes there. */
+export interface GatewayLog {
+  /** What is usual: connections that came and went, and what was done by rights. */
+  debug(fields: object, message: string): void;
+  /** What was refused. */
+  info(fields: object, message: string): void;
+  /** What an operator should look at. */
+  warn(fields: object, message: string): void;
+  /** What should not be. */
+  error(fields: object, message: string): void;
+}
+
+/** Levels, the least first. */
+export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
+/** How much a log says. */
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** A log of lines for people: the message, and behind it what it is about, as `name=value`. @param least level that is written */
+export function lineLog(write: (line: string) => void, least: LogLevel = "warn"): GatewayLog {
+  const at = (level: LogLevel) =>
+    LOG_LEVELS.indexOf(level) < LOG_LEVELS.indexOf(least)
+      ? () => {}
+      : (fields: object, message: string) => write([message, ...Object.entries(fields).map(shown)].join(" "));
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+function shown([name, value]: [string, unknown]): string {
+  return `${name}=${typeof value === "string" && /^[\w.:/#*-]+$/.test(value) ? value : JSON.stringify(value)}`;
+}

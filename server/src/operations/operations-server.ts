@@ -1,0 +1,67 @@
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { gatewayMetrics, type Measured } from "./gateway-metrics.ts";
+
+/** Where operators' tools ask how a gateway is: a port of its own. */
+export interface OperationsOptions {
+  /** Port; 0 takes a free one. */
+  readonly port: number;
+  /** Address; "127.0.0.1" by default: this machine only. Whoever reaches it may read how much the gateway has, and no event. */
+  readonly host?: string;
+}
+
+/** Answers `/healthz` (the process runs), `/readyz` (it takes clients) and `/metrics`. */
+export class OperationsServer {
+  readonly port: number;
+  readonly #close: () => Promise<void>;
+
+  private constructor(port: number, close: () => Promise<void>) {
+    this.port = port;
+    this.#close = close;
+  }
+
+  /** @throws Error where the port cannot be had */
+  static async open(
+    { port, host = "127.0.0.1" }: OperationsOptions,
+    measured: Measured,
+  ): Promise<OperationsServer> {
+    const registry = gatewayMetrics(measured);
+    const server = createServer((request, response) => {
+      const answer = request.method === "GET" ? request.url : undefined;
+      if (answer === "/healthz") return say(response, 200, { status: "ok" });
+      if (answer === "/readyz") {
+        const why = measured.whyNotReady();
+        return say(
+          response,
+          why === undefined ? 200 : 503,
+          why === undefined ? { status: "ready" } : { status: "not ready", why },
+        );
+      }
+      if (answer !== "/metrics")
+        return say(response, 404, { error: "there are /healthz, /readyz and /metrics" });
+      registry.metrics().then(
+        text => response.writeHead(200, { "content-type": registry.contentType }).end(text),
+        (error: Error) => say(response, 500, { error: error.message }),
+      );
+    }).listen(port, host);
+    await once(server, "listening");
+    const close = async (): Promise<void> => {
+      server.close();
+      server.closeAllConnections();
+      registry.clear();
+      await once(server, "close");
+    };
+    return new OperationsServer((server.address() as AddressInfo).port, close);
+  }
+
+  close(): Promise<void> {
+    return this.#close();
+  }
+}
+
+function say(response: ServerResponse, status: number, content: object): void {
+  response
+    .writeHead(status, { "content-type": "application/json", "cache-control": "no-store" })
+    .end(`${JSON.stringify(content)}\n`);
+}
