@@ -238,6 +238,7 @@ test("MOE-12: removed comes last: what it makes goes nowhere, and what it calls 
   const stays = await rig.install(modulator(""));
   rig.step(1);
   rig.step(1);
+  await rig.settled();
   rig.host.remove(well);
   rig.host.remove(failing);
   rig.step(1);

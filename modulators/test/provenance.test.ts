@@ -11,8 +11,10 @@ test("PROV-1: each run that is given is accounted for, in order, whatever is mad
   const odd = await rig.install(
     modulator("enqueue(event) { if (event.step % 2 === 1) super.enqueue(event); }"),
   );
-  for (let i = 0; i < 4; i++) rig.step();
-  await rig.settled();
+  for (let i = 0; i < 4; i++) {
+    rig.step();
+    await rig.settled();
+  }
   for (const derived of [all, none, odd]) expect(THROUGH(rig, derived)).toEqual([3, 6, 9, 12]);
   expect(rig.seen.map(({ of }) => of.through - of.after)).toEqual(new Array(12).fill(3));
 });
@@ -24,6 +26,7 @@ test("PROV-1: a stretch is accounted for before the newest run of its turn is ha
     modulator("enqueue(event) { super.enqueue(urgent(event)); }", 'import { urgent } from "jecho:moe";'),
   );
   rig.step(3);
+  await rig.settled();
   rig.step(2);
   await rig.settled();
   expect(rig.frames(derived)).toHaveLength(5);
@@ -48,8 +51,10 @@ test("PROV-3: what waits in a modulator's queue is not accounted for until it ha
   rig.step();
   await rig.settled();
   rig.host.flow(derived, false);
-  for (let i = 0; i < 3; i++) rig.step();
-  await rig.settled();
+  for (let i = 0; i < 3; i++) {
+    rig.step();
+    await rig.settled();
+  }
   // The second step was rejected, and nothing waits of it.
   expect(THROUGH(rig, derived)).toEqual([3, 6]);
   rig.host.flow(derived, true);
@@ -63,7 +68,9 @@ test("PROV-3: a modulator that always keeps one event back accounts for all befo
   const derived = await rig.install(
     modulator("dequeue() { return this.length > 1 ? super.dequeue() : undefined; }"),
   );
-  for (let i = 0; i < 5; i++) rig.step(1);
-  await rig.settled();
+  for (let i = 0; i < 5; i++) {
+    rig.step(1);
+    await rig.settled();
+  }
   expect(THROUGH(rig, derived)).toEqual([1, 2, 3, 4]);
 });

@@ -104,6 +104,8 @@ export class Rig implements AsyncDisposable {
   /** Each rate that a modulator told of, in order. */
   readonly rates: (readonly [derived: number, perSecond: number])[] = [];
   restarts = 0;
+  /** Called as soon as a modulator has made something. */
+  onFrame: ((derived: number) => void) | undefined;
   /** Modulators that began anew, or cannot read what one writes, and why. */
   readonly impaired: { readonly derived: number; readonly why: JechoError }[] = [];
   readonly #frames = new Map<number, EventsFrame[]>();
@@ -129,6 +131,7 @@ export class Rig implements AsyncDisposable {
         const list = this.#frames.get(derived) ?? [];
         this.#frames.set(derived, list);
         list.push(frame);
+        this.onFrame?.(derived);
       },
       onCall: (_, name, values) => this.calls.push({ name, values }),
       onRemoved: (derived, error) => this.removed.set(derived, error),

@@ -39,6 +39,7 @@ test("OBJ-8: a modulator's lazy copy hears of newer versions, and has the newest
   const objects = { o: object("o", 1), p: object("p", 1) };
   const derived = await rig.install({ ...modulator(LAZY), objects, lazy: ["o"] });
   rig.step(1);
+  await rig.settled();
   rig.host.update({ object: "o", version: 2, state: "" });
   rig.host.update({ object: "o", version: 3, state: state(3) });
   rig.step(1);
@@ -49,6 +50,7 @@ test("OBJ-8: a modulator's lazy copy hears of newer versions, and has the newest
   rig.host.update({ object: "o", version: 4, state: state(4), derived: derived + 1 });
   rig.host.update({ object: "o", version: 3, state: state(3), derived });
   rig.step(1);
+  await rig.settled();
   rig.host.update({ object: "p", version: 8, state: state(8) });
   rig.step(1);
   await rig.settled();
@@ -97,8 +99,10 @@ test("OBJ-13: an event says the version of each object of its modulator, one for
   );
   const derived = await rig.install({ ...both, objects });
   rig.step(1);
+  await rig.settled();
   rig.host.update({ object: "b", version: 2, state: state(2) });
   rig.step(2);
+  await rig.settled();
   rig.host.update({ object: "a", version: 6, state: state(6) });
   rig.host.update({ object: "b", version: 3, state: state(3) });
   rig.step(1);
@@ -123,8 +127,10 @@ test("OBJ-13: behind other modulators an event says their versions first: those 
     },
   );
   rig.publish([layerOf(0, 0)]);
+  await rig.settled();
   rig.host.flow(derived, false);
   rig.host.enqueue(behind([3, 4], 1, 2));
+  await rig.settled();
   rig.host.update({ object: "o", version: 2, state: state(2) });
   rig.host.enqueue(behind([3, 5], 3));
   await rig.settled();
@@ -157,6 +163,7 @@ test("OBJ-13: what is made of events in more than one call is told apart, though
   const derived = await rig.install({ ...large, objects });
   for (let version = 2; version <= 9; version++) {
     rig.publish([layerOf(version, 0), layerOf(version + 1, 1), layerOf(version, 2)]);
+    await rig.settled();
     rig.host.update({ object: "b", version, state: state(version) });
   }
   await rig.settled();

@@ -200,6 +200,7 @@ export class Dispatcher {
       case "Rate":
       case "Passed":
       case "Prepare":
+      case "Only":
       case "Context":
       case "Clock":
       case "Calls":

@@ -10,11 +10,11 @@ import type { Batch, Outstanding } from "./work.ts";
 
 export interface AnswersEvents {
   /** A modulator is installed, and those who wait for that have been told. */
-  installed(installation: HostedModulator): void;
-  /** A modulator has ended a turn: there may be room for more. */
-  turned(): void;
-  /** No modulator has to see this run any more. */
-  done(batch: Batch): void;
+  installed(installation: HostedModulator, cpuMs: number): void;
+  /** A modulator has used so much time for a turn with so many events, or without any: there may be room for more. */
+  turned(installation: HostedModulator, cpuMs: number, events: number): void;
+  /** A modulator has seen this batch to its end. */
+  seen(batch: Batch): void;
   /** A modulator could not be installed, or is no more. */
   removed(installation: HostedModulator, error: JechoError): void;
 }
@@ -93,10 +93,12 @@ export class Answers {
       case "Removed": {
         const { derived } = frame;
         if (frame.code !== 0) return this.#failed(derived, frame);
-        const gone = this.#roster.leaving(derived);
-        this.#roster.left(derived);
         const isExpected = this.#outstanding.finish("remove", derived);
-        if (isExpected && gone !== undefined) this.#deliverCalls(gone);
+        const gone = this.#roster.leaving(derived);
+        if (gone === undefined) return isExpected;
+        this.#roster.left(derived);
+        if (isExpected) this.#deliverCalls(gone);
+        this.#events.turned(gone, frame.cpuMs, 0);
         return isExpected;
       }
       case "Impaired":
@@ -115,7 +117,7 @@ export class Answers {
   }
 
   #installed(installed: Extract<Frame, { kind: "Installed" }>): boolean {
-    const { derived, schema, needs, reads } = installed;
+    const { derived, schema, needs, reads, cpuMs } = installed;
     if (!this.#outstanding.finish("install", derived)) return this.#roster.isLeaving(derived);
     const installation = this.#roster.get(derived);
     if (installation === undefined) return true;
@@ -123,7 +125,7 @@ export class Answers {
     installation.declared = declared;
     installation.installed.resolve(declared);
     this.#deliverCalls(installation);
-    this.#events.installed(installation);
+    this.#events.installed(installation, cpuMs);
     return needs.every(name => installation.isGranted(name));
   }
 
@@ -143,7 +145,11 @@ export class Answers {
     const installation = this.#roster.get(derived);
     const finished = batch === 0 ? undefined : this.#outstanding.finishBatch(batch, derived);
     const isExpected = batch === 0 ? this.#outstanding.finish("turn", derived) : finished !== undefined;
-    if (installation === undefined || !isExpected) return this.#roster.isLeaving(derived);
+    if (installation === undefined || !isExpected) {
+      const leaving = this.#roster.leaving(derived);
+      if (leaving !== undefined) this.#events.turned(leaving, cpuMs, 0);
+      return leaving !== undefined;
+    }
     installation.stats.dropped += dropped;
     installation.stats.cpuMs += cpuMs;
     installation.strikes = 0;
@@ -159,8 +165,8 @@ export class Answers {
     });
     this.#deliverCalls(installation);
     if (finished === undefined) this.#periods.done(derived);
-    else if (finished.waiting.size === 0) this.#events.done(finished);
-    this.#events.turned();
+    else this.#events.seen(finished);
+    this.#events.turned(installation, cpuMs, finished?.run.count ?? 0);
     return true;
   }
 

@@ -1,24 +1,42 @@
-import type { EventsFrame } from "@jecho/shared/internal";
+import { type EventsFrame, encodeControl } from "@jecho/shared/internal";
 import type { Provenance } from "../../running/provenance.ts";
 import { LentRun } from "../lent-run.ts";
+import type { Errand, HostedModulator } from "./installation.ts";
 import type { HostKeeper } from "./keeper.ts";
 import type { Orders } from "./orders.ts";
 import type { Roster } from "./roster.ts";
-import type { Batch, Outstanding } from "./work.ts";
+import type { Shares } from "./shares.ts";
+import { joined, WaitingRuns } from "./waiting-runs.ts";
+import type { Batch, Outstanding, Raised } from "./work.ts";
 
 /** Bytes of runs that the host is sent before it has finished them. */
 const WINDOW_BYTES = 4 << 20;
+/** Time that the host is expected to take for what it has been sent: so long may have to wait whoever comes first now. */
+const WINDOW_MS = 20;
+/** What the host is sent at most before it has finished it, as nobody knows what a modulator will do next. */
+const MOST_WORK = 32;
+/** Time expected of modulators that are given one frame together, and of how much more one of them may have had than another. */
+const TOGETHER_MS = 10;
+/** Frames that wait at the host for one modulator while others have to wait: one to be at, and one to go on with. */
+const MOST_TURNS = 2;
 
-/** Runs of events on their way to a host: those that wait, and those that it has been sent and has not finished. */
+/**
+ * Work on its way to a host. As long as the host keeps up, a run goes to all its modulators at once. Else each modulator has a place of its own
+ * among the runs that wait, and those come first that have used least of the host's time: a slow one lags behind by itself.
+ */
 export class HostBacklog {
   readonly #limitBytes: number;
   readonly #keeper: HostKeeper;
   readonly #outstanding: Outstanding;
   readonly #roster: Roster;
   readonly #orders: Orders;
-  readonly #done: (batch: Batch) => void;
-  #waiting: Batch[] = [];
+  readonly #shares: Shares;
+  readonly #done: (raised: Raised) => void;
+  /** Runs that wait, by channel. */
+  readonly #waiting = new Map<number, WaitingRuns>();
   #waitingBytes = 0;
+  /** Modulators for which something waits. */
+  readonly #behind = new Set<HostedModulator>();
   #batches = 0;
 
   /**
@@ -27,14 +45,15 @@ export class HostBacklog {
    */
   constructor(
     limitBytes: number,
-    to: { keeper: HostKeeper; outstanding: Outstanding; roster: Roster; orders: Orders },
-    done: (batch: Batch) => void,
+    to: { keeper: HostKeeper; outstanding: Outstanding; roster: Roster; orders: Orders; shares: Shares },
+    done: (raised: Raised) => void,
   ) {
     this.#limitBytes = limitBytes;
     this.#keeper = to.keeper;
     this.#outstanding = to.outstanding;
     this.#roster = to.roster;
     this.#orders = to.orders;
+    this.#shares = to.shares;
     this.#done = done;
   }
 
@@ -44,96 +63,284 @@ export class HostBacklog {
 
   /** Whether nothing waits. */
   get isEmpty(): boolean {
-    return this.#waiting.length === 0;
+    return this.#behind.size === 0;
   }
 
-  /** A new host counts its runs from 1. */
+  /** The place of the oldest that waits in the order of all that was given; infinite where nothing does. */
+  get oldest(): number {
+    let oldest = Number.POSITIVE_INFINITY;
+    for (const runs of this.#waiting.values()) oldest = Math.min(oldest, runs.oldest?.order ?? oldest);
+    for (const { errands } of this.#behind) oldest = Math.min(oldest, errands[0]?.order ?? oldest);
+    return oldest;
+  }
+
+  /** A new host counts its runs from 1, and is told by others what modulators there are. */
   begin(): void {
     this.#batches = 0;
+    for (const installation of [...this.#behind]) {
+      installation.errands.length = 0;
+      this.#rest(installation);
+    }
   }
 
   clear(): void {
-    this.#waiting = [];
+    this.#behind.clear();
+    this.#waiting.clear();
     this.#waitingBytes = 0;
   }
 
   enqueue(given: EventsFrame | LentRun, tag: string | undefined, of: Provenance | undefined): void {
     const run = given instanceof LentRun ? given.frame() : given;
+    const { channel } = run;
+    const fed = this.#roster.fedWith(channel);
     const frame = run.raw();
-    const batch: Batch = {
-      kind: "batch",
-      channel: run.channel,
-      run,
-      frame,
-      tag,
-      number: 0,
-      waiting: new Set<number>(),
-      of,
-      passed: [],
-      after: [],
-    };
-    this.#outstanding.enter(batch);
-    this.#waiting.push(batch);
-    this.#waitingBytes += frame.byteLength;
-    while (this.bytes > this.#limitBytes && this.#waiting.length > 1) this.#dropOldest();
+    const order = this.#outstanding.next();
+    const [awaited, unsent] = [fed.length, fed.length];
+    const raised: Raised = { run, frame, tag, of, passed: [], after: [], order, awaited, unsent };
+    if (this.#behind.size === 0) {
+      let expectedMs = 0;
+      for (const { share } of fed) expectedMs += share.expectedMs;
+      const isMuch = expectedMs > TOGETHER_MS && fed.length > 1;
+      if (!isMuch && this.#hasRoom(expectedMs, frame.byteLength))
+        return this.#send([raised], fed, expectedMs);
+    }
+    const runs = this.#waiting.get(channel) ?? new WaitingRuns();
+    this.#waiting.set(channel, runs);
+    const before = runs.bytes;
+    const place = runs.push(raised);
+    this.#waitingBytes += runs.bytes - before;
+    for (const installation of fed) {
+      installation.place ??= place;
+      this.#wait(installation);
+    }
+    while (this.bytes > this.#limitBytes && this.#dropOldest());
     this.send();
   }
 
-  /** The newest run of this channel that waits. */
-  newest(channel: number): Batch | undefined {
-    return this.#waiting.findLast(batch => batch.channel === channel);
+  /** Has this modulator's order sent when it is its turn. */
+  order(installation: HostedModulator, send: Errand["send"]): void {
+    const order = this.#outstanding.next();
+    if (this.#behind.size === 0 && this.#hasRoom(installation.share.expectedMs, 0))
+      return this.#run(installation, { order, send });
+    installation.errands.push({ order, send });
+    this.#wait(installation);
+    this.send();
   }
 
-  [Symbol.iterator](): Iterator<Batch> {
-    return this.#waiting.values();
+  /** Sends a modulator's orders at once that wait. */
+  hurry(installation: HostedModulator): void {
+    for (const errand of installation.errands.splice(0)) this.#run(installation, errand);
+    this.#rest(installation);
   }
 
-  /** A frame that changed the producer's state after what waits was raised. */
-  follow(frame: Uint8Array): void {
-    const last = this.#waiting.at(-1);
-    if (last === undefined) this.#keeper.send(frame);
-    else last.after.push(frame);
+  /** A modulator is gone: what waits for it does not any more. */
+  forget(installation: HostedModulator): void {
+    const { place, request } = installation;
+    installation.errands.length = 0;
+    installation.place = undefined;
+    this.#rest(installation);
+    const runs = this.#waiting.get(request.channel);
+    if (place === undefined || runs === undefined) return;
+    for (const raised of runs.since(place)) {
+      raised.unsent--;
+      this.seen(raised);
+    }
+    this.#trim(request.channel, runs);
+  }
+
+  /** A modulator has seen this run to its end, or never will. */
+  seen(raised: Raised): void {
+    if (--raised.awaited === 0) this.#done(raised);
+  }
+
+  /** A frame that changes the state of this channel's producer after all that was raised so far. */
+  follow(channel: number, frame: Uint8Array): void {
+    const runs = this.#waiting.get(channel);
+    if (runs?.newest === undefined) return this.#keeper.send(frame);
+    const before = runs.bytes;
+    runs.follow(frame);
+    this.#waitingBytes += runs.bytes - before;
+    this.#sendTo(
+      this.#roster.fedWith(channel).filter(({ place }) => place === undefined),
+      frame,
+    );
+  }
+
+  /** A stretch without events comes behind all that was raised so far. */
+  pass(channel: number, of: Provenance): void {
+    this.#waiting.get(channel)?.newest?.passed.push(of);
+    const batches = new Set<Batch>();
+    for (const { place, derived, passage, waiting } of this.#roster.fedWith(channel)) {
+      if (place !== undefined) continue;
+      const batch = this.#outstanding.newestBatch(channel, derived);
+      if (batch === undefined) passage.turned(of, 0, waiting);
+      else batches.add(batch);
+    }
+    for (const { passed } of batches) passed.push(of);
   }
 
   /** Sends what the host has room for. */
   send(): void {
-    while (this.#waiting.length > 0) {
-      const [batch] = this.#waiting as [Batch];
-      const { bytes } = this.#outstanding;
-      if (bytes > 0 && bytes + batch.frame.byteLength > Math.min(WINDOW_BYTES, this.#limitBytes / 2)) return;
-      this.#waiting.shift();
-      this.#waitingBytes -= batch.frame.byteLength;
-      for (const { derived, stats } of this.#roster.fedWith(batch.channel)) {
-        batch.waiting.add(derived);
-        stats.eventsIn += batch.run.count;
+    while (this.#behind.size > 0) {
+      const next = this.#shares.next(this.#behind, MOST_TURNS);
+      if (next === undefined) return;
+      const bytes = next.errands.length > 0 ? 0 : this.#bytesFor(next);
+      if (!this.#hasRoom(next.share.expectedMs, bytes)) return;
+      const errand = next.errands.shift();
+      if (errand === undefined) this.#give(next);
+      else {
+        this.#rest(next);
+        this.#run(next, errand);
       }
-      this.sendBatch(batch);
     }
+    if (this.#outstanding.size === 0) this.#shares.idle();
   }
 
-  /** Sends a run to the modulators that wait for it. */
-  sendBatch(batch: Batch): void {
-    if (batch.waiting.size === 0) {
-      this.#sendAfter(batch);
-      return this.#done(batch);
+  /** Sends a batch again that the former host has not finished. */
+  resend(batch: Batch): void {
+    for (const derived of batch.waiting) {
+      const installation = this.#roster.get(derived);
+      if (installation !== undefined) installation.share.turns++;
     }
+    this.#sendBatch(batch, true);
+  }
+
+  #bytesFor({ place, request }: HostedModulator): number {
+    return this.#waiting.get(request.channel)?.at(place as number).frame.byteLength ?? 0;
+  }
+
+  #run({ share }: HostedModulator, { order, send }: Errand): void {
+    if (send(order)) share.turns++;
+  }
+
+  #hasRoom(expectedMs: number, frameBytes: number): boolean {
+    const { size, bytes, expectedMs: before } = this.#outstanding;
+    if (!this.#keeper.hasHost) return false;
+    if (size === 0) return true;
+    if (size >= MOST_WORK || before + expectedMs > WINDOW_MS) return false;
+    return bytes === 0 || bytes + frameBytes <= Math.min(WINDOW_BYTES, this.#limitBytes / 2);
+  }
+
+  /** Gives this modulator what waits for it next, together with others for which the same does. */
+  #give(first: HostedModulator): void {
+    const { channel } = first.request;
+    const place = first.place as number;
+    const runs = this.#waiting.get(channel) as WaitingRuns;
+    const together = [first];
+    const given = runs.from(place, first.share.mostEvents);
+    const events = given.reduce((sum, { run }) => sum + run.count, 0);
+    let expectedMs = first.share.expectedFor(events);
+    const others = [...this.#behind].filter(
+      one =>
+        one !== first &&
+        one.place === place &&
+        one.request.channel === channel &&
+        one.errands.length === 0 &&
+        one.share.turns < MOST_TURNS &&
+        one.share.sharer.usedMs - first.share.sharer.usedMs <= TOGETHER_MS,
+    );
+    if (others.length > 1) others.sort((a, b) => a.share.expectedMs - b.share.expectedMs);
+    for (const other of others) {
+      const { share } = other;
+      if (given.length > 1 && share.mostEvents < events) continue;
+      if (expectedMs + share.expectedFor(events) > TOGETHER_MS) continue;
+      expectedMs += share.expectedFor(events);
+      together.push(other);
+    }
+    for (const raised of given) raised.unsent -= together.length;
+    const next = place + given.length;
+    for (const installation of together) {
+      installation.place = next === runs.end ? undefined : next;
+      this.#rest(installation);
+    }
+    this.#trim(channel, runs);
+    this.#send(given, together, expectedMs, true);
+    for (const frame of (given.at(-1) as Raised).after) this.#sendTo(together, frame);
+  }
+
+  /** @param isApart whether it is not for all that are fed with the channel */
+  #send(runs: readonly Raised[], to: readonly HostedModulator[], expectedMs: number, isApart = false): void {
+    const { run, frame, tag, of, passed } = isApart ? joined(runs) : (runs[0] as Raised);
+    const waiting = new Set<number>();
+    for (const { derived, stats, share } of to) {
+      waiting.add(derived);
+      stats.eventsIn += run.count;
+      share.turns++;
+    }
+    const { order } = runs[0] as Raised;
+    const { channel } = run;
+    const batch: Batch = {
+      kind: "batch",
+      channel,
+      run,
+      frame,
+      tag,
+      of,
+      passed,
+      runs,
+      number: 0,
+      waiting,
+      expectedMs,
+      order,
+    };
+    this.#sendBatch(batch, isApart);
+  }
+
+  #sendBatch(batch: Batch, isApart: boolean): void {
     this.#orders.timeIfNeeded();
     batch.number = ++this.#batches;
     this.#orders.updates();
     this.#outstanding.push(batch);
+    if (isApart) this.#keeper.send(encodeControl({ kind: "Only", derived: [...batch.waiting] }));
     this.#keeper.send(batch.frame);
-    this.#sendAfter(batch);
   }
 
-  #sendAfter({ after }: Batch): void {
-    for (const frame of after) this.#keeper.send(frame);
+  #sendTo(to: readonly HostedModulator[], frame: Uint8Array): void {
+    if (to.length === 0) return;
+    this.#keeper.send(encodeControl({ kind: "Only", derived: to.map(({ derived }) => derived) }));
+    this.#keeper.send(frame);
   }
 
-  #dropOldest(): void {
-    const batch = this.#waiting.shift() as Batch;
-    this.#waitingBytes -= batch.frame.byteLength;
-    for (const { stats } of this.#roster.fedWith(batch.channel)) stats.dropped += batch.run.count;
-    this.#sendAfter(batch);
-    this.#done(batch);
+  #wait(installation: HostedModulator): void {
+    this.#behind.add(installation);
+    this.#shares.waits(installation.share);
+  }
+
+  /** Maybe nothing waits for it any more. */
+  #rest(installation: HostedModulator): void {
+    if (installation.errands.length > 0 || installation.place !== undefined) return;
+    this.#behind.delete(installation);
+    this.#shares.rests(installation.share);
+  }
+
+  #trim(channel: number, runs: WaitingRuns): void {
+    this.#waitingBytes -= runs.trim();
+    if (runs.oldest === undefined) this.#waiting.delete(channel);
+  }
+
+  /** @returns false where there is none that may be dropped */
+  #dropOldest(): boolean {
+    let channel = 0;
+    let runs: WaitingRuns | undefined;
+    for (const [number, candidate] of this.#waiting) {
+      const order = candidate.oldest?.order ?? Number.POSITIVE_INFINITY;
+      if (order < (runs?.oldest?.order ?? Number.POSITIVE_INFINITY)) [channel, runs] = [number, candidate];
+    }
+    const oldest = runs?.oldest;
+    // What has just come stays.
+    if (runs === undefined || oldest === undefined || (this.#waiting.size === 1 && oldest === runs.newest))
+      return false;
+    const place = runs.first;
+    const missing = [...this.#behind].filter(one => one.request.channel === channel && one.place === place);
+    for (const installation of missing) {
+      installation.stats.dropped += oldest.run.count;
+      installation.place = place + 1 === runs.end ? undefined : place + 1;
+      this.#rest(installation);
+    }
+    for (const frame of oldest.after) this.#sendTo(missing, frame);
+    oldest.unsent = 0;
+    this.#trim(channel, runs);
+    for (const _ of missing) this.seen(oldest);
+    return true;
   }
 }

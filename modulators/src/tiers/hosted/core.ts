@@ -28,6 +28,8 @@ export class HostCore {
   /** The schema that was told last, of each base channel. */
   readonly #schemas = new Map<number, Uint8Array>();
   #batch = 0;
+  /** The modulators that the next frame is for. */
+  #only: readonly number[] | undefined;
   /** When the producer was given a sign of life, or since when one may be due; 0 where nobody has looked since a frame came. */
   #signedAt = 0;
 
@@ -68,8 +70,7 @@ export class HostCore {
         const known = this.#views.get(channel) ?? new Map<string, ContextValue>();
         const view = { name, value: value.slice() };
         this.#views.set(channel, known.set(name, view));
-        for (const modulator of this.#modulators.values())
-          if (modulator.channel === channel) modulator.setContext(view);
+        for (const modulator of this.#meant(channel)) modulator.setContext(view);
         return;
       }
       case "Clock":
@@ -84,9 +85,10 @@ export class HostCore {
       case "Install":
         return this.#install(frame);
       case "Remove":
-        this.#modulators.get(frame.derived)?.remove();
-        this.#modulators.delete(frame.derived);
-        return this.#send({ kind: "Removed", derived: frame.derived, code: 0, message: "" });
+        return this.#remove(frame.derived);
+      case "Only":
+        this.#only = frame.derived;
+        return;
       case "ObjectUpdate":
         for (const modulator of this.#modulators.values())
           this.#attempt(modulator, () => modulator.update(frame));
@@ -108,9 +110,21 @@ export class HostCore {
     const batch = ++this.#batch;
     const chunks = chunksOf(run);
     const { token, producer, flags, versions } = run;
-    for (const modulator of this.#modulators.values()) {
-      if (modulator.channel === run.channel)
-        this.#turn(modulator, batch, () => modulator.run(chunks, token, producer, flags, versions));
+    for (const modulator of this.#meant(run.channel))
+      this.#turn(modulator, batch, () => modulator.run(chunks, token, producer, flags, versions));
+  }
+
+  /** The modulators that the next frame is for: those that were named, or all that are fed with its channel. */
+  *#meant(channel: number): Generator<RunningModulator> {
+    const only = this.#only;
+    this.#only = undefined;
+    if (only === undefined) {
+      for (const modulator of this.#modulators.values()) if (modulator.channel === channel) yield modulator;
+      return;
+    }
+    for (const derived of only) {
+      const modulator = this.#modulators.get(derived);
+      if (modulator?.channel === channel) yield modulator;
     }
   }
 
@@ -147,12 +161,21 @@ export class HostCore {
       const modulator = new RunningModulator(frame, this.#schemas.get(channel), this.#surroundings);
       this.#modulators.set(derived, modulator);
       const { periodMs, mostPerSecond, needs, schema = NONE, reads = NONE } = modulator;
-      this.#send({ kind: "Installed", request, derived, schema, needs, reads });
+      this.#send({ kind: "Installed", request, derived, schema, needs, reads, cpuMs: modulator.cpuMs });
       if (periodMs > 0) this.#send({ kind: "Period", derived, periodMs });
       if (mostPerSecond > 0) this.#send({ kind: "Rate", derived, mostPerSecond });
     } catch (error) {
       this.#send(refusal(request, error));
     }
+  }
+
+  #remove(derived: number): void {
+    const modulator = this.#modulators.get(derived);
+    const before = modulator?.cpuMs ?? 0;
+    modulator?.remove();
+    this.#modulators.delete(derived);
+    const cpuMs = Math.max(0, (modulator?.cpuMs ?? 0) - before);
+    this.#send({ kind: "Removed", derived, code: 0, message: "", cpuMs });
   }
 
   /** Removes the modulator where it fails. */

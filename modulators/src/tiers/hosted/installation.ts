@@ -13,6 +13,7 @@ import { Passage, type Provenance } from "../../running/provenance.ts";
 import type { Declared } from "../../sandbox/sandbox.ts";
 import type { NamedValues, Value } from "../../sandbox/values.ts";
 import type { InstallRequest, ModulatorStats } from "../tier.ts";
+import type { Share } from "./shares.ts";
 import type { Batch } from "./work.ts";
 
 /** Far more than a sandbox lets through in one turn, whatever the pieces that the turn comes in. */
@@ -28,6 +29,14 @@ interface Passing {
 
 /** Most bytes that an event takes in a run besides its own: its end, and what aligns the next one. */
 const EVENT_BYTES = 12;
+
+/** An order for the host that waits for its modulator's turn. */
+export interface Errand {
+  /** Its place among all that was given. */
+  readonly order: number;
+  /** @returns false where there is nothing to be sent any more */
+  send(order: number): boolean;
+}
 
 /** One modulator, as the producer's side knows it: enough to install it again. */
 export class HostedModulator {
@@ -52,6 +61,13 @@ export class HostedModulator {
   /** Number of newest events from the oldest that waits in the modulator's queue on; 0 where none waits. */
   waiting = 0;
   ready = true;
+  readonly share: Share;
+  /** Orders that wait for their turn. */
+  readonly errands: Errand[] = [];
+  /** Place of the first run that waits for it among those of its channel; undefined where none does. */
+  place: number | undefined;
+  /** Whether a host has been asked to install it. */
+  isOrdered = false;
   /** Events a second that it wants at most; 0 for every event. */
   mostPerSecond = 0;
   #request: InstallRequest;
@@ -65,15 +81,18 @@ export class HostedModulator {
   #passing: Passing | undefined;
 
   /**
+   * @param share of the host's time
    * @param room for what passes. Default: new
    * @param onSeen told of what it has been through
    */
   constructor(
     request: InstallRequest,
+    share: Share,
     room: Room | undefined,
     onSeen: (of: Provenance) => void,
     onInstalled: (declared: Declared) => void = () => {},
   ) {
+    this.share = share;
     this.#room = room;
     this.passage = new Passage(onSeen);
     this.installed = new Settlement(onInstalled);
@@ -217,6 +236,7 @@ export class HostedModulator {
   discard(): void {
     this.passage.lost();
     this.waiting = 0;
+    this.share.turns = 0;
     this.#passing = undefined;
     this.#runs = [];
     this.#runBytes = 0;

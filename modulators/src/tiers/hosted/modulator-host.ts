@@ -21,8 +21,9 @@ import { HostedModulator } from "./installation.ts";
 import { type Death, HostKeeper } from "./keeper.ts";
 import { contextFrame, Orders } from "./orders.ts";
 import { Roster } from "./roster.ts";
+import { Shares } from "./shares.ts";
 import { Suspensions } from "./suspensions.ts";
-import { type Batch, Outstanding, type Work } from "./work.ts";
+import { type Batch, Outstanding, type Raised, type Work } from "./work.ts";
 
 export interface ModulatorHostOptions extends TierEvents {
   /** The process or worker that the host lives in. */
@@ -68,6 +69,7 @@ export class ModulatorHost implements Tier {
   readonly #outstanding = new Outstanding();
   readonly #periods: Periods;
   readonly #orders: Orders;
+  readonly #shares = new Shares();
   readonly #backlog: HostBacklog;
   readonly #suspensions: Suspensions;
   /** Callers that wait for all that was given so far. */
@@ -82,7 +84,7 @@ export class ModulatorHost implements Tier {
     const clock = options.clock ?? SYSTEM_CLOCK;
     this.#suspensions = new Suspensions(clock);
     const [roster, outstanding] = [this.#roster, this.#outstanding];
-    this.#periods = new Periods(clock, derived => this.#orders.period(derived));
+    this.#periods = new Periods(clock, derived => this.#period(derived));
     this.#keeper = new HostKeeper(options.carrier, this.#limits, options.idleMs ?? 5000, {
       frame: bytes => {
         this.#futile = 0;
@@ -93,14 +95,24 @@ export class ModulatorHost implements Tier {
       isBusy: () => outstanding.size > 0,
     });
     const keeper = this.#keeper;
-    this.#orders = new Orders(keeper, outstanding, roster, clock);
-    const done = (batch: Batch): void => this.#done(batch);
-    const to = { keeper, outstanding, roster, orders: this.#orders };
-    this.#backlog = new HostBacklog(options.pendingBytes ?? 64 << 20, to, done);
+    this.#orders = new Orders({ keeper, outstanding, roster, clock }, (installation, send) =>
+      this.#backlog.order(installation, send),
+    );
+    const to = { keeper, outstanding, roster, orders: this.#orders, shares: this.#shares };
+    this.#backlog = new HostBacklog(options.pendingBytes ?? 64 << 20, to, raised => this.#done(raised));
     const answers = new Answers({ keeper, outstanding, roster, periods: this.#periods }, options, {
-      installed: installation => this.#orders.prepareSoon(installation),
-      turned: () => this.#backlog.send(),
-      done,
+      installed: (installation, cpuMs) => {
+        this.#orders.prepareSoon(installation);
+        installation.share.turns--;
+        this.#shares.charge(installation.share, cpuMs);
+        this.#backlog.send();
+      },
+      turned: ({ share }, cpuMs, events) => {
+        share.turned(cpuMs, events);
+        this.#shares.charge(share, cpuMs);
+        this.#backlog.send();
+      },
+      seen: batch => this.#seen(batch),
       removed: (installation, error) => this.#removed(installation, error),
     });
   }
@@ -114,9 +126,14 @@ export class ModulatorHost implements Tier {
     this.#suspensions.check(modulator.source, request.by ?? "");
     if (!this.#keeper.hasHost) this.#begin();
     const seen = (of: Provenance): void => tell(() => this.#options.onSeen?.(derived, of));
-    const installation = new HostedModulator(request, this.#options.room, seen, onInstalled);
+    const share = this.#shares.join(sharerOf(request));
+    const installation = new HostedModulator(request, share, this.#options.room, seen, onInstalled);
+    for (const leaving of this.#roster.allLeaving(derived)) this.#backlog.hurry(leaving);
     this.#roster.add(installation);
-    this.#orders.install(installation);
+    this.#backlog.order(installation, order => {
+      this.#orders.install(installation, order);
+      return true;
+    });
     this.#hold();
     return installation.installed.promise;
   }
@@ -133,9 +150,18 @@ export class ModulatorHost implements Tier {
   remove(derived: number): void {
     const installation = this.#roster.get(derived);
     if (installation === undefined) return;
+    const { isOrdered } = installation;
     this.#forget(installation);
     installation.installed.reject(new JechoError("CLOSED", "the modulator was removed"));
-    this.#orders.remove(installation);
+    if (isOrdered) {
+      this.#roster.leave(installation);
+      // It may end before it has answered for what it was given.
+      installation.share.turns = 0;
+      this.#backlog.order(installation, order => {
+        this.#orders.remove(installation, order);
+        return true;
+      });
+    }
     this.#backlog.send();
     this.#hold();
   }
@@ -150,35 +176,28 @@ export class ModulatorHost implements Tier {
     let isNeeded = false;
     for (const installation of this.#roster.fedWith(channel))
       if (installation.setContext(name, value)) isNeeded = true;
-    if (isNeeded) this.#backlog.follow(contextFrame(channel, name, value));
+    if (isNeeded) this.#backlog.follow(channel, contextFrame(channel, name, value));
   }
 
   enqueue(run: EventsFrame | LentRun, tag?: string, of?: Provenance): boolean {
-    const isFed = this.#roster.isFed(run.channel);
+    const isFed = this.#roster.fedWith(run.channel).length > 0;
     if (isFed) this.#backlog.enqueue(run, tag, of);
     return isFed;
   }
 
   pass(channel: number, of: Provenance): void {
-    const waiting = this.#backlog.newest(channel);
-    if (waiting !== undefined) {
-      waiting.passed.push(of);
-      return;
-    }
-    let last: Batch | undefined;
-    for (const installation of this.#roster.fedWith(channel)) {
-      const batch = this.#outstanding.newestBatch(channel, installation.derived);
-      if (batch === undefined) installation.passage.turned(of, 0, installation.waiting);
-      last ??= batch;
-    }
-    last?.passed.push(of);
+    this.#backlog.pass(channel, of);
   }
 
   flow(derived: number, ready: boolean): void {
     const installation = this.#roster.get(derived);
     if (installation === undefined || installation.ready === ready) return;
     installation.ready = ready;
-    this.#orders.flow(derived, ready);
+    if (!ready) return this.#orders.flow(installation);
+    this.#backlog.order(installation, order => {
+      if (installation.ready) this.#orders.flow(installation, order);
+      return installation.ready;
+    });
   }
 
   mostPerSecond(derived: number): number {
@@ -220,12 +239,27 @@ export class ModulatorHost implements Tier {
   }
 
   #begin(): void {
+    this.#roster.allLeft();
     this.#backlog.begin();
     this.#orders.begin();
     this.#keeper.begin();
   }
 
-  #done({ tag }: Batch): void {
+  #period(derived: number): void {
+    const installation = this.#roster.get(derived);
+    if (installation === undefined) return;
+    this.#backlog.order(installation, order => {
+      this.#orders.period(installation, order);
+      return true;
+    });
+  }
+
+  /** A modulator has seen the batch to its end, or never will. */
+  #seen({ runs }: Batch): void {
+    for (const raised of runs) this.#backlog.seen(raised);
+  }
+
+  #done({ tag }: Raised): void {
     if (tag !== undefined) tell(() => this.#options.onDone?.(tag));
   }
 
@@ -235,8 +269,8 @@ export class ModulatorHost implements Tier {
 
   #settle(): void {
     if (this.#settling.length === 0) return;
-    let oldest = Number.POSITIVE_INFINITY;
-    for (const { order = 0 } of [...this.#outstanding, ...this.#backlog]) oldest = Math.min(oldest, order);
+    let { oldest } = this.#backlog;
+    for (const { order = 0 } of this.#outstanding) oldest = Math.min(oldest, order);
     for (const { given, resolve } of this.#settling) if (given < oldest) resolve();
     this.#settling = this.#settling.filter(({ given }) => given >= oldest);
     if (this.#settling.length === 0 && !this.#isClosed) this.#hold();
@@ -245,7 +279,10 @@ export class ModulatorHost implements Tier {
   // ---- ends
 
   #removed(installation: HostedModulator, error: JechoError): void {
-    const { derived, installed } = installation;
+    const { derived, installed, share } = installation;
+    const { callMs, installMs } = this.#limits;
+    if (error.code === "MODULATOR_TIMED_OUT")
+      this.#shares.charge(share, installed.isSettled ? callMs : installMs);
     this.#forget(installation);
     if (installed.isSettled) tell(() => this.#options.onRemoved(derived, error));
     else installed.reject(error);
@@ -253,16 +290,20 @@ export class ModulatorHost implements Tier {
     this.#hold();
   }
 
-  #forget({ derived }: HostedModulator): void {
+  #forget(installation: HostedModulator): void {
+    const { derived } = installation;
     this.#roster.delete(derived);
     this.#periods.set(derived, 0);
-    for (const batch of this.#outstanding.forget(derived)) this.#done(batch);
+    this.#backlog.forget(installation);
+    for (const batch of this.#outstanding.forget(derived)) this.#seen(batch);
+    this.#shares.leave(installation.share);
   }
 
   #hold(): void {
     this.#keeper.hold(this.#roster.size > 0, () => {
       this.#roster.allLeft();
       this.#outstanding.clear();
+      this.#backlog.clear();
     });
   }
 
@@ -297,7 +338,8 @@ export class ModulatorHost implements Tier {
     }
     this.#restarts++;
     if (this.#roster.size === 0) {
-      for (const item of work) if (item.kind === "batch") this.#done(item);
+      for (const item of work) if (item.kind === "batch") for (const _ of item.waiting) this.#seen(item);
+      this.#backlog.begin();
       return this.#settle();
     }
     const why = new JechoError("MODULATOR_RESTARTED", `its host is replaced: ${error.message}`);
@@ -311,30 +353,23 @@ export class ModulatorHost implements Tier {
     tell(() => this.#options.onRestart?.());
   }
 
-  /**
-   * Brings a new host to where the old one was. What one modulator has finished, those after it may not have; so each is
-   * installed just before the first run that it has not finished, and sees none twice.
-   */
+  /** Brings a new host to where the old one was: each modulator is given what it has not finished, and sees nothing twice. */
   #resume(work: readonly Work[]): void {
-    // The order of installation is the order in which the host runs them.
-    const absent = new Map(this.#roster.clear().map(installation => [installation.derived, installation]));
-    const install = (installation: HostedModulator): void => {
-      absent.delete(installation.derived);
-      this.#roster.add(installation);
-      this.#orders.install(installation);
-    };
+    for (const installation of [...this.#roster]) this.#orders.install(installation);
     for (const item of work) {
       if (item.kind !== "batch") continue;
-      const unfinished = new Set(item.waiting);
-      for (const derived of unfinished) {
-        const installation = absent.get(derived);
-        if (installation !== undefined) install(installation);
+      for (const derived of [...item.waiting]) {
+        if (this.#roster.get(derived) !== undefined) continue;
+        item.waiting.delete(derived);
+        this.#seen(item);
       }
-      item.waiting.clear();
-      for (const { derived } of this.#roster) if (unfinished.has(derived)) item.waiting.add(derived);
-      this.#backlog.sendBatch(item);
+      if (item.waiting.size > 0) this.#backlog.resend(item);
     }
-    for (const installation of [...absent.values()]) install(installation);
     this.#backlog.send();
   }
+}
+
+/** Whose share of the host's time it uses; by default its own. */
+function sharerOf({ by = "", derived }: InstallRequest): string {
+  return by === "" ? `#${derived}` : `by ${by}`;
 }

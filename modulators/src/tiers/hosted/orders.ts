@@ -1,13 +1,17 @@
 import { encodeControl, type ObjectUpdate } from "@jecho/shared/internal";
 import { encodeValues, type Value } from "../../sandbox/values.ts";
 import type { HostClock } from "../periods.ts";
-import type { HostedModulator } from "./installation.ts";
+import type { Errand, HostedModulator } from "./installation.ts";
 import type { HostKeeper } from "./keeper.ts";
 import type { Roster } from "./roster.ts";
-import type { Outstanding } from "./work.ts";
+import type { Order, Outstanding } from "./work.ts";
 
 /** The first events that a modulator is given go before that. */
 const PREPARE_MS = 3;
+/** Time expected of an installation. */
+const INSTALL_MS = 5;
+
+type SendInTurn = (installation: HostedModulator, send: Errand["send"]) => void;
 
 /** Orders for the host, besides events. Those that it has to answer are entered among its work. */
 export class Orders {
@@ -22,14 +26,20 @@ export class Orders {
   readonly #updates = new Map<string, ObjectUpdate>();
   /** Modulators whose rate may be another with that. */
   readonly #rated = new Set<HostedModulator>();
+  readonly #inTurn: SendInTurn;
   #timeMs = 0;
   #stopPreparing = (): void => {};
 
-  constructor(keeper: HostKeeper, outstanding: Outstanding, roster: Roster, clock: HostClock) {
-    this.#keeper = keeper;
-    this.#outstanding = outstanding;
-    this.#roster = roster;
-    this.#clock = clock;
+  /** @param inTurn has an order sent when it is its modulator's turn */
+  constructor(
+    to: { keeper: HostKeeper; outstanding: Outstanding; roster: Roster; clock: HostClock },
+    inTurn: SendInTurn,
+  ) {
+    this.#keeper = to.keeper;
+    this.#outstanding = to.outstanding;
+    this.#roster = to.roster;
+    this.#clock = to.clock;
+    this.#inTurn = inTurn;
   }
 
   /** A new host knows nothing. */
@@ -43,14 +53,22 @@ export class Orders {
     this.#stopPreparing();
   }
 
-  install({ request, ready, derived, grants, context, heard }: HostedModulator): void {
+  /** Has it installed: it is behind all others at the host then. */
+  install(installation: HostedModulator, order?: number): void {
+    this.#roster.add(installation);
+    installation.isOrdered = true;
+    const { request, ready, derived, grants, context, heard } = installation;
     const { channel, schema, modulator, behind = 0 } = request;
     for (const other of request.further ?? []) this.addType(channel, other);
     // What was told last is what it begins with.
     if (schema !== undefined) this.addType(channel, schema);
-    for (const [name, value] of context) this.#keeper.send(contextFrame(channel, name, value));
+    for (const [name, value] of context) {
+      // Others have it, or have yet to be given what was raised before.
+      this.#keeper.send(encodeControl({ kind: "Only", derived: [derived] }));
+      this.#keeper.send(contextFrame(channel, name, value));
+    }
     this.#timeMs = this.#clock.now();
-    this.#outstanding.push({ kind: "install", derived });
+    this.#push("install", derived, INSTALL_MS, order);
     this.#keeper.send(
       encodeControl({
         kind: "Install",
@@ -72,23 +90,21 @@ export class Orders {
     this.#keeper.send(encodeControl({ kind: "BaseType", channel, schema }));
   }
 
-  remove(installation: HostedModulator): void {
-    const { derived } = installation;
-    this.#roster.leave(installation);
-    this.#outstanding.push({ kind: "remove", derived });
+  remove({ derived, share }: HostedModulator, order?: number): void {
+    this.#push("remove", derived, share.expectedMs, order);
     this.#keeper.send(encodeControl({ kind: "Remove", derived }));
   }
 
-  flow(derived: number, ready: boolean): void {
+  flow({ derived, ready, share }: HostedModulator, order?: number): void {
     this.#sendUpdates();
-    if (ready) this.#outstanding.push({ kind: "turn", derived });
+    if (ready) this.#push("turn", derived, share.expectedMs, order);
     this.#keeper.send(encodeControl({ kind: "Flow", derived, ready }));
   }
 
-  period(derived: number): void {
+  period({ derived, share }: HostedModulator, order?: number): void {
     this.timeIfNeeded();
     this.#sendUpdates();
-    this.#outstanding.push({ kind: "turn", derived });
+    this.#push("turn", derived, share.expectedMs, order);
     this.#keeper.send(encodeControl({ kind: "Period", derived, periodMs: 0 }));
   }
 
@@ -113,8 +129,13 @@ export class Orders {
     const rated = [...this.#rated];
     this.#rated.clear();
     // Where the transport is not ready, the turn comes when it is.
-    for (const reader of rated)
-      if (reader.ready && this.#roster.get(reader.derived) === reader) this.flow(reader.derived, true);
+    for (const reader of rated) {
+      if (!reader.ready || this.#roster.get(reader.derived) !== reader) continue;
+      this.#inTurn(reader, order => {
+        if (reader.ready) this.flow(reader, order);
+        return reader.ready;
+      });
+    }
   }
 
   #sendUpdates(): void {
@@ -134,12 +155,23 @@ export class Orders {
   prepareSoon(installation: HostedModulator): void {
     this.#stopPreparing();
     this.#stopPreparing = this.#clock.after(PREPARE_MS, () => {
-      const isThere = this.#roster.get(installation.derived) === installation;
-      const derived = isThere ? installation.derived : 0;
+      if (this.#roster.get(installation.derived) !== installation) return this.#prepare(0);
       // Its module runs for that: whatever comes of it is its doing.
-      if (isThere) this.#outstanding.push({ kind: "turn", derived });
-      this.#keeper.send(encodeControl({ kind: "Prepare", derived }));
+      const { derived, share } = installation;
+      this.#inTurn(installation, order => {
+        this.#push("turn", derived, share.expectedMs, order);
+        this.#prepare(derived);
+        return true;
+      });
     });
+  }
+
+  #prepare(derived: number): void {
+    this.#keeper.send(encodeControl({ kind: "Prepare", derived }));
+  }
+
+  #push(kind: Order["kind"], derived: number, expectedMs: number, order = this.#outstanding.next()): void {
+    this.#outstanding.push({ kind, derived, expectedMs, order });
   }
 
   /** Every modulator sees the producer's time, in steps of what it is given. */

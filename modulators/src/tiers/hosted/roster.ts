@@ -1,8 +1,12 @@
 import type { HostedModulator } from "./installation.ts";
 
+const NOBODY: readonly HostedModulator[] = [];
+
 /** The modulators of one host, by their derived channels, in the order in which the host runs them; and those on their way out. */
 export class Roster {
   readonly #installations = new Map<number, HostedModulator>();
+  /** The same by the channel that they are fed with: each run asks for them. */
+  readonly #fed = new Map<number, readonly HostedModulator[]>();
   /** Modulators whose removal the host has still to confirm, in that order. */
   readonly #leaving = new Map<number, HostedModulator[]>();
 
@@ -19,14 +23,8 @@ export class Roster {
   }
 
   /** Modulators that are fed with this channel. */
-  *fedWith(channel: number): Generator<HostedModulator> {
-    for (const installation of this.#installations.values())
-      if (installation.request.channel === channel) yield installation;
-  }
-
-  isFed(channel: number): boolean {
-    for (const { request } of this.#installations.values()) if (request.channel === channel) return true;
-    return false;
+  fedWith(channel: number): readonly HostedModulator[] {
+    return this.#fed.get(channel) ?? NOBODY;
   }
 
   /** Whether any of them may read the view or use the service of this name. */
@@ -37,18 +35,27 @@ export class Roster {
 
   /** Puts it behind all others. */
   add(installation: HostedModulator): void {
-    this.#installations.delete(installation.derived);
+    this.delete(installation.derived);
     this.#installations.set(installation.derived, installation);
+    const { channel } = installation.request;
+    this.#fed.set(channel, [...this.fedWith(channel), installation]);
   }
 
   delete(derived: number): void {
+    const installation = this.#installations.get(derived);
+    if (installation === undefined) return;
     this.#installations.delete(derived);
+    const { channel } = installation.request;
+    const others = this.fedWith(channel).filter(other => other !== installation);
+    if (others.length > 0) this.#fed.set(channel, others);
+    else this.#fed.delete(channel);
   }
 
   /** Empties it. @returns those that were in it */
   clear(): HostedModulator[] {
     const all = [...this.#installations.values()];
     this.#installations.clear();
+    this.#fed.clear();
     return all;
   }
 
@@ -61,6 +68,10 @@ export class Roster {
   /** The one that the host is to remove next of those that made this derived channel. */
   leaving(derived: number): HostedModulator | undefined {
     return this.#leaving.get(derived)?.[0];
+  }
+
+  allLeaving(derived: number): readonly HostedModulator[] {
+    return this.#leaving.get(derived) ?? NOBODY;
   }
 
   isLeaving(derived: number): boolean {

@@ -1,38 +1,56 @@
 import type { EventsFrame } from "@jecho/shared/internal";
 import type { Provenance } from "../../running/provenance.ts";
 
-/** Work that the host has been sent and has not finished, in the order sent. */
-export type Work =
-  | { readonly kind: "install"; readonly derived: number; order?: number }
-  /** A turn without events: the transport is ready again, or a period is over. */
-  | { readonly kind: "turn"; readonly derived: number; order?: number }
-  | { readonly kind: "remove"; readonly derived: number; order?: number }
-  | Batch;
-
-/** A run of events of a base channel, and the modulators that have not seen it to its end. */
-export interface Batch {
-  readonly kind: "batch";
-  /** Counts all that a host is given, from the first time that it is. */
+/** An order for one modulator, which the host answers. */
+export interface Order {
+  /** `turn`: without events, as when the transport is ready again, or a period is over. */
+  readonly kind: "install" | "turn" | "remove";
+  readonly derived: number;
+  readonly expectedMs: number;
   order?: number;
-  readonly channel: number;
+}
+
+/** Work that the host has been sent and has not finished, in the order sent. */
+export type Work = Order | Batch;
+
+/** A run of events that was raised for modulators here, until each of them has seen it or is gone. */
+export interface Raised {
   readonly run: EventsFrame;
   /** The run's own bytes. */
   readonly frame: Uint8Array;
   /** Names it to who wants to know when it is done. */
   readonly tag: string | undefined;
-  number: number;
-  readonly waiting: Set<number>;
   /** Provenance of the run, and the stretches without events that came behind it. */
   readonly of: Provenance | undefined;
   readonly passed: Provenance[];
   /** Frames that changed the producer's state after this run was raised. */
   readonly after: Uint8Array[];
+  /** Its place in the order of all that a host is given. */
+  readonly order: number;
+  /** How many modulators have not seen it to its end, and to how many of them it has not been sent. */
+  awaited: number;
+  unsent: number;
+}
+
+/** A frame of events that the host has been sent, and the modulators that have not seen it to its end. */
+export interface Batch extends Pick<Raised, "run" | "frame" | "tag" | "of" | "passed"> {
+  readonly kind: "batch";
+  /** The place of the first run in it. */
+  order?: number;
+  readonly channel: number;
+  /** The runs in it: several where they waited for these modulators. */
+  readonly runs: readonly Raised[];
+  number: number;
+  readonly waiting: Set<number>;
+  /** Time expected of them all. */
+  readonly expectedMs: number;
 }
 
 /** The work under way. The host does one thing after the other, so the first is the one at work. */
 export class Outstanding {
   readonly #list: Work[] = [];
   #bytes = 0;
+  #expectedMs = 0;
   #given = 0;
 
   /** How much was given so far. */
@@ -40,14 +58,19 @@ export class Outstanding {
     return this.#given;
   }
 
-  /** Gives the work its place in the order, where it has none. */
-  enter(work: Work): void {
-    work.order ??= ++this.#given;
+  /** The next place in the order. */
+  next(): number {
+    return ++this.#given;
   }
 
   /** Bytes of the batches. */
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** Time expected of all that. */
+  get expectedMs(): number {
+    return this.#expectedMs;
   }
 
   get size(): number {
@@ -66,9 +89,9 @@ export class Outstanding {
   }
 
   push(work: Work): void {
-    this.enter(work);
+    work.order ??= this.next();
     this.#list.push(work);
-    if (work.kind === "batch") this.#bytes += work.frame.byteLength;
+    this.#count(work, 1);
   }
 
   /** The batch that the host is at. */
@@ -88,7 +111,7 @@ export class Outstanding {
   finish(kind: "install" | "turn" | "remove", derived: number): boolean {
     const index = this.#list.findIndex(work => work.kind === kind && work.derived === derived);
     if (index < 0) return false;
-    this.#list.splice(index, 1);
+    this.#drop(index);
     return true;
   }
 
@@ -105,32 +128,37 @@ export class Outstanding {
   /**
    * The modulator is gone: nobody waits for it. What is already on the way to remove it stays.
    *
-   * @returns the batches that are done with that
+   * @returns the batches that it has not seen to their end
    */
   forget(derived: number): Batch[] {
-    const done: Batch[] = [];
+    const unseen: Batch[] = [];
     for (let index = this.#list.length - 1; index >= 0; index--) {
       const work = this.#list[index] as Work;
       if (work.kind === "batch") {
-        work.waiting.delete(derived);
-        if (work.waiting.size > 0) continue;
-        this.#drop(index);
-        done.unshift(work);
+        if (work.waiting.delete(derived)) unseen.unshift(work);
+        if (work.waiting.size === 0) this.#drop(index);
       } else if (work.kind !== "remove" && work.derived === derived) {
-        this.#list.splice(index, 1);
+        this.#drop(index);
       }
     }
-    return done;
+    return unseen;
   }
 
   /** Everything, for a host that died: it begins anew. */
   clear(): Work[] {
     this.#bytes = 0;
+    this.#expectedMs = 0;
     return this.#list.splice(0);
   }
 
   #drop(index: number): void {
     const [work] = this.#list.splice(index, 1);
-    if (work?.kind === "batch") this.#bytes -= work.frame.byteLength;
+    if (work !== undefined) this.#count(work, -1);
+  }
+
+  #count(work: Work, times: 1 | -1): void {
+    if (work.kind === "batch") this.#bytes += times * work.frame.byteLength;
+    // Sums of fractions do not come back to 0 by themselves.
+    this.#expectedMs = this.#list.length === 0 ? 0 : this.#expectedMs + times * work.expectedMs;
   }
 }

@@ -27,7 +27,15 @@ function lying(ranges: readonly number[], derived = DERIVED): CarrierKind {
       const answer = (frame: Frame): void => {
         if (frame.kind === "Install") {
           const { request } = frame;
-          say({ kind: "Installed", request, derived: frame.derived, schema: NONE, needs: [], reads: NONE });
+          say({
+            kind: "Installed",
+            request,
+            derived: frame.derived,
+            schema: NONE,
+            needs: [],
+            reads: NONE,
+            cpuMs: 0,
+          });
         } else if (frame.kind === "Events") {
           say({ kind: "Passed", derived, urgent: false, parameters: 0, versions: [], ranges });
           say({ kind: "Done", derived: DERIVED, batch: 1, dropped: 0, waiting: 0, cpuMs: 0 });
