@@ -1,6 +1,6 @@
 import { fuzz, mutated } from "@jecho/e2e/fuzz";
 import { sampleFrame } from "@jecho/e2e/sample-frames";
-import { createGateway, type Gateway } from "@jecho/server";
+import { createGateway, type Gateway, lineLog } from "@jecho/server";
 import { ERRORS } from "@jecho/shared";
 import { encodeControl, encodeRun, joinFrames, PROTOCOL } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
@@ -62,7 +62,7 @@ class Healthy {
 
 test("F15, WIRE-5: whatever strangers send, the gateway lives, another one gets all its events, and nothing stays", async () => {
   const log: string[] = [];
-  await using gateway = await createGateway({ resumeWindowMs: 0, log: line => log.push(line) });
+  await using gateway = await createGateway({ resumeWindowMs: 0, log: lineLog(line => log.push(line)) });
   using healthy = new Healthy(gateway);
   await healthy.open();
   await healthy.check();
