@@ -74,15 +74,22 @@ export interface FieldSubscriptionOptions {
   readonly inherited?: InheritedSubscription | undefined;
 }
 
-/** What is behind a subscription: first one consumer, and another one with each replay. */
+/** What is behind a subscription: first one consumer, and another one with each replay and each alarm. */
 interface Stream {
   readonly consumer: Consumer<GridData>;
   readonly mode: Mode;
+  readonly receiver: Receiver;
+  readonly view: SharedObject<FieldView>;
+}
+
+/** Calls of a consumer; a newer one has a greater number. */
+interface Receiver {
+  number: number;
+  readonly handler: (event: FieldEvent, info: { readonly parameters: number }) => void;
+  readonly options: Pick<SubscribeOptions, "signal" | "queue" | "onError" | "onMissed">;
 }
 
 export class FieldSubscription {
-  /** The master copy of what the view looks at: nothing while the page is hidden. */
-  readonly view: SharedObject<FieldView>;
   readonly #session: Session;
   readonly #receive: (event: FieldEvent) => void;
   readonly #onLabel: ((label: string) => void) | undefined;
@@ -91,10 +98,13 @@ export class FieldSubscription {
   readonly #seen = new SeenSteps();
   readonly #stopWatching = watchVisibility(() => this.#send());
   #stream: Stream | undefined;
+  /** The filter's, while there is an alarm: it gets nothing, and for its sake the gateway keeps what came before. */
+  #resting: Stream | undefined;
+  #view: SharedObject<FieldView>;
   /** Of the newest stream that an event came from: older ones are not listened to any more. */
   #heard = 0;
   #streams = 0;
-  #gone: FieldStats = { bytes: 0, events: 0, missed: 0, dropped: 0 };
+  #gone: FieldStats = sumOf([]);
   #snapshot: FieldSnapshot;
   /** What the view looks at while the page is seen. */
   #wanted: View;
@@ -118,7 +128,7 @@ export class FieldSubscription {
     this.#onLabel = onLabel;
     const handed = inherited?.objects["view"] as SharedObject<FieldView> | undefined;
     this.#wanted = view;
-    this.view = handed ?? session.share<FieldView>(this.#seenView());
+    this.#view = handed ?? session.share<FieldView>(this.#seenView());
     this.#latestMode = mode;
     this.#snapshot = {
       status: { state: "connecting", since: Date.now() },
@@ -139,15 +149,14 @@ export class FieldSubscription {
 
   readonly snapshot = (): FieldSnapshot => this.#snapshot;
 
+  /** The master copy of what the view looks at: nothing while the page is hidden. */
+  get view(): SharedObject<FieldView> {
+    return this.#view;
+  }
+
   get stats(): FieldStats {
-    const { bytes, events, missed, dropped } = this.#stream?.consumer.stats ?? NOTHING;
-    const gone = this.#gone;
-    return {
-      bytes: gone.bytes + bytes,
-      events: gone.events + events,
-      missed: gone.missed + missed,
-      dropped: gone.dropped + dropped,
-    };
+    const open = [this.#stream, this.#resting].flatMap(stream => stream ?? []);
+    return sumOf([this.#gone, ...open.map(({ consumer }) => consumer.stats)]);
   }
 
   /** Bytes that came over the wire for this view. */
@@ -235,13 +244,50 @@ export class FieldSubscription {
     this.#latestMode = mode;
     // What is on its way is followed by the newest mode.
     if (this.#stream === undefined || this.#snapshot.isChanging) return;
-    const { consumer } = this.#stream;
+    const stream = this.#stream;
+    const { isReplay } = this.#snapshot;
     await this.#change(async () => {
-      await consumer.reset(this.#pair(mode));
-      this.#stream = { consumer, mode };
-      this.#relabel();
-      this.#set({ mode, isReplay: false, placements: consumer.placements });
+      const { consumer: resting } = this.#resting ?? {};
+      const canWake = resting !== undefined && !["refused", "closed"].includes(resting.status.state);
+      if (mode.kind === "filter" && this.#resting !== undefined && canWake) this.#wake(this.#resting, mode);
+      else if (mode.kind === "alarm" && stream.mode.kind === "filter" && !isReplay) await this.#raise(mode);
+      else {
+        const { consumer } = stream;
+        await consumer.reset(this.#pair(mode, stream.view));
+        this.#stream = { ...stream, mode };
+        this.#relabel();
+        this.#set({ mode, isReplay: false, placements: consumer.placements });
+      }
     });
+  }
+
+  /** An alarm beside the filter, which rests meanwhile: ended, it would have no past to be replayed. */
+  async #raise(mode: Mode): Promise<void> {
+    const filter = this.#stream;
+    const view = this.#session.share<FieldView>(this.#seenView());
+    const receiver = this.#receiver();
+    try {
+      await this.#open(mode, view, receiver, {});
+    } catch (error) {
+      void view.close();
+      throw error;
+    }
+    this.#resting = filter;
+    filter?.view.update(NO_LAYER);
+    // Another device would take it for a view.
+    filter?.consumer.relabel("");
+  }
+
+  /** The filter again, in the place of the alarm. */
+  #wake(filter: Stream, mode: Mode): void {
+    const alarm = this.#stream;
+    this.#resting = undefined;
+    filter.receiver.number = ++this.#streams;
+    this.#enter({ ...filter, mode });
+    this.#send();
+    if (alarm === undefined) return;
+    this.#end(alarm);
+    void alarm.view.close();
   }
 
   /** Shows what was sent for this view in the last seconds again, and then goes on live without a gap. */
@@ -261,6 +307,8 @@ export class FieldSubscription {
     clearTimeout(this.#pause);
     this.#stopWatching();
     this.#abort.abort();
+    void this.#view.close();
+    void this.#resting?.view.close();
   }
 
   async #begin(mode: Mode, inherited: InheritedSubscription | undefined): Promise<void> {
@@ -274,10 +322,12 @@ export class FieldSubscription {
   }
 
   async #takeOver(mode: Mode, inherited: InheritedSubscription): Promise<void> {
-    const { handler, options } = this.#receiver();
-    const { demodulator } = this.#pair(mode);
+    const receiver = this.#receiver();
+    const { handler, options } = receiver;
+    const { demodulator } = this.#pair(mode, this.#view);
     const consumer = await inherited.takeOver(handler, { ...options, type: GridData, demodulator });
-    this.#enter({ consumer, mode });
+    this.#enter({ consumer, mode, receiver, view: this.#view });
+    this.#watch(consumer);
     this.#wantWhole();
   }
 
@@ -306,23 +356,39 @@ export class FieldSubscription {
   /** Another consumer in place of the present one, which goes last: so the derived channel and its history stay. */
   async #exchange(begin: Pick<SubscribeOptions, "from" | "speed">): Promise<void> {
     const mode = this.#stream?.mode ?? this.#latestMode;
-    const { handler, options } = this.#receiver();
+    const old = this.#stream;
+    await this.#open(mode, this.#view, this.#receiver(), begin);
+    if (old !== undefined) this.#end(old);
+  }
+
+  async #open(
+    mode: Mode,
+    view: SharedObject<FieldView>,
+    receiver: Receiver,
+    begin: Pick<SubscribeOptions, "from" | "speed">,
+  ): Promise<void> {
+    const { handler, options } = receiver;
     const consumer = await this.#session
       .channel(CHANNELS.ozone, GridData)
-      .subscribe(handler, { ...this.#pair(mode), ...options, ...begin, label: this.#label });
-    this.#enter({ consumer, mode });
+      .subscribe(handler, { ...this.#pair(mode, view), ...options, ...begin, label: this.#label });
+    this.#enter({ consumer, mode, receiver, view });
+    this.#watch(consumer);
+  }
+
+  /** What it has counted stays. */
+  #end({ consumer }: Stream): void {
+    const { stats } = consumer;
+    this.#gone = sumOf([this.#gone, stats]);
+    void consumer.close();
   }
 
   /** What a new consumer calls: from its first event on, or once it is open, the older ones are not heard any more. */
-  #receiver(): {
-    handler: (event: FieldEvent, info: { readonly parameters: number }) => void;
-    options: Pick<SubscribeOptions, "signal" | "queue" | "onError" | "onMissed">;
-  } {
-    const number = ++this.#streams;
-    return {
+  #receiver(): Receiver {
+    const receiver: Receiver = {
+      number: ++this.#streams,
       handler: (event, { parameters }) => {
-        if (number < this.#heard) return;
-        this.#heard = number;
+        if (receiver.number < this.#heard) return;
+        this.#heard = receiver.number;
         this.#hear(event.step);
         if (parameters >= this.view.version) this.#viewChangedAt = 0;
         this.#seen.add(event.step, event.layer);
@@ -337,16 +403,13 @@ export class FieldSubscription {
         onMissed: () => this.#wantWhole(),
       },
     };
+    return receiver;
   }
 
   #enter(stream: Stream): void {
-    const { consumer, mode } = stream;
-    const old = this.#stream?.consumer;
-    if (old !== undefined) {
-      this.#gone = this.stats;
-      void old.close();
-    }
+    const { consumer, mode, view } = stream;
     this.#stream = stream;
+    this.#view = view;
     this.#heard = this.#streams;
     this.#openedAt = Date.now();
     // What a replay says for itself is no news of a lost connection.
@@ -355,6 +418,9 @@ export class FieldSubscription {
     this.#relabel();
     const { status, placements } = consumer;
     this.#set({ status, mode, isReplay: status.replaying ?? false, placements });
+  }
+
+  #watch(consumer: Consumer<GridData>): void {
     consumer.onStatus(status => this.#follow(consumer, status));
     consumer.onPlacements(placements => {
       if (consumer === this.#stream?.consumer) this.#set({ placements });
@@ -392,9 +458,9 @@ export class FieldSubscription {
     if (this.#latestMode.kind === "alarm") this.view.update({ refresh: (this.view.state.refresh ?? 0) + 1 });
   }
 
-  #pair(mode: Mode): EagerHandler {
-    if (mode.kind === "filter") return viewFilter(this.view, { packed: true });
-    const { modulator, demodulator } = diff(this.view, mode.threshold);
+  #pair(mode: Mode, view: SharedObject<FieldView>): EagerHandler {
+    if (mode.kind === "filter") return viewFilter(view, { packed: true });
+    const { modulator, demodulator } = diff(view, mode.threshold);
     return { modulator, demodulator: demodulator && withCells(demodulator as Demodulator) };
   }
 
@@ -404,7 +470,13 @@ export class FieldSubscription {
   }
 }
 
-const NOTHING: FieldStats = { bytes: 0, events: 0, missed: 0, dropped: 0 };
+function sumOf(all: readonly FieldStats[]): FieldStats {
+  const sum = { bytes: 0, events: 0, missed: 0, dropped: 0 };
+  for (const stats of all) for (const name of COUNTS) sum[name] += stats[name];
+  return sum;
+}
+
+const COUNTS = ["bytes", "events", "missed", "dropped"] as const;
 
 /** The rebuilt field does not say what changed, the event that it is rebuilt from does. */
 function withCells(demodulator: Demodulator): Demodulator {
