@@ -141,6 +141,8 @@ test("a simulation that dies takes its controls and its old word with it, and go
     await expect(page.getByTestId("page")).toHaveAttribute("data-state", "stale");
     await expect(page.getByTestId("pause")).toBeDisabled();
     await expect(page.getByTestId("notice")).toBeEmpty();
+    // Nobody knows its speed now.
+    await expect(page.getByTestId("steering").locator("output")).toHaveText("–");
     await expect(page.getByTestId("banner")).toContainText("Nothing is heard of the simulation");
     const died = Number(await drawn(page, "map", "step"));
     const steps = await noted(page, '[data-testid="model-step"]');

@@ -61,3 +61,10 @@ test("what changes nothing is not waited for, and holds up nothing", () =>
     await Promise.resolve();
     expect(subscription.view.version).toBe(2);
   }));
+
+test("a subscription that ends leaves no shared object behind", () =>
+  withSubscription(async subscription => {
+    const { view } = subscription;
+    subscription.close();
+    expect(() => view.update({ stride: 2 })).toThrow(expect.objectContaining({ code: "CLOSED" }));
+  }));

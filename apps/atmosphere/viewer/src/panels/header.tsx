@@ -101,7 +101,11 @@ function Banner(props: { state: Judged; fault: JechoError | undefined; onRetry: 
   const said = sayTrouble(state, fault);
   return (
     <div className="banner" role="status" data-testid="banner" data-state={said ? state.state : undefined}>
-      {said}
+      {said !== "" && (
+        <span className="banner-text" title={said}>
+          {said}
+        </span>
+      )}
       {(state.state === "refused" || state.state === "handed-over") && (
         <button type="button" data-testid="open-anew" onClick={onRetry}>
           {state.state === "refused" ? "Try again" : "Open anew"}
@@ -115,7 +119,7 @@ function sayTrouble({ state, since, detail }: Judged, fault: JechoError | undefi
   const why = detail === "" ? "" : ` ${detail}.`;
   switch (state) {
     case "reconnecting":
-      return `The connection is lost since ${clockTime(since)} and is being made again. All pictures are old.${why}`;
+      return `Connection lost at ${clockTime(since)}, and being made again: all pictures are old.${why}`;
     case "refused":
       return `The gateway refuses this page: ${detail}`;
     case "handed-over":

@@ -120,7 +120,8 @@ function SpeedControl({
     const known = SPEEDS[best] as number;
     return Math.abs(Math.log(candidate / shown)) < Math.abs(Math.log(known / shown)) ? i : best;
   }, 0);
-  const label = `${Number(shown.toPrecision(2))} steps/s`;
+  const isKnown = speed !== undefined || chosen !== undefined;
+  const label = !isKnown ? "–" : `${Number(shown.toPrecision(2))} steps/s`;
   return (
     <label className="field stretch">
       <span>Speed</span>

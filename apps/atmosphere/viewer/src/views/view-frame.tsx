@@ -251,7 +251,8 @@ function Notice(props: {
   onRetry: () => void;
 }): ReactNode {
   const { state, pictured, fault, onRetry } = props;
-  const old = pictured === "" ? "" : ` The picture is old: ${pictured}.`;
+  // Its caption says how old.
+  const old = pictured === "" ? "" : " The picture is old.";
   if (state.state === "refused") {
     return (
       <div className="picture notice is-bad" role="alert">
