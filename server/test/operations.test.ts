@@ -190,3 +190,23 @@ test("events are counted, those dropped by the limit of the queue, and those tha
   expect(total.get(reached("connectionQueueBytes"))).toBe(4);
   expect(total.get(reached("historyTotalBytes"))).toBeGreaterThan(0);
 });
+
+const deployed = (name: string): Promise<string> =>
+  readFile(new URL(`../../deploy/${name}`, import.meta.url), "utf8");
+
+test("the dashboard and the alerts name metrics that there are", async () => {
+  await using gateway = await createGateway({ operations });
+  const { text } = await ask(gateway, "/metrics");
+  const known = new Set([...text.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name));
+  const dashboard = JSON.parse(await deployed("grafana.json")) as {
+    panels: { targets: { expr: string }[] }[];
+  };
+  const queries = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+  expect(queries.length).toBeGreaterThan(10);
+  const alerts = [...(await deployed("alerts.yml")).matchAll(/expr: (.*)/g)].map(([, expr = ""]) => expr);
+  expect(alerts.length).toBeGreaterThan(5);
+  const named = [...queries, ...alerts].flatMap(
+    query => query.match(/\b(?:jecho|nodejs|process)_\w+/g) ?? [],
+  );
+  expect(named.filter(name => !known.has(name))).toEqual([]);
+});

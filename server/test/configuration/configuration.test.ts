@@ -1,4 +1,5 @@
 import { mkdtempSync, writeFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createGateway } from "@jecho/server";
@@ -149,4 +150,15 @@ test("what the settings say is usual, a gateway has where nothing is said", asyn
   expect([modulators, logLevel, logFormat, port]).toEqual([false, "info", "text", 8080]);
   await using gateway = await createGateway(options);
   expect(gateway.host).toBe("127.0.0.1");
+});
+
+test("what the container's environment says are settings, and it does not run as root", async () => {
+  const file = await readFile(new URL("../../../deploy/Dockerfile", import.meta.url), "utf8");
+  const said = [...file.matchAll(/(JECHO_OPTION_\w+)=(\S+)/g)].map(([, name = "", value]) => [name, value]);
+  const { settings } = await readConfiguration([], placeWith({}, Object.fromEntries(said)));
+  expect([...settings.values()].filter(({ from }) => from.startsWith("JECHO_OPTION_"))).toHaveLength(
+    said.length,
+  );
+  expect(said.length).toBeGreaterThan(3);
+  expect(file).toMatch(/^USER node$/m);
 });
