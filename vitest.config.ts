@@ -51,15 +51,23 @@ const MODULATORS = [
   "modulators/test/standard/*.test.ts",
 ];
 const WALLED = ["modulators/test/hostile-*.test.ts"];
+/** And those for which it matters that some of their modulators are compiled. */
+const COMPILED = [MODULATORS[0] as string, "modulators/test/hostile-{values,declared}.test.ts"];
 /** Suites that take the whole machine for themselves: they run at the end, one after the other. */
 const GREEDY = ["bench/test/chaos.test.ts"];
 const GREEDY_WALLED = ["modulators/test/hostile-starved.test.ts"];
-const modulatorPlaces = (["local", "isolated-vm", "quickjs"] as const).map(modulatorPlace => ({
+const PLACES = {
+  local: MODULATORS,
+  compiled: COMPILED,
+  "isolated-vm": [...MODULATORS, ...WALLED],
+  quickjs: [...MODULATORS, ...WALLED],
+};
+const modulatorPlaces = (Object.keys(PLACES) as (keyof typeof PLACES)[]).map(modulatorPlace => ({
   extends: true as const,
   test: {
     ...common,
     name: modulatorPlace,
-    include: modulatorPlace === "local" ? MODULATORS : [...MODULATORS, ...WALLED],
+    include: PLACES[modulatorPlace],
     exclude: GREEDY_WALLED,
     provide: { modulatorPlace },
   },

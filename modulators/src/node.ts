@@ -1,6 +1,11 @@
 /** Runs modulators in a Node process. */
 import { Worker } from "node:worker_threads";
-import { type ModulatorOptions, ModulatorEnvironment as SharedEnvironment } from "./tiers/environment.ts";
+import { CompiledTier } from "./tiers/compiled/compiled-tier.ts";
+import {
+  type EnvironmentPlace,
+  type ModulatorOptions,
+  ModulatorEnvironment as SharedEnvironment,
+} from "./tiers/environment.ts";
 import type { CarrierKind } from "./tiers/hosted/carrier.ts";
 import { childProcess } from "./tiers/hosted/child.ts";
 import type { WorkerFailure } from "./tiers/hosted/worker.ts";
@@ -18,7 +23,12 @@ export type { InstallRequest, ModulatorStats, Tier, TierEvents } from "./tiers/t
 export class ModulatorEnvironment extends SharedEnvironment {
   /** @param clock default: the machine's */
   constructor(options: ModulatorOptions, events: TierEvents, clock?: HostClock) {
-    super({ carrier: carrierOf(options.engine), compile: compileModule, clock }, options, events);
+    const compiledTier: EnvironmentPlace["compiledTier"] = (...all) => new CompiledTier(...all);
+    super(
+      { carrier: carrierOf(options.engine), compile: compileModule, compiledTier, clock },
+      options,
+      events,
+    );
   }
 }
 

@@ -10,7 +10,7 @@ test("every standard modulator has its page, with its parameters and its cost", 
   const names = readdirSync(generated).map(file => basename(file, ".ts"));
   expect(names.length).toBeGreaterThan(10);
   expect(readdirSync(folder).sort()).toEqual(
-    [...names.map(name => `${name}.md`), "README.md", "papers.md"].sort(),
+    [...names.map(name => `${name}.md`), "README.md", "compiled.md", "papers.md"].sort(),
   );
   const index = readFileSync(`${folder}README.md`, "utf8");
   for (const name of names) {

@@ -48,7 +48,8 @@ export function runOf(bytes: Uint8Array): EventsFrame {
   return parseFrame(new DataView(bytes.buffer), bytes, 0, bytes.byteLength) as EventsFrame;
 }
 
-export type PlaceName = "local" | "isolated-vm" | "quickjs";
+/** "compiled": what can be compiled is, and the rest is hosted. */
+export type PlaceName = "local" | "compiled" | "isolated-vm" | "quickjs";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -124,8 +125,9 @@ export class Rig implements AsyncDisposable {
     clock,
   }: RigOptions = {}) {
     this.place = place;
-    const engine = place === "local" ? undefined : place;
-    const options = { local: place === "local", engine, limits: { ...PATIENT, ...limits }, pendingBytes };
+    const isHere = place === "local" || place === "compiled";
+    const engine = isHere ? undefined : place;
+    const options = { local: isHere, engine, limits: { ...PATIENT, ...limits }, pendingBytes };
     const events: TierEvents = {
       onEvents: (frame, derived) => {
         const list = this.#frames.get(derived) ?? [];

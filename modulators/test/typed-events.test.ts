@@ -126,7 +126,7 @@ test("TYPE-5: what it declares is the type of all that it makes, whatever comes 
 });
 
 // Only a process can be killed from outside.
-test.skipIf(["local", "quickjs"].includes(inject("modulatorPlace") ?? ""))(
+test.skipIf(["local", "compiled", "quickjs"].includes(inject("modulatorPlace") ?? ""))(
   "TYPE-5: a host that takes the place of one that died knows all types",
   async () => {
     await using rig = new Rig();

@@ -41,6 +41,7 @@ export const CONNECT: OptionNames<ConnectOptions> = {
     allow: true,
     trusted: true,
     local: true,
+    mostPerEvent: true,
     engine: true,
     limits,
     pendingBytes: true,

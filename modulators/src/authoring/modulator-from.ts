@@ -119,7 +119,18 @@ function derivationSource(written: unknown, input: Type | undefined): string {
     : ["const [derive] = Object.values({", "})"];
   const reads = input === undefined ? "" : `static input = new Uint8Array([${input.schema}]);`;
   // The function's text comes first, too, behind one line of ours.
-  return `${HEAD} import { FifoModulator, unpack, urgent } from "jecho:moe"; export default class extends FifoModulator { ${reads} ${DERIVING} }; ${before}\n${text}${after};`;
+  return `${DERIVATION}${reads} ${DERIVING} }; ${before}\n${text}${after};`;
+}
+
+const DERIVATION = `${HEAD} import { FifoModulator, unpack, urgent } from "jecho:moe"; export default class extends FifoModulator { `;
+
+/** Whether this is the text that `modulatorFrom` makes of a function: only `derive`, from its second line on, is its author's. */
+export function isDerivation(source: string): boolean {
+  const [first = ""] = source.split("\n", 1);
+  const rest = ` ${DERIVING} }; const derive =`;
+  if (!first.startsWith(DERIVATION) || !first.endsWith(rest)) return false;
+  const reads = first.slice(DERIVATION.length, first.length - rest.length);
+  return reads === "" || /^static input = new Uint8Array\(\[[\d,]*\]\);$/.test(reads);
 }
 
 /** Runs a function, `derive`, for each event: members of a class, in one line. */

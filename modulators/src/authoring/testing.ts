@@ -13,7 +13,7 @@ import type { Limits } from "../sandbox/sandbox.ts";
 import type { Value } from "../sandbox/values.ts";
 import type { ModulatorOptions } from "../tiers/environment.ts";
 import type { HostClock } from "../tiers/periods.ts";
-import type { ModulatorStats, TierEvents } from "../tiers/tier.ts";
+import type { ModulatorStats, TierEvents, TierPlacement } from "../tiers/tier.ts";
 import type { Delegate } from "./delegate.ts";
 import { offersOf } from "./delegate.ts";
 import { type EventSource, type HandlerPair, type Modulator, modulatorTable } from "./modulator.ts";
@@ -34,8 +34,8 @@ export interface BenchOptions<In> {
   readonly delegate?: Delegate;
   /** The consumer's capabilities. Default: none. */
   readonly capabilities?: readonly string[];
-  /** Where it runs. Default: hosted, by isolated-vm where it loads. */
-  readonly place?: "local" | "isolated-vm" | "quickjs" | undefined;
+  /** Where it runs; "compiled" where its text can be compiled, else hosted. Default: hosted, by isolated-vm where it loads. */
+  readonly place?: "local" | "compiled" | "isolated-vm" | "quickjs" | undefined;
   /** Default: those of a producer, but 1000 ms for a call and 5000 ms for the installation: machines that test are busy. */
   readonly limits?: Partial<Limits>;
 }
@@ -120,10 +120,8 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
       },
     };
     const { limits, place } = options;
-    const where: ModulatorOptions = {
-      local: place === "local",
-      engine: place === "local" ? undefined : place,
-    };
+    const isHere = place === "local" || place === "compiled";
+    const where: ModulatorOptions = { local: isHere, engine: isHere ? undefined : place };
     const events: TierEvents = {
       onEvents: frame => this.#receive(frame),
       onCall: (_, name, values) => this.#call(name, values),
@@ -141,6 +139,11 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
     );
     if (place === "local" && !this.#host.trust(handler.modulator.source))
       throw new JechoError("MODULATOR_INVALID", "it has to be hosted");
+  }
+
+  /** Where the modulator runs now, and why it is not compiled where it is not. */
+  get placement(): TierPlacement | undefined {
+    return this.#host.placementOf(DERIVED);
   }
 
   /** Time and events that the modulator has used and made so far. */

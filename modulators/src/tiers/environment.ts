@@ -5,10 +5,11 @@ import { isSigned } from "../authoring/signature.ts";
 import type { Provenance } from "../running/provenance.ts";
 import type { Declared, Limits } from "../sandbox/sandbox.ts";
 import type { Value } from "../sandbox/values.ts";
+import type { CompiledTier, Misfit } from "./compiled/compiled-tier.ts";
 import type { CarrierKind } from "./hosted/carrier.ts";
 import { type HostStats, ModulatorHost } from "./hosted/modulator-host.ts";
 import type { LentRun } from "./lent-run.ts";
-import { type Compile, type MakeModule, STANDARD_MODULES } from "./local/local-engine.ts";
+import { type Compile, localEngine, type MakeModule, STANDARD_MODULES } from "./local/local-engine.ts";
 import { LocalTier } from "./local/local-tier.ts";
 import type { HostClock } from "./periods.ts";
 import { RunChecker } from "./run-checker.ts";
@@ -18,7 +19,9 @@ import {
   type ModulatorStats,
   type SchemaOf,
   type StateUpdate,
+  type Tier,
   type TierEvents,
+  type TierPlacement,
   tell,
 } from "./tier.ts";
 
@@ -33,6 +36,11 @@ export interface ModulatorOptions {
   readonly trusted?: readonly string[] | undefined;
   /** Whether any modulator may run in the producer's own process. Default: true. */
   readonly local?: boolean | undefined;
+  /**
+   * Most steps, of a nanosecond at most, that anybody's modulator may take for one event in the producer's own thread: text that is
+   * proven to need no more is compiled, and all other text is hosted. 0: nothing is compiled. Outside of Node nothing is. Default: 100,000.
+   */
+  readonly mostPerEvent?: number | undefined;
   /** Engine of the host. Default: isolated-vm where it loads, else QuickJS. */
   readonly engine?: "isolated-vm" | "quickjs" | undefined;
   /** Limits of one modulator; each has its own default. */
@@ -51,6 +59,8 @@ export interface EnvironmentPlace {
   readonly carrier: CarrierKind;
   /** A trusted source as a function, where text can be made code; undefined where it has to be hosted. */
   readonly compile: Compile;
+  /** Makes the tier of compiled modulators; undefined where there is none. */
+  readonly compiledTier?: (...all: ConstructorParameters<typeof CompiledTier>) => CompiledTier;
   /** Default: the machine's. */
   readonly clock?: HostClock | undefined;
 }
@@ -63,23 +73,36 @@ export class ModulatorEnvironment implements Environment {
   readonly #known: Map<string, MakeModule>;
   readonly #checker = new RunChecker();
   readonly #local: LocalTier;
+  readonly #compiled: CompiledTier | undefined;
   readonly #hosted: ModulatorHost;
+  /** All of them. The host is the first: its modulators begin while the others run. */
+  readonly #tiers: readonly Tier[];
+  readonly #placed = new Map<number, TierPlacement>();
   /** How many tiers are still at a run, by its tag. */
   readonly #runs = new Map<string, number>();
   readonly #events: TierEvents;
 
   constructor(place: EnvironmentPlace, options: ModulatorOptions, events: TierEvents) {
     this.#events = events;
-    const { allow = "any", trusted = [], local = true, limits, pendingBytes } = options;
+    const { allow = "any", trusted = [], local = true, mostPerEvent, limits, pendingBytes } = options;
     this.#place = place;
     this.#allow = allow;
     this.#trusted = trusted;
     this.#known = new Map(local ? STANDARD_MODULES : []);
     if (local) for (const source of trusted) this.trust(source);
-    const inner = { ...events, onDone: (tag: string) => this.#done(tag) };
+    const inner: TierEvents = {
+      ...events,
+      onDone: tag => this.#done(tag),
+      onRemoved: (derived, error) => {
+        this.#placed.delete(derived);
+        events.onRemoved(derived, error);
+      },
+    };
     const { carrier, compile, clock } = place;
-    this.#local = new LocalTier(this.#known, compile, { limits, clock }, inner);
+    this.#local = new LocalTier(localEngine(this.#known, compile), { limits, clock }, inner);
+    this.#compiled = local ? place.compiledTier?.({ limits, clock, mostPerEvent }, inner) : undefined;
     this.#hosted = new ModulatorHost({ carrier, clock, limits, pendingBytes, ...inner });
+    this.#tiers = [this.#hosted, this.#local, ...(this.#compiled === undefined ? [] : [this.#compiled])];
   }
 
   /** Adds a source to those that run in this process from now on. @returns false where it has to be hosted all the same */
@@ -93,8 +116,46 @@ export class ModulatorEnvironment implements Environment {
   install(request: InstallRequest, onInstalled?: (declared: Declared) => void): Promise<Declared> {
     const why = request.isInstead === true ? undefined : this.#whyNot(request.modulator.source);
     if (why !== undefined) return Promise.reject(new JechoError("MODULATORS_NOT_SERVED", why));
-    const tier = this.#known.has(request.modulator.source) ? this.#local : this.#hosted;
-    return tier.install(request, onInstalled);
+    return this.#tierFor(request).install(request, onInstalled);
+  }
+
+  #tierFor(request: InstallRequest): Tier {
+    const { derived, modulator } = request;
+    const isKnown = this.#known.has(modulator.source);
+    const refusal = isKnown ? undefined : this.#compiled?.refusalOf(request);
+    const tier = isKnown
+      ? "local"
+      : this.#compiled === undefined || refusal !== undefined
+        ? "hosted"
+        : "compiled";
+    this.#placed.set(derived, { tier, why: refusal?.message ?? "" });
+    return tier === "local"
+      ? this.#local
+      : tier === "hosted"
+        ? this.#hosted
+        : (this.#compiled as CompiledTier);
+  }
+
+  placementOf(derived: number): TierPlacement | undefined {
+    return this.#placed.get(derived);
+  }
+
+  /** A modulator cannot go on in the compiled tier: it does in the host, from the next run on. */
+  #host({ derived, why }: Misfit): void {
+    const leaving = this.#compiled?.leave(derived);
+    if (leaving === undefined) return;
+    this.#placed.set(derived, { tier: "hosted", why: why.message });
+    const { request, ready, loses } = leaving;
+    const { onRemoved, onImpaired } = this.#events;
+    this.#hosted.install(request).catch(error => tell(() => onRemoved(derived, JechoError.from(error))));
+    if (!ready) this.#hosted.flow(derived, false);
+    if (loses)
+      tell(() =>
+        onImpaired?.(
+          derived,
+          new JechoError("MODULATOR_RESTARTED", `it is hosted from now on: ${why.message}`),
+        ),
+      );
   }
 
   /** Why its owner lets no modulator with this text run here; undefined where that is not so. */
@@ -109,40 +170,39 @@ export class ModulatorEnvironment implements Environment {
   }
 
   addType(channel: number, schema: Uint8Array): void {
-    this.#local.addType(channel, schema);
-    this.#hosted.addType(channel, schema);
+    for (const misfit of this.#compiled?.misfitsOfType(channel, schema) ?? []) this.#host(misfit);
+    for (const tier of this.#tiers) tier.addType(channel, schema);
   }
 
   remove(derived: number): void {
-    this.#local.remove(derived);
-    this.#hosted.remove(derived);
+    this.#placed.delete(derived);
+    for (const tier of this.#tiers) tier.remove(derived);
   }
 
   update(update: StateUpdate): void {
-    this.#local.update(update);
-    this.#hosted.update(update);
+    for (const misfit of this.#compiled?.misfitsOfState(update) ?? []) this.#host(misfit);
+    for (const tier of this.#tiers) tier.update(update);
   }
 
   setContext(channel: number, name: string, value: Value): void {
-    this.#local.setContext(channel, name, value);
-    this.#hosted.setContext(channel, name, value);
+    for (const tier of this.#tiers) tier.setContext(channel, name, value);
   }
 
   enqueue(run: EventsFrame | LentRun, tag?: string, of?: Provenance): boolean {
-    // The hosted ones begin while the local ones run.
+    for (const misfit of this.#compiled?.misfitsOfRun(run) ?? []) this.#host(misfit);
     if (tag === undefined) {
-      const hosted = this.#hosted.enqueue(run, undefined, of);
-      return this.#local.enqueue(run, undefined, of) || hosted;
+      let isFed = false;
+      for (const tier of this.#tiers) if (tier.enqueue(run, undefined, of)) isFed = true;
+      return isFed;
     }
-    // Neither tier is the last one before both have been asked, and each that has nothing to do is done.
-    this.#runs.set(tag, 3);
-    const hosted = this.#hosted.enqueue(run, tag, of);
-    const local = this.#local.enqueue(run, tag, of);
-    if (!hosted && !local) {
+    // No tier is the last one before all have been asked, and each that has nothing to do is done.
+    this.#runs.set(tag, this.#tiers.length + 1);
+    const idle = this.#tiers.filter(tier => !tier.enqueue(run, tag, of));
+    if (idle.length === this.#tiers.length) {
       this.#runs.delete(tag);
       return false;
     }
-    if (!hosted || !local) this.#done(tag);
+    for (const _ of idle) this.#done(tag);
     this.#done(tag);
     return true;
   }
@@ -152,13 +212,11 @@ export class ModulatorEnvironment implements Environment {
   }
 
   pass(channel: number, of: Provenance): void {
-    this.#hosted.pass(channel, of);
-    this.#local.pass(channel, of);
+    for (const tier of this.#tiers) tier.pass(channel, of);
   }
 
   flow(derived: number, ready: boolean): void {
-    this.#local.flow(derived, ready);
-    this.#hosted.flow(derived, ready);
+    for (const tier of this.#tiers) tier.flow(derived, ready);
   }
 
   mostPerSecond(derived: number): number {
@@ -170,7 +228,7 @@ export class ModulatorEnvironment implements Environment {
   }
 
   get modulators(): ReadonlyMap<number, ModulatorStats> {
-    return new Map([...this.#local.modulators, ...this.#hosted.modulators]);
+    return new Map(this.#tiers.flatMap(({ modulators }) => [...modulators]));
   }
 
   get stats(): EnvironmentStats {
@@ -178,7 +236,7 @@ export class ModulatorEnvironment implements Environment {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#local.close(), this.#hosted.close()]);
+    await Promise.all(this.#tiers.map(tier => tier.close()));
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -154,8 +154,19 @@ export interface Tier extends AsyncDisposable {
 /** The schema of the type with this token; undefined where nobody has told of it. */
 export type SchemaOf = (token: bigint) => Uint8Array | undefined;
 
+/** Where a modulator runs in a producing process. */
+export interface TierPlacement {
+  /** In the producer's thread as its own code (`local`), or compiled to WebAssembly; or in the modulators' host. */
+  readonly tier: "local" | "compiled" | "hosted";
+  /** Why it is not compiled; "" where it need not be. */
+  readonly why: string;
+}
+
 /** Runs a process' modulators, each in the tier that may have it. */
 export interface Environment extends Tier {
+  /** Where an installed modulator runs now. */
+  placementOf(derived: number): TierPlacement | undefined;
+
   /** Whether all events of this run, of another process, can be read without harm. No honest producer raises one that cannot. */
   isSound(run: EventsFrame, schemaOf: SchemaOf): boolean;
 }

@@ -24,7 +24,6 @@ import {
   type TierEvents,
   tell,
 } from "../tier.ts";
-import { type Compile, localEngine, type MakeModule } from "./local-engine.ts";
 
 const WATCH = { enter() {}, leave() {} };
 
@@ -39,9 +38,9 @@ interface Local {
 }
 
 /**
- * The local tier: modulators whose source the producer has itself, run in its own process, on the events where they lie.
- * One that throws, makes too much or refuses its parameters is removed like any other; there is nothing to end one that
- * does not return.
+ * Modulators that run in the producer's own thread, on the events where they lie: those whose source the producer has itself, and those
+ * whose text is compiled. One that throws, makes too much or refuses its parameters is removed like any other; there is nothing to end
+ * one that does not return.
  */
 export class LocalTier implements Tier {
   readonly #events: TierEvents;
@@ -58,16 +57,15 @@ export class LocalTier implements Tier {
   #tag: string | undefined;
   #isClosed = false;
 
-  /** @param modules what may be installed here, by its source */
+  /** @param engine runs modulators in this thread, and does not let them do harm */
   constructor(
-    modules: ReadonlyMap<string, MakeModule>,
-    compile: Compile,
+    engine: Engine,
     { limits, clock = SYSTEM_CLOCK }: { limits?: Partial<Limits> | undefined; clock?: HostClock | undefined },
     events: TierEvents,
   ) {
     this.#events = events;
     this.#limits = { ...DEFAULT_LIMITS, ...limits };
-    this.#engine = localEngine(modules, compile);
+    this.#engine = engine;
     this.#clock = clock;
     this.#periods = new Periods(clock, derived => this.#period(derived));
   }
@@ -201,6 +199,16 @@ export class LocalTier implements Tier {
 
   settled(): Promise<void> {
     return Promise.resolve();
+  }
+
+  /** Number of newest events from the oldest that waits in a modulator's queue on; 0 where none waits. */
+  protected waiting(derived: number): number {
+    return this.#modulators.get(derived)?.running.waiting ?? 0;
+  }
+
+  /** The schema of the type with this token, as it was told for the channel. */
+  protected schemaOf(channel: number, token: bigint): Uint8Array | undefined {
+    return this.#types.find(channel, token);
   }
 
   get modulators(): ReadonlyMap<number, ModulatorStats> {

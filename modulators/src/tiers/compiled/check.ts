@@ -1,0 +1,182 @@
+import type { Type } from "@jecho/shared";
+import type { Node, Pattern } from "acorn";
+import {
+  type Code,
+  type CodeGlobal,
+  type CodeLabel,
+  type CodeLocal,
+  type CodeModule,
+  get,
+  i32,
+  op,
+  set,
+} from "./code.ts";
+import { type CostFormula, costOf } from "./cost.ts";
+import type { DataShape } from "./data-shape.ts";
+import { ANSWER } from "./encoder.ts";
+import { EventCode } from "./event-code.ts";
+import type { CheckedParts, CodeField } from "./expressions.ts";
+import { CodeScope, type KnownValue, wide } from "./known.ts";
+import type { ModuleText } from "./module-text.ts";
+import { refuse } from "./refusal.ts";
+import { StatementChecker } from "./statements.ts";
+
+/** Types and shapes that a program is checked against. */
+export interface CheckedAgainst {
+  /** The type that events were written with. */
+  readonly writer: Type;
+  readonly parameters: DataShape;
+  readonly objects: DataShape;
+}
+
+/** A text that can be compiled: its code, and what is known about that. */
+export interface CheckedProgram {
+  readonly code: CodeModule;
+  /** Bound of the cost of one event. */
+  readonly cost: CostFormula;
+  /** Names of the fields that it reads of an event. */
+  readonly reads: readonly string[];
+  /** Whether it has fields of its own, which are lost where it begins anew. */
+  readonly hasState: boolean;
+}
+
+/** Key of a global that is a number of the parameters or of a shared object: behind this, the path of names to it. */
+export const DATA_KEY = "data\n";
+
+/**
+ * Checks a text against the type of the events that it will be given.
+ *
+ * @throws Refusal why it cannot be compiled, and where that stands
+ */
+export function checkProgram(
+  text: ModuleText,
+  { writer, parameters, objects }: CheckedAgainst,
+): CheckedProgram {
+  const [start, end, answer, marked] = ["i32", "i32", "i32", "i32"].map(() => ({ type: "i32" })) as [
+    CodeLocal,
+    CodeLocal,
+    CodeLocal,
+    CodeLocal,
+  ];
+  const done: CodeLabel = { name: "event" };
+  const leaves = new Map<string, CodeGlobal>();
+  const fields = new Map<string, CodeField>();
+  const event = new EventCode(writer.root, text.input?.root ?? writer.root, { start, end, answer, done });
+  const parts: CheckedParts = {
+    text,
+    event,
+    fields,
+    parameters: dataOf(parameters, "parameters"),
+    objects: { is: "data", shape: objects, path: "objects" },
+    leaf: (path, type) => {
+      let leaf = leaves.get(path);
+      if (leaf === undefined) {
+        leaf = { type: type === "number" ? "f64" : "i32", key: `${DATA_KEY}${path}` };
+        leaves.set(path, leaf);
+      }
+      return leaf;
+    },
+    answer,
+    marked,
+  };
+  function dataOf(shape: DataShape, path: string): KnownValue {
+    if (shape.is !== "number" && shape.is !== "boolean") return { is: "data", shape, path };
+    const code: Code = { is: "getGlobal", global: parts.leaf(path, shape.is) };
+    return shape.is === "number" ? { is: "number", code, maybe: false } : { is: "boolean", code };
+  }
+  const scope = new CodeScope();
+  for (const [name, imported] of text.imported) {
+    const why = `"${imported}" of jecho:moe is not compiled`;
+    scope.set(
+      name,
+      imported === "urgent"
+        ? { is: "constant", value: { is: "builtin", name: "urgent" } }
+        : { is: "refused", why },
+    );
+  }
+  if (text.className !== undefined)
+    scope.set(text.className, { is: "refused", why: "the class itself is not compiled as a value" });
+  const assigned = assignedIn(text);
+  const inner = new CodeScope(scope);
+  const checker = new StatementChecker(parts, inner, assigned);
+  const before = checker.beside(text.beside);
+  for (const node of text.beside)
+    if (node.type === "VariableDeclaration" && node.kind !== "const")
+      for (const { id } of node.declarations)
+        if (id.type !== "Identifier" || assigned.has(id.name))
+          refuse(id, "a variable beside the class is not compiled");
+  const init: Code[] = [];
+  for (const [name, node] of text.fields) {
+    const value = checker.value(node, { scope: inner, hasThis: true, loops: 1 });
+    if ((value.is !== "number" || value.maybe) && value.is !== "boolean")
+      return refuse(node, `the field "${name}" is compiled where it is a number, true or false`);
+    const type = value.is === "number" ? "f64" : "i32";
+    const global: CodeGlobal = { type, key: name };
+    init.push({ is: "setGlobal", global, value: value.is === "number" ? wide(value) : value.code });
+    fields.set(name, { global, type: value.is });
+  }
+  const body = eventCode(text, checker, done, answer);
+  const code = [
+    set(marked, i32(0)),
+    { is: "block" as const, label: done, body: [...event.code, ...body] },
+    {
+      is: "if" as const,
+      test: op("i32.and", op("i32.eq", get(answer), i32(ANSWER.pass)), get(marked)),
+      yes: [set(answer, i32(ANSWER.urgent))],
+      no: [],
+    },
+  ];
+  return {
+    code: {
+      globals: [...leaves.values(), ...[...fields.values()].map(({ global }) => global)],
+      init: [...before, ...init],
+      before,
+      event: code,
+      start,
+      end,
+      answer,
+    },
+    cost: costOf([...before, ...code]),
+    reads: event.reads,
+    hasState: fields.size > 0,
+  };
+}
+
+function eventCode(text: ModuleText, checker: StatementChecker, done: CodeLabel, answer: CodeLocal): Code[] {
+  if (text.derive !== undefined) return checker.derive(text.derive, done);
+  return text.enqueue === undefined ? [set(answer, i32(ANSWER.pass))] : checker.enqueue(text.enqueue, done);
+}
+
+/** Names that are assigned to anywhere in the text. */
+function assignedIn({ derive, enqueue, fields, methods, beside }: ModuleText): Set<string> {
+  const names = new Set<string>();
+  const visit = (value: unknown): void => {
+    if (Array.isArray(value)) {
+      for (const one of value) visit(one);
+      return;
+    }
+    if (typeof value !== "object" || value === null || !("type" in value)) return;
+    const node = value as Node & Record<string, unknown>;
+    if (
+      node.type === "AssignmentExpression" ||
+      node.type === "ForOfStatement" ||
+      node.type === "ForInStatement"
+    )
+      identifiersOf(node["left"] as Pattern, names);
+    if (node.type === "UpdateExpression") identifiersOf(node["argument"] as Pattern, names);
+    for (const part of Object.values(node)) visit(part);
+  };
+  visit([derive, enqueue, ...fields.values(), ...methods.values(), ...beside]);
+  return names;
+}
+
+function identifiersOf(value: unknown, names: Set<string>): void {
+  if (typeof value !== "object" || value === null) return;
+  const node = value as Node & Record<string, unknown>;
+  if (node.type === "VariableDeclaration" || node.type === "MemberExpression") return;
+  if (node.type === "Identifier") names.add(node["name"] as string);
+  for (const part of Object.values(node)) {
+    if (Array.isArray(part)) for (const one of part) identifiersOf(one, names);
+    else identifiersOf(part, names);
+  }
+}

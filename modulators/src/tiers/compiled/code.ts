@@ -1,0 +1,153 @@
+/*
+ * Code between the checker and the encoder: a tree of instructions of WebAssembly, in which variables and labels are objects. It has no
+ * instruction that writes to memory but `answer`, whose place the encoder writes itself.
+ */
+
+export type CodeType = "i32" | "f64";
+
+/** A variable of the function. */
+export interface CodeLocal {
+  readonly type: CodeType;
+}
+
+/** A variable that outlives the call, or one that the tier sets: a field of the modulator, or a number out of its parameters. */
+export interface CodeGlobal {
+  readonly type: CodeType;
+  readonly key: string;
+}
+
+/** The end of a block, or the beginning of a loop. */
+export interface CodeLabel {
+  readonly name: string;
+}
+
+/** A vector of an event's, whose length the cost of a loop depends on. */
+export interface LengthOf {
+  readonly name: string;
+  /** Bytes of an element: an event of so many bytes has no more elements than that goes into it. */
+  readonly elementBytes: number;
+}
+
+/** Upper bound of how often a loop runs: `most` times, for each element of `of` where there is one. */
+export interface Trips {
+  readonly most: number;
+  readonly of?: LengthOf | undefined;
+  /** Elements beyond which the language itself may not run it. */
+  readonly cap?: number | undefined;
+}
+
+/** Numeric instructions, by their code. */
+export const OPS = {
+  "i32.eqz": 0x45,
+  "i32.eq": 0x46,
+  "i32.ne": 0x47,
+  "i32.lt_s": 0x48,
+  "i32.lt_u": 0x49,
+  "i32.gt_s": 0x4a,
+  "i32.gt_u": 0x4b,
+  "i32.le_s": 0x4c,
+  "i32.ge_s": 0x4e,
+  "f64.eq": 0x61,
+  "f64.ne": 0x62,
+  "f64.lt": 0x63,
+  "f64.gt": 0x64,
+  "f64.le": 0x65,
+  "f64.ge": 0x66,
+  "i32.add": 0x6a,
+  "i32.sub": 0x6b,
+  "i32.mul": 0x6c,
+  "i32.rem_u": 0x70,
+  "i32.and": 0x71,
+  "i32.or": 0x72,
+  "i32.xor": 0x73,
+  "i32.shl": 0x74,
+  "i32.shr_s": 0x75,
+  "i32.shr_u": 0x76,
+  "f64.abs": 0x99,
+  "f64.neg": 0x9a,
+  "f64.ceil": 0x9b,
+  "f64.floor": 0x9c,
+  "f64.trunc": 0x9d,
+  "f64.sqrt": 0x9f,
+  "f64.add": 0xa0,
+  "f64.sub": 0xa1,
+  "f64.mul": 0xa2,
+  "f64.div": 0xa3,
+  "f64.min": 0xa4,
+  "f64.max": 0xa5,
+  "f32.demote_f64": 0xb6,
+  "f64.convert_i32_s": 0xb7,
+  "f64.convert_i32_u": 0xb8,
+  "f64.promote_f32": 0xbb,
+  /** Behind the prefix 0xfc: NaN becomes 0, what is out of range the nearest that is not. */
+  "i32.trunc_sat_f64_u": 0xfc03,
+} as const;
+export type OpName = keyof typeof OPS;
+
+/** Instructions that read memory, by their code. None of them needs aligned addresses. */
+export const LOADS = {
+  "i32.load": 0x28,
+  "f32.load": 0x2a,
+  "f64.load": 0x2b,
+  "i32.load8_s": 0x2c,
+  "i32.load8_u": 0x2d,
+  "i32.load16_s": 0x2e,
+  "i32.load16_u": 0x2f,
+} as const;
+export type LoadName = keyof typeof LOADS;
+
+export type Code =
+  | { readonly is: "i32" | "f64"; readonly value: number }
+  | { readonly is: "get"; readonly local: CodeLocal }
+  | { readonly is: "set" | "tee"; readonly local: CodeLocal; readonly value: Code }
+  | { readonly is: "getGlobal"; readonly global: CodeGlobal }
+  | { readonly is: "setGlobal"; readonly global: CodeGlobal; readonly value: Code }
+  | { readonly is: "op"; readonly op: OpName; readonly args: readonly Code[] }
+  | { readonly is: "load"; readonly load: LoadName; readonly at: Code }
+  /** Calls one of the engine's own functions, which takes and returns numbers (f64). */
+  | { readonly is: "call"; readonly name: string; readonly args: readonly Code[] }
+  /** One after the other; the last one's value is the value. */
+  | { readonly is: "many"; readonly body: readonly Code[] }
+  | { readonly is: "block"; readonly label: CodeLabel; readonly body: readonly Code[] }
+  | {
+      readonly is: "loop";
+      readonly label: CodeLabel;
+      readonly body: readonly Code[];
+      readonly trips: Trips;
+      /** Where it stands in the source. */
+      readonly line: number;
+      readonly column: number;
+    }
+  | {
+      readonly is: "if";
+      readonly test: Code;
+      readonly yes: readonly Code[];
+      readonly no: readonly Code[];
+      readonly type?: CodeType;
+    }
+  | { readonly is: "br"; readonly label: CodeLabel }
+  | { readonly is: "brIf"; readonly label: CodeLabel; readonly test: Code }
+  | { readonly is: "drop"; readonly value: Code };
+
+/** A module's two functions: one that makes a modulator's fields, and one that takes events. */
+export interface CodeModule {
+  readonly globals: readonly CodeGlobal[];
+  readonly init: readonly Code[];
+  /** Run once for each run of events. */
+  readonly before: readonly Code[];
+  /** Run for each event, which lies from `start` to `end`; what it leaves in `answer` is what becomes of the event. */
+  readonly event: readonly Code[];
+  readonly start: CodeLocal;
+  readonly end: CodeLocal;
+  readonly answer: CodeLocal;
+}
+
+export const i32 = (value: number): Code => ({ is: "i32", value });
+export const f64 = (value: number): Code => ({ is: "f64", value });
+export const get = (local: CodeLocal): Code => ({ is: "get", local });
+export const set = (local: CodeLocal, value: Code): Code => ({ is: "set", local, value });
+export const tee = (local: CodeLocal, value: Code): Code => ({ is: "tee", local, value });
+export const op = (name: OpName, ...args: Code[]): Code => ({ is: "op", op: name, args });
+export const many = (...body: Code[]): Code => ({ is: "many", body });
+export const load = (name: LoadName, at: Code): Code => ({ is: "load", load: name, at });
+export const call = (name: string, ...args: Code[]): Code => ({ is: "call", name, args });

@@ -1,0 +1,210 @@
+import { JechoError, Type } from "@jecho/shared";
+import type { Stretch } from "@jecho/shared/internal";
+import type {
+  Declared,
+  Engine,
+  Limits,
+  ObjectState,
+  Program,
+  RunChunk,
+  Sandbox,
+  Turn,
+} from "../../sandbox/sandbox.ts";
+import { DATA_KEY } from "./check.ts";
+import { type CompiledProgram, compileText, readText } from "./compiler.ts";
+import { dataAt, shapeOf, shapeText } from "./data-shape.ts";
+import { ANSWER } from "./encoder.ts";
+import { EventWindow } from "./event-window.ts";
+import { PassQueue } from "./pass-queue.ts";
+import { Refusal } from "./refusal.ts";
+
+/** Runs compiled modulators in this thread. What they read of events are copies, and all that they write are answers. */
+export function compiledEngine(): Engine {
+  const window = new EventWindow();
+  return {
+    name: "compiled",
+    isTrusted: true,
+    prepare() {},
+    create: limits => new CompiledSandbox(window, limits),
+  };
+}
+
+/** A program's instance for events of one type. */
+interface CompiledInstance {
+  /** Takes the events of the window. @returns how many of them leave; -1 - i where event i is broken */
+  readonly run: (events: number) => number;
+  readonly init: () => void;
+}
+
+/** One compiled modulator. Its fields and its data are variables that the instances for all types of its events share. */
+class CompiledSandbox implements Sandbox {
+  readonly cpuMs = 0;
+  readonly periodMs = 0;
+  readonly mostPerSecond = 0;
+  readonly checksInput = false;
+  readonly #window: EventWindow;
+  readonly #queue: PassQueue;
+  readonly #types: Type[] = [];
+  /** By the number of their type. */
+  readonly #instances = new Map<number, CompiledInstance>();
+  readonly #globals = new Map<string, WebAssembly.Global>();
+  readonly #data = { parameters: null as unknown, objects: {} as Record<string, unknown> };
+  #shape = "";
+  #source = "";
+  #behind: readonly number[] = [];
+  readonly #own = new Map<string, number>();
+  /** Versions of the events that are let through now: replaced when they change. */
+  #versions: readonly number[] = [];
+
+  constructor(window: EventWindow, limits: Limits) {
+    this.#window = window;
+    this.#queue = new PassQueue(limits.queueEvents);
+  }
+
+  load(): void {}
+
+  install({ source, parameters, objects, behind, schemas }: Program): Declared {
+    const text = readText(source);
+    if (text instanceof Refusal) throw new JechoError("MODULATOR_INVALID", text.message);
+    this.#source = source;
+    this.#data.parameters = JSON.parse(parameters === "" ? "null" : parameters);
+    for (const { name, version, state } of objects) {
+      this.#data.objects[name] = JSON.parse(state);
+      this.#own.set(name, version);
+    }
+    this.#shape = shapeText(shapeOf(this.#data.objects));
+    for (const schema of schemas) this.addType(schema);
+    this.behind(new Array<number>(behind).fill(0));
+    this.#instanceOf(1).init();
+    return { schema: undefined, reads: text.input?.schema, needs: [] };
+  }
+
+  addType(schema: Uint8Array): void {
+    this.#types.push(Type.fromSchema(schema));
+  }
+
+  mismatchOf(): undefined {
+    return undefined;
+  }
+
+  update({ name, version, state }: ObjectState): void {
+    // That there is a newer version counts for who asks for it, and no compiled modulator does.
+    if (state === "") return;
+    this.#data.objects[name] = JSON.parse(state);
+    this.#own.set(name, version);
+    this.#compose();
+    const shape = shapeText(shapeOf(this.#data.objects));
+    if (shape !== this.#shape) this.#instances.clear();
+    this.#shape = shape;
+    for (const [key, global] of this.#globals) this.#setData(key, global);
+  }
+
+  behind(versions: readonly number[]): void {
+    this.#behind = versions;
+    this.#compose();
+  }
+
+  setContext(): void {}
+
+  takeCalls(): undefined {
+    return undefined;
+  }
+
+  get waiting(): number {
+    return this.#queue.since;
+  }
+
+  run(chunk: RunChunk, type: number, { ready, emit }: Turn): number {
+    if (ready) this.#queue.flush(emit);
+    let dropped = 0;
+    const passing: Stretch[] = [];
+    const send = (): void => {
+      if (passing.length > 0) emit(passing.splice(0), this.#versions, false, type);
+    };
+    for (let at = 0; at < chunk.end; ) {
+      const { end } = this.#window.show(chunk, at);
+      const leaving = this.#instanceOf(type).run(end - at);
+      if (leaving < 0) throw new JechoError("MODULATOR_FAILED", "an event that it was given is broken");
+      const { answers } = this.#window;
+      for (let i = at, left = leaving; left > 0; i++) {
+        const answer = answers[i - at] as number;
+        if (answer === ANSWER.discard) continue;
+        left--;
+        const urgent = answer === ANSWER.urgent;
+        const { bytes, bounds } = chunk;
+        if (!ready) dropped += this.#queue.keep(chunk, i, { versions: this.#versions, urgent, type }, i + 1);
+        else if (urgent) {
+          send();
+          emit([{ bytes, bounds, first: i, end: i + 1 }], this.#versions, true, type);
+        } else {
+          const last = passing.at(-1);
+          if (last?.end === i) passing[passing.length - 1] = { ...last, end: i + 1 };
+          else passing.push({ bytes, bounds, first: i, end: i + 1 });
+        }
+      }
+      at = end;
+    }
+    send();
+    this.#queue.give(chunk.end);
+    return dropped;
+  }
+
+  period(): number {
+    return 0;
+  }
+
+  remove(): void {}
+
+  dispose(): void {
+    this.#instances.clear();
+  }
+
+  #compose(): void {
+    this.#versions = [...this.#behind, ...this.#own.values()];
+  }
+
+  #instanceOf(type: number): CompiledInstance {
+    let instance = this.#instances.get(type);
+    if (instance === undefined) {
+      instance = this.#instantiate(type);
+      this.#instances.set(type, instance);
+    }
+    return instance;
+  }
+
+  #instantiate(type: number): CompiledInstance {
+    const writer = this.#types[type - 1];
+    const { parameters, objects } = this.#data;
+    const verdict =
+      writer === undefined
+        ? new Refusal("events without a type are not compiled")
+        : compileText(this.#source, { writer, parameters: shapeOf(parameters), objects: shapeOf(objects) });
+    if (verdict instanceof Refusal) throw new JechoError("MODULATOR_FAILED", verdict.message);
+    const { exports } = new WebAssembly.Instance(verdict.module, {
+      m: { memory: this.#window.memory },
+      g: this.#globalsOf(verdict),
+      f: verdict.functions,
+    });
+    return exports as unknown as CompiledInstance;
+  }
+
+  #globalsOf({ globals }: CompiledProgram): Record<string, WebAssembly.Global> {
+    return Object.fromEntries(
+      globals.map(({ key, type }, i) => {
+        let global = this.#globals.get(key);
+        if (global === undefined) {
+          global = new WebAssembly.Global({ value: type, mutable: true }, 0);
+          this.#globals.set(key, global);
+          this.#setData(key, global);
+        }
+        return [`${i}`, global];
+      }),
+    );
+  }
+
+  #setData(key: string, global: WebAssembly.Global): void {
+    if (!key.startsWith(DATA_KEY)) return;
+    const value = dataAt(this.#data, key.slice(DATA_KEY.length).split("\n"));
+    global.value = Number(value);
+  }
+}

@@ -1,0 +1,98 @@
+import type { Type } from "@jecho/shared";
+import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+import { ENGINE } from "./builtins.ts";
+import { type CheckedAgainst, type CheckedProgram, checkProgram } from "./check.ts";
+import type { CodeGlobal } from "./code.ts";
+import { shapeText } from "./data-shape.ts";
+import { encodeModule } from "./encoder.ts";
+import { type ModuleText, readModule } from "./module-text.ts";
+import { Refusal } from "./refusal.ts";
+
+/** Longest text that is compiled: to read it is the producer's own time. */
+const MOST_CHARACTERS = 32 << 10;
+/** Most verdicts, and most texts, that are kept; beyond that the oldest are forgotten. */
+const MOST_KEPT = 512;
+
+/** A text as a module of WebAssembly, for events of one type and data of one shape. */
+export interface CompiledProgram extends Omit<CheckedProgram, "code"> {
+  readonly module: WebAssembly.Module;
+  readonly bytes: number;
+  /** What it is given, in this order. */
+  readonly globals: readonly CodeGlobal[];
+  readonly functions: Readonly<Record<string, (...all: number[]) => number>>;
+}
+
+/** A verdict on a text: what is made of it, or why it is not compiled. */
+export type TextVerdict = CompiledProgram | Refusal;
+
+const verdicts = new Map<string, TextVerdict>();
+const texts = new Map<string, ModuleText | Refusal>();
+
+/** Reads a text; the same text again costs nothing. */
+export function readText(source: string): ModuleText | Refusal {
+  return textOf(source, hashOf(source));
+}
+
+/** Compiles a text. The same again, for the same types, costs nothing. */
+export function compileText(source: string, against: CheckedAgainst): TextVerdict {
+  const hash = hashOf(source);
+  const { writer, parameters, objects } = against;
+  const key = `${hash} ${writer.token} ${shapeText(parameters)} ${shapeText(objects)}`;
+  let verdict = verdicts.get(key);
+  if (verdict === undefined) {
+    const text = textOf(source, hash);
+    verdict = text instanceof Refusal ? text : attempt(source, () => made(text, against));
+    keep(verdicts, key, verdict);
+  }
+  return verdict;
+}
+
+function textOf(source: string, hash: string): ModuleText | Refusal {
+  let text = texts.get(hash);
+  if (text === undefined) {
+    text =
+      source.length > MOST_CHARACTERS
+        ? new Refusal(`it has ${source.length} characters, and at most ${MOST_CHARACTERS} are compiled`)
+        : attempt(source, () => readModule(source));
+    keep(texts, hash, text);
+  }
+  return text;
+}
+
+/** What is nested too deeply for the checker is refused like anything else that it does not know. */
+function attempt<T>(source: string, act: () => T): T | Refusal {
+  try {
+    return act();
+  } catch (error) {
+    if (error instanceof Refusal) return error.in(source);
+    return new Refusal(`it cannot be compiled: ${(error as Error).message}`);
+  }
+}
+
+function made(text: ModuleText, against: CheckedAgainst): CompiledProgram {
+  const { code, ...known } = checkProgram(text, against);
+  const { bytes, functions } = encodeModule(code);
+  const module = new WebAssembly.Module(bytes);
+  const called = Object.fromEntries(functions.map(name => [name, ENGINE[name] as () => number]));
+  return { ...known, module, bytes: bytes.byteLength, globals: code.globals, functions: called };
+}
+
+function hashOf(source: string): string {
+  return bytesToHex(sha256(utf8ToBytes(source)));
+}
+
+function keep<T>(kept: Map<string, T>, key: string, value: T): void {
+  if (kept.size === MOST_KEPT) kept.delete(kept.keys().next().value as string);
+  kept.set(key, value);
+}
+
+/** Whether events of this type can be read by the text at all: they are left out elsewhere where not. */
+export function canRead(text: ModuleText, writer: Type): boolean {
+  try {
+    text.input?.readerOf(writer);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,110 @@
+import type { Code, LengthOf } from "./code.ts";
+import { partsOf } from "./encoder.ts";
+import { Refusal } from "./refusal.ts";
+
+/** Steps of a call of one of the engine's own functions. All other instructions are a step each, which takes a nanosecond at most. */
+const CALL_STEPS = 16;
+
+/** Upper bound of a call's cost, in steps: `steps` and, for each element of these vectors, so many more. */
+export interface CostFormula {
+  readonly steps: number;
+  readonly perElement: ReadonlyMap<LengthOf, number>;
+  /** Most elements that these vectors may have. */
+  readonly caps: ReadonlyMap<LengthOf, number>;
+  /** The loop that costs most; undefined where there is none. */
+  readonly dearest: { readonly line: number; readonly column: number; readonly steps: number } | undefined;
+}
+
+const NOTHING: CostFormula = { steps: 0, perElement: new Map(), caps: new Map(), dearest: undefined };
+
+/** Bound of the cost of code. @throws Refusal where it is the product of two lengths */
+export function costOf(body: readonly Code[]): CostFormula {
+  return body.map(costOfCode).reduce(sum, NOTHING);
+}
+
+function costOfCode(code: Code): CostFormula {
+  switch (code.is) {
+    case "if": {
+      const [then, other] = [costOf(code.yes), costOf(code.no)];
+      return sum(sum(costOfCode(code.test), greater(then, other)), { ...NOTHING, steps: 1 });
+    }
+    case "loop": {
+      const round = costOf(code.body);
+      const { most, of, cap } = code.trips;
+      const { line, column } = code;
+      if (of === undefined) {
+        const own = { line, column, steps: most * round.steps };
+        const perElement = new Map([...round.perElement].map(([vector, steps]) => [vector, most * steps]));
+        const steps = (most + 1) * round.steps;
+        return { ...round, steps, perElement, dearest: dearer(own, round.dearest) };
+      }
+      if (round.perElement.size > 0) {
+        const [inner] = round.perElement.keys();
+        throw new Refusal(
+          `its cost is the product of two lengths, of "${of.name}" and "${inner?.name}": products are compiled where one of them is a constant`,
+          line,
+          column,
+        );
+      }
+      const dearest = dearer({ line, column, steps: round.steps }, round.dearest);
+      // The round in which it is found to be over, and one more for a loop up to the length itself.
+      const caps = cap === undefined ? round.caps : new Map([[of, cap]]);
+      return { steps: 2 * round.steps, perElement: new Map([[of, round.steps]]), caps, dearest };
+    }
+    default: {
+      const own = code.is === "call" ? CALL_STEPS : code.is === "many" || code.is === "block" ? 0 : 1;
+      return sum(costOf(partsOf(code)), { ...NOTHING, steps: own });
+    }
+  }
+}
+
+function sum(a: CostFormula, b: CostFormula): CostFormula {
+  return {
+    steps: a.steps + b.steps,
+    perElement: combined(a, b, (x, y) => x + y),
+    caps: new Map([...a.caps, ...b.caps]),
+    dearest: dearer(a.dearest, b.dearest),
+  };
+}
+
+function greater(a: CostFormula, b: CostFormula): CostFormula {
+  return {
+    steps: Math.max(a.steps, b.steps),
+    perElement: combined(a, b, Math.max),
+    caps: new Map([...a.caps, ...b.caps]),
+    dearest: dearer(a.dearest, b.dearest),
+  };
+}
+
+function combined(
+  a: CostFormula,
+  b: CostFormula,
+  of: (x: number, y: number) => number,
+): Map<LengthOf, number> {
+  const vectors = new Set([...a.perElement.keys(), ...b.perElement.keys()]);
+  return new Map(
+    [...vectors].map(vector => [vector, of(a.perElement.get(vector) ?? 0, b.perElement.get(vector) ?? 0)]),
+  );
+}
+
+function dearer(a: CostFormula["dearest"], b: CostFormula["dearest"]): CostFormula["dearest"] {
+  return a === undefined || (b !== undefined && b.steps > a.steps) ? b : a;
+}
+
+/** Bound of the steps that events of so many bytes take: no vector in them has more elements than fit into them. */
+export function stepsFor({ steps, perElement }: CostFormula, events: number, bytes: number): number {
+  let most = events * steps;
+  for (const [{ elementBytes }, each] of perElement) most += each * Math.floor(bytes / elementBytes);
+  return most;
+}
+
+/** A vector that an event of so many bytes may have, and that may be longer there than it is allowed to be. */
+export function overlong({ caps }: CostFormula, bytes: number): LengthOf | undefined {
+  for (const [vector, cap] of caps) if (bytes / vector.elementBytes > cap) return vector;
+  return undefined;
+}
+
+/** The formula as text: `40 + 9 x celsius.length`. */
+export function costText({ steps, perElement }: CostFormula): string {
+  return [`${steps}`, ...[...perElement].map(([{ name }, each]) => `${each} x ${name}.length`)].join(" + ");
+}

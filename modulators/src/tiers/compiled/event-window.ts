@@ -1,0 +1,58 @@
+import type { RunChunk } from "../../sandbox/sandbox.ts";
+import { WINDOW } from "./encoder.ts";
+
+const PAGE = 65_536;
+/** Bytes of events that are copied at once: they stay in the processor's cache. One event that is larger comes alone. */
+const MOST_BYTES = 256 << 10;
+
+/** Some events of a chunk that lie in the window: those from `first` on, up to but without `end`. */
+export interface WindowPart {
+  readonly first: number;
+  readonly end: number;
+}
+
+/**
+ * The memory that compiled modulators read events in: one for all of them, for each memory of WebAssembly takes gigabytes of addresses. Events are
+ * copied there once for all modulators of their channel. No program writes to it but its answers, which are read at once.
+ */
+export class EventWindow {
+  readonly memory = new WebAssembly.Memory({ initial: 1 + Math.ceil(MOST_BYTES / PAGE) });
+  #bytes = new Uint8Array(this.memory.buffer);
+  #words = new Uint32Array(this.memory.buffer);
+  /** The chunk whose events lie there. */
+  #chunk: RunChunk | undefined;
+  #part: WindowPart = { first: 0, end: 0 };
+
+  /** Answers to the events that lie there, in their order. */
+  get answers(): Uint8Array {
+    return this.#bytes;
+  }
+
+  /** Copies events of a chunk from `first` on, as many as there is room for. */
+  show(chunk: RunChunk, first: number): WindowPart {
+    if (this.#chunk === chunk && this.#part.first === first) return this.#part;
+    const { bytes, bounds } = chunk;
+    const from = bounds[2 * first] as number;
+    let end = first + 1;
+    const most = Math.min(chunk.end, first + WINDOW.mostEvents);
+    while (end < most && (bounds[2 * end + 1] as number) - from <= MOST_BYTES) end++;
+    const stop = bounds[2 * end - 1] as number;
+    this.#widen(WINDOW.events + stop - from);
+    this.#bytes.set(bytes.subarray(from, stop), WINDOW.events);
+    const shift = WINDOW.events - from;
+    const words = this.#words;
+    for (let i = 2 * first, at = WINDOW.table / 4; i < 2 * end; i++)
+      words[at++] = (bounds[i] as number) + shift;
+    this.#chunk = chunk;
+    this.#part = { first, end };
+    return this.#part;
+  }
+
+  #widen(bytes: number): void {
+    const missing = bytes - this.memory.buffer.byteLength;
+    if (missing <= 0) return;
+    this.memory.grow(Math.ceil(missing / PAGE));
+    this.#bytes = new Uint8Array(this.memory.buffer);
+    this.#words = new Uint32Array(this.memory.buffer);
+  }
+}

@@ -1,0 +1,512 @@
+import type {
+  AssignmentExpression,
+  BinaryExpression,
+  CallExpression,
+  ConditionalExpression,
+  Expression,
+  LogicalExpression,
+  MemberExpression,
+  Node,
+  Pattern,
+  UnaryExpression,
+  UpdateExpression,
+} from "acorn";
+import { builtinOf } from "./builtins.ts";
+import { type Code, type CodeGlobal, type CodeLocal, f64, get, i32, many, op, set, tee } from "./code.ts";
+import type { EventCode } from "./event-code.ts";
+import {
+  type Binding,
+  booleanOf,
+  type CodeScope,
+  constantOf,
+  type EventVector,
+  intOf,
+  type KnownNumber,
+  type KnownValue,
+  kept,
+  MOST_LENGTH,
+  maybeOf,
+  nothing,
+  numberOf,
+  wide,
+} from "./known.ts";
+import type { ModuleText } from "./module-text.ts";
+import { arithmetic, compared, elementAt, negated, truthOf } from "./numbers.ts";
+import { refuse } from "./refusal.ts";
+
+/** Expressions that are looked into for one program, functions counted wherever they are called. */
+const MOST_EXPRESSIONS = 5000;
+
+/** The surroundings of an expression: of which function it is a part. */
+export interface CodePlace {
+  readonly scope: CodeScope;
+  /** Whether `this` is the modulator. */
+  readonly hasThis: boolean;
+  /** How many loops it stands in. */
+  readonly loops: number;
+}
+
+/** A field of the modulator, which outlives the call. */
+export interface CodeField {
+  readonly global: CodeGlobal;
+  readonly type: "number" | "boolean";
+}
+
+/** What a program is made of as far as it is known: the parts that expressions refer to. */
+export interface CheckedParts {
+  readonly text: ModuleText;
+  readonly event: EventCode | undefined;
+  readonly fields: Map<string, CodeField>;
+  /** Parameters and shared objects, as data. */
+  readonly parameters: KnownValue;
+  readonly objects: KnownValue;
+  /** A number or boolean of these, by its path. */
+  readonly leaf: (path: string, type: "number" | "boolean") => CodeGlobal;
+  /** What becomes of the event. */
+  readonly answer: CodeLocal;
+  /** Whether the event is marked to go first. */
+  readonly marked: CodeLocal;
+}
+
+/** Finds out the values of expressions, and the code that makes them. What it does not know it refuses. */
+export abstract class ExpressionChecker {
+  protected readonly parts: CheckedParts;
+  /** Whether the event may have been let through at this point. */
+  protected passed = false;
+  #left = MOST_EXPRESSIONS;
+
+  constructor(parts: CheckedParts) {
+    this.parts = parts;
+  }
+
+  protected abstract call(node: CallExpression, place: CodePlace): KnownValue;
+
+  value(node: Expression, place: CodePlace): KnownValue {
+    if (--this.#left < 0)
+      refuse(node, "with all calls of its functions written out, it is too large to compile");
+    switch (node.type) {
+      case "Literal":
+        if (typeof node.value === "number") return constantOf(node.value);
+        if (typeof node.value === "boolean") return booleanOf(i32(node.value ? 1 : 0));
+        if (node.value === null && node.raw === "null") return nothing("null");
+        return refuse(
+          node,
+          typeof node.value === "string" ? "texts are not compiled" : "this literal is not compiled",
+        );
+      case "Identifier":
+        return this.#name(node.name, node, place);
+      case "ThisExpression":
+        return place.hasThis ? { is: "this" } : refuse(node, "`this` is not the modulator here");
+      case "MemberExpression":
+        return this.#member(node, place);
+      case "UnaryExpression":
+        return this.#unary(node, place);
+      case "BinaryExpression":
+        return this.#binary(node, place);
+      case "LogicalExpression":
+        return this.#logical(node, place);
+      case "ConditionalExpression":
+        return this.#conditional(node, place);
+      case "AssignmentExpression":
+        return this.#assignment(node, place);
+      case "UpdateExpression":
+        return this.#update(node, place);
+      case "CallExpression":
+        return this.call(node, place);
+      case "ArrowFunctionExpression":
+      case "FunctionExpression":
+        return {
+          is: "function",
+          node,
+          scope: place.scope,
+          hasThis: node.type === "ArrowFunctionExpression" && place.hasThis,
+        };
+      default:
+        return refuse(node, `${describe(node)} is not compiled`);
+    }
+  }
+
+  /** A number, as operators take it: of undefined they make NaN, of booleans 0 and 1. */
+  number(node: Expression, place: CodePlace): KnownNumber {
+    return this.asNumber(this.value(node, place), node);
+  }
+
+  protected asNumber(value: KnownValue, node: Node): KnownNumber {
+    if (value.is === "number") return value;
+    if (value.is === "boolean") return intOf(value.code, { lo: 0, hi: 1 });
+    return refuse(node, `a number is wanted here, and this is ${nameOf(value)}`);
+  }
+
+  /** Whether the expression's value counts as true, as i32. */
+  test(node: Expression, place: CodePlace): Code {
+    if (node.type === "UnaryExpression" && node.operator === "!")
+      return op("i32.eqz", this.test(node.argument, place));
+    if (node.type === "LogicalExpression" && node.operator !== "??") {
+      const left = this.test(node.left, place);
+      const right = this.test(node.right, place);
+      return node.operator === "&&"
+        ? { is: "if", test: left, yes: [right], no: [i32(0)], type: "i32" }
+        : { is: "if", test: left, yes: [i32(1)], no: [right], type: "i32" };
+    }
+    return this.truth(this.value(node, place), node);
+  }
+
+  protected truth(value: KnownValue, node: Node): Code {
+    switch (value.is) {
+      case "boolean":
+        return value.code;
+      case "number":
+        return truthOf(value);
+      case "nothing":
+        return many(...value.effects, i32(0));
+      case "data":
+        if (value.shape.is === "null") return i32(0);
+        if (value.shape.is === "text") return refuse(node, "texts are not compiled");
+        return i32(1);
+      case "event":
+        return many(...value.effects, i32(1));
+      case "vector":
+        return i32(1);
+      default:
+        return refuse(node, `whether ${nameOf(value)} counts as true is not compiled`);
+    }
+  }
+
+  /** The code of an expression for its effects alone. */
+  effects(node: Expression, place: CodePlace): Code[] {
+    if (node.type === "LogicalExpression" && node.operator !== "??") {
+      const test = this.test(node.left, place);
+      const right = this.effects(node.right, place);
+      return [
+        node.operator === "&&"
+          ? { is: "if", test, yes: right, no: [] }
+          : { is: "if", test, yes: [], no: right },
+      ];
+    }
+    return effectsOf(this.value(node, place));
+  }
+
+  #name(name: string, node: Node, place: CodePlace): KnownValue {
+    const binding = place.scope.find(name);
+    if (binding === undefined) {
+      return builtinOf(name) ?? refuse(node, `"${name}" is not compiled, or is not known here`);
+    }
+    switch (binding.is) {
+      case "constant":
+      case "counter":
+        return binding.value;
+      case "variable": {
+        const code = get(binding.local);
+        if (binding.type === "boolean") return booleanOf(code);
+        return binding.maybe ? maybeOf(code) : numberOf(code);
+      }
+      case "unready":
+        return refuse(node, `"${name}" may be read before it has a value`);
+      case "refused":
+        return refuse(node, binding.why);
+    }
+  }
+
+  // ---- members
+
+  #member(node: MemberExpression, place: CodePlace): KnownValue {
+    if (node.object.type === "Super" || node.optional) return refuse(node, "this member is not compiled");
+    const object = this.value(node.object, place);
+    if (node.computed) return this.#element(object, node, place);
+    const { property } = node;
+    if (property.type === "PrivateIdentifier")
+      return object.is === "this"
+        ? this.#own(`#${property.name}`, node)
+        : refuse(node, "this member is not compiled");
+    if (property.type !== "Identifier") return refuse(node, "this member is not compiled");
+    return this.memberOf(object, property.name, node);
+  }
+
+  /** A member by its name. */
+  protected memberOf(object: KnownValue, name: string, node: Node): KnownValue {
+    switch (object.is) {
+      case "event": {
+        if (object.effects.length > 0)
+          return refuse(node, "a field of an event that is being marked is not compiled");
+        const field = this.parts.event?.field(name) ?? "there is no event here";
+        return typeof field === "string" ? refuse(node, field) : field;
+      }
+      case "vector":
+        if (name !== "length") return refuse(node, `"${name}" of a vector is not compiled`);
+        return intOf(get(object.vector.length), { lo: 0, hi: MOST_LENGTH, upTo: object.vector });
+      case "data":
+        return this.#data(object, name, node);
+      case "given":
+        if (name === "parameters" || name === "objects") return this.parts[name];
+        if (name === "urgent") return { is: "builtin", name: "urgent" };
+        return refuse(node, `"${name}" is not compiled`);
+      case "this":
+        if (name === "parameters" || name === "objects") return this.parts[name];
+        return this.#own(name, node);
+      case "builtin":
+        return builtinOf(`${object.name}.${name}`) ?? refuse(node, `${object.name}.${name} is not compiled`);
+      default:
+        return refuse(node, `"${name}" of ${nameOf(object)} is not compiled`);
+    }
+  }
+
+  #own(name: string, node: Node): KnownValue {
+    const field = this.parts.fields.get(name);
+    if (field !== undefined) {
+      const code: Code = { is: "getGlobal", global: field.global };
+      return field.type === "number" ? numberOf(code) : booleanOf(code);
+    }
+    const method = this.parts.text.methods.get(name);
+    if (method === undefined)
+      return refuse(node, `"${name}" of the modulator is not compiled, or is not there yet`);
+    return refuse(node, `the method "${name}" is compiled where it is called`);
+  }
+
+  #data({ shape, path }: Extract<KnownValue, { is: "data" }>, name: string, node: Node): KnownValue {
+    if (shape.is === "list" && name === "length") {
+      return shape.items.length < 64
+        ? constantOf(shape.items.length)
+        : refuse(node, "the list is too long to be compiled");
+    }
+    const member = shape.is === "object" ? shape.fields.get(name) : undefined;
+    if (member === undefined) return refuse(node, `"${name}" is not there in ${path.split("\n").at(-1)}`);
+    return this.#leaf(member, `${path}\n${name}`);
+  }
+
+  #leaf(shape: Extract<KnownValue, { is: "data" }>["shape"], path: string): KnownValue {
+    if (shape.is !== "number" && shape.is !== "boolean") return { is: "data", shape, path };
+    const code: Code = { is: "getGlobal", global: this.parts.leaf(path, shape.is) };
+    return shape.is === "number" ? numberOf(code) : booleanOf(code);
+  }
+
+  #element(object: KnownValue, node: MemberExpression, place: CodePlace): KnownValue {
+    const { property } = node;
+    if (property.type === "PrivateIdentifier") return refuse(node, "this member is not compiled");
+    if (object.is === "data" && object.shape.is === "list") {
+      const index = property.type === "Literal" ? property.value : undefined;
+      const item =
+        typeof index === "number" && Number.isInteger(index) ? object.shape.items[index] : undefined;
+      return item === undefined
+        ? refuse(node, "of a list in the parameters, only items with a written index are compiled")
+        : this.#leaf(item, `${object.path}\n${index}`);
+    }
+    if (object.is !== "vector") return refuse(node, `an element of ${nameOf(object)} is not compiled`);
+    const index = this.value(property, place);
+    if (index.is !== "number" || index.maybe)
+      return refuse(property, "an index is compiled where it is a number");
+    return this.elementOf(object.vector, index);
+  }
+
+  protected elementOf(vector: EventVector, index: KnownNumber): KnownValue {
+    const { code, value } = elementAt(index, vector.length, at => vector.read(addressOf(vector, at)));
+    const isThere = index.int !== undefined && index.int.lo >= 0 && index.int.under === vector;
+    if (isThere && value.int !== undefined)
+      return intOf({ is: "if", test: code, yes: [value.code], no: [i32(0)], type: "i32" }, value.int);
+    const found: Code = { is: "if", test: code, yes: [wide(value)], no: [f64(Number.NaN)], type: "f64" };
+    return isThere ? numberOf(found) : maybeOf(found);
+  }
+
+  // ---- operators
+
+  #unary({ operator, argument }: UnaryExpression, place: CodePlace): KnownValue {
+    switch (operator) {
+      case "!":
+        return booleanOf(op("i32.eqz", this.test(argument, place)));
+      case "-":
+        return negated(this.number(argument, place));
+      case "+": {
+        const value = this.number(argument, place);
+        return { ...value, maybe: false };
+      }
+      case "~": {
+        const value = this.number(argument, place);
+        return arithmetic("^", value, constantOf(-1)) as KnownValue;
+      }
+      case "void":
+        return nothing("undefined", this.effects(argument, place));
+      default:
+        return refuse(argument, `the operator ${operator} is not compiled`);
+    }
+  }
+
+  #binary(node: BinaryExpression, place: CodePlace): KnownValue {
+    const { operator, left, right } = node;
+    if (left.type === "PrivateIdentifier") return refuse(node, "this operator is not compiled");
+    const [a, b] = [this.value(left, place), this.value(right, place)];
+    const isEquality = ["==", "===", "!=", "!=="].includes(operator);
+    if (isEquality && !(a.is === "number" && b.is === "number")) return this.#equality(node, a, b);
+    const [x, y] = [this.asNumber(a, left), this.asNumber(b, right)];
+    if (isEquality && x.maybe && y.maybe)
+      return refuse(node, "both sides may be undefined, and be equal yes: this is not compiled");
+    return (
+      compared(operator, x, y) ??
+      arithmetic(operator, x, y) ??
+      refuse(node, `the operator ${operator} is not compiled`)
+    );
+  }
+
+  #equality(node: BinaryExpression, a: KnownValue, b: KnownValue): KnownValue {
+    const isNot = node.operator.startsWith("!");
+    if (a.is === "boolean" && b.is === "boolean")
+      return booleanOf(op(isNot ? "i32.ne" : "i32.eq", a.code, b.code));
+    const [value, none] = a.is === "nothing" ? [b, a] : [a, b];
+    const isWritten = none.is === "nothing" && none.effects.length === 0;
+    if (isWritten && ((value.is === "number" && !value.maybe) || value.is === "boolean"))
+      return booleanOf(many({ is: "drop", value: value.code }, i32(isNot ? 1 : 0)));
+    return refuse(node, `whether ${nameOf(a)} equals ${nameOf(b)} is not compiled`);
+  }
+
+  #logical(node: LogicalExpression, place: CodePlace): KnownValue {
+    const left = this.value(node.left, place);
+    const right = this.value(node.right, place);
+    if (left.is === "boolean" && right.is === "boolean" && node.operator !== "??") {
+      const [then, other] = node.operator === "&&" ? [right.code, i32(0)] : [i32(1), right.code];
+      return booleanOf({ is: "if", test: left.code, yes: [then], no: [other], type: "i32" });
+    }
+    if (left.is === "number" && right.is === "number" && node.operator !== "??") {
+      const { local, read } = kept(numberOf(wide(left)));
+      const first = many(set(local, wide(left)), truthOf(read));
+      const [then, other] = node.operator === "&&" ? [wide(right), get(local)] : [get(local), wide(right)];
+      const code: Code = { is: "if", test: first, yes: [then], no: [other], type: "f64" };
+      return left.maybe || right.maybe ? maybeOf(code) : numberOf(code);
+    }
+    return refuse(
+      node,
+      `${node.operator} between ${nameOf(left)} and ${nameOf(right)} is not compiled as a value`,
+    );
+  }
+
+  #conditional(node: ConditionalExpression, place: CodePlace): KnownValue {
+    const test = this.test(node.test, place);
+    const [then, other] = [this.value(node.consequent, place), this.value(node.alternate, place)];
+    if (then.is === "boolean" && other.is === "boolean")
+      return booleanOf({ is: "if", test, yes: [then.code], no: [other.code], type: "i32" });
+    if (then.is !== "number" || other.is !== "number")
+      return refuse(node, `either ${nameOf(then)} or ${nameOf(other)}: this is not compiled as a value`);
+    if (then.int !== undefined && other.int !== undefined) {
+      const range = { lo: Math.min(then.int.lo, other.int.lo), hi: Math.max(then.int.hi, other.int.hi) };
+      return intOf({ is: "if", test, yes: [then.code], no: [other.code], type: "i32" }, range);
+    }
+    const code: Code = { is: "if", test, yes: [wide(then)], no: [wide(other)], type: "f64" };
+    return then.maybe || other.maybe ? maybeOf(code) : numberOf(code);
+  }
+
+  // ---- assignments
+
+  #assignment({ operator, left, right }: AssignmentExpression, place: CodePlace): KnownValue {
+    const target = this.#target(left, place);
+    if (operator === "=") return this.#store(target, this.value(right, place), left);
+    const binary = operator.slice(0, -1);
+    if (binary === "&&" || binary === "||" || binary === "??")
+      return refuse(left, `the operator ${operator} is not compiled`);
+    const before = this.asNumber(target.read, left);
+    const made = arithmetic(binary, before, this.number(right, place));
+    return made === undefined
+      ? refuse(left, `the operator ${operator} is not compiled`)
+      : this.#store(target, made, left);
+  }
+
+  #update({ operator, prefix, argument }: UpdateExpression, place: CodePlace): KnownValue {
+    const target = this.#target(argument, place);
+    const before = this.asNumber(target.read, argument);
+    const made = numberOf(op(operator === "++" ? "f64.add" : "f64.sub", wide(before), f64(1)));
+    if (prefix) return this.#store(target, made, argument);
+    const old: CodeLocal = { type: "f64" };
+    const next = numberOf(op(operator === "++" ? "f64.add" : "f64.sub", get(old), f64(1)));
+    const stored = this.#store(target, next, argument) as KnownNumber;
+    return numberOf(many(set(old, wide(before)), { is: "drop", value: stored.code }, get(old)));
+  }
+
+  #target(node: Expression | Pattern, place: CodePlace): AssignmentTarget {
+    if (node.type === "Identifier") {
+      const binding: Binding | undefined = place.scope.find(node.name);
+      if (binding?.is === "counter")
+        return refuse(node, `"${node.name}" counts a loop, which alone changes it where it is compiled`);
+      if (binding?.is !== "variable")
+        return refuse(node, `"${node.name}" cannot be assigned to, or is not compiled`);
+      const code = get(binding.local);
+      const read =
+        binding.type === "boolean" ? booleanOf(code) : binding.maybe ? maybeOf(code) : numberOf(code);
+      return { read, maybe: binding.maybe, store: value => tee(binding.local, value) };
+    }
+    const isOwn = node.type === "MemberExpression" && node.object.type === "ThisExpression" && place.hasThis;
+    if (!isOwn || node.computed)
+      return refuse(
+        node,
+        "only variables and the modulator's own fields are assigned to where it is compiled",
+      );
+    const name =
+      node.property.type === "PrivateIdentifier"
+        ? `#${node.property.name}`
+        : (node.property as { name: string }).name;
+    const field = this.parts.fields.get(name);
+    if (field === undefined) return refuse(node, `the class declares no field "${name}"`);
+    const { global } = field;
+    const code: Code = { is: "getGlobal", global };
+    const store = (value: Code): Code => {
+      const local: CodeLocal = { type: global.type };
+      return many({ is: "setGlobal", global, value: tee(local, value) }, get(local));
+    };
+    return { read: field.type === "number" ? numberOf(code) : booleanOf(code), maybe: false, store };
+  }
+
+  #store({ read, maybe, store }: AssignmentTarget, value: KnownValue, node: Node): KnownValue {
+    if (read.is === "boolean" && value.is === "boolean") return booleanOf(store(value.code));
+    if (read.is !== "number" || value.is !== "number")
+      return refuse(node, `what was ${nameOf(read)} becomes ${nameOf(value)}: this is not compiled`);
+    if (value.maybe && !maybe) return refuse(node, "it may become undefined, which is not compiled");
+    return { ...(value.maybe ? maybeOf(store(wide(value))) : numberOf(store(wide(value)))) };
+  }
+}
+
+interface AssignmentTarget {
+  readonly read: KnownValue;
+  /** Whether it may become undefined. */
+  readonly maybe: boolean;
+  /** Stores, and gives the value. */
+  readonly store: (value: Code) => Code;
+}
+
+export function addressOf(vector: EventVector, index: Code): Code {
+  const offset =
+    vector.elementBytes === 1 ? index : op("i32.shl", index, i32(Math.log2(vector.elementBytes)));
+  return op("i32.add", get(vector.start), offset);
+}
+
+/** The effects of a value that nobody wants. */
+export function effectsOf(value: KnownValue): Code[] {
+  if (value.is === "number" || value.is === "boolean") return [{ is: "drop", value: value.code }];
+  return value.is === "nothing" || value.is === "event" ? [...value.effects] : [];
+}
+
+export function nameOf(value: KnownValue): string {
+  switch (value.is) {
+    case "number":
+      return value.maybe ? "a number or undefined" : "a number";
+    case "boolean":
+      return "true or false";
+    case "nothing":
+      return value.name;
+    case "event":
+      return "an event";
+    case "vector":
+      return "a vector";
+    case "data":
+      return value.shape.is === "text"
+        ? "a text"
+        : value.shape.is === "null"
+          ? "null"
+          : `a ${value.shape.is}`;
+    case "given":
+      return "the function's second argument";
+    case "this":
+      return "the modulator";
+    default:
+      return "a function";
+  }
+}
+
+function describe({ type }: Node): string {
+  const words = type.replaceAll(/(?!^)([A-Z])/g, " $1").toLowerCase();
+  return `${/^[aeiou]/.test(words) ? "an" : "a"} ${words.replace(" expression", "")}`;
+}

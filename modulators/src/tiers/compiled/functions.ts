@@ -1,0 +1,230 @@
+import type { BlockStatement, Expression, Node, Pattern, Statement } from "acorn";
+import { CallChecker } from "./calls.ts";
+import { type Code, type CodeLabel, type CodeLocal, get, many, set } from "./code.ts";
+import { type CheckedParts, type CodePlace, effectsOf, nameOf } from "./expressions.ts";
+import { type Binding, booleanOf, CodeScope, type KnownValue, kept, nothing, wide } from "./known.ts";
+import type { FunctionNode } from "./module-text.ts";
+import { refuse } from "./refusal.ts";
+
+/** The function that a statement stands in, as far as statements need it. */
+export interface FunctionPlace extends CodePlace {
+  /** Code that returns this value; undefined for none. */
+  readonly returned: (value: Expression | undefined, place: FunctionPlace, node: Node) => Code[];
+  readonly breaks: CodeLabel | undefined;
+  readonly continues: CodeLabel | undefined;
+}
+
+/** Statements as code, and whether what stands behind them is never reached. */
+export interface CodeBlock {
+  readonly code: Code[];
+  readonly ends: boolean;
+}
+
+/** The text's own functions, which are written out wherever they are called, and the names of their parameters and variables. */
+export abstract class FunctionChecker extends CallChecker {
+  protected readonly methodScope: CodeScope;
+  protected readonly active: FunctionNode[] = [];
+  /** Names that are assigned to anywhere in the text. Others are constants, however they are declared. */
+  protected readonly assigned: ReadonlySet<string>;
+
+  constructor(parts: CheckedParts, scope: CodeScope, assigned: ReadonlySet<string>) {
+    super(parts);
+    this.methodScope = scope;
+    this.assigned = assigned;
+  }
+
+  protected abstract statements(
+    nodes: readonly (Statement | BlockStatement)[],
+    place: FunctionPlace,
+  ): CodeBlock;
+
+  protected placeOf(
+    scope: CodeScope,
+    hasThis: boolean,
+    loops: number,
+    returned: FunctionPlace["returned"],
+  ): FunctionPlace {
+    return { scope, hasThis, loops, returned, breaks: undefined, continues: undefined };
+  }
+
+  protected inline(
+    called: Extract<KnownValue, { is: "function" }>,
+    args: readonly KnownValue[],
+    place: CodePlace,
+    at: Node,
+  ): KnownValue {
+    const { node } = called;
+    if (this.active.includes(node)) return refuse(at, "a function that calls itself is not compiled");
+    const entered = this.enter(node, args, called.scope);
+    this.active.push(node);
+    const result = this.#inlined(called, entered, place);
+    this.active.pop();
+    return result;
+  }
+
+  #inlined(
+    { node, hasThis }: Extract<KnownValue, { is: "function" }>,
+    { code, scope }: { readonly code: readonly Code[]; readonly scope: CodeScope },
+    { loops }: CodePlace,
+  ): KnownValue {
+    const { body } = node;
+    if (body.type !== "BlockStatement") {
+      const value = behind(code, this.value(body, { scope, hasThis, loops }));
+      return (
+        value ??
+        refuse(
+          body,
+          "arguments that have to be computed for a function that returns no number are not compiled",
+        )
+      );
+    }
+    const label: CodeLabel = { name: "returned" };
+    let result: CodeLocal | undefined;
+    let type: "number" | "boolean" | "nothing" | undefined;
+    let maybe = false;
+    let hasPassed = false;
+    const returned: FunctionPlace["returned"] = (expression, inside, at) => {
+      const value = expression === undefined ? nothing("undefined") : this.value(expression, inside);
+      hasPassed ||= this.passed;
+      const found = value.is === "number" || value.is === "boolean" ? value.is : "nothing";
+      if (found === "nothing" && (value.is !== "nothing" || value.name === "null"))
+        return refuse(
+          at,
+          `a function that returns ${nameOf(value)} is compiled where it is an arrow with an expression`,
+        );
+      type ??= found;
+      if (type !== found)
+        return refuse(at, "a function that returns values of several kinds is not compiled");
+      if (value.is !== "number" && value.is !== "boolean") return [...effectsOf(value), { is: "br", label }];
+      maybe ||= value.is === "number" && value.maybe;
+      result ??= { type: value.is === "number" ? "f64" : "i32" };
+      return [set(result, value.is === "number" ? wide(value) : value.code), { is: "br", label }];
+    };
+    const block = this.statements(body.body, this.placeOf(scope, hasThis, loops, returned));
+    if (!block.ends && type !== undefined && type !== "nothing")
+      return refuse(node, "a function that returns a value in some cases alone is not compiled");
+    this.passed = hasPassed || (!block.ends && this.passed);
+    const effects = [...code, { is: "block" as const, label, body: block.code }];
+    if (result === undefined) return nothing("undefined", effects);
+    const value = many(...effects, get(result));
+    return type === "boolean" ? booleanOf(value) : { is: "number", code: value, maybe };
+  }
+
+  /** Gives the parameters their values. */
+  protected enter(
+    node: FunctionNode,
+    args: readonly KnownValue[],
+    outer: CodeScope,
+  ): { code: Code[]; scope: CodeScope } {
+    if (node.async || node.generator) return refuse(node, "async functions and generators are not compiled");
+    const own = new CodeScope(outer);
+    if (node.type !== "ArrowFunctionExpression")
+      own.set("arguments", { is: "refused", why: "`arguments` is not compiled" });
+    if (node.id && node.type === "FunctionExpression")
+      own.set(node.id.name, { is: "refused", why: "a function that calls itself is not compiled" });
+    const scope = new CodeScope(own);
+    for (const parameter of node.params)
+      for (const name of namesOf(parameter)) scope.set(name, { is: "unready" });
+    const code: Code[] = [];
+    const place: CodePlace = { scope, hasThis: false, loops: 1 };
+    for (const [i, parameter] of node.params.entries()) {
+      const arg = args[i];
+      if (parameter.type === "AssignmentPattern") {
+        if (arg !== undefined && (arg.is === "nothing" || (arg.is === "number" && arg.maybe)))
+          refuse(parameter, "whether this default is needed is not known");
+        code.push(...this.bind(parameter.left, arg ?? this.value(parameter.right, place), scope, false));
+        continue;
+      }
+      if (parameter.type === "RestElement") refuse(parameter, "rest parameters are not compiled");
+      if (arg === undefined && parameter.type !== "Identifier")
+        refuse(parameter, "an argument is missing here");
+      code.push(...this.bind(parameter, arg ?? nothing("undefined"), scope, false));
+    }
+    for (const extra of args.slice(node.params.length)) code.push(...effectsOf(extra));
+    return { code, scope };
+  }
+
+  // ---- names
+
+  /** Gives a name, or the names of a pattern, their values. */
+  protected bind(
+    pattern: Pattern | Expression,
+    value: KnownValue,
+    scope: CodeScope,
+    isConst: boolean,
+  ): Code[] {
+    if (pattern.type === "Identifier") {
+      const { name } = pattern;
+      const { code, binding } = this.#binding(value, isConst || !this.assigned.has(name), pattern);
+      scope.set(name, binding);
+      return code;
+    }
+    if (pattern.type !== "ObjectPattern") return refuse(pattern, "this pattern is not compiled");
+    const code: Code[] = value.is === "event" ? [...value.effects] : [];
+    const from: KnownValue = value.is === "event" ? { is: "event", effects: [] } : value;
+    for (const property of pattern.properties) {
+      if (property.type !== "Property" || property.computed || property.key.type !== "Identifier")
+        return refuse(property, "this pattern is not compiled");
+      if (property.value.type === "AssignmentPattern")
+        return refuse(property, "defaults in patterns are not compiled");
+      const member = this.memberOf(from, property.key.name, property);
+      code.push(...this.bind(property.value, member, scope, isConst));
+    }
+    return code;
+  }
+
+  #binding(value: KnownValue, isConstant: boolean, node: Node): { code: Code[]; binding: Binding } {
+    if (value.is === "number" || value.is === "boolean") {
+      if (isConstant) {
+        if (value.code.is === "i32" || value.code.is === "f64")
+          return { code: [], binding: { is: "constant", value } };
+        const { local, read } =
+          value.is === "number" ? kept(value) : { local: { type: "i32" as const }, read: value };
+        const constant = value.is === "number" ? read : booleanOf(get(local));
+        return { code: [set(local, value.code)], binding: { is: "constant", value: constant } };
+      }
+      const local: CodeLocal = { type: value.is === "number" ? "f64" : "i32" };
+      const binding: Binding = {
+        is: "variable",
+        local,
+        type: value.is,
+        maybe: value.is === "number" && value.maybe,
+      };
+      return { code: [set(local, value.is === "number" ? wide(value) : value.code)], binding };
+    }
+    if (!isConstant) return refuse(node, `a variable that is ${nameOf(value)} at first is not compiled`);
+    if (value.is === "event" || value.is === "nothing")
+      return { code: [...value.effects], binding: { is: "constant", value: { ...value, effects: [] } } };
+    return { code: [], binding: { is: "constant", value } };
+  }
+}
+
+/** A value behind code that has to be run before it; undefined where it has no code of its own. */
+function behind(code: readonly Code[], value: KnownValue): KnownValue | undefined {
+  if (code.length === 0) return value;
+  if (value.is === "number") return { ...value, code: many(...code, value.code) };
+  if (value.is === "boolean") return booleanOf(many(...code, value.code));
+  if (value.is === "nothing" || value.is === "event")
+    return { ...value, effects: [...code, ...value.effects] };
+  return undefined;
+}
+
+/** The names that a pattern declares. */
+export function namesOf(pattern: Pattern): string[] {
+  switch (pattern.type) {
+    case "Identifier":
+      return [pattern.name];
+    case "ObjectPattern":
+      return pattern.properties.flatMap(property =>
+        namesOf(property.type === "RestElement" ? property.argument : property.value),
+      );
+    case "ArrayPattern":
+      return pattern.elements.flatMap(element => (element === null ? [] : namesOf(element)));
+    case "AssignmentPattern":
+      return namesOf(pattern.left);
+    case "RestElement":
+      return namesOf(pattern.argument);
+    default:
+      return [];
+  }
+}

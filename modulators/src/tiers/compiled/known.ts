@@ -1,0 +1,129 @@
+import { type Code, type CodeLocal, f64, get, i32, type LengthOf, op } from "./code.ts";
+import type { DataShape } from "./data-shape.ts";
+import type { FunctionNode } from "./module-text.ts";
+
+/** A vector of numbers in an event. */
+export interface EventVector extends LengthOf {
+  readonly length: CodeLocal;
+  readonly start: CodeLocal;
+  /** One element, at this address. */
+  readonly read: (at: Code) => KnownNumber;
+}
+
+/** A number that is proven to be an integer of 32 bits, and not -0. */
+export interface IntRange {
+  readonly lo: number;
+  readonly hi: number;
+  /** It is less than this vector's length. */
+  readonly under?: EventVector | undefined;
+  /** It is at most this vector's length. */
+  readonly upTo?: EventVector | undefined;
+}
+
+export interface KnownNumber {
+  readonly is: "number";
+  /** Of type i32 where `int` is there, else f64. */
+  readonly code: Code;
+  readonly int?: IntRange | undefined;
+  /** Whether it may be undefined, for which NaN stands: only where the language takes both alike may it be used. */
+  readonly maybe: boolean;
+}
+
+export interface KnownBoolean {
+  readonly is: "boolean";
+  readonly code: Code;
+}
+
+/** What the checker knows about the value of an expression. */
+export type KnownValue =
+  | KnownNumber
+  | KnownBoolean
+  /** undefined or null, after these effects. */
+  | { readonly is: "nothing"; readonly name: "undefined" | "null"; readonly effects: readonly Code[] }
+  /** The event that came in, after these effects. */
+  | { readonly is: "event"; readonly effects: readonly Code[] }
+  | { readonly is: "vector"; readonly vector: EventVector }
+  | { readonly is: "data"; readonly shape: DataShape; readonly path: string }
+  | {
+      readonly is: "function";
+      readonly node: FunctionNode;
+      readonly scope: CodeScope;
+      readonly hasThis: boolean;
+    }
+  /** A function of the language or of "jecho:moe", by its name, or a group of such. */
+  | { readonly is: "builtin"; readonly name: string }
+  | { readonly is: "given" }
+  | { readonly is: "this" };
+
+/** A name's meaning. */
+export type Binding =
+  | { readonly is: "constant"; readonly value: KnownValue }
+  | {
+      readonly is: "variable";
+      readonly local: CodeLocal;
+      readonly type: "number" | "boolean";
+      readonly maybe: boolean;
+    }
+  /** A loop's own: the loop alone changes it. */
+  | { readonly is: "counter"; readonly value: KnownNumber }
+  /** Declared, and without a value as yet. */
+  | { readonly is: "unready" }
+  | { readonly is: "refused"; readonly why: string };
+
+/** Names of a block, and what they mean. */
+export class CodeScope {
+  readonly #outer: CodeScope | undefined;
+  readonly #names = new Map<string, Binding>();
+
+  constructor(outer?: CodeScope) {
+    this.#outer = outer;
+  }
+
+  set(name: string, binding: Binding): void {
+    this.#names.set(name, binding);
+  }
+
+  find(name: string): Binding | undefined {
+    return this.#names.get(name) ?? this.#outer?.find(name);
+  }
+}
+
+export const LEAST_INT = -0x8000_0000;
+export const MOST_INT = 0x7fff_ffff;
+/** No vector is longer: an event is at most as long as a message. */
+export const MOST_LENGTH = 1 << 28;
+
+export const numberOf = (code: Code): KnownNumber => ({ is: "number", code, maybe: false });
+export const maybeOf = (code: Code): KnownNumber => ({ is: "number", code, maybe: true });
+export const booleanOf = (code: Code): KnownBoolean => ({ is: "boolean", code });
+export const nothing = (name: "undefined" | "null", effects: readonly Code[] = []): KnownValue => ({
+  is: "nothing",
+  name,
+  effects,
+});
+
+/** An integer within its range, as code of type i32. */
+export function intOf(code: Code, int: IntRange): KnownNumber {
+  return { is: "number", code, int, maybe: false };
+}
+
+/** A number that is written down. */
+export function constantOf(value: number): KnownNumber {
+  return isInt(value) ? intOf(i32(value), { lo: value, hi: value }) : numberOf(f64(value));
+}
+
+export function isInt(value: number): boolean {
+  return Number.isInteger(value) && value >= LEAST_INT && value <= MOST_INT && !Object.is(value, -0);
+}
+
+/** The number as f64. */
+export function wide({ code, int }: KnownNumber): Code {
+  if (int === undefined) return code;
+  return code.is === "i32" ? f64(code.value) : op("f64.convert_i32_s", code);
+}
+
+/** The number in a variable of its own, to be read more than once: first the code that sets it. */
+export function kept(value: KnownNumber): { readonly local: CodeLocal; readonly read: KnownNumber } {
+  const local: CodeLocal = { type: value.int === undefined ? "f64" : "i32" };
+  return { local, read: { ...value, code: get(local) } };
+}

@@ -1,0 +1,291 @@
+import { modulatorFrom, type SharedReference } from "@jecho/modulators";
+import { modulatorTable } from "@jecho/modulators/internal";
+import { ModulatorEnvironment, type ModulatorOptions, type TierEvents } from "@jecho/modulators/node";
+import { type JechoError, type Type, type } from "@jecho/shared";
+import { type EventsFrame, encodeRun, FLAG_URGENT, parseFrame } from "@jecho/shared/internal";
+import { expect, test } from "vitest";
+
+const CHANNEL = 1;
+const DERIVED = 2;
+const Reading = type("Reading", { station: "int32", celsius: "float32[]" });
+const SOURCE = { id: 1n, urgent: false };
+
+/** An environment with modulators that are compiled at first, and what comes out of it. */
+class Bench implements AsyncDisposable {
+  readonly environment: ModulatorEnvironment;
+  /** Stations of the events that were let through; urgent ones negative. */
+  readonly stations: number[] = [];
+  readonly versions: (readonly number[])[] = [];
+  readonly impaired: JechoError[] = [];
+  readonly removed: JechoError[] = [];
+  readonly done: string[] = [];
+  readonly seen: number[] = [];
+  #raised = 0;
+
+  constructor(options: ModulatorOptions = {}) {
+    const events: TierEvents = {
+      onEvents: frame => this.#receive(frame),
+      onSeen: (_, { through }) => this.seen.push(through),
+      onDone: tag => this.done.push(tag),
+      onImpaired: (_, why) => this.impaired.push(why),
+      onRemoved: (_, error) => this.removed.push(error),
+    };
+    // Deadlines that no busy machine makes a modulator miss.
+    const limits = { callMs: 5000, installMs: 5000, ...options.limits };
+    this.environment = new ModulatorEnvironment({ ...options, limits }, events);
+  }
+
+  get placement() {
+    return this.environment.placementOf(DERIVED);
+  }
+
+  async install(modulator: Parameters<typeof modulatorTable>[0], schema = Reading.schema): Promise<void> {
+    const table = modulatorTable(modulator);
+    await this.environment.install({ derived: DERIVED, channel: CHANNEL, schema, modulator: table });
+  }
+
+  enqueue<T>(of: Type<T>, events: readonly T[], tag?: string): void {
+    this.raise(
+      of,
+      events.map(event => of.encode(event)),
+      tag,
+    );
+  }
+
+  raise(of: Type, events: readonly Uint8Array[], tag?: string): void {
+    const parts = events.map(bytes => ({ bytes, start: 0, end: bytes.byteLength }));
+    const header = {
+      channel: CHANNEL,
+      producer: 1,
+      raised: this.#raised,
+      token: of.token,
+      parameters: 0,
+      flags: 0,
+    };
+    const bytes = encodeRun(header, parts);
+    const run = parseFrame(new DataView(bytes.buffer), bytes, 0, bytes.byteLength) as EventsFrame;
+    const after = this.#raised;
+    this.#raised += events.length;
+    this.environment.enqueue(run, tag, { source: SOURCE, after, through: this.#raised });
+  }
+
+  #receive(frame: EventsFrame): void {
+    for (let i = 0; i < frame.count; i++) {
+      const bytes = frame.bytes.slice(frame.eventStart(i), frame.eventEnd(i));
+      const station = stationOf(bytes);
+      this.stations.push((frame.flags & FLAG_URGENT) !== 0 ? -station : station);
+    }
+    this.versions.push([frame.parameters]);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.environment.close();
+  }
+}
+
+const readings = (...stations: number[]) =>
+  stations.map(station => ({ station, celsius: new Float32Array(3) }));
+const odd = modulatorFrom(event => event.station % 2 === 1);
+const counting = modulatorFrom(
+  `import { FifoModulator } from "jecho:moe"; export default class extends FifoModulator { n = 0; enqueue(event) { if (this.n++ % 3 === 0) super.enqueue(event); } }`,
+);
+
+test("MOE-12: what is compiled passes events at once, urgent ones apart, and is accounted for", async () => {
+  await using bench = new Bench();
+  await bench.install(
+    modulatorFrom((event, { urgent }) => event.station > 1 && (event.station !== 3 || urgent(event))),
+  );
+  expect(bench.placement).toEqual({ tier: "compiled", why: "" });
+  bench.enqueue(Reading, readings(1, 2, 3, 4), "tag");
+  expect(bench.stations).toEqual([2, -3, 4]);
+  expect(bench.done).toEqual(["tag"]);
+  expect(bench.seen).toEqual([4]);
+});
+
+test("MOE-12: while the transport is not ready, what passes waits, and the oldest falls out of a full queue", async () => {
+  await using bench = new Bench({ limits: { queueEvents: 2 } });
+  await bench.install(odd);
+  bench.environment.flow(DERIVED, false);
+  bench.enqueue(Reading, readings(1, 2, 3));
+  bench.enqueue(Reading, readings(4, 5));
+  expect([bench.stations, bench.seen]).toEqual([[], []]);
+  expect(bench.environment.modulators.get(DERIVED)?.dropped).toBe(1);
+  bench.environment.flow(DERIVED, true);
+  expect(bench.stations).toEqual([3, 5]);
+  expect(bench.seen).toEqual([3, 5]);
+});
+
+test("a type with the same fields elsewhere is compiled anew, and fields of the modulator stay as they were", async () => {
+  await using bench = new Bench();
+  const More = type("Reading", { celsius: "float32[]", note: "string", station: "int32" });
+  await bench.install(counting);
+  bench.enqueue(Reading, readings(0, 1));
+  bench.environment.addType(CHANNEL, More.schema);
+  const [bytes] = [More.encode({ celsius: new Float32Array(0), note: "", station: 9 })];
+  bench.raise(More, [bytes, bytes]);
+  expect(bench.placement?.tier).toBe("compiled");
+  const { eventsIn, eventsOut } = bench.environment.modulators.get(DERIVED) ?? {};
+  // The first and the fourth.
+  expect([eventsIn, eventsOut]).toEqual([4, 2]);
+});
+
+test("MOE-27: a type without a field that it reads: it goes on in the host, with the run that has it", async () => {
+  await using bench = new Bench();
+  const Less = type("Less", { celsius: "float32[]" });
+  await bench.install(odd);
+  bench.enqueue(Reading, readings(1, 2), "a");
+  bench.environment.addType(CHANNEL, Less.schema);
+  expect(bench.placement).toEqual({ tier: "hosted", why: expect.stringContaining('no field "station"') });
+  bench.enqueue(Less, [{ celsius: new Float32Array(1) }], "b");
+  bench.enqueue(Reading, readings(3), "c");
+  await bench.environment.settled();
+  expect(bench.stations).toEqual([1, 3]);
+  expect(bench.done).toEqual(["a", "b", "c"]);
+  expect(bench.seen).toEqual([2, 3, 4]);
+  expect([bench.impaired, bench.removed]).toEqual([[], []]);
+});
+
+test("MOE-27: one that has fields of its own says that it began anew when it goes on in the host", async () => {
+  await using bench = new Bench();
+  const wanted = modulatorFrom(
+    `import { FifoModulator } from "jecho:moe"; export default class extends FifoModulator { n = 0; enqueue(event) { this.n++; if (event.station === this.objects.wanted.station) super.enqueue(event); } }`,
+    { objects: { wanted: sharedObject({ station: 1 }) } },
+  );
+  await bench.install(wanted);
+  bench.enqueue(Reading, readings(1, 2));
+  bench.environment.update({ object: "wanted", version: 2, state: JSON.stringify({ station: 2 }) });
+  bench.enqueue(Reading, readings(1, 2));
+  expect([bench.stations, bench.versions, bench.placement?.tier]).toEqual([[1, 2], [[1], [2]], "compiled"]);
+  bench.environment.update({ object: "wanted", version: 3, state: JSON.stringify({ station: "3" }) });
+  expect(bench.placement?.tier).toBe("hosted");
+  bench.enqueue(Reading, readings(3));
+  bench.environment.update({ object: "wanted", version: 4, state: JSON.stringify({ station: 4 }) });
+  bench.enqueue(Reading, readings(4));
+  await bench.environment.settled();
+  expect([bench.stations, bench.versions]).toEqual([
+    [1, 2, 4],
+    [[1], [2], [4]],
+  ]);
+  expect(bench.impaired.map(({ code }) => code)).toEqual(["MODULATOR_RESTARTED"]);
+});
+
+test("MOE-27: events for which it may need more steps than its producer allows go to the host before it is run on them", async () => {
+  await using bench = new Bench({ mostPerEvent: 1000 });
+  await bench.install(modulatorFrom(event => event.celsius.some((value: number) => Math.sin(value) === 0)));
+  bench.enqueue(Reading, [{ station: 1, celsius: new Float32Array(1) }]);
+  expect([bench.placement?.tier, bench.stations]).toEqual(["compiled", [1]]);
+  bench.enqueue(Reading, [
+    { station: 2, celsius: new Float32Array(1) },
+    { station: 3, celsius: new Float32Array(1000) },
+  ]);
+  expect(bench.placement).toEqual({
+    tier: "hosted",
+    why: expect.stringMatching(
+      /^an event may take \d+ steps \(.*celsius.length\), and its producer allows 1000 \(line \d/,
+    ),
+  });
+  await bench.environment.settled();
+  expect(bench.stations).toEqual([1, 2, 3]);
+  expect(bench.seen).toEqual([1, 3]);
+});
+
+test("a producer that allows nothing has nothing compiled, and one without its own process' modulators neither", async () => {
+  for (const options of [{ mostPerEvent: 0 }, { local: false }]) {
+    await using bench = new Bench(options);
+    await bench.install(odd);
+    expect(bench.placement?.tier).toBe("hosted");
+    bench.enqueue(Reading, readings(1, 2));
+    await bench.environment.settled();
+    expect(bench.stations).toEqual([1]);
+  }
+});
+
+test("a text with its own input reads by the names of that, and events of no such type are left out as in the host", async () => {
+  const Wanted = type("Wanted", { station: "float64", missing: "int32" });
+  const Other = type("Other", { station: "string" });
+  const filter = modulatorFrom((event: typeof Wanted.event) => event.station > event.missing, {
+    input: Wanted,
+  });
+  for (const options of [{}, { local: false }]) {
+    await using bench = new Bench(options);
+    await bench.install(filter);
+    bench.environment.addType(CHANNEL, Other.schema);
+    bench.enqueue(Reading, readings(-1, 0, 1));
+    bench.enqueue(Other, [{ station: "x" }]);
+    bench.enqueue(Reading, readings(2));
+    await bench.environment.settled();
+    expect(bench.stations).toEqual([1, 2]);
+    expect(bench.impaired.map(({ code }) => code)).toEqual(["TYPE_MISMATCH"]);
+    expect(bench.placement?.tier).toBe(options.local === false ? "hosted" : "compiled");
+  }
+});
+
+test("MOE-27: broken events end it: offsets, vtables and vectors that lead out of the event are not followed", async () => {
+  const sound = Reading.encode({ station: 1, celsius: Float32Array.of(1, 2, 3) });
+  const words = Math.floor(sound.byteLength / 4);
+  let broken = 0;
+  for (let word = 0; word < words; word++) {
+    for (const value of [
+      0xffffffff,
+      0x7fffffff,
+      0x80000000,
+      0xfffffffc,
+      0x10000,
+      sound.byteLength,
+      sound.byteLength - 3,
+    ]) {
+      const bytes = sound.slice();
+      new DataView(bytes.buffer).setUint32(4 * word, value, true);
+      await using bench = new Bench();
+      await bench.install(
+        modulatorFrom(event => event.celsius.some((v: number) => v > 2) || event.station < 0),
+      );
+      expect(bench.placement?.tier).toBe("compiled");
+      // Neighbours, so that what lies behind an event is somebody else's.
+      bench.raise(Reading, [sound, bytes, sound]);
+      if (bench.removed.length > 0) {
+        broken++;
+        expect(bench.removed.map(({ code, message }) => [code, message])).toEqual([
+          ["MODULATOR_FAILED", "an event that it was given is broken"],
+        ]);
+      } else expect(bench.seen).toEqual([3]);
+    }
+  }
+  expect(broken).toBeGreaterThan(words);
+});
+
+test("events of every length from none on are sound or broken, never read beyond their end", async () => {
+  const sound = Reading.encode({ station: 1, celsius: Float32Array.of(1, 2, 3) });
+  for (let bytes = 0; bytes < sound.byteLength; bytes++) {
+    await using bench = new Bench();
+    await bench.install(modulatorFrom(event => event.celsius.length === 3 && event.station === 1));
+    bench.raise(Reading, [sound.slice(0, bytes)]);
+    expect(bench.stations).toEqual([]);
+  }
+});
+
+test("runs of more events, and larger ones, than the window holds at once come through whole", async () => {
+  await using bench = new Bench({ mostPerEvent: 1e9 });
+  await bench.install(odd);
+  const stations = Array.from({ length: 10_000 }, (_, i) => i);
+  bench.enqueue(Reading, readings(...stations));
+  expect(bench.stations).toEqual(stations.filter(station => station % 2 === 1));
+  bench.enqueue(
+    Reading,
+    [1, 2, 3].map(station => ({ station, celsius: new Float32Array(200_000) })),
+  );
+  expect(bench.stations.slice(-2)).toEqual([1, 3]);
+});
+
+/** NaN of a broken event, which may pass as long as it is not read where it is broken. */
+function stationOf(bytes: Uint8Array): number {
+  try {
+    return Reading.decode(bytes).station;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+function sharedObject(state: object): SharedReference {
+  return { id: "wanted", version: 1, state };
+}

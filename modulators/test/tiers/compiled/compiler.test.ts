@@ -1,0 +1,176 @@
+import { type } from "@jecho/shared";
+import { expect, test } from "vitest";
+import { compileText } from "../../../src/tiers/compiled/compiler.ts";
+import { costText } from "../../../src/tiers/compiled/cost.ts";
+import { shapeOf } from "../../../src/tiers/compiled/data-shape.ts";
+import { Refusal } from "../../../src/tiers/compiled/refusal.ts";
+import { functionSource } from "./function-source.ts";
+
+const Reading = type("Reading", {
+  station: "uint32",
+  place: "string",
+  when: "int64",
+  isOk: "bool",
+  height: "int32",
+  celsius: "float32[]",
+  wind: "float64[]",
+});
+
+const PARAMETERS = { above: 24, name: "a", list: [1, 2], deep: { on: true } };
+
+function verdictOn(source: string) {
+  const against = {
+    writer: Reading,
+    parameters: shapeOf(PARAMETERS),
+    objects: shapeOf({ wanted: { station: 1 } }),
+  };
+  return compileText(source, against);
+}
+
+const ofClass = (body: string, before = ""): string =>
+  `import { FifoModulator, urgent } from "jecho:moe";\n${before}\nexport default class Mine extends FifoModulator {\n${body}\n}`;
+
+test.each([
+  "event => event.celsius[0] > 24",
+  "(event, { parameters }) => event.celsius.some(value => value > parameters.above)",
+  "(event, { parameters: { above, deep } }) => deep.on && Math.max(...event.celsius) > above",
+  "({ station, isOk }, { objects: { wanted } }) => isOk && station === wanted.station",
+  "(event, { urgent }) => event.station !== 7 || urgent(event)",
+  "event => { let sum = 0; for (const v of event.celsius) sum += v; return sum / event.celsius.length > 20; }",
+  "event => { for (let i = 1; i < event.wind.length; i += 2) if (event.wind[i] > event.wind[i - 1]) return true; return false; }",
+  "(event, { parameters }) => event.height > parameters.list[1] && event.celsius.every(Math => Math > 0)",
+  "event => { const half = x => x / 2; return half(half(event.height)) > 1; }",
+  "function (event) { if (event.isOk) return event; }",
+  "event => event.isOk ? event : null",
+  "event => event.celsius.reduce((sum, v) => sum + v, 0) > 3 && event.wind.includes(0)",
+])("%s is compiled", text => {
+  expect(verdictOn(functionSource(text))).not.toBeInstanceOf(Refusal);
+});
+
+test.each([
+  ["event => event.place === 'a'", 'the field "place" is a string', 10],
+  ["event => event.when > 3", "integer of 64 bits", 10],
+  ["event => event.celcius.length > 3", 'have no field "celcius"', 10],
+  ["event => event.height", "it returns a number", 10],
+  ["event => event.celsius[0] === event.celsius[1]", "both sides may be undefined", 10],
+  ["event => { while (event.isOk) {} return true; }", "how often this loop runs is not known", 12],
+  [
+    "event => { for (let i = 0; i < event.height; i++) {} return true; }",
+    "this loop may run 2147483647 times",
+    28,
+  ],
+  ["event => { for (let i = 0; i < 5; i++) { i = 0; } return true; }", "which alone changes it", 42],
+  [
+    "event => { for (const a of event.wind) for (const b of event.wind) if (a > b) return true; return false; }",
+    "the product of two lengths",
+    12,
+  ],
+  ["event => { const f = x => f(x); return f(1) > 0; }", "calls itself", 27],
+  ["event => { function f(x) { return f(x); } return f(1) > 0; }", "calls itself", 35],
+  ["event => { { const a = b; const b = 1; } return true; }", "may be read before it has a value", 24],
+  ["event => Math.random() > 0.5", "Math.random is not compiled", 10],
+  ["event => globalThis.x > 1", '"globalThis" is not compiled', 10],
+  ["event => { event.height = 3; return true; }", "only variables and the modulator's own fields", 12],
+  ["(event, { parameters }) => parameters.missing > 3", '"missing" is not there in parameters', 28],
+  ["(event, { moe }) => moe.clock() > 3", '"moe" is not compiled', 11],
+  ["event => { throw new Error('x'); }", "what throws is not compiled", 12],
+  ["async event => true", "async functions", 1],
+  ["event => typeof event.height === 'number'", "the operator typeof", 17],
+  ["event => ({ ...event, height: 3 })", "an object is not compiled", 11],
+  ["event => { const f = () => { if (event.isOk) return 1; }; return f() > 0; }", "in some cases alone", 22],
+  [
+    "event => { let i = 0; const all = () => i; for (let i = 0, f = () => i; i < 3; i++) {} return true; }",
+    "in the head of a loop",
+    64,
+  ],
+] as const)("%s is refused", (text, why, column) => {
+  const verdict = verdictOn(functionSource(text));
+  expect(verdict).toBeInstanceOf(Refusal);
+  const { message, line, column: found } = verdict as Refusal;
+  expect([message, line, found]).toEqual([expect.stringContaining(why), 1, column]);
+});
+
+test.each([
+  "",
+  "enqueue(event) { if (event.isOk) super.enqueue(event); }",
+  "n = 0; #on = true; enqueue(event) { if (this.#on && this.n++ % 2 === 0) super.enqueue(event); else this.#on = !this.#on; }",
+  "limit = this.parameters.above * 2; enqueue(event) { this.#let(event); } #let(event) { if (event.height > this.limit) super.enqueue(urgent(event)); }",
+  "enqueue(event) { if (event.isOk) { super.enqueue(event); return; } super.enqueue(event); }",
+])("a class with %s is compiled", body => {
+  expect(verdictOn(ofClass(body))).not.toBeInstanceOf(Refusal);
+});
+
+test.each([
+  ["enqueue(event) { super.enqueue(event); super.enqueue(event); }", "passed on twice"],
+  [
+    "let(event) { if (event.isOk) { super.enqueue(event); return; } } enqueue(event) { this.let(event); super.enqueue(event); }",
+    "passed on twice",
+  ],
+  ["enqueue(event) { for (let i = 0; i < 2; i++) super.enqueue(event); }", "in a loop"],
+  ["held; enqueue(event) { this.held = event; }", 'the field "held" has no value'],
+  ["queue = []; enqueue(event) { this.queue.push(event); }", "an array is not compiled"],
+  ["enqueue(event) { this.made = 1; }", 'declares no field "made"'],
+  ["static needs = ['clock']; enqueue(event) {}", 'a static "needs"'],
+  ["static periodMs = 10;", 'a static "periodMs"'],
+  ["dequeue() { return undefined; }", 'its own "dequeue"'],
+  ["get height() { return 1; }", "a get is not compiled"],
+  ["length = 3;", 'its own "length"'],
+  ["n = 0; enqueue(event) { this.n = event.isOk; }", "what was a number becomes true or false"],
+  ["n = 0; enqueue(event) { this.n = event.celsius[7]; }", "it may become undefined"],
+])("a class with %s is refused", (body, why) => {
+  const verdict = verdictOn(ofClass(body));
+  expect(verdict).toBeInstanceOf(Refusal);
+  expect((verdict as Refusal).message).toContain(why);
+});
+
+test("names of the language that mean something else are not taken for the language's", () => {
+  const own = "enqueue(event) { if (Math.abs(event.height) > 1) super.enqueue(event); }";
+  const objects = ofClass(own, "const Math = { abs: x => 0 };");
+  const named = ofClass(own).replace("class Mine", "class Math");
+  const variable = ofClass("enqueue(event) { if (count++ > 1) super.enqueue(event); }", "let count = 0;");
+  const text = `import { FifoModulator, type as Uint8Array } from "jecho:moe"; export default class extends FifoModulator { static input = new Uint8Array([1]); }`;
+  for (const source of [objects, named, variable, text]) expect(verdictOn(source)).toBeInstanceOf(Refusal);
+});
+
+test("a text that only begins like one that is made of a function is no such text", () => {
+  const source = functionSource("event => event.isOk");
+  expect(verdictOn(source)).not.toBeInstanceOf(Refusal);
+  for (const behind of [
+    "\nderive.x = 1;",
+    '\nimport { type as Uint8Array } from "jecho:moe";',
+    "\nconst more = 1;",
+    "\nfunction Math() {}",
+  ])
+    expect(verdictOn(source + behind)).toBeInstanceOf(Refusal);
+});
+
+test("what is nested too deeply, too long or written out too often is refused at once", () => {
+  const deep = `event => ${"!".repeat(20_000)}event.isOk`;
+  const long = `event => ${"1 + ".repeat(20_000)}1 > event.height`;
+  const doubling = Array.from({ length: 30 }, (_, i) => `const f${i + 1} = x => f${i}(x) + f${i}(x);`).join(
+    " ",
+  );
+  const often = `event => { const f0 = x => x; ${doubling} return f30(event.height) > 0; }`;
+  for (const text of [deep, long, often]) {
+    const then = performance.now();
+    expect(verdictOn(functionSource(text))).toBeInstanceOf(Refusal);
+    expect(performance.now() - then).toBeLessThan(5000);
+  }
+});
+
+test("the cost is a bound over the lengths of the event's vectors, and names the loop that costs most", () => {
+  const verdict = verdictOn(
+    functionSource(
+      "event => {\n  for (let i = 0; i < 10; i++) if (event.height > i) return true;\n  return event.celsius.some(v => Math.sin(v) > 0);\n}",
+    ),
+  );
+  if (verdict instanceof Refusal) throw verdict;
+  expect(costText(verdict.cost)).toMatch(/^\d+ \+ \d+ x celsius\.length$/);
+  expect(verdict.reads).toEqual(["height", "celsius"]);
+  expect(verdict.cost.dearest?.line).toBeGreaterThan(1);
+});
+
+test("the same text for the same types has one verdict", () => {
+  const source = functionSource("event => event.height > 12345");
+  expect(verdictOn(source)).toBe(verdictOn(source));
+});

@@ -1,0 +1,11 @@
+import { expect, test } from "vitest";
+import { Fuzzer } from "./fuzzer.ts";
+
+test("MOE-27: random programs let through the same events compiled and in isolated-vm, bit by bit", async () => {
+  await using fuzzer = new Fuzzer();
+  await fuzzer.run(1, 48, 64);
+  const { result } = fuzzer;
+  expect(result.differences).toEqual([]);
+  // Most are compiled, or nothing is compared.
+  expect(result.programs).toBeGreaterThan(40);
+});

@@ -1,0 +1,167 @@
+import type { Modulator } from "@jecho/modulators";
+import { modulatorFrom } from "@jecho/modulators";
+import { modulatorTable } from "@jecho/modulators/internal";
+import { ModulatorEnvironment, type TierEvents } from "@jecho/modulators/node";
+import { type } from "@jecho/shared";
+import { type EventsFrame, encodeRun, FLAG_URGENT, parseFrame } from "@jecho/shared/internal";
+import { functionSource } from "./function-source.ts";
+import { FUZZED, type RandomProgram, randomEvent, randomProgram, seeded } from "./random-programs.ts";
+
+const CHANNEL = 1;
+const Fuzzed = type("Fuzzed", FUZZED);
+/** Programs that are installed at once. */
+const TOGETHER = 16;
+
+/** A program whose compiled form and whose hosted one did not let the same events through. */
+export interface Difference {
+  readonly seed: number;
+  readonly text: string;
+  readonly compiled: string;
+  readonly hosted: string;
+}
+
+export interface FuzzResult {
+  /** Programs that were compiled, and pairs of such and an event. */
+  programs: number;
+  pairs: number;
+  /** Programs that were refused, for the fuzzer writes some that are. */
+  refused: number;
+  readonly reasons: Map<string, number>;
+  readonly differences: Difference[];
+}
+
+/** Runs random programs on random events, compiled and in isolated-vm, and compares what they let through, and how. */
+export class Fuzzer implements AsyncDisposable {
+  readonly #compiled = new Side({});
+  readonly #hosted = new Side({ local: false, engine: "isolated-vm" });
+  readonly result: FuzzResult = { programs: 0, pairs: 0, refused: 0, reasons: new Map(), differences: [] };
+
+  /** Runs the programs of seeds from `first` on, each on as many events. */
+  async run(first: number, programs: number, events: number): Promise<void> {
+    for (let seed = first; seed < first + programs; seed += TOGETHER) {
+      const seeds = Array.from({ length: Math.min(TOGETHER, first + programs - seed) }, (_, i) => seed + i);
+      await this.#batch(seeds, events);
+    }
+  }
+
+  async #batch(seeds: readonly number[], events: number): Promise<void> {
+    const { result } = this;
+    const all = seeds.map(seed => ({ seed, ...randomProgram(seeded(seed)) }));
+    const random = seeded(~(seeds[0] as number));
+    const encoded = Array.from({ length: events }, () => Fuzzed.encode(randomEvent(random) as never));
+    const installed: { seed: number; derived: number; text: string }[] = [];
+    for (const program of all) {
+      const modulator = modulatorOf(program);
+      const why = await this.#compiled.install(program.seed, modulator);
+      if (why !== "") {
+        result.refused++;
+        const general = why.replace(/ \(line .*/, "").replaceAll(/"[^"]*"|\d+/g, "_");
+        result.reasons.set(general, (result.reasons.get(general) ?? 0) + 1);
+        continue;
+      }
+      await this.#hosted.install(program.seed, modulator);
+      installed.push({ seed: program.seed, derived: program.seed, text: program.text });
+    }
+    // Two runs: what a modulator keeps has to outlive the first.
+    const half = Math.ceil(events / 2);
+    for (const part of [encoded.slice(0, half), encoded.slice(half)]) {
+      if (part.length === 0) continue;
+      this.#compiled.enqueue(part);
+      this.#hosted.enqueue(part);
+    }
+    await this.#hosted.settled();
+    for (const { seed, derived, text } of installed) {
+      result.programs++;
+      result.pairs += events;
+      const [compiled, hosted] = [this.#compiled.take(derived), this.#hosted.take(derived)];
+      if (compiled !== hosted) result.differences.push({ seed, text, compiled, hosted });
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#compiled.close(), this.#hosted.close()]);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+function modulatorOf({ text, isClass, parameters }: RandomProgram): Modulator {
+  return isClass ? modulatorFrom(text, { parameters }) : { source: functionSource(text), parameters };
+}
+
+/** One environment, and what came out of it. */
+class Side {
+  readonly #environment: ModulatorEnvironment;
+  readonly #out = new Map<number, string[]>();
+
+  constructor(options: ConstructorParameters<typeof ModulatorEnvironment>[0]) {
+    const events: TierEvents = {
+      onEvents: (frame, derived) => this.#receive(frame, derived),
+      onRemoved: (derived, error) => this.#put(derived, `removed: ${error.message}`),
+    };
+    const limits = {
+      callMs: 60_000,
+      installMs: 60_000,
+      timeShare: 1,
+      outputEvents: 1 << 24,
+      outputBytes: 1 << 30,
+    };
+    this.#environment = new ModulatorEnvironment({ ...options, limits, mostPerEvent: 1e9 }, events);
+  }
+
+  /** @returns why it was not compiled; "" where it was */
+  async install(derived: number, modulator: Modulator): Promise<string> {
+    const table = modulatorTable(modulator);
+    await this.#environment.install({ derived, channel: CHANNEL, schema: Fuzzed.schema, modulator: table });
+    const { why = "" } = this.#environment.placementOf(derived) ?? {};
+    if (why !== "") this.#environment.remove(derived);
+    return why;
+  }
+
+  enqueue(events: readonly Uint8Array[]): void {
+    const parts = events.map(bytes => ({ bytes, start: 0, end: bytes.byteLength }));
+    const header = { channel: CHANNEL, producer: 1, raised: 0, token: Fuzzed.token, parameters: 0, flags: 0 };
+    const bytes = encodeRun(header, parts);
+    this.#environment.enqueue(
+      parseFrame(new DataView(bytes.buffer), bytes, 0, bytes.byteLength) as EventsFrame,
+    );
+  }
+
+  settled(): Promise<void> {
+    return this.#environment.settled();
+  }
+
+  /** What a modulator let through, as text; it is gone then. */
+  take(derived: number): string {
+    const text = (this.#out.get(derived) ?? []).join(" ");
+    this.#out.delete(derived);
+    this.#environment.remove(derived);
+    return text;
+  }
+
+  close(): Promise<void> {
+    return this.#environment.close();
+  }
+
+  #receive(frame: EventsFrame, derived: number): void {
+    for (let i = 0; i < frame.count; i++) {
+      const bytes = frame.bytes.subarray(frame.eventStart(i), frame.eventEnd(i));
+      const mark = (frame.flags & FLAG_URGENT) !== 0 ? "!" : "";
+      this.#put(derived, `${mark}${Buffer.from(bytes).toString("latin1").length}:${hashOf(bytes)}`);
+    }
+  }
+
+  #put(derived: number, line: string): void {
+    const list = this.#out.get(derived) ?? [];
+    list.push(line);
+    this.#out.set(derived, list);
+  }
+}
+
+function hashOf(bytes: Uint8Array): number {
+  let hash = 0x811c9dc5;
+  for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193);
+  return hash >>> 0;
+}

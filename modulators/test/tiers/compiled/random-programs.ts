@@ -1,0 +1,396 @@
+/*
+ * Random modulators of the language that is compiled, and random events for them: values at the edges of their kinds, fields that are left out,
+ * empty vectors.
+ */
+
+/** Numbers from 0 to below 1, the same for the same seed: mulberry32. */
+export function seeded(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 0x1_0000_0000;
+  };
+}
+
+export const FUZZED = {
+  wide: "float64",
+  small: "float32",
+  whole: "int32",
+  count: "uint32",
+  byte: "uint8",
+  short: "int16",
+  tiny: "int8",
+  flag: "bool",
+  wides: "float64[]",
+  smalls: "float32[]",
+  shorts: "int16[]",
+  bytes: "uint8[]",
+  counts: "uint32[]",
+} as const;
+
+const NUMBERS = ["wide", "small", "whole", "count", "byte", "short", "tiny"];
+const VECTORS = ["wides", "smalls", "shorts", "bytes", "counts"];
+const LITERALS = [
+  ..."0 1 2 3 7 10 0.5 0.1 1e300 5e-324 2147483647 2147483648 4294967295 4294967296 9007199254740992 1e-7 NaN Infinity".split(
+    " ",
+  ),
+  "(-0)",
+  "(-1)",
+  "(-Infinity)",
+  "(-2147483648)",
+];
+const EDGES = [
+  0,
+  -0,
+  1,
+  -1,
+  0.5,
+  1e300,
+  -1e300,
+  5e-324,
+  Number.NaN,
+  Number.POSITIVE_INFINITY,
+  Number.NEGATIVE_INFINITY,
+  2 ** 31,
+  2 ** 32,
+  0.1,
+];
+const MATH_1 = "abs ceil floor trunc sqrt round sign sin cos exp log cbrt log2 fround".split(" ");
+const MATH_2 = "max min atan2 pow hypot".split(" ");
+
+/** A random modulator's text, and the parameters for it. */
+export interface RandomProgram {
+  /** Of a function of one event, or of a module with a class. */
+  readonly text: string;
+  readonly isClass: boolean;
+  readonly parameters: {
+    readonly above: number;
+    readonly deep: { readonly by: number };
+    readonly on: boolean;
+  };
+}
+
+export function randomProgram(random: () => number): RandomProgram {
+  return new Writer(random).program();
+}
+
+/** A random event of the type `FUZZED`. */
+export function randomEvent(random: () => number): Record<string, unknown> {
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
+  const wide = (): number =>
+    random() < 0.4 ? pick(EDGES) : (random() - 0.5) * 10 ** Math.floor(random() * 12);
+  const int = (lo: number, hi: number): number =>
+    random() < 0.4 ? pick([0, lo, hi, Math.min(hi, 1)]) : Math.floor(lo + random() * (hi - lo + 1));
+  const list = (make: () => number): number[] =>
+    Array.from({ length: random() < 0.3 ? 0 : Math.floor(random() * 9) }, make);
+  const event: Record<string, unknown> = {
+    wide: wide(),
+    small: wide(),
+    whole: int(-(2 ** 31), 2 ** 31 - 1),
+    count: int(0, 2 ** 32 - 1),
+    byte: int(0, 255),
+    short: int(-(2 ** 15), 2 ** 15 - 1),
+    tiny: int(-128, 127),
+    flag: random() < 0.5,
+    wides: Float64Array.from(list(wide)),
+    smalls: Float32Array.from(list(wide)),
+    shorts: Int16Array.from(list(() => int(-(2 ** 15), 2 ** 15 - 1))),
+    bytes: Uint8Array.from(list(() => int(0, 255))),
+    counts: Uint32Array.from(list(() => int(0, 2 ** 32 - 1))),
+  };
+  // What is left out reads as its default.
+  for (const name of Object.keys(event)) if (random() < 0.1) delete event[name];
+  return event;
+}
+
+class Writer {
+  readonly #random: () => number;
+  #names = 0;
+  /** Names that may be read here, of constants and variables; those that may be assigned to; counters of loops over a vector. */
+  #readable: string[] = [];
+  #assignable: string[] = [];
+  #counters: { readonly name: string; readonly vector: string }[] = [];
+  #helpers: string[] = [];
+  #isClass = false;
+  #hasReturn = true;
+
+  constructor(random: () => number) {
+    this.#random = random;
+  }
+
+  program(): RandomProgram {
+    this.#isClass = this.#random() < 0.4;
+    const parameters = {
+      above: this.#pick(EDGES.filter(Number.isFinite)),
+      deep: { by: Math.floor(this.#random() * 10) },
+      on: this.#random() < 0.5,
+    };
+    const { isClass } = { isClass: this.#isClass };
+    return { text: isClass ? this.#class() : this.#function(), isClass, parameters };
+  }
+
+  #pick<T>(list: readonly T[]): T {
+    return list[Math.floor(this.#random() * list.length)] as T;
+  }
+
+  #name(): string {
+    return `x${this.#names++}`;
+  }
+
+  #function(): string {
+    const body = this.#body(3);
+    const last = this.#random() < 0.15 ? `${this.#bool(2)} || urgent(event)` : this.#probe();
+    return `(event, { parameters, urgent }) => {\n${body}\nreturn ${last};\n}`;
+  }
+
+  #class(): string {
+    this.#hasReturn = false;
+    const beside =
+      this.#random() < 0.5
+        ? `const limit = ${this.#pick(LITERALS)};\nfunction twice(a, b) { return a * 2 + b; }`
+        : "";
+    if (beside !== "") {
+      this.#readable.push("limit");
+      this.#helpers.push("twice");
+    }
+    const fields = "  n = 0;\n  #last = -1;\n  seen = false;\n  from = this.parameters.deep.by * 2;";
+    this.#assignable.push("this.n", "this.#last");
+    this.#readable.push("this.n", "this.#last", "this.from");
+    const pass = this.#pick(["super.enqueue(event)", "super.enqueue(urgent(event))", "this.let(event)"]);
+    const body = this.#body(3);
+    const last = `if (${this.#probe()}) ${pass};\n    this.seen = ${this.#bool(1)};`;
+    return `import { FifoModulator, urgent } from "jecho:moe";\n${beside}\nexport default class extends FifoModulator {\n${fields}\n  let(event) { super.enqueue(event); }\n  enqueue(event) {\n    const { parameters } = this;\n${body}\n    ${last}\n  }\n}`;
+  }
+
+  #body(most: number): string {
+    const lines: string[] = [];
+    for (let i = Math.floor(this.#random() * most); i >= 0; i--) lines.push(this.#statement(2));
+    return lines.join("\n");
+  }
+
+  /** Statements in braces: what they declare is not there behind them. */
+  #block(depth: number): string {
+    const [readable, assignable, counters, helpers] = [
+      [...this.#readable],
+      [...this.#assignable],
+      [...this.#counters],
+      [...this.#helpers],
+    ];
+    const lines = [this.#statement(depth)];
+    if (this.#random() < 0.5) lines.push(this.#statement(depth));
+    this.#readable = readable;
+    this.#assignable = assignable;
+    this.#counters = counters;
+    this.#helpers = helpers;
+    return `{ ${lines.join(" ")} }`;
+  }
+
+  #statement(depth: number): string {
+    const kind = Math.floor(this.#random() * 10);
+    if (kind < 2 || depth === 0) return this.#declaration();
+    if (kind < 4) return this.#assignment();
+    if (kind === 4) return `if (${this.#bool(2)}) ${this.#block(depth - 1)}`;
+    if (kind === 5) return `if (${this.#bool(2)}) ${this.#block(depth - 1)} else ${this.#block(depth - 1)}`;
+    if (kind === 6) return this.#counting(depth);
+    if (kind === 7) return this.#over(depth);
+    if (kind === 8) return this.#helper();
+    return this.#hasReturn ? `if (${this.#bool(2)}) return ${this.#bool(1)};` : this.#assignment();
+  }
+
+  #declaration(): string {
+    const value = this.#number(3);
+    const name = this.#name();
+    this.#readable.push(name);
+    if (this.#random() < 0.4) {
+      this.#assignable.push(name);
+      return `let ${name} = ${value};`;
+    }
+    return `const ${name} = ${value};`;
+  }
+
+  #assignment(): string {
+    if (this.#assignable.length === 0) return this.#declaration();
+    const target = this.#pick(this.#assignable);
+    const form = this.#random();
+    if (form < 0.2) return `${target}${this.#pick(["++", "--"])};`;
+    if (form < 0.6)
+      return `${target} ${this.#pick(["+=", "-=", "*=", "/=", "%=", "|=", "&=", "^=", "<<=", ">>>="])} ${this.#number(2)};`;
+    return `${target} = ${this.#number(3)};`;
+  }
+
+  #counting(depth: number): string {
+    const name = this.#name();
+    const isVector = this.#random() < 0.6;
+    const vector = this.#pick(VECTORS);
+    const end = isVector
+      ? `event.${vector}.length${this.#random() < 0.3 ? " - 1" : ""}`
+      : `${Math.floor(this.#random() * 6)}`;
+    const from = this.#pick(["0", "1"]);
+    const step = this.#pick([`${name}++`, `++${name}`, `${name} += 2`]);
+    const before = { counters: [...this.#counters], readable: [...this.#readable] };
+    if (isVector) this.#counters.push({ name, vector });
+    this.#readable.push(name);
+    const leave = this.#random() < 0.3 ? `if (${this.#bool(1)}) ${this.#pick(["break", "continue"])}; ` : "";
+    // Loops over vectors within others are not compiled.
+    const body = isVector
+      ? `{ ${leave}${this.#flat()} ${this.#flat()} }`
+      : `{ ${leave}${this.#block(depth - 1)} }`;
+    this.#counters = before.counters;
+    this.#readable = before.readable;
+    return `for (let ${name} = ${from}; ${name} ${this.#pick(["<", "<="])} ${end}; ${step}) ${body}`;
+  }
+
+  #over(_depth: number): string {
+    const name = this.#name();
+    const readable = [...this.#readable];
+    this.#readable.push(name);
+    const body = `{ ${this.#flat()} ${this.#flat()} }`;
+    this.#readable = readable;
+    return `for (const ${name} of event.${this.#pick(VECTORS)}) ${body}`;
+  }
+
+  /** A statement without a loop in it. */
+  #flat(): string {
+    this.#isFlat++;
+    const text = this.#assignment();
+    this.#isFlat--;
+    // Declared in the braces of the loop, it is not there behind them.
+    const [, declared] = /^(?:let|const) (\w+)/.exec(text) ?? [];
+    this.#readable = this.#readable.filter(name => name !== declared);
+    this.#assignable = this.#assignable.filter(name => name !== declared);
+    return text;
+  }
+
+  #isFlat = 0;
+
+  #helper(): string {
+    const name = this.#name();
+    const [readable, assignable] = [[...this.#readable], [...this.#assignable]];
+    const [a, b] = [this.#name(), this.#name()];
+    this.#readable.push(a, b);
+    const isShort = this.#random() < 0.5;
+    const value = this.#number(2);
+    const text = isShort
+      ? `const ${name} = (${a}, ${b}) => ${value};`
+      : `const ${name} = (${a}, ${b}) => { if (${this.#bool(1)}) return ${this.#number(1)}; return ${value}; };`;
+    this.#readable = readable;
+    this.#assignable = assignable;
+    this.#helpers.push(name);
+    return text;
+  }
+
+  #number(depth: number): string {
+    if (depth <= 0 || this.#random() < 0.15) return this.#leaf();
+    const kind = Math.floor(this.#random() * 14);
+    const next = (): string => this.#number(depth - 1);
+    switch (kind) {
+      case 0:
+      case 1:
+      case 2:
+        return `(${next()} ${this.#pick(["+", "-", "*", "/", "%"])} ${next()})`;
+      case 3:
+        return `(${next()} ${this.#pick(["&", "|", "^", "<<", ">>", ">>>"])} ${next()})`;
+      case 4:
+        return `(${this.#pick(["-", "+", "~"])}${next()})`;
+      case 5:
+      case 6:
+        return `Math.${this.#pick(MATH_1)}(${next()})`;
+      case 7:
+        return `Math.${this.#pick(MATH_2)}(${next()}, ${next()})`;
+      case 8:
+        return `(${this.#bool(depth - 1)} ? ${next()} : ${next()})`;
+      case 9:
+        return this.#element();
+      case 10:
+        return this.#isFlat > 0
+          ? this.#leaf()
+          : `Math.${this.#pick(["max", "min"])}(...event.${this.#pick(VECTORS)})`;
+      case 11:
+        return this.#isFlat > 0
+          ? this.#leaf()
+          : `event.${this.#pick(VECTORS)}.reduce((s, v, i) => s ${this.#pick(["+", "*", "-"])} v, ${this.#pick(LITERALS)})`;
+      case 12:
+        return this.#helpers.length > 0
+          ? `${this.#pick(this.#helpers)}(${next()}, ${next()})`
+          : `(${next()} || ${next()})`;
+      default:
+        return this.#assignable.length > 0 && this.#random() < 0.5
+          ? `(${this.#pick(this.#assignable)}${this.#pick(["++", "--", " += 1", " = 3"])})`
+          : `(${next()} ** ${this.#pick(["2", "0.5", "(-1)", "3"])})`;
+    }
+  }
+
+  #leaf(): string {
+    const kind = this.#random();
+    if (kind < 0.4) return `event.${this.#pick(NUMBERS)}`;
+    if (kind < 0.6 && this.#readable.length > 0) return this.#pick(this.#readable);
+    if (kind < 0.7) return this.#pick(["parameters.above", "parameters.deep.by"]);
+    if (kind < 0.8) return `event.${this.#pick(VECTORS)}.length`;
+    return this.#pick(LITERALS);
+  }
+
+  #element(): string {
+    if (this.#counters.length > 0 && this.#random() < 0.7) {
+      const { name, vector } = this.#pick(this.#counters);
+      return `event.${this.#random() < 0.8 ? vector : this.#pick(VECTORS)}[${name}]`;
+    }
+    const vector = this.#pick(VECTORS);
+    // Behind a plus, undefined is NaN.
+    return `(+event.${vector}[${this.#random() < 0.6 ? Math.floor(this.#random() * 4) : this.#leaf()}])`;
+  }
+
+  #bool(depth: number): string {
+    const kind = Math.floor(this.#random() * 10);
+    const [a, b] = [() => this.#number(depth), () => this.#bool(depth - 1)];
+    if (depth <= 0 || kind < 4)
+      return `(${a()} ${this.#pick(["<", ">", "<=", ">=", "===", "!==", "==", "!="])} ${a()})`;
+    switch (kind) {
+      case 4:
+        return `(${b()} && ${b()})`;
+      case 5:
+        return `(${b()} || ${b()})`;
+      case 6:
+        return `!${b()}`;
+      case 7:
+        return this.#pick([
+          "event.flag",
+          "parameters.on",
+          ...(this.#isClass ? ["this.seen"] : []),
+          `Number.isNaN(+${a()})`,
+          `isFinite(${a()})`,
+        ]);
+      case 8:
+        return this.#isFlat > 0
+          ? "event.flag"
+          : `event.${this.#pick(VECTORS)}.${this.#pick(["some", "every"])}((v, i) => ${this.#within()})`;
+      default:
+        return this.#isFlat > 0
+          ? "event.flag"
+          : `event.${this.#pick(VECTORS)}.includes(${this.#pick(LITERALS)})`;
+    }
+  }
+
+  #within(): string {
+    this.#isFlat++;
+    const text = `v ${this.#pick(["<", ">", "===", "!=="])} ${this.#number(1)} ${this.#pick(["&&", "||"])} i < 3`;
+    this.#isFlat--;
+    return text;
+  }
+
+  /** Something that depends on the bits of a number, so that a difference in any of them shows. */
+  #probe(): string {
+    const value = this.#number(3);
+    const name = "probe";
+    const test = this.#pick([
+      `(${name} * 9007199254740992) % 7 > 3`,
+      `1 / ${name} > 0`,
+      `${name} !== ${name}`,
+      `(${name} | 0) % 2 === 0`,
+      `${name} > ${this.#leaf()}`,
+      `${name} * 1e10 % 3 >= 1 || ${name} % 1 !== 0`,
+    ]);
+    return this.#random() < 0.15 ? this.#bool(3) : `(probe => ${test})(+(${value}))`;
+  }
+}
