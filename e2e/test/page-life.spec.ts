@@ -99,7 +99,7 @@ test("a page that was there once starts without a network, and says that it has 
   });
   for (const { src } of manifest.icons)
     expect((await page.request.get(new URL(src, page.url()).href)).status(), src).toBe(200);
-  // What is seen is kept when somebody looks elsewhere.
+  // A picture is kept when somebody looks elsewhere.
   await nextStep(page, "map");
   const caption = (kind: string) => page.getByTestId(`caption-${kind}`);
   await show(page, false);

@@ -11,7 +11,7 @@ async function openPhone(browser: Browser, url: string, viewport: typeof UPRIGHT
   return page;
 }
 
-/** What a finger is to hit, and is smaller than one; and what is wider than the page. */
+/** Targets that are smaller than a finger, or reach beyond the page. */
 function small(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const targets = document.querySelectorAll(

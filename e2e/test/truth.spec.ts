@@ -5,7 +5,7 @@ import type { Page } from "@playwright/test";
 import { System } from "../src/system.ts";
 import { drawn, expect, lastSeen, nextStep, noted, test, view } from "./fixtures.ts";
 
-/** What stands in the picture and under it, all read at one moment. */
+/** Words in the picture and under it, all read at one moment. */
 function words(
   page: Page,
 ): Promise<{ caption: string; layer: string; step: string; low: number; high: number }> {
@@ -108,7 +108,7 @@ test("bytes are counted from the page's opening on, however long the simulation 
 
 test("a source is marked and listed with what it is, and can be removed again", async ({ open }) => {
   const [page, other] = [await open(), await open()];
-  // It lasts for a day of the model, and that may be seconds.
+  // A source lasts for a day of the model, and that may be seconds.
   await page.getByTestId("pause").click();
   await expect(other.getByTestId("pause")).toHaveAttribute("data-paused", "true");
   await page.getByTestId("pick").click();

@@ -29,7 +29,7 @@ async function openAs(
   page.on("request", request => asked.push(request.url()));
   page.on("websocket", socket => asked.push(socket.url()));
   await page.goto(`${address}`);
-  await expect(view(page, "map")).toHaveAttribute("data-state", "live");
+  await expect(view(page, "map")).toHaveAttribute("data-state", /live|paused/);
   return { page, asked };
 }
 
@@ -72,6 +72,27 @@ test("a viewer, a steerer and an operator see three different pages, and who did
     await steerer.page.getByTestId("add-source").click();
     await expect(viewer.page.getByTestId("source-list")).toContainText("by steerer");
     await expect(viewer.page.getByRole("button", { name: /^Remove source/ })).toHaveCount(0);
+
+    // Another device goes on as the same user.
+    await steerer.page.getByTestId("hand-over").click();
+    const link = await steerer.page.getByTestId("handover-link").inputValue();
+    const elsewhere = await openAs(browser, link);
+    await expect(elsewhere.page.getByTestId("subject")).toHaveText("as steerer");
+    await expect(elsewhere.page.getByTestId("pause")).toBeEnabled();
+    expect(elsewhere.page.url()).not.toMatch(/token|handover/);
+    await expect(steerer.page.getByTestId("page")).toHaveAttribute("data-state", "handed-over");
+    await elsewhere.page.context().close();
+
+    // A page that comes without a token asks for one.
+    const stranger = await (await browser.newContext()).newPage();
+    await stranger.goto(new URL("/#channel=atmosphere/status", addresses.get("operator")).href);
+    await expect(stranger.getByTestId("sign-in")).toContainText("takes those alone who bring a token");
+    await stranger
+      .getByTestId("token")
+      .fill(new URL(addresses.get("operator") ?? "").hash.slice("#token=".length));
+    await stranger.getByRole("button", { name: "Open" }).click();
+    await expect(stranger.locator('tr[data-field="step"]')).toBeVisible();
+    await stranger.context().close();
 
     // A reload needs no link again, and an operator can end it all.
     await viewer.page.reload();

@@ -9,7 +9,7 @@ export interface SimulationOptions {
   readonly secondsPerStep?: number;
   /** Steps per second; 2 by default. */
   readonly speed?: number;
-  /** What an earlier run had come to: it goes on from there. */
+  /** State of an earlier run, to go on from. */
   readonly from?: SimulationState | undefined;
   /** Is given what a later run can go on from: every few seconds, after each command, and at the end. */
   readonly onCheckpoint?: ((state: SimulationState) => void) | undefined;
@@ -227,7 +227,7 @@ export class Simulation {
       throw error;
     } finally {
       this.#publishStatus();
-      // What somebody asked for is not lost with the process.
+      // A command is not lost with the process.
       this.#checkpointAt = Number.NEGATIVE_INFINITY;
       if (this.#paused) this.#checkpoint();
       if (!this.#stepping) this.#schedule(0);

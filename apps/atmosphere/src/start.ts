@@ -49,6 +49,8 @@ if (users === undefined) {
     console.log(`\n  The ${subject} ${may}:`);
     for (const at of [local, ...networkAddresses()]) console.log(`  http://${at}/#token=${token}`);
   }
+  if (networkAddresses().length > 0)
+    console.log("\n  Whoever listens on the network reads these tokens: the addresses are not https.");
 }
 console.log("\n  Ctrl-C ends it.");
 
@@ -130,9 +132,9 @@ async function keepGateway(port: string): Promise<string> {
   return address;
 }
 
-/** Who may do what at the gateway. */
+/** Options of the gateway that say who may do what. */
 function access(): string[] {
-  // Who gives another host than the usual has read what that means.
+  // A user who gives another host than the usual has read what that means.
   if (users === undefined) return ["--open"];
   const owners = [CHANNELS.ozone, CHANNELS.status].flatMap(channel => [
     "--owner",

@@ -3,7 +3,7 @@ import { CHANNELS } from "./types.ts";
 /** A user of the page, with a token that is good for a day. */
 export interface User {
   readonly subject: string;
-  /** What that one may do, in words. */
+  /** Rights of the user, in words. */
   readonly may: string;
   readonly token: string;
 }
@@ -19,7 +19,7 @@ interface TokenMaker<K> {
 
 /** Keys made for one run of the application, and what is made with them. */
 export interface Users<K> {
-  /** What the gateway checks tokens with. */
+  /** Keys that the gateway checks tokens with. */
   readonly checking: K;
   /** The simulation's token. */
   readonly simulation: string;

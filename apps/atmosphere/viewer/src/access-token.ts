@@ -1,7 +1,7 @@
 /** The token that this page shows to a gateway with keys: it came in the link, or was pasted, and is kept for this tab alone. */
 import { takeFromFragment } from "./fragment.ts";
 
-/** What it is called in a link, behind the #. */
+/** Name of the token in a link, behind the #. */
 export const TOKEN = "token";
 const KEY = "atmosphere.token";
 

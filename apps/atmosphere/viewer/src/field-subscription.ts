@@ -6,7 +6,6 @@ import {
   type EagerHandler,
   type InheritedSubscription,
   JechoError,
-  type Placement,
   type Session,
   type SharedObject,
   type Status,
@@ -15,6 +14,15 @@ import {
   viewFilter,
 } from "@jecho/client";
 import { CHANNELS, GridData } from "../../src/types.ts";
+import {
+  type FieldEvent,
+  type FieldSnapshot,
+  type FieldStats,
+  type FieldSubscriptionOptions,
+  type FieldView,
+  type Mode,
+  sumOf,
+} from "./field-view.ts";
 import type { ViewLabel } from "./handed-page.ts";
 import { isShown, watchVisibility } from "./page-visibility.ts";
 import { SeenSteps } from "./seen-steps.ts";
@@ -26,55 +34,7 @@ const NO_LAYER = { firstLayer: -1, lastLayer: -1 } as const;
 /** How far a replay goes back, and how fast it comes. */
 export const REPLAY = { seconds: 60, speed: 6 } as const;
 
-/** All values of the window at every step, or only the cells that changed by more than a threshold (ppmv). */
-export type Mode = { readonly kind: "filter" } | { readonly kind: "alarm"; readonly threshold: number };
-
-/** An event of the field; in alarm mode with the cells that changed, as row * columns + column. */
-export type FieldEvent = GridData & { readonly cells?: Uint32Array | undefined };
-
-/** What a view looks at. Each new `refresh` makes an alarm send all cells once. */
-export interface FieldView extends View {
-  readonly refresh?: number;
-}
-
-export interface FieldSnapshot {
-  readonly status: Status;
-  /** What is in force in the producers. */
-  readonly mode: Mode;
-  /** A change of the mode, or a replay's beginning or end, is on its way. */
-  readonly isChanging: boolean;
-  /** What comes is the past, faster than it was. */
-  readonly isReplay: boolean;
-  /** What the last loss of the connection cost, once that is known; `at` as `Date.now()` gives it. */
-  readonly resumed: { readonly at: number; readonly missedSteps: number } | undefined;
-  /** Where the modulator runs, and why there. */
-  readonly placements: readonly Placement[];
-  /** Why the last change of the mode or a single event failed. */
-  readonly fault: JechoError | undefined;
-}
-
-/** What came for a view, and what did not. */
-export interface FieldStats {
-  /** On the wire. */
-  readonly bytes: number;
-  readonly events: number;
-  /** Events that will not come; those that were dropped because this page did not keep up are among them. */
-  readonly missed: number;
-  readonly dropped: number;
-}
-
-export interface FieldSubscriptionOptions {
-  readonly view: View;
-  readonly mode: Mode;
-  /** Gets every event. */
-  readonly receive: (event: FieldEvent) => void;
-  /** Is told what it is called, whenever that changes: enough to open it again as it is. */
-  readonly onLabel?: ((label: string) => void) | undefined;
-  /** What another device handed over: goes on there, with the view that it had. */
-  readonly inherited?: InheritedSubscription | undefined;
-}
-
-/** What is behind a subscription: first one consumer, and another one with each replay and each alarm. */
+/** A consumer behind a subscription: there is another one with each replay and each alarm. */
 interface Stream {
   readonly consumer: Consumer<GridData>;
   readonly mode: Mode;
@@ -375,7 +335,7 @@ export class FieldSubscription {
     this.#watch(consumer);
   }
 
-  /** What it has counted stays. */
+  /** Closes a stream; its counts stay. */
   #end({ consumer }: Stream): void {
     const { stats } = consumer;
     this.#gone = sumOf([this.#gone, stats]);
@@ -469,14 +429,6 @@ export class FieldSubscription {
     for (const listener of this.#listeners) listener();
   }
 }
-
-function sumOf(all: readonly FieldStats[]): FieldStats {
-  const sum = { bytes: 0, events: 0, missed: 0, dropped: 0 };
-  for (const stats of all) for (const name of COUNTS) sum[name] += stats[name];
-  return sum;
-}
-
-const COUNTS = ["bytes", "events", "missed", "dropped"] as const;
 
 /** The rebuilt field does not say what changed, the event that it is rebuilt from does. */
 function withCells(demodulator: Demodulator): Demodulator {

@@ -4,7 +4,7 @@ import { LAYER_PRESSURES_HPA } from "../../src/model/layers.ts";
 import { CHANNELS } from "../../src/types.ts";
 import { colourMap } from "./drawing/colour-map.ts";
 import { clamp, normaliseLongitude } from "./drawing/projection.ts";
-import type { Mode } from "./field-subscription.ts";
+import type { Mode } from "./field-view.ts";
 import { DETAILS, type Detail, type Look } from "./look.ts";
 import { VIEW_KINDS, type ViewKind } from "./views/arrangement.ts";
 

@@ -1,19 +1,19 @@
 /**
- * What is looked at, as it stands in the page's address: whoever opens that, or loads the page again, sees the same. What is as usual is left
+ * The page's address says where one looks: whoever opens it, or loads the page again, sees the same. Views that are as usual are left
  * out. `?hPa=150&lon=16.4&map=48.2,16.4,60&globe=48.2,16.4,2,alarm0.05&scale=0,8`
  */
 import { LAYER_PRESSURES_HPA } from "../../src/model/layers.ts";
 import { colourMap } from "./drawing/colour-map.ts";
 import type { Range } from "./drawing/colour-range.ts";
 import { clamp, normaliseLongitude } from "./drawing/projection.ts";
-import type { Mode } from "./field-subscription.ts";
+import type { Mode } from "./field-view.ts";
 import { type Aim, type KeptView, readView } from "./handed-page.ts";
 import { DETAILS, type Look } from "./look.ts";
 import { VIEW_KINDS, type ViewKind } from "./views/arrangement.ts";
 
 /** Scales that are held, by whose they are. */
 export interface HeldScales {
-  /** Of maps and globes. */
+  /** Scale of maps and globes. */
   readonly scale?: Range | undefined;
   readonly sectionScale?: Range | undefined;
 }
@@ -67,7 +67,7 @@ export class PageAddress {
   }
 }
 
-/** What all views have in common, as far as the address says it. */
+/** Choices that all views have in common, as far as the address says them. */
 export function lookOf(search: string): Partial<Look> {
   const query = new URLSearchParams(search);
   const layer = LAYER_PRESSURES_HPA.indexOf(Number(query.get("hPa")));
@@ -113,7 +113,7 @@ function viewOf(kind: ViewKind, place: number, text: string): KeptView {
   return { kind, place, aim, mode, detail: DETAILS.find(detail => detail === stride) ?? "auto" };
 }
 
-/** What stands in the address for this: the arrangement and what else it holds stay. */
+/** The address for this: the arrangement and all else that it holds stay. */
 export function searchOf(
   before: string,
   { layer, longitude, colours, smooth }: AddressLook,

@@ -19,7 +19,8 @@ import {
 } from "react";
 import { CHANNELS, Steering } from "../../src/types.ts";
 import { accessToken } from "./access-token.ts";
-import { type FieldEvent, type FieldSnapshot, FieldSubscription, type Mode } from "./field-subscription.ts";
+import { FieldSubscription } from "./field-subscription.ts";
+import type { FieldEvent, FieldSnapshot, Mode } from "./field-view.ts";
 import { type HandedPage, type HandedView, handedPage, type KeptView } from "./handed-page.ts";
 import { StatusFeed, type StatusSnapshot } from "./status-feed.ts";
 

@@ -152,7 +152,7 @@ export class StatusFeed {
     });
   }
 
-  /** Of steps that were made since the event before, those that were made while this listened: that one may be an old one that was kept. */
+  /** How many of the steps since the event before were made while this listened: that event may be an old one that was kept. */
   #heardOf(steps: number, before: Status | undefined, madeAt: number, now: number): number {
     const gapMs = before === undefined ? 0 : madeAt - before.madeAt;
     const heardMs = now - this.#openedAt;

@@ -1,4 +1,4 @@
-/** What the page receives, and what the simulation makes meanwhile: both since the page was opened, whatever was opened in it since. */
+/** Bytes that the page receives, and that the simulation makes meanwhile: both since the page was opened, whatever was opened in it since. */
 
 export interface Counted {
   /** Bytes up to now. */
@@ -32,14 +32,14 @@ export class Traffic {
   readonly produced = new Tally();
   readonly #received = new Map<string, Tally>();
 
-  /** What came for one part of the page. */
+  /** Bytes that came for one part of the page. */
   of(part: string): Tally {
     const known = this.#received.get(part) ?? new Tally();
     this.#received.set(part, known);
     return known;
   }
 
-  /** What came for all parts. */
+  /** Bytes that came for all parts. */
   get bytes(): number {
     let sum = 0;
     for (const { bytes } of this.#received.values()) sum += bytes;

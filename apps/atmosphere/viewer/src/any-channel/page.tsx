@@ -3,6 +3,7 @@ import type { Session } from "@jecho/client";
 import { fbsOf } from "@jecho/client/fbs";
 import { type FormEvent, type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { CHANNELS } from "../../../src/types.ts";
+import { SignIn, wantsToken } from "../panels/sign-in.tsx";
 import { useNow } from "../panels/state.tsx";
 import { clockTime } from "../panels/view-state.ts";
 import { useSession } from "../session.ts";
@@ -35,7 +36,8 @@ function decoded(text: string): string {
 }
 
 export function AnyChannelPage({ address, name }: { address: string; name: string }): ReactNode {
-  const { session, status, fault } = useSession(address);
+  const { session, status, fault, retry } = useSession(address);
+  if (wantsToken(status.error)) return <SignIn error={status.error} onRetry={retry} />;
   const open = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
     const wanted = String(new FormData(event.currentTarget).get("name")).trim();

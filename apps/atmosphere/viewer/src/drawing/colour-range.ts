@@ -11,7 +11,7 @@ export interface Spread extends Range {
   readonly most: number;
 }
 
-/** What the colours of one picture stand for, and whether values of it lie beyond. */
+/** Values that the ends of one picture's colours stand for, and whether others lie beyond. */
 export interface Scale extends Range {
   readonly isBelow: boolean;
   readonly isAbove: boolean;
@@ -109,12 +109,12 @@ export class ColourRange {
     this.#locked = locked;
   }
 
-  /** What the ends of a key's scale stand for; undefined before any data. */
+  /** Ends of a key's scale; undefined before any data. */
   rangeOf(key: string): Range | undefined {
     return this.#locked ?? this.#states.get(key)?.range;
   }
 
-  /** What the colours of a picture of that key stand for; undefined before any data. */
+  /** Scale of a picture of that key; undefined before any data. */
   scaleOf(key: string): Scale | undefined {
     const range = this.rangeOf(key);
     if (range === undefined) return undefined;
@@ -141,7 +141,7 @@ export class ColourRange {
     if (this.rangeOf(key) !== before) this.#tell();
   }
 
-  /** What is held whatever the data are; undefined while it follows them. */
+  /** Range that is held whatever the data are; undefined while it follows them. */
   get locked(): Range | undefined {
     return this.#locked;
   }

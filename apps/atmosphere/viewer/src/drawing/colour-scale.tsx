@@ -7,7 +7,7 @@ const STOPS = 24;
 
 /** A picture's word on what its colours stand for. */
 export interface ScaleSource {
-  /** Of what is painted now; undefined before there is a picture. */
+  /** Scale of the picture as it is painted now; undefined before there is one. */
   readonly scale: Scale | undefined;
   readonly subscribeScale: (listener: () => void) => () => void;
 }
@@ -19,7 +19,7 @@ interface ColourScaleProps {
   readonly colours: ColourMap;
 }
 
-/** What the colours of the picture beside it stand for. A click on it sets that, a lock holds it as it is. */
+/** The scale of the picture beside it. A click on it sets that, a lock holds it as it is. */
 export function ColourScale({ name, source, range, colours }: ColourScaleProps): ReactNode {
   const scale = useSyncExternalStore(source.subscribeScale, () => source.scale);
   const locked = useSyncExternalStore(range.subscribe, () => range.locked);

@@ -1,5 +1,5 @@
 /** What a view has received and shows: the newest raster, and under it the last one of another place. */
-import type { FieldEvent } from "../field-subscription.ts";
+import type { FieldEvent } from "../field-view.ts";
 import { type GeoWindow, normaliseLongitude } from "./projection.ts";
 import { goesRound, type Raster, type RasterGeometry, sameGeometry } from "./raster.ts";
 
@@ -13,7 +13,7 @@ export interface SavedPicture {
   readonly of: number;
 }
 
-/** What pictures of all kinds have in common. */
+/** Members that pictures of all kinds have. */
 export interface Picture {
   readonly top: Raster | undefined;
   /** When cells changed last, on the page's clock. */

@@ -22,7 +22,7 @@ interface PageHeadProps {
   readonly onRetry: () => void;
 }
 
-/** What the simulation says of itself, how the page is doing, and in that place what is the matter where something is. */
+/** The simulation's word on itself and the page's state; where something is the matter, that stands in their place. */
 export function PageHead({ page, fault, onRetry }: PageHeadProps): ReactNode {
   const state = usePageState(page);
   const { simulation, intervalMs } = page.latest;

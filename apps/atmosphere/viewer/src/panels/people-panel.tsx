@@ -4,7 +4,7 @@ import { accessToken, mayKick } from "../access-token.ts";
 import type { PageState } from "../page-state.ts";
 import { isHeard, usePageState } from "./use-page-state.ts";
 
-/** Who looks on, where the gateway knows users. An operator can end the connections of others. */
+/** Users who look on, where the gateway knows users. An operator can end the connections of others. */
 export function PeoplePanel({ page }: { page: PageState }): ReactNode {
   const { session, latest } = page;
   const [said, setSaid] = useState("");

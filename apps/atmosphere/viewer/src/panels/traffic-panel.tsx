@@ -19,7 +19,7 @@ import { clockTime, expectedIntervalMs } from "./view-state.ts";
 
 const SAMPLE_MS = 1000;
 
-/** What each view costs, and all of them together, beside what the simulation makes. */
+/** Bytes of each view, and of all together, beside those that the simulation makes. */
 export function TrafficPanel({ page }: { page: PageState }): ReactNode {
   const { traffic, latest, views } = page;
   const { samples, rates } = useRates(page, traffic);

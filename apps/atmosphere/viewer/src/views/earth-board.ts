@@ -18,7 +18,7 @@ import {
 } from "../drawing/projection.ts";
 import { type Raster, valueAt } from "../drawing/raster.ts";
 import type { Scene } from "../drawing/scene.ts";
-import type { FieldEvent } from "../field-subscription.ts";
+import type { FieldEvent } from "../field-view.ts";
 import type { Aim } from "../handed-page.ts";
 import { formatValue, type Look, layerLabel } from "../look.ts";
 import { drawSource, FADE_SECONDS, fadeClock, strokeMark } from "./board.ts";

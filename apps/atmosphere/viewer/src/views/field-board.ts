@@ -32,7 +32,7 @@ export abstract class FieldBoard implements StagePainting, ScaleSource {
   #look: Look;
   #scale: Scale | undefined;
   readonly #scaleListeners = new Set<() => void>();
-  /** Of a picture of an earlier visit: when it was seen, as `Date.now()` gives it. */
+  /** When the picture was seen, as `Date.now()` gives it, where it is one of an earlier visit. */
   #keptAt: number | undefined;
 
   /** @param place among the views of the page */
@@ -98,12 +98,12 @@ export abstract class FieldBoard implements StagePainting, ScaleSource {
     return () => this.#scaleListeners.delete(listener);
   };
 
-  /** What this view is called among the parts of the page. */
+  /** Name of this view among the parts of the page. */
   get part(): string {
     return `${this.name} ${this.place}`;
   }
 
-  /** What the picture shows, in words; empty before there is anything. */
+  /** The picture's subject and time, in words; empty before there is anything. */
   caption(): string {
     const { top } = this.picture;
     if (top === undefined) return "";
@@ -174,10 +174,10 @@ export abstract class FieldBoard implements StagePainting, ScaleSource {
   /** Layer, or place, and quantity of the picture. */
   protected abstract subject(): string;
 
-  /** What the picture's colours go by. */
+  /** Key of the picture's scale. */
   protected abstract rangeKey(): string;
 
-  /** What is drawn, as data-* attributes. */
+  /** The drawn window, as data-* attributes. */
   protected abstract drawn(top: Raster): Readonly<Record<string, string | number>>;
 
   /** Asks for the view that the picture needs now. */

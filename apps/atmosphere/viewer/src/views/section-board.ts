@@ -15,7 +15,7 @@ import { SectionPicture } from "../drawing/picture.ts";
 import { formatLatitude, formatLongitude, normaliseLongitude, suitedStride } from "../drawing/projection.ts";
 import { type Raster, valueAt } from "../drawing/raster.ts";
 import type { Scene } from "../drawing/scene.ts";
-import type { FieldEvent } from "../field-subscription.ts";
+import type { FieldEvent } from "../field-view.ts";
 import { formatValue, type Look, pressureLabel } from "../look.ts";
 import { drawSource, FADE_SECONDS, fadeClock, MARK_COLOUR, strokeMark } from "./board.ts";
 import { FieldBoard } from "./field-board.ts";

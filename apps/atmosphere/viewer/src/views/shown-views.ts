@@ -1,9 +1,9 @@
-/** Which views are on the page, with their subscriptions, for those who speak of all of them. */
+/** The views on the page, with their subscriptions, for those who speak of all of them. */
 import type { FieldSubscription } from "../field-subscription.ts";
 import type { ViewKind } from "./arrangement.ts";
 
 export interface ShownView {
-  /** What it is called in the page's traffic: no two views have the same. */
+  /** Its name in the page's traffic: no two views have the same. */
   readonly part: string;
   readonly name: ViewKind;
   readonly title: string;

@@ -5,7 +5,7 @@ import type { FieldBoard } from "./field-board.ts";
 
 /** A connection that is there shows something newer before that. */
 const PATIENCE_MS = 1000;
-/** What is kept is at most as old as that when the page ends. */
+/** A kept picture is at most as old as that when the page ends. */
 const KEEP_MS = 10_000;
 
 /** Keeps a board's picture for a later visit, and shows what an earlier one has left until there is a newer one. */
@@ -22,7 +22,7 @@ export function useKeptPicture(board: FieldBoard): void {
     if (picture !== undefined) void keepPicture(board.part, picture);
   });
   useEvery(KEEP_MS, () => keep());
-  // Who leaves comes back to what was there then.
+  // Whoever leaves comes back to what was there then.
   useEffect(
     () =>
       watchVisibility(() => {

@@ -1,5 +1,6 @@
 import { type ReactNode, type RefObject, useEffect, useId, useRef, useState } from "react";
-import { type FieldSnapshot, type Mode, REPLAY } from "../field-subscription.ts";
+import { REPLAY } from "../field-subscription.ts";
+import type { FieldSnapshot, Mode } from "../field-view.ts";
 import { DETAILS, type Detail, UNIT } from "../look.ts";
 import type { PageState } from "../page-state.ts";
 import { lastShownAt } from "../page-visibility.ts";
