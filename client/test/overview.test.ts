@@ -38,7 +38,7 @@ test("RIGHT-11: an overview shows channels with what is derived of them, and wha
     },
   ]);
   expect(derived[0]?.places).toMatchObject([
-    { at: "producer", code: undefined, processes: 1, tier: "hosted", events: 10, dropped: 0, restarts: 0 },
+    { at: "producer", code: undefined, processes: 1, tier: "compiled", events: 10, dropped: 0, restarts: 0 },
   ]);
   expect(derived[0]?.places[0]?.producers).toHaveLength(1);
   expect((await consuming.overview()).of.map(({ name }) => name)).toEqual(["a/one", "b"]);

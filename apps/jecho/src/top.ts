@@ -114,7 +114,7 @@ function rate(value: number | undefined): string {
   return value === undefined ? "–" : amount(value);
 }
 
-/** In the local tier a modulator's time is part of the producer's own, and nobody measures it apart. */
+/** In the producer's thread a modulator's time is part of the producer's own, and nobody measures it apart. */
 function cost(isMeasured: boolean, cpus: number | undefined): string {
   return isMeasured && cpus !== undefined ? amount(100 * cpus) : "–";
 }

@@ -183,7 +183,8 @@ export class Modulation {
     for (const { number: derived, process, own, hosted } of this.installed) {
       const stats = derived === 0 || own ? undefined : this.#environment?.modulators.get(hosted);
       if (stats === undefined) continue;
-      const { tier, cpuMs, eventsIn, dropped, restarts } = stats;
+      const tier = this.#environment?.placementOf(hosted)?.tier ?? "";
+      const { cpuMs, eventsIn, dropped, restarts } = stats;
       const counts = { events: BigInt(eventsIn), dropped: BigInt(dropped), restarts };
       uses.push({ derived, process, tier, cpuMs, ...counts });
     }

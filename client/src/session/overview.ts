@@ -63,9 +63,9 @@ export interface DerivedStanding extends ChannelCounts {
 export interface ModulatorPlace extends Placement {
   /** Processes that run it: several only with consumers. */
   readonly processes: number;
-  /** Tier that it runs in; undefined where the process has not said so, as consumers' do not. */
+  /** Tier that it runs in (`local`, `compiled` or `hosted`); undefined where the process has not said so, as consumers' do not. */
   readonly tier: string | undefined;
-  /** Processor time that it took, in milliseconds, since it was installed; 0 in the local tier, where it is the producer's own. */
+  /** Processor time that it took, in milliseconds, since it was installed; 0 where it runs in the producer's thread, as local and compiled ones do. */
   readonly cpuMs: number;
   /** Events that it was given there. */
   readonly events: number;

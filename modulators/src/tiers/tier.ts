@@ -38,12 +38,10 @@ export interface StateUpdate extends Omit<ObjectUpdate, "kind" | "derived"> {
 
 /** Counts since the installation. */
 export interface ModulatorStats {
-  /** Tier that it runs in. */
-  readonly tier: "local" | "hosted";
   eventsIn: number;
   eventsOut: number;
   bytesOut: number;
-  /** Processor time; 0 in the local tier, where it is the producer's own. */
+  /** Processor time; 0 in the producer's thread, where it is the producer's own. */
   cpuMs: number;
   /** Events that fell out of a full queue, before the modulator or in it, or that it cannot read. */
   dropped: number;

@@ -47,7 +47,6 @@ export class HostedModulator {
   /** The class's description of itself, once that is known. */
   declared: Declared | undefined;
   readonly stats: ModulatorStats = {
-    tier: "hosted",
     eventsIn: 0,
     eventsOut: 0,
     bytesOut: 0,

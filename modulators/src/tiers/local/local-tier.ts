@@ -76,7 +76,6 @@ export class LocalTier implements Tier {
     if (this.#isClosed) throw new JechoError("CLOSED", "the modulators' environment is closed");
     checkSizes(modulator, this.#limits);
     const stats: ModulatorStats = {
-      tier: "local",
       eventsIn: 0,
       eventsOut: 0,
       bytesOut: 0,
