@@ -9,6 +9,7 @@ import { formatGoals, Report } from "./report.ts";
 import type { Suite } from "./suite.ts";
 import { channels } from "./suites/channels.ts";
 import { chaos } from "./suites/chaos.ts";
+import { compiled } from "./suites/compiled.ts";
 import { connections } from "./suites/connections.ts";
 import { delivery } from "./suites/delivery.ts";
 import { eager } from "./suites/eager.ts";
@@ -26,6 +27,7 @@ const SUITES: readonly Suite[] = [
   channels,
   eager,
   moe,
+  compiled,
   connections,
   viewer,
   delivery,

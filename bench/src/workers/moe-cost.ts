@@ -8,7 +8,7 @@ import { averageFilter, averageOf, Record, rangeFilter, Winds } from "../echo-fi
 import { interleave } from "../timing.ts";
 import { serve } from "../worker.ts";
 
-type PlaceName = "local" | "isolated-vm" | "quickjs";
+type PlaceName = "local" | "compiled" | "isolated-vm" | "quickjs";
 
 export interface CostOf {
   readonly place: PlaceName;
@@ -21,7 +21,7 @@ export type Crossing = `${"rejected" | "passed"}_${keyof typeof CROSSING_BYTES}`
 
 /** Of one event, in nanoseconds of processor time. */
 export interface Cost {
-  /** In the modulator's calls; in the local tier of the whole. */
+  /** In the modulator's calls; of the whole where it runs in the producer's thread. */
   readonly sandboxNs: number;
   /** In the host beside that. */
   readonly hostNs: number;
@@ -90,6 +90,8 @@ interface Open {
 }
 
 const opened = new Map<string, Promise<Open>>();
+/** Texts that were made for their first events. */
+let firsts = 0;
 /** Runs that the environment has not finished. */
 let under = 0;
 let turn: (() => void) | undefined;
@@ -106,10 +108,11 @@ function open({ place, filter }: CostOf): Promise<Open> {
 
 async function begin(place: PlaceName, work: Work): Promise<Open> {
   const { modulator } = work;
-  const isLocal = place === "local";
+  const isHere = place === "local" || place === "compiled";
   const limits = { callMs: 5000, timeShare: 1 };
+  const trusted = place === "compiled" ? [] : [modulator.source];
   const environment = new ModulatorEnvironment(
-    { local: isLocal, trusted: [modulator.source], engine: isLocal ? undefined : place, limits },
+    { local: isHere, trusted, engine: isHere ? undefined : place, limits },
     {
       onEvents() {},
       onDone() {
@@ -128,6 +131,8 @@ async function begin(place: PlaceName, work: Work): Promise<Open> {
     schema: work.type.schema,
     modulator: table,
   });
+  const tier = environment.placementOf(DERIVED)?.tier;
+  if (place === "compiled" && tier !== place) throw new Error(`it is ${tier}, not compiled`);
   return { environment, work };
 }
 
@@ -164,10 +169,24 @@ serve({
     const events = runs * work.run.count;
     const producerNs = (1000 * (user + system)) / events;
     const sandboxNs = (1e6 * (insideMs() - before.inside)) / events;
-    if (of.place === "local") return { sandboxNs: producerNs, hostNs: 0, producerNs: 0 };
+    if (of.place === "local" || of.place === "compiled")
+      return { sandboxNs: producerNs, hostNs: 0, producerNs: 0 };
     // A worker's thread is one of this process.
     if (pid === undefined) return { sandboxNs, hostNs: 0, producerNs: producerNs - sandboxNs };
     return { sandboxNs, hostNs: (childCpuNs(pid) - before.child) / events - sandboxNs, producerNs };
+  },
+  /** Nanoseconds for each of the first 512 events of a text that was never seen before; its installation is over then. */
+  async first(place: "local" | "compiled"): Promise<number> {
+    const { modulator } = rangeFilter(100) as { modulator: Modulator };
+    const source = `${modulator.source}// ${++firsts}\n`;
+    const events = Array.from({ length: 512 }, (_, i) => ({ price: i % 100, time: i, filler }));
+    const work = workOf({ modulator: { ...modulator, source } }, Record, events);
+    const { environment } = await begin(place, work);
+    const start = process.hrtime.bigint();
+    environment.enqueue(work.run);
+    const ns = Number(process.hrtime.bigint() - start) / events.length;
+    await environment.close();
+    return ns;
   },
   /** Nanoseconds for the mean of the same field, outside. */
   native(): number {

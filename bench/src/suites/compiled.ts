@@ -1,0 +1,84 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { Worker } from "../processes.ts";
+import { atLeast, atMost } from "../report.ts";
+import { ratios } from "../statistics.ts";
+import { type Context, repeat, type Suite } from "../suite.ts";
+import type { Cost, CostOf } from "../workers/moe-cost.ts";
+
+const PLACES = ["local", "compiled", "isolated-vm"] as const;
+type Place = (typeof PLACES)[number];
+const FUZZER = fileURLToPath(new URL("../../../modulators/scripts/fuzz-compiled.ts", import.meta.url));
+
+/** Anybody's filters, compiled: what an event costs that they reject, beside the other tiers, and whether they come out the same. */
+export const compiled: Suite = {
+  name: "compiled",
+  about: "filters that are compiled, against the same in the local tier and in a host",
+  // Most of it is the fuzzer, which installs each of its programs in a sandbox.
+  limitMs: 3_600_000,
+  async run(context) {
+    await costs(context);
+    await fuzz(context);
+  },
+};
+
+async function costs({ report, quick }: Context): Promise<void> {
+  const worker = new Worker("moe-cost");
+  try {
+    const rejected: Record<Place, number[]> = { local: [], compiled: [], "isolated-vm": [] };
+    const events = quick ? 100_000 : 400_000;
+    const rounds = await repeat(quick ? 5 : 15, async () => {
+      const round: Partial<Record<Place, number>> = {};
+      for (const place of PLACES) {
+        const of: CostOf = { place, filter: "range", events };
+        const { sandboxNs, hostNs, producerNs } = await worker.call<Cost>("cost", of);
+        round[place] = sandboxNs + hostNs + producerNs;
+      }
+      return round;
+    });
+    for (const round of rounds) for (const place of PLACES) rejected[place].push(round[place] as number);
+    for (const [name, place] of [
+      ["local", "local"],
+      ["compiled", "compiled"],
+      ["hosted", "isolated-vm"],
+    ] as const)
+      report.metric(`compiled.range_filter_${name}`, rejected[place], "ns/event");
+    report.metric(
+      "compiled.range_filter_vs_local",
+      ratios(rejected.compiled, rejected.local),
+      "x",
+      atMost(0.25),
+    );
+    report.metric(
+      "compiled.range_filter_vs_hosted",
+      ratios(rejected.compiled, rejected["isolated-vm"]),
+      "x",
+      atMost(0.03),
+    );
+    for (const place of ["local", "compiled"] as const) {
+      const first = await repeat(quick ? 5 : 15, () => worker.call<number>("first", place));
+      const isCompiled = place === "compiled";
+      const name = isCompiled ? "compiled.range_filter_first_512" : "compiled.range_filter_first_512_local";
+      report.metric(name, first, "ns/event", isCompiled ? atMost(100) : undefined);
+    }
+  } finally {
+    await worker.stop();
+  }
+}
+
+async function fuzz({ report, quick }: Context): Promise<void> {
+  const [programs, events] = quick ? [64, 128] : [1100, 1000];
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    FUZZER,
+    `${programs}`,
+    `${events}`,
+    "1",
+  ]).catch(
+    // It says what differs, too, by its exit code.
+    (failed: { stdout?: string }) => ({ stdout: failed.stdout ?? "" }),
+  );
+  const { pairs, differences } = JSON.parse(stdout.trim().split("\n").at(-1) as string);
+  report.metric("compiled.fuzz_pairs", pairs, "pairs", quick ? undefined : atLeast(1_000_000));
+  report.metric("compiled.fuzz_differences", differences, "programs", atMost(0));
+}
