@@ -13,6 +13,7 @@ import { compiled } from "./suites/compiled.ts";
 import { connections } from "./suites/connections.ts";
 import { delivery } from "./suites/delivery.ts";
 import { eager } from "./suites/eager.ts";
+import { hostile } from "./suites/hostile.ts";
 import { moe } from "./suites/moe.ts";
 import { pipeline } from "./suites/pipeline.ts";
 import { sinks } from "./suites/sinks.ts";
@@ -33,6 +34,7 @@ const SUITES: readonly Suite[] = [
   delivery,
   types,
   chaos,
+  hostile,
 ];
 const USAGE = `npm run bench [-- SUITE ...] [--quick] [--readme]
 

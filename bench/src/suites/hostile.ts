@@ -1,0 +1,177 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createToken, createTokenKeys } from "@jecho/server";
+import { runChaos } from "../chaos/chaos.ts";
+import { sumOf } from "../chaos/checker.ts";
+import { FAULT_NAMES } from "../chaos/faults.ts";
+import { rowsContained } from "../hostile/contained.ts";
+import { FLOODS, PUSHES } from "../hostile/pushes.ts";
+import { COLLECTS, GatewayProcess, Worker } from "../processes.ts";
+import { atLeast, atMost } from "../report.ts";
+import { ratios } from "../statistics.ts";
+import type { Context, Suite } from "../suite.ts";
+import type { Latencies } from "../workers/neighbours.ts";
+
+const CONSUMERS = 5;
+const EVERY_MS = 5;
+const SUBJECT = "stranger";
+/** Limits that a stranger reaches in a second or two. What is not here has its default. */
+const LIMITS = {
+  connections: 300,
+  connectionsPerAddress: 250,
+  connectionsPerSubject: 200,
+  framesPerSecond: 20_000,
+  bytesPerSecond: 64 << 20,
+  endpointsPerConnection: 10_000,
+  channels: 10_000,
+  namesPerChannel: 100,
+  typesPerChannel: 50,
+  connectionQueueBytes: 32 << 20,
+  blockMs: 1000,
+  historyTotalBytes: 64 << 20,
+};
+/**
+ * Bytes by which the gateway may grow while one limit is pushed: history and queues of the bounds above and 64 MiB beyond these, twice a message and 16 MiB
+ * that wait for their turn, and what the engine has not collected.
+ */
+const GROWTH_BYTES = 256 << 20;
+
+/** What strangers, hostile modulators and faults do to those who behave. */
+export const hostile: Suite = {
+  name: "hostile",
+  about: "hostile modulators, floods, limits that are pushed, faults: who is hurt; what rights cost",
+  limitMs: 3_600_000,
+  async run(context) {
+    await rowsContained(context);
+    await floods(context);
+    await limits(context);
+    await rights(context);
+    await faults(context);
+  },
+};
+
+async function faults({ report, quick, chaos }: Context): Promise<void> {
+  const kinds = quick ? FAULT_NAMES.slice(0, 1) : FAULT_NAMES;
+  const seed = chaos.seed ?? Math.floor(Math.random() * 2 ** 32);
+  report.note(`faults: the seed is ${seed}`);
+  const done = await runChaos({
+    seed,
+    kinds,
+    faults: kinds.length,
+    atOnce: 1,
+    patienceMs: quick ? 3000 : 15_000,
+  });
+  const survived = [...done.kinds.values()].filter(({ ended }) => ended === 0).length;
+  const verdict = sumOf(done.verdicts);
+  report.metric("faults.survived", survived, `of ${kinds.length}`, atLeast(kinds.length));
+  report.metric("faults.lost_untold", verdict.lostUntold - verdict.late, "events", atMost(0));
+  for (const failure of done.failures) report.note(`faults: ${failure}`);
+}
+
+/** The latencies of those who behave, with and without a flood beside them, and how long the gateway works on it at a time. */
+async function floods({ report, quick }: Context): Promise<void> {
+  const events = quick ? 100 : 1000;
+  const gateway = new Worker("turning-gateway");
+  const neighbours = new Worker("neighbours");
+  const stranger = new Worker("stranger");
+  try {
+    const port = await gateway.call<number>("listen");
+    await neighbours.call("open", { port, consumers: CONSUMERS });
+    const tick = (): Promise<Latencies> => neighbours.call("tick", { events, everyMs: EVERY_MS });
+    const push = (name: string, ms: number): Promise<void> =>
+      stranger.call("push", { port, token: "", name, ms });
+    await tick();
+    const [without, during, turns]: [number[], number[], number[]] = [[], [], []];
+    let missing = 0;
+    for (const name of Object.keys(FLOODS)) {
+      const before = await tick();
+      const pushing = push(name, events * EVERY_MS);
+      const beside = await tick();
+      await pushing;
+      await stranger.call("leave");
+      await gateway.call("watch");
+      await push(name, quick ? 300 : 3000);
+      const turnMs = await gateway.call<number>("longest");
+      await stranger.call("leave");
+      without.push(before.p99Ms);
+      during.push(beside.p99Ms);
+      turns.push(turnMs);
+      missing += beside.missing;
+      report.note(
+        `faults.p99_of_others: ${name}: ${beside.p99Ms.toFixed(1)} ms, without ${before.p99Ms.toFixed(1)} ms; the longest turn ${turnMs.toFixed(1)} ms; ${beside.missing} events missing`,
+      );
+    }
+    report.metric("faults.p99_of_others", ratios(during, without), "x", atMost(1.5));
+    report.metric("faults.longest_turn", Math.max(...turns), "ms", atMost(100));
+    report.metric("faults.missing_of_others", missing, "events", atMost(0));
+  } finally {
+    await Promise.all([gateway, neighbours, stranger].map(process => process.stop()));
+  }
+}
+
+interface Keys {
+  readonly folder: string;
+  readonly file: string;
+  token(subject: string): Promise<string>;
+}
+
+async function makeKeys(): Promise<Keys> {
+  const folder = await mkdtemp(join(tmpdir(), "jecho-hostile-"));
+  const { signing, checking } = await createTokenKeys();
+  const file = join(folder, "keys.json");
+  await writeFile(file, JSON.stringify(checking));
+  return { folder, file, token: subject => createToken(signing, { subject, can: ["*:**"] }) };
+}
+
+/** Each limit of SECURITY.md's table is pushed by a stranger. */
+async function limits({ report, quick }: Context): Promise<void> {
+  const keys = await makeKeys();
+  const options = Object.entries(LIMITS).flatMap(([name, value]) => ["--limit", `${name}=${value}`]);
+  const gateway = await GatewayProcess.start(["--keys", keys.file, ...options], 0, COLLECTS);
+  const stranger = new Worker("stranger");
+  try {
+    const token = await keys.token(SUBJECT);
+    const names = Object.keys(PUSHES);
+    let bounded = 0;
+    for (const name of names) {
+      const before = gateway.memoryBytes();
+      await stranger.call("push", { port: gateway.port, token, name, ms: quick ? 500 : 30_000 });
+      gateway.collect();
+      const grownMiB = Math.round((gateway.memoryBytes() - before) / 2 ** 20);
+      const isBounded = !gateway.ended && grownMiB * 2 ** 20 <= GROWTH_BYTES;
+      if (isBounded) bounded++;
+      report.note(`limits.bounded: ${name}: ${isBounded ? "" : "NOT "}bounded, ${grownMiB} MiB more`);
+      await stranger.call("leave");
+    }
+    report.metric("limits.bounded", bounded, `of ${names.length}`, atLeast(names.length));
+  } finally {
+    await Promise.all([gateway, stranger].map(process => process.stop()));
+    await rm(keys.folder, { recursive: true });
+  }
+}
+
+/** The CPU that a delivery costs a gateway with keys, against one without. */
+async function rights({ report, quick }: Context): Promise<void> {
+  const keys = await makeKeys();
+  const gateways = [await GatewayProcess.start(), await GatewayProcess.start(["--keys", keys.file])] as const;
+  const crowds = [new Worker("neighbours"), new Worker("neighbours")] as const;
+  try {
+    const costs: [number[], number[]] = [[], []];
+    for (const i of [0, 1] as const) {
+      const token = i === 1 ? await keys.token("ana") : undefined;
+      await crowds[i].call("open", { port: gateways[i].port, consumers: CONSUMERS, token });
+    }
+    for (let round = -1; round < (quick ? 5 : 15); round++)
+      // Whoever is first has colder caches.
+      for (const i of round % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const)) {
+        const before = gateways[i].threadsCpuMs();
+        const events = await crowds[i].call<number>("rush", quick ? 500 : 2000);
+        if (round >= 0) costs[i].push((gateways[i].threadsCpuMs() - before) / events);
+      }
+    report.metric("auth.cost_per_message", ratios(costs[1], costs[0]), "x", atMost(1.03));
+  } finally {
+    await Promise.all([...gateways, ...crowds].map(process => process.stop()));
+    await rm(keys.folder, { recursive: true });
+  }
+}
