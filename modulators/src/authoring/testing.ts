@@ -18,6 +18,7 @@ import type { Delegate } from "./delegate.ts";
 import { offersOf } from "./delegate.ts";
 import { type EventSource, type HandlerPair, type Modulator, modulatorTable } from "./modulator.ts";
 
+export { explainModulator, type ModulatorExplanation } from "./explain.ts";
 export { recordedEvents } from "./recorded-events.ts";
 
 const CHANNEL = 1;
