@@ -129,6 +129,16 @@ test("what README.md says to put into files runs in a folder of its own, on the 
     expect(producer.out).toBe("");
   }));
 
+test("the tutorial's simulation and watcher do what it says", () =>
+  withGateway(async (address, start) => {
+    for (const code of blocksOf("docs/tutorial.md", "ts"))
+      write(fileOf(code) as string, code.replaceAll("localhost:8080", address));
+    const simulation = start("simulate.ts");
+    const watcher = start("watch.ts");
+    await expect.poll(() => watcher.out).toMatch(/^step \d+: [3-9]\d\d\.\d K at most\n/m);
+    expect(simulation.out).toBe("");
+  }));
+
 /** The one program of a package's README, in its file, and what the README says that it prints. */
 function programOf(folder: string, address: string): { readonly file: string; readonly prints: string } {
   const [code, ...more] = blocksOf(`${folder}/README.md`, "ts");
@@ -232,6 +242,7 @@ test("the modulators' page's unit test of a modulator in a file runs on recorded
 test("every block of TypeScript in the READMEs and the modulators' pages fits the packed packages' types", () => {
   const documents = [
     "README.md",
+    "docs/tutorial.md",
     ...["shared", "modulators", "client", "server", "apps/jecho"].map(folder => `${folder}/README.md`),
     ...readdirSync(join(root, "modulators/docs")).map(name => `modulators/docs/${name}`),
   ];
