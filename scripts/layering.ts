@@ -41,7 +41,9 @@ function ruleOf(file: string): Rule | undefined {
   const [first = "", , third, fourth] = file.split("/");
   if (
     first === "apps" &&
-    (third === "test" || (third === "src" && (fourth === "start.ts" || fourth === "command.ts")))
+    (third === "test" ||
+      third === "template" ||
+      (third === "src" && (fourth === "start.ts" || fourth === "command.ts")))
   )
     return composition;
   if (packages.includes(first) && file.split("/")[1] === "test") return tests;

@@ -18,12 +18,13 @@ const [folder = join(root, "dist")] = process.argv
   .filter(argument => !argument.startsWith("-"))
   .map(path => resolve(path));
 
-const packages = ["shared", "modulators", "client", "react", "server", "apps/jecho"];
+const packages = ["shared", "modulators", "client", "react", "server", "apps/jecho", "apps/create-jecho"];
 /** What belongs to the packages and is not compiled: documents, and modulators, for a modulator's source is known by its very text. */
 const asTheyAre = [
   "{shared,modulators,client,server}/src/generated/*.mjs",
   "modulators/standard/*.{js,d.ts}",
-  "{shared,modulators,client,react,server,apps/jecho}/README.md",
+  "{shared,modulators,client,react,server,apps/jecho,apps/create-jecho}/README.md",
+  "apps/create-jecho/template/*",
   "modulators/docs/*.md",
 ];
 /** What it says is about the sources. */
