@@ -206,32 +206,24 @@ export class Deriving {
    *
    * @param frame the run, alone in its memory
    * @param raising names the synchronous event that it was made of, if of one
-   * @param isNewest whether it is its turn's newest one, which accounts for what the modulator was given
    * @returns what it accounts for
    */
-  made(
-    installation: Installation,
-    frame: EventsFrame,
-    raising: string | undefined,
-    isNewest: boolean,
-  ): Provenance | undefined {
-    if (installation.only !== undefined)
-      return this.#madeFor(installation.only, installation, frame, isNewest);
+  made(installation: Installation, frame: EventsFrame, raising: string | undefined): Provenance | undefined {
+    if (installation.only !== undefined) return this.#madeFor(installation.only, installation, frame);
     return installation.process === 0
-      ? this.#madeOfOwn(installation, frame, raising, isNewest)
-      : this.#madeInstead(installation, frame, raising, isNewest);
+      ? this.#madeOfOwn(installation, frame, raising)
+      : this.#madeInstead(installation, frame, raising);
   }
 
   #madeOfOwn(
     installation: Installation,
     frame: EventsFrame,
     raising: string | undefined,
-    isNewest: boolean,
   ): Provenance | undefined {
     const producer = this.#producerOf(installation, frame.producer);
     if (producer === undefined) return undefined;
     const lane = this.#laneOf(installation, producer.lanes.usual.source.id, frame.isUrgent);
-    const of = this.#count(frame, lane, isNewest);
+    const of = this.#count(frame, lane);
     frame.readdress(installation.number, producer.number);
     if (installation.number === 0 || this.#hold.isHeld(installation)) {
       frame.forgetSync();
@@ -258,7 +250,6 @@ export class Deriving {
     consumer: ConsumerEndpoint,
     installation: Installation,
     frame: EventsFrame,
-    isNewest: boolean,
   ): Provenance | undefined {
     const { sources } = installation;
     const lane = this.#laneOf(
@@ -266,7 +257,7 @@ export class Deriving {
       sources.get(frame.producer || sources.size) ?? NO_SOURCE,
       frame.isUrgent,
     );
-    const of = this.#count(frame, lane, isNewest);
+    const of = this.#count(frame, lane);
     consumer.past?.made(frame, lane);
     return of;
   }
@@ -283,12 +274,11 @@ export class Deriving {
     installation: Installation,
     frame: EventsFrame,
     raising: string | undefined,
-    isNewest: boolean,
   ): Provenance | undefined {
     const { producers, sources, number, own } = installation;
     const producer = frame.producer || (producers[0] ?? 0);
     const lane = this.#laneOf(installation, sources.get(producer) ?? NO_SOURCE, frame.isUrgent);
-    const of = this.#count(frame, lane, isNewest);
+    const of = this.#count(frame, lane);
     frame.readdress(number, producer);
     // Consumers here may be expected back. Those elsewhere are served by another process by now.
     if (own && this.#index.isAnyAway()) this.#kept.add(installation, frame, lane);
@@ -329,13 +319,13 @@ export class Deriving {
   }
 
   /** Counts a run on, and says in it what it accounts for. */
-  #count(frame: EventsFrame, lane: Lane, isNewest: boolean): Provenance | undefined {
+  #count(frame: EventsFrame, lane: Lane): Provenance | undefined {
     frame.recount(lane.raised + 1);
     lane.raised += frame.count;
     const { coverage } = lane;
     if (coverage === undefined) return undefined;
-    coverage.accountIn(frame, isNewest);
-    if (isNewest) this.#unstated.delete(lane);
+    coverage.accountIn(frame);
+    this.#unstated.delete(lane);
     return { source: coverage.source, after: frame.after, through: frame.through };
   }
 }

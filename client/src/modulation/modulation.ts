@@ -36,7 +36,6 @@ export interface ModulationEvents {
     installation: Installation,
     frame: EventsFrame,
     raising: string | undefined,
-    isNewest: boolean,
   ): Provenance | undefined;
   /** A modulator has been through a stretch of what it is fed with. */
   onSeen(installation: Installation, of: Provenance): void;
@@ -354,7 +353,7 @@ export class Modulation {
     const made = this.#createEnvironment({
       room: this.#events.room,
       together: this.#events.together,
-      onEvents: (run, _derived, tag, isNewest) => this.runs.made(run, tag, isNewest),
+      onEvents: (run, _derived, tag) => this.runs.made(run, tag),
       onSeen: (hosted, of) => this.runs.seen(hosted, of),
       onGathered: hosted => {
         const installation = this.installed.get(hosted);

@@ -65,17 +65,12 @@ export class Runs {
     if (installation !== undefined) this.#events.onSeen(installation, of);
   }
 
-  /**
-   * A modulator made this.
-   *
-   * @param tag of the run that it was made of, if somebody waits for that
-   * @param isNewest whether it is its turn's newest run
-   */
-  made(frame: EventsFrame, tag: string | undefined, isNewest: boolean): void {
+  /** A modulator made this. @param tag of the run that it was made of, if somebody waits for that */
+  made(frame: EventsFrame, tag: string | undefined): void {
     const installation = this.#installed.get(frame.channel);
     if (installation === undefined) return;
     const raising = tag === undefined ? undefined : raisingOf(tag);
-    const of = this.#events.onEvents(installation, frame, raising, isNewest);
+    const of = this.#events.onEvents(installation, frame, raising);
     this.#feed(installation, frame, of, frame.isSync ? raising : undefined);
   }
 

@@ -55,12 +55,8 @@ export interface TierEvents {
   readonly room?: Room;
   /** Runs the act that hands out all that a modulator made in one turn, to go out together or not at all. Default: one by one. */
   readonly together?: ((act: () => void) => void) | undefined;
-  /**
-   * A run of events of a derived channel, alone in memory of its own or of `room`, and the tag of the run that it was made of.
-   *
-   * @param isNewest whether it is its turn's newest one. The others are of a stretch that is not seen to its end
-   */
-  onEvents(run: EventsFrame, derived: number, tag: string | undefined, isNewest: boolean): void;
+  /** A run of events of a derived channel, alone in memory of its own or of `room`, and the tag of the run that it was made of. */
+  onEvents(run: EventsFrame, derived: number, tag: string | undefined): void;
   /**
    * A modulator has been through a stretch, and nothing of it waits in its queue. The output has been handed out, but
    * for the run that comes next in the same turn, if one does.

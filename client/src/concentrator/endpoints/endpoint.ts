@@ -11,7 +11,7 @@ import type {
   Queue,
 } from "@jecho/shared/internal";
 import type { ControlRequest, PortListener } from "../../places/port.ts";
-import type { Counting, RunOf } from "../incoming/reception.ts";
+import type { Counting } from "../incoming/reception.ts";
 import { type TrackedSource, Tracker } from "../incoming/tracking.ts";
 import type { Lane, Lanes } from "../outgoing/lane.ts";
 import {
@@ -229,8 +229,6 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
   dropped = 0;
   /** Why its modulator began anew, until the first word of the new incarnation. */
   impaired: JechoError | undefined;
-  /** Runs of turns that are not here whole, by their sources, where a turn may be another modulator's again. */
-  turns: Map<string, RunOf[]> | undefined;
   /** The application can take no more for now. */
   isPaused = false;
   /** Its application's thread does not take its events. */

@@ -6,7 +6,7 @@ import type { OpenConsumerState } from "../endpoints/endpoint-states.ts";
 import type { Coverage, Lane } from "../outgoing/lane.ts";
 import type { SynchronousEvents } from "./synchronous.ts";
 import { NOBODY as NOT_HANDLED, type Outcome } from "./tally.ts";
-import { Remembered, TrackedSource, type Verdict } from "./tracking.ts";
+import { Remembered, TrackedSource } from "./tracking.ts";
 
 export interface ReceptionEvents {
   /**
@@ -56,12 +56,6 @@ interface CountedPlace {
   readonly raised: number;
   readonly after: number;
   readonly through: number;
-}
-
-/** A run, and the counts that its events belong to. */
-export interface RunOf {
-  readonly frame: EventsFrame;
-  readonly of: Counting;
 }
 
 const NOBODY: readonly ConsumerEndpoint[] = [];
@@ -148,8 +142,6 @@ export class Reception implements ConsumerIndexes {
     after: OpenConsumerState | undefined,
   ): void {
     if (isSameWay(before, after)) return;
-    // The rest of their turns may come by another way.
-    for (const turn of entry.turns?.values() ?? []) this.#endTurn(entry, (turn[0] as RunOf).of.source, "new");
     if (before !== undefined) this.#leave(entry, before);
     if (after !== undefined) this.#enter(entry, after);
     // Whoever enters next is told anew where its producers are.
@@ -228,9 +220,6 @@ export class Reception implements ConsumerIndexes {
   }
 
   #place(entry: ConsumerEndpoint, { producer, of, raised, after, through }: CountedPlace): void {
-    // No run says of what its turn was.
-    if (entry.turns !== undefined && of.origin !== undefined)
-      this.#endTurn(entry, of.source, entry.tracker.verdictOn(of.source, { after: 0, through }, of.origin));
     const missing = entry.tracker.place(of.source, raised, of.origin, after, through);
     this.#checkRestart(entry);
     if (entry.isApplications) return this.#missing(entry, missing);
@@ -349,38 +338,6 @@ export class Reception implements ConsumerIndexes {
   }
 
   #hand(entry: ConsumerEndpoint, frame: EventsFrame, of: Counting | undefined): void {
-    if (of?.origin !== undefined && (frame.after === frame.through || entry.turns !== undefined)) {
-      const { source, origin } = of;
-      const verdict = entry.tracker.verdictOn(source, frame, origin);
-      if (verdict === "open") return this.#awaitTurn(entry, frame, of);
-      this.#endTurn(entry, source, verdict);
-    }
-    this.#handOut(entry, frame, of);
-  }
-
-  /** It may be repeated: the newest run of its turn will say it. */
-  #awaitTurn(entry: ConsumerEndpoint, frame: EventsFrame, of: Counting): void {
-    const { channel, producer, raised, count, isSync } = frame;
-    if (isSync)
-      for (let i = 0; i < count; i++)
-        this.#synchronous.handled(entry, channel, producer, raised + i, NOT_HANDLED);
-    const copy = frame.copy();
-    copy.forgetSync();
-    entry.turns ??= new Map();
-    const turn = entry.turns.get(of.source.name);
-    if (turn === undefined) entry.turns.set(of.source.name, [{ frame: copy, of }]);
-    else turn.push({ frame: copy, of });
-  }
-
-  #endTurn(entry: ConsumerEndpoint, { name }: TrackedSource, verdict: Verdict): void {
-    const turn = entry.turns?.get(name);
-    if (turn === undefined) return;
-    entry.turns?.delete(name);
-    if (entry.turns?.size === 0) entry.turns = undefined;
-    if (verdict !== "repeated") for (const { frame, of } of turn) this.#handOut(entry, frame, of);
-  }
-
-  #handOut(entry: ConsumerEndpoint, frame: EventsFrame, of: Counting | undefined): void {
     const { seq, count } = frame;
     let had = seq === 0 ? 0 : Math.max(0, entry.fromSeq - seq);
     let missing = 0;

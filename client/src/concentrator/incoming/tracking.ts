@@ -84,9 +84,6 @@ const ALL_NEW: CountedRun = { had: 0, missing: 0 };
 /** Incarnations that a consumer remembers. */
 const MOST_INCARNATIONS = 4096;
 
-/** Whether another modulator has accounted for a run's raw events: "open" where only the last run of its turn says. */
-export type Verdict = "new" | "repeated" | "open";
-
 /** How far a consumer knows what became of a raw source's events, whoever made of them what it takes. */
 interface Known {
   readonly source: TrackedSource;
@@ -185,21 +182,6 @@ export class Tracker {
     const missing = raised > last + 1 && gap === 0 ? Math.max(1, through - known.through) : gap;
     reach(known, source, through);
     return { had: Math.max(0, Math.min(count, last + 1 - raised)), missing };
-  }
-
-  /**
-   * Whether another modulator's output has accounted for what a run of this one was made of. "open": the run does not say of what; the newest
-   * one of its turn does, which comes behind it.
-   */
-  verdictOn(
-    { id }: TrackedSource,
-    { after, through }: Pick<EventsFrame, "after" | "through">,
-    origin: TrackedSource,
-  ): Verdict {
-    const known = this.#known.get(origin.name);
-    if (known === undefined || known.by === id || known.by === 0n || after >= known.through) return "new";
-    if (after === through) return "open";
-    return through <= known.through ? "repeated" : "new";
   }
 
   #begin(source: TrackedSource, run: EventsFrame, origin: TrackedSource | undefined): CountedRun {

@@ -35,14 +35,10 @@ export class Coverage {
     this.through = Math.max(this.through, through);
   }
 
-  /**
-   * Writes into a run what that accounts for: nothing, where its events are of a stretch that is not seen to its end. By what it says somebody
-   * who had that of another modulator would take it for repeated.
-   */
-  accountIn(run: EventsFrame, isNewest: boolean): void {
-    const told = this.#told;
-    if (isNewest) this.#told = this.through;
-    run.account(told, this.#told);
+  /** Writes into the newest run what that accounts for. */
+  accountIn(run: EventsFrame): void {
+    run.account(this.#told, this.through);
+    this.#told = this.through;
   }
 }
 

@@ -158,9 +158,9 @@ export class Answers {
     const isGathered = finished === undefined && newest.length > 0;
     this.#together(() => {
       if (isGathered) tell(() => this.#listener.onGathered?.(derived));
-      this.#handOut(installation, runs, finished?.tag, false);
+      this.#handOut(installation, runs, finished?.tag);
       installation.turned(finished, waiting);
-      this.#handOut(installation, newest, finished?.tag, true);
+      this.#handOut(installation, newest, finished?.tag);
       if (isGathered) tell(() => this.#listener.onGathered?.(derived));
     });
     this.#deliverCalls(installation);
@@ -177,9 +177,7 @@ export class Answers {
     if (why.code === "MODULATOR_RESTARTED") {
       installation.stats.restarts++;
       // What the batch has brought forth so far was made with the state that is lost now.
-      this.#together(() =>
-        this.#handOut(installation, installation.deliver(), this.#outstanding.batch?.tag, false),
-      );
+      this.#together(() => this.#handOut(installation, installation.deliver(), this.#outstanding.batch?.tag));
       installation.passage.lost();
     } else if (why.code !== "TYPE_MISMATCH") return false;
     tell(() => this.#listener.onImpaired?.(derived, why));
@@ -191,13 +189,8 @@ export class Answers {
     together(act);
   }
 
-  #handOut(
-    { derived }: HostedModulator,
-    runs: readonly EventsFrame[],
-    tag: string | undefined,
-    areNewest: boolean,
-  ): void {
-    for (const run of runs) tell(() => this.#listener.onEvents(run, derived, tag, areNewest));
+  #handOut({ derived }: HostedModulator, runs: readonly EventsFrame[], tag: string | undefined): void {
+    for (const run of runs) tell(() => this.#listener.onEvents(run, derived, tag));
   }
 
   /** What passes is sent as it lies here. A modulator may let an event through at any time of its turn, and again. */

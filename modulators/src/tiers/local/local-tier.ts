@@ -109,7 +109,7 @@ export class LocalTier implements Tier {
         write: frame => {
           stats.bytesOut += frame.byteLength;
           if (local.newest === undefined && local.isEventless) tell(() => this.#events.onGathered?.(derived));
-          this.#handOut(local, false);
+          this.#handOut(local);
           local.newest = EventsFrame.at(frame);
         },
         called: (_, calls) => {
@@ -246,22 +246,22 @@ export class LocalTier implements Tier {
       stats.dropped += act();
       passage.turned(of, events, running.waiting);
       const isGathered = local.isEventless && local.newest !== undefined;
-      this.#handOut(local, true);
+      this.#handOut(local);
       if (isGathered) tell(() => this.#events.onGathered?.(derived));
       if (running.periodMs !== periodMs) this.#periods.set(derived, running.periodMs);
       if (running.mostPerSecond !== mostPerSecond) tell(() => this.#events.onRate?.(derived));
     } catch (thrown) {
-      this.#handOut(local, false);
+      this.#handOut(local);
       this.#forget(derived);
       tell(() => this.#events.onRemoved(derived, JechoError.from(thrown)));
     }
   }
 
-  #handOut(local: Local, isNewest: boolean): void {
+  #handOut(local: Local): void {
     const { newest, running } = local;
     if (newest === undefined) return;
     local.newest = undefined;
-    tell(() => this.#events.onEvents(newest, running.derived, this.#tag, isNewest));
+    tell(() => this.#events.onEvents(newest, running.derived, this.#tag));
   }
 
   #unfeed(derived: number): void {
