@@ -28,3 +28,8 @@ export function serve(functions: Readonly<Record<string, (argument: never) => un
   // A terminal sends its signal to the whole group; the parent stops its workers itself.
   process.on("SIGINT", () => {});
 }
+
+/** Keeps the application's thread busy for so long: a model computes, a page draws. */
+export function block(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}

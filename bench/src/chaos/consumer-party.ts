@@ -5,6 +5,7 @@ import type { State, Subscribe, Subscribed, Taken } from "../workers/chaos-consu
 import { Account, type Judgement, type Source } from "./checker.ts";
 import { Cutter } from "./cutter.ts";
 import { type Channel, isKept, type MeaningName, meaningOf, SEEN_NUMBERS } from "./event.ts";
+import type { Random } from "./random.ts";
 
 /** A consumer that is to be there at any time. */
 interface Seat {
@@ -131,6 +132,14 @@ export class ConsumerParty {
   close(sources: readonly Source[]): Judgement[] {
     const closed = this.#seats.map(({ account, channel }) => account.close(of(channel, sources)));
     return [...this.#closed.splice(0), ...closed];
+  }
+
+  /** Closes one of them and subscribes anew in the same session, behind its place. */
+  async reopen(random: Random): Promise<void> {
+    const seat = random.pick(this.#seats);
+    await this.worker.call("close", seat.index);
+    await this.#takeAll();
+    await this.#open(seat, this.#fromOf(seat));
   }
 
   /** Ends the process and starts another one, which goes on where that was. */

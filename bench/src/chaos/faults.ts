@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { childrenOf } from "../processes.ts";
 import type { Source } from "./checker.ts";
+import type { ConsumerParty } from "./consumer-party.ts";
 import { fill, flipBit, whyNoDisk } from "./disk.ts";
 import { MARK } from "./event.ts";
 import type { ProducerParty } from "./producer-party.ts";
@@ -18,11 +19,25 @@ const STOPS_MS = [200, 1000, 3500, 6500] as const;
 export const FAULTS = {
   "gateway-killed": (world, random) => restartGateway(world, random, "SIGKILL"),
   "gateway-told-to-end": (world, random) => restartGateway(world, random, "SIGTERM"),
+  "gateway-killed-again": async (world, random) => {
+    const times = random.whole(2, 3);
+    for (let i = 0; i < times; i++) {
+      // In the middle of everybody's return.
+      if (i > 0) await delay(random.between(0, 1500));
+      await restartGateway(world, random, "SIGKILL");
+    }
+  },
   "gateway-stopped": (world, random) => stop(() => world.gateway.pid, random),
   "producer-stopped": (world, random) =>
     withOne(world, world.producers, random, ({ worker }) => stop(() => worker.pid, random)),
   "consumer-stopped": (world, random) =>
     withOne(world, world.consumers, random, ({ worker }) => stop(() => worker.pid, random)),
+  "application-busy": async (world, random) => {
+    const ms = random.pick(STOPS_MS);
+    const block = ({ worker }: ProducerParty | ConsumerParty): Promise<void> => worker.call("block", ms);
+    if (random.next() < 0.5) await withOne(world, world.consumers, random, block);
+    else await withOne(world, world.producers, random, block);
+  },
   "host-stopped": (world, random) => stop(() => hostOf(world, random), random),
   "modulating-stopped": (world, random) => stop(() => world.gateway.modulating, random),
   cut: async (world, random) => {
@@ -56,6 +71,10 @@ export const FAULTS = {
       await producer.start();
     }),
   "consumer-killed": (world, random) => withOne(world, world.consumers, random, consumer => consumer.kill()),
+  "producer-opened-anew": (world, random) =>
+    withOne(world, world.producers, random, producer => producer.reopen()),
+  "consumer-opened-anew": (world, random) =>
+    withOne(world, world.consumers, random, consumer => consumer.reopen(random)),
   handover: (world, random) =>
     withOne(world, world.consumers.slice(-1), random, consumer => consumer.handOver(() => {})),
   "handover-and-kill": async (world, random) => {

@@ -76,6 +76,11 @@ export class ProducerParty {
     return this.worker.call("resume");
   }
 
+  /** Closes its producers, all of whose events have to come, and goes on with others in the same session. */
+  async reopen(): Promise<void> {
+    this.#note(await this.worker.call<Account[]>("reopen"), ({ confirmed }) => confirmed);
+  }
+
   /** Ends this life. Only what it was told to be taken has to come. @returns what it raised */
   async kill(): Promise<readonly Source[]> {
     this.#note(await this.worker.call<Account[]>("last"), ({ confirmed }) => confirmed);

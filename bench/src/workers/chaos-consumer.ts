@@ -11,7 +11,7 @@ import {
   NOTICES,
   type Raised,
 } from "../chaos/event.ts";
-import { serve } from "../worker.ts";
+import { block, serve } from "../worker.ts";
 
 export interface Subscribe {
   /** Its number among those here. */
@@ -100,6 +100,9 @@ serve({
       });
     return add(index, consumer);
   },
+  /** Ends a consumer, which goes on as another one. */
+  close: (index: number) => consumers[index]?.close(),
+  block,
   /** A token for another process. */
   handover: async () => (await session.handover()).token,
   async takeOver({ port, token }: { port: number; token: string }) {

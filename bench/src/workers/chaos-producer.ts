@@ -10,7 +10,7 @@ import {
   type Raised,
   URGENT_LIFE,
 } from "../chaos/event.ts";
-import { serve } from "../worker.ts";
+import { block, serve } from "../worker.ts";
 
 export interface StartProducer {
   readonly port: number;
@@ -37,6 +37,8 @@ export interface Account {
   readonly marks: { n: number; atMs: number }[];
 }
 
+/** Producers that a process opens on one channel, one after the other, have lives with numbers so far apart. */
+const ANEW = 0x400;
 const SYNC_TIMEOUT_MS = 300;
 /** One synchronous event in so many rounds. */
 const SYNC_EVERY = 10;
@@ -77,6 +79,11 @@ class Line {
     }
   }
 
+  /** All that it raised is taken, and it raises nothing more. */
+  close(): Promise<void> {
+    return this.#producer.close();
+  }
+
   /** Where the connection breaks meanwhile it fails and still counts. */
   async raiseSync(): Promise<void> {
     const before = this.#producer.stats.events;
@@ -97,7 +104,10 @@ class Line {
 }
 
 let session: Session;
-const lines: Line[] = [];
+let lines: Line[] = [];
+/** Lines of producers that were closed. */
+const closed: Line[] = [];
+let times = 0;
 let options: StartProducer;
 let running = true;
 let ended: Promise<void> = Promise.resolve();
@@ -105,7 +115,7 @@ let failure: string | undefined;
 
 async function open(started: StartProducer): Promise<void> {
   options = started;
-  const { port, id, life, modulates, serves, isLater } = started;
+  const { port, modulates } = started;
   session = connect(`127.0.0.1:${port}`, {
     backoff: { firstMs: 20, mostMs: 200 },
     onError: error => {
@@ -113,12 +123,20 @@ async function open(started: StartProducer): Promise<void> {
     },
     ...(!modulates && { modulators: { most: 0 } }),
   });
+  lines = await produce();
+}
+
+async function produce(): Promise<Line[]> {
+  const { id, modulates, serves, isLater } = options;
+  const life = options.life + ANEW * times++;
+  const opened: Line[] = [];
   for (const channel of channelsOf(modulates)) {
     const producer = (await session
       .channel(channel, isLater ? LaterChaosEvent : ChaosEvent)
       .produce({ ...(isKept(channel) && HISTORY), ...(serves && DELEGATE) })) as Producer<Raised>;
-    lines.push(new Line(channel, producer, id, life, false), new Line(channel, producer, id, life, true));
+    opened.push(new Line(channel, producer, id, life, false), new Line(channel, producer, id, life, true));
   }
+  return opened;
 }
 
 async function raise(): Promise<void> {
@@ -134,17 +152,18 @@ async function raise(): Promise<void> {
 }
 
 async function confirm(): Promise<void> {
-  const upTo = lines.map(({ raised }) => raised);
+  const asked = lines;
+  const upTo = asked.map(({ raised }) => raised);
   const isTaken = await session.flush().then(
     () => true,
     () => false,
   );
   if (!isTaken) return;
-  for (const [i, line] of lines.entries()) line.confirmed = Math.max(line.confirmed, upTo[i] as number);
+  for (const [i, line] of asked.entries()) line.confirmed = Math.max(line.confirmed, upTo[i] as number);
 }
 
 function account(): Account[] {
-  return lines.map(line => {
+  return [...closed, ...lines].map(line => {
     const { channel, life, raised, confirmed, marks } = line;
     line.marks = [];
     return { channel, life, raised, confirmed, marks };
@@ -180,6 +199,20 @@ serve({
     return account();
   },
   flush: () => session.flush(),
+  /** Closes its producers, and goes on with others in the same session. */
+  async reopen() {
+    const wasRunning = running;
+    running = false;
+    await ended;
+    // Both lines of a channel are one producer's.
+    for (const line of lines) if (!line.isUrgent) await line.close();
+    closed.push(...lines);
+    for (const line of lines) line.confirmed = line.raised;
+    lines = await produce();
+    if (wasRunning) begin();
+    return account();
+  },
+  block,
   resume: begin,
   failure: () => failure,
   /** Raises so many on each channel and is gone: killed by who started it, or by itself. */
