@@ -161,6 +161,44 @@ test("PROV-2: where nothing is let through, positions say how far the modulator 
   socket.close();
 });
 
+test("PROV-1: of the runs that one call makes the last accounts for what it was given, and the others say so", async () => {
+  await using rig = await startRig();
+  const session = rig.session();
+  const producer = await session.channel("a", Tick).produce();
+  const runs = new Inbox<[after: number, through: number, isPart: boolean]>();
+  const socket = new WebSocket(`ws://${rig.gateway.address}/`, SUBPROTOCOL);
+  socket.binaryType = "arraybuffer";
+  socket.onmessage = ({ data }) =>
+    parseMessage(new Uint8Array(data), frame => {
+      if (frame instanceof EventsFrame) runs.put([frame.after, frame.through, frame.isPart]);
+    });
+  await once(socket, "open");
+  // What is urgent is a run of its own.
+  const source = `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator {
+  enqueue(event) {
+    if (event.n % 2 === 0) for (let i = 0; i < 3; i++) super.enqueue(event);
+  }
+}`;
+  const modulator = { source, parameters: "", key: "", objects: [], capabilities: [], compares: false };
+  for (const control of [
+    { kind: "Hello", protocol: PROTOCOL },
+    { kind: "OpenConsumer", request: 1, channel: "a", modulator },
+  ] as const)
+    socket.send(encodeControl(control) as Uint8Array<ArrayBuffer>);
+  await whenDemand(producer, 1);
+  producer.publishUrgent({ n: 1, note: "" });
+  // In a turn of its own.
+  await session.flush();
+  producer.publishUrgent({ n: 2, note: "" });
+  expect(await runs.take(3)).toEqual([
+    [0, 2, true],
+    [0, 2, true],
+    [0, 2, false],
+  ]);
+  socket.close();
+});
+
 test("PROV-2: what a modulator gathered of several sources comes behind the word that they are accounted for", async () => {
   await using rig = await startRig();
   const producer = await rig.session().channel("a", Tick).produce();

@@ -19,7 +19,7 @@ test("PROV-1: each run that is given is accounted for, in order, whatever is mad
   expect(rig.seen.map(({ of }) => of.through - of.after)).toEqual(new Array(12).fill(3));
 });
 
-test("PROV-1: a stretch is accounted for before the newest run of its turn is handed out, and behind the others", async () => {
+test("PROV-1: a stretch is accounted for before the runs of its turn are handed out, the last of which is said to be that", async () => {
   await using rig = new Rig();
   // What is urgent is a run of its own.
   const derived = await rig.install(
@@ -30,7 +30,8 @@ test("PROV-1: a stretch is accounted for before the newest run of its turn is ha
   rig.step(2);
   await rig.settled();
   expect(rig.frames(derived)).toHaveLength(5);
-  expect(rig.seen.filter(one => one.derived === derived).map(({ runs }) => runs)).toEqual([2, 4]);
+  expect(rig.seen.filter(one => one.derived === derived).map(({ runs }) => runs)).toEqual([0, 3]);
+  expect(rig.isLast).toEqual([false, false, true, false, true]);
 });
 
 test("PROV-4: a stretch without events takes its turn", async () => {

@@ -100,6 +100,8 @@ export class Rig implements AsyncDisposable {
   readonly removed = new Map<number, JechoError>();
   /** Tags of the runs that all modulators have seen to their end. */
   readonly done: string[] = [];
+  /** Of each run that was handed out: whether it is its turn's last one. */
+  readonly isLast: boolean[] = [];
   /** What modulators have been through, and how many runs each had made by then, in order. */
   readonly seen: { readonly derived: number; readonly of: Provenance; readonly runs: number }[] = [];
   /** Each rate that a modulator told of, in order. */
@@ -129,7 +131,8 @@ export class Rig implements AsyncDisposable {
     const engine = isHere ? undefined : place;
     const options = { local: isHere, engine, limits: { ...PATIENT, ...limits }, pendingBytes };
     const events: TierEvents = {
-      onEvents: (frame, derived) => {
+      onEvents: (frame, derived, _tag, isLast) => {
+        this.isLast.push(isLast);
         const list = this.#frames.get(derived) ?? [];
         this.#frames.set(derived, list);
         list.push(frame);

@@ -94,7 +94,7 @@ export function assemble(
   const schemaOf = (token: bigint): Uint8Array | undefined => index.schemaOf(token) ?? schemas.get(token);
   const modulation: Modulation = new Modulation(events => createEnvironment(running, events), most, {
     room: bytes => memory.take(bytes),
-    onEvents: (installation, frame, raising) => deriving.made(installation, frame, raising),
+    onEvents: (installation, frame, raising, isLast) => deriving.made(installation, frame, raising, isLast),
     onOrdered: (hosted, feed, parent, wire) => deriving.ordered(hosted, feed, parent, wire),
     onRefused: hosted => deriving.refused(hosted),
     onInstalled: installation => deriving.installed(installation),

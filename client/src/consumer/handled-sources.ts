@@ -20,9 +20,9 @@ class HandledSource {
   }
 
   /** The consumer was handed event `i` of this run. */
-  handled({ raised, count, after, through }: EventsFrame, i: number): void {
+  handled({ raised, count, after, accounted }: EventsFrame, i: number): void {
     this.raised = raised + i;
-    this.through = i === count - 1 ? through : after;
+    this.through = i === count - 1 ? accounted : after;
   }
 }
 

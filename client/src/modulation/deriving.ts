@@ -135,7 +135,7 @@ export class Deriving {
     const { number, isTold, former } = installation;
     if (number !== 0) this.#reception.begun(number, lane);
     // Who is to be a consumer has to know where it begins; not before what is still to be sent of a state before.
-    const waits = !isTold || former.length > 0 || this.#hold.isHeld(installation);
+    const waits = !isTold || former.some(lanes => lanes.hold) || this.#hold.isHeld(installation);
     if (number !== 0 && producer !== 0 && !waits) this.#outbox.place(lane);
   }
 
@@ -143,10 +143,10 @@ export class Deriving {
   restarted(installation: Installation): void {
     this.state();
     const former = [...installation.lanes.values()];
+    installation.former = [...installation.former, ...former].filter(lanes => this.#outbox.owes(lanes));
     installation.lanes.clear();
     installation.incarnation = newIncarnation();
     for (const lanes of former) {
-      if ([...lanes].some(({ unconfirmed }) => unconfirmed.length > 0)) installation.former.push(lanes);
       for (const { coverage, producer } of lanes)
         if (coverage !== undefined) {
           this.begin(installation, producer, coverage.source, coverage.through);
@@ -206,24 +206,31 @@ export class Deriving {
    *
    * @param frame the run, alone in its memory
    * @param raising names the synchronous event that it was made of, if of one
+   * @param isLast whether it is the last run of its call for this producer
    * @returns what it accounts for
    */
-  made(installation: Installation, frame: EventsFrame, raising: string | undefined): Provenance | undefined {
-    if (installation.only !== undefined) return this.#madeFor(installation.only, installation, frame);
+  made(
+    installation: Installation,
+    frame: EventsFrame,
+    raising: string | undefined,
+    isLast: boolean,
+  ): Provenance | undefined {
+    if (installation.only !== undefined) return this.#madeFor(installation.only, installation, frame, isLast);
     return installation.process === 0
-      ? this.#madeOfOwn(installation, frame, raising)
-      : this.#madeInstead(installation, frame, raising);
+      ? this.#madeOfOwn(installation, frame, raising, isLast)
+      : this.#madeInstead(installation, frame, raising, isLast);
   }
 
   #madeOfOwn(
     installation: Installation,
     frame: EventsFrame,
     raising: string | undefined,
+    isLast: boolean,
   ): Provenance | undefined {
     const producer = this.#producerOf(installation, frame.producer);
     if (producer === undefined) return undefined;
     const lane = this.#laneOf(installation, producer.lanes.usual.source.id, frame.isUrgent);
-    const of = this.#count(frame, lane);
+    const of = this.#count(frame, lane, isLast);
     frame.readdress(installation.number, producer.number);
     if (installation.number === 0 || this.#hold.isHeld(installation)) {
       frame.forgetSync();
@@ -250,6 +257,7 @@ export class Deriving {
     consumer: ConsumerEndpoint,
     installation: Installation,
     frame: EventsFrame,
+    isLast: boolean,
   ): Provenance | undefined {
     const { sources } = installation;
     const lane = this.#laneOf(
@@ -257,7 +265,7 @@ export class Deriving {
       sources.get(frame.producer || sources.size) ?? NO_SOURCE,
       frame.isUrgent,
     );
-    const of = this.#count(frame, lane);
+    const of = this.#count(frame, lane, isLast);
     consumer.past?.made(frame, lane);
     return of;
   }
@@ -274,11 +282,12 @@ export class Deriving {
     installation: Installation,
     frame: EventsFrame,
     raising: string | undefined,
+    isLast: boolean,
   ): Provenance | undefined {
     const { producers, sources, number, own } = installation;
     const producer = frame.producer || (producers[0] ?? 0);
     const lane = this.#laneOf(installation, sources.get(producer) ?? NO_SOURCE, frame.isUrgent);
-    const of = this.#count(frame, lane);
+    const of = this.#count(frame, lane, isLast);
     frame.readdress(number, producer);
     // Consumers here may be expected back. Those elsewhere are served by another process by now.
     if (own && this.#index.isAnyAway()) this.#kept.add(installation, frame, lane);
@@ -319,13 +328,16 @@ export class Deriving {
   }
 
   /** Counts a run on, and says in it what it accounts for. */
-  #count(frame: EventsFrame, lane: Lane): Provenance | undefined {
+  #count(frame: EventsFrame, lane: Lane, isLast: boolean): Provenance | undefined {
     frame.recount(lane.raised + 1);
     lane.raised += frame.count;
     const { coverage } = lane;
-    if (coverage === undefined) return undefined;
-    coverage.accountIn(frame);
-    this.#unstated.delete(lane);
-    return { source: coverage.source, after: frame.after, through: frame.through };
+    if (coverage === undefined) {
+      frame.account(0, 0, false);
+      return undefined;
+    }
+    coverage.accountIn(frame, isLast);
+    if (isLast) this.#unstated.delete(lane);
+    return { source: coverage.source, after: frame.after, through: frame.accounted };
   }
 }

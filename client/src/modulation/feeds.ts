@@ -315,7 +315,7 @@ export function together(recovered: readonly (boolean | undefined)[]): boolean |
 
 /** The stretch that a run from the wire accounts for: its own events, or the raw events that its modulator has been through. */
 function provenanceOf({ source, origin }: Counting, run: EventsFrame, missing: number): Provenance {
-  const { raised, count, after, through } = run;
+  const { raised, count, after, accounted: through } = run;
   // Where some of what it accounts for may be missing, it accounts for nothing.
   if (origin !== undefined) return { source: origin, after: missing > 0 ? through : after, through };
   return { source, after: raised - 1, through: raised + count - 1 };

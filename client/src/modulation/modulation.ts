@@ -36,6 +36,7 @@ export interface ModulationEvents {
     installation: Installation,
     frame: EventsFrame,
     raising: string | undefined,
+    isLast: boolean,
   ): Provenance | undefined;
   /** A modulator has been through a stretch of what it is fed with. */
   onSeen(installation: Installation, of: Provenance): void;
@@ -353,7 +354,7 @@ export class Modulation {
     const made = this.#createEnvironment({
       room: this.#events.room,
       together: this.#events.together,
-      onEvents: (run, _derived, tag) => this.runs.made(run, tag),
+      onEvents: (run, _derived, tag, isLast) => this.runs.made(run, tag, isLast),
       onSeen: (hosted, of) => this.runs.seen(hosted, of),
       onGathered: hosted => {
         const installation = this.installed.get(hosted);

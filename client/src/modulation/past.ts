@@ -182,7 +182,7 @@ export class Past implements InputTaker, OwnPast {
     const end = this.#endOf(origin);
     // A run of a derived channel that goes beyond has its events there.
     const last = through <= end ? count : isRaw ? first + Math.max(0, end - after) : first;
-    const reached = Math.min(through, end);
+    const reached = Math.min(isRaw ? through : frame.accounted, end);
     const run = last > first ? frame.slice(first, last).copy() : undefined;
     // Where some of what it accounts for may be missing, it accounts for nothing.
     const of = { source: origin, after: missing > 0 && !isRaw ? reached : after, through: reached };

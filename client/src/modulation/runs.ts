@@ -65,12 +65,17 @@ export class Runs {
     if (installation !== undefined) this.#events.onSeen(installation, of);
   }
 
-  /** A modulator made this. @param tag of the run that it was made of, if somebody waits for that */
-  made(frame: EventsFrame, tag: string | undefined): void {
+  /**
+   * A modulator made this.
+   *
+   * @param tag of the run that it was made of, if somebody waits for that
+   * @param isLast see `TierEvents.onEvents`
+   */
+  made(frame: EventsFrame, tag: string | undefined, isLast: boolean): void {
     const installation = this.#installed.get(frame.channel);
     if (installation === undefined) return;
     const raising = tag === undefined ? undefined : raisingOf(tag);
-    const of = this.#events.onEvents(installation, frame, raising);
+    const of = this.#events.onEvents(installation, frame, raising, isLast);
     this.#feed(installation, frame, of, frame.isSync ? raising : undefined);
   }
 

@@ -55,12 +55,13 @@ export interface TierEvents {
   readonly room?: Room;
   /** Runs the act that hands out all that a modulator made in one turn, to go out together or not at all. Default: one by one. */
   readonly together?: ((act: () => void) => void) | undefined;
-  /** A run of events of a derived channel, alone in memory of its own or of `room`, and the tag of the run that it was made of. */
-  onEvents(run: EventsFrame, derived: number, tag: string | undefined): void;
   /**
-   * A modulator has been through a stretch, and nothing of it waits in its queue. The output has been handed out, but
-   * for the run that comes next in the same turn, if one does.
+   * A run of events of a derived channel, alone in memory of its own or of `room`, and the tag of the run that it was made of.
+   *
+   * @param isLast whether no other run of the same turn is of the same producer and urgency; false for all of a turn that does not end
    */
+  onEvents(run: EventsFrame, derived: number, tag: string | undefined, isLast: boolean): void;
+  /** A modulator has been through a stretch, and nothing of it waits in its queue. What the turn made comes next. */
   onSeen?(derived: number, of: Provenance): void;
   /**
    * Told before and after the runs that a turn without events has made, at a period's end or for what waited: they may be of any stretch so far.
@@ -163,6 +164,21 @@ export interface Environment extends Tier {
 
   /** Whether all events of this run, of another process, can be read without harm. No honest producer raises one that cannot. */
   isSound(run: EventsFrame, schemaOf: SchemaOf): boolean;
+}
+
+/** Hands out the runs that one turn made: see `TierEvents.onEvents`. */
+export function handOut(
+  runs: readonly EventsFrame[],
+  hand: (run: EventsFrame, isLast: boolean) => void,
+): void {
+  const [first, second] = runs;
+  // Most turns make one run, and the others most often several of one producer.
+  if (first === undefined) return;
+  if (second === undefined) return hand(first, true);
+  const last = new Map<number, EventsFrame>();
+  for (const run of runs) last.set(2 * run.producer + (run.isUrgent ? 1 : 0), run);
+  const isLast = new Set(last.values());
+  for (const run of runs) hand(run, isLast.has(run));
 }
 
 /** An error of the listener's is its own: it must not stop what goes on here. */

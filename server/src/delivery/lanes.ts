@@ -112,7 +112,7 @@ export class GatewayLanes {
     if (last <= lane.raised) return undefined;
     lane.raised = last;
     lane.seq = seq + run.count - 1;
-    if (lane.origin !== 0n) account(lane, run.after, run.through);
+    if (lane.origin !== 0n) account(lane, run.after, run.accounted);
     return lane;
   }
 

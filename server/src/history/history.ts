@@ -130,7 +130,7 @@ export class History {
     const sources = new Map<string, SourceCount>();
     for (const { frame, source, origin, by } of this.log.all()) {
       if (source === 0n) continue;
-      const { isUrgent: urgent, raised, count, after, through } = frame;
+      const { isUrgent: urgent, raised, count, after, accounted: through } = frame;
       const name = `${source} ${urgent}`;
       const known = sources.get(name);
       // What runs account for without a break is one stretch.

@@ -28,6 +28,8 @@ const VTABLE_BYTES_WITH_VERSIONS = 20;
 export const FLAG_SYNC = 1;
 /** Flag of a run that overtakes others where it would have to wait. */
 export const FLAG_URGENT = 2;
+/** Flag of a derived run: the same call of the modulator made further runs, the last of which accounts for what the call was given. */
+const FLAG_PART = 4;
 
 /** The values that all events of a run share, and those that the gateway stamps. */
 export interface RunHeader {
@@ -332,16 +334,25 @@ export class EventsFrame {
     return getUint53(this.view, this.header + HEADER.through);
   }
 
-  /** Raised events that are lost with this run: its own, or those that only it accounts for. */
-  get stake(): number {
-    const { after, through } = this;
-    return through === 0 ? this.count : Math.max(1, through - after);
+  /** Count of the newest raw event that is accounted for once this run is there. */
+  get accounted(): number {
+    return this.isPart ? this.after : this.through;
   }
 
-  /** Writes its provenance. */
-  account(after: number, through: number): void {
+  /** Raised events that are lost with this run: its own, or those that only it accounts for. */
+  get stake(): number {
+    return this.through === 0 ? this.count : Math.max(1, this.accounted - this.after);
+  }
+
+  /**
+   * Writes its provenance.
+   *
+   * @param isPart whether another run of the same call comes, which accounts for the stretch
+   */
+  account(after: number, through: number, isPart: boolean): void {
     setUint53(this.view, this.header + HEADER.after, after);
     setUint53(this.view, this.header + HEADER.through, through);
+    this.#flag(FLAG_PART, isPart);
   }
 
   /** Writes the gateway's stamp into the frame where it lies. */
@@ -363,16 +374,21 @@ export class EventsFrame {
 
   /** Nobody waits for acknowledgements of this run any more. */
   forgetSync(): void {
-    const at = this.header + HEADER.flags;
-    this.view.setUint32(at, this.view.getUint32(at, true) & ~FLAG_SYNC, true);
+    this.#flag(FLAG_SYNC, false);
+  }
+
+  #flag(flag: number, isSet: boolean): void {
+    const { flags } = this;
+    const changed = isSet ? flags | flag : flags & ~flag;
+    if (changed !== flags) this.view.setUint32(this.header + HEADER.flags, changed, true);
   }
 
   /** The events from `first` on, up to but without `end`, as a run of its own in memory of its own. */
   slice(first: number, end = this.count): EventsFrame {
-    const { channel, producer, raised, token, parameters, flags, epoch, seq, after } = this;
+    const { channel, producer, raised, token, parameters, epoch, seq, after, through } = this;
     const versions = this.versionsAt === 0 ? undefined : this.versions;
     // What the run accounts for is accounted for when the last of its events is there.
-    const through = end === this.count ? this.through : after;
+    const flags = end < this.count && through > 0 ? this.flags | FLAG_PART : this.flags;
     const header = {
       channel,
       producer,
@@ -406,6 +422,11 @@ export class EventsFrame {
 
   get isUrgent(): boolean {
     return (this.flags & FLAG_URGENT) !== 0;
+  }
+
+  /** Whether further runs of the same call of the modulator come, of which the last accounts for what that was given. */
+  get isPart(): boolean {
+    return (this.flags & FLAG_PART) !== 0;
   }
 
   /** The same run in memory of its own. */

@@ -176,11 +176,12 @@ export class Tracker {
       };
     }
     if (isRepeated(known, source, run)) return { had: count, missing: 0 };
-    const { after, through } = run;
+    const { after, through, accounted } = run;
     const gap = Math.max(0, after - known.through);
     // A run is missing that says nothing which this one does not say: something of what this one accounts for was lost.
     const missing = raised > last + 1 && gap === 0 ? Math.max(1, through - known.through) : gap;
-    reach(known, source, through);
+    // What is told of a stretch is known, too, before its last run is there.
+    reach(known, source, missing > gap ? through : accounted);
     return { had: Math.max(0, Math.min(count, last + 1 - raised)), missing };
   }
 
@@ -193,7 +194,7 @@ export class Tracker {
     if (known === undefined) return { had, missing: this.#hasBeenAway && before === 0 ? raised - 1 : 0 };
     if (isRepeated(known, source, run)) return { had: count, missing: 0 };
     const missing = Math.max(0, run.after - known.through);
-    reach(known, source, run.through);
+    reach(known, source, run.accounted);
     return { had, missing };
   }
 

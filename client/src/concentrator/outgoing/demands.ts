@@ -107,6 +107,8 @@ export class Demands {
   /** Updates the demand for the output of an incarnation before, of which something is still to be sent. */
   #wantedFormer(installation: Installation, consumers: number, begins: boolean): void {
     if (!begins) return;
+    // What is sent again is kept until it is confirmed: the connection may break once more.
+    installation.former = installation.former.filter(lanes => lanes.hold);
     for (const lanes of installation.former) {
       const { origin, producer } = lanes.usual;
       const raising = [...this.#index.producersNamed(installation.base)].find(
@@ -115,7 +117,6 @@ export class Demands {
       lanes.address(installation.number, raising?.number ?? producer);
       this.#wanted(lanes, consumers, begins);
     }
-    installation.former = [];
   }
 
   /** So many consumers elsewhere want the events of these lanes. */

@@ -35,10 +35,14 @@ export class Coverage {
     this.through = Math.max(this.through, through);
   }
 
-  /** Writes into the newest run what that accounts for. */
-  accountIn(run: EventsFrame): void {
-    run.account(this.#told, this.through);
-    this.#told = this.through;
+  /**
+   * Writes into a run which stretch its events are of.
+   *
+   * @param isLast whether it is the last that the modulator made of that stretch: then it accounts for it
+   */
+  accountIn(run: EventsFrame, isLast: boolean): void {
+    run.account(this.#told, this.through, !isLast);
+    if (isLast) this.#told = this.through;
   }
 }
 
@@ -113,6 +117,11 @@ export class Lanes {
     const id = incarnation === 0 ? random : (BigInt(incarnation) << 32n) | (random & 0xffff_ffffn);
     this.usual = new Lane(new TrackedSource(id, false));
     this.urgent = new Lane(new TrackedSource(id, true));
+  }
+
+  /** Whether they hold runs that are to be sent, or sent again. */
+  get hold(): boolean {
+    return this.usual.unconfirmed.length > 0 || this.urgent.unconfirmed.length > 0;
   }
 
   of(urgent: boolean): Lane {

@@ -6,7 +6,7 @@ import {
   parseMessage,
 } from "@jecho/shared/internal";
 import type { Link } from "../link.ts";
-import type { Lane } from "./lane.ts";
+import type { Lane, Lanes } from "./lane.ts";
 import type { MessageMemory } from "./message-memory.ts";
 import { MESSAGE_BYTES } from "./outgoing.ts";
 
@@ -67,6 +67,16 @@ export class Outbox {
   /** Whether nothing is under way. */
   get isEmpty(): boolean {
     return this.#head === this.#sent.length;
+  }
+
+  /** Whether runs of these lanes are still to be sent, or to be confirmed: a connection that breaks gives them back to their lanes. */
+  owes(lanes: Lanes): boolean {
+    const isTheirs = (lane: Lane): boolean => lane === lanes.usual || lane === lanes.urgent;
+    return (
+      lanes.hold ||
+      this.#gatheredRuns.some(({ lane }) => isTheirs(lane)) ||
+      this.#sent.some(sent => sent?.lanes.some(isTheirs))
+    );
   }
 
   /** Gathers what is sent while this acts, to go out together; within another such act, at the end of either. */

@@ -4,6 +4,13 @@ import { TrackedSource, Tracker } from "../../../src/concentrator/incoming/track
 
 const EVENT = { bytes: new Uint8Array(8), start: 0, end: 8 };
 
+/** The same, of a call that made further runs. */
+function part(raised: number, count: number, after: number, through: number): EventsFrame {
+  const made = run(raised, count, after, through);
+  made.account(after, through, true);
+  return made;
+}
+
 /** Events `raised` to `raised + count - 1`, which account for those behind `after` up to `through` of another source. */
 function run(raised: number, count = 1, after = 0, through = 0): EventsFrame {
   const header = { channel: 1, producer: 1, raised, token: 0n, parameters: 0, flags: 0, after, through };
@@ -65,6 +72,29 @@ test("PROV-5: what nothing accounts for is told in raised events, and what was h
   expect(tracker.take(made, run(10, 1, 151, 151), raw)).toEqual({ had: 0, missing: 1 });
   // Two events were made that never came: what became of those that they were made of nobody knows.
   expect(tracker.place(made, 12, raw, 151, 160)).toBe(9);
+});
+
+test("PROV-1: of the runs that one call made the last accounts for all; DEL-4: what another place makes again of them is had", () => {
+  const tracker = new Tracker();
+  const [here, there, raw] = [1n, 2n, 9n].map(id => new TrackedSource(id, false)) as [
+    TrackedSource,
+    TrackedSource,
+    TrackedSource,
+  ];
+  expect(tracker.take(here, part(1, 2, 0, 10), raw)).toEqual({ had: 0, missing: 0 });
+  expect(tracker.places()[0]?.through).toBe(0n);
+  expect(tracker.take(here, run(3, 2, 0, 10), raw)).toEqual({ had: 0, missing: 0 });
+  expect(tracker.places()[0]?.through).toBe(10n);
+  // It goes on elsewhere, from further back, and makes runs of the same size or not.
+  expect(tracker.take(there, part(1, 3, 0, 10), raw)).toEqual({ had: 3, missing: 0 });
+  expect(tracker.take(there, run(4, 1, 0, 10), raw)).toEqual({ had: 1, missing: 0 });
+  expect(tracker.take(there, part(5, 1, 10, 20), raw)).toEqual({ had: 0, missing: 0 });
+  // The last one of that call was lost.
+  expect(tracker.take(there, part(7, 1, 20, 30), raw)).toEqual({ had: 0, missing: 10 });
+  expect(tracker.take(there, run(8, 1, 20, 30), raw)).toEqual({ had: 0, missing: 0 });
+  // A part was lost, and then the last one: that is told once.
+  expect(tracker.take(there, part(10, 1, 30, 40), raw)).toEqual({ had: 0, missing: 10 });
+  expect(tracker.take(there, run(12, 1, 40, 41), raw)).toEqual({ had: 0, missing: 1 });
 });
 
 test("PROV-5: whoever makes it, one count of the raw source goes on; DEL-4: two lanes of one source are counted apart", () => {

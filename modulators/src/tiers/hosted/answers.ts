@@ -2,7 +2,7 @@ import { errorCode, JechoError } from "@jecho/shared";
 import { type EventsFrame, type Frame, type Passed, parseFrame } from "@jecho/shared/internal";
 import { decodeValues } from "../../sandbox/values.ts";
 import type { Periods } from "../periods.ts";
-import { type TierEvents, tell } from "../tier.ts";
+import { handOut, type TierEvents, tell } from "../tier.ts";
 import type { HostedModulator } from "./installation.ts";
 import type { HostKeeper } from "./keeper.ts";
 import type { Roster } from "./roster.ts";
@@ -154,13 +154,11 @@ export class Answers {
     installation.stats.cpuMs += cpuMs;
     installation.strikes = 0;
     const runs = installation.deliver();
-    const newest = runs.splice(-1);
-    const isGathered = finished === undefined && newest.length > 0;
+    const isGathered = finished === undefined && runs.length > 0;
     this.#together(() => {
       if (isGathered) tell(() => this.#listener.onGathered?.(derived));
-      this.#handOut(installation, runs, finished?.tag);
       installation.turned(finished, waiting);
-      this.#handOut(installation, newest, finished?.tag);
+      handOut(runs, (run, isLast) => this.#handOut(run, derived, finished?.tag, isLast));
       if (isGathered) tell(() => this.#listener.onGathered?.(derived));
     });
     this.#deliverCalls(installation);
@@ -177,7 +175,10 @@ export class Answers {
     if (why.code === "MODULATOR_RESTARTED") {
       installation.stats.restarts++;
       // What the batch has brought forth so far was made with the state that is lost now.
-      this.#together(() => this.#handOut(installation, installation.deliver(), this.#outstanding.batch?.tag));
+      const tag = this.#outstanding.batch?.tag;
+      this.#together(() => {
+        for (const run of installation.deliver()) this.#handOut(run, derived, tag, false);
+      });
       installation.passage.lost();
     } else if (why.code !== "TYPE_MISMATCH") return false;
     tell(() => this.#listener.onImpaired?.(derived, why));
@@ -189,8 +190,8 @@ export class Answers {
     together(act);
   }
 
-  #handOut({ derived }: HostedModulator, runs: readonly EventsFrame[], tag: string | undefined): void {
-    for (const run of runs) tell(() => this.#listener.onEvents(run, derived, tag));
+  #handOut(run: EventsFrame, derived: number, tag: string | undefined, isLast: boolean): void {
+    tell(() => this.#listener.onEvents(run, derived, tag, isLast));
   }
 
   /** What passes is sent as it lies here. A modulator may let an event through at any time of its turn, and again. */

@@ -17,6 +17,7 @@ import { decodeValues, encodeValues, type Value } from "../../sandbox/values.ts"
 import { LentRun } from "../lent-run.ts";
 import { type HostClock, Periods, SYSTEM_CLOCK } from "../periods.ts";
 import {
+  handOut,
   type InstallRequest,
   type ModulatorStats,
   type StateUpdate,
@@ -31,10 +32,8 @@ interface Local {
   readonly running: RunningModulator;
   readonly stats: ModulatorStats;
   readonly passage: Passage;
-  /** The turn's newest run, which is handed out when the turn has ended. */
-  newest: EventsFrame | undefined;
-  /** Whether the turn has no events. */
-  isEventless: boolean;
+  /** Runs that the turn has made, which are handed out when it has ended. */
+  made: EventsFrame[];
 }
 
 /**
@@ -108,9 +107,7 @@ export class LocalTier implements Tier {
         room: this.#events.room,
         write: frame => {
           stats.bytesOut += frame.byteLength;
-          if (local.newest === undefined && local.isEventless) tell(() => this.#events.onGathered?.(derived));
-          this.#handOut(local);
-          local.newest = EventsFrame.at(frame);
+          local.made.push(EventsFrame.at(frame));
         },
         called: (_, calls) => {
           for (const { name, values } of decodeValues(calls))
@@ -126,7 +123,7 @@ export class LocalTier implements Tier {
       },
     );
     const passage = new Passage(of => tell(() => this.#events.onSeen?.(derived, of)));
-    const local: Local = { running, stats, passage, newest: undefined, isEventless: false };
+    const local: Local = { running, stats, passage, made: [] };
     this.#unfeed(derived);
     this.#modulators.set(derived, local);
     this.#fed.set(channel, [...(this.#fed.get(channel) ?? []), local]);
@@ -241,27 +238,24 @@ export class LocalTier implements Tier {
   #turn(local: Local, act: () => number, of?: Provenance, events = 0): void {
     const { running, stats, passage } = local;
     const { derived, periodMs, mostPerSecond } = running;
-    local.isEventless = of === undefined;
     try {
       stats.dropped += act();
+      const isGathered = of === undefined && local.made.length > 0;
+      if (isGathered) tell(() => this.#events.onGathered?.(derived));
       passage.turned(of, events, running.waiting);
-      const isGathered = local.isEventless && local.newest !== undefined;
-      this.#handOut(local);
+      handOut(made(local), (run, isLast) => this.#handOut(run, derived, isLast));
       if (isGathered) tell(() => this.#events.onGathered?.(derived));
       if (running.periodMs !== periodMs) this.#periods.set(derived, running.periodMs);
       if (running.mostPerSecond !== mostPerSecond) tell(() => this.#events.onRate?.(derived));
     } catch (thrown) {
-      this.#handOut(local);
+      for (const run of made(local)) this.#handOut(run, derived, false);
       this.#forget(derived);
       tell(() => this.#events.onRemoved(derived, JechoError.from(thrown)));
     }
   }
 
-  #handOut(local: Local): void {
-    const { newest, running } = local;
-    if (newest === undefined) return;
-    local.newest = undefined;
-    tell(() => this.#events.onEvents(newest, running.derived, this.#tag));
+  #handOut(run: EventsFrame, derived: number, isLast: boolean): void {
+    tell(() => this.#events.onEvents(run, derived, this.#tag, isLast));
   }
 
   #unfeed(derived: number): void {
@@ -278,4 +272,10 @@ export class LocalTier implements Tier {
     this.#modulators.delete(derived);
     this.#periods.set(derived, 0);
   }
+}
+
+function made(local: Local): readonly EventsFrame[] {
+  const { made } = local;
+  if (made.length > 0) local.made = [];
+  return made;
 }
