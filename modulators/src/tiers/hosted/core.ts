@@ -87,7 +87,8 @@ export class HostCore {
       case "Remove":
         return this.#remove(frame.derived);
       case "Only":
-        this.#only = frame.derived;
+        // The frame's memory holds others by the time that the next one is whole.
+        this.#only = frame.derived.slice();
         return;
       case "ObjectUpdate":
         for (const modulator of this.#modulators.values())

@@ -69,7 +69,8 @@ export class Fuzzer implements AsyncDisposable {
       this.#compiled.enqueue(part);
       this.#hosted.enqueue(part);
     }
-    await this.#hosted.settled();
+    // What costs too much by an event goes on in the host there, too.
+    await Promise.all([this.#compiled.settled(), this.#hosted.settled()]);
     for (const { seed, derived, text } of installed) {
       result.programs++;
       result.pairs += events;
