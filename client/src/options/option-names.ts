@@ -18,12 +18,15 @@ const queue: OptionNames<EventQueueOptions> = { bytes: true, whenFull: true, bat
 
 const limits: OptionNames<Limits> = {
   memoryMiB: true,
+  totalMemoryMiB: true,
   callMs: true,
   installMs: true,
   timeShare: true,
   shareWindowMs: true,
   outputBytes: true,
   outputEvents: true,
+  eventsPerSecond: true,
+  bytesPerSecond: true,
   queueEvents: true,
   sourceBytes: true,
   parametersBytes: true,

@@ -9,6 +9,7 @@ import {
 } from "@jecho/shared/internal";
 import { unsound } from "../sandbox/failures.ts";
 import type { RunChunk } from "../sandbox/sandbox.ts";
+import { OutputBudget } from "./output-budget.ts";
 import type { Surroundings } from "./surroundings.ts";
 
 /** Traits that all events of a run share. */
@@ -20,6 +21,9 @@ export interface RunTraits {
   /** Undefined for opaque bytes. */
   readonly type: Type | undefined;
 }
+
+/** Most bytes that an event takes in a run of its own, besides those that it has. */
+const EVENT_BYTES = 256;
 
 /** The frame and view until something is written. */
 const NO_FRAME = new Uint8Array(0);
@@ -34,6 +38,7 @@ export class RunWriter {
   readonly #behind: number;
   readonly #surroundings: Surroundings;
   readonly #isTrusted: boolean;
+  readonly #budget: OutputBudget;
   #raised = 0;
   #frame = NO_FRAME;
   #view = NO_VIEW;
@@ -49,6 +54,7 @@ export class RunWriter {
     this.#behind = behind;
     this.#surroundings = surroundings;
     this.#isTrusted = surroundings.engine.isTrusted;
+    this.#budget = new OutputBudget(surroundings.limits);
   }
 
   /** Events of the derived channel so far. */
@@ -63,10 +69,13 @@ export class RunWriter {
     this.#input = undefined;
     this.#before = 0;
     this.#given = 0;
+    if (!this.#isTrusted) this.#budget.refill();
   }
 
   /** The modulator is given this piece of the batch next. */
-  give({ bytes, end }: RunChunk): void {
+  give({ bytes, bounds, end }: RunChunk): void {
+    if (!this.#isTrusted && end > 0)
+      this.#budget.give(end, EVENT_BYTES * end + (bounds[2 * end - 1] as number) - (bounds[0] as number));
     this.#input = bytes;
     this.#before += this.#given;
     this.#given = end;
@@ -123,6 +132,7 @@ export class RunWriter {
         `one batch made more than ${outputBytes} bytes or ${outputEvents} events`,
       );
     }
+    if (!this.#isTrusted) this.#budget.spend(count, bytes);
     return count;
   }
 

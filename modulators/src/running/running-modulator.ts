@@ -95,6 +95,11 @@ export class RunningModulator {
     return this.#sandbox.cpuMs;
   }
 
+  /** Memory that it takes now. */
+  get heldBytes(): number {
+    return this.#sandbox.heldBytes;
+  }
+
   /** How often it wants its period called; 0 for not at all. */
   get periodMs(): number {
     return this.#sandbox.periodMs;

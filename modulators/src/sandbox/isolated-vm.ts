@@ -164,6 +164,13 @@ class IsolateRealm implements Realm {
     return this.#cpuMs;
   }
 
+  get heldBytes(): number {
+    if (this.#isolate.isDisposed) return 0;
+    const { used_heap_size: heap, externally_allocated_size: outside } =
+      this.#isolate.getHeapStatisticsSync();
+    return heap + outside;
+  }
+
   attach(inBytes: number, outBytes: number): void {
     const blocks = [new SharedArrayBuffer(inBytes), new SharedArrayBuffer(outBytes)] as const;
     this.inbox = new Uint8Array(blocks[0]);

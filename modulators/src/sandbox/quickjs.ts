@@ -191,6 +191,11 @@ class QuickJsRealm implements Realm {
     return this.#cpuMs;
   }
 
+  /** What it began with, of which it may not have touched all, and what it has grown by. */
+  get heldBytes(): number {
+    return this.#memory.buffer.byteLength - ((INITIAL_MIB - OWN_MIB) << 20);
+  }
+
   get inbox(): Uint8Array {
     return new Uint8Array(this.#memory.buffer, this.#inbox.pointer, this.#inbox.bytes);
   }

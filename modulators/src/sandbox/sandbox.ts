@@ -1,10 +1,15 @@
 import type { JechoError } from "@jecho/shared";
 import type { Offer, Stretch } from "@jecho/shared/internal";
 
-/** Limits of one modulator. One that uses more is removed, and its consumers are told why. */
+/** Limits of one modulator, and of all that share a host. One that uses more is removed, and its consumers are told why. */
 export interface Limits {
   /** Memory of the modulator's heap and buffers, in MiB. Default: 32. */
   readonly memoryMiB: number;
+  /**
+   * Memory of all modulators of a host together, in MiB. Beyond it no more are installed (`OVERLOADED`: they run elsewhere), and if those that are
+   * there grow, the largest one goes of the subject that uses most. Default: 512.
+   */
+  readonly totalMemoryMiB: number;
   /** Processor time of one call, of the intercepts for up to 256 events or 256 KiB, in milliseconds. Default: 50. */
   readonly callMs: number;
   /** Processor time for evaluating the module and constructing the modulator, in milliseconds. Default: 250. */
@@ -17,6 +22,10 @@ export interface Limits {
   readonly outputBytes: number;
   /** Events that one batch makes. Default: 65,536. */
   readonly outputEvents: number;
+  /** Events that it makes in a second beyond as many as it is given. Default: 50,000. */
+  readonly eventsPerSecond: number;
+  /** Bytes that it makes in a second beyond as many as it is given. Default: 64 MiB. */
+  readonly bytesPerSecond: number;
   /** Events that wait in the modulator's own queue; the oldest are dropped and counted. Default: 1024. */
   readonly queueEvents: number;
   /** Bytes of the modulator's source. Default: 256 KiB. */
@@ -27,12 +36,15 @@ export interface Limits {
 
 export const DEFAULT_LIMITS: Limits = {
   memoryMiB: 32,
+  totalMemoryMiB: 512,
   callMs: 50,
   installMs: 250,
   timeShare: 0.5,
   shareWindowMs: 1000,
   outputBytes: 16 << 20,
   outputEvents: 65_536,
+  eventsPerSecond: 50_000,
+  bytesPerSecond: 64 << 20,
   queueEvents: 1024,
   sourceBytes: 256 << 10,
   parametersBytes: 64 << 10,
@@ -116,6 +128,9 @@ export type Emit = (
 export interface Sandbox {
   /** CPU time used so far. */
   readonly cpuMs: number;
+
+  /** Memory that it takes now; 0 without a wall. Not for free. */
+  readonly heldBytes: number;
 
   /** How often it wants its `period` called, after the last call: milliseconds, from `LEAST_PERIOD_MS` on; 0 for not at all. */
   readonly periodMs: number;

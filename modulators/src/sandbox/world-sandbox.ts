@@ -57,6 +57,8 @@ const RATE_WORDS = new Uint32Array(RATE.buffer);
 /** An engine's realm: a world, its functions, and memory that both sides see. */
 export interface Realm {
   readonly cpuMs: number;
+  /** Memory that it takes now. */
+  readonly heldBytes: number;
   /** The memory that the world was given last; its place may change with each call. */
   readonly inbox: Uint8Array;
   readonly outbox: Uint8Array;
@@ -107,6 +109,10 @@ export class WorldSandbox implements Sandbox {
 
   get cpuMs(): number {
     return this.#realm.cpuMs;
+  }
+
+  get heldBytes(): number {
+    return this.#realm.heldBytes;
   }
 
   get checksInput(): boolean {

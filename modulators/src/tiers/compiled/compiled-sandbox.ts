@@ -39,6 +39,7 @@ interface CompiledInstance {
 /** One compiled modulator. Its fields and its data are variables that the instances for all types of its events share. */
 class CompiledSandbox implements Sandbox {
   readonly cpuMs = 0;
+  readonly heldBytes = 0;
   readonly periodMs = 0;
   readonly mostPerSecond = 0;
   readonly checksInput = false;

@@ -12,6 +12,7 @@ import { chunksOf } from "../../running/chunks.ts";
 import { RunningModulator } from "../../running/running-modulator.ts";
 import type { Surroundings } from "../../running/surroundings.ts";
 import type { ContextValue } from "../../sandbox/sandbox.ts";
+import { MemoryTotal } from "./memory-total.ts";
 
 const NONE = new Uint8Array(0);
 /** A sign of life is due after so long without another one. */
@@ -24,6 +25,7 @@ export class HostCore {
   readonly #views = new Map<number, Map<string, ContextValue>>();
   readonly #write: (frame: Uint8Array) => void;
   readonly #modulators = new Map<number, RunningModulator>();
+  readonly #memory: MemoryTotal;
   readonly #types = new ChannelTypes();
   /** The schema that was told last, of each base channel. */
   readonly #schemas = new Map<number, Uint8Array>();
@@ -39,6 +41,7 @@ export class HostCore {
     write: (frame: Uint8Array) => void,
   ) {
     this.#write = write;
+    this.#memory = new MemoryTotal(surroundings.limits.totalMemoryMiB);
     this.#surroundings = {
       ...surroundings,
       write,
@@ -153,6 +156,8 @@ export class HostCore {
       cpuMs: Math.max(0, modulator.cpuMs - cpuMs),
       waiting,
     });
+    this.#memory.turned(modulator);
+    while (this.#memory.isExceeded) this.#removeLargest();
   }
 
   #install(frame: Install): void {
@@ -160,6 +165,11 @@ export class HostCore {
     this.#surroundings.timeMs = timeMs;
     try {
       const modulator = new RunningModulator(frame, this.#schemas.get(channel), this.#surroundings);
+      this.#memory.add(modulator, frame.by);
+      if (this.#memory.isExceeded) {
+        this.#forget(modulator);
+        throw new JechoError("OVERLOADED", `${this.#total()}: there is no room for more`);
+      }
       this.#modulators.set(derived, modulator);
       const { periodMs, mostPerSecond, needs, schema = NONE, reads = NONE } = modulator;
       this.#send({ kind: "Installed", request, derived, schema, needs, reads, cpuMs: modulator.cpuMs });
@@ -174,7 +184,7 @@ export class HostCore {
     const modulator = this.#modulators.get(derived);
     const before = modulator?.cpuMs ?? 0;
     modulator?.remove();
-    this.#modulators.delete(derived);
+    if (modulator !== undefined) this.#forget(modulator);
     const cpuMs = Math.max(0, (modulator?.cpuMs ?? 0) - before);
     this.#send({ kind: "Removed", derived, code: 0, message: "", cpuMs });
   }
@@ -184,12 +194,31 @@ export class HostCore {
     try {
       return act();
     } catch (error) {
-      const { number, message } = JechoError.from(error);
-      modulator.dispose();
-      this.#modulators.delete(modulator.derived);
-      this.#send({ kind: "Removed", derived: modulator.derived, code: number, message });
+      this.#fail(modulator, JechoError.from(error));
       return undefined;
     }
+  }
+
+  #removeLargest(): void {
+    const largest = this.#memory.largest();
+    if (largest === undefined) return;
+    const message = `${this.#total()}, and it takes most of those of who uses most`;
+    this.#fail(largest, new JechoError("MODULATOR_OUT_OF_MEMORY", message));
+  }
+
+  #total(): string {
+    return `all modulators of the host together use more than ${this.#surroundings.limits.totalMemoryMiB} MiB`;
+  }
+
+  #fail(modulator: RunningModulator, { number, message }: JechoError): void {
+    this.#forget(modulator);
+    this.#send({ kind: "Removed", derived: modulator.derived, code: number, message });
+  }
+
+  #forget(modulator: RunningModulator): void {
+    this.#memory.forget(modulator);
+    modulator.dispose();
+    if (this.#modulators.get(modulator.derived) === modulator) this.#modulators.delete(modulator.derived);
   }
 
   /** A long run of many calls is not taken for a call that does not end. */

@@ -78,6 +78,7 @@ export class Orders {
         modulator,
         offers: grants,
         behind,
+        by: request.by ?? "",
         timeMs: this.#timeMs,
       }),
     );

@@ -120,6 +120,7 @@ class LocalWorld {
 class LocalRealm implements Realm {
   /** Nobody has to be kept from using too much: the producer knows what it runs. */
   readonly cpuMs = 0;
+  readonly heldBytes = 0;
   inbox = new Uint8Array(0);
   outbox = new Uint8Array(0);
   words = new Uint32Array(0);

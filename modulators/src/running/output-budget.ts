@@ -1,0 +1,60 @@
+import { JechoError } from "@jecho/shared";
+import type { Limits } from "../sandbox/sandbox.ts";
+
+/** How many seconds' worth of output a modulator may make at once. */
+const CAPACITY_S = 2;
+
+/** Events and bytes that a modulator may make beyond those that it is given, which refill with the time on the wall. */
+export class OutputBudget {
+  readonly #limits: Limits;
+  readonly #most: { readonly events: number; readonly bytes: number };
+  #events: number;
+  #bytes: number;
+  #then = 0;
+
+  constructor(limits: Limits) {
+    this.#limits = limits;
+    // What one batch may make it may make at once.
+    const { eventsPerSecond, bytesPerSecond, outputEvents, outputBytes } = limits;
+    this.#most = {
+      events: Math.max(outputEvents, CAPACITY_S * eventsPerSecond),
+      bytes: Math.max(outputBytes, CAPACITY_S * bytesPerSecond),
+    };
+    this.#events = this.#most.events;
+    this.#bytes = this.#most.bytes;
+  }
+
+  /** A batch begins: what it was given before and did not use is not kept for ever. */
+  refill(): void {
+    if (this.#events >= this.#most.events && this.#bytes >= this.#most.bytes) {
+      this.#events = this.#most.events;
+      this.#bytes = this.#most.bytes;
+      this.#then = 0;
+      return;
+    }
+    const now = performance.now();
+    const seconds = this.#then === 0 ? 0 : (now - this.#then) / 1000;
+    this.#then = now;
+    const { eventsPerSecond, bytesPerSecond } = this.#limits;
+    this.#events = Math.min(this.#most.events, this.#events + seconds * eventsPerSecond);
+    this.#bytes = Math.min(this.#most.bytes, this.#bytes + seconds * bytesPerSecond);
+  }
+
+  /** It is given so much: as much it may make in any case. */
+  give(events: number, bytes: number): void {
+    this.#events += events;
+    this.#bytes += bytes;
+  }
+
+  /** @throws JechoError `MODULATOR_OUTPUT_EXCEEDED` */
+  spend(events: number, bytes: number): void {
+    this.#events -= events;
+    this.#bytes -= bytes;
+    if (this.#events >= 0 && this.#bytes >= 0) return;
+    const { eventsPerSecond, bytesPerSecond } = this.#limits;
+    throw new JechoError(
+      "MODULATOR_OUTPUT_EXCEEDED",
+      `it made more than ${eventsPerSecond} events or ${bytesPerSecond} bytes a second beyond those that it was given`,
+    );
+  }
+}

@@ -1,0 +1,68 @@
+import type { RunningModulator } from "../../running/running-modulator.ts";
+
+/** Processor time after which a modulator may take much more memory than it did. */
+const WEIGHED_MS = 1;
+/** Turns after which it may, whatever time they took. */
+const WEIGHED_TURNS = 256;
+
+interface Weight {
+  /** Who it counts for: a subject, or a modulator by itself. */
+  readonly by: string;
+  bytes: number;
+  /** Processor time that the modulator had used when it was weighed. */
+  cpuMs: number;
+  turns: number;
+}
+
+/** Memory that all modulators of a host take together. */
+export class MemoryTotal {
+  readonly #limitBytes: number;
+  readonly #weights = new Map<RunningModulator, Weight>();
+  #bytes = 0;
+
+  constructor(limitMiB: number) {
+    this.#limitBytes = limitMiB * (1 << 20);
+  }
+
+  get isExceeded(): boolean {
+    return this.#bytes > this.#limitBytes;
+  }
+
+  add(modulator: RunningModulator, by: string): void {
+    const bytes = modulator.heldBytes;
+    this.#bytes += bytes;
+    const name = by === "" ? `#${modulator.derived}` : `by ${by}`;
+    this.#weights.set(modulator, { by: name, bytes, cpuMs: modulator.cpuMs, turns: 0 });
+  }
+
+  /** The modulator has had a turn. */
+  turned(modulator: RunningModulator): void {
+    const weight = this.#weights.get(modulator);
+    if (weight === undefined) return;
+    const { cpuMs } = modulator;
+    if (++weight.turns < WEIGHED_TURNS && cpuMs - weight.cpuMs < WEIGHED_MS) return;
+    const bytes = modulator.heldBytes;
+    this.#bytes += bytes - weight.bytes;
+    Object.assign(weight, { bytes, cpuMs, turns: 0 });
+  }
+
+  forget(modulator: RunningModulator): void {
+    this.#bytes -= this.#weights.get(modulator)?.bytes ?? 0;
+    this.#weights.delete(modulator);
+  }
+
+  /** The largest modulator of those whose modulators take most. */
+  largest(): RunningModulator | undefined {
+    const sums = new Map<string, number>();
+    for (const { by, bytes } of this.#weights.values()) sums.set(by, (sums.get(by) ?? 0) + bytes);
+    const most = Math.max(...sums.values());
+    let largest: RunningModulator | undefined;
+    let largestBytes = -1;
+    for (const [modulator, { by, bytes }] of this.#weights) {
+      if (sums.get(by) !== most || bytes <= largestBytes) continue;
+      largest = modulator;
+      largestBytes = bytes;
+    }
+    return largest;
+  }
+}
