@@ -86,6 +86,8 @@ test("view-filter gives exactly what filtering at the consumer would, over 200 w
       east: west + pick(-360, 400),
       stride: 1 + Math.floor(pick(0, 4)),
     };
+    // An update counts for what waits, too.
+    await rig.settled();
     rig.host.update({ object: "window", version, state: JSON.stringify(state) });
     const events = [1, 4].map(layer => layerOf(version, layer));
     rig.publish(events);
@@ -166,6 +168,7 @@ test.each([
     let version = 1;
     for (const window of windows) {
       const state = { ...WORLD, ...window };
+      await rig.settled();
       rig.host.update({ object: name, version: ++version, state: JSON.stringify(state) });
       for (const fieldOf of Object.values(fields)) {
         const bits = Uint32Array.from({ length: 144 }, (_, cell) => fieldOf(cell));
@@ -306,6 +309,7 @@ test("diff sends only what changed, and its demodulator rebuilds the field withi
       if (random() < 0.1) field[cell] = (field[cell] as number) + (random() - 0.5);
     }
     if (step === 60) {
+      await rig.settled();
       rig.host.update({ object: "alarm", version: 2, state: JSON.stringify({ ...window, stride: 2 }) });
     }
     rig.publish([{ ...layerOf(step, 0), ...plainGrid(step), values: field.slice() }]);
