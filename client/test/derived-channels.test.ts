@@ -130,7 +130,6 @@ test.each([
 
 test("CHAN-8: a consumer of a name comes back after a restart of the gateway, as soon as it is derived again", async () => {
   await using rig = await startRig();
-  const { port } = rig.gateway;
   const producer = await rig.session().channel("a", Tick).produce();
   const inbox = new Inbox<number>();
   const bringing = await rig
@@ -144,7 +143,7 @@ test("CHAN-8: a consumer of a name comes back after a restart of the gateway, as
   const interrupted = Promise.all([whenState(named, "reconnecting"), whenState(bringing, "reconnecting")]);
   await rig.gateway.close();
   await interrupted;
-  await using _again = await startRig({ port });
+  await rig.again();
   await whenState(named, "live");
   await expect.poll(() => producer.demand.derived.map(({ consumers }) => consumers)).toEqual([2]);
   producer.publish({ n: 2, note: "" });

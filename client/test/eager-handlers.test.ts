@@ -403,7 +403,6 @@ export default class Counting extends FifoModulator {
 
 test("CON-4: after a restart of the gateway modulators are installed again, with the newest view", async () => {
   await using rig = await startRig();
-  const { port } = rig.gateway;
   const producer = await rig.session().channel("g", Grid).produce();
   const session = rig.session();
   const view = session.share<View>({ ...WORLD, firstLayer: 1, lastLayer: 1 });
@@ -415,7 +414,7 @@ test("CON-4: after a restart of the gateway modulators are installed again, with
   await rig.gateway.close();
   await interrupted;
   view.update({ firstLayer: 2, lastLayer: 2 });
-  await using _again = await startRig({ port });
+  await rig.again();
   await whenState(consumer, "live");
   await expect.poll(() => producer.demand.derived[0]?.consumers).toBe(1);
   for (const layer of [0, 1, 2, 3]) producer.publish(grid(1, layer));

@@ -137,7 +137,6 @@ test("MOE-22: a reset goes over to an equal one, and what is asked for later hol
 
 test("MOE-22: after a broken connection, and after a restart of the gateway, they share one again", async () => {
   await using first = await startRig();
-  const { port } = first.gateway;
   const producer = await first.session().channel("a", Tick).produce();
   await using way = await startCutter(first.gateway.address);
   const inbox = new Inbox<number>();
@@ -159,7 +158,7 @@ test("MOE-22: after a broken connection, and after a restart of the gateway, the
   away = Promise.all([whenState(one, "reconnecting"), whenState(two, "reconnecting")]).then(() => {});
   await first.gateway.close();
   await away;
-  await using _again = await startRig({ port });
+  await first.again();
   await Promise.all([whenState(one, "live"), whenState(two, "live")]);
   await expect.poll(wanted).toEqual([[{ n: 10 }, 2]]);
   producer.publish({ n: 20, note: "" });

@@ -8,6 +8,8 @@ export interface Rig {
   readonly gateway: Gateway;
   /** Its modulators' deadlines are `PATIENT` unless it has limits of its own. */
   session(options?: ConnectOptions): Session;
+  /** Another gateway takes the place of one that has ended, until the sessions have. */
+  again(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -15,10 +17,17 @@ export interface Rig {
 const place = inject("place");
 
 export async function startRig(options: GatewayOptions = {}): Promise<Rig> {
-  const gateway = await createGateway({ ...PATIENT_GATEWAY, ...options });
+  const create = (port?: number): Promise<Gateway> =>
+    createGateway({ ...PATIENT_GATEWAY, ...options, ...(port !== undefined && { port }) });
+  let gateway = await create();
   const sessions: Session[] = [];
   return {
-    gateway,
+    get gateway() {
+      return gateway;
+    },
+    again: async () => {
+      gateway = await create(gateway.port);
+    },
     session: options => {
       const modulators = { ...PATIENT, ...options?.modulators };
       const backoff = { firstMs: 20, mostMs: 100 };
