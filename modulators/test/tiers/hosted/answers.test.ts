@@ -17,7 +17,7 @@ test("WIRE-5: whatever comes out of a host's pipe, its producer lives, and gets 
     const before = tried;
     /** A host that answers as it should, now and then in another way, and says what nobody asked. */
     const carrier: CarrierKind = {
-      hungMs: 60_000,
+      hungMs: 500,
       start(_limits, _limitBytes, listener) {
         let isGone = false;
         const end = (): void => {
