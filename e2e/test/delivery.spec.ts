@@ -154,6 +154,7 @@ test("HAND-1: another device goes on where the first one is: the same views, no 
   await first.getByTestId("section-longitude").fill("-75");
   await expect(view(first, "map")).toHaveAttribute("data-layer", "20");
   await expect(view(first, "globe")).toHaveAttribute("data-mode", "alarm");
+  await expect.poll(() => drawn(first, "globe", "window")).toContain("-102.5");
   await expect.poll(() => drawn(first, "section", "window")).toContain("-76.25");
   await expect.poll(async () => Number(await drawn(first, "map", "columns"))).toBeLessThan(140);
   await nextStep(first, "map");
