@@ -143,6 +143,20 @@ test("MOE-23: a new host begins with every event, and says anew what is wanted",
   expect(rig.rates.map(([, perSecond]) => perSecond)).toEqual([4, 0, 4]);
 });
 
+test("MOE-11: one that is at work by chance each time that a stranger ends its host is removed for a reason that passes", async () => {
+  await using rig = new Rig();
+  // Its rate tells that a host has begun.
+  const working = "for (const begin = Date.now(); Date.now() - begin < 4000;);";
+  const derived = await rig.install(modulator(`static mostPerSecond = 4; enqueue() { ${working} }`));
+  for (const told of [1, 3]) {
+    await vi.waitUntil(() => rig.rates.length === told, { interval: 5, timeout: 60_000 });
+    if (told === 1) rig.step(1);
+    process.kill(rig.host.stats.pid as number, "SIGKILL");
+  }
+  await vi.waitUntil(() => rig.removed.size > 0, { interval: 5, timeout: 60_000 });
+  expect(rig.removed.get(derived)).toMatchObject({ code: "MODULATOR_HOST_FAILED", retry: true });
+});
+
 test("too much for the host: the oldest runs are dropped and counted, and nobody waits", async () => {
   await using rig = new Rig({ pendingBytes: 100_000 });
   const derived = await rig.install(

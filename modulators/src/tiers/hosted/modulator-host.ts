@@ -325,7 +325,9 @@ export class ModulatorHost implements Tier {
       if (current.strikes >= MOST_STRIKES && hadBegun) {
         const { modulator, by = "" } = current.request;
         if (blame === "modulator") this.#suspensions.add(modulator.source, by);
-        this.#removed(current, error);
+        // One that was at work by chance comes back after a while.
+        const isBlamed = blame === "modulator";
+        this.#removed(current, isBlamed ? error : new JechoError("MODULATOR_HOST_FAILED", error.message));
       }
     }
     if (!hadBegun && blame !== "nobody" && ++this.#futile === FUTILE_STARTS) {
