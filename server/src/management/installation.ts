@@ -67,6 +67,8 @@ export class GatewayInstallation {
   #stop: (() => void) | undefined;
   #retry: NodeJS.Timeout | undefined;
   #retryMs = RETRY_MS;
+  /** Since when it runs, in milliseconds of `performance.now()`. */
+  #runsSince = 0;
   /** Callers that wait for it to have a place, or none. */
   #whenSettled: (() => void)[] = [];
 
@@ -200,6 +202,10 @@ export class GatewayInstallation {
     if (before.is === "consumers") for (const own of [...before.own.values()]) own.gone();
     const isOut = next.is === "refused" || next.is === "removed";
     // Where it is out for the one before it, it goes on with that.
+    if (isRunning(next) && !isRunning(before)) this.#runsSince = performance.now();
+    // One that ran well for a while begins anew.
+    else if (isOut && isRunning(before) && performance.now() - this.#runsSince > MOST_RETRY_MS)
+      this.#retryMs = RETRY_MS;
     if (isOut && next.why.retry && this.#input()?.whyOut === undefined) {
       this.#retry = setTimeout(() => this.begin(), this.#retryMs).unref();
       this.#retryMs = Math.min(2 * this.#retryMs, MOST_RETRY_MS);
