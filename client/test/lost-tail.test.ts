@@ -1,12 +1,20 @@
 import { connect, type Producer, type Session, type } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { expect, inject, test } from "vitest";
-import { Inbox, type Rig, startRig, whenState } from "./rig.ts";
+import { Inbox, PATIENT, type Rig, startRig, Tick, whenState } from "./rig.ts";
 
 const Count = type("Count", { n: "uint32" });
 const QUICK = { place: inject("place"), backoff: { firstMs: 10, mostMs: 50 } };
 /** So short that nobody sends for a consumer that is away. */
 const WINDOW = { resumeWindowMs: 200 };
+
+/** Passes even `n`. */
+const EVEN = {
+  source: `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator {
+  enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); }
+}`,
+};
 
 type Numbers = Producer<{ n: number }>;
 
@@ -94,3 +102,34 @@ test("DEL-12: of a producer that was over before a consumer came, that consumer 
   expect(await the.seen.take(1)).toEqual([10]);
   expect(the.consumer.stats.missed).toBe(0);
 });
+
+test.each([
+  ["plain", undefined],
+  ["modulated", EVEN],
+])(
+  "DEL-3, DEL-11: a producer that is closed while its connection breaks sends its last events at the next one (%s)",
+  async (_, modulator) => {
+    await using rig = await startRig();
+    await using cutter = await startCutter(rig.gateway.address);
+    await using session = connect(cutter.address, { ...QUICK, place: "here", modulators: PATIENT });
+    const producer = await session.channel("a", Tick).produce();
+    const inbox = new Inbox<number>();
+    const consumer = await rig
+      .session()
+      .channel("a", Tick)
+      .subscribe(({ n }) => inbox.put(n), modulator === undefined ? {} : { modulator });
+    await producer.publishSync({ n: 2, note: "" });
+    cutter.hold();
+    for (const n of [4, 6, 8]) producer.publish({ n, note: "" });
+    const isBroken = whenState(session, "reconnecting");
+    const closed = producer.close();
+    // The events are out at the end of the turn.
+    await new Promise(resolve => setImmediate(resolve));
+    cutter.cut();
+    await isBroken;
+    cutter.release();
+    await closed;
+    expect(await inbox.take(4)).toEqual([2, 4, 6, 8]);
+    expect(consumer.stats.missed).toBe(0);
+  },
+);

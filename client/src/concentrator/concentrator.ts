@@ -211,9 +211,10 @@ export class Concentrator {
       for (const lane of endpoint.lanes) if (lane.isBegun && !lane.isPlaced) this.#parts.outbox.place(lane);
       this.#parts.openings.close(endpoint);
     };
-    // What is made of its events is to be known for its own.
-    if (!this.#parts.modulation.takes(endpoint.channel)) close();
-    else void this.#within(done => this.#parts.raising.whenThrough(false, done)).then(close);
+    // What is made of its events is to be known for its own; and a connection that breaks gives back to it what is not confirmed.
+    const { modulation, outbox, raising } = this.#parts;
+    if (!modulation.takes(endpoint.channel) && !outbox.owes(endpoint.lanes)) close();
+    else void this.#within(done => raising.whenThrough(true, done)).then(close);
   }
 
   /** Ends the connection. Resolves when what was raised has been through the modulators here and taken, or after 30 s. */
