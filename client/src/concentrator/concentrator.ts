@@ -211,7 +211,7 @@ export class Concentrator {
       for (const lane of endpoint.lanes) if (lane.isBegun && !lane.isPlaced) this.#parts.outbox.place(lane);
       this.#parts.openings.close(endpoint);
     };
-    // What is made of its events is to be known for its own; and a connection that breaks gives back to it what is not confirmed.
+    // Modulators' output is counted by the producer, and a connection that breaks gives unconfirmed runs back to it.
     const { modulation, outbox, raising } = this.#parts;
     if (!modulation.takes(endpoint.channel) && !outbox.owes(endpoint.lanes)) close();
     else void this.#within(done => raising.whenThrough(true, done)).then(close);

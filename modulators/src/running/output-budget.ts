@@ -14,7 +14,7 @@ export class OutputBudget {
 
   constructor(limits: Limits) {
     this.#limits = limits;
-    // What one batch may make it may make at once.
+    // Output that one batch may make may come at once.
     const { eventsPerSecond, bytesPerSecond, outputEvents, outputBytes } = limits;
     this.#most = {
       events: Math.max(outputEvents, CAPACITY_S * eventsPerSecond),
@@ -40,7 +40,7 @@ export class OutputBudget {
     this.#bytes = Math.min(this.#most.bytes, this.#bytes + seconds * bytesPerSecond);
   }
 
-  /** It is given so much: as much it may make in any case. */
+  /** Input allows as much output in any case. */
   give(events: number, bytes: number): void {
     this.#events += events;
     this.#bytes += bytes;

@@ -191,7 +191,7 @@ class QuickJsRealm implements Realm {
     return this.#cpuMs;
   }
 
-  /** What it began with, of which it may not have touched all, and what it has grown by. */
+  /** Memory that it began with, touched or not, and that it has grown by. */
   get heldBytes(): number {
     return this.#memory.buffer.byteLength - ((INITIAL_MIB - OWN_MIB) << 20);
   }

@@ -69,7 +69,7 @@ export class Fuzzer implements AsyncDisposable {
       this.#compiled.enqueue(part);
       this.#hosted.enqueue(part);
     }
-    // What costs too much by an event goes on in the host there, too.
+    // Programs that cost too much by an event go on in the host there, too.
     await Promise.all([this.#compiled.settled(), this.#hosted.settled()]);
     for (const { seed, derived, text } of installed) {
       result.programs++;
