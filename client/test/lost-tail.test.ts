@@ -118,6 +118,7 @@ test.each([
       .session()
       .channel("a", Tick)
       .subscribe(({ n }) => inbox.put(n), modulator === undefined ? {} : { modulator });
+    await expect.poll(() => producer.demand.total).toBe(1);
     await producer.publishSync({ n: 2, note: "" });
     cutter.hold();
     for (const n of [4, 6, 8]) producer.publish({ n, note: "" });
