@@ -251,7 +251,8 @@ export class Account {
     }
     const { last, writtenOff } = progress;
     if (first <= last) {
-      const isAnew = n > last && progress.restarts < this.#restarts;
+      // An event that a period makes goes with the run of another source: it may be repeated whole with a part of that.
+      const isAnew = (n > last || this.#meaning.gathers === true) && progress.restarts < this.#restarts;
       this.#again(producer, life, progress, first, Math.min(n, last), isAnew);
     } else {
       const missing = this.#unitsAmong(Math.max(last, writtenOff), first - 1);

@@ -409,6 +409,7 @@ export class Concentrator {
 
   /** The connection broke: consumers elsewhere are expected back, and what they want waits for them. */
   #interrupted(comesBack: boolean): void {
+    this.#parts.deriving.interrupted(this.#parts.index);
     const wereOpen = this.#parts.index.interrupted();
     this.#parts.questions.interrupted();
     this.#parts.synchronous.clear();

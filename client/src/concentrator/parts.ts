@@ -191,6 +191,7 @@ export function assemble(
     synchronous,
     reception,
     modulation,
+    deriving,
     feeds,
     raising,
     demands,

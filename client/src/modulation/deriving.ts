@@ -1,6 +1,6 @@
 import type { Provenance } from "@jecho/modulators/internal";
 import type { EventsFrame } from "@jecho/shared/internal";
-import type { ConsumerEndpoint, ProducerEndpoint } from "../concentrator/endpoints/endpoint.ts";
+import type { ConsumerEndpoint, Endpoint, ProducerEndpoint } from "../concentrator/endpoints/endpoint.ts";
 import type { EndpointIndex } from "../concentrator/endpoints/endpoint-index.ts";
 import type { Reception } from "../concentrator/incoming/reception.ts";
 import type { SynchronousEvents } from "../concentrator/incoming/synchronous.ts";
@@ -291,9 +291,17 @@ export class Deriving {
     frame.readdress(number, producer);
     // Consumers here may be expected back. Those elsewhere are served by another process by now.
     if (own && this.#index.isAnyAway()) this.#kept.add(installation, frame, lane);
+    if (own && number === 0) this.#handBack(installation, frame, lane);
     if (!installation.isTold) this.#outbox.hold(lane, frame);
     else if (number !== 0) this.#handOut(installation, frame, lane, raising);
     return of;
+  }
+
+  /** Hands a run to the consumers that are back before its modulator is installed again. */
+  #handBack(installation: Installation, frame: EventsFrame, lane: Lane): void {
+    for (const endpoint of this.#index)
+      if (endpoint.is === "consumer" && endpoint.open !== undefined && this.#kept.isFor(endpoint, installation))
+        this.#reception.raisedBefore(endpoint, frame, lane);
   }
 
   #handOut({ elsewhere }: Installation, frame: EventsFrame, lane: Lane, raising: string | undefined): void {
@@ -310,6 +318,13 @@ export class Deriving {
     }
     this.#synchronous.derive(raising, frame, sent);
     this.#reception.raised(frame, lane, outcome => this.#synchronous.settle(raising, outcome));
+  }
+
+  /** The connection breaks. @param endpoints all of the process, in their states until then */
+  interrupted(endpoints: Iterable<Endpoint>): void {
+    for (const endpoint of endpoints)
+      if (endpoint.is === "consumer" && endpoint.isApplications && endpoint.open !== undefined)
+        this.#kept.leaves(endpoint, this.#modulation.installed);
   }
 
   /** Hands a consumer that is back what was made here meanwhile; when all are back, nothing more is kept. */

@@ -1,4 +1,4 @@
-import type { EventsFrame } from "@jecho/shared/internal";
+import type { EventsFrame, Modulator } from "@jecho/shared/internal";
 import type { ConsumerEndpoint } from "../concentrator/endpoints/endpoint.ts";
 import type { Lane } from "../concentrator/outgoing/lane.ts";
 import type { Installation } from "./installation.ts";
@@ -12,10 +12,26 @@ interface KeptRun {
   readonly lane: Lane;
 }
 
+/** The makers of a consumer's channel at the connection that it was open at last, and the modulator that it had there. */
+interface Made {
+  readonly by: ReadonlySet<Installation>;
+  readonly modulator: Modulator | undefined;
+}
+
 /** Runs that modulators made here for consumers of this process alone while these were away, oldest first. They outlast the modulators. */
 export class Kept {
   #runs: KeptRun[] = [];
   #bytes = 0;
+  /** Numbers of one connection mean others at the next one, where a modulator may not be by the time that it breaks. */
+  readonly #made = new WeakMap<ConsumerEndpoint, Made>();
+
+  /** The connection breaks under this consumer. @param installed all modulators here */
+  leaves(consumer: ConsumerEndpoint, installed: Iterable<Installation>): void {
+    const { channelNumber, modulator } = consumer;
+    const by = new Set<Installation>();
+    for (const installation of installed) if (installation.number === channelNumber) by.add(installation);
+    if (by.size > 0) this.#made.set(consumer, { by, modulator });
+  }
 
   /** Keeps a copy of a run; the oldest go where that takes too long. */
   add(by: Installation, frame: EventsFrame, lane: Lane): void {
@@ -27,11 +43,15 @@ export class Kept {
   }
 
   /** The runs for this consumer, which is back. */
-  of({ channelNumber, lastChannel }: ConsumerEndpoint): KeptRun[] {
-    return this.#runs.filter(
-      ({ by: { number, lastNumber } }) =>
-        number === channelNumber || (number === 0 && lastNumber === lastChannel),
-    );
+  of(consumer: ConsumerEndpoint): KeptRun[] {
+    return this.#runs.filter(({ by }) => by.number === consumer.channelNumber || this.isFor(consumer, by));
+  }
+
+  /** Whether this consumer's channel was made by a modulator that is not installed at the present connection. */
+  isFor(consumer: ConsumerEndpoint, by: Installation): boolean {
+    if (by.number !== 0) return false;
+    const made = this.#made.get(consumer);
+    return made !== undefined && made.modulator === consumer.modulator && made.by.has(by);
   }
 
   clear(): void {

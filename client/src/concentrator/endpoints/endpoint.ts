@@ -233,8 +233,6 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
   isPaused = false;
   /** Its application's thread does not take its events. */
   isStalled = false;
-  /** The number of the channel that it had before. */
-  lastChannel: number | undefined;
   /** The reset that is in force; 0 for what it was opened with. */
   reset = 0;
   /** Resets that were asked for later and are not answered, oldest first. */
@@ -305,7 +303,6 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
   }
 
   protected override changed(before: ConsumerState): void {
-    this.lastChannel = openStateOf(before)?.channelNumber ?? this.lastChannel;
     if (openStateOf(before) !== undefined && this.open === undefined) this.tracker.away();
     this.#indexes.changed(this, before);
   }
