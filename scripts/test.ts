@@ -1,11 +1,20 @@
 // `npm test` runs everything, `npm test -- FILTER...` only Vitest on these, `npm test -- e2e ARGS...` only Playwright.
-// Its last line is the sum of both: `N passed, N failed`, with `, N skipped` where some were.
+// Its last lines name what failed; the last one is the sum of both: `N passed, N failed`, with `, N skipped` where some were.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ProcessGroup } from "./process-group.ts";
-import { add, format, type Tally, tallyPlaywright, tallyVitest, withExitCode } from "./tally.ts";
+import {
+  add,
+  format,
+  nothing,
+  type Tally,
+  tallyPlaywright,
+  tallyVitest,
+  type VitestReport,
+  withExitCode,
+} from "./tally.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 process.chdir(root);
@@ -24,7 +33,11 @@ async function vitest(args: string[]): Promise<Tally> {
     `--outputFile.json=${report}`,
     ...args,
   ]);
-  return withExitCode(tallyOf(report, tallyVitest), code);
+  return withExitCode(
+    tallyOf(report, (report: VitestReport) => tallyVitest(report, root)),
+    code,
+    "Vitest",
+  );
 }
 
 async function playwright(args: string[]): Promise<Tally> {
@@ -41,17 +54,17 @@ async function playwright(args: string[]): Promise<Tally> {
     ],
     { PLAYWRIGHT_JSON_OUTPUT_FILE: report },
   );
-  return withExitCode(tallyOf(report, tallyPlaywright), code);
+  return withExitCode(tallyOf(report, tallyPlaywright), code, "Playwright");
 }
 
 /** A runner that was stopped, or never came to its tests, wrote no report. */
 function tallyOf<Report>(file: string, read: (report: Report) => Tally): Tally {
-  if (!existsSync(file)) return { passed: 0, failed: 0, skipped: 0 };
+  if (!existsSync(file)) return nothing;
   return read(JSON.parse(readFileSync(file, "utf8")) as Report);
 }
 
 const args = process.argv.slice(2);
-let sum: Tally = { passed: 0, failed: 0, skipped: 0 };
+let sum = nothing;
 if (args[0] !== "e2e") sum = add(sum, await vitest(args));
 if (args[0] === "e2e") sum = add(sum, await playwright(args.slice(1)));
 else if (args.length === 0) sum = add(sum, await playwright([]));
