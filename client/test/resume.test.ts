@@ -6,6 +6,13 @@ import { Inbox, numbersOf, PATIENT, startRig, Tick, whenState } from "./rig.ts";
 
 const QUICK = { backoff: { firstMs: 10, mostMs: 50 } };
 const Count = type("Count", { n: "uint32" });
+/** Passes even `n`. */
+const EVEN = {
+  source: `import { FifoModulator } from "jecho:moe";
+export default class extends FifoModulator {
+  enqueue(event) { if (event.n % 2 === 0) super.enqueue(event); }
+}`,
+};
 
 /** A session through a way that can be cut. */
 async function throughCutter(
@@ -168,6 +175,50 @@ test("DEL-7: what comes while a consumer is away is kept for it on a channel wit
   for (let n = 200; n < 300; n++) producer.publish({ n });
   expect(await inbox.take(300)).toEqual(Array.from({ length: 300 }, (_, n) => n));
   expect(consumer.stats.missed).toBe(0);
+});
+
+test.each([
+  ["plain", undefined],
+  ["modulated", EVEN],
+])(
+  "DEL-7: what was sent into a connection that was broken without a word comes again, without history, too (%s)",
+  async (_, modulator) => {
+    await using rig = await startRig({ heartbeatMs: 200 });
+    await using way = await throughCutter(rig.gateway.address);
+    const producer = await rig.session().channel("a", Count).produce();
+    const inbox = new Inbox<number>();
+    const consumer = await way.session
+      .channel("a", Count)
+      .subscribe(({ n }) => inbox.put(n), modulator && { modulator });
+    await expect.poll(() => producer.demand.total).toBe(1);
+    producer.publish({ n: 0 });
+    await inbox.take(1);
+    const isNoticed = whenState(consumer, "reconnecting");
+    way.stall();
+    for (let n = 1; n < 50; n++) producer.publish({ n });
+    await isNoticed;
+    for (let n = 50; n < 100; n++) producer.publish({ n });
+    way.flow();
+    const step = modulator === undefined ? 1 : 2;
+    const all = Array.from({ length: 100 / step }, (_, i) => i * step);
+    expect(await inbox.take(all.length)).toEqual(all);
+    await whenState(consumer, "live");
+    expect(consumer.status).toMatchObject({ recovered: true, missing: 0 });
+    expect(consumer.stats.missed).toBe(0);
+  },
+);
+
+test("HIST-1: what is kept for those who come back is no history: a new consumer begins with what comes", async () => {
+  await using rig = await startRig();
+  const producer = await rig.session().channel("a", Count).produce();
+  const first = await numbersOf(rig, "a", Count);
+  await expect.poll(() => producer.demand.total).toBe(1);
+  producer.publish({ n: 1 });
+  await first.take(1);
+  const second = await numbersOf(rig, "a", Count, { from: 1 });
+  const third = await numbersOf(rig, "a", Count, { from: "last" });
+  await producer.publishSync({ n: 2 });
+  expect([await second.take(1), await third.take(1)]).toEqual([[2], [2]]);
 });
 
 test("DEL-3, DEL-6: a gateway that is started again gets what the producer was not told to be taken", async () => {

@@ -1,4 +1,4 @@
-import { type Channel, isKept, type Meaning, NOTICE, NOTICES } from "./event.ts";
+import { type Channel, isKept, type Meaning, NOTICE, NOTICES, URGENT_LIFE } from "./event.ts";
 
 /** What was wrong with what consumers saw, in events that they should have seen. */
 export interface Verdict {
@@ -93,7 +93,15 @@ interface Progress {
   /** What the modulator had counted at the last event, and how often it had been told to begin anew by then. */
   count: number | undefined;
   restarts: number;
+  /** The newest event when it was told last to begin anew, until that shows. */
+  toldAt: number | undefined;
 }
+
+/**
+ * Events that may come of the modulator before after a consumer was told of a new beginning: one modulator makes usual and urgent events, whose orders
+ * are independent, and the first of either tells it.
+ */
+const MOST_AFTER_TOLD = 100;
 
 /** What is to be looked into; on a channel with history, too, why anything was told at all. */
 const WRONG = ["lostUntold", "duplicated", "reordered", "overtold", "restartedUntold", "corrupt"] as const;
@@ -251,8 +259,9 @@ export class Account {
     }
     const { last, writtenOff } = progress;
     if (first <= last) {
-      // An event that a period makes goes with the run of another source: it may be repeated whole with a part of that.
-      const isAnew = (n > last || this.#meaning.gathers === true) && progress.restarts < this.#restarts;
+      // A period's events go with the run of the usual ones: what stands for urgent ones may be repeated whole with a part of that.
+      const isInPart = n > last || (this.#meaning.gathers === true && life >= URGENT_LIFE);
+      const isAnew = isInPart && progress.restarts < this.#restarts;
       this.#again(producer, life, progress, first, Math.min(n, last), isAnew);
     } else {
       const missing = this.#unitsAmong(Math.max(last, writtenOff), first - 1);
@@ -305,7 +314,11 @@ export class Account {
   #compare(producer: number, life: number, progress: Progress, n: number, count: number): void {
     if (this.#meaning.counts) {
       const more = count - (progress.count ?? count - 1);
-      if ((more < 1 || more > n - progress.last) && progress.restarts === this.#restarts) {
+      if (progress.restarts !== this.#restarts) progress.toldAt = progress.last;
+      const isAnew = more < 1 || more > n - progress.last;
+      const isTold = progress.toldAt !== undefined && n - progress.toldAt <= MOST_AFTER_TOLD;
+      if (isAnew && isTold) progress.toldAt = undefined;
+      else if (isAnew) {
         this.#verdict.restartedUntold++;
         this.#noteOf(
           producer,
@@ -363,6 +376,7 @@ export class Account {
       gaps: [],
       count: undefined,
       restarts: this.#restarts,
+      toldAt: undefined,
     };
     this.#progress.set(key, progress);
     return progress;

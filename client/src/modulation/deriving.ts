@@ -300,7 +300,11 @@ export class Deriving {
   /** Hands a run to the consumers that are back before its modulator is installed again. */
   #handBack(installation: Installation, frame: EventsFrame, lane: Lane): void {
     for (const endpoint of this.#index)
-      if (endpoint.is === "consumer" && endpoint.open !== undefined && this.#kept.isFor(endpoint, installation))
+      if (
+        endpoint.is === "consumer" &&
+        endpoint.open !== undefined &&
+        this.#kept.isFor(endpoint, installation)
+      )
         this.#reception.raisedBefore(endpoint, frame, lane);
   }
 

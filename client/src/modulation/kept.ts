@@ -13,7 +13,7 @@ interface KeptRun {
 }
 
 /** The makers of a consumer's channel at the connection that it was open at last, and the modulator that it had there. */
-interface Made {
+interface Makers {
   readonly by: ReadonlySet<Installation>;
   readonly modulator: Modulator | undefined;
 }
@@ -23,7 +23,7 @@ export class Kept {
   #runs: KeptRun[] = [];
   #bytes = 0;
   /** Numbers of one connection mean others at the next one, where a modulator may not be by the time that it breaks. */
-  readonly #made = new WeakMap<ConsumerEndpoint, Made>();
+  readonly #made = new WeakMap<ConsumerEndpoint, Makers>();
 
   /** The connection breaks under this consumer. @param installed all modulators here */
   leaves(consumer: ConsumerEndpoint, installed: Iterable<Installation>): void {

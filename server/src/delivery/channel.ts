@@ -25,6 +25,8 @@ export interface ChannelOwner {
   subjectOf(producer: number): string;
   /** A consumer's process has to be cut off, for its queue is full. */
   cutOff(channel: Channel, connection: Connection): void;
+  /** Begins to keep a channel's events for consumers whose connections break. */
+  keepForReturn(channel: Channel): void;
   /** Producers should wait, or go on. */
   block(channel: Channel, ready: boolean): void;
   /** Queues that have producers wait, each for so long at most. */
@@ -76,6 +78,31 @@ export class Channel {
   /** Consumers: those that are awaited, those that are still being sent the past, and a history that is to be whole, included. */
   get consumers(): number {
     return this.demand.consumers + (this.isKept ? 1 : 0);
+  }
+
+  /** The history that somebody has asked for; undefined where events are kept for those alone who come back. */
+  get past(): History | undefined {
+    return this.history?.isTransient === true ? undefined : this.history;
+  }
+
+  /** Whether any consumer listens. */
+  get #listens(): boolean {
+    return this.demand.consumers + this.demand.feeds > 0;
+  }
+
+  /** The demand has changed: keeps for those who come back as much as they may need. */
+  reviewReturns(): void {
+    if (this.history?.isTransient !== true) return;
+    if (this.#listens || this.demand.isExpecting) this.owner.keepForReturn(this);
+    else this.history = undefined;
+  }
+
+  /** Lets go of what is too old. */
+  trimHistory(now: number): void {
+    const { history } = this;
+    history?.log.trim(now);
+    if (history?.isTransient === true && history.log.bytes === 0 && !this.demand.isExpecting)
+      this.history = undefined;
   }
 
   /**
@@ -200,6 +227,7 @@ export class Channel {
     this.bytes += frame.end - frame.start;
     this.counts.events += frame.count;
     this.counts.bytes += frame.end - frame.start;
+    if (this.history === undefined && this.#listens) this.owner.keepForReturn(this);
     this.history?.append(frame, of, this.owner.subjectOf(frame.producer), Date.now());
     if (frame.isSync) this.#acknowledgements.expect(this, frame, from, process);
     this.listeners.send(frame, from, process);

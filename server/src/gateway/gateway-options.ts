@@ -74,7 +74,10 @@ export interface GatewayOptions extends GatewayLimits {
    * changed costs a connection, and no event. Each byte is then summed at the gateway and at its client. Default: false.
    */
   readonly checksums?: boolean;
-  /** How long producers go on sending for a consumer that was cut off, in milliseconds; 30,000 by default. */
+  /**
+   * How long producers go on sending for a consumer that was cut off, in milliseconds; 30,000 by default. With 0 nothing is kept for those who come back
+   * but a history that producers ask for.
+   */
   readonly resumeWindowMs?: number;
   /** How long a handover token is good, in milliseconds; 120,000 by default. */
   readonly handoverMs?: number;

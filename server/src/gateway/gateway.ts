@@ -40,6 +40,12 @@ import { drain, sendWaiting } from "./drain.ts";
 import { type GatewayStats, limitsOf } from "./gateway-limits.ts";
 import { checkGatewayOptions, type GatewayOptions } from "./gateway-options.ts";
 
+/** Silence of this many heartbeats ends a connection; and the time until that is seen, in milliseconds. */
+const IDLE_HEARTBEATS = 3;
+const UNNOTICED_MS = 8000;
+/** How often histories let go of what is too old on channels that nothing comes on, in milliseconds. */
+const TRIM_MS = 5000;
+
 /** A gateway that runs. */
 export interface Gateway {
   /** Where it listens, as its options say. */
@@ -133,7 +139,9 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   const gathering = new Gathering();
   const requestTimeoutMs = options.requestTimeoutMs ?? 10_000;
   const resumeWindowMs = options.resumeWindowMs ?? 30_000;
-  const keeping = { historyBytes: limits.historyBytes, resumeWindowMs, store };
+  // Where nobody is waited for, nobody is expected back.
+  const unnoticedMs = resumeWindowMs === 0 ? 0 : IDLE_HEARTBEATS * heartbeatMs + UNNOTICED_MS;
+  const keeping = { historyBytes: limits.historyBytes, resumeWindowMs, unnoticedMs, store };
   const owners = new ChannelOwners(options.owners ?? {}, resumeWindowMs, limits.channels);
   const counts = new GatewayCounts();
   const names = new NameServer(objects, acknowledgements, gathering, keeping, limits, owners, counts, {
@@ -169,6 +177,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   const strangers = new Deadlines<ClientConnection>(connectionLimits.requestTimeoutMs, connection =>
     connection.end("TIMED_OUT", "no Hello came"),
   );
+  const trimming = setInterval(() => names.trimHistories(), TRIM_MS).unref();
   const silence = new Silence(options.messageTimeoutMs ?? 120_000, () => connections.values());
   const admission = new Admission([host, ...(options.hosts ?? [])], options.origins ?? [], log);
   let whenEmpty: (() => void) | undefined;
@@ -281,6 +290,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   const release = async (): Promise<void> => {
     await operations?.close();
     silence.stop();
+    clearInterval(trimming);
     access.stop();
     store?.close();
     await audit?.close();
@@ -291,7 +301,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     limitBytes: limitBytes + (sealer === undefined ? 0 : CHECKSUM_BYTES),
     // The last wall: events wait in queues of ours long before.
     mostWaitingBytes: 64 << 20,
-    idleSeconds: Math.ceil((3 * heartbeatMs) / 1000),
+    idleSeconds: Math.ceil((IDLE_HEARTBEATS * heartbeatMs) / 1000),
     certificate,
   };
   const stats = (): GatewayStats => ({ connections: connections.size, ...names.stats });

@@ -153,7 +153,8 @@ export class EventLog {
         const key = this.#keyOf(frame, i);
         // Deleted first, so that the map's order is the order of the newest events.
         this.#forgetKey(key);
-        const event = frame.count === 1 ? run : { ...run, frame: frame.slice(i, i + 1) };
+        // In memory of its own: it may outlive the runs around it by far.
+        const event = { ...run, frame: frame.count === 1 ? frame.copy() : frame.slice(i, i + 1) };
         this.#latest.set(key, { run: event, from: frame.seq });
         this.#latestBytes += sizeOf(event);
       }

@@ -2,6 +2,7 @@ import type { EventsFrame } from "@jecho/shared/internal";
 import type { RunSource, SourceCount } from "../delivery/lanes.ts";
 import type { GatewayCounts } from "../operations/gateway-counts.ts";
 import { type EpochStart, EventLog, type LoggedRun, type Retention } from "./event-log.ts";
+import { RunMemory } from "./run-memory.ts";
 import type { HistoryStore } from "./store.ts";
 import type { Stored } from "./stored.ts";
 
@@ -64,12 +65,13 @@ const TRIM_SHARE = 8;
  */
 export class History {
   readonly log: EventLog;
-  /** Kept only until those who were cut off are back. */
+  /** Kept only for consumers whose connections break: nobody has asked for a history. */
   readonly isTransient: boolean;
   readonly #budget: HistoryBudget;
   readonly #store: HistoryStore | undefined;
   readonly #name: string;
   readonly #epochs: EpochStart[];
+  readonly #memory = new RunMemory();
   #untrimmed = 0;
   #untrimmedBytes = 0;
 
@@ -97,7 +99,7 @@ export class History {
 
   /** Keeps a copy of a run that has been stamped. @param by subject of its producer; "" where it has none */
   append(frame: EventsFrame, { source, origin }: RunSource, by: string, at: number): void {
-    const run: LoggedRun = { frame: frame.copy(), source, origin, by, at };
+    const run: LoggedRun = { frame: this.#memory.copy(frame), source, origin, by, at };
     if (this.log.append(run)) this.#budget.counts.reached("historyBytes");
     this.#budget.added(frame.end - frame.start);
     if (this.#store === undefined) return;

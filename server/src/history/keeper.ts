@@ -13,12 +13,14 @@ export interface Keeping {
   readonly historyBytes: number;
   /** How long producers go on sending for a consumer that was cut off, in milliseconds. */
   readonly resumeWindowMs: number;
+  /** Time within which a connection that breaks without a word is found to have, in milliseconds: events of that time are kept for its return. */
+  readonly unnoticedMs: number;
   readonly store: HistoryStore | undefined;
   /** The bound of all channels together. */
   readonly budget: HistoryBudget;
 }
 
-/** Most bytes that are kept for consumers that were cut off, where the channel has no history. */
+/** Most bytes of a channel that are kept for consumers that are cut off, or are without anybody knowing it, where it has no history. */
 const TRANSIENT_BYTES = 8 << 20;
 
 /** Sees to what is kept of one channel's events, and of those of its derived channels. */
@@ -101,16 +103,24 @@ export class HistoryKeeper {
     for (const { token, schema } of this.#types.present()) channel.history.addType(token, schema);
   }
 
-  /** Keeps new events for consumers that were cut off, also where nobody has asked for a history. */
-  keepMeanwhile(channel: Channel): void {
-    if (channel.history !== undefined) return;
+  /** Keeps new events for consumers whose connections break, also where nobody has asked for a history. */
+  keepForReturn(channel: Channel): void {
+    const { history } = channel;
+    if (history !== undefined && !history.isTransient) return;
+    // Those that nobody knows yet to be cut off will be known in time.
+    const seconds = channel.demand.isExpecting ? Number.POSITIVE_INFINITY : this.#keeping.unnoticedMs / 1000;
+    if (seconds === 0) return;
     const retention = {
       events: Number.POSITIVE_INFINITY,
-      seconds: Number.POSITIVE_INFINITY,
+      seconds,
       bytes: Math.min(this.#keeping.historyBytes, TRANSIENT_BYTES),
       latest: false,
       key: "",
     };
+    if (history !== undefined) {
+      history.log.retention = retention;
+      return;
+    }
     const present = { epoch: channel.epoch, firstSeq: channel.nextSeq };
     channel.history = new History(
       retention,

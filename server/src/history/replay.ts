@@ -27,10 +27,16 @@ export interface Beginning {
 /**
  * Finds the beginning that a consumer asks for. What is not kept is told as missing.
  *
+ * @param isFeed whether it feeds modulators: then it may have what is kept for those who come back
  * @param since time before which a consumer that comes back is sent nothing, for it may not look back; undefined where it may
  * @throws JechoError `HISTORY_EXCEEDED` where an event is asked for that is not the next and has not come
  */
-export function beginningOf(channel: Channel, place: Place | undefined, since?: number): Beginning {
+export function beginningOf(
+  channel: Channel,
+  place: Place | undefined,
+  isFeed: boolean,
+  since?: number,
+): Beginning {
   const live = {
     seq: channel.nextSeq,
     had: undefined,
@@ -40,14 +46,15 @@ export function beginningOf(channel: Channel, place: Place | undefined, since?: 
     unknown: false,
     speed: 0,
   };
-  const { history, nextSeq } = channel;
+  const { nextSeq } = channel;
   if (place === undefined || place.from === FROM.now) return live;
+  const history = isFeed || place.from === FROM.resume ? channel.history : channel.past;
   history?.log.trim(Date.now());
   if (place.from === FROM.last) return { ...live, newest: history?.log.newest() ?? [] };
   const speed = Number.isFinite(place.speed) && place.speed > 0 ? place.speed : 0;
   if (place.from === FROM.time) {
     const seq = history?.log.seqSince(place.at) ?? nextSeq;
-    const missing = missingFrom(channel, seq);
+    const missing = missingFrom(history, nextSeq, seq);
     const recovered = missing === 0 && (history?.log.reaches(place.at) ?? nextSeq === 1);
     return { ...live, seq, recovered, missing, speed };
   }
@@ -67,13 +74,13 @@ export function beginningOf(channel: Channel, place: Place | undefined, since?: 
   }
   const first = (since === undefined ? history?.log.firstSeq : history?.log.seqSince(since)) ?? nextSeq;
   const seq = Math.min(Math.max(wanted, first), nextSeq);
-  const missing = unknown ? 0 : missingFrom(channel, wanted, seq);
+  const missing = unknown ? 0 : missingFrom(history, nextSeq, wanted, seq);
   const had = place.from === FROM.resume ? wanted - 1 : undefined;
   return { ...live, seq, had, recovered: !unknown && missing === 0, missing, unknown, speed };
 }
 
 /** How many events from this one on are not kept, or lie before the first that is sent. */
-function missingFrom({ history, nextSeq }: Channel, seq: number, first = seq): number {
+function missingFrom(history: History | undefined, nextSeq: number, seq: number, first = seq): number {
   return Math.max(0, nextSeq - seq - (history?.log.countFrom(first) ?? 0));
 }
 

@@ -81,9 +81,8 @@ export class ChannelManager implements ChannelOwner {
     for (const derived of this.derivations) this.#keeper.keep(derived.channel, derived);
   }
 
-  /** Keeps new events for somebody's return. */
-  keepMeanwhile(channel: Channel): void {
-    this.#keeper.keepMeanwhile(channel);
+  keepForReturn(channel: Channel): void {
+    this.#keeper.keepForReturn(channel);
   }
 
   keyOf(run: EventsFrame, i: number): string {
@@ -347,7 +346,7 @@ export class ChannelManager implements ChannelOwner {
   /** A consumer has another state than this: producers are told, and what nobody needs any more goes. Called by `become` alone. */
   consumerChanged(consumer: GatewayConsumer, before: GatewayConsumerState): void {
     const { channel, derived, connection, state, feed } = consumer;
-    if (channel.history?.isTransient && !channel.demand.isExpecting) channel.history = undefined;
+    channel.reviewReturns();
     // Those who listen to what is made of it may have been there before.
     if (state.is === "listening" && feed !== 0)
       for (const one of this.#hearing(connection)) if (one !== consumer) this.#hear(one);

@@ -185,8 +185,8 @@ export class GatewayConsumer {
         if (before.is === "installing") return derived?.placements.wake();
         if (next.comesBack) {
           // What is made by those who run its modulator already is news for it.
-          manager.keepMeanwhile(channel);
           channel.demand.expect(feed);
+          manager.keepForReturn(channel);
         }
         return derived?.placements.join(this);
       case "replaying":
@@ -194,8 +194,8 @@ export class GatewayConsumer {
       case "listening":
         return channel.enter(connection, this.terms.queue, feed);
       case "awaited":
-        manager.keepMeanwhile(channel);
-        return channel.demand.await(this);
+        channel.demand.await(this);
+        return manager.keepForReturn(channel);
       default:
     }
   }

@@ -252,6 +252,12 @@ export class NameServer {
     };
   }
 
+  /** Lets go of what histories keep that is too old. */
+  trimHistories(): void {
+    const now = Date.now();
+    for (const [, channel] of this.#channels) channel.trimHistory(now);
+  }
+
   *#logs(): Generator<EventLog> {
     for (const [, { history }] of this.#channels) if (history !== undefined) yield history.log;
   }

@@ -265,14 +265,13 @@ export class GatewayOpenings {
     // What came while it was away it may have in any case.
     const mayLookBack = connection.subject?.may("history", name) ?? true;
     const since = mayLookBack ? undefined : Date.now() - this.#names.keeping.resumeWindowMs;
-    const asked = beginningOf(channel, from, since);
+    const asked = beginningOf(channel, from, feed !== 0, since);
     // A consumer with a modulator makes the past itself where what is kept of the output does not reach back that far.
     const isMade = modulator !== undefined && from?.from === FROM.time;
     const isLacking =
       isMade &&
-      (channel.history === undefined ||
-        (!asked.recovered && reachesFurther(consumer.manager.channel, channel)));
-    const beginning = isLacking ? beginningOf(channel, undefined) : asked;
+      (channel.past === undefined || (!asked.recovered && reachesFurther(consumer.manager.channel, channel)));
+    const beginning = isLacking ? beginningOf(channel, undefined, false) : asked;
     const { seq, had, newest, recovered, missing, unknown } = beginning;
     const replays = channel.history !== undefined && (seq < channel.nextSeq || newest.length > 0);
     const replay = replays ? this.#names.newNumber() : 0;
@@ -375,6 +374,6 @@ function lengthBeside({ parameters, key, capabilities, objects }: Modulator): nu
 
 /** Whether more of the past is kept of a channel than of one that is derived of it. */
 function reachesFurther(base: Channel, derived: Channel): boolean {
-  const oldest = base.history?.log.oldestAt ?? Number.POSITIVE_INFINITY;
-  return oldest < (derived.history?.log.oldestAt ?? Number.POSITIVE_INFINITY);
+  const oldest = base.past?.log.oldestAt ?? Number.POSITIVE_INFINITY;
+  return oldest < (derived.past?.log.oldestAt ?? Number.POSITIVE_INFINITY);
 }

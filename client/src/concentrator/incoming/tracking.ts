@@ -316,8 +316,9 @@ export class Tracker {
 }
 
 function reach(known: Known, { id }: TrackedSource, through: number): void {
-  if (through < known.through) return;
-  known.through = through;
+  // One that only says again what another one made is not who made it: what it makes of that has been had.
+  if (through <= known.through && known.by !== 0n) return;
+  known.through = Math.max(known.through, through);
   known.by = id;
 }
 

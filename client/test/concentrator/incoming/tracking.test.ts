@@ -165,6 +165,35 @@ test("PROV-7: what was made of the same events at another place before does not 
   expect(tracker.take(first, run(4, 1, 60, 60), raw)).toEqual({ had: 0, missing: 0 });
 });
 
+test("PROV-7: what was made at another place does not come again of one that has said that it has been through it", () => {
+  const tracker = new Tracker();
+  const [first, second, raw] = [1n, 2n, 9n].map(id => new TrackedSource(id << 32n, false)) as [
+    TrackedSource,
+    TrackedSource,
+    TrackedSource,
+  ];
+  expect(tracker.take(first, run(1, 2, 0, 20), raw)).toEqual({ had: 0, missing: 0 });
+  // The second has gathered all of that, and hands on later what it has made of it.
+  expect(tracker.place(second, 0, raw, 10, 20)).toBe(0);
+  expect(tracker.take(second, run(1, 1, 10, 20), raw)).toEqual({ had: 1, missing: 0 });
+  expect(tracker.take(second, run(2, 1, 20, 30), raw)).toEqual({ had: 0, missing: 0 });
+});
+
+test("MOE-11: a restart is told when the new one says something of events, for the one before it may still be at its last", () => {
+  const tracker = new Tracker();
+  const [first, second, raw] = [1n, 2n, 9n].map(id => new TrackedSource(id << 32n, false)) as [
+    TrackedSource,
+    TrackedSource,
+    TrackedSource,
+  ];
+  tracker.take(first, run(1, 2, 0, 10), raw);
+  tracker.place(second, 0, raw, 20, 20);
+  tracker.take(first, run(3, 2, 10, 20), raw);
+  expect(tracker.hasRestarted).toBe(false);
+  tracker.take(second, run(1, 2, 20, 30), raw);
+  expect(tracker.hasRestarted).toBe(true);
+});
+
 test("HAND-1, PROV-5: another device goes on where this one was in each count", () => {
   const [made, raw] = [new TrackedSource(1n, false), new TrackedSource(9n, false)];
   const first = new Tracker();
