@@ -19,7 +19,7 @@ const layers: Record<string, Rule> = {
   client: { imports: ["shared", "modulators"], internal: true },
   react: { imports: ["client"], internal: false },
   server: { imports: ["shared"], internal: true },
-  apps: { imports: ["client", "react"], internal: false },
+  apps: { imports: ["client", "react", "modulators"], internal: false },
   // It watches what crosses the wire, with the parser that both ends have.
   e2e: { imports: ["shared", "client", "react", "server", "atmosphere"], internal: true },
   bench: { imports: everything, internal: true },
@@ -28,7 +28,7 @@ const layers: Record<string, Rule> = {
 /** A package's tests stand above all packages: they run the real gateway with the real client, over ways that can be cut. */
 const tests: Rule = { imports: [...packages, "e2e"], internal: true };
 /** An application's command may start the gateway beside it; its tests need one. */
-const composition: Rule = { imports: ["client", "server"], internal: false };
+const composition: Rule = { imports: ["client", "server", "modulators"], internal: false };
 
 /** The package a file belongs to, as its folder: `client`, `apps/atmosphere`, or undefined for a file at the root. */
 export function packageOf(file: string): string | undefined {

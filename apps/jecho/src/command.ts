@@ -4,6 +4,7 @@ import type { createToken, TokenAlgorithm } from "@jecho/server";
 import { Command, CommanderError } from "commander";
 import { addCompletion } from "./completion.ts";
 import { addDoctor } from "./doctor.ts";
+import { addExplain } from "./explain.ts";
 import { addKey } from "./key.ts";
 import { addKick } from "./kick.ts";
 import { addList } from "./list.ts";
@@ -63,6 +64,7 @@ addGateway(program);
 addSub(program, screen);
 addPub(program, screen);
 addTypes(program, screen);
+addExplain(program, screen);
 addList(program, screen);
 addTop(program, screen);
 addKey<TokenAlgorithm>(program, screen, async () => {
