@@ -134,3 +134,28 @@ test.each([
     expect(consumer.stats.missed).toBe(0);
   },
 );
+
+test("PROV-5: what a modulator did not get is told, though it lets nothing pass until its producer ends", async () => {
+  await using rig = await startRig({ installTimeoutMs: 300 });
+  await using cutter = await startCutter(rig.gateway.address);
+  await using consuming = connect(cutter.address, { ...QUICK, modulators: PATIENT });
+  const consumer = await consuming.channel("a", Count).subscribe(() => {}, { modulator: EVEN });
+  const plain = new Inbox<number>();
+  await rig
+    .session()
+    .channel("a", Count)
+    .subscribe(({ n }) => plain.put(n));
+  // The consumer's process is asked to run the modulator, and takes its time.
+  cutter.hold();
+  const producing = rig.session({ modulators: { most: 0 } });
+  const producer = await producing.channel("a", Count).produce();
+  await expect.poll(() => producer.demand.total).toBeGreaterThan(0);
+  for (let n = 1; n < 10; n++) producer.publish({ n });
+  await plain.take(9);
+  cutter.release();
+  await expect.poll(() => consumer.placements.map(({ at }) => at)).toEqual(["consumer"]);
+  producer.publish({ n: 11 });
+  await plain.take(10);
+  await producer.close();
+  await expect.poll(() => consumer.stats.missed).toBe(9);
+});

@@ -93,8 +93,8 @@ interface Progress {
   /** What the modulator had counted at the last event, and how often it had been told to begin anew by then. */
   count: number | undefined;
   restarts: number;
-  /** The newest event when it was told last to begin anew, until that shows. */
-  toldAt: number | undefined;
+  /** Events since it was told last to begin anew, until that shows; undefined where it was not. */
+  sinceTold: number | undefined;
 }
 
 /**
@@ -314,10 +314,10 @@ export class Account {
   #compare(producer: number, life: number, progress: Progress, n: number, count: number): void {
     if (this.#meaning.counts) {
       const more = count - (progress.count ?? count - 1);
-      if (progress.restarts !== this.#restarts) progress.toldAt = progress.last;
+      if (progress.restarts !== this.#restarts) progress.sinceTold = 0;
       const isAnew = more < 1 || more > n - progress.last;
-      const isTold = progress.toldAt !== undefined && n - progress.toldAt <= MOST_AFTER_TOLD;
-      if (isAnew && isTold) progress.toldAt = undefined;
+      const isTold = progress.sinceTold !== undefined && progress.sinceTold++ <= MOST_AFTER_TOLD;
+      if (isAnew && isTold) progress.sinceTold = undefined;
       else if (isAnew) {
         this.#verdict.restartedUntold++;
         this.#noteOf(
@@ -376,7 +376,7 @@ export class Account {
       gaps: [],
       count: undefined,
       restarts: this.#restarts,
-      toldAt: undefined,
+      sinceTold: undefined,
     };
     this.#progress.set(key, progress);
     return progress;

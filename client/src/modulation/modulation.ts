@@ -533,6 +533,8 @@ export class Modulation {
   #remove(installation: Installation): void {
     const { hosted, leaving } = installation;
     clearTimeout(leaving);
+    // Nobody else knows what it has been through and let nothing pass of.
+    this.#events.onStatement(installation);
     this.#forget(installation);
     leaveConnection(installation);
     this.#environment?.remove(hosted);
