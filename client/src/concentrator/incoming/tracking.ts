@@ -217,8 +217,8 @@ export class Tracker {
       // Of what its modulator had gathered all was accounted for before: each of its events that is missing stands for one at least.
       const gathered = isBroken && through <= known.through ? raised - (reached?.raised ?? raised) : 0;
       const missing = Math.max(gathered, (isBroken ? through : after) - known.through);
-      // One that begins says nothing of events yet, and another one before it may still do so.
-      if (after < through) this.#reach(known, source, through);
+      // One that only begins after another one says nothing of events yet, and that one may still do so.
+      if (after < through || known.maker === 0n) this.#reach(known, source, through);
       else reach(known, source, through);
       if (reached === undefined) this.#enter(source, raised, known);
       else reached.raised = Math.max(reached.raised, raised);

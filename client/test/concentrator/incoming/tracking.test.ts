@@ -179,6 +179,20 @@ test("PROV-7: what was made at another place does not come again of one that has
   expect(tracker.take(second, run(2, 1, 20, 30), raw)).toEqual({ had: 0, missing: 0 });
 });
 
+test("MOE-11: a restart is told also where the one before it has only begun", () => {
+  const tracker = new Tracker();
+  const [first, second, raw] = [1n, 2n, 9n].map(id => new TrackedSource(id << 32n, false)) as [
+    TrackedSource,
+    TrackedSource,
+    TrackedSource,
+  ];
+  // The state of the first may hold events that nothing was made of yet.
+  tracker.place(first, 0, raw, 0, 0);
+  tracker.place(second, 0, raw, 0, 0);
+  tracker.take(second, run(1, 1, 0, 1), raw);
+  expect(tracker.hasRestarted).toBe(true);
+});
+
 test("MOE-11: a restart is told when the new one says something of events, for the one before it may still be at its last", () => {
   const tracker = new Tracker();
   const [first, second, raw] = [1n, 2n, 9n].map(id => new TrackedSource(id << 32n, false)) as [
