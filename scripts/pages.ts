@@ -17,6 +17,7 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { digestOf } from "./generate.mjs";
+import { inTurn } from "./prepare.mjs";
 
 export interface PagesReport {
   /** Hash of the sources. */
@@ -169,19 +170,26 @@ function build(bundlers: readonly string[], report: PagesReport): void {
   }
 }
 
+/** Builds what is missing, and returns what there is then. */
+function buildMissing(wanted: readonly string[]): PagesReport {
+  const stamp = digestOf(root, SOURCES);
+  const former = existsSync(reportFile)
+    ? (JSON.parse(readFileSync(reportFile, "utf8")) as PagesReport)
+    : undefined;
+  const report =
+    former?.stamp === stamp
+      ? former
+      : { stamp, skipped: "", clientBytes: 0, fullBytes: 0, firstPageBytes: 0, checks: {}, built: {} };
+  const missing = wanted.filter(bundler => report.built[bundler] !== "");
+  mkdirSync(cache, { recursive: true });
+  if (missing.length > 0) build(missing, report);
+  writeFileSync(reportFile, `${JSON.stringify(report, undefined, 2)}\n`);
+  return report;
+}
+
 const wanted = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(BUILDS);
-const stamp = digestOf(root, SOURCES);
-const former = existsSync(reportFile)
-  ? (JSON.parse(readFileSync(reportFile, "utf8")) as PagesReport)
-  : undefined;
-const report =
-  former?.stamp === stamp
-    ? former
-    : { stamp, skipped: "", clientBytes: 0, fullBytes: 0, firstPageBytes: 0, checks: {}, built: {} };
-const missing = wanted.filter(bundler => report.built[bundler] !== "");
-mkdirSync(cache, { recursive: true });
-if (missing.length > 0) build(missing, report);
-writeFileSync(reportFile, `${JSON.stringify(report, undefined, 2)}\n`);
+// Vitest and Playwright ask for them at the same time.
+const report = await inTurn(() => buildMissing(wanted), join(root, ".cache/pages.pid"));
 console.log(
   `${basename(reportFile)}: ${wanted.map(name => `${name} ${report.built[name] === "" ? "built" : "not built"}`).join(", ")}`,
 );

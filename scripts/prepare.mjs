@@ -108,28 +108,32 @@ function look() {
 
 /** @type {import("node:child_process").ChildProcess | undefined} */
 let installing;
-let held = false;
+/** @type {string | undefined} */
+let held;
 
 /** @param {NodeJS.Signals} signal */
 function stop(signal) {
   installing?.kill(signal);
-  if (held) rmSync(lockFile, { force: true });
+  if (held !== undefined) rmSync(held, { force: true });
   process.exit(128 + constants.signals[signal]);
 }
 
-/** Two first commands at once (`npm start` here, `npm test` there) must not write into the same folders. */
-async function takeTurn() {
+/**
+ * Two first commands at once (`npm start` here, `npm test` there) must not write into the same folders.
+ * @param {string} file
+ */
+async function takeTurn(file) {
   mkdirSync(join(root, ".cache"), { recursive: true });
   for (let told = false; ; told = true) {
     try {
-      writeFileSync(lockFile, String(process.pid), { flag: "wx" });
-      held = true;
+      writeFileSync(file, String(process.pid), { flag: "wx" });
+      held = file;
       return;
     } catch (error) {
       if (/** @type {NodeJS.ErrnoException} */ (error).code !== "EEXIST") throw error;
     }
-    const owner = Number(readText(lockFile));
-    if (owner > 0 && !isAlive(owner)) rmSync(lockFile, { force: true });
+    const owner = Number(readText(file));
+    if (owner > 0 && !isAlive(owner)) rmSync(file, { force: true });
     else if (!told) say("Another command is preparing this folder; waiting for it.");
     await delay(200);
   }
@@ -139,14 +143,15 @@ async function takeTurn() {
  * Does the work while no other command does.
  * @template T
  * @param {() => T | Promise<T>} work
+ * @param {string} [file] tells others whose turn it is
  */
-async function inTurn(work) {
-  await takeTurn();
+export async function inTurn(work, file = lockFile) {
+  await takeTurn(file);
   try {
     return await work();
   } finally {
-    rmSync(lockFile, { force: true });
-    held = false;
+    rmSync(file, { force: true });
+    held = undefined;
   }
 }
 

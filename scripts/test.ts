@@ -1,4 +1,4 @@
-// `npm test` runs everything, `npm test -- FILTER...` only Vitest on these, `npm test -- e2e ARGS...` only Playwright.
+// `npm test` runs everything, Vitest and Playwright side by side, `npm test -- FILTER...` only Vitest on these, `npm test -- e2e ARGS...` only Playwright.
 // Its last lines name what failed; the last one is the sum of both: `N passed, N failed`, with `, N skipped` where some were.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -22,17 +22,28 @@ const group = new ProcessGroup();
 const folder = mkdtempSync(join(tmpdir(), "jecho-test-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
-async function vitest(args: string[]): Promise<Tally> {
+/** For the hundreds of Node processes that tests start. */
+const quickStart = {
+  NODE_OPTIONS: `${process.env["NODE_OPTIONS"] ?? ""} --import=${new URL("stripped.mjs", import.meta.url)}`,
+  NODE_COMPILE_CACHE: join(root, "node_modules/.cache/jecho-compiled"),
+};
+
+async function vitest(args: string[], output?: "lines"): Promise<Tally> {
   const report = join(folder, "vitest.json");
-  const { code } = await group.run(process.execPath, [
-    join(root, "node_modules/vitest/vitest.mjs"),
-    "run",
-    "--passWithNoTests",
-    "--reporter=default",
-    "--reporter=json",
-    `--outputFile.json=${report}`,
-    ...args,
-  ]);
+  const { code } = await group.run(
+    process.execPath,
+    [
+      join(root, "node_modules/vitest/vitest.mjs"),
+      "run",
+      "--passWithNoTests",
+      "--reporter=default",
+      "--reporter=json",
+      `--outputFile.json=${report}`,
+      ...args,
+    ],
+    quickStart,
+    output,
+  );
   return withExitCode(
     tallyOf(report, (report: VitestReport) => tallyVitest(report, root)),
     code,
@@ -40,7 +51,7 @@ async function vitest(args: string[]): Promise<Tally> {
   );
 }
 
-async function playwright(args: string[]): Promise<Tally> {
+async function playwright(args: string[], output?: "lines"): Promise<Tally> {
   const report = join(folder, "playwright.json");
   const { code } = await group.run(
     process.execPath,
@@ -52,7 +63,8 @@ async function playwright(args: string[]): Promise<Tally> {
       "--reporter=list,json",
       ...args,
     ],
-    { PLAYWRIGHT_JSON_OUTPUT_FILE: report },
+    { ...quickStart, PLAYWRIGHT_JSON_OUTPUT_FILE: report },
+    output,
   );
   return withExitCode(tallyOf(report, tallyPlaywright), code, "Playwright");
 }
@@ -63,11 +75,13 @@ function tallyOf<Report>(file: string, read: (report: Report) => Tally): Tally {
   return read(JSON.parse(readFileSync(file, "utf8")) as Report);
 }
 
-const args = process.argv.slice(2);
-let sum = nothing;
-if (args[0] !== "e2e") sum = add(sum, await vitest(args));
-if (args[0] === "e2e") sum = add(sum, await playwright(args.slice(1)));
-else if (args.length === 0) sum = add(sum, await playwright([]));
+const [first, ...rest] = process.argv.slice(2);
+const sum =
+  first === undefined
+    ? (await Promise.all([vitest([], "lines"), playwright([], "lines")])).reduce(add)
+    : first === "e2e"
+      ? await playwright(rest)
+      : await vitest([first, ...rest]);
 
 const ran = sum.passed + sum.failed > 0;
 if (group.stopped) console.error(`Stopped by ${group.stopped}.`);

@@ -22,7 +22,7 @@ interface Report {
 let report: Report;
 
 test.beforeAll(() => {
-  // They are there where Vitest ran before; else several bundlers are fetched first.
+  // Unless they are there already, several bundlers are fetched first.
   test.setTimeout(900_000);
   const { status, stderr } = spawnSync(process.execPath, ["scripts/pages.ts", ...BUNDLERS], {
     cwd: ROOT,
