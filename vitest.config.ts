@@ -17,23 +17,16 @@ const common = {
   teardownTimeout: 60_000,
 } as const;
 
-/** The tests of the concentrator, and of what endpoints see of it. */
-const CONCENTRATOR = [
+/** What differs where the concentrator is in another thread: what crosses `places/` (queues, order, errors, closing, resuming). */
+const ACROSS_THREADS = [
   "callbacks",
   "channels",
   "delegate",
   "demand",
-  "derived-channels",
-  "direct-producers",
   "eager-handlers",
   "endings",
-  "equals",
-  "gateway-names",
   "handover",
   "history",
-  "lost-tail",
-  "placement",
-  "placement-broken",
   "queue",
   "reset",
   "resume",
@@ -42,7 +35,6 @@ const CONCENTRATOR = [
   "slow-consumers",
   "synchronous",
   "typed-channels",
-  "versions",
 ].map(name => `client/test/${name}.test.ts`);
 
 /** Suites that run once for each place that modulators can run in, the second list only where there is a wall. */
@@ -83,7 +75,8 @@ export default defineConfig({
   oxc: { jsx: { runtime: "automatic" } },
   test: {
     globalSetup: "scripts/prepare.mjs",
-    maxWorkers: 2,
+    // On two cores, beside Playwright: most tests wait most of their time.
+    maxWorkers: 3,
     projects: [
       {
         extends: true,
@@ -97,7 +90,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { ...common, name: "worker thread", include: CONCENTRATOR, provide: { place: "worker" } },
+        test: { ...common, name: "worker thread", include: ACROSS_THREADS, provide: { place: "worker" } },
       },
       ...modulatorPlaces,
       { extends: true, test: { ...alone, name: "alone", include: GREEDY } },
