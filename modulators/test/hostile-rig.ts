@@ -1,4 +1,5 @@
 import { fifo, type Modulator } from "@jecho/modulators";
+import type { Limits } from "@jecho/modulators/node";
 import { JechoError } from "@jecho/shared";
 import { afterAll, afterEach, expect } from "vitest";
 import { modulator, Rig, USUAL } from "./rig.ts";
@@ -31,9 +32,9 @@ export async function neighbourIn(rig: Rig): Promise<() => void> {
   };
 }
 
-/** One rig for all tests of a file; after each of them its neighbour is asked. */
-export async function besideNeighbour() {
-  const rig = new Rig({ limits: USUAL });
+/** One rig for all tests of a file; after each of them its neighbour is asked. @param limits patient ones but for these */
+export async function besideNeighbour(limits: Partial<Limits> = USUAL) {
+  const rig = new Rig({ limits });
   const hasSeenAll = await neighbourIn(rig);
   afterAll(() => rig.host.close());
   afterEach(async () => {
