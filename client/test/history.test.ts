@@ -9,7 +9,7 @@ import { connect, type } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { createGateway, lineLog } from "@jecho/server";
 import { expect, inject, test } from "vitest";
-import { Inbox, numbersOf, startRig, whenState } from "./rig.ts";
+import { Inbox, numbersOf, startRig, whenLater, whenState } from "./rig.ts";
 
 const place = inject("place");
 const Count = type("Count", { n: "uint32" });
@@ -113,7 +113,7 @@ test("HIST-4: a replay from a time comes at the speed that was asked for, in ord
     // Each event is a run of its own, some time behind the one before: that time is what the replay is about.
     await live.take(n + 1);
     if (n === 0) firstAt = performance.now();
-    await new Promise(resolve => setTimeout(resolve, 10));
+    await whenLater(10);
   }
   const replayed = new Inbox<number>();
   const askedAt = performance.now();
@@ -136,7 +136,7 @@ test("DEL-4: events of a consumer's own process that wait for a past come, where
   for (const n of [0, 1]) {
     producer.publish({ n });
     await session.flush();
-    await new Promise(resolve => setTimeout(resolve, 10));
+    await whenLater(10);
   }
   const seen = new Inbox<number>();
   const missed: number[] = [];
@@ -166,7 +166,7 @@ test("HIST-4: while the past comes, the consumer's status says so", async () => 
   await channel.subscribe(({ n }) => live.put(n));
   producer.publish({ n: 0 });
   await live.take(1);
-  await new Promise(resolve => setTimeout(resolve, 10));
+  await whenLater(10);
   producer.publish({ n: 1 });
   await live.take(2);
   // Some ten milliseconds take hours.

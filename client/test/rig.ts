@@ -103,6 +103,12 @@ export async function untilFull(publish: (n: number) => void): Promise<number> {
   return raised;
 }
 
+/** Resolves when the clock that stamps events has gone on by so much: a replay keeps to the time between them. */
+export async function whenLater(ms: number): Promise<void> {
+  const then = Date.now();
+  await expect.poll(() => Date.now() - then, { interval: 1 }).toBeGreaterThanOrEqual(ms);
+}
+
 /** Resolves when the session or consumer is in that state. */
 export function whenState(
   watched: Pick<Session, "status" | "onStatus">,
