@@ -45,7 +45,7 @@ export { readBfbs } from "./types/bfbs-reader.ts";
 export { describeObject } from "./types/describe.ts";
 export { encode, encodeInto } from "./types/encode.ts";
 export { createReader, type ReadEvent } from "./types/reader.ts";
-export type { ObjectType } from "./types/schema.ts";
+export { type ObjectType, SCALAR_BYTES } from "./types/schema.ts";
 export { tokenOf } from "./types/type.ts";
 export { type VerifyEvent, verify } from "./types/verify.ts";
 export { measure } from "./types/written-values.ts";

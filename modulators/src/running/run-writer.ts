@@ -9,7 +9,7 @@ import {
 } from "@jecho/shared/internal";
 import { unsound } from "../sandbox/failures.ts";
 import type { RunChunk } from "../sandbox/sandbox.ts";
-import { OutputBudget } from "./output-budget.ts";
+import { OutputBudget } from "./budgets.ts";
 import type { Surroundings } from "./surroundings.ts";
 
 /** Traits that all events of a run share. */

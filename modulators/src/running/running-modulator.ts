@@ -2,13 +2,13 @@ import { JechoError, Type } from "@jecho/shared";
 import { FLAG_URGENT, type Install, type ObjectUpdate } from "@jecho/shared/internal";
 import { isStarved, unsound } from "../sandbox/failures.ts";
 import type { ContextValue, Emit, Program, RunChunk, Sandbox, Turn } from "../sandbox/sandbox.ts";
+import { TimeBudget } from "./budgets.ts";
 import { NO_EVENTS } from "./chunks.ts";
 import { InputTypes } from "./input-types.ts";
 import { ObjectStates } from "./object-states.ts";
 import { RunWriter } from "./run-writer.ts";
 import { checkSizes } from "./sizes.ts";
 import type { Surroundings } from "./surroundings.ts";
-import { TimeBudget } from "./time-budget.ts";
 
 /** How much longer a call may take on the wall at the first, second, ... attempt on a machine too busy to run it. */
 const PATIENCE = [1, 4, 16] as const;

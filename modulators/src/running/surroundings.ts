@@ -1,7 +1,6 @@
 import type { JechoError } from "@jecho/shared";
-import type { Passed, Room } from "@jecho/shared/internal";
+import { type Passed, type Room, tokenOf } from "@jecho/shared/internal";
 import type { ContextValue, Engine, Limits, Watch } from "../sandbox/sandbox.ts";
-import type { ChannelTypes } from "./channel-types.ts";
 
 /** The surroundings that all modulators of a tier share. */
 export interface Surroundings {
@@ -26,4 +25,19 @@ export interface Surroundings {
   readonly impaired: (derived: number, why: JechoError) => void;
   /** Called between the calls of a long run. */
   readonly pause: () => void;
+}
+
+/** The types of channels' events as far as they were told: one channel's producers may write several. */
+export class ChannelTypes {
+  /** Schemas (.bfbs) by channel and token. */
+  readonly #channels = new Map<number, Map<bigint, Uint8Array>>();
+
+  add(channel: number, schema: Uint8Array): void {
+    const known = this.#channels.get(channel) ?? new Map<bigint, Uint8Array>();
+    this.#channels.set(channel, known.set(tokenOf(schema), schema));
+  }
+
+  find(channel: number, token: bigint): Uint8Array | undefined {
+    return this.#channels.get(channel)?.get(token);
+  }
 }

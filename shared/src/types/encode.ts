@@ -2,7 +2,7 @@ import { JechoError } from "../errors.ts";
 import { alignUp, OP, type Plan, type PlannedField, planOf } from "./encode-plan.ts";
 import { writeRows } from "./rows.ts";
 import type { ObjectType, Scalar } from "./schema.ts";
-import { TargetArrays } from "./target-arrays.ts";
+import { TargetArrays } from "./typed-arrays.ts";
 import { utf8Bound, writeUtf8 } from "./utf8.ts";
 import { invalid, listOf, measure, memberOf, writeScalar } from "./written-values.ts";
 

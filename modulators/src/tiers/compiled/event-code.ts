@@ -1,4 +1,5 @@
 import type { Type } from "@jecho/shared";
+import { SCALAR_BYTES } from "@jecho/shared/internal";
 import {
   type Code,
   type CodeLabel,
@@ -28,19 +29,6 @@ type Root = Type["root"];
 type TableField = Root["fields"][number];
 type ScalarName = Extract<TableField["kind"], { is: "scalar" }>["scalar"];
 
-const BYTES: Readonly<Record<ScalarName, number>> = {
-  bool: 1,
-  int8: 1,
-  uint8: 1,
-  int16: 2,
-  uint16: 2,
-  int32: 4,
-  uint32: 4,
-  int64: 8,
-  uint64: 8,
-  float32: 4,
-  float64: 8,
-};
 const INTS: Readonly<Partial<Record<ScalarName, readonly [load: LoadName, lo: number, hi: number]>>> = {
   bool: ["i32.load8_u", 0, 0xff],
   int8: ["i32.load8_s", -0x80, 0x7f],
@@ -124,7 +112,7 @@ export class EventCode {
   #scalar(field: TableField, source: TableField | undefined, scalar: ScalarName): KnownValue | string {
     const { name } = field;
     const isWide = [scalar, (field.kind as { scalar: ScalarName }).scalar].some(
-      one => BYTES[one] === 8 && one !== "float64",
+      one => SCALAR_BYTES[one] === 8 && one !== "float64",
     );
     if (isWide) return `the field "${name}" is an integer of 64 bits`;
     const isMaybe = field.optional && (source === undefined || source.optional);
@@ -145,21 +133,21 @@ export class EventCode {
       const [from, lo, hi] = ints;
       const local: CodeLocal = { type: "i32" };
       this.#code.push(set(local, i32(fallback)));
-      this.#code.push(...this.#slot(source, BYTES[scalar], at => [set(local, load(from, at))]));
+      this.#code.push(...this.#slot(source, SCALAR_BYTES[scalar], at => [set(local, load(from, at))]));
       return intOf(get(local), { lo: Math.min(lo, fallback), hi: Math.max(hi, fallback) });
     }
     const local: CodeLocal = { type: "f64" };
     this.#code.push(set(local, f64(isMaybe ? Number.NaN : fallback)));
-    this.#code.push(...this.#slot(source, BYTES[scalar], at => [set(local, wideLoad(scalar, at))]));
+    this.#code.push(...this.#slot(source, SCALAR_BYTES[scalar], at => [set(local, wideLoad(scalar, at))]));
     return isMaybe ? maybeOf(get(local)) : numberOf(get(local));
   }
 
   #vector(name: string, source: TableField | undefined, scalar: ScalarName): KnownValue | string {
     const field = this.#reader.fields.find(one => one.name === name) as TableField;
     const read = field.kind.is === "vector" && field.kind.of.is === "scalar" ? field.kind.of.scalar : scalar;
-    const isWide = [scalar, read].some(one => BYTES[one] === 8 && one !== "float64");
+    const isWide = [scalar, read].some(one => SCALAR_BYTES[one] === 8 && one !== "float64");
     if (isWide) return `the vector "${name}" has integers of 64 bits`;
-    const elementBytes = BYTES[scalar];
+    const elementBytes = SCALAR_BYTES[scalar];
     const length: CodeLocal = { type: "i32" };
     const start: CodeLocal = { type: "i32" };
     const vector: EventVector = { name, elementBytes, length, start, read: at => element(scalar, at) };

@@ -7,10 +7,9 @@ import {
   type Outgoing,
   refusal,
 } from "@jecho/shared/internal";
-import { ChannelTypes } from "../../running/channel-types.ts";
 import { chunksOf } from "../../running/chunks.ts";
 import { RunningModulator } from "../../running/running-modulator.ts";
-import type { Surroundings } from "../../running/surroundings.ts";
+import { ChannelTypes, type Surroundings } from "../../running/surroundings.ts";
 import type { ContextValue } from "../../sandbox/sandbox.ts";
 import { MemoryTotal } from "./memory-total.ts";
 

@@ -1,10 +1,10 @@
 import { JechoError } from "@jecho/shared";
 import { EventsFrame } from "@jecho/shared/internal";
 import { grantsOf, MOE_OFFERS } from "../../authoring/delegate.ts";
-import { ChannelTypes } from "../../running/channel-types.ts";
 import { Passage, type Provenance } from "../../running/provenance.ts";
 import { RunningModulator } from "../../running/running-modulator.ts";
 import { checkSizes } from "../../running/sizes.ts";
+import { ChannelTypes } from "../../running/surroundings.ts";
 import {
   type ContextValue,
   DEFAULT_LIMITS,
