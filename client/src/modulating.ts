@@ -16,7 +16,7 @@ export interface ModulatingOrder {
   readonly address: string;
   /** Token that it shows there. */
   readonly token: string;
-  /** How it runs them. */
+  /** Options for running the modulators. */
   readonly modulators: ModulatorOptions;
 }
 

@@ -14,7 +14,7 @@ export class EventChannel<T = Uint8Array> implements ChannelForm<T> {
   readonly name: string;
   /** Type of the channel's events; undefined on an untyped channel. */
   readonly type: Type<T> | undefined;
-  /** How events are made of bytes and bytes of events, on an untyped channel. */
+  /** Converts between events and bytes, on an untyped channel. */
   readonly codec: Codec<T> | undefined;
   readonly #opener: Opener;
 

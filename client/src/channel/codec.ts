@@ -1,6 +1,6 @@
 import { JechoError, type Type } from "@jecho/shared";
 
-/** How the events of an untyped channel lie in bytes. */
+/** Converts between the events of an untyped channel and bytes. */
 export interface Codec<T> {
   /** @throws JechoError `EVENT_INVALID` */
   encode(event: T): Uint8Array;

@@ -16,7 +16,7 @@ import {
 import type { RaisedEvents } from "./outgoing/outgoing.ts";
 import { assemble, type ConcentratorOptions, type Parts } from "./parts.ts";
 
-/** How long what was raised is waited for, to be through the modulators and taken, where its producer or session ends. */
+/** Time for raised events to pass the modulators and be confirmed before their producer or session ends. */
 const LEAVING_MS = 30_000;
 
 /** Notices of a concentrator that are about no endpoint. */
@@ -396,7 +396,7 @@ export class Concentrator {
     }
   }
 
-  /** What is about one session's producer others need not hear. */
+  /** Tells a fault that concerns one producer to its session alone. */
   #fault(frame: Fault): void {
     const { listener = this.#listener } = this.#parts.index.producerOf(frame.producer) ?? {};
     listener.notify({ is: "fault", error: errorOf(frame) });

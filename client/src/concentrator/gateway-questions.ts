@@ -16,7 +16,7 @@ export class GatewayQuestions {
   readonly #nextRequest: () => number;
   /** Questions by request. */
   readonly #questions = new Map<number, AskedQuestion>();
-  /** Which session asked for a token for a handover, by the request that asked for it at the present connection. */
+  /** Sessions that asked for a handover token, by the request at the present connection. */
   readonly #handovers = new Map<number, PortEnd>();
   /** Connections that are made in order to hear which gateway is at another address. */
   readonly #inquiries = new Set<Link>();

@@ -25,7 +25,7 @@ export interface LinkOptions {
   /** Name that the gateway's operator sees of this process; empty by default. */
   readonly name: string;
   readonly backoff: BackoffOptions;
-  /** How long a connection may take to be greeted, in milliseconds. */
+  /** Time that a connection has until `Welcome`, in milliseconds. */
   readonly connectTimeoutMs: number;
   /** The token of another device's session, or empty. It is good once. */
   readonly handover: string;

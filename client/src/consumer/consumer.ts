@@ -103,7 +103,7 @@ export class Consumer<T> {
     });
   }
 
-  /** How it is doing. */
+  /** The consumer's present state. */
   get status(): Status {
     return this.#status;
   }

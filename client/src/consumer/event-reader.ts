@@ -5,7 +5,7 @@ import type { ChannelForm } from "../channel/codec.ts";
 
 const NOTHING = new Uint8Array(0);
 
-/** How events of one type are read. */
+/** Reads events of one type. */
 interface Reading {
   readonly writer: Type;
   readonly verify: VerifyEvent;
@@ -19,7 +19,7 @@ export interface Mismatch {
   isTold: boolean;
 }
 
-/** Who raises what comes with a producer's number on a channel. */
+/** The producer behind a producer's number on a channel. */
 export interface RaisedBy {
   /** @returns undefined where that is not known */
   of(channel: number, producer: number): string | undefined;
@@ -38,9 +38,9 @@ export class EventReader<T> {
   // What each run needs comes first, for it to lie together in memory.
   /** Types of writers that this consumer cannot read, by token. Hardly any consumer has one. */
   #mismatches: Map<bigint, Mismatch> | undefined;
-  /** How the events of the writer are read whose events came last. */
+  /** Reads events of the writer whose events came last. */
   #reading: Reading | undefined;
-  /** How untyped events are read: undefined where they are not expected. */
+  /** Reads untyped events; undefined where none are expected. */
   #ofBytes: ((bytes: Uint8Array) => unknown) | undefined;
   readonly #channel: ChannelForm<T>;
   readonly #types: WrittenBy;

@@ -9,7 +9,7 @@ export interface NamedSource {
   readonly origin: bigint;
 }
 
-/** How far a consumer is in one source. */
+/** A consumer's position in one source. */
 class HandledSource {
   readonly named: NamedSource;
   raised = 0;
@@ -26,7 +26,7 @@ class HandledSource {
   }
 }
 
-/** How far a consumer of a modulator's output is in each source: what it was handed, whether that had a sequence number or not. */
+/** The positions of a consumer of a modulator's output, one for each source. Events without a sequence number count, too. */
 export class HandledSources {
   readonly #bySource = new Map<string, HandledSource>();
   /** By the producer's number at the present connection, and urgency. */
@@ -71,7 +71,7 @@ function keyOf(producer: number, urgent: boolean): number {
   return 2 * producer + (urgent ? 1 : 0);
 }
 
-/** What `HandledSources.places` gave, maybe by way of JSON. @throws SyntaxError, RangeError, TypeError where it is none of that */
+/** Checks positions that `HandledSources.places` gave, maybe by way of JSON. @throws SyntaxError, RangeError, TypeError where it is none of that */
 export function sourcePlaces(places: readonly PlaceInSource[]): SourcePlace[] {
   return places.map(({ source, urgent, raised, origin, through }) => ({
     source: parse36(source),

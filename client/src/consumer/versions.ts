@@ -3,7 +3,7 @@ import { objectTag } from "@jecho/shared/internal";
 /** Tags of objects that were asked for, of each reference once. */
 const TAGS = new WeakMap<{ readonly id: string }, bigint>();
 
-/** Which versions of shared objects an event was made with, by all modulators on its way. */
+/** The versions of shared objects that an event was made with, by all modulators on its way. */
 export class Versions {
   readonly #objects: readonly bigint[];
   readonly #versions: readonly number[];

@@ -1,6 +1,6 @@
 import type { TrackedSource } from "../concentrator/incoming/tracking.ts";
 
-/** How far a source was when a modulator began to take its events. */
+/** A source's position when a modulator began to take its events. */
 export interface SourceBeginning {
   /** Its producer's number at the present connection. */
   readonly producer: number;

@@ -83,7 +83,7 @@ export class Deriving {
       beginnings.add(producer, source, reached);
   }
 
-  /** It is not installed. */
+  /** Called when the modulator could not be installed. */
   refused(hosted: number): void {
     this.#ordered.delete(hosted);
   }

@@ -25,11 +25,11 @@ interface Feed {
   /** Whether all of it was there when it was opened again, and how much was not. */
   recovery: Recovery;
   opening: PromiseWithResolvers<void> | undefined;
-  /** What has come of each source. */
+  /** Positions of the sources that events have come from. */
   readonly met: Map<string, SourceBeginning>;
 }
 
-/** How much of the past there was when something was opened again. */
+/** The part of the past that was kept until a feed was opened again. */
 interface Recovery {
   /** Undefined where the gateway does not know. */
   readonly recovered: boolean | undefined;
@@ -57,7 +57,7 @@ export class Feeds {
   readonly #synchronous: SynchronousEvents;
   readonly #indexes: StateIndexes;
   readonly #feeds = new Map<string, Feed>();
-  /** How far those were that are closed, by the base channel's name: what consumers here had of it does not come to them again. */
+  /** Positions of closed feeds, by the base channel's name: events that consumers here had do not come to them again. */
   readonly #had = new Map<string, Had>();
   /** Names of feeds that are not open yet, by the places where they begin. */
   readonly #planned = new Map<string, string>();
@@ -93,7 +93,7 @@ export class Feeds {
     return name;
   }
 
-  /** What is fed by it goes on: it is for those alone that have it. */
+  /** Forgets the planned name of a feed that has begun: the feed is for those alone that have it. */
   #begun(name: string): void {
     for (const [at, planned] of this.#planned) if (planned === name) this.#planned.delete(at);
   }
@@ -253,7 +253,7 @@ export class Feeds {
     else if (origin !== undefined) runs.pass(feedName, { source: origin, after: 0, through: reached });
   }
 
-  /** What this feed has met at the present connection: how far each source is. */
+  /** Positions of the sources that this feed has met at the present connection. */
   *metBy(name: string): Generator<SourceBeginning> {
     for (const met of this.#feeds.get(name)?.met.values() ?? []) yield met;
   }

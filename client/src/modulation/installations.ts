@@ -138,7 +138,7 @@ export class Installations {
     return made;
   }
 
-  /** How many modulators there are behind each other at most. */
+  /** Length of the longest row of modulators behind each other. */
   get depth(): number {
     const depthOf = (feed: string): number =>
       this.fedBy(feed).reduce((depth, { makes }) => Math.max(depth, 1 + depthOf(makes)), 0);

@@ -23,7 +23,7 @@ import { Runs } from "./runs.ts";
 const NONE = new Uint8Array(0);
 /** A modulator that makes the past of one consumer is of no process. */
 const NO_PROCESS = { process: -1, own: true, producers: [] };
-/** How long modulators that run in another process' stead are kept over a broken connection. */
+/** Time that modulators in another process' stead are kept over a broken connection. */
 const APART_MS = 30_000;
 
 export interface ModulationEvents {
@@ -46,7 +46,7 @@ export interface ModulationEvents {
   onStatement(installation?: Installation): void;
   /** A modulator is to be installed, and is given what comes from now on. */
   onOrdered(hosted: number, feed: string, parent: Installation | undefined, wire: string): void;
-  /** It is not installed. */
+  /** Called when the modulator could not be installed. */
   onRefused(hosted: number): void;
   /** A modulator is there. */
   onInstalled(installation: Installation): void;
@@ -177,7 +177,7 @@ export class Modulation {
     answer(installation);
   }
 
-  /** What the modulators use that run here for everybody. */
+  /** Resources used by the modulators that run here for everybody. */
   uses(): ModulatorUse[] {
     const uses: ModulatorUse[] = [];
     for (const { number: derived, process, own, hosted } of this.installed) {

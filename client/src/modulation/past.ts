@@ -19,15 +19,15 @@ import type { Modulation } from "./modulation.ts";
 /** Most time that is waited, once the past has come, for events that the derived channel does not account for. */
 const LEVEL_MS = 5000;
 
-/** How much of the past there is; neither where nobody knows. */
+/** The part of the past that was found; both fields are missing where nobody knows. */
 export interface PastFound {
   readonly recovered?: boolean;
   readonly missing?: number;
 }
 
-/** What a past tells of. */
+/** Listener of a past. */
 export interface PastEvents {
-  /** It is known how much of the past there is: the consumer is open. */
+  /** Called when the consumer is open: the extent of the past is known. */
   onFound(found: PastFound, replays: boolean): void;
   /** The gateway refuses to give the past. */
   onRefused(error: JechoError): void;
@@ -70,13 +70,13 @@ export class Past implements InputTaker, OwnPast {
   readonly #name: string;
   /** Where the derived channel begins to account for each raw source. */
   readonly #begins = new Map<string, number>();
-  /** How far the modulator here has been given each raw source. */
+  /** Last event of each raw source that the modulator here was given. */
   readonly #reached = new Map<string, number>();
-  /** Those of these sources that are of producers here. */
+  /** Raw sources of producers in this process. */
   readonly #own = new Set<string>();
   /** Producers' numbers mean another one after a gateway's restart: the modulator knows each by a number of its own, from 1. */
   readonly #raisers: Raiser[] = [];
-  /** What came before the modulator was there. */
+  /** Deliveries that came before the modulator was there. */
   #early: ((modulator: Installation) => void)[] = [];
   #modulator: Installation | "none" | "installing" | "failed" = "none";
   #found: { readonly found: PastFound; readonly replays: boolean } | undefined;
@@ -146,7 +146,7 @@ export class Past implements InputTaker, OwnPast {
     if (this.#modulator !== "installing") this.#waitForRest();
   }
 
-  /** What the modulator has not been given by now is on its way. */
+  /** Called when all that the modulator has not been given is on its way. */
   #waitForRest(): void {
     clearTimeout(this.#deadline);
     this.#deadline = setTimeout(() => void this.#finish(), LEVEL_MS);
@@ -288,7 +288,7 @@ export class Past implements InputTaker, OwnPast {
     void this.#finish();
   }
 
-  /** It is over where the derived channel accounts for all that is still to come. */
+  /** Ends the past once the derived channel accounts for all that is still to come. */
   #checkDone(): void {
     if (!this.#isLevel || this.#modulator === "installing") return;
     for (const [name, end] of this.#begins)

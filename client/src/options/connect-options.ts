@@ -8,16 +8,17 @@ import { mostOf } from "./open-options.ts";
 import type { ProducerModulatorOptions } from "./producer-options.ts";
 
 /**
- * How a session is made: for `connect`. Sessions of one thread of a program, and those of all tabs of an origin, share one connection where they
- * connect to the same address with the same `name`, `backoff`, `connectTimeoutMs`, `place` and `modulators`: whoever wants a connection
- * apart gives it another name. A page's `worker` is of one session alone.
+ * Options of `connect`. Sessions of one thread of a program, and those of all tabs of an origin, share one
+ * connection where they connect to the same address with the same `name`, `backoff`, `connectTimeoutMs`,
+ * `place` and `modulators`: whoever wants a connection apart gives it another name. A page's `worker` is of
+ * one session alone.
  */
 export interface ConnectOptions {
   /** Name that the gateway's operator sees of this process, in the audit log. Default: "". */
   readonly name?: string;
   /** When to connect again after the connection broke: full jitter from 500 ms to 20 s by default. */
   readonly backoff?: BackoffOptions;
-  /** How long one try to connect may take, in milliseconds; 10,000 by default. */
+  /** Time that one try to connect may take, in milliseconds; 10,000 by default. */
   readonly connectTimeoutMs?: number;
   /** The queue that all producers share that have none of their own. */
   readonly queue?: EventQueueOptions;
@@ -34,7 +35,7 @@ export interface ConnectOptions {
    * too old. A session with a token has a connection of its own. One whose token the gateway does not take is refused with `TOKEN_INVALID`.
    */
   readonly token?: string | (() => string | Promise<string>);
-  /** How this process runs the modulators of its producers' consumers. */
+  /** Options for the modulators that consumers bring to this session's producers. */
   readonly modulators?: ProducerModulatorOptions;
   /** For a process beside the gateway, which that has started: runs modulators in the stead of producers. What to show there. */
   readonly modulating?: string;

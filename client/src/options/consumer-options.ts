@@ -12,7 +12,7 @@ export interface EagerHandler {
   readonly capabilities?: readonly string[] | undefined;
 }
 
-/** How far a consumer is in the count of one source of a modulator's output. Only for JEcho to read. */
+/** A consumer's position in one source of a modulator's output. Only for JEcho to read. */
 export interface PlaceInSource {
   /** The source's name, of digits and letters. */
   readonly source: string;
@@ -28,7 +28,7 @@ export interface PlaceInSource {
 
 /** A consumer's place in its channel: a sequence number, and which numbering that belongs to. Plain data, to be kept as JSON. */
 export interface EventPlace {
-  /** Which numbering: another one each time that the channel comes into being. */
+  /** The numbering's number: a new one each time that the channel comes into being. */
   readonly epoch: number;
   /** From 1; 0 where no event came over the wire. */
   readonly seq: number;
@@ -40,7 +40,7 @@ export interface EventPlace {
 export interface EventInfo {
   /** Its number on its channel (a derived channel has its own numbers); 0 where it never left this process. */
   readonly seq: number;
-  /** Which numbering `seq` belongs to. */
+  /** The numbering that `seq` belongs to. */
   readonly epoch: number;
   /** The number of its producer at the gateway. */
   readonly producer: number;
@@ -65,8 +65,8 @@ export type Handler<T> = (event: T, info: EventInfo) => unknown;
 /** Events that will not come. */
 export interface Missed {
   /**
-   * How many, whatever the reason. Of a consumer with a modulator these are *raised* events of which nobody knows what became: how many of them
-   * would have been let through cannot be known.
+   * Number of missed events, whatever the reason. For a consumer with a modulator these are *raised* events
+   * of which nobody knows what became: how many of them would have been let through cannot be known.
    */
   readonly events: number;
   /** So many of them were dropped because this consumer's process did not keep up; the others were lost on the way. */
@@ -108,7 +108,7 @@ export interface ConsumerOptions {
   readonly inboxEvents?: number;
 }
 
-/** How a consumer is opened: for `channel.subscribe`. */
+/** Options of `channel.subscribe`. */
 export interface SubscribeOptions extends EagerHandler, ConsumerOptions {
   /** Ends the opening when it is aborted, and closes the consumer once that is open. */
   readonly signal?: AbortSignal;
@@ -121,7 +121,7 @@ export interface SubscribeOptions extends EagerHandler, ConsumerOptions {
    * the channel's own, and not that of the modulator's output; a place may be of either.
    */
   readonly from?: "now" | "last" | number | EventPlace | Date;
-  /** How many times as fast as they came in past events are sent; as fast as possible by default. */
+  /** Speed at which past events are sent: 1 for their original rhythm, 2 for twice as fast; as fast as possible by default. */
   readonly speed?: number;
   /** The application's own word for this subscription, for the device that it may be handed to; at most 1,024 characters. */
   readonly label?: string;
@@ -132,7 +132,7 @@ export interface SubscribeOptions extends EagerHandler, ConsumerOptions {
   readonly as?: string;
 }
 
-/** How a subscription is taken over: for `subscription.takeOver`. */
+/** Options of `subscription.takeOver`. */
 export interface TakeOverOptions<T> extends ConsumerOptions {
   /** Type that the handler expects. Default: none, so it gets bytes. */
   readonly type?: Type<T>;

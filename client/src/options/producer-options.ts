@@ -1,7 +1,7 @@
 import type { Delegate, ModulatorOptions } from "@jecho/modulators";
 import type { EventQueueOptions } from "../queues/event-queue.ts";
 
-/** How a producer is opened: for `channel.produce`. */
+/** Options of `channel.produce`. */
 export interface ProduceOptions {
   /**
    * Offers of this producer to modulators: views of its state, functions, controls. Of several producers of a channel
@@ -38,17 +38,18 @@ export interface WhenReadyOptions {
 
 /** Options of `producer.publishSync`. */
 export interface SyncOptions {
-  /** How long to wait for the consumers, in milliseconds; 10,000 by default, `Infinity` for as long as there is a connection. */
+  /** Time to wait for the consumers, in milliseconds; 10,000 by default, `Infinity` for as long as there is a connection. */
   readonly timeoutMs?: number;
   /** Gives up waiting when it is aborted; an event that was raised before goes its way all the same. */
   readonly signal?: AbortSignal;
 }
 
-/** How a session's producers run the modulators of their consumers. */
+/** Options for the modulators that consumers bring to a session's producers. */
 export interface ProducerModulatorOptions extends ModulatorOptions {
   /**
-   * How many this process runs at most; 0 for none. What is beyond runs beside the gateway, or with each consumer: the
-   * events come out the same, but cross the wire before they are filtered. Default: no limit but the gateway's.
+   * Largest number of modulators in this process; 0 for none. Further ones run beside the gateway, or with
+   * each consumer: the events come out the same, but cross the wire before they are filtered. Default: no
+   * limit but the gateway's.
    */
   readonly most?: number | undefined;
 }

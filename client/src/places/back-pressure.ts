@@ -7,9 +7,9 @@ const LOW_WATER_BYTES = 1 << 20;
  */
 const LIMIT_BYTES = 32 << 20;
 /**
- * How long nothing at all is read for a thread that is behind: long for one that is handling events, short for whatever
- * else comes by the same connection. One that has not caught up by then does not take its events, and they wait at the
- * gateway, channel by channel.
+ * Time that nothing at all is read for a thread that is behind: long for one that is handling events, short
+ * for whatever else comes by the same connection. One that has not caught up by then does not take its
+ * events, and they wait at the gateway, channel by channel.
  */
 const PAUSE_MS = 100;
 

@@ -211,7 +211,7 @@ export type EndpointNotice =
     }
   /** The consumer's modulator goes on, but it began anew, without the state that it had, or cannot read what one writes. */
   | { readonly is: "impaired"; readonly endpoint: number; readonly error: JechoError }
-  /** Whose runs come to the consumer under a producer's number from now on, of a modulator's output. */
+  /** The source of the runs that come under a producer's number from now on, of a modulator's output. */
   | ({ readonly is: "source"; readonly endpoint: number } & NamedSource)
   /** Where the consumer's modulator runs has changed. */
   | { readonly is: "placed"; readonly endpoint: number; readonly placements: readonly Placement[] }

@@ -12,7 +12,7 @@ const RESPONSE_BYTES = 16 << 10;
 const JOIN_BYTES = 64 << 10;
 /** Size below which memory comes out of Node's pooled blocks. */
 const POOLED_BYTES = 4 << 10;
-/** How long the other side may take to close the connection when we want to. */
+/** Time that the other side has to close the connection after our close frame. */
 const CLOSE_MS = 10_000;
 /** RFC 6455, 1.3 */
 const ACCEPT = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";

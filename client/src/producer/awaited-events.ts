@@ -2,7 +2,7 @@ import { JechoError } from "@jecho/shared";
 import { Few } from "@jecho/shared/internal";
 import type { Outcome } from "../concentrator/incoming/tally.ts";
 
-/** How long the gateway may take to say how many consumers have not answered. */
+/** Time that the gateway has to say how many consumers have not answered. */
 const SAY_WHO_MS = 1000;
 /** The longest that timers take. */
 export const LONGEST_MS = 2 ** 31 - 1;

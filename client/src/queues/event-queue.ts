@@ -16,8 +16,8 @@ export interface EventQueueOptions {
    */
   readonly whenFull?: "error" | "drop-oldest" | "block";
   /**
-   * How long an event may wait for others to go out with it, in milliseconds; 0 by default: until the end of the turn.
-   * Synchronous events do not wait, nor does a queue that is half full.
+   * Time that an event may wait for others to go out with it, in milliseconds; 0 by default: until the end of
+   * the turn. Synchronous events do not wait, nor does a queue that is half full.
    */
   readonly batchDelayMs?: number;
 }

@@ -101,7 +101,7 @@ export class QueueReader implements RaisedQueue {
     return true;
   }
 
-  /** How many of the first do not wait for a request that is on its way. */
+  /** Number of leading records that wait for no request under way. */
   #due(records: readonly RingRecord[]): number {
     let handled: number | undefined;
     for (let i = 0; i < records.length; i++) {

@@ -1,7 +1,7 @@
 import type { Overview, OverviewPlace } from "@jecho/shared/internal";
 import { type Placement, placementOf } from "../consumer/placement.ts";
 
-/** What runs at a gateway at one moment. Counts are since a channel came to be there, so that two of these tell rates. */
+/** A gateway's channels and modulators at one moment. Counts begin when a channel came to be there, so that two of these tell rates. */
 export interface GatewayOverview {
   /** Connections of clients. */
   readonly connections: number;
@@ -9,7 +9,7 @@ export interface GatewayOverview {
   readonly channels: number;
   /** Channels that match the pattern. */
   readonly matching: number;
-  /** Of these the first 1,000. */
+  /** The first 1,000 of the matching channels. */
   readonly of: readonly ChannelStanding[];
 }
 
@@ -31,7 +31,7 @@ export interface ChannelCounts {
 export interface ChannelStanding extends ChannelCounts {
   /** The user's part of its name. */
   readonly name: string;
-  /** Which numbering its counts are of: another one if it has gone and come back. */
+  /** The numbering of the counts: a new one if the channel has gone and come back. */
   readonly epoch: number;
   /** Names of the types that its present producers write. */
   readonly types: readonly string[];

@@ -6,7 +6,7 @@ interface Asker<A> {
   reject(error: unknown): void;
 }
 
-/** How long what a producer has raised is waited for when that closes. */
+/** Time that a closing producer waits for its events to be confirmed. */
 const TAKEN_MS = 30_000;
 
 /** Questions of a session that wait for an answer: to the gateway, and whether all that was raised was taken. */

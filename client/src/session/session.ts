@@ -125,7 +125,7 @@ export class Session {
     return this.#subject;
   }
 
-  /** How it is doing: `live` while it has a connection. */
+  /** The session's state: `live` while there is a connection. */
   get status(): Status {
     return this.#status;
   }
@@ -281,7 +281,8 @@ export class Session {
   }
 
   /**
-   * What runs at the gateway: its channels, what is derived of them, and what modulators use. Takes the right `inspect` for the pattern.
+   * Asks the gateway for its channels, the channels derived of them, and the resources of modulators. Takes
+   * the right `inspect` for the pattern.
    *
    * @param pattern of the channels' names, as in a right: `*` stands for one segment, and `**` at the end for one or more. Default: all
    * @throws JechoError `RIGHT_MISSING`, `ARGUMENT_INVALID` where that is no pattern, `CONNECTION_LOST`, `CLOSED`

@@ -1,7 +1,7 @@
 import { type ErrorCode, JechoError } from "@jecho/shared";
 
 /**
- * How a session or a consumer is doing.
+ * State of a session or a consumer.
  *
  * - `connecting`: not yet connected or open
  * - `live`: connected and open
@@ -105,7 +105,7 @@ function raise(error: unknown): void {
 /** Codes of errors that a function of the application has thrown. */
 const OWN: ReadonlySet<ErrorCode> = new Set(["HANDLER_FAILED", "DEMODULATOR_FAILED", "DELEGATE_FAILED"]);
 
-/** What an application is told that listens for no errors: its own ones are raised, all others are said in words. */
+/** Tells an error to an application that listens for none: its own errors are thrown, others go to the console. */
 export function tell(error: JechoError): void {
   if (OWN.has(error.code)) raise(error);
   else console.error(`JEcho: ${error.code}: ${error.message}`);

@@ -1,7 +1,7 @@
 import { JechoError } from "@jecho/shared";
 
 /**
- * Which modulators a process runs for consumers of its own producers:
+ * The modulators that a process runs for consumers of its own producers:
  *
  * - `any`: all that the gateway asks for
  * - `standard`: the standard modulators, and those whose text stands in `trusted`

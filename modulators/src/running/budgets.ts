@@ -37,7 +37,7 @@ export class TimeBudget {
   }
 }
 
-/** How many seconds' worth of output a modulator may make at once. */
+/** Seconds' worth of output that a modulator may make at once. */
 const CAPACITY_S = 2;
 
 /** Events and bytes that a modulator may make beyond those that it is given, which refill with the time on the wall. */

@@ -34,7 +34,7 @@ export class RunWriter {
   /** The type that the modulator declares for its output: none of its input can pass then. */
   declared: Type | undefined;
   readonly #derived: number;
-  /** How many shared objects the modulators before it read. */
+  /** Number of shared objects that the modulators before this one read. */
   readonly #behind: number;
   readonly #surroundings: Surroundings;
   readonly #isTrusted: boolean;

@@ -10,7 +10,7 @@ import { RunWriter } from "./run-writer.ts";
 import { checkSizes } from "./sizes.ts";
 import type { Surroundings } from "./surroundings.ts";
 
-/** How much longer a call may take on the wall at the first, second, ... attempt on a machine too busy to run it. */
+/** Factors of the time that a call may take on the wall at the first, second, ... attempt, on a machine too busy to run it. */
 const PATIENCE = [1, 4, 16] as const;
 
 /** Time of an installation, in milliseconds, beyond which a source is not prepared ahead: others may have to wait for that. */
@@ -100,7 +100,7 @@ export class RunningModulator {
     return this.#sandbox.heldBytes;
   }
 
-  /** How often it wants its period called; 0 for not at all. */
+  /** Interval of the modulator's period, in milliseconds; 0 for none. */
   get periodMs(): number {
     return this.#sandbox.periodMs;
   }

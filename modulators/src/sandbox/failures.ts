@@ -55,7 +55,7 @@ export function located(message: string, stack: string): string {
   return `${text}${place}${instead(text)}`;
 }
 
-/** What helps an author who took a modulator for a part of the program around it. */
+/** Advice for an author who took a modulator for a part of the program around it. */
 function instead(message: string): string {
   const [, name] = /^'?([\w$]+)'? is not defined$/.exec(message) ?? [];
   if (name === undefined) return "";

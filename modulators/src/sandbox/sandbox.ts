@@ -101,7 +101,7 @@ export interface Program {
   /** JSON. */
   readonly parameters: string;
   readonly objects: readonly ObjectState[];
-  /** How many shared objects the modulators before it read. */
+  /** Number of shared objects that the modulators before this one read. */
   readonly behind: number;
   /** The schemas (.bfbs) of the events that come in: their types are numbered from 1. None where they are opaque bytes, of type 0. */
   readonly schemas: readonly Uint8Array[];
@@ -132,7 +132,7 @@ export interface Sandbox {
   /** Memory that it takes now; 0 without a wall. Not for free. */
   readonly heldBytes: number;
 
-  /** How often it wants its `period` called, after the last call: milliseconds, from `LEAST_PERIOD_MS` on; 0 for not at all. */
+  /** Interval of `period` as of the last call: milliseconds, from `LEAST_PERIOD_MS` on; 0 for none. */
   readonly periodMs: number;
 
   /** Events a second that it wants at most of a producer, after the last call; 0 for every event. */

@@ -65,13 +65,13 @@ export interface GridData {
   readonly latFirst: number;
   /** Degrees from row to row; negative where rows run from north to south. */
   readonly latStep: number;
-  /** How many. */
+  /** Number of columns. */
   readonly rows: number;
   /** Longitude of the first column's centre. */
   readonly lonFirst: number;
   /** Degrees from column to column. */
   readonly lonStep: number;
-  /** How many. */
+  /** Number of rows. */
   readonly columns: number;
   /** Row by row. */
   readonly values: Float32Array;
@@ -165,7 +165,7 @@ export function rateLimit(intervalMs: number): HandlerPair {
 export interface LatestPerKeyOptions {
   /** Milliseconds to gather events for, at least 10, before the newest of each key is sent. Default 0: only until the transport is ready. */
   readonly intervalMs?: number;
-  /** How many keys may wait; beyond that, the event of the one that has waited longest is dropped. Default: 1000. */
+  /** Largest number of keys with a waiting event; beyond it, the event that has waited longest is dropped. Default: 1000. */
   readonly keys?: number;
 }
 
@@ -209,7 +209,7 @@ export interface CropWindow {
 export interface CropOptions {
   /** The field that holds the grid, row by row: a vector of anything. Default: `"values"`. */
   readonly field?: string;
-  /** How many rows and columns the grid has: numbers, or the fields of the event that say so. Default: `["rows", "columns"]`. */
+  /** The grid's numbers of rows and columns, or the fields of the event that have them. Default: `["rows", "columns"]`. */
   readonly shape?: readonly [rows: number | string, columns: number | string];
 }
 
@@ -236,7 +236,7 @@ export function crop(
 export interface AggregateOptions {
   /** An aggregate comes after every so many events. Default: 1. */
   readonly every?: number;
-  /** How many of the last events it covers, at most 10,000: more than `every` makes a moving average. Default: `every`. */
+  /** Number of last events that a summary covers, at most 10,000: more than `every` makes a moving average. Default: `every`. */
   readonly window?: number;
   /** Bins of the histogram, at most 1,000. Default 0: no histogram. */
   readonly bins?: number;
@@ -248,9 +248,9 @@ export interface AggregateOptions {
 
 /** The result of `aggregate` for several events. */
 export interface Aggregate {
-  /** How many events it covers. */
+  /** Number of events that the summary covers. */
   readonly events: number;
-  /** How many finite numbers they have. */
+  /** Number of finite values in these events. */
   readonly count: number;
   /** NaN where `count` is 0. */
   readonly mean: number;
@@ -262,7 +262,7 @@ export interface Aggregate {
   readonly low: number;
   /** Where it ends; 0 without one. */
   readonly high: number;
-  /** How many fall into each bin, from `low` to `high`. */
+  /** Number of values in each bin, from `low` to `high`. */
   readonly histogram: Uint32Array;
 }
 
@@ -288,7 +288,7 @@ export interface ClusterOptions {
   readonly events?: number;
   /** Bytes of events in one cluster, at most 8 MiB. Default: 65,536. */
   readonly bytes?: number;
-  /** How long an event may wait for others, in milliseconds, at least 10. Default: 100. */
+  /** Time that an event may wait for others, in milliseconds, at least 10. Default: 100. */
   readonly withinMs?: number;
 }
 

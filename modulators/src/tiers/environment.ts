@@ -25,7 +25,7 @@ import {
   tell,
 } from "./tier.ts";
 
-/** How a producer runs modulators. */
+/** Options for the modulators that a producer runs. */
 export interface ModulatorOptions {
   /** Modulators that run here for this process' producers: see `AllowedModulators`. Default: "any". */
   readonly allow?: AllowedModulators | undefined;
@@ -78,7 +78,7 @@ export class ModulatorEnvironment implements Environment {
   /** All of them. The host is the first: its modulators begin while the others run. */
   readonly #tiers: readonly Tier[];
   readonly #placed = new Map<number, TierPlacement>();
-  /** How many tiers are still at a run, by its tag. */
+  /** Number of tiers that are still at a run, by the run's tag. */
   readonly #runs = new Map<string, number>();
   readonly #events: TierEvents;
 

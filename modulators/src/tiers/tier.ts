@@ -22,7 +22,7 @@ export interface InstallRequest {
   readonly offers?: readonly Offer[];
   /** The present values of the views that it offers, by the names that modulators need them under. */
   readonly context?: ReadonlyMap<string, Value>;
-  /** How many shared objects are read by the modulators that it is behind. Default: 0. */
+  /** Number of shared objects that the modulators before this one read. Default: 0. */
   readonly behind?: number;
   /** Subject that brought it; "", the default, where that has no name. */
   readonly by?: string;

@@ -5,7 +5,7 @@ import type { GatewayCounts } from "../operations/gateway-counts.ts";
 import { ANYBODY, type Subject } from "./subject.ts";
 import type { TokenVerifier } from "./tokens.ts";
 
-/** How often it is looked for tokens that have become too old. */
+/** Interval of the search for expired tokens. */
 const LOOK_MS = 1000;
 
 /** Says who may come in, and ends the connections of those who may not stay. */

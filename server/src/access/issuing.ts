@@ -4,7 +4,7 @@ import { exportJWK, generateKeyPair, generateSecret, importJWK, type JWK, SignJW
 import type { JsonWebKeySet } from "./key-set.ts";
 import { Rights } from "./rights.ts";
 
-/** How tokens can be signed. With HS256 whoever can check a token can make one, too. */
+/** Algorithms that tokens can be signed with. With HS256 whoever can check a token can make one, too. */
 export const ALGORITHMS = ["EdDSA", "ES256", "RS256", "HS256"] as const;
 /** One of them. */
 export type TokenAlgorithm = (typeof ALGORITHMS)[number];
@@ -23,11 +23,11 @@ export interface TokenClaims {
   readonly subject: string;
   /** Rights of that subject, as `subscribe:weather/**`. */
   readonly can: readonly string[];
-  /** How long it is good, in seconds; 86,400 by default. */
+  /** Life of the token, in seconds; 86,400 by default. */
   readonly seconds?: number;
   /** Issuer of the token, for a gateway that asks for that. */
   readonly issuer?: string;
-  /** Which gateway it is for, likewise. */
+  /** The gateway that the token is for, likewise. */
   readonly audience?: string;
 }
 

@@ -3,13 +3,14 @@ import type { Subject } from "./subject.ts";
 
 interface OwnedChannel {
   readonly owner: string;
-  /** How many producers it has, whosoever. */
+  /** Number of the channel's producers, of any subject. */
   producers: number;
 }
 
 /**
- * Whose each channel is at a gateway with keys: the subjects' that the configuration names, else that of the first producer, until the last one has
- * been gone for a while. Nobody else publishes there without a right of its own.
+ * Owners of channels at a gateway with keys: the subjects that the configuration names, else that of the
+ * first producer, until the last one has been gone for a while. Others publish there only with the right
+ * `own`.
  */
 export class ChannelOwners {
   readonly #named: readonly (readonly [RegExp, string])[];

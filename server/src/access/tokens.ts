@@ -4,7 +4,7 @@ import { type JsonWebKeySet, KeySet } from "./key-set.ts";
 import { Rights } from "./rights.ts";
 import { Subject } from "./subject.ts";
 
-/** Which tokens a gateway takes. They are JSON Web Tokens, signed with HS256, RS256, ES256 or EdDSA. */
+/** The tokens that a gateway takes: JSON Web Tokens, signed with HS256, RS256, ES256 or EdDSA. */
 export interface TokenOptions {
   /**
    * Keys that tokens are checked with: a JSON Web Key Set, the path of a file with one, or the https address of one.

@@ -29,7 +29,7 @@ const FLAGS = new Map<string, readonly [SettingName, Setting]>(
   }),
 );
 
-/** What a shell completes behind `jecho gateway` and `jecho config`. */
+/** Flags that a shell completes behind `jecho gateway` and `jecho config`. */
 export const GATEWAY_FLAGS: readonly { readonly flag: string; readonly says: string }[] = [
   { flag: "--config", says: "a file with these settings" },
   ...Array.from(FLAGS, ([flag, [, { says }]]) => ({ flag: `--${flag}`, says })),

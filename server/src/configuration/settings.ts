@@ -7,7 +7,7 @@ import type { OperationsOptions } from "../operations/operations-server.ts";
 import type { TlsOptions } from "../web/certificate.ts";
 import { WEB_SERVERS } from "../web/web-server.ts";
 
-/** What an option's value is. `keys` is a path, an address, or the keys themselves, which are never shown. */
+/** The kinds of an option's value. `keys` is a path, an address, or the keys themselves, which are never shown. */
 type SettingKind = "text" | "path" | "number" | "switch" | "list" | "pairs" | "keys";
 
 /** One option of a gateway: how it is checked, and how it is written on the command line and in the environment. */
@@ -17,13 +17,13 @@ export interface Setting {
   readonly flag: string | undefined;
   /** Stands for the value in the list of options. */
   readonly takes?: string;
-  /** What the list of options says of it. */
+  /** Description in the list of options. */
   readonly says: string;
-  /** Of a number: the least and the most that it may be. */
+  /** Bounds of a number. */
   readonly bounds?: readonly [least: number, most: number];
-  /** What `jecho gateway` has where nothing else is said, as far as that is one value. */
+  /** Default of `jecho gateway`, if that is one value. */
   readonly usual?: string | number | boolean;
-  /** Of a text: what it may be, where that is not just any. */
+  /** Values that a text may have; any by default. */
   readonly choices?: readonly string[];
 }
 

@@ -19,7 +19,7 @@ export class ClientConnection extends Connection {
   #producers: Few<number, GatewayProducer> | undefined;
   readonly #consumers = new Few<number, GatewayConsumer>();
 
-  /** Whom misdeeds are counted against: its subject's connections or, at a gateway without keys, its address's. */
+  /** The party that misdeeds are counted against: the subject or, at a gateway without keys, the address. */
   get accountable(): Party | undefined {
     return this.parties.at(-1);
   }
@@ -38,7 +38,7 @@ export class ClientConnection extends Connection {
     return this.#consumers.values();
   }
 
-  /** How many producers and consumers it has. */
+  /** Number of the connection's producers and consumers. */
   get endpoints(): number {
     return (this.#producers?.size ?? 0) + this.#consumers.size;
   }
@@ -69,7 +69,7 @@ export class ClientConnection extends Connection {
     if (derived !== undefined) this.#modulators--;
   }
 
-  /** How many of its consumers read what modulators make. */
+  /** Number of the connection's consumers with a modulator. */
   get modulators(): number {
     return this.#modulators;
   }

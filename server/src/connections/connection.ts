@@ -11,15 +11,15 @@ import { type Answered, Requests, unasked } from "./requests.ts";
 export type ConnectionSocket = Omit<ServerSocket, "getRemoteAddress">;
 
 export interface ConnectionLimits {
-  /** How long it may take to answer. */
+  /** Time that the client has to answer, in milliseconds. */
   readonly requestTimeoutMs: number;
   /** Bytes that may wait for it on all channels together. */
   readonly connectionQueueBytes: number;
 }
 
 /**
- * How a channel stands with a connection that has a queue for it: something waits and may go out, nothing waits, or the
- * process has said that it can take no more.
+ * State of a channel's queue for a connection: events wait and may go out, nothing waits, or the process can
+ * take no more.
  */
 export type Standing = "due" | "level" | "paused";
 
@@ -184,7 +184,7 @@ export class Connection {
     if (messages > 0) this.send({ kind: "Taken", messages });
   }
 
-  /** How many messages with events came since the last time; what is sent now says that they are taken. */
+  /** Number of messages with events since the last call, which the caller confirms. */
   takeUnconfirmed(): number {
     const messages = this.unconfirmed;
     this.unconfirmed = 0;

@@ -66,7 +66,7 @@ export class Party {
     this.#frames--;
   }
 
-  /** It has had producers wait for too long: it may not do so for a while, each time twice as long. */
+  /** Forbids the party to have producers wait for a while, each time for twice as long. */
   blockedTooLong(now: number): void {
     if (now > this.#forgottenAt) this.#suspendedMs = 0;
     this.#suspendedMs = Math.min(LONGEST_SUSPENSION_MS, 2 * this.#suspendedMs || this.#limits.blockMs);
@@ -177,7 +177,7 @@ export class Crowd {
     this.#all++;
   }
 
-  /** It is known whose it is. @param subject "" at a gateway without keys @throws JechoError `OVERLOADED` */
+  /** Counts a connection whose subject is known. @param subject "" at a gateway without keys @throws JechoError `OVERLOADED` */
   greeted(connection: CrowdMember, subject: string): void {
     if (subject !== "") connection.parties = [...connection.parties, this.#subjects.enter(subject)];
   }

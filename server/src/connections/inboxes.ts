@@ -26,7 +26,7 @@ const REQUESTS: ReadonlySet<Frame["kind"]> = new Set([
   "Kick",
 ]);
 
-/** What acts on messages. */
+/** Acts on messages. */
 export interface InboxReader<C> {
   /** A frame of a message is to be acted on. @throws anything, which is `failed` of the connection */
   frame(connection: C, frame: Frame, message: Uint8Array, start: number, end: number): void;
@@ -71,7 +71,7 @@ export class Inboxes<C extends Connection> {
   readonly #limits: InboxLimits;
   /** The one comes first whose turn it is. */
   readonly #waiting = new Map<C, Inbox>();
-  /** Those that have to read first. */
+  /** Inboxes of connections that have to read their answers first. */
   readonly #unread = new Map<C, Inbox>();
   #bytes = 0;
   /** Time that requests, and what waits, have taken in this turn. */
@@ -112,7 +112,7 @@ export class Inboxes<C extends Connection> {
     return this.#bytes > this.#limits.totalBytes;
   }
 
-  /** What waits of a connection that has gone is not acted on. */
+  /** Drops the waiting messages of a connection that has gone. */
   forget(connection: C): void {
     this.#bytes -= this.#inboxOf(connection)?.bytes ?? 0;
     this.#waiting.delete(connection);

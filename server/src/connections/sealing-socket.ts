@@ -4,7 +4,7 @@ import type { ConnectionSocket } from "./connection.ts";
 /** A connection's socket where each message has its checksum behind it. */
 export class SealingSocket implements ConnectionSocket {
   readonly #socket: ConnectionSocket;
-  /** Of all sockets of a gateway: uWebSockets.js copies what it does not send at once. */
+  /** One sealer for all sockets of a gateway: uWebSockets.js copies messages that it does not send at once. */
   readonly #sealer: Sealer;
 
   constructor(socket: ConnectionSocket, sealer: Sealer) {

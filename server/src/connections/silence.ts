@@ -1,6 +1,6 @@
 import type { Connection } from "./connection.ts";
 
-/** How often silence is looked for while it may last. */
+/** Number of looks for silence within the time that it may last. */
 const LOOKS = 4;
 
 /**

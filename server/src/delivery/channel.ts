@@ -39,7 +39,7 @@ export interface ChannelOwner {
 export class Channel {
   // What each run needs comes first, for it to lie together in memory.
   readonly number: number;
-  /** Which numbering this is; a channel that is forgotten and comes back has another one. */
+  /** The numbering's number; a channel that is forgotten and comes back has another one. */
   readonly epoch: number;
   /** Sequence number that the next event gets. The first event of a channel is 1. */
   nextSeq = 1;
@@ -128,8 +128,8 @@ export class Channel {
   }
 
   /**
-   * How many consumers want this process' events, or output made of them, at connections other than the one that sends
-   * it, and how many of these are modulators that nobody listens to yet.
+   * Number of consumers of this process' events, or of output made of them, at other connections than the
+   * sender's, and the number of unheard modulators among them.
    */
   #demandOf(process: number, sender: Connection): { consumers: number; unheard: number } {
     const { demand, listeners } = this;
@@ -180,7 +180,7 @@ export class Channel {
     return { ...position, process: this.owner.processOf(producer), by: this.owner.subjectOf(producer) };
   }
 
-  /** Of a derived channel: a raw source begins behind this event, and nothing was made of it yet. */
+  /** Tells a derived channel's consumers that a raw source begins behind this event, with no output yet. */
   sourceBegins(from: Connection, at: SourceAt): void {
     this.listeners.tell(this.#beginningOf(at), from);
   }
@@ -196,7 +196,7 @@ export class Channel {
     return this.#placed({ kind: "Position", ...names, ...counts, process: 0, by: "" });
   }
 
-  /** Of a derived channel: a raw source has ended, and nothing more is made of its events. */
+  /** Tells a derived channel's consumers that a raw source has ended, with no further output. */
   sourceEnds(end: SourceAt): void {
     const position = this.lanes.endUnmade(end, this.nextSeq - 1);
     this.listeners.tellAll(this.#placed({ ...position, channel: this.number }));

@@ -143,8 +143,8 @@ export class Gathering {
   /** Bytes that were sent so far. */
   #bytes = 0;
   /**
-   * How often somebody was found who does not keep up. Each channel then looks which of its listeners that is: parcels are few, and
-   * runs many.
+   * Number of times that a connection was found behind. Each channel then looks which of its listeners that
+   * is: parcels are few, and runs many.
    */
   laggards = 0;
 

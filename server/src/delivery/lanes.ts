@@ -156,7 +156,7 @@ export class GatewayLanes {
     for (const lane of this.#gone?.values() ?? []) if (lane.seq > 0 && isOverNow(lane)) yield lane;
   }
 
-  /** Of a derived channel: those of these raw sources that nothing was ever said of. */
+  /** For a derived channel: the raw sources among these that no run or position has named yet. */
   unheard(raw: Iterable<SourceAt>): SourceAt[] {
     const heard = new Set<string>();
     for (const { origin, urgent } of this.#bySource.values())
@@ -165,7 +165,7 @@ export class GatewayLanes {
   }
 
   /**
-   * Of a derived channel: a raw source has ended, and nobody says what became of its events but those that are accounted for.
+   * For a derived channel: marks a raw source as ended; nobody will account for the rest of its events.
    *
    * @param seq sequence number of the channel's newest event
    */

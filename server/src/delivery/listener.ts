@@ -2,7 +2,7 @@ import { type EventsFrame, encodeControl, type Position } from "@jecho/shared/in
 import type { Connection, QueuedChannel, Standing } from "../connections/connection.ts";
 import { RunQueue, type WhenFull } from "./run-queue.ts";
 
-/** How a consumer's queue at the gateway is kept. */
+/** Policy of a consumer's queue at the gateway. */
 export interface QueuePolicy {
   readonly whenFull: WhenFull;
   readonly limitBytes: number;

@@ -72,7 +72,7 @@ export class Line {
     return this.#oldestRun;
   }
 
-  /** How many of them are runs. */
+  /** Number of runs among the entries. */
   get runs(): number {
     return this.#runs;
   }

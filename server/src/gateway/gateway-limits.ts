@@ -43,8 +43,10 @@ export interface GatewayLimits {
   /** Bytes that may wait for one process on all of its channels together; 64 MiB by default. Then its policy holds, or `SLOW_CONSUMER`. */
   readonly connectionQueueBytes?: number;
   /**
-   * How long one process may have the producers of a channel wait for it (`block`), without making room meanwhile, in milliseconds; 30,000 by default. Then it is cut off
-   * with `SLOW_CONSUMER`, and its subject (at a gateway without keys, its address) may open no consumer that blocks for as long, and twice as long after each further time.
+   * Time that one process may have the producers of a channel wait for it (`block`), without making room
+   * meanwhile, in milliseconds; 30,000 by default. Then it is cut off with `SLOW_CONSUMER`, and its subject
+   * (at a gateway without keys, its address) may open no consumer that blocks for as long, and twice as long
+   * after each further time.
    */
   readonly blockMs?: number;
   /** Bytes of events that are kept of one channel at most; 64 MiB by default. The oldest go, and are told as missing. */

@@ -17,7 +17,7 @@ import type { TlsOptions } from "../web/certificate.ts";
 import type { WebServerName } from "../web/web-server.ts";
 import type { GatewayLimits } from "./gateway-limits.ts";
 
-/** How a gateway is started: for `createGateway`. */
+/** Options of `createGateway`. */
 export interface GatewayOptions extends GatewayLimits {
   /** Address to listen at; "127.0.0.1" by default: this machine only. */
   readonly host?: string;
@@ -31,8 +31,10 @@ export interface GatewayOptions extends GatewayLimits {
   /** A certificate: then the gateway is reached by `https://` and `wss://` alone. None by default, as on this machine or behind a proxy that has one. */
   readonly tls?: TlsOptions;
   /**
-   * What serves HTTP and WebSockets. By default uWebSockets.js where it has a binary for this machine (Linux with glibc, macOS, Windows; Node 22), else `ws` on Node's
-   * own HTTP server, which runs everywhere and takes twice the processor time to send a small message to many clients. `log` is told where that is so.
+   * The server of HTTP and WebSockets. By default uWebSockets.js where it has a binary for this machine
+   * (Linux with glibc, macOS, Windows; Node 22), else `ws` on Node's own HTTP server, which runs everywhere
+   * and takes twice the processor time to send a small message to many clients. `log` is told where that is
+   * so.
    */
   readonly server?: WebServerName;
   /** A folder whose files are served over HTTP. */
@@ -75,22 +77,22 @@ export interface GatewayOptions extends GatewayLimits {
    */
   readonly checksums?: boolean;
   /**
-   * How long producers go on sending for a consumer that was cut off, in milliseconds; 30,000 by default. With 0 nothing is kept for those who come back
-   * but a history that producers ask for.
+   * Time that producers go on sending for a consumer that was cut off, in milliseconds; 30,000 by default.
+   * With 0 nothing is kept for those who come back but a history that producers ask for.
    */
   readonly resumeWindowMs?: number;
-  /** How long a handover token is good, in milliseconds; 120,000 by default. */
+  /** Life of a handover token, in milliseconds; 120,000 by default. */
   readonly handoverMs?: number;
   /** Silence after which a connection is tested, in milliseconds; 10,000 by default. */
   readonly heartbeatMs?: number;
-  /** How long a client may go without a whole message, which it sends one of per heartbeat at least, in milliseconds; 120,000 by default. */
+  /** Time that a client may go without a whole message (it sends at least one per heartbeat), in milliseconds; 120,000 by default. */
   readonly messageTimeoutMs?: number;
   /**
-   * How long a process may take to answer the gateway, a client to say Hello, and a consumer to wait for its modulator where nobody
-   * runs it yet, in milliseconds; 10,000 by default.
+   * Time that a process may take to answer the gateway, a client to say Hello, and a consumer to wait for its
+   * modulator where nobody runs it yet, in milliseconds; 10,000 by default.
    */
   readonly requestTimeoutMs?: number;
-  /** How long a producer is waited for that does not answer to the installation of a modulator which others run, in milliseconds; 2,000 by default. */
+  /** Time that the gateway waits for a producer that does not answer an installation which others have, in milliseconds; 2,000 by default. */
   readonly installTimeoutMs?: number;
   /**
    * Starts a process beside the gateway that runs modulators for producers that run none or no more: the client library's
@@ -98,8 +100,8 @@ export interface GatewayOptions extends GatewayLimits {
    */
   readonly modulating?: (address: string, token: string) => Modulating;
   /**
-   * How long `close` waits for that process to finish what the gateway has confirmed to producers, and for what waits for consumers to reach
-   * them, in milliseconds; 5,000 by default, 0 for not at all.
+   * Time that `close` gives that process to finish confirmed events, and waiting events to reach consumers,
+   * in milliseconds; 5,000 by default, 0 for not at all.
    */
   readonly drainMs?: number;
   /** A port of its own where `/healthz`, `/readyz` and `/metrics` are answered; none by default. */

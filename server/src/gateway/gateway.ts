@@ -43,7 +43,7 @@ import { checkGatewayOptions, type GatewayOptions } from "./gateway-options.ts";
 /** Silence of this many heartbeats ends a connection; and the time until that is seen, in milliseconds. */
 const IDLE_HEARTBEATS = 3;
 const UNNOTICED_MS = 8000;
-/** How often histories let go of what is too old on channels that nothing comes on, in milliseconds. */
+/** Interval at which quiet channels' histories drop events that are too old, in milliseconds. */
 const TRIM_MS = 5000;
 
 /** A gateway that runs. */
@@ -61,11 +61,11 @@ export interface Gateway {
   readonly identity: string;
   /** The same as pages and `connect` take it, with whether it has TLS: `https://HOST:PORT`, say. */
   readonly url: string;
-  /** What serves its HTTP and WebSockets: uWebSockets.js where that has a binary, unless the options say otherwise. */
+  /** The server of HTTP and WebSockets: uWebSockets.js where that has a binary, unless the options say otherwise. */
   readonly server: WebServerName;
   /** Port of `/healthz`, `/readyz` and `/metrics`; undefined where there is none (`operations`). */
   readonly operationsPort: number | undefined;
-  /** How much it has at present. */
+  /** The gateway's present counts. */
   stats(): GatewayStats;
   /**
    * Takes nothing more of producers, who keep it for the next gateway; has its process for modulators finish and sends what waits for consumers,

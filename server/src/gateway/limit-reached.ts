@@ -1,7 +1,7 @@
 import { type ErrorCode, JechoError } from "@jecho/shared";
 import type { GatewayLimits } from "./gateway-limits.ts";
 
-/** What is refused because a limit of the gateway is reached: which one, operators are told. */
+/** A refusal because a limit of the gateway is reached; operators are told which one. */
 export class LimitReached extends JechoError {
   readonly limit: keyof GatewayLimits;
 

@@ -127,7 +127,7 @@ export class EventLog {
     return this.#goneAt < time;
   }
 
-  /** How many events are kept from this one on. */
+  /** Number of kept events from this one on. */
   countFrom(seq: number): number {
     const { firstSeq } = this;
     if (firstSeq === undefined) return 0;

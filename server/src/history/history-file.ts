@@ -12,7 +12,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { JechoError } from "@jecho/shared";
 import { salvage } from "./salvage.ts";
 
-/** How long a gateway that starts waits for the one before it to let go of the file. */
+/** Time that a starting gateway waits for its predecessor to let go of the file. */
 const BUSY_MS = 1000;
 const SQLITE_BUSY = 5;
 const SQLITE_ERROR = 1;

@@ -6,7 +6,7 @@ import { RunMemory } from "./run-memory.ts";
 import type { HistoryStore } from "./store.ts";
 import type { Stored } from "./stored.ts";
 
-/** How much of the bound may come before all histories are looked at again, and how much is let go of then. */
+/** The part of the bound (1/16) that may come before all histories are looked at again, and that is dropped then. */
 const SHARE = 16;
 
 /**
@@ -54,7 +54,7 @@ function levelOf(logs: readonly EventLog[], totalBytes: number): number {
   return Number.POSITIVE_INFINITY;
 }
 
-/** How many runs a stored channel takes between two looks at what has become too old. */
+/** Number of runs that a stored channel takes between two looks for events that are too old. */
 const TRIM_EVERY = 256;
 /** Share of the kept bytes that may come between two such looks, as its inverse. */
 const TRIM_SHARE = 8;

@@ -7,11 +7,11 @@ import { History, type HistoryBudget } from "./history.ts";
 import type { HistoryStore } from "./store.ts";
 import type { Stored } from "./stored.ts";
 
-/** How a gateway keeps the past. */
+/** Options for a gateway's histories. */
 export interface Keeping {
   /** Bytes of events kept of one channel at most. */
   readonly historyBytes: number;
-  /** How long producers go on sending for a consumer that was cut off, in milliseconds. */
+  /** Time that producers go on sending for a consumer that was cut off, in milliseconds. */
   readonly resumeWindowMs: number;
   /** Time within which a connection that breaks without a word is found to have, in milliseconds: events of that time are kept for its return. */
   readonly unnoticedMs: number;

@@ -11,7 +11,7 @@ import type { History } from "./history.ts";
 export interface Beginning {
   /** Sequence number of the first event that is sent. */
   readonly seq: number;
-  /** Of a consumer that comes back: the newest event that it had, in the present numbering; undefined where that is not known. */
+  /** The newest event that a returning consumer had, in the present numbering; undefined where that is not known. */
   readonly had: number | undefined;
   /** Single events to be sent before the channel's own: the newest of each key. */
   readonly newest: readonly LoggedRun[];
@@ -20,7 +20,7 @@ export interface Beginning {
   readonly missing: number;
   /** The place is of a numbering that is not known here: what is kept of this one is sent, and of what was before nothing can be said. */
   readonly unknown: boolean;
-  /** How many times as fast as they came in events are sent; 0 as fast as possible. */
+  /** Speed relative to the events' original rhythm; 0 for as fast as possible. */
   readonly speed: number;
 }
 
@@ -79,7 +79,7 @@ export function beginningOf(
   return { ...live, seq, had, recovered: !unknown && missing === 0, missing, unknown, speed };
 }
 
-/** How many events from this one on are not kept, or lie before the first that is sent. */
+/** Number of events from this one on that are not kept, or lie before the first that is sent. */
 function missingFrom(history: History | undefined, nextSeq: number, seq: number, first = seq): number {
   return Math.max(0, nextSeq - seq - (history?.log.countFrom(first) ?? 0));
 }
@@ -99,7 +99,7 @@ export class Replay {
   readonly #speed: number;
   readonly #portions: Portions;
   readonly #level: () => void;
-  /** Which source each producer's number stands for in what has been sent. */
+  /** Sources that have been sent, by the producers' numbers that stand for them. */
   readonly #placed = new Map<number, bigint>();
   /** The producers that events are sent under, by their sources. */
   readonly #present = new Map<bigint, { readonly number: number; readonly process: number }>();

@@ -26,7 +26,7 @@ import { ReadTypes } from "./read-types.ts";
 import { type Reader, WrittenTypes } from "./types.ts";
 import { UnmadeSources } from "./unmade.ts";
 
-/** How long a channel with history stays in memory when nobody uses it. */
+/** Time that an unused channel with history stays in memory. */
 const IDLE_MS = 600_000;
 
 /** Tracks one channel: its types, its endpoints by concentrator, its derived channels. */

@@ -28,7 +28,7 @@ function reach(places: Map<string, SourcePlace>, source: bigint, urgent: boolean
     places.set(name, { source, urgent, raised: BigInt(raised), origin: 0n, through: 0n });
 }
 
-/** How far all of those are that said so, of each source. */
+/** The least position in each source, of all that named the source. */
 function leastOf(places: Iterable<SourcePlace>): Map<string, SourcePlace> {
   const least = new Map<string, SourcePlace>();
   for (const { origin, urgent, through } of places) {
@@ -58,7 +58,7 @@ export class DerivedChannel {
   /** Consumers may come back to what an earlier gateway kept: until then it stays. */
   isHeld = false;
   readonly placements: Placements;
-  /** How far consumers knew what became of raw sources when they came. */
+  /** Positions in raw sources that consumers brought along. */
   readonly #reached = new Map<string, SourcePlace>();
   /** Where producers publish into it directly. */
   readonly outlets = new Set<Outlet>();
@@ -116,7 +116,7 @@ export class DerivedChannel {
     return false;
   }
 
-  /** How many modulators its events have been through. */
+  /** Number of modulators that the channel's events have been through. */
   get depth(): number {
     return 1 + (this.parent?.depth ?? 0);
   }
@@ -259,7 +259,7 @@ export class DerivedChannel {
   }
 
   /**
-   * How far what was made accounts for each source of this process, where anything is known of that.
+   * The last event of each source of this process that output accounts for, where that is known.
    *
    * @param consumer whose process makes it for itself, and may be less far than others; undefined for what is made for everybody
    */

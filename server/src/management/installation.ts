@@ -46,7 +46,7 @@ export type InstallationState =
 /** A producer says by these that somebody else is to run the modulator. */
 const ELSEWHERE = new Set(["MODULATORS_NOT_SERVED", "OVERLOADED"]);
 
-/** How long a process is left alone that could not run the modulator for a reason that passes; twice as long each time, up to the most. */
+/** Time before a process is asked again that refused for a reason that passes; it doubles each time, up to the most. */
 const RETRY_MS = 1000;
 const MOST_RETRY_MS = 60_000;
 
@@ -366,7 +366,7 @@ export class GatewayInstallation {
     }
   }
 
-  /** How a process is told to run it that is not the producing one, or runs it for itself alone. */
+  /** The order to a process that runs the modulator in the producing one's stead, or for itself alone. */
   #instead(): Instead {
     const { producing } = this;
     const { manager, parent, feeders } = this.#derived;

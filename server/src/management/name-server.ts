@@ -33,7 +33,7 @@ export type NameLimits = Required<
   >
 >;
 
-/** How long what runs in the process for modulators waits for it to come back, before consumers run it for themselves. */
+/** Time that modulators wait for the modulating process to come back before consumers run them for themselves. */
 const MODULATING_RETURN_MS = 10_000;
 
 /** Maps names to channel managers, and numbers to channels and producers. Names are the user's part: all of them live at this server. */
@@ -202,7 +202,7 @@ export class NameServer {
     return this.#modulatingAwaited?.promise;
   }
 
-  /** That process is on its way. @param until resolves when it is not waited for any longer */
+  /** Called while the modulating process starts. @param until resolves when it is not waited for any longer */
   awaitModulating(until: Promise<unknown>): void {
     const awaited = Promise.withResolvers<void>();
     this.#modulatingAwaited = awaited;
@@ -212,7 +212,7 @@ export class NameServer {
     });
   }
 
-  /** It has come, or has another connection. */
+  /** Called when the modulating process has come, or has another connection. */
   modulatingCame(connection: Connection): void {
     const former = this.#modulating;
     this.#modulating = connection;

@@ -19,7 +19,7 @@ import type { ModulatorStanding } from "./placements.ts";
 const MOST_CHANNELS = 1000;
 /** Most processes that are asked what modulators use there, for one overview. */
 const MOST_ASKED = 256;
-/** How long their answers are waited for, and how long they count: operators who look more often get the same. */
+/** Time that answers are waited for, and that they count: operators who look more often get the same. */
 const ANSWER_MS = 1000;
 const FRESH_MS = 500;
 
@@ -57,7 +57,7 @@ export class Overviews {
     return { connections: this.#connections(), channels, matching, of };
   }
 
-  /** What processes say that the modulators use which they run of these channels, by process. */
+  /** Asks processes for the resources that these channels' modulators use there, by process. */
   async #usesOf(managers: readonly ChannelManager[]): Promise<ReadonlyMap<Connection, Uses>> {
     const asked = new Set<Connection>();
     for (const { derivations } of managers)

@@ -65,7 +65,7 @@ export class Placements {
     this.wake();
   }
 
-  /** How far the consumers at this connection that are to be opened know what became of raw sources. */
+  /** Positions in raw sources of the consumers at this connection that are to be opened. */
   *placesOf(connection: Connection): Generator<SourcePlace> {
     for (const { connection: theirs, state } of this.#joining)
       if (theirs === connection && state.is === "installing")
@@ -369,7 +369,7 @@ export class Placements {
       described.push({ producers, at: AT[state.is], code: state.why.number, message: state.why.message });
   }
 
-  /** Which processes are left out, and why. */
+  /** The processes that are left out, each with the reason. */
   *leftOut(): Generator<[Connection, JechoError]> {
     for (const [producing, { whyOut }] of this.#installations)
       if (whyOut !== undefined) yield [producing, whyOut];

@@ -2,9 +2,9 @@ import { randomInt } from "node:crypto";
 import { JechoError } from "@jecho/shared";
 import type { Connection } from "../connections/connection.ts";
 
-/** How long the number of a process whose connection broke is kept for it. */
+/** Time that the number of a process is kept after its connection broke. */
 const RETURN_MS = 60_000;
-/** How many such numbers are kept; beyond it, those of the longest gone go. */
+/** Largest number of kept numbers; beyond it, those of the longest gone go. */
 const MOST_GONE = 4096;
 const MAX_INSTANCE_LENGTH = 64;
 

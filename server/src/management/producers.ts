@@ -78,7 +78,7 @@ export class Producers {
     return this.#others.reduce((sum, { size }) => sum + size, this.#own.size);
   }
 
-  /** Those that write this type. */
+  /** The producers that write this type. */
   writing(token: bigint): GatewayProducer[] {
     return [...this].filter(producer => producer.token === token);
   }

@@ -4,7 +4,7 @@ import { isReadable } from "./types.ts";
 
 interface ReadType {
   readonly type: Type;
-  /** How many read by it. */
+  /** Number of consumers that read by the type. */
   consumers: number;
 }
 

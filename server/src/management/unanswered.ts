@@ -10,7 +10,7 @@ interface Answerable {
 
 type AnswerState = { readonly is: string; readonly maker?: Connection | undefined };
 
-/** Which processes have not answered an installation for so long that nobody waits for them any more. */
+/** The processes that nobody waits for any more, since they have not answered an installation. */
 export class Unanswered {
   readonly #deadlines: Deadlines<Answerable>;
   /** Installations that these processes have not answered. */

@@ -122,7 +122,7 @@ export class GatewayObject {
   #version: number;
   #state: string;
   #by: string;
-  /** Whose write the master has taken since the newest version. */
+  /** The connection whose write the master has taken since the newest version. */
   #writer: Connection | undefined;
   /** The newest version as the master wrote it, while that is there. */
   #frame: Uint8Array | undefined;

@@ -23,7 +23,7 @@ export class SharedObjects {
   readonly #objects = new Map<string, GatewayObject>();
   readonly #copies = new Map<Connection, Map<number, ObjectCopy>>();
   readonly #mostPerConnection: number;
-  /** How many objects each connection has made. */
+  /** Number of objects that each connection has made. */
   readonly #made = new Map<Connection, number>();
 
   /** @param mostPerConnection objects that it may make, and copies that it may have */

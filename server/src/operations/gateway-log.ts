@@ -1,18 +1,18 @@
 /** Where a gateway writes what an operator should know: a logger of pino's, say. No token, key, or content of an event comes there. */
 export interface GatewayLog {
-  /** What is usual: connections that came and went, and what was done by rights. */
+  /** Usual events: connections that came and went, and deeds that take a right. */
   debug(fields: object, message: string): void;
-  /** What was refused. */
+  /** Refusals. */
   info(fields: object, message: string): void;
-  /** What an operator should look at. */
+  /** Warnings: an operator should look at these. */
   warn(fields: object, message: string): void;
-  /** What should not be. */
+  /** Faults of the gateway or its machine. */
   error(fields: object, message: string): void;
 }
 
 /** Levels, the least first. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
-/** How much a log says. */
+/** The levels of a log. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** A log of lines for people: the message, and behind it what it is about, as `name=value`. @param least level that is written */

@@ -2,7 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { GatewayLimits, GatewayStats } from "../gateway/gateway-limits.ts";
 import type { GatewayCounts } from "./gateway-counts.ts";
 
-/** What is measured of a gateway. */
+/** The parts of a gateway that metrics read. */
 export interface Measured {
   readonly counts: GatewayCounts;
   readonly limits: Required<GatewayLimits>;

@@ -36,7 +36,7 @@ export function refusal(status: string, sentence: string): WebAnswer {
   };
 }
 
-/** What is not there. */
+/** The answer for a path that does not exist. */
 export function nothingHere(): WebAnswer {
   return refusal("404 Not Found", "There is nothing here.");
 }

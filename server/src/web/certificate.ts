@@ -13,7 +13,7 @@ export interface TlsOptions {
 
 const LOOK_MS = 2000;
 
-/** What the files have: text of the key and of the certificate, as PEM. */
+/** The text of the key and of the certificate, as PEM. */
 interface CertificateTexts {
   readonly key: string;
   readonly cert: string;

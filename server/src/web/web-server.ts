@@ -22,7 +22,7 @@ export interface ServerSocket {
   getRemoteAddress(): ArrayBuffer;
 }
 
-/** What is asked by HTTP, for as long as it is being answered. */
+/** A request by HTTP, valid while it is being answered. */
 export interface WebRequest {
   /** In small letters: `get`. */
   readonly method: string;
@@ -42,7 +42,7 @@ export interface WebAnswer {
   readonly body?: Uint8Array | string;
 }
 
-/** What a server does its work by: functions that need no receiver, for they are called for each message. */
+/** The functions that a server calls for each message; they need no receiver. */
 export interface WebHandlers {
   /** Answers what is no upgrade. */
   answer(request: WebRequest): WebAnswer;

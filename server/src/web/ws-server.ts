@@ -16,7 +16,7 @@ import type { WebAnswer, WebHandlers, WebRequest, WebServer, WebServerOptions } 
 import { Topics, WsSocket } from "./ws-socket.ts";
 
 const HTTP: ServerOptions = { maxHeaderSize: 8 << 10, headersTimeout: 10_000, requestTimeout: 10_000 };
-/** How long a client may take to answer a close frame. */
+/** Time that a client has to answer a close frame. */
 const CLOSE_MS = 2000;
 /** A socket is looked at so often while it may be idle. */
 const LOOKS = 4;

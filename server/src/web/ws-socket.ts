@@ -28,7 +28,7 @@ export class Topics {
     if (subscribers?.delete(socket) && subscribers.size === 0) this.#subscribers.delete(topic);
   }
 
-  /** What is written to a socket in one turn goes out in one call to the system. */
+  /** Gathers the writes to a socket in one turn into one call to the system. */
   cork(tcp: Socket): void {
     if (tcp.writableCorked > 0) return;
     tcp.cork();

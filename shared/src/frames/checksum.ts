@@ -49,7 +49,7 @@ export function crc32(bytes: Uint8Array, before = 0): number {
   return ~rest >>> 0;
 }
 
-/** What goes behind the parts of a message: their checksum, little-endian. */
+/** The checksum that goes behind the parts of a message, little-endian. */
 export function checksumOf(parts: readonly Uint8Array[]): Uint8Array {
   const bytes = new Uint8Array(CHECKSUM_BYTES);
   write(

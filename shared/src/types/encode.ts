@@ -65,7 +65,7 @@ class Encoding {
   readonly #arrays: TargetArrays;
   /** Where its room ends: a value whose getters give more than was measured must not reach what lies behind. */
   #limit = 0;
-  /** Which event this is: vtables are shared within one. */
+  /** Number of the present event: vtables are shared within one event. */
   #number = 0;
   /** Position of the newest table's vtable. */
   #vtable = 0;

@@ -72,7 +72,7 @@ class AccessorMaker {
   }
 }
 
-/** Which place the next class comes from. */
+/** Index of the place that the next class comes from. */
 let next = 0;
 
 /** An accessor of each class, for as long as there is the class. */

@@ -66,7 +66,7 @@ function namesOf(type: EnumType | undefined): ReadonlyMap<bigint, string> | unde
   return type && new Map(type.values.map(({ name, value }) => [value, name]));
 }
 
-/** How a field's kind is written. */
+/** Text of a field's kind. */
 export function kindText(kind: Kind): string {
   switch (kind.is) {
     case "scalar":

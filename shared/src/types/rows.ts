@@ -10,7 +10,7 @@ import { invalid, writeScalar } from "./written-values.ts";
 
 type Row = Parameters<PropertyGetter>[0];
 
-/** Which place the next getter comes from; those that come when all are taken share them. */
+/** Index of the place that the next getter comes from; later getters share places once all are taken. */
 let next = 0;
 
 /**

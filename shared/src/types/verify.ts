@@ -155,7 +155,7 @@ class Walk {
   readonly #names: readonly string[];
   #start = 0;
   #end = 0;
-  /** How many more tables and elements may be visited: honest buffers do not share, so their size bounds it. */
+  /** Number of tables and elements that may still be visited: honest buffers do not share, so their size bounds it. */
   #budget = 0;
   /** The fields that led to the table at hand, for the message of an error. */
   readonly #path = new Int32Array(MAX_DEPTH + 1);

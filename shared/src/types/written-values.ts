@@ -118,7 +118,7 @@ export function listOf(value: unknown, path: string): ArrayLike<unknown> {
   throw invalid(path, "an array", value);
 }
 
-/** Which member of a union the value is. @throws JechoError `EVENT_INVALID` */
+/** Finds the union's member that the value is. @throws JechoError `EVENT_INVALID` */
 export function memberOf({ members, path }: PlannedField, value: unknown): PlannedField["members"][number] {
   const kind = (value as { kind?: unknown } | null)?.kind;
   const member = members.find(candidate => candidate.name === kind);

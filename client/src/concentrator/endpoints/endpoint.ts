@@ -58,7 +58,7 @@ export interface OwnPast {
   begins(origin: TrackedSource, reached: number): void;
   /** The modulator that is the consumer's alone made a run, which is counted. */
   made(frame: EventsFrame, lane: Lane): void;
-  /** That modulator has ended. */
+  /** Called when the modulator has ended. */
   failed(error: JechoError): void;
   /** Nobody wants it any more. */
   end(): void;
@@ -217,7 +217,7 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
   /** Where it begins when it is opened first; a time in it is of this machine's clock. */
   readonly from: Place | undefined;
   modulator: Modulator | undefined;
-  /** What takes its events in the stead of an application; not of a feed of modulators. */
+  /** Takes the consumer's events instead of an application; undefined for a feed of modulators. */
   taker: InputTaker | undefined;
   /** Its past, for as long as this process makes that: whatever else comes waits for it. */
   past: OwnPast | undefined;

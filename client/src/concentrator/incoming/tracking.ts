@@ -84,7 +84,7 @@ const ALL_NEW: CountedRun = { had: 0, missing: 0 };
 /** Incarnations that a consumer remembers. */
 const MOST_INCARNATIONS = 4096;
 
-/** How far a consumer knows what became of a raw source's events, whoever made of them what it takes. */
+/** A consumer's position in a raw source: the fate of the events up to there is known, whichever modulator they went through. */
 interface Known {
   readonly source: TrackedSource;
   /** Count of the newest event of which that is known, or has been told. */
@@ -106,7 +106,7 @@ interface Reached {
   heard: number;
 }
 
-/** How far several consumers were together. */
+/** The furthest position that several consumers reached together in each source. */
 export class Had {
   readonly #reached = new Remembered<
     string,
@@ -133,9 +133,10 @@ export class Had {
 const NOTHING = new Had();
 
 /**
- * How far one consumer is in each source's count: what it has had does not come again, and what never came is told. Events of a derived
- * channel are counted twice: as they were made, which says whether one was had before, and by what their modulator has been through of
- * the raw source, which says how many raised events are missing.
+ * One consumer's position in each source's count. Events before it do not come again; events that never came
+ * are told. Events of a derived channel are counted twice: as they were made, which says whether one was had
+ * before, and by what their modulator has been through of the raw source, which says how many raised events
+ * are missing.
  */
 export class Tracker {
   /** Where it is in the count of the source that was heard last, which mostly is the one that is heard next, without a look at its name. */
@@ -239,7 +240,7 @@ export class Tracker {
     for (const { source, raised } of this.#reached.values()) after.add(source, raised);
   }
 
-  /** How far it is, for another device. */
+  /** The consumer's positions, for another device. */
   places(): SourcePlace[] {
     return [...this.#reached.values()].map(({ source: { id, urgent }, raised, origin }) => ({
       source: id,

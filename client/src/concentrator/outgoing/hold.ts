@@ -4,7 +4,7 @@ import type { ProducerEndpoint } from "../endpoints/endpoint.ts";
 /** A producer whose events, or a modulator whose output, somebody elsewhere wants. */
 type Wanted = ProducerEndpoint | Installation;
 
-/** How long consumers elsewhere are expected back, while the events of producers here do not count yet. */
+/** Time that producers wait for remote consumers to return. */
 const APART_MS = 30_000;
 /** And once these do, since the last sign that somebody is coming back. */
 const TOGETHER_MS = 5000;

@@ -5,8 +5,8 @@ import { TrackedSource } from "../incoming/tracking.ts";
 const HELD_BYTES = 8 << 20;
 
 /**
- * How far a modulator is in a raw source's count. What it has been through without a break is [start, through]; each run that it makes
- * accounts for what came since the run before it, or since the last break.
+ * A modulator's position in a raw source's count. The modulator has been through [start, through] without a
+ * break; each run that it makes accounts for what came since the run before it, or since the last break.
  */
 export class Coverage {
   /** The raw source. */
@@ -15,7 +15,7 @@ export class Coverage {
   start: number;
   /** ...to this one. */
   through: number;
-  /** How far the newest run accounts for it. */
+  /** The last event that the newest run accounts for. */
   #told: number;
 
   /** @param reached count of the newest event that was raised before the modulator was there */
@@ -51,7 +51,7 @@ export class Lane {
   // What each run needs comes first, for it to lie together in memory.
   /** Count of the newest event that was sent, or went nowhere because nobody elsewhere wanted it. */
   raised = 0;
-  /** Which of what is being gathered has its newest run, and which of the runs there that is. */
+  /** Numbers of the gathering that has the lane's newest run, and of the run in it. */
   gathering = 0;
   newestRun = 0;
   readonly urgent: boolean;

@@ -36,7 +36,7 @@ interface RaisingParts {
 
 /** Somebody who waits for everything that was raised before. */
 interface Flush {
-  /** How far that is. */
+  /** The stage that those events have reached. */
   at: "raised" | "modulating" | "modulated";
   /** Whether the gateway is to have it. */
   readonly isTaken: boolean;

@@ -41,14 +41,14 @@ interface Source {
   /** Start and end of each event, ascending; the first `count` of them. */
   readonly bounds: ArrayLike<number>;
   count: number;
-  /** Which event is looked for next, most likely: they leave in their order. */
+  /** Index of the event that most likely leaves next: events leave in their order. */
   next: number;
   readonly type: KnownType | undefined;
 }
 
 /** A type that events here are of. */
 interface KnownType {
-  /** Which of the types that come in it is, from 1; 0 for the one that the class makes. */
+  /** Index among the types that come in, from 1; 0 for the type that the class makes. */
   readonly number: number;
   readonly object: ObjectType;
   readonly read: ReadEvent;
@@ -62,7 +62,7 @@ export interface Located {
   readonly bytes: Uint8Array;
   /** Start and end of each event there. */
   readonly bounds: ArrayLike<number>;
-  /** Which of them it is; that of the newest one of a run moves on with the run. */
+  /** Index of the event; that of a run's newest event moves on with the run. */
   index: number;
   /** The number of its type; 0 for the one that the class makes, and for opaque bytes. */
   readonly type: number;

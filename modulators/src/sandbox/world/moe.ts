@@ -117,7 +117,7 @@ export function isUrgent(event: object): boolean {
 export interface Waiting {
   events: (object | undefined)[];
   versions: (readonly number[])[];
-  /** How many events the modulator had been given when each came. */
+  /** Number of events that the modulator had been given when each came. */
   given: number[];
   /** Where the first one lies, and where the next one will. */
   first: number;

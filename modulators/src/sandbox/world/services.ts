@@ -133,7 +133,7 @@ export function setContext(name: string, list: readonly NamedValues[]): void {
   views[name] = list[0]?.values[0];
 }
 
-/** How many calls wait to be taken. */
+/** Number of calls that wait to be taken. */
 export function waitingCalls(): number {
   return waiting.length;
 }

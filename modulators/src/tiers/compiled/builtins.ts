@@ -67,7 +67,7 @@ export const ENGINE: Readonly<Record<string, (...all: number[]) => number>> = {
 };
 const BINARY = new Set(["Math.atan2", "Math.hypot", "Math.imul"]);
 
-/** What the language calls by this name; undefined where nothing that can be compiled is called so. */
+/** The language's value of this name; undefined where it cannot be compiled. */
 export function builtinOf(name: string): KnownValue | undefined {
   const constant = Object.hasOwn(CONSTANTS, name) ? CONSTANTS[name] : undefined;
   if (constant !== undefined) return constantOf(constant);

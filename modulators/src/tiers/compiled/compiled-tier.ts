@@ -32,7 +32,7 @@ export interface LeavingModulator {
 
 interface Compiled {
   request: InstallRequest;
-  /** What there is to know about a program, by the type of its events; undefined where it cannot read them, and is given none. */
+  /** The cost of the program by the type of its events; undefined for types that it cannot read, and is given none of. */
   readonly costs: Map<bigint, CostFormula | undefined>;
   hasState: boolean;
   ready: boolean;

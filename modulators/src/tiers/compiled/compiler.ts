@@ -18,7 +18,7 @@ const MOST_KEPT = 512;
 export interface CompiledProgram extends Omit<CheckedProgram, "code"> {
   readonly module: WebAssembly.Module;
   readonly bytes: number;
-  /** What it is given, in this order. */
+  /** The program's globals, in the order that they are given in. */
   readonly globals: readonly CodeGlobal[];
   readonly functions: Readonly<Record<string, (...all: number[]) => number>>;
 }
@@ -60,7 +60,7 @@ function textOf(source: string, hash: string): ModuleText | Refusal {
   return text;
 }
 
-/** What is nested too deeply for the checker is refused like anything else that it does not know. */
+/** Acts, and refuses text that is nested too deeply for the checker. */
 function attempt<T>(source: string, act: () => T): T | Refusal {
   try {
     return act();

@@ -47,8 +47,9 @@ export interface EventCodePlace {
 }
 
 /**
- * How an event's fields are read: each that is used once, before everything else, with every offset checked to lie within the event. So
- * what the modulator's own code reads lies in variables, and vectors that are known to lie within the event.
+ * Code that reads an event's fields: each used field once, before everything else, with every offset checked
+ * to lie within the event. The modulator's own code then reads variables, and vectors that are known to lie
+ * within the event.
  */
 export class EventCode {
   /** Names of the fields that are read. */
@@ -87,7 +88,7 @@ export class EventCode {
     ];
   }
 
-  /** What is known about this field's value; text says why it cannot be compiled. */
+  /** The known facts about this field's value, or text that says why the field cannot be compiled. */
   field(name: string): KnownValue | string {
     let known = this.#fields.get(name);
     if (known === undefined) {

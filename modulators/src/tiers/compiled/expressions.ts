@@ -42,7 +42,7 @@ export interface CodePlace {
   readonly scope: CodeScope;
   /** Whether `this` is the modulator. */
   readonly hasThis: boolean;
-  /** How many loops it stands in. */
+  /** Number of loops around the expression. */
   readonly loops: number;
 }
 
@@ -52,7 +52,7 @@ export interface CodeField {
   readonly type: "number" | "boolean";
 }
 
-/** What a program is made of as far as it is known: the parts that expressions refer to. */
+/** The parts of a program that expressions refer to, as far as they are known. */
 export interface CheckedParts {
   readonly text: ModuleText;
   readonly event: EventCode | undefined;
@@ -62,7 +62,7 @@ export interface CheckedParts {
   readonly objects: KnownValue;
   /** A number or boolean of these, by its path. */
   readonly leaf: (path: string, type: "number" | "boolean") => CodeGlobal;
-  /** What becomes of the event. */
+  /** The program's answer for the event. */
   readonly answer: CodeLocal;
   /** Whether the event is marked to go first. */
   readonly marked: CodeLocal;

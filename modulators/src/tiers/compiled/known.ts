@@ -14,15 +14,15 @@ export interface EventVector extends LengthOf {
 export interface IntRange {
   readonly lo: number;
   readonly hi: number;
-  /** It is less than this vector's length. */
+  /** The vector whose length is greater than this number. */
   readonly under?: EventVector | undefined;
-  /** It is at most this vector's length. */
+  /** The vector whose length is at least this number. */
   readonly upTo?: EventVector | undefined;
 }
 
 export interface KnownNumber {
   readonly is: "number";
-  /** Of type i32 where `int` is there, else f64. */
+  /** Code of type i32 where `int` is there, else f64. */
   readonly code: Code;
   readonly int?: IntRange | undefined;
   /** Whether it may be undefined, for which NaN stands: only where the language takes both alike may it be used. */
@@ -34,7 +34,7 @@ export interface KnownBoolean {
   readonly code: Code;
 }
 
-/** What the checker knows about the value of an expression. */
+/** The checker's knowledge about the value of an expression. */
 export type KnownValue =
   | KnownNumber
   | KnownBoolean

@@ -6,7 +6,7 @@ interface WaitingPass {
   readonly versions: readonly number[];
   readonly urgent: boolean;
   readonly type: number;
-  /** How many events the modulator had been given by then. */
+  /** Number of events that the modulator had been given by then. */
   readonly given: number;
 }
 

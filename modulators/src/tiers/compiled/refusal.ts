@@ -3,7 +3,7 @@ import { HEAD } from "../../sandbox/failures.ts";
 
 /** A text is not compiled: why, and where in its author's text that stands. */
 export class Refusal extends Error {
-  /** What is wrong, without the place. */
+  /** The fault, without its place. */
   readonly why: string;
   /** From 1; 0 where it is no single place. */
   readonly line: number;

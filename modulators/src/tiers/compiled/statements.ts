@@ -62,7 +62,7 @@ export class StatementChecker extends FunctionChecker {
     return [...code, ...body];
   }
 
-  /** What the function that makes the modulator says about the event: true, false, nothing or the event itself. */
+  /** Compiles the answer of a filter or map function: true, false, nothing or the event itself. */
   #answer(node: Expression, place: FunctionPlace): Code[] {
     const { answer } = this.parts;
     if (node.type === "ConditionalExpression") {

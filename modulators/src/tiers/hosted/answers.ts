@@ -19,7 +19,7 @@ export interface AnswersEvents {
   removed(installation: HostedModulator, error: JechoError): void;
 }
 
-/** Those of a tier's events that the host's answers are. */
+/** The tier's events that a host's answers cause. */
 type AnswersListener = Pick<
   TierEvents,
   "together" | "onEvents" | "onGathered" | "onCall" | "onImpaired" | "onRate"
@@ -194,7 +194,7 @@ export class Answers {
     tell(() => this.#listener.onEvents(run, derived, tag, isLast));
   }
 
-  /** What passes is sent as it lies here. A modulator may let an event through at any time of its turn, and again. */
+  /** Sends events that pass as they lie here. A modulator may let an event through at any time of its turn, and again. */
   #passed(passed: Passed): boolean {
     const { derived, ranges } = passed;
     if (this.#roster.isLeaving(derived)) return true;

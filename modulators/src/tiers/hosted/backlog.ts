@@ -13,7 +13,7 @@ import type { Batch, Outstanding, Raised } from "./work.ts";
 const WINDOW_BYTES = 4 << 20;
 /** Time that the host is expected to take for what it has been sent: so long may have to wait whoever comes first now. */
 const WINDOW_MS = 20;
-/** What the host is sent at most before it has finished it, as nobody knows what a modulator will do next. */
+/** Most frames that a host has unfinished at once, since nobody knows what a modulator will do next. */
 const MOST_WORK = 32;
 /** Time expected of modulators that are given one frame together, and of how much more one of them may have had than another. */
 const TOGETHER_MS = 10;

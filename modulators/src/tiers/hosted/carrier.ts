@@ -7,7 +7,7 @@ import type { Limits } from "../../sandbox/sandbox.ts";
  */
 export type Blame = "modulator" | "anybody" | "nobody";
 
-/** How a host ended. */
+/** The end of a host. */
 export interface Exit {
   /** The error for the modulator at work, should it be to blame. */
   readonly error: JechoError;

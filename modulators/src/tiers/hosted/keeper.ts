@@ -7,7 +7,7 @@ const TICK_MS = 50;
 const BEGIN_MS = 15_000;
 const FRAME_MARGIN = 1 << 20;
 
-/** How a host came to its end. */
+/** The end of a host, and its cause. */
 export interface Death {
   readonly error: JechoError;
   readonly blame: Blame;

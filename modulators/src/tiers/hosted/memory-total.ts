@@ -6,7 +6,7 @@ const WEIGHED_MS = 1;
 const WEIGHED_TURNS = 256;
 
 interface Weight {
-  /** Who it counts for: a subject, or a modulator by itself. */
+  /** The party that the memory counts for: a subject, or a modulator by itself. */
   readonly by: string;
   bytes: number;
   /** Processor time that the modulator had used when it was weighed. */

@@ -34,7 +34,7 @@ export interface ModulatorHostOptions extends TierEvents {
   readonly pendingBytes?: number | undefined;
   /** Default: the machine's. */
   readonly clock?: HostClock | undefined;
-  /** How long a host without modulators is kept. Default: 5000. */
+  /** Time that a host without modulators is kept, in milliseconds. Default: 5000. */
   readonly idleMs?: number | undefined;
 }
 
@@ -371,7 +371,7 @@ export class ModulatorHost implements Tier {
   }
 }
 
-/** Whose share of the host's time it uses; by default its own. */
+/** The party whose share of the host's time the modulator uses; by default the modulator itself. */
 function sharerOf({ by = "", derived }: InstallRequest): string {
   return by === "" ? `#${derived}` : `by ${by}`;
 }

@@ -6,7 +6,7 @@ export interface PageHostListener {
   error(error: Error): void;
 }
 
-/** What was posted before the program runs: what is transferred could not be posted a second time. */
+/** A message posted before the program runs: transferred memory cannot be posted a second time. */
 interface EarlyMessage {
   readonly message: WorkerMessage;
   readonly transfer: Transferable[];

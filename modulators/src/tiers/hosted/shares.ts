@@ -5,9 +5,9 @@ interface Account {
   stretch: number;
 }
 
-/** Those who share the time of one host: a subject, a connection, or a modulator by itself. */
+/** A party to the time of one host: a subject, a connection, or a modulator by itself. */
 interface Sharer extends Account {
-  /** How many of its modulators are there, and how many have something waiting. */
+  /** Numbers of the party's modulators, and of those with something waiting. */
   modulators: number;
   waiting: number;
   /** Time that its modulator had used which came last: one for which nothing waited begins there. */
@@ -19,7 +19,7 @@ const MOST_ABSENT = 1024;
 /** The most events that a modulator takes at once where they wait for it, as long as its turns take no longer than this time. */
 const MOST_EVENTS = 256;
 const LONG_MS = 10;
-/** How many times as many it takes at most with its next turn: nobody knows what that will take. */
+/** Largest growth from one turn to the next: nobody knows how long the next one will take. */
 const MOST_GROWTH = 8;
 /** Time expected of a modulator that has not been measured: nobody is to wait behind several of these. */
 const UNKNOWN_MS = 10;
@@ -30,7 +30,7 @@ export class Share implements Account {
   isWaiting = false;
   usedMs = 0;
   stretch = 0;
-  /** How much the host has been sent for it and has not finished. */
+  /** Turns that the host has been sent for it and has not finished. */
   turns = 0;
   /** Time expected of its next turn: what turns took of late, the longest most of all. */
   expectedMs = UNKNOWN_MS;
@@ -71,7 +71,7 @@ export class Shares {
   readonly #sharers = new Map<string, Sharer>();
   /** The least that sharers had used for which something waited when somebody came last. */
   #floorMs = 0;
-  /** How many of the sharers have no modulators. */
+  /** Number of sharers without modulators. */
   #absent = 0;
   #stretch = 1;
 

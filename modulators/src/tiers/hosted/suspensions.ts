@@ -1,10 +1,10 @@
 import { JechoError } from "@jecho/shared";
 import type { HostClock } from "../periods.ts";
 
-/** How long the first suspension lasts; each one after it twice as long, up to the most. */
+/** Length of the first suspension; each later one lasts twice as long, up to the most. */
 const FIRST_MS = 5000;
 const MOST_MS = 600_000;
-/** What has ended no host for so long behind its suspension begins anew. */
+/** Time after a suspension without another ended host, from which on the count begins anew. */
 const FORGOTTEN_MS = 600_000;
 /** Texts and subjects that are remembered: those that ended a host last. */
 const MOST_TEXTS = 64;

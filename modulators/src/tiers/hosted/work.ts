@@ -27,7 +27,7 @@ export interface Raised {
   readonly after: Uint8Array[];
   /** Its place in the order of all that a host is given. */
   readonly order: number;
-  /** How many modulators have not seen it to its end, and to how many of them it has not been sent. */
+  /** Numbers of modulators that have not seen the run to its end, and of those it has not been sent to. */
   awaited: number;
   unsent: number;
 }
@@ -53,7 +53,7 @@ export class Outstanding {
   #expectedMs = 0;
   #given = 0;
 
-  /** How much was given so far. */
+  /** Amount that was given so far. */
   get given(): number {
     return this.#given;
   }
