@@ -13,7 +13,7 @@ const MAX_SEGMENTS = 8;
 /** No host's name begins with that. */
 const IDENTITY = /^~[0-9a-f]{24}$/;
 
-/** Whether that is the identity of a gateway: in a channel's name it stands where an address may stand, too. */
+/** Whether the text is a gateway's identity, which may stand in a channel's name instead of an address. */
 export function isIdentity(server: string): boolean {
   return IDENTITY.test(server);
 }

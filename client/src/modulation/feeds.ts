@@ -20,9 +20,9 @@ interface Feed {
   readonly entry: ConsumerEndpoint;
   /** The base channel's name. */
   readonly base: string;
-  /** Whether this very process raises it: its own events do not come over the wire. */
+  /** Whether this very process raises the events, which then do not come over the wire. */
   readonly isOwn: boolean;
-  /** Whether all of it was there when it was opened again, and how much was not. */
+  /** Whether the feed's past was complete when it was opened again, and how much was missing. */
   recovery: Recovery;
   opening: PromiseWithResolvers<void> | undefined;
   /** Positions of the sources that events have come from. */
@@ -307,7 +307,7 @@ export class Feeds {
   }
 }
 
-/** Whether all of several pasts are there, of each of which that may not be known. */
+/** Whether several pasts are all complete; undefined where that is not known of one. */
 export function together(recovered: readonly (boolean | undefined)[]): boolean | undefined {
   if (recovered.includes(false)) return false;
   return recovered.includes(undefined) ? undefined : true;

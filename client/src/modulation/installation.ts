@@ -79,7 +79,7 @@ export interface Installation {
   readonly process: number;
   /** The consumer that its output is for alone, which makes its past; undefined where that is a derived channel's. */
   readonly only: ConsumerEndpoint | undefined;
-  /** Whether its output is for the consumers of this process alone. */
+  /** Whether the modulator's output is for the consumers of this process alone. */
   readonly own: boolean;
   /** Numbers of that process' producers, when it was installed. */
   readonly producers: readonly number[];
@@ -87,7 +87,7 @@ export interface Installation {
   number: number;
   /** And at the last one. */
   lastNumber: number;
-  /** Whether it is to be removed when it has seen the events that are under way. */
+  /** Whether the modulator is to be removed when it has seen the events that are under way. */
   leaves: boolean;
   /** Removes it where the process that it runs in the stead of does not come back. */
   leaving: ReturnType<typeof setTimeout> | undefined;

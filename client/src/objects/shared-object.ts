@@ -102,8 +102,8 @@ export class SharedObject<S extends object = object> implements SharedReference 
   }
 
   /**
-   * Whether this is the master copy. The copy of who shared the object first is, until its connection ends: then the
-   * one that was attached first.
+   * Whether this is the master copy. The first sharer's copy is the master until its connection ends; then
+   * the copy attached first.
    */
   get isMaster(): boolean {
     return this.#isMaster;

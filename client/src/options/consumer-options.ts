@@ -16,7 +16,7 @@ export interface EagerHandler {
 export interface PlaceInSource {
   /** The source's name, of digits and letters. */
   readonly source: string;
-  /** Whether it is that of urgent events. */
+  /** Whether the count is of urgent events. */
   readonly urgent: boolean;
   /** Count of its newest event that came; 0 for none. */
   readonly raised: number;

@@ -128,7 +128,7 @@ export type QueueRequest =
       /** Whether the writer drops the oldest when the ring is full. */
       readonly drops: boolean;
       readonly batchDelayMs: number;
-      /** Whether its events go before those in other queues. */
+      /** Whether the queue's events go before those in other queues. */
       readonly urgent: boolean;
     }
   /** There are records in a queue whose reader slept. `now` is for what must not wait for a batch. */

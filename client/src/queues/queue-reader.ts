@@ -7,7 +7,7 @@ export interface QueueReaderOptions {
   readonly memory: ArrayBufferLike | undefined;
   /** Whether the writer drops the oldest when the ring is full. */
   readonly drops: boolean;
-  /** Whether its events are urgent ones. */
+  /** Whether the queue's events are urgent. */
   readonly urgent: boolean;
 }
 

@@ -55,7 +55,7 @@ export interface Made {
   readonly event: unknown;
   /** Size of the encoded event. */
   readonly bytes: number;
-  /** Whether it was marked to go before others. */
+  /** Whether the event was marked to go before others. */
   readonly urgent: boolean;
 }
 

@@ -10,9 +10,9 @@ export class InputTypes {
   /** The type that the modulator was written for; undefined where it takes whatever comes. */
   #reads: Type | undefined;
   #sandbox: Pick<Sandbox, "addType" | "checksInput" | "mismatchOf"> | undefined;
-  /** Whether there is any type that it may not be able to read. */
+  /** Whether the modulator may be unable to read some type. */
   #isPicky = false;
-  /** Whether it can read events with this token. */
+  /** Whether the modulator can read events, by their token. */
   readonly #readable = new Map<bigint, boolean>();
   /** Token of the newest run that it could read, for most runs have one type. */
   #newest: bigint | undefined;

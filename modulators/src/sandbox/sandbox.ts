@@ -205,7 +205,7 @@ export interface Prepared {
 /** Makes sandboxes. */
 export interface Engine {
   readonly name: string;
-  /** Whether it runs only what the producer trusts: then its output need not be checked. */
+  /** Whether the engine runs only text that the producer trusts: then the output need not be checked. */
   readonly isTrusted: boolean;
   /**
    * Makes ready what the next `create` needs, while nobody waits; it may be called before that and again.

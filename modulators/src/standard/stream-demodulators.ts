@@ -9,7 +9,7 @@ interface Difference {
   /** Each sandbox makes a stream of its own. */
   readonly stream: number;
   readonly n: number;
-  /** Whether it needs no other event to be read. */
+  /** Whether the event can be read without any other. */
   readonly whole: boolean;
   readonly packed: Uint8Array;
 }

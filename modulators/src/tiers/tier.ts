@@ -26,7 +26,7 @@ export interface InstallRequest {
   readonly behind?: number;
   /** Subject that brought it; "", the default, where that has no name. */
   readonly by?: string;
-  /** Whether it runs in another process' stead: then `ModulatorOptions.allow` does not concern it. Default: false. */
+  /** Whether the modulator runs in another process' stead, where `ModulatorOptions.allow` does not concern it. Default: false. */
   readonly isInstead?: boolean;
 }
 

@@ -240,7 +240,7 @@ function isOverNow({ isOver, awaitedUntil }: GatewayLane): boolean {
   return isOver && awaitedUntil <= Date.now();
 }
 
-/** Whether it is a raw source of which nothing is made. */
+/** Whether the lane is a raw source without output. */
 function isUnmade({ source, origin }: GatewayLane): boolean {
   return source === origin;
 }

@@ -36,12 +36,12 @@ export class Listener {
     this.#policy = policy;
   }
 
-  /** Whether it takes this process' events. */
+  /** Whether the listener takes this process' events. */
   wants(process: number): boolean {
     return this.consumers > 0 || this.feedsOn(process);
   }
 
-  /** Whether it takes this process' events in particular, whatever others do. */
+  /** Whether one of the listener's consumers takes this process' events alone. */
   feedsOn(process: number): boolean {
     return this.#feeds?.has(process) ?? false;
   }

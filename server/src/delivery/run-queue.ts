@@ -143,7 +143,7 @@ export class RunQueue {
     return this.#waiting.isTight ? "connectionQueueBytes" : "consumerQueueBytes";
   }
 
-  /** Whether its consumer is to be cut off: by its policy, or because nothing else has kept what waits within its bounds. */
+  /** Whether the queue's consumer is to be cut off: by the policy, or because nothing else has kept the queue within its bounds. */
   get isLost(): boolean {
     return (this.whenFull === "disconnect" && this.isFull) || this.#waiting.isTooMuch;
   }

@@ -20,7 +20,7 @@ export class WaitingBytes {
     return this.#bytes > this.#limitBytes;
   }
 
-  /** Whether it has grown beyond all bounds, whoever was told to wait. */
+  /** Whether the sum has grown beyond all bounds, whoever was told to wait. */
   get isTooMuch(): boolean {
     return this.#bytes > this.#limitBytes + BEYOND_BYTES;
   }

@@ -106,7 +106,7 @@ export class Replay {
   #seq: number;
   #began: { readonly at: number; readonly clock: number } | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** Whether it will go on when it is its turn. */
+  /** Whether the replay waits for its turn. */
   #isDue = false;
   #ended = false;
 

@@ -104,7 +104,7 @@ export class GatewayConsumer {
     return this.#state;
   }
 
-  /** Whether it has been told that it is open, and not that it is no longer. */
+  /** Whether the client knows the consumer as open. */
   get isOpen(): boolean {
     return isOpen(this.#state);
   }
@@ -239,7 +239,7 @@ export function isWanted(state: GatewayConsumerState): boolean {
   return state.is === "awaited" || isOpen(state) || (state.is === "installing" && state.comesBack);
 }
 
-/** Whether its connection has it. */
+/** Whether a connection has the consumer. */
 export function isPresent(state: GatewayConsumerState): boolean {
   return state.is === "installing" || isOpen(state);
 }

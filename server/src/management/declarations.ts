@@ -29,12 +29,12 @@ export class Declarations {
     return this.#read;
   }
 
-  /** Whether its output may have the types of what it takes. */
+  /** Whether the modulator's output may have the types of its input. */
   get passesOn(): boolean {
     return this.#passesOn || this.#made.size === 0;
   }
 
-  /** Whether it may take whatever comes. */
+  /** Whether the modulator takes events of any type. */
   get takesAny(): boolean {
     return this.#takesAny || this.#read.size === 0;
   }

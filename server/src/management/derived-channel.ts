@@ -110,7 +110,7 @@ export class DerivedChannel {
     return new Producers([this.feeders, ...direct.map(({ sending }) => sending)]);
   }
 
-  /** Whether this process publishes into it directly. */
+  /** Whether this process publishes into the derived channel directly. */
   isDirectAt(connection: Connection): boolean {
     for (const { sending } of this.outlets) if (sending.isAt(connection)) return true;
     return false;
@@ -121,7 +121,7 @@ export class DerivedChannel {
     return 1 + (this.parent?.depth ?? 0);
   }
 
-  /** Whether it is derived from that one. */
+  /** Whether this channel is derived from the other one. */
   isBehind(other: DerivedChannel): boolean {
     return this.parent === other || (this.parent?.isBehind(other) ?? false);
   }
@@ -178,7 +178,7 @@ export class DerivedChannel {
     return made.size > 0 ? made : (this.parent?.made ?? made);
   }
 
-  /** Whether its events may have the types that producers write. */
+  /** Whether the channel's events may have the types that producers write. */
   get #passesOn(): boolean {
     return this.#declared.passesOn && (this.parent === undefined || this.parent.#passesOn);
   }
@@ -238,7 +238,7 @@ export class DerivedChannel {
     return this.placements.connections();
   }
 
-  /** Whether all its copies of this object are lazy; true where it reads none. */
+  /** Whether all copies of this object that modulators of this channel read are lazy; true where there are none. */
   isLazy(object: string): boolean {
     for (const known of this.modulator.objects) if (known.object === object && !known.lazy) return false;
     return true;
@@ -324,7 +324,7 @@ export class DerivedChannel {
     return made;
   }
 
-  /** Whether its events may have this type. */
+  /** Whether the channel's events may have this type. */
   mayBe(token: bigint): boolean {
     if (token === 0n || this.typeOf(token) !== undefined || this.manager.types.isWritten(token)) return true;
     return this.parent?.mayBe(token) ?? false;

@@ -254,7 +254,7 @@ export class Placements {
     return undefined;
   }
 
-  /** Whether this connection was ever asked to run it. */
+  /** Whether this connection was ever asked to run the modulator. */
   wasAsked(connection: Connection): boolean {
     return this.#asked.has(connection);
   }
@@ -276,7 +276,7 @@ export class Placements {
     return this.#installations.get(connection)?.maker === connection;
   }
 
-  /** Whether it runs for this process, wherever that is, or is known to run nowhere for it. */
+  /** Whether the modulator's place for this process is known, even as nowhere. */
   hasPlace(producing: Connection): boolean {
     return this.#installations.get(producing)?.isSettled === true;
   }
@@ -292,7 +292,7 @@ export class Placements {
     return this.isAtProducer(connection) || this.makers().has(connection);
   }
 
-  /** Whether it runs there for the consumers of that process alone. */
+  /** Whether the modulator runs there for the consumers of that process alone. */
   isOwn(consumer: Connection): boolean {
     for (const { state } of this.#installations.values())
       if (state.is === "consumers" && state.own.has(consumer)) return true;

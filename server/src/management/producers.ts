@@ -30,7 +30,7 @@ export class GatewayProducer {
   readonly token: bigint;
   readonly number: number;
   readonly manager: ProducerManager;
-  /** Whether its process can run modulators. */
+  /** Whether the producer's process can run modulators. */
   readonly modulates: boolean;
   /** The source that its events are counted by. */
   readonly source: bigint;

@@ -11,7 +11,7 @@ export interface ObjectReader {
   readonly modulator: Modulator;
   /** Where the modulator is installed. */
   connections(): Iterable<Connection>;
-  /** Whether all its copies of this object are lazy; true where it reads none. */
+  /** Whether all copies of this object that the channel's modulators read are lazy; true where there are none. */
   isLazy(object: string): boolean;
 }
 

@@ -424,7 +424,7 @@ export class EventsFrame {
     return (this.flags & FLAG_URGENT) !== 0;
   }
 
-  /** Whether further runs of the same call of the modulator come, of which the last accounts for what that was given. */
+  /** Whether further runs of the same modulator call follow. The last one accounts for the events that the call was given. */
   get isPart(): boolean {
     return (this.flags & FLAG_PART) !== 0;
   }

@@ -10,7 +10,7 @@ export interface FieldInfo {
   readonly name: string;
   /** The scalar, or what else the field holds; of an enum the kind of its numbers, of a vector that of its elements. */
   readonly kind: Scalar | "string" | "table" | "struct" | "union";
-  /** Whether it is an array of that kind. */
+  /** Whether the field is an array of that kind. */
   readonly isVector: boolean;
   /** The kind as in the schema's text: `[float32]`, `weather.Station`. */
   readonly written: string;

@@ -177,12 +177,12 @@ function interrupt(endpoint: Endpoint): void {
   }
 }
 
-/** Whether it is being opened behind a place that another consumer had: for it, too, what is made meanwhile is kept. */
+/** Whether the consumer is being opened behind a place that another consumer had: output made meanwhile is kept for this one, too. */
 export function goesOn({ state, from }: ConsumerEndpoint): boolean {
   return state.is === "asked" && state.after.is === "new" && from?.from === FROM.resume;
 }
 
-/** Whether it was open, and is not for now. */
+/** Whether the consumer was open, and is not for now. */
 function isAway(state: ConsumerState): boolean {
   switch (state.is) {
     case "away":

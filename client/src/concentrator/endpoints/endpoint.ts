@@ -277,7 +277,7 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
     return this.state.is === "replaying" ? this.state.replay : undefined;
   }
 
-  /** Whether its events are an application's. */
+  /** Whether an application takes the consumer's events. */
   get isApplications(): boolean {
     return this.feed === undefined && this.taker === undefined;
   }

@@ -522,7 +522,7 @@ function takeReset(consumer: ConsumerEndpoint, { reset, modulator }: Reset): voi
   consumer.tracker.clear();
 }
 
-/** Whether it is back after a time in which it has taken nothing, and wants only the newest of what came then. */
+/** Whether the consumer is back after a time without events, and wants only the newest of what came then. */
 function wantsNewest({ queue }: ConsumerEndpoint, after: New | Away | Resting): boolean {
   return after.is === "resting" && queue.whenFull === WHEN_FULL.latest;
 }

@@ -394,7 +394,7 @@ function takes({ feed }: ConsumerEndpoint, process: number): boolean {
   return feed === undefined || feed.process === process;
 }
 
-/** Whether the same comes for it, under the same numbers. */
+/** Whether the consumer gets the same events under the same numbers in both states. */
 function isSameWay(before: OpenConsumerState | undefined, after: OpenConsumerState | undefined): boolean {
   return (
     before?.channelNumber === after?.channelNumber &&

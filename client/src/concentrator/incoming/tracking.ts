@@ -144,7 +144,7 @@ export class Tracker {
   readonly #reached = new Remembered<string, Reached>();
   readonly #known = new Remembered<string, Known>();
   readonly #before: Had;
-  /** Whether it has been away: a source that it does not know has begun meanwhile, and all its events are missing. */
+  /** Whether the consumer has been away: an unknown source has begun meanwhile, and all its events are missing. */
   #hasBeenAway = false;
   /** Whether a modulator has begun anew, without the state that it had, and that has not been told. */
   hasRestarted = false;

@@ -119,7 +119,7 @@ export class Lanes {
     this.urgent = new Lane(new TrackedSource(id, true));
   }
 
-  /** Whether they hold runs that are to be sent, or sent again. */
+  /** Whether these lanes hold runs that are to be sent, or sent again. */
   get hold(): boolean {
     return this.usual.unconfirmed.length > 0 || this.urgent.unconfirmed.length > 0;
   }
@@ -159,7 +159,7 @@ export class OwnLanes {
     this.#sources.delete(lanes.usual.source.id);
   }
 
-  /** Whether one of them has this source. */
+  /** Whether one of the lanes has this source. */
   has(source: bigint): boolean {
     return this.#sources.has(source);
   }

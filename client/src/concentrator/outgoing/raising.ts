@@ -137,7 +137,7 @@ export class Raising {
     }
   }
 
-  /** Whether its events may be for anybody in this process. */
+  /** Whether the producer's events may be for anybody in this process. */
   #concerns({ channel, channelNumber }: ProducerEndpoint): boolean {
     return (
       this.#reception.takes(channelNumber) ||

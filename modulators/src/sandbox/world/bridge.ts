@@ -37,7 +37,7 @@ const blank = () => ({
   Class: undefined as unknown as ModulatorClass,
   services: undefined as Record<string, unknown> | undefined,
   needed: [] as string[],
-  /** Whether it keeps no event beyond its call. */
+  /** Whether the modulator keeps no event beyond its call. */
   isFleeting: false,
 });
 let { inbox, Class, services, needed, isFleeting } = blank();

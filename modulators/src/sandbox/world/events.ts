@@ -82,7 +82,7 @@ const blank = () => ({
   readType: undefined as Type | undefined,
   /** The output's type, where the class says one: the type that it declares, or else the one that it was written for. */
   madeType: undefined as KnownType | undefined,
-  /** Whether it makes that type alone; else its input may leave as it came. */
+  /** Whether the modulator makes that type alone; else its input may leave as it came. */
   makesOne: false,
 });
 let { inTypes, inType, readType, madeType, makesOne } = blank();
@@ -293,7 +293,7 @@ export function newestEvent(): object {
   return current.newest;
 }
 
-/** Whether these are the bytes of the run that it is given now. */
+/** Whether these are the bytes of the run that the modulator is given now. */
 export function areOfRun(bytes: Uint8Array): boolean {
   return bytes === current.at.bytes;
 }

@@ -36,7 +36,7 @@ export interface CheckedProgram {
   readonly cost: CostFormula;
   /** Names of the fields that it reads of an event. */
   readonly reads: readonly string[];
-  /** Whether it has fields of its own, which are lost where it begins anew. */
+  /** Whether the modulator has fields of its own, which a restart loses. */
   readonly hasState: boolean;
 }
 

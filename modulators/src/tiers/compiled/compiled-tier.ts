@@ -26,7 +26,7 @@ export interface Misfit {
 export interface LeavingModulator {
   readonly request: InstallRequest;
   readonly ready: boolean;
-  /** Whether it loses something: fields of its own, or events that wait. */
+  /** Whether the modulator loses something: fields of its own, or events that wait. */
   readonly loses: boolean;
 }
 

@@ -461,7 +461,7 @@ export abstract class ExpressionChecker {
 
 interface AssignmentTarget {
   readonly read: KnownValue;
-  /** Whether it may become undefined. */
+  /** Whether the value may become undefined. */
   readonly maybe: boolean;
   /** Stores, and gives the value. */
   readonly store: (value: Code) => Code;

@@ -25,7 +25,7 @@ export interface KnownNumber {
   /** Code of type i32 where `int` is there, else f64. */
   readonly code: Code;
   readonly int?: IntRange | undefined;
-  /** Whether it may be undefined, for which NaN stands: only where the language takes both alike may it be used. */
+  /** Whether the number may be undefined, for which NaN stands. Such a number is used only where the language takes both alike. */
   readonly maybe: boolean;
 }
 

@@ -117,7 +117,7 @@ export class HostedModulator {
     return this.declared?.needs.includes(name) ?? true;
   }
 
-  /** Whether this name was granted to it. Whatever its sandbox says, it gets nothing else. */
+  /** Whether this name was granted to the modulator, which gets nothing else, whatever its sandbox says. */
   isGranted(name: string): boolean {
     if (name === "pull") return this.#request.modulator.objects.some(({ lazy }) => lazy);
     return this.grants.some(grant => grant.name === name && grant.granted);

@@ -27,7 +27,7 @@ export class Roster {
     return this.#fed.get(channel) ?? NOBODY;
   }
 
-  /** Whether any of them may read the view or use the service of this name. */
+  /** Whether any of the modulators may read the view or use the service of this name. */
   mayNeed(name: string): boolean {
     for (const installation of this.#installations.values()) if (installation.mayNeed(name)) return true;
     return false;
