@@ -7,16 +7,16 @@ import { RawClient } from "./raw-client.ts";
 const NOTHING = new Uint8Array(0);
 const MEBIBYTE = { bytes: new Uint8Array(1 << 20), start: 0, end: 1 << 20 };
 
-/** Who has said that it can take no more on channel "a", and a producer there, who heeds nothing that it is told. */
-async function stuckAndHeedless(gateway: Gateway, whenFull: keyof typeof WHEN_FULL) {
+/** Who has said that it can take no more on a channel, and a producer there, who heeds nothing that it is told. */
+async function stuckAndHeedless(gateway: Gateway, whenFull: keyof typeof WHEN_FULL, name = "a") {
   const stuck = await RawClient.connect(gateway);
   const queue = { whenFull: WHEN_FULL[whenFull], limitBytes: 0 };
-  stuck.say({ kind: "OpenConsumer", request: 1, channel: "a", schema: NOTHING, queue });
+  stuck.say({ kind: "OpenConsumer", request: 1, channel: name, schema: NOTHING, queue });
   const { channel, consumer } = await stuck.next("ConsumerOpened");
   stuck.say({ kind: "Flow", derived: channel, ready: false });
   await stuck.isAlive();
   const heedless = await RawClient.connect(gateway);
-  heedless.say({ kind: "OpenProducer", request: 1, channel: "a", schema: NOTHING });
+  heedless.say({ kind: "OpenProducer", request: 1, channel: name, schema: NOTHING });
   const { producer } = await heedless.next("ProducerOpened");
   return {
     stuck,
@@ -126,4 +126,75 @@ test("SLOW-1: who blocks and makes room in time goes on", async () => {
     await the.stuck.isAlive();
   }
   expect(the.stuck.frames.map(({ kind }) => kind)).not.toContain("ConsumerLost");
+});
+
+/** Mebibytes that wait in all queues, as operators see it. */
+const waitingMiB = (gateway: Gateway): number => Math.round(gateway.stats().queueBytes / (1 << 20));
+
+test("SLOW-1: when too much waits for all together, whom most waits for loses the oldest, and others lose nothing", async () => {
+  await using gateway = await createGateway({ queueTotalBytes: 8.5 * 2 ** 20 });
+  await using most = await stuckAndHeedless(gateway, "drop-oldest", "most");
+  await using little = await stuckAndHeedless(gateway, "drop-oldest", "little");
+  await using some = await stuckAndHeedless(gateway, "drop-oldest", "some");
+  little.raise(1);
+  await little.heedless.isAlive();
+  for (let n = 1; n <= 6; n++) most.raise(n);
+  await most.heedless.isAlive();
+  expect(waitingMiB(gateway)).toBe(7);
+  for (let n = 1; n <= 3; n++) some.raise(n);
+  await some.heedless.isAlive();
+  await expect.poll(() => gateway.stats().queueBytes).toBeLessThanOrEqual(8.5 * 2 ** 20);
+  for (const { stuck, channel } of [most, little, some])
+    stuck.say({ kind: "Flow", derived: channel, ready: true });
+  const { events } = await most.stuck.next("Dropped");
+  for (let n = Number(events) + 1; n <= 6; n++) await most.stuck.next("Events");
+  expect(events).toBeLessThan(6n);
+  await little.stuck.next("Events");
+  for (let n = 1; n <= 3; n++) await some.stuck.next("Events");
+  await expect.poll(() => gateway.stats().queueBytes).toBe(0);
+  for (const { stuck } of [little, some])
+    expect(stuck.frames.map(({ kind }) => kind)).not.toContain("Dropped");
+});
+
+test.each(["disconnect", "block"] as const)(
+  "SLOW-1: when too much waits for all together, whom most waits for with the policy %s goes by that",
+  async whenFull => {
+    await using gateway = await createGateway({ queueTotalBytes: 7.5 * 2 ** 20 });
+    await using most = await stuckAndHeedless(gateway, whenFull, "most");
+    await using little = await stuckAndHeedless(gateway, whenFull, "little");
+    for (let n = 1; n <= 7; n++) most.raise(n);
+    await most.heedless.isAlive();
+    little.raise(1);
+    if (whenFull === "disconnect")
+      expect(await most.stuck.next("ConsumerLost")).toMatchObject({ code: ERRORS.SLOW_CONSUMER[0] });
+    else expect(await most.heedless.next("Flow")).toMatchObject({ derived: most.channel, ready: false });
+    await little.heedless.isAlive();
+    await little.stuck.isAlive();
+    const told = [...little.stuck.frames, ...little.heedless.frames].map(({ kind }) => kind);
+    expect(told).not.toContain("ConsumerLost");
+    expect(told).not.toContain("Flow");
+  },
+);
+
+test("SLOW-1: who blocks and does not wait cannot fill the gateway from many connections", async () => {
+  await using gateway = await createGateway({ queueTotalBytes: 1 << 20 });
+  const all = await Promise.all(["a", "b", "c"].map(name => stuckAndHeedless(gateway, "block", name)));
+  for (let n = 1; n <= 30; n++) for (const { raise } of all) raise(n);
+  await Promise.all(all.map(({ heedless }) => heedless.isAlive()));
+  await expect.poll(() => waitingMiB(gateway)).toBeLessThanOrEqual(65);
+  await Promise.all(all.map(one => one[Symbol.asyncDispose]()));
+});
+
+test("SLOW-1: an event that waits for many counts once", async () => {
+  await using gateway = await createGateway({ queueTotalBytes: 8 << 20 });
+  const all = [];
+  for (let i = 0; i < 5; i++) all.push(await stuckAndHeedless(gateway, "drop-oldest"));
+  const [first] = all as [(typeof all)[0]];
+  for (let n = 1; n <= 4; n++) first.raise(n);
+  await first.heedless.isAlive();
+  expect(waitingMiB(gateway)).toBe(4);
+  for (const { stuck, channel } of all) stuck.say({ kind: "Flow", derived: channel, ready: true });
+  for (const { stuck } of all) for (let n = 1; n <= 4; n++) await stuck.next("Events");
+  await expect.poll(() => gateway.stats().queueBytes).toBe(0);
+  await Promise.all(all.map(one => one[Symbol.asyncDispose]()));
 });

@@ -38,22 +38,38 @@ const deriving = (i: number, channel: string, source: string, as = ""): Outgoing
 });
 
 /** A consumer of many channels takes nothing, and producers there raise what they can. */
-async function stuck(push: Push, channels: number, whenFull: keyof typeof WHEN_FULL): Promise<void> {
+async function stuck(
+  push: Push,
+  channels: number,
+  whenFull: keyof typeof WHEN_FULL,
+  prefix = "",
+): Promise<void> {
   const taker = await push.connect();
   const giver = await push.connect();
   const raises: (() => void)[] = [];
   for (let i = 0; i < channels && !push.isOver(); i++) {
     const queue = { whenFull: WHEN_FULL[whenFull], limitBytes: 0 };
-    taker.say({ kind: "OpenConsumer", request: 1, channel: `stuck/${whenFull}-${i}`, schema: SCHEMA, queue });
+    taker.say({
+      kind: "OpenConsumer",
+      request: 1,
+      channel: `stuck/${prefix}${whenFull}-${i}`,
+      schema: SCHEMA,
+      queue,
+    });
     const opened = await taker.next("ConsumerOpened");
     if (opened !== undefined) taker.say({ kind: "Flow", derived: opened.channel, ready: false });
-    raises.push(await giver.produce(`stuck/${whenFull}-${i}`));
+    raises.push(await giver.produce(`stuck/${prefix}${whenFull}-${i}`));
   }
   while (!push.isOver() && !giver.isClosed)
     for (const raise of raises) {
       raise();
       await giver.room();
     }
+}
+
+/** Many connections, each with a channel of its own, take nothing. */
+async function crowdStuck(push: Push, connections: number): Promise<void> {
+  await Promise.all(Array.from({ length: connections }, (_, i) => stuck(push, 1, "drop-oldest", `of-${i}`)));
 }
 
 async function history(push: Push, channels: number): Promise<void> {
@@ -116,6 +132,7 @@ export const PUSHES: Readonly<Record<string, (push: Push) => Promise<void>>> = {
     ),
   consumerQueueBytes: push => stuck(push, 1, "drop-oldest"),
   connectionQueueBytes: push => stuck(push, 60, "drop-oldest"),
+  queueTotalBytes: push => crowdStuck(push, 20),
   blockMs: push => stuck(push, 4, "block"),
   historyBytes: push => history(push, 1),
   historyTotalBytes: push => history(push, 20),

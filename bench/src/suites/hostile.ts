@@ -28,6 +28,7 @@ const LIMITS = {
   namesPerChannel: 100,
   typesPerChannel: 50,
   connectionQueueBytes: 32 << 20,
+  queueTotalBytes: 64 << 20,
   blockMs: 1000,
   historyTotalBytes: 64 << 20,
 };

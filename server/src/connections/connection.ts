@@ -3,7 +3,7 @@ import { type Control, encodeForNow, type Outgoing } from "@jecho/shared/interna
 import type { Subject } from "../access/subject.ts";
 import { SOCKET_HIGH_BYTES, SOCKET_LOW_BYTES } from "../delivery/listener.ts";
 import { Turns } from "../delivery/turns.ts";
-import { WaitingBytes } from "../delivery/waiting.ts";
+import { WaitingBytes, type WaitingTotal } from "../delivery/waiting.ts";
 import type { ServerSocket } from "../web/web-server.ts";
 import { type Answered, Requests, unasked } from "./requests.ts";
 
@@ -15,6 +15,8 @@ export interface ConnectionLimits {
   readonly requestTimeoutMs: number;
   /** Bytes that may wait for it on all channels together. */
   readonly connectionQueueBytes: number;
+  /** What waits for all connections together. */
+  readonly waitingTotal: WaitingTotal;
 }
 
 /**
@@ -31,6 +33,8 @@ export interface QueuedChannel {
   keepUp(connection: Connection): void;
   /** Tells that there is room again where a connection's events wait, on other channels, too. */
   letGoOn(connection: Connection): void;
+  /** Drops what a connection's bound leaves no room for, cuts it off, or has producers wait, by its policy. */
+  makeRoom(connection: Connection): void;
   /** Cuts off a connection that has had producers wait for too long. */
   blockedTooLong(connection: Connection): void;
 }
@@ -114,7 +118,13 @@ export class Connection {
   get waiting(): WaitingBytes {
     this.#seldom ??= new Seldom();
     const seldom = this.#seldom;
-    seldom.waiting ??= new WaitingBytes(this.#limits.connectionQueueBytes, () => seldom.turns?.letGoOn(this));
+    const { connectionQueueBytes, waitingTotal } = this.#limits;
+    seldom.waiting ??= new WaitingBytes(
+      connectionQueueBytes,
+      waitingTotal,
+      () => seldom.turns?.letGoOn(this),
+      () => seldom.turns?.makeRoom(this),
+    );
     return seldom.waiting;
   }
 

@@ -1,10 +1,12 @@
 import { EventsFrame, type Frame, parseMessage } from "@jecho/shared/internal";
 import type { Connection } from "./connection.ts";
 
-/** Milliseconds that one turn of the event loop spends on requests, and on what waits. */
-const TURN_MS = 5;
+/** Milliseconds that a message gets when it comes. */
+const MESSAGE_MS = 5;
+/** Milliseconds that one turn of the event loop spends on requests, and on what waits: events of others are late by that much. */
+const TURN_MS = 1;
 /** Milliseconds that one connection's waiting messages get before the next connection's turn. */
-const SLICE_MS = 1;
+const SLICE_MS = 0.25;
 /** Frames between two looks at the clock, where each takes little, and at what waits in the socket. */
 const LOOK_EVERY = 16;
 /** Bytes that may wait in a connection's socket for its requests to be answered: who does not read the answers is given no more. */
@@ -62,8 +64,8 @@ interface Inbox {
 }
 
 /**
- * Shares the gateway's time out among connections. A message is acted on when it comes, as long as its frames take 5 ms and no more, and so do the
- * requests of all connections in one turn of the event loop. The rest of it waits, and whatever its connection sends behind it; connections
+ * Shares the gateway's time out among connections. A message is acted on when it comes, as long as its frames take 5 ms and no more, and the
+ * requests of all connections 1 ms in one turn of the event loop. The rest of it waits, and whatever its connection sends behind it; connections
  * take turns, and what others send goes on in between. Requests wait, too, while their connection does not read what it was answered.
  */
 export class Inboxes<C extends Connection> {
@@ -93,7 +95,7 @@ export class Inboxes<C extends Connection> {
   receive(connection: C, message: Uint8Array, now: number): boolean {
     const progress: Progress = { message, at: 0, hasEvents: false };
     const inbox = this.#inboxOf(connection);
-    if (inbox === undefined && this.#advance(connection, progress, now, TURN_MS, TURN_MS - this.#spentMs))
+    if (inbox === undefined && this.#advance(connection, progress, now, MESSAGE_MS, TURN_MS - this.#spentMs))
       return true;
     return !connection.isOpen || this.#keep(connection, progress, inbox);
   }

@@ -1,6 +1,7 @@
 import { type EventsFrame, encodeControl, type Position } from "@jecho/shared/internal";
 import type { Connection, QueuedChannel, Standing } from "../connections/connection.ts";
 import { RunQueue, type WhenFull } from "./run-queue.ts";
+import type { SharedMemory } from "./waiting.ts";
 
 /** Policy of a consumer's queue at the gateway. */
 export interface QueuePolicy {
@@ -153,8 +154,19 @@ export class ListenerBacklog {
   }
 
   /** Adds a run, as to a `RunQueue`. */
-  push(run: EventsFrame, keyOf: (run: EventsFrame, i: number) => string): EventsFrame[] {
-    const gone = this.#queue.push(run, keyOf);
+  push(
+    run: EventsFrame,
+    keyOf: (run: EventsFrame, i: number) => string,
+    memory: SharedMemory,
+  ): EventsFrame[] {
+    const gone = this.#queue.push(run, keyOf, memory);
+    this.#changed();
+    return gone;
+  }
+
+  /** Drops what its bound leaves no room for. @returns that */
+  makeRoom(): EventsFrame[] {
+    const gone = this.#queue.makeRoom();
     this.#changed();
     return gone;
   }

@@ -5,6 +5,7 @@ import type { Channel } from "./channel.ts";
 import { Audience, type Gathering } from "./gathering.ts";
 import { Listener, type ListenerBacklog, type QueuePolicy } from "./listener.ts";
 import { RunCopies } from "./run-queue.ts";
+import type { SharedMemory } from "./waiting.ts";
 
 /** Copies of runs that wait at any channel for somebody who does not keep up. */
 const COPIES = new RunCopies();
@@ -164,6 +165,14 @@ export class Listeners implements QueuedChannel {
     if (backlog?.queue.hasRoom) this.#forgive(backlog);
   }
 
+  /** Drops what a connection's bound leaves no room for, cuts it off, or has producers wait, by its policy. */
+  makeRoom(connection: Connection): void {
+    const backlog = this.#all.get(connection)?.backlog;
+    if (backlog === undefined) return;
+    this.#dropped(connection, backlog, backlog.makeRoom());
+    this.#holdIn(connection, backlog);
+  }
+
   /** Cuts off a connection that has had producers wait for too long. */
   blockedTooLong(connection: Connection): void {
     this.#channel.owner.blockedTooLong(this.#channel, connection);
@@ -211,22 +220,36 @@ export class Listeners implements QueuedChannel {
   #enqueue(lagging: Set<Listener>, run: EventsFrame, from: Connection, process: number): void {
     const channel = this.#channel;
     let copy: EventsFrame | undefined;
+    let memory: SharedMemory | undefined;
     for (const listener of lagging) {
       const { connection, backlog } = listener;
       if (connection === from || backlog === undefined || !listener.wants(process)) continue;
-      const { queue } = backlog;
       copy ??= COPIES.copy(run);
-      for (const gone of backlog.push(copy, (one, i) => channel.owner.keyOf(one, i))) {
-        channel.dropped += gone.count;
-        channel.counts.dropped += gone.count;
-        channel.counts.reached(queue.bound);
-        if (gone.isSync) this.#acknowledgements.skip(connection, channel.number, gone.seq, gone.count);
-      }
-      if (queue.isLost) {
-        channel.counts.reached(queue.bound);
-        channel.owner.cutOff(channel, connection);
-      } else if (queue.whenFull === "block" && queue.isFull) this.#block(backlog);
+      memory ??= { bytes: copy.end - copy.start, holders: 0 };
+      const gone = backlog.push(copy, (one, i) => channel.owner.keyOf(one, i), memory);
+      if (gone.length > 0) this.#dropped(connection, backlog, gone);
+      this.#holdIn(connection, backlog);
     }
+  }
+
+  #dropped(connection: Connection, { queue }: ListenerBacklog, runs: readonly EventsFrame[]): void {
+    const channel = this.#channel;
+    for (const { count, isSync, seq } of runs) {
+      channel.dropped += count;
+      channel.counts.dropped += count;
+      channel.counts.reached(queue.bound);
+      if (isSync) this.#acknowledgements.skip(connection, channel.number, seq, count);
+    }
+  }
+
+  /** Where dropping is not the policy, or has not made room: cuts the connection off, or has producers wait. */
+  #holdIn(connection: Connection, backlog: ListenerBacklog): void {
+    const { queue } = backlog;
+    const channel = this.#channel;
+    if (queue.isLost) {
+      channel.counts.reached(queue.bound);
+      channel.owner.cutOff(channel, connection);
+    } else if (queue.whenFull === "block" && queue.isFull) this.#block(backlog);
   }
 
   #block(backlog: ListenerBacklog): void {

@@ -1,5 +1,5 @@
 import type { EventsFrame } from "@jecho/shared/internal";
-import type { WaitingBytes } from "./waiting.ts";
+import type { SharedMemory, WaitingBytes } from "./waiting.ts";
 
 /** Runs up to a size share blocks of memory: what waits with one in a block may keep that much, and no more. */
 const SHORT_BYTES = 256;
@@ -35,11 +35,13 @@ export class Item {
   readonly bytes: number;
   /** Key of a run of one event, of which the newest with this key is wanted. */
   readonly key: string | undefined;
+  readonly memory: SharedMemory | undefined;
   readonly #control: Uint8Array | undefined;
   before: Item | undefined;
   behind: Item | undefined;
 
-  constructor(content: EventsFrame | Uint8Array, key?: string) {
+  /** @param memory where the run lies; that of a control message is its own */
+  constructor(content: EventsFrame | Uint8Array, memory?: SharedMemory, key?: string) {
     if (content instanceof Uint8Array) {
       this.#control = content;
       this.bytes = content.byteLength;
@@ -47,6 +49,7 @@ export class Item {
       this.run = content;
       this.bytes = content.end - content.start;
     }
+    this.memory = memory;
     this.key = key;
   }
 
@@ -139,7 +142,8 @@ export class RunQueue {
   }
 
   /** The limit by which it is full, or was when it made room. */
-  get bound(): "connectionQueueBytes" | "consumerQueueBytes" {
+  get bound(): "queueTotalBytes" | "connectionQueueBytes" | "consumerQueueBytes" {
+    if (this.#waiting.isLowered) return "queueTotalBytes";
     return this.#waiting.isTight ? "connectionQueueBytes" : "consumerQueueBytes";
   }
 
@@ -166,23 +170,35 @@ export class RunQueue {
   /**
    * @param run in memory of its own; other queues may hold the same
    * @param keyOf what distinguishes events whose newest is wanted
+   * @param memory the run's, the same in other queues
    * @returns what had to go for it
    */
-  push(run: EventsFrame, keyOf: (run: EventsFrame, i: number) => string): EventsFrame[] {
+  push(
+    run: EventsFrame,
+    keyOf: (run: EventsFrame, i: number) => string,
+    memory: SharedMemory = { bytes: run.end - run.start, holders: 0 },
+  ): EventsFrame[] {
     const gone: EventsFrame[] = [];
-    if (run.isUrgent || this.whenFull !== "latest") this.#append(new Item(run), run.isUrgent);
+    if (run.isUrgent || this.whenFull !== "latest") this.#append(new Item(run, memory), run.isUrgent);
     else {
       for (let i = 0; i < run.count; i++) {
         const event = run.count === 1 ? run : run.slice(i, i + 1);
         const key = keyOf(event, 0);
         const older = this.#latest.get(key);
         if (older !== undefined) this.#drop(this.#others, older, gone);
-        const item = new Item(event, key);
+        const item = new Item(event, memory, key);
         this.#latest.set(key, item);
         this.#append(item, false);
       }
     }
-    this.#makeRoom(gone);
+    this.#dropOldest(gone);
+    return gone;
+  }
+
+  /** The bound may have been lowered. @returns what had to go for that */
+  makeRoom(): EventsFrame[] {
+    const gone: EventsFrame[] = [];
+    this.#dropOldest(gone);
     return gone;
   }
 
@@ -210,13 +226,13 @@ export class RunQueue {
     const line = urgent ? (this.#urgent as Line) : this.#others;
     line.append(item);
     this.#bytes += item.bytes;
-    this.#waiting.add(item.bytes);
+    this.#waiting.add(item.bytes, item.memory);
   }
 
   #leave(line: Line, item: Item): void {
     line.remove(item);
     this.#bytes -= item.bytes;
-    this.#waiting.remove(item.bytes);
+    this.#waiting.remove(item.bytes, item.memory);
     if (item.key !== undefined) this.#latest.delete(item.key);
   }
 
@@ -224,7 +240,7 @@ export class RunQueue {
    * Where the policy lets events go: drops the oldest runs until what waits is within its bound, urgent ones last. Of these and of the
    * others the newest stays whatever its size.
    */
-  #makeRoom(gone: EventsFrame[]): void {
+  #dropOldest(gone: EventsFrame[]): void {
     if (this.whenFull !== "drop-oldest" && this.whenFull !== "latest") return;
     for (const line of [this.#others, this.#urgent])
       while (line !== undefined && line.runs > 1 && this.isFull)

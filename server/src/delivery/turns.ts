@@ -55,6 +55,11 @@ export class Turns {
     for (const channel of this.#level) channel.keepUp(connection);
   }
 
+  /** Has channels drop what the connection's bound leaves no room for any more. */
+  makeRoom(connection: Connection): void {
+    for (const channel of [...this.#paused, ...this.#due]) channel.makeRoom(connection);
+  }
+
   /** Tells channels that there is room again for what waits on all of them together. */
   letGoOn(connection: Connection): void {
     for (const channels of [this.#due, this.#level, this.#paused])

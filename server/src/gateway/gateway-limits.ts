@@ -43,6 +43,11 @@ export interface GatewayLimits {
   /** Bytes that may wait for one process on all of its channels together; 64 MiB by default. Then its policy holds, or `SLOW_CONSUMER`. */
   readonly connectionQueueBytes?: number;
   /**
+   * Bytes that may wait for all processes together, those that wait for many counted once; 512 MiB by default.
+   * Then the queues of those processes are full for which most waits: their policies hold, or `SLOW_CONSUMER`.
+   */
+  readonly queueTotalBytes?: number;
+  /**
    * Time that one process may have the producers of a channel wait for it (`block`), without making room
    * meanwhile, in milliseconds; 30,000 by default. Then it is cut off with `SLOW_CONSUMER`, and its subject
    * (at a gateway without keys, its address) may open no consumer that blocks for as long, and twice as long
@@ -65,6 +70,8 @@ export interface GatewayStats {
   readonly derivedChannels: number;
   /** Bytes of events that are kept of all channels together. */
   readonly historyBytes: number;
+  /** Bytes that wait for all connections together, those that wait for many counted once. */
+  readonly queueBytes: number;
   /** Queues of consumers' processes that are full and have a channel's producers wait. */
   readonly blocking: number;
 }
@@ -88,6 +95,7 @@ export const DEFAULT_LIMITS: Required<GatewayLimits> = {
   typesPerChannel: 256,
   consumerQueueBytes: 8 << 20,
   connectionQueueBytes: 64 << 20,
+  queueTotalBytes: 512 << 20,
   blockMs: 30_000,
   historyBytes: 64 << 20,
   historyTotalBytes: 512 << 20,

@@ -24,6 +24,7 @@ import { Silence } from "../connections/silence.ts";
 import { Acknowledgements } from "../delivery/acknowledgements.ts";
 import { Dispatcher } from "../delivery/dispatch.ts";
 import { Gathering } from "../delivery/gathering.ts";
+import { WaitingTotal } from "../delivery/waiting.ts";
 import { HistoryStore } from "../history/store.ts";
 import { Handovers } from "../management/handovers.ts";
 import { NameServer } from "../management/name-server.ts";
@@ -172,6 +173,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   const connectionLimits = {
     requestTimeoutMs,
     connectionQueueBytes: limits.connectionQueueBytes,
+    waitingTotal: new WaitingTotal(limits.queueTotalBytes),
   };
   /** A browser answers pings by itself, so one that never says Hello would stay for ever. */
   const strangers = new Deadlines<ClientConnection>(connectionLimits.requestTimeoutMs, connection =>
@@ -304,7 +306,11 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
     idleSeconds: Math.ceil((IDLE_HEARTBEATS * heartbeatMs) / 1000),
     certificate,
   };
-  const stats = (): GatewayStats => ({ connections: connections.size, ...names.stats });
+  const stats = (): GatewayStats => ({
+    connections: connections.size,
+    queueBytes: connectionLimits.waitingTotal.bytes,
+    ...names.stats,
+  });
   const whyNotReady = (): string | undefined => {
     if (closing !== undefined) return "the gateway ends";
     return names.modulatingAwaited === undefined ? undefined : "the process for modulators has not come yet";

@@ -241,7 +241,7 @@ export class NameServer {
     return this.#managers.values();
   }
 
-  get stats(): Omit<GatewayStats, "connections"> {
+  get stats(): Omit<GatewayStats, "connections" | "queueBytes"> {
     let historyBytes = 0;
     for (const log of this.#logs()) historyBytes += log.bytes;
     return {

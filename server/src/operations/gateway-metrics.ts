@@ -48,6 +48,7 @@ export function gatewayMetrics({ counts, limits, stats, whyNotReady }: Measured)
   gauge("jecho_connections", "Connections of clients", () => stats().connections);
   gauge("jecho_channels", "Channels in use, or whose history is in memory", () => stats().channels);
   gauge("jecho_derived_channels", "Channels that modulators make", () => stats().derivedChannels);
+  gauge("jecho_queue_bytes", "Bytes that wait for consumers who do not keep up", () => stats().queueBytes);
   gauge("jecho_history_bytes", "Bytes of events kept in memory", () => stats().historyBytes);
   gauge("jecho_blocking", "Channels on which a consumer has producers wait", () => stats().blocking);
   counter("jecho_events_total", "Events that came in", () => counts.events);

@@ -2,7 +2,11 @@ import { createGateway } from "@jecho/server";
 import { encodeRun, FLAG_SYNC, parseMessage } from "@jecho/shared/internal";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { Confirmations } from "../../src/connections/confirmations.ts";
-import { Connection, type ConnectionSocket } from "../../src/connections/connection.ts";
+import {
+  Connection,
+  type ConnectionLimits,
+  type ConnectionSocket,
+} from "../../src/connections/connection.ts";
 import { RawClient } from "../raw-client.ts";
 
 const MANY = 200;
@@ -59,10 +63,10 @@ test("DEL-3: a message waits for its confirmation from when it came, whatever wa
     });
     return 1;
   };
-  const connection = new Connection({ send } as ConnectionSocket, {
-    requestTimeoutMs: 1000,
-    connectionQueueBytes: 1 << 20,
-  });
+  const connection = new Connection(
+    { send } as ConnectionSocket,
+    { requestTimeoutMs: 1000 } as ConnectionLimits,
+  );
   const confirmations = new Confirmations();
   confirmations.took(connection, 8);
   vi.advanceTimersByTime(60);

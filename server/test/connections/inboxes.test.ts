@@ -1,8 +1,12 @@
 import { createGateway } from "@jecho/server";
 import { ERRORS } from "@jecho/shared";
 import { encodeControl, joinFrames, type Outgoing } from "@jecho/shared/internal";
-import { expect, test } from "vitest";
-import { Connection, type ConnectionSocket } from "../../src/connections/connection.ts";
+import { expect, onTestFinished, test, vi } from "vitest";
+import {
+  Connection,
+  type ConnectionLimits,
+  type ConnectionSocket,
+} from "../../src/connections/connection.ts";
 import { Inboxes } from "../../src/connections/inboxes.ts";
 import { RawClient } from "../raw-client.ts";
 
@@ -65,7 +69,7 @@ test("CON-6: what waits of a connection has a bound, and another one does not no
 test("CON-6, row 43: requests of a connection that does not read its answers wait, and nothing else does", async () => {
   let unreadBytes = 0;
   const socket = { getBufferedAmount: () => unreadBytes } as ConnectionSocket;
-  const limits = { requestTimeoutMs: 1000, connectionQueueBytes: 1 << 20 };
+  const limits = { requestTimeoutMs: 1000 } as ConnectionLimits;
   const connections = [new Connection(socket, limits), new Connection(socket, limits)] as const;
   const taken: [connection: number, kind: string][] = [];
   const inboxes = new Inboxes<Connection>(
@@ -100,5 +104,39 @@ test("CON-6, row 43: requests of a connection that does not read its answers wai
   inboxes.drained(connections[0]);
   await expect.poll(() => taken.slice(2)).toEqual(["WantType", "Ping", "Ping"].map(kind => [0, kind]));
   expect(inboxes.largest).toBeUndefined();
+  inboxes.close();
+});
+
+test("CON-6, row 43: a turn spends a millisecond on requests, whoever sent them", async () => {
+  let now = 0;
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => now);
+  onTestFinished(() => clock.mockRestore());
+  const limits = { requestTimeoutMs: 1000 } as ConnectionLimits;
+  const socket = { getBufferedAmount: () => 0 } as ConnectionSocket;
+  let taken = 0;
+  const inboxes = new Inboxes<Connection>(
+    {
+      frame: () => {
+        taken++;
+        now += 0.1;
+      },
+      pause: () => {},
+      done: () => {},
+      failed: (_, error) => {
+        throw error;
+      },
+    },
+    { connectionBytes: 1 << 20, totalBytes: 1 << 20 },
+  );
+  const message = times(100, i => ({ kind: "WantType", request: i + 1, token: 1n }));
+  for (let i = 0; i < 3; i++) inboxes.receive(new Connection(socket, limits), message, now);
+  const perTurn = [taken];
+  while (taken < 300) {
+    const before = taken;
+    await new Promise(resolve => setImmediate(resolve));
+    perTurn.push(taken - before);
+  }
+  // The last one of each connection's slice is begun in time.
+  expect(Math.max(...perTurn)).toBeLessThanOrEqual(14);
   inboxes.close();
 });

@@ -1,7 +1,7 @@
 import { EventsFrame, encodeRun, FLAG_URGENT } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { RunQueue, type WhenFull } from "../../src/delivery/run-queue.ts";
-import { WaitingBytes } from "../../src/delivery/waiting.ts";
+import { WaitingBytes, WaitingTotal } from "../../src/delivery/waiting.ts";
 
 const KEYS = 3;
 
@@ -12,7 +12,16 @@ function run(raised: number, flags = 0): EventsFrame {
 }
 
 function queue(whenFull: WhenFull, limitBytes: number): RunQueue {
-  return new RunQueue(whenFull, limitBytes, new WaitingBytes(64 << 20, () => {}));
+  return new RunQueue(
+    whenFull,
+    limitBytes,
+    new WaitingBytes(
+      64 << 20,
+      new WaitingTotal(64 << 20),
+      () => {},
+      () => {},
+    ),
+  );
 }
 
 function left(of: RunQueue): number[] {
