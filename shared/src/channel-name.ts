@@ -58,7 +58,7 @@ export function checkUserName(name: string): string {
 export interface SplitName {
   /** The channel: `atmosphere/ozone`. */
   readonly base: string;
-  /** One segment; "" for the channel itself. */
+  /** Name of the derived channel: one segment; "" for the channel itself. */
   readonly derived: string;
 }
 

@@ -42,7 +42,7 @@ export class NumberTable<T extends object | number> {
     this.#pages.length = 0;
   }
 
-  /** All of them, in the order of their numbers. */
+  /** All entries, in the order of their numbers. */
   *[Symbol.iterator](): Generator<[number, T]> {
     // Numbers may lie far apart: pages that never were are passed over.
     for (const at of Object.keys(this.#pages).map(Number))

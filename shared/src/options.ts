@@ -51,7 +51,7 @@ function unknown(call: string, path: string, all: Names): JechoError {
   return new JechoError("ARGUMENT_INVALID", `${call} has no option "${shown}"; ${hint}`);
 }
 
-/** Says which name was probably meant by one that is not known, or which there are. */
+/** Suggests the name that an unknown one was probably meant to be, or lists the known ones. */
 export function suggestion(name: string, known: readonly string[]): string {
   const lastPart = (path: string) => path.slice(path.lastIndexOf(".") + 1);
   const word = lastPart(name);

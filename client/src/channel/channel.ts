@@ -58,7 +58,7 @@ export class EventChannel<T = Uint8Array> implements ChannelForm<T> {
    * the connection, or the signal's reason
    */
   subscribe(handler: Handler<T>, options?: SubscribeOptions): Promise<Consumer<T>>;
-  /** The same, where the modulator makes events of another type than the channel's: the handler says of which. */
+  /** Subscribes with a modulator that makes events of another type than the channel's: the handler says of which. */
   subscribe<Made>(
     handler: Handler<Made>,
     options: SubscribeOptions & { readonly modulator: Modulator },
@@ -80,7 +80,7 @@ export class EventChannel<T = Uint8Array> implements ChannelForm<T> {
    * @throws JechoError as `subscribe`, and what ended the consumer
    */
   events(options?: SubscribeOptions): AsyncGenerator<T, void, undefined>;
-  /** The same, where the modulator makes events of another type than the channel's: `events<Made>({ modulator })`. */
+  /** Iterates with a modulator that makes events of another type than the channel's: `events<Made>({ modulator })`. */
   events<Made>(
     options: SubscribeOptions & { readonly modulator: Modulator },
   ): AsyncGenerator<Made, void, undefined>;

@@ -3,7 +3,7 @@ import type { Handler, SubscribeOptions } from "../options/consumer-options.ts";
 
 interface WaitingEvent<T> {
   readonly event: T;
-  /** Has it count as handled. */
+  /** Counts the event as handled. */
   readonly handled: () => void;
 }
 

@@ -21,9 +21,9 @@ const LEAVING_MS = 30_000;
 
 /** Notices of a concentrator that are about no endpoint. */
 export interface ConcentratorListener {
-  /** All sessions are to hear of this. */
+  /** Tells all sessions. */
   notify(notice: SessionNotice): void;
-  /** Another device has taken over all that belonged to this session. */
+  /** Called when another device has taken over this session. */
   yielded(port: PortEnd): void;
 }
 
@@ -168,7 +168,7 @@ export class Concentrator {
     this.#parts.link.together(handle);
   }
 
-  /** Nothing more is read from the connection, or again. @returns false where its socket cannot do that */
+  /** Stops reading the connection, or begins again. @returns false where its socket cannot do that */
   pause(isPaused: boolean): boolean {
     return this.#parts.link.pause(isPaused);
   }
@@ -364,7 +364,7 @@ export class Concentrator {
     }
   }
 
-  /** Another device takes over the one session that got the token: nothing more is handed to it, and where it is is said. Others go on. */
+  /** Hands the session that got the token over to another device: stops its events, and tells its positions. Other sessions go on. */
   #yield(request: number, port: PortEnd | undefined): void {
     if (port === undefined) {
       const { number: code, message } = new JechoError("HANDOVER_INVALID");
@@ -422,7 +422,7 @@ export class Concentrator {
     if (!this.#parts.hold.isHolding) this.#stopHolding();
   }
 
-  /** All who were expected are back, or will not come: what was held goes out, to whoever is there. */
+  /** Sends what was held: all consumers that were expected are back, or will not come. */
   #stopHolding(): void {
     this.#parts.modulation.removeUnwanted();
     this.#parts.demands.nobodyBack();

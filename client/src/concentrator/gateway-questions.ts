@@ -91,7 +91,7 @@ export class GatewayQuestions {
     for (const [request, asker] of this.#handovers) if (asker === port) this.#handovers.delete(request);
   }
 
-  /** Nothing is asked any more. */
+  /** Ends all questions. */
   close(): void {
     for (const inquiry of this.#inquiries) inquiry.close();
   }

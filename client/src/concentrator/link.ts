@@ -55,7 +55,7 @@ const LOW_WATER_BYTES = 1 << 20;
 const DRAIN_POLL_MS = 10;
 /** A gateway to which thousands come back has its hands full: who gives up and comes again stands at the end. */
 const MOST_DOUBLINGS = 3;
-/** So often in a row one side may find what the other sent malformed: a bit may flip on the way, and the next connection is sound. */
+/** Number of malformed connections in a row after which the client gives up: a bit may flip on the way, and the next connection be sound. */
 const MOST_GARBLED = 5;
 /** Silence of this many heartbeats is taken for death. */
 const PATIENCE = 2.5;
@@ -89,7 +89,7 @@ export class Link {
   #timedOut = 0;
   #heartbeatMs = 10_000;
   #limitBytes = Number.POSITIVE_INFINITY;
-  /** So much is the gateway's clock ahead of this machine's, or more: what the gateway says of it was true some time before it is here. */
+  /** Least time that the gateway's clock is ahead of this machine's: the gateway's word was true some time before it came. */
   #aheadMs = 0;
   #timers = new Set<ReturnType<typeof setTimeout>>();
   /** Asks for the next token. */
@@ -289,7 +289,7 @@ export class Link {
     return true;
   }
 
-  /** Nothing more is read, or again; for times that are short against a heartbeat. @returns false where the socket cannot do that */
+  /** Stops reading, or begins again; for times that are short against a heartbeat. @returns false where the socket cannot do that */
   pause(isPaused: boolean): boolean {
     const socket = this.#socket;
     if (socket?.pause === undefined) return false;

@@ -41,7 +41,7 @@ interface PartsListener {
   onAdmitted(subject: string): void;
   /** The connection takes events again. */
   onRoom(): void;
-  /** All who were expected after a broken connection are back, or will not come. */
+  /** Called when all who were expected after a broken connection are back, or will not come. */
   onAllBack(): void;
 }
 

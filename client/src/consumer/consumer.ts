@@ -31,7 +31,7 @@ export interface ConsumerSession {
   failed(error: JechoError): void;
 }
 
-/** One for all: hardly any consumer has objects on its events' way, and each run asks. */
+/** One list for all consumers: hardly any has objects on its events' way, and each run asks. */
 const NO_OBJECTS: readonly bigint[] = [];
 
 /** Receives the events of a channel, or of the channel that its modulator derives. Made by `channel.subscribe`. */
@@ -108,7 +108,7 @@ export class Consumer<T> {
     return this.#status;
   }
 
-  /** Its place, behind which another consumer may go on (`from`), also in another process and over a restart of the gateway; undefined before any event. */
+  /** The consumer's place, behind which another consumer may go on (`from`), also in another process and over a restart of the gateway; undefined before any event. */
   get place(): EventPlace | undefined {
     const sources = this.#sources.isEmpty ? undefined : this.#sources.places();
     if (this.#seq === 0 && sources === undefined) return undefined;
@@ -116,8 +116,8 @@ export class Consumer<T> {
   }
 
   /**
-   * Where the modulator runs, for the producers of each process, and why it does not run with them where it does not. Empty
-   * without a modulator, and while nobody produces.
+   * Places where the modulator runs, for the producers of each process, and reasons where that is not with
+   * the producer. Empty without a modulator, and while nobody produces.
    */
   get placements(): readonly Placement[] {
     return this.#placements;
@@ -262,7 +262,7 @@ export class Consumer<T> {
     });
   }
 
-  /** Nobody need listen for its status to hear that it is over. */
+  /** Ends the consumer, and tells it even where nobody listens to the status. */
   #refuse(error: JechoError): void {
     const tells = this.#status.state === "live" && !this.#statusListeners.isHeard;
     // Nothing comes for it any more, whether the application closes it or not.

@@ -12,7 +12,7 @@ interface Reading {
   readonly read: ReturnType<Type["readerOf"]>;
 }
 
-/** Why a consumer cannot read what one writes. */
+/** The reason why a consumer cannot read a writer's events. */
 export interface Mismatch {
   readonly error: JechoError;
   /** Whether the application knows. It is told once. */
@@ -69,7 +69,7 @@ export class EventReader<T> {
   }
 
   /**
-   * Why events of this type cannot be read, if so.
+   * The reason why events of this type cannot be read, if so.
    *
    * @param producer who raised them
    */

@@ -29,7 +29,7 @@ class HandledSource {
 /** The positions of a consumer of a modulator's output, one for each source. Events without a sequence number count, too. */
 export class HandledSources {
   readonly #bySource = new Map<string, HandledSource>();
-  /** By the producer's number at the present connection, and urgency. */
+  /** Positions by the producer's number at the present connection, and urgency. */
   readonly #byProducer = new Map<number, HandledSource>();
 
   /** A producer's runs are of this source from now on. */

@@ -76,7 +76,7 @@ export function promiseOf(returned: unknown): Promise<unknown> | undefined {
 /** A demodulator's results for one event, and its failures: what came before a failure counts. */
 export interface Demodulated {
   readonly results: readonly unknown[];
-  /** One at most. */
+  /** The first failure, if any: one at most. */
   readonly failures: readonly JechoError[];
 }
 

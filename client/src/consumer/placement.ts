@@ -3,11 +3,11 @@ import type { Placement as PlacementTable } from "@jecho/shared/internal";
 
 const PLACES = ["producer", "gateway", "consumer", "nowhere"] as const;
 
-/** Where a consumer's modulator runs for the producers of one process, and why. What comes is the same, unless that is nowhere. */
+/** The place where a consumer's modulator runs for the producers of one process, and why. The events are the same at each, except at none. */
 export interface Placement {
   /**
-   * With the producer, in a process beside the gateway, or with this consumer; nowhere, where these producers are left out: this
-   * consumer misses what they raise until that changes.
+   * The place: with the producer, in a process beside the gateway, or with this consumer. `nowhere`: these
+   * producers are left out, and the consumer misses their events until that changes.
    */
   readonly at: "producer" | "gateway" | "consumer" | "nowhere";
   /**
@@ -15,7 +15,7 @@ export interface Placement {
    * where the producer has not answered yet (`TIMED_OUT`), cannot run it (such as `SERVICE_MISSING`), or has removed it (such as `MODULATOR_FAILED`).
    */
   readonly code: ErrorCode | undefined;
-  /** The same as a sentence; "" where it is with the producer. */
+  /** The reason as a sentence; "" where the modulator is with the producer. */
   readonly why: string;
   /** The producers' numbers, as events carry them. */
   readonly producers: readonly number[];

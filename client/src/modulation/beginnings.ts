@@ -2,14 +2,14 @@ import type { TrackedSource } from "../concentrator/incoming/tracking.ts";
 
 /** A source's position when a modulator began to take its events. */
 export interface SourceBeginning {
-  /** Its producer's number at the present connection. */
+  /** The producer's number at the present connection. */
   readonly producer: number;
   readonly source: TrackedSource;
   /** Count of its newest event until then. */
   readonly reached: number;
 }
 
-/** Where a modulator begins that is being installed: of each source, what was met first. */
+/** The beginning of a modulator that is being installed: in each source, the first position that was met. */
 export class Beginnings {
   readonly wire: string;
   readonly #bySource = new Map<string, SourceBeginning>();

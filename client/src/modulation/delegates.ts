@@ -26,7 +26,7 @@ export class Delegates {
     return first;
   }
 
-  /** The same for what is installed on a channel or derived channel, by its number. */
+  /** The producer with a delegate for modulators on a channel or derived channel, by its number. */
   ofNumber(channel: number): ProducerEndpoint | undefined {
     const base =
       this.#modulation.installed.ofNumber(channel)?.base ?? first(this.#index.producersOf(channel))?.channel;

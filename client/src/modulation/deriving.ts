@@ -45,7 +45,7 @@ export class Deriving {
   readonly #feeds: Feeds;
   readonly #synchronous: SynchronousEvents;
   readonly #kept = new Kept();
-  /** Where modulators begin that are being installed, by their numbers at the host. */
+  /** Beginnings of modulators that are being installed, by their numbers at the host. */
   readonly #ordered = new Map<number, Beginnings>();
   /** Lanes whose modulators have been through more than was said. */
   readonly #unstated = new Map<Lane, Installation>();

@@ -85,7 +85,7 @@ export interface Installation {
   readonly producers: readonly number[];
   /** The derived channel's number at the present connection; 0 while there is none. */
   number: number;
-  /** And at the last one. */
+  /** The number at the last connection. */
   lastNumber: number;
   /** Whether the modulator is to be removed when it has seen the events that are under way. */
   leaves: boolean;
@@ -156,14 +156,14 @@ export function newIncarnation(): number {
   return random || 1;
 }
 
-/** Nobody need wait for it. */
+/** An opening that nobody need wait for: its rejection is no error. */
 export function newOpening(): PromiseWithResolvers<never> {
   const opening = Promise.withResolvers<never>();
   opening.promise.catch(() => {});
   return opening;
 }
 
-/** Its number means nothing at another connection, save to those who knew it by that. */
+/** Forgets the installation's number, which means nothing at another connection, save to those who knew it. */
 export function leaveConnection(installation: Installation): void {
   if (installation.number !== 0) installation.lastNumber = installation.number;
   installation.number = 0;

@@ -63,7 +63,7 @@ export interface ModulationEvents {
   feedFor(source: string, places: readonly SourcePlace[]): string;
   /** Resolves when a modulator that runs in another process' stead is fed. Rejects with why it is not. */
   onFeed(name: string, instead: Instead, channel: number): Promise<void>;
-  /** Nothing is fed by this any more. */
+  /** Called when nothing is fed by this any more. */
   onUnfed(name: string): void;
   /** The schema of the type with this token; undefined where nobody has told of it. */
   schemaOf(token: bigint): Uint8Array | undefined;
@@ -82,7 +82,7 @@ export class Modulation {
   readonly #names = new FeedNames();
   /** Modulators that are installed here. */
   readonly installed = new Installations(this.#names);
-  /** Their input and output. */
+  /** The modulators' input and output. */
   readonly runs: Runs;
   readonly #most: number;
   /** Base channels of modulators, from before they are installed until they are removed: what they call then counts, too. */
@@ -447,7 +447,7 @@ export class Modulation {
       this.#apart = setTimeout(() => this.#removeApart(({ process }) => process !== 0), APART_MS);
   }
 
-  /** Nobody wants these back: what was not asked for at the present connection goes. */
+  /** Removes modulators that nobody has asked for at the present connection. */
   removeUnwanted(): void {
     // What runs in another process' stead is asked for when its consumers are back, whether others are or not.
     this.#removeApart(({ process }) => process === 0);

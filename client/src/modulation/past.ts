@@ -31,7 +31,7 @@ export interface PastEvents {
   onFound(found: PastFound, replays: boolean): void;
   /** The gateway refuses to give the past. */
   onRefused(error: JechoError): void;
-  /** All of it has been made. */
+  /** Called when all of the past has been made. */
   onOver(): void;
 }
 
@@ -68,7 +68,7 @@ export class Past implements InputTaker, OwnPast {
   readonly #events: PastEvents;
   readonly #entry: ConsumerEndpoint;
   readonly #name: string;
-  /** Where the derived channel begins to account for each raw source. */
+  /** First event of each raw source that the derived channel accounts for. */
   readonly #begins = new Map<string, number>();
   /** Last event of each raw source that the modulator here was given. */
   readonly #reached = new Map<string, number>();
@@ -82,7 +82,7 @@ export class Past implements InputTaker, OwnPast {
   #found: { readonly found: PastFound; readonly replays: boolean } | undefined;
   /** Told what the consumer's application is told. */
   isTold = false;
-  /** All that was kept has come. */
+  /** Whether all that was kept has come. */
   #isLevel = false;
   #deadline: ReturnType<typeof setTimeout> | undefined;
   #isOver = false;
@@ -140,7 +140,7 @@ export class Past implements InputTaker, OwnPast {
     }
   }
 
-  /** Everything that was kept has come. */
+  /** Called when all that was kept has come. */
   #level(): void {
     this.#isLevel = true;
     if (this.#modulator !== "installing") this.#waitForRest();

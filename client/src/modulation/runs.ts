@@ -79,7 +79,7 @@ export class Runs {
     this.#feed(installation, frame, of, frame.isSync ? raising : undefined);
   }
 
-  /** All modulators have seen the run with this tag to its end. */
+  /** Called when all modulators have seen the run with this tag to its end. */
   done(tag: string): void {
     this.#events.onDone(raisingOf(tag));
   }

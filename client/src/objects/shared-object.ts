@@ -252,7 +252,7 @@ export class SharedObject<S extends object = object> implements SharedReference 
     if (this.#json !== before || this.#newest !== newest) this.#listeners.tell(this);
   }
 
-  /** This copy is the master from here on, and takes what it has written itself. */
+  /** Makes this copy the master, which takes what it has written itself. */
   #lead(version: number, state: string): void {
     this.#writeAgain();
     this.#isMaster = true;

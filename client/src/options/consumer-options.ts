@@ -30,7 +30,7 @@ export interface PlaceInSource {
 export interface EventPlace {
   /** The numbering's number: a new one each time that the channel comes into being. */
   readonly epoch: number;
-  /** From 1; 0 where no event came over the wire. */
+  /** Sequence number, from 1; 0 where no event came over the wire. */
   readonly seq: number;
   /** With a modulator, how far the consumer is in each of its sources. Without them the consumer is not told of events between. */
   readonly sources?: readonly PlaceInSource[];
@@ -38,7 +38,7 @@ export interface EventPlace {
 
 /** Information on an event besides its content. */
 export interface EventInfo {
-  /** Its number on its channel (a derived channel has its own numbers); 0 where it never left this process. */
+  /** The event's number on its channel (a derived channel has its own numbers); 0 where the event never left this process. */
   readonly seq: number;
   /** The numbering that `seq` belongs to. */
   readonly epoch: number;
@@ -69,7 +69,7 @@ export interface Missed {
    * of which nobody knows what became: how many of them would have been let through cannot be known.
    */
   readonly events: number;
-  /** So many of them were dropped because this consumer's process did not keep up; the others were lost on the way. */
+  /** Number of these events that were dropped because this consumer's process did not keep up; the others were lost on the way. */
   readonly dropped: number;
 }
 
@@ -98,11 +98,11 @@ export interface ConsumerOptions {
    * live, such as a failure of its modulator, where nobody listens to its status. Without it, that goes to the session's `onError`.
    */
   readonly onError?: (error: JechoError) => void;
-  /** Is told of events that will not come, before the next one that does. */
+  /** Called with the number of events that will not come, before the next one that does. */
   readonly onMissed?: (missed: Missed) => void;
-  /** As `consumer.onRestart`, from the very beginning: one that goes on behind a place may be told before `subscribe` resolves. */
+  /** Called as by `consumer.onRestart`, but from the very beginning: a consumer that goes on behind a place may be told before `subscribe` resolves. */
   readonly onRestart?: (why: JechoError) => void;
-  /** Where events wait at the gateway while this process does not keep up. */
+  /** The queue at the gateway for events that this process does not keep up with. */
   readonly queue?: QueueOptions;
   /** Handlers' promises that may be under way before the gateway is asked to wait; 1,024 by default. */
   readonly inboxEvents?: number;

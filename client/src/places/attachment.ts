@@ -93,7 +93,7 @@ export class Attachment implements PortEnd, PlacePort {
     }
   }
 
-  /** For the place: nothing more is read for now, or again. @returns false where that cannot be had */
+  /** For the place: stops reading the connection, or begins again. @returns false where that cannot be had */
   pause(isPaused: boolean): boolean {
     return this.#hub.pause(this, isPaused);
   }
@@ -116,7 +116,7 @@ export class Attachment implements PortEnd, PlacePort {
     );
   }
 
-  /** For the place: it takes them again. */
+  /** For the place: the application's thread takes events again. */
   resume(): void {
     const consumers: ConsumerEndpoint[] = [];
     for (const [, endpoint] of this.endpoints)
@@ -145,7 +145,7 @@ export class Attachment implements PortEnd, PlacePort {
     this.#readers = [...readers.filter(isUrgent), ...readers.filter(reader => !isUrgent(reader))];
   }
 
-  /** For the hub. @returns false where there is more by now */
+  /** For the hub: drains the port's queues. @returns false where there is more by now */
   drain(take: TakeRecords): boolean {
     let rests = true;
     this.#isHeld = false;

@@ -15,13 +15,13 @@ const PAUSE_MS = 100;
 
 /** Measures against too many events on the way. Consumers are known by their endpoints' numbers. */
 export interface Brakes {
-  /** Nothing is read from the connection, or again. @returns false where that cannot be had */
+  /** Stops reading the connection, or begins again. @returns false where that cannot be had */
   pause(isPaused: boolean): boolean;
-  /** The events of these consumers' channels are to wait at the gateway. */
+  /** Has the events of these consumers' channels wait at the gateway. */
   stall(endpoints: Iterable<number>): void;
-  /** They come again. */
+  /** Lets the events come again. */
   resume(): void;
-  /** There is no room for what comes for this consumer. */
+  /** Cuts a consumer off that there is no room for. */
   cutOff(endpoint: number): void;
 }
 
@@ -39,7 +39,7 @@ export class BackPressure {
     this.#brakes = brakes;
   }
 
-  /** So many bytes more are on their way. What that asks for is done when the turn is over that hands events out. */
+  /** Adds bytes that are on their way. Brakes act when the turn is over that hands events out. */
   add(endpoint: number, bytes: number): void {
     this.#bytes += bytes;
     if (this.#bytes > LIMIT_BYTES) queueMicrotask(() => this.#brakes.cutOff(endpoint));
@@ -49,7 +49,7 @@ export class BackPressure {
     }
   }
 
-  /** So many bytes fewer are on their way. */
+  /** Subtracts bytes that have been taken. */
   taken(bytes: number): void {
     this.#bytes -= bytes;
     if (this.#bytes > LOW_WATER_BYTES) return;
@@ -61,7 +61,7 @@ export class BackPressure {
     this.#brakes.resume();
   }
 
-  /** Nobody is held back any more. */
+  /** Holds nothing back any more. */
   end(): void {
     this.#goOn();
   }

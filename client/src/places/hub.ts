@@ -59,7 +59,7 @@ export class Hub {
     return attachment;
   }
 
-  /** For attachments. */
+  /** For attachments: acts on a session's request. */
   handle(request: SessionRequest, attachment: Attachment): void {
     this.#concentrator.handle(request, attachment);
   }
@@ -74,13 +74,13 @@ export class Hub {
     this.#concentrator.together(handle);
   }
 
-  /** For attachments: nothing more is read for now, or again. @returns false where others have this connection, too, or it cannot be had */
+  /** For attachments: stops reading the connection, or begins again. @returns false where others have this connection, too, or it cannot be had */
   pause(attachment: Attachment, isPaused: boolean): boolean {
     const isAlone = this.#attachments.size === 1 && this.#attachments.has(attachment);
     return (isAlone || !isPaused) && this.#concentrator.pause(isPaused);
   }
 
-  /** For attachments. With the last, the concentrator ends. Resolves when what was raised has been taken, or after 30 s. */
+  /** For attachments: detaches one. With the last, the concentrator ends. Resolves when what was raised has been taken, or after 30 s. */
   async detach(attachment: Attachment): Promise<void> {
     if (!this.#attachments.delete(attachment)) return;
     this.#leaving.add(attachment);

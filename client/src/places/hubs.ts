@@ -11,7 +11,7 @@ interface KnownHub {
 /** The hubs of one thread: sessions that want the same of the same connection share one. */
 export class Hubs {
   readonly #createEnvironment: CreateEnvironment | undefined;
-  /** By address and name, of which a process may have thousands. */
+  /** Hubs by address and name, of which a process may have thousands. */
   readonly #hubs = new Map<string, Set<KnownHub>>();
 
   /** @param createEnvironment of modulators; default: that of the platform */

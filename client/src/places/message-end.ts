@@ -20,7 +20,7 @@ export type ToPlace =
   | Wake
   /** The page is frozen and takes nothing, or goes on. */
   | { readonly is: "frozen"; readonly frozen: boolean }
-  /** So many bytes of events have been handed to their consumers. */
+  /** Bytes of events have been handed to their consumers. */
   | { readonly is: "eventsTaken"; readonly bytes: number };
 
 /** Messages of the place, which sends several at once, and between them `BatchedRuns`. */

@@ -37,7 +37,7 @@ export type ControlRequest =
       readonly channel: string;
       readonly schema: Uint8Array;
       readonly token: bigint;
-      /** Its delegate's offers to modulators, if it has one. */
+      /** Offers of the producer's delegate to modulators, if there is one. */
       readonly offers: readonly Offer[] | undefined;
       /** The present views of its state, by name. */
       readonly context: ReadonlyMap<string, Value>;
@@ -180,7 +180,7 @@ export type SessionNotice =
   | { readonly is: "fault"; readonly error: JechoError }
   /** The queue asked for room, and there is some. */
   | { readonly is: "room"; readonly queue: number }
-  /** So many bytes of `records` have been handed on. */
+  /** Bytes of `records` have been handed on. */
   | { readonly is: "recordsTaken"; readonly queue: number; readonly bytes: number }
   /** The concentrator has ended without having been asked to: nothing more comes. */
   | { readonly is: "gone"; readonly error: JechoError };
@@ -251,7 +251,7 @@ export type EndpointNotice =
     }
   /** A shared object is newer, or has another master. */
   | { readonly is: "object"; readonly endpoint: number; readonly update: CopyUpdate }
-  /** For the master copy: what another one changes. */
+  /** For the master copy: another copy's write. */
   | { readonly is: "written"; readonly endpoint: number; readonly write: ObjectWrite };
 
 /** A session's listener at its port, called in order. */

@@ -18,7 +18,7 @@ export interface Socket {
   /** Sends parts as one message, each by itself copied or not as by `send`. Where it is absent they have to be joined. */
   sendParts?(parts: readonly Uint8Array[]): void;
   close(code?: number, reason?: string): void;
-  /** Nothing more is read, or again; what was read before still comes. Browsers' sockets cannot do that. */
+  /** Stops reading, or begins again; what was read before still comes. Browsers' sockets cannot do that. */
   pause?(isPaused: boolean): void;
 }
 

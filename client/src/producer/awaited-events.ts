@@ -10,7 +10,7 @@ export const LONGEST_MS = 2 ** 31 - 1;
 export interface Patience {
   /** Time that was asked for, in milliseconds. */
   readonly timeoutMs: number;
-  /** When it ends, by `performance.now()`. */
+  /** End of the waiting, by `performance.now()`. */
   readonly endsAt: number;
   readonly signal: AbortSignal | undefined;
 }

@@ -34,7 +34,7 @@ export interface ProducerSession {
 /** The states of a producer, as far as its application sees them. */
 type State =
   | { readonly is: "open" }
-  /** Its connection broke: it is opened again by itself. */
+  /** The connection broke: the producer is opened again by itself. */
   | { readonly is: "interrupted" }
   /** The application has closed it, or the gateway has refused it. */
   | { readonly is: "ended"; readonly refused: JechoError | undefined; readonly closing: Promise<void> };

@@ -219,7 +219,7 @@ export class EventQueue {
     return count;
   }
 
-  /** There is room again. */
+  /** Called when there is room again. */
   room(): void {
     this.#admit();
   }
@@ -235,13 +235,13 @@ export class EventQueue {
     if (!this.#isShared) this.#send(Number.POSITIVE_INFINITY);
   }
 
-  /** This endpoint waits for room no more. */
+  /** Ends this endpoint's waiting for room. */
   leave(endpoint: number, error: JechoError): void {
     this.#waiters.leave(error, endpoint);
     this.#pausing.leave(error, endpoint);
   }
 
-  /** Nobody waits for room any more: what finds none is refused from now on. */
+  /** Ends all waiting for room: events that find none are refused from now on. */
   close(error: JechoError): void {
     this.#isClosed = true;
     this.#waiters.leave(error);

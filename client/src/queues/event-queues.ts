@@ -40,7 +40,7 @@ export class EventQueues {
     return queue;
   }
 
-  /** There is room in a queue that asked for it. */
+  /** Called when there is room in a queue that asked for it. */
   room(queue: number): void {
     this.#queues.get(queue)?.room();
   }
@@ -62,7 +62,7 @@ export class EventQueues {
     return true;
   }
 
-  /** Nobody waits for room in any of them any more. */
+  /** Ends all waiting for room. */
   close(error: JechoError): void {
     for (const queue of this.#queues.values()) queue.close(error);
   }

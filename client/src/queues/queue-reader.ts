@@ -16,7 +16,7 @@ export interface QueueReaderEvents {
   hasHandled(requests: number): boolean;
   /** The writer waits for room, and there is some. */
   room(): void;
-  /** So many bytes of records that were handed in have been taken. */
+  /** Called with the bytes of records that have been taken. */
   taken(bytes: number): void;
 }
 
@@ -67,7 +67,7 @@ export class QueueReader implements RaisedQueue {
     return tookAll;
   }
 
-  /** Nothing more is to be done until the writer wakes the reader. @returns false where there is something by now */
+  /** Sleeps until the writer wakes the reader. @returns false where there is something by now */
   sleep(): boolean {
     return this.#ring?.sleep() ?? true;
   }

@@ -27,7 +27,7 @@ const OFFERED_RECORDS = 2048;
 /** An event as it lies in a ring, or in records that were taken out of one. */
 export interface RingRecord {
   readonly bytes: Uint8Array;
-  /** Its producer's number. */
+  /** Number of the event's producer. */
   readonly endpoint: number;
   /** The producer's own count of the event. */
   readonly raised: number;
@@ -38,7 +38,7 @@ export interface RingRecord {
   readonly end: number;
 }
 
-/** One that says where another event lies when its own has been taken. */
+/** A record that is used again for another event when its own has been taken. */
 type UsedRecord = { -readonly [name in keyof RingRecord]: RingRecord[name] };
 
 /**

@@ -68,7 +68,7 @@ export class Waiters {
     });
   }
 
-  /** There is room again. */
+  /** Admits waiters: there is room again. */
   admit(): void {
     if (this.#isAdmitting) return;
     this.#isAdmitting = true;
@@ -88,7 +88,7 @@ export class Waiters {
     }
   }
 
-  /** These wait no more; by default, nobody does. */
+  /** Ends the waiting of one endpoint, or of all by default. */
   leave(error: unknown, endpoint?: number): void {
     const isLeaving = (waiter: Waiter): boolean => endpoint === undefined || waiter.endpoint === endpoint;
     const leaving = this.#waiting.filter(isLeaving);

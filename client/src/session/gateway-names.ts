@@ -6,7 +6,7 @@ import type { Answer, Question } from "../places/port.ts";
 interface NameAsker {
   /** Resolves when the session is live. @throws JechoError what ended it */
   ready(): Promise<void>;
-  /** The same, and then asks. @throws JechoError what the answer is, or what ended the connection */
+  /** Asks the gateway once the session is live. @throws JechoError what the answer is, or what ended the connection */
   ask(about: Question): Promise<Answer>;
 }
 
@@ -32,7 +32,7 @@ export class GatewayNames {
     return this.#identity;
   }
 
-  /** There is a connection, with this gateway. */
+  /** Called when there is a connection, with this gateway. */
   connected(identity: string): void {
     if (identity === this.#identity) return;
     this.#identity = identity;

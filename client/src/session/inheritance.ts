@@ -43,7 +43,7 @@ export class InheritedSubscription {
 
 /** Endpoints that came with a handover token: everything that the first device had open. */
 export interface Inheritance {
-  /** Its consumers, each of which can be taken over. */
+  /** The inherited consumers, each of which can be taken over. */
   readonly subscriptions: readonly InheritedSubscription[];
   /** The shared objects of which the first device had the master copy: they are here now. */
   readonly objects: readonly SharedObject[];

@@ -11,7 +11,7 @@ const unused = new FinalizationRegistry<bigint>(token => {
   if (inUse.get(token)?.deref() === undefined) inUse.delete(token);
 });
 
-/** This type, or the one with the same schema that was there before it. */
+/** The one type object for a schema: this one, or an earlier one with the same schema. */
 export function theOne(type: Type): Type {
   const known = inUse.get(type.token)?.deref();
   if (known !== undefined) return known;

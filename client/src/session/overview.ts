@@ -45,7 +45,7 @@ export interface ChannelStanding extends ChannelCounts {
 
 /** A derived channel as the gateway knows it. */
 export interface DerivedStanding extends ChannelCounts {
-  /** Its number at the gateway. */
+  /** The derived channel's number at the gateway. */
   readonly number: number;
   /** Number of the derived channel that it is made of; 0 for the channel itself. */
   readonly behind: number;
@@ -55,11 +55,11 @@ export interface DerivedStanding extends ChannelCounts {
   readonly by: string;
   /** SHA-256 of the modulator's text, as hexadecimal digits. */
   readonly digest: string;
-  /** Where the modulator runs. */
+  /** Places where the modulator runs. */
   readonly places: readonly ModulatorPlace[];
 }
 
-/** Where a modulator runs for some producers, and what it has used there. */
+/** A modulator's place for some producers, and the resources that it has used there. */
 export interface ModulatorPlace extends Placement {
   /** Processes that run it: several only with consumers. */
   readonly processes: number;

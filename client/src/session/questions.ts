@@ -49,7 +49,7 @@ export class Questions {
     });
   }
 
-  /** The same, or after 30 s, or when the session has ended. */
+  /** Resolves likewise, but also after 30 s, or when the session has ended. */
   async taken(): Promise<void> {
     const limit = Promise.withResolvers<void>();
     const timer = setTimeout(limit.resolve, TAKEN_MS);
@@ -62,7 +62,7 @@ export class Questions {
     this.#flushes.delete(flush);
   }
 
-  /** Nothing will be answered any more. */
+  /** Rejects all questions: no answers will come. */
   end(error: JechoError): void {
     this.#end ??= error;
     for (const { reject } of [...this.#questions.values(), ...this.#flushes.values()]) reject(error);

@@ -20,7 +20,7 @@ import { type GatewayOverview, overviewOf } from "./overview.ts";
 import { Questions } from "./questions.ts";
 import { guarded, NewsListeners, type Status, statusNow, tell, untilLive } from "./status.ts";
 
-/** So long a session without a connection is silent where nobody listens to its status. */
+/** Time that a session without a connection stays silent where nobody listens to its status. */
 const SILENCE_MS = 5000;
 /** Codes of faults that others bring about: no error of this application. */
 const WARNINGS: ReadonlySet<ErrorCode> = new Set(["MODULATOR_LEFT_OUT", "TYPE_UNREAD"]);
@@ -152,7 +152,7 @@ export class Session {
    * @throws JechoError `CHANNEL_NAME_INVALID`, `ARGUMENT_INVALID` where the type is neither a `Type` nor a `Codec`
    */
   channel(name: string): EventChannel<Uint8Array>;
-  /** The same, with the type of its events, or `json()`. */
+  /** A channel with the type of its events, or `json()`. */
   channel<T>(name: string, type: Type<T> | Codec<T>): EventChannel<T>;
   channel<T>(name: string, type?: Type<T> | Codec<T>): EventChannel<T> {
     // What is read of that type, by whichever session, is read by this very one.
@@ -406,7 +406,7 @@ export class Session {
     );
   }
 
-  /** There is no session any more, and nothing that was asked of it will be answered. */
+  /** Ends the session, and rejects what was asked of it. */
   #end(error: JechoError): void {
     this.#questions.end(error);
     this.#inheritance.reject(error);

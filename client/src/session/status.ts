@@ -14,7 +14,7 @@ export interface Status {
   readonly state: "connecting" | "live" | "reconnecting" | "refused" | "closed";
   /** Time since when it holds, as `Date.now()` gives it. */
   readonly since: number;
-  /** Why it is `refused`, or why there is no connection so far. */
+  /** The reason why it is `refused`, or why there is no connection so far. */
   readonly error?: JechoError;
   /** A consumer is being sent the past; what comes is not live yet. */
   readonly replaying?: boolean;

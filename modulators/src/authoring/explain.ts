@@ -9,7 +9,7 @@ import type { HandlerPair, Modulator } from "./modulator.ts";
 export interface ModulatorExplanation {
   /** Whether a producer in Node compiles it, unless it knows the text itself or allows fewer steps; else it is hosted. */
   readonly isCompiled: boolean;
-  /** Why it is hosted; "" where it is compiled. */
+  /** The reason why the modulator is hosted; "" where it is compiled. */
   readonly why: string;
   /** The line of its author's text that `why` is about, from 1; 0 where there is no single one. */
   readonly line: number;

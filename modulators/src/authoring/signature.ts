@@ -14,7 +14,7 @@ export interface SigningKeys {
 
 /** The last line of a text that is signed. */
 const SIGNED = /\n\/\/# signed=([0-9a-f]{128})$/;
-/** So that nobody can have something else signed which is then taken for a modulator. */
+/** Prefix of signed texts: nothing else that is signed can be taken for a modulator. */
 const PURPOSE = "jecho modulator\n";
 
 /** A new pair of keys for signing modulators. */
@@ -24,7 +24,7 @@ export function signingKeys(): SigningKeys {
 }
 
 /**
- * The same modulator with the signature of its text, which is the text's last line.
+ * Signs a modulator's text. The signature is the last line of the modulator that is returned.
  *
  * @throws JechoError `ARGUMENT_INVALID` where the secret key is none
  */

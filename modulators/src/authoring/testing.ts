@@ -35,7 +35,7 @@ export interface BenchOptions<In> {
   readonly delegate?: Delegate;
   /** The consumer's capabilities. Default: none. */
   readonly capabilities?: readonly string[];
-  /** Where it runs; "compiled" where its text can be compiled, else hosted. Default: hosted, by isolated-vm where it loads. */
+  /** The place that the modulator runs in; "compiled" where its text can be compiled, else hosted. Default: hosted, by isolated-vm where it loads. */
   readonly place?: "local" | "compiled" | "isolated-vm" | "quickjs" | undefined;
   /** Default: those of a producer, but 1000 ms for a call and 5000 ms for the installation: machines that test are busy. */
   readonly limits?: Partial<Limits>;
@@ -142,7 +142,7 @@ export class ModulatorBench<In = unknown, Out = In> implements AsyncDisposable {
       throw new JechoError("MODULATOR_INVALID", "it has to be hosted");
   }
 
-  /** Where the modulator runs now, and why it is not compiled where it is not. */
+  /** The modulator's place now, and the reason if it is not compiled. */
   get placement(): TierPlacement | undefined {
     return this.#host.placementOf(DERIVED);
   }

@@ -9,7 +9,7 @@ export class TimeBudget {
   readonly #capacityMs: number;
   readonly #share: number;
   #leftMs: number;
-  /** When it was refilled; 0 where it is full. */
+  /** Time of the last refill; 0 where the budget is full. */
   #then = 0;
 
   constructor({ timeShare, shareWindowMs }: Limits) {

@@ -1,7 +1,7 @@
 import type { EventsFrame } from "@jecho/shared/internal";
 import { CHUNK_BYTES, CHUNK_EVENTS, type RunChunk } from "../sandbox/sandbox.ts";
 
-/** Nothing that comes in: for what waits. */
+/** An empty chunk, for turns without input. */
 export const NO_EVENTS = chunkOf(new Uint8Array(0), []);
 
 /** A run in pieces that a sandbox takes at once. */

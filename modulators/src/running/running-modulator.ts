@@ -174,7 +174,7 @@ export class RunningModulator {
     return dropped;
   }
 
-  /** Its period is over. @returns and throws as `run` */
+  /** Called when the modulator's period is over. @returns and throws as `run` */
   period(): number {
     this.#writer.beginBatch();
     return this.#turn(0, undefined);

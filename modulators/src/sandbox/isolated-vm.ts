@@ -90,7 +90,7 @@ export async function isolatedVmEngine(memoryMiB: number): Promise<Engine> {
   };
 }
 
-/** All functions are compiled at once: each is else when it is first called, which is what somebody waits for. */
+/** Compiles all functions at once, which else happens at the first call, when somebody waits. */
 function ahead(act: () => void): void {
   setFlagsFromString("--no-lazy");
   try {

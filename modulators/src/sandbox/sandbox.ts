@@ -153,7 +153,7 @@ export interface Sandbox {
   /** A further type of the events that come in: it has the next number. */
   addType(schema: Uint8Array): void;
 
-  /** Why the modulator cannot do with events of this type, if it says so. @param type its number; 0 for opaque bytes */
+  /** The reason why the modulator cannot read events of this type, if it says so. @param type its number; 0 for opaque bytes */
   mismatchOf(type: number): JechoError | undefined;
 
   /** Swaps the state of a shared object, and has the modulator check it. */
@@ -217,7 +217,7 @@ export interface Engine {
   create(limits: Limits, watch: Watch, program: Program): Sandbox;
 }
 
-/** Where things lie in the memory that the two sides of a sandbox share; 32-bit words. */
+/** Layout of the memory that the two sides of a sandbox share, in 32-bit words. */
 export const OUTBOX = {
   /** Word 0: events in the outbox. */
   count: 0,

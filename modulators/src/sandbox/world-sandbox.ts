@@ -64,7 +64,7 @@ export interface Realm {
   readonly outbox: Uint8Array;
   /** The outbox again, as words. */
   readonly words: Uint32Array;
-  /** Only where there is no wall. */
+  /** Direct access, only without a wall. */
   readonly direct?: Direct;
 
   /** Gives the world so many bytes of memory, multiples of 8. */

@@ -91,7 +91,7 @@ export interface GridChange extends GridData {
   readonly n: number;
   /** The event that left the layer as it was before this change; 0 where all cells are here. */
   readonly since: number;
-  /** Where `values` belong: row * columns + column. */
+  /** Cells that `values` belong to: row * columns + column. */
   readonly cells: Uint32Array;
 }
 
@@ -240,9 +240,9 @@ export interface AggregateOptions {
   readonly window?: number;
   /** Bins of the histogram, at most 1,000. Default 0: no histogram. */
   readonly bins?: number;
-  /** Where the histogram begins, in the unit of the values; values outside of it are in no bin. Required with `bins`. */
+  /** Lower end of the histogram, in the unit of the values; values outside of it are in no bin. Required with `bins`. */
   readonly low?: number;
-  /** Where the histogram ends, inclusive. Required with `bins`. */
+  /** Upper end of the histogram, inclusive. Required with `bins`. */
   readonly high?: number;
 }
 
@@ -258,9 +258,9 @@ export interface Aggregate {
   readonly min: number;
   /** -Infinity where there are none. */
   readonly max: number;
-  /** Where the histogram begins; 0 without one. */
+  /** Lower end of the histogram; 0 without one. */
   readonly low: number;
-  /** Where it ends; 0 without one. */
+  /** Upper end of the histogram; 0 without one. */
   readonly high: number;
   /** Number of values in each bin, from `low` to `high`. */
   readonly histogram: Uint32Array;
@@ -304,7 +304,7 @@ export function cluster(options: ClusterOptions = {}): HandlerPair {
 
 /** Options of `compress` and `quantise`. */
 export interface StreamOptions {
-  /** One event in so many is sent whole, for consumers that came late or missed one. Default: 50. */
+  /** Number of events of which one is sent whole, for consumers that came late or missed one. Default: 50. */
   readonly refreshEvents?: number;
 }
 

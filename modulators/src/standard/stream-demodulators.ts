@@ -3,7 +3,7 @@ import { undiffer } from "../../standard/differ.js";
 import { unpackZeros } from "../../standard/zero-runs.js";
 import type { Demodulator, EventSource } from "../authoring/modulator.ts";
 
-/** One of a stream of events, of which each tells how it differs from the one before. */
+/** An event of a stream, as its difference from the one before. */
 interface Difference {
   readonly token: bigint;
   /** Each sandbox makes a stream of its own. */
@@ -36,7 +36,7 @@ const MOST_STREAMS = 64;
 /** Larger than any event may be. */
 const MOST_BYTES = 64 << 20;
 
-/** Where each stream is. */
+/** State of each stream. */
 class Streams {
   readonly #streams = new Map<number, { n: number; bytes: Uint8Array }>();
 

@@ -75,7 +75,7 @@ export class ModulatorEnvironment implements Environment {
   readonly #local: LocalTier;
   readonly #compiled: CompiledTier | undefined;
   readonly #hosted: ModulatorHost;
-  /** All of them. The host is the first: its modulators begin while the others run. */
+  /** All tiers. The host is the first: its modulators begin while the others run. */
   readonly #tiers: readonly Tier[];
   readonly #placed = new Map<number, TierPlacement>();
   /** Number of tiers that are still at a run, by the run's tag. */
@@ -158,7 +158,7 @@ export class ModulatorEnvironment implements Environment {
       );
   }
 
-  /** Why its owner lets no modulator with this text run here; undefined where that is not so. */
+  /** The reason why the process' owner lets no modulator with this text run here; undefined where it may. */
   #whyNot(source: string): string | undefined {
     if (this.#allow === "any") return undefined;
     if (this.#allow === "none") return "the producer runs no modulators";

@@ -35,7 +35,7 @@ export class LentRun {
     return new LentRun({ ...this.#header, channel }, this.#events);
   }
 
-  /** Its events where they lie. */
+  /** The run's events where they lie. */
   stretch(): Stretch {
     return this.#events;
   }

@@ -86,8 +86,8 @@ export interface TierEvents {
 }
 
 /**
- * Where modulators run. No call waits for a modulator, except in the local tier, whose modulators run in the producer's
- * thread while `enqueue` is called.
+ * A place where modulators run. No call waits for a modulator, except in the local tier, whose modulators run
+ * in the producer's thread while `enqueue` is called.
  */
 export interface Tier extends AsyncDisposable {
   /**
@@ -149,17 +149,17 @@ export interface Tier extends AsyncDisposable {
 /** The schema of the type with this token; undefined where nobody has told of it. */
 export type SchemaOf = (token: bigint) => Uint8Array | undefined;
 
-/** Where a modulator runs in a producing process. */
+/** A modulator's place in a producing process. */
 export interface TierPlacement {
-  /** In the producer's thread as its own code (`local`), or compiled to WebAssembly; or in the modulators' host. */
+  /** The tier: in the producer's thread as its own code (`local`) or compiled to WebAssembly, or in the modulators' host. */
   readonly tier: "local" | "compiled" | "hosted";
-  /** Why it is not compiled; "" where it need not be. */
+  /** The reason why the modulator is not compiled; "" where it need not be. */
   readonly why: string;
 }
 
 /** Runs a process' modulators, each in the tier that may have it. */
 export interface Environment extends Tier {
-  /** Where an installed modulator runs now. */
+  /** The present place of an installed modulator. */
   placementOf(derived: number): TierPlacement | undefined;
 
   /** Whether all events of this run, of another process, can be read without harm. No honest producer raises one that cannot. */

@@ -8,7 +8,7 @@ import type { TokenVerifier } from "./tokens.ts";
 /** Interval of the search for expired tokens. */
 const LOOK_MS = 1000;
 
-/** Says who may come in, and ends the connections of those who may not stay. */
+/** Decides who may come in, and ends the connections of those who may not stay. */
 export class Access {
   /** Undefined: everybody may do anything. */
   readonly #verifier: TokenVerifier | undefined;

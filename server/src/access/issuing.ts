@@ -6,7 +6,7 @@ import { Rights } from "./rights.ts";
 
 /** Algorithms that tokens can be signed with. With HS256 whoever can check a token can make one, too. */
 export const ALGORITHMS = ["EdDSA", "ES256", "RS256", "HS256"] as const;
-/** One of them. */
+/** One of the algorithms. */
 export type TokenAlgorithm = (typeof ALGORITHMS)[number];
 
 /** A pair of keys for tokens. */

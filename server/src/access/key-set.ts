@@ -18,7 +18,7 @@ const ALGORITHMS: Readonly<Record<string, string>> = {
 
 /** Keys are read again after so long, so that one that was taken out counts no more. */
 const FRESH_MS = 60_000;
-/** And when a token names one that is not known, but not more often than that: anybody may send such tokens. */
+/** Least time between two readings because of unknown keys: anybody may send tokens that name one. */
 const LEAST_MS = 2000;
 const FETCH_MS = 5000;
 const MOST_CHARACTERS = 1 << 20;

@@ -17,7 +17,7 @@ export class ChannelOwners {
   readonly #keepMs: number;
   readonly #mostLeft: number;
   readonly #owned = new Map<string, OwnedChannel>();
-  /** When the last producer of a channel went, by the count of `performance.now()`; the longest gone first. */
+  /** Time when the last producer of a channel went, by `performance.now()`; the longest gone first. */
   readonly #left = new Map<string, number>();
 
   /**

@@ -18,7 +18,7 @@ export const RIGHTS = [
   "kick",
   "inspect",
 ] as const;
-/** One of them. */
+/** One of the rights. */
 export type Right = (typeof RIGHTS)[number];
 
 /** A right, and what it is needed for: the name of a channel or derived channel, the id of an object, or the name of a subject. */

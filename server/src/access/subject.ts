@@ -20,7 +20,7 @@ export class Subject {
     return this.#rights?.allow(right, on) ?? true;
   }
 
-  /** Why it may not; undefined where it may. */
+  /** The reason why the subject may not; undefined where it may. */
   missing(...[right, on]: Need): JechoError | undefined {
     if (this.may(right, on)) return undefined;
     return new JechoError("RIGHT_MISSING", `${this.name} lacks the right ${right}:${on.slice(0, 600)}`);

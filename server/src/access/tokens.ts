@@ -24,7 +24,7 @@ const MOST_CHARACTERS = 16_384;
 /** Pattern of a subject's name, which others are shown. */
 export const SUBJECT = /^[^\p{C}]{1,256}$/u;
 
-/** Says whose a token is, and what that one may do. */
+/** Verifies tokens, and reads their subjects and rights. */
 export class TokenVerifier {
   readonly #keys: KeySet;
   readonly #options: TokenOptions;

@@ -12,10 +12,10 @@ const PRODUCERS = "producers";
 export class ClientConnection extends Connection {
   /** The address that the connection is counted for. */
   address = "";
-  /** Its address' connections, and those of its subject, which share what they may send. */
+  /** Parties that share what they may send: the connections of the same address, and those of the same subject. */
   parties: readonly Party[] = NOBODYS;
   #modulators = 0;
-  /** Its producers, by their numbers. Most connections have none. */
+  /** The connection's producers, by their numbers. Most connections have none. */
   #producers: Few<number, GatewayProducer> | undefined;
   readonly #consumers = new Few<number, GatewayConsumer>();
 
@@ -24,7 +24,7 @@ export class ClientConnection extends Connection {
     return this.parties.at(-1);
   }
 
-  /** Its consumer of this number. */
+  /** The connection's consumer of this number. */
   consumer(number: number): GatewayConsumer | undefined {
     return this.#consumers.get(number);
   }
@@ -33,7 +33,7 @@ export class ClientConnection extends Connection {
     return this.#producers?.values() ?? [];
   }
 
-  /** Its consumers, those that are to be opened included. */
+  /** The connection's consumers, including those that are to be opened. */
   get consumers(): Iterable<GatewayConsumer> {
     return this.#consumers.values();
   }

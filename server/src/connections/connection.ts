@@ -57,7 +57,7 @@ class Seldom {
   isBehind = false;
   /** Bytes that wait in those queues together. */
   waiting: WaitingBytes | undefined;
-  /** Its consumers that are being sent their past. */
+  /** Consumers of the connection that are being sent their past. */
   readonly replays = new Set<SendsPast>();
   requests: Requests | undefined;
   process = 0;
@@ -101,7 +101,7 @@ export class Connection {
     this.#seldom.process = process;
   }
 
-  /** Has the process which produces here gone without taking leave? It may come back. */
+  /** Whether the process that produces here has gone without taking leave: it may come back. */
   get isCut(): boolean {
     return this.#seldom?.isCut ?? false;
   }
@@ -223,7 +223,7 @@ export class Connection {
   }
 
   /**
-   * The same, for one who acts on the answer at once.
+   * Asks likewise, for a caller that acts on the answer at once.
    *
    * @param isPatient whether the answer may take as long as the connection lasts
    * @returns what ends the waiting

@@ -21,7 +21,7 @@ interface CrowdMember {
   readonly subject: { readonly name: string } | undefined;
 }
 
-/** So many seconds' worth may come at once. */
+/** Seconds' worth of traffic that may come at once. */
 const BURST_SECONDS = 10;
 /** A party without connections is remembered for so long: by then it may send as much as one that was never here. */
 const REMEMBERED_MS = 2 * BURST_SECONDS * 1000;
@@ -37,7 +37,7 @@ export class Party {
   #frames: number;
   #bytes: number;
   #filledAt = performance.now();
-  /** Until when it may not have producers wait, and for how long the last time; 0 where it has never had them wait too long. */
+  /** End of the time in which the party may not have producers wait, and the length of the last one; 0 for a party that has never had them wait too long. */
   #suspendedUntil = 0;
   #suspendedMs = 0;
 
@@ -84,7 +84,7 @@ export class Party {
       );
   }
 
-  /** Until when it is remembered, after its last connection has gone. */
+  /** End of the time that the party is remembered after its last connection has gone. */
   rememberedUntil(leftAt: number): number {
     return Math.max(leftAt + REMEMBERED_MS, this.#forgottenAt);
   }
@@ -109,7 +109,7 @@ class Parties {
   readonly #limit: "connectionsPerAddress" | "connectionsPerSubject";
   readonly #most: number;
   readonly #all = new Map<string, Party>();
-  /** When the last connection of a party went, by the count of `performance.now()`; the longest gone first. */
+  /** Time when the last connection of a party went, by `performance.now()`; the longest gone first. */
   readonly #left = new Map<string, number>();
 
   constructor(limits: CrowdLimits, of: string, limit: "connectionsPerAddress" | "connectionsPerSubject") {
@@ -164,7 +164,7 @@ export class Crowd {
     this.#subjects = new Parties(limits, "a subject", "connectionsPerSubject");
   }
 
-  /** One more has come. @throws JechoError `OVERLOADED`, in which case it is not counted */
+  /** Counts one more connection. @throws JechoError `OVERLOADED`, in which case it is not counted */
   enter(connection: CrowdMember, address: string): void {
     if (this.#all >= this.#most)
       throw new LimitReached(

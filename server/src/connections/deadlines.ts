@@ -5,7 +5,7 @@
 export class Deadlines<T> {
   readonly #ms: number;
   readonly #late: (one: T) => void;
-  /** When each is over, by `performance.now()`; the first one's is the first. */
+  /** End of each, by `performance.now()`, the earliest first. */
   readonly #ends = new Map<T, number>();
   #timer: NodeJS.Timeout | undefined;
 

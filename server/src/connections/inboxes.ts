@@ -32,9 +32,9 @@ const REQUESTS: ReadonlySet<Frame["kind"]> = new Set([
 export interface InboxReader<C> {
   /** A frame of a message is to be acted on. @throws anything, which is `failed` of the connection */
   frame(connection: C, frame: Frame, message: Uint8Array, start: number, end: number): void;
-  /** As much of a message as there is time for has been acted on: its bytes may be gone. */
+  /** Called when as much of a message has been acted on as there is time for: its bytes may be gone. */
   pause(): void;
-  /** All of a message has been acted on. @param bytes of it @param hasEvents whether there were events in it */
+  /** Called when all of a message has been acted on. @param bytes of it @param hasEvents whether there were events in it */
   done(connection: C, bytes: number, hasEvents: boolean): void;
   failed(connection: C, error: unknown): void;
 }
@@ -53,7 +53,7 @@ interface Progress {
   hasEvents: boolean;
 }
 
-/** In the place of a message that is not to be kept any longer. */
+/** Stands for a message that is not to be kept any longer. */
 const DONE: Progress = { message: new Uint8Array(0), at: 0, hasEvents: false };
 
 interface Inbox {
@@ -130,7 +130,7 @@ export class Inboxes<C extends Connection> {
     this.#next ??= setImmediate(this.#turn);
   }
 
-  /** Nothing more is acted on. */
+  /** Stops acting on messages. */
   close(): void {
     clearImmediate(this.#next);
     this.#waiting.clear();

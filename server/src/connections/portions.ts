@@ -33,7 +33,7 @@ export class Portions {
     else queue.work.push(act);
   }
 
-  /** Nothing more is done. */
+  /** Stops all work. */
   close(): void {
     clearImmediate(this.#next);
     this.#waiting.clear();

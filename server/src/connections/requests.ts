@@ -41,7 +41,7 @@ export class Requests {
     this.#take(request)?.(answer);
   }
 
-  /** Nobody will answer any more. */
+  /** Called when nobody will answer any more. */
   lost(): void {
     this.#deadlines.clear();
     const all = [...this.#pending.values()];

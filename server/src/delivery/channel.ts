@@ -50,7 +50,7 @@ export class Channel {
   readonly lanes = new GatewayLanes();
   readonly listeners: Listeners;
   readonly owner: ChannelOwner;
-  /** Its history is kept whether anybody listens or not. */
+  /** Whether the history is kept even while nobody listens. */
   isKept = false;
   readonly demand = new ChannelDemand();
   readonly #acknowledgements: Acknowledgements;
@@ -185,7 +185,7 @@ export class Channel {
     this.listeners.tell(this.#beginningOf(at), from);
   }
 
-  /** The same for one that listens from now on. */
+  /** Tells a connection that listens from now on likewise. */
   tellBeginning(connection: Connection, at: SourceAt): void {
     this.listeners.tellOne(connection, this.#beginningOf(at));
   }

@@ -72,7 +72,7 @@ export class ChannelDemand {
     return this.#awaited !== undefined && this.#awaited.size > 0;
   }
 
-  /** One who was here may come back: until then producers go on sending. */
+  /** Awaits a consumer that may come back: until then producers go on sending. */
   await(awaited: AwaitedConsumer): void {
     this.#awaited ??= new Few();
     const all = this.#awaited.get(awaited.feed) ?? new Set();
@@ -86,7 +86,7 @@ export class ChannelDemand {
     if (all?.size === 0) this.#awaited?.delete(awaited.feed);
   }
 
-  /** One of those who were expected is back. */
+  /** Called when an awaited consumer is back. */
   returned(feed: number): void {
     const [first] = this.#awaited?.get(feed) ?? [];
     first?.end();

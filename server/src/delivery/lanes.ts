@@ -1,7 +1,7 @@
 import { JechoError } from "@jecho/shared";
 import { type EventsFrame, Few, type Position } from "@jecho/shared/internal";
 
-/** Where a source is on a channel: that of a producer's events, or of its urgent ones, which are counted apart. */
+/** A source's position on a channel: that of a producer's events, or of its urgent ones, which are counted apart. */
 export interface SourceCount {
   /** The subject whose source it is: that of whoever named it first, or whose kept events are of it; undefined where that is not known. */
   by: string | undefined;
@@ -17,17 +17,17 @@ export interface SourceCount {
 
 interface GatewayLane extends SourceCount {
   producer: number;
-  /** Its producer is here and sends what it raises. */
+  /** Whether the producer is here and sends what it raises. */
   live: boolean;
   /** Sequence number of the channel's newest event when this count last changed. */
   seq: number;
-  /** Its producer has gone. */
+  /** Whether the producer has gone. */
   isOver: boolean;
-  /** When one that was cut off is not waited for any more, in Unix milliseconds. */
+  /** End of the time that a producer is waited for that was cut off, in Unix milliseconds. */
   awaitedUntil: number;
 }
 
-/** Where a producer is, or was when it ended, in the count of a raw source. */
+/** A producer's present or last position in a raw source. */
 export type SourceAt = Readonly<Pick<GatewayLane, "source" | "urgent" | "producer" | "raised">>;
 
 /** The source of a run's events and, where they are derived, the raw source. */
@@ -38,7 +38,7 @@ const NOBODY: RunSource = { source: 0n, origin: 0n };
 /** Lanes whose producers have gone are remembered up to this number: one that comes back may send again what was taken. */
 const MOST_REMEMBERED = 4096;
 
-/** Where each producer of a channel is in the count of its events, over its connections. */
+/** The position of each producer of a channel in the count of its events, over its connections. */
 export class GatewayLanes {
   /** Lane of the newest run, which mostly is also that of the next. */
   #newest: GatewayLane | undefined;
@@ -185,7 +185,7 @@ export class GatewayLanes {
     this.#forgetLater(lane);
   }
 
-  /** Nobody listens to these producers: what they raise now is not sent, and each says where it is when somebody listens again. */
+  /** Marks producers that nobody listens to: what they raise now is not sent, and each tells its position when somebody listens again. */
   rest(isMeant: (producer: number) => boolean): void {
     for (const lane of this.#byProducer.values()) if (isMeant(lane.producer)) lane.live = false;
   }
@@ -201,7 +201,7 @@ export class GatewayLanes {
   }
 
   /**
-   * Where the producers are that send, for a consumer that begins now.
+   * Positions of the sending producers, for a consumer that begins now.
    *
    * @param seq sequence number of the channel's newest event: what ended unmade behind it is told, too, for nobody can see later
    * whether the consumer was there
@@ -212,7 +212,7 @@ export class GatewayLanes {
       if (isUnmade(lane) && lane.seq === seq) yield positionOf(lane, channel);
   }
 
-  /** Where those were in the end that were still counting behind this event and are over: nobody else will say it. */
+  /** Last positions of sources that went on behind this event and have ended: nobody else will tell them. */
   *ends(channel: number, seq: number): Generator<Position> {
     for (const lane of this.#gone?.values() ?? [])
       if (lane.isOver && (lane.seq > seq || (isUnmade(lane) && lane.seq === seq)))
@@ -230,7 +230,7 @@ export class GatewayLanes {
   }
 }
 
-/** Its modulator has been through these, too: on from where it was, or, behind a break, from there. */
+/** Accounts for a stretch that the modulator has been through: joined to the one before or, behind a break, as a new one. */
 function account(lane: GatewayLane, after: number, through: number): void {
   if (after > lane.through) lane.after = after;
   lane.through = Math.max(lane.through, through);

@@ -11,7 +11,7 @@ export interface QueuePolicy {
 
 /** Bytes that may wait in a socket before its events wait in a queue of ours instead. */
 export const SOCKET_HIGH_BYTES = 512 * 1024;
-/** When so little is left, they come by their channels' topics again. */
+/** Bytes in the socket below which events come by their channels' topics again. */
 export const SOCKET_LOW_BYTES = 128 * 1024;
 
 /** The policy that lets go of least comes first: one copy crosses the wire for all consumers of a process. */
@@ -75,7 +75,7 @@ export class Listener {
   }
 
   /**
-   * One more consumer of this process; where policies differ, the one holds that keeps more.
+   * Adds a consumer of this process; where policies differ, the one holds that keeps more.
    *
    * @param feed the process that it takes the events of; 0 for all
    */
@@ -95,7 +95,7 @@ export class Listener {
     };
   }
 
-  /** Its events wait here, and do not come by the channel's topic; undefined as long as it keeps up. */
+  /** The queue of a listener that is behind, instead of the channel's topic; undefined as long as it keeps up. */
   get backlog(): ListenerBacklog | undefined {
     return this.#backlog;
   }
@@ -106,13 +106,13 @@ export class Listener {
     return this.#backlog;
   }
 
-  /** Nothing waits any more, or is to. */
+  /** Ends the queue: nothing waits any more, or is to. */
   keepUp(): void {
     this.#backlog?.end();
     this.#backlog = undefined;
   }
 
-  /** Where a producer is, in the order of the channel's events. */
+  /** Tells a producer's position in the order of the channel's events. */
   tell(position: Position): void {
     if (this.#backlog === undefined) this.connection.send(position);
     else this.#backlog.tell(position);
@@ -171,7 +171,7 @@ export class ListenerBacklog {
     return gone;
   }
 
-  /** Where a producer is, in its place among the runs. */
+  /** Tells a producer's position in its place among the runs. */
   tell(position: Position): void {
     // One that is about urgent events must not come behind them.
     this.#queue.pushControl(encodeControl(position), position.urgent);

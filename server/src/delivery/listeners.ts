@@ -43,7 +43,7 @@ export class Listeners implements QueuedChannel {
     return this.#blocking > 0;
   }
 
-  /** One more consumer at this connection. @param feed the process that it wants the events of; 0: all */
+  /** Adds a consumer at this connection. @param feed the process that it wants the events of; 0: all */
   enter(connection: Connection, policy: QueuePolicy, feed: number): Listener {
     let listener = this.#all.get(connection);
     if (listener === undefined) {
@@ -56,7 +56,7 @@ export class Listeners implements QueuedChannel {
     return entered;
   }
 
-  /** One consumer less. @returns false where there was none */
+  /** Removes a consumer. @returns false where there was none */
   leave(connection: Connection, feed: number): boolean {
     const listener = this.#all.get(connection);
     if (listener === undefined) return false;
@@ -95,7 +95,7 @@ export class Listeners implements QueuedChannel {
     return { feeds, unheard };
   }
 
-  /** Somebody listens to what a connection makes of this process' events. @returns true where the demand is another one for that */
+  /** Marks that somebody listens to what a connection makes of this process' events. @returns true where the demand is another one for that */
   hear(connection: Connection, process: number): boolean {
     return this.#all.get(connection)?.hear(process) ?? false;
   }
@@ -111,12 +111,12 @@ export class Listeners implements QueuedChannel {
     if (this.#audience.size > 0) this.#gathering.tell(this.#audience, encodeControl(position), from);
   }
 
-  /** All are told that, by a producer that may have gone. */
+  /** Tells all a position of a producer that may have gone. */
   tellAll(position: Position): void {
     for (const listener of [...this.#all.values()]) listener.tell(position);
   }
 
-  /** One connection is told that. */
+  /** Tells one connection a position. */
   tellOne(connection: Connection, position: Position): void {
     this.#all.get(connection)?.tell(position);
   }

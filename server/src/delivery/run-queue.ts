@@ -216,7 +216,7 @@ export class RunQueue {
     return item.frames;
   }
 
-  /** Everything that waits is given up. */
+  /** Drops everything that waits. */
   clear(): void {
     while (this.shift() !== undefined);
   }
@@ -237,8 +237,8 @@ export class RunQueue {
   }
 
   /**
-   * Where the policy lets events go: drops the oldest runs until what waits is within its bound, urgent ones last. Of these and of the
-   * others the newest stays whatever its size.
+   * Drops the oldest runs, if the policy lets events go, until what waits is within its bound, urgent ones
+   * last. Of these and of the others the newest stays whatever its size.
    */
   #dropOldest(gone: EventsFrame[]): void {
     if (this.whenFull !== "drop-oldest" && this.whenFull !== "latest") return;

@@ -24,8 +24,8 @@ export interface GatewayOptions extends GatewayLimits {
   /** Port to listen at; 0, the default, takes a free one. */
   readonly port?: number;
   /**
-   * Where a proxy in front passes on a path as it is: that path, as `/jecho`. Everything the gateway answers is under it, and what it says
-   * of its address has it; "", the default, for none.
+   * The path, such as `/jecho`, that a proxy in front passes on as it is. Everything the gateway answers is
+   * under it, and what it says of its address has it; "", the default, for none.
    */
   readonly path?: string;
   /** A certificate: then the gateway is reached by `https://` and `wss://` alone. None by default, as on this machine or behind a proxy that has one. */
@@ -106,7 +106,7 @@ export interface GatewayOptions extends GatewayLimits {
   readonly drainMs?: number;
   /** A port of its own where `/healthz`, `/readyz` and `/metrics` are answered; none by default. */
   readonly operations?: OperationsOptions;
-  /** Where the gateway writes what an operator should know; nowhere by default. */
+  /** The log for what an operator should know; none by default. */
   readonly log?: GatewayLog;
 }
 

@@ -49,9 +49,9 @@ const TRIM_MS = 5000;
 
 /** A gateway that runs. */
 export interface Gateway {
-  /** Where it listens, as its options say. */
+  /** The address that the gateway listens at, as its options say. */
   readonly host: string;
-  /** Where it listens: never 0. */
+  /** The port that the gateway listens at: never 0. */
   readonly port: number;
   /** `HOST:PORT`, and its path, if it has one, as it stands in channel names. */
   readonly address: string;
@@ -60,7 +60,7 @@ export interface Gateway {
    * names for an address, too. It is kept in the history's file; without one each gateway has another.
    */
   readonly identity: string;
-  /** The same as pages and `connect` take it, with whether it has TLS: `https://HOST:PORT`, say. */
+  /** The gateway's URL, as pages and `connect` take it, with TLS or without: `https://HOST:PORT`, say. */
   readonly url: string;
   /** The server of HTTP and WebSockets: uWebSockets.js where that has a binary, unless the options say otherwise. */
   readonly server: WebServerName;
@@ -92,7 +92,7 @@ const INBOX_BYTES = 16 << 20;
 const INBOXES_BYTES = 256 << 20;
 const CLOSE_GRACE_MS = 2000;
 const IDENTITY_BYTES = 12;
-/** So long producers that come are made to wait for the process for modulators to be there. */
+/** Time that new producers wait for the process for modulators to be there. */
 const MODULATING_START_MS = 30_000;
 
 /**

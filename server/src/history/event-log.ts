@@ -21,7 +21,7 @@ interface Newest {
   readonly from: number;
 }
 
-/** Where a gateway's restart began a new numbering that goes on behind the old one. */
+/** The place where a gateway's restart began a new numbering behind the old one. */
 export interface EpochStart {
   readonly epoch: number;
   readonly firstSeq: number;
@@ -66,10 +66,10 @@ export class EventLog {
   /** Runs before this index are gone; the list is cut now and then. */
   #head = 0;
   #events = 0;
-  /** When the newest event came in that is not kept any more. */
+  /** Arrival of the newest event that is not kept any more. */
   #goneAt = Number.NEGATIVE_INFINITY;
   #nextSeq: number;
-  /** Where stored runs could not be read: sequence numbers from `first` up to but without `end`. */
+  /** Stretches of stored runs that could not be read: sequence numbers from `first` up to but without `end`. */
   #gaps: { readonly first: number; readonly end: number }[] = [];
   #bytes = 0;
   #latestBytes = 0;
@@ -112,7 +112,7 @@ export class EventLog {
     this.#goneAt = Math.max(this.#goneAt, until);
   }
 
-  /** When the oldest run that is kept came in, in milliseconds of Unix time; undefined where none is. */
+  /** Arrival of the oldest kept run, in milliseconds of Unix time; undefined where none is kept. */
   get oldestAt(): number | undefined {
     return this.#runs[this.#head]?.at;
   }

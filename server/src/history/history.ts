@@ -26,7 +26,7 @@ export class HistoryBudget {
     this.#logs = logs;
   }
 
-  /** So much more is kept. */
+  /** Counts bytes that are kept. */
   added(bytes: number): void {
     this.#unseenBytes += bytes;
     const step = this.#limitBytes / SHARE;
@@ -127,7 +127,7 @@ export class History {
     return next === undefined ? seq + 1 : Math.min(seq + 1, next.firstSeq);
   }
 
-  /** Where each source is: what has been taken already is not taken again. */
+  /** Positions of the sources: what has been taken already is not taken again. */
   sources(): Iterable<SourceCount> {
     const sources = new Map<string, SourceCount>();
     for (const { frame, source, origin, by } of this.log.all()) {

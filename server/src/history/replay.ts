@@ -7,7 +7,7 @@ import { SOCKET_HIGH_BYTES } from "../delivery/listener.ts";
 import type { LoggedRun } from "./event-log.ts";
 import type { History } from "./history.ts";
 
-/** Where a consumer begins, and what that says about the past. */
+/** A consumer's beginning, and what that says about the past. */
 export interface Beginning {
   /** Sequence number of the first event that is sent. */
   readonly seq: number;

@@ -8,7 +8,7 @@ import type { EpochStart, LoggedRun, Retention } from "./event-log.ts";
 export interface Stored {
   /** Epochs in the order in which they began. */
   readonly epochs: readonly EpochStart[];
-  /** Where one could not be read the numbers of its events are left out. */
+  /** The runs that can be read; the numbers of the others' events are left out. */
   readonly runs: readonly LoggedRun[];
   /** Sequence number behind the newest event, whether that could be read or not; undefined where none was kept. */
   readonly nextSeq: number | undefined;
@@ -162,7 +162,8 @@ function damaged(): Error {
 }
 
 /**
- * Where a run that cannot be read was: from which sequence number up to but without which. Its numbers, too, may be damaged.
+ * The stretch of a run that cannot be read: its first sequence number, and the one behind its last. These
+ * numbers, too, may be damaged.
  *
  * @param expected behind the run before it
  */

@@ -34,7 +34,7 @@ export class ChannelManager implements ChannelOwner {
   readonly name: string;
   readonly channel: Channel;
   readonly names: NameServer;
-  /** Where its consumers are that read the channel itself. */
+  /** The place of consumers that read the channel itself. */
   readonly place: ConsumerPlace;
   readonly types: WrittenTypes;
   readonly producers = new Producers();
@@ -243,7 +243,7 @@ export class ChannelManager implements ChannelOwner {
     this.forgetIfUnused();
   }
 
-  /** Others may subscribe to it by this name, and publish into it. @throws JechoError `DERIVED_TAKEN`, `CHANNEL_NAME_INVALID` */
+  /** Names a derived channel, so that others may subscribe to it, and publish into it. @throws JechoError `DERIVED_TAKEN`, `CHANNEL_NAME_INVALID` */
   nameDerived(derived: DerivedChannel, name: string): void {
     this.derivations.name(derived, name);
     this.#outlets?.attach(name);
@@ -445,7 +445,7 @@ export class ChannelManager implements ChannelOwner {
     if (why !== undefined) this.#end(derived, why);
   }
 
-  /** Nobody runs a modulator any more, and so not those behind it, either. */
+  /** Ends a derived channel whose modulator nobody runs any more, with those behind it. */
   #end(derived: DerivedChannel, why: JechoError): void {
     for (const child of [...derived.children.values()]) this.#end(child, why);
     for (const consumer of this.consumers.of(derived)) consumer.lose(why);
@@ -476,7 +476,7 @@ export class ChannelManager implements ChannelOwner {
     return this.names.derived(channel)?.senders ?? this.producers;
   }
 
-  /** One that nothing has been opened of, or nothing is any more, is no more. */
+  /** Forgets the channel if it has no endpoints. */
   forgetIfUnused(): void {
     if (this.producers.size === 0) this.types.leave(this.#keeper.isAsked);
     if (this.#isUsed) return;

@@ -110,7 +110,7 @@ export class GatewayConsumer {
   }
 
   /**
-   * Its modulator is being installed.
+   * Called while the consumer's modulator is being installed.
    *
    * @param comesBack it was open before
    * @param sources how far it knows what became of each source
@@ -134,7 +134,7 @@ export class GatewayConsumer {
     this.#become(LISTENING);
   }
 
-  /** Its connection has gone. @param isCut the other side did not take leave */
+  /** Called when the consumer's connection has gone. @param isCut the other side did not take leave */
   lost(isCut: boolean): void {
     const state = this.#state;
     // One that was cut off before is still awaited until it is open.
@@ -157,7 +157,7 @@ export class GatewayConsumer {
     this.#become({ is: "awaited", timer });
   }
 
-  /** The same for another device that may go on for it, while it goes on itself. */
+  /** Awaits another device that may go on for the consumer, which goes on itself meanwhile. */
   awaitSuccessor(windowMs: number): void {
     new GatewayConsumer(0, this.connection, this.#place, this.terms).awaitReturn(windowMs);
   }

@@ -44,7 +44,7 @@ function leastOf(places: Iterable<SourcePlace>): Map<string, SourcePlace> {
 export class DerivedChannel {
   readonly manager: ChannelManager;
   readonly channel: Channel;
-  /** Where its consumers are. */
+  /** The place of the channel's consumers. */
   readonly place: ConsumerPlace;
   readonly modulator: Modulator;
   /** The derived channel that this one is derived from; undefined for the channel itself. */
@@ -60,7 +60,7 @@ export class DerivedChannel {
   readonly placements: Placements;
   /** Positions in raw sources that consumers brought along. */
   readonly #reached = new Map<string, SourcePlace>();
-  /** Where producers publish into it directly. */
+  /** Outlets of producers that publish into the channel directly. */
   readonly outlets = new Set<Outlet>();
   readonly #objects: SharedObjects;
   /** The subject that brought the modulator. */
@@ -103,7 +103,7 @@ export class DerivedChannel {
     return this.parent?.senders ?? this.manager.producers;
   }
 
-  /** The same with those who publish into this one. */
+  /** The channel's producers, and those that publish into this derived channel. */
   get senders(): Producers {
     const direct = [...this.outlets].filter(({ sending }) => sending.size > 0);
     if (direct.length === 0) return this.feeders;
@@ -233,7 +233,7 @@ export class DerivedChannel {
       producing.send({ kind: "Fault", code: number, message: why, producer });
   }
 
-  /** Where the modulator is installed. */
+  /** Connections that have the modulator installed. */
   connections(): Iterable<Connection> {
     return this.placements.connections();
   }
@@ -252,7 +252,7 @@ export class DerivedChannel {
     return alikeBut(this.modulator) === alikeBut(modulator);
   }
 
-  /** Its consumers were so far at another gateway, or while this channel was not there. */
+  /** Takes the positions that consumers had at another gateway, or while this channel was not there. */
   know(sources: readonly SourcePlace[]): void {
     for (const { origin, urgent, through } of sources)
       if (origin !== 0n) reach(this.#reached, origin, urgent, Number(through));

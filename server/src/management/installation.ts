@@ -56,10 +56,10 @@ export class GatewayInstallation {
   /** The connection that it is for alone, with its consumers; undefined where it is for everybody's. */
   readonly consumer: Connection | undefined;
   readonly #derived: DerivedChannel;
-  /** Why consumers run it for themselves, where it is one of theirs. */
+  /** The reason why consumers run it for themselves, where it is one of theirs. */
   readonly #whyOwn: JechoError | undefined;
   #state: InstallationState = { is: "waiting" };
-  /** Where the modulator before it was when this one went there. */
+  /** State of the modulator before it when this one went there. */
   #behind: InstallationState | undefined;
   /** The type that it makes where it runs; undefined for that of what it takes. */
   made: Type | undefined;
@@ -119,7 +119,7 @@ export class GatewayInstallation {
     return is === "silent" || (is === "waiting" && this.#input()?.isSilent === true);
   }
 
-  /** Why this process is left out; undefined where it is not. */
+  /** The reason why this process is left out; undefined where it is not. */
   get whyOut(): JechoError | undefined {
     const state = this.#state;
     if (state.is === "refused" || state.is === "removed") return state.why;
@@ -154,13 +154,13 @@ export class GatewayInstallation {
     else if (input.state !== this.#behind) this.#follow();
   }
 
-  /** This process feeds it in one more way. */
+  /** Called when this process feeds the modulator in one more way. */
   fedAnew(): void {
     const { is } = this.#state;
     if (is !== "waiting" && is !== "refused" && is !== "removed") this.#follow();
   }
 
-  /** All that feeds it has to come to where it runs. Until the modulator before it is there it stays where it is. */
+  /** Follows the modulator before it to its place, for all that feeds a modulator has to come to where it runs. */
   #follow(): void {
     const input = this.#input();
     if (input?.isSettled === false) return;
@@ -181,7 +181,7 @@ export class GatewayInstallation {
     if (this.#state.is === "asked") this.#become({ ...this.#state, is: "silent" });
   }
 
-  /** Nobody wants it any more. */
+  /** Called when nobody wants the modulator any more. */
   gone(): void {
     if (this.#state.is === "gone") return;
     this.#leaveMaker();
@@ -220,7 +220,7 @@ export class GatewayInstallation {
       for (const resolve of this.#whenSettled.splice(0)) resolve();
   }
 
-  /** Where the modulator before it is for this process, and this consumer; undefined where none is before it. */
+  /** Installation of the modulator before it, for this process and this consumer; undefined where none is before it. */
   #input(): GatewayInstallation | undefined {
     const { parent } = this.#derived;
     if (parent?.feeders.isAt(this.producing) !== true) return undefined;

@@ -332,7 +332,7 @@ export class GatewayOpenings {
     return { queue: isUsual ? usual.queue : { whenFull: name, limitBytes }, label, as };
   }
 
-  /** One that is not there was closed before. */
+  /** Closes an endpoint, unless it was closed before. */
   close(connection: ClientConnection, { endpoint }: CloseEndpoint): void {
     if (this.#objects.close(connection, endpoint)) return;
     const consumer = connection.consumer(endpoint);

@@ -54,7 +54,7 @@ export class Outlet implements ProducerOutlet {
     return types;
   }
 
-  /** Nobody derives it any more. @returns those that sent */
+  /** Detaches the producers of a derived channel that has gone. @returns those that sent */
   detach(): GatewayProducer[] {
     const sending = [...this.sending];
     this.sending = new Producers();

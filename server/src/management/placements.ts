@@ -6,7 +6,7 @@ import type { DerivedChannel } from "./derived-channel.ts";
 import { GatewayInstallation, type InstallationState } from "./installation.ts";
 import type { GatewayProducer } from "./producers.ts";
 
-/** Where a modulator runs for one producing process; `maker` runs it for everybody, where one does. */
+/** A modulator's place for one producing process; `maker` runs it for everybody, where one does. */
 export interface ModulatorStanding {
   readonly producing: Connection;
   readonly maker: Connection | undefined;
@@ -125,8 +125,8 @@ export class Placements {
   }
 
   /**
-   * Why nobody runs it any more, and nobody will, as long as no other producer comes: it was removed somewhere, and has no place
-   * anywhere else. Undefined otherwise.
+   * The reason why nobody runs the modulator, and nobody will as long as no other producer comes: it was
+   * removed somewhere, and has no place elsewhere. Undefined otherwise.
    *
    * @param consumer for whose consumers; by default for anybody's
    */
@@ -154,7 +154,7 @@ export class Placements {
     return installation;
   }
 
-  /** The same in this consumer's process, where consumers run it for themselves. */
+  /** The installation in this consumer's process, where consumers run it for themselves. */
   ownOf(
     { producing }: GatewayInstallation,
     { own, why }: ConsumersState,
@@ -259,7 +259,7 @@ export class Placements {
     return this.#asked.has(connection);
   }
 
-  /** This connection is being asked to run it. */
+  /** Notes that this connection is being asked to run the modulator. */
   asks(connection: Connection): void {
     this.#asked.add(connection);
   }
@@ -329,7 +329,7 @@ export class Placements {
     }
   }
 
-  /** Where it runs for each producing process, as operators are shown it. */
+  /** The modulator's place for each producing process, as operators are shown it. */
   *standings(): Generator<ModulatorStanding> {
     const numbers = this.#derived.feeders.numbers();
     for (const installation of this.#installations.values()) {

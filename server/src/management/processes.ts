@@ -18,7 +18,7 @@ interface ProducingProcess {
  * runs elsewhere in its stead goes on with its state.
  */
 export class Processes {
-  /** By the secret name that each process has for itself. */
+  /** Processes by the secret name that each has for itself. */
   readonly #known = new Map<string, ProducingProcess>();
   readonly #instances = new Map<Connection, string>();
   /** The names of those without a connection, the longest gone first. */

@@ -111,7 +111,7 @@ export class WrittenTypes {
     this.#present.clear();
   }
 
-  /** Nothing is kept any more. */
+  /** Forgets all types. */
   forget(): void {
     for (const type of this.#past.values()) this.#registry.release(type);
     this.#past.clear();

@@ -9,7 +9,7 @@ const MOST_PER_SECOND = 1000;
 export interface ObjectReader {
   readonly channel: { readonly number: number };
   readonly modulator: Modulator;
-  /** Where the modulator is installed. */
+  /** Connections that have the modulator installed. */
   connections(): Iterable<Connection>;
   /** Whether all copies of this object that the channel's modulators read are lazy; true where there are none. */
   isLazy(object: string): boolean;
@@ -109,7 +109,7 @@ export class GatewayObject {
   readonly id: string;
   /** Connection of the application that made it, which may have left. */
   readonly maker: Connection;
-  /** Where the master copy is: undefined when that has gone and there is no other. */
+  /** Connection of the master copy; undefined when that has gone and there is no other. */
   master: Connection | undefined;
   /** The master's copy; undefined where it has not been opened, only brought along with a modulator. */
   masterCopy: ObjectCopy | undefined;
@@ -218,7 +218,7 @@ export class GatewayObject {
     }
   }
 
-  /** Nobody has a copy any more. */
+  /** Called when nobody has a copy any more. */
   stop(): void {
     this.#pace.stop();
   }

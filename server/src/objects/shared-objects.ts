@@ -138,7 +138,7 @@ export class SharedObjects {
     return true;
   }
 
-  /** Its copies are gone, and objects that it brought for a modulator that never came to be. */
+  /** Forgets a connection's copies, and objects that it brought for a modulator that never came to be. */
   forgetConnection(connection: Connection): void {
     for (const copy of [...(this.#copies.get(connection)?.values() ?? [])]) this.#drop(copy);
     this.#copies.delete(connection);

@@ -17,7 +17,7 @@ export class GatewayCounts {
   readonly ended = new Map<string, number>();
   readonly #reached = new Map<keyof GatewayLimits, number>();
 
-  /** Somebody was refused, cut off, or lost something for this limit. */
+  /** Counts that somebody was refused, cut off, or lost something for this limit. */
   reached(limit: keyof GatewayLimits): void {
     add(this.#reached, limit);
   }

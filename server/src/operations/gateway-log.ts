@@ -1,4 +1,4 @@
-/** Where a gateway writes what an operator should know: a logger of pino's, say. No token, key, or content of an event comes there. */
+/** The log for what an operator should know: a logger of pino's, say. No token, key, or content of an event is written. */
 export interface GatewayLog {
   /** Usual events: connections that came and went, and deeds that take a right. */
   debug(fields: object, message: string): void;

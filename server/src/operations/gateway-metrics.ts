@@ -7,7 +7,7 @@ export interface Measured {
   readonly counts: GatewayCounts;
   readonly limits: Required<GatewayLimits>;
   readonly stats: () => GatewayStats;
-  /** Why it takes nobody at present; undefined where it does. */
+  /** The reason why the gateway takes nobody at present; undefined where it does. */
   readonly whyNotReady: () => string | undefined;
 }
 

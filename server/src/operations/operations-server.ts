@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gatewayMetrics, type Measured } from "./gateway-metrics.ts";
 
-/** Where operators' tools ask how a gateway is: a port of its own. */
+/** Options of the port where operators' tools ask how a gateway is. */
 export interface OperationsOptions {
   /** Port; 0 takes a free one. */
   readonly port: number;

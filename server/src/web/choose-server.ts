@@ -6,7 +6,7 @@ import { WsServer } from "./ws-server.ts";
 /** The server that a gateway has, and what is to be said of that choice. */
 export interface ChosenServer {
   readonly name: WebServerName;
-  /** Why it is not the faster one, and what that costs; undefined where it is, or was asked for. */
+  /** The reason why this is not the faster server, and what that costs; undefined where it is, or was asked for. */
   readonly note: string | undefined;
   readonly create: (options: WebServerOptions, handlers: WebHandlers) => WebServer;
 }

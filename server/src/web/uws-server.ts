@@ -12,7 +12,7 @@ type ListenExclusively = (
   listening: (socket: us_listen_socket | false) => void,
 ) => void;
 
-/** Says of a closed socket that its message was larger than may be. */
+/** Text by which a closed socket says that its message was too large. */
 const TOO_BIG = "Received too big message";
 const TOO_LARGE = 1009;
 const LISTEN_EXCLUSIVE_PORT = 1;

@@ -14,7 +14,7 @@ export interface ServerSocket {
   publish(topic: string, message: Uint8Array, isBinary?: boolean): boolean;
   subscribe(topic: string): boolean;
   unsubscribe(topic: string): boolean;
-  /** Says why and closes; `closed` is called before this returns, and the socket may not be used after that. */
+  /** Closes with a reason; `closed` is called before this returns, and the socket may not be used after that. */
   end(code?: number, reason?: string): void;
   /** Bytes that wait in it. */
   getBufferedAmount(): number;
@@ -24,9 +24,9 @@ export interface ServerSocket {
 
 /** A request by HTTP, valid while it is being answered. */
 export interface WebRequest {
-  /** In small letters: `get`. */
+  /** Method in small letters: `get`. */
   readonly method: string;
-  /** As it was sent, without what follows a question mark. */
+  /** Path as it was sent, without what follows a question mark. */
   readonly path: string;
   /** @param name in small letters @returns "" where it is absent */
   header(name: string): string;
@@ -52,7 +52,7 @@ export interface WebHandlers {
   /** @param message gone when this returns */
   message(socket: ServerSocket, message: ArrayBuffer, isBinary: boolean): void;
   pong(socket: ServerSocket, payload: ArrayBuffer): void;
-  /** There is room again in a socket that something waited in. */
+  /** Called when there is room again in a socket that something waited in. */
   drained(socket: ServerSocket): void;
   /** @param code of its close frame; 1005 for one without, 1006 where none came, 1009 where it was closed for too large a message */
   closed(socket: ServerSocket, code: number): void;

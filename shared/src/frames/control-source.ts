@@ -166,7 +166,7 @@ export class ControlSource {
     return all;
   }
 
-  /** Where a field of so many bytes lies, which is what its place is a multiple of; 0 where it is absent. */
+  /** Position of a field of this many bytes, a multiple of that number; 0 where the field is absent. */
   #field(table: number, vtable: number, entry: number, bytes: number): number {
     const view = this.#view;
     const inline = entry + 2 > view.getUint16(vtable, true) ? 0 : view.getUint16(vtable + entry, true);
@@ -214,7 +214,7 @@ export class ControlSource {
     return this.#view.getUint32(start - 4, true);
   }
 
-  /** Where the offset at `at` leads: always forwards, aligned, never out of bounds. */
+  /** Target of the offset at `at`: always forwards, aligned, never out of bounds. */
   #target(at: number): number {
     const position = at + this.#view.getUint32(at, true);
     if (position <= at || position + 4 > this.#end || ((position - this.#start) & 3) !== 0)

@@ -11,7 +11,7 @@ import { invalid, listOf } from "../types/written-values.ts";
 /** Most are smaller by far. */
 const SCRATCH_BYTES = 4096;
 
-/** Where the parts of a frame lie that are the same in all: its size, where its root is, the root's vtable, and the root. */
+/** Positions of the parts that all frames have: size, offset of the root, the root's vtable, and the root. */
 const AT = { size: 0, rootOffset: 4, vtable: 8, root: 24, control: 28, tag: 32, end: 33 } as const;
 /** The vtable's words: its bytes, the root's, and where the slots of Frame lie in that up to `control`. */
 const ROOT_VTABLE = [14, AT.end - AT.root, 0, 0, 0, AT.tag - AT.root, AT.control - AT.root] as const;
@@ -23,7 +23,7 @@ type WriteTable<T> = (to: ControlTarget, from: T) => number;
 export class ControlTarget {
   #bytes = new Uint8Array(0);
   #view = new DataView(this.#bytes.buffer);
-  /** Where the next byte goes. */
+  /** Position of the next byte. */
   #at = 0;
 
   /**

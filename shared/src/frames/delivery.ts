@@ -1,6 +1,6 @@
 /* The enumerations of frame.fbs that OpenConsumer carries, by their names. */
 
-/** Where a consumer begins. */
+/** A consumer's possible beginnings. */
 export const FROM = { now: 0, last: 1, seq: 2, time: 3, resume: 4 } as const;
 
 /** The policies of a consumer's full queue at the gateway, and their numbers on the wire. */

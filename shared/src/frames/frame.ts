@@ -10,7 +10,7 @@ import { type Ack, encodeReply, encodeReplyForNow, type Processed, readReply } f
 
 /** The WebSocket subprotocol, and the number that `Hello` carries. */
 export const SUBPROTOCOL = "jecho.1";
-/** The same with a checksum behind each message. */
+/** The subprotocol with a checksum behind each message. */
 export const CHECKED_SUBPROTOCOL = "jecho.1.crc32";
 export const PROTOCOL = 1;
 
@@ -44,7 +44,7 @@ export function encodeControl(control: Outgoing): Uint8Array {
   return isReply(control) ? encodeReply(control as Ack | Processed) : kept(write(control));
 }
 
-/** The same in memory that the next call writes over: for who sends it, or copies it, at once. */
+/** Encodes a control message into memory that the next call writes over: for callers that send it, or copy it, at once. */
 export function encodeForNow(control: Outgoing): Uint8Array {
   return isReply(control) ? encodeReplyForNow(control as Ack | Processed) : write(control);
 }
@@ -89,7 +89,7 @@ export function parseMessage(
   return at;
 }
 
-/** Where the frame at `at` ends. @throws JechoError `FRAME_MALFORMED` where it does not end within the message */
+/** End of the frame at `at`. @throws JechoError `FRAME_MALFORMED` where it does not end within the message */
 export function frameEnd(view: DataView, at: number): number {
   if (at + 24 > view.byteLength) throw malformed("a frame is cut off");
   const end = at + 4 + view.getUint32(at, true);

@@ -63,7 +63,7 @@ export function encodeReply(reply: Ack | Processed): Uint8Array {
   return bytes === TEMPLATE ? bytes.slice() : bytes;
 }
 
-/** The same in memory that the next call writes over. */
+/** Encodes a reply into memory that the next call writes over. */
 export function encodeReplyForNow(reply: Ack | Processed): Uint8Array {
   writeReply(VIEW, reply);
   const { message } = reply;

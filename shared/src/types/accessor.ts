@@ -2,7 +2,7 @@
 export interface ByteSource {
   readonly view: DataView;
   readonly bytes: Uint8Array;
-  /** Where they lie: to ask `bytes` for it takes as long as to read some fields. */
+  /** Memory of the bytes: to ask `bytes` for it takes as long as to read some fields. */
   readonly buffer: ArrayBufferLike;
   readonly offset: number;
 }
@@ -28,7 +28,7 @@ export type FieldGetter = (this: Accessor) => unknown;
 /** Reads a value whose inline part lies at `at`. */
 export type Read = (source: ByteSource, at: number) => unknown;
 
-/** Where the field with this entry of the vtable lies; 0 where it is absent. */
+/** Position of the field with this entry of the vtable; 0 where the field is absent. */
 export function slotOf(accessor: Accessor, entry: number): number {
   const { view } = accessor["@source"];
   const position = accessor["@at"];
@@ -65,7 +65,7 @@ function isAccessor(value: object): value is Accessor {
   return IS_ACCESSOR in value;
 }
 
-/** The same values as a plain object; typed arrays are still views on the event's bytes. */
+/** Copies an event's values into a plain object; typed arrays are still views on the event's bytes. */
 export function unpack(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(unpack);
   if (typeof value !== "object" || value === null || !isAccessor(value)) return value;
@@ -76,7 +76,7 @@ export function unpack(value: unknown): unknown {
   return plain;
 }
 
-/** Where the bytes of an event that came in lie; undefined for any other value. */
+/** Bytes and position of an event that came in; undefined for any other value. */
 export function accessorBytes(value: object): { bytes: Uint8Array; position: number } | undefined {
   return isAccessor(value) ? { bytes: value["@source"].bytes, position: value["@at"] } : undefined;
 }

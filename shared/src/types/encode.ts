@@ -58,12 +58,12 @@ class Encoding {
   static #newest: Encoding | undefined;
   static #count = 0;
 
-  /** Where the next byte goes. */
+  /** Position of the next byte. */
   at = 0;
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
   readonly #arrays: TargetArrays;
-  /** Where its room ends: a value whose getters give more than was measured must not reach what lies behind. */
+  /** End of the event's room: a value whose getters give more than was measured must not reach what lies behind. */
   #limit = 0;
   /** Number of the present event: vtables are shared within one event. */
   #number = 0;
@@ -123,7 +123,7 @@ class Encoding {
   }
 
   /**
-   * Where the next table lies, behind its vtable unless it shares one.
+   * Position of the next table, behind its vtable unless it shares one.
    *
    * @param whole has it all fields?
    * @param bytes that are to lie there, of it and of those behind it

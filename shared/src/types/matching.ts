@@ -44,7 +44,7 @@ export function matchFields(writer: ObjectType, reader: ObjectType): Match[] {
   });
 }
 
-/** Why a value of the one kind cannot be read as the other. What lies in nested tables is matched when they are. */
+/** The reason why a value of the one kind cannot be read as the other. Nested tables are matched on their own. */
 function mismatchOf(from: Kind, to: Kind): string | undefined {
   if (from.is === "scalar" && to.is === "scalar") {
     if (!isWider(from.scalar, to.scalar))

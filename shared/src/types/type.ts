@@ -50,7 +50,7 @@ export class Type<T = unknown> {
     return reflect(this.root);
   }
 
-  /** Its name and its token: types may have one name and differ; tokens do not. */
+  /** The type's name and token: types may have one name and differ; tokens do not. */
   toString(): string {
     return `${this.name} (${this.token.toString(16).padStart(16, "0")})`;
   }
@@ -100,7 +100,7 @@ export class Type<T = unknown> {
     return reader;
   }
 
-  /** One event out of bytes that hold nothing else; typed arrays are views on them. @throws JechoError `EVENT_INVALID` */
+  /** Decodes one event out of bytes that hold nothing else; typed arrays are views on them. @throws JechoError `EVENT_INVALID` */
   decode(bytes: Uint8Array): T {
     const verify = this.#verify ?? this.#ownVerifier();
     const make = this.#make ?? this.#ownMaker();

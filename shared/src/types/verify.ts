@@ -22,7 +22,7 @@ const OP = { scalar: 0, struct: 1, vector: 2, string: 3, offsets: 4, table: 5, u
 
 /** One field to check. Numbers and small objects only, of one shape, for this runs for every event. */
 interface Check {
-  /** Its place among the names of all fields that are checked. */
+  /** Index among the names of all fields that are checked. */
   readonly name: number;
   readonly op: number;
   /** The field's entry in the vtable. */
@@ -44,7 +44,7 @@ interface Check {
 /** A table to check. */
 interface VerifyPlan {
   readonly checks: Check[];
-  /** Nothing in it points at anything else. */
+  /** Whether nothing in the table points at anything else. */
   isFlat: boolean;
   /** The largest alignment of its fields, less one. */
   alignMask: number;
@@ -292,7 +292,7 @@ class Walk {
     return length;
   }
 
-  /** Where the offset at `at` leads: always forwards, aligned, never out of bounds. */
+  /** Target of the offset at `at`: always forwards, aligned, never out of bounds. */
   #target(view: DataView, at: number, depth: number): number {
     if ((at & 3) !== 0) throw this.#broken(depth, "is not aligned");
     const position = at + view.getUint32(at, true);

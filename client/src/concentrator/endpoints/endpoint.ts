@@ -60,7 +60,7 @@ export interface OwnPast {
   made(frame: EventsFrame, lane: Lane): void;
   /** Called when the modulator has ended. */
   failed(error: JechoError): void;
-  /** Nobody wants it any more. */
+  /** Called when nobody wants the modulator's output any more. */
   end(): void;
 }
 
@@ -70,7 +70,7 @@ export interface PortEnd {
   readonly listener: PortListener;
 }
 
-/** All that finds endpoints by their states. */
+/** Indexes that find endpoints by their states. */
 export interface StateIndexes {
   /** An endpoint has another state, which it has already. */
   changed(endpoint: ProducerEndpoint, before: ProducerState): void;
@@ -87,7 +87,7 @@ const UNTYPED = 0n;
 abstract class Stateful<State extends { readonly is: string }> {
   #state: State;
   readonly port: PortEnd;
-  /** Its number there. */
+  /** The endpoint's number at its port. */
   readonly id: number;
 
   constructor(first: State, port: PortEnd, id: number) {
@@ -139,7 +139,7 @@ export class ProducerEndpoint extends Stateful<ProducerState> {
   /** The counts of its events; they go on over connections. */
   readonly lanes: Lanes;
   readonly schema: Uint8Array;
-  /** Its delegate's offers to modulators, if it has one. */
+  /** Offers of the producer's delegate to modulators, if there is one. */
   readonly offers: readonly Offer[] | undefined;
   /** The newest views of its state, by name. */
   readonly context: Map<string, Value>;
@@ -166,18 +166,18 @@ export class ProducerEndpoint extends Stateful<ProducerState> {
     this.#indexes = indexes;
   }
 
-  /** Its state where it is at the gateway. */
+  /** The producer's state while the gateway has it. */
   get open(): OpenProducerState | undefined {
     const { state } = this;
     return state.is === "live" || state.is === "installing" ? state : undefined;
   }
 
-  /** Its channel's number where it is at the gateway, for the headers of its runs; else 0, which no channel has. */
+  /** The channel's number while the gateway has the producer, for the headers of runs; else 0, which no channel has. */
   get channelNumber(): number {
     return this.#channelNumber;
   }
 
-  /** Its own, likewise. */
+  /** The producer's own number, likewise. */
   get number(): number {
     return this.#number;
   }
@@ -214,12 +214,12 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
   label: string;
   /** The name that what its modulator makes has for others; "" for none. */
   as: string;
-  /** Where it begins when it is opened first; a time in it is of this machine's clock. */
+  /** The consumer's beginning when it is opened first; a time in it is of this machine's clock. */
   readonly from: Place | undefined;
   modulator: Modulator | undefined;
   /** Takes the consumer's events instead of an application; undefined for a feed of modulators. */
   taker: InputTaker | undefined;
-  /** Its past, for as long as this process makes that: whatever else comes waits for it. */
+  /** The consumer's past while this process makes it: whatever else comes waits for it. */
   past: OwnPast | undefined;
   #waiting: Postponed[] = [];
   #waitingBytes = 0;
@@ -227,11 +227,11 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
   readonly named = new Map<number, TrackedSource>();
   /** Events that the gateway dropped and that have not been told as missing yet. */
   dropped = 0;
-  /** Why its modulator began anew, until the first word of the new incarnation. */
+  /** The reason of the modulator's restart, until the first word of the new incarnation. */
   impaired: JechoError | undefined;
   /** The application can take no more for now. */
   isPaused = false;
-  /** Its application's thread does not take its events. */
+  /** Whether the application's thread takes no events of the consumer. */
   isStalled = false;
   /** The reset that is in force; 0 for what it was opened with. */
   reset = 0;
@@ -262,7 +262,7 @@ export class ConsumerEndpoint extends Stateful<ConsumerState> {
     this.#indexes = indexes;
   }
 
-  /** Its state where it is at the gateway. */
+  /** The consumer's state while the gateway has it. */
   get open(): OpenConsumerState | undefined {
     return openStateOf(this.state);
   }
@@ -329,7 +329,7 @@ export class CopyEndpoint extends Stateful<CopyState> {
     this.#indexes = indexes;
   }
 
-  /** Its state where it is at the gateway. */
+  /** The copy's state while the gateway has it. */
   get open(): LiveCopy | undefined {
     return this.state.is === "live" ? this.state : undefined;
   }

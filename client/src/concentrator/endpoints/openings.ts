@@ -199,7 +199,7 @@ export class Openings {
     copy.become({ is: "live", number });
   }
 
-  /** Nobody waits for this any more: it was closed meanwhile. */
+  /** Closes an endpoint at the gateway that the application has closed meanwhile. */
   #decline(endpoint: number): void {
     this.#link.send({ kind: "CloseEndpoint", endpoint });
   }

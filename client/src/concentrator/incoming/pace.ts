@@ -81,7 +81,7 @@ export class Pace {
     } else if (bytes >= LEAST_BYTES) this.#ask(() => {});
   }
 
-  /** All that was sent is here. */
+  /** Called when all that was sent before the newest `Ping` is here. */
   #next(): void {
     this.#link.together(() => {
       this.#events.onNext();

@@ -29,9 +29,9 @@ export interface ReceptionEvents {
    * @param replay the number of a replay in which alone that holds, or 0
    */
   onNamed(replay: number, producer: number, name: string): void;
-  /** So many events that modulators here were to be fed with were dropped, because this process was too slow. */
+  /** Called when events were dropped that modulators here were to be fed with, because this process was too slow. */
   onDropped(entry: ConsumerEndpoint, events: number): void;
-  /** All consumers here have handled an event of a synchronous run from elsewhere. */
+  /** Called when all consumers here have handled an event of a synchronous run from elsewhere. */
   onHandled(frame: EventsFrame, i: number, outcome: Outcome): void;
 }
 
@@ -248,7 +248,7 @@ export class Reception implements ConsumerIndexes {
     this.#hand(entry, frame, lane);
   }
 
-  /** So far the past that is made for this consumer alone has been accounted for. */
+  /** Takes how far the past that is made for this consumer alone has been accounted for. */
   statedFor(entry: ConsumerEndpoint, { source, raised, coverage }: Lane): void {
     if (coverage !== undefined) this.#place(entry, placeIn(source, raised, coverage));
   }
@@ -306,7 +306,7 @@ export class Reception implements ConsumerIndexes {
     else this.#handTo(entry, frame, lane, 0);
   }
 
-  /** Where a consumer is, for another device to go on there. */
+  /** A consumer's place, for another device to go on there. */
   placeOf({ epoch, seq, tracker, label }: ConsumerEndpoint, consumer: number): HeldPlace {
     return { consumer, epoch, seq: BigInt(seq), sources: tracker.places(), label };
   }

@@ -11,7 +11,7 @@ interface SentEvent {
 
 /** An event that was raised here, and who has not handled it yet. */
 interface SynchronousEvent {
-  /** Its producer, or, where modulators here are fed with it, what feeds them. */
+  /** The event's producer, or the feed of the modulators that take it here. */
   readonly by: ProducerEndpoint | ConsumerEndpoint;
   readonly raised: number;
   /** Names it to the modulators. */
@@ -45,7 +45,7 @@ export class SynchronousEvents {
   readonly #handling = new Few<string, Given>();
   /** Events that were raised here, by tag. */
   readonly #raised = new Few<string, SynchronousEvent>();
-  /** The same by `keyOf` what was sent of them, for the gateway's answers. */
+  /** Synchronous events that were sent, by `keyOf`, for the gateway's answers. */
   readonly #elsewhere = new Few<string, SynchronousEvent>();
   #nextTag = 1;
   /** Consumers that are to leave a channel when they are done with events of it. */
@@ -75,7 +75,7 @@ export class SynchronousEvents {
     return tag;
   }
 
-  /** One of those that are waited for is done with the event of that tag. */
+  /** Takes the outcome of one party that the event of this tag waits for. */
   settle(tag: string, outcome: Outcome = NOBODY): void {
     this.#raised.get(tag)?.tally.settle(outcome);
   }
@@ -132,7 +132,7 @@ export class SynchronousEvents {
     return elsewhere;
   }
 
-  /** These consumers here get a run. @param handled called for each of its events when all of them have handled it */
+  /** Hands a run to these consumers. @param handled called for each of its events when all of them have handled it */
   deliver(
     frame: EventsFrame,
     consumers: readonly ConsumerEndpoint[],

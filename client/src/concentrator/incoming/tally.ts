@@ -30,12 +30,12 @@ export class Tally {
     return this.#waiting;
   }
 
-  /** One more part has come up. */
+  /** Adds a part to wait for. */
   add(): void {
     this.#waiting++;
   }
 
-  /** One part is over. @returns true where that was the last one */
+  /** Settles one part. @returns true where that was the last one */
   settle({ consumers, failed, message, missing }: Outcome = NOBODY): boolean {
     if (this.#waiting === 0) return false;
     this.#consumers += consumers;

@@ -29,7 +29,7 @@ const MOST_REMEMBERED = 65_536;
 export class Remembered<K, V extends { heard: number }> {
   #newestKey: K | undefined;
   #newest: V | undefined;
-  /** All of them, where they are more than one. */
+  /** All entries, if there is more than one. */
   #all: Map<K, V> | undefined;
   #clock = 0;
 
@@ -101,7 +101,7 @@ interface Reached {
   source: TrackedSource;
   /** Count of the newest event. */
   raised: number;
-  /** For a derived source: how far it is in its raw source. */
+  /** A derived source's position in its raw source. */
   readonly origin: Known | undefined;
   heard: number;
 }
@@ -117,7 +117,7 @@ export class Had {
     return this.#reached.get(source.name)?.raised ?? 0;
   }
 
-  /** One of them was that far. */
+  /** Adds a consumer's position. */
   add(source: TrackedSource, raised: number): void {
     const reached = this.#reached.get(source.name);
     if (reached === undefined) this.#reached.set(source.name, { source, raised, heard: 0 });
@@ -139,7 +139,7 @@ const NOTHING = new Had();
  * are missing.
  */
 export class Tracker {
-  /** Where it is in the count of the source that was heard last, which mostly is the one that is heard next, without a look at its name. */
+  /** Position in the source that was heard last. Mostly that source is heard next, and found here without its name. */
   #newest: Reached | undefined;
   readonly #reached = new Remembered<string, Reached>();
   readonly #known = new Remembered<string, Known>();

@@ -44,7 +44,7 @@ export class Demands {
     this.#hold = hold;
   }
 
-  /** So many consumers elsewhere want the events of a channel or derived channel. */
+  /** Takes the number of remote consumers of a channel or derived channel. */
   told(demand: Told): void {
     // What is derived may be made here, and published here as well.
     this.#toldOfDerived(demand);
@@ -87,7 +87,7 @@ export class Demands {
     this.#tellOf(installation);
   }
 
-  /** The same of what runs here in the stead of other processes, unless that is for the consumers here alone. */
+  /** Takes that number for modulators that run here in the stead of other processes, unless they run for the consumers here alone. */
   #toldInstead(channel: number, consumers: number): void {
     for (const installation of this.#modulation.installed) {
       if (installation.number !== channel || installation.process === 0 || installation.own) continue;
@@ -119,7 +119,7 @@ export class Demands {
     }
   }
 
-  /** So many consumers elsewhere want the events of these lanes. */
+  /** Sets the number of remote consumers of these lanes. */
   #wanted(lanes: Lanes, consumers: number, begins: boolean): void {
     for (const lane of lanes) {
       if (consumers === 0) lane.isPlaced = false;
@@ -162,7 +162,7 @@ export class Demands {
       if (installation.elsewhere > 0 && installation.process === 0) yield installation;
   }
 
-  /** Nobody is expected back: producers that are not open again have consumers here alone. */
+  /** Called when nobody is expected back: producers that are not open again have consumers here alone. */
   nobodyBack(): void {
     for (const endpoint of this.#index) {
       if (endpoint.is !== "producer" || endpoint.state.is === "live") continue;

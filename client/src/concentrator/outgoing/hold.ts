@@ -6,7 +6,7 @@ type Wanted = ProducerEndpoint | Installation;
 
 /** Time that producers wait for remote consumers to return. */
 const APART_MS = 30_000;
-/** And once these do, since the last sign that somebody is coming back. */
+/** Time that they wait then, since the last sign that a consumer is coming back. */
 const TOGETHER_MS = 5000;
 
 /**
@@ -54,30 +54,30 @@ export class Hold {
     if (this.#wanted.size > 0) this.#wait(APART_MS);
   }
 
-  /** There is a connection again: raised events wait until all modulators are installed for the producers here. */
+  /** Called when there is a connection again: raised events wait until all modulators are installed for the producers here. */
   live(): void {
     if (this.#deadline !== undefined) this.#wait(APART_MS);
   }
 
-  /** They are: the events of all producers here count again. */
+  /** Called when the modulators are installed: the events of all producers here count again. */
   opened(): void {
     if (this.#isTogether) return;
     this.#isTogether = true;
     this.stir();
   }
 
-  /** Somebody is on the way back: a modulator is asked for, or a consumer wants something again. */
+  /** Called when somebody is on the way back: a modulator is asked for, or a consumer wants something again. */
   stir(): void {
     if (this.#deadline !== undefined && this.#isTogether) this.#wait(TOGETHER_MS);
   }
 
-  /** Somebody wants this again. */
+  /** Called when somebody wants this channel or derived channel again. */
   back(wanted: Wanted): void {
     if (this.#wanted.delete(wanted) && this.#wanted.size === 0) this.end();
     else this.stir();
   }
 
-  /** Nobody is waited for any longer. */
+  /** Ends the waiting. */
   end(): void {
     if (this.#deadline === undefined) return;
     clearTimeout(this.#deadline);

@@ -60,7 +60,7 @@ export class Lane {
   /** Numbers at the present connection; 0 while there is none. */
   channel = 0;
   producer = 0;
-  /** The same over connections: consumers know by it what they have had. */
+  /** The lane's source, the same over connections: consumers know by it what they have had. */
   readonly source: TrackedSource;
   /** The stretch of its input that a modulator's output accounts for. */
   coverage: Coverage | undefined;
@@ -133,7 +133,7 @@ export class Lanes {
     yield this.urgent;
   }
 
-  /** Where their events go at the present connection. */
+  /** Sets the numbers that the events have at the present connection. */
   address(channel: number, producer: number): void {
     for (const lane of this) {
       lane.channel = channel;
@@ -154,7 +154,7 @@ export class OwnLanes {
     return lanes;
   }
 
-  /** These raise nothing any more. */
+  /** Forgets lanes that raise nothing any more. */
   forget(lanes: Lanes): void {
     this.#sources.delete(lanes.usual.source.id);
   }

@@ -27,7 +27,7 @@ export class MessageMemory {
     return new Uint8Array(block, 0, bytes);
   }
 
-  /** Nobody has these bytes any more. What is not of such a block, or is too much to keep, is left to the engine. */
+  /** Takes back bytes that nobody has any more. Other memory, and more than is worth keeping, is left to the engine. */
   giveBack({ buffer }: Uint8Array): void {
     const size = buffer.byteLength;
     if (!this.#blocks.has(buffer) || this.#waitingBytes + size > MOST_WAITING_BYTES) return;

@@ -159,7 +159,7 @@ export class Outbox {
     return true;
   }
 
-  /** Somebody waits for what is under way: the gateway, which confirms some times a second, is to do so now. */
+  /** Asks the gateway, which confirms some times a second, to confirm now: somebody waits for it. */
   askForConfirmation(): void {
     if (this.isEmpty || this.#isAsked) return;
     this.#isAsked = true;
@@ -211,7 +211,7 @@ export class Outbox {
     lane.hold(frame);
   }
 
-  /** Somebody wants the lane's events again: says where it is, and sends what is unconfirmed. */
+  /** Tells the lane's position, and sends what is unconfirmed: somebody wants its events again. */
   resume(lane: Lane): void {
     const frames = lane.takeUnconfirmed();
     const [first] = frames;

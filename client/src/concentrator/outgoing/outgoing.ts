@@ -24,11 +24,11 @@ export interface RaisedRun extends Stretch {
   readonly sync: boolean;
   /** Count of the first event; those of the others follow it. */
   readonly raised: number;
-  /** Where its frame begins in the message that it goes out in. */
+  /** Beginning of the run's frame in its message. */
   start: number;
 }
 
-/** One that more events may be added to. What lies in its bounds behind its own events is of others. */
+/** A run that more events may be added to. Bounds behind its own events belong to others. */
 interface OpenRun extends RaisedRun {
   readonly bounds: number[];
   end: number;
@@ -44,13 +44,13 @@ export interface OutgoingMessage {
 /** A session's queue of events, as its reader has it. */
 export interface RaisedQueue {
   readonly port: PortEnd;
-  /** Its events go before those of others, and are counted apart. */
+  /** Whether the events go before those of others, and are counted apart. */
   readonly isUrgent: boolean;
 }
 
 /**
- * Is offered records of a queue in their order, and says how many of the first it took; the others are offered again. Those that lie in
- * a ring are valid until it returns.
+ * Takes the first records of a queue that it is offered, and returns their number; the others are offered
+ * again. Records in a ring are valid until it returns.
  */
 export type TakeRecords = (records: readonly RingRecord[], queue: RaisedQueue) => number;
 
@@ -62,15 +62,15 @@ export interface RaisedEvents {
   drain(take: TakeRecords): void;
 }
 
-/** Where runs go, in each producer's order. What lies in them is valid until the call returns. */
+/** Takes runs in each producer's order. Their events are valid until the call returns. */
 export interface RunTaker {
   /** Size of the largest message that the gateway takes. */
   readonly mostBytes: number;
   /** Memory for messages. */
   readonly room: Room;
-  /** Somebody elsewhere wants these. */
+  /** Sends runs that remote consumers want. */
   send(message: OutgoingMessage): void;
-  /** Nobody elsewhere wants this, or the gateway takes no message that large: it is left where it lies. */
+  /** Keeps a run here that no remote consumer wants, or that is too large for the gateway. */
   keep(run: RaisedRun): void;
 }
 

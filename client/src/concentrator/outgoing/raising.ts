@@ -34,7 +34,7 @@ interface RaisingParts {
   readonly synchronous: SynchronousEvents;
 }
 
-/** Somebody who waits for everything that was raised before. */
+/** A caller that waits for everything that was raised before. */
 interface Flush {
   /** The stage that those events have reached. */
   at: "raised" | "modulating" | "modulated";
@@ -91,7 +91,7 @@ export class Raising {
     return true;
   }
 
-  /** The same however much is under way. */
+  /** Drains however much is under way. */
   takeAll(): void {
     this.#outbox.together(() => this.#events.drain(this.#take));
   }
@@ -146,7 +146,7 @@ export class Raising {
     );
   }
 
-  /** One run within this process: its consumers here, and the modulators. */
+  /** Hands one run to the consumers and modulators of this process. */
   #raise(producer: ProducerEndpoint, lane: Lane, frame: EventsFrame, sent: boolean): void {
     const { id: endpoint, listener, channel, elsewhere } = producer;
     const of = provenanceOf(lane, frame);

@@ -271,7 +271,7 @@ export function runInPlace(
   return proceed(ready);
 }
 
-/** Its period is over. */
+/** Called when the modulator's period is over. */
 export function period(ready: boolean, timeMs: number): number | string {
   try {
     setTime(timeMs);

@@ -53,11 +53,11 @@ interface KnownType {
   readonly object: ObjectType;
   readonly read: ReadEvent;
   token: bigint | undefined;
-  /** Where events of this type are encoded. */
+  /** Memory that events of this type are encoded in. */
   block: Block | undefined;
 }
 
-/** Where an event lies. */
+/** The position of an event. */
 export interface Located {
   readonly bytes: Uint8Array;
   /** Start and end of each event there. */
@@ -187,7 +187,7 @@ export interface Chunk {
   /** Where the event lies that was asked for last, and that event itself if it may leave as it came: most leave at once or never. */
   readonly at: Located;
   newest: object;
-  /** So many of its events have been counted as given to the modulator. */
+  /** Number of the run's events that have been counted as given to the modulator. */
   counted: number;
   /** Index of the first event that has been let through and has not left, up to the one asked for last; beyond the last for none. */
   leaving: number;
@@ -281,7 +281,7 @@ function moveEvent(event: object, view: DataView, start: number): void {
   moved["@at"] = start + view.getUint32(start, true);
 }
 
-/** This event is to stay the one that it is. */
+/** Keeps this event as the one that it is. */
 export function hold(event: object): void {
   if (event !== current.fleeting) return;
   current.fleeting = undefined;
@@ -298,7 +298,7 @@ export function areOfRun(bytes: Uint8Array): boolean {
   return bytes === current.at.bytes;
 }
 
-/** Where this event lies, if it is that one. */
+/** The position of this event, if it is the one that may leave as it came. */
 export function passed(event: object): Located | undefined {
   const { newest, at } = current;
   return event === newest ? at : undefined;
@@ -430,7 +430,7 @@ function encodeNext(type: KnownType, value: object): object {
   return type.read(view, bytes, at);
 }
 
-/** Where an event that may leave lies, or what `value` is encoded to. */
+/** The position of an event that may leave, or of the encoded `value`. */
 export function locateOutput(value: object): Located {
   const event = toOutput(value);
   const found = accessorBytes(event);

@@ -18,7 +18,7 @@ export interface Moe {
   readonly isStale: (name: string) => boolean;
   /** Asks for the newest state of a lazy copy; it is there in a later call. */
   readonly pull: (name: string) => void;
-  /** And what the modulator needs, by its names. */
+  /** The modulator's needs, by their names. */
   readonly [service: string]: unknown;
 }
 
@@ -119,7 +119,7 @@ export interface Waiting {
   versions: (readonly number[])[];
   /** Number of events that the modulator had been given when each came. */
   given: number[];
-  /** Where the first one lies, and where the next one will. */
+  /** Index of the first entry, and of the next one. */
   first: number;
   next: number;
   /** The fate of the very event that the modulator is being given. */

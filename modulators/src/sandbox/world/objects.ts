@@ -9,7 +9,7 @@ import { call } from "./services.ts";
 
 const blank = () => ({
   states: { __proto__: null } as unknown as Record<string, unknown>,
-  /** Where each object's version stands among the own ones. */
+  /** Index of each object's version among the own ones. */
   places: { __proto__: null } as unknown as Record<string, number>,
   /** Versions of lazy copies that exist and that the copy does not have. */
   heard: { __proto__: null } as unknown as Record<string, number>,

@@ -25,7 +25,7 @@ const blank = () => ({
   /** The versions that were written last, and where they lie. */
   writtenVersions: undefined as readonly number[] | undefined,
   writtenAt: 0,
-  /** Where what was written last ends. */
+  /** End of what was written last. */
   writtenEnd: 0,
   put: writeOut as Put,
 });
@@ -51,7 +51,7 @@ export function attachOutbox(memory: ArrayBufferLike): void {
   outWords = new Words(memory, 0, outBytes.length / 4);
 }
 
-/** Has events that leave handed over where they lie, in a world without a wall. */
+/** Hands leaving events over where they lie, in a world without a wall. */
 export function handOver(take: Put): void {
   put = take;
 }
@@ -70,7 +70,7 @@ export function putPart(part: number, bytes: Uint8Array | undefined, at: number)
   return at + bytes.byteLength;
 }
 
-/** Nothing lies there any more: the host has taken what did. */
+/** Empties the outbox: the host has taken what lay there. */
 export function emptyOutbox(): void {
   outWords[OUTBOX.count] = 0;
   outWords[OUTBOX.wanted] = 0;

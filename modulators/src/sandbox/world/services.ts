@@ -83,7 +83,7 @@ function notListed(name: string): TypeError {
   return new TypeError(`it uses "${name}", which the class does not list: static needs = ["${name}"]`);
 }
 
-/** The same of what the MOE offers by itself. */
+/** A prototype likewise for the MOE's own services. */
 export const UNLISTED: object = freeze(
   Object.defineProperties(
     {},

@@ -114,7 +114,7 @@ export type Code =
       readonly label: CodeLabel;
       readonly body: readonly Code[];
       readonly trips: Trips;
-      /** Where it stands in the source. */
+      /** Line in the source. */
       readonly line: number;
       readonly column: number;
     }

@@ -46,7 +46,7 @@ class CompiledSandbox implements Sandbox {
   readonly #window: EventWindow;
   readonly #queue: PassQueue;
   readonly #types: Type[] = [];
-  /** By the number of their type. */
+  /** Instances by the number of their type. */
   readonly #instances = new Map<number, CompiledInstance>();
   readonly #globals = new Map<string, WebAssembly.Global>();
   readonly #data = { parameters: null as unknown, objects: {} as Record<string, unknown> };

@@ -59,7 +59,7 @@ export class CompiledTier extends LocalTier {
     this.#mostPerEvent = options.mostPerEvent ?? MOST_PER_EVENT;
   }
 
-  /** Why a modulator cannot run here; undefined where it can. */
+  /** The reason why a modulator cannot run here; undefined where it can. */
   refusalOf(request: InstallRequest): Refusal | undefined {
     if (this.#mostPerEvent === 0) return new Refusal("the producer has no modulator compiled");
     const { schema, further = [] } = request;

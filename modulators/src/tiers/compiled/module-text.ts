@@ -26,7 +26,7 @@ export interface ModuleText {
   readonly derive: FunctionNode | undefined;
   /** The class's `enqueue`; undefined where it has that of `FifoModulator`. */
   readonly enqueue: FunctionNode | undefined;
-  /** By their names; private ones begin with #. */
+  /** Fields by their names; private ones begin with #. */
   readonly fields: ReadonlyMap<string, Expression>;
   readonly methods: ReadonlyMap<string, FunctionNode>;
   /** Declarations beside the class, in their order. */

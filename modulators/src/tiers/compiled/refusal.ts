@@ -5,7 +5,7 @@ import { HEAD } from "../../sandbox/failures.ts";
 export class Refusal extends Error {
   /** The fault, without its place. */
   readonly why: string;
-  /** From 1; 0 where it is no single place. */
+  /** Line, from 1; 0 where there is no single place. */
   readonly line: number;
   readonly column: number;
 
@@ -16,7 +16,7 @@ export class Refusal extends Error {
     this.column = column;
   }
 
-  /** The same where a text is made of a class or a function: its author's first line is the second. */
+  /** The refusal in a text made of a class or a function: its author's first line is the second. */
   in(source: string): Refusal {
     if (this.line === 0 || !source.startsWith(HEAD)) return this;
     return this.line === 1 ? new Refusal(this.why) : new Refusal(this.why, this.line - 1, this.column);

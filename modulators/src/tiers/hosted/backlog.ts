@@ -117,7 +117,7 @@ export class HostBacklog {
     this.send();
   }
 
-  /** Has this modulator's order sent when it is its turn. */
+  /** Sends this modulator's order when it is the modulator's turn. */
   order(installation: HostedModulator, send: Errand["send"]): void {
     const order = this.#outstanding.next();
     if (this.#behind.size === 0 && this.#hasRoom(installation.share.expectedMs, 0))

@@ -31,7 +31,7 @@ export class HostCore {
   #batch = 0;
   /** The modulators that the next frame is for. */
   #only: readonly number[] | undefined;
-  /** When the producer was given a sign of life, or since when one may be due; 0 where nobody has looked since a frame came. */
+  /** Time of the last sign of life to the producer, or since when one may be due; 0 where nobody has looked since a frame came. */
   #signedAt = 0;
 
   /** @param write takes a frame in memory that will be written again */

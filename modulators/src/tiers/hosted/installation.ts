@@ -32,7 +32,7 @@ const EVENT_BYTES = 12;
 
 /** An order for the host that waits for its modulator's turn. */
 export interface Errand {
-  /** Its place among all that was given. */
+  /** The entry's place among all that was given. */
   readonly order: number;
   /** @returns false where there is nothing to be sent any more */
   send(order: number): boolean;
@@ -231,7 +231,7 @@ export class HostedModulator {
     for (const of of batch?.passed ?? []) this.passage.turned(of, 0, waiting);
   }
 
-  /** Its host has died: what waited with it is lost. */
+  /** Called when the host has died: what waited with it is lost. */
   discard(): void {
     this.passage.lost();
     this.waiting = 0;

@@ -49,7 +49,7 @@ export interface HostStats {
 
 /** A host that dies so often in a row without having done anything is not replaced any more. */
 const FUTILE_STARTS = 3;
-/** So many strikes in a row, and a modulator is removed. */
+/** Number of strikes in a row after which a modulator is removed. */
 const MOST_STRIKES = 2;
 /** Strikes against the modulator at work when a host dies. */
 const STRIKES = { modulator: MOST_STRIKES, anybody: 1, nobody: 0 } as const;

@@ -53,7 +53,7 @@ export class Orders {
     this.#stopPreparing();
   }
 
-  /** Has it installed: it is behind all others at the host then. */
+  /** Installs the modulator, which is behind all others at the host then. */
   install(installation: HostedModulator, order?: number): void {
     this.#roster.add(installation);
     installation.isOrdered = true;

@@ -5,7 +5,7 @@ const NOBODY: readonly HostedModulator[] = [];
 /** The modulators of one host, by their derived channels, in the order in which the host runs them; and those on their way out. */
 export class Roster {
   readonly #installations = new Map<number, HostedModulator>();
-  /** The same by the channel that they are fed with: each run asks for them. */
+  /** Modulators by the channel that they are fed with: each run asks for them. */
   readonly #fed = new Map<number, readonly HostedModulator[]>();
   /** Modulators whose removal the host has still to confirm, in that order. */
   readonly #leaving = new Map<number, HostedModulator[]>();

@@ -110,7 +110,7 @@ export class Shares {
     share.usedMs = Math.max(share.usedMs, sharer.floorMs);
   }
 
-  /** Nothing waits for this modulator any more. */
+  /** Called when nothing waits for this modulator any more. */
   rests(share: Share): void {
     if (!share.isWaiting) return;
     share.isWaiting = false;

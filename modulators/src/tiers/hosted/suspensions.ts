@@ -15,7 +15,7 @@ const SPARED = 1;
 interface Offender {
   /** Hosts that it has ended. */
   ended: number;
-  /** By the clock. */
+  /** End of the suspension, by the clock. */
   until: number;
 }
 

@@ -86,7 +86,7 @@ export class WaitingRuns {
   }
 }
 
-/** One run of all of them. */
+/** Joins the runs into one. */
 export function joined(runs: readonly Raised[]): Pick<Raised, "run" | "frame" | "tag" | "of" | "passed"> {
   const [first, last] = [runs[0] as Raised, runs.at(-1) as Raised];
   const { run, frame, tag, of } = first;

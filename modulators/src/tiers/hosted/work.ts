@@ -25,7 +25,7 @@ export interface Raised {
   readonly passed: Provenance[];
   /** Frames that changed the producer's state after this run was raised. */
   readonly after: Uint8Array[];
-  /** Its place in the order of all that a host is given. */
+  /** The work's place in the order of all that a host is given. */
   readonly order: number;
   /** Numbers of modulators that have not seen the run to its end, and of those it has not been sent to. */
   awaited: number;
@@ -144,7 +144,7 @@ export class Outstanding {
     return unseen;
   }
 
-  /** Everything, for a host that died: it begins anew. */
+  /** Takes all work of a host that died, to begin anew. */
   clear(): Work[] {
     this.#bytes = 0;
     this.#expectedMs = 0;

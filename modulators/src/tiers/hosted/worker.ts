@@ -5,7 +5,7 @@ import { quickJsEngine } from "../../sandbox/quickjs.ts";
 import type { Engine, Limits } from "../../sandbox/sandbox.ts";
 import { HostCore } from "./core.ts";
 
-/** Why a worker can do no more. */
+/** The reason why a worker can do no more. */
 export interface WorkerFailure {
   readonly code: ErrorCode;
   readonly message: string;
@@ -14,7 +14,7 @@ export interface WorkerFailure {
 /** First the limits; then frames, each in memory of its own; null says that no more will come. */
 export type WorkerMessage = { readonly limits: Limits } | Uint8Array<ArrayBuffer> | null;
 
-/** Where messages come from and go to: a page's worker itself, or a port. */
+/** The way of messages: a page's worker itself, or a port. */
 interface MessageWay {
   onmessage: ((event: { data: WorkerMessage; ports: readonly MessageWay[] }) => void) | null;
   postMessage(message: Uint8Array | WorkerFailure | null, transfer: ArrayBuffer[]): void;

@@ -34,7 +34,7 @@ export function compileModule(source: string): MakeModule | undefined {
   }
 }
 
-/** The same text without its imports and exports, where every line and column is as it was; and what goes before it. */
+/** The text without its imports and exports, with every line and column as it was; and what goes before it. */
 function functionBody(source: string): { readonly head: string; readonly text: string } | undefined {
   const [imports, exports] = parse(source);
   let head = '"use strict"; ';

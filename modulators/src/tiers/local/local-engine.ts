@@ -118,7 +118,7 @@ class LocalWorld {
 }
 
 class LocalRealm implements Realm {
-  /** Nobody has to be kept from using too much: the producer knows what it runs. */
+  /** Always 0: the producer knows what it runs, and limits nothing. */
   readonly cpuMs = 0;
   readonly heldBytes = 0;
   inbox = new Uint8Array(0);

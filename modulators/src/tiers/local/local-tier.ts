@@ -46,7 +46,7 @@ export class LocalTier implements Tier {
   readonly #limits: Limits;
   readonly #engine: Engine;
   readonly #modulators = new Map<number, Local>();
-  /** The same by the channel that they are fed with: each run asks for them. */
+  /** Modulators by the channel that they are fed with: each run asks for them. */
   readonly #fed = new Map<number, readonly Local[]>();
   readonly #clock: HostClock;
   readonly #periods: Periods;
