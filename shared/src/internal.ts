@@ -3,20 +3,7 @@
 export { Few } from "./few.ts";
 export { CHECKSUM_BYTES, checksumOf, crc32, Sealer, withoutChecksum } from "./frames/checksum.ts";
 export { FROM, WHEN_FULL } from "./frames/delivery.ts";
-export {
-  type EventBytes,
-  EventsFrame,
-  encodeRun,
-  encodeStretches,
-  FLAG_SYNC,
-  FLAG_URGENT,
-  measureRun,
-  type Room,
-  type RunHeader,
-  type Stretch,
-  stretchOf,
-  writeRun,
-} from "./frames/events.ts";
+export { EventsFrame } from "./frames/events.ts";
 export {
   CHECKED_SUBPROTOCOL,
   type Control,
@@ -34,6 +21,19 @@ export {
 } from "./frames/frame.ts";
 export { Blocks } from "./frames/memory.ts";
 export type { Ack, Processed } from "./frames/reply.ts";
+export {
+  type EventBytes,
+  encodeRun,
+  encodeStretches,
+  FLAG_SYNC,
+  FLAG_URGENT,
+  measureRun,
+  type Room,
+  type RunHeader,
+  type Stretch,
+  stretchOf,
+  writeRun,
+} from "./frames/run-bytes.ts";
 export type * from "./generated/frame-schema.ts";
 export { mayControl } from "./may-control.ts";
 export { NumberTable } from "./number-table.ts";
