@@ -4,7 +4,8 @@ import { findChromium, launchOptions } from "./src/browser.ts";
 export default defineConfig({
   testDir: "test",
   outputDir: "test-results",
-  workers: 1,
+  // Beside Vitest, on two cores: most of the time both wait.
+  workers: 2,
   retries: 0,
   // A condition is waited for as long as a loaded machine may need.
   timeout: 300_000,
