@@ -52,7 +52,7 @@ describe.for(["uWebSockets.js", "ws"] as const)("served by %s", server => {
     await before.channel("a").subscribe(bytes => heard.push(new TextDecoder().decode(bytes)));
     await put(selfSigned("second"));
     for (const name of ["localhost", "viewer.example", "a.b.viewer.example"])
-      await expect.poll(() => shown(gateway, name), { timeout: 20_000 }).toBe("second");
+      await expect.poll(() => shown(gateway, name)).toBe("second");
     await using after = connect(`https://localhost:${gateway.port}`, { place: "here" });
     const producer = await after.channel("a").produce();
     await producer.publishSync(new TextEncoder().encode("hello"));
@@ -60,10 +60,10 @@ describe.for(["uWebSockets.js", "ws"] as const)("served by %s", server => {
     expect(states.filter(state => state !== "connecting")).toEqual(["live"]);
     // What cannot be used is not shown to anybody.
     await writeFile(tls.certFile, "nonsense");
-    await expect.poll(() => log.join("\n"), { timeout: 20_000 }).toContain("no key and certificate");
+    await expect.poll(() => log.join("\n")).toContain("no key and certificate");
     expect(await shown(gateway, "localhost")).toBe("second");
     await put(selfSigned("third"));
-    await expect.poll(() => shown(gateway, "localhost"), { timeout: 20_000 }).toBe("third");
+    await expect.poll(() => shown(gateway, "localhost")).toBe("third");
     await before.close();
   });
 });
