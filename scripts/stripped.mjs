@@ -15,7 +15,11 @@ function stripped(text) {
   try {
     return readFileSync(file, "utf8");
   } catch {
+    const { emitWarning } = process;
+    // Node would say of this function, in the program's name, that it is experimental.
+    process.emitWarning = () => {};
     const source = modules.stripTypeScriptTypes(text);
+    process.emitWarning = emitWarning;
     mkdirSync(folder, { recursive: true });
     // Others may be writing the same one.
     writeFileSync(`${file}.${process.pid}`, source);
