@@ -31,7 +31,7 @@ beforeAll(() => {
     run("tar", ["-xzf", join(packed, file), "-C", place, "--strip-components=1"]);
   }
   write("package.json", JSON.stringify({ type: "module" }));
-}, 120_000);
+}, 300_000);
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
