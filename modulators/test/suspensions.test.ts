@@ -60,6 +60,38 @@ test("MOE-11: of a subject whose modulators have ended two hosts all are refused
   );
 });
 
+test("MOE-11, row 37: a text that times out again and again is refused for a while, and its host lives on", async () => {
+  const clock = { now: 1e6 };
+  await using rig = rigAt(clock);
+  const good = await rig.install(fifo().modulator);
+  const looping = modulator("enqueue() { for (;;); }");
+  for (let times = 1; times <= 3; times++) {
+    const derived = await rig.install(looping);
+    rig.step();
+    await rig.settled();
+    expect(rig.removed.get(derived)).toMatchObject({ code: "MODULATOR_TIMED_OUT" });
+  }
+  await expect(rig.install(looping)).rejects.toMatchObject(
+    suspended("this modulator has timed out 3 times: try again in 5 s"),
+  );
+  clock.now += 5000;
+  await rig.install(looping);
+  expect(rig.received(good)).toHaveLength(3 * 3);
+  expect(rig.host.stats.restarts).toBe(0);
+});
+
+test("MOE-11, row 37: a subject whose installations loop without end, each in a text of its own, is refused more of them", async () => {
+  await using rig = rigAt({ now: 1e6 });
+  const install = (text: string, by: string) =>
+    rig.install(modulator(`/* ${text} */ constructor() { super(); for (;;); }`), { by });
+  for (let i = 1; i <= 8; i++)
+    await expect(install(String(i), "eve")).rejects.toMatchObject({ code: "MODULATOR_TIMED_OUT" });
+  await expect(install("9", "eve")).rejects.toMatchObject(
+    suspended("modulators of eve have timed out 8 times: try again in 5 s"),
+  );
+  await rig.install(modulator("/* 9 */"), { by: "ana" });
+});
+
 test("MOE-11: who is not to blame for a host's end is not suspended", async () => {
   await using rig = new Rig({ limits: USUAL });
   const good = await rig.install(fifo().modulator, { by: "ana" });

@@ -24,7 +24,7 @@ export const ERRORS = {
   TOKEN_EXPIRED: [4012, "The connection's token is too old; connect again with a newer one."],
   MODULATOR_SUSPENDED: [
     4014,
-    "The modulator, or another one of its subject, has ended hosts of modulators; it is refused for a while.",
+    "The modulator, or another one of its subject, has ended hosts of modulators or timed out again and again; it is refused for a while.",
   ],
   RIGHTS_CHANGED: [4013, "The connection's new token lacks rights that the former one had; connect again."],
   MESSAGE_DAMAGED: [4015, "A message was changed on the way: its checksum is wrong; connect again."],

@@ -113,7 +113,11 @@ export class ModulatorHost implements Tier {
         this.#backlog.send();
       },
       seen: batch => this.#seen(batch),
-      removed: (installation, error) => this.#removed(installation, error),
+      removed: (installation, error) => {
+        const { modulator, by = "" } = installation.request;
+        if (error.code === "MODULATOR_TIMED_OUT") this.#suspensions.add("timedOut", modulator.source, by);
+        this.#removed(installation, error);
+      },
     });
   }
 
@@ -324,7 +328,7 @@ export class ModulatorHost implements Tier {
       // Without a single frame from it, the host itself is at fault.
       if (current.strikes >= MOST_STRIKES && hadBegun) {
         const { modulator, by = "" } = current.request;
-        if (blame === "modulator") this.#suspensions.add(modulator.source, by);
+        if (blame === "modulator") this.#suspensions.add("endedHost", modulator.source, by);
         // One that was at work by chance comes back after a while.
         const isBlamed = blame === "modulator";
         this.#removed(current, isBlamed ? error : new JechoError("MODULATOR_HOST_FAILED", error.message));

@@ -4,67 +4,107 @@ import type { HostClock } from "../periods.ts";
 /** Length of the first suspension; each later one lasts twice as long, up to the most. */
 const FIRST_MS = 5000;
 const MOST_MS = 600_000;
-/** Time after a suspension without another ended host, from which on the count begins anew. */
+/** Time after a suspension without another such deed, from which on the count begins anew. */
 const FORGOTTEN_MS = 600_000;
-/** Texts and subjects that are remembered: those that ended a host last. */
+/** Texts and subjects that are remembered: the latest. */
 const MOST_TEXTS = 64;
 const MOST_SUBJECTS = 1024;
-/** Hosts that a subject's modulators may end before all of them are suspended. */
-const SPARED = 1;
+
+/** Deed for which modulators are suspended. */
+interface Offence {
+  /** Number of times that a text, and that the modulators of a subject, may do it before they are suspended. */
+  readonly sparedTexts: number;
+  readonly sparedSubjects: number;
+  readonly name: string;
+}
+
+const OFFENCES = {
+  /** It costs all others in the host their state. */
+  endedHost: { sparedTexts: 0, sparedSubjects: 1, name: "ended the host of all modulators" },
+  /** It costs others the time until it was noticed. */
+  timedOut: { sparedTexts: 2, sparedSubjects: 7, name: "timed out" },
+} as const satisfies Record<string, Offence>;
 
 interface Offender {
-  /** Hosts that it has ended. */
-  ended: number;
+  times: number;
   /** End of the suspension, by the clock. */
   until: number;
 }
 
 /**
- * Modulators that have ended their host, which costs all others in it their state. Their text is refused for a while, and, from the second end on, whatever else
- * comes from the same subject: else a loop of installations would end host after host.
+ * Modulators that have ended their host, or have timed out again and again. Their text is refused for a while, and after some more of it
+ * whatever else comes from the same subject: else a loop of installations would end host after host, or take much of its time.
  */
 export class Suspensions {
+  readonly #records = Object.entries(OFFENCES).map(([kind, offence]) => new OffenceRecord(kind, offence));
   readonly #clock: HostClock;
-  readonly #texts = new Map<string, Offender>();
-  readonly #subjects = new Map<string, Offender>();
 
   constructor(clock: HostClock) {
     this.#clock = clock;
   }
 
-  /** A modulator with this text has ended its host. @param by the subject that brought it; "" where that has no name */
-  add(text: string, by: string): void {
-    this.#add(this.#texts, text, 0, MOST_TEXTS);
-    if (by !== "") this.#add(this.#subjects, by, SPARED, MOST_SUBJECTS);
+  /** A modulator with this text has done that. @param by the subject that brought it; "" where that has no name */
+  add(kind: keyof typeof OFFENCES, text: string, by: string): void {
+    const now = this.#clock.now();
+    for (const record of this.#records) if (record.kind === kind) record.add(text, by, now);
   }
 
   /** @throws JechoError `MODULATOR_SUSPENDED`, saying for how long */
   check(text: string, by: string): void {
-    this.#check(this.#texts.get(text), "this modulator has");
-    this.#check(this.#subjects.get(by), `modulators of ${by} have`);
+    const now = this.#clock.now();
+    for (const record of this.#records) record.check(text, by, now);
+  }
+}
+
+/** Who has committed one offence. */
+class OffenceRecord {
+  readonly kind: string;
+  readonly #offence: Offence;
+  readonly #texts = new Map<string, Offender>();
+  readonly #subjects = new Map<string, Offender>();
+
+  constructor(kind: string, offence: Offence) {
+    this.kind = kind;
+    this.#offence = offence;
   }
 
-  #check(offender: Offender | undefined, who: string): void {
-    const leftMs = (offender?.until ?? 0) - this.#clock.now();
+  add(text: string, by: string, now: number): void {
+    const { sparedTexts, sparedSubjects } = this.#offence;
+    blame(this.#texts, text, sparedTexts, MOST_TEXTS, now);
+    if (by !== "") blame(this.#subjects, by, sparedSubjects, MOST_SUBJECTS, now);
+  }
+
+  check(text: string, by: string, now: number): void {
+    this.#refuse(this.#texts.get(text), "this modulator has", now);
+    this.#refuse(this.#subjects.get(by), `modulators of ${by} have`, now);
+  }
+
+  #refuse(offender: Offender | undefined, who: string, now: number): void {
+    const leftMs = (offender?.until ?? 0) - now;
     if (offender === undefined || leftMs <= 0) return;
-    const times = offender.ended === 1 ? "once" : `${offender.ended} times`;
+    const times = offender.times === 1 ? "once" : `${offender.times} times`;
     throw new JechoError(
       "MODULATOR_SUSPENDED",
-      `${who} ended the host of all modulators ${times}: try again in ${Math.ceil(leftMs / 1000)} s`,
+      `${who} ${this.#offence.name} ${times}: try again in ${Math.ceil(leftMs / 1000)} s`,
     );
   }
+}
 
-  #add(offenders: Map<string, Offender>, name: string, spared: number, most: number): void {
-    const now = this.#clock.now();
-    const known = offenders.get(name);
-    const ended = known === undefined || now > known.until + FORGOTTEN_MS ? 1 : known.ended + 1;
-    const ms = ended > spared ? Math.min(MOST_MS, FIRST_MS * 2 ** (ended - spared - 1)) : 0;
-    // Deleted first, so that the map's order is that of the ends.
-    offenders.delete(name);
-    offenders.set(name, { ended, until: now + ms });
-    for (const oldest of offenders.keys()) {
-      if (offenders.size <= most) return;
-      offenders.delete(oldest);
-    }
+function blame(
+  offenders: Map<string, Offender>,
+  name: string,
+  spared: number,
+  most: number,
+  now: number,
+): void {
+  const known = offenders.get(name);
+  const times = known === undefined || now > known.until + FORGOTTEN_MS ? 1 : known.times + 1;
+  const ms = times > spared ? Math.min(MOST_MS, FIRST_MS * 2 ** (times - spared - 1)) : 0;
+  // Deleted first, so that the map's order is that of the deeds.
+  offenders.delete(name);
+  offenders.set(name, { times, until: now + ms });
+  for (const oldest of offenders.keys()) {
+    if (offenders.size <= most) return;
+    offenders.delete(oldest);
   }
 }
