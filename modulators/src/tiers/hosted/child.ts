@@ -5,19 +5,9 @@ import { type ErrorCode, JechoError } from "@jecho/shared";
 import { isAboutMemory } from "../../sandbox/failures.ts";
 import type { Limits } from "../../sandbox/sandbox.ts";
 import type { Carrier, CarrierKind, CarrierListener } from "./carrier.ts";
+import { confined } from "./confinement.ts";
 import { GUARD, NO_ENGINE } from "./watch.ts";
 
-// The sandbox library asks for the first, and compiles code that is called often only with the second. The rest is a second
-// wall: what got out of a sandbox could still neither write files nor start programs.
-const FLAGS = [
-  "--no-node-snapshot",
-  "--no-concurrent-recompilation",
-  "--no-warnings",
-  "--permission",
-  "--allow-addons",
-  "--allow-worker",
-  "--allow-fs-read=*",
-];
 const TROUBLE_CHARACTERS = 4000;
 
 // Memory that one call frees the next one takes: without this the C library gives it back to the system each time, and
@@ -68,8 +58,9 @@ class Child implements Carrier {
       ...(process.platform === "win32" && { SystemRoot: process.env.SystemRoot }),
     };
     // Whoever forbids native code in the producer forbids it here.
-    const flags = process.execArgv.includes("--no-addons") ? [...FLAGS, "--no-addons"] : FLAGS;
-    this.#process = spawn(process.execPath, [...flags, main, JSON.stringify(limits), String(process.pid)], {
+    const further = process.execArgv.includes("--no-addons") ? ["--no-addons"] : [];
+    const { file, flags } = confined(main);
+    this.#process = spawn(file, [...flags, ...further, main, JSON.stringify(limits), String(process.pid)], {
       env,
       stdio: ["ignore", "ignore", "pipe", "pipe", "pipe"],
       windowsHide: true,
