@@ -31,7 +31,7 @@ export interface Command {
 }
 
 /**
- * How to start Node so that a flaw in a sandbox is worth little.
+ * Command that starts Node so that a flaw in a sandbox is worth little.
  *
  * @param main the program that is to be run: it may read its own folder, and load isolated-vm
  */
