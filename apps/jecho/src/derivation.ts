@@ -51,8 +51,9 @@ const AT = {
 /** A line for each place that the modulator runs in. */
 export function describePlacements(placements: readonly Placement[]): string[] {
   const producers = new Map<string, number[]>();
-  for (const { at, why, producers: numbers } of placements) {
-    const where = why === "" ? AT[at] : `${AT[at]} (${why})`;
+  for (const { at, why, tier, tierWhy, producers: numbers } of placements) {
+    const how = tier === undefined ? "" : `, ${tier}${tierWhy === "" ? "" : `: ${tierWhy}`}`;
+    const where = `${AT[at]}${why === "" ? "" : ` (${why})`}${how}`;
     producers.set(where, [...(producers.get(where) ?? []), ...numbers]);
   }
   return [...producers].map(([where, numbers]) => {

@@ -109,7 +109,7 @@ test("MOE-20: sub --where has events chosen where they are raised, and says wher
   const args = ["sub", "weather/stations", "--gateway", gateway.address, "--count", "1", "--json"];
   const here = await run([...args, "--where", "event.id > 8"], () => raise(3));
   expect(JSON.parse(here.out).event.id).toBe(9);
-  expect(here.err).toContain("# the modulator runs with the producer\n");
+  expect(here.err).toContain("# the modulator runs with the producer, compiled\n");
   await using refusing = connect(gateway.address, { modulators: { most: 0 } });
   const other = await refusing.channel("weather/refused", Station).produce();
   const [command, , ...rest] = args;

@@ -131,7 +131,7 @@ export class Deriving {
     lane.channel = installation.number;
     lane.producer = producer;
     lane.isPlaced = false;
-    if (!isNew) return;
+    if (!isNew) return this.#stateSoon(lane, installation);
     const { number, isTold, former } = installation;
     if (number !== 0) this.#reception.begun(number, lane);
     // Who is to be a consumer has to know where it begins; not before what is still to be sent of a state before.
@@ -180,25 +180,32 @@ export class Deriving {
   state(only?: Installation): void {
     for (const [lane, installation] of [...this.#unstated]) {
       if (only !== undefined && only !== installation) continue;
-      this.#unstated.delete(lane);
-      this.#state(lane, installation);
+      const isGone = this.#modulation.installed.get(installation.hosted) !== installation;
+      if (this.#state(lane, installation) || isGone) this.#unstated.delete(lane);
     }
   }
 
-  #state(lane: Lane, installation: Installation): void {
+  /** @returns false where it cannot be said yet */
+  #state(lane: Lane, installation: Installation): boolean {
     const { coverage } = lane;
-    if (coverage === undefined) return;
+    if (coverage === undefined) return true;
     const { source, start, through } = coverage;
     const of = { source, after: start, through };
     this.#modulation.runs.pass(installation.makes, of);
-    if (installation.only !== undefined) return this.#reception.statedFor(installation.only, lane);
+    if (installation.only !== undefined) {
+      this.#reception.statedFor(installation.only, lane);
+      return true;
+    }
+    if (installation.own && installation.number === 0)
+      for (const consumer of this.#takersBack(installation)) this.#reception.statedFor(consumer, lane);
     // What is held is said when it is sent.
-    if (installation.number === 0 || this.#hold.isHeld(installation)) return;
+    if (installation.number === 0 || this.#hold.isHeld(installation)) return false;
     this.#reception.stated(lane);
     this.#feeds.passed(installation.number, of);
     // Runs that are still to be sent again come first, and say it.
     const isSent = lane.unconfirmed.length === 0;
     if (installation.elsewhere > 0 && lane.producer !== 0 && isSent) this.#outbox.place(lane);
+    return true;
   }
 
   /**
@@ -291,21 +298,23 @@ export class Deriving {
     frame.readdress(number, producer);
     // Consumers here may be expected back. Those elsewhere are served by another process by now.
     if (own && this.#index.isAnyAway()) this.#kept.add(installation, frame, lane);
-    if (own && number === 0) this.#handBack(installation, frame, lane);
+    if (own && number === 0)
+      for (const consumer of this.#takersBack(installation))
+        this.#reception.raisedBefore(consumer, frame, lane);
     if (!installation.isTold) this.#outbox.hold(lane, frame);
     else if (number !== 0) this.#handOut(installation, frame, lane, raising);
     return of;
   }
 
-  /** Hands a run to the consumers that are back before its modulator is installed again. */
-  #handBack(installation: Installation, frame: EventsFrame, lane: Lane): void {
+  /** The consumers that are back before their modulator is installed again. */
+  *#takersBack(installation: Installation): Generator<ConsumerEndpoint> {
     for (const endpoint of this.#index)
       if (
         endpoint.is === "consumer" &&
         endpoint.open !== undefined &&
         this.#kept.isFor(endpoint, installation)
       )
-        this.#reception.raisedBefore(endpoint, frame, lane);
+        yield endpoint;
   }
 
   #handOut({ elsewhere }: Installation, frame: EventsFrame, lane: Lane, raising: string | undefined): void {

@@ -118,8 +118,10 @@ export class Modulation {
       // At another connection the request's number is that of another request.
       if (connection === this.#connection) this.#events.onAnswer(answer);
     };
-    const answer = ({ schema = NONE, needs, reads = NONE }: Declared): void =>
-      say({ kind: "Installed", request, derived, schema, needs, reads });
+    const answer = ({ schema = NONE, needs, reads = NONE }: Declared, hosted: number): void => {
+      const { tier = "", why: tierWhy = "" } = this.#environment?.placementOf(hosted) ?? {};
+      say({ kind: "Installed", request, derived, schema, needs, reads, tier, tierWhy });
+    };
     this.#install(install, producer, answer).catch((error: unknown) => say(refusal(request, error)));
   }
 
@@ -127,7 +129,7 @@ export class Modulation {
   async #install(
     { channel, derived, modulator, instead, behind, by }: Install,
     producer: ProducerEndpoint | undefined,
-    answer: (declared: Declared) => void,
+    answer: (declared: Declared, hosted: number) => void,
   ): Promise<void> {
     const process = instead?.process ?? 0;
     if (modulator === undefined || (producer === undefined && instead === undefined))
@@ -160,7 +162,7 @@ export class Modulation {
     if (wire === "") {
       // The answer goes out before what it makes.
       if (known === undefined) await this.#installNew(feed, parent, asked, producer, answer);
-      else answer(known);
+      else answer(known, known.hosted);
       return;
     }
     const installation = known ?? (await this.#installNew(feed, parent, { ...asked, wire }, producer));
@@ -174,7 +176,7 @@ export class Modulation {
     } finally {
       installation.opening = undefined;
     }
-    answer(installation);
+    answer(installation, installation.hosted);
   }
 
   /** Resources used by the modulators that run here for everybody. */
@@ -183,10 +185,9 @@ export class Modulation {
     for (const { number: derived, process, own, hosted } of this.installed) {
       const stats = derived === 0 || own ? undefined : this.#environment?.modulators.get(hosted);
       if (stats === undefined) continue;
-      const tier = this.#environment?.placementOf(hosted)?.tier ?? "";
       const { cpuMs, eventsIn, dropped, restarts } = stats;
       const counts = { events: BigInt(eventsIn), dropped: BigInt(dropped), restarts };
-      uses.push({ derived, process, tier, cpuMs, ...counts });
+      uses.push({ derived, process, cpuMs, ...counts });
     }
     return uses;
   }
@@ -225,7 +226,7 @@ export class Modulation {
       wire?: string;
     },
     producer: ProducerEndpoint | undefined,
-    answer?: (declared: Declared) => void,
+    answer?: (declared: Declared, hosted: number) => void,
   ): Promise<Installation> {
     const process = instead?.process ?? 0;
     const base = parent?.base ?? feed;
@@ -260,7 +261,7 @@ export class Modulation {
       this.installed.add(installation);
       this.#events.onInstalled(installation);
       if (number === 0) return;
-      answer?.(said);
+      answer?.(said, hosted);
       this.#events.onNeeds(base);
     };
     try {
@@ -378,6 +379,12 @@ export class Modulation {
         }
         if (derived !== 0) this.#events.onAnswer({ kind: "Impaired", derived, code, message });
         if (why.code === "MODULATOR_RESTARTED") this.#events.onRestarted(installation);
+      },
+      onTier: (hosted, { tier, why: tierWhy }) => {
+        const { number: derived = 0, process = 0, opening } = this.installed.get(hosted) ?? {};
+        // One that is not answered yet says it with its answer.
+        if (derived !== 0 && opening === undefined)
+          this.#events.onAnswer({ kind: "Tiered", derived, process, tier, tierWhy });
       },
       onRate: hosted => {
         const installation = this.installed.get(hosted);

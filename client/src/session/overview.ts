@@ -63,8 +63,6 @@ export interface DerivedStanding extends ChannelCounts {
 export interface ModulatorPlace extends Placement {
   /** Processes that run it: several only with consumers. */
   readonly processes: number;
-  /** Tier that it runs in (`local`, `compiled` or `hosted`); undefined where the process has not said so, as consumers' do not. */
-  readonly tier: string | undefined;
   /** Processor time that it took, in milliseconds, since it was installed; 0 where it runs in the producer's thread, as local and compiled ones do. */
   readonly cpuMs: number;
   /** Events that it was given there. */
@@ -104,7 +102,7 @@ function counted<T extends Readonly<Record<Counts, bigint>>>(
 }
 
 function placeOf(place: OverviewPlace): ModulatorPlace {
-  const { tier, cpuMs, restarts, processes, events, dropped } = place;
-  const used = { tier: tier === "" ? undefined : tier, cpuMs, restarts, processes };
+  const { cpuMs, restarts, processes, events, dropped } = place;
+  const used = { cpuMs, restarts, processes };
   return { ...placementOf(place), ...used, events: Number(events), dropped: Number(dropped) };
 }

@@ -144,7 +144,9 @@ export class ModulatorEnvironment implements Environment {
   #host({ derived, why }: Misfit): void {
     const leaving = this.#compiled?.leave(derived);
     if (leaving === undefined) return;
-    this.#placed.set(derived, { tier: "hosted", why: why.message });
+    const placement = { tier: "hosted", why: why.message } as const;
+    this.#placed.set(derived, placement);
+    tell(() => this.#events.onTier?.(derived, placement));
     const { request, ready, loses } = leaving;
     const { onRemoved, onImpaired } = this.#events;
     this.#hosted.install(request).catch(error => tell(() => onRemoved(derived, JechoError.from(error))));

@@ -76,6 +76,8 @@ export interface TierEvents {
   onRate?(derived: number): void;
   /** A modulator broke a limit or failed, and is gone. */
   onRemoved(derived: number, error: JechoError): void;
+  /** A modulator goes on in another tier than it was installed in. */
+  onTier?(derived: number, placement: TierPlacement): void;
   /** The host died and a new one has begun, with the modulators that remain. */
   onRestart?(): void;
   /**

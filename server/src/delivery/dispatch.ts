@@ -8,6 +8,7 @@ import {
   PROTOCOL,
   type Removed,
   refusal,
+  type Tiered,
 } from "@jecho/shared/internal";
 import { type Access, tell } from "../access/access.ts";
 import type { AuditLog } from "../access/audit-log.ts";
@@ -168,6 +169,8 @@ export class Dispatcher {
         return this.#removed(connection, frame);
       case "Impaired":
         return this.#impaired(connection, frame);
+      case "Tiered":
+        return this.#tiered(connection, frame);
       case "Welcome":
       case "Admitted":
       case "Kicked":
@@ -283,6 +286,13 @@ export class Dispatcher {
     if (derived?.placements.isMaker(connection)) derived.manager.modulatorImpaired(derived, code, message);
     else if (derived?.placements.isOwn(connection))
       connection.send({ kind: "Impaired", derived: number, code, message });
+  }
+
+  #tiered(connection: ClientConnection, { derived: number, process, tier, tierWhy }: Tiered): void {
+    const placements = this.#names.derived(number)?.placements;
+    if (placements?.wasAsked(connection) === false)
+      throw new JechoError("FRAME_UNEXPECTED", "Tiered of a modulator that it was not asked to install");
+    placements?.tiered(connection, process, tier, tierWhy);
   }
 
   /** Acts on a request. A missing right, or a failure inside, is told to the asker by a coded answer; the connection goes on. */

@@ -61,6 +61,9 @@ export class GatewayInstallation {
   #state: InstallationState = { is: "waiting" };
   /** State of the modulator before it when this one went there. */
   #behind: InstallationState | undefined;
+  /** The tier that it runs in, as its maker says, and why in no faster one; "" where that is not known. */
+  tier = "";
+  tierWhy = "";
   /** The type that it makes where it runs; undefined for that of what it takes. */
   made: Type | undefined;
   /** Ends the waiting for answers. */
@@ -174,6 +177,13 @@ export class GatewayInstallation {
   /** The process that runs it says that it does so no longer. */
   failed(why: JechoError): void {
     if (!this.#goesElsewhere(why)) this.#become({ is: "removed", why });
+  }
+
+  /** The process that runs it says that it goes on in another tier. */
+  tiered(tier: string, why: string): void {
+    this.tier = tier;
+    this.tierWhy = why;
+    if (isRunning(this.#state)) this.#derived.manager.placed(this.#derived, this);
   }
 
   /** No answer for so long that nobody waits for it any more. */
@@ -316,6 +326,8 @@ export class GatewayInstallation {
     }
     if (answer.kind !== "Installed" || answer.derived !== channel.number)
       return maker.end("FRAME_UNEXPECTED", `an installation was answered by ${answer.kind}`);
+    this.tier = answer.tier;
+    this.tierWhy = answer.tierWhy;
     try {
       this.made = this.#derived.declares(answer.schema, answer.reads);
     } catch (error) {

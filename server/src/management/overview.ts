@@ -135,6 +135,6 @@ function placeOf(
 ): OverviewPlace {
   const process = maker === producing ? 0 : producing.process;
   const use = uses?.find(one => one.derived === derived && one.process === process);
-  const { tier = "", cpuMs = 0, events = 0n, dropped = 0n, restarts = 0 } = use ?? {};
-  return { ...placement, processes, tier, cpuMs, events, dropped, restarts };
+  const { cpuMs = 0, events = 0n, dropped = 0n, restarts = 0 } = use ?? {};
+  return { ...placement, processes, cpuMs, events, dropped, restarts };
 }

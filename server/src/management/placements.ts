@@ -14,6 +14,7 @@ export interface ModulatorStanding {
   readonly processes: number;
 }
 
+const NO_TIER = { tier: "", tierWhy: "" };
 const AT = { producer: 0, gateway: 1, consumer: 2, nowhere: 3 } as const;
 
 /** A request to install a modulator, for whichever process. */
@@ -244,6 +245,11 @@ export class Placements {
     this.#madeBy(from, process)?.failed(why);
   }
 
+  /** The process that runs the modulator says that it goes on in another tier. */
+  tiered(from: Connection, process: number, tier: string, why: string): void {
+    this.#madeBy(from, process)?.tiered(tier, why);
+  }
+
   /** The installation that this connection runs for a process, or is asked to; with 0 for its own. */
   #madeBy(maker: Connection, process: number): GatewayInstallation | undefined {
     for (const shared of this.#installations.values()) {
@@ -334,11 +340,12 @@ export class Placements {
     const numbers = this.#derived.feeders.numbers();
     for (const installation of this.#installations.values()) {
       const { producing, state, whyOut } = installation;
+      const { tier, tierWhy } = whyOut === undefined && state.is !== "consumers" ? installation : NO_TIER;
       const producers = numbers.get(producing) ?? [];
       const place = (at: number, why: JechoError | undefined, processes: number, maker?: Connection) => ({
         producing,
         maker,
-        placement: { producers, at, code: why?.number ?? 0, message: why?.message ?? "" },
+        placement: { producers, at, code: why?.number ?? 0, message: why?.message ?? "", tier, tierWhy },
         processes,
       });
       if (whyOut !== undefined) yield place(AT.nowhere, whyOut, 0);
@@ -357,16 +364,21 @@ export class Placements {
       const producers = numbers.get(shared.producing) ?? [];
       const why = installation?.whyOut;
       if (why !== undefined)
-        described.push({ producers, at: AT.nowhere, code: why.number, message: why.message });
-      else if (installation !== undefined) this.#describe(installation.state, producers, described);
+        described.push({ ...NO_TIER, producers, at: AT.nowhere, code: why.number, message: why.message });
+      else if (installation !== undefined) this.#describe(installation, producers, described);
     }
     return described;
   }
 
-  #describe(state: InstallationState, producers: number[], described: Placement[]): void {
-    if (state.is === "producer") described.push({ producers, at: AT.producer, code: 0, message: "" });
+  #describe(
+    { state, tier, tierWhy }: GatewayInstallation,
+    producers: number[],
+    described: Placement[],
+  ): void {
+    const of = { producers, tier, tierWhy };
+    if (state.is === "producer") described.push({ ...of, at: AT.producer, code: 0, message: "" });
     else if (state.is === "gateway" || state.is === "consumer")
-      described.push({ producers, at: AT[state.is], code: state.why.number, message: state.why.message });
+      described.push({ ...of, at: AT[state.is], code: state.why.number, message: state.why.message });
   }
 
   /** The processes that are left out, each with the reason. */

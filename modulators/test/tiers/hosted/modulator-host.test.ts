@@ -35,6 +35,8 @@ function lying(ranges: readonly number[], derived = DERIVED): CarrierKind {
             needs: [],
             reads: NONE,
             cpuMs: 0,
+            tier: "",
+            tierWhy: "",
           });
         } else if (frame.kind === "Events") {
           say({ kind: "Passed", derived, urgent: false, parameters: 0, versions: [], ranges });
