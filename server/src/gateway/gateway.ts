@@ -182,6 +182,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
   const trimming = setInterval(() => names.trimHistories(), TRIM_MS).unref();
   const silence = new Silence(options.messageTimeoutMs ?? 120_000, () => connections.values());
   const admission = new Admission([host, ...(options.hosts ?? [])], options.origins ?? [], log);
+  let isCrowded = false;
   let whenEmpty: (() => void) | undefined;
   let closing: Promise<void> | undefined;
   // What its process for modulators sends is on account of others.
@@ -287,6 +288,11 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Gatew
       if (closing !== undefined) connection.lost();
       else dispatcher.lost(connection, !LEAVING.has(code));
       if (connections.size === 0) whenEmpty?.();
+    },
+    crowded: () => {
+      counts.reached("connections");
+      if (!isCrowded) log("connections are refused: the system allows too few open files (ulimit -n)");
+      isCrowded = true;
     },
   };
   const release = async (): Promise<void> => {

@@ -1,5 +1,6 @@
 import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from "#uws";
 import type { Certificate } from "./certificate.ts";
+import { mostSockets } from "./descriptors.ts";
 import { tryPort } from "./listening.ts";
 import type { WebAnswer, WebHandlers, WebRequest, WebServer, WebServerOptions } from "./web-server.ts";
 
@@ -31,6 +32,9 @@ export class UwsServer implements WebServer {
   readonly #app: TemplatedApp;
   readonly #options: WebServerOptions;
   readonly #handlers: WebHandlers;
+  /** Sockets that are open, whether they have become WebSockets or not, and how many of them there may be. */
+  #sockets = 0;
+  readonly #mostSockets = mostSockets();
   #listening: us_listen_socket | undefined;
   #unfollow: (() => void) | undefined;
 
@@ -41,7 +45,20 @@ export class UwsServer implements WebServer {
     this.#handlers = handlers;
     const { certificate } = options;
     this.#app = certificate === undefined ? uws.App() : secure(uws, certificate);
+    this.#app.filter((response, change) => this.#count(response, change));
     this.#route(this.#app);
+  }
+
+  /**
+   * Closes sockets before there are no file descriptors left: then uWebSockets.js could not take what comes, and would ask the system for it without a pause.
+   *
+   * @param change 1 for one more, -1 for one less that did not become a WebSocket
+   */
+  #count(response: HttpResponse, change: number): void {
+    this.#sockets += change;
+    if (this.#sockets <= this.#mostSockets || change < 0) return;
+    this.#handlers.crowded();
+    response.close();
   }
 
   async listen(host: string, port: number): Promise<number> {
@@ -106,8 +123,10 @@ export class UwsServer implements WebServer {
       message,
       pong,
       drain: drained,
-      close: (socket, code, reason) =>
-        closed(socket, Buffer.from(reason).toString() === TOO_BIG ? TOO_LARGE : code),
+      close: (socket, code, reason) => {
+        this.#sockets--;
+        closed(socket, Buffer.from(reason).toString() === TOO_BIG ? TOO_LARGE : code);
+      },
     });
     app.any("/*", (response, request) => send(response, request, answer(new UwsRequest(response, request))));
   }

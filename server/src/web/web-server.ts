@@ -56,6 +56,8 @@ export interface WebHandlers {
   drained(socket: ServerSocket): void;
   /** @param code of its close frame; 1005 for one without, 1006 where none came, 1009 where it was closed for too large a message */
   closed(socket: ServerSocket, code: number): void;
+  /** Called when a socket was closed as soon as it came, for file descriptors would be used up. Node's own server does that by itself, and does not say so. */
+  crowded(): void;
 }
 
 export interface WebServerOptions {

@@ -61,6 +61,7 @@ class Rig {
       },
       pong: () => {},
       drained: () => this.news.push(["drained"]),
+      crowded: () => {},
       closed: (socket, code) => {
         this.sockets.splice(this.sockets.indexOf(socket), 1);
         this.news.push(["closed", code]);
