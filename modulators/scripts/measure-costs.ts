@@ -5,8 +5,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { fileURLToPath } from "node:url";
-import { type } from "@jecho/shared";
-import { type EventsFrame, encodeRun, parseFrame } from "@jecho/shared/internal";
+import type { EventsFrame } from "@jecho/shared/internal";
 import { modulatorTable } from "../src/authoring/modulator.ts";
 import { ModulatorBench } from "../src/authoring/testing.ts";
 import {
@@ -18,6 +17,7 @@ import {
   downsample,
   encrypt,
   fifo,
+  type GridData,
   type HandlerPair,
   keyPair,
   latestPerKey,
@@ -28,6 +28,7 @@ import {
   viewFilter,
 } from "../src/mod.ts";
 import { ModulatorEnvironment } from "../src/node.ts";
+import { BASE, encodeEvents, grid, runOf } from "../test/grid.ts";
 
 const BATCH_EVENTS = 64;
 /**
@@ -41,20 +42,6 @@ const WARM_UP_MS = 200;
 const MOST_BATCHES = 300;
 const MOST_BYTES = 100e6;
 const PLACES = ["local", "isolated-vm", "quickjs"] as const;
-
-const Grid = type("GridData", {
-  step: "uint32",
-  layer: "int32",
-  time: "float64",
-  latFirst: "float32",
-  latStep: "float32",
-  rows: "uint16",
-  lonFirst: "float32",
-  lonStep: "float32",
-  columns: "uint16",
-  values: "float32[]",
-});
-type Grid = typeof Grid.event;
 
 type Shape = readonly [rows: number, columns: number];
 
@@ -78,7 +65,7 @@ const HANDLERS: Readonly<Record<string, () => HandlerPair>> = {
   "view-filter": () => viewFilter(VIEW) as HandlerPair,
 };
 
-function gridAt(step: number, rows: number, columns: number): Grid {
+function gridAt(step: number, rows: number, columns: number): GridData {
   return {
     step,
     layer: step % 4 === 0 ? 1 : 0,
@@ -134,18 +121,11 @@ async function measureLocal({ modulator }: HandlerPair, [rows, columns]: Shape):
       },
     },
   );
-  const runs = batchesOf(rows, columns).map(events => {
-    const parts = events
-      .map(event => Grid.encode(event))
-      .map(bytes => ({ bytes, start: 0, end: bytes.byteLength }));
-    const header = { channel: 1, producer: 3, raised: 0, token: Grid.token, parameters: 0, flags: 0 };
-    const bytes = encodeRun(header, parts);
-    return parseFrame(new DataView(bytes.buffer), bytes, 0, bytes.byteLength) as EventsFrame;
-  });
+  const runs = batchesOf(rows, columns).map(events => runOf(encodeEvents(events)));
   await environment.install({
     derived: 2,
-    channel: 1,
-    schema: Grid.schema,
+    channel: BASE,
+    schema: grid.schema,
     modulator: modulatorTable(modulator),
   });
   const run = (ms: number): { readonly count: number; readonly cpuMs: number } => {
@@ -174,16 +154,16 @@ async function measureHosted(
   [rows, columns]: Shape,
   place: "isolated-vm" | "quickjs",
 ): Promise<Measuring> {
-  const bench = await ModulatorBench.open<Grid>(
+  const bench = await ModulatorBench.open<GridData>(
     { modulator },
-    { type: Grid, place, limits: { callMs: 5000, memoryMiB: 128, timeShare: 1 } },
+    { type: grid, place, limits: { callMs: 5000, memoryMiB: 128, timeShare: 1 } },
   );
   const batches = batchesOf(rows, columns);
   const most = Math.min(MOST_BATCHES, MOST_BYTES / (4 * rows * columns * BATCH_EVENTS));
   const run = async (ms: number) => {
     const { cpuMs: cpuBefore = 0, bytesOut: bytesBefore = 0 } = bench.stats ?? {};
     for (let count = 1; ; count++) {
-      await bench.push(...(batches[count % 4] as Grid[]));
+      await bench.push(...(batches[count % 4] as GridData[]));
       bench.made.length = 0;
       const { cpuMs = 0, bytesOut = 0 } = bench.stats ?? {};
       if (cpuMs - cpuBefore < ms && count < most) continue;
@@ -200,7 +180,7 @@ async function measureHosted(
   };
 }
 
-function batchesOf(rows: number, columns: number): Grid[][] {
+function batchesOf(rows: number, columns: number): GridData[][] {
   return Array.from({ length: 4 }, (_, batch) =>
     Array.from({ length: BATCH_EVENTS }, (_, i) => gridAt(batch * BATCH_EVENTS + i, rows, columns)),
   );
@@ -208,7 +188,7 @@ function batchesOf(rows: number, columns: number): Grid[][] {
 
 function costOf(rows: number, columns: number, batches: number, cpuMs: number, bytesOut: number): Cost {
   const events = BATCH_EVENTS * batches;
-  const bytesIn = Grid.encode(gridAt(0, rows, columns)).byteLength * events;
+  const bytesIn = grid.encode(gridAt(0, rows, columns)).byteLength * events;
   return { us: (1000 * cpuMs) / events, share: bytesOut / bytesIn };
 }
 

@@ -2,7 +2,8 @@
 import { writeSync } from "node:fs";
 import { modulatorTable } from "@jecho/modulators/internal";
 import { ModulatorEnvironment, type ModulatorOptions } from "@jecho/modulators/node";
-import { grid, modulator } from "./rig.ts";
+import { grid } from "./grid.ts";
+import { modulator } from "./rig.ts";
 
 const engine = process.argv[2] as ModulatorOptions["engine"];
 const environment = new ModulatorEnvironment({ engine }, { onEvents() {}, onRemoved() {} });

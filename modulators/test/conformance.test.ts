@@ -1,7 +1,8 @@
 import { fifo } from "@jecho/modulators";
 import { expect, test, vi } from "vitest";
+import { layerOf } from "./grid.ts";
 import { neighbourIn } from "./hostile-rig.ts";
-import { layerOf, modulator, Rig } from "./rig.ts";
+import { modulator, Rig } from "./rig.ts";
 
 /* What a modulator may rely on wherever it runs: this suite runs in the local tier and on each engine. */
 

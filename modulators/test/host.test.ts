@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fifo, modulatorKey, viewFilter } from "@jecho/modulators";
 import { modulatorTable } from "@jecho/modulators/internal";
 import { expect, test, vi } from "vitest";
-import { BASE, grid, layerOf, modulator, Rig, USUAL } from "./rig.ts";
+import { BASE, grid, layerOf } from "./grid.ts";
+import { modulator, Rig, USUAL } from "./rig.ts";
 
 const VIEW = { firstLayer: 0, lastLayer: 0, south: -90, north: 90, west: -180, east: 180, stride: 1 };
 

@@ -2,7 +2,8 @@ import { type Type, unpack } from "@jecho/shared";
 import { typeFromFbs } from "@jecho/shared/fbs";
 import { type EventBytes, encodeRun } from "@jecho/shared/internal";
 import { expect, inject, test } from "vitest";
-import { BASE, modulator, Rig, runOf, USUAL } from "./rig.ts";
+import { BASE, runOf } from "./grid.ts";
+import { modulator, Rig, USUAL } from "./rig.ts";
 
 type Event = Record<string, unknown>;
 type Version = Type<Event>;

@@ -4,7 +4,8 @@ import type { TierEvents } from "@jecho/modulators/node";
 import { encodeRun } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
 import { ModulatorEnvironment } from "#environment";
-import { BASE, encodeEvents, grid, layerOf, modulator, runOf } from "./rig.ts";
+import { BASE, encodeEvents, grid, layerOf, runOf } from "./grid.ts";
+import { modulator } from "./rig.ts";
 
 const OTHER = BASE + 1;
 

@@ -4,7 +4,7 @@ import { fifo } from "@jecho/modulators";
 import { modulatorTable } from "@jecho/modulators/internal";
 import { ModulatorEnvironment } from "@jecho/modulators/node";
 import { JechoError } from "@jecho/shared";
-import { grid } from "./rig.ts";
+import { grid } from "./grid.ts";
 
 const environment = new ModulatorEnvironment({ local: false }, { onEvents() {}, onRemoved() {} });
 

@@ -10,7 +10,8 @@ import {
   viewFilter,
 } from "@jecho/modulators";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { layerOf, Rig } from "./rig.ts";
+import { layerOf } from "./grid.ts";
+import { Rig } from "./rig.ts";
 
 /* Where there is no wall, one world serves all standard modulators of a process. */
 

@@ -2,7 +2,8 @@
 import { writeSync } from "node:fs";
 import { modulatorTable } from "@jecho/modulators/internal";
 import { ModulatorEnvironment } from "@jecho/modulators/node";
-import { encodeEvents, grid, layerOf, modulator, runOf } from "./rig.ts";
+import { encodeEvents, grid, layerOf, runOf } from "./grid.ts";
+import { modulator } from "./rig.ts";
 
 const host = new ModulatorEnvironment({ limits: { callMs: 60_000 } }, { onEvents() {}, onRemoved() {} });
 const hanging = modulator("enqueue() { for (;;); }");

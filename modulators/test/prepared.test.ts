@@ -2,7 +2,8 @@
 import { fifo } from "@jecho/modulators";
 import type { HostClock } from "@jecho/modulators/node";
 import { expect, test, vi } from "vitest";
-import { layerOf, modulator, Rig, USUAL } from "./rig.ts";
+import { layerOf } from "./grid.ts";
+import { modulator, Rig, USUAL } from "./rig.ts";
 
 const INSTALLATIONS = 6;
 

@@ -2,51 +2,12 @@ import type { Delegate, GridData, HandlerPair, Modulator, Value } from "@jecho/m
 import { modulatorTable, offersOf, type Provenance } from "@jecho/modulators/internal";
 import type { HostClock, Limits, TierEvents } from "@jecho/modulators/node";
 import { type BenchOptions, ModulatorBench } from "@jecho/modulators/testing";
-import { type JechoError, Type, type } from "@jecho/shared";
-import { type EventsFrame, encodeRun, parseFrame } from "@jecho/shared/internal";
+import { type JechoError, Type } from "@jecho/shared";
+import type { EventsFrame } from "@jecho/shared/internal";
 import { inject } from "vitest";
 // What a page runs them in, too.
 import { ModulatorEnvironment } from "#environment";
-
-export const BASE = 1;
-export const grid: Type<GridData> = type("GridData", {
-  step: "uint32",
-  layer: "int32",
-  time: "float64",
-  latFirst: "float32",
-  latStep: "float32",
-  rows: "uint16",
-  lonFirst: "float32",
-  lonStep: "float32",
-  columns: "uint16",
-  values: "float32[]",
-});
-
-/** A small global grid, one layer of a step; each value tells its cell. */
-export function layerOf(step: number, layer: number, rows = 9, columns = 16): GridData {
-  const values = Float32Array.from({ length: rows * columns }, (_, cell) => cell + layer / 64 + step);
-  const geometry = {
-    latFirst: 90,
-    latStep: -180 / (rows - 1),
-    rows,
-    lonFirst: 0,
-    lonStep: 360 / columns,
-    columns,
-  };
-  return grid.decode(grid.encode({ step, layer, time: step * 1800, ...geometry, values }));
-}
-
-export function encodeEvents(events: readonly GridData[], parameters = 0): Uint8Array {
-  const parts = events.map(event => {
-    const bytes = grid.encode(event);
-    return { bytes, start: 0, end: bytes.byteLength };
-  });
-  return encodeRun({ channel: BASE, producer: 7, raised: 0, token: grid.token, parameters, flags: 0 }, parts);
-}
-
-export function runOf(bytes: Uint8Array): EventsFrame {
-  return parseFrame(new DataView(bytes.buffer), bytes, 0, bytes.byteLength) as EventsFrame;
-}
+import { BASE, encodeEvents, grid, layerOf, runOf } from "./grid.ts";
 
 /** "compiled": what can be compiled is, and the rest is hosted. */
 export type PlaceName = "local" | "compiled" | "isolated-vm" | "quickjs";

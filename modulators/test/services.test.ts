@@ -1,8 +1,9 @@
 import type { Delegate, Value } from "@jecho/modulators";
 import { offersOf } from "@jecho/modulators/internal";
 import { expect, test, vi } from "vitest";
+import { BASE } from "./grid.ts";
 import { neighbourIn } from "./hostile-rig.ts";
-import { BASE, modulator, Rig } from "./rig.ts";
+import { modulator, Rig } from "./rig.ts";
 
 const SAID = `static output = { name: "Said", description: { text: "string" } };`;
 

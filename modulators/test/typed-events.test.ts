@@ -2,7 +2,8 @@ import { type Type, unpack } from "@jecho/shared";
 import { typeFromFbs } from "@jecho/shared/fbs";
 import { encodeRun } from "@jecho/shared/internal";
 import { expect, inject, test } from "vitest";
-import { BASE, modulator, Rig, runOf } from "./rig.ts";
+import { BASE, runOf } from "./grid.ts";
+import { modulator, Rig } from "./rig.ts";
 
 /** GridData as it was when the modulator was written, and as it is now. */
 const VERSIONS = [

@@ -1,6 +1,7 @@
 import { EventsFrame, encodeRun } from "@jecho/shared/internal";
 import { expect, test, vi } from "vitest";
-import { BASE, encodeEvents, grid, layerOf, modulator, Rig, runOf } from "./rig.ts";
+import { BASE, encodeEvents, grid, layerOf, runOf } from "./grid.ts";
+import { modulator, Rig } from "./rig.ts";
 
 /* Which versions of shared objects events are made with, and when a modulator's copy is newer: in every place. */
 

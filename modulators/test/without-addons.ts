@@ -4,7 +4,7 @@ import { fifo } from "@jecho/modulators";
 import { modulatorTable } from "@jecho/modulators/internal";
 import { ModulatorEnvironment, type ModulatorOptions } from "@jecho/modulators/node";
 import { JechoError } from "@jecho/shared";
-import { encodeEvents, grid, layerOf, runOf } from "./rig.ts";
+import { encodeEvents, grid, layerOf, runOf } from "./grid.ts";
 
 const engine = process.argv[2] as ModulatorOptions["engine"];
 let frames = 0;

@@ -1,7 +1,8 @@
 import { type CropWindow, crop, type GridData } from "@jecho/modulators";
 import { type, unpack } from "@jecho/shared";
 import { expect, test } from "vitest";
-import { layerOf, openBench, Rig } from "../rig.ts";
+import { layerOf } from "../grid.ts";
+import { openBench, Rig } from "../rig.ts";
 
 const Plate = type("Plate", {
   step: "uint32",

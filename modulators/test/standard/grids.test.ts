@@ -1,7 +1,8 @@
 import { diff, fifo, type GridChange, type GridData, type View, viewFilter } from "@jecho/modulators";
 import { unpack } from "@jecho/shared";
 import { afterAll, expect, test } from "vitest";
-import { layerOf, Rig } from "../rig.ts";
+import { layerOf } from "../grid.ts";
+import { Rig } from "../rig.ts";
 
 const rig = new Rig();
 afterAll(() => rig.host.close());

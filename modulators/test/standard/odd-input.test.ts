@@ -21,7 +21,8 @@ import {
 } from "@jecho/modulators";
 import { type } from "@jecho/shared";
 import { expect, test } from "vitest";
-import { grid, openBench } from "../rig.ts";
+import { grid } from "../grid.ts";
+import { openBench } from "../rig.ts";
 
 const Odd = type("Odd", {
   n: "uint32",
