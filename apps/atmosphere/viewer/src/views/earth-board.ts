@@ -43,6 +43,18 @@ export abstract class EarthBoard<C extends Camera> extends FieldBoard {
     this.name = name;
   }
 
+  /** Moves the picture by pixels, under a finger or pointer. */
+  abstract drag(dx: number, dy: number): void;
+
+  /** Moves by one press of an arrow key: east is right, north is up. */
+  abstract step(east: number, north: number): void;
+
+  /** Makes the picture larger by this factor; where the camera can do that, around this place. */
+  abstract zoom(factor: number, x?: number, y?: number): void;
+
+  /** Shows the whole earth again. */
+  abstract reset(): void;
+
   protected override looked(before: Look): void {
     const { look } = this;
     if (look.layer !== before.layer) this.request();

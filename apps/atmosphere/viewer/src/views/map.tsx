@@ -1,16 +1,11 @@
-import { type ReactNode, useCallback } from "react";
+import type { ReactNode } from "react";
 import type { ColourRange } from "../drawing/colour-range.ts";
-import { ColourScale } from "../drawing/colour-scale.tsx";
-import { clampMap, type MapCamera, type Place, toEarth, zoomMap } from "../drawing/projection.ts";
-import type { Aim, HandedView, KeptView } from "../handed-page.ts";
+import { clampMap, type MapCamera, zoomMap } from "../drawing/projection.ts";
+import type { Aim } from "../handed-page.ts";
 import type { Look } from "../look.ts";
-import type { PageState } from "../page-state.ts";
-import type { ViewElements } from "./board.ts";
 import { strokeMark } from "./board.ts";
 import { EarthBoard } from "./earth-board.ts";
-import { watchGestures } from "./gestures.ts";
-import { useEarthView } from "./use-earth-view.ts";
-import { ViewFrame } from "./view-frame.tsx";
+import { EarthView, type EarthViewProps } from "./earth-view.tsx";
 
 const KEY_PX = 60;
 const KEY_ZOOM = 1.4;
@@ -27,7 +22,11 @@ class MapBoard extends EarthBoard<MapCamera> {
     this.camera = { kind: "map", latitude, longitude, degreesPerPixel: reach, width: 1, height: 1 };
   }
 
-  drag(dx: number, dy: number): void {
+  override step(east: number, north: number): void {
+    this.drag(-KEY_PX * east, KEY_PX * north);
+  }
+
+  override drag(dx: number, dy: number): void {
     const { longitude, latitude, degreesPerPixel } = this.camera;
     const moved = {
       ...this.camera,
@@ -37,11 +36,11 @@ class MapBoard extends EarthBoard<MapCamera> {
     this.moveTo(clampMap(moved));
   }
 
-  zoom(factor: number, x = this.camera.width / 2, y = this.camera.height / 2): void {
+  override zoom(factor: number, x = this.camera.width / 2, y = this.camera.height / 2): void {
     this.moveTo(zoomMap(this.camera, factor, x, y));
   }
 
-  showAll(): void {
+  override reset(): void {
     this.moveTo(clampMap({ ...this.camera, latitude: 0, longitude: 0, degreesPerPixel: 360 }));
   }
 
@@ -75,86 +74,17 @@ class MapBoard extends EarthBoard<MapCamera> {
   }
 }
 
-export interface EarthViewProps {
-  /** Among the views of the page. */
-  readonly place: number;
-  /** What was open in its place: on another device, or here before. */
-  readonly before: HandedView | KeptView | undefined;
-  readonly page: PageState;
-  readonly look: Look;
-  readonly range: ColourRange;
-  /** A place was chosen. */
-  readonly onPlace: (place: Place) => void;
-  /** Layers up (1) or down (-1). */
-  readonly onLayerStep: (by: number) => void;
-}
-
-export function MapView({
-  place,
-  before,
-  page,
-  look,
-  range,
-  onPlace,
-  onLayerStep,
-}: EarthViewProps): ReactNode {
-  const { board, subscribed, detail, setDetail } = useEarthView<MapCamera, MapBoard>(
-    () => new MapBoard(place, look, range, before?.aim),
-    page,
-    look,
-    before,
-  );
-  const attach = useCallback(
-    (elements: ViewElements, surface: HTMLElement, signal: AbortSignal) => {
-      const click = (x: number, y: number): void => {
-        const place = toEarth(board.camera, x, y);
-        if (place) onPlace(place);
-      };
-      const keys: Record<string, () => void> = {
-        ArrowLeft: () => board.drag(KEY_PX, 0),
-        ArrowRight: () => board.drag(-KEY_PX, 0),
-        ArrowUp: () => board.drag(0, KEY_PX),
-        ArrowDown: () => board.drag(0, -KEY_PX),
-        "+": () => board.zoom(KEY_ZOOM),
-        "=": () => board.zoom(KEY_ZOOM),
-        "-": () => board.zoom(1 / KEY_ZOOM),
-        "0": () => board.showAll(),
-        PageUp: () => onLayerStep(1),
-        PageDown: () => onLayerStep(-1),
-        Enter: () => click(board.camera.width / 2, board.camera.height / 2),
-      };
-      watchGestures(
-        surface,
-        {
-          drag: (dx, dy) => board.drag(dx, dy),
-          zoom: (factor, x, y) => board.zoom(factor, x, y),
-          hover: at => board.setPointer(at),
-          touch: at => board.touch(at),
-          click,
-          keys,
-        },
-        signal,
-      );
-      return board.attach(elements);
-    },
-    [board, onPlace, onLayerStep],
-  );
+export function MapView(props: EarthViewProps): ReactNode {
+  const { place, look, range, before } = props;
   return (
-    <ViewFrame
+    <EarthView
+      {...props}
       name="map"
-      place={place}
       title="Map"
-      page={page}
-      subscribed={subscribed}
-      detail={detail}
-      onDetail={setDetail}
-      attach={attach}
-      caption={() => board.caption()}
-      onKeys={hasKeys => board.setKeys(hasKeys)}
-      isPicking={look.isPicking}
+      make={() => new MapBoard(place, look, range, before?.aim)}
+      keyZoom={KEY_ZOOM}
       keys="Arrow keys move the map, plus and minus zoom, 0 shows all, Enter takes the middle for the section, or for the place that is being picked, Page Up and Page Down change the layer."
-      scale={<ColourScale name="map" source={board} range={range} colours={look.colours} />}
-      tools={
+      tools={board => (
         <div className="segments">
           <button
             type="button"
@@ -176,12 +106,12 @@ export function MapView({
             type="button"
             title="Show the whole earth"
             data-testid="show-all"
-            onClick={() => board.showAll()}
+            onClick={() => board.reset()}
           >
             All
           </button>
         </div>
-      }
+      )}
     />
   );
 }
