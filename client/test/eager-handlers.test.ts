@@ -10,7 +10,7 @@ import {
   viewFilter,
 } from "@jecho/client";
 import { expect, test } from "vitest";
-import { Inbox, startRig, Tick, whenState } from "./rig.ts";
+import { Inbox, numbersOf, startRig, Tick, whenState } from "./rig.ts";
 
 const Grid = type("GridData", {
   step: "uint32",
@@ -108,11 +108,7 @@ test("MOE-2: fifty viewers with five different views cost five modulators in eac
 
 test("MOE-4: a producer that opens later has every modulator before its first event counts", async () => {
   await using rig = await startRig();
-  const inbox = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Tick)
-    .subscribe(({ n }) => inbox.put(n), { modulator: evens() });
+  const inbox = await numbersOf(rig, "a", Tick, { modulator: evens() });
   const producer = await rig.session().channel("a", Tick).produce();
   expect(producer.demand.derived).toHaveLength(1);
   for (const n of [0, 1, 2]) producer.publish({ n, note: "" });
@@ -160,11 +156,7 @@ export default class extends FifoModulator { static check() { throw new RangeErr
 ])("MOE-3: a modulator that %s is refused at the one who sent it", async (_, source, code) => {
   await using rig = await startRig();
   const producer = await rig.session(USUAL).channel("a", Tick).produce();
-  const inbox = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Tick)
-    .subscribe(({ n }) => inbox.put(n), { modulator: evens() });
+  const inbox = await numbersOf(rig, "a", Tick, { modulator: evens() });
   const refused = rig
     .session()
     .channel("a", Tick)
@@ -190,11 +182,7 @@ test.each([
     await using rig = await startRig();
     const options = expected === "MODULATOR_TIMED_OUT" ? USUAL : {};
     const producer = await rig.session(options).channel("a", Tick).produce();
-    const good = new Inbox<number>();
-    await rig
-      .session()
-      .channel("a", Tick)
-      .subscribe(({ n }) => good.put(n), { modulator: evens() });
+    const good = await numbersOf(rig, "a", Tick, { modulator: evens() });
     const bad = await rig
       .session()
       .channel("a", Tick)
@@ -246,11 +234,7 @@ test("hostile 16: more different modulators from one consumer than the gateway g
   for (const answer of answers)
     if (answer.status === "rejected")
       expect(answer.reason).toMatchObject({ code: "MODULATOR_QUOTA_EXCEEDED" });
-  const other = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Tick)
-    .subscribe(({ n }) => other.put(n), { modulator: evens() });
+  const other = await numbersOf(rig, "a", Tick, { modulator: evens() });
   producer.publish({ n: 2, note: "" });
   expect(await inbox.take(3)).toEqual([2, 2, 2]);
   expect(await other.take(1)).toEqual([2]);

@@ -1,7 +1,7 @@
 import { connect, type Producer, type Session, type } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { expect, inject, test } from "vitest";
-import { Inbox, PATIENT, type Rig, startRig, Tick, whenState } from "./rig.ts";
+import { Inbox, numbersOf, PATIENT, type Rig, startRig, Tick, whenState } from "./rig.ts";
 
 const Count = type("Count", { n: "uint32" });
 const QUICK = { place: inject("place"), backoff: { firstMs: 10, mostMs: 50 } };
@@ -81,11 +81,7 @@ test("DEL-12: of a producer that was over before a consumer came, that consumer 
   await using rig = await startRig(WINDOW);
   const lasting = rig.session();
   const other = await lasting.channel("a", Count).produce();
-  const early = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Count)
-    .subscribe(({ n }) => early.put(n));
+  const early = await numbersOf(rig, "a", Count);
   const leaving = rig.session();
   const first = await leaving.channel("a", Count).produce();
   await expect.poll(() => first.demand.total).toBe(1);
@@ -140,11 +136,7 @@ test("PROV-5: what a modulator did not get is told, though it lets nothing pass 
   await using cutter = await startCutter(rig.gateway.address);
   await using consuming = connect(cutter.address, { ...QUICK, modulators: PATIENT });
   const consumer = await consuming.channel("a", Count).subscribe(() => {}, { modulator: EVEN });
-  const plain = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Count)
-    .subscribe(({ n }) => plain.put(n));
+  const plain = await numbersOf(rig, "a", Count);
   // The consumer's process is asked to run the modulator, and takes its time.
   cutter.hold();
   const producing = rig.session({ modulators: { most: 0 } });

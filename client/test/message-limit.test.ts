@@ -1,7 +1,7 @@
 import { connect, type JechoError, type Missed, modulatorFrom } from "@jecho/client";
 import { startCutter } from "@jecho/e2e/cutter";
 import { expect, inject, test } from "vitest";
-import { Inbox, startRig, Tick, whenState } from "./rig.ts";
+import { Inbox, numbersOf, startRig, Tick, whenState } from "./rig.ts";
 
 const limitBytes = 32 << 10;
 const text = (characters: number): string => "x".repeat(characters);
@@ -30,12 +30,8 @@ test("CON-7: an event that the gateway takes no message with is refused here, an
   const errors = new Inbox<JechoError>();
   const session = rig.session({ onError: errors.put });
   const producer = await session.channel("a", Tick).produce();
-  const got = new Inbox<number>();
   const missed: Missed[] = [];
-  await rig
-    .session()
-    .channel("a", Tick)
-    .subscribe(({ n }) => got.put(n), { onMissed: it => missed.push(it) });
+  const got = await numbersOf(rig, "a", Tick, { onMissed: it => missed.push(it) });
   await expect.poll(() => producer.demand.total).toBe(1);
   producer.publish({ n: 1, note: "" });
   producer.publish({ n: 2, note: text(limitBytes) });
@@ -55,11 +51,7 @@ test("CON-7: what goes out together, or once more after a cut, goes as messages 
   await using way = await startCutter(rig.gateway.address);
   const session = connect(way.address, { backoff: { firstMs: 10, mostMs: 50 }, place: inject("place") });
   const producer = await session.channel("a", Tick).produce();
-  const got = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Tick)
-    .subscribe(({ n }) => got.put(n));
+  const got = await numbersOf(rig, "a", Tick);
   await expect.poll(() => producer.demand.total).toBe(1);
   const label = text(1000);
   const opened = Array.from({ length: 100 }, (_, i) =>

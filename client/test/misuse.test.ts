@@ -12,7 +12,7 @@ import {
   sample,
 } from "@jecho/client";
 import { expect, inject, test } from "vitest";
-import { Inbox, startRig, Tick } from "./rig.ts";
+import { Inbox, numbersOf, startRig, Tick } from "./rig.ts";
 
 /** As a program without types may call it. */
 const untyped = <T>(value: unknown) => value as T;
@@ -162,11 +162,7 @@ test("an event whose reading closes its producer is refused, as it goes nowhere"
   await using rig = await startRig();
   const session = rig.session();
   const channel = session.channel("a", Tick);
-  const seen = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Tick)
-    .subscribe(({ n }) => seen.put(n));
+  const seen = await numbersOf(rig, "a", Tick);
   const closing = (producer: { close(): unknown }) => ({
     n: 1,
     get note() {

@@ -7,7 +7,7 @@ import { createGateway } from "@jecho/server";
 import { describe, expect, inject, test } from "vitest";
 
 import { numbered, PLACES, rigAt } from "./placement-rig.ts";
-import { Inbox, type Rig, startRig, Tick, whenLater, whenState } from "./rig.ts";
+import { Inbox, numbersOf, type Rig, startRig, Tick, whenLater, whenState } from "./rig.ts";
 
 const QUICK = { backoff: { firstMs: 20, mostMs: 100 }, place: inject("place") };
 
@@ -133,11 +133,7 @@ test("HIST-7: what is kept no longer is told, and what is kept is modulated", as
 test("HIST-7: a channel without a history begins with what comes, and says so", async () => {
   await using rig = await startRig();
   const producer = await rig.session().channel("a", Tick).produce();
-  const live = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Tick)
-    .subscribe(({ n }) => live.put(n));
+  const live = await numbersOf(rig, "a", Tick);
   producer.publish({ n: 1, note: "" });
   await live.take(1);
   const { seen, consumer } = await reading(rig, { from: new Date(0) });

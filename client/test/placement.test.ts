@@ -10,7 +10,7 @@ import {
 import { startCutter } from "@jecho/e2e/cutter";
 import { describe, expect, test } from "vitest";
 import { numbered, PLACES, rigAt } from "./placement-rig.ts";
-import { Inbox, startRig, Tick, whenState } from "./rig.ts";
+import { Inbox, numbersOf, startRig, Tick, whenState } from "./rig.ts";
 
 type Event = typeof Tick.event;
 
@@ -113,11 +113,7 @@ export default class extends FifoModulator { static needs = ["context.secret"]; 
   test("MOE-5: one that fails is removed, its consumers told why, and nobody else notices", async () => {
     await using rig = await rigAt(at);
     const producer = await rig.session(rig.producing).channel("a", Tick).produce();
-    const good = new Inbox<number>();
-    await rig
-      .session()
-      .channel("a", Tick)
-      .subscribe(({ n }) => good.put(n), { modulator: numbered });
+    const good = await numbersOf(rig, "a", Tick, { modulator: numbered });
     const source = `import { FifoModulator } from "jecho:moe";
 export default class extends FifoModulator { enqueue(event) { if (event.n === 4) throw new Error("no fours"); super.enqueue(event); } }`;
     const bad = await rig
@@ -331,11 +327,7 @@ test("MOE-18, HIST-7: what a consumer's own process makes has no history: its pa
     .session(rig.producing)
     .channel("a", Tick)
     .produce({ history: { events: 100 } });
-  const live = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Tick)
-    .subscribe(({ n }) => live.put(n), { modulator: numbered });
+  const live = await numbersOf(rig, "a", Tick, { modulator: numbered });
   for (const n of [2, 4]) producer.publish({ n, note: "" });
   await live.take(2);
   const late = new Inbox<number[]>();

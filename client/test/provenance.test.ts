@@ -9,7 +9,7 @@ import { startCutter } from "@jecho/e2e/cutter";
 import { EventsFrame, encodeControl, PROTOCOL, parseMessage, SUBPROTOCOL } from "@jecho/shared/internal";
 import { describe, expect, inject, test } from "vitest";
 import { PLACES, rigAt } from "./placement-rig.ts";
-import { Inbox, PATIENT, startRig, Tick, whenState } from "./rig.ts";
+import { Inbox, numbersOf, PATIENT, startRig, Tick, whenState } from "./rig.ts";
 
 /** Passes even `n`. */
 const EVEN = {
@@ -251,12 +251,8 @@ test("PROV-4: a modulator behind another one accounts for the raw source, also f
   const producer = await rig.session().channel("a", Tick).produce();
   const fours = new Inbox<number>();
   const missed = new Inbox<number>();
-  const evens = new Inbox<number>();
   const even = { modulator: EVEN, as: "even" };
-  await rig
-    .session()
-    .channel("a", Tick)
-    .subscribe(({ n }) => evens.put(n), even);
+  const evens = await numbersOf(rig, "a", Tick, even);
   const consumer = await session.channel("a#even", Tick).subscribe(({ n }) => fours.put(n), {
     modulator: FOURTH,
     onMissed: ({ events }) => missed.put(events),

@@ -26,11 +26,7 @@ async function stalled(rig: Rig, queue: QueueOptions, beside?: QueueOptions) {
     { queue, onMissed: ({ events, dropped }) => order.push(`missed ${events} ${dropped}`) },
   );
   if (beside !== undefined) await slowSession.channel("a", Block).subscribe(() => {}, { queue: beside });
-  const quick = new Inbox<number>();
-  await rig
-    .session()
-    .channel("a", Block)
-    .subscribe(({ n }) => quick.put(n));
+  const quick = await numbersOf(rig, "a", Block);
   const producing = rig.session();
   const producer = await producing.channel("a", Block).produce({ key: "key" });
   await expect.poll(() => producer.demand.total).toBe(beside === undefined ? 2 : 3);

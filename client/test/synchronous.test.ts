@@ -61,7 +61,6 @@ test("SYNC-1: two consumers of one process are both waited for", async () => {
 test("SYNC-2: a handler that fails is told with the number of those that failed, and the others handle the event", async () => {
   await using rig = await startRig();
   const producer = await rig.session().channel("a", Tick).produce();
-  const handled = new Inbox<number>();
   const fail = (): never => {
     throw new Error("no thanks");
   };
@@ -73,10 +72,7 @@ test("SYNC-2: a handler that fails is told with the number of those that failed,
     .session()
     .channel("a", Tick)
     .subscribe(() => Promise.reject(new Error("no thanks")), { onError: () => {} });
-  await rig
-    .session()
-    .channel("a", Tick)
-    .subscribe(({ n }) => handled.put(n));
+  const handled = await numbersOf(rig, "a", Tick);
   await expect.poll(() => producer.demand.total).toBe(3);
   await expect(producer.publishSync({ n: 7, note: "" })).rejects.toMatchObject({
     code: "HANDLER_FAILED",
