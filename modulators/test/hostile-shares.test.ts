@@ -23,6 +23,31 @@ function working(ms: number, text = ""): Modulator {
   }`);
 }
 
+test("37 60 modulators that work for long when they are removed: the neighbour waits for few of them", async () => {
+  await using rig = new Rig({ limits: { timeShare: 1 } });
+  await neighbourIn(rig);
+  const neighbour = await rig.install(modulator("/* neighbour */"));
+  const delegate = { controls: { stop: () => {} } };
+  const leaving: number[] = [];
+  for (let i = 0; i < 60; i++) {
+    const source = modulator(`/* ${i} */ static needs = ["controls.stop"];
+      removed() { const until = Date.now() + 25; while (Date.now() < until); this.moe.controls.stop(${i}); }`);
+    leaving.push(await rig.install(source, { delegate, by: "eve" }));
+  }
+  rig.step(1);
+  await rig.settled();
+  const seen = new Promise<number>(resolve => {
+    rig.onFrame = derived => {
+      if (derived === neighbour) resolve(rig.calls.length);
+    };
+  });
+  for (const derived of leaving) rig.host.remove(derived);
+  rig.step(1);
+  expect(await seen).toBeLessThanOrEqual(6);
+  await rig.settled();
+  expect(rig.calls).toHaveLength(60);
+});
+
 interface Attack {
   readonly rig: Rig;
   readonly attackers: readonly number[];

@@ -160,7 +160,7 @@ export class ModulatorHost implements Tier {
     if (isOrdered) {
       this.#roster.leave(installation);
       // It may end before it has answered for what it was given.
-      installation.share.turns = 0;
+      installation.share.ends();
       this.#backlog.order(installation, order => {
         this.#orders.remove(installation, order);
         return true;

@@ -49,6 +49,12 @@ export class Share implements Account {
     return more <= 1 ? this.expectedMs : Math.min(Math.max(LONG_MS, this.expectedMs), more * this.expectedMs);
   }
 
+  /** It is removed: its last turn may take longer than any before. */
+  ends(): void {
+    this.turns = 0;
+    this.expectedMs = Math.max(this.expectedMs, UNKNOWN_MS);
+  }
+
   /** A turn has ended. @param events that it was given; 0 for none */
   turned(cpuMs: number, events: number): void {
     this.turns = Math.max(0, this.turns - 1);
