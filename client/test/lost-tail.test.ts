@@ -151,3 +151,25 @@ test("PROV-5: what a modulator did not get is told, though it lets nothing pass 
   await producer.close();
   await expect.poll(() => consumer.stats.missed).toBe(9);
 });
+
+test("PROV-5: of a producer that came and went while a consumer was away, which runs its modulator itself, that is told", async () => {
+  await using rig = await startRig();
+  await using cutter = await startCutter(rig.gateway.address);
+  await using consuming = connect(cutter.address, { ...QUICK, modulators: PATIENT });
+  const consumer = await consuming.channel("a", Count).subscribe(() => {}, { modulator: EVEN });
+  const seen = new Inbox<number>();
+  const there = await rig
+    .session()
+    .channel("a", Count)
+    .subscribe(({ n }) => seen.put(n), { modulator: EVEN });
+  cutter.part();
+  await whenState(consumer, "reconnecting");
+  const producing = rig.session({ modulators: { most: 0 } });
+  const producer = await producing.channel("a", Count).produce();
+  await raise(producer, producing, 1, 11);
+  expect(await seen.take(5)).toEqual([2, 4, 6, 8, 10]);
+  await producer.close();
+  cutter.join();
+  await expect.poll(() => consumer.stats.missed).toBe(10);
+  expect(there.stats.missed).toBe(0);
+});

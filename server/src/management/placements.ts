@@ -287,6 +287,11 @@ export class Placements {
     return this.#installations.get(producing)?.isSettled === true;
   }
 
+  /** Whether each consumer's process runs it for itself. */
+  isWithConsumers(producing: Connection): boolean {
+    return this.#installations.get(producing)?.state.is === "consumers";
+  }
+
   /** Whether another process runs it for this one, or is asked to. */
   isElsewhere(producing: Connection): boolean {
     const maker = this.#installations.get(producing)?.maker;

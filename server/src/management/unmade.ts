@@ -9,6 +9,7 @@ interface Derived {
   readonly placements: {
     hasPlace(producing: Connection): boolean;
     isElsewhere(producing: Connection): boolean;
+    isWithConsumers(producing: Connection): boolean;
   };
 }
 
@@ -61,8 +62,11 @@ export class UnmadeSources {
     const awaitedMs = connection.isCut ? this.#resumeWindowMs : 0;
     const ends = this.#lanes.leave(number, Date.now() + awaitedMs);
     for (const { channel, placements } of this.#derivations) {
-      if (placements.hasPlace(connection)) continue;
-      const waitMs = Math.max(awaitedMs, placements.isElsewhere(connection) ? AT_WORK_MS : 0);
+      // Consumers that are away have not run it for themselves, and those that have know how far they are.
+      const isWithConsumers = placements.isWithConsumers(connection);
+      if (placements.hasPlace(connection) && !isWithConsumers) continue;
+      const isAtWork = isWithConsumers || placements.isElsewhere(connection);
+      const waitMs = Math.max(awaitedMs, isAtWork ? AT_WORK_MS : 0);
       if (waitMs === 0) this.#end(ends, channel);
       else setTimeout(() => this.#end(ends, channel), waitMs + 1).unref();
     }
