@@ -150,3 +150,22 @@ export const CONSUMER_TRANSITIONS: Transitions<ConsumerState> = {
   live: ["replaying", "live", "resting", "retrying", "away", "gone"],
   gone: [],
 };
+
+/** The state that an endpoint goes back to where the connection breaks while it is asked for; undefined where it need not be asked for. */
+export function askedAfter(state: ProducerState | CopyState): New | Away | undefined;
+export function askedAfter(state: ConsumerState): New | Away | Resting | undefined;
+export function askedAfter(
+  state: ConsumerState | ProducerState | CopyState,
+): New | Away | Resting | undefined {
+  switch (state.is) {
+    case "new":
+    case "away":
+    case "resting":
+      return state;
+    case "asked":
+    case "retrying":
+      return state.after;
+    default:
+      return undefined;
+  }
+}

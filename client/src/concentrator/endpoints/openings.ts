@@ -1,12 +1,5 @@
 import { JechoError } from "@jecho/shared";
-import {
-  type Control,
-  type CopyUpdate,
-  FROM,
-  type Modulator,
-  type Place,
-  WHEN_FULL,
-} from "@jecho/shared/internal";
+import { type Control, type CopyUpdate, FROM, type Modulator, type Place } from "@jecho/shared/internal";
 import { placementOf } from "../../consumer/placement.ts";
 import type { Deriving } from "../../modulation/deriving.ts";
 import { type Feeds, together } from "../../modulation/feeds.ts";
@@ -19,22 +12,18 @@ import type { SynchronousEvents } from "../incoming/synchronous.ts";
 import type { Link } from "../link.ts";
 import type { Demands } from "../outgoing/demands.ts";
 import type { OwnLanes } from "../outgoing/lane.ts";
+import { lacksPast, placeBehind, recoveredOf, wantsNewest } from "./asked-past.ts";
 import type { ConsumerEndpoint, Endpoint, OwnPast, ProducerEndpoint } from "./endpoint.ts";
 import { type EndpointIndex, goesOn } from "./endpoint-index.ts";
 import {
   AWAY,
   type Awaited,
-  type Away,
+  askedAfter,
   type Change,
-  type ConsumerState,
-  type CopyState,
   GONE,
-  type New,
   type OpenConsumerState,
-  type ProducerState,
   RESTING,
   type Reset,
-  type Resting,
 } from "./endpoint-states.ts";
 
 type Opened<Kind extends Control["kind"]> = Extract<Control, { kind: Kind }>;
@@ -460,23 +449,6 @@ export class Openings {
   }
 }
 
-/** The state that an endpoint goes back to where the connection breaks while it is asked for; undefined where it need not be asked for. */
-function askedAfter(state: ProducerState | CopyState): New | Away | undefined;
-function askedAfter(state: ConsumerState): New | Away | Resting | undefined;
-function askedAfter(state: ConsumerState | ProducerState | CopyState): New | Away | Resting | undefined {
-  switch (state.is) {
-    case "new":
-    case "away":
-    case "resting":
-      return state;
-    case "asked":
-    case "retrying":
-      return state.after;
-    default:
-      return undefined;
-  }
-}
-
 function placed({
   consumer: number,
   channel: channelNumber,
@@ -484,31 +456,6 @@ function placed({
 }: Opened<"ConsumerOpened">): OpenConsumerState {
   const at = { number, channelNumber, change: undefined };
   return replay === 0 ? { is: "live", ...at } : { is: "replaying", replay, ...at };
-}
-
-/** Whether all of the past that was asked for is there; undefined where the gateway does not know. */
-function recoveredOf({ recovered, unknown }: Opened<"ConsumerOpened">): boolean | undefined {
-  return unknown ? undefined : recovered;
-}
-
-/** Whether what was opened for the first time with a modulator does not bring all of the past that was asked for. */
-function lacksPast(
-  { from, modulator, tracker }: ConsumerEndpoint,
-  opened: Opened<"ConsumerOpened">,
-): boolean {
-  if (modulator === undefined || from === undefined || opened.replay !== 0) return false;
-  switch (from.from) {
-    case FROM.seq:
-      return true;
-    case FROM.time:
-      // Nothing is kept of what this process makes for itself.
-      return !opened.recovered || opened.placements.some(one => placementOf(one).at === "consumer");
-    case FROM.resume:
-      // It may be of the channel itself, unless another device was there.
-      return opened.unknown && tracker.places().length === 0;
-    default:
-      return false;
-  }
 }
 
 /** This reset is in force from now on, which answers those before it. */
@@ -520,20 +467,6 @@ function takeReset(consumer: ConsumerEndpoint, { reset, modulator }: Reset): voi
   consumer.resets = consumer.resets.filter(other => other.reset > reset);
   // What another modulator makes is counted anew.
   consumer.tracker.clear();
-}
-
-/** Whether the consumer is back after a time without events, and wants only the newest of what came then. */
-function wantsNewest({ queue }: ConsumerEndpoint, after: New | Away | Resting): boolean {
-  return after.is === "resting" && queue.whenFull === WHEN_FULL.latest;
-}
-
-/**
- * The place behind the newest event that the consumer has had; or the newest event, where the consumer wants no more
- * than that of those since.
- */
-function placeBehind(consumer: ConsumerEndpoint, after: New | Away | Resting): Place {
-  if (wantsNewest(consumer, after)) return { from: FROM.last, epoch: 0, seq: 0n, at: 0, speed: 0 };
-  return { from: FROM.resume, epoch: consumer.epoch, seq: BigInt(consumer.seq), at: 0, speed: 0 };
 }
 
 /** An error of a modulator with the channel's name: the process that ran it knows that by its number alone. */

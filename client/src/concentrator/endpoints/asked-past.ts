@@ -1,0 +1,42 @@
+import { type ConsumerOpened, FROM, type Place, WHEN_FULL } from "@jecho/shared/internal";
+import { placementOf } from "../../consumer/placement.ts";
+import type { ConsumerEndpoint } from "./endpoint.ts";
+import type { Away, New, Resting } from "./endpoint-states.ts";
+
+/* The past that a consumer asks the gateway for, and the part of it that the gateway has. */
+
+/** Whether all of the past that was asked for is there; undefined where the gateway does not know. */
+export function recoveredOf({ recovered, unknown }: ConsumerOpened): boolean | undefined {
+  return unknown ? undefined : recovered;
+}
+
+/** Whether what was opened for the first time with a modulator does not bring all of the past that was asked for. */
+export function lacksPast({ from, modulator, tracker }: ConsumerEndpoint, opened: ConsumerOpened): boolean {
+  if (modulator === undefined || from === undefined || opened.replay !== 0) return false;
+  switch (from.from) {
+    case FROM.seq:
+      return true;
+    case FROM.time:
+      // Nothing is kept of what this process makes for itself.
+      return !opened.recovered || opened.placements.some(one => placementOf(one).at === "consumer");
+    case FROM.resume:
+      // It may be of the channel itself, unless another device was there.
+      return opened.unknown && tracker.places().length === 0;
+    default:
+      return false;
+  }
+}
+
+/** Whether the consumer is back after a time without events, and wants only the newest of what came then. */
+export function wantsNewest({ queue }: ConsumerEndpoint, after: New | Away | Resting): boolean {
+  return after.is === "resting" && queue.whenFull === WHEN_FULL.latest;
+}
+
+/**
+ * The place behind the newest event that the consumer has had; or the newest event, where the consumer wants no more
+ * than that of those since.
+ */
+export function placeBehind(consumer: ConsumerEndpoint, after: New | Away | Resting): Place {
+  if (wantsNewest(consumer, after)) return { from: FROM.last, epoch: 0, seq: 0n, at: 0, speed: 0 };
+  return { from: FROM.resume, epoch: consumer.epoch, seq: BigInt(consumer.seq), at: 0, speed: 0 };
+}
