@@ -43,7 +43,9 @@ const SOURCES = [
   "package-lock.json",
   "scripts",
   "e2e/pages/bundled",
-  ...["shared", "modulators", "client", "server"].flatMap(name => [`${name}/src`, `${name}/package.json`]),
+  ...["shared", "modulators", "client", "react", "server", "apps/jecho", "apps/create-jecho"].flatMap(
+    name => [`${name}/src`, `${name}/package.json`],
+  ),
 ];
 
 /** What is built with, by bundler. */
@@ -54,7 +56,12 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   next: ["next@16.4.6", "react@19.3.1", "react-dom@19.3.1"],
 };
 /** What a page loads when it is needed, as it is imported. */
-const LATER = ["./page-here.js", "./tiers/browser-environment.js", "./generated/worker-source.mjs"];
+const LATER = [
+  "./page-here.js",
+  "../producer/producing.js",
+  "./tiers/browser-environment.js",
+  "./generated/worker-source.mjs",
+];
 /** Tools that check the packages. */
 const TOOLS = ["typescript@5.2.2", "publint@0.3.25", "@arethetypeswrong/cli@0.18.5"];
 /** A program in TypeScript that imports all that a page may. */
@@ -113,13 +120,21 @@ function bytesOf(program: string, folder: string): number {
   return gzipSync(readFileSync(join(folder, "measured.js")), { level: 9 }).length;
 }
 
-/** What each tool says of the packages, which are installed in the folder. */
-function check(folder: string, tarballs: readonly string[]): Record<string, string> {
+/**
+ * What each tool says of the packages, which are installed in the folder.
+ *
+ * @param commands packages that programs run and do not import
+ */
+function check(
+  folder: string,
+  libraries: readonly string[],
+  commands: readonly string[],
+): Record<string, string> {
   const complaints = (tool: string, args: readonly string[]): string => {
     const { ok, said } = run(join("node_modules/.bin", tool), args, folder);
     return ok ? "" : said;
   };
-  const each = (tool: string, ...args: string[]): string =>
+  const each = (tool: string, tarballs: readonly string[], ...args: string[]): string =>
     tarballs.map(file => complaints(tool, [file, ...args])).join("");
   writeFileSync(join(folder, "faces.ts"), FACES);
   // Node's types, which some tools bring along, are nothing that a page has.
@@ -127,8 +142,8 @@ function check(folder: string, tarballs: readonly string[]): Record<string, stri
     "--noEmit --strict --target es2022 --module nodenext --moduleResolution nodenext --typeRoots nowhere";
   return {
     "typescript 5.2": complaints("tsc", [...options.split(" "), "faces.ts"]),
-    publint: each("publint", "--strict"),
-    attw: each("attw", "--profile", "esm-only"),
+    publint: each("publint", [...libraries, ...commands], "--strict"),
+    attw: each("attw", libraries, "--profile", "esm-only"),
   };
 }
 
@@ -151,7 +166,8 @@ function build(bundlers: readonly string[], report: PagesReport): void {
     const tools = ["esbuild", ...bundlers].flatMap(name => PACKAGES[name] ?? []);
     report.skipped = install(page, [...TOOLS, ...tools]);
     if (report.skipped !== "") return;
-    Object.assign(report.checks, check(page, packedFiles("jecho-{shared,modulators,client,server}-*.tgz")));
+    const libraries = packedFiles("jecho-{shared,modulators,client,react,server}-*.tgz");
+    Object.assign(report.checks, check(page, libraries, packedFiles("{jecho,create-jecho}-[0-9]*.tgz")));
     report.firstPageBytes =
       bytesOf("plain.js", page) + bytesOf("node_modules/@jecho/client/src/places/shared-worker.js", page);
     for (const bundler of bundlers) {

@@ -87,7 +87,7 @@ export type {
 export type { ConcentratorPlace } from "./places/place.ts";
 export type { Demand, DerivedDemand } from "./producer/demand.ts";
 export { Producer } from "./producer/producer.ts";
-export type { EventQueueOptions } from "./queues/event-queue.ts";
+export type { EventQueueOptions } from "./queues/queue-options.ts";
 export { type Inheritance, InheritedSubscription } from "./session/inheritance.ts";
 export type {
   ChannelCounts,

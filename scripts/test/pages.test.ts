@@ -36,5 +36,8 @@ test("what is installed stays below its budget, and so does what a page loads to
   skip(report.skipped !== "", report.skipped);
   expect(report.clientBytes).toBeLessThan(12e6);
   expect(report.fullBytes).toBeLessThan(30e6);
-  expect(report.firstPageBytes).toBeLessThan(95e3);
+  process.stdout.write(
+    `metric users.first_page_kb ${(report.firstPageBytes / 1e3).toFixed(1)} kB (gzip, page and SharedWorker)\n`,
+  );
+  expect(report.firstPageBytes).toBeLessThan(89e3);
 });

@@ -4,14 +4,14 @@ import { checkOptions, FROM, type Inherited, type OptionNames } from "@jecho/sha
 import { Consumer } from "../consumer/consumer.ts";
 import type { RaisedBy, WrittenBy } from "../consumer/event-reader.ts";
 import type { Handler, SubscribeOptions, TakeOverOptions } from "../options/consumer-options.ts";
-import { historyOf, labelOf, placeOf, queueOf, sourcesOf } from "../options/open-options.ts";
+import { labelOf, placeOf, queueOf, sourcesOf } from "../options/open-options.ts";
 import { PRODUCE, SUBSCRIBE, TAKE_OVER } from "../options/option-names.ts";
 import type { ProduceOptions } from "../options/producer-options.ts";
-import type { ControlRequest, PortRequest } from "../places/port.ts";
-import { Delegation } from "../producer/delegation.ts";
-import { Producer } from "../producer/producer.ts";
-import type { EventQueue } from "../queues/event-queue.ts";
+import type { ControlRequest, Port, PortRequest } from "../places/port.ts";
+import type { Producer } from "../producer/producer.ts";
+import type { Producing } from "../producer/producing.ts";
 import type { EventQueues } from "../queues/event-queues.ts";
+import type { EventQueueOptions } from "../queues/queue-options.ts";
 import type { Endpoints } from "../session/endpoints.ts";
 import type { InheritedSubscription } from "../session/inheritance.ts";
 import { EventChannel } from "./channel.ts";
@@ -21,8 +21,9 @@ export interface EndpointSession {
   /** Address of the gateway. */
   readonly address: string;
   readonly isClosed: boolean;
-  /** Resolves when it is known where the concentrator runs. */
-  readonly settled: Promise<void>;
+  readonly port: Port;
+  /** Options of the queue that producers share. */
+  readonly queue: EventQueueOptions;
   /** @throws JechoError why nothing can be opened */
   checkUsable(): void;
   /** A channel's name on the wire; a promise where it has to be found out whether that is at this gateway. @throws JechoError `CHANNEL_ELSEWHERE` */
@@ -42,48 +43,29 @@ export interface EndpointSession {
 export class Opener {
   readonly #session: EndpointSession;
   readonly #endpoints: Endpoints;
-  readonly #queues: EventQueues;
+  /** Loaded with the first producer. */
+  #producing: Producing | undefined;
 
-  constructor(session: EndpointSession, endpoints: Endpoints, queues: EventQueues) {
+  constructor(session: EndpointSession, endpoints: Endpoints) {
     this.#session = session;
     this.#endpoints = endpoints;
-    this.#queues = queues;
   }
 
   async openProducer<T>(channel: EventChannel<T>, options: ProduceOptions): Promise<Producer<T>> {
     checkOptions<ProduceOptions>("produce()", options, PRODUCE);
-    const session = this.#session;
-    const { signal, delegate, history, key = "" } = options;
-    const endpoint = this.#endpoints.next();
-    const delegation =
-      delegate &&
-      new Delegation(
-        delegate,
-        (name, value) => this.post({ is: "context", endpoint, name, value }),
-        error => session.failed(error),
-      );
-    session.checkUsable();
-    // Which memory a queue may have depends on where the other side of it is.
-    await session.settled;
-    const name = this.#userName(channel.name, signal);
-    const userName = typeof name === "string" ? name : await name;
-    session.checkUsable();
-    const queue = options.queue === undefined ? this.#queues.common : this.#queues.open(options.queue);
-    const producer = new Producer<T>(this, endpoint, channel, queue, delegation);
-    const { schema = new Uint8Array(0), token = 0n } = channel.type ?? {};
-    const request: ControlRequest = {
-      is: "openProducer",
-      endpoint,
-      channel: userName,
-      schema,
-      token,
-      offers: delegation?.offers,
-      context: delegation?.present() ?? new Map(),
-      history: historyOf(history),
-      key,
-    };
-    await this.#endpoints.open(endpoint, producer, signal, () => this.post(request));
-    return producer;
+    const producing = this.#producing ?? (await this.#loadProducing());
+    return producing.open(channel, options);
+  }
+
+  async #loadProducing(): Promise<Producing> {
+    const loaded = await import("../producer/producing.ts");
+    this.#producing ??= new loaded.Producing(this, this.#session, this.#endpoints);
+    return this.#producing;
+  }
+
+  /** Queues of the session's producers; undefined before there are any. */
+  get queues(): EventQueues | undefined {
+    return this.#producing?.queues;
   }
 
   async openConsumer<T>(
@@ -96,7 +78,7 @@ export class Opener {
     if (options.as !== undefined && options.modulator === undefined)
       throw new JechoError("ARGUMENT_INVALID", `"as" names what a modulator makes, and there is none`);
     const consumer = new Consumer<T>(this, endpoint, channel, handler, options, options);
-    const name = this.#userName(channel.name, options.signal);
+    const name = this.userName(channel.name, options.signal);
     return this.#open(consumer, options.signal, {
       is: "openConsumer",
       endpoint,
@@ -124,7 +106,7 @@ export class Opener {
     const pair = { modulator: modulator && { source: modulator.source }, demodulator: options.demodulator };
     const place = new EventChannel<T>(this, channel, options.type);
     const consumer = new Consumer<T>(this, endpoint, place, handler, pair, options);
-    const name = this.#userName(channel, options.signal);
+    const name = this.userName(channel, options.signal);
     return this.#open(consumer, options.signal, {
       is: "openConsumer",
       endpoint,
@@ -139,7 +121,7 @@ export class Opener {
     });
   }
 
-  #userName(channel: string, signal: AbortSignal | undefined): string | Promise<string> {
+  userName(channel: string, signal: AbortSignal | undefined): string | Promise<string> {
     const name = this.#session.userName(channel);
     return typeof name === "string" || signal === undefined ? name : unlessAborted(name, signal);
   }
@@ -170,15 +152,6 @@ export class Opener {
     return this.#session.producers;
   }
 
-  /** The queue of what goes before everything else. */
-  get urgentQueue(): EventQueue {
-    return this.#queues.urgent;
-  }
-
-  get address(): string {
-    return this.#session.address;
-  }
-
   failed(error: JechoError): void {
     this.#session.failed(error);
   }
@@ -186,18 +159,6 @@ export class Opener {
   closeEndpoint(endpoint: number): void {
     this.post({ is: "closeEndpoint", endpoint });
     this.#endpoints.remove(endpoint);
-  }
-
-  /** A queue of its own goes with the producer. */
-  async closeProducer(endpoint: number, queue: EventQueue): Promise<void> {
-    if (this.#session.isClosed) return;
-    this.#queues.finish();
-    this.closeEndpoint(endpoint);
-    if (this.#queues.leave(queue)) {
-      this.#session.post({ is: "closeQueue", queue: queue.number });
-      queue.close(new JechoError("CLOSED"));
-    }
-    await this.#session.taken();
   }
 }
 

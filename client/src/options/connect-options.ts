@@ -3,7 +3,7 @@ import { JechoError } from "@jecho/shared";
 import type { BackoffOptions } from "../concentrator/backoff.ts";
 import type { ConcentratorOptions } from "../concentrator/parts.ts";
 import type { ConcentratorPlace } from "../places/place.ts";
-import { checkQueueOptions, type EventQueueOptions } from "../queues/event-queue.ts";
+import { checkQueueOptions, type EventQueueOptions } from "../queues/queue-options.ts";
 import { mostOf } from "./open-options.ts";
 import type { ProducerModulatorOptions } from "./producer-options.ts";
 

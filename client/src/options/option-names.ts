@@ -1,7 +1,7 @@
 import type { Delegate, Limits, Modulator } from "@jecho/modulators";
 import type { OptionNames } from "@jecho/shared/internal";
 import type { AttachOptions, ShareOptions } from "../objects/shared-copies.ts";
-import type { EventQueueOptions } from "../queues/event-queue.ts";
+import type { EventQueueOptions } from "../queues/queue-options.ts";
 import type { ConnectOptions } from "./connect-options.ts";
 import type {
   ConsumerOptions,

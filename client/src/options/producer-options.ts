@@ -1,5 +1,5 @@
 import type { Delegate, ModulatorOptions } from "@jecho/modulators";
-import type { EventQueueOptions } from "../queues/event-queue.ts";
+import type { EventQueueOptions } from "../queues/queue-options.ts";
 
 /** Options of `channel.produce`. */
 export interface ProduceOptions {

@@ -1,6 +1,7 @@
 import type { JechoError } from "@jecho/shared";
 import type { Port } from "../places/port.ts";
-import { EventQueue, type EventQueueEvents, type EventQueueOptions } from "./event-queue.ts";
+import { EventQueue, type EventQueueEvents } from "./event-queue.ts";
+import type { EventQueueOptions } from "./queue-options.ts";
 
 /** Size of the urgent queue. Urgent events are seldom and small: half of this is the largest event. */
 const URGENT_BYTES = 1 << 20;

@@ -11,7 +11,6 @@ import { type ConnectOptions, concentratorOptions, parseAddress } from "../optio
 import { ATTACH, CONNECT, SHARE } from "../options/option-names.ts";
 import { openPort } from "../places/place.ts";
 import type { Answer, Port, PortNotice, PortRequest, Question } from "../places/port.ts";
-import { EventQueues } from "../queues/event-queues.ts";
 import { Endpoints } from "./endpoints.ts";
 import { GatewayNames } from "./gateway-names.ts";
 import { type Inheritance, inherit } from "./inheritance.ts";
@@ -46,7 +45,6 @@ export class Session {
   /** Whoever waits for it to be live. */
   readonly #waiting = new NewsListeners<Status>();
   readonly #endpoints = new Endpoints();
-  readonly #queues: EventQueues;
   readonly #opener: Opener;
   readonly #names: GatewayNames;
   readonly #producers = new ProducerNames();
@@ -82,13 +80,7 @@ export class Session {
       notify: notice => this.#notice(notice),
       receive: this.#endpoints.receive,
     });
-    this.#queues = new EventQueues(this.#port, options.queue ?? {}, {
-      onDropped: (endpoint, raised) =>
-        this.#endpoints
-          .get(endpoint)
-          ?.notice({ is: "dropped", endpoint, raised, events: 1, code: "QUEUE_FULL" }),
-    });
-    this.#opener = new Opener(this.#forEndpoints(), this.#endpoints, this.#queues);
+    this.#opener = new Opener(this.#forEndpoints(), this.#endpoints);
     // What has come while the application computed comes first.
     this.#silence = setTimeout(() => laterTurn(() => this.#warn()), SILENCE_MS);
   }
@@ -100,7 +92,8 @@ export class Session {
       get isClosed() {
         return isClosed();
       },
-      settled: this.#port.settled,
+      port: this.#port,
+      queue: this.#options.queue ?? {},
       checkUsable: () => this.#checkUsable(),
       userName: channel => this.#names.userName(channel),
       post: request => this.#post(request),
@@ -220,7 +213,7 @@ export class Session {
   close(): Promise<void> {
     if (this.#status.state !== "closed") {
       this.#copies.publish();
-      this.#queues.finish();
+      this.#opener.queues?.finish();
       const error = new JechoError("CLOSED", "the session was closed");
       // Whether what it raised was taken is not known any more.
       this.#questions.end(error);
@@ -228,7 +221,7 @@ export class Session {
       this.#setStatus(statusNow("closed"));
       this.#inheritance.reject(error);
       this.#endpoints.close(error);
-      this.#queues.close(error);
+      this.#opener.queues?.close(error);
     }
     return this.#closing;
   }
@@ -265,7 +258,7 @@ export class Session {
    * @throws JechoError `CLOSED`, or what refused the session
    */
   flush(): Promise<void> {
-    this.#queues.finish();
+    this.#opener.queues?.finish();
     return this.#questions.flush();
   }
 
@@ -347,10 +340,10 @@ export class Session {
         else if (this.#options.onError !== undefined) guarded(this.#options.onError)(notice.error);
         return;
       case "room":
-        this.#queues.room(notice.queue);
+        this.#opener.queues?.room(notice.queue);
         return;
       case "recordsTaken":
-        this.#queues.taken(notice.queue, notice.bytes);
+        this.#opener.queues?.taken(notice.queue, notice.bytes);
         return;
       case "gone":
         // The thread of the concentrator died.
@@ -411,6 +404,6 @@ export class Session {
     this.#questions.end(error);
     this.#inheritance.reject(error);
     this.#endpoints.fail(error);
-    this.#queues.close(error);
+    this.#opener.queues?.close(error);
   }
 }

@@ -1,0 +1,90 @@
+import { JechoError } from "@jecho/shared";
+import type { EventChannel } from "../channel/channel.ts";
+import type { EndpointSession, Opener } from "../channel/opener.ts";
+import { historyOf } from "../options/open-options.ts";
+import type { ProduceOptions } from "../options/producer-options.ts";
+import type { ControlRequest } from "../places/port.ts";
+import type { EventQueue } from "../queues/event-queue.ts";
+import { EventQueues } from "../queues/event-queues.ts";
+import type { Endpoints } from "../session/endpoints.ts";
+import { Delegation } from "./delegation.ts";
+import { Producer, type ProducerSession } from "./producer.ts";
+
+/** Opens a session's producers and closes them. It is a program of its own: a page that only subscribes does not load it. */
+export class Producing implements ProducerSession {
+  readonly queues: EventQueues;
+  readonly #opener: Opener;
+  readonly #session: EndpointSession;
+  readonly #endpoints: Endpoints;
+
+  constructor(opener: Opener, session: EndpointSession, endpoints: Endpoints) {
+    this.#opener = opener;
+    this.#session = session;
+    this.#endpoints = endpoints;
+    this.queues = new EventQueues(session.port, session.queue, {
+      onDropped: (endpoint, raised) =>
+        endpoints.get(endpoint)?.notice({ is: "dropped", endpoint, raised, events: 1, code: "QUEUE_FULL" }),
+    });
+  }
+
+  async open<T>(
+    channel: EventChannel<T>,
+    { signal, delegate, history, key = "", queue: own }: ProduceOptions,
+  ): Promise<Producer<T>> {
+    const session = this.#session;
+    const endpoint = this.#endpoints.next();
+    const delegation =
+      delegate &&
+      new Delegation(
+        delegate,
+        (name, value) => this.post({ is: "context", endpoint, name, value }),
+        error => session.failed(error),
+      );
+    session.checkUsable();
+    // Which memory a queue may have depends on where the other side of it is.
+    await session.port.settled;
+    const name = this.#opener.userName(channel.name, signal);
+    const userName = typeof name === "string" ? name : await name;
+    session.checkUsable();
+    const queue = own === undefined ? this.queues.common : this.queues.open(own);
+    const producer = new Producer<T>(this, endpoint, channel, queue, delegation);
+    const { schema = new Uint8Array(0), token = 0n } = channel.type ?? {};
+    const request: ControlRequest = {
+      is: "openProducer",
+      endpoint,
+      channel: userName,
+      schema,
+      token,
+      offers: delegation?.offers,
+      context: delegation?.present() ?? new Map(),
+      history: historyOf(history),
+      key,
+    };
+    await this.#endpoints.open(endpoint, producer, signal, () => this.post(request));
+    return producer;
+  }
+
+  post(request: ControlRequest): void {
+    this.#session.post(request);
+  }
+
+  get urgentQueue(): EventQueue {
+    return this.queues.urgent;
+  }
+
+  get address(): string {
+    return this.#session.address;
+  }
+
+  /** A queue of its own goes with the producer. */
+  async closeProducer(endpoint: number, queue: EventQueue): Promise<void> {
+    if (this.#session.isClosed) return;
+    this.queues.finish();
+    this.#opener.closeEndpoint(endpoint);
+    if (this.queues.leave(queue)) {
+      this.#session.post({ is: "closeQueue", queue: queue.number });
+      queue.close(new JechoError("CLOSED"));
+    }
+    await this.#session.taken();
+  }
+}
