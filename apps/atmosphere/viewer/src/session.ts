@@ -3,17 +3,18 @@ import {
   type ConcentratorPlace,
   connect,
   JechoError,
-  type Producer,
   type Session,
   type Status,
   type View,
 } from "@jecho/client";
+import { useProducer } from "@jecho/react";
 import {
   type Dispatch,
   type SetStateAction,
   useCallback,
   useEffect,
   useEffectEvent,
+  useMemo,
   useState,
   useSyncExternalStore,
 } from "react";
@@ -250,32 +251,19 @@ export function useSteering(session: Session | undefined): {
   steer: ((command: Command) => void) | undefined;
   error: JechoError | undefined;
 } {
-  const [producer, setProducer] = useState<Producer<Steering>>();
-  const [error, setError] = useState<JechoError>();
-  useEffect(() => {
-    if (session === undefined) return;
-    const abort = new AbortController();
-    setError(undefined);
-    session
-      .channel(CHANNELS.steering, Steering)
-      .produce({ signal: abort.signal })
-      .then(setProducer, reason => {
-        if (!abort.signal.aborted) setError(JechoError.from(reason));
-      });
-    return () => {
-      abort.abort();
-      setProducer(undefined);
-    };
-  }, [session]);
+  const channel = useMemo(() => session?.channel(CHANNELS.steering, Steering), [session]);
+  const { producer, error: unopened } = useProducer(channel);
+  const [refused, setRefused] = useState<JechoError>();
+  useEffect(() => producer && setRefused(undefined), [producer]);
   const steer = useCallback(
     (command: Command) => {
       // The simulation's own answer: what it refuses is an error here, and nobody else's.
       producer?.publishSync({ value: 0, latitude: 0, longitude: 0, layer: 0, amount: 0, ...command }).then(
-        () => setError(undefined),
-        reason => setError(JechoError.from(reason)),
+        () => setRefused(undefined),
+        reason => setRefused(JechoError.from(reason)),
       );
     },
     [producer],
   );
-  return { steer: producer && steer, error };
+  return { steer: producer && steer, error: unopened ?? refused };
 }
