@@ -1,7 +1,7 @@
 import type { Connection } from "./connection.ts";
 
 /** Milliseconds that one turn of the event loop spends on such work. */
-const TURN_MS = 5;
+const TURN_MS = 1;
 
 interface WaitingPortions {
   readonly work: (() => void)[];
@@ -11,7 +11,7 @@ interface WaitingPortions {
 
 /**
  * Work of the gateway's own for connections, as to send the past, which may be much when all come back to a gateway that was started again. In one turn of
- * the event loop as much of it is done as takes 5 ms; the rest waits, and what else comes goes on in between. Each connection's work keeps its
+ * the event loop as much of it is done as takes 1 ms; the rest waits, and what else comes goes on in between. Each connection's work keeps its
  * order, and connections take turns.
  */
 export class Portions {

@@ -53,7 +53,7 @@ let isLowering: boolean | undefined;
 function lowersLimits(): boolean {
   if (isLowering !== undefined) return isLowering;
   if (!existsSync(PRLIMIT)) return false;
-  const { error, status } = spawnSync(PRLIMIT, [...SYSTEM_LIMITS, process.execPath, "--version"]);
+  const { error, status } = spawnSync(PRLIMIT, [...SYSTEM_LIMITS, "true"]);
   // There may be no file descriptors at present.
   if (error === undefined) isLowering = status === 0;
   return status === 0;
