@@ -71,7 +71,7 @@ async function freePort(): Promise<number> {
 test("every limit of SECURITY.md has a metric of what it is set to, and of how often it was reached", async () => {
   const security = await readFile(new URL("../../SECURITY.md", import.meta.url), "utf8");
   // Another table lists the limits of producers.
-  const [gateways = ""] = security.split("What modulators take of a producer's machine");
+  const [gateways = ""] = security.split("A producer's owner bounds");
   const limits = [...gateways.matchAll(/^\| `(\w+)` \| (\d+) \|/gm)];
   expect(limits.length).toBeGreaterThan(15);
   await using gateway = await createGateway({ operations });
