@@ -15,7 +15,7 @@ export interface ConnectionLimits {
   readonly requestTimeoutMs: number;
   /** Bytes that may wait for it on all channels together. */
   readonly connectionQueueBytes: number;
-  /** What waits for all connections together. */
+  /** The bytes that wait for all connections together. */
   readonly waitingTotal: WaitingTotal;
 }
 

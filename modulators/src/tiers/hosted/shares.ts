@@ -49,7 +49,7 @@ export class Share implements Account {
     return more <= 1 ? this.expectedMs : Math.min(Math.max(LONG_MS, this.expectedMs), more * this.expectedMs);
   }
 
-  /** It is removed: its last turn may take longer than any before. */
+  /** Called when the modulator is removed: its last turn may take longer than any before. */
   ends(): void {
     this.turns = 0;
     this.expectedMs = Math.max(this.expectedMs, UNKNOWN_MS);

@@ -19,9 +19,9 @@ interface Offence {
 }
 
 const OFFENCES = {
-  /** It costs all others in the host their state. */
+  /** An ended host, which costs all others in it their state. */
   endedHost: { sparedTexts: 0, sparedSubjects: 1, name: "ended the host of all modulators" },
-  /** It costs others the time until it was noticed. */
+  /** A call beyond its time, which costs others the time until it was noticed. */
   timedOut: { sparedTexts: 2, sparedSubjects: 7, name: "timed out" },
 } as const satisfies Record<string, Offence>;
 
@@ -56,7 +56,7 @@ export class Suspensions {
   }
 }
 
-/** Who has committed one offence. */
+/** The texts and subjects that have committed one kind of offence. */
 class OffenceRecord {
   readonly kind: string;
   readonly #offence: Offence;
