@@ -34,6 +34,23 @@ test("who builds at the same time as another, or looks on, finds a whole page at
   }
 });
 
+test("the service worker keeps every program that those which it keeps import", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "viewer-"));
+  try {
+    await buildViewer(() => {}, join(folder, "dist"));
+    const worker = await readFile(join(folder, "dist/service-worker.js"), "utf8");
+    const kept = [...worker.matchAll(/"\/(assets\/[^"]+\.js)"/g)].map(([, file]) => file as string);
+    expect(kept.some(file => file.includes("/producing-"))).toBe(true);
+    for (const file of kept) {
+      const program = await readFile(join(folder, "dist", file), "utf8");
+      for (const [, name] of program.matchAll(/(?:from|import)\s*"\.\/([^"]+)"/g))
+        expect(kept, file).toContain(`assets/${name}`);
+    }
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
 /** What the page needs and is not there; a page that was replaced while it was looked at is looked at again. */
 async function missingOf(folder: string): Promise<string[]> {
   const read = (): Promise<string> =>

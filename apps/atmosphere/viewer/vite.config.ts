@@ -3,7 +3,7 @@ import react from "@vitejs/plugin-react";
 import { defineConfig, type Plugin } from "vite";
 
 /** What a page needs to start, besides itself. Its workers are bundled apart from it, so they are known by their names. */
-const STARTS = /(^|\/)(index|shared-worker|land-110m)-[^/]+\.(js|css|json)$/;
+const STARTS = /(^|\/)(index|producing|shared-worker|land-110m)-[^/]+\.(js|css|json)$/;
 const PUBLIC = ["/", "/favicon.svg", "/manifest.webmanifest", "/icon-192.png"];
 
 /** Writes the service worker with the names of what it keeps. */
@@ -11,9 +11,13 @@ const serviceWorker: Plugin = {
   name: "service-worker",
   apply: "build",
   generateBundle(_, bundle) {
-    const files = Object.keys(bundle).filter(name => STARTS.test(name));
+    const files = new Set(Object.keys(bundle).filter(name => STARTS.test(name)));
+    for (const name of files) {
+      const part = bundle[name];
+      if (part?.type === "chunk") for (const imported of part.imports) files.add(imported);
+    }
     const source = readFileSync(new URL("src/service-worker.js", import.meta.url), "utf8");
-    const list = JSON.stringify([...PUBLIC, ...files.map(name => `/${name}`)]);
+    const list = JSON.stringify([...PUBLIC, ...Array.from(files, name => `/${name}`)]);
     this.emitFile({
       type: "asset",
       fileName: "service-worker.js",
