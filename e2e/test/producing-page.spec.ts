@@ -128,12 +128,12 @@ test("MOE-24: shared: when the page that a host runs in is closed, it goes on in
   await producing.evaluate(() => globalThis.producing.raise(0, 9));
   await expect.poll(() => seen.at(-1)).toEqual({ n: 6, note: "of 7" });
   await hosting.close({ runBeforeUnload: false });
-  await expect.poll(() => producing.workers().length).toBe(1);
-  // It began anew, which is told with the first word that the new one has of events.
-  await producing.evaluate(() => globalThis.producing.raise(9, 9));
   await expect
     .poll(() => restarts)
     .toEqual([expect.stringContaining("the page that lent its worker is gone")]);
+  await expect.poll(() => producing.workers().length).toBe(1);
+  // It began anew.
+  await producing.evaluate(() => globalThis.producing.raise(9, 9));
   await expect.poll(() => seen.slice(3).map(({ note }) => note)).toEqual(["of 1", "of 4", "of 7"]);
   expect(consumer.status.state).toBe("live");
   expect(consumer.placements).toMatchObject([{ at: "producer" }]);

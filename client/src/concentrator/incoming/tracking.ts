@@ -91,8 +91,7 @@ interface Known {
   through: number;
   /** The source that said so last; 0n for none. */
   by: bigint;
-  /** The source of the output that was made of it, or was said to be, last; and the incarnation of its modulator. 0n for none yet. */
-  teller: bigint;
+  /** Incarnation of the modulator whose output is made of its events; 0n for none yet. */
   maker: bigint;
   heard: number;
 }
@@ -183,7 +182,7 @@ export class Tracker {
     // A run is missing that says nothing which this one does not say: something of what this one accounts for was lost.
     const missing = raised > last + 1 && gap === 0 ? Math.max(1, through - known.through) : gap;
     // What is told of a stretch is known, too, before its last run is there.
-    this.#reach(known, source, missing > gap ? through : accounted);
+    reach(known, source, missing > gap ? through : accounted);
     return { had: Math.max(0, Math.min(count, last + 1 - raised)), missing };
   }
 
@@ -196,7 +195,7 @@ export class Tracker {
     if (known === undefined) return { had, missing: this.#hasBeenAway && before === 0 ? raised - 1 : 0 };
     if (isRepeated(known, source, run)) return { had: count, missing: 0 };
     const missing = Math.max(0, run.after - known.through);
-    this.#reach(known, source, run.accounted);
+    reach(known, source, run.accounted);
     return { had, missing };
   }
 
@@ -218,9 +217,7 @@ export class Tracker {
       // Of what its modulator had gathered all was accounted for before: each of its events that is missing stands for one at least.
       const gathered = isBroken && through <= known.through ? raised - (reached?.raised ?? raised) : 0;
       const missing = Math.max(gathered, (isBroken ? through : after) - known.through);
-      // One that only begins after another one says nothing of events yet, and that one may still do so.
-      if (after < through || known.maker === 0n) this.#reach(known, source, through);
-      else reach(known, source, through);
+      reach(known, source, through);
       if (reached === undefined) this.#enter(source, raised, known);
       else reached.raised = Math.max(reached.raised, raised);
       return missing;
@@ -259,7 +256,7 @@ export class Tracker {
       const of = new TrackedSource(source, urgent);
       this.#enter(of, Math.max(Number(raised), this.#before.of(of)), known);
       // Several modulators may have made what it has had of one source.
-      if (known !== undefined) this.#reach(known, of, Number(through));
+      if (known !== undefined) reach(known, of, Number(through));
     }
     if (places.length > 0) this.#hasBeenAway = true;
   }
@@ -284,32 +281,23 @@ export class Tracker {
   }
 
   #enter(source: TrackedSource, raised: number, origin: Known | undefined): void {
+    if (origin !== undefined) {
+      const incarnation = source.id >> 32n;
+      if (origin.maker !== 0n && origin.maker !== incarnation && !this.#incarnations.has(incarnation))
+        this.hasRestarted = true;
+      origin.maker = incarnation;
+      this.#incarnations.add(incarnation);
+      if (this.#incarnations.size > MOST_INCARNATIONS) this.#incarnations.clear();
+    }
     this.#newest = { source, raised, origin, heard: 0 };
     this.#reached.set(source.name, this.#newest);
-  }
-
-  /** A modulator's output has come that reaches so far in its raw source, or it says that it has been through that. */
-  #reach(known: Known, source: TrackedSource, through: number): void {
-    if (known.teller !== source.id) this.#makes(known, source);
-    reach(known, source, through);
-  }
-
-  /** A raw source's events are made by this incarnation from now on. */
-  #makes(known: Known, { id }: TrackedSource): void {
-    known.teller = id;
-    const incarnation = id >> 32n;
-    if (known.maker === incarnation) return;
-    if (known.maker !== 0n && !this.#incarnations.has(incarnation)) this.hasRestarted = true;
-    known.maker = incarnation;
-    this.#incarnations.add(incarnation);
-    if (this.#incarnations.size > MOST_INCARNATIONS) this.#incarnations.clear();
   }
 
   /** @param begin where one begins that was not known, unless it has begun while the consumer was away */
   #knownOf(source: TrackedSource, begin: number): Known {
     let known = this.#known.get(source.name);
     if (known === undefined) {
-      known = { source, through: this.#hasBeenAway ? 0 : begin, by: 0n, teller: 0n, maker: 0n, heard: 0 };
+      known = { source, through: this.#hasBeenAway ? 0 : begin, by: 0n, maker: 0n, heard: 0 };
       this.#known.set(source.name, known);
     }
     return known;
