@@ -68,6 +68,8 @@ const TOOLS = ["typescript@5.2.2", "publint@0.3.25", "@arethetypeswrong/cli@0.18
 const FACES = ["client", "client/fbs", "client/moe", "client/modulating", "modulators/testing"]
   .map((face, i) => `export * as face${i} from "@jecho/${face}";\n`)
   .join("");
+/** A file of its own: processes that webpack starts get this one's options, too, and --input-type is for text alone. */
+const WEBPACK_PROGRAM = "webpack-build.mjs";
 const WEBPACK = `import webpack from "webpack";
 webpack({ mode: "production", context: process.cwd(), entry: "./main.js", output: { path: process.cwd() + "/dist" } }, (error, stats) => {
   console.log(error ?? stats.toString("errors-only"));
@@ -76,7 +78,7 @@ webpack({ mode: "production", context: process.cwd(), entry: "./main.js", output
 /** The command that builds the page into `dist`. */
 const BUILDS: Readonly<Record<string, readonly string[]>> = {
   esbuild: ["node_modules/esbuild/bin/esbuild", "main.js", "--bundle", "--minify", "--outfile=dist/main.js"],
-  webpack: ["--input-type=module", "-e", WEBPACK],
+  webpack: [WEBPACK_PROGRAM],
   vite: ["node_modules/vite/bin/vite.js", "build"],
   next: ["node_modules/next/dist/bin/next", "build"],
 };
@@ -154,6 +156,7 @@ function build(bundlers: readonly string[], report: PagesReport): void {
     if (!packed.ok) throw new Error(packed.said);
     const page = join(folder, "page");
     cpSync(join(root, "e2e/pages/bundled"), page, { recursive: true });
+    writeFileSync(join(page, WEBPACK_PROGRAM), WEBPACK);
     writeFileSync(join(page, "package.json"), '{ "private": true, "type": "module" }\n');
     const packedFiles = (pattern: string): string[] =>
       globSync(pattern, { cwd: join(folder, "packed") }).map(file => join(folder, "packed", file));
@@ -204,7 +207,7 @@ function buildMissing(wanted: readonly string[]): PagesReport {
 }
 
 const wanted = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(BUILDS);
-// Vitest and Playwright ask for them at the same time.
+// Several test runners may ask for them at the same time.
 const report = await inTurn(() => buildMissing(wanted), join(root, ".cache/pages.pid"));
 console.log(
   `${basename(reportFile)}: ${wanted.map(name => `${name} ${report.built[name] === "" ? "built" : "not built"}`).join(", ")}`,

@@ -1,5 +1,6 @@
 import { connect, type Modulator } from "@jecho/client";
 import { expect, type Page } from "@playwright/test";
+import { startCutter } from "../src/cutter.ts";
 import { Tick, test } from "./library-page.ts";
 
 type Event = typeof Tick.event;
@@ -214,3 +215,34 @@ for (const place of ["here", "worker", "shared"] as const)
     expect(await producer.publishSync({ n: 2, note: "" })).toBe(1);
     await expect(page).toHaveTitle("2 of 2");
   });
+
+test("a page that begins to produce while its gateway, and with it its own server, is away does so when that is back", async ({
+  page,
+  session,
+  gateway,
+}) => {
+  await using way = await startCutter(gateway.address);
+  const got: number[] = [];
+  await session.channel("later", Tick).subscribe(({ n }) => void got.push(n));
+  await page.goto(way.url);
+  await page.waitForFunction(() => globalThis.jecho !== undefined);
+  const begins = page.evaluate(async () => {
+    const { connect, type } = globalThis.jecho;
+    const session = connect(location.host, { place: "here", backoff: { firstMs: 20, mostMs: 100 } });
+    await session.ready();
+    await new Promise<void>(resolve =>
+      session.onStatus(({ state }) => state === "reconnecting" && resolve()),
+    );
+    const producing = session.channel("later", type("Tick", { n: "uint32", note: "string" })).produce();
+    return producing.then(async producer => {
+      producer.publish({ n: 7, note: "" });
+      await session.flush();
+    });
+  });
+  await expect.poll(() => gateway.stats().connections).toBe(2);
+  way.part();
+  await expect.poll(() => gateway.stats().connections).toBe(1);
+  way.join();
+  await begins;
+  await expect.poll(() => got).toEqual([7]);
+});

@@ -128,5 +128,12 @@ test("MOE-6, DEL-7: when all have gone for good, and nobody came back in time, t
   await model.empty();
   await expect
     .poll(() => gateway.stats())
-    .toEqual({ connections: 0, channels: 0, derivedChannels: 0, historyBytes: 0, blocking: 0 });
+    .toEqual({
+      connections: 0,
+      channels: 0,
+      derivedChannels: 0,
+      historyBytes: 0,
+      blocking: 0,
+      queueBytes: 0,
+    });
 });

@@ -1,6 +1,7 @@
 import { modulatorTable } from "@jecho/modulators/internal";
 import { JechoError, type Type } from "@jecho/shared";
 import { checkOptions, FROM, type Inherited, type OptionNames } from "@jecho/shared/internal";
+import { loadsOverNetwork } from "#platform";
 import { Consumer } from "../consumer/consumer.ts";
 import type { RaisedBy, WrittenBy } from "../consumer/event-reader.ts";
 import type { Handler, SubscribeOptions, TakeOverOptions } from "../options/consumer-options.ts";
@@ -33,6 +34,8 @@ export interface EndpointSession {
   readonly producers: RaisedBy;
   /** The types that the present producers of a channel write. */
   typesOf(channel: string): Promise<Type[]>;
+  /** Resolves when the session is live. @throws JechoError why it will not be, or the signal's reason */
+  ready(signal?: AbortSignal): Promise<void>;
   /** Something went wrong without an endpoint to blame. */
   failed(error: JechoError): void;
   /** Resolves when what was raised before has been taken, or after 30 s. */
@@ -53,11 +56,13 @@ export class Opener {
 
   async openProducer<T>(channel: EventChannel<T>, options: ProduceOptions): Promise<Producer<T>> {
     checkOptions<ProduceOptions>("produce()", options, PRODUCE);
-    const producing = this.#producing ?? (await this.#loadProducing());
+    const producing = this.#producing ?? (await this.#loadProducing(options.signal));
     return producing.open(channel, options);
   }
 
-  async #loadProducing(): Promise<Producing> {
+  async #loadProducing(signal: AbortSignal | undefined): Promise<Producing> {
+    // As long as the gateway is away its page's server may be, too.
+    if (loadsOverNetwork) await this.#session.ready(signal);
     const loaded = await import("../producer/producing.ts");
     this.#producing ??= new loaded.Producing(this, this.#session, this.#endpoints);
     return this.#producing;

@@ -95,6 +95,7 @@ export class Session {
       port: this.#port,
       queue: this.#options.queue ?? {},
       checkUsable: () => this.#checkUsable(),
+      ready: signal => this.ready(signal),
       userName: channel => this.#names.userName(channel),
       post: request => this.#post(request),
       types: this.#types,
