@@ -4,7 +4,7 @@ import { findChromium, launchOptions } from "./src/browser.ts";
 export default defineConfig({
   testDir: "test",
   outputDir: "test-results",
-  // Beside Vitest, on two cores: most of the time both wait.
+  // On two cores: most of the time a test waits.
   workers: 2,
   retries: 0,
   // A condition is waited for as long as a loaded machine may need.
