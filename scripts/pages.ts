@@ -123,7 +123,7 @@ function bytesOf(program: string, folder: string): number {
 }
 
 /**
- * What each tool says of the packages, which are installed in the folder.
+ * Findings of each tool about the packages, which are installed in the folder.
  *
  * @param commands packages that programs run and do not import
  */

@@ -133,7 +133,7 @@ test("MOE-24: shared: when the page that a host runs in is closed, it goes on in
     .poll(() => restarts)
     .toEqual([expect.stringContaining("the page that lent its worker is gone")]);
   await expect.poll(() => producing.workers().length).toBe(1);
-  // It began anew.
+  // The modulator began anew.
   await producing.evaluate(() => globalThis.producing.raise(9, 9));
   await expect.poll(() => seen.slice(3).map(({ note }) => note)).toEqual(["of 1", "of 4", "of 7"]);
   expect(consumer.status.state).toBe("live");

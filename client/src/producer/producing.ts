@@ -41,7 +41,7 @@ export class Producing implements ProducerSession {
         error => session.failed(error),
       );
     session.checkUsable();
-    // Which memory a queue may have depends on where the other side of it is.
+    // The memory of a queue depends on where its other side is.
     await session.port.settled;
     const name = this.#opener.userName(channel.name, signal);
     const userName = typeof name === "string" ? name : await name;

@@ -20,7 +20,7 @@ export function lacksPast({ from, modulator, tracker }: ConsumerEndpoint, opened
       // Nothing is kept of what this process makes for itself.
       return !opened.recovered || opened.placements.some(one => placementOf(one).at === "consumer");
     case FROM.resume:
-      // It may be of the channel itself, unless another device was there.
+      // The place may be of the channel itself, unless another device was there.
       return opened.unknown && tracker.places().length === 0;
     default:
       return false;
