@@ -2,9 +2,9 @@ import { writeFile } from "node:fs/promises";
 import { connect as connectTls } from "node:tls";
 import { connect, modulatorFrom } from "@jecho/client";
 import { startModulating } from "@jecho/client/modulating";
+import { selfSigned, tlsFiles } from "@jecho/e2e/self-signed";
 import { createGateway, type Gateway, lineLog } from "@jecho/server";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { selfSigned, tlsFiles } from "./self-signed.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 

@@ -5,9 +5,9 @@ import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, modulatorFrom, type } from "@jecho/client";
+import { selfSigned, tlsFiles } from "@jecho/e2e/self-signed";
 import { createGateway, type Gateway } from "@jecho/server";
 import { afterEach, expect, test, vi } from "vitest";
-import { selfSigned, tlsFiles } from "./self-signed.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 

@@ -1,4 +1,3 @@
-import { unwatchFile, watchFile } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
 import { JechoError } from "@jecho/shared";
@@ -11,7 +10,8 @@ export interface TlsOptions {
   readonly certFile: string;
 }
 
-const LOOK_MS = 2000;
+/** Time between two looks at the files, in milliseconds. */
+const LOOK_MS = 1000;
 
 /** The text of the key and of the certificate, as PEM. */
 interface CertificateTexts {
@@ -44,23 +44,37 @@ export class Certificate {
     return this.#texts;
   }
 
-  /** Calls back when the files have others, to be shown to new connections. @returns what ends that */
+  /**
+   * Calls back when the files have others, to be shown to new connections.
+   *
+   * Each look compares the files with what is in use, not with what they were at the look before: no exchange goes unnoticed, at whatever moment it comes.
+   *
+   * @returns what ends that
+   */
   follow(changed: (certificate: this) => void): () => void {
+    let ended = false;
+    let complaint: string | undefined;
     const look = async (): Promise<void> => {
       try {
-        if (!(await this.#load())) return;
-        changed(this);
-        this.#log("new connections are shown a new certificate");
+        const isNew = await this.#load();
+        if (ended) return;
+        complaint = undefined;
+        if (isNew) {
+          changed(this);
+          this.#log("new connections are shown a new certificate");
+        }
       } catch (error) {
-        this.#log(`${(error as Error).message}; the former one goes on`);
+        const { message } = error as Error;
+        // Files that stay unusable are complained of once.
+        if (!ended && message !== complaint) this.#log(`${message}; the former one goes on`);
+        complaint = message;
       }
+      if (!ended) next = setTimeout(look, LOOK_MS).unref();
     };
-    // Between the two files' changes they do not belong together, which is no error yet: it is looked again with the second.
-    const looked = (): void => void look();
-    const files = [this.keyFile, this.certFile];
-    for (const file of files) watchFile(file, { interval: LOOK_MS, persistent: false }, looked);
+    let next = setTimeout(look, LOOK_MS).unref();
     return () => {
-      for (const file of files) unwatchFile(file, looked);
+      ended = true;
+      clearTimeout(next);
     };
   }
 
@@ -79,10 +93,10 @@ export class Certificate {
         readFile(this.keyFile, "utf8"),
         readFile(this.certFile, "utf8"),
       ]);
+      if (key === this.#texts.key && cert === this.#texts.cert) return false;
       createSecureContext({ key, cert });
-      const isNew = key !== this.#texts.key || cert !== this.#texts.cert;
       this.#texts = { key, cert };
-      return isNew;
+      return true;
     } catch (error) {
       throw this.unusable((error as Error).message);
     }
