@@ -2,13 +2,14 @@ import type { CallExpression, Expression, Node, SpreadElement } from "acorn";
 import { callBuiltin, extreme } from "./builtins.ts";
 import { type Code, type CodeLabel, type CodeLocal, f64, get, i32, many, op, set } from "./code.ts";
 import { ANSWER } from "./encoder.ts";
-import { addressOf, type CodePlace, ExpressionChecker, nameOf } from "./expressions.ts";
+import { ExpressionChecker } from "./expressions.ts";
 import {
   booleanOf,
   type CodeScope,
   type EventVector,
   intOf,
   type KnownNumber,
+  type KnownText,
   type KnownValue,
   kept,
   MOST_LENGTH,
@@ -16,7 +17,10 @@ import {
   numberOf,
   wide,
 } from "./known.ts";
+import { addressOf, type CodePlace, nameOf } from "./members.ts";
+import { compared } from "./numbers.ts";
 import { refuse } from "./refusal.ts";
+import { equalTexts, searchedText, TEXT_METHODS } from "./texts.ts";
 
 /** Elements of a vector that are spread into arguments: engines run out of stack with some more of them. */
 const MOST_ARGUMENTS = 16_384;
@@ -50,6 +54,9 @@ export abstract class CallChecker extends ExpressionChecker {
         const called = { is: "function" as const, node: method, scope: this.methodScope, hasThis: true };
         return this.inline(called, this.#arguments(node, place), place, node);
       }
+      if (object.is === "text") return this.#textCall(object.text, name, node, place);
+      if (object.is === "list" || (object.is === "data" && object.shape.is === "list"))
+        return this.#listCall(object, name, node, place);
       if (object.is === "vector") return this.#vectorCall(object.vector, name, node, place);
       return this.#called(this.memberOf(object, name, node), node, place);
     }
@@ -116,6 +123,50 @@ export abstract class CallChecker extends ExpressionChecker {
     if (this.passed) return refuse(node, "an event that may be passed on twice is not compiled");
     this.passed = true;
     return nothing("undefined", [...event.effects, set(this.parts.answer, i32(ANSWER.pass))]);
+  }
+
+  // ---- texts and lists
+
+  #textCall(text: KnownText, name: string, node: CallExpression, place: CodePlace): KnownValue {
+    const [needle, ...more] = this.#arguments(node, place);
+    if (!TEXT_METHODS.has(name) || needle?.is !== "text" || more.length > 0)
+      return refuse(node, `this call of ${name} is not compiled`);
+    const { line = 0, column = -1 } = node.loc?.start ?? {};
+    const code = searchedText(name, text, needle.text, { line, column: column + 1 });
+    return code === undefined
+      ? refuse(node, `${name} is compiled where a text that is not the event's is looked for in another one`)
+      : booleanOf(code);
+  }
+
+  /** `list.includes(value)`, of a list in the source, in the parameters or in a shared object. */
+  #listCall(
+    list: Extract<KnownValue, { is: "list" | "data" }>,
+    name: string,
+    node: CallExpression,
+    place: CodePlace,
+  ): KnownValue {
+    const [value, ...more] = this.#arguments(node, place);
+    if (name !== "includes" || more.length > 0 || (value?.is !== "text" && value?.is !== "number"))
+      return refuse(node, "of a list, includes is compiled with a number or a text");
+    const items = list.is === "list" ? list.items : this.itemsOf(list, node);
+    const found = value.is === "number" ? kept(value) : undefined;
+    const tests = items.map(item => {
+      if (item.is === "number" && found !== undefined) return compared("===", found.read, item)?.code as Code;
+      if (item.is === "text" && value.is === "text")
+        return (
+          equalTexts(value.text, item.text) ??
+          refuse(node, "two texts of the event are not compared where it is compiled")
+        );
+      if (item.is === "number" || item.is === "text") return i32(0);
+      return refuse(node, `a list with ${nameOf(item)} in it is not compiled`);
+    });
+    const any = tests.reduceRight<Code>(
+      (rest, test) => ({ is: "if", test, yes: [i32(1)], no: [rest], type: "i32" }),
+      i32(0),
+    );
+    return booleanOf(
+      found === undefined || value.is !== "number" ? any : many(set(found.local, value.code), any),
+    );
   }
 
   // ---- loops over vectors

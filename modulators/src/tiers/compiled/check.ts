@@ -15,11 +15,12 @@ import { type CostFormula, costOf } from "./cost.ts";
 import type { DataShape } from "./data-shape.ts";
 import { ANSWER } from "./encoder.ts";
 import { EventCode } from "./event-code.ts";
-import type { CheckedParts, CodeField } from "./expressions.ts";
-import { CodeScope, type KnownValue, wide } from "./known.ts";
+import { booleanOf, CodeScope, type KnownValue, numberOf, wide } from "./known.ts";
+import type { CheckedParts, CodeField } from "./members.ts";
 import type { ModuleText } from "./module-text.ts";
 import { refuse } from "./refusal.ts";
 import { StatementChecker } from "./statements.ts";
+import { type TextPlace, TextPlaces } from "./text-places.ts";
 
 /** Types and shapes that a program is checked against. */
 export interface CheckedAgainst {
@@ -36,11 +37,13 @@ export interface CheckedProgram {
   readonly cost: CostFormula;
   /** Names of the fields that it reads of an event. */
   readonly reads: readonly string[];
-  /** Whether the modulator has fields of its own, which a restart loses. */
-  readonly hasState: boolean;
+  /** Texts of the parameters and shared objects that it reads, and where. */
+  readonly texts: readonly TextPlace[];
+  /** The modulator's own fields, which a restart loses: their names and kinds as text; "" where it has none. */
+  readonly state: string;
 }
 
-/** Key of a global that is a number of the parameters or of a shared object: behind this, the path of names to it. */
+/** Key of a global that is a number of the parameters or of a shared object, or the length of a text there: behind this, the path of names to it. */
 export const DATA_KEY = "data\n";
 
 /**
@@ -61,28 +64,32 @@ export function checkProgram(
   const done: CodeLabel = { name: "event" };
   const leaves = new Map<string, CodeGlobal>();
   const fields = new Map<string, CodeField>();
+  const texts = new TextPlaces();
   const event = new EventCode(writer.root, text.input?.root ?? writer.root, { start, end, answer, done });
   const parts: CheckedParts = {
     text,
     event,
     fields,
-    parameters: dataOf(parameters, "parameters"),
+    parameters: dataOf(parameters, "parameters") ?? { is: "data", shape: parameters, path: "parameters" },
     objects: { is: "data", shape: objects, path: "objects" },
-    leaf: (path, type) => {
-      let leaf = leaves.get(path);
-      if (leaf === undefined) {
-        leaf = { type: type === "number" ? "f64" : "i32", key: `${DATA_KEY}${path}` };
-        leaves.set(path, leaf);
-      }
-      return leaf;
-    },
+    data: dataOf,
     answer,
     marked,
   };
-  function dataOf(shape: DataShape, path: string): KnownValue {
-    if (shape.is !== "number" && shape.is !== "boolean") return { is: "data", shape, path };
-    const code: Code = { is: "getGlobal", global: parts.leaf(path, shape.is) };
-    return shape.is === "number" ? { is: "number", code, maybe: false } : { is: "boolean", code };
+  function dataOf(shape: DataShape, path: string): KnownValue | undefined {
+    if (shape.is === "text" && shape.cap === 0) return undefined;
+    if (shape.is === "null" || shape.is === "list" || shape.is === "object")
+      return { is: "data", shape, path };
+    const global: CodeGlobal = leaves.get(path) ?? {
+      type: shape.is === "number" ? "f64" : "i32",
+      key: `${DATA_KEY}${path}`,
+    };
+    leaves.set(path, global);
+    const code: Code = { is: "getGlobal", global };
+    if (shape.is === "number") return numberOf(code);
+    if (shape.is === "boolean") return booleanOf(code);
+    const { cap } = shape as Extract<DataShape, { is: "text" }>;
+    return { is: "text", text: { from: "data", at: i32(texts.placeOf(path, cap)), length: code, cap } };
   }
   const scope = new CodeScope();
   for (const [name, imported] of text.imported) {
@@ -138,7 +145,8 @@ export function checkProgram(
     },
     cost: costOf([...before, ...code]),
     reads: event.reads,
-    hasState: fields.size > 0,
+    texts: texts.all,
+    state: Array.from(fields, ([name, { type }]) => `${name} ${type}`).join(),
   };
 }
 

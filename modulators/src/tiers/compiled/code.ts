@@ -47,6 +47,8 @@ export const OPS = {
   "i32.gt_u": 0x4b,
   "i32.le_s": 0x4c,
   "i32.ge_s": 0x4e,
+  "i64.eq": 0x51,
+  "i64.ne": 0x52,
   "f64.eq": 0x61,
   "f64.ne": 0x62,
   "f64.lt": 0x63,
@@ -87,6 +89,7 @@ export type OpName = keyof typeof OPS;
 /** Instructions that read memory, by their code. None of them needs aligned addresses. */
 export const LOADS = {
   "i32.load": 0x28,
+  "i64.load": 0x29,
   "f32.load": 0x2a,
   "f64.load": 0x2b,
   "i32.load8_s": 0x2c,
@@ -98,6 +101,7 @@ export type LoadName = keyof typeof LOADS;
 
 export type Code =
   | { readonly is: "i32" | "f64"; readonly value: number }
+  | { readonly is: "i64"; readonly value: bigint }
   | { readonly is: "get"; readonly local: CodeLocal }
   | { readonly is: "set" | "tee"; readonly local: CodeLocal; readonly value: Code }
   | { readonly is: "getGlobal"; readonly global: CodeGlobal }
@@ -143,6 +147,7 @@ export interface CodeModule {
 }
 
 export const i32 = (value: number): Code => ({ is: "i32", value });
+export const i64 = (value: bigint): Code => ({ is: "i64", value });
 export const f64 = (value: number): Code => ({ is: "f64", value });
 export const get = (local: CodeLocal): Code => ({ is: "get", local });
 export const set = (local: CodeLocal, value: Code): Code => ({ is: "set", local, value });

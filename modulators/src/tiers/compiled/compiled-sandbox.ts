@@ -11,12 +11,16 @@ import type {
   Turn,
 } from "../../sandbox/sandbox.ts";
 import { DATA_KEY } from "./check.ts";
+import type { CodeType } from "./code.ts";
 import { type CompiledProgram, compileText, readText } from "./compiler.ts";
-import { dataAt, shapeOf, shapeText } from "./data-shape.ts";
+import { bytesOfText, dataAt, shapeOf, shapeText } from "./data-shape.ts";
 import { ANSWER } from "./encoder.ts";
-import { EventWindow } from "./event-window.ts";
+import { EventWindow, type WindowText } from "./event-window.ts";
 import { PassQueue } from "./pass-queue.ts";
 import { Refusal } from "./refusal.ts";
+import type { TextPlace } from "./text-places.ts";
+
+const NO_TEXTS: readonly WindowText[] = [];
 
 /** Runs compiled modulators in this thread. What they read of events are copies, and all that they write are answers. */
 export function compiledEngine(): Engine {
@@ -34,6 +38,9 @@ interface CompiledInstance {
   /** Takes the events of the window. @returns how many of them leave; -1 - i where event i is broken */
   readonly run: (events: number) => number;
   readonly init: () => void;
+  readonly places: readonly TextPlace[];
+  /** The texts there, as the parameters and shared objects have them now. */
+  texts: readonly WindowText[];
 }
 
 /** One compiled modulator. Its fields and its data are variables that the instances for all types of its events share. */
@@ -48,7 +55,11 @@ class CompiledSandbox implements Sandbox {
   readonly #types: Type[] = [];
   /** Instances by the number of their type. */
   readonly #instances = new Map<number, CompiledInstance>();
-  readonly #globals = new Map<string, WebAssembly.Global>();
+  /** By their keys: what was a number may become a text. */
+  readonly #variables: Readonly<Record<CodeType, Map<string, WebAssembly.Global>>> = {
+    f64: new Map(),
+    i32: new Map(),
+  };
   readonly #data = { parameters: null as unknown, objects: {} as Record<string, unknown> };
   #shape = "";
   #source = "";
@@ -76,7 +87,9 @@ class CompiledSandbox implements Sandbox {
     this.#shape = shapeText(shapeOf(this.#data.objects));
     for (const schema of schemas) this.addType(schema);
     this.behind(new Array<number>(behind).fill(0));
-    this.#instanceOf(1).init();
+    const first = this.#instanceOf(1);
+    this.#window.showTexts(first.texts);
+    first.init();
     return { schema: undefined, reads: text.input?.schema, needs: [] };
   }
 
@@ -97,7 +110,9 @@ class CompiledSandbox implements Sandbox {
     const shape = shapeText(shapeOf(this.#data.objects));
     if (shape !== this.#shape) this.#instances.clear();
     this.#shape = shape;
-    for (const [key, global] of this.#globals) this.#setData(key, global);
+    for (const variables of Object.values(this.#variables))
+      for (const [key, variable] of variables) this.#setData(key, variable);
+    for (const instance of this.#instances.values()) instance.texts = this.#textsOf(instance.places);
   }
 
   behind(versions: readonly number[]): void {
@@ -122,9 +137,11 @@ class CompiledSandbox implements Sandbox {
     const send = (): void => {
       if (passing.length > 0) emit(passing.splice(0), this.#versions, false, type);
     };
+    const instance = this.#instanceOf(type);
+    this.#window.showTexts(instance.texts);
     for (let at = 0; at < chunk.end; ) {
       const { end } = this.#window.show(chunk, at);
-      const leaving = this.#instanceOf(type).run(end - at);
+      const leaving = instance.run(end - at);
       if (leaving < 0) throw new JechoError("MODULATOR_FAILED", "an event that it was given is broken");
       const { answers } = this.#window;
       for (let i = at, left = leaving; left > 0; i++) {
@@ -186,26 +203,38 @@ class CompiledSandbox implements Sandbox {
       g: this.#globalsOf(verdict),
       f: verdict.functions,
     });
-    return exports as unknown as CompiledInstance;
+    const { init, run } = exports as unknown as Pick<CompiledInstance, "init" | "run">;
+    const { texts: places } = verdict;
+    return { init, run, places, texts: this.#textsOf(places) };
   }
 
   #globalsOf({ globals }: CompiledProgram): Record<string, WebAssembly.Global> {
     return Object.fromEntries(
       globals.map(({ key, type }, i) => {
-        let global = this.#globals.get(key);
-        if (global === undefined) {
-          global = new WebAssembly.Global({ value: type, mutable: true }, 0);
-          this.#globals.set(key, global);
-          this.#setData(key, global);
+        const variables = this.#variables[type];
+        let variable = variables.get(key);
+        if (variable === undefined) {
+          variable = new WebAssembly.Global({ value: type, mutable: true }, 0);
+          variables.set(key, variable);
+          this.#setData(key, variable);
         }
-        return [`${i}`, global];
+        return [`${i}`, variable];
       }),
     );
   }
 
   #setData(key: string, global: WebAssembly.Global): void {
     if (!key.startsWith(DATA_KEY)) return;
-    const value = dataAt(this.#data, key.slice(DATA_KEY.length).split("\n"));
-    global.value = Number(value);
+    const value = this.#dataAt(key.slice(DATA_KEY.length));
+    global.value = typeof value === "string" ? bytesOfText(value)?.byteLength : Number(value);
+  }
+
+  #textsOf(places: readonly TextPlace[]): readonly WindowText[] {
+    if (places.length === 0) return NO_TEXTS;
+    return places.map(({ at, path }) => ({ at, bytes: bytesOfText(`${this.#dataAt(path)}`) as Uint8Array }));
+  }
+
+  #dataAt(path: string): unknown {
+    return dataAt(this.#data, path.split("\n"));
   }
 }

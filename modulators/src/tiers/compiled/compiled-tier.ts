@@ -34,7 +34,8 @@ interface Compiled {
   request: InstallRequest;
   /** The cost of the program by the type of its events; undefined for types that it cannot read, and is given none of. */
   readonly costs: Map<bigint, CostFormula | undefined>;
-  hasState: boolean;
+  /** See `CheckedProgram`. */
+  state: string;
   ready: boolean;
 }
 
@@ -81,7 +82,7 @@ export class CompiledTier extends LocalTier {
     onInstalled?: (declared: Declared) => void,
   ): Promise<Declared> {
     const { derived, schema, further = [] } = request;
-    const compiled: Compiled = { request, costs: new Map(), hasState: false, ready: true };
+    const compiled: Compiled = { request, costs: new Map(), state: "", ready: true };
     for (const one of schema === undefined ? [] : [schema, ...further]) this.#learn(compiled, one);
     this.#compiled.set(derived, compiled);
     try {
@@ -126,6 +127,8 @@ export class CompiledTier extends LocalTier {
         const schema = cost && this.#schemaOf(compiled, token);
         const verdict = schema && this.#verdictOn(compiled.request, schema);
         if (verdict instanceof Refusal) return verdict;
+        if (verdict !== undefined && verdict.state !== compiled.state)
+          return new Refusal(`the shared object "${object}" makes a field of another kind`);
       }
       return undefined;
     });
@@ -152,8 +155,8 @@ export class CompiledTier extends LocalTier {
     if (compiled === undefined) return undefined;
     const waits = this.waiting(derived) > 0;
     this.remove(derived);
-    const { request, hasState, ready } = compiled;
-    return { request, ready, loses: hasState || waits };
+    const { request, state, ready } = compiled;
+    return { request, ready, loses: state !== "" || waits };
   }
 
   #misfits(refusalOf: (compiled: Compiled) => Refusal | undefined): Misfit[] {
@@ -203,7 +206,7 @@ export class CompiledTier extends LocalTier {
     const verdict = this.#verdictOn(compiled.request, schema);
     if (verdict instanceof Refusal) return verdict;
     compiled.costs.set(token, verdict?.cost);
-    compiled.hasState ||= verdict?.hasState === true;
+    compiled.state ||= verdict?.state ?? "";
     const text = readText(compiled.request.modulator.source);
     if (!(text instanceof Refusal) && text.input !== undefined) compiled.costs.set(0n, undefined);
     return undefined;

@@ -13,12 +13,14 @@ import {
  * The binary form of WebAssembly, as much of it as the compiled tier uses.
  */
 
-/** Layout of the memory that a module is given: an answer for each event, a byte; then where each begins and ends; then the events. */
+/** Layout of the memory that a module is given: an answer for each event, a byte; then where each begins and ends; texts of the modulator's; then the events. */
 export const WINDOW = {
   answers: 0,
   mostEvents: 4096,
   table: 4096,
-  events: 4096 + 8 * 4096,
+  texts: 4096 + 8 * 4096,
+  textBytes: 16_384,
+  events: 4096 + 8 * 4096 + 16_384,
 } as const;
 
 /** Answers for one event. */
@@ -189,6 +191,9 @@ class FunctionBody {
       case "i32":
         this.#bytes.push(0x41, ...signed(code.value));
         return;
+      case "i64":
+        this.#bytes.push(0x42, ...signed64(code.value));
+        return;
       case "f64":
         this.#bytes.push(0x44, ...float64(code.value));
         return;
@@ -316,6 +321,18 @@ function signed(value: number): number[] {
     const byte = rest & 0x7f;
     rest >>= 7;
     if ((rest === 0 && (byte & 0x40) === 0) || (rest === -1 && (byte & 0x40) !== 0)) return [...bytes, byte];
+    bytes.push(byte | 0x80);
+  }
+}
+
+function signed64(value: bigint): number[] {
+  const bytes: number[] = [];
+  let rest = value;
+  for (;;) {
+    const byte = Number(rest & 0x7fn);
+    rest >>= 7n;
+    if ((rest === 0n && (byte & 0x40) === 0) || (rest === -1n && (byte & 0x40) !== 0))
+      return [...bytes, byte];
     bytes.push(byte | 0x80);
   }
 }

@@ -7,6 +7,7 @@ import {
   f64,
   get,
   i32,
+  type LengthOf,
   type LoadName,
   load,
   op,
@@ -106,6 +107,7 @@ export class EventCode {
     const source = isOwn ? field : this.#writer.fields.find(one => one.name === name);
     const { kind } = source ?? field;
     if (kind.is === "vector" && kind.of.is === "scalar") return this.#vector(name, source, kind.of.scalar);
+    if (kind.is === "string") return this.#text(name, source);
     if (kind.is !== "scalar") return `the field "${name}" is a ${kind.is === "object" ? "table" : kind.is}`;
     return this.#scalar(field, source, kind.scalar);
   }
@@ -149,11 +151,24 @@ export class EventCode {
     const isWide = [scalar, read].some(one => SCALAR_BYTES[one] === 8 && one !== "float64");
     if (isWide) return `the vector "${name}" has integers of 64 bits`;
     const elementBytes = SCALAR_BYTES[scalar];
+    const { length, start } = this.#elements(source, elementBytes);
+    const vector: EventVector = { name, elementBytes, length, start, read: at => element(scalar, at) };
+    return { is: "vector", vector };
+  }
+
+  /** A text lies there as a vector of bytes does. */
+  #text(name: string, source: TableField | undefined): KnownValue {
+    const { length, start } = this.#elements(source, 1);
+    const vector: LengthOf = { name, elementBytes: 1 };
+    return { is: "text", text: { from: "event", at: get(start), length: get(length), vector } };
+  }
+
+  /** Code that finds elements of a field. @returns the number of them, and the address of the first */
+  #elements(source: TableField | undefined, elementBytes: number): { length: CodeLocal; start: CodeLocal } {
     const length: CodeLocal = { type: "i32" };
     const start: CodeLocal = { type: "i32" };
-    const vector: EventVector = { name, elementBytes, length, start, read: at => element(scalar, at) };
     this.#code.push(set(length, i32(0)), set(start, i32(0)));
-    if (source === undefined) return { is: "vector", vector };
+    if (source === undefined) return { length, start };
     const [size, found] = [get(this.#size), get(start)];
     const shift = Math.log2(elementBytes);
     this.#code.push(
@@ -173,7 +188,7 @@ export class EventCode {
         set(start, op("i32.add", this.#at(found), i32(4))),
       ]),
     );
-    return { is: "vector", vector };
+    return { length, start };
   }
 
   /** Code that is run where the table has this field, whose bytes lie at `at`, and so far from the event's first. */

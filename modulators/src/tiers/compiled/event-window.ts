@@ -11,6 +11,12 @@ export interface WindowPart {
   readonly end: number;
 }
 
+/** A text of a modulator's, and its address. */
+export interface WindowText {
+  readonly at: number;
+  readonly bytes: Uint8Array;
+}
+
 /**
  * The memory that compiled modulators read events in: one for all of them, for each memory of WebAssembly takes gigabytes of addresses. Events are
  * copied there once for all modulators of their channel. No program writes to it but its answers, which are read at once.
@@ -22,6 +28,7 @@ export class EventWindow {
   /** The chunk whose events lie there. */
   #chunk: RunChunk | undefined;
   #part: WindowPart = { first: 0, end: 0 };
+  #texts: readonly WindowText[] = [];
 
   /** Answers to the events that lie there, in their order. */
   get answers(): Uint8Array {
@@ -46,6 +53,13 @@ export class EventWindow {
     this.#chunk = chunk;
     this.#part = { first, end };
     return this.#part;
+  }
+
+  /** Copies a modulator's texts. The same list stands for the same texts. */
+  showTexts(texts: readonly WindowText[]): void {
+    if (texts.length === 0 || texts === this.#texts) return;
+    for (const { at, bytes } of texts) this.#bytes.set(bytes, at);
+    this.#texts = texts;
   }
 
   #widen(bytes: number): void {

@@ -5,79 +5,38 @@ import type {
   ConditionalExpression,
   Expression,
   LogicalExpression,
-  MemberExpression,
   Node,
   Pattern,
   UnaryExpression,
   UpdateExpression,
 } from "acorn";
-import { builtinOf } from "./builtins.ts";
-import { type Code, type CodeGlobal, type CodeLocal, f64, get, i32, many, op, set, tee } from "./code.ts";
-import type { EventCode } from "./event-code.ts";
+import { type Code, type CodeLocal, f64, get, i32, many, op, set, tee } from "./code.ts";
 import {
   type Binding,
   booleanOf,
-  type CodeScope,
   constantOf,
-  type EventVector,
   intOf,
   type KnownNumber,
   type KnownValue,
   kept,
-  MOST_LENGTH,
   maybeOf,
   nothing,
   numberOf,
   wide,
 } from "./known.ts";
-import type { ModuleText } from "./module-text.ts";
-import { arithmetic, compared, elementAt, negated, truthOf } from "./numbers.ts";
+import { type CodePlace, MemberChecker, nameOf } from "./members.ts";
+import { arithmetic, compared, negated, truthOf } from "./numbers.ts";
 import { refuse } from "./refusal.ts";
+import { equalTexts, textTruth } from "./texts.ts";
 
 /** Expressions that are looked into for one program, functions counted wherever they are called. */
 const MOST_EXPRESSIONS = 5000;
 
-/** The surroundings of an expression: of which function it is a part. */
-export interface CodePlace {
-  readonly scope: CodeScope;
-  /** Whether `this` is the modulator. */
-  readonly hasThis: boolean;
-  /** Number of loops around the expression. */
-  readonly loops: number;
-}
-
-/** A field of the modulator, which outlives the call. */
-export interface CodeField {
-  readonly global: CodeGlobal;
-  readonly type: "number" | "boolean";
-}
-
-/** The parts of a program that expressions refer to, as far as they are known. */
-export interface CheckedParts {
-  readonly text: ModuleText;
-  readonly event: EventCode | undefined;
-  readonly fields: Map<string, CodeField>;
-  /** Parameters and shared objects, as data. */
-  readonly parameters: KnownValue;
-  readonly objects: KnownValue;
-  /** A number or boolean of these, by its path. */
-  readonly leaf: (path: string, type: "number" | "boolean") => CodeGlobal;
-  /** The program's answer for the event. */
-  readonly answer: CodeLocal;
-  /** Whether the event is marked to go first. */
-  readonly marked: CodeLocal;
-}
-
 /** Finds out the values of expressions, and the code that makes them. What it does not know it refuses. */
-export abstract class ExpressionChecker {
-  protected readonly parts: CheckedParts;
+export abstract class ExpressionChecker extends MemberChecker {
   /** Whether the event may have been let through at this point. */
   protected passed = false;
   #left = MOST_EXPRESSIONS;
-
-  constructor(parts: CheckedParts) {
-    this.parts = parts;
-  }
 
   protected abstract call(node: CallExpression, place: CodePlace): KnownValue;
 
@@ -89,16 +48,22 @@ export abstract class ExpressionChecker {
         if (typeof node.value === "number") return constantOf(node.value);
         if (typeof node.value === "boolean") return booleanOf(i32(node.value ? 1 : 0));
         if (node.value === null && node.raw === "null") return nothing("null");
-        return refuse(
-          node,
-          typeof node.value === "string" ? "texts are not compiled" : "this literal is not compiled",
-        );
+        return typeof node.value === "string"
+          ? this.written(node.value, node)
+          : refuse(node, "this literal is not compiled");
+      case "TemplateLiteral": {
+        const [only, ...more] = node.quasis;
+        if (more.length > 0) return refuse(node, "a text that is put together is not compiled");
+        return this.written(only?.value.cooked ?? "", node);
+      }
+      case "ArrayExpression":
+        return { is: "list", items: node.elements.map(element => this.item(element, node, place)) };
       case "Identifier":
-        return this.#name(node.name, node, place);
+        return this.named(node.name, node, place);
       case "ThisExpression":
         return place.hasThis ? { is: "this" } : refuse(node, "`this` is not the modulator here");
       case "MemberExpression":
-        return this.#member(node, place);
+        return this.member(node, place);
       case "UnaryExpression":
         return this.#unary(node, place);
       case "BinaryExpression":
@@ -160,9 +125,9 @@ export abstract class ExpressionChecker {
       case "nothing":
         return many(...value.effects, i32(0));
       case "data":
-        if (value.shape.is === "null") return i32(0);
-        if (value.shape.is === "text") return refuse(node, "texts are not compiled");
-        return i32(1);
+        return i32(value.shape.is === "null" ? 0 : 1);
+      case "text":
+        return textTruth(value.text);
       case "event":
         return many(...value.effects, i32(1));
       case "vector":
@@ -184,126 +149,6 @@ export abstract class ExpressionChecker {
       ];
     }
     return effectsOf(this.value(node, place));
-  }
-
-  #name(name: string, node: Node, place: CodePlace): KnownValue {
-    const binding = place.scope.find(name);
-    if (binding === undefined) {
-      return builtinOf(name) ?? refuse(node, `"${name}" is not compiled, or is not known here`);
-    }
-    switch (binding.is) {
-      case "constant":
-      case "counter":
-        return binding.value;
-      case "variable": {
-        const code = get(binding.local);
-        if (binding.type === "boolean") return booleanOf(code);
-        return binding.maybe ? maybeOf(code) : numberOf(code);
-      }
-      case "unready":
-        return refuse(node, `"${name}" may be read before it has a value`);
-      case "refused":
-        return refuse(node, binding.why);
-    }
-  }
-
-  // ---- members
-
-  #member(node: MemberExpression, place: CodePlace): KnownValue {
-    if (node.object.type === "Super" || node.optional) return refuse(node, "this member is not compiled");
-    const object = this.value(node.object, place);
-    if (node.computed) return this.#element(object, node, place);
-    const { property } = node;
-    if (property.type === "PrivateIdentifier")
-      return object.is === "this"
-        ? this.#own(`#${property.name}`, node)
-        : refuse(node, "this member is not compiled");
-    if (property.type !== "Identifier") return refuse(node, "this member is not compiled");
-    return this.memberOf(object, property.name, node);
-  }
-
-  /** A member by its name. */
-  protected memberOf(object: KnownValue, name: string, node: Node): KnownValue {
-    switch (object.is) {
-      case "event": {
-        if (object.effects.length > 0)
-          return refuse(node, "a field of an event that is being marked is not compiled");
-        const field = this.parts.event?.field(name) ?? "there is no event here";
-        return typeof field === "string" ? refuse(node, field) : field;
-      }
-      case "vector":
-        if (name !== "length") return refuse(node, `"${name}" of a vector is not compiled`);
-        return intOf(get(object.vector.length), { lo: 0, hi: MOST_LENGTH, upTo: object.vector });
-      case "data":
-        return this.#data(object, name, node);
-      case "given":
-        if (name === "parameters" || name === "objects") return this.parts[name];
-        if (name === "urgent") return { is: "builtin", name: "urgent" };
-        return refuse(node, `"${name}" is not compiled`);
-      case "this":
-        if (name === "parameters" || name === "objects") return this.parts[name];
-        return this.#own(name, node);
-      case "builtin":
-        return builtinOf(`${object.name}.${name}`) ?? refuse(node, `${object.name}.${name} is not compiled`);
-      default:
-        return refuse(node, `"${name}" of ${nameOf(object)} is not compiled`);
-    }
-  }
-
-  #own(name: string, node: Node): KnownValue {
-    const field = this.parts.fields.get(name);
-    if (field !== undefined) {
-      const code: Code = { is: "getGlobal", global: field.global };
-      return field.type === "number" ? numberOf(code) : booleanOf(code);
-    }
-    const method = this.parts.text.methods.get(name);
-    if (method === undefined)
-      return refuse(node, `"${name}" of the modulator is not compiled, or is not there yet`);
-    return refuse(node, `the method "${name}" is compiled where it is called`);
-  }
-
-  #data({ shape, path }: Extract<KnownValue, { is: "data" }>, name: string, node: Node): KnownValue {
-    if (shape.is === "list" && name === "length") {
-      return shape.items.length < 64
-        ? constantOf(shape.items.length)
-        : refuse(node, "the list is too long to be compiled");
-    }
-    const member = shape.is === "object" ? shape.fields.get(name) : undefined;
-    if (member === undefined) return refuse(node, `"${name}" is not there in ${path.split("\n").at(-1)}`);
-    return this.#leaf(member, `${path}\n${name}`);
-  }
-
-  #leaf(shape: Extract<KnownValue, { is: "data" }>["shape"], path: string): KnownValue {
-    if (shape.is !== "number" && shape.is !== "boolean") return { is: "data", shape, path };
-    const code: Code = { is: "getGlobal", global: this.parts.leaf(path, shape.is) };
-    return shape.is === "number" ? numberOf(code) : booleanOf(code);
-  }
-
-  #element(object: KnownValue, node: MemberExpression, place: CodePlace): KnownValue {
-    const { property } = node;
-    if (property.type === "PrivateIdentifier") return refuse(node, "this member is not compiled");
-    if (object.is === "data" && object.shape.is === "list") {
-      const index = property.type === "Literal" ? property.value : undefined;
-      const item =
-        typeof index === "number" && Number.isInteger(index) ? object.shape.items[index] : undefined;
-      return item === undefined
-        ? refuse(node, "of a list in the parameters, only items with a written index are compiled")
-        : this.#leaf(item, `${object.path}\n${index}`);
-    }
-    if (object.is !== "vector") return refuse(node, `an element of ${nameOf(object)} is not compiled`);
-    const index = this.value(property, place);
-    if (index.is !== "number" || index.maybe)
-      return refuse(property, "an index is compiled where it is a number");
-    return this.elementOf(object.vector, index);
-  }
-
-  protected elementOf(vector: EventVector, index: KnownNumber): KnownValue {
-    const { code, value } = elementAt(index, vector.length, at => vector.read(addressOf(vector, at)));
-    const isThere = index.int !== undefined && index.int.lo >= 0 && index.int.under === vector;
-    if (isThere && value.int !== undefined)
-      return intOf({ is: "if", test: code, yes: [value.code], no: [i32(0)], type: "i32" }, value.int);
-    const found: Code = { is: "if", test: code, yes: [wide(value)], no: [f64(Number.NaN)], type: "f64" };
-    return isThere ? numberOf(found) : maybeOf(found);
   }
 
   // ---- operators
@@ -349,8 +194,15 @@ export abstract class ExpressionChecker {
     const isNot = node.operator.startsWith("!");
     if (a.is === "boolean" && b.is === "boolean")
       return booleanOf(op(isNot ? "i32.ne" : "i32.eq", a.code, b.code));
+    if (a.is === "text" && b.is === "text") {
+      const code = equalTexts(a.text, b.text);
+      if (code === undefined)
+        return refuse(node, "two texts of the event are not compared where it is compiled");
+      return booleanOf(isNot ? op("i32.eqz", code) : code);
+    }
     const [value, none] = a.is === "nothing" ? [b, a] : [a, b];
     const isWritten = none.is === "nothing" && none.effects.length === 0;
+    if (isWritten && value.is === "text") return booleanOf(i32(isNot ? 1 : 0));
     if (isWritten && ((value.is === "number" && !value.maybe) || value.is === "boolean"))
       return booleanOf(many({ is: "drop", value: value.code }, i32(isNot ? 1 : 0)));
     return refuse(node, `whether ${nameOf(a)} equals ${nameOf(b)} is not compiled`);
@@ -467,43 +319,10 @@ interface AssignmentTarget {
   readonly store: (value: Code) => Code;
 }
 
-export function addressOf(vector: EventVector, index: Code): Code {
-  const offset =
-    vector.elementBytes === 1 ? index : op("i32.shl", index, i32(Math.log2(vector.elementBytes)));
-  return op("i32.add", get(vector.start), offset);
-}
-
 /** The effects of a value that nobody wants. */
 export function effectsOf(value: KnownValue): Code[] {
   if (value.is === "number" || value.is === "boolean") return [{ is: "drop", value: value.code }];
   return value.is === "nothing" || value.is === "event" ? [...value.effects] : [];
-}
-
-export function nameOf(value: KnownValue): string {
-  switch (value.is) {
-    case "number":
-      return value.maybe ? "a number or undefined" : "a number";
-    case "boolean":
-      return "true or false";
-    case "nothing":
-      return value.name;
-    case "event":
-      return "an event";
-    case "vector":
-      return "a vector";
-    case "data":
-      return value.shape.is === "text"
-        ? "a text"
-        : value.shape.is === "null"
-          ? "null"
-          : `a ${value.shape.is}`;
-    case "given":
-      return "the function's second argument";
-    case "this":
-      return "the modulator";
-    default:
-      return "a function";
-  }
 }
 
 function describe({ type }: Node): string {

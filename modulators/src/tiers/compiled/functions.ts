@@ -1,8 +1,9 @@
 import type { BlockStatement, Expression, Node, Pattern, Statement } from "acorn";
 import { CallChecker } from "./calls.ts";
 import { type Code, type CodeLabel, type CodeLocal, get, many, set } from "./code.ts";
-import { type CheckedParts, type CodePlace, effectsOf, nameOf } from "./expressions.ts";
+import { effectsOf } from "./expressions.ts";
 import { type Binding, booleanOf, CodeScope, type KnownValue, kept, nothing, wide } from "./known.ts";
+import { type CheckedParts, type CodePlace, nameOf } from "./members.ts";
 import type { FunctionNode } from "./module-text.ts";
 import { refuse } from "./refusal.ts";
 

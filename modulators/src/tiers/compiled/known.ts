@@ -10,6 +10,15 @@ export interface EventVector extends LengthOf {
   readonly read: (at: Code) => KnownNumber;
 }
 
+/** A text as bytes of UTF-8. */
+export type KnownText =
+  /** Written in the source. */
+  | { readonly from: "source"; readonly bytes: Uint8Array }
+  /** Of the parameters or a shared object, at an address of its own: at most `cap` bytes. */
+  | { readonly from: "data"; readonly at: Code; readonly length: Code; readonly cap: number }
+  /** Of the event. Its bytes may be broken. */
+  | { readonly from: "event"; readonly at: Code; readonly length: Code; readonly vector: LengthOf };
+
 /** A number that is proven to be an integer of 32 bits, and not -0. */
 export interface IntRange {
   readonly lo: number;
@@ -43,6 +52,9 @@ export type KnownValue =
   /** The event that came in, after these effects. */
   | { readonly is: "event"; readonly effects: readonly Code[] }
   | { readonly is: "vector"; readonly vector: EventVector }
+  | { readonly is: "text"; readonly text: KnownText }
+  /** An array that is written in the source. */
+  | { readonly is: "list"; readonly items: readonly KnownValue[] }
   | { readonly is: "data"; readonly shape: DataShape; readonly path: string }
   | {
       readonly is: "function";

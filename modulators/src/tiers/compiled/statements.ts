@@ -8,9 +8,9 @@ import type {
 } from "acorn";
 import { type Code, type CodeLabel, type CodeLocal, get, i32, op, set } from "./code.ts";
 import { ANSWER } from "./encoder.ts";
-import { nameOf } from "./expressions.ts";
 import { type CodeBlock, FunctionChecker, type FunctionPlace, namesOf } from "./functions.ts";
 import { CodeScope, type EventVector, intOf, type KnownNumber, type KnownValue, MOST_INT } from "./known.ts";
+import { nameOf } from "./members.ts";
 import type { FunctionNode } from "./module-text.ts";
 import { refuse } from "./refusal.ts";
 

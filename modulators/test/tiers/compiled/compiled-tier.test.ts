@@ -4,6 +4,7 @@ import { ModulatorEnvironment, type ModulatorOptions, type TierEvents } from "@j
 import { type JechoError, type Type, type } from "@jecho/shared";
 import { type EventsFrame, encodeRun, FLAG_URGENT, parseFrame } from "@jecho/shared/internal";
 import { expect, test } from "vitest";
+import { functionSource } from "./function-source.ts";
 
 const CHANNEL = 1;
 const DERIVED = 2;
@@ -187,6 +188,78 @@ test("MOE-27: events for which it may need more steps than its producer allows g
   await bench.environment.settled();
   expect(bench.stations).toEqual([1, 2, 3]);
   expect(bench.seen).toEqual([1, 3]);
+});
+
+test("MOE-27: texts are equal where the language says so: of every length, with broken bytes, and as they change", async () => {
+  const Named = type("Named", { name: "string" });
+  const texts = Array.from({ length: 257 }, (_, i) => "abcdefghijklm".repeat(20).slice(0, i));
+  const long = texts.at(-1) as string;
+  await using bench = new Bench({ mostPerEvent: 1e9 });
+  const wanted = sharedObject({ name: "" });
+  await bench.install(
+    modulatorFrom(
+      `import { FifoModulator } from "jecho:moe"; export default class extends FifoModulator { enqueue(event) { if (event.name === this.objects.wanted.name) super.enqueue(event); } }`,
+      { objects: { wanted } },
+    ),
+    Named.schema,
+  );
+  const broken = Named.encode({ name: "ab" });
+  broken[Buffer.from(broken).indexOf("ab")] = 0xff;
+  for (const [i, name] of texts.entries()) {
+    bench.environment.update({ object: "wanted", version: i + 2, state: JSON.stringify({ name }) });
+    const last = name.slice(0, -1);
+    const others = [`!${name.slice(1)}`, `${last}!`, `${name}!`, last, long];
+    const middle = Math.floor(i / 2);
+    others.push(`${name.slice(0, middle)}!${name.slice(middle + 1)}`);
+    for (const other of others.filter(one => one !== name)) bench.enqueue(Named, [{ name: other }]);
+    bench.raise(Named, [broken]);
+    expect([i, bench.versions.length]).toEqual([i, i]);
+    bench.enqueue(Named, [{ name }]);
+    expect([i, bench.versions.length]).toEqual([i, i + 1]);
+  }
+  expect(bench.placement?.tier).toBe("compiled");
+  // U+FFFD is what broken bytes read as.
+  const state = JSON.stringify({ name: "\ufffdb" });
+  bench.environment.update({ object: "wanted", version: 1000, state });
+  expect(bench.placement).toEqual({ tier: "hosted", why: expect.stringContaining("U+FFFD") });
+  bench.raise(Named, [broken]);
+  await bench.environment.settled();
+  expect(bench.versions.length).toBe(258);
+});
+
+test("parameters that are null, or become a text or another kind of number, are not taken for what they were", async () => {
+  const equal = "(event, { objects }) => event.station === objects.wanted.station";
+  const wanted = { wanted: sharedObject({ station: 0 }) };
+  const nullish = { wanted: sharedObject({ station: null }) };
+  for (const objects of [wanted, nullish]) {
+    await using bench = new Bench();
+    await bench.install({ source: functionSource(equal), objects });
+    bench.enqueue(Reading, readings(0, 1));
+    await bench.environment.settled();
+    expect(bench.stations).toEqual(objects === wanted ? [0] : []);
+  }
+  await using bench = new Bench();
+  const switched =
+    "(event, { objects }) => objects.wanted.station ? event.station === 1 : event.station === 2";
+  await bench.install({ source: functionSource(switched), objects: wanted });
+  for (const [i, station] of [0, 3, false, true, "", "a"].entries()) {
+    bench.environment.update({ object: "wanted", version: i + 2, state: JSON.stringify({ station }) });
+    bench.enqueue(Reading, readings(1, 2));
+  }
+  expect(bench.stations).toEqual([2, 1, 2, 1, 2, 1]);
+  expect(bench.placement?.tier).toBe("compiled");
+});
+
+test("MOE-27: a field of its own that would be of another kind makes it go on in the host", async () => {
+  await using bench = new Bench();
+  const text = `import { FifoModulator } from "jecho:moe"; export default class extends FifoModulator { from = this.objects.wanted.station; enqueue(event) { if (event.station && this.from) super.enqueue(event); } }`;
+  await bench.install(modulatorFrom(text, { objects: { wanted: sharedObject({ station: 1 }) } }));
+  expect(bench.placement?.tier).toBe("compiled");
+  bench.environment.update({ object: "wanted", version: 2, state: JSON.stringify({ station: true }) });
+  expect(bench.placement).toEqual({
+    tier: "hosted",
+    why: expect.stringContaining("a field of another kind"),
+  });
 });
 
 test("a producer that allows nothing has nothing compiled, and one without its own process' modulators neither", async () => {

@@ -9,6 +9,7 @@ import { functionSource } from "./function-source.ts";
 const Reading = type("Reading", {
   station: "uint32",
   place: "string",
+  note: "string",
   when: "int64",
   isOk: "bool",
   height: "int32",
@@ -16,7 +17,14 @@ const Reading = type("Reading", {
   wind: "float64[]",
 });
 
-const PARAMETERS = { above: 24, name: "a", list: [1, 2], deep: { on: true } };
+const PARAMETERS = {
+  above: 24,
+  name: "a",
+  list: [1, 2],
+  deep: { on: true },
+  names: ["a", "b"],
+  long: "a".repeat(257),
+};
 
 function verdictOn(source: string) {
   const against = {
@@ -42,13 +50,23 @@ test.each([
   "event => { const half = x => x / 2; return half(half(event.height)) > 1; }",
   "function (event) { if (event.isOk) return event; }",
   "event => event.isOk ? event : null",
+  "(event, { parameters: { name, names } }) => event.place === name || names.includes(event.place)",
+  "({ place }) => !!place && place !== 'a' && ['b', 'c', `d`, 3].includes(place) && place.startsWith('b')",
+  "(event, { parameters }) => parameters.name === 'all' || event.place.includes(parameters.name)",
   "event => event.celsius.reduce((sum, v) => sum + v, 0) > 3 && event.wind.includes(0)",
 ])("%s is compiled", text => {
   expect(verdictOn(functionSource(text))).not.toBeInstanceOf(Refusal);
 });
 
 test.each([
-  ["event => event.place === 'a'", 'the field "place" is a string', 10],
+  ["event => event.place === '\\ufffd'", "no U+FFFD", 26],
+  ["event => event.place === event.note", "two texts of the event", 10],
+  ["event => event.place > 'a'", "a number is wanted here, and this is a text", 10],
+  ["event => event.place.length > 3", '"length" of a text', 10],
+  ["event => event.place", "it returns a text", 10],
+  ["event => [event.height].includes(3)", "numbers that are written", 11],
+  ["event => [NaN].includes(event.height)", "numbers that are written", 11],
+  ["(event, { parameters }) => event.place === parameters.long", "at most 256 bytes", 44],
   ["event => event.when > 3", "integer of 64 bits", 10],
   ["event => event.celcius.length > 3", 'have no field "celcius"', 10],
   ["event => event.height", "it returns a number", 10],
@@ -108,7 +126,7 @@ test.each([
   ],
   ["enqueue(event) { for (let i = 0; i < 2; i++) super.enqueue(event); }", "in a loop"],
   ["held; enqueue(event) { this.held = event; }", 'the field "held" has no value'],
-  ["queue = []; enqueue(event) { this.queue.push(event); }", "an array is not compiled"],
+  ["queue = []; enqueue(event) { this.queue.push(event); }", "where it is a number, true or false"],
   ["enqueue(event) { this.made = 1; }", 'declares no field "made"'],
   ["static needs = ['clock']; enqueue(event) {}", 'a static "needs"'],
   ["static periodMs = 10;", 'a static "periodMs"'],

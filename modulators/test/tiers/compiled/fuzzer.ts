@@ -48,7 +48,7 @@ export class Fuzzer implements AsyncDisposable {
     const { result } = this;
     const all = seeds.map(seed => ({ seed, ...randomProgram(seeded(seed)) }));
     const random = seeded(~(seeds[0] as number));
-    const encoded = Array.from({ length: events }, () => Fuzzed.encode(randomEvent(random) as never));
+    const encoded = Array.from({ length: events }, () => encodedEvent(random));
     const installed: { seed: number; derived: number; text: string }[] = [];
     for (const program of all) {
       const modulator = modulatorOf(program);
@@ -86,6 +86,19 @@ export class Fuzzer implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
+}
+
+/** Some have texts whose bytes are broken UTF-8. */
+function encodedEvent(random: () => number): Uint8Array {
+  const event = randomEvent(random);
+  const bytes = Fuzzed.encode(event as never);
+  const { name } = event;
+  // Shorter ones may be found elsewhere in the event.
+  if (random() < 0.8 || typeof name !== "string" || name.length < 4) return bytes;
+  const at = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).indexOf(`${name}\0`);
+  const length = Buffer.byteLength(name);
+  if (at >= 0) bytes[at + Math.floor(random() * length)] = 128 + Math.floor(random() * 128);
+  return bytes;
 }
 
 function modulatorOf({ text, isClass, parameters }: RandomProgram): Modulator {

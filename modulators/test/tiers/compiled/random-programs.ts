@@ -28,6 +28,8 @@ export const FUZZED = {
   shorts: "int16[]",
   bytes: "uint8[]",
   counts: "uint32[]",
+  name: "string",
+  word: "string",
 } as const;
 
 const NUMBERS = ["wide", "small", "whole", "count", "byte", "short", "tiny"];
@@ -57,6 +59,20 @@ const EDGES = [
   2 ** 32,
   0.1,
 ];
+/** Texts of all lengths about those that are compared at once, which share beginnings and ends. */
+const TEXTS = [
+  ..." a b ab abc abcd äb 𝒳 abcdefg abcdefgh abcdefghi station-12 station-13 ztation-12".split(" "),
+  "a text of sixteen",
+  "a text of more than sixteen bytes, ä",
+  "a text of more than sixteen bytes, b",
+  "b text of more than sixteen bytes, ä",
+  `${"long ".repeat(30)}1`,
+  `${"long ".repeat(30)}2`,
+  "\u0000",
+  "\ufeffa",
+];
+/** Texts that others read the same as: with U+FFFD, with half of a surrogate pair. */
+const ODD_TEXTS = ["\ufffd", "a\ufffd", "\ud800", "a\udc00b"];
 const MATH_1 = "abs ceil floor trunc sqrt round sign sin cos exp log cbrt log2 fround".split(" ");
 const MATH_2 = "max min atan2 pow hypot".split(" ");
 
@@ -69,6 +85,9 @@ export interface RandomProgram {
     readonly above: number;
     readonly deep: { readonly by: number };
     readonly on: boolean;
+    readonly key: string;
+    readonly keys: readonly string[];
+    readonly levels: readonly number[];
   };
 }
 
@@ -99,6 +118,8 @@ export function randomEvent(random: () => number): Record<string, unknown> {
     shorts: Int16Array.from(list(() => int(-(2 ** 15), 2 ** 15 - 1))),
     bytes: Uint8Array.from(list(() => int(0, 255))),
     counts: Uint32Array.from(list(() => int(0, 2 ** 32 - 1))),
+    name: random() < 0.9 ? pick(TEXTS) : pick(ODD_TEXTS),
+    word: random() < 0.8 ? pick(TEXTS) : pick(TEXTS) + pick(TEXTS),
   };
   // What is left out reads as its default.
   for (const name of Object.keys(event)) if (random() < 0.1) delete event[name];
@@ -126,6 +147,9 @@ class Writer {
       above: this.#pick(EDGES.filter(Number.isFinite)),
       deep: { by: Math.floor(this.#random() * 10) },
       on: this.#random() < 0.5,
+      key: this.#text(),
+      keys: [this.#text(), this.#text(), this.#text()].slice(Math.floor(this.#random() * 4)),
+      levels: [this.#pick(EDGES.filter(Number.isFinite)), 1, 7],
     };
     const { isClass } = { isClass: this.#isClass };
     return { text: isClass ? this.#class() : this.#function(), isClass, parameters };
@@ -133,6 +157,11 @@ class Writer {
 
   #pick<T>(list: readonly T[]): T {
     return list[Math.floor(this.#random() * list.length)] as T;
+  }
+
+  /** Mostly one that can be compared byte by byte. */
+  #text(): string {
+    return this.#random() < 0.995 ? this.#pick(TEXTS) : this.#pick(ODD_TEXTS);
   }
 
   #name(): string {
@@ -342,7 +371,7 @@ class Writer {
   }
 
   #bool(depth: number): string {
-    const kind = Math.floor(this.#random() * 10);
+    const kind = Math.floor(this.#random() * 13);
     const [a, b] = [() => this.#number(depth), () => this.#bool(depth - 1)];
     if (depth <= 0 || kind < 4)
       return `(${a()} ${this.#pick(["<", ">", "<=", ">=", "===", "!==", "==", "!="])} ${a()})`;
@@ -361,6 +390,10 @@ class Writer {
           `Number.isNaN(+${a()})`,
           `isFinite(${a()})`,
         ]);
+      case 9:
+      case 10:
+      case 11:
+        return this.#aboutText();
       case 8:
         return this.#isFlat > 0
           ? "event.flag"
@@ -369,6 +402,36 @@ class Writer {
         return this.#isFlat > 0
           ? "event.flag"
           : `event.${this.#pick(VECTORS)}.includes(${this.#pick(LITERALS)})`;
+    }
+  }
+
+  #aboutText(): string {
+    const field = `event.${this.#pick(["name", "word"])}`;
+    const other = (): string =>
+      this.#random() < 0.5
+        ? JSON.stringify(this.#text())
+        : this.#pick(["parameters.key", "parameters.key", "`ab`"]);
+    const equal = this.#pick(["===", "!==", "==", "!="]);
+    switch (Math.floor(this.#random() * (this.#isFlat > 0 ? 5 : 7))) {
+      case 0:
+        return `(${field} ${equal} ${other()})`;
+      case 1:
+        return `(${other()} ${equal} ${this.#random() < 0.8 ? field : other()})`;
+      case 2:
+        return `${field}.${this.#pick(["startsWith", "endsWith"])}(${other()})`;
+      case 3:
+        return this.#pick([
+          `[${other()}, ${this.#pick(LITERALS.filter(literal => !literal.includes("NaN")))}, ${other()}].includes(${field})`,
+          `parameters.keys.includes(${field})`,
+          `parameters.levels.includes(${this.#number(1)})`,
+          `[1, 2, ${other()}, 0, 7].includes(${this.#number(1)})`,
+        ]);
+      case 4:
+        return `(${field} ? ${this.#bool(0)} : ${this.#bool(0)})`;
+      case 5:
+        return `${this.#random() < 0.8 ? field : "parameters.key"}.includes(${other()})`;
+      default:
+        return `parameters.keys.includes(${field})`;
     }
   }
 

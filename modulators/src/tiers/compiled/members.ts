@@ -1,0 +1,240 @@
+import type { Expression, MemberExpression, Node, SpreadElement } from "acorn";
+import { builtinOf } from "./builtins.ts";
+import { type Code, type CodeGlobal, type CodeLocal, f64, get, i32, op } from "./code.ts";
+import { bytesOfText, type DataShape, MOST_MEMBERS, MOST_TEXT_BYTES } from "./data-shape.ts";
+import type { EventCode } from "./event-code.ts";
+import {
+  booleanOf,
+  type CodeScope,
+  constantOf,
+  type EventVector,
+  intOf,
+  type KnownNumber,
+  type KnownValue,
+  MOST_LENGTH,
+  maybeOf,
+  numberOf,
+  wide,
+} from "./known.ts";
+import type { ModuleText } from "./module-text.ts";
+import { elementAt } from "./numbers.ts";
+import { refuse } from "./refusal.ts";
+
+const ODD_TEXT = `a text is compiled where it has at most ${MOST_TEXT_BYTES} bytes, and no U+FFFD and no half of a surrogate pair`;
+
+/** The surroundings of an expression: of which function it is a part. */
+export interface CodePlace {
+  readonly scope: CodeScope;
+  /** Whether `this` is the modulator. */
+  readonly hasThis: boolean;
+  /** Number of loops around the expression. */
+  readonly loops: number;
+}
+
+/** A field of the modulator, which outlives the call. */
+export interface CodeField {
+  readonly global: CodeGlobal;
+  readonly type: "number" | "boolean";
+}
+
+/** The parts of a program that expressions refer to, as far as they are known. */
+export interface CheckedParts {
+  readonly text: ModuleText;
+  readonly event: EventCode | undefined;
+  readonly fields: Map<string, CodeField>;
+  /** Parameters and shared objects, as data. */
+  readonly parameters: KnownValue;
+  readonly objects: KnownValue;
+  /** A member of these, by its shape and path; undefined for a text that cannot be compared byte by byte. */
+  readonly data: (shape: DataShape, path: string) => KnownValue | undefined;
+  /** The program's answer for the event. */
+  readonly answer: CodeLocal;
+  /** Whether the event is marked to go first. */
+  readonly marked: CodeLocal;
+}
+
+/** Finds out what names, members and elements are. */
+export abstract class MemberChecker {
+  protected readonly parts: CheckedParts;
+
+  constructor(parts: CheckedParts) {
+    this.parts = parts;
+  }
+
+  abstract value(node: Expression, place: CodePlace): KnownValue;
+
+  protected named(name: string, node: Node, place: CodePlace): KnownValue {
+    const binding = place.scope.find(name);
+    if (binding === undefined) {
+      return builtinOf(name) ?? refuse(node, `"${name}" is not compiled, or is not known here`);
+    }
+    switch (binding.is) {
+      case "constant":
+      case "counter":
+        return binding.value;
+      case "variable": {
+        const code = get(binding.local);
+        if (binding.type === "boolean") return booleanOf(code);
+        return binding.maybe ? maybeOf(code) : numberOf(code);
+      }
+      case "unready":
+        return refuse(node, `"${name}" may be read before it has a value`);
+      case "refused":
+        return refuse(node, binding.why);
+    }
+  }
+
+  protected written(text: string, node: Node): KnownValue {
+    const bytes = bytesOfText(text);
+    return bytes === undefined ? refuse(node, ODD_TEXT) : { is: "text", text: { from: "source", bytes } };
+  }
+
+  protected item(node: Expression | SpreadElement | null, list: Node, place: CodePlace): KnownValue {
+    const value = node === null || node.type === "SpreadElement" ? undefined : this.value(node, place);
+    // NaN, which is in a list where it equals nothing, is none.
+    const isNumber =
+      value?.is === "number" &&
+      (value.code.is === "i32" || value.code.is === "f64") &&
+      !Number.isNaN(value.code.value);
+    return isNumber || value?.is === "text"
+      ? value
+      : refuse(node ?? list, "a list is compiled where it holds texts, and numbers that are written");
+  }
+
+  protected member(node: MemberExpression, place: CodePlace): KnownValue {
+    if (node.object.type === "Super" || node.optional) return refuse(node, "this member is not compiled");
+    const object = this.value(node.object, place);
+    if (node.computed) return this.#element(object, node, place);
+    const { property } = node;
+    if (property.type === "PrivateIdentifier")
+      return object.is === "this"
+        ? this.#own(`#${property.name}`, node)
+        : refuse(node, "this member is not compiled");
+    if (property.type !== "Identifier") return refuse(node, "this member is not compiled");
+    return this.memberOf(object, property.name, node);
+  }
+
+  /** A member by its name. */
+  protected memberOf(object: KnownValue, name: string, node: Node): KnownValue {
+    switch (object.is) {
+      case "event": {
+        if (object.effects.length > 0)
+          return refuse(node, "a field of an event that is being marked is not compiled");
+        const field = this.parts.event?.field(name) ?? "there is no event here";
+        return typeof field === "string" ? refuse(node, field) : field;
+      }
+      case "text":
+        return refuse(node, `"${name}" of a text is not compiled`);
+      case "vector":
+        if (name !== "length") return refuse(node, `"${name}" of a vector is not compiled`);
+        return intOf(get(object.vector.length), { lo: 0, hi: MOST_LENGTH, upTo: object.vector });
+      case "data":
+        return this.#data(object, name, node);
+      case "given":
+        if (name === "parameters" || name === "objects") return this.parts[name];
+        if (name === "urgent") return { is: "builtin", name: "urgent" };
+        return refuse(node, `"${name}" is not compiled`);
+      case "this":
+        if (name === "parameters" || name === "objects") return this.parts[name];
+        return this.#own(name, node);
+      case "builtin":
+        return builtinOf(`${object.name}.${name}`) ?? refuse(node, `${object.name}.${name} is not compiled`);
+      default:
+        return refuse(node, `"${name}" of ${nameOf(object)} is not compiled`);
+    }
+  }
+
+  #own(name: string, node: Node): KnownValue {
+    const field = this.parts.fields.get(name);
+    if (field !== undefined) {
+      const code: Code = { is: "getGlobal", global: field.global };
+      return field.type === "number" ? numberOf(code) : booleanOf(code);
+    }
+    const method = this.parts.text.methods.get(name);
+    if (method === undefined)
+      return refuse(node, `"${name}" of the modulator is not compiled, or is not there yet`);
+    return refuse(node, `the method "${name}" is compiled where it is called`);
+  }
+
+  #data({ shape, path }: Extract<KnownValue, { is: "data" }>, name: string, node: Node): KnownValue {
+    if (shape.is === "list" && name === "length") {
+      return shape.items.length < MOST_MEMBERS
+        ? constantOf(shape.items.length)
+        : refuse(node, "the list is too long to be compiled");
+    }
+    const member = shape.is === "object" ? shape.fields.get(name) : undefined;
+    if (member === undefined) return refuse(node, `"${name}" is not there in ${path.split("\n").at(-1)}`);
+    return this.#leaf(member, `${path}\n${name}`, node);
+  }
+
+  #leaf(shape: DataShape, path: string, node: Node): KnownValue {
+    return this.parts.data(shape, path) ?? refuse(node, ODD_TEXT);
+  }
+
+  /** The items of a list in the parameters or a shared object. */
+  protected itemsOf({ shape, path }: Extract<KnownValue, { is: "data" }>, node: Node): KnownValue[] {
+    if (shape.is !== "list") return refuse(node, `${nameOf({ is: "data", shape, path })} is no list`);
+    if (shape.items.length >= MOST_MEMBERS) return refuse(node, "the list is too long to be compiled");
+    return shape.items.map((item, i) => this.#leaf(item, `${path}\n${i}`, node));
+  }
+
+  #element(object: KnownValue, node: MemberExpression, place: CodePlace): KnownValue {
+    const { property } = node;
+    if (property.type === "PrivateIdentifier") return refuse(node, "this member is not compiled");
+    if (object.is === "data" && object.shape.is === "list") {
+      const index = property.type === "Literal" ? property.value : undefined;
+      const item =
+        typeof index === "number" && Number.isInteger(index) ? object.shape.items[index] : undefined;
+      return item === undefined
+        ? refuse(node, "of a list in the parameters, only items with a written index are compiled")
+        : this.#leaf(item, `${object.path}\n${index}`, node);
+    }
+    if (object.is !== "vector") return refuse(node, `an element of ${nameOf(object)} is not compiled`);
+    const index = this.value(property, place);
+    if (index.is !== "number" || index.maybe)
+      return refuse(property, "an index is compiled where it is a number");
+    return this.elementOf(object.vector, index);
+  }
+
+  protected elementOf(vector: EventVector, index: KnownNumber): KnownValue {
+    const { code, value } = elementAt(index, vector.length, at => vector.read(addressOf(vector, at)));
+    const isThere = index.int !== undefined && index.int.lo >= 0 && index.int.under === vector;
+    if (isThere && value.int !== undefined)
+      return intOf({ is: "if", test: code, yes: [value.code], no: [i32(0)], type: "i32" }, value.int);
+    const found: Code = { is: "if", test: code, yes: [wide(value)], no: [f64(Number.NaN)], type: "f64" };
+    return isThere ? numberOf(found) : maybeOf(found);
+  }
+}
+
+export function addressOf(vector: EventVector, index: Code): Code {
+  const offset =
+    vector.elementBytes === 1 ? index : op("i32.shl", index, i32(Math.log2(vector.elementBytes)));
+  return op("i32.add", get(vector.start), offset);
+}
+
+export function nameOf(value: KnownValue): string {
+  switch (value.is) {
+    case "number":
+      return value.maybe ? "a number or undefined" : "a number";
+    case "boolean":
+      return "true or false";
+    case "nothing":
+      return value.name;
+    case "event":
+      return "an event";
+    case "vector":
+      return "a vector";
+    case "data":
+      return value.shape.is === "null" ? "null" : `a ${value.shape.is}`;
+    case "text":
+      return "a text";
+    case "list":
+      return "a list";
+    case "given":
+      return "the function's second argument";
+    case "this":
+      return "the modulator";
+    default:
+      return "a function";
+  }
+}
