@@ -59,6 +59,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
 const LATER = [
   "./page-here.js",
   "../producer/producing.js",
+  "../concentrator/production.js",
   "./tiers/browser-environment.js",
   "./generated/worker-source.mjs",
 ];

@@ -87,10 +87,10 @@ function writerOf(table: ObjectType): string[] {
   const { vtable, vtableBytes, fields } = planOf(table);
   const writes = table.fields.map((field, i) => {
     const { step, inner } = stepOf(field);
-    const { inline = 0, entry = 0, path = "" } = fields[i] ?? {};
+    const { inline = 0, entry = 0 } = fields[i] ?? {};
     const places = SCALARS.has(step) ? `at + ${inline}` : `at + ${inline}, at - ${vtableBytes - entry}`;
     const rest = inner === undefined ? "" : `, write${inner}`;
-    return `  to.${step}(${places}, from.${field.name}${rest}, "${path}");`;
+    return `  to.${step}(${places}, from.${field.name}${rest}, "${field.name}");`;
   });
   return [
     `const ${constantOf(name)} = [${[...vtable].join(", ")}];`,

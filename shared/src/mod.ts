@@ -9,7 +9,8 @@ export {
   type SplitName,
   splitName,
 } from "./channel-name.ts";
-export { ERRORS, type ErrorCode, errorCode, JechoError, mayRetry } from "./errors.ts";
+export { ERRORS } from "./error-table.ts";
+export { type ErrorCode, errorCode, JechoError, mayRetry } from "./errors.ts";
 export { unpack } from "./types/accessor.ts";
 export type { Description, ValueOf } from "./types/describe.ts";
 export type { FieldInfo } from "./types/reflect.ts";

@@ -1,9 +1,8 @@
 import { errorCode, JechoError } from "@jecho/shared";
-import { EventsFrame, type Fault, type Frame, tokenOf } from "@jecho/shared/internal";
+import { EventsFrame, type Fault, type Frame, refusal, tokenOf } from "@jecho/shared/internal";
 import { onNetworkChange } from "#platform";
 import { placementOf } from "../consumer/placement.ts";
 import type { ControlRequest, SessionNotice } from "../places/port.ts";
-import type { CreateEnvironment } from "../platform/face.ts";
 import { atEndOfTurn } from "../platform/face.ts";
 import { statusNow } from "../session/status.ts";
 import {
@@ -14,7 +13,8 @@ import {
   ProducerEndpoint,
 } from "./endpoints/endpoint.ts";
 import type { RaisedEvents } from "./outgoing/outgoing.ts";
-import { assemble, type ConcentratorOptions, type Parts } from "./parts.ts";
+import { assemble, type ConcentratorOptions, type Parts, type PlaceWays } from "./parts.ts";
+import type { Production, ProductionFrame } from "./production-parts.ts";
 
 /** Time for raised events to pass the modulators and be confirmed before their producer or session ends. */
 const LEAVING_MS = 30_000;
@@ -48,11 +48,11 @@ export class Concentrator {
     options: ConcentratorOptions,
     events: RaisedEvents,
     listener: ConcentratorListener,
-    createEnvironment?: CreateEnvironment,
+    ways: PlaceWays,
   ) {
     this.#listener = listener;
     this.#events = events;
-    this.#parts = assemble(options, events, createEnvironment, {
+    this.#parts = assemble(options, events, ways, {
       onStatus: status => {
         if (status.state === "live") this.#live();
         else this.#interrupted(status.state !== "closed" && status.state !== "refused");
@@ -73,7 +73,9 @@ export class Concentrator {
   /** A session asks for this. What is about an endpoint that is gone comes too late. */
   handle(request: SessionRequest, port: PortEnd): void {
     this.#drainFirst();
-    const { index, lanes, reception, openings, delegates, synchronous, flow, copies } = this.#parts;
+    if (this.#waits(request, port)) return;
+    const { index, reception, openings, synchronous, flow, copies } = this.#parts;
+    const { lanes, delegates, raising } = this.#production ?? {};
     const producer = (act: (producer: ProducerEndpoint) => void): void => {
       const endpoint = endpointOf(request, port);
       if (endpoint?.is === "producer") act(endpoint);
@@ -88,7 +90,7 @@ export class Concentrator {
     };
     switch (request.is) {
       case "openProducer":
-        return this.#open(new ProducerEndpoint(request, port, lanes.create(), index));
+        return lanes && this.#open(new ProducerEndpoint(request, port, lanes.create(), index));
       case "openConsumer": {
         const opened = new ConsumerEndpoint(request, port, index);
         reception.inherit(opened, request.sources);
@@ -101,7 +103,7 @@ export class Concentrator {
         return endpoint && this.#closeEndpoint(endpoint);
       }
       case "context":
-        return producer(it => delegates.setContext(it, request.name, request.value));
+        return producer(it => delegates?.setContext(it, request.name, request.value));
       case "giveUp":
         return producer(it => this.#giveUp(it, request.raised));
       case "handled":
@@ -125,10 +127,10 @@ export class Concentrator {
         return copy(it => copies.write(it, request));
       case "pullObject":
         return copy(it => copies.pull(it));
-      case "flush":
-        return this.#parts.raising.whenThrough(true, () => {
-          port.listener.notify({ is: "flushed", flush: request.flush });
-        });
+      case "flush": {
+        const flushed = (): void => port.listener.notify({ is: "flushed", flush: request.flush });
+        return raising === undefined ? flushed() : raising.whenThrough(true, flushed);
+      }
       case "ask":
         return this.#parts.questions.ask(port, request.question, request.about);
       case "token":
@@ -138,6 +140,29 @@ export class Concentrator {
       case "probe":
         return this.#parts.link.probe();
     }
+  }
+
+  get #production(): Production | undefined {
+    return this.#parts.production.parts;
+  }
+
+  /** Whether a request waits for the parts that produce events: it needs them, or follows one about its endpoint that does. */
+  #waits(request: SessionRequest, port: PortEnd): boolean {
+    const { production, link } = this.#parts;
+    if (production.parts !== undefined || !("endpoint" in request)) return false;
+    const { endpoint } = request;
+    const needs = needsProduction(request);
+    if (!needs && !production.isAwaitedBy(port, endpoint)) return false;
+    production.await({
+      of: { port, endpoint },
+      act: () => this.handle(request, port),
+      refuse: error => {
+        if (needs) port.listener.notify({ is: "refused", endpoint, reset: 0, error });
+      },
+    });
+    // As long as the gateway is away its page's server may be, too.
+    if (link.isLive) production.load();
+    return true;
   }
 
   #open(endpoint: Endpoint): void {
@@ -159,6 +184,7 @@ export class Concentrator {
   /** A session has ended: what it raised goes out, and its endpoints leave their channels. */
   detach(port: PortEnd): void {
     this.#drainFirst();
+    this.#parts.production.forget(port);
     for (const [, endpoint] of [...port.endpoints]) this.#closeEndpoint(endpoint);
     this.#parts.questions.forget(port);
   }
@@ -175,7 +201,7 @@ export class Concentrator {
 
   /** Sends everything that was raised since the last time, unless it has to wait where it is. */
   drain(): void {
-    if (this.#parts.raising.drain()) this.#drained();
+    if (this.#production?.raising.drain() !== false) this.#drained();
   }
 
   /** Goes on with everything that waited for events to be out. */
@@ -185,7 +211,7 @@ export class Concentrator {
       this.#closing.delete(producer);
       this.#closeEndpoint(producer);
     }
-    this.#parts.raising.checkFlushes();
+    this.#production?.raising.checkFlushes();
   }
 
   #drainSoon(): void {
@@ -200,7 +226,8 @@ export class Concentrator {
   #closeEndpoint(endpoint: Endpoint): void {
     // The gateway may have refused it meanwhile.
     if (endpoint.state.is === "gone") return;
-    if (endpoint.is !== "producer") return this.#parts.openings.close(endpoint);
+    const production = this.#production;
+    if (endpoint.is !== "producer" || production === undefined) return this.#parts.openings.close(endpoint);
     if (!this.#events.isEmpty()) {
       this.#closing.add(endpoint);
       return;
@@ -208,39 +235,36 @@ export class Concentrator {
     const close = (): void => {
       if (endpoint.state.is === "gone") return;
       // Of what was not sent, because nobody listened, nobody else can tell those who come back.
-      for (const lane of endpoint.lanes) if (lane.isBegun && !lane.isPlaced) this.#parts.outbox.place(lane);
+      for (const lane of endpoint.lanes) if (lane.isBegun && !lane.isPlaced) production.outbox.place(lane);
       this.#parts.openings.close(endpoint);
     };
     // Modulators' output is counted by the producer, and a connection that breaks gives unconfirmed runs back to it.
-    const { modulation, outbox, raising } = this.#parts;
-    if (!modulation.takes(endpoint.channel) && !outbox.owes(endpoint.lanes)) close();
-    else void this.#within(done => raising.whenThrough(true, done)).then(close);
+    if (!production.modulation.takes(endpoint.channel) && !production.outbox.owes(endpoint.lanes)) close();
+    else void this.through().then(close);
   }
 
   /** Ends the connection. Resolves when what was raised has been through the modulators here and taken, or after 30 s. */
   async close(): Promise<void> {
-    const { hold, raising, link, modulation, questions } = this.#parts;
-    hold.end();
+    const { link, questions, production } = this.#parts;
+    production.close();
+    this.#production?.hold.end();
     // Whatever room there is: nothing is taken later.
-    raising.takeAll();
+    this.#production?.raising.takeAll();
     this.#drained();
     this.#stopWatching();
     if (link.isLive) await this.through();
     link.close();
     questions.close();
-    await modulation.close();
+    await this.#production?.modulation.close();
   }
 
   /** Resolves when what was raised so far has been through the modulators here and taken, or after 30 s. */
   through(): Promise<void> {
-    return this.#within(done => this.#parts.raising.whenThrough(true, done));
-  }
-
-  /** Resolves when that is done, or after 30 s. */
-  #within(act: (done: () => void) => void): Promise<void> {
+    const { raising } = this.#production ?? {};
+    if (raising === undefined) return Promise.resolve();
     return new Promise(resolve => {
       const limit = setTimeout(resolve, LEAVING_MS);
-      act(() => {
+      raising.whenThrough(true, () => {
         clearTimeout(limit);
         resolve();
       });
@@ -260,9 +284,10 @@ export class Concentrator {
 
   /** The gateway has so many more messages with events. */
   #taken(messages: number): void {
-    if (messages === 0) return;
-    this.#parts.outbox.taken(messages);
-    this.#parts.raising.checkFlushes();
+    const production = this.#production;
+    if (messages === 0 || production === undefined) return;
+    production.outbox.taken(messages);
+    production.raising.checkFlushes();
     if (!this.#events.isEmpty()) this.#drainSoon();
   }
 
@@ -274,13 +299,13 @@ export class Concentrator {
         this.#parts.synchronous.answered(frame);
         return this.#taken(frame.taken);
       case "Position":
-        return this.#parts.reception.position(frame, this.#parts.lanes.has(frame.source));
+        return this.#parts.reception.position(frame, this.#production?.lanes.has(frame.source) ?? false);
       case "Taken":
         return this.#taken(frame.messages);
       case "Dropped":
         return this.#parts.reception.dropped(frame.channel, Number(frame.events));
       case "Flow":
-        this.#parts.hold.told(frame.derived, frame.ready);
+        this.#production?.hold.told(frame.derived, frame.ready);
         return frame.ready ? this.#drainSoon() : undefined;
       case "Replayed":
         return this.#parts.openings.replayed(frame);
@@ -316,7 +341,7 @@ export class Concentrator {
         this.#parts.questions.answered(frame.request, { overview: frame });
         return;
       case "Survey": {
-        const uses = this.#parts.modulation.uses();
+        const uses = this.#production?.modulation.uses() ?? [];
         return this.#parts.link.send({ kind: "Surveyed", request: frame.request, uses });
       }
       case "Types":
@@ -327,31 +352,17 @@ export class Concentrator {
       case "Inheritance":
         return this.#listener.notify({ is: "inheritance", inheritance: frame });
       case "Demand":
-        this.#parts.demands.told(frame);
-        // Modulators that are being installed for a producer may take longer than anybody who only comes back.
-        if (this.#parts.hold.isHolding && !this.#parts.index.isAnyProducerAway()) this.#parts.hold.opened();
-        return frame.request === 0
-          ? undefined
-          : this.#parts.link.send({ kind: "Noted", request: frame.request });
       case "Install":
-        this.#parts.hold.stir();
-        return this.#parts.modulation.install(frame, this.#parts.delegates.ofNumber(frame.channel));
       case "Remove":
-        return this.#parts.modulation.remove(frame.derived, frame.process, frame.returns);
       case "Drain":
-        void this.#parts.modulation.runs.finished().then(() => {
-          this.#parts.outbox.release();
-          this.#parts.link.send({ kind: "Noted", request: frame.request });
-        });
-        return;
+      case "ObjectUpdate":
+        return this.#produce(frame);
       case "Impaired":
         return this.#impaired(frame.derived, errorOf(frame));
       case "Placed":
         for (const { id, listener } of this.#parts.reception.membersOf(frame.derived))
           listener.notify({ is: "placed", endpoint: id, placements: frame.placements.map(placementOf) });
         return;
-      case "ObjectUpdate":
-        return this.#parts.modulation.update(frame);
       case "CopyUpdate":
         if (frame.request !== 0) this.#parts.openings.objectOpened(frame);
         return this.#parts.copies.updated(frame);
@@ -364,10 +375,30 @@ export class Concentrator {
     }
   }
 
+  /** Acts on a frame for the parts that produce events, as soon as they are there. */
+  #produce(frame: ProductionFrame): void {
+    const { production, link } = this.#parts;
+    const { parts } = production;
+    if (parts === undefined) {
+      production.await({
+        act: () => this.#produce(frame),
+        refuse: error => {
+          if (frame.kind === "Install")
+            link.send(refusal(frame.request, new JechoError("MODULATORS_NOT_SERVED", error.message)));
+        },
+      });
+      return production.load();
+    }
+    parts.take(frame);
+  }
+
   /** Hands the session that got the token over to another device: stops its events, and tells its positions. Other sessions go on. */
   #yield(request: number, port: PortEnd | undefined): void {
     if (port === undefined) {
-      const { number: code, message } = new JechoError("HANDOVER_INVALID");
+      const { number: code, message } = new JechoError(
+        "HANDOVER_INVALID",
+        "the session with this token is gone",
+      );
       return this.#parts.link.send({ kind: "Refused", request, code, message });
     }
     const places = [];
@@ -384,7 +415,13 @@ export class Concentrator {
       this.#parts.openings.end(endpoint);
     }
     this.#parts.link.send({ kind: "Yielded", request, places, copies });
-    port.listener.notify({ is: "status", status: statusNow("refused", new JechoError("HANDED_OVER")) });
+    port.listener.notify({
+      is: "status",
+      status: statusNow(
+        "refused",
+        new JechoError("HANDED_OVER", "the session was handed over to another device"),
+      ),
+    });
     this.#listener.yielded(port);
   }
 
@@ -403,31 +440,42 @@ export class Concentrator {
   }
 
   #live(): void {
-    this.#parts.openings.live();
-    this.#parts.hold.live();
+    const { openings, production } = this.#parts;
+    openings.live();
+    this.#production?.hold.live();
+    if (production.isAwaited) production.load();
   }
 
   /** The connection broke: consumers elsewhere are expected back, and what they want waits for them. */
   #interrupted(comesBack: boolean): void {
-    this.#parts.deriving.interrupted(this.#parts.index);
-    const wereOpen = this.#parts.index.interrupted();
-    this.#parts.questions.interrupted();
-    this.#parts.synchronous.clear();
-    this.#parts.outbox.interrupted();
-    this.#parts.flow.interrupted();
-    this.#parts.hold.interrupted(comesBack ? this.#parts.demands.elsewhere() : undefined);
-    this.#parts.modulation.interrupted();
-    this.#parts.feeds.interrupted();
+    const { index, questions, synchronous, flow, production } = this.#parts;
+    const { deriving, outbox, hold, demands, modulation, feeds } = this.#production ?? {};
+    deriving?.interrupted(index);
+    const wereOpen = index.interrupted();
+    questions.interrupted();
+    synchronous.clear();
+    outbox?.interrupted();
+    flow.interrupted();
+    hold?.interrupted(comesBack ? demands?.elsewhere() : undefined);
+    modulation?.interrupted();
+    feeds?.interrupted();
+    production.interrupted();
     for (const { id, listener } of wereOpen) listener.notify({ is: "interrupted", endpoint: id });
-    if (!this.#parts.hold.isHolding) this.#stopHolding();
+    if (!hold?.isHolding) this.#stopHolding();
   }
 
   /** Sends what was held: all consumers that were expected are back, or will not come. */
   #stopHolding(): void {
-    this.#parts.modulation.removeUnwanted();
-    this.#parts.demands.nobodyBack();
+    this.#production?.modulation.removeUnwanted();
+    this.#production?.demands.nobodyBack();
     this.drain();
   }
+}
+
+/** Whether the request is one to produce, or for a past that may have to be made here. */
+function needsProduction(request: SessionRequest): boolean {
+  if (request.is === "openProducer") return true;
+  return request.is === "openConsumer" && request.modulator !== undefined && request.from !== undefined;
 }
 
 function errorOf({ code, message }: { readonly code: number; readonly message: string }): JechoError {

@@ -31,7 +31,11 @@ export class GatewayQuestions {
     const request = this.#nextRequest();
     this.#questions.set(request, { port, question });
     if ("gatewayAt" in about) this.#inquire(request, about.gatewayAt);
-    else if (!this.#link.isLive) this.answered(request, new JechoError("CONNECTION_LOST"));
+    else if (!this.#link.isLive)
+      this.answered(
+        request,
+        new JechoError("CONNECTION_LOST", "the connection broke before the answer came"),
+      );
     else if ("token" in about) this.#link.send({ kind: "WantType", request, token: about.token });
     else if ("channel" in about) this.#link.send({ kind: "WantTypes", request, channel: about.channel });
     else if ("kick" in about) this.#link.send({ kind: "Kick", request, subject: about.kick });
@@ -100,6 +104,9 @@ export class GatewayQuestions {
   interrupted(): void {
     this.#handovers.clear();
     for (const request of [...this.#questions.keys()])
-      this.answered(request, new JechoError("CONNECTION_LOST"));
+      this.answered(
+        request,
+        new JechoError("CONNECTION_LOST", "the connection broke before the answer came"),
+      );
   }
 }

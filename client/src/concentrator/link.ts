@@ -1,4 +1,4 @@
-import { ERRORS, errorCode, JechoError, mayRetry } from "@jecho/shared";
+import { errorCode, JechoError, mayRetry } from "@jecho/shared";
 import {
   type Admitted,
   CHECKED_SUBPROTOCOL,
@@ -318,7 +318,10 @@ export class Link {
     this.send({ kind: "Ping", time: asked });
     this.#after(PROBE_MS, () => {
       if (socket === this.#socket && this.#lastHeard < asked)
-        this.#drop(socket, new JechoError("HEARTBEAT_MISSED"));
+        this.#drop(
+          socket,
+          new JechoError("HEARTBEAT_MISSED", "the gateway was silent for longer than the heartbeat allows"),
+        );
     });
   }
 
@@ -411,7 +414,10 @@ export class Link {
     this.#after(this.#heartbeatMs, () => {
       if (socket === undefined || socket !== this.#socket) return;
       if (performance.now() - this.#lastHeard > PATIENCE * this.#heartbeatMs) {
-        this.#drop(socket, new JechoError("HEARTBEAT_MISSED"));
+        this.#drop(
+          socket,
+          new JechoError("HEARTBEAT_MISSED", "the gateway was silent for longer than the heartbeat allows"),
+        );
         return;
       }
       this.send({ kind: "Ping", time: performance.now() });
@@ -508,7 +514,7 @@ function closeError(code: number, reason: string): JechoError {
   if (code >= 4000 && code < 5000) {
     const known = errorCode(code);
     // A code that this version does not know still says by its range whether to come back.
-    if (ERRORS[known][0] === code || !mayRetry(code))
+    if (known !== "INTERNAL" || !mayRetry(code))
       return new JechoError(known, reason.replace(/^[A-Z_]+: /, "") || undefined);
   }
   return new JechoError("CONNECTION_LOST", `the connection to the gateway broke (close code ${code})`);

@@ -1,10 +1,6 @@
+import type { Environment, TierEvents } from "@jecho/modulators/internal";
 import type { Frame } from "@jecho/shared/internal";
-import { createEnvironment as environmentHere } from "#platform";
-import { Delegates } from "../modulation/delegates.ts";
-import { Deriving } from "../modulation/deriving.ts";
-import { Feeds } from "../modulation/feeds.ts";
-import { Modulation } from "../modulation/modulation.ts";
-import { Past, type PastParts } from "../modulation/past.ts";
+import { createEnvironment as environmentHere, loadsOverNetwork } from "#platform";
 import type { ProducerModulatorOptions } from "../options/producer-options.ts";
 import type { CreateEnvironment } from "../platform/face.ts";
 import type { Status } from "../session/status.ts";
@@ -14,15 +10,11 @@ import { GatewayQuestions } from "./gateway-questions.ts";
 import { Flow } from "./incoming/flow.ts";
 import { Reception } from "./incoming/reception.ts";
 import { SynchronousEvents } from "./incoming/synchronous.ts";
+import { LateProduction } from "./late-production.ts";
 import { Link, type LinkOptions } from "./link.ts";
 import { ObjectCopies } from "./object-copies.ts";
-import { Demands } from "./outgoing/demands.ts";
-import { Hold } from "./outgoing/hold.ts";
-import { OwnLanes } from "./outgoing/lane.ts";
-import { MessageMemory } from "./outgoing/message-memory.ts";
-import { Outbox } from "./outgoing/outbox.ts";
 import type { RaisedEvents } from "./outgoing/outgoing.ts";
-import { Raising } from "./outgoing/raising.ts";
+import type { Production } from "./production-parts.ts";
 
 export interface ConcentratorOptions extends LinkOptions {
   readonly modulators: ProducerModulatorOptions;
@@ -47,22 +39,68 @@ interface PartsListener {
 
 export type Parts = ReturnType<typeof assemble>;
 
+/** What the parts that produce events are given. */
+interface ProductionNeeds {
+  readonly index: EndpointIndex;
+  readonly link: Link;
+  readonly reception: Reception;
+  readonly synchronous: SynchronousEvents;
+  readonly openings: Openings;
+  /** Schemas of the types that the gateway has told of, by token. */
+  readonly schemas: ReadonlyMap<bigint, Uint8Array>;
+  /** What producers of this process raise. */
+  readonly events: RaisedEvents;
+  /** Modulators that may run here for consumers of this process' producers. */
+  readonly most: number;
+  readonly createEnvironment: (events: TierEvents) => Environment | Promise<Environment>;
+  /** Called when all who were expected after a broken connection are back, or will not come. */
+  onAllBack(): void;
+}
+
+/** Makes the parts that produce events. */
+export type CreateProduction = (needs: ProductionNeeds) => Production;
+
+/** How a place comes by what a page loads late. */
+export interface PlaceWays {
+  /** A promise where that has to be loaded. */
+  loadProduction(): CreateProduction | Promise<CreateProduction>;
+  /** Makes the environment of modulators. Default: that of the platform. */
+  readonly createEnvironment?: CreateEnvironment;
+}
+
 /** Makes what a concentrator is made of: each part is given those that it uses, and what it tells the others is said here. */
 export function assemble(
   options: ConcentratorOptions,
   events: RaisedEvents,
-  createEnvironment: CreateEnvironment = environmentHere,
+  { loadProduction, createEnvironment = environmentHere }: PlaceWays,
   { onStatus, onGateway, onFrame, onNamed, onTokenWanted, onAdmitted, onRoom, onAllBack }: PartsListener,
 ) {
   const { most: wanted = Number.POSITIVE_INFINITY, ...running } = options.modulators;
   const most = running.allow === "none" ? 0 : wanted;
   let request = 0;
   const nextRequest = (): number => ++request;
-  // What goes out lies in it.
-  const memory = new MessageMemory();
   // Of the types that the gateway has told of, by token: for what modulators here are fed with.
   const schemas = new Map<bigint, Uint8Array>();
-  const lanes = new OwnLanes();
+  const create = (createProduction: CreateProduction): Production =>
+    createProduction({
+      index,
+      link,
+      reception,
+      synchronous,
+      openings,
+      schemas,
+      events,
+      most,
+      createEnvironment: events => createEnvironment(running, events),
+      onAllBack,
+    });
+  const production = new LateProduction(
+    () => {
+      const loading = loadProduction();
+      return loading instanceof Promise ? loading.then(create) : create(loading);
+    },
+    act => link.together(act),
+  );
   const link = new Link(options, {
     onStatus,
     onGateway,
@@ -70,18 +108,15 @@ export function assemble(
     onTokenWanted,
     onAdmitted,
     onReady: ready => {
-      modulation.runs.flow(ready);
+      production.parts?.modulation.runs.flow(ready);
       if (ready) onRoom();
     },
   });
-  const outbox = new Outbox(link, memory);
-  const hold = new Hold(onAllBack);
   const synchronous = new SynchronousEvents();
   const reception = new Reception(synchronous, {
-    onTaken: (consumer, frame, first, of, missing) => feeds.take(consumer, frame, first, of, missing),
-    onDropped: (consumer, events) => feeds.dropped(consumer, events),
-    onPlaced: (consumer, producer, of, raised, missing) =>
-      feeds.placed(consumer, producer, of, raised, missing),
+    onTaken: (...taken) => production.parts?.feeds.take(...taken),
+    onDropped: (...dropped) => production.parts?.feeds.dropped(...dropped),
+    onPlaced: (...placed) => production.parts?.feeds.placed(...placed),
     onNamed,
     onHandled: ({ channel, seq }, i, { consumers, failed, message }) =>
       link.send({ kind: "Ack", channel, seq: seq + i, consumers, failed, message }),
@@ -91,116 +126,14 @@ export function assemble(
     onAwake: consumer => openings.wake(consumer),
   });
   const index = new EndpointIndex(reception, flow);
-  const schemaOf = (token: bigint): Uint8Array | undefined => index.schemaOf(token) ?? schemas.get(token);
-  const modulation: Modulation = new Modulation(events => createEnvironment(running, events), most, {
-    room: bytes => memory.take(bytes),
-    onEvents: (installation, frame, raising, isLast) => deriving.made(installation, frame, raising, isLast),
-    onOrdered: (hosted, feed, parent, wire) => deriving.ordered(hosted, feed, parent, wire),
-    onRefused: hosted => deriving.refused(hosted),
-    onInstalled: installation => deriving.installed(installation),
-    onSeen: (installation, of) => deriving.seen(installation, of),
-    together: act => outbox.together(act),
-    onRestarted: installation => deriving.restarted(installation),
-    onStatement: installation => deriving.state(installation),
-    onDone: raising => synchronous.settle(raising),
-    onFurther: raising => synchronous.further(raising),
-    onAnswer: answer => {
-      // It is about what was made before.
-      outbox.release();
-      link.send(answer);
-    },
-    onDemand: base => demands.tell(base),
-    onState: (base, state) => demands.tellState(base, state),
-    schemaOf,
-    onNeeds: base => delegates.tellNeeds(base),
-    feedFor: (source, places) => feeds.nameFor(source, places),
-    onFeed: (name, { process, base, producers, sources }, channel) => {
-      const isOwn = producers.some(number => index.producerOf(number) !== undefined);
-      return feeds.open(name, base, { process, channel }, isOwn, sources);
-    },
-    onUnfed: name => feeds.close(name),
-    onCall: (base, name, values) => delegates.called(base, name, values),
-    onPull: (derived, object) => link.send({ kind: "PullObject", derived, object }),
-  });
-  const feeds = new Feeds(modulation, synchronous, index, {
-    open: consumer => openings.add(consumer),
-    close: consumer => openings.close(consumer),
-    isConsumed: base => index.isConsumed(base),
-    dropped: (channel, events) => reception.dropped(channel, events),
-    met: (wire, producer, source, reached) => deriving.met(wire, producer, source, reached),
-    begin: (installation, producer, source, reached) =>
-      deriving.begin(installation, producer, source, reached),
-  });
-  const deriving = new Deriving({ index, lanes, outbox, hold, reception, modulation, feeds, synchronous });
-  const raising = new Raising(events, {
-    link,
-    memory,
-    outbox,
-    hold,
-    modulation,
-    reception,
-    feeds,
-    synchronous,
-  });
-  const demands = new Demands({ index, modulation, reception, outbox, hold }, producer =>
-    deriving.opened(producer),
-  );
-  const delegates = new Delegates(index, modulation);
-  let pasts = 0;
   const openings: Openings = new Openings(
     { modulates: most > 0, instance: randomName(), nextRequest },
-    {
-      index,
-      lanes,
-      link,
-      modulation,
-      reception,
-      feeds,
-      deriving,
-      demands,
-      flow,
-      synchronous,
-      newPast: (consumer, from, events) => new Past(consumer, `past ${++pasts}`, from, pastParts, events),
-    },
+    { index, link, reception, flow, synchronous, production },
   );
-  const pastParts: PastParts = {
-    indexes: index,
-    lanes,
-    modulation,
-    deriving,
-    reception,
-    synchronous,
-    open: entry => {
-      // What the past is to reach up to goes first.
-      outbox.release();
-      openings.add(entry);
-    },
-    close: entry => {
-      if (entry.state.is !== "gone") openings.close(entry);
-    },
-  };
   const copies = new ObjectCopies(index, link);
   const questions = new GatewayQuestions(link, options, nextRequest);
-  return {
-    index,
-    lanes,
-    link,
-    outbox,
-    hold,
-    flow,
-    synchronous,
-    reception,
-    modulation,
-    deriving,
-    feeds,
-    raising,
-    demands,
-    delegates,
-    openings,
-    copies,
-    questions,
-    schemas,
-  };
+  if (!loadsOverNetwork) production.load();
+  return { index, link, flow, synchronous, reception, openings, copies, questions, schemas, production };
 }
 
 /** 128 random bits. */

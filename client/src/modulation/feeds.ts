@@ -6,6 +6,7 @@ import {
   NumberTable,
   type SourcePlace,
 } from "@jecho/shared/internal";
+import { type Recovery, together, WHOLE } from "../concentrator/endpoints/asked-past.ts";
 import { ConsumerEndpoint, type PortEnd, type StateIndexes } from "../concentrator/endpoints/endpoint.ts";
 import type { Counting } from "../concentrator/incoming/reception.ts";
 import type { SynchronousEvents } from "../concentrator/incoming/synchronous.ts";
@@ -27,13 +28,6 @@ interface Feed {
   opening: PromiseWithResolvers<void> | undefined;
   /** Positions of the sources that events have come from. */
   readonly met: Map<string, SourceBeginning>;
-}
-
-/** The part of the past that was kept until a feed was opened again. */
-interface Recovery {
-  /** Undefined where the gateway does not know. */
-  readonly recovered: boolean | undefined;
-  readonly missing: number;
 }
 
 /** Openings and notices that the feeds need of their concentrator. */
@@ -174,7 +168,9 @@ export class Feeds {
   /** The connection broke. */
   interrupted(): void {
     for (const feed of this.#feeds.values()) {
-      feed.opening?.reject(new JechoError("CONNECTION_LOST"));
+      feed.opening?.reject(
+        new JechoError("CONNECTION_LOST", "the connection broke before modulators here were fed"),
+      );
       feed.opening = undefined;
     }
   }
@@ -307,12 +303,6 @@ export class Feeds {
   }
 }
 
-/** Whether several pasts are all complete; undefined where that is not known of one. */
-export function together(recovered: readonly (boolean | undefined)[]): boolean | undefined {
-  if (recovered.includes(false)) return false;
-  return recovered.includes(undefined) ? undefined : true;
-}
-
 /** The stretch that a run from the wire accounts for: its own events, or the raw events that its modulator has been through. */
 function provenanceOf({ source, origin }: Counting, run: EventsFrame, missing: number): Provenance {
   const { raised, count, after, accounted: through } = run;
@@ -323,4 +313,3 @@ function provenanceOf({ source, origin }: Counting, run: EventsFrame, missing: n
 
 /** The port of a feed, which is no session's: notices about it are handled here. */
 const NOBODYS: PortEnd = { endpoints: new NumberTable(), listener: { notify: () => {}, receive: () => {} } };
-const WHOLE: Recovery = { recovered: true, missing: 0 };

@@ -164,7 +164,8 @@ export class SharedObject<S extends object = object> implements SharedReference 
   pull(): Promise<void> {
     if (!this.#isOpen) return Promise.reject(new JechoError("CLOSED", "the shared object was closed"));
     if (this.#newest === this.#version) return Promise.resolve();
-    if (!this.#isConnected) return Promise.reject(new JechoError("CONNECTION_LOST"));
+    if (!this.#isConnected)
+      return Promise.reject(new JechoError("CONNECTION_LOST", "the connection broke before the answer came"));
     return new Promise((resolve, reject) => {
       this.#pulls.push({ resolve, reject });
       if (this.#pulls.length === 1) this.#port.pull(this as unknown as SharedObject);
@@ -214,7 +215,7 @@ export class SharedObject<S extends object = object> implements SharedReference 
     else if (notice.is === "interrupted") {
       this.#isConnected = false;
       this.#writeAgain();
-      this.#failPulls(new JechoError("CONNECTION_LOST"));
+      this.#failPulls(new JechoError("CONNECTION_LOST", "the connection broke before the answer came"));
     }
   }
 

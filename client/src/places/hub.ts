@@ -3,8 +3,7 @@ import { laterTurn } from "#platform";
 import { Concentrator, type SessionRequest } from "../concentrator/concentrator.ts";
 import type { ConsumerEndpoint, PortEnd } from "../concentrator/endpoints/endpoint.ts";
 import type { RaisedEvents, TakeRecords } from "../concentrator/outgoing/outgoing.ts";
-import type { ConcentratorOptions } from "../concentrator/parts.ts";
-import type { CreateEnvironment } from "../platform/face.ts";
+import type { ConcentratorOptions, PlaceWays } from "../concentrator/parts.ts";
 import { atEndOfTurn } from "../platform/face.ts";
 import { type Status, statusNow } from "../session/status.ts";
 import { Attachment } from "./attachment.ts";
@@ -27,14 +26,9 @@ export class Hub {
   readonly #ended: () => void;
 
   /**
-   * @param createEnvironment of modulators; default: that of the platform
    * @param ended called when no port may be attached any more
    */
-  constructor(
-    options: ConcentratorOptions,
-    createEnvironment?: CreateEnvironment,
-    ended: () => void = () => {},
-  ) {
+  constructor(options: ConcentratorOptions, ways: PlaceWays, ended: () => void) {
     this.#ended = ended;
     const listener = {
       notify: (notice: SessionNotice) => this.#tell(notice),
@@ -42,7 +36,7 @@ export class Hub {
         for (const attachment of this.#attachments) if (attachment === port) void attachment.close();
       },
     };
-    this.#concentrator = new Concentrator(options, this.#source(), listener, createEnvironment);
+    this.#concentrator = new Concentrator(options, this.#source(), listener, ways);
   }
 
   /** Whether a port may still be attached: not when the last has gone, or the gateway will not have us. */

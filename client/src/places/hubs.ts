@@ -1,7 +1,5 @@
-import type { ConcentratorOptions } from "../concentrator/parts.ts";
-import type { CreateEnvironment } from "../platform/face.ts";
+import type { ConcentratorOptions, PlaceWays } from "../concentrator/parts.ts";
 import { Hub } from "./hub.ts";
-import type { OpenHere } from "./place.ts";
 
 interface KnownHub {
   readonly options: ConcentratorOptions;
@@ -10,13 +8,12 @@ interface KnownHub {
 
 /** The hubs of one thread: sessions that want the same of the same connection share one. */
 export class Hubs {
-  readonly #createEnvironment: CreateEnvironment | undefined;
+  readonly #ways: PlaceWays;
   /** Hubs by address and name, of which a process may have thousands. */
   readonly #hubs = new Map<string, Set<KnownHub>>();
 
-  /** @param createEnvironment of modulators; default: that of the platform */
-  constructor(createEnvironment?: CreateEnvironment) {
-    this.#createEnvironment = createEnvironment;
+  constructor(ways: PlaceWays) {
+    this.#ways = ways;
   }
 
   /** The hub of a session with these options: the one that there is for the same options, or a new one. */
@@ -26,7 +23,7 @@ export class Hubs {
       if (hub.isUsable && isSame(options, others)) return hub;
     const known = {
       options,
-      hub: new Hub(options, this.#createEnvironment, () => this.#forget(key, known)),
+      hub: new Hub(options, this.#ways, () => this.#forget(key, known)),
     };
     // What another device hands over is for one session alone, and so is what a token allows.
     if (options.handover === "" && !options.hasToken) this.#add(key, known);
@@ -44,12 +41,6 @@ export class Hubs {
     if (hubs?.delete(known) && hubs.size === 0) this.#hubs.delete(key);
   }
 }
-
-/** Hubs of the sessions whose concentrators run in this thread. */
-const here = new Hubs();
-
-/** A port to a concentrator in this very thread. */
-export const openHere: OpenHere = (options, listener) => here.of(options).attach(listener);
 
 /** Whether two values say the same: plain data by what is in it, functions by which they are. */
 function isSame(a: unknown, b: unknown): boolean {

@@ -1,7 +1,11 @@
 import { MessageChannel, Worker } from "node:worker_threads";
-import { openHere } from "./hubs.ts";
+import { createProduction } from "../concentrator/production.ts";
+import { Hubs } from "./hubs.ts";
 import type { MessageEnd } from "./message-end.ts";
 import type { OpenHere } from "./place.ts";
+
+/** Hubs of the sessions whose concentrators run in this thread. */
+const hubs = new Hubs({ loadProduction: () => createProduction });
 
 /** A program may compute for minutes: its connection has a thread of its own. */
 export const defaultPlace = "worker";
@@ -13,7 +17,7 @@ export function watchPage(_shown: () => void): () => void {
 
 /** Gives the code for a concentrator in this thread: a program has it all at hand. */
 export function loadHere(): OpenHere {
-  return openHere;
+  return (options, listener) => hubs.of(options).attach(listener);
 }
 
 /** The thread in which the concentrators of this process' sessions run, while there is any session. */

@@ -1,5 +1,6 @@
 /** A worker of a page: one session's concentrator. */
 import { Hubs } from "./hubs.ts";
+import { loadProduction } from "./late-program.ts";
 import { serve } from "./serve.ts";
 
 /** Time for what was handed to the connection to be out. */
@@ -16,5 +17,5 @@ serve(
     },
     close: () => void setTimeout(() => scope.close(), LINGER_MS),
   },
-  new Hubs(),
+  new Hubs({ loadProduction }),
 );

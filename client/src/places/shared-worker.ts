@@ -1,6 +1,7 @@
 /** A SharedWorker: the concentrators of all tabs of an origin. */
 import { createEnvironment, Lenders } from "@jecho/modulators/browser";
 import { Hubs } from "./hubs.ts";
+import { loadProduction } from "./late-program.ts";
 import { serve } from "./serve.ts";
 
 /** A page's first message, with a port by which it lends workers to this one. */
@@ -16,7 +17,10 @@ export interface Host {
 }
 
 const lenders = new Lenders();
-const hubs = new Hubs((options, events) => createEnvironment(options, events, { lenders }));
+const hubs = new Hubs({
+  loadProduction,
+  createEnvironment: (options, events) => createEnvironment(options, events, { lenders }),
+});
 
 const life = `jecho-${crypto.randomUUID()}`;
 /** Resolves when the lock is held: known before, a page would have it at once. */

@@ -30,6 +30,7 @@ export async function refusalAt(url: string): Promise<string | undefined> {
 export const createEnvironment: CreateEnvironment = (options, events) => load(options, events);
 /** Whether parts of this library that load later come over the network: a browser does not ask again for one that it did not get. */
 export const loadsOverNetwork = true;
+
 export { fetchText as readText } from "./face.ts";
 
 /** Calls back when it is likely that the network is there again. */

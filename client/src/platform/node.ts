@@ -16,9 +16,9 @@ export function refusalAt(_url: string): Promise<string | undefined> {
 export const createEnvironment: CreateEnvironment = (options, events) =>
   new ModulatorEnvironment(options, events);
 
-/** Reads text; of TypeScript what Node runs of it, each character at its place. */
 export const loadsOverNetwork = false;
 
+/** Reads text; of TypeScript what Node runs of it, each character at its place. */
 export async function readText(url: URL): Promise<string> {
   if (url.protocol !== "file:") return fetchText(url);
   const text = await readFile(url, "utf8");

@@ -4,7 +4,7 @@ import type { ChannelForm, Codec } from "../channel/codec.ts";
 import { SYNC, WHEN_READY } from "../options/option-names.ts";
 import type { SyncOptions, WhenReadyOptions } from "../options/producer-options.ts";
 import type { ControlRequest, PortNotice } from "../places/port.ts";
-import { Count, type EventQueue } from "../queues/event-queue.ts";
+import { Count, type EventQueue, queueFull } from "../queues/event-queue.ts";
 import { NewsListeners } from "../session/status.ts";
 import { AwaitedEvents, LONGEST_MS, type Patience } from "./awaited-events.ts";
 import type { Delegation } from "./delegation.ts";
@@ -267,7 +267,9 @@ export class Producer<T> {
       const error =
         notice.code === undefined
           ? new JechoError("CONNECTION_LOST", `${this.#away()}; the event went nowhere`)
-          : new JechoError(notice.code);
+          : notice.code === "QUEUE_FULL"
+            ? queueFull()
+            : new JechoError(notice.code, "the gateway takes no event as large");
       for (let i = 0; i < notice.events; i++) this.#awaited.fail(notice.raised + i, error);
     } else if (notice.is === "needs") {
       this.#delegation?.want(notice.names);

@@ -83,7 +83,7 @@ export class Producing implements ProducerSession {
     this.#opener.closeEndpoint(endpoint);
     if (this.queues.leave(queue)) {
       this.#session.post({ is: "closeQueue", queue: queue.number });
-      queue.close(new JechoError("CLOSED"));
+      queue.close(new JechoError("CLOSED", "the producer is closed"));
     }
     await this.#session.taken();
   }

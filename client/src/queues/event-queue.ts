@@ -101,7 +101,7 @@ export class EventQueue {
       );
     }
     // Who waits for room goes first.
-    if (this.#waiters.areBefore) throw new JechoError("QUEUE_FULL");
+    if (this.#waiters.areBefore) throw queueFull();
     let at = ring.reserve(bytes);
     if (at < 0) at = this.#reserveFull(bytes);
     const end = write(type, event, ring, at, at + bytes);
@@ -227,7 +227,7 @@ export class EventQueue {
     this.#port.drainHere?.();
     let at = ring.reserve(bytes);
     while (at < 0) {
-      if (this.#whenFull !== "drop-oldest") throw new JechoError("QUEUE_FULL");
+      if (this.#whenFull !== "drop-oldest") throw queueFull();
       ring.dropOldest(({ endpoint, raised }) => this.#events.onDropped(endpoint, raised));
       at = ring.reserve(bytes);
     }
@@ -302,4 +302,8 @@ function write<T>(type: Type<T> | undefined, event: T, ring: Ring, at: number, l
   } finally {
     isReading = false;
   }
+}
+
+export function queueFull(): JechoError {
+  return new JechoError("QUEUE_FULL", "the queue of outgoing events is full; the event was not taken");
 }

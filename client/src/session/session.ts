@@ -186,7 +186,7 @@ export class Session {
   share<S extends object>(state: S, options: ShareOptions = {}): SharedObject<S> {
     checkOptions<ShareOptions>("share()", options, SHARE);
     const object = this.#copies.share(state, options.id);
-    const { state: is, error = new JechoError("CLOSED") } = this.#status;
+    const { state: is, error = new JechoError("CLOSED", "the session is closed") } = this.#status;
     // Of a session that has ended nobody hears of it; the object itself can be used.
     if (is === "closed" || is === "refused") object.notice({ is: "refused", endpoint: 0, reset: 0, error });
     return object;

@@ -43,7 +43,8 @@ export function untilLive(now: Status, news: NewsListeners<Status>, signal?: Abo
     const check = (status: Status): boolean => {
       if (status.state === "live") resolve();
       else if (status.state === "refused") reject(status.error);
-      else if (status.state === "closed") reject(new JechoError("CLOSED"));
+      else if (status.state === "closed")
+        reject(new JechoError("CLOSED", "it was closed before it was live"));
       else return false;
       return true;
     };

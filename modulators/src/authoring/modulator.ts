@@ -1,6 +1,5 @@
 import { JechoError } from "@jecho/shared";
-import { unplainIn } from "@jecho/shared/internal";
-import { sha256 } from "@noble/hashes/sha2.js";
+import { sha256, unplainIn } from "@jecho/shared/internal";
 
 /** Plain data, as JSON carries it. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };

@@ -46,7 +46,8 @@ export class Requests {
     this.#deadlines.clear();
     const all = [...this.#pending.values()];
     this.#pending.clear();
-    for (const answered of all) answered(new JechoError("PRODUCER_GONE"));
+    for (const answered of all)
+      answered(new JechoError("PRODUCER_GONE", "the producer left before it could answer"));
   }
 
   #take(request: number): Answered | undefined {

@@ -114,7 +114,9 @@ export class ChannelManager implements ChannelOwner {
 
   cutOff(channel: Channel, connection: Connection): void {
     for (const consumer of this.consumers.at(channel, connection))
-      consumer.lose(new JechoError("SLOW_CONSUMER"));
+      consumer.lose(
+        new JechoError("SLOW_CONSUMER", "the consumer did not read fast enough, and was cut off"),
+      );
   }
 
   get blocking(): NameServer["blocking"] {

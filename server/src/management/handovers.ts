@@ -55,7 +55,8 @@ export class Handovers {
    */
   async take(token: string, to: ClientConnection): Promise<Control> {
     const offer = this.#offers.get(token);
-    if (offer === undefined || !offer.from.isOpen) throw new JechoError("HANDOVER_INVALID");
+    if (offer === undefined || !offer.from.isOpen)
+      throw new JechoError("HANDOVER_INVALID", "the handover token is unknown, used or too old");
     // Who may not have it does not use it up.
     if (offer.from.subject?.name !== to.subject?.name)
       throw new JechoError("HANDOVER_INVALID", "the session to be handed over is another subject's");

@@ -59,7 +59,7 @@ export class SharedObjects {
     let own = this.#copies.get(connection);
     if ((own?.size ?? 0) >= this.#mostPerConnection) throw this.#tooMany();
     let object = this.#objects.get(id);
-    if (object === undefined && isNew) throw new JechoError("OBJECT_UNKNOWN");
+    if (object === undefined && isNew) throw new JechoError("OBJECT_UNKNOWN", "no shared object has this id");
     if (object === undefined) this.#checkMany(connection, 1);
     object ??= this.#create(id, connection, version, state, term);
     const copy = new ObjectCopy(number, connection, lazy, object);

@@ -79,7 +79,8 @@ export function withoutChecksum(message: Uint8Array): Uint8Array {
   const end = message.length - CHECKSUM_BYTES;
   const content = message.subarray(0, Math.max(0, end));
   const view = new DataView(message.buffer, message.byteOffset, message.byteLength);
-  if (end < 0 || view.getUint32(end, true) !== crc32(content)) throw new JechoError("MESSAGE_DAMAGED");
+  if (end < 0 || view.getUint32(end, true) !== crc32(content))
+    throw new JechoError("MESSAGE_DAMAGED", "a message was changed on the way: its checksum is wrong");
   return content;
 }
 

@@ -5,6 +5,15 @@ import type { Away, New, Resting } from "./endpoint-states.ts";
 
 /* The past that a consumer asks the gateway for, and the part of it that the gateway has. */
 
+/** The part of the past that was kept until a consumer was opened again. */
+export interface Recovery {
+  /** Undefined where the gateway does not know. */
+  readonly recovered: boolean | undefined;
+  readonly missing: number;
+}
+
+export const WHOLE: Recovery = { recovered: true, missing: 0 };
+
 /** Whether all of the past that was asked for is there; undefined where the gateway does not know. */
 export function recoveredOf({ recovered, unknown }: ConsumerOpened): boolean | undefined {
   return unknown ? undefined : recovered;
@@ -39,4 +48,10 @@ export function wantsNewest({ queue }: ConsumerEndpoint, after: New | Away | Res
 export function placeBehind(consumer: ConsumerEndpoint, after: New | Away | Resting): Place {
   if (wantsNewest(consumer, after)) return { from: FROM.last, epoch: 0, seq: 0n, at: 0, speed: 0 };
   return { from: FROM.resume, epoch: consumer.epoch, seq: BigInt(consumer.seq), at: 0, speed: 0 };
+}
+
+/** Whether several pasts are all complete; undefined where that is not known of one. */
+export function together(recovered: readonly (boolean | undefined)[]): boolean | undefined {
+  if (recovered.includes(false)) return false;
+  return recovered.includes(undefined) ? undefined : true;
 }

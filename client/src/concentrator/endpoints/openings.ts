@@ -1,19 +1,15 @@
 import { JechoError } from "@jecho/shared";
 import { type Control, type CopyUpdate, FROM, type Modulator, type Place } from "@jecho/shared/internal";
 import { placementOf } from "../../consumer/placement.ts";
-import type { Deriving } from "../../modulation/deriving.ts";
-import { type Feeds, together } from "../../modulation/feeds.ts";
-import type { Modulation } from "../../modulation/modulation.ts";
-import type { PastEvents } from "../../modulation/past.ts";
 import type { ControlRequest } from "../../places/port.ts";
 import type { Flow } from "../incoming/flow.ts";
 import type { Reception } from "../incoming/reception.ts";
 import type { SynchronousEvents } from "../incoming/synchronous.ts";
+import type { LateProduction } from "../late-production.ts";
 import type { Link } from "../link.ts";
-import type { Demands } from "../outgoing/demands.ts";
-import type { OwnLanes } from "../outgoing/lane.ts";
-import { lacksPast, placeBehind, recoveredOf, wantsNewest } from "./asked-past.ts";
-import type { ConsumerEndpoint, Endpoint, OwnPast, ProducerEndpoint } from "./endpoint.ts";
+import type { Production } from "../production-parts.ts";
+import { lacksPast, placeBehind, recoveredOf, together, WHOLE, wantsNewest } from "./asked-past.ts";
+import type { ConsumerEndpoint, Endpoint, ProducerEndpoint } from "./endpoint.ts";
 import { type EndpointIndex, goesOn } from "./endpoint-index.ts";
 import {
   AWAY,
@@ -41,47 +37,35 @@ export interface OpeningOptions {
 /** Parts that openings use. */
 interface OpeningsParts {
   readonly index: EndpointIndex;
-  readonly lanes: OwnLanes;
   readonly link: Link;
-  readonly modulation: Modulation;
   readonly reception: Reception;
-  readonly feeds: Feeds;
-  readonly deriving: Deriving;
-  readonly demands: Demands;
   readonly flow: Flow;
   readonly synchronous: SynchronousEvents;
-  /** The past of a consumer with a modulator, to be made here from this place on. */
-  newPast(consumer: ConsumerEndpoint, from: Place, events: PastEvents): OwnPast & { begin(): void };
+  readonly production: LateProduction;
 }
 
 /** Opens endpoints at the gateway, again at each connection, and takes them off again. */
 export class Openings {
   readonly #options: OpeningOptions;
   readonly #index: EndpointIndex;
-  readonly #lanes: OwnLanes;
   readonly #link: Link;
-  readonly #modulation: Modulation;
   readonly #reception: Reception;
-  readonly #feeds: Feeds;
-  readonly #deriving: Deriving;
-  readonly #demands: Demands;
   readonly #flow: Flow;
   readonly #synchronous: SynchronousEvents;
-  readonly #newPast: OpeningsParts["newPast"];
+  readonly #late: LateProduction;
 
   constructor(options: OpeningOptions, parts: OpeningsParts) {
     this.#options = options;
     this.#index = parts.index;
-    this.#lanes = parts.lanes;
     this.#link = parts.link;
-    this.#modulation = parts.modulation;
     this.#reception = parts.reception;
-    this.#feeds = parts.feeds;
-    this.#deriving = parts.deriving;
-    this.#demands = parts.demands;
     this.#flow = parts.flow;
     this.#synchronous = parts.synchronous;
-    this.#newPast = parts.newPast;
+    this.#late = parts.production;
+  }
+
+  get #production(): Production | undefined {
+    return this.#late.parts;
   }
 
   /** Opens an endpoint, or one that was open before: at once, or at the next connection. */
@@ -215,12 +199,12 @@ export class Openings {
 
   #producerEntered(producer: ProducerEndpoint, channelNumber: number): void {
     producer.lanes.address(channelNumber, producer.number);
-    this.#modulation.installed.published(channelNumber, producer.channel);
+    this.#production?.modulation.installed.published(channelNumber, producer.channel);
   }
 
   #producerLeft(channelNumber: number): void {
     if (this.#index.producersOf(channelNumber) === undefined)
-      this.#modulation.installed.unpublished(channelNumber);
+      this.#production?.modulation.installed.unpublished(channelNumber);
   }
 
   consumerOpened(opened: Opened<"ConsumerOpened">): void {
@@ -244,13 +228,16 @@ export class Openings {
     if (consumer.feed !== undefined) {
       const { missing } = opened;
       const recovered = recoveredOf(opened);
-      this.#feeds.opened(consumer, comesBack ? { recovered, missing: Number(missing) } : undefined);
+      this.#production?.feeds.opened(
+        consumer,
+        comesBack ? { recovered, missing: Number(missing) } : undefined,
+      );
       return;
     }
-    if (past) return this.#makePast(consumer, opened);
+    if (past && this.#production !== undefined) return this.#makePast(this.#production, consumer, opened);
     // What waited for a past that does not come any more.
     if (consumer.state.is === "live") this.#reception.handWaiting(consumer);
-    if (isAwaited) this.#deriving.handKept(consumer);
+    if (isAwaited) this.#production?.deriving.handKept(consumer);
     if (consumer.past?.isTold !== false) this.#tellOpened(consumer, comesBack, newest, opened);
     // It may have to leave again at once.
     this.#flow.entered(consumer);
@@ -263,13 +250,14 @@ export class Openings {
 
   /** The derived channel does not reach back as far as was asked for: the past is made here, and what comes meanwhile waits. */
   #makePast(
+    { newPast, deriving }: Production,
     consumer: ConsumerEndpoint,
     { channel, placements: tables, objects: tags }: Opened<"ConsumerOpened">,
   ): void {
     const { id: endpoint, listener, reset } = consumer;
     const placements = tables.map(placementOf);
     const objects = [...tags];
-    const past = this.#newPast(consumer, consumer.from as Place, {
+    const past = newPast(consumer, consumer.from as Place, {
       onFound: (found, replays) => {
         if (consumer.open === undefined) return;
         listener.notify({ is: "opened", endpoint, reset, replays, placements, objects, ...found });
@@ -285,7 +273,7 @@ export class Openings {
       },
     });
     consumer.past = past;
-    this.#deriving.tellBegun(channel);
+    deriving.tellBegun(channel);
     this.#flow.entered(consumer);
     this.#askNext(consumer);
     past.begin();
@@ -293,7 +281,7 @@ export class Openings {
 
   #consumerLeft(channelNumber: number): void {
     this.#flow.left(channelNumber);
-    this.#demands.left(channelNumber);
+    this.#production?.demands.left(channelNumber);
   }
 
   /** Has a consumer compare its modulator with others, before the gateway has it installed. */
@@ -351,7 +339,8 @@ export class Openings {
     const asksForPast = comesBack || (reset === 0 && from !== undefined && from.from !== FROM.last);
     if (newest || !asksForPast)
       return listener.notify({ is: "opened", endpoint, reset, replays, placements, objects });
-    const behind = this.#feeds.recoveryOf(this.#modulation.installed.feedsOf(channel));
+    const { feeds, modulation } = this.#production ?? {};
+    const behind = feeds?.recoveryOf(modulation?.installed.feedsOf(channel) ?? []) ?? WHOLE;
     // Nothing is kept of what this process makes for itself.
     const keeps = comesBack || placements.every(({ at }) => at !== "consumer");
     const recovered = together([recoveredOf(opened), behind.recovered, keeps]);
@@ -389,7 +378,7 @@ export class Openings {
       }
       if (endpoint.feed !== undefined && error.code !== "SLOW_CONSUMER") {
         this.end(endpoint);
-        return this.#feeds.refused(endpoint, error);
+        return this.#production?.feeds.refused(endpoint, error);
       }
     }
     // It has been open, and what hinders it passes: it is asked for again, as after a lost connection.
@@ -439,7 +428,7 @@ export class Openings {
     const { open } = endpoint;
     endpoint.become(GONE);
     if (endpoint.is === "producer") {
-      this.#lanes.forget(endpoint.lanes);
+      this.#production?.lanes.forget(endpoint.lanes);
       if (open !== undefined && "channelNumber" in open) this.#producerLeft(open.channelNumber);
     } else if (endpoint.is === "consumer") {
       endpoint.past?.end();

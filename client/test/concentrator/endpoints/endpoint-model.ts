@@ -127,7 +127,7 @@ export class EndpointModel {
     this.#demands = new Demands(parts as unknown as ConstructorParameters<typeof Demands>[0], nothing);
     this.#openings = new Openings({ modulates: true, instance: "", nextRequest: () => ++this.#requests }, {
       ...parts,
-      demands: this.#demands,
+      production: { parts: { ...parts, demands: this.#demands } },
     } as unknown as ConstructorParameters<typeof Openings>[1]);
     for (let i = 0; i < ports; i++) this.#ports.push(this.#newPort());
   }

@@ -1,0 +1,35 @@
+import type { Frame, Place } from "@jecho/shared/internal";
+import type { Delegates } from "../modulation/delegates.ts";
+import type { Deriving } from "../modulation/deriving.ts";
+import type { Feeds } from "../modulation/feeds.ts";
+import type { Modulation } from "../modulation/modulation.ts";
+import type { PastEvents } from "../modulation/past.ts";
+import type { ConsumerEndpoint, OwnPast } from "./endpoints/endpoint.ts";
+import type { Demands } from "./outgoing/demands.ts";
+import type { Hold } from "./outgoing/hold.ts";
+import type { OwnLanes } from "./outgoing/lane.ts";
+import type { Outbox } from "./outgoing/outbox.ts";
+import type { Raising } from "./outgoing/raising.ts";
+
+/** Frames for the parts that produce events. */
+export type ProductionFrame = Extract<
+  Frame,
+  { kind: "Demand" | "Install" | "Remove" | "Drain" | "ObjectUpdate" }
+>;
+
+/** Parts of a concentrator that take what producers raise, and run modulators. */
+export interface Production {
+  readonly lanes: OwnLanes;
+  readonly outbox: Outbox;
+  readonly hold: Hold;
+  readonly modulation: Modulation;
+  readonly deriving: Deriving;
+  readonly feeds: Feeds;
+  readonly raising: Raising;
+  readonly demands: Demands;
+  readonly delegates: Delegates;
+  /** The past of a consumer with a modulator, to be made here from this place on. */
+  newPast(consumer: ConsumerEndpoint, from: Place, events: PastEvents): OwnPast & { begin(): void };
+  /** The gateway has sent this. */
+  take(frame: ProductionFrame): void;
+}

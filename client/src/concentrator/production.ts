@@ -1,0 +1,132 @@
+import { Delegates } from "../modulation/delegates.ts";
+import { Deriving } from "../modulation/deriving.ts";
+import { Feeds } from "../modulation/feeds.ts";
+import { Modulation } from "../modulation/modulation.ts";
+import { Past, type PastParts } from "../modulation/past.ts";
+import { Demands } from "./outgoing/demands.ts";
+import { Hold } from "./outgoing/hold.ts";
+import { OwnLanes } from "./outgoing/lane.ts";
+import { MessageMemory } from "./outgoing/message-memory.ts";
+import { Outbox } from "./outgoing/outbox.ts";
+import { Raising } from "./outgoing/raising.ts";
+import type { CreateProduction } from "./parts.ts";
+import type { Production } from "./production-parts.ts";
+
+/** Makes the parts that produce events: each is given those that it uses, and what it tells the others is said here. */
+export const createProduction: CreateProduction = ({
+  index,
+  link,
+  reception,
+  synchronous,
+  openings,
+  schemas,
+  events,
+  most,
+  createEnvironment,
+  onAllBack,
+}) => {
+  // What goes out lies in it.
+  const memory = new MessageMemory();
+  const lanes = new OwnLanes();
+  const outbox = new Outbox(link, memory);
+  const hold = new Hold(onAllBack);
+  const schemaOf = (token: bigint): Uint8Array | undefined => index.schemaOf(token) ?? schemas.get(token);
+  const modulation: Modulation = new Modulation(createEnvironment, most, {
+    room: bytes => memory.take(bytes),
+    onEvents: (installation, frame, raising, isLast) => deriving.made(installation, frame, raising, isLast),
+    onOrdered: (hosted, feed, parent, wire) => deriving.ordered(hosted, feed, parent, wire),
+    onRefused: hosted => deriving.refused(hosted),
+    onInstalled: installation => deriving.installed(installation),
+    onSeen: (installation, of) => deriving.seen(installation, of),
+    together: act => outbox.together(act),
+    onRestarted: installation => deriving.restarted(installation),
+    onStatement: installation => deriving.state(installation),
+    onDone: raising => synchronous.settle(raising),
+    onFurther: raising => synchronous.further(raising),
+    onAnswer: answer => {
+      // It is about what was made before.
+      outbox.release();
+      link.send(answer);
+    },
+    onDemand: base => demands.tell(base),
+    onState: (base, state) => demands.tellState(base, state),
+    schemaOf,
+    onNeeds: base => delegates.tellNeeds(base),
+    feedFor: (source, places) => feeds.nameFor(source, places),
+    onFeed: (name, { process, base, producers, sources }, channel) => {
+      const isOwn = producers.some(number => index.producerOf(number) !== undefined);
+      return feeds.open(name, base, { process, channel }, isOwn, sources);
+    },
+    onUnfed: name => feeds.close(name),
+    onCall: (base, name, values) => delegates.called(base, name, values),
+    onPull: (derived, object) => link.send({ kind: "PullObject", derived, object }),
+  });
+  const feeds = new Feeds(modulation, synchronous, index, {
+    open: consumer => openings.add(consumer),
+    close: consumer => openings.close(consumer),
+    isConsumed: base => index.isConsumed(base),
+    dropped: (channel, events) => reception.dropped(channel, events),
+    met: (wire, producer, source, reached) => deriving.met(wire, producer, source, reached),
+    begin: (installation, producer, source, reached) =>
+      deriving.begin(installation, producer, source, reached),
+  });
+  const deriving = new Deriving({ index, lanes, outbox, hold, reception, modulation, feeds, synchronous });
+  const raising = new Raising(events, {
+    link,
+    memory,
+    outbox,
+    hold,
+    modulation,
+    reception,
+    feeds,
+    synchronous,
+  });
+  const demands = new Demands({ index, modulation, reception, outbox, hold }, producer =>
+    deriving.opened(producer),
+  );
+  const delegates = new Delegates(index, modulation);
+  const pastParts: PastParts = {
+    indexes: index,
+    lanes,
+    modulation,
+    deriving,
+    reception,
+    synchronous,
+    open: entry => {
+      // What the past is to reach up to goes first.
+      outbox.release();
+      openings.add(entry);
+    },
+    close: entry => {
+      if (entry.state.is !== "gone") openings.close(entry);
+    },
+  };
+  let pasts = 0;
+  const newPast: Production["newPast"] = (consumer, from, events) =>
+    new Past(consumer, `past ${++pasts}`, from, pastParts, events);
+  const noted = (request: number): void => link.send({ kind: "Noted", request });
+  const take: Production["take"] = frame => {
+    switch (frame.kind) {
+      case "Demand":
+        demands.told(frame);
+        // Modulators that are being installed for a producer may take longer than anybody who only comes back.
+        if (hold.isHolding && !index.isAnyProducerAway()) hold.opened();
+        return frame.request === 0 ? undefined : noted(frame.request);
+      case "Install":
+        hold.stir();
+        return modulation.install(frame, delegates.ofNumber(frame.channel));
+      case "Remove":
+        return modulation.remove(frame.derived, frame.process, frame.returns);
+      case "Drain":
+        void modulation.runs.finished().then(() => {
+          outbox.release();
+          noted(frame.request);
+        });
+        return;
+      case "ObjectUpdate":
+        return modulation.update(frame);
+    }
+  };
+  modulation.runs.flow(link.isReady);
+  return { lanes, outbox, hold, modulation, deriving, feeds, raising, demands, delegates, newPast, take };
+};
