@@ -1,6 +1,7 @@
 import type { ConcentratorPlace } from "@jecho/client";
 import { createGateway, lineLog } from "@jecho/server";
 import { expect, type Page } from "@playwright/test";
+import { startCutter } from "../src/cutter.ts";
 import { killSharedWorkers } from "../src/shared-workers.ts";
 import { alone, DIST, HEARTBEAT_MS, openTab, Tick, test } from "./library-page.ts";
 
@@ -343,3 +344,33 @@ for (const place of ["worker", "shared"] as const) {
     if (place === "worker") expect(spreadMs).toBeGreaterThan(HEARTBEAT_MS);
   });
 }
+
+for (const place of ["here", "shared"] as const)
+  test(`${place}: a page that connects while its gateway, and with it its own server, is away is told so, and goes on when that is back`, async ({
+    page,
+    session,
+    gateway,
+  }) => {
+    await using way = await startCutter(gateway.address);
+    const producer = await session.channel(`${place}/later`, Tick).produce({ history: { events: 1 } });
+    producer.publish({ n: 7, note: "" });
+    await session.flush();
+    await page.goto(way.url);
+    await page.waitForFunction(() => globalThis.jecho !== undefined);
+    way.part();
+    const got = page.evaluate(async place => {
+      const { connect, type } = globalThis.jecho;
+      const session = connect(location.host, { place, backoff: { firstMs: 20, mostMs: 100 } });
+      session.onStatus(({ state, error }) => {
+        if (error !== undefined) document.title = `${state}: ${error.code}`;
+      });
+      const Tick = type("Tick", { n: "uint32", note: "string" });
+      return new Promise<number>((resolve, reject) => {
+        const channel = session.channel(`${place}/later`, Tick);
+        channel.subscribe(({ n }) => resolve(n), { from: "last" }).catch(reject);
+      });
+    }, place);
+    await expect(page).toHaveTitle("connecting: CONNECTION_LOST");
+    way.join();
+    expect(await got).toBe(7);
+  });

@@ -1,4 +1,9 @@
 import { lendWorkers } from "@jecho/modulators/browser";
+import { JechoError } from "@jecho/shared";
+import { SUBPROTOCOL } from "@jecho/shared/internal";
+import { openSocket, refusalAt } from "#platform";
+import { Backoff } from "../concentrator/backoff.ts";
+import type { ConcentratorOptions } from "../concentrator/parts.ts";
 import type { MessageEnd, ToPlace } from "./message-end.ts";
 import type { OpenHere } from "./place.ts";
 import type { Host, Visitor } from "./shared-worker.ts";
@@ -16,9 +21,42 @@ export function watchPage(shown: () => void): () => void {
 /** All tabs of an origin have one connection. */
 export const defaultPlace = "shared";
 
-/** Loads the code for a concentrator in this thread: pages whose connection has a thread of its own need not load it. */
-export async function loadHere(): Promise<OpenHere> {
+/**
+ * Loads the code for a concentrator in this thread: pages whose connection has a thread of its own need not load it. A browser does not
+ * ask again for code that it did not get; so it is not asked before the gateway is there, for the page's server may be away with that.
+ *
+ * @param away called each time that the gateway is not there
+ * @throws the signal's reason
+ */
+export async function loadHere(
+  { url, backoff, connectTimeoutMs }: ConcentratorOptions,
+  away: (error: JechoError) => void,
+  signal: AbortSignal,
+): Promise<OpenHere> {
+  const waits = new Backoff(backoff);
+  while (!(await answers(url, connectTimeoutMs))) {
+    signal.throwIfAborted();
+    away(new JechoError("CONNECTION_LOST", `no connection to a gateway at ${url} could be made`));
+    await new Promise(resolve => setTimeout(resolve, waits.nextMs()));
+    signal.throwIfAborted();
+  }
   return (await import("./page-here.ts")).openHere;
+}
+
+/** Whether a gateway is there, though it may refuse this page. Asked as it is connected to, which whoever made the page allows. */
+async function answers(url: string, withinMs: number): Promise<boolean> {
+  const socket = openSocket(url, [SUBPROTOCOL]);
+  const opens = await new Promise<boolean>(resolve => {
+    const timer = setTimeout(resolve, withinMs, false);
+    const done = (opens: boolean) => () => {
+      clearTimeout(timer);
+      resolve(opens);
+    };
+    socket.onopen = done(true);
+    socket.onerror = socket.onclose = done(false);
+  });
+  socket.close();
+  return opens || (await refusalAt(url)) !== undefined;
 }
 
 /** A worker of this page, or the one that all pages of the origin share; undefined where there is no such thing. */

@@ -1,4 +1,6 @@
 import { MessageChannel, Worker } from "node:worker_threads";
+import type { JechoError } from "@jecho/shared";
+import type { ConcentratorOptions } from "../concentrator/parts.ts";
 import { createProduction } from "../concentrator/production.ts";
 import { Hubs } from "./hubs.ts";
 import type { MessageEnd } from "./message-end.ts";
@@ -16,7 +18,11 @@ export function watchPage(_shown: () => void): () => void {
 }
 
 /** Gives the code for a concentrator in this thread: a program has it all at hand. */
-export function loadHere(): OpenHere {
+export function loadHere(
+  _options: ConcentratorOptions,
+  _away: (error: JechoError) => void,
+  _signal: AbortSignal,
+): OpenHere {
   return (options, listener) => hubs.of(options).attach(listener);
 }
 

@@ -1,6 +1,7 @@
 import { JechoError } from "@jecho/shared";
 import { defaultPlace, loadHere, startThread, watchPage } from "#places";
 import type { ConcentratorOptions } from "../concentrator/parts.ts";
+import { statusNow } from "../session/status.ts";
 import type { PlacePort, Port, PortListener, PortRequest } from "./port.ts";
 import { RemotePort } from "./remote-port.ts";
 
@@ -43,6 +44,7 @@ class PlacedPort implements Port {
   readonly #listener: PortListener;
   readonly #settled = Promise.withResolvers<void>();
   readonly #stopWatching: () => void;
+  readonly #closing = new AbortController();
   #port: PlacePort | undefined;
   #kept: PortRequest[] | undefined = [];
   #posted = 0;
@@ -78,6 +80,7 @@ class PlacedPort implements Port {
 
   close(): Promise<void> {
     this.#stopWatching();
+    this.#closing.abort();
     this.#kept = undefined;
     this.#settled.resolve();
     return this.#port?.close() ?? Promise.resolve();
@@ -85,7 +88,9 @@ class PlacedPort implements Port {
 
   #try([place, ...others]: readonly ConcentratorPlace[]): void {
     if (place === undefined || place === "here") {
-      const loading = loadHere();
+      const away = (error: JechoError): void =>
+        this.#listener.notify({ is: "status", status: statusNow("connecting", error) });
+      const loading = loadHere(this.#options, away, this.#closing.signal);
       if (loading instanceof Promise) loading.then(open => this.#beginHere(open), this.#failed);
       else this.#beginHere(loading);
       return;
@@ -116,6 +121,7 @@ class PlacedPort implements Port {
   }
 
   readonly #failed = (error: unknown): void => {
+    if (this.#closing.signal.aborted) return;
     this.#kept = undefined;
     this.#listener.notify({ is: "gone", error: JechoError.from(error, "CONNECTION_LOST") });
     this.#settled.resolve();
