@@ -1,9 +1,15 @@
 // What modulators cost without any network: their environment alone, in one place after the other.
 import { readdirSync, readFileSync } from "node:fs";
 import type { EagerHandler, Modulator, Type } from "@jecho/client";
-import { modulatorTable } from "@jecho/modulators/internal";
+import { LentRun, modulatorTable } from "@jecho/modulators/internal";
 import { ModulatorEnvironment } from "@jecho/modulators/node";
-import { type EventsFrame, encodeRun, parseFrame } from "@jecho/shared/internal";
+import {
+  type EventsFrame,
+  encodeRun,
+  parseFrame,
+  type RunHeader,
+  type Stretch,
+} from "@jecho/shared/internal";
 import { averageFilter, averageOf, Record, rangeFilter, Winds } from "../echo-filters.ts";
 import { interleave } from "../timing.ts";
 import { serve } from "../worker.ts";
@@ -43,7 +49,9 @@ const field = Float32Array.from({ length: LAYERS * 253 }, (_, i) => i % 50);
 interface Work {
   readonly modulator: Modulator;
   readonly type: Type;
+  readonly header: RunHeader;
   readonly run: EventsFrame;
+  readonly events: Stretch;
 }
 
 function workOf<T>({ modulator }: EagerHandler, of: Type<T>, events: readonly T[]): Work {
@@ -54,7 +62,7 @@ function workOf<T>({ modulator }: EagerHandler, of: Type<T>, events: readonly T[
   const header = { channel: CHANNEL, producer: 3, raised: 0, token: of.token, parameters: 0, flags: 0 };
   const bytes = encodeRun(header, parts);
   const run = parseFrame(new DataView(bytes.buffer), bytes, 0, bytes.byteLength) as EventsFrame;
-  return { modulator: modulator as Modulator, type: of as Type, run };
+  return { modulator: modulator as Modulator, type: of as Type, header, run, events: run.stretch() };
 }
 
 const filler = new Uint8Array(72);
@@ -84,6 +92,15 @@ for (const [size, bytes] of Object.entries(CROSSING_BYTES) as [keyof typeof CROS
   works.set(`passed_${size}`, workOf(rangeFilter(0), Record, events));
 }
 
+/** A producer lends its events to modulators in its own thread where they lie, with the list of where that is. */
+function lent({ header, events }: Work): LentRun {
+  return new LentRun(header, events);
+}
+
+function isHere(place: PlaceName): place is "local" | "compiled" {
+  return place === "local" || place === "compiled";
+}
+
 interface Open {
   readonly environment: ModulatorEnvironment;
   readonly work: Work;
@@ -108,11 +125,10 @@ function open({ place, filter }: CostOf): Promise<Open> {
 
 async function begin(place: PlaceName, work: Work): Promise<Open> {
   const { modulator } = work;
-  const isHere = place === "local" || place === "compiled";
   const limits = { callMs: 5000, timeShare: 1 };
   const trusted = place === "compiled" ? [] : [modulator.source];
   const environment = new ModulatorEnvironment(
-    { local: isHere, trusted, engine: isHere ? undefined : place, limits },
+    isHere(place) ? { trusted, limits } : { local: false, engine: place, limits },
     {
       onEvents() {},
       onDone() {
@@ -154,7 +170,7 @@ serve({
     const before = { cpu: process.cpuUsage(), child: childCpuNs(pid), inside: insideMs() };
     for (let i = 0; i < runs; i++) {
       under++;
-      environment.enqueue(work.run, `${i}`);
+      environment.enqueue(isHere(of.place) ? lent(work) : work.run, `${i}`);
       if (under > 2) {
         await new Promise<void>(resolve => {
           turn = resolve;
@@ -169,8 +185,7 @@ serve({
     const events = runs * work.run.count;
     const producerNs = (1000 * (user + system)) / events;
     const sandboxNs = (1e6 * (insideMs() - before.inside)) / events;
-    if (of.place === "local" || of.place === "compiled")
-      return { sandboxNs: producerNs, hostNs: 0, producerNs: 0 };
+    if (isHere(of.place)) return { sandboxNs: producerNs, hostNs: 0, producerNs: 0 };
     // A worker's thread is one of this process.
     if (pid === undefined) return { sandboxNs, hostNs: 0, producerNs: producerNs - sandboxNs };
     return { sandboxNs, hostNs: (childCpuNs(pid) - before.child) / events - sandboxNs, producerNs };
@@ -183,7 +198,7 @@ serve({
     const work = workOf({ modulator: { ...modulator, source } }, Record, events);
     const { environment } = await begin(place, work);
     const start = process.hrtime.bigint();
-    environment.enqueue(work.run);
+    environment.enqueue(lent(work));
     const ns = Number(process.hrtime.bigint() - start) / events.length;
     await environment.close();
     return ns;

@@ -204,6 +204,8 @@ class CompiledSandbox implements Sandbox {
       f: verdict.functions,
     });
     const { init, run } = exports as unknown as Pick<CompiledInstance, "init" | "run">;
+    // Engines compile a function when it is called first: not with the first events.
+    run(0);
     const { texts: places } = verdict;
     return { init, run, places, texts: this.#textsOf(places) };
   }

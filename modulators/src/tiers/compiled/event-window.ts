@@ -63,7 +63,7 @@ export class EventWindow {
   }
 
   #widen(bytes: number): void {
-    const missing = bytes - this.memory.buffer.byteLength;
+    const missing = bytes - this.#bytes.byteLength;
     if (missing <= 0) return;
     this.memory.grow(Math.ceil(missing / PAGE));
     this.#bytes = new Uint8Array(this.memory.buffer);
