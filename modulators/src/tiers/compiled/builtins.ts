@@ -96,9 +96,11 @@ export function extreme(name: "Math.max" | "Math.min", a: KnownNumber, b: KnownN
  */
 export function callBuiltin(name: string, args: readonly KnownNumber[]): KnownValue | string {
   const [a, b] = args;
+  if (name === "Math") return "Math is no function";
   const wanted = name === "Math.pow" || BINARY.has(name) ? 2 : 1;
   if (a === undefined || args.length !== wanted)
     return `${name} is compiled with ${wanted} argument${wanted === 1 ? "" : "s"}`;
+  if (name === "Number") return { ...a, maybe: false };
   if (name === "Math.pow") return numberOf(call("pow", wide(a), wide(b as KnownNumber)));
   if (name === "Math.fround") return numberOf(op("f64.promote_f32", op("f32.demote_f64", wide(a))));
   const own = OWN[name];

@@ -1,40 +1,31 @@
 import type { CallExpression, Expression, Node, SpreadElement } from "acorn";
 import { callBuiltin, extreme } from "./builtins.ts";
-import { type Code, type CodeLabel, type CodeLocal, f64, get, i32, many, op, set } from "./code.ts";
-import { ANSWER } from "./encoder.ts";
-import { ExpressionChecker } from "./expressions.ts";
+import { type Code, type CodeLabel, type CodeLocal, f64, get, i32, many, set } from "./code.ts";
+import { ANSWER, MOST_PLANS } from "./encoder.ts";
 import {
   booleanOf,
   type CodeScope,
-  type EventVector,
-  intOf,
   type KnownNumber,
   type KnownText,
   type KnownValue,
   kept,
-  MOST_LENGTH,
   nothing,
   numberOf,
-  wide,
 } from "./known.ts";
-import { addressOf, type CodePlace, nameOf } from "./members.ts";
+import { type CodePlace, nameOf } from "./members.ts";
 import { compared } from "./numbers.ts";
 import { refuse } from "./refusal.ts";
 import { equalTexts, searchedText, TEXT_METHODS } from "./texts.ts";
+import { VectorChecker } from "./vectors.ts";
 
 /** Elements of a vector that are spread into arguments: engines run out of stack with some more of them. */
 const MOST_ARGUMENTS = 16_384;
 
-/** Calls: of the language's functions, of the text's own, of a vector's methods, and of `super.enqueue`. */
-export abstract class CallChecker extends ExpressionChecker {
-  /** The code and value of a call of the text's own function, written out where it is called. */
-  protected abstract inline(
-    called: Extract<KnownValue, { is: "function" }>,
-    args: readonly KnownValue[],
-    place: CodePlace,
-    at: Node,
-  ): KnownValue;
+/** Numbers of one event that is made. */
+const MOST_SLOTS = 256;
 
+/** Calls: of the language's functions, of the text's own, of texts' and lists' methods, and of `super.enqueue`. */
+export abstract class CallChecker extends VectorChecker {
   protected call(node: CallExpression, place: CodePlace): KnownValue {
     const { callee } = node;
     if (node.optional) return refuse(node, "?.() is not compiled");
@@ -57,7 +48,7 @@ export abstract class CallChecker extends ExpressionChecker {
       if (object.is === "text") return this.#textCall(object.text, name, node, place);
       if (object.is === "list" || (object.is === "data" && object.shape.is === "list"))
         return this.#listCall(object, name, node, place);
-      if (object.is === "vector") return this.#vectorCall(object.vector, name, node, place);
+      if (object.is === "vector") return this.vectorCall(object.vector, name, node, place);
       return this.#called(this.memberOf(object, name, node), node, place);
     }
     if (callee.type === "Super") return refuse(node, "this call is not compiled");
@@ -76,6 +67,12 @@ export abstract class CallChecker extends ExpressionChecker {
       if (event?.is !== "event" || more.length > 0)
         return refuse(node, "urgent is compiled with the event that came in");
       return { is: "event", effects: [...event.effects, set(this.parts.marked, i32(1))] };
+    }
+    if (name === "unpack") {
+      const [event, ...more] = this.#arguments(node, place);
+      if (event?.is !== "event" || more.length > 0)
+        return refuse(node, "unpack is compiled with the event that came in");
+      return { is: "plain", effects: event.effects };
     }
     if (name === "Math.max" || name === "Math.min") return this.#extreme(name, node, place);
     const args = this.#arguments(node, place).map((arg, i) => this.asNumber(arg, node.arguments[i] as Node));
@@ -117,12 +114,30 @@ export abstract class CallChecker extends ExpressionChecker {
   #pass(name: string, node: CallExpression, place: CodePlace): KnownValue {
     if (name !== "enqueue" || !place.hasThis) return refuse(node, `super.${name}() is not compiled`);
     const [event, ...more] = this.#arguments(node, place);
-    if (more.length > 0 || event?.is !== "event")
-      return refuse(node, "only the event that came in is passed on where it is compiled");
+    if (more.length > 0 || (event?.is !== "event" && event?.is !== "object"))
+      return refuse(
+        node,
+        "only the event that came in, or an object that is written down, is passed on where it is compiled",
+      );
     if (place.loops > 0) return refuse(node, "an event that is passed on in a loop is not compiled");
     if (this.passed) return refuse(node, "an event that may be passed on twice is not compiled");
     this.passed = true;
-    return nothing("undefined", [...event.effects, set(this.parts.answer, i32(ANSWER.pass))]);
+    return nothing("undefined", this.leaving(event, node));
+  }
+
+  /** Code that lets the event that came in through, or another one that is made. */
+  protected leaving(event: Extract<KnownValue, { is: "event" | "object" }>, node: Node): Code[] {
+    const { answer, outputs, text } = this.parts;
+    if (event.is === "event") {
+      if (text.output !== undefined)
+        refuse(node, "a class that declares its output makes each event where it is compiled");
+      return [...event.effects, set(answer, i32(ANSWER.pass))];
+    }
+    if (!outputs.fits(event)) refuse(node, "the object has no field of the events that go out");
+    const { plan, code } = outputs.make(event);
+    if (plan >= MOST_PLANS || outputs.slots.length > MOST_SLOTS)
+      refuse(node, "it makes more kinds of events, or with more numbers, than are compiled");
+    return [...code, set(answer, i32(ANSWER.made + plan))];
   }
 
   // ---- texts and lists
@@ -167,127 +182,5 @@ export abstract class CallChecker extends ExpressionChecker {
     return booleanOf(
       found === undefined || value.is !== "number" ? any : many(set(found.local, value.code), any),
     );
-  }
-
-  // ---- loops over vectors
-
-  /**
-   * A loop over a vector's elements.
-   *
-   * @param cap elements beyond which the language itself may fail at it
-   * @param body made of an element, its index, the label of the next round, and that of the loop's end; it jumps to either
-   */
-  protected loopOver(
-    vector: EventVector,
-    node: Node,
-    body: (element: KnownNumber, index: KnownNumber, next: CodeLabel, done: CodeLabel) => Code[],
-    cap?: number,
-  ): Code[] {
-    const index: CodeLocal = { type: "i32" };
-    const [round, next, done] = ["round", "next", "done"].map(name => ({ name })) as [
-      CodeLabel,
-      CodeLabel,
-      CodeLabel,
-    ];
-    const element = kept(vector.read(addressOf(vector, get(index))));
-    const counter = intOf(get(index), { lo: 0, hi: MOST_LENGTH, under: vector });
-    const { line = 0, column = -1 } = node.loc?.start ?? {};
-    const inner = body(element.read, counter, next, done);
-    return [
-      set(index, i32(0)),
-      {
-        is: "block",
-        label: done,
-        body: [
-          {
-            is: "loop",
-            label: round,
-            trips: { most: 1, of: vector, cap },
-            line,
-            column: column + 1,
-            body: [
-              {
-                is: "brIf",
-                label: done,
-                test: op("i32.eqz", op("i32.lt_u", get(index), get(vector.length))),
-              },
-              set(element.local, vector.read(addressOf(vector, get(index))).code),
-              { is: "block", label: next, body: inner },
-              set(index, op("i32.add", get(index), i32(1))),
-              { is: "br", label: round },
-            ],
-          },
-        ],
-      },
-    ];
-  }
-
-  #vectorCall(vector: EventVector, name: string, node: CallExpression, place: CodePlace): KnownValue {
-    const [first, ...more] = node.arguments;
-    if (first === undefined || first.type === "SpreadElement")
-      return refuse(node, `this call of ${name} is not compiled`);
-    const inLoop = { ...place, loops: place.loops + 1 };
-    const list: KnownValue = { is: "vector", vector };
-    if (name === "some" || name === "every") {
-      if (more.length > 0) return refuse(node, `${name} is compiled with one argument`);
-      const called = this.#callback(first, place);
-      const found: CodeLocal = { type: "i32" };
-      const isSome = name === "some";
-      const loop = this.loopOver(vector, node, (element, index, next, done) => {
-        const truth = this.truth(this.inline(called, [element, index, list], inLoop, first), first);
-        return [
-          { is: "brIf", label: next, test: isSome ? op("i32.eqz", truth) : truth },
-          set(found, i32(isSome ? 1 : 0)),
-          { is: "br", label: done },
-        ];
-      });
-      return booleanOf(many(set(found, i32(isSome ? 0 : 1)), ...loop, get(found)));
-    }
-    if (name === "reduce") {
-      const [start, ...rest] = more;
-      if (start === undefined || start.type === "SpreadElement" || rest.length > 0)
-        return refuse(node, "reduce is compiled with a value to begin with");
-      const called = this.#callback(first, place);
-      const sum: CodeLocal = { type: "f64" };
-      const begin = this.value(start, place);
-      if (begin.is !== "number" || begin.maybe)
-        return refuse(start, "reduce is compiled where it begins with a number");
-      const loop = this.loopOver(vector, node, (element, index, next) => {
-        const made = this.inline(called, [numberOf(get(sum)), element, index, list], inLoop, first);
-        if (made.is !== "number" || made.maybe)
-          return refuse(first, "reduce is compiled where it makes a number");
-        return [set(sum, wide(made)), { is: "br", label: next }];
-      });
-      return numberOf(many(set(sum, wide(begin)), ...loop, get(sum)));
-    }
-    if (name === "includes" && more.length === 0) {
-      const value = this.value(first, place);
-      const wanted: CodeLocal = { type: "f64" };
-      if (value.is !== "number" || value.maybe) return refuse(first, "includes is compiled with a number");
-      const found: CodeLocal = { type: "i32" };
-      const loop = this.loopOver(vector, node, (element, _, next, done) => {
-        const { local, read } = kept(numberOf(wide(element)));
-        // NaN is among the elements where one of them is.
-        const same = op("f64.eq", get(local), get(wanted));
-        const both = op(
-          "i32.and",
-          op("f64.ne", read.code, read.code),
-          op("f64.ne", get(wanted), get(wanted)),
-        );
-        return [
-          set(local, wide(element)),
-          { is: "brIf", label: next, test: op("i32.eqz", op("i32.or", same, both)) },
-          set(found, i32(1)),
-          { is: "br", label: done },
-        ];
-      });
-      return booleanOf(many(set(found, i32(0)), set(wanted, wide(value)), ...loop, get(found)));
-    }
-    return refuse(node, `${name} of a vector is not compiled`);
-  }
-
-  #callback(node: Expression, place: CodePlace): Extract<KnownValue, { is: "function" }> {
-    const called = this.value(node, place);
-    return called.is === "function" ? called : refuse(node, "a function of the text itself is wanted here");
   }
 }

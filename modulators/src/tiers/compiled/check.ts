@@ -18,7 +18,8 @@ import { EventCode } from "./event-code.ts";
 import { booleanOf, CodeScope, type KnownValue, numberOf, wide } from "./known.ts";
 import type { CheckedParts, CodeField } from "./members.ts";
 import type { ModuleText } from "./module-text.ts";
-import { refuse } from "./refusal.ts";
+import { type OutputPlan, Outputs } from "./outputs.ts";
+import { Refusal, refuse } from "./refusal.ts";
 import { StatementChecker } from "./statements.ts";
 import { type TextPlace, TextPlaces } from "./text-places.ts";
 
@@ -37,6 +38,9 @@ export interface CheckedProgram {
   readonly cost: CostFormula;
   /** Names of the fields that it reads of an event. */
   readonly reads: readonly string[];
+  /** Plans of the events that it makes, and numbers that it leaves for each. */
+  readonly outputs: readonly OutputPlan[];
+  readonly slots: number;
   /** Texts of the parameters and shared objects that it reads, and where. */
   readonly texts: readonly TextPlace[];
   /** The modulator's own fields, which a restart loses: their names and kinds as text; "" where it has none. */
@@ -65,11 +69,14 @@ export function checkProgram(
   const leaves = new Map<string, CodeGlobal>();
   const fields = new Map<string, CodeField>();
   const texts = new TextPlaces();
-  const event = new EventCode(writer.root, text.input?.root ?? writer.root, { start, end, answer, done });
+  const reader = text.input ?? writer;
+  const outputs = new Outputs(reader.root, (text.output ?? reader).root);
+  const event = new EventCode(writer.root, reader.root, { start, end, answer, done });
   const parts: CheckedParts = {
     text,
     event,
     fields,
+    outputs,
     parameters: dataOf(parameters, "parameters") ?? { is: "data", shape: parameters, path: "parameters" },
     objects: { is: "data", shape: objects, path: "objects" },
     data: dataOf,
@@ -89,15 +96,15 @@ export function checkProgram(
     if (shape.is === "number") return numberOf(code);
     if (shape.is === "boolean") return booleanOf(code);
     const { cap } = shape as Extract<DataShape, { is: "text" }>;
-    return { is: "text", text: { from: "data", at: i32(texts.placeOf(path, cap)), length: code, cap } };
+    return { is: "text", text: { from: "data", at: i32(texts.placeOf(path, cap)), length: code, cap, path } };
   }
   const scope = new CodeScope();
   for (const [name, imported] of text.imported) {
     const why = `"${imported}" of jecho:moe is not compiled`;
     scope.set(
       name,
-      imported === "urgent"
-        ? { is: "constant", value: { is: "builtin", name: "urgent" } }
+      imported === "urgent" || imported === "unpack"
+        ? { is: "constant", value: { is: "builtin", name: imported } }
         : { is: "refused", why },
     );
   }
@@ -142,17 +149,23 @@ export function checkProgram(
       start,
       end,
       answer,
+      slots: outputs.slots,
     },
     cost: costOf([...before, ...code]),
     reads: event.reads,
     texts: texts.all,
+    outputs: outputs.plans,
+    slots: outputs.slots.length,
     state: Array.from(fields, ([name, { type }]) => `${name} ${type}`).join(),
   };
 }
 
 function eventCode(text: ModuleText, checker: StatementChecker, done: CodeLabel, answer: CodeLocal): Code[] {
   if (text.derive !== undefined) return checker.derive(text.derive, done);
-  return text.enqueue === undefined ? [set(answer, i32(ANSWER.pass))] : checker.enqueue(text.enqueue, done);
+  if (text.enqueue !== undefined) return checker.enqueue(text.enqueue, done);
+  if (text.output !== undefined)
+    throw new Refusal("it declares its output, and has no enqueue that makes it");
+  return [set(answer, i32(ANSWER.pass))];
 }
 
 /** Names that are assigned to anywhere in the text. */

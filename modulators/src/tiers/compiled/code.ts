@@ -131,7 +131,9 @@ export type Code =
     }
   | { readonly is: "br"; readonly label: CodeLabel }
   | { readonly is: "brIf"; readonly label: CodeLabel; readonly test: Code }
-  | { readonly is: "drop"; readonly value: Code };
+  | { readonly is: "drop"; readonly value: Code }
+  /** Nothing here, but so many steps of the host's on behalf of the program, and `each` for each element of `of`. */
+  | { readonly is: "host"; readonly steps: number; readonly of: LengthOf | undefined; readonly each: number };
 
 /** A module's two functions: one that makes a modulator's fields, and one that takes events. */
 export interface CodeModule {
@@ -144,6 +146,8 @@ export interface CodeModule {
   readonly start: CodeLocal;
   readonly end: CodeLocal;
   readonly answer: CodeLocal;
+  /** Variables that are stored for an event whose answer is `ANSWER.made` or beyond. */
+  readonly slots: readonly CodeLocal[];
 }
 
 export const i32 = (value: number): Code => ({ is: "i32", value });

@@ -1,5 +1,4 @@
 import { JechoError, Type } from "@jecho/shared";
-import type { Stretch } from "@jecho/shared/internal";
 import type {
   Declared,
   Engine,
@@ -14,8 +13,10 @@ import { DATA_KEY } from "./check.ts";
 import type { CodeType } from "./code.ts";
 import { type CompiledProgram, compileText, readText } from "./compiler.ts";
 import { bytesOfText, dataAt, shapeOf, shapeText } from "./data-shape.ts";
-import { ANSWER } from "./encoder.ts";
+import { ANSWER, WINDOW } from "./encoder.ts";
 import { EventWindow, type WindowText } from "./event-window.ts";
+import { LeavingEvents } from "./leaving-events.ts";
+import { EventMaker } from "./made-events.ts";
 import { PassQueue } from "./pass-queue.ts";
 import { Refusal } from "./refusal.ts";
 import type { TextPlace } from "./text-places.ts";
@@ -39,8 +40,17 @@ interface CompiledInstance {
   readonly run: (events: number) => number;
   readonly init: () => void;
   readonly places: readonly TextPlace[];
+  readonly maker: EventMaker;
   /** The texts there, as the parameters and shared objects have them now. */
   texts: readonly WindowText[];
+}
+
+/** Events of a chunk from `first` on, `left` of which leave. */
+interface AnsweredEvents {
+  readonly chunk: RunChunk;
+  readonly type: number;
+  readonly first: number;
+  readonly left: number;
 }
 
 /** One compiled modulator. Its fields and its data are variables that the instances for all types of its events share. */
@@ -63,6 +73,9 @@ class CompiledSandbox implements Sandbox {
   readonly #data = { parameters: null as unknown, objects: {} as Record<string, unknown> };
   #shape = "";
   #source = "";
+  /** Types that the class says it was written for, and makes. */
+  #input: Type | undefined;
+  #output: Type | undefined;
   #behind: readonly number[] = [];
   readonly #own = new Map<string, number>();
   /** Versions of the events that are let through now: replaced when they change. */
@@ -79,6 +92,8 @@ class CompiledSandbox implements Sandbox {
     const text = readText(source);
     if (text instanceof Refusal) throw new JechoError("MODULATOR_INVALID", text.message);
     this.#source = source;
+    this.#input = text.input;
+    this.#output = text.output;
     this.#data.parameters = JSON.parse(parameters === "" ? "null" : parameters);
     for (const { name, version, state } of objects) {
       this.#data.objects[name] = JSON.parse(state);
@@ -90,7 +105,7 @@ class CompiledSandbox implements Sandbox {
     const first = this.#instanceOf(1);
     this.#window.showTexts(first.texts);
     first.init();
-    return { schema: undefined, reads: text.input?.schema, needs: [] };
+    return { schema: text.output?.schema, reads: text.input?.schema, needs: [] };
   }
 
   addType(schema: Uint8Array): void {
@@ -133,37 +148,53 @@ class CompiledSandbox implements Sandbox {
   run(chunk: RunChunk, type: number, { ready, emit }: Turn): number {
     if (ready) this.#queue.flush(emit);
     let dropped = 0;
-    const passing: Stretch[] = [];
-    const send = (): void => {
-      if (passing.length > 0) emit(passing.splice(0), this.#versions, false, type);
-    };
     const instance = this.#instanceOf(type);
+    const leaving = new LeavingEvents(emit, this.#versions);
     this.#window.showTexts(instance.texts);
+    const { slots } = instance.maker;
+    const most = slots === 0 ? WINDOW.mostEvents : Math.floor(WINDOW.madeBytes / (8 * slots));
     for (let at = 0; at < chunk.end; ) {
-      const { end } = this.#window.show(chunk, at);
-      const leaving = instance.run(end - at);
-      if (leaving < 0) throw new JechoError("MODULATOR_FAILED", "an event that it was given is broken");
-      const { answers } = this.#window;
-      for (let i = at, left = leaving; left > 0; i++) {
-        const answer = answers[i - at] as number;
-        if (answer === ANSWER.discard) continue;
-        left--;
-        const urgent = answer === ANSWER.urgent;
-        const { bytes, bounds } = chunk;
-        if (!ready) dropped += this.#queue.keep(chunk, i, { versions: this.#versions, urgent, type }, i + 1);
-        else if (urgent) {
-          send();
-          emit([{ bytes, bounds, first: i, end: i + 1 }], this.#versions, true, type);
-        } else {
-          const last = passing.at(-1);
-          if (last?.end === i) passing[passing.length - 1] = { ...last, end: i + 1 };
-          else passing.push({ bytes, bounds, first: i, end: i + 1 });
-        }
-      }
+      const end = Math.min(this.#window.show(chunk, at).end, at + most);
+      const left = instance.run(end - at);
+      if (left < 0) throw new JechoError("MODULATOR_FAILED", "an event that it was given is broken");
+      dropped += this.#leave({ chunk, type, first: at, left }, instance, ready ? leaving : undefined);
       at = end;
     }
-    send();
+    leaving.send();
     this.#queue.give(chunk.end);
+    return dropped;
+  }
+
+  /**
+   * Lets events go that the program has answered for.
+   *
+   * @param leaving undefined while the transport is not ready: they wait
+   * @returns how many fell out of the queue
+   */
+  #leave(
+    { chunk, type, first, left }: AnsweredEvents,
+    { maker }: CompiledInstance,
+    leaving: LeavingEvents | undefined,
+  ): number {
+    const { answers, numbers } = this.#window;
+    let dropped = 0;
+    for (let i = first, rest = left; rest > 0; i++) {
+      const answer = answers[i - first] as number;
+      if (answer === ANSWER.discard) continue;
+      rest--;
+      const isMade = answer >= ANSWER.made;
+      const event = isMade
+        ? maker.make(answer - ANSWER.made, chunk, i, numbers, maker.slots * (i - first))
+        : { ...chunk, first: i, end: i + 1 };
+      // What is made has the type that the class says, where it says one.
+      const of = isMade && this.#input !== undefined ? 0 : type;
+      const urgent = answer === ANSWER.urgent;
+      if (leaving !== undefined) leaving.add(event, of, urgent);
+      else {
+        const kept = { versions: this.#versions, urgent, type: of };
+        dropped += this.#queue.keep(event, event.first, kept, i + 1);
+      }
+    }
     return dropped;
   }
 
@@ -206,8 +237,17 @@ class CompiledSandbox implements Sandbox {
     const { init, run } = exports as unknown as Pick<CompiledInstance, "init" | "run">;
     // Engines compile a function when it is called first: not with the first events.
     run(0);
-    const { texts: places } = verdict;
-    return { init, run, places, texts: this.#textsOf(places) };
+    const { texts: places, outputs: plans, slots } = verdict;
+    const reader = this.#input ?? (writer as Type);
+    const maker = new EventMaker({
+      plans,
+      slots,
+      writer: writer as Type,
+      output: this.#output ?? reader,
+      read: reader.readerOf(writer as Type),
+      dataAt: path => this.#dataAt(path),
+    });
+    return { init, run, places, maker, texts: this.#textsOf(places) };
   }
 
   #globalsOf({ globals }: CompiledProgram): Record<string, WebAssembly.Global> {

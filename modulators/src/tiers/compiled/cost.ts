@@ -51,6 +51,10 @@ function costOfCode(code: Code): CostFormula {
       const caps = cap === undefined ? round.caps : new Map([[of, cap]]);
       return { steps: 2 * round.steps, perElement: new Map([[of, round.steps]]), caps, dearest };
     }
+    case "host": {
+      const perElement = new Map(code.of === undefined ? [] : [[code.of, code.each]]);
+      return { ...NOTHING, steps: code.steps, perElement };
+    }
     default: {
       const own = code.is === "call" ? CALL_STEPS : code.is === "many" || code.is === "block" ? 0 : 1;
       return sum(costOf(partsOf(code)), { ...NOTHING, steps: own });

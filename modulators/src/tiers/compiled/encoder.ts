@@ -13,18 +13,22 @@ import {
  * The binary form of WebAssembly, as much of it as the compiled tier uses.
  */
 
-/** Layout of the memory that a module is given: an answer for each event, a byte; then where each begins and ends; texts of the modulator's; then the events. */
+/** Layout of the memory that a module is given: an answer for each event, a byte; then where each begins and ends; texts of the modulator's; numbers for events that it makes; then the events. */
 export const WINDOW = {
   answers: 0,
   mostEvents: 4096,
   table: 4096,
   texts: 4096 + 8 * 4096,
   textBytes: 16_384,
-  events: 4096 + 8 * 4096 + 16_384,
+  made: 4096 + 8 * 4096 + 16_384,
+  madeBytes: 65_536,
+  events: 4096 + 8 * 4096 + 16_384 + 65_536,
 } as const;
 
-/** Answers for one event. */
-export const ANSWER = { discard: 0, pass: 1, urgent: 2, broken: 3 } as const;
+/** Answers for one event. From `made` on: an event is made in its place, by the plan of the number that is so much less. */
+export const ANSWER = { discard: 0, pass: 1, urgent: 2, broken: 3, made: 4 } as const;
+/** Most plans of one program: an answer is a byte. */
+export const MOST_PLANS = 250;
 
 const TYPES: Readonly<Record<CodeType, number>> = { i32: 0x7f, f64: 0x7c };
 const VOID = 0x40;
@@ -129,7 +133,7 @@ class FunctionBody {
   }
 
   /** The loop over the table. What it writes are answers, at the index that it counts itself. */
-  run({ before, event, start, end, answer }: CodeModule): number[] {
+  run({ before, event, start, end, answer, slots }: CodeModule): number[] {
     const at: CodeLocal = { type: "i32" };
     const leaving: CodeLocal = { type: "i32" };
     const done: CodeLabel = { name: "done" };
@@ -148,6 +152,7 @@ class FunctionBody {
     this.#local(0x20, at);
     this.#local(0x20, answer);
     this.#bytes.push(0x3a, 0, ...unsigned(WINDOW.answers));
+    if (slots.length > 0) this.#made(at, answer, slots);
     this.#local(0x20, answer);
     this.#bytes.push(0x41, ANSWER.broken, 0x46, 0x04, VOID, 0x41, ...signed(-1));
     this.#local(0x20, at);
@@ -164,6 +169,19 @@ class FunctionBody {
     this.#close();
     this.#local(0x20, leaving);
     return this.#finished();
+  }
+
+  /** Stores the numbers of an event that is made, at the event's own place. */
+  #made(at: CodeLocal, answer: CodeLocal, slots: readonly CodeLocal[]): void {
+    this.#local(0x20, answer);
+    this.#bytes.push(0x41, ANSWER.made, 0x4e, 0x04, VOID);
+    for (const [i, slot] of slots.entries()) {
+      this.#local(0x20, at);
+      this.#bytes.push(0x41, ...signed(8 * slots.length), 0x6c);
+      this.#local(0x20, slot);
+      this.#bytes.push(0x39, 3, ...unsigned(WINDOW.made + 8 * i));
+    }
+    this.#bytes.push(0x0b);
   }
 
   #entry(at: CodeLocal, offset: number, to: CodeLocal): void {
@@ -259,6 +277,8 @@ class FunctionBody {
       case "drop":
         this.#write(code.value);
         this.#bytes.push(0x1a);
+        return;
+      case "host":
     }
   }
 

@@ -22,13 +22,19 @@ export interface WindowText {
  * copied there once for all modulators of their channel. No program writes to it but its answers, which are read at once.
  */
 export class EventWindow {
-  readonly memory = new WebAssembly.Memory({ initial: 1 + Math.ceil(MOST_BYTES / PAGE) });
+  readonly memory = new WebAssembly.Memory({ initial: Math.ceil((WINDOW.events + MOST_BYTES) / PAGE) });
   #bytes = new Uint8Array(this.memory.buffer);
   #words = new Uint32Array(this.memory.buffer);
+  #numbers = numbersOf(this.memory);
   /** The chunk whose events lie there. */
   #chunk: RunChunk | undefined;
   #part: WindowPart = { first: 0, end: 0 };
   #texts: readonly WindowText[] = [];
+
+  /** Numbers of the events that are made for those that lie there. */
+  get numbers(): Float64Array {
+    return this.#numbers;
+  }
 
   /** Answers to the events that lie there, in their order. */
   get answers(): Uint8Array {
@@ -68,5 +74,10 @@ export class EventWindow {
     this.memory.grow(Math.ceil(missing / PAGE));
     this.#bytes = new Uint8Array(this.memory.buffer);
     this.#words = new Uint32Array(this.memory.buffer);
+    this.#numbers = numbersOf(this.memory);
   }
+}
+
+function numbersOf({ buffer }: WebAssembly.Memory): Float64Array {
+  return new Float64Array(buffer, WINDOW.made, WINDOW.madeBytes / 8);
 }

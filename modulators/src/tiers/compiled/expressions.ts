@@ -58,6 +58,8 @@ export abstract class ExpressionChecker extends MemberChecker {
       }
       case "ArrayExpression":
         return { is: "list", items: node.elements.map(element => this.item(element, node, place)) };
+      case "ObjectExpression":
+        return this.object(node, place);
       case "Identifier":
         return this.named(node.name, node, place);
       case "ThisExpression":
@@ -129,6 +131,8 @@ export abstract class ExpressionChecker extends MemberChecker {
       case "text":
         return textTruth(value.text);
       case "event":
+      case "plain":
+      case "object":
         return many(...value.effects, i32(1));
       case "vector":
         return i32(1);
@@ -322,7 +326,7 @@ interface AssignmentTarget {
 /** The effects of a value that nobody wants. */
 export function effectsOf(value: KnownValue): Code[] {
   if (value.is === "number" || value.is === "boolean") return [{ is: "drop", value: value.code }];
-  return value.is === "nothing" || value.is === "event" ? [...value.effects] : [];
+  return "effects" in value ? [...value.effects] : [];
 }
 
 function describe({ type }: Node): string {

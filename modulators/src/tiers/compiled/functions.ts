@@ -194,7 +194,7 @@ export abstract class FunctionChecker extends CallChecker {
       return { code: [set(local, value.is === "number" ? wide(value) : value.code)], binding };
     }
     if (!isConstant) return refuse(node, `a variable that is ${nameOf(value)} at first is not compiled`);
-    if (value.is === "event" || value.is === "nothing")
+    if ("effects" in value)
       return { code: [...value.effects], binding: { is: "constant", value: { ...value, effects: [] } } };
     return { code: [], binding: { is: "constant", value } };
   }
@@ -205,9 +205,7 @@ function behind(code: readonly Code[], value: KnownValue): KnownValue | undefine
   if (code.length === 0) return value;
   if (value.is === "number") return { ...value, code: many(...code, value.code) };
   if (value.is === "boolean") return booleanOf(many(...code, value.code));
-  if (value.is === "nothing" || value.is === "event")
-    return { ...value, effects: [...code, ...value.effects] };
-  return undefined;
+  return "effects" in value ? { ...value, effects: [...code, ...value.effects] } : undefined;
 }
 
 /** The names that a pattern declares. */

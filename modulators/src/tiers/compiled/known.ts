@@ -15,7 +15,13 @@ export type KnownText =
   /** Written in the source. */
   | { readonly from: "source"; readonly bytes: Uint8Array }
   /** Of the parameters or a shared object, at an address of its own: at most `cap` bytes. */
-  | { readonly from: "data"; readonly at: Code; readonly length: Code; readonly cap: number }
+  | {
+      readonly from: "data";
+      readonly at: Code;
+      readonly length: Code;
+      readonly cap: number;
+      readonly path: string;
+    }
   /** Of the event. Its bytes may be broken. */
   | { readonly from: "event"; readonly at: Code; readonly length: Code; readonly vector: LengthOf };
 
@@ -43,6 +49,21 @@ export interface KnownBoolean {
   readonly code: Code;
 }
 
+/** A part of an object. Numbers and booleans are in variables: they are computed where the object is written. */
+export type ObjectEntry =
+  | { readonly from: "event" }
+  | { readonly from: "field"; readonly name: string; readonly field: string }
+  | { readonly from: "source"; readonly name: string; readonly bytes: Uint8Array }
+  | { readonly from: "data"; readonly name: string; readonly path: string }
+  | { readonly from: "value"; readonly name: string; readonly local: CodeLocal; readonly isBoolean: boolean };
+
+/** An object that is written in the source, after these effects. */
+export interface KnownObject {
+  readonly is: "object";
+  readonly entries: readonly ObjectEntry[];
+  readonly effects: readonly Code[];
+}
+
 /** The checker's knowledge about the value of an expression. */
 export type KnownValue =
   | KnownNumber
@@ -51,7 +72,10 @@ export type KnownValue =
   | { readonly is: "nothing"; readonly name: "undefined" | "null"; readonly effects: readonly Code[] }
   /** The event that came in, after these effects. */
   | { readonly is: "event"; readonly effects: readonly Code[] }
+  /** A plain copy of that, by `unpack`, after these effects. */
+  | { readonly is: "plain"; readonly effects: readonly Code[] }
   | { readonly is: "vector"; readonly vector: EventVector }
+  | KnownObject
   | { readonly is: "text"; readonly text: KnownText }
   /** An array that is written in the source. */
   | { readonly is: "list"; readonly items: readonly KnownValue[] }

@@ -1,6 +1,6 @@
-import type { Expression, MemberExpression, Node, SpreadElement } from "acorn";
+import type { Expression, MemberExpression, Node, ObjectExpression, SpreadElement } from "acorn";
 import { builtinOf } from "./builtins.ts";
-import { type Code, type CodeGlobal, type CodeLocal, f64, get, i32, op } from "./code.ts";
+import { type Code, type CodeGlobal, type CodeLocal, f64, get, i32, op, set } from "./code.ts";
 import { bytesOfText, type DataShape, MOST_MEMBERS, MOST_TEXT_BYTES } from "./data-shape.ts";
 import type { EventCode } from "./event-code.ts";
 import {
@@ -10,14 +10,17 @@ import {
   type EventVector,
   intOf,
   type KnownNumber,
+  type KnownObject,
   type KnownValue,
   MOST_LENGTH,
   maybeOf,
   numberOf,
+  type ObjectEntry,
   wide,
 } from "./known.ts";
 import type { ModuleText } from "./module-text.ts";
 import { elementAt } from "./numbers.ts";
+import type { Outputs } from "./outputs.ts";
 import { refuse } from "./refusal.ts";
 
 const ODD_TEXT = `a text is compiled where it has at most ${MOST_TEXT_BYTES} bytes, and no U+FFFD and no half of a surrogate pair`;
@@ -47,6 +50,7 @@ export interface CheckedParts {
   readonly objects: KnownValue;
   /** A member of these, by its shape and path; undefined for a text that cannot be compared byte by byte. */
   readonly data: (shape: DataShape, path: string) => KnownValue | undefined;
+  readonly outputs: Outputs;
   /** The program's answer for the event. */
   readonly answer: CodeLocal;
   /** Whether the event is marked to go first. */
@@ -114,10 +118,56 @@ export abstract class MemberChecker {
     return this.memberOf(object, property.name, node);
   }
 
+  /** An object that is written down: its numbers are computed here, and texts and vectors of the event are named. */
+  protected object({ properties }: ObjectExpression, place: CodePlace): KnownObject {
+    const entries: ObjectEntry[] = [];
+    const effects: Code[] = [];
+    for (const property of properties) {
+      if (property.type === "SpreadElement") {
+        const spread = this.value(property.argument, place);
+        if (spread.is !== "plain" && spread.is !== "object")
+          return refuse(
+            property,
+            `in an object, ...unpack(event) is compiled, and this is ${nameOf(spread)}`,
+          );
+        effects.push(...spread.effects);
+        entries.push(...(spread.is === "plain" ? [{ from: "event" } as const] : spread.entries));
+        continue;
+      }
+      const { key, kind, computed, method } = property;
+      const name = key.type === "Identifier" ? key.name : key.type === "Literal" ? key.value : undefined;
+      if (kind !== "init" || computed || method || typeof name !== "string" || name === "__proto__")
+        return refuse(property, "this part of an object is not compiled");
+      entries.push(this.#entry(name, this.value(property.value, place), property, effects));
+    }
+    return { is: "object", entries, effects };
+  }
+
+  #entry(name: string, value: KnownValue, node: Node, effects: Code[]): ObjectEntry {
+    if (value.is === "vector") return { from: "field", name, field: value.vector.name };
+    if (value.is === "text") {
+      const { text } = value;
+      if (text.from === "event") return { from: "field", name, field: text.vector.name };
+      return text.from === "source"
+        ? { from: "source", name, bytes: text.bytes }
+        : { from: "data", name, path: text.path };
+    }
+    const isBoolean = value.is === "boolean";
+    if (!isBoolean && (value.is !== "number" || value.maybe))
+      return refuse(
+        node,
+        `"${name}" of an event that is made is compiled as a number, a boolean, a text or a vector of the event, and this is ${nameOf(value)}`,
+      );
+    const local: CodeLocal = { type: isBoolean ? "i32" : "f64" };
+    effects.push(set(local, value.is === "number" ? wide(value) : value.code));
+    return { from: "value", name, local, isBoolean };
+  }
+
   /** A member by its name. */
   protected memberOf(object: KnownValue, name: string, node: Node): KnownValue {
     switch (object.is) {
-      case "event": {
+      case "event":
+      case "plain": {
         if (object.effects.length > 0)
           return refuse(node, "a field of an event that is being marked is not compiled");
         const field = this.parts.event?.field(name) ?? "there is no event here";
@@ -132,7 +182,7 @@ export abstract class MemberChecker {
         return this.#data(object, name, node);
       case "given":
         if (name === "parameters" || name === "objects") return this.parts[name];
-        if (name === "urgent") return { is: "builtin", name: "urgent" };
+        if (name === "urgent" || name === "unpack") return { is: "builtin", name };
         return refuse(node, `"${name}" is not compiled`);
       case "this":
         if (name === "parameters" || name === "objects") return this.parts[name];
@@ -230,6 +280,10 @@ export function nameOf(value: KnownValue): string {
       return "a text";
     case "list":
       return "a list";
+    case "object":
+      return "an object";
+    case "plain":
+      return "an unpacked event";
     case "given":
       return "the function's second argument";
     case "this":

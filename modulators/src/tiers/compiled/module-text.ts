@@ -22,6 +22,8 @@ export type FunctionNode = ArrowFunctionExpression | FunctionExpression | Functi
 export interface ModuleText {
   /** The type that it was written for; undefined where it takes whatever comes. */
   readonly input: Type | undefined;
+  /** The type that the class declares for what it makes. */
+  readonly output: Type | undefined;
   /** A function of one event, as `modulatorFrom` wraps it; undefined for a class. */
   readonly derive: FunctionNode | undefined;
   /** The class's `enqueue`; undefined where it has that of `FifoModulator`. */
@@ -51,7 +53,7 @@ const RESERVED = new Set([
   "periodMs",
   "removed",
 ]);
-/** Statics that change nothing where events are neither made nor kept. */
+/** Statics that change nothing where events that came in are not kept. */
 const HARMLESS_STATICS = new Set(["keepsEvents"]);
 
 /** Reads the text of a module. @throws Refusal */
@@ -149,7 +151,8 @@ function derivation(
     (member): member is PropertyDefinition => member.type === "PropertyDefinition" && member.static,
   );
   return {
-    input: inputs[0] && inputOf(inputs[0]),
+    input: inputs[0] && typeOf(inputs[0], "input"),
+    output: undefined,
     derive: made.init,
     className: undefined,
     enqueue: undefined,
@@ -160,8 +163,9 @@ function derivation(
   };
 }
 
-function membersOf(found: Class): Pick<ModuleText, "input" | "enqueue" | "fields" | "methods"> {
+function membersOf(found: Class): Pick<ModuleText, "input" | "output" | "enqueue" | "fields" | "methods"> {
   let input: Type | undefined;
+  let output: Type | undefined;
   let enqueue: FunctionNode | undefined;
   const fields = new Map<string, Expression>();
   const methods = new Map<string, FunctionNode>();
@@ -172,7 +176,8 @@ function membersOf(found: Class): Pick<ModuleText, "input" | "enqueue" | "fields
       refuse(member, "members with a computed name are not compiled");
     const name = key.type === "PrivateIdentifier" ? `#${key.name}` : key.name;
     if (member.static) {
-      if (member.type === "PropertyDefinition" && name === "input") input = inputOf(member);
+      if (member.type === "PropertyDefinition" && name === "input") input = typeOf(member, name);
+      else if (member.type === "PropertyDefinition" && name === "output") output = typeOf(member, name);
       else if (member.type !== "PropertyDefinition" || !HARMLESS_STATICS.has(name))
         refuse(member, `a class with a static "${name}" is not compiled`);
       else literalOf(member.value);
@@ -190,11 +195,11 @@ function membersOf(found: Class): Pick<ModuleText, "input" | "enqueue" | "fields
     if (name === "enqueue") enqueue = member.value;
     else methods.set(name, member.value);
   }
-  return { input, enqueue, fields, methods };
+  return { input, output, enqueue, fields, methods };
 }
 
-/** The type that `static input` says. */
-function inputOf(member: PropertyDefinition): Type {
+/** The type that `static input` or `static output` says. */
+function typeOf(member: PropertyDefinition, said: "input" | "output"): Type {
   const { value } = member;
   try {
     if (value?.type === "NewExpression") {
@@ -208,7 +213,7 @@ function inputOf(member: PropertyDefinition): Type {
     };
     return type(name, description);
   } catch (error) {
-    if (error instanceof JechoError) refuse(member, `its input is no type: ${error.message}`);
+    if (error instanceof JechoError) refuse(member, `its ${said} is no type: ${error.message}`);
     throw error;
   }
 }

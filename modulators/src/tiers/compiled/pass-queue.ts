@@ -1,4 +1,5 @@
-import type { Emit, RunChunk } from "../../sandbox/sandbox.ts";
+import type { Stretch } from "@jecho/shared/internal";
+import type { Emit } from "../../sandbox/sandbox.ts";
 
 /** An event that was let through while the transport was not ready. */
 interface WaitingPass {
@@ -39,7 +40,7 @@ export class PassQueue {
    * @returns how many fell out
    */
   keep(
-    { bytes, bounds }: RunChunk,
+    { bytes, bounds }: Stretch,
     index: number,
     pass: Omit<WaitingPass, "bytes" | "given">,
     given: number,

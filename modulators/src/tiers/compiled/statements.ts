@@ -96,9 +96,13 @@ export class StatementChecker extends FunctionChecker {
       case "nothing":
         return [...value.effects, set(answer, i32(ANSWER.discard))];
       case "event":
-        return [...value.effects, set(answer, i32(ANSWER.pass))];
+      case "object":
+        return this.leaving(value, node);
       default:
-        return refuse(node, `it returns ${nameOf(value)}: true, false or the event that came in is compiled`);
+        return refuse(
+          node,
+          `it returns ${nameOf(value)}: true, false, the event that came in or an object is compiled`,
+        );
     }
   }
 

@@ -17,6 +17,9 @@ class Bench implements AsyncDisposable {
   /** Stations of the events that were let through; urgent ones negative. */
   readonly stations: number[] = [];
   readonly versions: (readonly number[])[] = [];
+  /** The bytes that came out, in hexadecimal. */
+  readonly bytes: string[] = [];
+  readonly #tokens = new Set<bigint>();
   readonly impaired: JechoError[] = [];
   readonly removed: JechoError[] = [];
   readonly done: string[] = [];
@@ -38,6 +41,11 @@ class Bench implements AsyncDisposable {
 
   get placement() {
     return this.environment.placementOf(DERIVED);
+  }
+
+  /** Types of what came out. */
+  get tokens(): bigint[] {
+    return [...this.#tokens];
   }
 
   async install(modulator: Parameters<typeof modulatorTable>[0], schema = Reading.schema): Promise<void> {
@@ -74,8 +82,10 @@ class Bench implements AsyncDisposable {
     for (let i = 0; i < frame.count; i++) {
       const bytes = frame.bytes.slice(frame.eventStart(i), frame.eventEnd(i));
       const station = stationOf(bytes);
+      this.bytes.push(Buffer.from(bytes).toString("hex"));
       this.stations.push((frame.flags & FLAG_URGENT) !== 0 ? -station : station);
     }
+    this.#tokens.add(frame.token);
     this.versions.push([frame.parameters]);
   }
 
@@ -260,6 +270,95 @@ test("MOE-27: a field of its own that would be of another kind makes it go on in
     tier: "hosted",
     why: expect.stringContaining("a field of another kind"),
   });
+});
+
+test("what it makes goes out as a host writes it, byte by byte, in its order and with its urgency, and waits where it has to", async () => {
+  const text = `import { FifoModulator, unpack, urgent } from "jecho:moe"; export default class extends FifoModulator { n = 0; enqueue(event) {
+    const { station } = event;
+    if (station === 1) super.enqueue(event);
+    else if (station === 2) super.enqueue(urgent(event));
+    else if (station === 3) super.enqueue({ ...unpack(event), station: 10 * ++this.n });
+    else if (station === 4) super.enqueue({ celsius: event.celsius, station: station / 4 + this.n });
+  } }`;
+  const stations = [3, 1, 1, 3, 2, 4, 5, 1, 3, 3];
+  const outcomes = [];
+  for (const local of [true, false]) {
+    await using bench = new Bench({ local, limits: { queueEvents: 3 } });
+    await bench.install(modulatorFrom(text));
+    expect(bench.placement?.tier).toBe(local ? "compiled" : "hosted");
+    bench.enqueue(Reading, readings(...stations));
+    await bench.environment.settled();
+    bench.environment.flow(DERIVED, false);
+    bench.enqueue(Reading, readings(...stations));
+    await bench.environment.settled();
+    bench.environment.flow(DERIVED, true);
+    await bench.environment.settled();
+    expect(bench.removed).toEqual([]);
+    outcomes.push({ stations: bench.stations, bytes: bench.bytes, seen: bench.seen.at(-1) });
+  }
+  const [compiled, hosted] = outcomes;
+  expect(compiled).toEqual(hosted);
+  expect(compiled?.stations).toEqual([10, 1, 1, 20, -2, 3, 1, 30, 40, 1, 70, 80]);
+});
+
+test("a class that declares its output makes events of that type, and of what it was written for where it says that alone", async () => {
+  const Made = type("Mean", { mean: "float64", ok: "bool", name: "string", all: "float32[]" });
+  const output = `static output = ${JSON.stringify({ name: "Mean", description: { mean: "float64", ok: "bool", name: "string", all: "float32[]" } })};`;
+  const Wanted = type("Wanted", { station: "float64", more: "int32" });
+  const input = `static input = ${JSON.stringify({ name: "Wanted", description: { station: "float64", more: "int32" } })};`;
+  const of = (statics: string, made: string): string =>
+    `import { FifoModulator } from "jecho:moe"; export default class extends FifoModulator { ${statics} enqueue(event) { super.enqueue(${made}); } }`;
+  const programs: [string, Type][] = [
+    [
+      of(output, '{ mean: event.celsius[0] / 3 || 7, ok: event.station > 1, name: "é", all: event.celsius }'),
+      Made,
+    ],
+    [of(input, "{ station: event.station / 2, more: event.more + 1 }"), Wanted],
+  ];
+  for (const [text, made] of programs) {
+    const both: string[][] = [];
+    for (const local of [true, false]) {
+      await using bench = new Bench({ local });
+      await bench.install(modulatorFrom(text));
+      expect(bench.placement?.tier).toBe(local ? "compiled" : "hosted");
+      bench.enqueue(Reading, [...readings(1, 2), { station: 3, celsius: Float32Array.of(1, 2) }]);
+      await bench.environment.settled();
+      expect(bench.tokens).toEqual([made.token]);
+      both.push(bench.bytes);
+    }
+    expect(both[0]).toEqual(both[1]);
+    expect(both[0]?.length).toBe(3);
+  }
+});
+
+test("an event that is broken is not copied into another one, and a number that does not fit ends the modulator", async () => {
+  const sound = Reading.encode({ station: 1, celsius: Float32Array.of(1, 2, 3) });
+  const broken = sound.slice();
+  // The vector's length.
+  new DataView(broken.buffer).setUint32(broken.byteLength - 16, 0x7fff_ffff, true);
+  await using bench = new Bench();
+  const doubled = "(event, { unpack }) => ({ ...unpack(event), station: event.station * 2 })";
+  await bench.install({ source: functionSource(doubled) });
+  bench.raise(Reading, [sound]);
+  bench.raise(Reading, [broken, sound]);
+  expect(bench.removed.map(({ code }) => code)).toEqual(["MODULATOR_FAILED"]);
+  expect(bench.stations).toEqual([2]);
+  await using other = new Bench();
+  await other.install({ source: functionSource("event => ({ station: event.station / 2 })") });
+  other.raise(Reading, [sound]);
+  expect(other.removed.map(({ message }) => message)).toEqual([
+    expect.stringContaining("is wanted, not 0.5"),
+  ]);
+});
+
+test("more events than there is room for the numbers of are made all the same", async () => {
+  await using bench = new Bench({ mostPerEvent: 1e9 });
+  const wide = Array.from({ length: 40 }, (_, i) => `x${i}: event.station + ${i}`).join(", ");
+  await bench.install({ source: functionSource(`event => ({ station: event.station, ${wide} })`) });
+  const stations = Array.from({ length: 1500 }, (_, i) => i);
+  bench.enqueue(Reading, readings(...stations));
+  expect(bench.placement?.tier).toBe("compiled");
+  expect(bench.stations).toEqual(stations);
 });
 
 test("a producer that allows nothing has nothing compiled, and one without its own process' modulators neither", async () => {

@@ -53,6 +53,8 @@ test.each([
   "(event, { parameters: { name, names } }) => event.place === name || names.includes(event.place)",
   "({ place }) => !!place && place !== 'a' && ['b', 'c', `d`, 3].includes(place) && place.startsWith('b')",
   "(event, { parameters }) => parameters.name === 'all' || event.place.includes(parameters.name)",
+  "(event, { unpack }) => event.height > 3 && { ...unpack(event), height: event.height / 2 }",
+  "event => { const wind = { wind: event.wind }; return event.isOk ? { ...wind, place: event.note } : undefined; }",
   "event => event.celsius.reduce((sum, v) => sum + v, 0) > 3 && event.wind.includes(0)",
 ])("%s is compiled", text => {
   expect(verdictOn(functionSource(text))).not.toBeInstanceOf(Refusal);
@@ -92,9 +94,20 @@ test.each([
   ["(event, { parameters }) => parameters.missing > 3", '"missing" is not there in parameters', 28],
   ["(event, { moe }) => moe.clock() > 3", '"moe" is not compiled', 11],
   ["event => { throw new Error('x'); }", "what throws is not compiled", 12],
+  ["event => Math(event.height) > 3", "Math is no function", 10],
   ["async event => true", "async functions", 1],
   ["event => typeof event.height === 'number'", "the operator typeof", 17],
-  ["event => ({ ...event, height: 3 })", "an object is not compiled", 11],
+  [
+    "event => ({ ...event, height: 3 })",
+    "in an object, ...unpack(event) is compiled, and this is an event",
+    13,
+  ],
+  ["event => ({ other: 3 })", "no field of the events that go out", 11],
+  ["event => ({ height: event.celsius[3] })", "this is a number or undefined", 13],
+  ["event => [{ height: 3 }]", "numbers that are written", 11],
+  ["event => ({ get height() { return 3; } })", "this part of an object", 13],
+  ["event => ({ __proto__: event, height: 3 })", "this part of an object", 13],
+  ["(event, { unpack }) => unpack(event)", "it returns an unpacked event", 24],
   ["event => { const f = () => { if (event.isOk) return 1; }; return f() > 0; }", "in some cases alone", 22],
   [
     "event => { let i = 0; const all = () => i; for (let i = 0, f = () => i; i < 3; i++) {} return true; }",
@@ -113,7 +126,8 @@ test.each([
   "enqueue(event) { if (event.isOk) super.enqueue(event); }",
   "n = 0; #on = true; enqueue(event) { if (this.#on && this.n++ % 2 === 0) super.enqueue(event); else this.#on = !this.#on; }",
   "limit = this.parameters.above * 2; enqueue(event) { this.#let(event); } #let(event) { if (event.height > this.limit) super.enqueue(urgent(event)); }",
-  "enqueue(event) { if (event.isOk) { super.enqueue(event); return; } super.enqueue(event); }",
+  "enqueue(event) { if (event.isOk) { super.enqueue(event); return; } super.enqueue({ height: 3 }); }",
+  "static output = { name: 'Mean', description: { mean: 'float64' } }; enqueue({ height }) { super.enqueue({ mean: height / 2 }); }",
 ])("a class with %s is compiled", body => {
   expect(verdictOn(ofClass(body))).not.toBeInstanceOf(Refusal);
 });
@@ -124,6 +138,13 @@ test.each([
     "let(event) { if (event.isOk) { super.enqueue(event); return; } } enqueue(event) { this.let(event); super.enqueue(event); }",
     "passed on twice",
   ],
+  ["static output = { name: 'Mean', description: { mean: 'float64' } };", "no enqueue that makes it"],
+  ["static output = { name: 'Mean', description: { mean: 'float65' } };", "its output is no type"],
+  [
+    "static output = { name: 'Mean', description: { mean: 'float64' } }; enqueue(event) { super.enqueue(event); }",
+    "declares its output",
+  ],
+  ["enqueue(event) { super.enqueue({ height: 1 }); super.enqueue({ height: 2 }); }", "passed on twice"],
   ["enqueue(event) { for (let i = 0; i < 2; i++) super.enqueue(event); }", "in a loop"],
   ["held; enqueue(event) { this.held = event; }", 'the field "held" has no value'],
   ["queue = []; enqueue(event) { this.queue.push(event); }", "where it is a number, true or false"],

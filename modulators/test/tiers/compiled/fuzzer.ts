@@ -2,13 +2,14 @@ import type { Modulator } from "@jecho/modulators";
 import { modulatorFrom } from "@jecho/modulators";
 import { modulatorTable } from "@jecho/modulators/internal";
 import { ModulatorEnvironment, type TierEvents } from "@jecho/modulators/node";
-import { type } from "@jecho/shared";
+import { type Type, type, unpack } from "@jecho/shared";
 import { type EventsFrame, encodeRun, FLAG_URGENT, parseFrame } from "@jecho/shared/internal";
 import { functionSource } from "./function-source.ts";
-import { FUZZED, type RandomProgram, randomEvent, randomProgram, seeded } from "./random-programs.ts";
+import { FUZZED, MADE, type RandomProgram, randomEvent, randomProgram, seeded } from "./random-programs.ts";
 
 const CHANNEL = 1;
 const Fuzzed = type("Fuzzed", FUZZED);
+const Made = type("Made", MADE);
 /** Programs that are installed at once. */
 const TOGETHER = 16;
 
@@ -52,14 +53,14 @@ export class Fuzzer implements AsyncDisposable {
     const installed: { seed: number; derived: number; text: string }[] = [];
     for (const program of all) {
       const modulator = modulatorOf(program);
-      const why = await this.#compiled.install(program.seed, modulator);
+      const why = await this.#compiled.install(program.seed, modulator, program.makes);
       if (why !== "") {
         result.refused++;
         const general = why.replace(/ \(line .*/, "").replaceAll(/"[^"]*"|\d+/g, "_");
         result.reasons.set(general, (result.reasons.get(general) ?? 0) + 1);
         continue;
       }
-      await this.#hosted.install(program.seed, modulator);
+      await this.#hosted.install(program.seed, modulator, program.makes);
       installed.push({ seed: program.seed, derived: program.seed, text: program.text });
     }
     // Two runs: what a modulator keeps has to outlive the first.
@@ -109,6 +110,8 @@ function modulatorOf({ text, isClass, parameters }: RandomProgram): Modulator {
 class Side {
   readonly #environment: ModulatorEnvironment;
   readonly #out = new Map<number, string[]>();
+  /** Derived channels with events that are made. */
+  readonly #making = new Set<number>();
 
   constructor(options: ConstructorParameters<typeof ModulatorEnvironment>[0]) {
     const events: TierEvents = {
@@ -126,7 +129,8 @@ class Side {
   }
 
   /** @returns why it was not compiled; "" where it was */
-  async install(derived: number, modulator: Modulator): Promise<string> {
+  async install(derived: number, modulator: Modulator, makes: boolean): Promise<string> {
+    if (makes) this.#making.add(derived);
     const table = modulatorTable(modulator);
     await this.#environment.install({ derived, channel: CHANNEL, schema: Fuzzed.schema, modulator: table });
     const { why = "" } = this.#environment.placementOf(derived) ?? {};
@@ -151,6 +155,7 @@ class Side {
   take(derived: number): string {
     const text = (this.#out.get(derived) ?? []).join(" ");
     this.#out.delete(derived);
+    this.#making.delete(derived);
     this.#environment.remove(derived);
     return text;
   }
@@ -162,6 +167,10 @@ class Side {
   #receive(frame: EventsFrame, derived: number): void {
     for (let i = 0; i < frame.count; i++) {
       const bytes = frame.bytes.subarray(frame.eventStart(i), frame.eventEnd(i));
+      if (this.#making.has(derived)) {
+        this.#put(derived, valuesOf(bytes, frame.token));
+        continue;
+      }
       const mark = (frame.flags & FLAG_URGENT) !== 0 ? "!" : "";
       this.#put(derived, `${mark}${Buffer.from(bytes).toString("latin1").length}:${hashOf(bytes)}`);
     }
@@ -172,6 +181,22 @@ class Side {
     list.push(line);
     this.#out.set(derived, list);
   }
+}
+
+/** NaN has bits that engines choose: events that are made are compared by their values, and their length. */
+function valuesOf(bytes: Uint8Array, token: bigint): string {
+  const of = token === Fuzzed.token ? Fuzzed : Made;
+  if (token !== of.token) throw new Error(`it made events of an unknown type, ${token}`);
+  const values = Object.entries(unpack((of as Type).decode(bytes.slice())) as object).map(([name, value]) => {
+    const list = ArrayBuffer.isView(value) ? Array.from(value as Float64Array) : [value];
+    return `${name}=${list.map(textOf).join()}`;
+  });
+  return `${bytes.byteLength}:${values.join(";")}`;
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value);
+  return Object.is(value, -0) ? "-0" : `${value}`;
 }
 
 function hashOf(bytes: Uint8Array): number {

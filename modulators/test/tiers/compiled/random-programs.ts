@@ -32,6 +32,17 @@ export const FUZZED = {
   word: "string",
 } as const;
 
+/** Type of what some programs make. */
+export const MADE = {
+  first: "float64",
+  second: "float32",
+  third: "int32",
+  isIt: "bool",
+  text: "string",
+  list: "float64[]",
+  rest: "float64",
+} as const;
+
 const NUMBERS = ["wide", "small", "whole", "count", "byte", "short", "tiny"];
 const VECTORS = ["wides", "smalls", "shorts", "bytes", "counts"];
 const LITERALS = [
@@ -81,6 +92,8 @@ export interface RandomProgram {
   /** Of a function of one event, or of a module with a class. */
   readonly text: string;
   readonly isClass: boolean;
+  /** Whether events are made, and not only let through. */
+  readonly makes: boolean;
   readonly parameters: {
     readonly above: number;
     readonly deep: { readonly by: number };
@@ -135,6 +148,7 @@ class Writer {
   #counters: { readonly name: string; readonly vector: string }[] = [];
   #helpers: string[] = [];
   #isClass = false;
+  #makes = false;
   #hasReturn = true;
 
   constructor(random: () => number) {
@@ -151,8 +165,9 @@ class Writer {
       keys: [this.#text(), this.#text(), this.#text()].slice(Math.floor(this.#random() * 4)),
       levels: [this.#pick(EDGES.filter(Number.isFinite)), 1, 7],
     };
-    const { isClass } = { isClass: this.#isClass };
-    return { text: isClass ? this.#class() : this.#function(), isClass, parameters };
+    const isClass = this.#isClass;
+    const text = isClass ? this.#class() : this.#function();
+    return { text, isClass, makes: this.#makes, parameters };
   }
 
   #pick<T>(list: readonly T[]): T {
@@ -170,8 +185,16 @@ class Writer {
 
   #function(): string {
     const body = this.#body(3);
-    const last = this.#random() < 0.15 ? `${this.#bool(2)} || urgent(event)` : this.#probe();
-    return `(event, { parameters, urgent }) => {\n${body}\nreturn ${last};\n}`;
+    const kind = this.#random();
+    const last =
+      kind < 0.15
+        ? `${this.#bool(2)} || urgent(event)`
+        : kind < 0.35
+          ? `${this.#bool(1)} ${this.#pick(["&&", "||"])} ${this.#changed()}`
+          : kind < 0.45
+            ? `${this.#bool(1)} ? ${this.#changed()} : ${this.#pick(["event", "null", this.#changed()])}`
+            : this.#probe();
+    return `(event, { parameters, urgent, unpack }) => {\n${body}\nreturn ${last};\n}`;
   }
 
   #class(): string {
@@ -187,10 +210,51 @@ class Writer {
     const fields = "  n = 0;\n  #last = -1;\n  seen = false;\n  from = this.parameters.deep.by * 2;";
     this.#assignable.push("this.n", "this.#last");
     this.#readable.push("this.n", "this.#last", "this.from");
-    const pass = this.#pick(["super.enqueue(event)", "super.enqueue(urgent(event))", "this.let(event)"]);
+    const pass = this.#pick([
+      "super.enqueue(event)",
+      "super.enqueue(urgent(event))",
+      "this.let(event)",
+      "super.enqueue(CHANGED)",
+      "super.enqueue(MADE)",
+    ]);
+    const output = pass.includes("MADE")
+      ? `static output = ${JSON.stringify({ name: "Made", description: MADE })};`
+      : "";
     const body = this.#body(3);
     const last = `if (${this.#probe()}) ${pass};\n    this.seen = ${this.#bool(1)};`;
-    return `import { FifoModulator, urgent } from "jecho:moe";\n${beside}\nexport default class extends FifoModulator {\n${fields}\n  let(event) { super.enqueue(event); }\n  enqueue(event) {\n    const { parameters } = this;\n${body}\n    ${last}\n  }\n}`;
+    const out = last.replace("CHANGED", () => this.#changed()).replace("MADE", () => this.#madeEvent());
+    return `import { FifoModulator, unpack, urgent } from "jecho:moe";\n${beside}\nexport default class extends FifoModulator {\n${output}${fields}\n  ${output === "" ? "let(event) { super.enqueue(event); }" : ""}\n  enqueue(event) {\n    const { parameters } = this;\n${body}\n    ${out}\n  }\n}`;
+  }
+
+  /** The event with other fields. */
+  #changed(): string {
+    this.#makes = true;
+    const part = (): string =>
+      this.#pick([
+        () => `wide: ${this.#number(2)}`,
+        () => `small: ${this.#number(2)}`,
+        () => `whole: (${this.#number(2)}) | 0`,
+        () => `flag: ${this.#bool(1)}`,
+        () => `word: ${this.#pick(["event.word", "parameters.key", JSON.stringify(this.#pick(TEXTS))])}`,
+        () => "wides: event.wides",
+        () => "...unpack(event)",
+      ])();
+    return `({ ${this.#random() < 0.7 ? "...unpack(event)," : ""} ${part()}, ${part()}, wide: ${this.#number(2)} })`;
+  }
+
+  #madeEvent(): string {
+    this.#makes = true;
+    const parts = [
+      `first: ${this.#number(3)}`,
+      `second: ${this.#number(2)}`,
+      `third: (${this.#number(2)}) | 0`,
+      `isIt: ${this.#bool(2)}`,
+      `text: ${this.#pick(["event.word", "parameters.key", JSON.stringify(this.#pick(TEXTS))])}`,
+      "list: event.wides",
+      `rest: ${this.#number(1)}`,
+      "other: 3",
+    ];
+    return `{ ${parts.filter(() => this.#random() < 0.7).join(", ")}, first: ${this.#number(2)} }`;
   }
 
   #body(most: number): string {
@@ -322,7 +386,10 @@ class Writer {
       case 3:
         return `(${next()} ${this.#pick(["&", "|", "^", "<<", ">>", ">>>"])} ${next()})`;
       case 4:
-        return `(${this.#pick(["-", "+", "~"])}${next()})`;
+        return this.#pick([
+          `(${this.#pick(["-", "+", "~"])}${next()})`,
+          `Number(${this.#pick([next(), "event.flag"])})`,
+        ]);
       case 5:
       case 6:
         return `Math.${this.#pick(MATH_1)}(${next()})`;

@@ -1,0 +1,124 @@
+import { JechoError, type Type, unpack } from "@jecho/shared";
+import type { ReadEvent, Stretch } from "@jecho/shared/internal";
+import type { RunChunk } from "../../sandbox/sandbox.ts";
+import type { OutputPart, OutputPlan } from "./outputs.ts";
+
+type MadeFields = Record<string, unknown>;
+interface MadePlan {
+  readonly reads: boolean;
+  readonly writes: readonly WriteField[];
+}
+type WriteField = (made: MadeFields, from: MadeSource) => void;
+
+/** What an event is made of. */
+interface MadeSource {
+  /** The event that came in; undefined where the plan copies nothing of it. */
+  readonly event: object | undefined;
+  readonly numbers: Float64Array;
+  /** Index of the event's first number. */
+  readonly first: number;
+}
+
+export interface EventMakerOptions {
+  readonly plans: readonly OutputPlan[];
+  /** Numbers that the program leaves for each event. */
+  readonly slots: number;
+  /** Type of the events that come in, and of those that are made. */
+  readonly writer: Type;
+  readonly output: Type;
+  /** Reads events that come in by the names that the modulator knows. */
+  readonly read: ReadEvent;
+  readonly dataAt: (path: string) => unknown;
+}
+
+/** Makes the events that a program has computed the numbers of: as in the other tiers, by the encoder of all events. */
+export class EventMaker {
+  readonly slots: number;
+  readonly #options: EventMakerOptions;
+  readonly #plans: readonly MadePlan[];
+  #view: DataView = new DataView(new ArrayBuffer(0));
+  #chunkBytes: Uint8Array | undefined;
+
+  constructor(options: EventMakerOptions) {
+    const { plans, slots } = options;
+    this.slots = slots;
+    this.#options = options;
+    this.#plans = plans.map(plan => ({
+      reads: plan.some(({ from }) => from === "event" || from === "field"),
+      writes: plan.map(part => this.#writeOf(part)),
+    }));
+  }
+
+  /**
+   * Makes one event.
+   *
+   * @param plan number of its plan
+   * @param index of the event in the chunk that it is made for
+   * @param numbers that the program has left, those of this event from `first` on
+   * @throws JechoError `MODULATOR_FAILED`
+   */
+  make(
+    plan: number,
+    { bytes, bounds }: RunChunk,
+    index: number,
+    numbers: Float64Array,
+    first: number,
+  ): Stretch {
+    const { reads, writes } = this.#plans[plan] as MadePlan;
+    const { output } = this.#options;
+    try {
+      const start = bounds[2 * index] as number;
+      const event = reads ? this.#eventAt(bytes, start, bounds[2 * index + 1] as number) : undefined;
+      const made: MadeFields = {};
+      for (const write of writes) write(made, { event, numbers, first });
+      const own = output.encode(made as never);
+      return { bytes: own, bounds: [0, own.byteLength], first: 0, end: 1 };
+    } catch (error) {
+      throw new JechoError("MODULATOR_FAILED", (error as Error).message);
+    }
+  }
+
+  /** The event that came in. What it points at is checked, for it is read without looking. */
+  #eventAt(bytes: Uint8Array, start: number, end: number): object {
+    if (bytes !== this.#chunkBytes) {
+      this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+      this.#chunkBytes = bytes;
+    }
+    const { writer, read } = this.#options;
+    writer.verify(this.#view, start, end);
+    return read(this.#view, bytes, start);
+  }
+
+  #writeOf(part: OutputPart): WriteField {
+    switch (part.from) {
+      case "event":
+        return (made, { event }) => Object.assign(made, unpack(event));
+      case "field": {
+        const { name, field } = part;
+        return (made, { event }) => {
+          made[name] = (event as MadeFields)[field];
+        };
+      }
+      case "source": {
+        const { name, text } = part;
+        return made => {
+          made[name] = text;
+        };
+      }
+      case "data": {
+        const { name, path } = part;
+        const { dataAt } = this.#options;
+        return made => {
+          made[name] = dataAt(path);
+        };
+      }
+      case "value": {
+        const { name, slot, isBoolean } = part;
+        return (made, { numbers, first }) => {
+          const value = numbers[first + slot] as number;
+          made[name] = isBoolean ? value !== 0 : value;
+        };
+      }
+    }
+  }
+}

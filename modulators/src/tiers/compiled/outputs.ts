@@ -1,0 +1,80 @@
+import type { Type } from "@jecho/shared";
+import { type Code, type CodeLocal, get, type LengthOf, op, set } from "./code.ts";
+import type { KnownObject, ObjectEntry } from "./known.ts";
+
+/** A part of an event that a program makes, in the order that the language writes it in: a later one of the same name counts. */
+export type OutputPart =
+  /** All fields of the event that came in. */
+  | { readonly from: "event" }
+  /** A field of that, as it is there. */
+  | { readonly from: "field"; readonly name: string; readonly field: string }
+  | { readonly from: "source"; readonly name: string; readonly text: string }
+  /** A text in the parameters or a shared object. */
+  | { readonly from: "data"; readonly name: string; readonly path: string }
+  /** A number that the program has computed, or a boolean, as 1 or 0. */
+  | { readonly from: "value"; readonly name: string; readonly slot: number; readonly isBoolean: boolean };
+
+/** An object in the source that becomes an event. */
+export type OutputPlan = readonly OutputPart[];
+
+/** Steps of making an event, for each part, and for each byte of an event that is copied field by field. */
+const STEPS = { event: 500, part: 50, byte: 8 } as const;
+
+const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
+
+/** The objects of one program that become events, and the variables that their numbers are left in. */
+export class Outputs {
+  readonly plans: OutputPlan[] = [];
+  /** Variables of type f64: those of the object that the program's answer names are stored. */
+  readonly slots: CodeLocal[] = [];
+  readonly #fields: readonly string[];
+  readonly #known: ReadonlySet<string>;
+  readonly #whole: LengthOf = { name: "event", elementBytes: 1 };
+
+  /**
+   * @param reader type of the events that come in, by the names that the modulator knows
+   * @param output type of those that it makes
+   */
+  constructor(reader: Type["root"], output: Type["root"]) {
+    this.#fields = output.fields.map(({ name }) => name);
+    // These are there in each event.
+    const always = reader.fields.filter(
+      ({ kind, optional }) =>
+        kind.is === "vector" || kind.is === "string" || (kind.is === "scalar" && !optional),
+    );
+    this.#known = new Set(always.map(({ name }) => name));
+  }
+
+  /** Whether the object has a field of the output type: of one without, the language's encoder makes an error. */
+  fits({ entries }: KnownObject): boolean {
+    return entries.some(entry =>
+      entry.from === "event"
+        ? this.#fields.some(name => this.#known.has(name))
+        : this.#fields.includes(entry.name),
+    );
+  }
+
+  /** Leaves an object's numbers for the host to make an event of. @returns the number of its plan, and the code */
+  make({ entries, effects }: KnownObject): { readonly plan: number; readonly code: Code[] } {
+    const code: Code[] = [...effects];
+    let slots = 0;
+    let copies = false;
+    const plan = entries.map((entry): OutputPart => {
+      if (entry.from === "event" || entry.from === "field") copies = true;
+      if (entry.from !== "value") return entry.from === "source" ? textPart(entry) : entry;
+      const { name, local, isBoolean } = entry;
+      const slot = slots++;
+      this.slots[slot] ??= { type: "f64" };
+      const value = isBoolean ? op("f64.convert_i32_s", get(local)) : get(local);
+      code.push(set(this.slots[slot], value));
+      return { from: "value", name, slot, isBoolean };
+    });
+    const of = copies ? this.#whole : undefined;
+    code.push({ is: "host", steps: STEPS.event + STEPS.part * plan.length, of, each: STEPS.byte });
+    return { plan: this.plans.push(plan) - 1, code };
+  }
+}
+
+function textPart({ name, bytes }: Extract<ObjectEntry, { from: "source" }>): OutputPart {
+  return { from: "source", name, text: utf8.decode(bytes) };
+}
